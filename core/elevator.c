@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What every host would otherwise do for itself around a policy: counts, references, tunables, the clock of waits. */
+#include "elevator.h"
+
+#define HW_ENOENT 2
+#define HW_ERANGE 34
+
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+const struct hw_policy *hw_policy_find(const char *name)
+{
+	const struct hw_policy *const *p;
+
+	for (p = hw_policies; *p; p++)
+		if (same_name((*p)->name, name))
+			return *p;
+	return NULL;
+}
+
+static s64 *tunable_slot(const struct hw_queue *q, const struct hw_tunable *t)
+{
+	return (s64 *)((char *)q + t->offset);
+}
+
+void hw_queue_prepare(struct hw_queue *q, const struct hw_policy *policy)
+{
+	u32 i;
+
+	q->policy = policy;
+	q->wake_ns = HW_NEVER;
+	INIT_LIST_HEAD(&q->reap);
+	for (i = 0; i < policy->nr_tunables; i++)
+		*tunable_slot(q, &policy->tunables[i]) = policy->tunables[i].def;
+}
+
+int hw_start(struct hw_queue *q, u64 now)
+{
+	int ret = q->policy->init ? q->policy->init(q, now) : 0;
+
+	if (!ret && q->policy->tuned)
+		q->policy->tuned(q);
+	return ret;
+}
+
+const struct hw_tunable *hw_tunable_find(const struct hw_policy *policy, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < policy->nr_tunables; i++)
+		if (same_name(policy->tunables[i].name, name))
+			return &policy->tunables[i];
+	return NULL;
+}
+
+int hw_tunable_set(struct hw_queue *q, const char *name, s64 value)
+{
+	const struct hw_tunable *t = hw_tunable_find(q->policy, name);
+
+	if (!t)
+		return -HW_ENOENT;
+	if (value < t->min || value > t->max)
+		return -HW_ERANGE;
+	*tunable_slot(q, t) = value;
+	return 0;
+}
+
+s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t)
+{
+	return *tunable_slot(q, t);
+}
+
+void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now)
+{
+	task->created_ns = now;
+	task->exited = false;
+	INIT_LIST_HEAD(&task->reap);
+	if (q->policy->task_init)
+		q->policy->task_init(q, task, now);
+}
+
+void hw_task_put(struct hw_queue *q, struct hw_task *task)
+{
+	if (--task->refs == 0 && task->exited)
+		list_add_tail(&task->reap, &q->reap);
+}
+
+void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
+{
+	/* The reference keeps the task whole while the policy says goodbye. */
+	hw_task_get(task);
+	task->exited = true;
+	if (q->policy->task_exit)
+		q->policy->task_exit(q, task, now);
+	hw_task_put(q, task);
+}
+
+void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	rq->id = q->nr_inserted++;
+	rq->state = HW_QUEUED;
+	rq->insert_ns = now;
+	if (rq->task)
+		hw_task_get(rq->task);
+	q->nr_queued++;
+	q->policy->insert(q, rq, now);
+}
+
+struct hw_request *hw_dispatch(struct hw_queue *q, u64 now)
+{
+	struct hw_request *rq;
+
+	q->wake_ns = HW_NEVER;
+	rq = q->policy->dispatch(q, now);
+	if (rq) {
+		rq->state = HW_DISPATCHED;
+		rq->dispatch_ns = now;
+		q->nr_queued--;
+		q->nr_in_flight++;
+	}
+	return rq;
+}
+
+void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	q->nr_in_flight--;
+	if (q->policy->complete)
+		q->policy->complete(q, rq, now);
+	rq->state = HW_IDLE;
+	if (rq->task)
+		hw_task_put(q, rq->task);
+}
+
+void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	q->nr_in_flight--;
+	q->nr_queued++;
+	rq->state = HW_QUEUED;
+	if (q->policy->requeue) {
+		q->policy->requeue(q, rq, now);
+		return;
+	}
+	rq->flags |= HW_RQ_AT_HEAD;
+	q->policy->insert(q, rq, now);
+}
+
+void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+{
+	q->policy->merged_requests(q, keep, gone);
+	gone->state = HW_MERGED;
+	q->nr_queued--;
+	if (gone->task)
+		hw_task_put(q, gone->task);
+}
+
+void hw_wait_begin(struct hw_queue *q, struct hw_task *task, u64 now)
+{
+	q->wait.active = true;
+	q->wait.begin_ns = now;
+	q->wait.task = task;
+	q->wait.begun++;
+}
+
+void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome, u64 now)
+{
+	if (!q->wait.active)
+		return;
+	q->wait.active = false;
+	q->wait.task = NULL;
+	q->wait.count[outcome]++;
+	q->wait.total_ns[outcome] += now - q->wait.begin_ns;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The contract between a scheduling policy and its host.
+ *
+ * Caveats first.
+ *  - The host holds one lock per queue around every call below. A policy needs none and takes none.
+ *  - A policy never allocates. It says how large its areas per queue, task and request are; the host provides them,
+ *    zeroed, with struct hw_queue, hw_task and hw_request as their first members.
+ *  - A policy has no timer and no clock. Every call carries `now` (ns, never decreasing). To hold the device idle,
+ *    dispatch() returns NULL and sets q->wake_ns; the host calls dispatch() again at that time at the latest.
+ *  - The host calls dispatch() after every insertion, completion, requeue, task exit and due wake-up for as long as the
+ *    device takes requests. So a policy that ends a wait in insert() has nothing to announce.
+ *  - In one instant the host delivers completions, then arrivals, then asks for dispatch: a request that arrives at the
+ *    very moment at which a wait ends has arrived in time.
+ *  - Hosts call the hw_* functions at the end, never the operations directly: those keep the counts that policies read.
+ *
+ * Invariants (tests refer to them by number).
+ *  1. Every inserted request is dispatched exactly once and completed exactly once, or merged away exactly once.
+ *  2. While a wait is on (q->wait.active), dispatch() returns nothing.
+ *  3. Waits begin and end in turn, and only with a request queued that could have been dispatched.
+ *  4. A policy with requests queued and none in the device returns a request, or sets wake_ns.
+ *  5. Same calls, same answers: no state outside the queue.
+ */
+#ifndef HW_ELEVATOR_H
+#define HW_ELEVATOR_H
+
+#include "port.h"
+
+#define HW_NEVER U64_MAX
+#define HW_SECTOR_BYTES 512u
+#define HW_NSEC_PER_USEC 1000u
+#define HW_NSEC_PER_MSEC 1000000u
+#define HW_NSEC_PER_SEC 1000000000u
+
+struct hw_queue;
+struct hw_policy;
+
+enum hw_op { HW_READ, HW_WRITE, HW_DISCARD, HW_OTHER };
+
+/* Request flags. */
+#define HW_RQ_SYNC 0x01u	/* somebody waits for it: reads, and writes that were asked to be synchronous */
+#define HW_RQ_META 0x02u	/* file-system metadata */
+#define HW_RQ_PRIO 0x04u
+#define HW_RQ_AT_HEAD 0x08u	/* the host wants it next, whatever the order */
+#define HW_RQ_NOMERGE 0x10u
+
+/* I/O priority as the kernel encodes it: class << 13 | level; 0 means that none was set. */
+#define HW_IOPRIO_NONE 0u
+#define HW_IOPRIO_RT 1u
+#define HW_IOPRIO_BE 2u
+#define HW_IOPRIO_IDLE 3u
+#define HW_IOPRIO(class, level) ((u16)((class) << 13 | (level)))
+#define HW_IOPRIO_CLASS(p) ((u32)(p) >> 13)
+#define HW_IOPRIO_LEVEL(p) ((u32)(p) & 7u)
+
+/* What a policy may know of whoever issues requests (a process, an io_context, a connection). */
+struct hw_task {
+	u32 id;
+	u16 ioprio;		/* the task's own; a request may carry another */
+	u16 share;		/* tickets for proportional share; 0 = from ioprio */
+	bool exited;
+	u32 refs;		/* requests and policy pointers that keep this memory; see hw_task_get() */
+	struct list_head reap;
+	u64 created_ns;
+};
+
+struct hw_request {
+	u64 sector;		/* first sector, 512 bytes each */
+	u32 sectors;
+	u8 op;			/* enum hw_op */
+	u8 flags;		/* HW_RQ_* */
+	u16 ioprio;
+	u16 cpu;		/* software queue it came in on */
+	u8 state;		/* enum hw_state, kept by elevator.c */
+	struct hw_task *task;
+	u64 id;			/* insertions counted from 0 */
+	u64 insert_ns;		/* when it was inserted */
+	u64 dispatch_ns;	/* when it was given to the device */
+	struct hw_request *hash_next, **hash_pprev;	/* merge.c */
+	void *host;
+};
+
+/* A range that looks for a request to join. */
+struct hw_bio {
+	u64 sector;
+	u32 sectors;
+	u8 op;
+	u8 flags;
+	u16 ioprio;
+	u16 cpu;
+	struct hw_task *task;
+};
+
+enum hw_merge { HW_NO_MERGE, HW_BACK_MERGE, HW_FRONT_MERGE };
+enum hw_state { HW_IDLE, HW_QUEUED, HW_DISPATCHED, HW_MERGED };
+
+static inline u64 hw_end(const struct hw_request *rq) { return rq->sector + rq->sectors; }
+static inline bool hw_is_sync(const struct hw_request *rq) { return rq->flags & HW_RQ_SYNC; }
+
+/* What the host knows of the device; written before init(), constant afterwards but for depth. */
+#define HW_POSITION_POINTS 32
+struct hw_device {
+	u64 sectors;		/* capacity */
+	bool rotational;
+	u32 depth;		/* requests that the device takes at once */
+	u32 nr_requests;	/* requests that the host lets exist at once; 0 = no limit */
+	/*
+	 * Positioning time by distance, as an off-line measurement would give it: points in increasing distance, linear
+	 * between, constant beyond the last. Seek and half a revolution; point 0 is the contiguous case.
+	 */
+	u32 nr_positions;
+	struct { u64 sectors; u64 ns; } position[HW_POSITION_POINTS];
+};
+
+/* Deliberate idleness, counted as the papers count it. */
+enum hw_wait_outcome { HW_WAIT_SUCCESS, HW_WAIT_FAIL, HW_WAIT_OTHER };
+
+struct hw_wait {
+	bool active;
+	struct hw_task *task;		/* who is waited for; NULL if nobody in particular */
+	u64 begin_ns;
+	u64 begun;			/* waits begun so far: hosts see begin and end by watching this and active */
+	u64 count[3], total_ns[3];	/* by outcome: A_S, A_F, other; T_S, T_F, other */
+};
+
+enum hw_tunable_type { HW_INT, HW_BOOL, HW_ENUM };
+
+/*
+ * A tunable: one row makes the sysfs file, `--set`, the documentation and `headwaiter schedulers`. Its value is the s64
+ * at `offset` of the policy's queue area, in `unit`.
+ */
+struct hw_tunable {
+	const char *name;
+	enum hw_tunable_type type;
+	u32 offset;
+	s64 def, min, max;
+	const char *unit;		/* "ms", "sectors", "requests", …; "" for a plain number */
+	const char *help;		/* one line */
+	const char *const *choices;	/* HW_ENUM: names of 0, 1, …, NULL-terminated */
+};
+
+/* A figure that a policy keeps and lets be read, such as the exit probability. */
+struct hw_stat {
+	const char *name;
+	const char *unit;
+	const char *help;
+	s64 (*get)(const struct hw_queue *q);
+};
+
+struct hw_queue {
+	const struct hw_policy *policy;
+	struct hw_device dev;
+	u64 wake_ns;		/* set by dispatch() when it returns NULL; HW_NEVER if only an event can help */
+	bool force;		/* the host is draining: serve what there is, do not idle */
+	u32 nr_queued;		/* inserted, neither dispatched nor merged away */
+	u32 nr_in_flight;	/* dispatched, not completed */
+	u64 nr_inserted;
+	struct hw_wait wait;
+	struct list_head reap;	/* exited tasks that nothing refers to any more: the host's to free */
+};
+
+#define HW_POLICY_HASH 1u	/* the host merges through its one-entry cache and end-sector hash, as blk-mq does */
+
+struct hw_policy {
+	const char *name;
+	const char *summary;		/* one line */
+	const char *source;		/* document or kernel that it follows */
+	u32 flags;
+	u32 queue_size, task_size, request_size;
+	const struct hw_tunable *tunables;
+	u32 nr_tunables;
+	const struct hw_stat *stats;
+	u32 nr_stats;
+
+	/* Tunables hold their values already. 0 or a negative errno. */
+	int (*init)(struct hw_queue *q, u64 now);
+	/* The tunables have changed (also called once after init). */
+	void (*tuned)(struct hw_queue *q);
+
+	void (*insert)(struct hw_queue *q, struct hw_request *rq, u64 now);
+	struct hw_request *(*dispatch)(struct hw_queue *q, u64 now);
+	void (*complete)(struct hw_queue *q, struct hw_request *rq, u64 now);
+	/* A dispatched request comes back unserved; it is to be dispatched again, before others. Optional. */
+	void (*requeue)(struct hw_queue *q, struct hw_request *rq, u64 now);
+	/* Would dispatch() now perhaps return a request? Cheap; false during a wait. */
+	bool (*has_work)(const struct hw_queue *q);
+
+	/* The policy's own look-up, after the host's cache and hash. Optional. */
+	struct hw_request *(*find_merge)(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how);
+	/* Veto. Optional. */
+	bool (*allow_merge)(struct hw_queue *q, const struct hw_request *rq, const struct hw_bio *bio);
+	/* rq has grown at its back or front. Optional (front merges change the sort key). */
+	void (*merged)(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now);
+	/* gone's range has become part of keep: take over its deadline and place, forget gone. Needed with former/latter. */
+	void (*merged_requests)(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
+	struct hw_request *(*former)(struct hw_queue *q, struct hw_request *rq);
+	struct hw_request *(*latter)(struct hw_queue *q, struct hw_request *rq);
+	/* How many of dev.nr_requests a request of this kind may see in use when it is allocated. Optional. */
+	u32 (*limit_depth)(struct hw_queue *q, const struct hw_bio *bio);
+
+	void (*task_init)(struct hw_queue *q, struct hw_task *task, u64 now);
+	void (*task_exit)(struct hw_queue *q, struct hw_task *task, u64 now);
+};
+
+/* Every policy there is, NULL-terminated. */
+extern const struct hw_policy *const hw_policies[];
+const struct hw_policy *hw_policy_find(const char *name);
+
+/* For hosts. The area at q has policy->queue_size zeroed bytes; q->dev is filled in after this and before hw_start(). */
+void hw_queue_prepare(struct hw_queue *q, const struct hw_policy *policy);
+int hw_start(struct hw_queue *q, u64 now);
+/* 0, -ENOENT (2) for an unknown name, -ERANGE (34) outside min..max. */
+const struct hw_tunable *hw_tunable_find(const struct hw_policy *policy, const char *name);
+int hw_tunable_set(struct hw_queue *q, const char *name, s64 value);
+s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t);
+
+void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
+void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
+void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now);
+struct hw_request *hw_dispatch(struct hw_queue *q, u64 now);
+void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 now);
+void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
+/* The request that @gone's range joined is @keep; the host frees gone afterwards. */
+void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
+
+/*
+ * For policies: keep a pointer to a task beyond its exit. A task's memory stays while refs is not 0 or it has not exited;
+ * requests hold one reference each from insertion to completion.
+ */
+static inline void hw_task_get(struct hw_task *task) { task->refs++; }
+void hw_task_put(struct hw_queue *q, struct hw_task *task);
+
+/* For policies: the device is now held idle on purpose; it no longer is. */
+void hw_wait_begin(struct hw_queue *q, struct hw_task *task, u64 now);
+void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome, u64 now);
+
+#endif

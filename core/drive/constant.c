@@ -5,7 +5,7 @@
  * For tests: the expected times of a hand-worked scenario can be read off. With a depth above 1 it queues in order of
  * arrival. An I/O may carry its own service time (hw_io.fixed_ns).
  */
-#include "../drive.h"
+#include "profile.h"
 
 static struct hw_constant_drive *constant(const struct hw_drive *d)
 {
@@ -60,9 +60,45 @@ static u64 constant_next(const struct hw_drive *d)
 	return c->current ? c->current->done_ns : HW_NEVER;
 }
 
-static const struct hw_drive_model hw_constant_model = {
+enum { PARAM_SERVICE, PARAM_SECTORS, PARAM_DEPTH, NR_PARAMS };
+
+static const struct hw_param constant_params[NR_PARAMS] = {
+	[PARAM_SERVICE] = { .key = "service_ms", .scale = 1000000, .unit = "ms", .def = HW_PARAM_REQUIRED,
+		.min = 1, .max = 1000000000000ll, .help = "service time of every request" },
+	[PARAM_SECTORS] = { .key = "sectors", .scale = 1, .unit = "sectors", .def = 1ll << 31,
+		.min = 1, .max = 1ll << 50, .help = "capacity" },
+	[PARAM_DEPTH] = { .key = "queue.depth", .scale = 1, .unit = "requests", .def = 1,
+		.min = 1, .max = 65536, .help = "requests that it takes at once" },
+};
+
+static size_t constant_size(const struct hw_profile *p, u32 depth)
+{
+	(void)p;
+	(void)depth;
+	return sizeof(struct hw_constant_drive);
+}
+
+static void constant_create(void *mem, const struct hw_profile *p, u32 depth)
+{
+	hw_constant_init(mem, (u64)p->value[PARAM_SECTORS], (u64)p->value[PARAM_SERVICE],
+			 depth ? depth : (u32)p->value[PARAM_DEPTH]);
+}
+
+static void constant_describe(const struct hw_drive *d, struct hw_device *dev)
+{
+	dev->position[0].sectors = 0;
+	dev->position[0].ns = constant(d)->service_ns;
+	dev->nr_positions = 1;
+}
+
+const struct hw_drive_model hw_constant_model = {
 	.name = "constant",
 	.summary = "serves every request in a fixed time, one at a time",
+	.params = constant_params,
+	.nr_params = NR_PARAMS,
+	.size = constant_size,
+	.create = constant_create,
+	.describe = constant_describe,
 	.submit = constant_submit,
 	.poll = constant_poll,
 	.next = constant_next,

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What drive models share in reading profiles. */
+#ifndef HW_DRIVE_PROFILE_H
+#define HW_DRIVE_PROFILE_H
+
+#include "../drive.h"
+
+extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model;
+
+/* Fills in *err and returns -EINVAL. */
+int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column, const char *what);
+
+static inline bool hw_same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+/* A list parameter: its rows, and their number in *rows. */
+static inline const s64 *hw_profile_list(const struct hw_profile *p, u32 param, u32 *rows)
+{
+	const s64 *list = &p->value[p->value[param]];
+
+	*rows = (u32)list[0];
+	return list + 1;
+}
+
+/* The next 16-byte aligned offset. */
+static inline size_t hw_align16(size_t n)
+{
+	return (n + 15) & ~(size_t)15;
+}
+
+#endif

@@ -11,7 +11,7 @@
  *  - poll(now) returns completed I/Os (done_ns <= now) one by one in the order of completion, then NULL.
  *  - Same calls, same answers, on every machine.
  *
- * A model is made from a profile: a flat, position-independent blob that Python fills from drives/ *.toml and that a kernel
+ * A model is made from a profile: a flat, position-independent blob that Python fills from drives/NAME.toml and that a kernel
  * module can load unchanged. Each model has one table of parameters (struct hw_param) from which the blob's layout, the
  * validation, the TOML keys and the documentation are made.
  *

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "merge.h"
+
+/* Consecutive requests differ in the bits above 8 sectors: spread those. */
+static u32 bucket_of(u64 end)
+{
+	return (u32)((end >> 3) * 0x9e3779b97f4a7c15ull >> 58) & (HW_MERGE_BUCKETS - 1);
+}
+
+static void hash_add(struct hw_merger *m, struct hw_request *rq)
+{
+	struct hw_request **head = &m->bucket[bucket_of(hw_end(rq))];
+
+	rq->hash_next = *head;
+	if (*head)
+		(*head)->hash_pprev = &rq->hash_next;
+	rq->hash_pprev = head;
+	*head = rq;
+}
+
+static void hash_del(struct hw_request *rq)
+{
+	if (!rq->hash_pprev)
+		return;
+	*rq->hash_pprev = rq->hash_next;
+	if (rq->hash_next)
+		rq->hash_next->hash_pprev = rq->hash_pprev;
+	rq->hash_pprev = NULL;
+}
+
+void hw_merge_init(struct hw_merger *m, u32 max_sectors)
+{
+	memset(m, 0, sizeof(*m));
+	m->max_sectors = max_sectors;
+}
+
+static bool may_merge(const struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
+		      const struct hw_bio *bio)
+{
+	if (rq->state != HW_QUEUED || rq->op != bio->op || rq->op > HW_WRITE || rq->ioprio != bio->ioprio)
+		return false;
+	if ((rq->flags | bio->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))
+		return false;
+	if (rq->sectors + bio->sectors > m->max_sectors)
+		return false;
+	return !q->policy->allow_merge || q->policy->allow_merge(q, rq, bio);
+}
+
+static enum hw_merge touches(const struct hw_request *rq, const struct hw_bio *bio)
+{
+	if (hw_end(rq) == bio->sector)
+		return HW_BACK_MERGE;
+	if (bio->sector + bio->sectors == rq->sector)
+		return HW_FRONT_MERGE;
+	return HW_NO_MERGE;
+}
+
+static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+{
+	struct hw_request *rq;
+
+	if (q->policy->flags & HW_POLICY_HASH) {
+		if (m->last) {
+			*how = touches(m->last, bio);
+			if (*how && may_merge(m, q, m->last, bio))
+				return m->last;
+		}
+		for (rq = m->bucket[bucket_of(bio->sector)]; rq; rq = rq->hash_next)
+			if (hw_end(rq) == bio->sector && may_merge(m, q, rq, bio)) {
+				*how = HW_BACK_MERGE;
+				return rq;
+			}
+	}
+	if (!q->policy->find_merge)
+		return NULL;
+	rq = q->policy->find_merge(q, bio, how);
+	return rq && may_merge(m, q, rq, bio) ? rq : NULL;
+}
+
+/* @rq has grown @how: does it now touch its neighbour? Returns the neighbour that was swallowed, or NULL. */
+static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q, struct hw_request **rqp,
+					 enum hw_merge how)
+{
+	struct hw_request *keep, *gone, *rq = *rqp;
+	struct hw_bio bio;
+
+	if (how == HW_BACK_MERGE) {
+		keep = rq;
+		gone = q->policy->latter ? q->policy->latter(q, rq) : NULL;
+	} else {
+		keep = q->policy->former ? q->policy->former(q, rq) : NULL;
+		gone = rq;
+	}
+	if (!keep || !gone || !q->policy->merged_requests || hw_end(keep) != gone->sector)
+		return NULL;
+	bio = (struct hw_bio){ .sector = gone->sector, .sectors = gone->sectors, .op = gone->op,
+			       .flags = gone->flags, .ioprio = gone->ioprio, .cpu = gone->cpu, .task = gone->task };
+	if (gone->state != HW_QUEUED || !may_merge(m, q, keep, &bio))
+		return NULL;
+	hash_del(keep);
+	hash_del(gone);
+	hw_merge_requests(q, keep, gone);
+	keep->sectors += gone->sectors;
+	hash_add(m, keep);
+	*rqp = keep;
+	return gone;
+}
+
+struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now)
+{
+	struct hw_merge_result r = { NULL, HW_NO_MERGE, NULL };
+	struct hw_request *rq;
+
+	if (!m->max_sectors || (bio->flags & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD)) || bio->op > HW_WRITE)
+		return r;
+	rq = find(m, q, bio, &r.how);
+	if (!rq)
+		return r;
+	hash_del(rq);
+	rq->sectors += bio->sectors;
+	if (r.how == HW_FRONT_MERGE)
+		rq->sector = bio->sector;
+	if (q->policy->flags & HW_POLICY_HASH)
+		hash_add(m, rq);
+	if (q->policy->merged)
+		q->policy->merged(q, rq, r.how, now);
+	r.into = rq;
+	r.gone = join_neighbour(m, q, &r.into, r.how);
+	m->last = r.into;
+	return r;
+}
+
+void hw_merge_inserted(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq)
+{
+	if (!m->max_sectors || !(q->policy->flags & HW_POLICY_HASH) || rq->state != HW_QUEUED)
+		return;
+	hash_add(m, rq);
+	if (!m->last)
+		m->last = rq;
+}
+
+void hw_merge_removed(struct hw_merger *m, struct hw_request *rq)
+{
+	hash_del(rq);
+	if (m->last == rq)
+		m->last = NULL;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Merging as the kernel's block layer does it, for hosts that have no block layer.
+ *
+ * Look-up order for a new range: the request last merged into (back, then front); the queued request that ends where the
+ * range begins (hash); the policy's own look-up (front merges, by sector). A request that has grown is then joined with
+ * the neighbour that the policy names, if they now touch.
+ */
+#ifndef HW_MERGE_H
+#define HW_MERGE_H
+
+#include "../elevator.h"
+
+#define HW_MERGE_BUCKETS 64u
+
+struct hw_merger {
+	struct hw_request *last;
+	struct hw_request *bucket[HW_MERGE_BUCKETS];
+	u32 max_sectors;	/* of one request; 0 = merging is off */
+};
+
+struct hw_merge_result {
+	struct hw_request *into;	/* NULL: no merge */
+	enum hw_merge how;
+	struct hw_request *gone;	/* a request that was joined to `into` besides: the host frees it */
+};
+
+void hw_merge_init(struct hw_merger *m, u32 max_sectors);
+/* Try to add @bio's range to a queued request. */
+struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now);
+/* Call after hw_insert(), and after hw_dispatch() returned @rq. */
+void hw_merge_inserted(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq);
+void hw_merge_removed(struct hw_merger *m, struct hw_request *rq);
+
+#endif

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""libheadwaiter, through the declarations of its public header.
+
+The header is the only description of the C side: cffi reads it as it is, less its preprocessor lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cffi
+import numpy as np
+
+from .paths import PACKAGE
+
+
+def _load() -> tuple[cffi.FFI, Any]:
+    ffi = cffi.FFI()
+    lines = (PACKAGE / "headwaiter.h").read_text().splitlines()
+    ffi.cdef("\n".join(line for line in lines if not line.startswith("#")))
+    return ffi, ffi.dlopen(str(PACKAGE / "libheadwaiter.so"))
+
+
+ffi, lib = _load()
+
+
+def text(pointer: Any) -> str:
+    """A C string, '' for NULL."""
+    return "" if pointer == ffi.NULL else ffi.string(pointer).decode()
+
+
+def borrow(ctype: str, array: np.ndarray[Any, Any]) -> Any:
+    """A pointer to the array's own memory: no copy. The caller keeps the array alive."""
+    return ffi.from_buffer(ctype, array)
+
+
+def view(pointer: Any, n: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """n elements at a C pointer as a read-only array over the same memory, valid as long as that is."""
+    if n == 0:
+        return np.empty(0, dtype)
+    out = np.frombuffer(ffi.buffer(pointer, n * np.dtype(dtype).itemsize), dtype)
+    out.flags.writeable = False
+    return out

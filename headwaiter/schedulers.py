@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The schedulers there are, their tunables and statistics, from core's own tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from .errors import Problem
+from .native import ffi, lib, text
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A knob. `choices` names the values 0, 1, … of one that is a choice; `unit` is '' for plain numbers."""
+
+    name: str
+    default: int
+    minimum: int
+    maximum: int
+    unit: str
+    help: str
+    choices: tuple[str, ...]
+    is_flag: bool
+
+    def show(self, value: int) -> int | str:
+        """The value as it is written: a choice by its name."""
+        return self.choices[value] if self.choices else value
+
+    def parse(self, where: str, value: str) -> int:
+        """The number for what somebody wrote; Problem if it is none or out of range."""
+        if value in self.choices:
+            return self.choices.index(value)
+        try:
+            number = int(value, 0)
+        except ValueError:
+            allowed = "one of " + ", ".join(self.choices) if self.choices else "a whole number"
+            raise Problem(f"{where}: '{value}' is not {allowed}") from None
+        if not self.minimum <= number <= self.maximum:
+            raise Problem(f"{where}: {number} is outside {self.minimum}..{self.maximum}")
+        return number
+
+
+@dataclass(frozen=True)
+class Stat:
+    """A figure that a scheduler keeps and lets be read."""
+
+    name: str
+    unit: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A policy of core."""
+
+    name: str
+    summary: str
+    source: str
+    tunables: dict[str, Tunable]
+    stats: dict[str, Stat]
+
+
+def _tunable(policy: bytes, index: int) -> Tunable:
+    t = ffi.new("struct hws_tunable *")
+    lib.hws_tunable_at(policy, index, t)
+    choices: list[str] = []
+    while t.choices != ffi.NULL and t.choices[len(choices)] != ffi.NULL:
+        choices.append(text(t.choices[len(choices)]))
+    return Tunable(text(t.name), getattr(t, "def"), t.min, t.max,
+                   text(t.unit), text(t.help), tuple(choices), t.type == 1)
+
+
+def _stat(policy: bytes, index: int) -> Stat:
+    s = ffi.new("struct hws_stat *")
+    lib.hws_stat_at(policy, index, s)
+    return Stat(text(s.name), text(s.unit), text(s.help))
+
+
+@cache
+def catalogue() -> dict[str, Scheduler]:
+    """All schedulers by name, in core's order."""
+    found: dict[str, Scheduler] = {}
+    p = ffi.new("struct hws_policy *")
+    while lib.hws_policy_at(len(found), p) == 0:
+        name = ffi.string(p.name)
+        tunables = (_tunable(name, i) for i in range(p.nr_tunables))
+        stats = (_stat(name, i) for i in range(p.nr_stats))
+        found[name.decode()] = Scheduler(name.decode(), text(p.summary), text(p.source),
+                                         {t.name: t for t in tunables}, {s.name: s for s in stats})
+    return found
+
+
+def find(name: str) -> Scheduler:
+    """The scheduler of that name; Problem if there is none."""
+    try:
+        return catalogue()[name]
+    except KeyError:
+        raise Problem(f"no scheduler '{name}' (there are: {', '.join(catalogue())})") from None
+
+
+def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
+    """`k=v` pairs as numbers, checked against the scheduler's tunables."""
+    out: dict[str, int] = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise Problem(f"--set {pair}: expected TUNABLE=VALUE")
+        if key not in scheduler.tunables:
+            raise Problem(f"--set {pair}: {scheduler.name} has no tunable '{key}'"
+                          f" (there are: {', '.join(scheduler.tunables) or 'none'})")
+        out[key] = scheduler.tunables[key].parse(f"--set {pair}", value)
+    return out

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A run of one scheduler on one drive: libheadwaiter's simulator with NumPy arrays for input and output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Problem
+from .native import borrow, ffi, lib, text, view
+from .schedulers import Scheduler, find
+
+I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
+U32 = NDArray[np.uint32]
+U16 = NDArray[np.uint16]
+U8 = NDArray[np.uint8]
+
+READ, WRITE, DISCARD, OTHER = range(4)
+SYNC, META, PRIO = 1, 2, 4
+
+
+class Drive(Protocol):
+    """Something that can be put under a scheduler."""
+
+    @property
+    def name(self) -> str:
+        """How the drive is called in results."""
+
+    def attach(self, run: Any) -> int:
+        """Give the drive to a `struct hws *`; what libheadwaiter returned."""
+
+
+@dataclass(frozen=True)
+class ConstantDrive:
+    """Serves every request in `service_ns`, one at a time; its head stays where the last request ended."""
+
+    service_ns: int
+    sectors: int = 1 << 40
+
+    @property
+    def name(self) -> str:
+        """constant:MS, as on the command line."""
+        return f"constant:{self.service_ns / 1e6:g}"
+
+    def attach(self, run: Any) -> int:
+        """See Drive."""
+        return int(lib.hws_drive_constant(run, self.service_ns, self.sectors))
+
+
+@dataclass(frozen=True)
+class Task:
+    """Who issues requests. `group` is the thread of control that it belongs to: an index that tasks may share."""
+
+    name: str
+    group: int
+    ioprio: int = 0
+    share: int = 0
+    exits: bool = True
+
+
+class Load(Protocol):
+    """Work for a run."""
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Tasks; I/Os name them by index."""
+
+    def attach(self, run: Any) -> int:
+        """Give the work to a `struct hws *`, after its tasks; what libheadwaiter returned."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
+
+    Sectors of 512 bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its own).
+    """
+
+    tasks: Sequence[Task]
+    time_ns: I64
+    parent: I64
+    delay_ns: I64
+    task: U32
+    op: U8
+    flags: U8
+    sector: U64
+    sectors: U32
+    ioprio: U16
+    service_ns: I64 | None = None
+
+    def attach(self, run: Any) -> int:
+        """See Load."""
+        c = ffi.new("struct hws_trace *")
+        c.n = len(self.time_ns)
+        for name, ctype in (("time_ns", "int64_t[]"), ("parent", "int64_t[]"), ("delay_ns", "int64_t[]"),
+                            ("task", "uint32_t[]"), ("op", "uint8_t[]"), ("flags", "uint8_t[]"),
+                            ("sector", "uint64_t[]"), ("sectors", "uint32_t[]"), ("ioprio", "uint16_t[]"),
+                            ("service_ns", "int64_t[]")):
+            column = getattr(self, name)
+            if column is not None:
+                setattr(c, name, borrow(ctype, column))
+        return int(lib.hws_add_trace(run, c))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is made. queue_depth 0 is the drive's own; nr_requests 0 is no limit."""
+
+    seed: int = 0
+    queue_depth: int = 0
+    max_sectors: int = 2560
+    merging: bool = True
+    nr_requests: int = 0
+    pull_ahead: bool = False
+    cpus: int = 1
+    record: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run: a row per I/O, in columns (ns; -1 where it did not happen), and totals."""
+
+    scheduler: str
+    tunables: Mapping[str, int]
+    drive: str
+    tasks: Sequence[Task]
+    issue_ns: I64
+    complete_ns: I64
+    sector: U64
+    sectors: U32
+    task: U32
+    op: U8
+    totals: Mapping[str, int]
+    stats: Mapping[str, int] = field(default_factory=dict)
+
+
+def _check(run: Any, status: int) -> int:
+    if status < 0:
+        raise Problem(text(lib.hws_error(run)) or f"simulator error {-status}")
+    return status
+
+
+def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, Any]:
+    c = ffi.new("struct hws_options *")
+    name = ffi.new("char[]", scheduler.name.encode())
+    c.policy = name
+    c.seed = options.seed
+    c.queue_depth = options.queue_depth
+    c.max_sectors = options.max_sectors
+    c.merging = options.merging
+    c.nr_requests = options.nr_requests
+    c.pull_ahead = options.pull_ahead
+    c.cpus = options.cpus
+    c.record = options.record
+    c.log = log
+    return c, name
+
+
+def simulate(
+    scheduler: str,
+    drive: Drive,
+    load: Load,
+    tunables: Mapping[str, int] | None = None,
+    options: Options | None = None,
+    log: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Run `load` on `drive` under a scheduler, to the end.
+
+    `tunables` override defaults. `log` is where the event log goes (CSV; the caller takes care of partial files).
+    `progress` is called from time to time with the number of I/Os completed so far. Raises Problem when the load does not
+    fit the drive, or a tunable its range.
+    """
+    policy = find(scheduler)
+    options = options or Options()
+    c_options, _keep = _options(policy, options, log is not None)
+    run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
+    for key, value in (tunables or {}).items():
+        _check(run, lib.hws_set(run, key.encode(), value))
+    _check(run, drive.attach(run))
+    for task in load.tasks:
+        _check(run, lib.hws_add_task(run, task.ioprio, task.share, task.exits))
+    _check(run, load.attach(run))
+    totals = ffi.new("struct hws_totals *")
+    while _check(run, lib.hws_run(run, 200_000)):
+        if progress:
+            lib.hws_totals(run, totals)
+            progress(totals.completed)
+    lib.hws_totals(run, totals)
+    if log is not None:
+        _check(run, lib.hws_write_log(run, str(log).encode()))
+    return _outcome(run, policy, drive, load, totals)
+
+
+def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any) -> Outcome:
+    rows = ffi.new("struct hws_rows *")
+    lib.hws_rows(run, rows)
+    n = rows.n
+    stat = ffi.new("int64_t *")
+    stats = {name: int(stat[0]) for name in policy.stats if lib.hws_stat_value(run, name.encode(), stat) == 0}
+    return Outcome(
+        scheduler=policy.name,
+        tunables={name: int(lib.hws_get(run, name.encode())) for name in policy.tunables},
+        drive=drive.name,
+        tasks=load.tasks,
+        # The rows live in the run's memory; the outcome outlives the run.
+        issue_ns=view(rows.issue_ns, n, np.int64).copy(),
+        complete_ns=view(rows.complete_ns, n, np.int64).copy(),
+        sector=view(rows.sector, n, np.uint64).copy(),
+        sectors=view(rows.sectors, n, np.uint32).copy(),
+        task=view(rows.task, n, np.uint32).copy(),
+        op=view(rows.op, n, np.uint8).copy(),
+        totals={name: int(getattr(totals, name)) for name, _ in ffi.typeof("struct hws_totals").fields},
+        stats=stats,
+    )

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The engine: one queue, one policy, one drive, in virtual time.
+ *
+ * The clock jumps to the earliest of: the drive's next event, the next I/O that is due, the time at which the policy asked
+ * to be called again. In one instant: completions, then arrivals, then dispatch for as long as the device takes requests.
+ * A row of events at the same time (an I/O that takes no time, a task that does not think) is the same instant.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+int sim_fail(struct hws *s, int err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(s->error, sizeof(s->error), format, ap);
+	va_end(ap);
+	return err;
+}
+
+const char *hws_error(const struct hws *s)
+{
+	return s->error;
+}
+
+/* --- set-up --- */
+
+struct hws *hws_new(const struct hws_options *options)
+{
+	const struct hw_policy *policy = hw_policy_find(options->policy);
+	struct hws *s = calloc(1, sizeof(*s));
+
+	if (!s || !policy) {
+		free(s);
+		return NULL;
+	}
+	s->opt = *options;
+	s->opt.policy = policy->name;
+	if (!s->opt.max_sectors)
+		s->opt.max_sectors = 2560;
+	if (!s->opt.cpus)
+		s->opt.cpus = 1;
+	s->policy = policy;
+	s->wake_ns = HW_NEVER;
+	s->held_tail = &s->held;
+	s->starved_tail = &s->starved;
+	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
+	s->q = sim_alloc(s, policy->queue_size);
+	hw_queue_prepare(s->q, policy);
+	return s;
+}
+
+void hws_free(struct hws *s)
+{
+	if (!s)
+		return;
+	free(s->tasks);
+	free(s->heap);
+	free(s->events);
+	free(s->rows.issue_ns);
+	free(s->rows.complete_ns);
+	free(s->rows.sector);
+	free(s->rows.sectors);
+	free(s->rows.task);
+	free(s->rows.op);
+	sim_free_all(s);
+	free(s);
+}
+
+int hws_set(struct hws *s, const char *tunable, int64_t value)
+{
+	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
+	int ret = hw_tunable_set(s->q, tunable, value);
+
+	if (ret == -ENOENT)
+		return sim_fail(s, ret, "%s has no tunable '%s'", s->policy->name, tunable);
+	if (ret == -ERANGE)
+		return sim_fail(s, ret, "%s.%s: %lld is outside %lld..%lld", s->policy->name, tunable,
+				(long long)value, (long long)t->min, (long long)t->max);
+	if (s->started && s->policy->tuned)
+		s->policy->tuned(s->q);
+	return ret;
+}
+
+int64_t hws_get(const struct hws *s, const char *tunable)
+{
+	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
+
+	return t ? hw_tunable_get(s->q, t) : 0;
+}
+
+int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors)
+{
+	struct hw_constant_drive *c = sim_alloc(s, sizeof(*c));
+
+	hw_constant_init(c, sectors, service_ns, s->opt.queue_depth ? s->opt.queue_depth : 1);
+	s->drive = &c->drive;
+	return 0;
+}
+
+int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
+{
+	struct hw_profile_error err;
+
+	if (hw_profile_check(profile, bytes, &err))
+		return sim_fail(s, -EINVAL, "drive profile: %s: %s", err.key ? err.key : "header", err.what);
+	s->drive = hw_drive_create(sim_alloc(s, hw_drive_size(profile, s->opt.queue_depth)), profile,
+				   s->opt.queue_depth);
+	return 0;
+}
+
+int hws_add_task(struct hws *s, uint16_t ioprio, uint16_t share, int exits)
+{
+	u64 room = s->room_tasks;
+
+	s->tasks = sim_grow(s->tasks, &room, s->nr_tasks + 1, sizeof(*s->tasks));
+	s->room_tasks = (u32)room;
+	s->tasks[s->nr_tasks++] = (struct sim_task){ .ioprio = ioprio, .share = share, .exits = exits };
+	return 0;
+}
+
+static int start(struct hws *s)
+{
+	int ret;
+
+	if (!s->drive)
+		return sim_fail(s, -EINVAL, "no drive");
+	s->depth = s->opt.queue_depth ? s->opt.queue_depth : s->drive->depth;
+	hw_drive_describe(s->drive, &s->q->dev);
+	s->q->dev.depth = s->depth;
+	s->q->dev.nr_requests = s->opt.nr_requests;
+	ret = hw_start(s->q, 0);
+	if (ret)
+		return sim_fail(s, ret, "%s does not start", s->policy->name);
+	s->started = true;
+	return 0;
+}
+
+/* --- what is due: a binary heap by (time, order) --- */
+
+static bool sooner(const struct sim_due *a, const struct sim_due *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
+}
+
+void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_job *job)
+{
+	struct sim_due due = { .time_ns = time_ns, .order = order, .job = job };
+	u64 i = s->nr_heap++;
+
+	s->heap = sim_grow(s->heap, &s->room_heap, s->nr_heap, sizeof(*s->heap));
+	while (i && sooner(&due, &s->heap[(i - 1) / 2])) {
+		s->heap[i] = s->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	s->heap[i] = due;
+}
+
+static struct sim_due heap_pop(struct hws *s)
+{
+	struct sim_due top = s->heap[0], last = s->heap[--s->nr_heap];
+	u64 i = 0, child;
+
+	while ((child = 2 * i + 1) < s->nr_heap) {
+		if (child + 1 < s->nr_heap && sooner(&s->heap[child + 1], &s->heap[child]))
+			child++;
+		if (!sooner(&s->heap[child], &last))
+			break;
+		s->heap[i] = s->heap[child];
+		i = child;
+	}
+	s->heap[i] = last;
+	return top;
+}
+
+/* The earlier of the heap's top and the next root of the trace; false if there is neither. */
+static bool next_due(const struct hws *s, struct sim_due *due, bool *is_root)
+{
+	struct sim_due root;
+
+	*is_root = false;
+	if (s->next_root < s->nr_roots) {
+		root.order = s->roots[s->next_root];
+		root.time_ns = (u64)s->trace->time_ns[root.order];
+		root.job = NULL;
+		*is_root = !s->nr_heap || sooner(&root, &s->heap[0]);
+	} else if (!s->nr_heap) {
+		return false;
+	}
+	*due = *is_root ? root : s->heap[0];
+	return true;
+}
+
+/* --- tasks --- */
+
+static struct hw_task *task_of(struct hws *s, u32 index)
+{
+	struct sim_task *t = &s->tasks[index];
+
+	if (!t->task) {
+		t->task = sim_hw_task_new(s);
+		t->task->id = index;
+		t->task->ioprio = t->ioprio;
+		t->task->share = t->share;
+		hw_task_start(s->q, t->task, s->now);
+	}
+	return t->task;
+}
+
+static void reap(struct hws *s)
+{
+	while (!list_empty(&s->q->reap)) {
+		struct hw_task *t = list_first_entry(&s->q->reap, struct hw_task, reap);
+
+		list_del(&t->reap);
+		if (s->tasks[t->id].task == t)
+			s->tasks[t->id].task = NULL;
+		sim_hw_task_free(s, t);
+	}
+}
+
+void sim_task_exit(struct hws *s, u32 index)
+{
+	struct sim_task *t = &s->tasks[index];
+	struct hw_task *task = t->task;
+
+	if (!task)
+		return;
+	/* Should the task come back, the policy meets a new one. */
+	t->task = NULL;
+	hw_task_exit(s->q, task, s->now);
+	sim_log_waits(s);
+}
+
+/* --- from I/O to request --- */
+
+static void insert_piece(struct hws *s, struct sim_piece *p)
+{
+	struct sim_request *r = sim_request_new(s);
+	struct hw_request *rq = &r->rq;
+
+	r->pieces = p;
+	rq->sector = p->bio.sector;
+	rq->sectors = p->bio.sectors;
+	rq->op = p->bio.op;
+	rq->flags = p->bio.flags;
+	rq->ioprio = p->bio.ioprio;
+	rq->cpu = p->bio.cpu;
+	rq->task = p->bio.task;
+	hw_insert(s->q, rq, s->now);
+	hw_merge_inserted(&s->merger, s->q, rq);
+	sim_log(s, EV_INSERT, rq->id, p->io->task, rq->op, rq->sector, rq->sectors);
+	sim_log_waits(s);
+}
+
+static void append_pieces(struct sim_request *r, struct sim_piece *more)
+{
+	struct sim_piece **tail = &r->pieces;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = more;
+}
+
+static bool merge_piece(struct hws *s, struct sim_piece *p)
+{
+	struct hw_merge_result m = hw_merge_try(&s->merger, s->q, &p->bio, s->now);
+	struct sim_request *gone;
+
+	if (!m.into)
+		return false;
+	append_pieces(m.into->host, p);
+	s->merges++;
+	sim_log(s, EV_MERGE, m.into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
+	if (m.gone) {
+		gone = m.gone->host;
+		append_pieces(m.into->host, gone->pieces);
+		s->merges++;
+		sim_log(s, EV_MERGE, m.into->id, m.gone->task->id, m.gone->op, m.gone->sector, m.gone->sectors);
+		sim_request_free(s, gone);
+	}
+	sim_log_waits(s);
+	return true;
+}
+
+/* May a request of this kind be allocated now? */
+static bool may_allocate(struct hws *s, const struct hw_bio *bio)
+{
+	u32 limit = s->opt.nr_requests;
+
+	if (!limit)
+		return true;
+	if (s->policy->limit_depth) {
+		u32 own = s->policy->limit_depth(s->q, bio);
+
+		if (own && own < limit)
+			limit = own;
+	}
+	return s->in_use < limit;
+}
+
+static void submit_piece(struct hws *s, struct sim_piece *p)
+{
+	if (merge_piece(s, p))
+		return;
+	if (!s->starved && may_allocate(s, &p->bio)) {
+		insert_piece(s, p);
+		return;
+	}
+	*s->starved_tail = p;
+	s->starved_tail = &p->next;
+}
+
+static void feed_starved(struct hws *s)
+{
+	while (s->starved && may_allocate(s, &s->starved->bio)) {
+		struct sim_piece *p = s->starved;
+
+		s->starved = p->next;
+		if (!s->starved)
+			s->starved_tail = &s->starved;
+		p->next = NULL;
+		if (!merge_piece(s, p))
+			insert_piece(s, p);
+	}
+}
+
+void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns)
+{
+	struct sim_io *io = sim_io_new(s);
+	u64 sector = what->sector;
+	u32 left = what->sectors;
+
+	io->row = row;
+	io->task = task;
+	io->fixed_ns = fixed_ns;
+	io->pieces = (left + s->opt.max_sectors - 1) / s->opt.max_sectors;
+	s->issued++;
+	s->tasks[task].outstanding++;
+	sim_row_issue(s, row, task, what);
+	while (left) {
+		struct sim_piece *p = sim_piece_new(s);
+
+		p->io = io;
+		p->bio = *what;
+		p->bio.sector = sector;
+		p->bio.sectors = min(left, s->opt.max_sectors);
+		p->bio.task = task_of(s, task);
+		p->bio.cpu = (u16)(task % s->opt.cpus);
+		sector += p->bio.sectors;
+		left -= p->bio.sectors;
+		submit_piece(s, p);
+	}
+}
+
+static void io_done(struct hws *s, struct sim_io *io)
+{
+	u64 row = io->row;
+	u32 task = io->task;
+
+	s->completed++;
+	s->tasks[task].outstanding--;
+	sim_row_complete(s, row);
+	sim_io_free(s, io);
+	sim_trace_completed(s, row);
+}
+
+static void request_done(struct hws *s, struct sim_request *r)
+{
+	struct sim_piece *p = r->pieces;
+	struct hw_request *rq = &r->rq;
+
+	sim_log(s, EV_COMPLETE, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
+	hw_complete(s->q, rq, s->now);
+	sim_log_waits(s);
+	sim_request_free(s, r);
+	while (p) {
+		struct sim_piece *next = p->next;
+		struct sim_io *io = p->io;
+
+		sim_piece_free(s, p);
+		if (--io->pieces == 0)
+			io_done(s, io);
+		p = next;
+	}
+	reap(s);
+	if (s->starved)
+		feed_starved(s);
+}
+
+/* --- the drive --- */
+
+static void to_drive(struct hws *s, struct sim_request *r)
+{
+	struct hw_request *rq = &r->rq;
+
+	r->io.sector = rq->sector;
+	r->io.sectors = rq->sectors;
+	r->io.op = rq->op;
+	r->io.flags = rq->flags;
+	r->io.fixed_ns = r->pieces->io->fixed_ns;
+	r->io.host = r;
+	rq->dispatch_ns = s->now;
+	s->in_drive++;
+	s->requests++;
+	sim_log(s, EV_DISPATCH, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
+	s->drive->model->submit(s->drive, &r->io, s->now);
+}
+
+static void dispatch(struct hws *s)
+{
+	u32 held = s->held != NULL;
+
+	while (s->in_drive < s->depth || held < s->opt.pull_ahead) {
+		struct sim_request *r;
+		struct hw_request *rq;
+
+		if (s->in_drive < s->depth && s->held) {
+			r = s->held;
+			s->held = NULL;
+			held = 0;
+			to_drive(s, r);
+			continue;
+		}
+		rq = hw_dispatch(s->q, s->now);
+		sim_log_waits(s);
+		if (!rq) {
+			s->wake_ns = s->q->wake_ns;
+			return;
+		}
+		hw_merge_removed(&s->merger, rq);
+		r = rq->host;
+		if (s->in_drive < s->depth) {
+			to_drive(s, r);
+		} else {
+			s->held = r;
+			held = 1;
+		}
+	}
+	s->wake_ns = HW_NEVER;
+}
+
+static void complete(struct hws *s)
+{
+	struct hw_io *io;
+
+	while ((io = s->drive->model->poll(s->drive, s->now))) {
+		s->in_drive--;
+		request_done(s, io->host);
+	}
+}
+
+static void arrive(struct hws *s)
+{
+	struct sim_due due;
+	bool is_root;
+
+	while (next_due(s, &due, &is_root) && due.time_ns <= s->now) {
+		if (is_root)
+			s->next_root++;
+		else
+			heap_pop(s);
+		sim_trace_issue(s, due.order);
+	}
+}
+
+int hws_run(struct hws *s, uint64_t events)
+{
+	struct sim_due due;
+	bool is_root;
+	int ret;
+
+	if (!s->started) {
+		ret = start(s);
+		if (ret)
+			return ret;
+	}
+	while (events--) {
+		u64 t = min(s->drive->model->next(s->drive), s->wake_ns);
+
+		if (next_due(s, &due, &is_root))
+			t = min(t, due.time_ns);
+		if (t == HW_NEVER)
+			break;
+		s->now = max(s->now, t);
+		complete(s);
+		arrive(s);
+		dispatch(s);
+	}
+	if (events != UINT64_MAX && s->issued != s->completed)
+		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for", s->policy->name,
+				(unsigned long long)(s->issued - s->completed));
+	return events == UINT64_MAX;
+}
+
+void hws_totals(const struct hws *s, struct hws_totals *out)
+{
+	const struct hw_drive_stats *d = &s->drive->stats;
+	const struct hw_wait *w = &s->q->wait;
+
+	*out = (struct hws_totals){
+		.now_ns = s->now,
+		.issued = s->issued,
+		.completed = s->completed,
+		.requests = s->requests,
+		.merges = s->merges,
+		.busy_ns = d->busy_ns,
+		.seek_ns = d->seek_ns,
+		.rotation_ns = d->rotation_ns,
+		.transfer_ns = d->transfer_ns,
+		.overhead_ns = d->overhead_ns,
+		.seeks = d->seeks,
+		.seek_cylinders = d->seek_cylinders,
+		.cache_hits = d->cache_hits,
+		.media_reads = d->media_reads,
+		.media_writes = d->media_writes,
+		.a_success = w->count[HW_WAIT_SUCCESS],
+		.a_fail = w->count[HW_WAIT_FAIL],
+		.a_other = w->count[HW_WAIT_OTHER],
+		.t_success_ns = w->total_ns[HW_WAIT_SUCCESS],
+		.t_fail_ns = w->total_ns[HW_WAIT_FAIL],
+		.t_other_ns = w->total_ns[HW_WAIT_OTHER],
+		.drive_sectors = s->drive->sectors,
+		.queue_depth = s->depth,
+	};
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the parts of the simulator share. */
+#ifndef HW_SIM_INTERNAL_H
+#define HW_SIM_INTERNAL_H
+
+#include "../core/drive.h"
+#include "../core/elevator.h"
+#include "../core/lib/merge.h"
+#include "headwaiter.h"
+
+#define SIM_ERROR_BYTES 256
+
+/* One I/O as a task sees it; the scheduler may see it as several requests, or as part of one. */
+struct sim_io {
+	u64 row;		/* index in struct hws_rows, or the trace */
+	u32 task;
+	u32 pieces;		/* not yet completed */
+	u64 fixed_ns;
+	struct sim_io *free_next;
+};
+
+/* The part of an I/O that went into one request. */
+struct sim_piece {
+	struct sim_io *io;
+	struct sim_piece *next;
+	struct hw_bio bio;
+};
+
+/* Around every request of the policy's. */
+struct sim_request {
+	struct hw_io io;
+	struct sim_piece *pieces;
+	struct sim_request *next;	/* free list, or those pulled ahead */
+	struct hw_request rq;		/* the policy's, as long as it says: must be last */
+};
+
+struct sim_task {
+	struct hw_task *task;	/* NULL until its first I/O and after it was freed */
+	u64 outstanding;	/* I/Os issued, not completed */
+	u64 remaining;		/* I/Os of the trace not completed */
+	u16 ioprio, share;
+	bool exits;
+	struct sim_job *job;
+};
+
+/* An I/O that is due. Ties go by order: traces in their own, generated load in order of scheduling. */
+struct sim_due {
+	u64 time_ns;
+	u64 order;
+	struct sim_job *job;	/* or NULL: `order` is a row of the trace */
+};
+
+struct sim_event {
+	u64 time_ns;
+	u64 request;
+	u64 sector;
+	u32 sectors;
+	u32 task;
+	u8 event;
+	u8 op;
+};
+
+enum sim_event_type { EV_INSERT, EV_MERGE, EV_DISPATCH, EV_COMPLETE, EV_WAIT_BEGIN, EV_WAIT_END };
+
+struct sim_rows {
+	u64 n, room;
+	int64_t *issue_ns, *complete_ns;
+	uint64_t *sector;
+	uint32_t *sectors;
+	uint32_t *task;
+	uint8_t *op;
+};
+
+struct hws {
+	struct hws_options opt;
+	const struct hw_policy *policy;
+	struct hw_queue *q;
+	struct hw_drive *drive;
+	struct hw_merger merger;
+	u64 now;
+	u64 wake_ns;
+	u32 depth;
+	u32 in_drive;
+	u32 in_use;		/* requests that exist */
+	bool started;
+	u64 rng;
+
+	struct sim_task *tasks;
+	u32 nr_tasks, room_tasks;
+
+	const struct hws_trace *trace;
+	struct hws_trace trace_copy;
+	int64_t *first_child, *next_sibling;	/* rows that follow a row; -1 ends */
+	u64 *roots, nr_roots, next_root;	/* rows without parent, by time */
+
+	struct sim_due *heap;
+	u64 nr_heap, room_heap;
+
+	struct sim_request *held, **held_tail;	/* pulled ahead, waiting for the drive */
+	struct sim_piece *starved, **starved_tail;	/* waiting for a request to be allocated */
+
+	struct sim_request *free_requests;
+	struct sim_io *free_ios;
+	struct sim_piece *free_pieces;
+	struct hw_task *free_tasks;
+	struct sim_slab *slabs;
+
+	struct sim_rows rows;
+	struct sim_event *events;
+	u64 nr_events, room_events;
+	bool wait_seen;
+	u64 begun_seen;
+	u32 wait_task_seen;
+
+	u64 issued, completed, requests, merges;
+	struct sim_job *jobs;
+	char error[SIM_ERROR_BYTES];
+};
+
+/* engine.c */
+int sim_fail(struct hws *s, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns);
+void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_job *job);
+void sim_task_exit(struct hws *s, u32 task);
+
+/* memory.c: everything is freed at once, with the run */
+void *sim_alloc(struct hws *s, size_t bytes);
+void sim_free_all(struct hws *s);
+void *sim_grow(void *array, u64 *room, u64 need, size_t element_bytes);
+struct sim_request *sim_request_new(struct hws *s);
+void sim_request_free(struct hws *s, struct sim_request *r);
+struct sim_io *sim_io_new(struct hws *s);
+void sim_io_free(struct hws *s, struct sim_io *io);
+struct sim_piece *sim_piece_new(struct hws *s);
+void sim_piece_free(struct hws *s, struct sim_piece *p);
+struct hw_task *sim_hw_task_new(struct hws *s);
+void sim_hw_task_free(struct hws *s, struct hw_task *t);
+
+/* trace.c */
+void sim_trace_start(struct hws *s);
+void sim_trace_issue(struct hws *s, u64 row);
+void sim_trace_completed(struct hws *s, u64 row);
+
+/* record.c */
+void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what);
+void sim_row_complete(struct hws *s, u64 row);
+void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector, u32 sectors);
+void sim_log_waits(struct hws *s);
+
+#endif

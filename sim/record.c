@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What a run leaves behind: a row per I/O, and the event log. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what)
+{
+	struct sim_rows *r = &s->rows;
+
+	if (!s->opt.record)
+		return;
+	if (!s->trace) {
+		u64 room;
+
+		if (row >= r->room) {
+			room = r->room;
+			r->issue_ns = sim_grow(r->issue_ns, &room, row + 1, sizeof(*r->issue_ns));
+			room = r->room;
+			r->complete_ns = sim_grow(r->complete_ns, &room, row + 1, sizeof(*r->complete_ns));
+			room = r->room;
+			r->sector = sim_grow(r->sector, &room, row + 1, sizeof(*r->sector));
+			room = r->room;
+			r->sectors = sim_grow(r->sectors, &room, row + 1, sizeof(*r->sectors));
+			room = r->room;
+			r->task = sim_grow(r->task, &room, row + 1, sizeof(*r->task));
+			room = r->room;
+			r->op = sim_grow(r->op, &room, row + 1, sizeof(*r->op));
+			r->room = room;
+		}
+		r->sector[row] = what->sector;
+		r->sectors[row] = what->sectors;
+		r->task[row] = task;
+		r->op[row] = what->op;
+		r->complete_ns[row] = -1;
+		r->n = row + 1;
+	}
+	r->issue_ns[row] = (int64_t)s->now;
+}
+
+void sim_row_complete(struct hws *s, u64 row)
+{
+	if (s->opt.record)
+		s->rows.complete_ns[row] = (int64_t)s->now;
+}
+
+void hws_rows(const struct hws *s, struct hws_rows *out)
+{
+	const struct sim_rows *r = &s->rows;
+
+	*out = (struct hws_rows){ .n = r->n, .issue_ns = r->issue_ns, .complete_ns = r->complete_ns,
+				  .sector = r->sector, .sectors = r->sectors, .task = r->task, .op = r->op };
+	if (s->trace) {
+		out->sector = s->trace->sector;
+		out->sectors = s->trace->sectors;
+		out->task = s->trace->task;
+		out->op = s->trace->op;
+	}
+}
+
+void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector, u32 sectors)
+{
+	if (!s->opt.log)
+		return;
+	s->events = sim_grow(s->events, &s->room_events, s->nr_events + 1, sizeof(*s->events));
+	s->events[s->nr_events++] = (struct sim_event){ .time_ns = s->now, .request = request, .sector = sector,
+							.sectors = sectors, .task = task, .event = type, .op = op };
+}
+
+/* A policy call may have ended a wait, begun one, or both, in this order; a call that did begin and end one shows both. */
+void sim_log_waits(struct hws *s)
+{
+	const struct hw_wait *w = &s->q->wait;
+	bool begun = w->begun != s->begun_seen;
+
+	if (!s->opt.log || (!begun && w->active == s->wait_seen))
+		return;
+	if (s->wait_seen)
+		sim_log(s, EV_WAIT_END, 0, s->wait_task_seen, 0, 0, 0);
+	if (begun) {
+		s->wait_task_seen = w->task ? w->task->id : U32_MAX;
+		sim_log(s, EV_WAIT_BEGIN, 0, s->wait_task_seen, 0, 0, 0);
+		if (!w->active)
+			sim_log(s, EV_WAIT_END, 0, s->wait_task_seen, 0, 0, 0);
+	}
+	s->wait_seen = w->active;
+	s->begun_seen = w->begun;
+}
+
+int hws_write_log(struct hws *s, const char *path)
+{
+	static const char *const names[] = { "insert", "merge", "dispatch", "complete", "wait_begin", "wait_end" };
+	static const char ops[] = "RWDO";
+	FILE *f = fopen(path, "w");
+	u64 i;
+
+	if (!f)
+		return sim_fail(s, -errno, "%s: %s", path, strerror(errno));
+	fputs("time_ns,event,request,task,op,sector,sectors\n", f);
+	for (i = 0; i < s->nr_events; i++) {
+		const struct sim_event *e = &s->events[i];
+
+		fprintf(f, "%llu,%s,", (unsigned long long)e->time_ns, names[e->event]);
+		if (e->event >= EV_WAIT_BEGIN) {
+			if (e->task == U32_MAX)
+				fputs(",,,,\n", f);
+			else
+				fprintf(f, ",%u,,,\n", e->task);
+		} else {
+			fprintf(f, "%llu,%u,%c,%llu,%u\n", (unsigned long long)e->request, e->task, ops[e->op & 3],
+				(unsigned long long)e->sector, e->sectors);
+		}
+	}
+	if (ferror(f) | fclose(f))
+		return sim_fail(s, -EIO, "%s: write error", path);
+	return 0;
+}

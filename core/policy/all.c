@@ -5,5 +5,8 @@
 const struct hw_policy *const hw_policies[] = {
 	&hw_noop,
 	&hw_deadline,
+	&hw_as,
+	&hw_as_95,
+	&hw_cas,
 	NULL,
 };

@@ -27,5 +27,8 @@
 
 extern const struct hw_policy hw_noop;
 extern const struct hw_policy hw_deadline;
+extern const struct hw_policy hw_as;
+extern const struct hw_policy hw_as_95;
+extern const struct hw_policy hw_cas;
 
 #endif

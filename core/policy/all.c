@@ -8,5 +8,8 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_as,
 	&hw_as_95,
 	&hw_cas,
+	&hw_none,
+	&hw_mq_deadline,
+	&hw_kyber,
 	NULL,
 };

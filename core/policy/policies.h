@@ -30,5 +30,8 @@ extern const struct hw_policy hw_deadline;
 extern const struct hw_policy hw_as;
 extern const struct hw_policy hw_as_95;
 extern const struct hw_policy hw_cas;
+extern const struct hw_policy hw_none;
+extern const struct hw_policy hw_mq_deadline;
+extern const struct hw_policy hw_kyber;
 
 #endif

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A policy by itself: the caller is the host, and says what happens and when. Nothing is simulated here. For checks of a
+ * policy against what a real kernel was seen to do.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../core/elevator.h"
+#include "headwaiter.h"
+
+struct hwd_task {
+	struct list_head link;
+	struct hw_task task;	/* the policy's, as long as it says: must be last */
+};
+
+struct hwd {
+	const struct hw_policy *policy;
+	struct hw_queue *q;
+	struct hw_request **requests;	/* by id; NULL once completed or merged away */
+	u64 room;
+	struct list_head tasks;		/* exited ones too, until nothing refers to them */
+};
+
+static void *checked(void *p)
+{
+	if (p)
+		return p;
+	fputs("headwaiter: out of memory\n", stderr);
+	abort();
+}
+
+struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth, uint32_t nr_requests)
+{
+	const struct hw_policy *p = hw_policy_find(policy);
+	struct hwd *d;
+
+	if (!p)
+		return NULL;
+	d = checked(calloc(1, sizeof(*d)));
+	d->policy = p;
+	d->q = checked(calloc(1, p->queue_size));
+	INIT_LIST_HEAD(&d->tasks);
+	hw_queue_prepare(d->q, p);
+	d->q->dev.sectors = sectors;
+	d->q->dev.rotational = rotational;
+	d->q->dev.depth = depth;
+	d->q->dev.nr_requests = nr_requests;
+	return d;
+}
+
+void hwd_free(struct hwd *d)
+{
+	struct hwd_task *t, *next;
+	u64 i;
+
+	if (!d)
+		return;
+	list_for_each_entry_safe(t, next, &d->tasks, link)
+		free(t);
+	for (i = 0; i < d->q->nr_inserted; i++)
+		free(d->requests[i]);
+	free(d->requests);
+	free(d->q);
+	free(d);
+}
+
+int hwd_set(struct hwd *d, const char *tunable, int64_t value)
+{
+	return hw_tunable_set(d->q, tunable, value);
+}
+
+int hwd_start(struct hwd *d, uint64_t now)
+{
+	return hw_start(d->q, now);
+}
+
+static struct hw_task *find_task(struct hwd *d, u32 number)
+{
+	struct hwd_task *t;
+
+	list_for_each_entry(t, &d->tasks, link)
+		if (t->task.id == number && !t->task.exited)
+			return &t->task;
+	return NULL;
+}
+
+static void reap(struct hwd *d)
+{
+	while (!list_empty(&d->q->reap)) {
+		struct hw_task *task = list_first_entry(&d->q->reap, struct hw_task, reap);
+		struct hwd_task *t = container_of(task, struct hwd_task, task);
+
+		list_del(&task->reap);
+		list_del(&t->link);
+		free(t);
+	}
+}
+
+int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t share, uint64_t now)
+{
+	struct hwd_task *t;
+
+	if (find_task(d, number))
+		return -EEXIST;
+	t = checked(calloc(1, offsetof(struct hwd_task, task) + d->policy->task_size));
+	t->task.id = number;
+	t->task.ioprio = ioprio;
+	t->task.share = share;
+	list_add_tail(&t->link, &d->tasks);
+	hw_task_start(d->q, &t->task, now);
+	return 0;
+}
+
+int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now)
+{
+	struct hw_task *task = find_task(d, number);
+
+	if (!task)
+		return -ENOENT;
+	hw_task_exit(d->q, task, now);
+	reap(d);
+	return 0;
+}
+
+static struct hw_request *request(const struct hwd *d, uint64_t id, enum hw_state state)
+{
+	struct hw_request *rq = id < d->q->nr_inserted ? d->requests[id] : NULL;
+
+	return rq && rq->state == state ? rq : NULL;
+}
+
+static void forget(struct hwd *d, struct hw_request *rq)
+{
+	d->requests[rq->id] = NULL;
+	free(rq);
+	reap(d);
+}
+
+int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
+{
+	struct hw_task *task = find_task(d, what->task);
+	struct hw_request *rq;
+
+	if (!task)
+		return -ENOENT;
+	if (what->op > HW_OTHER)
+		return -EINVAL;
+	if (d->q->nr_inserted == d->room) {
+		d->room = d->room ? 2 * d->room : 1024;
+		d->requests = checked(realloc(d->requests, d->room * sizeof(*d->requests)));
+	}
+	rq = checked(calloc(1, d->policy->request_size));
+	rq->sector = what->sector;
+	rq->sectors = what->sectors;
+	rq->op = what->op;
+	rq->flags = what->flags;
+	rq->ioprio = what->ioprio;
+	rq->cpu = what->cpu;
+	rq->task = task;
+	d->requests[d->q->nr_inserted] = rq;
+	hw_insert(d->q, rq, now);
+	return (int64_t)rq->id;
+}
+
+int64_t hwd_dispatch(struct hwd *d, uint64_t now)
+{
+	struct hw_request *rq = hw_dispatch(d->q, now);
+
+	return rq ? (int64_t)rq->id : -1;
+}
+
+uint64_t hwd_wake_ns(const struct hwd *d)
+{
+	return d->q->wake_ns;
+}
+
+int hwd_has_work(const struct hwd *d)
+{
+	return d->policy->has_work(d->q);
+}
+
+int hwd_complete(struct hwd *d, uint64_t id, uint64_t now)
+{
+	struct hw_request *rq = request(d, id, HW_DISPATCHED);
+
+	if (!rq)
+		return -ENOENT;
+	hw_complete(d->q, rq, now);
+	forget(d, rq);
+	return 0;
+}
+
+int hwd_requeue(struct hwd *d, uint64_t id, uint64_t now)
+{
+	struct hw_request *rq = request(d, id, HW_DISPATCHED);
+
+	if (!rq)
+		return -ENOENT;
+	hw_requeue(d->q, rq, now);
+	return 0;
+}
+
+int hwd_grow(struct hwd *d, uint64_t id, int front, uint32_t sectors, uint64_t now)
+{
+	struct hw_request *rq = request(d, id, HW_QUEUED);
+
+	if (!rq)
+		return -ENOENT;
+	if (front && rq->sector < sectors)
+		return -EINVAL;
+	rq->sectors += sectors;
+	if (front)
+		rq->sector -= sectors;
+	if (d->policy->merged)
+		d->policy->merged(d->q, rq, front ? HW_FRONT_MERGE : HW_BACK_MERGE, now);
+	return 0;
+}
+
+int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone)
+{
+	struct hw_request *k = request(d, keep, HW_QUEUED), *g = request(d, gone, HW_QUEUED);
+
+	if (!k || !g)
+		return -ENOENT;
+	if (!d->policy->merged_requests || k == g || hw_end(k) != g->sector)
+		return -EINVAL;
+	k->sectors += g->sectors;
+	hw_merge_requests(d->q, k, g);
+	forget(d, g);
+	return 0;
+}
+
+int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front)
+{
+	enum hw_merge how = HW_NO_MERGE;
+	struct hw_request *rq;
+	struct hw_bio bio = { .sector = what->sector, .sectors = what->sectors, .op = what->op, .flags = what->flags,
+			      .ioprio = what->ioprio, .cpu = what->cpu, .task = find_task(d, what->task) };
+
+	rq = d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
+	*front = how == HW_FRONT_MERGE;
+	return rq ? (int64_t)rq->id : -1;
+}
+
+uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
+{
+	struct hw_bio bio = { .sector = what->sector, .sectors = what->sectors, .op = what->op, .flags = what->flags,
+			      .ioprio = what->ioprio, .cpu = what->cpu, .task = find_task(d, what->task) };
+
+	return d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
+}
+
+int hwd_stat(const struct hwd *d, const char *stat, int64_t *value)
+{
+	u32 i;
+
+	for (i = 0; i < d->policy->nr_stats; i++)
+		if (!strcmp(d->policy->stats[i].name, stat)) {
+			*value = d->policy->stats[i].get(d->q);
+			return 0;
+		}
+	return -ENOENT;
+}

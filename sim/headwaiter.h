@@ -137,6 +137,50 @@ void hws_rows(const struct hws *s, struct hws_rows *out);
 /* The event log as CSV with a header line. */
 int hws_write_log(struct hws *s, const char *path);
 
+/* --- a policy by itself --- */
+
+/*
+ * For checks of a policy's decisions: the caller is the host and says what happens and when, with `now` never decreasing.
+ * The caller keeps to the contract (core/elevator.h): completions, then arrivals, then dispatches of one instant.
+ * -ENOENT: no such task, tunable, statistic, or no request with this id in that state.
+ */
+struct hwd;
+
+struct hwd_request {
+	uint64_t sector;
+	uint32_t sectors;
+	uint32_t task;
+	uint8_t op;		/* 0 read, 1 write, 2 discard, 3 other */
+	uint8_t flags;		/* 1 synchronous, 2 metadata, 4 prio, 8 at head, 16 no merge */
+	uint16_t ioprio;	/* class << 13 | level; 0: none */
+	uint16_t cpu;
+};
+
+/* NULL: no such policy. Tunables are set before hwd_start() (and may be later, where the policy reads them anew). */
+struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth, uint32_t nr_requests);
+void hwd_free(struct hwd *d);
+int hwd_set(struct hwd *d, const char *tunable, int64_t value);	/* -ERANGE outside min..max */
+int hwd_start(struct hwd *d, uint64_t now);
+/* Tasks are numbered by the caller; a number may be used again after the task's exit. */
+int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t share, uint64_t now);
+int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now);
+/* The request's id: insertions counted from 0. */
+int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now);
+/* The id of the request that the policy decides for, or -1; then hwd_wake_ns() is when to ask again. */
+int64_t hwd_dispatch(struct hwd *d, uint64_t now);
+uint64_t hwd_wake_ns(const struct hwd *d);
+int hwd_has_work(const struct hwd *d);
+int hwd_complete(struct hwd *d, uint64_t id, uint64_t now);
+int hwd_requeue(struct hwd *d, uint64_t id, uint64_t now);
+/* The host has merged so many sectors into a queued request, before it or after it. */
+int hwd_grow(struct hwd *d, uint64_t id, int front, uint32_t sectors, uint64_t now);
+/* The host has joined two queued requests that touch; @gone lies behind @keep. */
+int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone);
+/* The policy's own look-up: the id of the request that the range would join, or -1. */
+int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front);
+uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what);
+int hwd_stat(const struct hwd *d, const char *stat, int64_t *value);
+
 #pragma GCC visibility pop
 
 #endif

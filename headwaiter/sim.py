@@ -55,13 +55,25 @@ class ConstantDrive:
 
 @dataclass(frozen=True)
 class Task:
-    """Who issues requests. `group` is the thread of control that it belongs to: an index that tasks may share."""
+    """Who issues requests, by number and name. `group` is its thread of control: an index that tasks may share."""
 
+    id: int
     name: str
     group: int
     ioprio: int = 0
     share: int = 0
     exits: bool = True
+
+
+def drive_sectors(drive: Drive) -> int:
+    """The capacity of a drive, in sectors of 512 bytes."""
+    options = Options()
+    c_options, _keep = _options(find("noop"), options, False)
+    run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
+    _check(run, drive.attach(run))
+    totals = ffi.new("struct hws_totals *")
+    lib.hws_totals(run, totals)
+    return int(totals.drive_sectors)
 
 
 class Load(Protocol):
@@ -185,7 +197,7 @@ def simulate(
         _check(run, lib.hws_set(run, key.encode(), value))
     _check(run, drive.attach(run))
     for task in load.tasks:
-        _check(run, lib.hws_add_task(run, task.ioprio, task.share, task.exits))
+        _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
     _check(run, load.attach(run))
     totals = ffi.new("struct hws_totals *")
     while _check(run, lib.hws_run(run, 200_000)):

@@ -114,13 +114,13 @@ int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
 	return 0;
 }
 
-int hws_add_task(struct hws *s, uint16_t ioprio, uint16_t share, int exits)
+int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits)
 {
 	u64 room = s->room_tasks;
 
 	s->tasks = sim_grow(s->tasks, &room, s->nr_tasks + 1, sizeof(*s->tasks));
 	s->room_tasks = (u32)room;
-	s->tasks[s->nr_tasks++] = (struct sim_task){ .ioprio = ioprio, .share = share, .exits = exits };
+	s->tasks[s->nr_tasks++] = (struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
 	return 0;
 }
 

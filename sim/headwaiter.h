@@ -78,8 +78,11 @@ int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors);
 /* A drive profile in the flat form of core/drive.h; it is copied. */
 int hws_drive_profile(struct hws *s, const void *profile, size_t bytes);
 
-/* Tasks are numbered from 0 as they are added. exits: the task exits when its last I/O has completed. */
-int hws_add_task(struct hws *s, uint16_t ioprio, uint16_t share, int exits);
+/*
+ * Tasks are numbered from 0 as they are added; id is how the event log calls them. exits: the task exits when its last
+ * I/O has completed.
+ */
+int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits);
 
 /*
  * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O parent[i] completes, or

@@ -38,6 +38,7 @@ struct sim_task {
 	struct hw_task *task;	/* NULL until its first I/O and after it was freed */
 	u64 outstanding;	/* I/Os issued, not completed */
 	u64 remaining;		/* I/Os of the trace not completed */
+	u32 id;			/* for the log */
 	u16 ioprio, share;
 	bool exits;
 	struct sim_job *job;

@@ -108,9 +108,9 @@ int hws_write_log(struct hws *s, const char *path)
 			if (e->task == U32_MAX)
 				fputs(",,,,\n", f);
 			else
-				fprintf(f, ",%u,,,\n", e->task);
+				fprintf(f, ",%u,,,\n", s->tasks[e->task].id);
 		} else {
-			fprintf(f, "%llu,%u,%c,%llu,%u\n", (unsigned long long)e->request, e->task, ops[e->op & 3],
+			fprintf(f, "%llu,%u,%c,%llu,%u\n", (unsigned long long)e->request, s->tasks[e->task].id, ops[e->op & 3],
 				(unsigned long long)e->sector, e->sectors);
 		}
 	}

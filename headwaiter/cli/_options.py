@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Options that commands share, and what is made of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ..device import DEFAULT_DRIVE
+from ..errors import Problem
+from ..paths import replacing
+from ..results import Json
+from ..sim import Options
+from ..workload import Reading
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SIMULATION = (
+    click.option("--drive", "-d", default=DEFAULT_DRIVE, show_default=True, metavar="NAME|FILE.toml|constant:MS",
+                 help="The drive that is simulated."),
+    click.option("--queue-depth", type=click.IntRange(0, 1024), default=0, metavar="N",
+                 help="Requests that the device takes at once [default: the drive's own]."),
+    click.option("--replay", type=click.Choice(["closed", "open"]),
+                 help="Traces: keep think times, or timestamps [default: closed if the trace tells its tasks]."),
+    click.option("--group-gap", type=click.FloatRange(0, 1e6), default=5.0, show_default=True, metavar="MS",
+                 help="Traces: longest pause between tasks of one name that are one thread of control."),
+    click.option("--device", help="Traces of several devices: which one [default: the busiest]."),
+    click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
+    click.option("--merging/--no-merging", default=True, show_default=True, help="Join requests that touch."),
+    click.option("--max-sectors", type=click.IntRange(1, 1 << 20), default=2560, show_default=True, metavar="N",
+                 help="Largest request, in sectors of 512 bytes."),
+    click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=0, metavar="N",
+                 help="Requests that may exist at once [default: no limit]."),
+    click.option("--pull-ahead", is_flag=True, help="Take one request ahead of a full device, as blk-mq does."),
+    click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Software queues, for none and kyber."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),
+)
+
+
+def simulation_options(function: F) -> F:
+    """What a run depends on, but for workload and scheduler."""
+    for option in reversed(_SIMULATION):
+        function = option(function)
+    return function
+
+
+def output_options(function: F) -> F:
+    """--json and -o."""
+    function = click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+                            help="Write there instead of to stdout.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")(function)
+
+
+def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    """--share TASK=N."""
+    out = []
+    for pair in pairs:
+        task, _, share = pair.partition("=")
+        if not (task.isdecimal() and share.isdecimal() and 1 <= int(share) <= 65535):
+            raise Problem(f"--share {pair}: expected TASK=N with N from 1 to 65535")
+        out.append((int(task), int(share)))
+    return tuple(out)
+
+
+def reading(given: dict[str, Any]) -> Reading:
+    """How the workload is to be read."""
+    return Reading(given["replay"], given["group_gap"], given["device"], parse_shares(given["shares"]))
+
+
+def run_options(given: dict[str, Any]) -> Options:
+    """How runs are made."""
+    return Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
+                   merging=given["merging"], nr_requests=given["nr_requests"], pull_ahead=given["pull_ahead"],
+                   cpus=given["cpus"])
+
+
+def write_json(document: Json, output: Path | None) -> None:
+    """To stdout, or to a file that appears whole or not at all."""
+    text = json.dumps(document, indent=1) + "\n"
+    write_text(text, output)
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """To stdout, or to a file that appears whole or not at all."""
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    with replacing(output) as temporary:
+        temporary.write_text(text)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str, int], None]]:
+    """A bar on a terminal, nothing in a pipe. Yields `update(part, done)`, which may be called from any thread."""
+    done: dict[str, int] = {}
+    lock = threading.Lock()
+    if not sys.stderr.isatty():
+        yield lambda part, count: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+
+        def update(part: str, count: int) -> None:
+            with lock:
+                done[part] = count
+                bar.update(task, completed=sum(done.values()))
+
+        yield update

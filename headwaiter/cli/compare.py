@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter compare: every scheduler on one workload."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..compare import RANKINGS, explain, rank, run_all
+from ..device import open_drive
+from ..errors import Problem
+from ..report import console, table, write_csv
+from ..results import document
+from ..schedulers import catalogue, find
+from ..workload import find_workload, read_workload
+from ._options import output_options, progress_bar, reading, run_options, simulation_options, write_json, write_text
+
+
+def _schedulers(text: str) -> list[str]:
+    if text == "all":
+        return list(catalogue())
+    return list(dict.fromkeys(find(name.strip()).name for name in text.split(",")))
+
+
+def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, int]]:
+    """SCHED.k=v is for one scheduler, k=v for all of them that have k."""
+    out: dict[str, dict[str, int]] = {name: {} for name in chosen}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        scheduler, dot, name = key.rpartition(".")
+        if not sign:
+            raise Problem(f"--set {pair}: expected [SCHEDULER.]TUNABLE=VALUE")
+        if dot and find(scheduler).name not in out:
+            raise Problem(f"--set {pair}: {scheduler} is not among the schedulers compared")
+        having = [s for s in ([scheduler] if dot else chosen) if name in find(s).tunables]
+        if not having:
+            raise Problem(f"--set {pair}: {scheduler or 'none of the schedulers'} has no tunable '{name}'".replace(
+                "none of the schedulers has no", "none of the schedulers has a"))
+        for s in having:
+            out[s][name] = find(s).tunables[name].parse(f"--set {pair}", value)
+    return out
+
+
+@click.command("compare")
+@click.argument("workload", required=False)
+@click.option("--sched", "-s", default="all", show_default=True, metavar="a,b,…|all", help="Schedulers to compare.")
+@click.option("--set", "pairs", multiple=True, metavar="[SCHED.]TUNABLE=VALUE", help="Override a tunable's default.")
+@click.option("--by", type=click.Choice(list(RANKINGS)), help="What is best [default: throughput, or latency if all keep up].")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@simulation_options
+@output_options
+def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | None, as_csv: bool, as_json: bool,
+            output: Path | None, **given: Any) -> None:
+    """Run WORKLOAD (a trace or a fio job file; default: the bundled example) under several schedulers.
+
+    Prints a table, best first, and why the first won.
+    """
+    if as_csv and as_json:
+        raise Problem("--csv and --json exclude each other")
+    chosen = _schedulers(sched)
+    tunables = _tunables(pairs, chosen)
+    drive = open_drive(given["drive"])
+    work = read_workload(find_workload(workload), drive, reading(given))
+    with progress_bar(f"{work.name} on {drive.name}", None) as update:
+        results = run_all(chosen, drive, work.load, tunables, run_options(given), update)
+    criterion, ranked = rank(results, by)
+    sentence = explain(criterion, ranked)
+    if as_json:
+        more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
+        write_json(document(work.name, drive.name, given["seed"], ranked, **more, ranked_by=criterion, why=sentence,
+                            notes=list(work.notes)), output)
+        return
+    buffer = io.StringIO()
+    if as_csv:
+        write_csv(ranked, buffer)
+        write_text(buffer.getvalue(), output)
+        return
+    out = console(buffer) if output else console()
+    replay = f", replayed {work.replay}" if work.replay else ""
+    out.print(table(ranked, f"{work.name} on {drive.name}{replay}"))
+    for note in work.notes:
+        out.print(f"Note: {note}.")
+    out.print(sentence, soft_wrap=True)
+    if output:
+        write_text(buffer.getvalue(), output)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter schedulers: what there is, and what can be tuned."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+from rich import box
+from rich.table import Table
+
+from ..report import console
+from ..results import SCHEMA
+from ..schedulers import Scheduler, Tunable, catalogue, find
+from ._options import output_options, write_json
+
+
+def bounds(t: Tunable) -> str:
+    """The values that a tunable takes, as people write them."""
+    if t.choices:
+        return ", ".join(t.choices)
+    limits = {-(2**31): "INT_MIN", 2**31 - 1: "INT_MAX", 2**63 - 1: "INT64_MAX", -(2**63): "INT64_MIN"}
+    return "0, 1" if t.is_flag else f"{limits.get(t.minimum, t.minimum)}..{limits.get(t.maximum, t.maximum)}"
+
+
+def _describe(s: Scheduler) -> None:
+    out = console()
+    out.print(f"[bold]{s.name}[/bold]: {s.summary}", soft_wrap=True)
+    out.print(f"Source: {s.source}", soft_wrap=True)
+    out.print()
+    if s.tunables:
+        t = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for head in ("tunable", "default", "unit", "values", "meaning"):
+            t.add_column(head, justify="right" if head == "default" else "left", no_wrap=head == "tunable")
+        for k in s.tunables.values():
+            t.add_row(k.name, str(k.show(k.default)), k.unit, bounds(k), k.help)
+        out.print(t)
+    for stat in s.stats.values():
+        out.print(f"Keeps {stat.name}{f' ({stat.unit})' if stat.unit else ''}: {stat.help}", soft_wrap=True)
+
+
+@click.command("schedulers")
+@click.argument("name", required=False)
+@output_options
+def command(name: str | None, as_json: bool, output: Path | None) -> None:
+    """List the schedulers, or tell about one: what it is, its source, its tunables."""
+    chosen = [find(name)] if name else list(catalogue().values())
+    if as_json or output:
+        write_json({"schema": SCHEMA, "schedulers": [dataclasses.asdict(s) for s in chosen]}, output)
+    elif name:
+        _describe(chosen[0])
+    else:
+        width = max(len(s.name) for s in chosen)
+        for s in chosen:
+            console().print(f"{s.name:{width}}  {s.summary}", soft_wrap=True)

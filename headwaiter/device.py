@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What --drive takes: a profile's name, a TOML file, or constant:MS."""
+
+from __future__ import annotations
+
+from .errors import Problem
+from .sim import ConstantDrive, Drive
+
+DEFAULT_DRIVE = "barracuda-80g"
+
+
+def open_drive(text: str) -> Drive:
+    """The drive that is meant; Problem if there is none."""
+    kind, colon, value = text.partition(":")
+    if kind != "constant" or not colon:
+        from .drives import find_drive  # noqa: PLC0415 (constant: needs no profiles)
+
+        return find_drive(text)
+    try:
+        service_ns = round(float(value) * 1e6)
+    except (ValueError, OverflowError):
+        raise Problem(f"--drive {text}: '{value}' is not a time in ms") from None
+    if not 1 <= service_ns <= 3600 * 10**9:
+        raise Problem(f"--drive {text}: the service time must be between 1 ns and one hour")
+    return ConstantDrive(service_ns)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What to run: a trace or a fio job file, told apart by content, made into a load for the simulator."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .errors import Problem
+from .paths import WORKLOADS
+from .sim import Drive, Forest, I64, Load, Options, Task, drive_sectors, simulate
+from .traces import Trace, closed_loop
+from .traces import load as load_trace
+
+CLOSED, OPEN = "closed", "open"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A load with its name; `replay` is closed, open, or None for generated load; `notes` are for the reader."""
+
+    name: str
+    load: Load
+    replay: str | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a workload is to be read. replay None: closed wherever the trace tells its tasks, else open."""
+
+    replay: str | None = None
+    group_gap_ms: float = 5.0
+    device: str | None = None
+    shares: tuple[tuple[int, int], ...] = ()
+
+
+def find_workload(name: str | None) -> Path:
+    """A file of that name, else a bundled workload (with or without its suffix); None is the bundled example."""
+    path = Path(name if name is not None else "example")
+    if name is not None and path.exists():
+        return path
+    bundled = sorted(p for p in WORKLOADS.glob(f"{path.name}*") if p.name.split(".")[0] == path.name.split(".")[0])
+    if len(path.parts) == 1 and bundled:
+        return bundled[0]
+    raise Problem(f"{path}: no such file, and no bundled workload of that name")
+
+
+def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
+    """The workload in a file, fitted to a drive."""
+    from .fio import load_jobs, looks_like_job_file  # noqa: PLC0415 (traces need none of it)
+
+    if path.is_file():
+        try:
+            with path.open("rb") as f:
+                head = f.read(1 << 16)
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
+        if looks_like_job_file(head):
+            if reading.replay:
+                raise Problem(f"{path}: --replay is for traces, and this is a job file")
+            jobs = load_jobs(path, drive_sectors(drive))
+            return Workload(path.name, _with_shares(jobs, reading), None)
+    trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device)
+    return _replay(path, trace, drive, reading)
+
+
+def _with_shares(load: Load, reading: Reading) -> Load:
+    """The same load with `--share` applied to its tasks."""
+    if not reading.shares:
+        return load
+    shares = dict(reading.shares)
+    known = {t.id for t in load.tasks}
+    for task in shares:
+        if task not in known:
+            raise Problem(f"--share {task}={shares[task]}: the workload has no task {task}")
+    tasks = tuple(dataclasses.replace(t, share=shares.get(t.id, t.share)) for t in load.tasks)
+    return dataclasses.replace(load, tasks=tasks)  # type: ignore[type-var]
+
+
+def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload:
+    _check_fit(path, trace, drive)
+    notes = list(trace.notes)
+    replay = reading.replay or (CLOSED if trace.tasks_known else OPEN)
+    if reading.replay is None and replay == OPEN:
+        notes.append("the trace does not tell its tasks: replayed open, at its timestamps")
+    forest = _forest(trace, None, None)
+    if replay == CLOSED:
+        complete = trace.complete_ns
+        if (complete < 0).any():
+            stand_in = simulate("noop", drive, forest, options=Options())
+            which = "the" if not trace.completions_known else f"{int((complete < 0).sum())} missing"
+            notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} stand in")
+            shift = int(trace.time_ns[0])
+            complete = np.where(complete < 0, stand_in.complete_ns + shift, complete)
+        forest = _forest(trace, *closed_loop(trace, complete))
+    return Workload(path.name, _with_shares(forest, reading), replay, tuple(notes))
+
+
+def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:
+    sectors = drive_sectors(drive)
+    beyond = np.flatnonzero(trace.sector + trace.sectors > sectors)
+    if len(beyond):
+        i = int(beyond[0])
+        raise Problem(
+            f"{path}: request {i} (sectors {int(trace.sector[i])}+{int(trace.sectors[i])}) and {len(beyond) - 1} more"
+            f" lie past the end of {drive.name}, which has {sectors} sectors"
+        )
+
+
+def _forest(trace: Trace, parent: I64 | None, delay_ns: I64 | None) -> Forest:
+    """The trace as a forest; without parents everything comes at its timestamp, the first at 0."""
+    n = len(trace)
+    # A task's group is that of its first request; its ioprio goes with each request.
+    _, first = np.unique(trace.task, return_index=True)
+    tasks = tuple(
+        Task(t.id, t.name or f"task {t.id}", int(trace.group[row]))
+        for t, row in zip(trace.tasks, first.tolist(), strict=True)
+    )
+    return Forest(
+        tasks=tasks,
+        time_ns=np.ascontiguousarray(trace.time_ns - trace.time_ns[0]),
+        parent=np.full(n, -1, np.int64) if parent is None else parent,
+        delay_ns=np.zeros(n, np.int64) if delay_ns is None else np.ascontiguousarray(delay_ns),
+        task=trace.task,
+        op=trace.op,
+        flags=trace.flags,
+        sector=trace.sector,
+        sectors=trace.sectors,
+        ioprio=trace.ioprio,
+    )

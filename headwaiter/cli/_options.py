@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -17,8 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..device import DEFAULT_DRIVE
 from ..errors import Problem
-from ..paths import replacing
-from ..results import Json
 from ..sim import Options
 from ..workload import Reading
 
@@ -53,13 +49,6 @@ def simulation_options(function: F) -> F:
     return function
 
 
-def output_options(function: F) -> F:
-    """--json and -o."""
-    function = click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-                            help="Write there instead of to stdout.")(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")(function)
-
-
 def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     """--share TASK=N."""
     out = []
@@ -81,21 +70,6 @@ def run_options(given: dict[str, Any]) -> Options:
     return Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
                    merging=given["merging"], nr_requests=given["nr_requests"], pull_ahead=given["pull_ahead"],
                    cpus=given["cpus"])
-
-
-def write_json(document: Json, output: Path | None) -> None:
-    """To stdout, or to a file that appears whole or not at all."""
-    text = json.dumps(document, indent=1) + "\n"
-    write_text(text, output)
-
-
-def write_text(text: str, output: Path | None) -> None:
-    """To stdout, or to a file that appears whole or not at all."""
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    with replacing(output) as temporary:
-        temporary.write_text(text)
 
 
 @contextmanager

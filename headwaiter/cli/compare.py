@@ -16,7 +16,8 @@ from ..report import console, table, write_csv
 from ..results import document
 from ..schedulers import catalogue, find
 from ..workload import find_workload, read_workload
-from ._options import output_options, progress_bar, reading, run_options, simulation_options, write_json, write_text
+from ._options import progress_bar, reading, run_options, simulation_options
+from ._output import output_options, write_json, write_text
 
 
 def _schedulers(text: str) -> list[str]:

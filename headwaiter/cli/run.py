@@ -17,7 +17,8 @@ from ..results import document, summarise
 from ..schedulers import find, settings
 from ..sim import simulate
 from ..workload import find_workload, read_workload
-from ._options import output_options, progress_bar, reading, run_options, simulation_options, write_json, write_text
+from ._options import progress_bar, reading, run_options, simulation_options
+from ._output import output_options, write_json, write_text
 
 
 @click.command("run")

@@ -13,7 +13,7 @@ from rich.table import Table
 from ..report import console
 from ..results import SCHEMA
 from ..schedulers import Scheduler, Tunable, catalogue, find
-from ._options import output_options, write_json
+from ._output import output_options, write_json
 
 
 def bounds(t: Tunable) -> str:

@@ -202,6 +202,9 @@ static struct hw_request *kyber_dispatch(struct hw_queue *q, u64 now)
 	u32 step;
 
 	catch_up(kq, now);
+	/* blk-mq does not ask a scheduler without work; a batch must not end because a host did. */
+	if (!kyber_has_work(q))
+		return NULL;
 	if (kq->batched < batch_size[kq->domain]) {
 		rq = take(kq);
 		if (rq)
@@ -215,8 +218,7 @@ static struct hw_request *kyber_dispatch(struct hw_queue *q, u64 now)
 			return rq;
 	}
 	/* Whatever waits, waits for a token: one that comes back, or one that the timer adds. */
-	if (kyber_has_work(q))
-		q->wake_ns = kq->timer_ns;
+	q->wake_ns = kq->timer_ns;
 	return NULL;
 }
 

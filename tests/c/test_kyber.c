@@ -246,6 +246,19 @@ static void test_domains(void)
 	bench_free(&b);
 }
 
+/* A host that asks although nothing is queued does not end a batch. */
+static void test_idle_question(void)
+{
+	struct bench b = bench_new("kyber", 0);
+
+	bench_start(&b);
+	bench_insert(&b, 'r', HW_READ, 0, 0);
+	CHECK_EQ(bench_dispatch(&b, 0), 'r');
+	CHECK_EQ(bench_dispatch(&b, 0), '-');
+	CHECK_EQ(bench_stat(&b, "batching"), 1);
+	bench_free(&b);
+}
+
 /* A domain takes all CPUs' lists over at once, lowest CPU first. At head means first of its CPU. */
 static void test_cpus(void)
 {
@@ -289,6 +302,7 @@ int main(void)
 	test_growth();
 	test_tokens();
 	test_domains();
+	test_idle_question();
 	test_cpus();
 	test_async_depth();
 	return CHECK_DONE();

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A policy by itself: the caller is the host, and says what happens and when (struct hwd of libheadwaiter)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import Problem
+from ..native import ffi, lib
+from ..schedulers import find
+
+NEVER = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a policy is told of a request: sectors of 512 bytes, op 0 read … 3 other, flags as sim.SYNC ….
+
+    ioprio is class << 13 | level, 0 for none; cpu is the software queue.
+    """
+
+    sector: int
+    sectors: int
+    op: int
+    task: int = 0
+    flags: int = 0
+    ioprio: int = 0
+    cpu: int = 0
+
+
+class Policy:
+    """One queue of one policy. Times are ns and never go back; requests are known by the id that insert() returns.
+
+    Methods raise Problem when the caller breaks the contract, such as completing what was not dispatched.
+    """
+
+    def __init__(self, name: str, tunables: Mapping[str, int] | None = None, *, sectors: int = 1 << 40,
+                 rotational: bool = True, depth: int = 1, nr_requests: int = 0, now: int = 0) -> None:
+        """Tunables are numbers, as Tunable.parse gives them; nr_requests 0 is no limit of tags."""
+        self.scheduler = find(name)
+        self._d = ffi.gc(lib.hwd_new(name.encode(), sectors, rotational, depth, nr_requests), lib.hwd_free)
+        for key, value in (tunables or {}).items():
+            self._check(lib.hwd_set(self._d, key.encode(), value), f"tunable {key}={value}")
+        self._check(lib.hwd_start(self._d, now), "start")
+
+    def _check(self, status: int, what: str) -> int:
+        if status < 0:
+            raise Problem(f"{self.scheduler.name}: {what}: error {-status}")
+        return status
+
+    @staticmethod
+    def _request(r: Request) -> object:
+        return ffi.new("struct hwd_request *", {"sector": r.sector, "sectors": r.sectors, "task": r.task, "op": r.op,
+                                                "flags": r.flags, "ioprio": r.ioprio, "cpu": r.cpu})
+
+    def start_task(self, task: int, now: int, ioprio: int = 0, share: int = 0) -> None:
+        """A task must have started before it issues requests."""
+        self._check(lib.hwd_task_start(self._d, task, ioprio, share, now), f"start of task {task}")
+
+    def exit_task(self, task: int, now: int) -> None:
+        """The task issues no more; its number is free again."""
+        self._check(lib.hwd_task_exit(self._d, task, now), f"exit of task {task}")
+
+    def insert(self, request: Request, now: int) -> int:
+        """The new request's id: insertions counted from 0."""
+        return self._check(lib.hwd_insert(self._d, self._request(request), now), f"insertion of {request}")
+
+    def dispatch(self, now: int) -> int | None:
+        """The id of the request that the policy decides for, if it does."""
+        request = int(lib.hwd_dispatch(self._d, now))
+        return None if request < 0 else request
+
+    @property
+    def wake_ns(self) -> int:
+        """When to ask again after dispatch() gave nothing; NEVER if only an event can help."""
+        return int(lib.hwd_wake_ns(self._d))
+
+    @property
+    def has_work(self) -> bool:
+        """Would dispatch() perhaps return a request?"""
+        return bool(lib.hwd_has_work(self._d))
+
+    def complete(self, request: int, now: int) -> None:
+        """The device has served the request."""
+        self._check(lib.hwd_complete(self._d, request, now), f"completion of request {request}")
+
+    def requeue(self, request: int, now: int) -> None:
+        """The device has given the request back."""
+        self._check(lib.hwd_requeue(self._d, request, now), f"requeue of request {request}")
+
+    def grow(self, request: int, front: bool, sectors: int, now: int) -> None:
+        """The host has merged so many sectors into a queued request, before or after it."""
+        self._check(lib.hwd_grow(self._d, request, front, sectors, now), f"merge into request {request}")
+
+    def join(self, keep: int, gone: int) -> None:
+        """The host has joined two queued requests that touch; `gone` lies behind `keep` and is no more."""
+        self._check(lib.hwd_join(self._d, keep, gone), f"merge of request {gone} into {keep}")
+
+    def find_merge(self, request: Request) -> tuple[int, bool] | None:
+        """The policy's own look-up: whom the range would join, and whether in front."""
+        front = ffi.new("int *")
+        found = int(lib.hwd_find_merge(self._d, self._request(request), front))
+        return None if found < 0 else (found, bool(front[0]))
+
+    def limit_depth(self, request: Request) -> int:
+        """How many tags such a request may see in use when it is allocated."""
+        return int(lib.hwd_limit_depth(self._d, self._request(request)))
+
+    def stat(self, name: str) -> int:
+        """A figure that the policy keeps."""
+        value = ffi.new("int64_t *")
+        self._check(lib.hwd_stat(self._d, name.encode(), value), f"statistic {name}")
+        return int(value[0])

@@ -3,7 +3,7 @@
 #ifndef HW_LIB_CHOOSE_H
 #define HW_LIB_CHOOSE_H
 
-#include "../elevator.h"
+#include "sorted.h"
 
 struct hw_reach {
 	u64 back_max;		/* sectors that the head may go back */
@@ -40,6 +40,25 @@ static inline struct hw_request *hw_choose(const struct hw_reach *reach, u64 hea
 	if (cost_a == HW_NEVER)
 		return a->sector <= b->sector ? a : b;
 	return a->sector >= b->sector ? a : b;
+}
+
+static inline struct hw_sorted_request *hw_choose_sorted(const struct hw_reach *reach, u64 head,
+							 struct hw_sorted_request *a, struct hw_sorted_request *b)
+{
+	struct hw_request *best = hw_choose(reach, head, hw_sorted_rq(a), hw_sorted_rq(b));
+
+	return best ? hw_sorted(best) : NULL;
+}
+
+/* @s is about to leave @t: which of its neighbours comes next? The one after the highest is the lowest. */
+static inline struct hw_sorted_request *hw_choose_after(const struct hw_reach *reach, u64 head,
+							const struct hw_sorted *t, struct hw_sorted_request *s)
+{
+	struct hw_sorted_request *above = hw_sorted_next(s), *below = hw_sorted_prev(s);
+
+	if (!above && below)
+		above = hw_sorted_first(t);
+	return hw_choose_sorted(reach, head, above, below);
 }
 
 #endif

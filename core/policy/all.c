@@ -11,5 +11,7 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_none,
 	&hw_mq_deadline,
 	&hw_kyber,
+	&hw_cfq,
+	&hw_cfq_slice,
 	NULL,
 };

@@ -33,5 +33,7 @@ extern const struct hw_policy hw_cas;
 extern const struct hw_policy hw_none;
 extern const struct hw_policy hw_mq_deadline;
 extern const struct hw_policy hw_kyber;
+extern const struct hw_policy hw_cfq;
+extern const struct hw_policy hw_cfq_slice;
 
 #endif

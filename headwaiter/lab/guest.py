@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Boot a guest in virtual time, follow it, and collect what it sends.
+
+Time in the guest is the count of its instructions (`-icount`): 2^shift ns each, and an idle guest jumps to its next timer.
+With the fixed clock and no address randomisation the same input gives the same bytes. The guest's console arrives on its
+first serial line; lines that begin with "@@" are for us: "@@ say TEXT", "@@ fail TEXT", "@@ done". Results come on the
+second line, each as a header "file NAME BYTES" and its bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headwaiter.errors import Problem
+from headwaiter.lab.initramfs import Initramfs
+from headwaiter.lab.kernels import Kernel, Progress, need
+
+LAST_LINES = 15
+KERNEL_COMPLAINTS = ("WARNING:", "BUG:", "Oops", "Kernel panic", "INFO: task", "possible circular locking", "UBSAN:",
+                     "KASAN:", "general protection fault", "Call Trace:")
+
+
+@dataclass
+class Guest:
+    """What to boot. `script` is sourced by the guest's shell after the library of lab/guest; `environment` is set there."""
+
+    kernel: Kernel
+    script: str
+    modules: list[str] = field(default_factory=list)
+    programs: list[tuple[str, str]] = field(default_factory=list)  # (program, Debian package)
+    environment: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    memory_mib: int = 1024
+    shift: int = 1  # one instruction takes 2^shift ns
+    hang_s: float = 120  # of wall time without a sign of life
+    limit_s: float = 900  # of wall time in all
+
+    def initramfs(self) -> bytes:
+        """The guest's file system."""
+        image = Initramfs()
+        image.add_program("busybox", "busybox-static")
+        image.add_folder("tmp")
+        for tool, package in self.programs:
+            image.add_program(tool, package)
+        guest = source_folder() / "lab" / "guest"
+        image.add("init", (guest / "init").read_bytes(), executable=True)
+        image.add("lab/library.sh", (guest / "library.sh").read_bytes())
+        image.add("lab/script.sh", self.script.encode())
+        variables = "".join(f"{name}='{value}'\n" for name, value in sorted(self.environment.items()))
+        image.add("lab/environment.sh", variables.encode())
+        for name, data in self.kernel.modules(self.modules).items():
+            image.add(f"lab/modules/{name}.ko", data)
+        image.add("lab/insmod", "".join(f"{name}\n" for name in self.kernel.modules(self.modules)).encode())
+        for path, data in self.files.items():
+            image.add(path, data)
+        return image.pack()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came back: files by name, the console's lines."""
+
+    files: dict[str, bytes]
+    console: list[str]
+
+
+def source_folder() -> Path:
+    """The project's source tree, where kmod/ and lab/ are; Problem when the package runs far from one."""
+    candidates = [Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents]
+    if named := os.environ.get("HEADWAITER_SOURCE"):
+        candidates.insert(0, Path(named))
+    for folder in candidates:
+        if (folder / "lab" / "guest" / "init").is_file():
+            return folder
+    raise Problem("lab: needs the project's source tree: run in a clone of it, or set HEADWAITER_SOURCE")
+
+
+def boot(guest: Guest, say: Progress) -> Outcome:
+    """Boot, run to power-off, return the results; Problem when it fails, complains or hangs."""
+    qemu = need("qemu-system-x86_64", "qemu-system-x86")
+    with tempfile.TemporaryDirectory(prefix="headwaiter-lab-") as aside:
+        work = Path(aside)
+        (work / "initrd").write_bytes(guest.initramfs())
+        append = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable random.trust_cpu=off rdinit=/init"
+        command = [
+            qemu, "-accel", "tcg", "-icount", f"shift={guest.shift},sleep=off",
+            "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", "1", "-m", f"{guest.memory_mib}M",
+            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-serial", "stdio", "-serial", f"file:{work / 'results'}",
+            "-kernel", str(guest.kernel.image), "-initrd", str(work / "initrd"), "-append", append,
+        ]  # fmt: skip
+        console = _follow(command, guest, say)
+        return Outcome(_unpack((work / "results").read_bytes(), console), console)
+
+
+def _follow(command: list[str], guest: Guest, say: Progress) -> list[str]:
+    """Run QEMU to its end and return the console's lines."""
+    console: list[str] = []
+    failure = ""
+    done = False
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        )
+        stack.callback(process.kill)
+        for line in _lines(process, guest):
+            if line.startswith("@@ say "):
+                say(f"{guest.kernel.release}: {line[7:]}")
+            elif line.startswith("@@ fail "):
+                failure = failure or line[8:]
+            elif line == "@@ done":
+                done = True
+            else:
+                console.append(line)
+                if any(complaint in line for complaint in KERNEL_COMPLAINTS):
+                    failure = failure or f"the kernel complains: {line}"
+    if failure or not done:
+        raise _problem(guest, failure or "the guest ended early", console)
+    return console
+
+
+def _lines(process: subprocess.Popen[bytes], guest: Guest):  # type: ignore[no-untyped-def]
+    """The console's lines as they come; Problem when none comes for too long."""
+    assert process.stdout is not None
+    started = time.monotonic()
+    recent: deque[str] = deque(maxlen=LAST_LINES)
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            left = min(guest.hang_s, started + guest.limit_s - time.monotonic())
+            if left <= 0 or not selector.select(left):
+                raise _problem(guest, f"the guest hangs: no sign of life for {guest.hang_s:.0f} s", list(recent))
+            data = os.read(process.stdout.fileno(), 65536)
+            if not data:
+                return
+            *lines, rest = (rest + data).split(b"\n")
+            for raw in lines:
+                line = raw.decode(errors="replace").rstrip("\r")
+                recent.append(line)
+                yield line
+
+
+def _problem(guest: Guest, message: str, console: list[str]) -> Problem:
+    """The error, after the guest's last words on stderr."""
+    for line in console[-LAST_LINES:]:
+        print(f"  | {line}", file=sys.stderr)
+    return Problem(f"lab: {guest.kernel.release}: {message}")
+
+
+def _unpack(data: bytes, console: list[str]) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    at = 0
+    while at < len(data):
+        header, _, _ = data[at:].partition(b"\n")
+        words = header.decode(errors="replace").split()
+        at += len(header) + 1
+        if len(words) != 3 or words[0] != "file" or not words[2].isdigit() or at + int(words[2]) > len(data):
+            raise Problem(f"lab: results are damaged at byte {at}: {header[:60]!r}")
+        files[words[1]] = data[at : at + int(words[2])]
+        at += int(words[2])
+    return files

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Fetch Debian's kernel packages and find what is in them.
+
+Packages come by `apt-get download` (apt checks their sums against the signed lists) and are unpacked with `dpkg -x` into
+`$XDG_CACHE_HOME/headwaiter/kernels`; nothing is installed and no privilege is needed. A series such as "6.12" stands for
+the newest cloud kernel of it in apt's lists, or, where apt cannot be reached, the newest in the cache.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from headwaiter.errors import Problem
+
+Progress = Callable[[str], None]
+
+SERIES = ("6.1", "6.12")
+DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
+
+
+def cache_folder() -> Path:
+    """The project's folder in the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "headwaiter"
+
+
+def need(tool: str, package: str) -> str:
+    """Path of the host's program `tool`; Problem naming the Debian package where it is missing."""
+    path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if not path:
+        raise Problem(f"lab: {tool} is not installed (apt-get install {package})")
+    return path
+
+
+def run(command: list[str], cwd: Path | None = None) -> str:
+    """Run a host program and return its stdout; Problem with its last line of stderr when it fails."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise Problem(f"lab: {' '.join(command[:3])}: {lines[-1] if lines else 'failed'}")
+    return done.stdout
+
+
+def version_key(name: str) -> list[int]:
+    """Sort key of a package name: its numbers in order."""
+    return [int(number) for number in re.findall(r"\d+", name)]
+
+
+def newest(pattern: str) -> str | None:
+    """The newest package in apt's lists whose whole name matches `pattern`."""
+    names = run([need("apt-cache", "apt"), "pkgnames", "linux-"]).split()
+    return max(filter(re.compile(pattern).fullmatch, names), key=version_key, default=None)
+
+
+def fetch(package: str, say: Progress) -> Path:
+    """The folder with the contents of `package`, downloaded unless it is there already."""
+    folder = cache_folder() / "kernels" / package
+    if folder.is_dir():
+        return folder
+    say(f"downloading {package}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Built aside and renamed, so that a folder of that name is always whole.
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as aside:
+        work = Path(aside)
+        run([need("apt-get", "apt"), "-q", "-o", "APT::Sandbox::User=", "download", package], cwd=work)
+        (deb,) = work.glob("*.deb")
+        run([need("dpkg", "dpkg"), "-x", str(deb), str(work / "root")])
+        try:
+            (work / "root").rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another run was faster
+                raise
+    return folder
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An unpacked kernel: `release` as uname says it, and where its files are."""
+
+    release: str
+    folder: Path
+
+    @property
+    def image(self) -> Path:
+        """The bootable kernel."""
+        return self.folder / "boot" / f"vmlinuz-{self.release}"
+
+    @cached_property
+    def _modules(self) -> dict[str, Path]:
+        top = self.folder / "lib" / "modules" / self.release
+        if not top.is_dir():
+            top = self.folder / "usr" / top.relative_to(self.folder)
+        return {path.name.split(".")[0].replace("-", "_"): path for path in sorted(top.rglob("*.ko*"))}
+
+    @cached_property
+    def _built_in(self) -> set[str]:
+        (listing,) = self.folder.rglob("modules.builtin")
+        return {Path(line).name.split(".")[0].replace("-", "_") for line in listing.read_text().split()}
+
+    def modules(self, names: list[str]) -> dict[str, bytes]:
+        """Module files by name, dependencies first, unpacked; what is built in is left out."""
+        found: dict[str, bytes] = {}
+        for name in names:
+            self._add(name.replace("-", "_"), found)
+        return found
+
+    def _add(self, name: str, found: dict[str, bytes]) -> None:
+        if name in found or name in self._built_in:
+            return
+        path = self._modules.get(name)
+        if path is None:
+            raise Problem(f"lab: kernel {self.release} has no module {name}")
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            data = lzma.decompress(data)
+        depends = DEPENDS.search(data)
+        for other in depends[1].decode().split(",") if depends else []:
+            if other:
+                self._add(other.replace("-", "_"), found)
+        found[name] = data
+
+
+def kernel(series: str, say: Progress) -> Kernel:
+    """The newest cloud kernel of `series`, e.g. "6.12"."""
+    pattern = rf"linux-image-({re.escape(series)}\.\d[\w.+-]*)-cloud-amd64"
+    cached = [path.name for path in (cache_folder() / "kernels").glob("linux-image-*")]
+    package = newest(pattern) or max(filter(re.compile(pattern).fullmatch, cached), key=version_key, default=None)
+    if package is None:
+        raise Problem(f"lab: apt knows no cloud kernel of series {series} (apt-get update?)")
+    return Kernel(package.removeprefix("linux-image-"), fetch(package, say))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What every script in a guest may use.
+
+# Tell the host what is going on.
+say() { echo "@@ say $*"; }
+
+# End the guest, with the reason.
+fail() {
+	echo "@@ fail $*"
+	poweroff -f
+	exit 1
+}
+
+# Run a command; its failure ends the guest.
+must() { "$@" || fail "failed ($?): $*"; }
+
+# Send a file to the host.
+send() {
+	printf 'file %s %s\n' "${2:-${1##*/}}" "$(stat -c %s "$1")" >/dev/ttyS1
+	cat "$1" >/dev/ttyS1
+}
+
+# A null_blk disk named $1 that holds $2 MiB in memory and completes one request every $3 ns.
+null_disk() {
+	local dir=/sys/kernel/config/nullb/$1
+	must mkdir "$dir"
+	echo "$2" >"$dir/size"
+	echo 512 >"$dir/blocksize"
+	echo 1 >"$dir/submit_queues"
+	echo 1 >"$dir/hw_queue_depth"
+	echo 1 >"$dir/memory_backed"
+	echo 2560 >"$dir/max_sectors"	# as disks do; the default of 255 would split every read-ahead window
+	echo 2 >"$dir/irqmode"
+	echo "$3" >"$dir/completion_nsec"
+	echo 1 >"$dir/power" || fail "null_blk does not start"
+	echo 1 >"/sys/block/$1/queue/rotational"
+}
+
+# Choose scheduler $2 for disk $1, with room for 64 requests (a disk of depth 1 gets two by default).
+elevator() {
+	echo "$2" >"/sys/block/$1/queue/scheduler" || fail "cannot select $2"
+	[ "$2" = none ] || echo 64 >"/sys/block/$1/queue/nr_requests" || fail "cannot set nr_requests"
+}
+
+# Make an ext4 whose bytes depend on nothing but its contents.
+make_ext4() {
+	must mkfs.ext4 -q -U 11111111-2222-3333-4444-555555555555 \
+		-E lazy_itable_init=0,lazy_journal_init=0,hash_seed=66666666-7777-8888-9999-000000000000 "$1"
+}
+
+# Forget everything that was read.
+drop_caches() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+}

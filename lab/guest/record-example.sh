@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The load of the bundled trace: somebody streams a big file while somebody else greps a source tree, file by file and
+# each in its own process, and a log daemon commits records.
+disk=sda
+null_disk $disk 2048 "$SERVICE_NS"
+elevator $disk mq-deadline
+say "making the file system"
+make_ext4 /dev/$disk
+must mount -t ext4 /dev/$disk /mnt
+say "filling it"
+must cp -r /tree /mnt/src
+must dd if=/dev/zero of=/mnt/big bs=1M count="$BIG_MIB" status=none
+must umount /mnt
+must mount -t ext4 /dev/$disk /mnt
+drop_caches
+
+say "recording"
+mkdir /out
+blktrace -d /dev/$disk -D /out -o trace >/out/log 2>&1 &
+tracer=$!
+sleep 1
+
+cat >/lab/bin/logd <<'END'
+#!/lab/bin/sh
+while :; do cat /lab/record; usleep 60000; done | /bin/dd of=/mnt/log bs=8k iflag=fullblock oflag=dsync status=none
+END
+chmod +x /lab/bin/logd
+dd if=/dev/zero of=/lab/record bs=8k count=1 status=none
+setsid logd &
+writer=$!
+/bin/dd if=/mnt/big of=/dev/null bs=64k status=none &
+reader=$!
+/bin/find /mnt/src -type f -exec cat '{}' ';' >/lab/copy || fail "find failed"
+wait $reader || fail "the reader failed"
+kill -- -$writer
+kill -INT $tracer
+wait $tracer
+grep -q '(dropped 0)' /out/log || fail "blktrace lost events: $(grep Total /out/log)"
+send /out/trace.blktrace.0

@@ -2,10 +2,13 @@
 # Needs python3 with venv, and a C compiler. Everything else comes from PyPI into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 # Every file that goes into the package: a change of any makes the installed one stale.
-SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name '*.pyc') pyproject.toml meson.build meson.options
+SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name '*.pyc') meson.build meson.options
 
-.PHONY: build demo test quick lint bench clean
+.PHONY: all build demo test quick lint bench docs c-test sanitize clean
+
+all: build
 
 build: .venv/.installed
 
@@ -13,26 +16,47 @@ build: .venv/.installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --disable-pip-version-check meson ninja meson-python \
 		numpy cffi click rich tomli-w zstandard pytest hypothesis matplotlib ruff mypy types-cffi
-	touch $@
+	@touch $@
 
 .venv/.installed: .venv/.tools $(SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
 		--force-reinstall -Cbuild-dir=build/wheel .
-	touch $@
+	@touch $@
+
+# The main job, on a recording of real programs on a real kernel.
+demo: build
+	$(BIN)/headwaiter compare
 
 build/c/build.ninja: .venv/.tools
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson setup build/c -Dwarning_level=2 >/dev/null
+	$(MESON) setup build/c >/dev/null
+build/sanitize/build.ninja: .venv/.tools
+	$(MESON) setup build/sanitize -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+build/bench/build.ninja: .venv/.tools
+	$(MESON) setup build/bench --buildtype=release >/dev/null
 
-.PHONY: c-test
 c-test: build/c/build.ninja
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson test -C build/c --print-errorlogs -q
+	$(MESON) test -C build/c --print-errorlogs -q
+
+# The same C tests with every memory access and every arithmetic step checked.
+sanitize: build/sanitize/build.ninja
+	$(MESON) test -C build/sanitize --print-errorlogs -q
 
 quick: build c-test
 	$(BIN)/pytest -m "not slow"
 
+test: build c-test sanitize
+	$(BIN)/pytest
+
 lint: build
-	$(BIN)/ruff check headwaiter tests
+	$(BIN)/ruff check headwaiter tests bench docs
 	$(BIN)/mypy
 
-test: build c-test
-	$(BIN)/pytest
+bench: build build/bench/build.ninja
+	@$(MESON) compile -C build/bench >/dev/null
+	$(BIN)/python bench/run.py build/bench/bench/bench
+
+docs: build
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf build .venv

@@ -55,11 +55,12 @@ def run_all(
 def rank(results: Sequence[Json], by: str | None) -> tuple[str, list[Json]]:
     """(criterion, results best first).
 
-    Without a criterion: throughput, unless the load itself sets the pace and all have nearly the same; then mean read latency.
+    Without a criterion: throughput, unless the load itself sets the pace and all have nearly the same; then mean read
+    latency.
     """
     if by is None:
-        rates = [float(r["throughput_MBps"]) for r in results]
-        by = "throughput" if max(rates, default=0.0) - min(rates, default=0.0) > EVEN * max(rates, default=0.0) else "latency"
+        rates = [float(r["throughput_MBps"]) for r in results] or [0.0]
+        by = "throughput" if max(rates) - min(rates) > EVEN * max(rates) else "latency"
     # Nearly even ones go by latency, so that noise in the last digit does not decide.
     _, key = RANKINGS[by]
     return by, sorted(results, key=lambda r: (key(r), _read_latency(r, "mean"), str(r["scheduler"])))
@@ -97,7 +98,8 @@ def _versus(best: Json, other: Json) -> str:
     if not reasons:
         idle = float(other["disk"]["idle_s"]) - float(best["disk"]["idle_s"])
         if idle > 0.02 * other["elapsed_s"]:
-            reasons.append(f"it left the disk idle for {best['disk']['idle_s']:.2f} s, against {other['disk']['idle_s']:.2f} s")
+            mine, theirs = best["disk"]["idle_s"], other["disk"]["idle_s"]
+            reasons.append(f"it left the disk idle for {mine:.2f} s, against {theirs:.2f} s")
         else:
             reasons.append("it served the requests that were waited for earlier")
     return " and ".join(reasons)

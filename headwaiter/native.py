@@ -14,7 +14,7 @@ import numpy as np
 from .paths import PACKAGE
 
 
-def _load() -> tuple[cffi.FFI, Any]:
+def _load() -> tuple[Any, Any]:
     ffi = cffi.FFI()
     lines = (PACKAGE / "headwaiter.h").read_text().splitlines()
     ffi.cdef("\n".join(line for line in lines if not line.startswith("#")))

@@ -72,8 +72,10 @@ def tasks_table(result: Json, limit: int = 24) -> Table:
     """A row per thread of control if there are chains of tasks, else per task and operation."""
     chains: list[Json] = result.get("groups", [])
     rows: list[Json] = chains or result["tasks"]
-    t = Table(title="threads of control" if chains else "tasks", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("name", "tasks" if chains else "op", "requests", "MB", "MB/s", "elapsed s", "mean ms", "p99 ms", "max ms"):
+    title = "threads of control" if chains else "tasks"
+    t = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    kind = "tasks" if chains else "op"
+    for head in ("name", kind, "requests", "MB", "MB/s", "elapsed s", "mean ms", "p99 ms", "max ms"):
         t.add_column(head, justify="left" if head in ("name", "op") else "right", no_wrap=True)
     for r in rows[:limit]:
         lat = r["lat_ms"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""From a run's rows to the figures of schema "headwaiter/1": throughput, latencies, fairness, where the disk's time went."""
+"""From a run's rows to the figures of schema "headwaiter/1": throughput, latencies, fairness, where time went."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ Mask = NDArray[np.bool_]
 def _latency(ns: I64) -> Json:
     """Mean, percentiles and maximum in ms."""
     out = {"mean": float(ns.mean()) / 1e6}
-    out |= {k: float(v) / 1e6 for k, v in zip(_PERCENTILES, np.percentile(ns, list(_PERCENTILES.values())), strict=True)}
+    values = np.percentile(ns, list(_PERCENTILES.values()))
+    out |= {k: float(v) / 1e6 for k, v in zip(_PERCENTILES, values, strict=True)}
     return out | {"max": float(ns.max()) / 1e6}
 
 

@@ -91,7 +91,8 @@ class Load(Protocol):
 class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
-    Sectors of 512 bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its own).
+    Sectors of 512 bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its
+    own).
     """
 
     tasks: Sequence[Task]
@@ -186,8 +187,8 @@ def simulate(
     """Run `load` on `drive` under a scheduler, to the end.
 
     `tunables` override defaults. `log` is where the event log goes (CSV; the caller takes care of partial files).
-    `progress` is called from time to time with the number of I/Os completed so far. Raises Problem when the load does not
-    fit the drive, or a tunable its range.
+    `progress` is called from time to time with the number of I/Os completed so far. Raises Problem when the load does
+    not fit the drive, or a tunable its range.
     """
     policy = find(scheduler)
     options = options or Options()

@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import Problem
 from .paths import WORKLOADS
-from .sim import Drive, Forest, I64, Load, Options, Task, drive_sectors, simulate
+from .sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
 from .traces import Trace, closed_loop
 from .traces import load as load_trace
 
@@ -72,11 +72,11 @@ def _with_shares(load: Load, reading: Reading) -> Load:
     """The same load with `--share` applied to its tasks."""
     if not reading.shares:
         return load
-    shares = dict(reading.shares)
     known = {t.id for t in load.tasks}
-    for task in shares:
+    for task, share in reading.shares:
         if task not in known:
-            raise Problem(f"--share {task}={shares[task]}: the workload has no task {task}")
+            raise Problem(f"--share {task}={share}: the workload has no task {task}")
+    shares = dict(reading.shares)
     tasks = tuple(dataclasses.replace(t, share=shares.get(t.id, t.share)) for t in load.tasks)
     return dataclasses.replace(load, tasks=tasks)  # type: ignore[type-var]
 

@@ -113,7 +113,8 @@ def run(scenario: dict[str, Any], tmp_path: Path) -> Ran:
     task_names = list(dict.fromkeys(i.task for i in items))
     prios = {i.task: i.prio for i in items}
     shares = scenario.get("shares", {})
-    tasks = [Task(k, t, k, prios[t], shares.get(t, 0), t in scenario.get("exits", [])) for k, t in enumerate(task_names)]
+    exits = scenario.get("exits", [])
+    tasks = [Task(k, t, k, prios[t], shares.get(t, 0), t in exits) for k, t in enumerate(task_names)]
     forest = Forest(
         tasks=tasks,
         time_ns=np.array([i.at for i in items], np.int64),

@@ -37,7 +37,8 @@ _SIMULATION = (
     click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=0, metavar="N",
                  help="Requests that may exist at once [default: no limit]."),
     click.option("--pull-ahead", is_flag=True, help="Take one request ahead of a full device, as blk-mq does."),
-    click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Software queues, for none and kyber."),
+    click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N",
+                 help="Software queues, for none and kyber."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),
 )
 

@@ -49,7 +49,8 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
 @click.argument("workload", required=False)
 @click.option("--sched", "-s", default="all", show_default=True, metavar="a,b,…|all", help="Schedulers to compare.")
 @click.option("--set", "pairs", multiple=True, metavar="[SCHED.]TUNABLE=VALUE", help="Override a tunable's default.")
-@click.option("--by", type=click.Choice(list(RANKINGS)), help="What is best [default: throughput, or latency if all keep up].")
+@click.option("--by", type=click.Choice(list(RANKINGS)),
+              help="What is best [default: throughput, or latency if all keep up].")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @simulation_options
 @output_options

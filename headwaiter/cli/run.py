@@ -25,7 +25,8 @@ from ._output import output_options, write_json, write_text
 @click.argument("workload")
 @click.option("--sched", "-s", required=True, metavar="NAME", help="The scheduler (see 'headwaiter schedulers').")
 @click.option("--set", "pairs", multiple=True, metavar="TUNABLE=VALUE", help="Override a tunable's default.")
-@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the event log (CSV).")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write the event log (CSV).")
 @simulation_options
 @output_options
 def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None, as_json: bool, output: Path | None,

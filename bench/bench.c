@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * bench POLICY seq|random REQUESTS [PROFILE]: one run through libheadwaiter, and the processor time it took.
+ *
+ * 32 tasks, each with one request outstanding and no think time: sequential ones far apart, or random 4 KiB reads. On the
+ * `constant` drive the time is the engine's and the policy's; with a drive profile (a blob) it is the drive model's too.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "sim/headwaiter.h"
+
+enum { TASKS = 32 };
+
+static uint64_t rng = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+	rng ^= rng << 13;
+	rng ^= rng >> 7;
+	rng ^= rng << 17;
+	return rng;
+}
+
+static void *column(uint64_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p) {
+		perror("bench");
+		exit(2);
+	}
+	return p;
+}
+
+static void give_profile(struct hws *s, const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	static char blob[1 << 24];
+	size_t bytes;
+
+	if (!f) {
+		perror(path);
+		exit(2);
+	}
+	bytes = fread(blob, 1, sizeof(blob), f);
+	fclose(f);
+	if (hws_drive_profile(s, blob, bytes)) {
+		fprintf(stderr, "%s: %s\n", path, hws_error(s));
+		exit(2);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct hws_options options = { .policy = argc > 1 ? argv[1] : "", .merging = 1 };
+	int sequential = argc > 2 && !strcmp(argv[2], "seq");
+	uint64_t n = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	int64_t *time_ns, *parent, *delay_ns;
+	struct hws_totals totals;
+	struct hws_trace t;
+	uint64_t *sector, i, span;
+	uint32_t *task, *sectors;
+	uint8_t *op, *flags;
+	struct hws *s;
+	clock_t begin;
+	int more;
+
+	if (!n) {
+		fprintf(stderr, "usage: bench POLICY seq|random REQUESTS [PROFILE]\n");
+		return 2;
+	}
+	s = hws_new(&options);
+	if (!s) {
+		fprintf(stderr, "bench: no policy '%s'\n", argv[1]);
+		return 2;
+	}
+	if (argc > 4)
+		give_profile(s, argv[4]);
+	else
+		hws_drive_constant(s, 100000, 1ull << 32);
+	hws_totals(s, &totals);
+	span = totals.drive_sectors / TASKS;
+	time_ns = column(n, sizeof(*time_ns));
+	parent = column(n, sizeof(*parent));
+	delay_ns = column(n, sizeof(*delay_ns));
+	sector = column(n, sizeof(*sector));
+	task = column(n, sizeof(*task));
+	sectors = column(n, sizeof(*sectors));
+	op = column(n, 1);
+	flags = column(n, 1);
+	for (i = 0; i < TASKS; i++)
+		hws_add_task(s, (uint32_t)i, 0, 0, 1);
+	for (i = 0; i < n; i++) {
+		task[i] = i % TASKS;
+		parent[i] = i < TASKS ? -1 : (int64_t)(i - TASKS);
+		sectors[i] = 8;
+		sector[i] = sequential ? task[i] * span + i / TASKS * 8 % (span - 8)
+				       : next_random() % (totals.drive_sectors - 8) / 8 * 8;
+	}
+	t = (struct hws_trace){ .n = n, .time_ns = time_ns, .parent = parent, .delay_ns = delay_ns, .task = task,
+				.op = op, .flags = flags, .sector = sector, .sectors = sectors };
+	if (hws_add_trace(s, &t)) {
+		fprintf(stderr, "bench: %s\n", hws_error(s));
+		return 2;
+	}
+	begin = clock();
+	do
+		more = hws_run(s, 1u << 20);
+	while (more == 1);
+	if (more < 0) {
+		fprintf(stderr, "bench: %s\n", hws_error(s));
+		return 1;
+	}
+	printf("%.6f\n", (double)(clock() - begin) / CLOCKS_PER_SEC);
+	return 0;
+}

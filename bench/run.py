@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""make bench: simulated requests a second and instructions a request, per policy and per drive model.
+
+Seconds are those of this machine, now: compare within one table. Instructions are counted by valgrind and repeatable;
+they are the difference of two runs of different length, so that start-up does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from headwaiter.drives import find_drive
+from rich import box
+from rich.table import Table
+
+from headwaiter.report import console
+from headwaiter.schedulers import catalogue
+
+FULL = 1_000_000
+SHORT, LONG = 20_000, 60_000
+
+
+def seconds(bench: Path, args: list[str]) -> float:
+    """Processor seconds of the run itself."""
+    return float(subprocess.run([bench, *args], check=True, capture_output=True, text=True).stdout)
+
+
+def instructions(bench: Path, args: list[str]) -> int:
+    """Instructions of the whole process."""
+    with tempfile.TemporaryDirectory() as tmp:
+        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp}/out", bench, *args],
+                              check=True, capture_output=True, text=True)
+    found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
+    assert found, done.stderr
+    return int(found.group(1))
+
+
+def measure(bench: Path, policy: str, pattern: str, profile: list[str], n: int) -> tuple[float, float | None]:
+    """(requests a second, instructions a request or None without valgrind)."""
+    rate = n / seconds(bench, [policy, pattern, str(n), *profile])
+    if not shutil.which("valgrind"):
+        return rate, None
+    few, many = (instructions(bench, [policy, pattern, str(k), *profile]) for k in (SHORT, LONG))
+    return rate, (many - few) / (LONG - SHORT)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bench", type=Path, help="the compiled bench/bench.c")
+    parser.add_argument("--requests", type=int, default=FULL)
+    parser.add_argument("--drives", default="barracuda-80g", help="profiles to time under noop, comma-separated")
+    args = parser.parse_args()
+    table = Table(title=f"{args.requests} requests of 4 KiB from 32 tasks", title_justify="left", box=box.SIMPLE_HEAD)
+    for head in ("policy", "drive", "load", "Mrequests/s", "÷ noop", "instructions/request", "÷ noop"):
+        table.add_column(head, justify="left" if head in ("policy", "drive", "load") else "right")
+    with tempfile.TemporaryDirectory() as tmp:
+        cases: list[tuple[str, str, list[str]]] = [(p, "constant", []) for p in catalogue()]
+        for name in args.drives.split(","):
+            blob = Path(tmp) / name
+            blob.write_bytes(find_drive(name).blob)
+            cases.append(("noop", name, [str(blob)]))
+        base: dict[str, tuple[float, float | None]] = {}
+        for policy, drive, profile in cases:
+            for pattern in ("seq", "random"):
+                rate, count = measure(args.bench, policy, pattern, profile, args.requests)
+                base.setdefault(pattern, (rate, count))
+                rate0, count0 = base[pattern]
+                table.add_row(policy, drive, pattern, f"{rate / 1e6:.2f}", f"{rate / rate0:.2f}",
+                              f"{count:.0f}" if count else "–", f"{count / count0:.2f}" if count and count0 else "–")
+                print(f"\r{policy} {drive} {pattern}".ljust(60), end="", file=sys.stderr, flush=True)
+    print("\r".ljust(60), end="\r", file=sys.stderr)
+    console().print(table)
+    if not shutil.which("valgrind"):
+        print("Instructions are not counted: install valgrind (apt-get install valgrind).")
+
+
+if __name__ == "__main__":
+    main()

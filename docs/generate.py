@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Put generated tables into the documents: what stands between `<!-- KIND: NAME -->` and `<!-- end -->`.
+
+    python docs/generate.py            rewrites the documents
+    python docs/generate.py --check    fails if one would change
+
+Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: all`, `parameters: MODEL`, `options: fio`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from headwaiter.cli.schedulers import bounds
+from headwaiter.schedulers import catalogue, find
+
+ROOT = Path(__file__).resolve().parent.parent
+BLOCK = re.compile(r"<!-- (\w+): ([\w-]+) -->\n(?:(?:(?!<!-- ).)*?<!-- end -->\n)?", re.S)
+
+
+def rows(head: Iterable[str], body: Iterable[Iterable[object]]) -> str:
+    """A Markdown table."""
+    lines = [list(head), *([str(c).replace("|", "\\|") for c in row] for row in body)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def tunables(name: str) -> str:
+    """Every tunable of a scheduler."""
+    s = find(name)
+    if not s.tunables:
+        return "No tunables.\n"
+    return rows(("tunable", "default", "unit", "values", "meaning"),
+                ((f"`{t.name}`", t.show(t.default), t.unit, bounds(t), t.help) for t in s.tunables.values()))
+
+
+def stats(name: str) -> str:
+    """Every figure that a scheduler lets be read."""
+    s = find(name)
+    return rows(("figure", "unit", "meaning"), ((f"`{t.name}`", t.unit, t.help) for t in s.stats.values()))
+
+
+def schedulers(_: str) -> str:
+    """All schedulers, a line each."""
+    return rows(("scheduler", "what", "source"),
+                ((f"[`{s.name}`](schedulers/{s.name}.md)", s.summary, s.source) for s in catalogue().values()))
+
+
+KINDS: dict[str, Callable[[str], str]] = {"tunables": tunables, "stats": stats, "schedulers": schedulers}
+
+
+def generate(text: str) -> str:
+    """The document with every generated block made anew."""
+    def block(match: re.Match[str]) -> str:
+        kind, name = match.groups()
+        if kind not in KINDS:
+            return match.group(0)
+        return f"<!-- {kind}: {name} -->\n{KINDS[kind](name)}<!-- end -->\n"
+
+    return BLOCK.sub(block, text)
+
+
+def main() -> int:
+    stale = []
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        old = path.read_text()
+        new = generate(old)
+        if new != old:
+            stale.append(path)
+            if "--check" not in sys.argv:
+                path.write_text(new)
+    for path in stale:
+        print(f"{path.relative_to(ROOT)}: {'stale: run make docs' if '--check' in sys.argv else 'rewritten'}")
+    return int(bool(stale) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The documents say what the tables say, and every scheduler has its page."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwaiter.schedulers import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_generated_tables_are_current() -> None:
+    command = [sys.executable, ROOT / "docs" / "generate.py", "--check"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_every_scheduler_has_a_page() -> None:
+    for name in catalogue():
+        page = ROOT / "docs" / "schedulers" / f"{name}.md"
+        assert page.is_file(), f"no {page.relative_to(ROOT)}"
+        assert f"<!-- tunables: {name} -->" in page.read_text() or not catalogue()[name].tunables, page
+
+
+def test_links_lead_somewhere() -> None:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            assert (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"

@@ -15,6 +15,7 @@ from headwaiter.schedulers import catalogue
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.mark.slow
 def test_generated_tables_are_current() -> None:
     command = [sys.executable, ROOT / "docs" / "generate.py", "--check"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

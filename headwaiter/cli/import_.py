@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter import: any trace that can be read, as native CSV."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from ..errors import Problem
+from ..traces import Op, Trace, formats, load, write_csv
+from ..traces.registry import DEFAULT_GROUP_GAP_MS
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", default="-", show_default="standard output", help="Native CSV to write; - for stdout.")
+@click.option("--format", "format_", type=click.Choice(list(formats())), help="Default: found from the content.")
+@click.option("--device", help="The device to take of a recording of several.  [default: the busiest]")
+@click.option(
+    "--group-gap",
+    "group_gap_ms",
+    type=click.FloatRange(0, 1e9),
+    default=DEFAULT_GROUP_GAP_MS,
+    show_default=True,
+    metavar="MS",
+    help="Longest pause between two processes of one name that count as one thread of control.",
+)
+def command(file: Path, output: str, format_: str | None, device: str | None, group_gap_ms: float) -> None:
+    """Convert the trace FILE to native CSV.
+
+    FILE may be packed (gzip, xz, zstd); of a blktrace recording name any CPU's file, or the directory.
+    """
+    trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms)
+    if output == "-":
+        write_csv(trace, sys.stdout)
+    else:
+        _write(trace, Path(output))
+    for line in _describe(trace):
+        click.echo(line, err=True)
+
+
+def _write(trace: Trace, path: Path) -> None:
+    """Write the whole file or nothing: into a temporary file beside it, which then takes its name."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
+    try:
+        with open(handle, "w", encoding="utf-8") as out:
+            write_csv(trace, out)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _describe(trace: Trace) -> list[str]:
+    """A few lines for people: what was read, from where, and what is not known of it."""
+    seconds = trace.span_ns / 1e9
+    lines = [f"{trace.source}: {trace.format}, {len(trace)} requests, {trace.bytes / 1e6:.1f} MB in {seconds:.3f} s"]
+    shares = [f"{(trace.op == op).mean():.1%} {op.name.lower()}" for op in Op if (trace.op == op).any()]
+    tasks = f"{len(trace.tasks)} tasks in {int(trace.group.max()) + 1} groups" if trace.tasks_known else "tasks unknown"
+    completions = "known" if trace.completions_known else "unknown"
+    lines.append(f"{', '.join(shares)}; {tasks}; completions {completions}")
+    return lines + list(trace.notes)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Traces of block requests: one model, many file formats, and what depends on what in them."""
+
+from headwaiter.traces.closed import closed_loop
+from headwaiter.traces.formats.native import write_csv
+from headwaiter.traces.model import Op, Task, Trace
+from headwaiter.traces.registry import Format, Options, detect, formats, load
+
+__all__ = [
+    "Format",
+    "Op",
+    "Options",
+    "Task",
+    "Trace",
+    "closed_loop",
+    "detect",
+    "formats",
+    "load",
+    "write_csv",
+]

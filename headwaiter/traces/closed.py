@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Closed-loop dependencies: think times instead of timestamps.
+
+A request depends on the latest request of its group that had completed when it was issued, and comes again that much
+later than that one completes. Only so does a replay show deceptive idleness.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from headwaiter.traces.model import Trace
+
+
+def closed_loop(
+    trace: Trace, complete_ns: npt.NDArray[np.int64] | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(parent, delay_ns), both int64 of shape (n,).
+
+    parent[i] is the index of the request that i waits for, always smaller than i, or -1; among several that completed
+    at one instant it is the last in the trace. delay_ns[i] is the think time from the parent's completion to the issue
+    of i; without a parent, the issue of i counted from that of the first request of the trace.
+    complete_ns replaces the trace's completions where those were not recorded (shape (n,), -1 unknown).
+    """
+    n = len(trace)
+    complete = trace.complete_ns if complete_ns is None else complete_ns
+    done = np.flatnonzero(complete >= 0)
+    # Completions and issues of each group in one order of time. At equal times the trace's order decides, and a
+    # request of no duration is issued before it completes: so nothing depends on itself or on what comes after it.
+    request = np.concatenate([done, np.arange(n)])
+    time = np.concatenate([complete[done], trace.time_ns])
+    is_issue = np.arange(len(request)) >= len(done)
+    order = np.lexsort((~is_issue, request, time, trace.group[request]))
+    request, is_issue = request[order], is_issue[order]
+    latest = np.maximum.accumulate(np.where(is_issue, -1, np.arange(len(order))))
+    candidate = np.where(latest >= 0, request[latest], -1)[is_issue]
+    child = request[is_issue]
+    candidate[(candidate >= 0) & (trace.group[candidate] != trace.group[child])] = -1
+    parent = np.empty(n, np.int64)
+    parent[child] = candidate
+    return parent, trace.time_ns - np.where(parent >= 0, complete[parent], trace.time_ns[0])

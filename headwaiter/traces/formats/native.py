@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The project's own trace format: CSV with a header line, read and written.
+
+    time_s,task,op,sync,sector,sectors[,complete_s][,group][,ioprio][,meta][,name]
+
+in any order of columns. op is R, W, D (discard) or O (other); sync and meta are 0 or 1; sectors have 512 bytes;
+complete_s may be empty (unknown); ioprio is rt/0 … be/4 … idle or none; name is the task's command. Lines before the
+header that begin with # are comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from headwaiter.traces.columns import Array, split
+from headwaiter.traces.model import MAX_SECTOR, META, SYNC, Op, Trace, make_trace
+from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.source import Source
+
+REQUIRED = ("time_s", "task", "op", "sync", "sector", "sectors")
+OPTIONAL = ("complete_s", "group", "ioprio", "meta", "name")
+
+_OPS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD), "O": int(Op.OTHER)}
+_LETTERS = {number: letter for letter, number in _OPS.items()}
+_YES_NO = {"0": 0, "1": 1}
+_IOPRIO = (
+    {"none": 0, "": 0, "idle": 3 << 13}
+    | {f"rt/{level}": 1 << 13 | level for level in range(8)}
+    | {f"be/{level}": 2 << 13 | level for level in range(8)}
+)
+_WRITE_ROWS = 65536
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first line that is no comment names one of our columns among its fields."""
+    line = next((x for x in head.splitlines() if x.strip() and not x.startswith(b"#")), b"")
+    fields = {field.strip() for field in line.split(b",")}
+    return b"time_s" in fields or {b"sector", b"sectors"} <= fields
+
+
+def read(source: Source, options: Options) -> Trace:
+    """Read a native trace. Raises Problem at the first line that breaks the format."""
+    header, number = _header(source)
+    table = split(source, len(header), delimiter=",", skip_lines=number)
+    at = {name: k for k, name in enumerate(header)}
+    time = table.fixed(at["time_s"], "time_s", 9)
+    task = table.integers(at["task"], "task", high=2**32 - 1)
+    op = table.words(at["op"], "op", _OPS)
+    flags = table.words(at["sync"], "sync", _YES_NO) * SYNC
+    sector = table.integers(at["sector"], "sector", high=MAX_SECTOR)
+    sectors = table.integers(at["sectors"], "sectors", low=1, high=2**32 - 1)
+    beyond = sector + sectors > MAX_SECTOR
+    if beyond.any():
+        raise table.problem(int(np.argmax(beyond)), "the request ends beyond any disk")
+    complete = group = ioprio = None
+    names: dict[int, str] = {}
+    if "complete_s" in at:
+        complete = table.fixed(at["complete_s"], "complete_s", 9, blank=-1)
+        early = (complete >= 0) & (complete < time)
+        if early.any():
+            raise table.problem(int(np.argmax(early)), "complete_s is before time_s")
+    if "group" in at:
+        group = table.integers(at["group"], "group", high=2**32 - 1)
+    if "ioprio" in at:
+        ioprio = table.words(at["ioprio"], "ioprio", _IOPRIO)
+    if "meta" in at:
+        flags |= table.words(at["meta"], "meta", _YES_NO) * META
+    if "name" in at:
+        ids, first = np.unique(task, return_index=True)
+        names = {int(i): table.text(int(row), at["name"]) for i, row in zip(ids, first, strict=True)}
+    return make_trace(
+        source=str(source.path),
+        format=FORMAT.name,
+        time_ns=time,
+        sector=sector,
+        sectors=sectors,
+        op=op,
+        flags=flags,
+        complete_ns=complete,
+        task_id=task,
+        group=group,
+        ioprio=ioprio,
+        names=names,
+        group_gap_ns=options.group_gap_ns,
+    )
+
+
+def _header(source: Source) -> tuple[list[str], int]:
+    """(names of the columns, lines up to and including the header)."""
+    number, position, line = 0, 0, b""
+    while position < len(source.data):
+        end = source.data.find(b"\n", position)
+        end = len(source.data) if end < 0 else end
+        line = source.data[position:end].strip()
+        position, number = end + 1, number + 1
+        if line and not line.startswith(b"#"):
+            break
+    header = [field.strip() for field in line.decode("utf-8", "replace").split(",")]
+    for name in header:
+        if name not in REQUIRED + OPTIONAL:
+            raise source.problem(f"unknown column {name[:40]!r} (known: {', '.join(REQUIRED + OPTIONAL)})", line=number)
+        if header.count(name) > 1:
+            raise source.problem(f"column {name} is there twice", line=number)
+    for name in REQUIRED:
+        if name not in header:
+            raise source.problem(f"column {name} is missing", line=number)
+    return header, number
+
+
+def write_csv(trace: Trace, out: TextIO) -> None:
+    """Write a trace as native CSV; optional columns only where they say something.
+
+    Commas, quotes and line breaks in commands' names become underscores.
+    """
+    header = list(REQUIRED)
+    optional = {
+        "complete_s": trace.completions_known,
+        "group": bool((trace.group != trace.task).any()),
+        "ioprio": bool(trace.ioprio.any()),
+        "meta": bool((trace.flags & META).any()),
+        "name": any(t.name for t in trace.tasks),
+    }
+    header += [name for name in OPTIONAL if optional[name]]
+    out.write(",".join(header) + "\n")
+    ids, names = [t.id for t in trace.tasks], [_plain(t.name) for t in trace.tasks]
+    column: dict[str, Callable[[slice], Sequence[Any]]] = {
+        "time_s": lambda here: _seconds(trace.time_ns[here]),
+        "task": lambda here: [ids[k] for k in trace.task[here].tolist()],
+        "op": lambda here: [_LETTERS[k] for k in trace.op[here].tolist()],
+        "sync": lambda here: (trace.flags[here] & SYNC).tolist(),
+        "sector": lambda here: trace.sector[here].tolist(),
+        "sectors": lambda here: trace.sectors[here].tolist(),
+        "complete_s": lambda here: _seconds(trace.complete_ns[here]),
+        "group": lambda here: trace.group[here].tolist(),
+        "ioprio": lambda here: [_ioprio(value) for value in trace.ioprio[here].tolist()],
+        "meta": lambda here: ((trace.flags[here] & META) // META).tolist(),
+        "name": lambda here: [names[k] for k in trace.task[here].tolist()],
+    }
+    line = ",".join(["%s"] * len(header)) + "\n"
+    for begin in range(0, len(trace), _WRITE_ROWS):
+        here = slice(begin, begin + _WRITE_ROWS)
+        out.write("".join([line % row for row in zip(*(column[name](here) for name in header), strict=True)]))
+
+
+def _seconds(ns: Array) -> list[str]:
+    """Times as decimal seconds, all nine digits; unknown ones (-1) as nothing."""
+    whole, rest = np.divmod(ns, 10**9)
+    return [f"{s}.{r:09d}" if s >= 0 else "" for s, r in zip(whole.tolist(), rest.tolist(), strict=True)]
+
+
+def _ioprio(value: int) -> str:
+    level = min(value & 0x1FFF, 7)
+    return {1: f"rt/{level}", 2: f"be/{level}", 3: "idle"}.get(value >> 13, "none")
+
+
+def _plain(name: str) -> str:
+    return "".join("_" if c in ',"' or not c.isprintable() else c for c in name).strip()
+
+
+FORMAT = Format("native", "native CSV (time_s,task,op,sync,sector,sectors…)", sniff, read)

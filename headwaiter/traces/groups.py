@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Threads of control that pass through several tasks, such as a shell loop and the processes it starts in turn.
+
+Two sources, the better first:
+- Recorded forks: children of one parent that do not overlap are one thread of control, however long the pause between
+  them; the parent belongs to it if it issues nothing while a child is at work.
+- Otherwise command names: a task that begins within the gap after another of the same name has ended, and not before,
+  continues it. If several have ended it continues the latest.
+A task lasts from its first request's issue to its last completion (issue, where completions are unknown).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from headwaiter.traces.model import Task
+
+Array = npt.NDArray[Any]
+
+
+def find_groups(
+    time_ns: Array,
+    complete_ns: Array,
+    task: Array,
+    *,
+    tasks: Sequence[Task],
+    parents: Mapping[int, int],
+    gap_ns: int,
+) -> Array:
+    """The group of each request, shape (n,) like the first three; equal numbers mean one thread of control.
+
+    time_ns must be sorted; complete_ns -1 unknown; task indexes tasks; parents maps a task's id to that of its parent;
+    gap_ns is the longest pause between two tasks of one name.
+    """
+    begin = np.full(len(tasks), np.iinfo(np.int64).max)
+    end = np.full(len(tasks), -1)
+    np.minimum.at(begin, task, time_ns)
+    np.maximum.at(end, task, np.maximum(time_ns, complete_ns))
+
+    head = np.arange(len(tasks))
+    by_name: dict[str, list[int]] = {}
+    by_parent: dict[int, list[int]] = {}
+    for i in np.argsort(begin, kind="stable").tolist():
+        if tasks[i].id in parents:
+            by_parent.setdefault(parents[tasks[i].id], []).append(i)
+        elif tasks[i].name:
+            by_name.setdefault(tasks[i].name, []).append(i)
+    for members in by_name.values():
+        _chain(members, begin, end, gap_ns, head)
+    if by_parent:
+        index = {t.id: i for i, t in enumerate(tasks)}
+        by_task = np.argsort(task, kind="stable")
+        bounds = np.searchsorted(task[by_task], np.arange(len(tasks) + 1))
+        for parent, members in by_parent.items():
+            _chain(members, begin, end, None, head)
+            if parent in index:
+                p = index[parent]
+                issued_ns = time_ns[by_task[bounds[p] : bounds[p + 1]]]
+                busy = np.searchsorted(issued_ns, end[members], "right") > np.searchsorted(issued_ns, begin[members])
+                _adopt(p, np.array(members), busy, head)
+    # Links point from a task to an earlier one or to its parent: follow them to the end.
+    while not np.array_equal(head, head[head]):
+        head = head[head]
+    return head[task]
+
+
+def _chain(members: list[int], begin: Array, end: Array, gap_ns: int | None, head: Array) -> None:
+    """Link each of members (in order of begin) to the head of the task that it continues, if any."""
+    if len(members) < 2:
+        return
+    first, last = begin[members].tolist(), end[members].tolist()
+    ended: list[int] = []  # positions in members, in order of their end, not yet continued
+    by_end = sorted(range(len(members)), key=lambda k: (last[k], k))
+    upcoming = 0
+    for k, start in enumerate(first):
+        # A task of no duration that begins in this very instant is not over yet.
+        while upcoming < len(by_end) and last[by_end[upcoming]] <= start and first[by_end[upcoming]] < start:
+            ended.append(by_end[upcoming])
+            upcoming += 1
+        if ended and (gap_ns is None or start - last[ended[-1]] <= gap_ns):
+            head[members[k]] = head[members[ended.pop()]]
+
+
+def _adopt(parent: int, children: Array, busy: Array, head: Array) -> None:
+    """Let children's chains join their parent's group, but for chains with a child during which it was busy."""
+    heads = head[children]
+    for chain in sorted(set(heads.tolist()) - set(heads[busy].tolist())):
+        if not _reaches(head, parent, chain):
+            head[chain] = parent
+
+
+def _reaches(head: Array, start: int, goal: int) -> bool:
+    """Whether following head from start comes to goal; keeps wrongly recorded forks from making circles."""
+    while start != goal and head[start] != start:
+        start = int(head[start])
+    return start == goal

@@ -12,6 +12,7 @@
 
 const struct hw_drive_model *const hw_drive_models[] = {
 	&hw_constant_model,
+	&hw_disk_model,
 	NULL,
 };
 

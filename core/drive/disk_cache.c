@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The buffer: segments, each one contiguous window of LBNs, and the read-ahead that fills one of them.
+ *
+ * A window slides: when it outgrows its segment the oldest blocks drop out. Read-ahead goes on after a request without a gap,
+ * up to a limit, until something else needs the mechanism. Nobody steps it: disk_catch_up() works out how far it has come.
+ */
+#include "disk.h"
+
+void disk_touch(struct disk *d, u32 seg)
+{
+	d->segs[seg].used = ++d->stamp;
+}
+
+/* Let the window of a segment reach up to `end`. */
+void disk_window(struct disk *d, u32 seg, u64 end)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	s->end = end;
+	if (s->end - s->start > d->cfg.segment)
+		s->start = s->end - d->cfg.segment;
+}
+
+static void settle_segment(struct disk *d, struct disk_segment *s, bool written)
+{
+	s->state = SEG_CLEAN;
+	if (!d->cfg.cache || (written && !d->cfg.written_hits))
+		s->state = SEG_EMPTY;
+}
+
+/* Sectors of the run's piece that are wanted. */
+static u64 piece_wanted(const struct disk_run *r)
+{
+	return min_t(u64, r->piece.count, r->limit - r->piece.lbn);
+}
+
+/* Bring the medium's doings, and with them the windows, up to time t. */
+void disk_catch_up(struct disk *d, u64 t)
+{
+	struct disk_run *r = &d->run;
+	const struct disk_piece *p = &r->piece;
+	u64 wanted, done = 0;
+
+	if (!r->active)
+		return;
+	if (r->write) {
+		if (r->end_ns <= t) {
+			r->active = false;
+			settle_segment(d, &d->segs[r->seg], true);
+		}
+		return;
+	}
+	for (;;) {
+		wanted = piece_wanted(r);
+		if (t < p->start_ns + disk_sectors_ns(p->sector_fp, wanted))
+			break;
+		if (p->lbn + wanted >= r->limit) {
+			disk_window(d, r->seg, r->limit);
+			r->active = false;
+			settle_segment(d, &d->segs[r->seg], false);
+			return;
+		}
+		disk_piece_go(d, &r->piece, p->lbn + wanted, disk_piece_end(p), false, 0);
+	}
+	if (t > p->start_ns)
+		done = min(div64_u64((t - p->start_ns) << DISK_FP, p->sector_fp), wanted);
+	disk_window(d, r->seg, p->lbn + done);
+}
+
+/*
+ * Something else needs the mechanism at t: end the read-ahead. Returns how long the mechanism still needs for the step it is
+ * in. A moving arm finishes its move. A drive that cannot stop within a sector finishes the sector too or, if it has just
+ * changed tracks, waits for the first one to come round.
+ */
+u64 disk_stop_ahead(struct disk *d, u64 t)
+{
+	struct disk_run *r = &d->run;
+	const struct disk_piece *p = &r->piece;
+	u64 wait = 0, done, until;
+
+	if (!r->active || r->write)
+		return 0;
+	if (t < p->arrive_ns) {
+		wait = p->arrive_ns - t;
+	} else if (!d->cfg.stop_in_sector) {
+		if (t < p->start_ns) {
+			wait = p->start_ns - t;
+		} else {
+			done = d->segs[r->seg].end - p->lbn + 1;
+			until = p->start_ns + disk_sectors_ns(p->sector_fp, done);
+			wait = until > t ? until - t : 0;
+			disk_window(d, r->seg, p->lbn + done);
+		}
+	}
+	r->active = false;
+	settle_segment(d, &d->segs[r->seg], false);
+	return wait;
+}
+
+static bool readable(const struct disk *d, u32 i)
+{
+	return !(d->cfg.separate && i == 0) && d->segs[i].state != SEG_EMPTY;
+}
+
+/* The segment that a read hits: one with all of it before one with its beginning, then the more recent kind. */
+enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
+{
+	u32 i, best = 0, rank;
+
+	for (i = 0; i < d->cfg.segments; i++) {
+		const struct disk_segment *s = &d->segs[i];
+		bool almost = d->cfg.almost && s->state == SEG_FILLING && lbn == s->end;
+
+		if (!readable(d, i) || lbn < s->start || (lbn >= s->end && !almost))
+			continue;
+		if (s->state == SEG_WRITING && !d->cfg.written_hits)
+			continue;
+		rank = s->state + (end <= s->end ? 8 : 0);
+		if (rank > best) {
+			best = rank;
+			*seg = i;
+		}
+	}
+	return best >= 8 ? HIT_FULL : best ? HIT_PARTIAL : HIT_NONE;
+}
+
+/* The least recently used segment in a state; -1 if there is none. */
+static s32 oldest(const struct disk *d, u32 first, u8 state)
+{
+	s32 best = -1;
+	u32 i;
+
+	for (i = first; i < d->cfg.segments; i++) {
+		if (d->segs[i].state == state && (best < 0 || d->segs[i].used < d->segs[best].used))
+			best = (s32)i;
+	}
+	return best;
+}
+
+static u32 any_segment(const struct disk *d)
+{
+	static const u8 order[] = { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
+	u32 i, first = d->cfg.separate;
+	s32 s;
+
+	for (i = 0; i < ARRAY_SIZE(order); i++) {
+		s = oldest(d, first, order[i]);
+		if (s >= 0)
+			return (u32)s;
+	}
+	return first;
+}
+
+/* For a read that has missed. */
+u32 disk_read_segment(struct disk *d)
+{
+	return any_segment(d);
+}
+
+static bool overlaps(const struct disk_segment *s, u64 lbn, u64 end)
+{
+	return s->start < end && lbn < s->end;
+}
+
+/* For a write; *append: it continues what that segment is writing. */
+u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append)
+{
+	u32 i, first = d->cfg.separate;
+	s32 hit = -1;
+
+	*append = false;
+	for (i = 0; i < d->cfg.segments; i++) {
+		const struct disk_segment *s = &d->segs[i];
+
+		if (d->cfg.combine && s->state == SEG_WRITING && s->end == lbn) {
+			*append = true;
+			return i;
+		}
+		if (hit < 0 && i >= first && s->state == SEG_CLEAN && overlaps(s, lbn, end))
+			hit = (s32)i;
+	}
+	if (d->cfg.separate)
+		return 0;
+	return hit >= 0 ? (u32)hit : any_segment(d);
+}
+
+/* What a write overwrites is no longer valid in other segments. */
+void disk_forget(struct disk *d, u64 lbn, u64 end, u32 except)
+{
+	u32 i;
+
+	for (i = 0; i < d->cfg.segments; i++) {
+		if (i != except && d->segs[i].state == SEG_CLEAN && overlaps(&d->segs[i], lbn, end))
+			d->segs[i].state = SEG_EMPTY;
+	}
+}

@@ -184,6 +184,72 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what);
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value);
 
+/* --- drives by themselves --- */
+
+struct hws_drive_model {
+	const char *name;
+	const char *summary;
+	uint32_t nr_params;
+};
+
+/* A parameter of a drive model, or a column of one that is a list. Values here are in blob units: TOML value * scale. */
+struct hws_param {
+	const char *key;
+	int32_t type;		/* 0 number, 1 flag, 2 one of choices, 3 list of rows, 4 list of drives */
+	uint32_t scale;
+	const char *unit;
+	int32_t required;
+	int64_t def, min, max;
+	const char *help;
+	const char *const *choices;	/* NULL-terminated; NULL unless type is 2 */
+	uint32_t nr_columns;
+};
+
+int hws_drive_model_at(uint32_t index, struct hws_drive_model *out);
+int hws_param_at(uint32_t model, uint32_t index, struct hws_param *out);
+int hws_param_column_at(uint32_t model, uint32_t index, uint32_t column, struct hws_param *out);
+
+struct hws_profile_error {
+	const char *key;	/* NULL: the profile as a whole */
+	const char *column;	/* NULL: not in a list's column */
+	const char *what;
+	int64_t row;		/* -1: not in a list */
+	int64_t bound;		/* for "must be at least", "must be at most" */
+	uint32_t scale;		/* of bound; 0: none */
+};
+
+/* 0, or -EINVAL with *out filled in. */
+int hws_profile_check(const void *profile, size_t bytes, struct hws_profile_error *out);
+
+struct hws_drive_facts {
+	uint64_t sectors;
+	uint32_t depth;
+	int32_t rotational;
+};
+
+int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *out);
+
+struct hws_replay_totals {
+	uint64_t now_ns, seek_ns, rotation_ns, transfer_ns, cache_hits;
+};
+
+/* Columns of n elements; op is 0 read, 1 write. */
+struct hws_replay {
+	uint64_t n;
+	const uint8_t *op;
+	const uint64_t *sector;
+	const uint32_t *sectors;
+	const int64_t *think_ns;	/* from this request's completion to the next issue in its place; NULL: none */
+	int64_t *service_ns;		/* out: from issue to completion */
+	struct hws_replay_totals *totals;	/* out */
+};
+
+/*
+ * A closed loop on the bare drive, without scheduler: requests are issued in order, so many at once, the first at time 0, and
+ * each further one when one completes and its think time is over. -ERANGE: a request lies beyond the drive.
+ */
+int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding, const struct hws_replay *load);
+
 #pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The notation of DiskSim's parameter files: `type name { key = value, … }`, lists, comments, and inclusion.
+
+Keys may contain blanks. `source FILE` includes a file, at the top level or as a value; file names are relative to the
+including file. What the instances are wired to (`topology`) is read over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from ..errors import Problem
+
+_TOKEN = re.compile(r"#[^\n]*|[{}\[\]=,]|[^\s{}\[\]=,#]+|\n")
+_MARKS = frozenset("{}[]=,")
+_DEEPEST = 16  # files that include each other
+
+
+@dataclass
+class Block:
+    """`kind name { … }`: values by key, each a string, a list, or a block; and where it begins."""
+
+    kind: str
+    name: str
+    path: Path
+    line: int
+    values: dict[str, Value] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def fail(self, key: str, what: str) -> NoReturn:
+        """Problem that names the file, the key's line and the key."""
+        raise Problem(f"{self.path}: line {self.lines.get(key, self.line)}: {key}: {what}")
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A value as it stands."""
+        value = self.values.get(key, default)
+        if value is None:
+            self.fail(key, f"is missing in {self.kind} {self.name}".rstrip())
+        if not isinstance(value, str):
+            self.fail(key, "must be a plain value")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A value as a number."""
+        value = self.text(key, None if default is None else repr(default))
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(key, f"'{value}' is not a number")
+        if number != number or abs(number) == float("inf"):
+            self.fail(key, f"'{value}' is not a number")
+        return number
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        """A value as a whole number; fractions are cut, as DiskSim does."""
+        return int(self.number(key, default))
+
+    def block(self, key: str) -> Block:
+        """A value that is itself a block."""
+        value = self.values.get(key)
+        if not isinstance(value, Block):
+            self.fail(key, "is missing" if value is None else "must be a block")
+        return value
+
+    def list(self, key: str) -> list[Value]:
+        """A list; empty if there is none."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list):
+            self.fail(key, "must be a list")
+        return value
+
+    def numbers(self, key: str) -> list[float]:
+        """A list of numbers."""
+        out = []
+        for item in self.list(key):
+            try:
+                out.append(float(item))  # type: ignore[arg-type]
+            except (TypeError, ValueError):
+                self.fail(key, "must be a list of numbers")
+        return out
+
+
+Value = str | list["Value"] | Block
+
+
+@dataclass
+class Parameters:
+    """A whole parameter file: blocks in order, and which block each instance is of."""
+
+    path: Path
+    blocks: list[Block] = field(default_factory=list)
+    instances: set[str] = field(default_factory=set)
+
+    def instantiated(self, kind: str) -> list[Block]:
+        """The blocks of a kind that something is instantiated as; all of them if nothing is."""
+        found = [b for b in self.blocks if b.kind == kind]
+        return [b for b in found if b.name in self.instances] or found
+
+
+class _Reader:
+    """A file as tokens with line numbers."""
+
+    def __init__(self, path: Path, depth: int) -> None:
+        self.path, self.depth = path, depth
+        if depth > _DEEPEST:
+            raise Problem(f"{path}: files include each other too deeply")
+        try:
+            source = path.read_text(encoding="latin-1")
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
+        self.tokens: list[tuple[str, int]] = []
+        line = 1
+        for m in _TOKEN.finditer(source):
+            if m[0] == "\n":
+                line += 1
+            elif not m[0].startswith("#"):
+                self.tokens.append((m[0], line))
+        self.at = 0
+        self.last_line = line
+
+    def fail(self, what: str) -> NoReturn:
+        line = self.tokens[self.at][1] if self.at < len(self.tokens) else self.last_line
+        raise Problem(f"{self.path}: line {line}: {what}")
+
+    @property
+    def peek(self) -> str:
+        return self.tokens[self.at][0] if self.at < len(self.tokens) else ""
+
+    @property
+    def line(self) -> int:
+        return self.tokens[min(self.at, len(self.tokens) - 1)][1] if self.tokens else 1
+
+    def take(self, expected: str = "") -> str:
+        token = self.peek
+        if not token:
+            self.fail(f"ends where '{expected}' should be" if expected else "ends too early")
+        if expected and token != expected:
+            self.fail(f"'{token}' where '{expected}' should be")
+        self.at += 1
+        return token
+
+    def words(self) -> list[str]:
+        out = []
+        while self.peek and self.peek not in _MARKS:
+            out.append(self.take())
+        return out
+
+    def include(self) -> _Reader:
+        return _Reader(self.path.parent / self.take(), self.depth + 1)
+
+    def value(self) -> Value:
+        if self.peek == "[":
+            return self.items()
+        line = self.line
+        if self.peek == "source":
+            self.take()
+            inner = self.include()
+            value = inner.value()
+            if inner.peek:
+                inner.fail(f"'{inner.peek}' after the end of what is included")
+            return value
+        words = self.words()
+        if self.peek == "{":
+            return self.block(words, line)
+        return " ".join(words)
+
+    def items(self) -> list[Value]:
+        self.take("[")
+        out: list[Value] = []
+        while self.peek != "]":
+            out.append(self.value())
+            if self.peek == ",":
+                self.take()
+            elif self.peek != "]":
+                self.fail(f"'{self.peek}' where ',' or ']' should be" if self.peek else "ends within a list")
+        self.take("]")
+        return out
+
+    def block(self, words: list[str], line: int) -> Block:
+        if not words:
+            self.fail("a block without a type")
+        out = Block(words[0], " ".join(words[1:]), self.path, line)
+        self.take("{")
+        while self.peek != "}":
+            line = self.line
+            key = " ".join(self.words())
+            if not key:
+                self.fail(f"'{self.peek}' where a key should be" if self.peek else "ends within a block")
+            self.take("=")
+            out.values[key] = self.value()
+            out.lines[key] = line
+            if self.peek == ",":
+                self.take()
+            elif self.peek != "}":
+                self.fail(f"'{self.peek}' where ',' or '}}' should be" if self.peek else "ends within a block")
+        self.take("}")
+        return out
+
+
+def _top(reader: _Reader, into: Parameters) -> None:
+    while reader.peek:
+        line = reader.line
+        if reader.peek == "source":
+            reader.take()
+            _top(reader.include(), into)
+        elif reader.peek == "instantiate":
+            reader.take()
+            reader.items()
+            reader.take("as")
+            into.instances.add(reader.take())
+        elif reader.peek == "topology":
+            _skip_topology(reader)
+        else:
+            into.blocks.append(reader.block(reader.words(), line))
+
+
+def _skip_topology(reader: _Reader) -> None:
+    depth = 0
+    while True:
+        token = reader.take()
+        depth += (token == "[") - (token == "]")
+        if token == "]" and depth == 0:
+            return
+
+
+def read_parameters(path: Path) -> Parameters:
+    """A .parv, .diskspecs or .model file with all that it includes; Problem with file and line if it is malformed."""
+    out = Parameters(path)
+    _top(_Reader(path, 0), out)
+    return out
+
+
+def read_curve(path: Path) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """A .seek file: (distance in cylinders, ms) of reads, and of writes if it has them in a fourth column.
+
+    The first line may be a heading. A point at distance 0 is left out: it takes no time to stay.
+    """
+    try:
+        lines = path.read_text(encoding="latin-1").splitlines()
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
+    reads: list[tuple[int, float]] = []
+    writes: list[tuple[int, float]] = []
+    for number, fields in _rows(lines):
+        try:
+            values = [float(f) for f in fields]
+        except ValueError:
+            raise Problem(f"{path}: line {number}: not 'distance, ms'") from None
+        if len(values) < 2 or values[0] != int(values[0]):
+            raise Problem(f"{path}: line {number}: not 'distance, ms'")
+        if values[0] == 0:
+            continue
+        if reads and values[0] <= reads[-1][0]:
+            raise Problem(f"{path}: line {number}: distances must increase")
+        reads.append((int(values[0]), values[1]))
+        if len(values) >= 4:
+            writes.append((int(values[0]), values[3]))
+    if not reads:
+        raise Problem(f"{path}: no points of a seek curve")
+    return reads, writes
+
+
+def _rows(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(lines, 1):
+        fields = re.split(r"[,\s]+", line.partition("#")[0].strip())
+        if fields != [""] and not (number == 1 and "measured" in line):
+            yield number, fields

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A drive model against service times measured on a real drive.
+
+The demerit figure is the root mean square of the horizontal distance between the two distributions of service time
+(Ruemmler & Wilkes, IEEE Computer 27(3), 1994), here by exact quantiles: at 10 000 equally spaced fractions in (0, 1], with
+linear interpolation.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Problem
+from ..native import borrow, ffi, lib
+from .profile import Profile
+
+FRACTIONS = 10_000
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Requests in the order of issue: op (0 read, 1 write), sector, sectors, measured service and think time in ns.
+
+    Think time runs from a request's completion to the issue of the next.
+    """
+
+    op: NDArray[np.uint8]
+    sector: NDArray[np.uint64]
+    sectors: NDArray[np.uint32]
+    service_ns: NDArray[np.int64]
+    think_ns: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What came of it, in ms; times in the order of issue."""
+
+    measured_ms: F64
+    simulated_ms: F64
+    demerit_ms: float
+    mean_measured_ms: float
+    mean_simulated_ms: float
+    max_measured_ms: float
+    max_simulated_ms: float
+
+    @property
+    def mean_error_ms(self) -> float:
+        """Simulated less measured mean."""
+        return self.mean_simulated_ms - self.mean_measured_ms
+
+    @property
+    def max_error_ms(self) -> float:
+        """The largest horizontal distance between the two distributions."""
+        m, s = quantiles(self.measured_ms), quantiles(self.simulated_ms)
+        return float(np.max(np.abs(m - s)))
+
+
+def read_trace(path: Path) -> Measured:
+    """A validation trace: `R|W action first_block block_count service_us think_us` a line, gzip or not."""
+    rows: list[tuple[int, int, int, int, int]] = []
+    number = 0
+    try:
+        with (gzip.open(path, "rt") if path.suffix == ".gz" else path.open()) as f:
+            for number, line in enumerate(f, 1):  # noqa: B007 (named in messages)
+                fields = line.split()
+                if fields:
+                    rows.append(_row(path, number, fields))
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror or e}") from None
+    except (EOFError, UnicodeDecodeError) as e:
+        raise Problem(f"{path}: line {number + 1}: {e}") from None
+    if not rows:
+        raise Problem(f"{path}: no requests in it")
+    op, sector, sectors, service, think = zip(*rows, strict=True)
+    return Measured(np.array(op, np.uint8), np.array(sector, np.uint64), np.array(sectors, np.uint32),
+                    np.array(service, np.int64), np.array(think, np.int64))
+
+
+def _row(path: Path, number: int, fields: list[str]) -> tuple[int, int, int, int, int]:
+    try:
+        op, _action, sector, sectors, service, think = fields
+        row = ({"R": 0, "W": 1}[op], int(sector), int(sectors), round(float(service) * 1000), round(float(think) * 1000))
+    except (ValueError, KeyError, OverflowError):
+        raise Problem(f"{path}: line {number}: not 'R|W action block blocks service_us think_us'") from None
+    if row[1] < 0 or not 0 < row[2] < 1 << 32 or row[1] >= 1 << 55:
+        raise Problem(f"{path}: line {number}: a request of {row[2]} blocks at block {row[1]}")
+    if not 0 <= row[3] < 1 << 55 or not 0 <= row[4] < 1 << 55:
+        raise Problem(f"{path}: line {number}: a time that is negative or too long")
+    return row
+
+
+def replay(drive: Profile, load: Measured, outstanding: int = 1) -> NDArray[np.int64]:
+    """Service times in ns of the load on the drive alone, in a closed loop with so many requests at once."""
+    out = np.zeros(len(load.op), np.int64)
+    totals = ffi.new("struct hws_replay_totals *")
+    c = ffi.new("struct hws_replay *")
+    c.n, c.totals = len(out), totals
+    c.op, c.sector, c.sectors = borrow("uint8_t[]", load.op), borrow("uint64_t[]", load.sector), borrow("uint32_t[]", load.sectors)
+    c.think_ns, c.service_ns = borrow("int64_t[]", load.think_ns), ffi.from_buffer("int64_t[]", out, require_writable=True)
+    if lib.hws_drive_replay(drive.blob, len(drive.blob), outstanding, c):
+        raise Problem(f"{drive.name}: not enough memory")
+    return out
+
+
+def quantiles(values: F64) -> F64:
+    """The quantiles at FRACTIONS equally spaced fractions in (0, 1]."""
+    p = np.arange(1, FRACTIONS + 1) / FRACTIONS
+    return np.quantile(values, p)
+
+
+def demerit(measured: F64, simulated: F64) -> float:
+    """RMS horizontal distance between two distributions, in their unit."""
+    return math.sqrt(float(np.mean((quantiles(measured) - quantiles(simulated)) ** 2)))
+
+
+def validate(drive: Profile, load: Measured, name: str) -> Validation:
+    """Replay a measured trace on a drive; Problem that names the trace if it does not fit the drive."""
+    capacity = drive.facts[0]
+    beyond = np.flatnonzero(load.sector + load.sectors > capacity)
+    if len(beyond):
+        raise Problem(f"{name}: request {beyond[0] + 1} (block {load.sector[beyond[0]]}) lies beyond the end of "
+                      f"{drive.name} ({capacity} blocks)")
+    measured, simulated = load.service_ns / 1e6, replay(drive, load) / 1e6
+    return Validation(measured, simulated, demerit(measured, simulated), float(measured.mean()), float(simulated.mean()),
+                      float(measured.max()), float(simulated.max()))

@@ -76,22 +76,30 @@ void disk_mech_create(struct disk_mech *m, const struct hw_profile *p)
 		m->write = m->read;
 }
 
+static u64 mod(u64 a, u64 b)
+{
+	u64 r;
+
+	div64_u64_rem(a, b, &r);
+	return r;
+}
+
 /* In units, 0 .. rev_units - 1. Times need not increase, but are cheap only near the last one. */
 u64 disk_phase(struct disk_mech *m, u64 t)
 {
-	u64 u, delta;
+	u64 u;
 
 	if (t >= m->ref_ns && t - m->ref_ns < HW_NSEC_PER_SEC) {
 		u = m->ref_units + (t - m->ref_ns) * m->ns_units;
 	} else {
-		div64_u64_rem(t, m->rev_units, &delta);	/* a revolution's units of ns are ns_units whole revolutions */
-		u = mul_u64_u64_div_u64(delta, m->ns_units, m->rev_units);
-		u = delta * m->ns_units - u * m->rev_units;
+		/* rev_units ns are whole revolutions; of the rest (< 2^43), the upper half first, so that nothing overflows */
+		u = mod(t, m->rev_units);
+		u = mod(mod((u >> 21) * m->ns_units, m->rev_units) << 21, m->rev_units) +
+		    (u & ((1u << 21) - 1)) * m->ns_units;
 	}
-	div64_u64_rem(u, m->rev_units, &u);
 	m->ref_ns = t;
-	m->ref_units = u;
-	return u;
+	m->ref_units = mod(u, m->rev_units);
+	return m->ref_units;
 }
 
 /*

@@ -2,15 +2,16 @@
 /*
  * as: Linux 2.6's anticipatory scheduler (LAS).
  *
- * Source: as-iosched of Linux 2.6.11 (cooperation=0, the default: the one that Seelam et al. measured) and of 2.6.18
- * to 2.6.32 (cooperation=1: the one that WAS builds on).
+ * Source: as-iosched of Linux 2.6.11 (cooperation=0, the default: the one that Seelam et al.
+ * measured) and of 2.6.18 to 2.6.32 (cooperation=1: the one that WAS builds on).
  *
- * After a sync request (mostly a read) it holds the device idle for up to antic_expire, although other requests are
- * queued: whoever made that request will likely make another one right beside it. It learns of every task how long it
- * thinks and how far it seeks, and of tasks at large how often the first request is the last.
+ * After a sync request (mostly a read) it holds the device idle for up to antic_expire, although
+ * other requests are queued: whoever made that request will likely make another one right beside
+ * it. It learns of every task how long it thinks and how far it seeks, and of tasks at large how
+ * often the first request is the last.
  *
- * Queues, batches and statistics are those of the family (as_core.c). This file is the decision whether to wait, in this
- * order; a "no" ends the wait or prevents it:
+ * Queues, batches and statistics are those of the family (as_core.c). This file is the decision
+ * whether to wait, in this order; a "no" ends the wait or prevents it:
  *
  *   2.6.0-2.6.11                                        2.6.12-2.6.32
  *   1. the request is the task's own: no                1. the same
@@ -27,8 +28,8 @@
  *      task's mean seek: no
  *  10. yes                                             10. yes
  *
- * Caveats. Under the rules of 2.6.11 a chain of short-lived tasks (find -exec cat) is never waited for and starves
- * beside a streaming reader. Both sets of rules may idle with only writes queued.
+ * Caveats. Under the rules of 2.6.11 a chain of short-lived tasks (find -exec cat) is never waited
+ * for and starves beside a streaming reader. Both sets of rules may idle with only writes queued.
  */
 #include "as.h"
 

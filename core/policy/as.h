@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Linux's anticipatory scheduler, for policies that differ from it in how long they wait. The story is in as.c. */
+/*
+ * Linux's anticipatory scheduler, for policies that differ from it in how long they wait. The story
+ * is in as.c.
+ */
 #ifndef HW_AS_H
 #define HW_AS_H
 

@@ -4,16 +4,17 @@
  *
  * Source: the heuristic that Tsakalozos et al. (JSS 2009) compare WAS with, on the rules of `as`.
  *
- * The wait is as long as would have met 95% of the task's requests so far: the 95th percentile (nearest rank) of the times
- * from the completion of a request to the task's next one, rounded up to a tick. A task whose percentile exceeds `cap`
- * is not waited for. One that has not been seen to think yet is treated as `as` treats it. Seek distance does not count.
+ * The wait is as long as would have met 95% of the task's requests so far: the 95th percentile
+ * (nearest rank) of the times from the completion of a request to the task's next one, rounded up
+ * to a tick. A task whose percentile exceeds `cap` is not waited for. One that has not been seen to
+ * think yet is treated as `as` treats it. Seek distance does not count.
  *
- * The decision is that of as.c, but for the interval and for its last steps: the percentile takes the place of the mean
- * think time, and the rule about the mean seek (step 9) is left out.
+ * The decision is that of as.c, but for the interval and for its last steps: the percentile takes
+ * the place of the mean think time, and the rule about the mean seek (step 9) is left out.
  *
- * Caveats. Requests that come while others of the task are queued are no think times. The percentiles are exact, from a
- * histogram of one bin a tick, so `cap` must not be longer than the histogram: with a tick_us too short for it,
- * times beyond the histogram count as beyond the cap.
+ * Caveats. Requests that come while others of the task are queued are no think times. The
+ * percentiles are exact, from a histogram of one bin a tick, so `cap` must not be longer than the
+ * histogram: with a tick_us too short for it, times beyond the histogram count as beyond the cap.
  */
 #include "as.h"
 

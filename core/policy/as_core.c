@@ -2,10 +2,10 @@
 /*
  * The machinery of the anticipatory family. Source: Linux 2.6 as-iosched (2.6.11, 2.6.18, 2.6.32).
  *
- * Caveats. Ending a wait does not mean serving the request that ended it: dispatch then takes what lies best. The timer
- * runs from the completion, not from the decision to wait. Age is looked at once per expiry interval and class, and only
- * while a batch of that class runs. `next` is a guess: only the neighbours of the last dispatched request and
- * newcomers compete for it.
+ * Caveats. Ending a wait does not mean serving the request that ended it: dispatch then takes what
+ * lies best. The timer runs from the completion, not from the decision to wait. Age is looked at
+ * once per expiry interval and class, and only while a batch of that class runs. `next` is a guess:
+ * only the neighbours of the last dispatched request and newcomers compete for it.
  */
 #include "as_core.h"
 
@@ -258,7 +258,10 @@ static void chain(struct hw_sorted_request *first, struct hw_sorted_request *s)
 	list_splice_tail_init(&as_request(s)->aliases, &as_request(first)->aliases);
 }
 
-/* Into the sorted queue, where no two requests may begin at one sector. False: chained to the one that was there. */
+/*
+ * Into the sorted queue, where no two requests may begin at one sector. False: chained to the one
+ * that was there.
+ */
 static bool add_sorted(struct as_queue *aq, struct hw_sorted_request *s)
 {
 	int class = as_class(&s->rq);
@@ -446,12 +449,15 @@ bool as_has_work(const struct hw_queue *q)
 {
 	const struct as_queue *aq = as_queue(q);
 
-	return q->nr_queued && !waiting(aq);
+	return q->nr_queued && (q->force || !waiting(aq));
 }
 
 /* ---- completion ---- */
 
-/* How long did the batch of writes take, up to the first completion of a read after it? Let the next be nearer to plan. */
+/*
+ * How long did the batch of writes take, up to the first completion of a read after it? Let the
+ * next be nearer to plan.
+ */
 static void adapt_write_batch(struct as_queue *aq)
 {
 	u64 plan = aq->batch_expire[AS_ASYNC];

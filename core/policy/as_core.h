@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the schedulers of the anticipatory family share: two classes of requests (sync, async) each in a sorted queue
- * and a queue by age, batches of one class, think-time and seek statistics of every task, and the wait after a
- * sync request. When to wait, for whom and for how long is each policy's own: struct as_rules.
+ * What the schedulers of the anticipatory family share: two classes of requests (sync, async) each
+ * in a sorted queue and a queue by age, batches of one class, think-time and seek statistics of
+ * every task, and the wait after a sync request. When to wait, for whom and for how long is each
+ * policy's own: struct as_rules.
  *
- * Times are in ns, rounded down to the beginning of the tick in which they fall. So spans are whole ticks, as they
- * are in the source, and tick_us may change at any moment.
+ * Times are in ns, rounded down to the beginning of the tick in which they fall. So spans are whole
+ * ticks, as they are in the source, and tick_us may change at any moment.
  */
 #ifndef HW_AS_CORE_H
 #define HW_AS_CORE_H
@@ -49,8 +50,9 @@ struct as_queue;
 
 struct as_rules {
 	/*
-	 * The break test: shall the queue stop waiting for aq->waited_for, or not begin to? @rq is the request that has
-	 * just come or would go out next; NULL if no sync request is queued. It learns as it is asked.
+	 * The break test: shall the queue stop waiting for aq->waited_for, or not begin to? @rq is
+	 * the request that has just come or would go out next; NULL if no sync request is queued.
+	 * It learns as it is asked.
 	 */
 	bool (*breaks)(struct as_queue *aq, struct hw_request *rq);
 	/* The last part of that test: does the history of the task speak against waiting for it? */
@@ -61,7 +63,10 @@ struct as_rules {
 	void (*timed_out)(struct as_queue *aq);
 	/* A sync request of @t has come and is not in its statistics yet. Optional. */
 	void (*arrived)(struct as_queue *aq, struct as_task *t, const struct hw_request *rq);
-	/* Requests with one and the same first sector: chain the later to the first, or dispatch the first at once? */
+	/*
+	 * Requests with one and the same first sector: chain the later to the first, or dispatch
+	 * the first at once?
+	 */
 	bool chain_aliases;
 };
 
@@ -170,6 +175,12 @@ static inline int as_class(const struct hw_request *rq)
 	return as_sync(rq->op, rq->flags) ? AS_SYNC : AS_ASYNC;
 }
 
+/* Can it be next[AS_SYNC]? Not if it is chained to another with the same first sector. */
+static inline bool as_is_candidate(struct hw_request *rq)
+{
+	return as_class(rq) == AS_SYNC && !RB_EMPTY_NODE(&hw_sorted(rq)->node);
+}
+
 static inline bool as_dead(const struct as_task *t) { return t->task.exited; }
 
 static inline void as_more_likely(u64 *prob) { *prob = hw_decay_step(*prob, 1); }
@@ -188,8 +199,9 @@ u64 as_distance(const struct as_queue *aq, const struct hw_request *rq);
 /* The mean seek of @t, or that of new tasks if it has made none. */
 u64 as_seek_mean(const struct as_queue *aq, const struct as_task *t);
 /*
- * Does @rq lie within @window sectors after the head, or half as many before it? The window doubles with every ms of
- * waiting after the first @grace_ms; beyond 20 ms, or once the wait is over, everything is near.
+ * Does @rq lie within @window sectors after the head, or half as many before it? The window doubles
+ * with every ms of waiting after the first @grace_ms; beyond 20 ms, or once the wait is over,
+ * everything is near.
  */
 bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 window, u64 grace_ms);
 /* Take the sync request @rq into the think-time and seek statistics of @t. */

@@ -2,27 +2,31 @@
 /*
  * cas: the cooperative anticipatory scheduler.
  *
- * Source: Seelam, Romero, Teller, Buros: Enhancements to Linux I/O Scheduling, OLS 2005, built on the rules that `as` has
- * with cooperation=0. What the paper leaves open is decided as spec 5.5 has it, and is a tunable where it matters.
+ * Source: Seelam, Romero, Teller, Buros: Enhancements to Linux I/O Scheduling, OLS 2005, built on
+ * the rules that `as` has with cooperation=0. What the paper leaves open is decided as spec 5.5 has
+ * it, and is a tunable where it matters.
  *
- * Under `as` a chain of short-lived tasks, each reading one file and handing over to the next (find -exec cat, make),
- * starves beside a streaming reader: nobody waits for the dead. Here a request near the head is served during a wait
- * whoever made it, whether the awaited task lives or not; and the wait goes on after the death of a task if chains have
- * been seen to be common. For that it learns `coop`, the chance that somebody carries on where a task left off.
+ * Under `as` a chain of short-lived tasks, each reading one file and handing over to the next (find
+ * -exec cat, make), starves beside a streaming reader: nobody waits for the dead. Here a request
+ * near the head is served during a wait whoever made it, whether the awaited task lives or not; and
+ * the wait goes on after the death of a task if chains have been seen to be common. For that it
+ * learns `coop`, the chance that somebody carries on where a task left off.
  *
- * Queues, batches and statistics are those of the family (as_core.c). This file is the decision whether to wait, in this
- * order; a "no" ends the wait or prevents it:
+ * Queues, batches and statistics are those of the family (as_core.c). This file is the decision
+ * whether to wait, in this order; a "no" ends the wait or prevents it:
  *  0. the request is the awaited task's own, or that task has more queued: no
  *  1. the queue has just waited, or an overdue request is to go (as_core.c): no
  *  2. the wait has lasted antic_expire: no
- *  3. a read close to the head, or closer than the task's mean seek: no, and coop rises; its maker is awaited next
+ *  3. a read close to the head, or closer than the task's mean seek: no, and coop rises; its maker
+ *     is awaited next
  *  4. the task is dead, and new tasks do not mostly exit after their first request: no
  *  5. the task has only just started, such tasks mostly exit, and mostly nobody carries on: no
  *  6. the task thinks for longer than antic_expire: no
  *  7. yes
  *
- * Caveats. With nothing learned yet (exit_prob 0), 4 makes it treat the dead as `as` does: six or so tasks have to exit
- * after a single request before it begins to wait behind them. A write is never close.
+ * Caveats. With nothing learned yet (exit_prob 0), 4 makes it treat the dead as `as` does: six or
+ * so tasks have to exit after a single request before it begins to wait behind them. A write is
+ * never close.
  */
 #include "as_core.h"
 
@@ -85,7 +89,10 @@ static bool cas_ends_wait(struct as_queue *aq, struct hw_request *rq)
 		return true;
 	if (rq && rq->op == HW_READ && cas_close(aq, rq)) {
 		as_more_likely(&cq->coop);
-		/* Its own task's history has it since it came. A living task's takes it in as if it were its own. */
+		/*
+		 * Its own task's history has it since it came. A living task's takes it in as if it
+		 * were its own.
+		 */
 		if (!as_dead(t))
 			as_learn(aq, t, rq);
 		return true;
@@ -103,7 +110,7 @@ static bool cas_breaks(struct as_queue *aq, struct hw_request *rq)
 {
 	bool ends = cas_ends_wait(aq, rq);
 
-	if (ends && rq && as_class(rq) == AS_SYNC && cas_queue(aq)->serve_breaker)
+	if (ends && rq && as_is_candidate(rq) && cas_queue(aq)->serve_breaker)
 		aq->next[AS_SYNC] = hw_sorted(rq);
 	return ends;
 }

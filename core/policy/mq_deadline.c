@@ -279,7 +279,8 @@ static struct hw_request *mq_dispatch(struct hw_queue *q, u64 now_ns)
 		return start_first(mq, first);
 	rq = choose_aged(mq, now);
 	for (i = 0; !rq && i < CLASSES; i++) {
-		rq = choose(mq, &mq->class[i], now, now);
+		/* A request may seem to have come later than now after the expiry tunables have changed. */
+		rq = choose(mq, &mq->class[i], now, q->force ? S64_MAX : now);
 		if (mq->class[i].unfinished)
 			break;
 	}

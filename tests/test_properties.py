@@ -21,7 +21,7 @@ PRIOS = [0, 1 << 13, 1 << 13 | 7, 2 << 13, 2 << 13 | 4, 2 << 13 | 7, 3 << 13]
 
 
 def forest(seed: int, n: int, n_tasks: int, hot: bool) -> Forest:
-    """Random I/Os of random tasks: some follow others, some come by themselves; in a hot load places touch and repeat."""
+    """Random I/Os of random tasks: some follow others, some come by themselves; hot: places touch and repeat."""
     rng = np.random.default_rng(seed)
     task = rng.integers(0, n_tasks, n).astype(np.uint32)
     parent = np.array([rng.integers(0, i) if i and rng.random() < 0.7 else -1 for i in range(n)], np.int64)
@@ -96,9 +96,10 @@ def check_log(path: Path, load: Forest, outcome: Outcome, depth: int) -> None:
 
 
 @pytest.mark.parametrize("name", list(catalogue()))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 250), tasks=st.integers(1, 12), depth=st.sampled_from([1, 1, 2, 31]),
-       hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans())
+@settings(max_examples=12, deadline=None, derandomize=True,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 250), tasks=st.integers(1, 12),
+       depth=st.sampled_from([1, 1, 2, 31]), hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans())
 def test_every_request_once(name: str, tmp_path: Path, seed: int, n: int, tasks: int, depth: int, hot: bool,
                             merging: bool, nr_requests: int, pull: bool) -> None:
     load = forest(seed, n, tasks, hot)

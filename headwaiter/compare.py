@@ -110,8 +110,8 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     if len(ranked) < 2:
         return f"Only {_names(ranked)} ran: there is nothing to compare."
     title, key = RANKINGS[by]
-    best, last = ranked[0], ranked[-1]
-    top, bottom = key(best), key(last)
+    best = ranked[0]
+    top, bottom = key(best), key(ranked[-1])
     if abs(bottom - top) <= EVEN * max(abs(top), abs(bottom)):
         return f"No significant difference: all {len(ranked)} are within {EVEN:.0%} of each other by {title}."
     even = [r for r in ranked if abs(key(r) - top) <= EVEN * abs(top)]
@@ -121,4 +121,5 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     margin = f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
     verb = "are best, even with each other" if len(even) > 1 else "is best"
     against = f"{margin} better than {runner['scheduler']} by {title}"
-    return f"{_names(even)} {verb}, {against}: compared with {last['scheduler']}, {_versus(best, last)}."
+    who = f"{best['scheduler']}: " if len(even) > 1 else ""
+    return f"{_names(even)} {verb}, {against}: {who}{_versus(best, runner)}."

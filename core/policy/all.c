@@ -11,6 +11,8 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_none,
 	&hw_mq_deadline,
 	&hw_kyber,
+	&hw_as_seek,
+	&hw_as_share,
 	&hw_cfq,
 	&hw_cfq_slice,
 	NULL,

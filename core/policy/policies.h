@@ -33,6 +33,8 @@ extern const struct hw_policy hw_cas;
 extern const struct hw_policy hw_none;
 extern const struct hw_policy hw_mq_deadline;
 extern const struct hw_policy hw_kyber;
+extern const struct hw_policy hw_as_seek;
+extern const struct hw_policy hw_as_share;
 extern const struct hw_policy hw_cfq;
 extern const struct hw_policy hw_cfq_slice;
 

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * as-share: proportional shares of disk time (stride scheduling), with waits that keep a process's share from
+ * being lost while it thinks.
+ *
+ * Source: Iyer & Druschel, SOSP 2001, proportional-share policy within the framework of id_core.c; stride scheduling is
+ * Waldspurger & Weihl's.
+ *
+ * Caveats: shares are of time in the device, not of bytes. Processes that think longer than think_threshold get less
+ * than their share, for they are not waited for. Tickets are hw_task.share, or follow from the I/O priority.
+ *
+ * Decides:
+ *  - Each process has a clock, which advances by service / tickets. minclock is the slowest clock of those that have
+ *    requests; the process served last counts as one of them although it may be thinking. (Without anticipation it does not:
+ *    then two synchronous processes are served alternately whatever their tickets, which is deceptive idleness.)
+ *  - Candidate: the nearest request of all processes whose clock is at most tau ahead of minclock; if there is none, the
+ *    nearest of the process with the slowest clock.
+ *  - It waits for the process served last if that one has not had more than its share, thinks quickly, and either the
+ *    candidate's process is ahead or the seek-optimising rule says so.
+ *
+ * tau is the relaxation: how unfair to be for how long in exchange for fewer seeks. Its default depends on the device:
+ * 0 (strict) where positioning costs the same at all distances, 250 ms over the mean number of tickets elsewhere. Then a
+ * process has the disk for a turn of about half a second; shares are as exact as turns are short against the time over
+ * which they are measured.
+ */
+#include "id_core.h"
+
+#define SHARE_TAU_NS (250 * (u64)HW_NSEC_PER_MSEC)
+#define SHARE_TICKETS_PER_CLASS 8u
+
+static const struct hw_tunable as_share_tunables[] = {
+	HW_TUNE(struct id_device, think_threshold, 3, 0, 1000, "ms",
+		"a process whose median think time is longer is not waited for"),
+	HW_TUNE(struct id_device, tau, -1, -1, 1000000, "virtual ms",
+		"how far a clock may be ahead of the slowest; 0: strict; -1: 250 over the mean number of tickets,"
+		" or 0 on a device without seeks"),
+	ID_TUNABLES,
+};
+
+/* Best effort 0..7 has 8..1 tickets, real time 8 more, idle class and priority 7 one. */
+static u32 tickets(const struct id_task *t)
+{
+	u32 level = HW_IOPRIO_LEVEL(t->task.ioprio);
+
+	if (t->task.share)
+		return t->task.share;
+	switch (HW_IOPRIO_CLASS(t->task.ioprio)) {
+	case HW_IOPRIO_RT:
+		return 2 * SHARE_TICKETS_PER_CLASS - level;
+	case HW_IOPRIO_BE:
+		return SHARE_TICKETS_PER_CLASS - level;
+	case HW_IOPRIO_IDLE:
+		return 1;
+	default:
+		return SHARE_TICKETS_PER_CLASS / 2;
+	}
+}
+
+static struct hw_sorted *share_tree(struct id_device *d, struct id_task *t)
+{
+	return &t->sort;
+}
+
+/* Is it counted although it has no requests? */
+static bool only_awaited(const struct id_device *d, const struct id_task *t)
+{
+	return d->anticipate && t && t == d->last && list_empty(&t->busy);
+}
+
+static void update_minclock(struct id_device *d)
+{
+	struct id_task *t;
+	u64 least = HW_NEVER;
+
+	list_for_each_entry(t, &d->busy, busy)
+		least = min(least, t->clock);
+	if (only_awaited(d, d->last))
+		least = min(least, d->last->clock);
+	if (least != HW_NEVER)
+		d->minclock = least;
+}
+
+static u64 relaxation(const struct id_device *d)
+{
+	const struct hw_device *dev = &d->q.dev;
+	u64 all = 0, processes = 0;
+	struct id_task *t;
+
+	if (d->tau >= 0)
+		return (u64)d->tau * HW_NSEC_PER_MSEC;
+	if (!dev->nr_positions || dev->position[0].ns == dev->position[dev->nr_positions - 1].ns)
+		return 0;
+	list_for_each_entry(t, &d->busy, busy) {
+		all += tickets(t);
+		processes++;
+	}
+	if (only_awaited(d, d->last)) {
+		all += tickets(d->last);
+		processes++;
+	}
+	return all ? div64_u64(SHARE_TAU_NS * processes, all) : 0;
+}
+
+static bool ahead(const struct id_device *d, const struct id_task *t)
+{
+	return t->clock > d->minclock + relaxation(d);
+}
+
+/* Nearer, or as near and lower, or the same and earlier. */
+static bool nearer(const struct id_device *d, struct hw_sorted_request *a, struct hw_sorted_request *b)
+{
+	u64 pa = id_positioning(d, d->head, a->rq.sector), pb = id_positioning(d, d->head, b->rq.sector);
+
+	if (pa != pb)
+		return pa < pb;
+	if (a->rq.sector != b->rq.sector)
+		return a->rq.sector < b->rq.sector;
+	return a->rq.id < b->rq.id;
+}
+
+static struct hw_sorted_request *share_candidate(struct id_device *d, u64 now)
+{
+	struct hw_sorted_request *best = NULL, *s;
+	struct id_task *t, *slowest = NULL;
+
+	update_minclock(d);
+	list_for_each_entry(t, &d->busy, busy) {
+		if (!t->queued)
+			continue;
+		if (!slowest || t->clock < slowest->clock)
+			slowest = t;
+		if (ahead(d, t))
+			continue;
+		s = id_nearest(d, &t->sort);
+		if (!best || nearer(d, s, best))
+			best = s;
+	}
+	return best ? best : id_nearest(d, &slowest->sort);
+}
+
+static bool share_worth_waiting(struct id_device *d, struct hw_sorted_request *c, u64 now)
+{
+	const struct id_task *last = d->last, *other = id_request(c)->owner;
+
+	if (ahead(d, last))
+		return false;
+	if (id_think_percentile(d, last, (u32)d->pct_cost) > (u64)d->think_threshold * HW_NSEC_PER_MSEC)
+		return false;
+	if (ahead(d, other) || last->clock + relaxation(d) < other->clock)
+		return true;
+	return id_benefit_exceeds_cost(d, (s64)id_positioning(d, d->head, c->rq.sector), now);
+}
+
+static const struct id_rules share_rules = {
+	.tree = share_tree,
+	.candidate = share_candidate,
+	.worth_waiting = share_worth_waiting,
+};
+
+static int as_share_init(struct hw_queue *q, u64 now)
+{
+	return id_init(q, &share_rules);
+}
+
+/* Who becomes active has no claim on the time in which it wanted nothing. */
+static void as_share_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	struct id_device *d = id_device(q);
+	struct id_task *t = rq->task ? container_of(rq->task, struct id_task, task) : &d->nobody;
+
+	if (list_empty(&t->busy) && !only_awaited(d, t)) {
+		update_minclock(d);
+		t->clock = max(t->clock, d->minclock);
+	}
+	id_insert(q, rq, now);
+}
+
+static void as_share_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	struct id_device *d = id_device(q);
+	struct id_task *t = id_request(hw_sorted(rq))->owner;
+
+	/* With several in the device, each is charged only for the time since another one completed. */
+	t->clock += div_u64(now - max(rq->dispatch_ns, d->done_ns), tickets(t));
+	id_complete(q, rq, now);
+	update_minclock(d);
+}
+
+const struct hw_policy hw_as_share = {
+	.name = "as-share",
+	.summary = "shares of disk time in proportion to tickets, waiting so that none is lost",
+	.source = "Iyer & Druschel, Anticipatory scheduling, SOSP 2001",
+	.flags = HW_POLICY_HASH,
+	.queue_size = sizeof(struct id_device),
+	.task_size = sizeof(struct id_task),
+	.request_size = sizeof(struct id_request),
+	.tunables = as_share_tunables,
+	.nr_tunables = ARRAY_SIZE(as_share_tunables),
+	.init = as_share_init,
+	.insert = as_share_insert,
+	.dispatch = id_dispatch,
+	.complete = as_share_complete,
+	.requeue = id_requeue,
+	.has_work = id_has_work,
+	.find_merge = id_find_merge,
+	.allow_merge = id_allow_merge,
+	.merged = id_merged,
+	.merged_requests = id_merged_requests,
+	.former = id_former,
+	.latter = id_latter,
+	.task_init = id_task_init,
+	.task_exit = id_task_exit,
+};

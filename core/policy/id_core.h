@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The framework of Iyer & Druschel, "Anticipatory scheduling" (SOSP 2001), as the slides and abstracts describe it: what
+ * as-seek and as-share have in common. See id_core.c.
+ */
+#ifndef HW_ID_CORE_H
+#define HW_ID_CORE_H
+
+#include "../lib/sorted.h"
+#include "policies.h"
+
+#define ID_MAX_BUCKETS 240u
+#define ID_ONE 1000000u		/* one sample in a decayed frequency table, and the fraction 1 */
+
+struct id_device;
+
+/* A process: its requests, its habits, its account. */
+struct id_task {
+	struct hw_task task;
+	struct hw_sorted sort;			/* as-share: its queued requests */
+	u32 queued, in_flight;
+	struct list_head busy;			/* in id_device.busy while it has requests */
+
+	/* Think times: a decayed table, the last element for times beyond it. */
+	u32 think[ID_MAX_BUCKETS + 1];
+	bool thought;				/* there is at least one sample */
+	bool distrusted;			/* the trial wait failed, and there is no sample since */
+	u32 outstanding;			/* synchronous requests */
+	bool completed;				/* a synchronous request has */
+	u64 completed_ns;
+
+	/* Places. */
+	bool placed;				/* last_end is valid */
+	u64 last_end;				/* end of the last synchronous request that was inserted */
+	bool positioned;			/* there is at least one sample of positioning time */
+	u64 positioning_ns;			/* expected for its next request, if the head stays where it left it */
+	u32 backward;				/* decayed fraction of requests behind the one before, of ID_ONE */
+
+	u64 clock;				/* as-share: service received over tickets, ns */
+};
+
+struct id_request {
+	struct hw_sorted_request s;		/* `expires` is the time of insertion */
+	struct id_task *owner;
+	bool has_positioning;
+	u64 positioning_ns;
+};
+
+/* What makes a policy of the framework. */
+struct id_rules {
+	struct hw_sorted *(*tree)(struct id_device *d, struct id_task *t);
+	/* Whom a work-conserving policy would serve now. Something is queued. */
+	struct hw_sorted_request *(*candidate)(struct id_device *d, u64 now);
+	/* Is it better to wait for d->last than to serve @c? Asked only when d->last may be waited for at all. */
+	bool (*worth_waiting)(struct id_device *d, struct hw_sorted_request *c, u64 now);
+};
+
+struct id_device {
+	struct hw_queue q;
+	const struct id_rules *rules;
+	struct hw_sorted sort;			/* as-seek: all requests of all processes */
+	struct list_head fifo;			/* all requests in order of insertion */
+	struct list_head first;			/* before the others: at the host's wish, or returned */
+	struct list_head busy;			/* processes with requests */
+	struct id_task nobody;			/* requests without a task */
+	u64 head;				/* end of the last dispatched request */
+
+	struct id_task *last;			/* whose request completed last; NULL: it was asynchronous */
+	u64 done_ns;				/* when the last request completed */
+	u64 deadline_ns;			/* of the current wait */
+	u64 minclock;				/* as-share */
+
+	s64 anticipate, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait, timer_resolution, in_device;
+	s64 order, W, back_frac;		/* as-seek */
+	s64 think_threshold, tau;		/* as-share */
+};
+
+/* The tunables of both. */
+#define ID_TUNABLES                                                                                    \
+	HW_TUNE_BOOL(struct id_device, anticipate, 1, "wait for the process that was served last"),   \
+	HW_TUNE(struct id_device, pct_wait, 95, 1, 100, "percentile",                                 \
+		"of a process's think times: how long it is waited for"),                             \
+	HW_TUNE(struct id_device, pct_cost, 50, 1, 100, "percentile",                                 \
+		"of a process's think times: what waiting for it is taken to cost"),                  \
+	HW_TUNE(struct id_device, bucket, 500, 1, 1000000, "us", "width of a think-time bucket"),     \
+	HW_TUNE(struct id_device, buckets, 60, 1, ID_MAX_BUCKETS, "buckets",                          \
+		"length of the think-time table; longer times are never waited for"),                 \
+	HW_TUNE(struct id_device, decay, 900, 0, 999, "permille",                                     \
+		"what is kept of the think-time table (and of the fraction of backward moves) at each sample"), \
+	HW_TUNE(struct id_device, pos_alpha, 2589, 1, 10000, "1/10000",                               \
+		"weight of the newest positioning time in the expected one"),                         \
+	HW_TUNE(struct id_device, max_wait, 20, 0, 1000, "ms",                                        \
+		"a process whose wait would be longer is not waited for"),                            \
+	HW_TUNE(struct id_device, timer_resolution, 0, 0, 1000000, "us",                              \
+		"a wait ends at a multiple of this; 0: exactly"),                                     \
+	HW_TUNE(struct id_device, in_device, 1, 1, 1024, "requests",                                  \
+		"requests given to the device at once; it waits only while the device has none")
+
+static inline struct id_device *id_device(const struct hw_queue *q)
+{
+	return container_of(q, struct id_device, q);
+}
+
+static inline struct id_request *id_request(struct hw_sorted_request *s)
+{
+	return container_of(s, struct id_request, s);
+}
+
+/* Positioning time for @sector from where the head is, by the table that the host has measured. */
+u64 id_positioning(const struct id_device *d, u64 from, u64 sector);
+/* The request in @t with the least positioning time; of equals the lowest sector, then the first come. */
+struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_sorted *t);
+
+void id_learn_think(const struct id_device *d, struct id_task *t, u64 think_ns);
+void id_learn_positioning(const struct id_device *d, struct id_task *t, u64 positioning_ns);
+/* HW_NEVER: longer than the table knows. Without samples: what is presumed of a new process. */
+u64 id_think_percentile(const struct id_device *d, const struct id_task *t, u32 percentile);
+/* The seek-optimising rule: is @effort_ns for the candidate more than d->last's expected effort and wait? */
+bool id_benefit_exceeds_cost(const struct id_device *d, s64 effort_ns, u64 now);
+
+int id_init(struct hw_queue *q, const struct id_rules *rules);
+void id_task_init(struct hw_queue *q, struct hw_task *task, u64 now);
+void id_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
+void id_insert(struct hw_queue *q, struct hw_request *rq, u64 now);
+struct hw_request *id_dispatch(struct hw_queue *q, u64 now);
+void id_complete(struct hw_queue *q, struct hw_request *rq, u64 now);
+void id_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
+bool id_has_work(const struct hw_queue *q);
+struct hw_request *id_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how);
+bool id_allow_merge(struct hw_queue *q, const struct hw_request *rq, const struct hw_bio *bio);
+void id_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now);
+void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
+struct hw_request *id_former(struct hw_queue *q, struct hw_request *rq);
+struct hw_request *id_latter(struct hw_queue *q, struct hw_request *rq);
+
+#endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +52,9 @@ def find_workload(name: str | None) -> Path:
 
 def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
     """The workload in a file, fitted to a drive."""
-    from .fio import load_jobs, looks_like_job_file  # noqa: PLC0415 (traces need none of it)
+    if find_spec("headwaiter.fio") and path.is_file():
+        from .fio import load_jobs, looks_like_job_file  # noqa: PLC0415 (traces need none of it)
 
-    if path.is_file():
         try:
             with path.open("rb") as f:
                 head = f.read(1 << 16)

@@ -6,7 +6,7 @@ MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 # Every file that goes into the package: a change of any makes the installed one stale.
 SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name '*.pyc') meson.build meson.options
 
-.PHONY: all build demo test quick lint bench docs c-test sanitize clean
+.PHONY: all build demo test quick lint bench docs mutants c-test sanitize clean
 
 all: build
 
@@ -54,6 +54,10 @@ lint: build
 bench: build build/bench/build.ninja
 	@$(MESON) compile -C build/bench >/dev/null
 	$(BIN)/python bench/run.py build/bench/bench/bench
+
+# Plant faults, one by one: some test must catch each.
+mutants: build
+	$(BIN)/python tests/mutants.py $(ONLY)
 
 docs: build
 	$(BIN)/python docs/generate.py

@@ -2,10 +2,12 @@
 """libheadwaiter, through the declarations of its public header.
 
 The header is the only description of the C side: cffi reads it as it is, less its preprocessor lines.
+HEADWAITER_LIBRARY names another build of the library, for instance one with planted faults or sanitizers.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import cffi
@@ -18,7 +20,7 @@ def _load() -> tuple[Any, Any]:
     ffi = cffi.FFI()
     lines = (PACKAGE / "headwaiter.h").read_text().splitlines()
     ffi.cdef("\n".join(line for line in lines if not line.startswith("#")))
-    return ffi, ffi.dlopen(str(PACKAGE / "libheadwaiter.so"))
+    return ffi, ffi.dlopen(os.environ.get("HEADWAITER_LIBRARY", str(PACKAGE / "libheadwaiter.so")))
 
 
 ffi, lib = _load()

@@ -68,7 +68,7 @@ def read_trace(path: Path) -> Measured:
     number = 0
     try:
         with (gzip.open(path, "rt") if path.suffix == ".gz" else path.open()) as f:
-            for number, line in enumerate(f, 1):  # noqa: B007 (named in messages)
+            for number, line in enumerate(f, 1):
                 fields = line.split()
                 if fields:
                     rows.append(_row(path, number, fields))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the engine promises beyond dispatch order: limits, splitting, counting, tasks that come and go."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headwaiter.errors import Problem
+from headwaiter.sim import ConstantDrive, Forest, Options, Outcome, Task, drive_sectors, simulate
+
+MS = 1_000_000
+
+
+def load(rows: list[tuple[int, int, int, int, int]], exits: bool = True) -> Forest:
+    """Rows of (time in ms, task, op, sector, sectors)."""
+    columns = np.array(rows, np.int64).reshape(-1, 5)
+    n = len(rows)
+    return Forest(
+        tasks=[Task(k, f"t{k}", k, exits=exits) for k in range(int(columns[:, 1].max()) + 1)],
+        time_ns=columns[:, 0] * MS,
+        parent=np.full(n, -1, np.int64),
+        delay_ns=np.zeros(n, np.int64),
+        task=columns[:, 1].astype(np.uint32),
+        op=columns[:, 2].astype(np.uint8),
+        flags=np.ones(n, np.uint8),
+        sector=columns[:, 3].astype(np.uint64),
+        sectors=columns[:, 4].astype(np.uint32),
+        ioprio=np.zeros(n, np.uint16),
+    )
+
+
+def run(rows: list[tuple[int, int, int, int, int]], tmp_path: Path, scheduler: str = "noop",
+        **options: int) -> tuple[Outcome, list[dict[str, str]]]:
+    log = tmp_path / "log.csv"
+    outcome = simulate(scheduler, ConstantDrive(10 * MS), load(rows), options=Options(**options), log=log)
+    with log.open() as f:
+        return outcome, list(csv.DictReader(f))
+
+
+def test_merging_stops_at_the_limit(tmp_path: Path) -> None:
+    rows = [(0, 0, 0, 10_000, 8), *((0, 0, 0, 8 * i, 8) for i in range(10))]
+    outcome, log = run(rows, tmp_path, max_sectors=32)
+    sizes = [int(r["sectors"]) for r in log if r["event"] == "dispatch"]
+    assert sizes == [8, 32, 32, 16]
+    assert outcome.totals["merges"] == 7
+
+
+def test_large_ios_are_split(tmp_path: Path) -> None:
+    outcome, log = run([(0, 0, 0, 0, 100)], tmp_path, max_sectors=32, merging=False)
+    assert [(r["sector"], r["sectors"]) for r in log if r["event"] == "dispatch"] == [
+        ("0", "32"), ("32", "32"), ("64", "32"), ("96", "4")]
+    # The I/O is complete when its last piece is.
+    assert outcome.complete_ns.tolist() == [40 * MS]
+    assert outcome.totals["issued"] == outcome.totals["completed"] == 1
+
+
+def test_seeks_of_the_constant_drive(tmp_path: Path) -> None:
+    rows = [(0, 0, 0, 0, 8), (10, 0, 0, 8, 8), (20, 0, 0, 100, 8), (30, 0, 0, 108, 8), (40, 0, 0, 0, 8)]
+    outcome, _ = run(rows, tmp_path)
+    assert outcome.totals["seeks"] == 2
+    assert outcome.totals["busy_ns"] == 50 * MS
+
+
+def test_nr_requests_limits_what_is_queued(tmp_path: Path) -> None:
+    rows = [(0, i, 0, 1000 * i, 8) for i in range(12)]
+    _, log = run(rows, tmp_path, nr_requests=4)
+    exist = most = 0
+    for r in log:
+        exist += {"insert": 1, "complete": -1}.get(r["event"], 0)
+        most = max(most, exist)
+    assert most == 4
+    # Those that had to wait come in as others complete, in order.
+    assert [r["sector"] for r in log if r["event"] == "insert"] == [str(1000 * i) for i in range(12)]
+
+
+def test_pull_ahead_decides_one_request_early(tmp_path: Path) -> None:
+    """With a request pulled ahead, what comes later but is better must wait for the next decision."""
+    rows = [(0, 0, 0, 500, 8), (0, 0, 0, 900, 8), (1, 0, 0, 508, 8)]
+    orders = []
+    for pull_ahead in (False, True):
+        _, log = run(rows, tmp_path, "mq-deadline", pull_ahead=pull_ahead, merging=False)
+        orders.append([r["sector"] for r in log if r["event"] == "dispatch"])
+    assert orders == [["500", "508", "900"], ["500", "900", "508"]]
+
+
+def test_merged_requests_complete_together(tmp_path: Path) -> None:
+    outcome, _ = run([(0, 0, 0, 0, 8), (1, 1, 0, 100, 8), (2, 2, 0, 108, 8), (3, 3, 0, 92, 8)], tmp_path)
+    assert outcome.complete_ns.tolist() == [10 * MS, 20 * MS, 20 * MS, 20 * MS]
+
+
+def test_end_of_the_drive() -> None:
+    drive = ConstantDrive(MS, sectors=1000)
+    assert drive_sectors(drive) == 1000
+    simulate("noop", drive, load([(0, 0, 0, 992, 8)]))
+    with pytest.raises(Problem, match="do not fit"):
+        simulate("noop", drive, load([(0, 0, 0, 993, 8)]))

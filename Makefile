@@ -6,7 +6,7 @@ MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 # Every file that goes into the package: a change of any makes the installed one stale.
 SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name '*.pyc') meson.build meson.options
 
-.PHONY: all build demo test quick lint bench docs mutants c-test sanitize clean
+.PHONY: all build demo test quick lint bench docs mutants c-test sanitize kmod dkms-tree clean
 
 all: build
 
@@ -61,6 +61,15 @@ mutants: build
 
 docs: build
 	$(BIN)/python docs/generate.py
+
+# Kernel modules, for the running kernel or for KERNEL=headers (and BTF=vmlinux or vmlinuz, where they are not found).
+kmod:
+	@kmod/build $(if $(KERNEL),--headers $(KERNEL)) $(if $(BTF),--btf $(BTF))
+
+# The source tree that DKMS builds from: make dkms-tree DESTDIR=..., then dkms install headwaiter/0.1.0.
+dkms-tree:
+	mkdir -p $(DESTDIR)/usr/src/headwaiter-0.1.0
+	cp -r kmod/. core $(DESTDIR)/usr/src/headwaiter-0.1.0
 
 clean:
 	rm -rf build .venv

@@ -26,7 +26,7 @@ static struct as_request *as_request(struct hw_sorted_request *s)
 
 /* ---- time ---- */
 
-static u64 round_down(const struct as_queue *aq, u64 ns)
+static u64 tick_floor(const struct as_queue *aq, u64 ns)
 {
 	return as_ticks_ns(aq, hw_tick_of(ns, aq->tick_us));
 }
@@ -34,13 +34,13 @@ static u64 round_down(const struct as_queue *aq, u64 ns)
 static void set_now(struct as_queue *aq, u64 now)
 {
 	aq->exact_now = now;
-	aq->now = round_down(aq, now);
+	aq->now = tick_floor(aq, now);
 }
 
 /* The first beginning of a tick at or after @ns. */
-static u64 round_up(const struct as_queue *aq, u64 ns)
+static u64 tick_ceil(const struct as_queue *aq, u64 ns)
 {
-	return round_down(aq, ns + as_ticks_ns(aq, 1) - 1);
+	return tick_floor(aq, ns + as_ticks_ns(aq, 1) - 1);
 }
 
 /* A tunable in ms as whole ticks in ns; at least one tick unless it is 0. */
@@ -81,7 +81,7 @@ static u64 think_ticks(const struct as_queue *aq, const struct as_task *t)
 
 	if (!t->served || t->nr_queued)
 		return 0;
-	return min_t(u64, max_ticks, hw_tick_of(aq->now - round_down(aq, t->last_end_ns), aq->tick_us));
+	return min_t(u64, max_ticks, hw_tick_of(aq->now - tick_floor(aq, t->last_end_ns), aq->tick_us));
 }
 
 void as_learn(struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
@@ -436,7 +436,7 @@ struct hw_request *as_dispatch(struct hw_queue *q, u64 now)
 		s = q->force ? drain(aq) : decide(aq);
 		if (!s) {
 			if (aq->status == AS_WAIT_NEXT)
-				q->wake_ns = round_up(aq, aq->antic_start +
+				q->wake_ns = tick_ceil(aq, aq->antic_start +
 						      aq->rules->interval(aq, aq->waited_for));
 			return NULL;
 		}

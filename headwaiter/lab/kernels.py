@@ -137,3 +137,23 @@ def kernel(series: str, say: Progress) -> Kernel:
     if package is None:
         raise Problem(f"lab: apt knows no cloud kernel of series {series} (apt-get update?)")
     return Kernel(package.removeprefix("linux-image-"), fetch(package, say))
+
+
+def headers(of: Kernel, say: Progress) -> Path:
+    """Configured headers for building modules for a kernel, from Debian's three packages, put together in the cache."""
+    folder = cache_folder() / "kernels" / f"headers-{of.release}"
+    if not folder.is_dir():
+        flavour = f"linux-headers-{of.release}"
+        common = re.sub(r"-(cloud-)?amd64$", "-common", flavour)
+        depends = run([need("apt-cache", "apt"), "depends", flavour])
+        kbuild = re.search(r"Depends: (linux-kbuild-\S+)", depends)
+        if not kbuild:
+            raise Problem(f"lab: apt knows no {flavour} (apt-get update?)")
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".headers-") as aside:
+            whole = Path(aside) / "whole"
+            for package in (common, kbuild[1], flavour):
+                shutil.copytree(fetch(package, say), whole, symlinks=True, dirs_exist_ok=True)
+            makefile = whole / "usr" / "src" / flavour / "Makefile"
+            makefile.write_text(f"include {folder}/usr/src/{common}/Makefile\n")
+            whole.rename(folder)
+    return folder / "usr" / "src" / f"linux-headers-{of.release}"

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Build the project's kernel modules for a lab kernel, once per state of their sources."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from headwaiter.lab.guest import source_folder
+from headwaiter.lab.kernels import Kernel, Progress, cache_folder, headers, need, run
+
+MODULES = ("headwaiter_iosched", "headwaiter_disk")
+
+
+def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
+    """The modules by name. kmod/build copies only what has changed, so an unchanged tree costs a second."""
+    need("make", "make")
+    need("gcc", "gcc")
+    folder = headers(kernel, say)
+    say(f"{kernel.release}: building the modules")
+    output = cache_folder() / "kmod" / kernel.release
+    command = [str(source_folder() / "kmod" / "build"), "--headers", str(folder), "--output", str(output)]
+    run([sys.executable, *command, "--btf", str(btf_of(kernel, folder))])
+    return {name: (output / f"{name}.ko").read_bytes() for name in MODULES}
+
+
+def btf_of(kernel: Kernel, folder: Path) -> Path:
+    """Where the kernel's types are: in the headers' vmlinux (Debian 6.12), else in the boot image."""
+    vmlinux = folder / "vmlinux"
+    return vmlinux if vmlinux.is_file() else kernel.image

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What differs between kernels from 6.1 on; which variant holds is found by kmod/build, never by version number. */
+#ifndef HW_API_COMPAT_H
+#define HW_API_COMPAT_H
+
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/hrtimer.h>
+#include <linux/iocontext.h>
+#include <linux/module.h>
+#include <linux/sbitmap.h>
+#include <linux/utsname.h>
+
+#include "private.h"
+
+/* insert_requests: its last argument, and whether that means the head of the queue. */
+#ifdef HW_INSERT_BOOL
+typedef bool hw_insert_t;
+static inline bool hw_insert_at_head(hw_insert_t at_head) { return at_head; }
+#else
+typedef blk_insert_t hw_insert_t;
+static inline bool hw_insert_at_head(hw_insert_t flags) { return (__force u32)flags & 1; }
+#endif
+
+/* The flag of requests that went through prepare_request (6.1: also without elv.priv, for flushes). */
+#ifdef HW_RQF_ELVPRIV
+#define HW_RQF_PREPARED RQF_ELVPRIV
+#else
+#define HW_RQF_PREPARED RQF_USE_SCHED
+#endif
+
+static inline void hw_timer_setup(struct hrtimer *timer, enum hrtimer_restart (*fire)(struct hrtimer *))
+{
+#ifdef HW_HRTIMER_SETUP
+	hrtimer_setup(timer, fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	timer->function = fire;
+#endif
+}
+
+/* How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 << @shift of it. */
+static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all, unsigned int depth)
+{
+#ifdef HW_SHALLOW_PER_WORD
+	return max_t(unsigned int, DIV_ROUND_UP(depth << shift, all), 1);
+#else
+	return depth;
+#endif
+}
+
+/*
+ * Symbol versions do not cover private structures, so a module built for another kernel would load and crash. The release
+ * that the layouts were checked against must be the one that runs.
+ */
+static inline int hw_check_release(void)
+{
+	if (!strcmp(init_utsname()->release, HW_KERNEL_RELEASE))
+		return 0;
+	pr_err("built for kernel %s, this is %s\n", HW_KERNEL_RELEASE, init_utsname()->release);
+	return -ENOEXEC;
+}
+
+#endif

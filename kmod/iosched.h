@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One disk under one of our elevators: what the glue keeps beside the policy's own state. */
+#ifndef HW_IOSCHED_H
+#define HW_IOSCHED_H
+
+#include "api/compat.h"
+#include "elevator.h"
+
+/* An elevator as the kernel knows it, and the policy behind it. */
+struct hw_type {
+	struct elevator_type type;
+	const struct hw_policy *policy;
+	char name[16];
+	struct elv_fs_entry *attributes;
+};
+
+/* A task's memory outlives its io_cq for as long as the policy refers to it. */
+struct hw_ktask {
+	struct list_head all;
+	u8 area[] __aligned(8);		/* policy->task_size: struct hw_task first */
+};
+
+struct hw_icq {
+	struct io_cq icq;		/* first */
+	struct hw_task *task;		/* under the disk's lock; NULL once it has exited */
+	struct hw_disk *disk;
+};
+
+struct hw_disk {
+	spinlock_t lock;		/* around every call of the policy */
+	struct request_queue *rq_queue;
+	const struct hw_policy *policy;
+	struct hw_queue *q;		/* policy->queue_size bytes */
+	u64 now;			/* the policy's clock: never decreasing */
+	u32 depth;			/* requests that the device may have at once */
+	u32 tag_shift;			/* of the scheduler tags' bitmap: log2 of tags per word */
+	bool tasks;			/* the policy cares who issues requests */
+	bool ask;			/* something has happened since the policy last had nothing to dispatch */
+	bool owed;			/* the core was told that there is no work while requests were queued */
+	struct hw_request *picked;	/* dispatched by the policy, not yet fetched by the core */
+	struct list_head bypass;	/* requests that the policy never sees */
+	struct hrtimer timer;
+	u64 timer_ns;			/* when it fires; HW_NEVER if it is not armed */
+	struct list_head all_tasks;
+	struct hw_task *anyone;		/* whoever cannot be told apart */
+	struct hw_task *merging;	/* who submits the bio that is being merged */
+};
+
+static inline struct hw_disk *hw_disk_of(struct request_queue *rq_queue)
+{
+	return rq_queue->elevator->elevator_data;
+}
+
+unsigned long hw_lock(struct hw_disk *disk);
+void hw_unlock(struct hw_disk *disk, unsigned long flags);
+
+/* sysfs.c */
+int hw_attributes_create(struct hw_type *t);
+void hw_attributes_free(struct hw_type *t);
+
+#endif

@@ -15,5 +15,6 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_as_share,
 	&hw_cfq,
 	&hw_cfq_slice,
+	&hw_bfq,
 	NULL,
 };

@@ -37,5 +37,6 @@ extern const struct hw_policy hw_as_seek;
 extern const struct hw_policy hw_as_share;
 extern const struct hw_policy hw_cfq;
 extern const struct hw_policy hw_cfq_slice;
+extern const struct hw_policy hw_bfq;
 
 #endif

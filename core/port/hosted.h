@@ -58,7 +58,14 @@ static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 c)
 }
 
 static inline int fls64(u64 x) { return x ? 64 - __builtin_clzll(x) : 0; }
-static inline unsigned int hweight32(u32 x) { return (unsigned int)__builtin_popcount(x); }
+
+/* Without a popcount instruction the compiler would call a library for its built-in. */
+static inline unsigned int hweight32(u32 x)
+{
+	x -= x >> 1 & 0x55555555u;
+	x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+	return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
+}
 
 #include "list.h"
 #include "rbtree.h"

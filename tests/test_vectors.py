@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Our mq-deadline and kyber serve what an unmodified 6.12 kernel was given in the order in which it did: every row.
+"""Our mq-deadline, kyber and bfq (within one queue) serve what an unmodified 6.12 kernel was given in the order in which it did: every row.
 
 Set-up (in the files' heads): null_blk that takes one request at a time; two requests go out at once, one into the
 driver and one pulled ahead, before anything else is queued. Debian's kernel counts in ticks of 4 ms, which decides how
@@ -23,6 +23,8 @@ from headwaiter.conformance.policy import Policy
 SETUPS: list[tuple[str, str, Mapping[str, int], int]] = [
     ("mq-deadline", "mq-deadline-*.txt", {"tick_us": 4000}, 25 * MS),
     ("kyber", "kyber-*.txt", {}, 25 * MS),
+    ("bfq", "bfq-order-*.txt", {"low_latency": 0, "slice_idle": 0, "fifo_expire_sync": 100000,
+                                "fifo_expire_async": 100000, "timeout_sync": 100000}, 30 * MS),
 ]
 
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* bfq from inside: virtual time, slot letters, budgets, the peak rate, tag limits and other worked-out figures. */
+/*
+ * bfq from inside: virtual time, slot letters, budgets, the peak rate, tag limits and other worked-
+ * out figures.
+ */
 #include <stdlib.h>
 
 #include "check.h"
@@ -107,7 +110,9 @@ static void budgets(void)
 	CHECK_EQ(bfq_budget_at_peak(b), 49999);
 	free(b);
 
-	/* A time-out that is written recomputes the max budget, before any rate has been measured. */
+	/*
+	 * A time-out that is written recomputes the max budget, before any rate has been measured.
+	 */
 	b = begin(true, "timeout_sync", 100000);
 	CHECK_EQ(b->timeout_ticks, 25000);
 	CHECK_EQ(b->cap_budget, (9333ll * 1000 * 100000) >> 16);
@@ -166,14 +171,20 @@ static void peak_rate(void)
 	b->rate.peak = 22000;
 	observed(b, 1000, 999, 1000000, 1000);
 	CHECK_EQ(b->rate.peak, 43768);
-	/* Too few samples, too high a rate, or not sequential and no faster than known: nothing changes. */
+	/*
+	 * Too few samples, too high a rate, or not sequential and no faster than known: nothing
+	 * changes.
+	 */
 	observed(b, 31, 31, 1000000, 1000);
 	observed(b, 100, 99, 21000000, 1000);
 	observed(b, 100, 60, 200000, 1000);
 	CHECK_EQ(b->rate.peak, 43768);
 	free(b);
 
-	/* An observation of half a second counts half; a pause of more than 100 ms with an idle drive closes it. */
+	/*
+	 * An observation of half a second counts half; a pause of more than 100 ms with an idle
+	 * drive closes it.
+	 */
 	b = begin(true, NULL, 0);
 	observed(b, 100, 50, 400000, 500);
 	CHECK_EQ(b->rate.samples, 100);
@@ -216,7 +227,10 @@ static void bursts(void)
 	struct bfq_queue queue[10];
 	int i, large;
 
-	/* Eight queues within 180 ms of each other are a large burst, and so is what follows closely. */
+	/*
+	 * Eight queues within 180 ms of each other are a large burst, and so is what follows
+	 * closely.
+	 */
 	b->tick = 1000;
 	for (i = 0; i < 9; i++) {
 		bfq_queue_init(b, &queue[i], NULL, true, HW_IOPRIO(HW_IOPRIO_BE, 4));
@@ -234,7 +248,10 @@ static void bursts(void)
 	free(b);
 }
 
-/* Arrivals 20 ms apart, after the wait is over: long from the third on, in which the limit of injection is 1. */
+/*
+ * Arrivals 20 ms apart, after the wait is over: long from the third on, in which the limit of
+ * injection is 1.
+ */
 static void think_times(void)
 {
 	struct bench t = bench_new("bfq", 0);
@@ -254,7 +271,10 @@ static void think_times(void)
 		CHECK_EQ(bench_dispatch(&t, at), 'a');
 		bench_complete(&t, 'a', at + MS(1));
 		CHECK_EQ(bench_dispatch(&t, at + MS(1)), '-');
-		/* The only busy queue is waited for, though nobody else has requests: that is no wait to count. */
+		/*
+		 * The only busy queue is waited for, though nobody else has requests: that is no
+		 * wait to count.
+		 */
 		CHECK_EQ(t.q->wake_ns, at + MS(9));
 		CHECK(!t.q->wait.begun);
 		CHECK_EQ(bench_dispatch(&t, at + MS(9)), '-');

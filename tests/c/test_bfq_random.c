@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bfq under random load: the contract's invariants and those of its own that hold whatever happens. Tasks of all classes
- * come and go, read close to each other and far away, merge, split, requeue and exit with requests in the drive.
+ * bfq under random load: the contract's invariants and those of its own that hold whatever happens.
+ * Tasks of all classes come and go, read close to each other and far away, merge, split, requeue
+ * and exit with requests in the drive.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A request arrives: what it tells of its process (think time, seeks, how greedy it is), and whether its queue, if it
- * was idle, is raised and takes the disk from the queue in service.
+ * A request arrives: what it tells of its process (think time, seeks, how greedy it is), and
+ * whether its queue, if it was idle, is raised and takes the disk from the queue in service.
  */
 #include "bfq.h"
 
@@ -13,7 +13,10 @@
 
 static void update_think_time(struct bfq *b, struct bfq_queue *bq)
 {
-	/* A new queue's last completion lies in the future; the difference wraps, and counts as long. */
+	/*
+	 * A new queue's last completion lies in the future; the difference wraps, and counts as
+	 * long.
+	 */
 	u64 gap = min_t(u64, b->now_ns - bq->think.last_end_ns, 2 * b->slice_idle_ns);
 
 	if (!bq->dispatched && !bq->busy)
@@ -32,8 +35,8 @@ static void judge_think_time(struct bfq *b, struct bfq_queue *bq)
 	changed = brief != bq->short_think;
 	bq->short_think = brief;
 	/*
-	 * Not at once when it becomes short: it may be short because injection serves what the process waits for, and
-	 * would be long again without.
+	 * Not at once when it becomes short: it may be short because injection serves what the
+	 * process waits for, and would be long again without.
 	 */
 	if (changed && !bq->inject.base_ns &&
 	    (!brief || bfq_reached(b, bq->inject.lowered, bfq_ms_to_ticks(b, INJECT_SETTLE_MS))))
@@ -63,7 +66,10 @@ static void update_intensity(struct bfq *b, struct bfq_queue *bq)
 	}
 }
 
-/* Budget for the slot to come. True if the queue was waited for, is in time and may go on with what it had left. */
+/*
+ * Budget for the slot to come. True if the queue was waited for, is in time and may go on with what
+ * it had left.
+ */
 static bool renew_budget(struct bfq *b, struct bfq_queue *bq, bool in_time)
 {
 	s64 left = bfq_budget_left(bq);
@@ -79,7 +85,10 @@ static bool renew_budget(struct bfq *b, struct bfq_queue *bq, bool in_time)
 	return false;
 }
 
-/* Not only more urgent, but also the next to be served; otherwise expiring the present one gains nothing. */
+/*
+ * Not only more urgent, but also the next to be served; otherwise expiring the present one gains
+ * nothing.
+ */
 static bool preempts(struct bfq *b, const struct bfq_queue *bq, bool recovers)
 {
 	const struct bfq_queue *serving = b->in_service;
@@ -161,7 +170,10 @@ static void add(struct bfq *b, struct bfq_queue *bq, struct hw_request *rq)
 		if (changed)
 			bfq_budget_for_next(b, bq);
 	}
-	/* Of a queue that is not raised, the time of its last request; of one that is, when that began. */
+	/*
+	 * Of a queue that is not raised, the time of its last request; of one that is, when that
+	 * began.
+	 */
 	if (b->low_latency && (was == 1 || !bfq_raised(bq) || interactive))
 		bq->raise.start = b->tick;
 }

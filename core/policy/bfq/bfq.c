@@ -2,12 +2,12 @@
 /*
  * bfq: Budget Fair Queueing, as in Linux 6.12, without cgroups.
  *
- * Source: Valente and Checconi (IEEE Transactions on Computers 59(9), 2010), Valente and Avanzini (MST 2015), and the
- * behaviour of Linux 6.12.
+ * Source: Valente and Checconi (IEEE Transactions on Computers 59(9), 2010), Valente and Avanzini
+ * (MST 2015), and the behaviour of Linux 6.12.
  *
- * Every process has a queue. One queue at a time is in service and may take a budget of sectors; B-WF2Q+ says which is next.
- * If the queue in service runs empty, the disk may wait for it. Queues that look interactive or soft real-time
- * weigh many times their weight for a while.
+ * Every process has a queue. One queue at a time is in service and may take a budget of sectors;
+ * B-WF2Q+ says which is next. If the queue in service runs empty, the disk may wait for it. Queues
+ * that look interactive or soft real-time weigh many times their weight for a while.
  *
  *	wf2q.c		which queue is next: virtual times, weights, classes
  *	slot.c		one queue's slot: budgets, waiting, time-outs, charges
@@ -18,8 +18,8 @@
  *	rate.c		the drive's peak rate and whether it queues
  *	merge.c		queues and tasks: creation, merging, splitting, the end
  *
- * Left out: cgroups (one group holds all), several actuators, idle nice values (a task without an I/O priority is best-effort,
- * level 4).
+ * Left out: cgroups (one group holds all), several actuators, idle nice values (a task without an
+ * I/O priority is best-effort, level 4).
  */
 #include "bfq.h"
 
@@ -55,8 +55,8 @@ static void set_now(struct bfq *b, u64 now)
 }
 
 /*
- * Time has come to @now. A wait that should have ended before ends as of then; one that ends right now is for dispatch()
- * to end, since a request that arrives now is in time.
+ * Time has come to @now. A wait that should have ended before ends as of then; one that ends right
+ * now is for dispatch() to end, since a request that arrives now is in time.
  */
 static void advance(struct bfq *b, u64 now)
 {
@@ -116,7 +116,10 @@ static void bfq_tuned(struct hw_queue *q)
 	b->fifo_expire_ns[1] = (u64)b->fifo_expire_sync * HW_NSEC_PER_MSEC;
 	b->reach.back_max = (u64)b->back_seek_max * 2;
 	b->reach.back_penalty = (u64)b->back_seek_penalty;
-	/* The default is an eighth of a second in whole ticks: 124 ms at 250 ticks a second, as the kernel's. */
+	/*
+	 * The default is an eighth of a second in whole ticks: 124 ms at 250 ticks a second, as the
+	 * kernel's.
+	 */
 	b->timeout_ticks = b->timeout_sync == DEFAULT_TIMEOUT_MS ? div64_s64(b->hz, 8) :
 			   bfq_ms_to_ticks(b, b->timeout_sync);
 	if (b->max_budget)
@@ -376,8 +379,8 @@ static void bfq_merged_requests(struct hw_queue *q, struct hw_request *keep, str
 /* ---- how many requests may be allocated ---- */
 
 /*
- * A queue with its weight's share of @limit already allocated gets one more at most, so that heavy users do not keep others
- * from the pool. Higher classes count eightfold for each step.
+ * A queue with its weight's share of @limit already allocated gets one more at most, so that heavy
+ * users do not keep others from the pool. Higher classes count eightfold for each step.
  */
 static bool over_share(const struct bfq *b, const struct bfq_queue *bq, u64 limit)
 {

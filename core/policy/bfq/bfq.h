@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the parts of bfq share. Read bfq.c first: it says what the policy is and which part decides what.
+ * What the parts of bfq share. Read bfq.c first: it says what the policy is and which part decides
+ * what.
  *
- * Words: a *queue* here is one process's (or several merged processes') requests; the hw_queue of the contract is
- * always `b->q`. A *slot* is the time from when a queue is put in service to when it expires. A tick is a tick of
- * tick_us microseconds, the kernel's jiffy; what the kernel counts in jiffies is counted in ticks, all else in ns.
+ * Words: a *queue* here is one process's (or several merged processes') requests; the hw_queue of
+ * the contract is always `b->q`. A *slot* is the time from when a queue is put in service to when
+ * it expires. A tick is a tick of tick_us microseconds, the kernel's jiffy; what the kernel counts
+ * in jiffies is counted in ticks, all else in ns.
  */
 #ifndef HW_POLICY_BFQ_H
 #define HW_POLICY_BFQ_H
@@ -47,7 +49,10 @@ struct bfq_raise {
 	u64 service;		/* sectors served while raised */
 };
 
-/* How many requests of others may be in the drive while this queue is in service and empty (inject.c). */
+/*
+ * How many requests of others may be in the drive while this queue is in service and empty
+ * (inject.c).
+ */
 struct bfq_inject {
 	u32 limit;
 	u64 base_ns;		/* total service time of a first request with nothing injected; 0: not known */

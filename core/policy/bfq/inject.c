@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Injection: what the disk may do for others while the queue in service is empty but worth waiting for.
+ * Injection: what the disk may do for others while the queue in service is empty but worth waiting
+ * for.
  *
- * Three kinds of requests harm nobody: async ones of the same process; those of its *waker*, the queue whose completions
- * regularly precede its arrivals (the process waits for them); and those of a queue that it wakes itself. Others are injected
- * up to a limit of requests in the drive, found by trial: the *total service time* of first requests (from arrival to
- * completion) is measured with and without injection, and the limit goes up while injection lengthens it by less than half.
+ * Three kinds of requests harm nobody: async ones of the same process; those of its *waker*, the
+ * queue whose completions regularly precede its arrivals (the process waits for them); and those of
+ * a queue that it wakes itself. Others are injected up to a limit of requests in the drive, found
+ * by trial: the *total service time* of first requests (from arrival to completion) is measured
+ * with and without injection, and the limit goes up while injection lengthens it by less than half.
  */
 #include "bfq.h"
 
@@ -57,7 +59,10 @@ void bfq_inject_reset(struct bfq *b, struct bfq_queue *bq)
 {
 	bq->inject.base_ns = 0;
 	b->waited_rq = NULL;
-	/* With a short think time, a request in the drive may delay the next; a long one leaves room for it. */
+	/*
+	 * With a short think time, a request in the drive may delay the next; a long one leaves
+	 * room for it.
+	 */
 	bq->inject.limit = bq->short_think ? 0 : 1;
 	bq->inject.lowered = b->tick;
 }
@@ -121,8 +126,9 @@ static struct bfq_queue *inject_any(struct bfq *b, const struct bfq_queue *in_se
 	struct bfq_queue *bq;
 
 	/*
-	 * The kernel means to allow one request once the wait has lasted slice_idle without a measurement, but adds
-	 * nanoseconds to ticks, so that this is true only with slice_idle 0. So it is here.
+	 * The kernel means to allow one request once the wait has lasted slice_idle without a
+	 * measurement, but adds nanoseconds to ticks, so that this is true only with slice_idle 0.
+	 * So it is here.
 	 */
 	if (!limit && !in_service->inject.base_ns && in_service->wait_request &&
 	    bfq_reached(b, b->idling_begin, (s64)b->slice_idle_ns))

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Queues and tasks: whose requests go to which queue, from creation through merging and splitting to the end.
+ * Queues and tasks: whose requests go to which queue, from creation through merging and splitting
+ * to the end.
  *
- * Two processes that read one region by turns (a dump's threads, a virtual machine's I/O threads) are served best from one
- * queue. When a young queue gets a request close to where the disk works, or close to another queue's next one, its
- * process is redirected to that queue; when the shared queue has become seeky, its processes get queues of their own
- * again, with the state they had saved. Queues created one right after the other with equal priority are merged without
- * any closeness (*stable* merge): at once on flash with command queueing, elsewhere after 600 ms, unless idling serves
- * the queue better.
+ * Two processes that read one region by turns (a dump's threads, a virtual machine's I/O threads)
+ * are served best from one queue. When a young queue gets a request close to where the disk works,
+ * or close to another queue's next one, its process is redirected to that queue; when the shared
+ * queue has become seeky, its processes get queues of their own again, with the state they had
+ * saved. Queues created one right after the other with equal priority are merged without any
+ * closeness (*stable* merge): at once on flash with command queueing, elsewhere after 600 ms,
+ * unless idling serves the queue better.
  *
- * Memory: a task has room for three queues. A queue lives in the task for which it was created, and keeps that
- * task's memory for as long as other tasks use it.
+ * Memory: a task has room for three queues. A queue lives in the task for which it was created, and
+ * keeps that task's memory for as long as other tasks use it.
  */
 #include "bfq.h"
 
@@ -417,7 +419,10 @@ static void follow_ioprio(struct bfq *b, struct bfq_task *task, u16 ioprio)
 		plan_prio(task->queue[1], ioprio);
 }
 
-/* A shared queue has become seeky: give @task one of its own again. NULL if it has no room left for one. */
+/*
+ * A shared queue has become seeky: give @task one of its own again. NULL if it has no room left for
+ * one.
+ */
 static struct bfq_queue *split(struct bfq *b, struct bfq_task *task, struct bfq_queue *shared)
 {
 	struct bfq_queue *bq, *waker = shared->waker;
@@ -446,8 +451,8 @@ static struct bfq_queue *split(struct bfq *b, struct bfq_task *task, struct bfq_
 }
 
 /*
- * The queue that @rq, which has just arrived, belongs to; counted there. NULL: none, for its task is not known, or has
- * exited (a requeued request comes late).
+ * The queue that @rq, which has just arrived, belongs to; counted there. NULL: none, for its task
+ * is not known, or has exited (a requeued request comes late).
  */
 struct bfq_queue *bfq_queue_of(struct bfq *b, struct hw_request *rq)
 {

@@ -2,9 +2,9 @@
 /*
  * Which request of a queue is served next, and which queues lie close to each other.
  *
- * A one-way elevator with short seeks backwards, kept one step ahead: `next` is compared with every request that arrives
- * (from the drive's position), and found anew when it is taken (from where it began). Once a slot the oldest request
- * is looked at, and goes first if its time has come.
+ * A one-way elevator with short seeks backwards, kept one step ahead: `next` is compared with every
+ * request that arrives (from the drive's position), and found anew when it is taken (from where it
+ * began). Once a slot the oldest request is looked at, and goes first if its time has come.
  */
 #include "bfq.h"
 
@@ -89,7 +89,10 @@ static struct hw_request *find_next(struct bfq *b, struct bfq_queue *bq, struct 
 	return choose(b, hw_sorted_rq(after), hw_sorted_rq(hw_sorted_prev(s)), last->sector);
 }
 
-/* A waiting queue's budget always fits its next request, else it would need two slots to get it served. */
+/*
+ * A waiting queue's budget always fits its next request, else it would need two slots to get it
+ * served.
+ */
 void bfq_budget_for_next(struct bfq *b, struct bfq_queue *bq)
 {
 	s64 budget;

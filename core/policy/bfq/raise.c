@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Weight raising (low_latency): queues that look interactive or soft real-time get 30 or 3000 times their weight for a
- * while, unless they were created in a large burst, where only the sum of their work matters.
+ * Weight raising (low_latency): queues that look interactive or soft real-time get 30 or 3000 times
+ * their weight for a while, unless they were created in a large burst, where only the sum of their
+ * work matters.
  *
- * Interactive: idle for two seconds and now back; for as long as a large application takes to load on this drive.
- * Soft real-time: a low rate in batches, each after the one before has completed; 300 ms, renewed by each batch.
+ * Interactive: idle for two seconds and now back; for as long as a large application takes to load
+ * on this drive. Soft real-time: a low rate in batches, each after the one before has completed;
+ * 300 ms, renewed by each batch.
  */
 #include "bfq.h"
 
@@ -15,7 +17,10 @@
 #define LARGE_BURST 8
 #define SPLIT_GRACE_MS 10
 
-/* Ticks for which an interactive queue is raised: as long as the reference application loads at the peak rate. */
+/*
+ * Ticks for which an interactive queue is raised: as long as the reference application loads at the
+ * peak rate.
+ */
 s64 bfq_raise_duration(const struct bfq *b)
 {
 	u64 ref_rate = b->q.dev.rotational ? 14000 : 33000;
@@ -26,7 +31,9 @@ s64 bfq_raise_duration(const struct bfq *b)
 
 void bfq_end_raising(struct bfq *b, struct bfq_queue *bq)
 {
-	/* A soft real-time application that has just been loaded may be recognised as one at once. */
+	/*
+	 * A soft real-time application that has just been loaded may be recognised as one at once.
+	 */
 	if (bq->raise.duration != b->span.soft_rt)
 		bq->soft_rt_next_start = b->tick;
 	if (bq->busy)
@@ -148,7 +155,10 @@ void bfq_totally_seeky(struct bfq *b, struct bfq_queue *bq)
 	}
 }
 
-/* Tick from which on @bq's next request would keep its rate below that of soft real-time applications. */
+/*
+ * Tick from which on @bq's next request would keep its rate below that of soft real-time
+ * applications.
+ */
 s64 bfq_soft_rt_next_start(const struct bfq *b, const struct bfq_queue *bq)
 {
 	s64 by_rate = bq->backlogged_since +
@@ -165,8 +175,8 @@ static void clear_burst(struct bfq *b)
 }
 
 /*
- * A queue has been created. Queues created shortly after each other are a burst; from the eighth on it is a large one,
- * and all its queues are marked, those that still come too.
+ * A queue has been created. Queues created shortly after each other are a burst; from the eighth on
+ * it is a large one, and all its queues are marked, those that still come too.
  */
 void bfq_join_burst(struct bfq *b, struct bfq_queue *bq)
 {

@@ -2,9 +2,10 @@
 /*
  * What the drive can do: its peak rate and whether it queues requests itself.
  *
- * The peak rate is estimated from what is dispatched in about a second, because nobody can tell from outside when a queueing
- * drive serves which request; over long enough a time as much is served as is dispatched. The estimate sets the
- * device's max budget (what fits into a slot at that rate) and how long interactive queues are raised.
+ * The peak rate is estimated from what is dispatched in about a second, because nobody can tell
+ * from outside when a queueing drive serves which request; over long enough a time as much is
+ * served as is dispatched. The estimate sets the device's max budget (what fits into a slot at that
+ * rate) and how long interactive queues are raised.
  */
 #include "bfq.h"
 
@@ -39,7 +40,9 @@ static void start_over(struct bfq *b, const struct hw_request *rq)
 	r->max_sectors = rq->sectors;
 }
 
-/* The observation is over: a low-pass filter, which trusts long and sequential observations more. */
+/*
+ * The observation is over: a low-pass filter, which trusts long and sequential observations more.
+ */
 static void evaluate(struct bfq *b)
 {
 	struct bfq_rate *r = &b->rate;
@@ -99,7 +102,10 @@ void bfq_rate_dispatched(struct bfq *b, const struct hw_request *rq)
 	b->rate.last_dispatch_ns = b->now_ns;
 }
 
-/* A completion so late after the one before that the drive cannot have been busy ends the observation. */
+/*
+ * A completion so late after the one before that the drive cannot have been busy ends the
+ * observation.
+ */
 void bfq_rate_completed(struct bfq *b)
 {
 	struct bfq_rate *r = &b->rate;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The slot: who is in service, whether to wait for it, when it is over, what it is charged and what budget comes next.
+ * The slot: who is in service, whether to wait for it, when it is over, what it is charged and what
+ * budget comes next.
  *
- * A queue is put in service with a budget of sectors. It expires when the next request does not fit the budget, when
- * time is up, when it has run empty and is not worth waiting for, when the wait was in vain, or when a more deserving queue
- * becomes busy. Queues that consume their budget slowly are charged time in place of service. The next budget grows for
- * queues that use theirs up, and shrinks for those that leave the drive idle.
+ * A queue is put in service with a budget of sectors. It expires when the next request does not fit
+ * the budget, when time is up, when it has run empty and is not worth waiting for, when the wait
+ * was in vain, or when a more deserving queue becomes busy. Queues that consume their budget slowly
+ * are charged time in place of service. The next budget grows for queues that use theirs up, and
+ * shrinks for those that leave the drive idle.
  */
 #include "bfq.h"
 
@@ -17,7 +19,10 @@
 #define RAISED_WAIT_NS (20 * (u64)HW_NSEC_PER_MSEC)
 #define CROWD 4u			/* requests of others in the drive that threaten a raised queue */
 
-/* The device's max budget, or the default for as long as too few budgets have been used to trust it. */
+/*
+ * The device's max budget, or the default for as long as too few budgets have been used to trust
+ * it.
+ */
 s64 bfq_max_budget(const struct bfq *b)
 {
 	return b->budgets_assigned < STATS_VALID ? BFQ_DEFAULT_MAX_BUDGET : b->cap_budget;
@@ -125,8 +130,8 @@ static bool may_time_out(const struct bfq *b, const struct bfq_queue *bq)
 }
 
 /*
- * Has @bq used its slot slowly? @ms is set to the length to charge; a slot that ended with an idle wait in vain
- * (@compensate) counts up to where the wait began.
+ * Has @bq used its slot slowly? @ms is set to the length to charge; a slot that ended with an idle
+ * wait in vain (@compensate) counts up to where the wait began.
  */
 static bool is_slow(const struct bfq *b, const struct bfq_queue *bq, bool compensate, s64 *ms)
 {
@@ -227,8 +232,8 @@ void bfq_expire(struct bfq *b, struct bfq_queue *bq, bool compensate, enum bfq_r
 	adjust_budget(b, bq, reason);
 	bfq_leave_service(b, bq, reason);
 	/*
-	 * A queue that ran empty may come back in time and go on with what is left of its budget, so it keeps its
-	 * service. All others start anew.
+	 * A queue that ran empty may come back in time and go on with what is left of its budget,
+	 * so it keeps its service. All others start anew.
 	 */
 	if (!bq->busy && reason != BFQ_TIMEOUT && reason != BFQ_EXHAUSTED)
 		bq->non_blocking_wait = true;
@@ -247,7 +252,10 @@ static void begin_slot(struct bfq *b, struct bfq_queue *bq)
 	b->budgets_assigned = BFQ_SAMPLES_STEP(b->budgets_assigned);
 	if (bfq_raised(bq) && bq->raise.duration == b->span.soft_rt &&
 	    bfq_past(b, bq->raise.start, 0) && bfq_past(b, bq->budget_timeout, 0)) {
-		/* The short raising of a soft real-time queue does not run while it waits for service. */
+		/*
+		 * The short raising of a soft real-time queue does not run while it waits for
+		 * service.
+		 */
 		if (bq->budget_timeout > bq->raise.start)
 			bq->raise.start += b->tick - bq->budget_timeout;
 		else
@@ -261,8 +269,8 @@ static void begin_slot(struct bfq *b, struct bfq_queue *bq)
 }
 
 /*
- * The queue to take a request from: the one in service, another one injected while that one is empty, or none while the
- * disk waits.
+ * The queue to take a request from: the one in service, another one injected while that one is
+ * empty, or none while the disk waits.
  */
 struct bfq_queue *bfq_select(struct bfq *b)
 {

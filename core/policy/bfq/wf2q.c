@@ -2,20 +2,22 @@
 /*
  * Which queue is served next: B-WF2Q+, weighted fair queueing over budgets.
  *
- * Source: Valente and Checconi, "High Throughput Disk Scheduling with Fair Bandwidth Distribution", IEEE Transactions on
- * Computers 59(9), 2010, on Bennett and Zhang's WF2Q+, and the behaviour of Linux 6.12.
+ * Source: Valente and Checconi, "High Throughput Disk Scheduling with Fair Bandwidth Distribution",
+ * IEEE Transactions on Computers 59(9), 2010, on Bennett and Zhang's WF2Q+, and the behaviour of
+ * Linux 6.12.
  *
- * Each class has a virtual time V that advances by service / (sum of weights). A queue that becomes busy gets
- * start = V (or where its last service ended, if that is later) and finish = start + budget / weight. Of the queues
- * with start <= V the one with the smallest finish is next. V jumps ahead when no queue could be chosen otherwise.
+ * Each class has a virtual time V that advances by service / (sum of weights). A queue that becomes
+ * busy gets start = V (or where its last service ended, if that is later) and finish = start +
+ * budget / weight. Of the queues with start <= V the one with the smallest finish is next. V jumps
+ * ahead when no queue could be chosen otherwise.
  *
  * What surprises:
- *  - The next queue is chosen early and kept (b->cached_next): when a queue is put in service and whenever a queue enters
- *    or moves, not when the slot ends. A queue in service is in no tree.
- *  - A queue that runs empty before V has reached its finish stays in the idle tree, with its weight in the sum, until
- *    V has come by; at most one leaves per service.
- *  - All divisions round down, so V lags the finish of the only queue by a unit, and even a lone queue passes
- *    through the idle tree.
+ *  - The next queue is chosen early and kept (b->cached_next): when a queue is put in service and
+ *    whenever a queue enters or moves, not when the slot ends. A queue in service is in no tree.
+ *  - A queue that runs empty before V has reached its finish stays in the idle tree, with its
+ *    weight in the sum, until V has come by; at most one leaves per service.
+ *  - All divisions round down, so V lags the finish of the only queue by a unit, and even a lone
+ *    queue passes through the idle tree.
  */
 #include "bfq.h"
 
@@ -181,7 +183,10 @@ void bfq_weight_uncount(struct bfq *b, struct bfq_queue *bq)
 	bfq_drop(b, bq);
 }
 
-/* A change of weight, class or raising takes effect here. The class stays while the queue may be in a tree. */
+/*
+ * A change of weight, class or raising takes effect here. The class stays while the queue may be in
+ * a tree.
+ */
 void bfq_apply_prio(struct bfq *b, struct bfq_queue *bq, bool class_too)
 {
 	struct bfq_vtree *old = vtree_of(b, bq), *vt;
@@ -226,8 +231,8 @@ void bfq_serve(struct bfq *b, struct bfq_queue *bq, s64 sectors)
 }
 
 /*
- * A slot of @ms is charged as if it had been served at the device's peak rate, a whole max budget for the default
- * timeout (the constant, not the tunable).
+ * A slot of @ms is charged as if it had been served at the device's peak rate, a whole max budget
+ * for the default timeout (the constant, not the tunable).
  */
 void bfq_charge_time(struct bfq *b, struct bfq_queue *bq, s64 ms)
 {
@@ -290,7 +295,10 @@ static struct bfq_queue *look_up(struct bfq *b, bool expiring)
 	return NULL;
 }
 
-/* Choose anew; @changed, if any, has just entered or moved, which often settles it without a look-up. */
+/*
+ * Choose anew; @changed, if any, has just entered or moved, which often settles it without a look-
+ * up.
+ */
 static void update_next(struct bfq *b, struct bfq_queue *changed, bool expiring)
 {
 	struct bfq_queue *next = b->cached_next;
@@ -321,7 +329,10 @@ static void enqueue(struct bfq *b, struct bfq_queue *bq, bool backshifted)
 	active_insert(b, vt, bq);
 }
 
-/* A queue that was not active gets requests. One that was waited for goes on where its service ended. */
+/*
+ * A queue that was not active gets requests. One that was waited for goes on where its service
+ * ended.
+ */
 static void activate(struct bfq *b, struct bfq_queue *bq)
 {
 	struct bfq_vtree *vt = vtree_of(b, bq);

@@ -15,10 +15,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from headwaiter.drives import find_drive
 from rich import box
 from rich.table import Table
 
+from headwaiter.drives import find_drive
 from headwaiter.report import console
 from headwaiter.schedulers import catalogue
 

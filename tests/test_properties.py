@@ -98,8 +98,8 @@ def check_log(path: Path, load: Forest, outcome: Outcome, depth: int) -> None:
 @pytest.mark.parametrize("name", list(catalogue()))
 @settings(max_examples=12, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 250), tasks=st.integers(1, 12),
-       depth=st.sampled_from([1, 1, 2, 31]), hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans())
+@given(seed=st.integers(0, 2**32), n=st.integers(1, 250), tasks=st.integers(1, 12), depth=st.sampled_from([1, 1, 2, 31]),
+       hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans())
 def test_every_request_once(name: str, tmp_path: Path, seed: int, n: int, tasks: int, depth: int, hot: bool,
                             merging: bool, nr_requests: int, pull: bool) -> None:
     load = forest(seed, n, tasks, hot)

@@ -41,7 +41,7 @@ enum disk_param {
 extern const struct hw_param disk_params[DP_NR];
 int disk_check(const struct hw_profile *p, struct hw_profile_error *err);
 
-enum disk_mapping { MAP_CYLINDER, MAP_SERPENTINE, MAP_SERPENTINE_ABSOLUTE, MAP_BAND };
+enum disk_mapping { MAP_CYLINDER, MAP_SERPENTINE, MAP_SERPENTINE_ABSOLUTE, MAP_BAND, MAP_BAND_SERPENTINE };
 enum disk_sparing {
 	SPARE_NONE, SPARE_ZONE_TRACKS, SPARE_CYLINDER, SPARE_TRACK, SPARE_CYLINDER_PUSH, SPARE_CYLINDER_FRONT,
 	SPARE_CYLINDER_FRONT_PUSH, SPARE_DISK, SPARE_RANGE, SPARE_ZONE, SPARE_ZONE_PUSH

@@ -294,15 +294,18 @@ static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u
 {
 	u32 in, h, c;
 
-	if (l->mapping == MAP_BAND) {
+	if (l->mapping >= MAP_BAND) {
+		bool back;
+
 		u32 band = (u32)div_u64_rem(track, l->surfaces * l->band, &in);
 		u32 width = min(l->band, z->cyls - band * l->band);
 
 		h = in / width;
 		c = in % width;
 		*cyl = z->cyl + band * l->band + (h & 1 ? width - 1 - c : c);
-		*head = band & 1 ? l->surfaces - 1 - h : h;
-		return (u64)band * (l->surfaces - 1) + h;
+		back = l->mapping == MAP_BAND_SERPENTINE && band & 1;
+		*head = back ? l->surfaces - 1 - h : h;
+		return (u64)band * (l->surfaces - (l->mapping == MAP_BAND_SERPENTINE)) + h;
 	}
 	c = (u32)div_u64_rem(track, l->surfaces, &h);
 	*cyl = z->cyl + c;

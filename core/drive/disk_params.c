@@ -17,7 +17,8 @@
 #define MAX_CYLINDERS 4000000
 #define MAX_PLACE (1ll << 40)
 
-static const char *const mappings[] = { "cylinder", "serpentine", "serpentine-absolute", "band", NULL };
+static const char *const mappings[] = { "cylinder", "serpentine", "serpentine-absolute", "band",
+	"band-serpentine", NULL };
 static const char *const sparings[] = {
 	"none", "zone-tracks", "cylinder", "track", "cylinder-push", "cylinder-front", "cylinder-front-push", "disk", "range",
 	"zone", "zone-push", NULL
@@ -59,8 +60,8 @@ const struct hw_param disk_params[DP_NR] = {
 	[DP_CYLINDERS] = NUM("geometry.cylinders", "cylinders", HW_PARAM_REQUIRED, 1, MAX_CYLINDERS, "cylinders"),
 	[DP_SECTORS] = NUM("geometry.sectors", "sectors", 0, 0, 1ll << 50, "capacity; 0 = what the zones hold"),
 	[DP_MAPPING] = CHOICE("geometry.mapping", MAP_CYLINDER, mappings,
-		"order of tracks: all heads of a cylinder, every second cylinder backwards, or a band of one head after the other"),
-	[DP_BAND] = NUM("geometry.band", "cylinders", 64, 1, 65536, "cylinders in a band, for mapping \"band\""),
+		"order of tracks: the heads of a cylinder (serpentine: every second one backwards), or a band of cylinders head by head"),
+	[DP_BAND] = NUM("geometry.band", "cylinders", 64, 1, 65536, "cylinders in a band, for the band mappings"),
 	[DP_SPARING] = CHOICE("geometry.sparing", SPARE_NONE, sparings,
 		"where spares lie; -push: slipped sectors push LBNs on to the end of the disk instead of into the spares"),
 	[DP_SPARE_RANGE] = NUM("geometry.spare_range", "cylinders", 1, 1, MAX_CYLINDERS,

@@ -111,12 +111,12 @@ def _layout(model: Block) -> tuple[Toml, list[Toml]]:
     return geometry, rows
 
 
-def _sampled(cylinders: int, until: int, f: Callable[[int], float]) -> list[tuple[int, float]]:
-    """A formula as points: every distance up to `until`, then ever fewer, and the longest."""
+def _sampled(cylinders: int, until: int, growth: float, f: Callable[[int], float]) -> list[tuple[int, float]]:
+    """A formula as points: every distance up to `until`, then each longer by a factor, and the longest."""
     last = max(1, cylinders - 1)
     distances = list(range(1, min(until, last) + 1))
     while distances[-1] < last:
-        distances.append(min(last, max(distances[-1] + 1, int(distances[-1] * 1.05))))
+        distances.append(min(last, max(distances[-1] + 1, int(distances[-1] * growth))))
     return [(d, f(d)) for d in distances]
 
 
@@ -138,7 +138,7 @@ def _hpl(mech: Block, cylinders: int, first_ten: bool) -> list[tuple[int, float]
             return v[5]
         return v[1] + v[2] * math.sqrt(d) if d < v[0] else v[3] + v[4] * d
 
-    return _sampled(cylinders, int(v[0]), time)
+    return _sampled(cylinders, int(v[0]), 1.05, time)
 
 
 def _three_point(mech: Block, cylinders: int) -> tuple[float, float, float]:
@@ -151,7 +151,7 @@ def lee_curve(cylinders: int, one: float, average: float, full: float) -> list[t
     n = float(cylinders)
     a = (15 * average - 10 * one - 5 * full) / (3 * math.sqrt(n))
     b = (7 * one - 15 * average + 8 * full) / (3 * n)
-    return _sampled(cylinders, 64, lambda d: round(a * math.sqrt(d - 1) + b * (d - 1) + one, 6))
+    return _sampled(cylinders, 4, 1.25, lambda d: round(a * math.sqrt(d - 1) + b * (d - 1) + one, 4))
 
 
 def _curve(mech: Block, cylinders: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:

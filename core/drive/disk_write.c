@@ -90,11 +90,15 @@ static u64 least_blocks(u64 n)
 	return n >= 45 ? 15 : min_t(u64, n, 10);
 }
 
-/* The media part: n blocks of data, a segment at a time if they are more than it holds; *in is that of the last chunk. */
-static u64 write_media(struct disk *d, u64 lbn, u64 n, struct data *in, bool append, u64 again)
+/*
+ * The media part: n blocks of data. If they are more than the segment holds, a bus that is held sends each further block as
+ * soon as one has been written, which is in time; one that is given up comes back when the dirty blocks have fallen to the
+ * mark, so that data come a segment at a time. *in is that of the last part.
+ */
+static u64 write_media(struct disk *d, u64 lbn, u64 n, struct data *in, bool append)
 {
 	const struct disk_cfg *c = &d->cfg;
-	u64 room = c->segment, first = 1, last, dry, end;
+	u64 room = c->hold_write ? n : c->segment, first = 1, last, dry, end;
 	bool fresh = !append;
 
 	for (;;) {
@@ -104,7 +108,7 @@ static u64 write_media(struct disk *d, u64 lbn, u64 n, struct data *in, bool app
 			return end;
 		dry = div_u64(room * c->write_mark, 1000000);
 		end -= disk_sectors_ns(d->run.piece.sector_fp, min_t(u64, dry, d->run.piece.count));
-		in->from = end + again - last * in->bt;
+		in->from = end + d->o.reselect + d->o.prepare - last * in->bt;
 		first = last + 1;
 		fresh = false;
 	}
@@ -156,7 +160,7 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 		}
 		d->segs[seg].start = lbn;
 	}
-	media = write_media(d, lbn, n, &in, append, c->hold_write ? 0 : o->reselect + o->prepare);
+	media = write_media(d, lbn, n, &in, append);
 	release = max(release, in.from + n * in.bt);
 	d->run.active = true;
 	d->run.write = true;

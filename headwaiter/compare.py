@@ -12,6 +12,8 @@ from .sim import Drive, Load, Options, simulate
 
 EVEN = 0.01
 """Two runs that differ by less than this share are called even."""
+PACED = 0.05
+"""If throughputs spread by less than this share, the load sets the pace, and latency is what differs."""
 
 RANKINGS: dict[str, tuple[str, Callable[[Json], float]]] = {
     "throughput": ("throughput", lambda r: -float(r["throughput_MBps"])),
@@ -60,7 +62,7 @@ def rank(results: Sequence[Json], by: str | None) -> tuple[str, list[Json]]:
     """
     if by is None:
         rates = [float(r["throughput_MBps"]) for r in results] or [0.0]
-        by = "throughput" if max(rates) - min(rates) > EVEN * max(rates) else "latency"
+        by = "throughput" if max(rates) - min(rates) > PACED * max(rates) else "latency"
     # Nearly even ones go by latency, so that noise in the last digit does not decide.
     _, key = RANKINGS[by]
     return by, sorted(results, key=lambda r: (key(r), _read_latency(r, "mean"), str(r["scheduler"])))
@@ -110,8 +112,8 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     if len(ranked) < 2:
         return f"Only {_names(ranked)} ran: there is nothing to compare."
     title, key = RANKINGS[by]
-    best = ranked[0]
-    top, bottom = key(best), key(ranked[-1])
+    best, last = ranked[0], ranked[-1]
+    top, bottom = key(best), key(last)
     if abs(bottom - top) <= EVEN * max(abs(top), abs(bottom)):
         return f"No significant difference: all {len(ranked)} are within {EVEN:.0%} of each other by {title}."
     even = [r for r in ranked if abs(key(r) - top) <= EVEN * abs(top)]
@@ -120,6 +122,5 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     factor = key(runner) / top if top > 0 else top / key(runner) if key(runner) else float("inf")
     margin = f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
     verb = "are best, even with each other" if len(even) > 1 else "is best"
-    against = f"{margin} better than {runner['scheduler']} by {title}"
-    who = f"{best['scheduler']}: " if len(even) > 1 else ""
-    return f"{_names(even)} {verb}, {against}: {who}{_versus(best, runner)}."
+    ahead = f"{margin} ahead of {runner['scheduler']} by {title}"
+    return f"{_names(even)} {verb}, {ahead}; {best['scheduler']} compared with {last['scheduler']}: {_versus(best, last)}."

@@ -91,7 +91,7 @@ class Load(Protocol):
 class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
-    Sectors of 512 bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its
+    It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order. Sectors of 512 bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its
     own).
     """
 
@@ -106,12 +106,13 @@ class Forest:
     sectors: U32
     ioprio: U16
     service_ns: I64 | None = None
+    after: I64 | None = None
 
     def attach(self, run: Any) -> int:
         """See Load."""
         c = ffi.new("struct hws_trace *")
         c.n = len(self.time_ns)
-        for name, ctype in (("time_ns", "int64_t[]"), ("parent", "int64_t[]"), ("delay_ns", "int64_t[]"),
+        for name, ctype in (("time_ns", "int64_t[]"), ("parent", "int64_t[]"), ("delay_ns", "int64_t[]"), ("after", "int64_t[]"),
                             ("task", "uint32_t[]"), ("op", "uint8_t[]"), ("flags", "uint8_t[]"),
                             ("sector", "uint64_t[]"), ("sectors", "uint32_t[]"), ("ioprio", "uint16_t[]"),
                             ("service_ns", "int64_t[]")):

@@ -13,7 +13,7 @@ import numpy as np
 from .errors import Problem
 from .paths import WORKLOADS
 from .sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
-from .traces import Trace, closed_loop
+from .traces import Trace, closed_loop, stream_order
 from .traces import load as load_trace
 
 CLOSED, OPEN = "closed", "open"
@@ -97,7 +97,7 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
             notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} stand in")
             shift = int(trace.time_ns[0])
             complete = np.where(complete < 0, stand_in.complete_ns + shift, complete)
-        forest = _forest(trace, *closed_loop(trace, complete))
+        forest = dataclasses.replace(_forest(trace, *closed_loop(trace, complete)), after=stream_order(trace))
     return Workload(path.name, _with_shares(forest, reading), replay, tuple(notes))
 
 

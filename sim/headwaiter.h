@@ -86,13 +86,15 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 
 /*
  * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O parent[i] completes, or
- * at time_ns[i] if parent[i] is -1. Columns of n elements; they must stay in place until the run is over.
+ * at time_ns[i] if parent[i] is -1, but never before I/O after[i] was issued. Columns of n elements; they must stay in place
+ * until the run is over.
  */
 struct hws_trace {
 	uint64_t n;
 	const int64_t *time_ns;
 	const int64_t *parent;
 	const int64_t *delay_ns;
+	const int64_t *after;		/* an earlier row, or -1: keeps a stream in order; each row at most once; may be NULL */
 	const uint32_t *task;
 	const uint8_t *op;		/* 0 read, 1 write, 2 discard, 3 other */
 	const uint8_t *flags;		/* 1 synchronous, 2 metadata, 4 prio */

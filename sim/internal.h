@@ -63,6 +63,8 @@ struct sim_event {
 
 enum sim_event_type { EV_INSERT, EV_MERGE, EV_DISPATCH, EV_COMPLETE, EV_WAIT_BEGIN, EV_WAIT_END };
 
+enum sim_row_state { ROW_WAITING, ROW_DUE, ROW_ISSUED };
+
 struct sim_rows {
 	u64 n, room;
 	int64_t *issue_ns, *complete_ns;
@@ -92,6 +94,8 @@ struct hws {
 	const struct hws_trace *trace;
 	struct hws_trace trace_copy;
 	int64_t *first_child, *next_sibling;	/* rows that follow a row; -1 ends */
+	int64_t *follower;	/* the row that may not be issued before a row; -1: none */
+	u8 *row_state;		/* enum sim_row_state */
 	u64 *roots, nr_roots, next_root;	/* rows without parent, by time */
 
 	struct sim_due *heap;

@@ -26,6 +26,9 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 	if (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1)
 		return sim_fail(s, -EINVAL, "row %llu: bad parent %lld", (unsigned long long)i,
 				(long long)t->parent[i]);
+	if (t->after && (t->after[i] < -1 || t->after[i] >= (int64_t)i))
+		return sim_fail(s, -EINVAL, "row %llu: bad predecessor %lld", (unsigned long long)i,
+				(long long)t->after[i]);
 	if ((t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
 		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
 	return 0;
@@ -51,10 +54,15 @@ int hws_add_trace(struct hws *s, const struct hws_trace *trace)
 	s->first_child = sim_alloc(s, t->n * sizeof(*s->first_child) + 1);
 	s->next_sibling = sim_alloc(s, t->n * sizeof(*s->next_sibling) + 1);
 	s->roots = sim_alloc(s, t->n * sizeof(*s->roots) + 1);
+	s->follower = sim_alloc(s, t->n * sizeof(*s->follower) + 1);
+	s->row_state = sim_alloc(s, t->n + 1);
 	memset(s->first_child, 0xff, t->n * sizeof(*s->first_child));
+	memset(s->follower, 0xff, t->n * sizeof(*s->follower));
 	/* Backwards, so that the children of a row stand in the order of the trace. */
 	for (i = t->n; i-- > 0;) {
 		s->tasks[t->task[i]].remaining++;
+		if (t->after && t->after[i] >= 0)
+			s->follower[t->after[i]] = (int64_t)i;
 		if (t->parent[i] < 0)
 			continue;
 		s->next_sibling[i] = s->first_child[t->parent[i]];
@@ -78,7 +86,7 @@ int hws_add_trace(struct hws *s, const struct hws_trace *trace)
 	return 0;
 }
 
-void sim_trace_issue(struct hws *s, u64 row)
+static void issue(struct hws *s, u64 row)
 {
 	const struct hws_trace *t = s->trace;
 	struct sim_task *task = &s->tasks[t->task[row]];
@@ -90,7 +98,20 @@ void sim_trace_issue(struct hws *s, u64 row)
 		.ioprio = t->ioprio && t->ioprio[row] ? t->ioprio[row] : task->ioprio,
 	};
 
+	s->row_state[row] = ROW_ISSUED;
 	sim_issue(s, t->task[row], &what, row, t->service_ns ? (u64)t->service_ns[row] : 0);
+}
+
+void sim_trace_issue(struct hws *s, u64 row)
+{
+	const int64_t *after = s->trace->after;
+	int64_t next = (int64_t)row;
+
+	s->row_state[row] = ROW_DUE;
+	if (after && after[row] >= 0 && s->row_state[after[row]] != ROW_ISSUED)
+		return;
+	for (; next >= 0 && s->row_state[next] == ROW_DUE; next = s->follower[next])
+		issue(s, (u64)next);
 }
 
 void sim_trace_completed(struct hws *s, u64 row)

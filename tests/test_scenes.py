@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -98,3 +99,14 @@ def test_end_of_the_drive() -> None:
     simulate("noop", drive, load([(0, 0, 0, 992, 8)]))
     with pytest.raises(Problem, match="do not fit"):
         simulate("noop", drive, load([(0, 0, 0, 993, 8)]))
+
+
+def test_a_stream_does_not_overtake_itself(tmp_path: Path) -> None:
+    """A row that is due before the one it continues was issued waits for that, and is issued in the same instant."""
+    forest = load([(0, 0, 0, 0, 8), (30, 0, 0, 8, 8), (5, 0, 0, 16, 8), (6, 0, 0, 24, 8)])
+    forest = dataclasses.replace(forest, after=np.array([-1, 0, 1, 2], np.int64))
+    outcome = simulate("noop", ConstantDrive(MS), forest, options=Options(merging=False), log=tmp_path / "log")
+    assert outcome.issue_ns.tolist() == [0, 30 * MS, 30 * MS, 30 * MS]
+    assert outcome.complete_ns.tolist() == [MS, 31 * MS, 32 * MS, 33 * MS]
+    with pytest.raises(Problem, match="bad predecessor"):
+        simulate("noop", ConstantDrive(MS), dataclasses.replace(forest, after=np.array([-1, 2, 1, 2], np.int64)))

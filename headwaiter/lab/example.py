@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Record the bundled trace: real programs on ext4 on a slow one-headed disk, as blktrace saw them.
 
-A streaming reader of a big file, `find -exec cat` over a source tree (each file read by a process of its own) and a log
-writer that commits each record run together on a cold page cache: the load on which schedulers differ most.
+A streaming reader of a big file, `find -exec cat` over a source tree (each file read by a process of its own) and a writer
+that dumps a file of some MiB every second run together on a cold page cache: the load on which schedulers differ most.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from headwaiter.lab.kernels import Progress, fetch, kernel, newest
 from headwaiter.paths import replacing
 
 SERVICE_NS = 4_000_000
-BIG_MIB = 512
+BIG_MIB = 384
+DUMP_BLOCKS = 32
 PROGRAMS = [
     ("blktrace", "blktrace"),
     ("dd", "coreutils"),
@@ -39,7 +40,7 @@ def record(series: str, say: Progress) -> bytes:
         (source_folder() / "lab" / "guest" / "record-example.sh").read_text(),
         modules=["configfs", "null_blk", "mq-deadline"],
         programs=PROGRAMS,
-        environment={"SERVICE_NS": str(SERVICE_NS), "BIG_MIB": str(BIG_MIB)},
+        environment={"SERVICE_NS": str(SERVICE_NS), "BIG_MIB": str(BIG_MIB), "DUMP_BLOCKS": str(DUMP_BLOCKS)},
         files=sources,
         memory_mib=2048,
     )

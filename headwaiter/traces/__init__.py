@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Traces of block requests: one model, many file formats, and what depends on what in them."""
 
-from headwaiter.traces.closed import closed_loop
+from headwaiter.traces.closed import closed_loop, stream_order
 from headwaiter.traces.formats.native import write_csv
 from headwaiter.traces.model import Op, Task, Trace
 from headwaiter.traces.registry import Format, Options, detect, formats, load
@@ -16,5 +16,6 @@ __all__ = [
     "detect",
     "formats",
     "load",
+    "stream_order",
     "write_csv",
 ]

@@ -40,3 +40,21 @@ def closed_loop(
     parent = np.empty(n, np.int64)
     parent[child] = candidate
     return parent, trace.time_ns - np.where(parent >= 0, complete[parent], trace.time_ns[0])
+
+
+def stream_order(trace: Trace) -> npt.NDArray[np.int64]:
+    """after, int64 of shape (n,): the row that request i continues and must not overtake, or -1.
+
+    Read-ahead keeps several requests of one stream under way, each the child of one further back. Were each only to follow
+    its parent, two that complete in the other order than recorded would stay swapped for good, and the stream would
+    go back and forth as no program does. So a request that begins where the one before it of the same group and operation
+    ends is issued after that one. Requests that do not continue each other (a database's outstanding I/Os) stay free.
+    """
+    n = len(trace)
+    order = np.lexsort((np.arange(n), trace.op, trace.group))
+    before, this = order[:-1], order[1:]
+    continues = (trace.group[before] == trace.group[this]) & (trace.op[before] == trace.op[this])
+    continues &= trace.sector[before] + trace.sectors[before] == trace.sector[this]
+    after = np.full(n, -1, np.int64)
+    after[this[continues]] = before[continues]
+    return after

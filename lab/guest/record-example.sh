@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The load of the bundled trace: somebody streams a big file while somebody else greps a source tree, file by file and
-# each in its own process, and a log daemon commits records.
+# each in its own process, and a third dumps a file of some MiB every second, as a database writes its checkpoints.
 disk=sda
 null_disk $disk 2048 "$SERVICE_NS"
 elevator $disk mq-deadline
@@ -20,13 +20,13 @@ blktrace -d /dev/$disk -D /out -o trace >/out/log 2>&1 &
 tracer=$!
 sleep 1
 
-cat >/lab/bin/logd <<'END'
+cat >/lab/bin/dump <<'END'
 #!/lab/bin/sh
-while :; do cat /lab/record; usleep 60000; done | /bin/dd of=/mnt/log bs=8k iflag=fullblock oflag=dsync status=none
+i=0
+while :; do /bin/dd if=/dev/zero of=/mnt/dump.$i bs=64k count="$DUMP_BLOCKS" conv=fsync status=none; i=$((i + 1)); sleep 1; done
 END
-chmod +x /lab/bin/logd
-dd if=/dev/zero of=/lab/record bs=8k count=1 status=none
-setsid logd &
+chmod +x /lab/bin/dump
+setsid dump &
 writer=$!
 /bin/dd if=/mnt/big of=/dev/null bs=64k status=none &
 reader=$!

@@ -13,20 +13,21 @@
  * Queues, batches and statistics are those of the family (as_core.c). This file is the decision
  * whether to wait, in this order; a "no" ends the wait or prevents it:
  *
- *   2.6.0-2.6.11                                        2.6.12-2.6.32
- *   1. the request is the task's own: no                1. the same
- *   2. the wait has lasted antic_expire: no             2. the same
- *   3. the task is dead: no                             3. -
- *   4. the task has more requests queued: no            4. the same
- *   5. a sync request close to the head: no             5. the same, with a wider window, and as close as the task's own
- *                                                          mean seek will do; it counts as the task's own request
- *   6. -                                                6. the task is dead, and nobody tends to carry on for such: no
- *   7. it has only just started, and new tasks think    7. the same, but it matters besides whether somebody tends to
- *      too long or mostly exit at once: no                 carry on
- *   8. it thinks for longer than antic_expire: no       8. the same
- *   9. the request, even a write, is closer than the    9. -
- *      task's mean seek: no
- *  10. yes                                             10. yes
+ *   2.6.0-2.6.11                                   2.6.12-2.6.32
+ *   1. the request is the task's own: no           the same
+ *   2. the wait has lasted antic_expire: no        the same
+ *   3. the task is dead: no                        -
+ *   4. the task has more requests queued: no       the same
+ *   5. a sync request close to the head: no        the same in a wider window, or closer than the
+ *                                                  task's mean seek; it counts as the task's own
+ *   6. -                                           the task is dead, and nobody tends to carry on
+ *                                                  for the dead: no
+ *   7. the task has only just started, and such    the same, but it counts besides whether somebody
+ *      think too long or mostly exit at once: no   tends to carry on
+ *   8. it thinks longer than antic_expire: no      the same
+ *   9. a request, even a write, is closer than     -
+ *      the task's mean seek: no
+ *  10. yes                                         yes
  *
  * Caveats. Under the rules of 2.6.11 a chain of short-lived tasks (find -exec cat) is never waited
  * for and starves beside a streaming reader. Both sets of rules may idle with only writes queued.
@@ -48,11 +49,14 @@ bool las11_doubts_newcomer(const struct as_queue *aq, u64 interval)
 	return as_ticks_ns(aq, aq->new_ttime_mean) > interval || aq->exit_prob > AS_HALF;
 }
 
-static bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+static bool las11_doubts(const struct as_queue *aq, const struct as_task *t,
+			 const struct hw_request *rq)
 {
 	u64 interval = aq->rules->interval(aq, t);
 
-	if (t->think.samples ? as_ticks_ns(aq, t->think.mean) > interval : las11_doubts_newcomer(aq, interval))
+	if (!t->think.samples && las11_doubts_newcomer(aq, interval))
+		return true;
+	if (as_ticks_ns(aq, t->think.mean) > interval)
 		return true;
 	return rq && as_distance(aq, rq) < as_seek_mean(aq, t);
 }
@@ -94,7 +98,8 @@ bool las26_doubts_newcomer(const struct as_queue *aq, u64 interval)
 	       aq->exit_prob * las_queue(aq)->exit_no_coop > AS_HALF * AS_ONE;
 }
 
-static bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+static bool las26_doubts(const struct as_queue *aq, const struct as_task *t,
+			 const struct hw_request *rq)
 {
 	u64 interval = aq->rules->interval(aq, t);
 
@@ -105,7 +110,8 @@ static bool las26_doubts(const struct as_queue *aq, const struct as_task *t, con
 
 static bool las26_close(const struct as_queue *aq, const struct hw_request *rq)
 {
-	return as_near_head(aq, rq, LAS_26_WINDOW, 0) || as_distance(aq, rq) < as_seek_mean(aq, aq->waited_for);
+	return as_near_head(aq, rq, LAS_26_WINDOW, 0) ||
+	       as_distance(aq, rq) < as_seek_mean(aq, aq->waited_for);
 }
 
 bool las26_breaks(struct as_queue *aq, struct hw_request *rq)

@@ -109,14 +109,16 @@ static u64 as95_interval(const struct as_queue *aq, const struct as_task *as)
 	return as_ticks_ns(aq, ticks);
 }
 
-static bool as95_doubts_11(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+static bool as95_doubts_11(const struct as_queue *aq, const struct as_task *t,
+			   const struct hw_request *rq)
 {
 	u64 interval = as95_interval(aq, t);
 
 	return as95_task(t)->thoughts ? !interval : las11_doubts_newcomer(aq, interval);
 }
 
-static bool as95_doubts_26(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+static bool as95_doubts_26(const struct as_queue *aq, const struct as_task *t,
+			   const struct hw_request *rq)
 {
 	u64 interval = as95_interval(aq, t);
 

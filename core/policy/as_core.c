@@ -78,10 +78,17 @@ void as_init(struct as_queue *aq, u64 now)
 static u64 think_ticks(const struct as_queue *aq, const struct as_task *t)
 {
 	u64 max_ticks = max_t(u64, 1, hw_ms_ticks(AS_MAX_THINK_MS, aq->tick_us)) - 1;
+	u64 ticks;
 
 	if (!t->served || t->nr_queued)
 		return 0;
-	return min_t(u64, max_ticks, hw_tick_of(aq->now - tick_floor(aq, t->last_end_ns), aq->tick_us));
+	ticks = hw_tick_of(aq->now, aq->tick_us) - hw_tick_of(t->last_end_ns, aq->tick_us);
+	return min(ticks, max_ticks);
+}
+
+static u64 distance(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
 }
 
 void as_learn(struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
@@ -97,7 +104,7 @@ void as_learn(struct as_queue *aq, struct as_task *t, const struct hw_request *r
 		}
 		hw_decay_think(&t->think, think);
 
-		seek = rq->sector > t->last_pos ? rq->sector - t->last_pos : t->last_pos - rq->sector;
+		seek = distance(rq->sector, t->last_pos);
 		if (!t->seek.samples) {
 			aq->new_seek_total = hw_decay_step(aq->new_seek_total, seek);
 			aq->new_seek_mean = aq->new_seek_total / AS_ONE;
@@ -115,9 +122,13 @@ u64 as_seek_mean(const struct as_queue *aq, const struct as_task *t)
 
 u64 as_distance(const struct as_queue *aq, const struct hw_request *rq)
 {
-	u64 head = aq->last[aq->dir];
+	return distance(rq->sector, aq->last[aq->dir]);
+}
 
-	return rq->sector > head ? rq->sector - head : head - rq->sector;
+/* How long the present wait may last. */
+static u64 interval_of(const struct as_queue *aq)
+{
+	return aq->rules->interval(aq, aq->waited_for);
 }
 
 bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 window, u64 grace_ms)
@@ -128,7 +139,7 @@ bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 wi
 		waited = aq->now - aq->antic_start;
 	delay_ms = div_u64(waited, HW_NSEC_PER_MSEC);
 	if (delay_ms > grace_ms) {
-		if (delay_ms > AS_MAX_DOUBLINGS_MS || waited > aq->rules->interval(aq, aq->waited_for))
+		if (delay_ms > AS_MAX_DOUBLINGS_MS || waited > interval_of(aq))
 			return true;
 		window <<= delay_ms - grace_ms;
 	}
@@ -153,8 +164,9 @@ static struct hw_sorted_request *follower(const struct as_queue *aq, struct hw_s
 static void offer_next(struct as_queue *aq, struct hw_sorted_request *s)
 {
 	int class = as_class(&s->rq);
+	struct hw_request *old = hw_sorted_rq(aq->next[class]);
 
-	aq->next[class] = hw_sorted(hw_choose(&as_reach, aq->last[class], &s->rq, hw_sorted_rq(aq->next[class])));
+	aq->next[class] = hw_sorted(hw_choose(&as_reach, aq->last[class], &s->rq, old));
 }
 
 static void leave(struct as_queue *aq, struct hw_sorted_request *s)
@@ -176,7 +188,7 @@ static bool waiting(const struct as_queue *aq)
 
 bool as_waited_out(const struct as_queue *aq)
 {
-	return aq->waited_for_done && aq->now - aq->antic_start >= aq->rules->interval(aq, aq->waited_for);
+	return aq->waited_for_done && aq->now - aq->antic_start >= interval_of(aq);
 }
 
 static void stop_waiting(struct as_queue *aq, enum hw_wait_outcome outcome, enum as_status status)
@@ -339,7 +351,9 @@ static bool fifo_expired(struct as_queue *aq, int class)
 
 static bool can_anticipate(struct as_queue *aq, struct hw_sorted_request *s)
 {
-	return aq->waited_for && aq->status != AS_FINISHED && !aq->rules->breaks(aq, hw_sorted_rq(s));
+	if (!aq->waited_for || aq->status == AS_FINISHED)
+		return false;
+	return !aq->rules->breaks(aq, hw_sorted_rq(s));
 }
 
 static struct hw_sorted_request *switch_to_reads(struct as_queue *aq)
@@ -404,8 +418,10 @@ static struct hw_sorted_request *decide(struct as_queue *aq)
 		if (s && !overdue && reads && !writes)
 			aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
 	}
-	if (!s)
-		s = reads && !(writes && aq->dir == AS_SYNC) ? switch_to_reads(aq) : switch_to_writes(aq);
+	if (!s && reads && !(writes && aq->dir == AS_SYNC))
+		s = switch_to_reads(aq);
+	else if (!s)
+		s = switch_to_writes(aq);
 	if (overdue || fifo_expired(aq, aq->dir))
 		s = hw_fifo_first(&aq->fifo[aq->dir]);
 	return aq->changed && !begin_batch(aq) ? NULL : s;
@@ -436,8 +452,7 @@ struct hw_request *as_dispatch(struct hw_queue *q, u64 now)
 		s = q->force ? drain(aq) : decide(aq);
 		if (!s) {
 			if (aq->status == AS_WAIT_NEXT)
-				q->wake_ns = tick_ceil(aq, aq->antic_start +
-						      aq->rules->interval(aq, aq->waited_for));
+				q->wake_ns = tick_ceil(aq, aq->antic_start + interval_of(aq));
 			return NULL;
 		}
 		make_ready(aq, s);
@@ -513,7 +528,8 @@ void as_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 struct hw_request *as_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
 {
 	int class = as_sync(bio->op, bio->flags) ? AS_SYNC : AS_ASYNC;
-	struct hw_sorted_request *s = hw_sorted_find(&as_queue(q)->sort[class], bio->sector + bio->sectors);
+	const struct hw_sorted *sort = &as_queue(q)->sort[class];
+	struct hw_sorted_request *s = hw_sorted_find(sort, bio->sector + bio->sectors);
 
 	*how = s ? HW_FRONT_MERGE : HW_NO_MERGE;
 	return hw_sorted_rq(s);

@@ -21,7 +21,7 @@ enum { AS_ASYNC, AS_SYNC };
 
 enum as_status {
 	AS_OFF,
-	AS_WAIT_REQ,	/* will wait, but the request of the task in question is still in the device: no timer yet */
+	AS_WAIT_REQ,	/* will wait when the task's request has completed: no timer yet */
 	AS_WAIT_NEXT,	/* waits for the task's next request */
 	AS_FINISHED,	/* has waited: the next dispatch must not begin to wait again */
 };
@@ -43,7 +43,7 @@ struct as_task {
 
 struct as_request {
 	struct hw_sorted_request s;
-	struct list_head aliases;	/* requests with the same first sector that go out right after this one */
+	struct list_head aliases;	/* same first sector: go out right after this one */
 };
 
 struct as_queue;
@@ -56,7 +56,8 @@ struct as_rules {
 	 */
 	bool (*breaks)(struct as_queue *aq, struct hw_request *rq);
 	/* The last part of that test: does the history of the task speak against waiting for it? */
-	bool (*doubts)(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq);
+	bool (*doubts)(const struct as_queue *aq, const struct as_task *t,
+		       const struct hw_request *rq);
 	/* The longest wait for this task, ns in whole ticks. */
 	u64 (*interval)(const struct as_queue *aq, const struct as_task *t);
 	/* A wait has run its full time in vain. */
@@ -73,7 +74,7 @@ struct as_rules {
 struct as_queue {
 	struct hw_queue q;
 	const struct as_rules *rules;
-	u64 exact_now, now;		/* the time of the call being served; the same, rounded down to a tick */
+	u64 exact_now, now;		/* of this call; the same rounded down to a tick */
 
 	struct hw_sorted sort[2];
 	struct list_head fifo[2];
@@ -83,15 +84,15 @@ struct as_queue {
 	struct list_head ready;		/* decided: the device takes these first, in this order */
 
 	int dir;			/* class of the running batch */
-	bool changed;			/* the class has changed, and requests of the old batch are in the device yet */
-	bool new_batch;			/* a batch of sync requests whose first completion has not come yet */
+	bool changed;			/* the class has; the old batch is in the device yet */
+	bool new_batch;			/* of sync requests; none of it has completed yet */
 	u64 batch_expires;
 	s64 wcount;			/* how many writes a batch may hold: learned */
 	s64 wleft;			/* how many this one may still hold */
-	bool widled;			/* this one ran out of writes or of competition: its length says nothing */
+	bool widled;			/* it lacked writes or competition: not to be timed */
 
 	enum as_status status;
-	struct as_task *waited_for;	/* whose sync request went out last; NULL after an async one */
+	struct as_task *waited_for;	/* made the last dispatched request; NULL if async */
 	bool waited_for_done;		/* that request has completed, at antic_start */
 	u64 antic_start;
 
@@ -99,26 +100,27 @@ struct as_queue {
 	u64 new_ttime_total, new_ttime_mean;	/* first think times of tasks, ticks */
 	u64 new_seek_total, new_seek_mean;	/* first seeks of tasks, sectors */
 
-	u64 expire[2], batch_expire[2], antic_expire_ns;	/* from the tunables, in whole ticks */
+	/* From the tunables, in whole ticks. */
+	u64 expire[2], batch_expire[2], antic_expire_ns;
 	s64 read_expire, write_expire, read_batch_expire, write_batch_expire, antic_expire;
 	s64 wb_start_bug, exit_prob_init, tick_us;
 };
 
-#define AS_TUNABLES                                                                                 \
-	HW_TUNE(struct as_queue, read_expire, 125, 0, HW_INT_MAX, "ms",                             \
-		"age that makes a sync request overdue, and interval between two overdue ones"),    \
-	HW_TUNE(struct as_queue, write_expire, 250, 0, HW_INT_MAX, "ms",                            \
-		"the same for async requests"),                                                     \
-	HW_TUNE(struct as_queue, read_batch_expire, 500, 0, HW_INT_MAX, "ms",                       \
-		"length of a batch of sync requests while async ones are queued"),                  \
-	HW_TUNE(struct as_queue, write_batch_expire, 125, 0, HW_INT_MAX, "ms",                      \
-		"length that batches of async requests are adapted to"),                            \
-	HW_TUNE(struct as_queue, antic_expire, 6, 0, HW_INT_MAX, "ms",                              \
-		"longest wait for a task's next sync request; 0 = never wait"),                     \
-	HW_TUNE_BOOL(struct as_queue, wb_start_bug, 0,                                              \
-		     "as before 2.6.32: a batch that had to await its turn keeps the old end time"), \
-	HW_TUNE(struct as_queue, exit_prob_init, 0, 0, AS_ONE, "1/256",                             \
-		"exit probability to begin with"),                                                  \
+#define AS_TUNABLES                                                                            \
+	HW_TUNE(struct as_queue, read_expire, 125, 0, HW_INT_MAX, "ms",                        \
+		"age that makes a sync request overdue, and interval between two overdue ones"), \
+	HW_TUNE(struct as_queue, write_expire, 250, 0, HW_INT_MAX, "ms",                       \
+		"the same for async requests"),                                                \
+	HW_TUNE(struct as_queue, read_batch_expire, 500, 0, HW_INT_MAX, "ms",                  \
+		"length of a batch of sync requests while async ones are queued"),             \
+	HW_TUNE(struct as_queue, write_batch_expire, 125, 0, HW_INT_MAX, "ms",                 \
+		"length that batches of async requests are adapted to"),                       \
+	HW_TUNE(struct as_queue, antic_expire, 6, 0, HW_INT_MAX, "ms",                         \
+		"longest wait for a task's next sync request; 0 = never wait"),                \
+	HW_TUNE_BOOL(struct as_queue, wb_start_bug, 0,                                         \
+		     "as before 2.6.32: a batch that awaits its turn keeps the old end time"), \
+	HW_TUNE(struct as_queue, exit_prob_init, 0, 0, AS_ONE, "1/256",                        \
+		"exit probability to begin with"),                                             \
 	HW_TUNE_TICK(struct as_queue, 1000)
 
 s64 as_stat_exit_prob(const struct hw_queue *q);
@@ -126,10 +128,10 @@ s64 as_stat_new_ttime_mean(const struct hw_queue *q);
 s64 as_stat_new_seek_mean(const struct hw_queue *q);
 s64 as_stat_wcount(const struct hw_queue *q);
 
-#define AS_STATS                                                                                    \
-	{ "exit_prob", "1/256", "chance that a task makes no second request", as_stat_exit_prob },  \
-	{ "new_ttime_mean", "ticks", "mean first think time of tasks", as_stat_new_ttime_mean },    \
-	{ "new_seek_mean", "sectors", "mean first seek of tasks", as_stat_new_seek_mean },          \
+#define AS_STATS                                                                               \
+	{ "exit_prob", "1/256", "chance that a task makes no second request", as_stat_exit_prob }, \
+	{ "new_ttime_mean", "ticks", "mean first think time of tasks", as_stat_new_ttime_mean }, \
+	{ "new_seek_mean", "sectors", "mean first seek of tasks", as_stat_new_seek_mean },     \
 	{ "wcount", "requests", "most requests in a batch of async ones, now", as_stat_wcount }
 
 /* Called by the policy's own init() and tuned(), which choose the rules. */
@@ -147,10 +149,10 @@ void as_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 struct hw_request *as_former(struct hw_queue *q, struct hw_request *rq);
 struct hw_request *as_latter(struct hw_queue *q, struct hw_request *rq);
 
-#define AS_OPERATIONS                                                                               \
-	.insert = as_insert, .dispatch = as_dispatch, .complete = as_complete,                      \
-	.requeue = as_requeue, .has_work = as_has_work, .find_merge = as_find_merge,                \
-	.merged = as_merged, .merged_requests = as_merged_requests,                                 \
+#define AS_OPERATIONS                                                                          \
+	.insert = as_insert, .dispatch = as_dispatch, .complete = as_complete,                 \
+	.requeue = as_requeue, .has_work = as_has_work, .find_merge = as_find_merge,           \
+	.merged = as_merged, .merged_requests = as_merged_requests,                            \
 	.former = as_former, .latter = as_latter
 
 /* For rules. */

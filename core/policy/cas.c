@@ -44,11 +44,11 @@ static const struct hw_tunable cas_tunables[] = {
 	HW_TUNE(struct cas_queue, coop_init, AS_ONE, 0, AS_ONE, "1/256",
 		"probability to begin with that somebody carries on where a task left off"),
 	HW_TUNE(struct cas_queue, close_delta0, 8192, 0, 1 << 20, "sectors",
-		"window after the head in which a read is close; doubles every ms of waiting after the first"),
+		"window after the head in which a read is close; doubles every ms after the first"),
 	HW_TUNE_ENUM(struct cas_queue, exit_update, EXIT_NOSAMPLE, exit_update_names,
-		     "which dead tasks raise the exit probability: those that made a single request, or all"),
+		     "dead tasks that raise the exit probability: of a single request, or all"),
 	HW_TUNE_BOOL(struct cas_queue, serve_breaker, 0,
-		     "the request that ends a wait is the best candidate, even if another lies closer"),
+		     "the request that ends a wait is served, even if another lies closer"),
 };
 
 static struct cas_queue *cas_queue(const struct as_queue *aq)
@@ -69,7 +69,8 @@ static bool cas_close(const struct as_queue *aq, const struct hw_request *rq)
 	       as_distance(aq, rq) < as_seek_mean(aq, aq->waited_for);
 }
 
-static bool cas_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+static bool cas_doubts(const struct as_queue *aq, const struct as_task *t,
+		       const struct hw_request *rq)
 {
 	u64 think = t->think.samples ? t->think.mean : aq->new_ttime_mean;
 
@@ -153,7 +154,7 @@ static void cas_tuned(struct hw_queue *q)
 
 const struct hw_policy hw_cas = {
 	.name = "cas",
-	.summary = "cooperative anticipatory: like as, but also waits for whoever carries on for a dead task",
+	.summary = "cooperative anticipatory: waits for whoever carries on for a dead task, too",
 	.source = "Seelam et al., OLS 2005",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct cas_queue),

@@ -279,8 +279,11 @@ static struct hw_request *mq_dispatch(struct hw_queue *q, u64 now_ns)
 		return start_first(mq, first);
 	rq = choose_aged(mq, now);
 	for (i = 0; !rq && i < CLASSES; i++) {
-		/* A request may seem to have come later than now after the expiry tunables have changed. */
-		rq = choose(mq, &mq->class[i], now, q->force ? S64_MAX : now);
+		/*
+		 * The kernel asks here, too, whether the request has come by now. It has; but after a change of the
+		 * tunables it may seem not to, and would be held back for no reason.
+		 */
+		rq = choose(mq, &mq->class[i], now, S64_MAX);
 		if (mq->class[i].unfinished)
 			break;
 	}

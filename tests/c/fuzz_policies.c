@@ -41,12 +41,13 @@ struct fuzz {
 	struct hw_request *live[MAX_LIVE];
 	u32 nr_live, nr_tasks_made;
 	u64 seed, rng, now, step, hash;
-	u64 inserted, completed, grown, merged;
+	u64 inserted, completed, merged;
 	u64 load;	/* insertions in a hundred steps, for a while */
 	bool draining;
 };
 
-__attribute__((noreturn, format(printf, 2, 3))) static void fail(const struct fuzz *f, const char *format, ...)
+__attribute__((noreturn, format(printf, 2, 3)))
+static void fail(const struct fuzz *f, const char *format, ...)
 {
 	va_list args;
 
@@ -125,21 +126,25 @@ static void drop(struct fuzz *f, struct hw_request *rq)
 static void check(struct fuzz *f)
 {
 	const struct hw_queue *q = f->q;
-	u64 ended = q->wait.count[HW_WAIT_SUCCESS] + q->wait.count[HW_WAIT_FAIL] + q->wait.count[HW_WAIT_OTHER];
 	u32 queued = 0, in_flight = 0, i;
+	u64 ended = 0;
 
 	for (i = 0; i < f->nr_live; i++) {
 		queued += f->live[i]->state == HW_QUEUED;
 		in_flight += f->live[i]->state == HW_DISPATCHED;
 	}
-	if (queued != q->nr_queued || in_flight != q->nr_in_flight || queued + in_flight != f->nr_live)
-		fail(f, "invariant 1: %u queued and %u in flight, of %u", queued, in_flight, f->nr_live);
+	if (queued != q->nr_queued || in_flight != q->nr_in_flight ||
+	    queued + in_flight != f->nr_live)
+		fail(f, "invariant 1: %u + %u of %u requests", queued, in_flight, f->nr_live);
+	for (i = 0; i < ARRAY_SIZE(q->wait.count); i++)
+		ended += q->wait.count[i];
 	if (q->wait.begun != ended + q->wait.active)
-		fail(f, "invariant 3: %llu waits begun, %llu ended", (unsigned long long)q->wait.begun,
+		fail(f, "invariant 3: of %llu waits, %llu ended", (unsigned long long)q->wait.begun,
 		     (unsigned long long)ended);
 	if (q->wait.active && !queued)
 		fail(f, "invariant 3: a wait with nothing queued");
-	if (q->policy->has_work && q->policy->has_work(q) && (!queued || (q->wait.active && !q->force)))
+	if (q->policy->has_work && q->policy->has_work(q) &&
+	    (!queued || (q->wait.active && !q->force)))
 		fail(f, "has_work() with nothing to do");
 }
 
@@ -157,7 +162,8 @@ static void dispatch(struct fuzz *f)
 		note(f, rq ? rq->id : q->wake_ns);
 		if (!rq) {
 			if (q->nr_queued && !q->nr_in_flight && q->wake_ns == HW_NEVER)
-				fail(f, "invariant 4: %u queued, none in the device, and no wake-up", q->nr_queued);
+				fail(f, "invariant 4: %u queued, none in the device, no wake-up",
+				     q->nr_queued);
 			if (q->wake_ns <= f->now)
 				fail(f, "invariant 4: a wake-up that is not in the future");
 			if (q->force && q->nr_queued && !q->nr_in_flight)
@@ -206,13 +212,15 @@ static struct hw_bio some_bio(struct fuzz *f)
 	u64 kind = draw(f, 20);
 	struct hw_bio bio = {
 		.sectors = one_in(f, 4) ? 1 + (u32)draw(f, 64) : 8,
-		.op = kind < 12 ? HW_READ : kind < 18 ? HW_WRITE : kind == 18 ? HW_DISCARD : HW_OTHER,
+		.op = kind < 12 ? HW_READ : kind < 18 ? HW_WRITE : HW_DISCARD + kind % 2,
 		.cpu = (u16)draw(f, 4),
 		.task = some_task(f),
 	};
 
 	/* Mostly few places, so that requests touch, coincide and overlap. */
-	bio.sector = one_in(f, 8) ? draw(f, CAPACITY - 64) : draw(f, 3) * 600000000 + draw(f, 24) * 8;
+	bio.sector = draw(f, 3) * 600000000 + draw(f, 24) * 8;
+	if (one_in(f, 8))
+		bio.sector = draw(f, CAPACITY - 64);
 	if (bio.task)
 		bio.ioprio = bio.task->ioprio;
 	if (one_in(f, 10))
@@ -253,7 +261,6 @@ static void insert(struct fuzz *f)
 			drop(f, m.gone);
 			f->merged++;
 		}
-		f->grown++;
 		check(f);
 		return;
 	}
@@ -435,23 +442,26 @@ static void finish(struct fuzz *f)
 			hw_task_exit(f->q, f->tasks[i], f->now);
 	read_stats(f);
 	if (f->inserted != f->completed + f->merged)
-		fail(f, "invariant 1: %llu inserted, %llu completed, %llu merged", (unsigned long long)f->inserted,
-		     (unsigned long long)f->completed, (unsigned long long)f->merged);
+		fail(f, "invariant 1: %llu inserted, %llu completed, %llu merged",
+		     (unsigned long long)f->inserted, (unsigned long long)f->completed,
+		     (unsigned long long)f->merged);
 	free_exited(f);
 }
 
 static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 {
-	struct fuzz f = { .policy = policy, .seed = seed, .rng = seed * 0x9e3779b97f4a7c15ull + 1, .hash = seed,
-			  .load = 45 };
+	struct fuzz f = { .policy = policy, .seed = seed, .hash = seed, .load = 45,
+			  .rng = seed * 0x9e3779b97f4a7c15ull + 1 };
 	struct block *b, *next;
 
 	INIT_LIST_HEAD(&f.blocks);
 	f.q = take_memory(policy->queue_size);
 	hw_queue_prepare(f.q, policy);
-	f.q->dev = (struct hw_device){ .sectors = CAPACITY, .rotational = seed % 4 != 0,
-				       .depth = seed % 3 ? 1 : MAX_DEPTH, .nr_requests = MAX_LIVE, .nr_positions = 3,
-				       .position = { { 0, 100000 }, { 1000, 5000000 }, { CAPACITY, 15000000 } } };
+	f.q->dev = (struct hw_device){
+		.sectors = CAPACITY, .rotational = seed % 4 != 0, .nr_requests = MAX_LIVE,
+		.depth = seed % 3 ? 1 : MAX_DEPTH, .nr_positions = 3,
+		.position = { { 0, 100000 }, { 1000, 5000000 }, { CAPACITY, 15000000 } },
+	};
 	if (hw_start(f.q, 0))
 		fail(&f, "does not start");
 	hw_merge_init(&f.merger, seed % 5 ? 256 : 0);
@@ -479,8 +489,8 @@ int main(int argc, char **argv)
 		found = true;
 		for (seed = first; seed <= last; seed++)
 			if (run(*p, seed, steps) != run(*p, seed, steps)) {
-				fprintf(stderr, "%s, seed %llu: invariant 5: two runs differ\n", (*p)->name,
-					(unsigned long long)seed);
+				fprintf(stderr, "%s, seed %llu: invariant 5: two runs differ\n",
+					(*p)->name, (unsigned long long)seed);
 				return 1;
 			}
 	}

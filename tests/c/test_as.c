@@ -148,12 +148,14 @@ static void test_new_tasks(void)
 	CHECK_EQ(stat_of("new_ttime_mean"), 4 / 8);
 	CHECK_EQ(stat_of("new_seek_mean"), 1000 / 8);
 	CHECK_EQ(as(0)->seek.mean, 1000);
-	serve(0, 2016, 1000 * MS, 5 * MS);	/* a second counts as 19 ticks, and not among the first ones */
+	/* A second counts as 19 ticks, and not among the first think times. */
+	serve(0, 2016, 1000 * MS, 5 * MS);
 	CHECK_EQ(as(0)->think.total, (7 * (256 * 4 / 8) + 256 * 19) / 8);
 	CHECK_EQ(stat_of("new_ttime_mean"), 0);
 	/* A seek of 2^30 sectors counts as four means and 1 GiB. */
 	serve(0, 1 << 30, 1010 * MS, 5 * MS);
-	CHECK_EQ(as(0)->seek.total, (7 * ((7 * 32000ull + 256000) / 8) + 256 * (4 * 1000 + 2 * 1024 * 1024)) / 8);
+	CHECK_EQ(as(0)->seek.total,
+		 (7 * ((7 * 32000 + 256000) / 8) + 256 * (4 * 1000 + 2 * 1024 * 1024)) / 8);
 	/* A request while another is queued is no think time. */
 	add(1, HW_READ, 0, 2000 * MS);
 	add(1, HW_READ, 8, 2003 * MS);
@@ -173,7 +175,7 @@ static void test_new_tasks(void)
 static void test_aliases(void)
 {
 	struct hw_request *rq[4];
-	int cooperation;
+	int cooperation, i;
 
 	for (cooperation = 0; cooperation < 2; cooperation++) {
 		start("as", SET("cooperation", VALUE(cooperation), "antic_expire", VALUE(0)));
@@ -187,7 +189,8 @@ static void test_aliases(void)
 		CHECK_EQ(hw_dispatch(q, 6 * MS)->id, cooperation ? rq[3]->id : rq[2]->id);
 		CHECK_EQ(hw_dispatch(q, 6 * MS)->id, cooperation ? rq[1]->id : rq[3]->id);
 		CHECK(!hw_dispatch(q, 6 * MS));
-		CHECK_EQ(as(0)->nr_queued + as(1)->nr_queued + as(2)->nr_queued + as(3)->nr_queued, 0);
+		for (i = 0; i < 4; i++)
+			CHECK_EQ(as(i)->nr_queued, 0);
 		stop();
 	}
 }
@@ -271,7 +274,8 @@ static void test_batch_change(void)
 		w2 = add(1, HW_WRITE, 1008, 500 * MS);
 		CHECK(hw_dispatch(q, 500 * MS) == r1);
 		r2 = add(0, HW_READ, 16, 506 * MS);
-		CHECK(!hw_dispatch(q, 506 * MS));	/* writes are due, but r1 is in the device */
+		/* Writes are due, but r1 is in the device. */
+		CHECK(!hw_dispatch(q, 506 * MS));
 		CHECK_EQ(q->wake_ns, HW_NEVER);
 		hw_complete(q, r1, 510 * MS);
 		CHECK(hw_dispatch(q, 510 * MS) == (bug ? r2 : w1));

@@ -85,7 +85,9 @@ static void as95_arrived(struct as_queue *aq, struct as_task *as, const struct h
 
 	if (!as->served || as->nr_queued)
 		return;
-	ticks = hw_tick_of(aq->exact_now - as->last_end_ns + as_ticks_ns(aq, 1) - 1, aq->tick_us);
+	/* As the timer counts: from the tick of the completion to the end of the tick of the arrival. */
+	ticks = hw_tick_of(aq->exact_now + as_ticks_ns(aq, 1) - 1, aq->tick_us) -
+		hw_tick_of(as->last_end_ns, aq->tick_us);
 	ticks = min_t(u64, ticks, AS95_BINS - 1);
 	t->latest[t->thoughts % AS95_WINDOW_MAX] = (u8)ticks;
 	t->bin[ticks]++;

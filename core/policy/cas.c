@@ -24,9 +24,11 @@
  *  6. the task thinks for longer than antic_expire: no
  *  7. yes
  *
- * Caveats. With nothing learned yet (exit_prob 0), 4 makes it treat the dead as `as` does: six or
- * so tasks have to exit after a single request before it begins to wait behind them. A write is
- * never close.
+ * Caveats. With nothing learned yet (exit_prob 0), 4 makes it treat the dead as `as` does: six or so
+ * deaths have to be seen before it begins to wait behind them. The paper counts every death of an
+ * awaited task for that, and so does this; counting only tasks that made a single request, as `as`
+ * does (exit_update=nosample), it would not see chains whose tasks read their files in two requests
+ * or more. A write is never close.
  */
 #include "as_core.h"
 
@@ -45,7 +47,7 @@ static const struct hw_tunable cas_tunables[] = {
 		"probability to begin with that somebody carries on where a task left off"),
 	HW_TUNE(struct cas_queue, close_delta0, 8192, 0, 1 << 20, "sectors",
 		"window after the head in which a read is close; doubles every ms after the first"),
-	HW_TUNE_ENUM(struct cas_queue, exit_update, EXIT_NOSAMPLE, exit_update_names,
+	HW_TUNE_ENUM(struct cas_queue, exit_update, EXIT_ALWAYS, exit_update_names,
 		     "dead tasks that raise the exit probability: of a single request, or all"),
 	HW_TUNE_BOOL(struct cas_queue, serve_breaker, 0,
 		     "the request that ends a wait is served, even if another lies closer"),

@@ -33,7 +33,7 @@ enum disk_param {
 	DP_C_ENABLE, DP_C_SEGMENTS, DP_C_SEGMENT, DP_C_WRITE_SEGMENTS, DP_C_SEPARATE, DP_C_WRITTEN, DP_C_ALMOST,
 	DP_C_PARTIAL, DP_C_CONCURRENT, DP_C_READ_MARK, DP_C_READ_MARK_REQ, DP_C_WRITE_MARK, DP_C_DIRECT,
 	DP_RA_MODE, DP_RA_MAX, DP_RA_MIN, DP_RA_OVER, DP_RA_IDLE_HIT, DP_RA_STOP, DP_RA_WRITE_STOP,
-	DP_W_MODE, DP_W_COMBINE, DP_W_LIMIT, DP_W_EXTENTS, DP_W_IDLE,
+	DP_W_MODE, DP_W_BUFFERED, DP_W_ZERO_LATENCY, DP_W_COMBINE, DP_W_LIMIT, DP_W_EXTENTS, DP_W_IDLE,
 	DP_Q_DEPTH, DP_Q_POLICY, DP_Q_AGE, DP_Q_MAX_WAIT, DP_Q_PRESEEK,
 	DP_NR
 };
@@ -163,7 +163,7 @@ struct disk_cfg {
 	u32 depth, age;			/* millionths of waiting time taken off the positioning time */
 	u8 segments, separate, ahead, over, write_mode, policy, preseek;
 	bool cache, written_hits, almost, partial, concurrent, mark_by_request, direct;
-	bool hold_read, hold_write, never_disc, idle_hit, stop_in_sector, combine;
+	bool hold_read, hold_write, never_disc, idle_hit, stop_in_sector, combine, zero_latency, buffered;
 };
 
 struct disk {

@@ -135,6 +135,9 @@ const struct hw_param disk_params[DP_NR] = {
 
 	[DP_W_MODE] = CHOICE("write.mode", WRITE_THROUGH, write_modes,
 		"status from the medium; from the buffer, one write at a time; from a write-back cache"),
+	[DP_W_BUFFERED] = FLAG("write.buffered_first", 1,
+		"a write reported from the medium begins there when all its data (or a segment of them) are in the buffer"),
+	[DP_W_ZERO_LATENCY] = FLAG("write.zero_latency", 0, "a write may begin in the middle of its sectors on a track"),
 	[DP_W_COMBINE] = FLAG("write.combine", 1, "a write that continues the one being written joins it"),
 	[DP_W_LIMIT] = NUM("write.limit", "sectors", 4096, 1, 1 << 28, "most dirty sectors of a write-back cache"),
 	[DP_W_EXTENTS] = NUM("write.extents", "extents", 128, 1, 65536, "most separate dirty ranges of a write-back cache"),

@@ -46,6 +46,17 @@ static u64 in_time(const struct disk_piece *p, const struct data *in, u64 k, u64
 }
 
 /*
+ * A zero-latency drive that comes down in the middle of what it is to write begins there with the next sector and ends, a
+ * revolution later, where it began. `end` is when it would be done if it waited for the first sector.
+ */
+static u64 from_the_middle(const struct disk *d, const struct disk_piece *p, u64 came, u64 count, u64 end)
+{
+	u64 behind = div64_u64((came + d->mech.rev_ns - p->start_ns) << DISK_FP, p->sector_fp) + 1;
+
+	return behind < count ? p->start_ns + disk_sectors_ns(p->sector_fp, behind) : end;
+}
+
+/*
  * Write blocks first..n of a request (from 1) that starts at lbn; the run's piece is where the medium stands: a fresh piece to
  * be aligned if `fresh`, else one that has been written up to lbn. Returns when the last is on the medium.
  */
@@ -53,13 +64,13 @@ static u64 put_blocks(struct disk *d, u64 lbn, u64 first, u64 n, const struct da
 {
 	struct hw_drive_stats *st = &d->drive.stats;
 	struct disk_piece *p = &d->run.piece;
-	u64 k = first, count, done, ready, passed;
+	u64 k = first, count, done, ready, passed, arrived, end = disk_piece_end(p);
 
 	for (;;) {
 		u64 skip = lbn + k - 1 - p->lbn;
 
 		if (skip >= p->count) {
-			disk_piece_go(d, p, lbn + k - 1, disk_piece_end(p), true, 0);
+			disk_piece_go(d, p, lbn + k - 1, end, true, 0);
 			fresh = true;
 			continue;
 		}
@@ -76,12 +87,16 @@ static u64 put_blocks(struct disk *d, u64 lbn, u64 first, u64 n, const struct da
 		}
 		if (fresh)
 			st->rotation_ns += passed - p->arrive_ns;
+		arrived = fresh ? max(ready, p->arrive_ns) : 0;
 		fresh = false;
 		done = in_time(p, in, k, count);
+		end = p->start_ns + disk_sectors_ns(p->sector_fp, done);
+		if (d->cfg.zero_latency && arrived && done == count)
+			end = from_the_middle(d, p, arrived, count, end);
 		st->transfer_ns += disk_sectors_ns(p->sector_fp, done);
 		k += done;
 		if (k > n)
-			return p->start_ns + disk_sectors_ns(p->sector_fp, done);
+			return end;
 	}
 }
 
@@ -148,6 +163,8 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 	disk_forget(d, lbn, end, seg);
 	if (o->extra_disc)
 		in.least = in.from + least_blocks(n) * in.bt;
+	else if (c->buffered && !fast)
+		in.least = in.from + min_t(u64, n, c->segment) * in.bt;
 
 	release = in.from + n * in.bt;
 	if (!append) {

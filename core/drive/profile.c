@@ -13,6 +13,8 @@
 const struct hw_drive_model *const hw_drive_models[] = {
 	&hw_constant_model,
 	&hw_disk_model,
+	&hw_ssd_model,
+	&hw_array_model,
 	NULL,
 };
 

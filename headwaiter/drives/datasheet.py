@@ -49,7 +49,7 @@ class Guesses:
         """The value, or the guess, which is then noted."""
         if value is not None:
             return value
-        self.notes[key] = f"guessed: {why}"
+        self.notes[key] = f"{self.notes[key]}; {why}" if key in self.notes else f"guessed: {why}"
         return guess
 
 
@@ -90,8 +90,6 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     if not track < sheet.seek_average < full:
         raise Problem(f"drives new: seek times must rise from track-to-track ({track:g}) over average "
                       f"({sheet.seek_average:g}) to full stroke ({full:g})")
-    if sheet.seek_track is None and sheet.seek_full is None:
-        g.notes["mechanics.seek"] = "guessed: track-to-track an eighth of, full stroke twice the average seek"
     switch = g.take(sheet.head_switch, "mechanics.head_switch", track, "as long as a track-to-track seek")
     settle = g.take(None if sheet.seek_average_write is None else sheet.seek_average_write - sheet.seek_average,
                     "mechanics.write_settle", 0.5 if sheet.rpm < 10000 else 0.4, "usual for its rotation speed")
@@ -108,7 +106,7 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     if cylinders < 10:
         raise Problem("drives new: capacity and rates make fewer than ten cylinders")
     g.notes["geometry.cylinders"] = "from capacity, surfaces and rates"
-    g.notes["zones"] = g.notes.get("zones", "guessed: sixteen, evenly falling from the outer to the inner rate")
+    g.take(None, "zones", 0, "sixteen zones, evenly falling from the outer to the inner rate")
     cache = g.take(sheet.cache_mib, "cache.segments", 2, "2 MiB") * 2048
     interface = g.take(sheet.interface_rate, "bus", 300, "300 MB/s")
     segments = 16

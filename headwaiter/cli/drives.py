@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter drives: what there is, what a profile says, and profiles made from DiskSim's files or from a data sheet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from ..drives import Profile, bundled, find_drive, load
+from ..drives.convert import convert
+from ..drives.datasheet import DataSheet, from_datasheet
+from ..drives.params import DRIVES, LIST, Model, Param, models
+from ..drives.profile import Toml, from_toml
+from ..drives.writing import toml_text
+from ..errors import Problem
+from ..report import console
+from ..results import SCHEMA, Json
+from ._output import output_options, write_json, write_text
+
+_SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+class _Group(click.Group):
+    """A group whose first argument may also be a drive's name: that shows the drive."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+
+def _facts(p: Profile) -> Json:
+    sectors, depth, rotational = p.facts
+    return {"drive": p.name, "description": p.description, "model": p.model.name, "capacity_bytes": sectors * 512,
+            "queue_depth": depth, "rotational": rotational}
+
+
+@click.group("drives", cls=_Group, invoke_without_command=True)
+@output_options
+@click.pass_context
+def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
+    """List the drives; NAME or FILE.toml shows one; import and new make profiles; models shows every parameter."""
+    if ctx.invoked_subcommand:
+        return
+    rows = [_facts(load(path)) for path in bundled().values()]
+    if as_json or output:
+        write_json({"schema": SCHEMA, "drives": rows}, output)
+        return
+    width = max(len(r["drive"]) for r in rows)
+    for r in rows:
+        console().print(f"{r['drive']:{width}}  {r['capacity_bytes'] / 1e9:7.1f} GB  {escape(r['description'])}", soft_wrap=True)
+
+
+def _value(p: Param, data: Toml) -> str:
+    """What a profile says of a parameter; '' if it leaves it at its default."""
+    value: Any = data
+    for part in p.key.split("."):
+        if isinstance(value, list):
+            value = [row.get(part, []) for row in value if isinstance(row, dict)]
+            return f"{sum(len(v) for v in value)} rows"
+        value = value.get(part) if isinstance(value, dict) else None
+        if value is None:
+            return ""
+    if p.type in (LIST, DRIVES):
+        return f"{len(value)} rows" if p.type == LIST else ", ".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _default(p: Param) -> str:
+    if p.type in (LIST, DRIVES):
+        return "must be given" if p.required else "none"
+    if p.required:
+        return "must be given"
+    shown = p.show(p.default)
+    return str(shown).lower() if isinstance(shown, bool) else str(shown)
+
+
+def _param_table(m: Model, data: Toml | None) -> Table:
+    t = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    heads = ("parameter", "unit", "default", "values", "meaning") if data is None else ("parameter", "value", "unit", "meaning")
+    for head in heads:
+        t.add_column(head, no_wrap=head == "parameter", justify="right" if head in ("value", "default") else "left")
+    for p, name in _with_columns(m):
+        if data is None:
+            t.add_row(name, p.unit, _default(p), p.bounds, escape(p.help))
+        elif p is m.params.get(name):
+            value = _value(p, data)
+            t.add_row(name, value or f"[dim]{_default(p)}[/dim]", p.unit, escape(p.help))
+    return t
+
+
+def _with_columns(m: Model) -> Iterator[tuple[Param, str]]:
+    for p in m.params.values():
+        yield p, p.key
+        for c in p.columns[1 if p.parent else 0:]:
+            yield c, f"  {p.key}[].{c.key}"
+
+
+@command.command("show")
+@click.argument("name")
+@output_options
+def show(name: str, as_json: bool, output: Path | None) -> None:
+    """A drive's parameters (`headwaiter drives NAME` is short for this)."""
+    p = find_drive(name)
+    facts = _facts(p)
+    if as_json or output:
+        write_json({"schema": SCHEMA, **facts, "parameters": p.data}, output)
+        return
+    out = console()
+    out.print(f"[bold]{p.name}[/bold]: {escape(p.description)}", soft_wrap=True)
+    out.print(f"{p.model.name}: {p.model.summary}; {facts['capacity_bytes'] / 1e9:.1f} GB, queue depth {facts['queue_depth']}",
+              soft_wrap=True)
+    out.print(_param_table(p.model, p.data))
+
+
+@command.command("models")
+@click.argument("name", required=False)
+def models_(name: str | None) -> None:
+    """Every drive model, or one, with all parameters of its profiles."""
+    if name is not None and name not in models():
+        raise Problem(f"no such drive model '{name}' (there are {', '.join(models())})")
+    for m in models().values():
+        if name in (None, m.name):
+            console().print(f"[bold]{m.name}[/bold]: {m.summary}", soft_wrap=True)
+            console().print(_param_table(m, None))
+
+
+def _write(data: Toml, output: Path | None, heading: str, notes: dict[str, str]) -> None:
+    from_toml(data, "", str(output) if output else "profile")
+    write_text(toml_text(data, heading, notes), output)
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="DRIVE.toml",
+              help="Write there instead of to stdout.")
+@click.option("--as-disksim", is_flag=True, help="Take parameters as DiskSim does, also where real drives do otherwise.")
+def import_(file: Path, output: Path | None, as_disksim: bool) -> None:
+    """A profile from DiskSim's parameters: FILE.parv or .diskspecs, with the files that it sources."""
+    data, name = convert(file, as_disksim)
+    data = {"model": data.pop("model"), "description": name.replace("_", " "), **data}
+    how = "\nParameters as DiskSim takes them." if as_disksim else ""
+    try:
+        _write(data, output, f"{name}, from {file.name} (DiskSim parameters).{how}", {})
+    except Problem as e:
+        raise Problem(f"{file}: {e}") from None
+
+
+class _Size(click.ParamType):
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """80GB, 4T, 512000000: bytes; decimal multiples, as on data sheets."""
+        m = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", str(value).strip().lower())
+        if not m:
+            self.fail(f"'{value}' is not a capacity such as 80GB")
+        return round(float(m[1]) * _SIZES[m[2]])
+
+
+_POSITIVE = click.FloatRange(0, 1e6, min_open=True)
+
+
+@command.command("new")
+@click.option("--name", default="", help="What the drive is called.")
+@click.option("--rpm", type=click.FloatRange(100, 50000), required=True, help="Rotation speed.")
+@click.option("--capacity", type=_Size(), required=True, metavar="SIZE", help="Such as 80GB.")
+@click.option("--seek-average", type=_POSITIVE, required=True, metavar="MS", help="Average seek of reads.")
+@click.option("--seek-average-write", type=_POSITIVE, metavar="MS", help="Average seek of writes.")
+@click.option("--seek-track", type=_POSITIVE, metavar="MS", help="Track-to-track seek.")
+@click.option("--seek-full", type=_POSITIVE, metavar="MS", help="Full-stroke seek.")
+@click.option("--rate-outer", type=_POSITIVE, metavar="MB/S", help="Sustained rate on the outermost tracks.")
+@click.option("--rate-inner", type=_POSITIVE, metavar="MB/S", help="Sustained rate on the innermost tracks.")
+@click.option("--surfaces", type=click.IntRange(1, 64), help="Heads.")
+@click.option("--head-switch", type=_POSITIVE, metavar="MS", help="Change of head.")
+@click.option("--cache", "cache_mib", type=_POSITIVE, metavar="MIB", help="Buffer.")
+@click.option("--interface", "interface_rate", type=_POSITIVE, metavar="MB/S", help="Rate of the interface.")
+@click.option("--queue-depth", type=click.IntRange(1, 1024), default=1, show_default=True, help="Command queue.")
+@click.option("--write-cache/--no-write-cache", default=True, show_default=True, help="Writes are reported from the cache.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="DRIVE.toml",
+              help="Write there instead of to stdout.")
+def new(name: str, output: Path | None, **given: Any) -> None:
+    """A profile from the numbers of a data sheet. What was guessed is said on stderr and in the profile."""
+    data, notes = from_datasheet(DataSheet(**given))
+    data = {"model": data.pop("model"), "description": name or "made from data-sheet numbers", **data}
+    _write(data, output, f"{name or 'A drive'}, from data-sheet numbers by 'headwaiter drives new'.", notes)
+    for key, note in notes.items():
+        click.echo(f"{key}: {note}", err=True)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter validate: a drive model against service times measured on a real drive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..drives.profile import find_drive
+from ..drives.validation import Validation, read_trace, validate
+from ..errors import Problem
+from ..paths import replacing
+from ..report import console
+from ..results import SCHEMA
+from ._output import output_options, write_json
+
+_FORMATS = ("png", "svg", "pdf")
+
+
+def _plot(v: Validation, title: str, path: Path) -> None:
+    form = path.suffix.lstrip(".").lower()
+    if form not in _FORMATS:
+        raise Problem(f"{path}: a plot's name must end in {', '.join('.' + f for f in _FORMATS)}")
+    try:
+        import matplotlib  # noqa: PLC0415 (an optional dependency)
+    except ImportError:
+        raise Problem("--plot needs matplotlib (pip install headwaiter[plot])") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    for times, label, style in ((v.measured_ms, "measured", "-"), (v.simulated_ms, "model", "--")):
+        axes.ecdf(times, label=f"{label}, mean {times.mean():.2f} ms", linestyle=style)
+    axes.set(xlabel="service time (ms)", ylabel="fraction of requests", title=f"{title}: demerit {v.demerit_ms:.3f} ms")
+    axes.legend()
+    axes.grid(alpha=0.3)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=form, metadata={"Date": None} if form == "svg" else None)
+    pyplot.close(figure)
+
+
+@click.command("validate")
+@click.argument("drive")
+@click.argument("trace", type=click.Path(dir_okay=False, path_type=Path))
+@output_options
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Draw both distributions (.png, .svg, .pdf).")
+def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: Path | None) -> None:
+    """Replay a measured TRACE on a DRIVE alone and compare the service times.
+
+    The demerit figure is the root mean square of the horizontal distance between the two distributions.
+    """
+    profile = find_drive(drive)
+    v = validate(profile, read_trace(trace), str(trace))
+    if plot:
+        _plot(v, profile.name, plot)
+    if as_json or output:
+        write_json({
+            "schema": SCHEMA, "drive": profile.name, "trace": trace.name, "requests": len(v.measured_ms),
+            "demerit_ms": v.demerit_ms, "mean_error_ms": v.mean_error_ms, "max_error_ms": v.max_error_ms,
+            "measured_ms": {"mean": v.mean_measured_ms, "max": v.max_measured_ms},
+            "simulated_ms": {"mean": v.mean_simulated_ms, "max": v.max_simulated_ms},
+        }, output)
+        return
+    out = console()
+    out.print(f"{profile.name}: {len(v.measured_ms)} requests of {trace.name}")
+    out.print(f"demerit figure     {v.demerit_ms:8.3f} ms  ({v.demerit_ms / v.mean_measured_ms:.1%} of the mean)")
+    out.print(f"mean, measured     {v.mean_measured_ms:8.3f} ms")
+    out.print(f"mean, model        {v.mean_simulated_ms:8.3f} ms  (error {v.mean_error_ms:+.3f})")
+    out.print(f"maximum, measured  {v.max_measured_ms:8.3f} ms")
+    out.print(f"maximum, model     {v.max_simulated_ms:8.3f} ms")
+    out.print(f"largest distance between the distributions {v.max_error_ms:.3f} ms")

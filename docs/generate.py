@@ -4,7 +4,8 @@
     python docs/generate.py            rewrites the documents
     python docs/generate.py --check    fails if one would change
 
-Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: all`, `parameters: MODEL`, `options: fio`.
+Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: all`, `formats: all`,
+`parameters: MODEL`, `options: fio`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from headwaiter.cli.schedulers import bounds
 from headwaiter.schedulers import catalogue, find
+from headwaiter.traces import formats as trace_formats
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"<!-- (\w+): ([\w-]+) -->\n(?:(?:(?!<!-- ).)*?<!-- end -->\n)?", re.S)
@@ -49,7 +51,14 @@ def schedulers(_: str) -> str:
                 ((f"[`{s.name}`](schedulers/{s.name}.md)", s.summary, s.source) for s in catalogue().values()))
 
 
-KINDS: dict[str, Callable[[str], str]] = {"tunables": tunables, "stats": stats, "schedulers": schedulers}
+def formats(_: str) -> str:
+    """All trace formats that can be read, a line each."""
+    return rows(("format", "what"), ((f"`{f.name}`", f.title) for f in trace_formats().values()))
+
+
+KINDS: dict[str, Callable[[str], str]] = {
+    "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats,
+}
 
 
 def generate(text: str) -> str:

@@ -206,6 +206,14 @@ def test_damaged_packed_file(tmp_path: Path, kind: str) -> None:
     assert problem(write(tmp_path, bytes(packed))).startswith(f": the {kind} stream is ")
 
 
+def test_groups_are_not_sought_again_in_what_was_written(tmp_path: Path) -> None:
+    apart = trace([(1, 0, 5), (2, 8, 20)], names={1: "cat", 2: "cat"})
+    assert apart.group.tolist() == [0, 1]
+    out = io.StringIO()
+    write_csv(apart, out)
+    assert load(write(tmp_path, out.getvalue()), group_gap_ms=1).group.tolist() == [0, 1]
+
+
 # Closed loop
 
 

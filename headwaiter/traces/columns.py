@@ -26,6 +26,7 @@ Array = npt.NDArray[Any]
 _MAX_WIDTH = 64
 _SPACES = (9, 13, 32)
 _PLAIN = re.compile(rb"[-+]?[0-9]+\Z")
+_HEX = re.compile(rb"[0-9a-fA-F]{1,8}\Z")
 _DECIMAL = re.compile(rb"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?\Z")
 INT64_MAX = 2**63 - 1
 
@@ -68,6 +69,19 @@ class Table:
             negative = "negative" if values[row] < 0 <= low else "out of range"
             raise self.problem(row, f"{what} {self._shown(row, column)} is {negative}")
         return values
+
+    def hexadecimal(self, column: int, what: str) -> Array:
+        """Hexadecimal numbers of up to 8 digits, int64 of shape (rows,)."""
+        packed = self.packed(column)
+        distinct, inverse = np.unique(packed, return_inverse=True)
+        values = []
+        for code in distinct.tolist():
+            text = code.to_bytes(8, "big").lstrip(b"\0")
+            if not _HEX.match(text):
+                row = int(np.argmax(packed == code))
+                raise self.problem(row, f"{what} {self._shown(row, column)} is not a hexadecimal number")
+            values.append(int(text, 16))
+        return np.array(values, np.int64)[inverse]
 
     def fixed(self, column: int, what: str, scale: int, *, low: int = 0, blank: int | None = None) -> Array:
         """Decimal numbers times 10**scale, rounded half up; int64 of shape (rows,). An empty field is blank, if given.

@@ -18,7 +18,8 @@ from headwaiter.traces import formats as _package
 from headwaiter.traces.model import Trace
 from headwaiter.traces.source import Source
 
-DEFAULT_GROUP_GAP_MS = 5.0
+DEFAULT_GROUP_GAP_MS = 20.0
+"""A fork, an exec and a few links of a chain that find all they read in memory and so leave no trace."""
 
 
 @dataclass(frozen=True)

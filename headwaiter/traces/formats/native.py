@@ -116,12 +116,14 @@ def write_csv(trace: Trace, out: TextIO) -> None:
     Commas, quotes and line breaks in commands' names become underscores.
     """
     header = list(REQUIRED)
+    named = any(t.name for t in trace.tasks)
     optional = {
         "complete_s": trace.completions_known,
-        "group": bool((trace.group != trace.task).any()),
+        # With names and without groups a reader would look for groups again.
+        "group": named or bool((trace.group != trace.task).any()),
         "ioprio": bool(trace.ioprio.any()),
         "meta": bool((trace.flags & META).any()),
-        "name": any(t.name for t in trace.tasks),
+        "name": named,
     }
     header += [name for name in OPTIONAL if optional[name]]
     out.write(",".join(header) + "\n")

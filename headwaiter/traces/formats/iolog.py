@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""fio's I/O logs (write_iolog, read_iolog), versions 2 and 3.
+
+    fio version 3 iolog                       fio version 2 iolog
+    microseconds file action [offset bytes]   file action [offset bytes]
+
+Version 2 has no times but `wait` actions: fio replays it one request after the other, and so do we, by taking each
+request for complete at once: then every one depends on the one before. Several files count as several devices.
+Source: fio's HOWTO, "Trace file format v2", "v3"; the unit of version 3 from fio's log_io_u().
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwaiter.traces.columns import Array, Table, split_ragged
+from headwaiter.traces.devices import pick_device
+from headwaiter.traces.model import MAX_SECTOR, SECTOR_BYTES, Op, Trace, bytes_to_sectors, make_trace
+from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.source import Source
+
+_HEADERS = {b"fio version 2 iolog": 2, b"fio version 3 iolog": 3}
+_MOVES = {"read": int(Op.READ), "write": int(Op.WRITE), "trim": int(Op.DISCARD)}
+_WAIT, _OTHER = 8, 9
+_ACTIONS = {**_MOVES, "wait": _WAIT, **dict.fromkeys(("sync", "datasync", "add", "open", "close", "unlink"), _OTHER)}
+_MAX_US = 2**62 // 1000
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first line says that it is an iolog, whatever the version."""
+    return head.startswith(b"fio version ") and b"iolog" in head[:32]
+
+
+def read(source: Source, options: Options) -> Trace:
+    """Read one file's requests. Raises Problem at the first line that breaks the format."""
+    version = _HEADERS.get(source.data.partition(b"\n")[0].strip())
+    if version is None:
+        raise source.problem("not an iolog of version 2 or 3", line=1)
+    data, start, end, first, _, lines = split_ragged(source)
+    first, lines = first[1:], lines[1:]
+    tokens = np.diff(first) - (version == 3)
+    if (wrong := (tokens != 2) & (tokens != 4)).any():
+        raise source.problem("neither `file action` nor `file action offset length`", line=int(lines[np.argmax(wrong)]))
+
+    def table(rows: Array, columns: list[int]) -> Table:
+        at = first[:-1][rows][:, None] + np.array(columns) + (version == 3)
+        return Table(source, data, start[at], end[at], lines[rows])
+
+    everything = np.arange(len(lines))
+    action = table(everything, [0, 1]).words(1, "action", _ACTIONS)
+    short = (action < _OTHER) & (tokens == 2)
+    if short.any():
+        raise source.problem("offset and length are missing", line=int(lines[np.argmax(short)]))
+    waits = np.flatnonzero(action == _WAIT)
+    if version == 3:
+        if len(waits):
+            raise source.problem("wait is not allowed in version 3", line=int(lines[waits[0]]))
+        time = table(everything, [-1]).integers(0, "time", high=_MAX_US) * 1000
+    else:
+        pause = np.zeros(len(lines), np.int64)
+        pause[waits] = table(waits, [0, 1, 2]).integers(2, "wait", high=10**12)
+        if len(waits) * 10**12 > _MAX_US and pause.sum(dtype=np.float64) > _MAX_US:
+            raise source.problem("the waits add up to more than a century")
+        time = np.cumsum(pause) * 1000
+
+    moves = np.flatnonzero(np.isin(action, list(_MOVES.values())))
+    if not len(moves):
+        raise source.problem("no request in it")
+    body = table(moves, [0, 2, 3])
+    files, code = body.distinct([0])
+    mask, notes = pick_device(source, [name for (name,) in files], code, options.device)
+    body, moves = body.rows(np.flatnonzero(mask)), moves[mask]
+    offset = body.integers(1, "offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
+    sector, sectors = bytes_to_sectors(offset, body.integers(2, "length", high=2**41 - 1))
+    if version == 2:
+        notes.append("version 2 has no times: requests follow one another")
+    return make_trace(
+        source=str(source.path),
+        format=FORMAT.name,
+        time_ns=time[moves],
+        complete_ns=time[moves] if version == 2 else None,
+        task_id=np.zeros(len(moves)) if version == 2 else None,
+        sector=sector,
+        sectors=sectors,
+        op=action[moves],
+        notes=notes,
+    )
+
+
+FORMAT = Format("iolog", "fio's I/O logs, versions 2 and 3", sniff, read)

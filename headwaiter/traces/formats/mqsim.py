@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""MQSim's ASCII traces: `ns device sector sectors op`, op 1 a read and 0 a write; sectors of 512 bytes.
+
+Source: MQSim's README, section "Trace-based workloads". Only arrivals are recorded.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from headwaiter.traces.columns import split
+from headwaiter.traces.devices import pick_device
+from headwaiter.traces.model import MAX_SECTOR, Op, Trace, make_trace
+from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.source import Source
+
+_LINE = re.compile(rb"\s*\d+\s+\d+\s+\d+\s+\d+\s+[01]\s*(\n|\Z)")
+_OPS = {"1": int(Op.READ), "0": int(Op.WRITE)}
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first line is five whole numbers, the last 0 or 1."""
+    return bool(_LINE.match(head))
+
+
+def read(source: Source, options: Options) -> Trace:
+    """Read one device's requests. Raises Problem at the first line that breaks the format."""
+    table = split(source, 5)
+    devices, code = table.distinct([1])
+    mask, notes = pick_device(source, [name for (name,) in devices], code, options.device)
+    table = table.rows(np.flatnonzero(mask))
+    return make_trace(
+        source=str(source.path),
+        format=FORMAT.name,
+        time_ns=table.integers(0, "time"),
+        sector=table.integers(2, "sector", high=MAX_SECTOR),
+        sectors=table.integers(3, "number of sectors", high=2**32 - 1),
+        op=table.words(4, "op", _OPS),
+        notes=notes,
+    )
+
+
+FORMAT = Format("mqsim", "MQSim's ASCII traces (ns device sector sectors op)", sniff, read, rank=1)

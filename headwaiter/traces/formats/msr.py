@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Microsoft Research Cambridge traces: CSV without a header,
+
+    filetime,host,disk,Read or Write,offset_bytes,bytes,response
+
+filetime in units of 100 ns since 1601, response (until completion) in the same units. Devices are named host.disk.
+Source: Narayanan, Donnelly, Rowstron, "Write off-loading", FAST 2008, and the README of the traces at SNIA.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from headwaiter.traces.columns import split
+from headwaiter.traces.devices import pick_device
+from headwaiter.traces.model import MAX_SECTOR, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero, make_trace
+from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.source import Source
+
+_LINE = re.compile(rb"\d{17,18},[^,\n]+,\d+,(Read|Write),", re.IGNORECASE)
+_OPS = {"Read": int(Op.READ), "Write": int(Op.WRITE), "read": int(Op.READ), "write": int(Op.WRITE)}
+_TICK_NS = 100
+_MAX_TICKS = 2**62 // _TICK_NS
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the first line begins as a record does."""
+    return bool(_LINE.match(head))
+
+
+def read(source: Source, options: Options) -> Trace:
+    """Read one disk's requests. Raises Problem at the first line that breaks the format."""
+    table = split(source, 7, delimiter=",")
+    devices, code = table.distinct([1, 2])
+    mask, notes = pick_device(source, [".".join(pair) for pair in devices], code, options.device)
+    table = table.rows(np.flatnonzero(mask))
+    ticks = table.integers(0, "timestamp")
+    ticks -= ticks.min()
+    if (late := ticks > _MAX_TICKS).any():
+        raise table.problem(int(np.argmax(late)), "timestamp is more than a century after the first")
+    time = ticks * _TICK_NS
+    time, complete = from_zero(time, time + table.integers(6, "response", high=_MAX_TICKS) * _TICK_NS)
+    offset = table.integers(4, "offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
+    sector, sectors = bytes_to_sectors(offset, table.integers(5, "size", high=2**41 - 1))
+    return make_trace(
+        source=str(source.path),
+        format=FORMAT.name,
+        time_ns=time,
+        complete_ns=complete,
+        sector=sector,
+        sectors=sectors,
+        op=table.words(3, "operation", _OPS),
+        notes=notes,
+    )
+
+
+FORMAT = Format("msr", "Microsoft Research Cambridge traces (CSV)", sniff, read)

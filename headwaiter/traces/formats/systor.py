@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""SYSTOR '17 traces: CSV with the header `Timestamp,Response,IOType,LUN,Offset,Size`.
+
+Times in seconds (of 1970), Timestamp that of issue and Response until completion, which may be missing; Offset and Size
+in bytes; not sorted. Source: Lee and others, "Understanding storage traffic characteristics on enterprise virtual
+desktop infrastructure", SYSTOR 2017, and the README of the traces at SNIA.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headwaiter.traces.columns import split
+from headwaiter.traces.devices import pick_device
+from headwaiter.traces.model import MAX_SECTOR, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero, make_trace
+from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.source import Source
+
+_HEADER = b"Timestamp,Response,IOType,LUN,Offset,Size"
+_OPS = {"R": int(Op.READ), "W": int(Op.WRITE)}
+
+
+def sniff(head: bytes) -> bool:
+    """Whether the header is there."""
+    return head.startswith(_HEADER)
+
+
+def read(source: Source, options: Options) -> Trace:
+    """Read one LUN's requests. Raises Problem at the first line that breaks the format."""
+    if not sniff(source.head):
+        raise source.problem(f"the header {_HEADER.decode()} is missing", line=1)
+    table = split(source, 6, delimiter=",", skip_lines=1)
+    devices, code = table.distinct([3])
+    mask, notes = pick_device(source, [name for (name,) in devices], code, options.device)
+    table = table.rows(np.flatnonzero(mask))
+    time = table.fixed(0, "Timestamp", 9)
+    response = table.fixed(1, "Response", 9, blank=-1)
+    if (late := (response > 2**62) | (time > 2**62)).any():
+        raise table.problem(int(np.argmax(late)), "Timestamp or Response is out of range")
+    time, complete = from_zero(time, np.where(response >= 0, time + response, -1))
+    offset = table.integers(4, "Offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
+    sector, sectors = bytes_to_sectors(offset, table.integers(5, "Size", high=2**41 - 1))
+    return make_trace(
+        source=str(source.path),
+        format=FORMAT.name,
+        time_ns=time,
+        complete_ns=complete,
+        sector=sector,
+        sectors=sectors,
+        op=table.words(2, "IOType", _OPS),
+        notes=notes,
+    )
+
+
+FORMAT = Format("systor", "SYSTOR '17 traces (CSV)", sniff, read)

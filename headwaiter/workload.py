@@ -64,7 +64,7 @@ def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
             if reading.replay:
                 raise Problem(f"{path}: --replay is for traces, and this is a job file")
             jobs = load_jobs(path, drive_sectors(drive))
-            return Workload(path.name, _with_shares(jobs, reading), None)
+            return Workload(path.name, _with_shares(jobs, reading), None, jobs.notes)
     trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device)
     return _replay(path, trace, drive, reading)
 

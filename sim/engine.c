@@ -68,6 +68,7 @@ void hws_free(struct hws *s)
 	free(s->rows.sectors);
 	free(s->rows.task);
 	free(s->rows.op);
+	sim_jobs_free(s);
 	sim_free_all(s);
 	free(s);
 }
@@ -148,9 +149,9 @@ static bool sooner(const struct sim_due *a, const struct sim_due *b)
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
 }
 
-void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_job *job)
+void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_source *source)
 {
-	struct sim_due due = { .time_ns = time_ns, .order = order, .job = job };
+	struct sim_due due = { .time_ns = time_ns, .order = order, .source = source };
 	u64 i = s->nr_heap++;
 
 	s->heap = sim_grow(s->heap, &s->room_heap, s->nr_heap, sizeof(*s->heap));
@@ -187,7 +188,7 @@ static bool next_due(const struct hws *s, struct sim_due *due, bool *is_root)
 	if (s->next_root < s->nr_roots) {
 		root.order = s->roots[s->next_root];
 		root.time_ns = (u64)s->trace->time_ns[root.order];
-		root.job = NULL;
+		root.source = NULL;
 		*is_root = !s->nr_heap || sooner(&root, &s->heap[0]);
 	} else if (!s->nr_heap) {
 		return false;
@@ -330,7 +331,7 @@ static void feed_starved(struct hws *s)
 	}
 }
 
-void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns)
+void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns, void *tag)
 {
 	struct sim_io *io = sim_io_new(s);
 	u64 sector = what->sector;
@@ -339,6 +340,7 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 	io->row = row;
 	io->task = task;
 	io->fixed_ns = fixed_ns;
+	io->tag = tag;
 	io->pieces = (left + s->opt.max_sectors - 1) / s->opt.max_sectors;
 	s->issued++;
 	s->tasks[task].outstanding++;
@@ -360,14 +362,20 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 
 static void io_done(struct hws *s, struct sim_io *io)
 {
+	struct sim_source *source = s->tasks[io->task].source;
 	u64 row = io->row;
 	u32 task = io->task;
+	void *tag = io->tag;
 
 	s->completed++;
+	s->last_done_ns = s->now;
 	s->tasks[task].outstanding--;
 	sim_row_complete(s, row);
 	sim_io_free(s, io);
-	sim_trace_completed(s, row);
+	if (source)
+		source->done(s, source, tag);
+	else
+		sim_trace_completed(s, row);
 }
 
 static void request_done(struct hws *s, struct sim_request *r)
@@ -465,7 +473,10 @@ static void arrive(struct hws *s)
 			s->next_root++;
 		else
 			heap_pop(s);
-		sim_trace_issue(s, due.order);
+		if (due.source)
+			due.source->due(s, due.source, due.order);
+		else
+			sim_trace_issue(s, due.order);
 	}
 }
 
@@ -495,7 +506,12 @@ int hws_run(struct hws *s, uint64_t events)
 	if (events != UINT64_MAX && s->issued != s->completed)
 		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for", s->policy->name,
 				(unsigned long long)(s->issued - s->completed));
-	return events == UINT64_MAX;
+	if (events == UINT64_MAX)
+		return 1;
+	/* A job may have slept on after its last I/O, or been woken from its sleep to end. */
+	if (s->jobs)
+		s->now = s->last_done_ns;
+	return 0;
 }
 
 void hws_totals(const struct hws *s, struct hws_totals *out)

@@ -106,6 +106,57 @@ struct hws_trace {
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);
 
+/*
+ * Generated load: what one process of a fio job does (docs/fio.md). Index 0 is reads, 1 writes; sizes are bytes, times ns.
+ * A file lies on the drive from byte `base`; the job uses bytes offset … offset + span of it, and I/Os end by `size`.
+ */
+struct hws_file {
+	uint64_t base, offset, span, size;
+};
+
+struct hws_job {
+	uint32_t task;
+	uint32_t flusher;		/* task that writes dirty pages back; buffered writers only */
+	uint32_t section;		/* jobs of one section of the job file share this number */
+	uint32_t group;			/* what exit_group ends */
+	int32_t wait_for;		/* section that must have ended first, or -1 */
+	uint32_t stonewall;		/* starts when whatever was started before has ended */
+	uint32_t exit_what;		/* ends with it: 0 nothing, 1 its group, 2 all that run, 3 everything */
+	uint64_t start_min_ns, start_max_ns;
+	uint64_t runtime_ns;		/* 0: no limit */
+	uint32_t time_based;
+	uint64_t size, io_size, loops, number_ios;	/* io_size, number_ios: 0 if not given */
+	uint32_t directions;		/* 1 reads, 2 writes, 3 both */
+	uint32_t read_percent;
+	uint32_t random;
+	uint32_t random_percent[2];
+	uint32_t random_map;		/* every block once before any comes again */
+	uint32_t repeat_random;		/* passes over the files repeat the same random numbers */
+	uint64_t random_seed;
+	uint64_t min_bytes[2], max_bytes[2], align_bytes[2];
+	int64_t hole_bytes;		/* rw=read:N: added after each sequential I/O */
+	uint32_t random_every;		/* rw=randread:N: a new place every N I/Os */
+	uint32_t identical;		/* and between them the same place again */
+	uint32_t file_service;		/* 0 round robin, 1 one file after another, 2 random */
+	uint32_t file_every;		/* I/Os to a file before the next */
+	uint32_t depth;			/* I/Os in flight */
+	uint32_t queued;		/* the engine queues: a pass ends after `size` bytes */
+	uint32_t buffered;
+	uint32_t sync_writes;
+	uint32_t fsync_every;		/* writes between fsyncs; 0: none */
+	uint32_t end_fsync;
+	uint64_t think_ns;
+	uint64_t think_blocks;
+	uint32_t think_issued;		/* blocks count when issued, not when reaped */
+	uint64_t rate_bytes[2];		/* a second; 0: no limit */
+	uint64_t readahead_bytes;	/* largest window of buffered sequential reads; 0: none */
+	uint64_t nr_files;
+	const struct hws_file *files;	/* copied */
+};
+
+/* Jobs start in the order in which they are added. Before the first hws_run(), instead of a trace. */
+int hws_add_job(struct hws *s, const struct hws_job *job);
+
 /* At most `events` instants further. 1: there is more to do; 0: the run is over; negative: error. */
 int hws_run(struct hws *s, uint64_t events);
 

@@ -16,6 +16,7 @@ struct sim_io {
 	u32 task;
 	u32 pieces;		/* not yet completed */
 	u64 fixed_ns;
+	void *tag;		/* for the source of a generated I/O */
 	struct sim_io *free_next;
 };
 
@@ -41,14 +42,20 @@ struct sim_task {
 	u32 id;			/* for the log */
 	u16 ioprio, share;
 	bool exits;
-	struct sim_job *job;
+	struct sim_source *source;	/* told of completions; NULL: the trace */
 };
 
-/* An I/O that is due. Ties go by order: traces in their own, generated load in order of scheduling. */
+/* Something that generates load: it is called when what it scheduled is due, and when an I/O of its tasks is done. */
+struct sim_source {
+	void (*due)(struct hws *s, struct sim_source *source, u64 order);
+	void (*done)(struct hws *s, struct sim_source *source, void *tag);
+};
+
+/* What is due. Ties go by order: traces in their own, generated load in order of scheduling. */
 struct sim_due {
 	u64 time_ns;
 	u64 order;
-	struct sim_job *job;	/* or NULL: `order` is a row of the trace */
+	struct sim_source *source;	/* or NULL: `order` is a row of the trace */
 };
 
 struct sim_event {
@@ -118,14 +125,16 @@ struct hws {
 	u32 wait_task_seen;
 
 	u64 issued, completed, requests, merges;
-	struct sim_job *jobs;
+	u64 last_done_ns;
+	struct sim_jobs *jobs;		/* job.c; NULL without generated load */
+	struct sim_cache *cache;	/* writeback.c; NULL without buffered writes */
 	char error[SIM_ERROR_BYTES];
 };
 
 /* engine.c */
 int sim_fail(struct hws *s, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns);
-void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_job *job);
+void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns, void *tag);
+void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_source *source);
 void sim_task_exit(struct hws *s, u32 task);
 
 /* memory.c: everything is freed at once, with the run */
@@ -145,6 +154,9 @@ void sim_hw_task_free(struct hws *s, struct hw_task *t);
 void sim_trace_start(struct hws *s);
 void sim_trace_issue(struct hws *s, u64 row);
 void sim_trace_completed(struct hws *s, u64 row);
+
+/* job.c */
+void sim_jobs_free(struct hws *s);
 
 /* record.c */
 void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what);

@@ -40,8 +40,8 @@ int hws_add_trace(struct hws *s, const struct hws_trace *trace)
 	u64 i;
 	int ret;
 
-	if (s->started || s->trace)
-		return sim_fail(s, -EBUSY, "a run takes one trace, before it starts");
+	if (s->started || s->trace || s->jobs)
+		return sim_fail(s, -EBUSY, "a run takes one trace, or jobs, before it starts");
 	if (!s->drive)
 		return sim_fail(s, -EINVAL, "no drive");
 	s->trace_copy = *trace;
@@ -99,7 +99,7 @@ static void issue(struct hws *s, u64 row)
 	};
 
 	s->row_state[row] = ROW_ISSUED;
-	sim_issue(s, t->task[row], &what, row, t->service_ns ? (u64)t->service_ns[row] : 0);
+	sim_issue(s, t->task[row], &what, row, t->service_ns ? (u64)t->service_ns[row] : 0, NULL);
 }
 
 void sim_trace_issue(struct hws *s, u64 row)

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Sections of a job file made into jobs of the simulator: defaults, regions, clones, priorities, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import Problem
+from ..native import ffi, lib
+from ..sim import Task
+from .layout import Region, is_device, lay_out, split_filenames
+from .options import SYNC_ENGINES, Pattern
+from .parser import Section, Where, parse
+from .values import Percent
+
+SECTOR = 512
+# Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.
+READAHEAD_BYTES = 128 << 10
+_EXIT = {"group": 1, "stonewall": 2, "all": 3}
+_SERVICE = {"roundrobin": 0, "sequential": 1, "random": 2}
+_BEST_EFFORT = 2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One process: the fields of struct hws_job but for its files, and those of each struct hws_file."""
+
+    fields: Mapping[str, Any]
+    files: tuple[Mapping[str, int], ...]
+
+
+@dataclass(frozen=True)
+class JobLoad:
+    """A job file as a load (sim.Load). One task per process, in fio's order; the last may be the flusher."""
+
+    tasks: Sequence[Task]
+    jobs: tuple[Job, ...]
+    notes: tuple[str, ...] = ()
+
+    def attach(self, run: Any) -> int:
+        """See sim.Load."""
+        for job in self.jobs:
+            files = ffi.new("struct hws_file[]", [dict(f) for f in job.files])
+            c = ffi.new("struct hws_job *", {**job.fields, "nr_files": len(job.files), "files": files})
+            status = int(lib.hws_add_job(run, c))
+            if status < 0:
+                return status
+        return 0
+
+
+def load_jobs(path: Path, drive_sectors: int) -> JobLoad:
+    """A job file fitted to a drive of so many sectors of 512 bytes. Problem names file, line and cause."""
+    sections = parse(path)
+    capacity = drive_sectors * SECTOR
+    drafts = [draft for section in sections for draft in _clones(section, capacity)]
+    bases = lay_out([r for d in drafts for r in d.regions], capacity)
+    for draft in drafts:
+        _check_fit(draft, bases, capacity)
+    ids = {s.get("name", s.name): i for i, s in reversed(list(enumerate(sections)))}
+    exitall = any(s.get("exitall") for s in sections)
+    writes_back = any(d.fields["buffered"] and d.fields["directions"] & 2 for d in drafts)
+    tasks: list[Task] = []
+    jobs: list[Job] = []
+    group = 0
+    for draft in drafts:
+        section = draft.section
+        new_group = draft.clone == 0 and (section.get("stonewall") or section.get("new_group"))
+        group += bool(new_group and jobs)
+        fields = {
+            **draft.fields,
+            "task": len(jobs),
+            "flusher": len(drafts),
+            "section": ids[draft.job_name],
+            "group": group,
+            "wait_for": _wait_for(section, sections, ids),
+            "stonewall": bool(section.get("stonewall") and draft.clone == 0),
+            "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else 0,
+            "random_seed": section.get("randseed", 0) * 0x10000 % (1 << 64) + len(jobs),
+        }
+        tasks.append(Task(len(jobs), draft.name, len(jobs), _ioprio(section)))
+        jobs.append(Job(fields, tuple(
+            {"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions
+        )))
+    notes: tuple[str, ...] = ()
+    if any(d.fields["buffered"] for d in drafts):
+        notes = ("buffered I/O is modelled simply (see docs/fio.md); direct=1 says exactly what the disk is asked",)
+    if writes_back:
+        tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False))
+    return JobLoad(tuple(tasks), tuple(jobs), notes)
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A process before its files have a place."""
+
+    section: Section
+    job_name: str
+    name: str
+    clone: int
+    regions: tuple[Region, ...]
+    fields: Mapping[str, Any]
+
+
+def _clones(s: Section, capacity: int) -> list[_Draft]:
+    clones = s.get("numjobs", 1)
+    shared = _common_fields(s)
+    return [_draft(s, clone, clones, shared, capacity) for clone in range(clones)]
+
+
+def _draft(s: Section, clone: int, clones: int, shared: Mapping[str, Any], capacity: int) -> _Draft:
+    job_name = s.get("name", s.name)
+    name = f"{job_name}.{clone}" if clones > 1 else job_name
+    files = _file_names(s, job_name, clone)
+    depth = shared["depth"]
+    if s.get("ioengine") == "posixaio" and depth > 1:
+        if len(files) > 1:
+            raise s.at("iodepth").problem("option 'iodepth': posixaio with several files is not supported")
+        depth = 1
+    regions, size = _regions(s, files, clone, shared, capacity)
+    io_size = s.get("io_size", 0)
+    if isinstance(io_size, Percent):
+        io_size = size * io_size.value // 100
+    fields = {**shared, "depth": depth, "size": size, "io_size": io_size}
+    return _Draft(s, job_name, name, clone, regions, fields)
+
+
+def _file_names(s: Section, job_name: str, clone: int) -> list[str]:
+    directory = s.get("directory", "").rstrip("/")
+    if "filename" in s.settings:
+        names = split_filenames(s.get("filename"))
+        if not names:
+            raise s.at("filename").problem("option 'filename': no name")
+    else:
+        names = [f"{job_name}.{clone}.{n}" for n in range(s.get("nrfiles", 1))]
+    return [f"{directory}/{n}" if directory and not n.startswith("/") else n for n in names]
+
+
+def _common_fields(s: Section) -> dict[str, Any]:
+    """What all clones share."""
+    pattern: Pattern = s.get("rw", Pattern(False, 1))
+    buffered = not s.get("direct", False)
+    engine = s.get("ioengine", "psync")
+    queued = engine not in SYNC_ENGINES
+    block = s.get("bs", (None, None))
+    low, high = ([(b or (4096, 4096))[i] for b in block] for i in (0, 1))
+    align = [a or b for a, b in zip(s.get("ba", (None, None)), low, strict=True)]
+    if not buffered:
+        for option, sizes in (("bs", low), ("ba", align)):
+            if any(n % SECTOR for n in sizes):
+                raise s.at(option).problem(f"option '{option}': direct I/O goes in multiples of {SECTOR} bytes")
+        if pattern.hole % SECTOR:
+            raise s.at("rw").problem(f"option 'rw': direct I/O goes in multiples of {SECTOR} bytes")
+    depth = s.get("iodepth", 1) if queued and not buffered else 1
+    if buffered and engine == "io_uring" and s.get("iodepth", 1) > 1:
+        raise s.at("iodepth").problem("option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1")
+    if s.get("time_based") and not s.get("runtime"):
+        raise s.at("time_based").problem("option 'time_based' needs runtime")
+    writes = bool(pattern.directions & 2)
+    if not buffered and writes:
+        for option in ("fsync", "end_fsync"):
+            if s.get(option):
+                raise s.at(option).problem(
+                    f"option '{option}' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)")
+    service, every = s.get("file_service_type", ("roundrobin", 1))
+    think = s.get("thinktime", 0)
+    start = s.get("startdelay", (0, 0))
+    percent = s.get("percentage_random", (100, 100))
+    return {
+        "start_min_ns": start[0],
+        "start_max_ns": start[1],
+        "runtime_ns": s.get("runtime", 0),
+        "time_based": s.get("time_based", False),
+        "loops": s.get("loops", 1),
+        "number_ios": s.get("number_ios", 0),
+        "directions": pattern.directions,
+        "read_percent": s.get("rwmixread", 50),
+        "random": pattern.random,
+        "random_percent": [100 if p is None else p for p in percent],
+        "random_map": not s.get("norandommap", False) and "ba" not in s.settings,
+        "repeat_random": s.get("randrepeat", True),
+        "min_bytes": low,
+        "max_bytes": high,
+        "align_bytes": align,
+        "hole_bytes": pattern.hole,
+        "random_every": pattern.every,
+        "identical": s.get("rw_sequencer") == "identical",
+        "file_service": _SERVICE[service],
+        "file_every": every,
+        "depth": depth,
+        "queued": queued,
+        "buffered": buffered,
+        "sync_writes": s.get("sync", False),
+        "fsync_every": s.get("fsync", 0) if writes else 0,
+        "end_fsync": s.get("end_fsync", False) and writes,
+        "think_ns": max(think, s.get("thinktime_spin", 0)) if think else 0,
+        "think_blocks": s.get("thinktime_blocks", 1),
+        "think_issued": s.get("thinktime_blocks_type") == "issue",
+        "rate_bytes": _rate(s, low),
+        "readahead_bytes": _readahead(s, pattern) if buffered else 0,
+    }
+
+
+def _rate(s: Section, block: Sequence[int]) -> list[int]:
+    rate, iops = s.get("rate", (None, None)), s.get("rate_iops", (None, None))
+    return [r or (i or 0) * b for r, i, b in zip(rate, iops, block, strict=True)]
+
+
+def _readahead(s: Section, pattern: Pattern) -> int:
+    hint = s.get("fadvise_hint", "1")
+    if hint == "1":
+        hint = "random" if pattern.random else "sequential"
+    return {"random": 0, "sequential": 2 * READAHEAD_BYTES}.get(hint, READAHEAD_BYTES)
+
+
+def _ioprio(s: Section) -> int:
+    """As ioprio_set(2) takes it; 0 if nothing was asked for."""
+    if "prio" in s.settings or "prioclass" in s.settings:
+        return int(s.get("prioclass", 0) or _BEST_EFFORT) << 13 | int(s.get("prio", 0))
+    nice = int(s.get("nice", 0))
+    return _BEST_EFFORT << 13 | (nice + 20) // 5 if nice else 0
+
+
+def _wait_for(s: Section, sections: Sequence[Section], ids: Mapping[str, int]) -> int:
+    if "wait_for" not in s.settings:
+        return -1
+    name = s.get("wait_for")
+    earlier = [other.get("name", other.name) for other in sections[: sections.index(s)]]
+    if name not in earlier or name == s.get("name", s.name):
+        raise s.at("wait_for").problem(f"option 'wait_for': no job '{name}' before this one")
+    return ids[name]
+
+
+# --- regions: which bytes of its files a job touches ---
+
+
+def _regions(
+    s: Section, files: Sequence[str], clone: int, shared: Mapping[str, Any], capacity: int
+) -> tuple[tuple[Region, ...], int]:
+    """The regions, and the bytes of one pass, as fio works both out from size, filesize and offset."""
+    directions = shared["directions"]
+    block = min(b for i, b in enumerate(shared["min_bytes"]) if directions >> i & 1)
+    size, filesize = s.get("size", 0), s.get("filesize", 0)
+    regions = []
+    for name in files:
+        whole = _whole(s, name, len(files), capacity)
+        offset = _offset(s, whole, clone, block)
+        if not shared["buffered"] and offset % SECTOR:
+            raise s.at("offset_increment" if clone else "offset", "offset").problem(
+                f"option 'offset': direct I/O goes in multiples of {SECTOR} bytes")
+        if isinstance(size, Percent):
+            span = min(whole * size.value // 100, whole - offset)
+            span -= span % block
+        elif filesize:
+            span = filesize - offset
+        elif size:
+            span = size // len(files)
+        else:
+            span = whole - offset
+        if span < block:
+            raise _too_small(s, span, block, offset)
+        regions.append(Region(name, offset, span, capacity if is_device(name) else offset + span))
+    total = sum(r.span for r in regions)
+    one_pass = size if isinstance(size, int) and 0 < size <= total else total
+    if one_pass < block:
+        raise _too_small(s, one_pass, block, 0)
+    return tuple(regions), one_pass
+
+
+def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
+    if span <= 0:
+        return s.at("offset", "offset_increment").problem(f"option 'offset': nothing is left from byte {offset} on")
+    return s.at("size", "filesize", "offset", "bs").problem(
+        f"a region of {span} bytes is smaller than a block of {block}")
+
+
+def _whole(s: Section, name: str, files: int, capacity: int) -> int:
+    """The size of a file or device, of which percentages are taken: fio's is `size` for files that do not exist yet."""
+    size, filesize = s.get("size", 0), int(s.get("filesize", 0))
+    if filesize or is_device(name):
+        return filesize or capacity
+    if isinstance(size, int) and size:
+        return size // files
+    raise s.at("size", "filename").problem(
+        f"'{name}' is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)"))
+
+
+def _offset(s: Section, whole: int, clone: int, block: int) -> int:
+    offset, increment = s.get("offset", 0), s.get("offset_increment", 0)
+    if not isinstance(offset, Percent) and not isinstance(increment, Percent):
+        return int(offset + increment * clone)
+    start, step = (whole * v.value // 100 if isinstance(v, Percent) else v for v in (offset, increment))
+    align = s.get("offset_align", 0) or block
+    return int(-(-(start + step * clone) // align) * align)
+
+
+def _check_fit(draft: _Draft, bases: Mapping[str, int], capacity: int) -> None:
+    for r in draft.regions:
+        end = bases[r.file] + r.size if r.file in bases else r.offset + r.span
+        if end <= capacity:
+            continue
+        where: Where = draft.section.at("size", "filesize", "offset_increment", "offset")
+        what = f"file '{r.file}'" if r.file in bases else r.file
+        raise where.problem(f"job '{draft.name}' leaves the drive: {what} would end at byte {end} of {capacity}")

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The options of fio 3.33, every one of them, and what becomes of each here.
+
+One table: the parser checks against it, docs/fio.md is made from it, and a test compares it with `fio --cmdhelp=all`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .values import (
+    LARGEST,
+    choice,
+    count,
+    duration,
+    flag,
+    integer,
+    per_direction,
+    size,
+    size_or_percent,
+    span,
+)
+
+SYNC_ENGINES = ("sync", "psync", "vsync", "pvsync", "pvsync2")
+QUEUE_ENGINES = ("libaio", "io_uring", "posixaio")
+_PATTERNS = ("read", "write", "randread", "randwrite", "rw", "readwrite", "randrw")
+_TRIMS = ("trim", "randtrim", "trimwrite", "randtrimwrite")
+
+# A value's meaning: takes its text (None: none was written) and kb_base.
+Parse = Callable[[str | None, int], Any]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """rw=: `random` and directions (1 reads, 2 writes, 3 both), and the number after the colon."""
+
+    random: bool
+    directions: int
+    every: int = 1
+    hole: int = 0
+
+
+@dataclass(frozen=True)
+class Used:
+    """An option that is honoured."""
+
+    name: str
+    parse: Parse
+    help: str
+    aliases: tuple[str, ...] = ()
+    alone: bool = False  # may stand without a value
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names under which it is written."""
+        return (self.name, *self.aliases)
+
+
+def _text(parse: Callable[[str], Any]) -> Parse:
+    return lambda value, kb_base: parse(value or "")
+
+
+def _sized(parse: Callable[[str, int], Any]) -> Parse:
+    return lambda value, kb_base: parse(value or "", kb_base)
+
+
+def _time(unit: str) -> Parse:
+    return _text(lambda v: duration(v, unit))
+
+
+def _sizes(value: str, kb_base: int) -> tuple[int | None, int | None]:
+    return per_direction(value, lambda v: _positive(v, kb_base))
+
+
+def _positive(value: str, kb_base: int) -> int:
+    number = size(value, kb_base)
+    if not 0 < number < 1 << 32:
+        raise ValueError(f"{value} is outside 1..4294967295")
+    return number
+
+
+def _ranges(value: str, kb_base: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    return per_direction(value, lambda v: span(v, lambda p: _positive(p, kb_base)), ",/")
+
+
+def _percents(value: str, kb_base: int) -> tuple[int | None, int | None]:
+    return per_direction(value, lambda v: integer(v, 0, 100))
+
+
+def _rates(value: str, kb_base: int) -> tuple[int | None, int | None]:
+    return per_direction(value, lambda v: _nonzero(size(v, kb_base)))
+
+
+def _nonzero(number: int) -> int:
+    if not number:
+        raise ValueError("0 is no rate")
+    return number
+
+
+def _pattern(value: str, kb_base: int) -> Pattern:
+    word, _, after = value.partition(":")
+    if word in _TRIMS:
+        raise ValueError(f"'{word}': discards are not supported")
+    choice(word, _PATTERNS)
+    random = word.startswith("rand")
+    what = word.removeprefix("rand")
+    directions = {"read": 1, "write": 2}.get(what, 3)
+    if not after:
+        return Pattern(random, directions)
+    if random:
+        return Pattern(random, directions, every=count(after, kb_base))
+    sign = -1 if after.startswith("-") else 1
+    return Pattern(random, directions, hole=sign * size(after.removeprefix("-"), kb_base))
+
+
+def _engine(value: str) -> str:
+    if value not in SYNC_ENGINES + QUEUE_ENGINES:
+        raise ValueError(f"engine '{value}' is not supported (there are {', '.join(SYNC_ENGINES + QUEUE_ENGINES)})")
+    return value
+
+
+def _filesize(value: str, kb_base: int) -> int:
+    low, high = span(value, lambda v: size(v, kb_base))
+    if low != high:
+        raise ValueError(f"'{value}': files of random size are not supported")
+    return low
+
+
+def _delay(value: str) -> tuple[int, int]:
+    return span(value, lambda v: duration(v, "s"))
+
+
+def _distribution(value: str) -> str:
+    name = value.partition(":")[0]
+    if name != "random":
+        raise ValueError(f"distribution '{name}' is not supported (only random is)")
+    return name
+
+
+def _service(value: str, kb_base: int) -> tuple[str, int]:
+    name, _, every = value.partition(":")
+    if name not in ("roundrobin", "sequential", "random"):
+        raise ValueError(f"'{name}' is not supported (roundrobin, sequential and random are)")
+    if every and name != "roundrobin":
+        raise ValueError(f"'{value}': only roundrobin takes a number")
+    return name, count(every, kb_base) if every else 1
+
+
+USED: tuple[Used, ...] = (
+    Used("name", _text(str), "name of the job, instead of the section's"),
+    Used("rw", _sized(_pattern), "read, write, randread, randwrite, rw, randrw; `:N` after a random pattern draws a "
+         "new place every N I/Os, after a sequential one it skips N bytes between I/Os (back, if negative)",
+         ("readwrite",)),
+    Used("rw_sequencer", _text(lambda v: choice(v, ("sequential", "identical"))),
+         "what rw=rand…:N does between random places"),
+    Used("rwmixread", _text(lambda v: integer(v, 0, 100)), "percentage of reads in rw and randrw (default 50)"),
+    Used("rwmixwrite", _text(lambda v: integer(v, 0, 100)), "percentage of writes; the later of the two holds"),
+    Used("bs", _sized(_sizes), "block size: one, or reads,writes (default 4k)", ("blocksize",)),
+    Used("bsrange", _sized(_ranges), "block sizes drawn from a range, multiples of its lower end",
+         ("blocksize_range",)),
+    Used("ba", _sized(_sizes), "alignment of random places (default: the block size); turns the random map off",
+         ("blockalign",)),
+    Used("size", _sized(size_or_percent), "bytes to do, and the region in which they lie"),
+    Used("io_size", _sized(size_or_percent), "bytes to do, where that differs from the region", ("io_limit",)),
+    Used("filesize", _sized(_filesize), "size of each file"),
+    Used("offset", _sized(size_or_percent), "where in the file (or on the device) the region begins", ("fileoffset",)),
+    Used("offset_increment", _sized(size_or_percent), "added to offset for each further clone of numjobs"),
+    Used("offset_align", _sized(size), "alignment of an offset given as a percentage (default: the block size)"),
+    Used("number_ios", _text(lambda v: integer(v, 0, LARGEST)), "end after so many I/Os"),
+    Used("loops", _sized(count), "passes"),
+    Used("numjobs", _text(lambda v: integer(v, 1, 100_000)), "clones of the job, named NAME.0, NAME.1, …"),
+    Used("filename", _text(str), "a device (/dev/…: the one drive), or files; several are separated by ':'"),
+    Used("directory", _text(str), "part of the names of files"),
+    Used("nrfiles", _text(lambda v: integer(v, 1, 100_000)), "files of each clone, if filename is not given",
+         ("nr_files",)),
+    Used("file_service_type", _sized(_service), "which file next: roundrobin[:N], sequential, random"),
+    Used("ioengine", _text(_engine), f"{', '.join(SYNC_ENGINES)} (one I/O at a time); {', '.join(QUEUE_ENGINES)}"),
+    Used("iodepth", _sized(count), "I/Os in flight of an engine that queues"),
+    Used("direct", _text(flag), "1: past the page cache (default 0: through it)"),
+    Used("buffered", _text(flag), "the opposite of direct"),
+    Used("sync", _text(lambda v: choice(v, ("none", "0", "sync", "1", "dsync")) not in ("none", "0")),
+         "each write is on the medium before the next"),
+    Used("fsync", _sized(size), "fsync after so many writes; buffered only"),
+    Used("fdatasync", _sized(size), "the same as fsync here"),
+    Used("end_fsync", _text(flag), "fsync when a pass is over; buffered only"),
+    Used("fsync_on_close", _text(flag), "the same as end_fsync here"),
+    Used("fadvise_hint", _text(lambda v: choice(v, ("0", "none", "1", "random", "sequential"))),
+         "buffered reads: sequential doubles the read-ahead window, random turns it off; 1 (default) follows rw"),
+    Used("thinktime", _time("us"), "pause after each thinktime_blocks I/Os, once all in flight are done; us"),
+    Used("thinktime_spin", _time("us"), "part of thinktime (or all, if longer); us"),
+    Used("thinktime_blocks", _sized(count), "see thinktime (default 1)"),
+    Used("thinktime_blocks_type", _text(lambda v: choice(v, ("complete", "issue"))),
+         "blocks count when they are complete, or when they are issued"),
+    Used("rate", _sized(_rates), "at most so many bytes a second: one, or reads,writes"),
+    Used("rate_iops", _sized(_rates), "at most so many I/Os a second"),
+    Used("startdelay", _text(_delay), "start so much after the beginning of all; a range draws; s"),
+    Used("runtime", _time("s"), "end after this time; s", ("timeout",)),
+    Used("time_based", lambda v, _: flag(v), "go on until runtime, pass after pass", alone=True),
+    Used("norandommap", lambda v, _: flag(v), "random places may repeat before all have been touched", alone=True),
+    Used("percentage_random", _sized(_percents), "percentage of random I/O in a random pattern: one, or reads,writes"),
+    Used("random_distribution", _text(_distribution), "random (uniform) only"),
+    Used("randrepeat", _text(flag), "1 (default): each pass draws the same places"),
+    Used("allrandrepeat", _text(flag), "as randrepeat"),
+    Used("randseed", _text(lambda v: integer(v, 0, LARGEST)),
+         "mixed with --seed; runs are repeatable whatever randrepeat says"),
+    Used("stonewall", lambda v, _: flag(v), "start when all jobs that were started before have ended",
+         ("wait_for_previous",), alone=True),
+    Used("wait_for", _text(str), "start when the job of that name has ended"),
+    Used("new_group", lambda v, _: flag(v), "begin a new group, for exit_what", alone=True),
+    Used("exitall", lambda v, _: flag(v), "when one job ends, end the others of its group", alone=True),
+    Used("exit_what", _text(lambda v: choice(v, ("group", "stonewall", "all"))), "whom exitall ends"),
+    Used("prio", _text(lambda v: integer(v, 0, 7)), "I/O priority within the class"),
+    Used("prioclass", _text(lambda v: integer(v, 0, 3)), "I/O priority class: 1 real-time, 2 best-effort, 3 idle"),
+    Used("nice", _text(lambda v: integer(v, -20, 19)), "makes a best-effort priority, where prio and prioclass do not"),
+    Used("kb_base", _text(lambda v: int(choice(v, ("1024", "1000")))), "what k means in sizes (default 1024)"),
+)
+
+# What cannot change which I/Os reach a disk, or when.
+IGNORED: Mapping[str, str] = {
+    "what fio prints and logs": """description group_reporting thread per_job_logs write_bw_log write_lat_log
+        write_iops_log write_hist_log write_iolog log_entries log_avg_msec log_hist_msec log_hist_coarseness
+        log_max_value log_offset log_prio log_compression log_compression_cpus log_store_compressed log_unix_epoch
+        log_alternate_epoch log_alternate_epoch_clock_id bwavgtime iopsavgtime block_error_percentiles stats
+        clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures disk_util gtod_reduce
+        disable_lat disable_clat disable_slat disable_bw_measurement disable_bw gtod_cpu clocksource
+        unified_rw_reporting unit_base error_dump rate_cycle ratecycle""",
+    "what is in the buffers": """zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage
+        buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global mem iomem
+        iomem_align mem_align hugepage-size lockmem""",
+    "how files are made and removed": """fallocate create_serialize create_fsync create_on_open allow_file_create
+        allow_mounted_write overwrite unlink unlink_each_loop unique_filename openfiles invalidate""",
+    "who runs it and where": """cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy uid gid
+        cgroup_nodelete""",
+    "errors that do not occur here": "continue_on_error ignore_error exitall_on_error max_latency",
+    "how the engine talks to the kernel": """userspace_reap hipri hipri_percentage fixedbufs registerfiles
+        sqthread_poll sqthread_poll_cpu nonvectored force_async write_hint""",
+    "the random number generator (ours has one)": "random_generator",
+}
+
+# What would change the result and is not supported; the values at which it changes nothing are accepted.
+REFUSED: Mapping[str, tuple[str, ...]] = {
+    "bssplit": (), "bs_unaligned": ("0",), "blocksize_unaligned": ("0",), "bs_is_seq_rand": ("0",),
+    "lockfile": ("none",), "filename_format": (), "opendir": (), "file_append": ("0",), "fill_device": ("0",),
+    "fill_fs": ("0",), "iodepth_batch": ("1",), "iodepth_batch_submit": ("1",), "iodepth_batch_complete": ("1",),
+    "iodepth_batch_complete_min": ("1",), "iodepth_batch_complete_max": (), "iodepth_low": (),
+    "serialize_overlap": ("0",), "io_submit_mode": ("inline",), "write_barrier": ("0",), "sync_file_range": (),
+    "atomic": ("0",), "ramp_time": ("0",), "verify": ("0",), "do_verify": ("0", "1"), "verify_only": ("0",),
+    "verify_interval": (), "verify_offset": (), "verify_pattern": (), "verify_fatal": ("0", "1"),
+    "verify_dump": ("0", "1"), "verify_async": ("0",), "verify_backlog": ("0",), "verify_backlog_batch": (),
+    "experimental_verify": ("0",), "verify_state_load": ("0",), "verify_state_save": ("0", "1"),
+    "trim_percentage": ("0",), "trim_verify_zero": ("0", "1"), "trim_backlog": ("0",), "trim_backlog_batch": (),
+    "read_iolog": (), "read_iolog_chunked": ("0",), "replay_no_stall": ("0",), "replay_redirect": (),
+    "replay_scale": ("1",), "replay_align": (), "replay_time_scale": ("100",), "replay_skip": (),
+    "merge_blktrace_file": (), "merge_blktrace_scalars": (), "merge_blktrace_iters": (), "exec_prerun": (),
+    "exec_postrun": (), "ioscheduler": (), "zonemode": ("none",), "zonesize": ("0",), "zonecapacity": ("0",),
+    "zonerange": ("0",), "zoneskip": ("0",), "read_beyond_wp": ("0",), "max_open_zones": ("0",),
+    "job_max_open_zones": ("0",), "ignore_zone_limits": ("0",), "zone_reset_threshold": (),
+    "zone_reset_frequency": (), "thinktime_iotime": ("0",), "rate_min": (), "ratemin": (), "rate_process": ("linear",),
+    "rate_ignore_thinktime": ("0",), "rate_iops_min": (), "latency_target": ("0",), "latency_window": ("0",),
+    "latency_percentile": ("100",), "latency_run": ("0",), "create_only": ("0",), "pre_read": ("0",), "profile": (),
+    "cgroup": (), "cgroup_weight": (), "flow_id": ("0",), "flow": ("0",), "flow_sleep": ("0",), "steadystate": (),
+    "ss": (), "steadystate_duration": ("0",), "ss_dur": ("0",), "steadystate_ramp_time": ("0",), "ss_ramp": ("0",),
+    "cmdprio_percentage": ("0",), "cmdprio_class": (), "cmdprio": (), "cmdprio_bssplit": (), "nowait": ("0",),
+    "uncached": ("0",), "cmd_type": (),
+}
+
+BY_NAME: Mapping[str, Used] = {name: option for option in USED for name in option.names}
+IGNORED_NAMES: frozenset[str] = frozenset(name for names in IGNORED.values() for name in names.split())
+
+
+def known() -> Iterable[str]:
+    """Every name of every option."""
+    return {*BY_NAME, *IGNORED_NAMES, *REFUSED}
+
+
+def refuses(name: str, value: str | None) -> bool:
+    """Would this setting change the result in a way that is not supported?"""
+    return name in REFUSED and (value if value is not None else "1") not in REFUSED[name]

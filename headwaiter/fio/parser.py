@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""fio job files: lines into sections with checked options, [global] and includes resolved.
+
+As fio reads them: `[name]` opens a job, `[global]` (any name that begins so) adds to what all later jobs start from;
+`;` and `#` begin a comment anywhere in a line; an option is `name` or `name=value`; `include FILE` stands for the lines
+of that file; `${NAME}` is an environment variable, `$pagesize` is 4096. Every error is one line that begins FILE:LINE.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import Problem
+from .options import BY_NAME, IGNORED_NAMES, known, refuses
+
+_SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_DEEPEST_INCLUDE = 16
+
+
+@dataclass(frozen=True)
+class Where:
+    """A line of a file."""
+
+    path: str
+    line: int
+
+    def problem(self, what: str) -> Problem:
+        """The error that something is wrong there."""
+        return Problem(f"{self.path}:{self.line}: {what}")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option's meaning, and where it was written."""
+
+    value: Any
+    where: Where
+
+
+@dataclass
+class Section:
+    """A job, with all that it inherits."""
+
+    name: str
+    where: Where
+    settings: dict[str, Setting] = field(default_factory=dict)
+
+    def get(self, option: str, default: Any = None) -> Any:
+        """An option's value."""
+        return self.settings[option].value if option in self.settings else default
+
+    def at(self, *options: str) -> Where:
+        """Where the first of these options that is set was set, else the section's head."""
+        return next((self.settings[o].where for o in options if o in self.settings), self.where)
+
+
+def looks_like_job_file(head: bytes) -> bool:
+    """Is this the beginning of a job file: text with a `[section]` line?"""
+    return b"\0" not in head and _SECTION.search(head) is not None
+
+
+def parse(path: Path) -> list[Section]:
+    """The jobs of a file, in order."""
+    sections: list[Section] = []
+    defaults: dict[str, Setting] = {}
+    current: Section | None = None
+    pending: list[tuple[str, str | None, Where]] = []
+
+    def finish() -> None:
+        if current is None:
+            return
+        _apply(current.settings, pending)
+        pending.clear()
+        if not current.name.startswith("global"):
+            sections.append(current)
+
+    for text, where in _lines(path, None):
+        if text.startswith("["):
+            finish()
+            name = text[1:].rpartition("]")[0].strip()
+            if not text.endswith("]") or not name:
+                raise where.problem(f"'{text}' is not a section ([NAME])")
+            is_global = name.startswith("global")
+            current = Section(name, where, defaults if is_global else dict(defaults))
+            continue
+        option, equals, value = (part.strip() for part in text.partition("="))
+        if current is None:
+            raise where.problem(f"option '{option}' stands before any section ([NAME])")
+        pending.append((option, _substituted(value, option, where) if equals else None, where))
+    finish()
+    if not sections:
+        raise Problem(f"{path}: no jobs (no section but [global])")
+    return sections
+
+
+def _lines(path: Path, included_at: Where | None, depth: int = 0) -> Iterator[tuple[str, Where]]:
+    """Lines that say something, without comments, includes in their place."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        problem = f"{path}: {e.strerror}"
+        raise (included_at.problem(f"include: {problem}") if included_at else Problem(problem)) from None
+    except UnicodeDecodeError:
+        raise Problem(f"{path}: not a job file (not text)") from None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = re.split("[;#]", raw)[0].strip()
+        where = Where(str(path), number)
+        if not line:
+            continue
+        words = line.split(maxsplit=1)
+        if words[0] != "include":
+            yield line, where
+            continue
+        if len(words) == 1:
+            raise where.problem("include: the name of a file is missing")
+        if depth == _DEEPEST_INCLUDE:
+            raise where.problem(f"include: more than {_DEEPEST_INCLUDE} files deep")
+        target = Path(words[1])
+        if not target.exists():
+            target = path.parent / words[1]
+        yield from _lines(target, where, depth + 1)
+
+
+def _substituted(value: str, option: str, where: Where) -> str:
+    def variable(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in os.environ:
+            raise where.problem(f"option '{option}': environment variable {name} is not set")
+        return os.environ[name]
+
+    value = _VARIABLE.sub(variable, value).replace("$pagesize", "4096")
+    for word in ("$mb_memory", "$ncpus"):
+        if word in value:
+            raise where.problem(f"option '{option}': {word} depends on the machine and is not supported")
+    return value
+
+
+def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Where]]) -> None:
+    """Check and interpret a section's options; kb_base first, since it changes what sizes mean."""
+    for option, value, where in sorted(pending, key=lambda p: p[0] != "kb_base"):
+        kb_base = settings["kb_base"].value if "kb_base" in settings else 1024
+        if option in IGNORED_NAMES:
+            continue
+        if refuses(option, value):
+            written = f"{option}={value}" if value is not None else option
+            raise where.problem(f"option '{option}' would change the result and is not supported ({written})")
+        used = BY_NAME.get(option)
+        if used is None:
+            if option in known():
+                continue
+            close = difflib.get_close_matches(option, list(known()), 1)
+            raise where.problem(f"unknown option '{option}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
+        if not value and not (used.alone and value is None):
+            raise where.problem(f"option '{option}': a value is missing")
+        try:
+            meaning = used.parse(value, kb_base)
+        except ValueError as e:
+            raise where.problem(f"option '{option}': {e}") from None
+        _set(settings, used.name, Setting(meaning, where))
+
+
+def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
+    """Enter a setting; those that are two ways of saying one thing replace each other."""
+    value, where = setting.value, setting.where
+    if name == "rwmixwrite":
+        name, value = "rwmixread", 100 - value
+    elif name == "buffered":
+        name, value = "direct", not value
+    elif name == "bsrange":
+        name = "bs"
+    elif name == "allrandrepeat":
+        name = "randrepeat"
+    elif name == "fdatasync":
+        name = "fsync"
+    elif name == "fsync_on_close":
+        name = "end_fsync"
+    if name == "bs":
+        # Sizes are ranges from here on, and what is said of one direction leaves the other as it was.
+        value = tuple((v, v) if isinstance(v, int) else v for v in value)
+    if name in ("bs", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
+        value = tuple(new if new is not None else old for new, old in zip(value, settings[name].value, strict=True))
+    settings[name] = Setting(value, where)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Values of options as fio 3.33 writes them: sizes, times, lists for reads and writes, percentages.
+
+Every function takes the text of a value and returns what it means; ValueError says what is wrong with it. Sizes are in
+bytes, times in ns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_SIZE = re.compile(r"(0x[0-9a-f]+|\d+)([kmgtp]?)(ib|i|b)?", re.ASCII)
+_TIME = re.compile(r"(\d+)([a-z]*)", re.ASCII)
+_TIME_NS = {
+    "us": 1_000, "usec": 1_000, "ms": 1_000_000, "msec": 1_000_000, "s": 1_000_000_000, "sec": 1_000_000_000,
+    "m": 60_000_000_000, "h": 3_600_000_000_000, "d": 86_400_000_000_000,
+}
+LARGEST = 1 << 62
+
+
+@dataclass(frozen=True)
+class Percent:
+    """A share of something, 0 … 100."""
+
+    value: int
+
+
+def size(value: str, kb_base: int = 1024) -> int:
+    """`4k`, `1m`, `0x1000`: bytes.
+
+    As in fio, k is 1024 with kb_base 1024 (the default) and 1000 with kb_base 1000. Of the names with an i, only those
+    that end in `ib` are the other way round (1kib is 1000 with kb_base 1024); `ki` is the same as `k`.
+    """
+    match = _SIZE.fullmatch(value.lower())
+    if not match:
+        raise ValueError(f"'{value}' is not a size (such as 4096, 4k, 1m, 10g)")
+    digits, prefix, unit = match.groups()
+    number = int(digits, 16) if digits.startswith("0x") else int(digits)
+    base = kb_base
+    if unit == "ib":
+        if not prefix:
+            raise ValueError(f"'{value}' is not a size (such as 4096, 4k, 1m, 10g)")
+        base = 1000 if kb_base == 1024 else 1024
+    elif unit == "i" and not prefix:
+        raise ValueError(f"'{value}' is not a size (such as 4096, 4k, 1m, 10g)")
+    number *= int(base ** _POWERS[prefix])
+    if number > LARGEST:
+        raise ValueError(f"'{value}' is larger than any drive")
+    return number
+
+
+def size_or_percent(value: str, kb_base: int = 1024) -> int | Percent:
+    """A size, or a share such as `50%`."""
+    if not value.endswith("%"):
+        return size(value, kb_base)
+    number = integer(value[:-1], 0, 100, what=value)
+    return Percent(number)
+
+
+def integer(value: str, low: int = 0, high: int = (1 << 32) - 1, what: str | None = None) -> int:
+    """A whole number within low … high. `what` is the value as the user wrote it."""
+    text = what or value
+    try:
+        number = int(value, 16) if value.lower().startswith("0x") else int(value)
+    except ValueError:
+        raise ValueError(f"'{text}' is not a whole number") from None
+    if not low <= number <= high:
+        raise ValueError(f"{text} is outside {low}..{high}")
+    return number
+
+
+def count(value: str, kb_base: int = 1024) -> int:
+    """A positive number of things; fio allows `10k` here too."""
+    number = size(value, kb_base)
+    if not 1 <= number < 1 << 32:
+        raise ValueError(f"{value} is outside 1..4294967295")
+    return number
+
+
+def duration(value: str, unit: str) -> int:
+    """A time in ns; without a unit in `unit`, the option's own."""
+    match = _TIME.fullmatch(value.lower())
+    if not match or match.group(2) not in {"", *_TIME_NS}:
+        raise ValueError(f"'{value}' is not a time (such as 10, 500us, 20ms, 30s, 5m, 1h)")
+    number = int(match.group(1)) * _TIME_NS[match.group(2) or unit]
+    if number > LARGEST:
+        raise ValueError(f"'{value}' is longer than 146 years")
+    return number
+
+
+def flag(value: str | None) -> bool:
+    """0 or 1; no value at all means 1 for the options that may stand alone."""
+    if value is None or value == "1":
+        return True
+    if value == "0":
+        return False
+    raise ValueError(f"'{value}' is neither 0 nor 1")
+
+
+def choice(value: str, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value in allowed:
+        return value
+    raise ValueError(f"'{value}' is none of {', '.join(allowed)}")
+
+
+def span(value: str, parse: Callable[[str], int]) -> tuple[int, int]:
+    """`low-high` or `low:high`, in either order; one value is both ends."""
+    parts = re.split("[-:]", value)
+    if len(parts) > 2:
+        raise ValueError(f"'{value}' is not a range (such as 4k-64k)")
+    low, high = parse(parts[0]), parse(parts[-1])
+    return min(low, high), max(low, high)
+
+
+def per_direction(value: str, parse: Callable[[str], T], separators: str = ",") -> tuple[T | None, T | None]:
+    """`r`, `r,w` or `r,w,t`: one value for all, else one each; one left out is None. Trims are checked and dropped."""
+    parts = [p.strip() for p in re.split(f"[{separators}]", value)]
+    if len(parts) > 3:
+        raise ValueError(f"'{value}' has more than three parts (reads, writes, trims)")
+    parsed = [parse(p) if p else None for p in parts]
+    if all(p is None for p in parsed):
+        raise ValueError("a value is missing")
+    return (parsed[0], parsed[0]) if len(parsed) == 1 else (parsed[0], parsed[1])

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the parts of generated load share: jobs (job.c), where their I/Os go (place.c), the page cache
+ * (readahead.c, writeback.c).
+ */
+#ifndef HW_SIM_JOB_H
+#define HW_SIM_JOB_H
+
+#include "internal.h"
+
+#define SIM_PAGE_BYTES 4096u
+#define SIM_PAGE_SECTORS (SIM_PAGE_BYTES / HW_SECTOR_BYTES)
+
+/* Blocks that this pass has touched: bit b of level 0 is block b, a bit above is a full word below. */
+#define SIM_MAP_LEVELS 7
+
+struct sim_map {
+	u64 blocks, unit;
+	u32 nr_levels;
+	u64 *level[SIM_MAP_LEVELS];
+};
+
+/* A piece of the page cache that is on its way from or to the drive. */
+struct sim_transfer {
+	u64 first, pages;	/* reads: pages of the file; writes: pages of the drive */
+	bool write, done;
+	struct sim_transfer *next, **pprev;
+};
+
+/* Reading ahead in one file, as one reader does it. */
+#define SIM_WINDOWS 8
+
+struct sim_stream {
+	u64 expected;		/* page after the last one read */
+	u64 start, pages, marker;	/* newest window; reading page `marker` asks for the next one */
+	u32 next_slot;
+	struct sim_transfer window[SIM_WINDOWS];
+};
+
+struct sim_file {
+	struct hws_file at;
+	u64 last_pos[2], last_start[2];
+	bool done;		/* in this pass */
+	struct sim_map map;
+	struct sim_stream stream;
+};
+
+/* Where an I/O goes: bytes of a file. */
+struct sim_place {
+	struct sim_file *file;
+	u64 offset, bytes;
+};
+
+enum sim_job_life { JOB_CREATED, JOB_RUNNING, JOB_ENDED };
+
+/* Independent sequences of random numbers, so that one choice does not shift another. */
+enum sim_dice { DICE_PLACE, DICE_DIRECTION, DICE_BYTES, DICE_MIX, DICE_FILE, DICE_START, NR_DICE };
+
+struct sim_job {
+	struct sim_source source;
+	struct hws_job opt;
+	struct sim_file *files;
+	enum sim_job_life life;
+	u8 state;		/* enum job_state of job.c */
+	bool terminate;
+	bool wrote_last;
+	u64 expected;		/* the event that it sleeps for; others are stale */
+	u64 want;		/* it waits for this many completions; 0: it does not */
+	u64 dice[NR_DICE];
+
+	u64 start_ns, epoch_ns;
+	u64 loops_left;
+	u64 issued, completed, reaped, writes;
+	u64 issued_bytes, pass_bytes, pass_issued;
+	u64 think_mark, think_next;
+	u64 rate_bytes[2];
+	u32 direction;
+	u32 until_random;	/* I/Os until the next random place */
+	u32 file, file_left;
+
+	struct sim_place op;	/* buffered: what is being copied */
+	u64 cursor, end;	/* and the pages still to be read */
+	struct sim_place sync_what;	/* fsync: what must have been written; file NULL: all files */
+	struct sim_job *blocked_next;
+	bool blocked;
+};
+
+/* job.c */
+u64 sim_roll(struct sim_job *j, enum sim_dice which);
+u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n);
+void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag);
+u64 sim_order(struct hws *s);
+bool sim_jobs_over(const struct hws *s);
+/* A job that the page cache has made to wait may look again. */
+void sim_job_wake(struct hws *s, struct sim_job *j);
+
+/* place.c */
+void sim_place_init(struct hws *s, struct sim_job *j);
+/* A new pass over the files begins. */
+void sim_place_reset(struct sim_job *j);
+/* The next I/O in this direction; false: the pass is over. */
+bool sim_place_next(struct sim_job *j, u32 direction, struct sim_place *place);
+
+/* readahead.c and writeback.c. What returns bool is called again, after sim_job_wake(), until it returns true. */
+void sim_read_begin(struct sim_job *j);
+bool sim_read(struct hws *s, struct sim_job *j);
+void sim_read_done(struct hws *s, struct sim_job *j, struct sim_transfer *t);
+
+void sim_cache_init(struct hws *s, u32 flusher);
+void sim_cache_flush(struct hws *s);
+void sim_write(struct hws *s, struct sim_job *j);
+bool sim_write_balance(struct hws *s, struct sim_job *j);
+/* what NULL: all files of the job. */
+void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what);
+bool sim_fsync(struct hws *s, struct sim_job *j);
+void sim_fsync_done(struct hws *s, struct sim_transfer *t);
+
+#endif

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What jobs do and when, on a drive that serves one request at a time in 5 ms: worked out by hand.
+
+The orders of offsets are those that fio 3.33 was seen to issue (ioengine=null or libaio with write_iolog).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+import itertools
+
+from fioload import Io, issues, load, places, run
+
+DIRECT = "[global]\ndirect=1\nfilename=/dev/sda\n"
+QUEUED = DIRECT + "ioengine=libaio\n"
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ("size=10k", "R0+4 R4+4 R8+4"),  # a device has room for the rest of the last block
+    ("size=16k\nloops=2\nfilename=f", "R0+4 R4+4 R8+4 R12+4 " * 2),
+    ("size=16k\nloops=2", "R0+4 R4+4 R8+4 R12+4 " * 2),
+    ("size=16k\nio_size=40k", "R0+4 R4+4 R8+4 R12+4 " * 2 + "R0+4 R4+4"),
+    ("size=16k\nio_size=40k\nloops=2", "R0+4 R4+4 R8+4 R12+4 " * 3),
+    ("size=16k\nio_size=8k\nloops=2", "R0+4 R4+4 R8+4 R12+4"),
+    ("size=16k\nio_size=18k", "R0+4 R4+4 R8+4 R12+4"),
+    ("size=16k\nio_size=22k", "R0+4 R4+4 R8+4 R12+4 R0+4 R4+4"),
+    ("size=32k\nnumber_ios=3", "R0+4 R4+4 R8+4"),
+    ("size=32k\nrw=read:4k", "R0+4 R8+4 R16+4 R24+4"),  # only the end of a file wraps
+    ("size=32k\nrw=read:4k\nfilename=f", "R0+4 R8+4 R16+4 R24+4 " * 2),
+    ("size=32k\nrw=read:-8k\nfilename=f", "R0+4 R24+4 R20+4 R16+4 R12+4 R8+4 R4+4 R0+4"),
+    ("size=32k\noffset=32k\nrw=read:-8k\nfilename=f", "R32+4 R56+4 R52+4 R48+4 R44+4 R40+4 R36+4 R32+4"),
+    ("size=32k\noffset=32k\nrw=read:4k\nfilename=f", "R32+4 R40+4 R48+4 R56+4"),
+    ("size=16k\nfilesize=32k\noffset=8k\nfilename=f", "R8+4 R12+4 R16+4 R20+4"),
+    ("size=40k\nfilesize=32k\noffset=8k\nfilename=f", "R8+4 R12+4 R16+4 R20+4 R24+4 R28+4"),
+    ("size=16k\nfilesize=64k\nloops=2\nfilename=f", "R0+4 R4+4 R8+4 R12+4 R16+4 R20+4 R24+4 R28+4"),
+    ("size=16k\nfilesize=64k\nloops=2\nfilename=f\nioengine=libaio", "R0+4 R4+4 R8+4 R12+4 " * 2),
+    ("size=50%\nfilesize=16m\nbs=1m\nfilename=f\noffset=2m", " ".join(f"R{k}+1024" for k in range(2048, 10240, 1024))),
+    ("size=16m\nfilesize=16m\nbs=1m\nfilename=f\noffset=50%", " ".join(f"R{k}+1024" for k in range(8192, 16384, 1024))),
+    ("size=4m\nbs=1m\noffset=33%\noffset_align=3m", " ".join(f"R{354336768 + k}+1024" for k in range(0, 4096, 1024))),
+])
+def test_sequential_places(tmp_path: Path, options: str, expected: str) -> None:
+    assert places(run(tmp_path, f"{DIRECT}[a]\n{options}\n")) == expected.strip()
+
+
+def test_time_based_leaves_the_rest_that_does_not_fit_and_wraps(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\ndirect=1\nsize=18k\ntime_based\nruntime=55ms\n")
+    assert places(ios) == "R0+4 R4+4 R8+4 R12+4 R0+4 R4+4 R8+4 R12+4 R0+4 R4+4 R8+4"
+    assert issues(ios) == [5.0 * i for i in range(11)]
+
+
+def test_runtime_ends_a_job_and_waits_for_what_is_in_flight(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{QUEUED}[a]\nsize=1m\niodepth=3\nruntime=12ms\n")
+    assert issues(ios) == [0, 0, 0, 5, 10]
+    assert ios[-1].done == 25
+
+
+def test_files_in_turn(tmp_path: Path) -> None:
+    base = {"a.0.0": 0, "a.0.1": 16 << 30 >> 10}  # 1 TiB / 64 apart, in KiB
+    def named(options: str) -> str:
+        ios = run(tmp_path, f"[a]\ndirect=1\nnrfiles=2\nsize=32k\n{options}\n")
+        return " ".join(f"{'ab'[io.at >= base['a.0.1']]}{io.at % base['a.0.1']:g}" for io in ios)
+
+    assert named("") == "a0 b0 a4 b4 a8 b8 a12 b12"
+    assert named("file_service_type=roundrobin:3") == "a0 a4 a8 b0 b4 b8 a12 b12"
+    assert named("file_service_type=sequential\nloops=2") == "a0 a4 a8 a12 b0 b4 b8 b12 a0 a4 a8 a12 b0 b4 b8 b12"
+    assert sorted(named("file_service_type=random").split()) == ["a0", "a12", "a4", "a8", "b0", "b12", "b4", "b8"]
+
+
+def test_several_filenames_share_the_size(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\ndirect=1\nfilename=x:y\\:z\nsize=16k\n")
+    assert [io.at for io in ios] == [0, 16 << 20, 4, (16 << 20) + 4]
+
+
+def test_layout_spaces_files_and_lets_devices_be_the_drive(tmp_path: Path) -> None:
+    jobs = load(tmp_path, "[global]\ndirect=1\nsize=1m\n[a]\nnumjobs=2\n[b]\nfilename=/dev/sdz\n[c]\nfilename=big\n"
+                          "size=100g\n[d]\nfilename=big\nsize=1m\n[e]\n[f]\nfilename=/dev/shm/x\n")
+    spacing = (1 << 40) // 64
+    bases = [j.files[0]["base"] for j in jobs.jobs]
+    assert bases == [0, spacing, 0, 2 * spacing, 2 * spacing, 2 * spacing + (100 << 30), 3 * spacing + (100 << 30)]
+
+
+def test_files_get_closer_when_there_are_many(tmp_path: Path) -> None:
+    jobs = load(tmp_path, "[a]\ndirect=1\nsize=1m\nnumjobs=128\n")
+    assert jobs.jobs[127].files[0]["base"] == 127 * (1 << 40) // 128
+
+
+def test_thinking_readers_take_turns(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[r]\ndirect=1\nsize=12k\nnumjobs=2\nthinktime=100\n")
+    assert [(io.task, round(io.issue, 4), round(io.done, 4)) for io in ios] == [
+        ("r.0", 0, 5), ("r.1", 0, 10), ("r.0", 5.1, 15), ("r.1", 10.1, 20), ("r.0", 15.1, 25), ("r.1", 20.1, 30)]
+
+
+def test_think_after_several_blocks(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nsize=24k\nthinktime=1ms\nthinktime_blocks=2\n")
+    assert issues(ios) == [0, 5, 11, 16, 22, 27]
+
+
+def test_spinning_is_thinking(tmp_path: Path) -> None:
+    assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=8k\nthinktime=1ms\nthinktime_spin=300us\n")) == [0, 6]
+    assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=8k\nthinktime=1ms\nthinktime_spin=3ms\n")) == [0, 8]
+
+
+def test_thinking_takes_the_depth_away(tmp_path: Path) -> None:
+    """With a depth of 4 fio thinks when it first reaps, and from then on after each I/O."""
+    ios = run(tmp_path, f"{QUEUED}[a]\nsize=28k\niodepth=4\nthinktime=20ms\n", queue_depth=4)
+    # The constant drive still serves one by one: the first four are done at 5, 10, 15, 20.
+    assert issues(ios) == [0, 0, 0, 0, 40, 65, 90]
+
+
+def test_think_counts_what_is_issued_if_asked_to(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{QUEUED}[a]\nsize=16k\niodepth=8\nthinktime=1ms\nthinktime_blocks=2\n"
+                        "thinktime_blocks_type=issue\n")
+    assert issues(ios) == [0, 0, 11, 11]
+
+
+def test_depth_fills_slots_as_they_become_free(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{QUEUED}[a]\nsize=20k\niodepth=2\n")
+    assert [(io.issue, io.done) for io in ios] == [(0, 5), (0, 10), (5, 15), (10, 20), (15, 25)]
+
+
+@pytest.mark.parametrize("engine", ["sync", "psync", "vsync", "pvsync", "pvsync2", "posixaio"])
+def test_engines_that_do_one_at_a_time(tmp_path: Path, engine: str) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nioengine={engine}\niodepth=8\nsize=12k\n")
+    assert issues(ios) == [0, 5, 10]
+
+
+def test_rate_spaces_by_bytes(tmp_path: Path) -> None:
+    assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=16k\nrate=4k\n")) == [0, 1000, 2000, 3000]
+    assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=16k\nrate_iops=100\n")) == [0, 10, 20, 30]
+    # Late, it catches up.
+    assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=16k\nrate_iops=100\n", service_ms=15)) == [0, 15, 30, 45]
+
+
+def test_rate_of_each_direction(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=rw\nsize=48k\nrate_iops=100,50\n")
+    # Where both are due at once, one comes 5 ms later.
+    for op, step in (("R", 10), ("W", 20)):
+        own = [io.issue for io in ios if io.op == op]
+        assert len(own) == 80 // step
+        assert all(0 <= at - i * step <= 5 for i, at in enumerate(own))
+
+
+def test_sleeping_for_the_rate_ends_with_the_runtime(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nsize=1m\nrate_iops=1\nruntime=2500ms\n[b]\nsize=4k\nstonewall\n")
+    assert issues(ios) == [0, 1000, 2000, 2500]
+
+
+def test_start_delay(tmp_path: Path) -> None:
+    assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=8k\nstartdelay=7ms\n")) == [7, 12]
+    (io,) = run(tmp_path, f"{DIRECT}[a]\nsize=4k\nstartdelay=1s-2s\n")
+    assert 1000 <= io.issue <= 2000
+
+
+def starts(ios: list[Io]) -> dict[str, float]:
+    return {io.task: io.issue for io in reversed(ios)}
+
+
+def test_stonewall_waits_for_all_before_it(tmp_path: Path) -> None:
+    text = f"{DIRECT}size=8k\n[a]\n[b]\n[c]\nstonewall\n[d]\n[e]\nwait_for_previous\n"
+    assert starts(run(tmp_path, text)) == {"a": 0, "b": 0, "c": 20, "d": 20, "e": 40}
+
+
+def test_stonewall_does_not_wait_for_what_has_not_started(tmp_path: Path) -> None:
+    text = f"{DIRECT}size=4k\n[a]\n[b]\nstartdelay=1s\n[c]\nstonewall\n"
+    assert starts(run(tmp_path, text)) == {"a": 0, "b": 1000, "c": 5}
+
+
+def test_only_the_first_clone_stonewalls(tmp_path: Path) -> None:
+    assert starts(run(tmp_path, f"{DIRECT}size=4k\nstonewall\n[a]\nnumjobs=2\n")) == {"a.0": 0, "a.1": 0}
+
+
+def test_wait_for_waits_for_every_clone(tmp_path: Path) -> None:
+    text = f"{DIRECT}size=4k\n[a]\nnumjobs=2\n[b]\nsize=16k\n[c]\nwait_for=a\n"
+    assert starts(run(tmp_path, text)) == {"a.0": 0, "a.1": 0, "b": 0, "c": 10}
+
+
+def test_exitall_ends_the_others(tmp_path: Path) -> None:
+    endless = f"{DIRECT}size=1g\n[bg]\ntime_based\nruntime=1h\n"
+    ios = run(tmp_path, f"{endless}[fg]\nsize=8k\nexitall\n")
+    assert [io.task for io in ios].count("bg") == 3
+    assert max(io.done for io in ios) == 25
+    # Its group only: here they are two.
+    text = endless.replace("1h", "100ms") + "[fg]\nnew_group\nsize=8k\nexitall\n"
+    assert max(io.done for io in run(tmp_path, text)) == 100
+    assert max(io.done for io in run(tmp_path, text + "exit_what=all\n")) == 25
+
+
+def test_exitall_wakes_sleepers_and_does_not_count_their_sleep(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}size=8k\nexitall\n[bg]\nthinktime=1h\n[fg]\nthinktime=1\n[after]\nstonewall\n")
+    assert [io.task for io in ios] == ["bg", "fg", "fg"] + ["after"] * 2
+    assert ios[-1].done < 100
+
+
+def test_numjobs_names_and_offset_increment(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[job]\nnumjobs=3\nsize=4k\noffset=1m\noffset_increment=1g\n")
+    assert [(io.task, io.at) for io in ios] == [(f"job.{k}", 1024 + k * (1 << 20)) for k in range(3)]
+    ios = run(tmp_path, f"{DIRECT}[job]\nnumjobs=2\nsize=4k\noffset_increment=25%\n")
+    assert [io.at for io in ios] == [0, 1 << 28]
+
+
+def test_name_replaces_the_sections(tmp_path: Path) -> None:
+    assert [t.name for t in load(tmp_path, "[a]\nsize=4k\nname=other job\n").tasks] == ["other job"]
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    ("", 0), ("prio=3", 2 << 13 | 3), ("prioclass=1\nprio=2", 1 << 13 | 2), ("prioclass=3", 3 << 13),
+    ("prioclass=2", 2 << 13), ("nice=0", 0), ("nice=10", 2 << 13 | 6), ("nice=-20", 2 << 13),
+    ("nice=10\nprio=1", 2 << 13 | 1),
+])
+def test_priorities(tmp_path: Path, options: str, expected: int) -> None:
+    (task,) = load(tmp_path, f"[a]\nsize=4k\n{options}\n").tasks
+    assert task.ioprio == expected
+
+
+def test_priorities_reach_the_scheduler(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}size=20k\n[low]\nprioclass=3\n[high]\nprioclass=1\n", sched="cfq-slice")
+    last_high = max(io.done for io in ios if io.task == "high")
+    assert sum(io.done < last_high for io in ios if io.task == "low") <= 1
+
+
+# --- chance ---
+
+
+def test_a_pass_covers_every_block_once(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=1m\nloops=2\n")
+    first, second = [io.at for io in ios[:256]], [io.at for io in ios[256:]]
+    assert sorted(first) == sorted(second) == [4.0 * i for i in range(256)]
+    assert first == second, "randrepeat=1"
+    assert sum(b == a + 4 for a, b in itertools.pairwise(first)) < 40
+
+
+def test_without_randrepeat_passes_differ(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=64k\nloops=2\nrandrepeat=0\n")
+    first, second = [io.at for io in ios[:16]], [io.at for io in ios[16:]]
+    assert sorted(first) == sorted(second) == [4.0 * i for i in range(16)]
+    assert first != second
+
+
+def test_without_a_map_blocks_repeat(tmp_path: Path) -> None:
+    for options in ("norandommap", "ba=4k"):
+        ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=1m\n{options}\n")
+        assert len(ios) == 256
+        assert 140 < len({io.at for io in ios}) < 185  # 256 * (1 - 1/e) = 162
+
+
+def test_a_map_is_emptied_when_time_goes_on(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=16k\ntime_based\nruntime=195ms\n")
+    assert len(ios) == 39
+    for k in range(0, 36, 4):
+        assert sorted(io.at for io in ios[k:k + 4]) == [0, 4, 8, 12]
+
+
+def test_ranges_of_block_sizes_cover_a_pass_without_overlap(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=1m\nbsrange=4k-16k\n")
+    covered = sorted((io.at, io.at + io.length) for io in ios)
+    assert covered[0][0] == 0
+    assert covered[-1][1] == 1024
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(covered))
+    assert {io.length for io in ios} == {4, 8, 12, 16}
+
+
+def test_alignment(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=1m\nbs=4k\nba=64k\n")
+    assert {io.at for io in ios} == {64.0 * i for i in range(16)}
+
+
+def test_mixed_sequential_has_a_place_for_each_direction(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=rw\nsize=4m\nrwmixread=70\n")
+    assert len(ios) == 1024
+    for op in "RW":
+        own = [io.at for io in ios if io.op == op]
+        assert own == [4.0 * i for i in range(len(own))]
+    assert 0.65 < sum(io.op == "R" for io in ios) / 1024 < 0.75
+
+
+def test_mixed_random_shares_one_map(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randrw\nsize=1m\nrwmixwrite=25\n")
+    assert sorted(io.at for io in ios) == [4.0 * i for i in range(256)]
+    assert 40 < sum(io.op == "W" for io in ios) < 90
+
+
+def test_block_sizes_of_each_direction(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randrw\nsize=1m\nbs=4k,16k\n")
+    assert {io.length for io in ios if io.op == "R"} == {4}
+    assert {io.length for io in ios if io.op == "W"} <= {4, 8, 12, 16}
+    covered = sorted((io.at, io.at + io.length) for io in ios)
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(covered))
+
+
+def test_a_new_place_every_few_ios(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\ndirect=1\nrw=randread:4\nsize=1g\nio_size=1m\nnorandommap\n")
+    # The first three go on from the beginning; then every fourth jumps.
+    jumps = [i for i in range(1, 256) if ios[i].at != ios[i - 1].at + 4]
+    assert all(i % 4 == 3 for i in jumps)
+    assert len(jumps) > 55
+    same = run(tmp_path, "[a]\ndirect=1\nrw=randread:4\nsize=1g\nio_size=1m\nnorandommap\nrw_sequencer=identical\n")
+    assert all(same[i].at == same[3 + (i - 3) // 4 * 4].at for i in range(3, 256))
+
+
+def test_a_share_of_random_io(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=1g\nio_size=4m\npercentage_random=25\n")
+    jumps = sum(b.at != a.at + a.length for a, b in itertools.pairwise(ios))
+    assert 200 < jumps < 312  # of 1023, a quarter
+
+
+def test_seeds(tmp_path: Path) -> None:
+    text = f"{DIRECT}rw=randread\nsize=1m\n[a]\n[b]\n"
+    def order(more: str = "", seed: int = 0) -> list[float]:
+        return [io.at for io in run(tmp_path, text + more, seed=seed)]
+
+    assert order() == order()
+    assert order(seed=1) != order()
+    assert order("randseed=5\n") != order()
+    ios = run(tmp_path, text)
+    assert [io.at for io in ios if io.task == "a"] != [io.at for io in ios if io.task == "b"]
+
+
+def test_a_map_of_a_whole_drive_is_cheap(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\ndirect=1\nfilename=/dev/sda\nrw=randread\nbs=512\nnumber_ios=50\n", sectors=1 << 34)
+    assert len({io.at for io in ios}) == 50

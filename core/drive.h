@@ -146,7 +146,7 @@ struct hw_constant_drive {
 	struct hw_drive drive;
 	u64 service_ns;
 	u64 head;
-	struct hw_io *current;
+	struct hw_io *serving;
 	u64 free_ns;
 	struct list_head waiting;
 };

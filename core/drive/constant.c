@@ -16,7 +16,7 @@ static void constant_start(struct hw_constant_drive *c, struct hw_io *io, u64 no
 {
 	u64 ns = io->fixed_ns ? io->fixed_ns : c->service_ns;
 
-	c->current = io;
+	c->serving = io;
 	io->done_ns = now + ns;
 	c->drive.stats.busy_ns += ns;
 	c->drive.stats.transfer_ns += ns;
@@ -30,7 +30,7 @@ static void constant_submit(struct hw_drive *d, struct hw_io *io, u64 now)
 	struct hw_constant_drive *c = constant(d);
 
 	io->submit_ns = now;
-	if (c->current)
+	if (c->serving)
 		list_add_tail(&io->link, &c->waiting);
 	else
 		constant_start(c, io, now);
@@ -39,11 +39,11 @@ static void constant_submit(struct hw_drive *d, struct hw_io *io, u64 now)
 static struct hw_io *constant_poll(struct hw_drive *d, u64 now)
 {
 	struct hw_constant_drive *c = constant(d);
-	struct hw_io *io = c->current;
+	struct hw_io *io = c->serving;
 
 	if (!io || io->done_ns > now)
 		return NULL;
-	c->current = NULL;
+	c->serving = NULL;
 	if (!list_empty(&c->waiting)) {
 		struct hw_io *next = list_first_entry(&c->waiting, struct hw_io, link);
 
@@ -57,7 +57,7 @@ static u64 constant_next(const struct hw_drive *d)
 {
 	const struct hw_constant_drive *c = constant(d);
 
-	return c->current ? c->current->done_ns : HW_NEVER;
+	return c->serving ? c->serving->done_ns : HW_NEVER;
 }
 
 enum { PARAM_SERVICE, PARAM_SECTORS, PARAM_DEPTH, NR_PARAMS };

@@ -37,6 +37,8 @@ class Guest:
     script: str
     modules: list[str] = field(default_factory=list)
     programs: list[tuple[str, str]] = field(default_factory=list)  # (program, Debian package)
+    own_modules: dict[str, bytes] = field(default_factory=dict)  # inserted after those
+    tools: dict[str, bytes] = field(default_factory=dict)  # programs by name, for /bin
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     memory_mib: int = 1024
@@ -57,9 +59,12 @@ class Guest:
         image.add("lab/script.sh", self.script.encode())
         variables = "".join(f"{name}='{value}'\n" for name, value in sorted(self.environment.items()))
         image.add("lab/environment.sh", variables.encode())
-        for name, data in self.kernel.modules(self.modules).items():
+        modules = self.kernel.modules(self.modules) | self.own_modules
+        for name, data in modules.items():
             image.add(f"lab/modules/{name}.ko", data)
-        image.add("lab/insmod", "".join(f"{name}\n" for name in self.kernel.modules(self.modules)).encode())
+        image.add("lab/insmod", "".join(f"{name}\n" for name in modules).encode())
+        for name, data in self.tools.items():
+            image.add(f"bin/{name}", data, executable=True)
         for path, data in self.files.items():
             image.add(path, data)
         return image.pack()

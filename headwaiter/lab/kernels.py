@@ -90,6 +90,11 @@ class Kernel:
     folder: Path
 
     @property
+    def series(self) -> str:
+        """Of the release: "6.12"."""
+        return ".".join(self.release.split(".")[:2])
+
+    @property
     def image(self) -> Path:
         """The bootable kernel."""
         return self.folder / "boot" / f"vmlinuz-{self.release}"

@@ -53,3 +53,18 @@ drop_caches() {
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
 }
+
+# Print a result: a JSON object on one line.
+result() { echo "$*" >>/lab/results; }
+
+# A disk named $1 with the drive profile $2 (packed by "# lab: drives"), taking $3 commands at once (0: the profile's own).
+drive_disk() {
+	local dir=/sys/kernel/config/headwaiter_disk/$1
+	must mkdir "$dir"
+	cat "/lab/drives/$2" >"$dir/profile"
+	echo "${3:-0}" >"$dir/depth" || fail "depth $3 refused"
+	echo 1 >"$dir/power" || fail "drive $2 does not start: $(dmesg | tail -1)"
+}
+
+# Our schedulers, as disk $1 offers them.
+ours() { tr -d '[]' <"/sys/block/$1/queue/scheduler" | tr ' ' '\n' | grep '^hw-' | tr '\n' ' '; }

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter lab: real kernels, real programs, virtual time."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import Problem
+from ..lab.script import Row, execute, experiments, read
+from ..paths import replacing
+from ..report import console
+from ._output import output_options, write_json, write_text
+
+
+@click.group("lab")
+def command() -> None:
+    """The kernel lab: stock kernels in QEMU, in virtual time, the same on every run."""
+
+
+@command.command("list")
+def _list() -> None:
+    """The experiments that there are."""
+    out = Table(box=None, pad_edge=False)
+    for heading in ("experiment", "what", "kernels", "parameters"):
+        out.add_column(heading)
+    for name in experiments():
+        script = read(name)
+        out.add_row(name, script.summary, " ".join(script.kernels), " ".join(script.needs.get("set", [])))
+    console().print(out)
+
+
+@command.command("run")
+@click.argument("target", metavar="EXPERIMENT|SCRIPT")
+@click.option("--kernel", "-k", "series", multiple=True, metavar="SERIES",
+              help="Series of Debian's cloud kernel, e.g. 6.12; may be repeated [default: the script's own].")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the script.")
+@click.option("--files", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+              help="Where to put other files that the guest sends, as FOLDER/SERIES/NAME.")
+@output_options
+def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Path | None, as_json: bool,
+         output: Path | None) -> None:
+    """Boot kernels, run an experiment (see 'headwaiter lab list') or a script in each, and show what it measured."""
+    given = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise Problem(f"--set {pair}: expected NAME=VALUE")
+        given[name] = value
+    progress = Console(stderr=True)
+    if progress.is_terminal:
+        with progress.status("starting") as status:
+            script, rows, sent = execute(target, series, given, status.update)
+    else:
+        script, rows, sent = execute(target, series, given, lambda text: None)
+    for path, data in sent.items() if files else ():
+        assert files is not None
+        (files / path).parent.mkdir(parents=True, exist_ok=True)
+        with replacing(files / path) as temporary:
+            temporary.write_bytes(data)
+    if as_json:
+        document: dict[str, Any] = {"schema": "headwaiter-lab/1", "experiment": script.name, "results": rows}
+        write_json(document, output)
+        return
+    buffer = io.StringIO()
+    (console(buffer) if output else console()).print(_table(script.summary, rows))
+    if output:
+        write_text(buffer.getvalue(), output)
+
+
+def _table(title: str, rows: list[Row]) -> Table:
+    """A row a result; columns in the order in which they first occur."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    out = Table(title=title, title_justify="left")
+    for key in keys:
+        text = any(isinstance(row.get(key), str) for row in rows)
+        out.add_column(key, justify="left" if text else "right")
+    for row in rows:
+        out.add_row(*(str(row.get(key, "")) for key in keys))
+    return out

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Run a guest script: an experiment of lab/experiments by name, or any file.
+
+What a script needs stands in its comments, "# lab: KEY WORD …":
+
+- kernels: series on which to run by default (6.1, 6.12)
+- programs: host programs to pack (fio mkfs.ext4 …)
+- modules: kernel modules to insert beside ours
+- drives: profiles to pack as /lab/drives/NAME
+- tools: C programs of lab/guest to compile (static) and pack
+- memory: MiB of the guest, with 2^shift ns an instruction under `shift`
+- set: NAME=VALUE, a parameter and its default, for the script's environment
+
+A script prints results with `result`, a JSON object a line; each becomes a row, with the kernel put first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwaiter.errors import Problem
+from headwaiter.lab.guest import Guest, Outcome, boot, source_folder
+from headwaiter.lab.kernels import SERIES, Kernel, Progress, cache_folder, kernel, need, run
+from headwaiter.lab.modules import build
+
+Row = dict[str, Any]
+
+HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
+PACKAGES = {
+    "fio": "fio",
+    "blktrace": "blktrace",
+    "mkfs.ext4": "e2fsprogs",
+    "fsck.ext4": "e2fsprogs",
+    "find": "findutils",
+    "dd": "coreutils",
+}
+BASE_MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq"]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A parsed script."""
+
+    name: str
+    text: str
+    needs: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Series to run on unless others are asked for."""
+        return self.needs.get("kernels", SERIES)
+
+    @property
+    def summary(self) -> str:
+        """Its first line of comment after the licence."""
+        lines = [line[2:] for line in self.text.splitlines() if line.startswith("# ") and "SPDX" not in line]
+        return lines[0] if lines and not lines[0].startswith("lab:") else ""
+
+    def number(self, key: str, default: int) -> int:
+        """A needed quantity, such as memory."""
+        words = self.needs.get(key, [str(default)])
+        if len(words) != 1 or not words[0].isdigit():
+            raise Problem(f"{self.name}: '# lab: {key} {' '.join(words)}': expected a number")
+        return int(words[0])
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """Parameters with their values."""
+        values = dict(word.partition("=")[::2] for word in self.needs.get("set", []))
+        for name, value in given.items():
+            if name not in values:
+                raise Problem(f"{self.name} has no parameter {name} (it has {', '.join(values) or 'none'})")
+            if not re.fullmatch(r"[\w.,:/ +=-]*", value):
+                raise Problem(f"{name}={value}: only letters, digits, spaces and .,:/+=- may stand there")
+            values[name] = value
+        return values
+
+
+def experiments() -> dict[str, Path]:
+    """The experiments that there are, by name."""
+    return {path.stem: path for path in sorted((source_folder() / "lab" / "experiments").glob("*.sh"))}
+
+
+def read(target: str) -> Script:
+    """An experiment by name, or the script in a file; Problem if it is neither."""
+    path = experiments().get(target) or Path(target)
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        names = ", ".join(experiments())
+        why = error.strerror if isinstance(error, OSError) else "not text"
+        raise Problem(f"{target}: neither an experiment ({names}) nor a script: {why}") from None
+    needs: dict[str, list[str]] = {}
+    for key, words in HEADER.findall(text):
+        if key not in ("kernels", "programs", "modules", "drives", "tools", "memory", "shift", "set"):
+            raise Problem(f"{path}: '# lab: {key}': unknown (kernels, programs, modules, drives, tools, memory, shift, set)")
+        needs.setdefault(key, []).extend(shlex.split(words))
+    return Script(path.stem, text, needs)
+
+
+def tool(name: str) -> bytes:
+    """A program of lab/guest, compiled statically."""
+    source = source_folder() / "lab" / "guest" / f"{name}.c"
+    if not source.is_file():
+        raise Problem(f"lab: there is no tool {name} in lab/guest")
+    target = cache_folder() / "tools" / name
+    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        run([need("gcc", "gcc"), "-O2", "-Wall", "-static", "-o", str(target), str(source)])
+    return target.read_bytes()
+
+
+def drive_blob(name: str) -> bytes:
+    """A drive profile in the form that headwaiter_disk takes."""
+    from headwaiter.drives import find_drive  # noqa: PLC0415 (needs the compiled library; booting does not)
+
+    return find_drive(name).blob
+
+
+def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Guest:
+    """The guest that a script runs in."""
+    programs = []
+    for program in script.needs.get("programs", []):
+        if program not in PACKAGES:
+            raise Problem(f"{script.name}: '# lab: programs {program}': unknown (there are {', '.join(PACKAGES)})")
+        programs.append((program, PACKAGES[program]))
+    environment = script.environment(given)
+    drives = {word for words in script.needs.get("drives", []) for word in words.split(",")}
+    if "DRIVE" in environment:
+        drives.add(environment["DRIVE"])
+    files = {f"/lab/drives/{Path(name).stem}": drive_blob(name) for name in sorted(drives)}
+    if "DRIVE" in environment:
+        environment["DRIVE"] = Path(environment["DRIVE"]).stem
+    return Guest(
+        on,
+        script.text,
+        modules=BASE_MODULES + script.needs.get("modules", []),
+        own_modules=build(on, say),
+        programs=programs,
+        tools={name: tool(name) for name in script.needs.get("tools", [])},
+        environment={"KERNEL": on.series} | environment,
+        files=files,
+        memory_mib=script.number("memory", 1024),
+        shift=script.number("shift", 1),
+    )
+
+
+def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:
+    """The results of one boot."""
+    try:
+        lines = outcome.files.get("results", b"").decode().splitlines()
+        return [{"kernel": on.series, **json.loads(line)} for line in lines]
+    except (ValueError, TypeError) as error:
+        raise Problem(f"{name}: a result is not a JSON object: {error}") from None
+
+
+def execute(
+    target: str, series: Sequence[str], given: Mapping[str, str], say: Progress
+) -> tuple[Script, list[Row], dict[str, bytes]]:
+    """Run a script on each kernel in turn; its rows, and the other files it sent as SERIES/NAME."""
+    script = read(target)
+    found: list[Row] = []
+    files: dict[str, bytes] = {}
+    for one in series or script.kernels:
+        on = kernel(one, say)
+        outcome = boot(guest(script, on, given, say), say)
+        found += rows(script.name, on, outcome)
+        files |= {f"{one}/{name}": data for name, data in outcome.files.items() if name != "results"}
+    return script, found, files

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What an emulated disk holds: pages by number; a page that was never written, or only with zeros, costs nothing. */
+#ifndef HW_STORE_H
+#define HW_STORE_H
+
+#include <linux/types.h>
+#include <linux/xarray.h>
+
+struct request;
+
+struct hw_store {
+	struct xarray pages;
+};
+
+void hw_store_init(struct hw_store *store);
+void hw_store_free(struct hw_store *store);
+/* Move a read's or write's data; does not sleep. 0, or -ENOMEM with a write done in part, which may be repeated. */
+int hw_store_transfer(struct hw_store *store, struct request *rq);
+
+#endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Draw docs/head.svg: where the disk's head goes when two programs each read a file, under three schedulers.
+"""Draw docs/head.png: where the disk's head goes when two programs each read a file, under three schedulers.
 
     python docs/figure.py [FILE]
 """
@@ -17,7 +17,7 @@ from headwaiter.device import DEFAULT_DRIVE, open_drive
 from headwaiter.results import summarise
 from headwaiter.sim import Forest, Options, Task, drive_sectors, simulate
 
-mpl.use("svg")
+mpl.use("agg")
 from matplotlib import pyplot as plt  # noqa: E402
 
 SCHEDULERS = ("deadline", "cfq-slice", "as")
@@ -47,10 +47,9 @@ def two_readers(sectors: int) -> Forest:
 
 
 def main() -> None:
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "head.svg"
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "head.png"
     drive = open_drive(DEFAULT_DRIVE)
     load = two_readers(drive_sectors(drive))
-    mpl.rcParams["svg.hashsalt"] = "headwaiter"
     figure, axes = plt.subplots(1, len(SCHEDULERS), figsize=(11, 2.9), sharey=True)
     for axis, name in zip(axes, SCHEDULERS, strict=True):
         with tempfile.TemporaryDirectory() as tmp:
@@ -68,7 +67,7 @@ def main() -> None:
         print(f"{name}: {result['throughput_MBps']:.2f} MB/s, {result['disk']['seeks']} seeks")
     axes[0].set_ylabel("head at (GiB)")
     figure.tight_layout()
-    figure.savefig(target, metadata={"Date": None})
+    figure.savefig(target, dpi=110, metadata={"Software": None})
 
 
 if __name__ == "__main__":

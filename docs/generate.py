@@ -4,13 +4,15 @@
     python docs/generate.py            rewrites the documents
     python docs/generate.py --check    fails if one would change
 
-Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: all`, `formats: all`,
-`parameters: MODEL`, `options: fio`.
+Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: all`, `formats: all`, and `output: headwaiter …`, which is
+what a command prints.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,7 +22,7 @@ from headwaiter.schedulers import catalogue, find
 from headwaiter.traces import formats as trace_formats
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"<!-- (\w+): ([\w-]+) -->\n(?:(?:(?!<!-- ).)*?<!-- end -->\n)?", re.S)
+BLOCK = re.compile(r"<!-- (\w+): ([^\n]+?) -->\n(?:(?:(?!<!-- ).)*?<!-- end -->\n)?", re.S)
 
 
 def rows(head: Iterable[str], body: Iterable[Iterable[object]]) -> str:
@@ -56,8 +58,19 @@ def formats(_: str) -> str:
     return rows(("format", "what"), ((f"`{f.name}`", f.title) for f in trace_formats().values()))
 
 
+def output(command: str) -> str:
+    """What a headwaiter command prints, run from the top folder."""
+    program, *words = shlex.split(command)
+    assert program == "headwaiter", command
+    done = subprocess.run([sys.executable, "-P", "-m", program, *words], check=True, capture_output=True, text=True, cwd=ROOT)
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    return f"```text\n$ {command}\n" + "\n".join(lines) + "\n```\n"
+
+
 KINDS: dict[str, Callable[[str], str]] = {
-    "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats,
+    "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "output": output,
 }
 
 

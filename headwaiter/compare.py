@@ -85,7 +85,7 @@ def _versus(best: Json, other: Json) -> str:
     reasons = []
     if a and success and o_seeks > b_seeks * 1.1:
         reasons.append(
-            f"it held the head for the next request of the same reader {a} times, {success / a:.0%} of them rightly,"
+            f"it held the head for the next request of the same reader {a} times ({success} times rightly)"
             f" and so made {b_seeks} seeks where {other['scheduler']} made {o_seeks}"
         )
     elif o_seeks > b_seeks * 1.1:

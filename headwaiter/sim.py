@@ -91,8 +91,8 @@ class Load(Protocol):
 class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
-    It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order. Sectors of 512 bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its
-    own).
+    It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order. Sectors of 512
+    bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its own).
     """
 
     tasks: Sequence[Task]

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from .errors import Problem
+from .fio import load_jobs, looks_like_job_file
 from .paths import WORKLOADS
 from .sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
 from .traces import Trace, closed_loop, stream_order
@@ -52,9 +52,7 @@ def find_workload(name: str | None) -> Path:
 
 def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
     """The workload in a file, fitted to a drive."""
-    if find_spec("headwaiter.fio") and path.is_file():
-        from .fio import load_jobs, looks_like_job_file  # noqa: PLC0415 (traces need none of it)
-
+    if path.is_file():
         try:
             with path.open("rb") as f:
                 head = f.read(1 << 16)

@@ -10,7 +10,10 @@ struct hw_reach {
 	u64 back_penalty;	/* a sector backwards costs as much as so many forwards */
 };
 
-/* What @sector costs from @head; HW_NEVER if it lies too far back, and the elevator must come round to it. */
+/*
+ * What @sector costs from @head; HW_NEVER if it lies too far back, and the elevator must come round
+ * to it.
+ */
 static inline u64 hw_reach_cost(const struct hw_reach *reach, u64 head, u64 sector)
 {
 	if (sector >= head)
@@ -21,11 +24,11 @@ static inline u64 hw_reach_cost(const struct hw_reach *reach, u64 head, u64 sect
 }
 
 /*
- * Which of two requests does a head at @head take first? Either may be NULL. At equal cost the higher sector wins;
- * if both must wait for the elevator to come round, the lower.
+ * Which of two requests does a head at @head take first? Either may be NULL. At equal cost the
+ * higher sector wins; if both must wait for the elevator to come round, the lower.
  */
-static inline struct hw_request *hw_choose(const struct hw_reach *reach, u64 head, struct hw_request *a,
-					   struct hw_request *b)
+static inline struct hw_request *hw_choose(const struct hw_reach *reach, u64 head,
+					   struct hw_request *a, struct hw_request *b)
 {
 	u64 cost_a, cost_b;
 
@@ -43,16 +46,21 @@ static inline struct hw_request *hw_choose(const struct hw_reach *reach, u64 hea
 }
 
 static inline struct hw_sorted_request *hw_choose_sorted(const struct hw_reach *reach, u64 head,
-							 struct hw_sorted_request *a, struct hw_sorted_request *b)
+							 struct hw_sorted_request *a,
+							 struct hw_sorted_request *b)
 {
 	struct hw_request *best = hw_choose(reach, head, hw_sorted_rq(a), hw_sorted_rq(b));
 
 	return best ? hw_sorted(best) : NULL;
 }
 
-/* @s is about to leave @t: which of its neighbours comes next? The one after the highest is the lowest. */
+/*
+ * @s is about to leave @t: which of its neighbours comes next? The one after the highest is the
+ * lowest.
+ */
 static inline struct hw_sorted_request *hw_choose_after(const struct hw_reach *reach, u64 head,
-							const struct hw_sorted *t, struct hw_sorted_request *s)
+							const struct hw_sorted *t,
+							struct hw_sorted_request *s)
 {
 	struct hw_sorted_request *above = hw_sorted_next(s), *below = hw_sorted_prev(s);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Time in ticks of tick_us microseconds, for policies whose published form counts in a kernel's ticks. */
+/*
+ * Time in ticks of tick_us microseconds, for policies whose published form counts in a kernel's
+ * ticks.
+ */
 #ifndef HW_LIB_TICKS_H
 #define HW_LIB_TICKS_H
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * as-seek: shortest positioning time first, which waits for the process served last if that promises to be shorter.
+ * as-seek: shortest positioning time first, which waits for the process served last if that
+ * promises to be shorter.
  *
  * Source: Iyer & Druschel, SOSP 2001, seek-optimising policies within the framework of id_core.c.
  *
- * Caveats: it optimises throughput, and fairness comes from ageing alone (W). It believes what it is told of the
- * drive's positioning times; with a flat table it sees no benefit in waiting for a process with habits.
+ * Caveats: it optimises throughput, and fairness comes from ageing alone (W). It believes what it
+ * is told of the drive's positioning times; with a flat table it sees no benefit in waiting for a
+ * process with habits.
  *
  * Decides:
  *  - Candidate (`order=sptf`): the least P(distance from the head) - W * age; W = 0 is plain SPTF.
  *    (`order=cscan`): the lowest sector at or above the head, else the lowest of all.
- *  - It waits if the candidate's effort exceeds the expected positioning time of the process served last by more than what is
- *    left of that one's median think time. Under `cscan` not for a process most of whose requests go backwards.
+ *  - It waits if the candidate's effort exceeds the expected positioning time of the process served
+ *    last by more than what is left of that one's median think time. Under `cscan` not for a
+ *    process most of whose requests go backwards.
  */
 #include "id_core.h"
 
@@ -20,11 +23,14 @@ static const char *const order_names[] = { "sptf", "cscan", NULL };
 
 static const struct hw_tunable as_seek_tunables[] = {
 	HW_TUNE_ENUM(struct id_device, order, ORDER_SPTF, order_names,
-		     "the work-conserving policy: shortest positioning time first, or a one-way elevator"),
+		     "the work-conserving policy: shortest positioning time first, or a one-way "
+		     "elevator"),
 	HW_TUNE(struct id_device, W, 30, 0, 1000000, "us/ms",
-		"sptf: positioning time forgiven for each ms of age; 0: starves whoever is far from the others"),
+		"sptf: positioning time forgiven for each ms of age; 0: starves whoever is far "
+		"from the others"),
 	HW_TUNE(struct id_device, back_frac, 800, 0, 1001, "permille",
-		"cscan: no wait for a process with this part of its requests behind the one before"),
+		"cscan: no wait for a process with this part of its requests behind the one "
+		"before"),
 	ID_TUNABLES,
 };
 
@@ -41,11 +47,15 @@ static s64 effort(const struct id_device *d, const struct hw_sorted_request *s, 
 	return (s64)id_positioning(d, d->head, s->rq.sector) - (s64)div_u64(age * (u64)d->W, 1000);
 }
 
-/* The oldest requests first: a younger one can only win while the least distance and its age still could. */
+/*
+ * The oldest requests first: a younger one can only win while the least distance and its age still
+ * could.
+ */
 static struct hw_sorted_request *least_effort(struct id_device *d, u64 now)
 {
 	struct hw_sorted_request *best = id_nearest(d, &d->sort), *s;
-	s64 nearest = (s64)id_positioning(d, d->head, best->rq.sector), least = effort(d, best, now), e;
+	s64 nearest = (s64)id_positioning(d, d->head, best->rq.sector),
+	    least = effort(d, best, now), e;
 
 	if (!d->W)
 		return best;

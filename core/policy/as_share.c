@@ -1,38 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * as-share: proportional shares of disk time (stride scheduling), with waits that keep a process's share from
- * being lost while it thinks.
+ * as-share: proportional shares of disk time (stride scheduling), with waits that keep a process's
+ * share from being lost while it thinks.
  *
- * Source: Iyer & Druschel, SOSP 2001, proportional-share policy within the framework of id_core.c; stride scheduling is
- * Waldspurger & Weihl's.
+ * Source: Iyer & Druschel, SOSP 2001, proportional-share policy within the framework of id_core.c;
+ * stride scheduling is Waldspurger & Weihl's.
  *
- * Caveats: shares are of time in the device, not of bytes. Processes that think longer than think_threshold get less
- * than their share, for they are not waited for. Tickets are hw_task.share, or follow from the I/O priority.
+ * Caveats: shares are of time in the device, not of bytes. Processes that think longer than
+ * think_threshold get less than their share, for they are not waited for. Tickets are
+ * hw_task.share, or follow from the I/O priority.
  *
  * Decides:
- *  - Each process has a clock, which advances by service / tickets. minclock is the slowest clock of those that have
- *    requests; the process served last counts as one of them although it may be thinking. (Without anticipation it does not:
- *    then two synchronous processes are served alternately whatever their tickets, which is deceptive idleness.)
- *  - Candidate: the nearest request of all processes whose clock is at most tau ahead of minclock; if there is none, the
- *    nearest of the process with the slowest clock.
- *  - It waits for the process served last if that one has not had more than its share, thinks quickly, and either the
- *    candidate's process is ahead or the seek-optimising rule says so.
+ *  - Each process has a clock, which advances by service / tickets. The seek back from where
+ *    another process took the head is not counted, as far as the table of positioning times knows:
+ *    it is a cost of sharing, and would leave little else to whoever has few tickets. minclock is
+ *    the slowest clock of those that have requests; the process served last counts as one of them
+ *    although it may be thinking. (Without anticipation it does not: then two synchronous processes
+ *    are served alternately whatever their tickets, which is deceptive idleness.)
+ *  - Candidate: the nearest request of all processes whose clock is at most tau ahead of minclock;
+ *    if there is none, the nearest of the process with the slowest clock.
+ *  - It waits for the process served last if that one has not had more than its share, thinks
+ *    quickly, and either the candidate's process is ahead or the seek-optimising rule says so.
  *
- * tau is the relaxation: how unfair to be for how long in exchange for fewer seeks. Its default depends on the device:
- * 0 (strict) where positioning costs the same at all distances, 250 ms over the mean number of tickets elsewhere. Then a
- * process has the disk for a turn of about half a second; shares are as exact as turns are short against the time over
- * which they are measured.
+ * tau is the relaxation: how unfair to be for how long in exchange for fewer seeks. Its default
+ * depends on the device: 0 (strict) where positioning costs the same at all distances, 100 ms over
+ * the mean number of tickets elsewhere. Then a process has the disk for a turn of about 200 ms of
+ * service; shares are as exact as turns are short against the time over which they are measured.
  */
 #include "id_core.h"
 
-#define SHARE_TAU_NS (250 * (u64)HW_NSEC_PER_MSEC)
+#define SHARE_TAU_NS (100 * (u64)HW_NSEC_PER_MSEC)
 #define SHARE_TICKETS_PER_CLASS 8u
 
 static const struct hw_tunable as_share_tunables[] = {
 	HW_TUNE(struct id_device, think_threshold, 3, 0, 1000, "ms",
 		"a process whose median think time is longer is not waited for"),
 	HW_TUNE(struct id_device, tau, -1, -1, 1000000, "virtual ms",
-		"how far a clock may be ahead of the slowest; 0: strict; -1: 250 over the mean number of tickets,"
+		"how far a clock may be ahead of the slowest; 0: strict; -1: 100 over the mean "
+		"number of tickets,"
 		" or 0 on a device without seeks"),
 	ID_TUNABLES,
 };
@@ -107,9 +112,11 @@ static bool ahead(const struct id_device *d, const struct id_task *t)
 }
 
 /* Nearer, or as near and lower, or the same and earlier. */
-static bool nearer(const struct id_device *d, struct hw_sorted_request *a, struct hw_sorted_request *b)
+static bool nearer(const struct id_device *d, struct hw_sorted_request *a,
+		   struct hw_sorted_request *b)
 {
-	u64 pa = id_positioning(d, d->head, a->rq.sector), pb = id_positioning(d, d->head, b->rq.sector);
+	u64 pa = id_positioning(d, d->head, a->rq.sector),
+	    pb = id_positioning(d, d->head, b->rq.sector);
 
 	if (pa != pb)
 		return pa < pb;
@@ -144,7 +151,8 @@ static bool share_worth_waiting(struct id_device *d, struct hw_sorted_request *c
 
 	if (ahead(d, last))
 		return false;
-	if (id_think_percentile(d, last, (u32)d->pct_cost) > (u64)d->think_threshold * HW_NSEC_PER_MSEC)
+	if (id_think_percentile(d, last, (u32)d->pct_cost) >
+	    (u64)d->think_threshold * HW_NSEC_PER_MSEC)
 		return false;
 	if (ahead(d, other) || last->clock + relaxation(d) < other->clock)
 		return true;
@@ -179,9 +187,14 @@ static void as_share_complete(struct hw_queue *q, struct hw_request *rq, u64 now
 {
 	struct id_device *d = id_device(q);
 	struct id_task *t = id_request(hw_sorted(rq))->owner;
+	/*
+	 * With several in the device, each is charged only for the time since another one
+	 * completed.
+	 */
+	u64 service = now - max(rq->dispatch_ns, d->done_ns);
 
-	/* With several in the device, each is charged only for the time since another one completed. */
-	t->clock += div_u64(now - max(rq->dispatch_ns, d->done_ns), tickets(t));
+	t->clock += div_u64(service, tickets(t));
+	t->clock -= min(t->clock, div_u64(id_request(hw_sorted(rq))->detour_ns, tickets(t)));
 	id_complete(q, rq, now);
 	update_minclock(d);
 }

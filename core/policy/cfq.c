@@ -3,24 +3,26 @@
  * cfq: a queue for each process, and an equal number of requests from each.
  *
  * Source: complete fair queueing before time slices, in three forms (tunable `variant`):
- *  - rr, as the papers describe it: up to `quantum` requests from one process, then the next. The default.
- *  - v1, Linux 2.6.9: rounds of one request from each process until at least `quantum` are together; these go out
- *    in ascending order of sector.
- *  - v2, Linux 2.6.10-2.6.12: as v1, but whoever had least service goes first, whoever has nothing in flight before
- *    the others, and expired requests before sorted ones.
+ *  - rr, as the papers describe it: up to `quantum` requests from one process, then the next. The
+ *    default.
+ *  - v1, Linux 2.6.9: rounds of one request from each process until at least `quantum` are
+ *    together; these go out in ascending order of sector.
+ *  - v2, Linux 2.6.10-2.6.12: as v1, but whoever had least service goes first, whoever has nothing
+ *    in flight before the others, and expired requests before sorted ones.
  *
- * Caveats: fair by count of requests, not by time (v2 weighs time, but never holds the disk for anybody). It never
- * waits, so a process that has one request outstanding at a time loses the head after each of them.
+ * Caveats: fair by count of requests, not by time (v2 weighs time, but never holds the disk for
+ * anybody). It never waits, so a process that has one request outstanding at a time loses the head
+ * after each of them.
  *
- * Decides, one request a call: what the host put first; else what has been set out by the last round (`out`); else it
- * sets out a new round. rr keeps no such list: the turn is a count.
+ * Decides, one request a call: what the host put first; else what has been set out by the last
+ * round (`out`); else it sets out a new round. rr keeps no such list: the turn is a count.
  */
 #include "../lib/choose.h"
 #include "../lib/sorted.h"
 #include "../lib/ticks.h"
 #include "policies.h"
 
-#define CFQ_TAGGED 4u		/* a drive that has held so many requests at once queues by itself */
+#define CFQ_TAGGED 4u	/* a drive that has held so many at once queues by itself */
 #define CFQ_V1_LIMIT 3u		/* v1: requests that everybody may always hold */
 #define CFQ_V2_SHARE 16u	/* v2: nobody holds more than this part of all requests */
 #define CFQ_PERIOD_MS 1000	/* v2: service older than this fades */
@@ -35,19 +37,19 @@ struct cfq_proc {
 	struct hw_sorted_request *next;		/* v2: next to serve */
 	u32 queued, in_flight;
 	u64 last;				/* rr: end of the last request of this process */
-	u64 used;				/* v2: service had: ticks, or requests on a drive that queues */
+	u64 used;		/* v2: service had: ticks, or requests on a drive that queues */
 	u64 used_since;				/* tick */
-	u64 expired_at;				/* tick at which an expired request was last preferred */
+	u64 expired_at;		/* tick at which an expired request was last preferred */
 };
 
 struct cfq_queue {
 	struct hw_queue q;
 	struct list_head ring;			/* processes with requests */
-	struct list_head first;			/* what the host wants first, and what came back unserved */
-	struct list_head out;			/* v1, v2: this round's requests in the order in which they go out */
+	struct list_head first;	/* what the host wants first, and what came back unserved */
+	struct list_head out;	/* v1, v2: this round's requests as they will go out */
 	struct cfq_proc nobody;			/* requests that belong to no task */
 	u64 head;				/* end of the last dispatched request */
-	u32 turn;				/* rr: requests of the first process of the ring in this turn */
+	u32 turn;		/* rr: requests of the first process of the ring in this turn */
 	u32 busy;				/* processes on the ring */
 	bool tagged;
 	struct hw_reach reach;
@@ -72,12 +74,15 @@ enum { CFQ_RR, CFQ_V1, CFQ_V2 };
 static const char *const variant_names[] = { "rr", "v1", "v2", NULL };
 
 static const struct hw_tunable cfq_tunables[] = {
-	HW_TUNE_ENUM(struct cfq_queue, variant, CFQ_RR, variant_names,
-		     "rr: turns of a quantum each (as in the papers); v1: 2.6.9; v2: 2.6.10-2.6.12"),
+	HW_TUNE_ENUM(
+		struct cfq_queue, variant, CFQ_RR, variant_names,
+		"rr: turns of a quantum each (as in the papers); v1: 2.6.9; v2: 2.6.10-2.6.12"),
 	HW_TUNE(struct cfq_queue, quantum, 4, 1, HW_INT_MAX, "requests",
-		"rr: requests in a turn; v1, v2: least requests in a round, all processes together"),
+		"rr: requests in a turn; v1, v2: least requests in a round, all processes "
+		"together"),
 	HW_TUNE(struct cfq_queue, queued, 8, 1, HW_INT_MAX, "requests",
-		"v1: requests set aside when the limit for a process is worked out; v2: what each may always hold"),
+		"v1: requests set aside when the limit for a process is worked out; v2: what each "
+		"may always hold"),
 	HW_TUNE(struct cfq_queue, fifo_expire_sync, 500, 0, HW_INT_MAX, "ms",
 		"v2: age after which a synchronous request is preferred"),
 	HW_TUNE(struct cfq_queue, fifo_expire_async, 5000, 0, HW_INT_MAX, "ms",
@@ -148,14 +153,18 @@ static void cfq_task_init(struct hw_queue *q, struct hw_task *task, u64 now)
 
 /* --- the ring --- */
 
-/* v2: least service first; of those that had the same, fewest in flight first; then in order of arrival. */
+/*
+ * v2: least service first; of those that had the same, fewest in flight first; then in order of
+ * arrival.
+ */
 static void ring_sort(struct cfq_queue *cq, struct cfq_proc *p)
 {
 	struct cfq_proc *other;
 
 	list_del_init(&p->ring);
 	list_for_each_entry_reverse(other, &cq->ring, ring)
-		if (other->used < p->used || (other->used == p->used && other->in_flight <= p->in_flight))
+		if (other->used < p->used ||
+		    (other->used == p->used && other->in_flight <= p->in_flight))
 			break;
 	list_add(&p->ring, &other->ring);
 }
@@ -286,7 +295,9 @@ static struct hw_sorted_request *serve_turn(struct cfq_queue *cq)
 
 /* --- v1 and v2 --- */
 
-/* v2: the oldest request of a process if it is too old, synchronous ones first, but not too often. */
+/*
+ * v2: the oldest request of a process if it is too old, synchronous ones first, but not too often.
+ */
 static struct hw_sorted_request *expired(struct cfq_queue *cq, struct cfq_proc *p, u64 tick)
 {
 	int sync;
@@ -325,7 +336,8 @@ static void set_out(struct cfq_queue *cq, struct hw_sorted_request *s, u64 bound
 	list_for_each_entry_reverse(other, &cq->out, fifo) {
 		bool other_wrapped = other->rq.sector < boundary;
 
-		if (other_wrapped < wrapped || (other_wrapped == wrapped && other->rq.sector <= s->rq.sector))
+		if (other_wrapped < wrapped ||
+		    (other_wrapped == wrapped && other->rq.sector <= s->rq.sector))
 			break;
 	}
 	list_add(&s->fifo, &other->fifo);
@@ -419,7 +431,8 @@ static bool cfq_has_work(const struct hw_queue *q)
 	return q->nr_queued;
 }
 
-static struct hw_request *cfq_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *cfq_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					 enum hw_merge *how)
 {
 	struct cfq_proc *p = proc_of(cfq_queue(q), bio->task);
 	struct hw_sorted_request *s = hw_sorted_find(&p->sort, bio->sector + bio->sectors);
@@ -438,7 +451,8 @@ static void cfq_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge 
 	hw_sorted_add(&p->sort, hw_sorted(rq));
 }
 
-static void cfq_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+static void cfq_merged_requests(struct hw_queue *q, struct hw_request *keep,
+				struct hw_request *gone)
 {
 	struct cfq_queue *cq = cfq_queue(q);
 
@@ -458,20 +472,23 @@ static struct hw_request *cfq_latter(struct hw_queue *q, struct hw_request *rq)
 }
 
 /*
- * Nobody may hold more than an equal part of all requests. The host compares what is in use with the answer; so a process
- * that is over its part is told a number that keeps it waiting until that many have completed.
+ * Nobody may hold more than an equal part of all requests. The host compares what is in use with
+ * the answer; so a process that is over its part is told a number that keeps it waiting until that
+ * many have completed.
  */
 static u32 cfq_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 {
 	struct cfq_queue *cq = cfq_queue(q);
 	struct cfq_proc *p = proc_of(cq, bio->task);
-	u32 all = q->dev.nr_requests, in_use = q->nr_queued + q->nr_in_flight, held = p->queued + p->in_flight;
+	u32 all = q->dev.nr_requests, in_use = q->nr_queued + q->nr_in_flight,
+	    held = p->queued + p->in_flight;
 	u32 busy = max_t(u32, cq->busy, 1), limit;
 
 	if (!all || cq->variant == CFQ_RR)
 		return all;
 	if (cq->variant == CFQ_V1)
-		limit = (u32)clamp_t(s64, (all - min_t(s64, cq->queued, all)) / busy, CFQ_V1_LIMIT, all);
+		limit = (u32)clamp_t(s64, (all - min_t(s64, cq->queued, all)) / busy, CFQ_V1_LIMIT,
+				     all);
 	else
 		limit = (u32)max_t(s64, min_t(u32, all / busy, all / CFQ_V2_SHARE), cq->queued);
 	if (held < limit)

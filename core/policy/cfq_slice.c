@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cfq-slice: each process gets the whole disk for a slice of time, and the disk waits for it within the slice.
+ * cfq-slice: each process gets the whole disk for a slice of time, and the disk waits for it within
+ * the slice.
  *
- * Source: Linux 2.6.32 cfq-iosched, which grew out of Axboe's "time sliced CFQ" (December 2004). The first posting
- * is `slice_sync=83 slice_idle=4 slice_start=dispatch`.
+ * Source: Linux 2.6.32 cfq-iosched, which grew out of Axboe's "time sliced CFQ" (December 2004).
+ * The first posting is `slice_sync=83 slice_idle=4 slice_start=dispatch`.
  *
- * Caveats: a slice is disk time, so a process that seeks gets less data, not less disk. Whoever thinks longer than
- * slice_idle loses the rest of its slice. Latency grows with the number of busy processes times slice_sync.
+ * Caveats: a slice is disk time, so a process that seeks gets less data, not less disk. Whoever
+ * thinks longer than slice_idle loses the rest of its slice. Latency grows with the number of busy
+ * processes times slice_sync.
  *
  * Decides, one request a call:
- *  1. The active queue goes on until its slice is used. The clock starts when its first request completes, so that
- *     the seek to it is free.
- *  2. When the active queue has nothing queued, the disk is held idle for it for at most slice_idle, if its process is
- *     known to think for less (`idle_window`); unless another process wants sectors nearby (cfq_slice_coop.c).
- *  3. Then the first of the service tree: real time before best effort before idle class; within a class by a key that
- *     is the time of joining, later for lower priorities, moved by what was left of the last slice or overrun.
- *  4. Within a queue the nearest request to the head, short seeks backwards allowed; once a slice, at its beginning, the
- *     oldest request if that has expired.
- *  Asynchronous writes of all processes share a queue for each priority. They get slices in time and in number of
- *  requests, never beside synchronous requests in flight, and few at once after synchronous requests (low_latency).
+ *  1. The active queue goes on until its slice is used. The clock starts when its first request
+ *     completes, so that the seek to it is free.
+ *  2. When the active queue has nothing queued, the disk is held idle for it for at most
+ *     slice_idle, if its process is known to think for less (`idle_window`); unless another process
+ *     wants sectors nearby (cfq_slice_coop.c).
+ *  3. Then the first of the service tree: real time before best effort before idle class; within a
+ *     class by a key that is the time of joining, later for lower priorities, moved by what was
+ *     left of the last slice or overrun.
+ *  4. Within a queue the nearest request to the head, short seeks backwards allowed; once a slice,
+ *     at its beginning, the oldest request if that has expired.
+ *
+ * Asynchronous writes of all processes share a queue for each priority. They get slices in time and
+ * in number of requests, never beside synchronous requests in flight, and few at once after
+ * synchronous requests (low_latency).
  *
  * Two decisions of our own, where the published description is silent or would let a queue starve:
- *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active. A request that comes
- *    after the slice's end then begins a new slice; it is not charged for time in which nobody wanted the disk.
+ *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active.
+ *    If its next request comes after the slice's end, a new slice begins; if another process's
+ *    does, the queue is not charged for an overrun: nobody wanted the disk. (2.6.32 charges it, so
+ *    that a pause of an hour puts it an hour behind.)
  *  - A single small request for which the disk is held goes out at once: hosts here do not plug.
  *
  * Invariants:
- *  1. At most one queue is active, and only its requests are dispatched (`first` and forced dispatch excepted).
+ *  1. At most one queue is active, and only its requests are dispatched (`first` and forced
+ *     dispatch excepted).
  *  2. The idle timer runs only for an active, empty, synchronous queue with nothing in the driver.
  *  3. A queue is in the service tree exactly while it has requests queued.
  */
@@ -52,11 +61,13 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 	HW_TUNE(struct cs_device, slice_async, 40, 1, HW_INT_MAX, "ms",
 		"slice of the asynchronous requests of priority 4"),
 	HW_TUNE(struct cs_device, slice_async_rq, 2, 1, HW_INT_MAX, "requests",
-		"base of the number of asynchronous requests in a slice (priority 4: 8 times this)"),
+		"base of the number of asynchronous requests in a slice (priority 4: 8 times "
+		"this)"),
 	HW_TUNE(struct cs_device, slice_idle, 8, 0, HW_INT_MAX, "ms",
 		"how long the disk is held idle for the next request of a process; 0: never"),
 	HW_TUNE(struct cs_device, quantum, 4, 1, HW_INT_MAX, "requests",
-		"most requests of a queue in the device at once (4 times that without competition)"),
+		"most requests of a queue in the device at once (4 times that without "
+		"competition)"),
 	HW_TUNE(struct cs_device, fifo_expire_sync, 125, 1, HW_INT_MAX, "ms",
 		"age from which a synchronous request begins its queue's next slice"),
 	HW_TUNE(struct cs_device, fifo_expire_async, 250, 1, HW_INT_MAX, "ms",
@@ -66,9 +77,11 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 	HW_TUNE(struct cs_device, back_seek_penalty, 2, 1, HW_INT_MAX, "",
 		"a distance backwards counts as so many times itself"),
 	HW_TUNE_BOOL(struct cs_device, low_latency, 1,
-		     "hold back asynchronous requests after synchronous ones, and idle for processes that seek"),
-	HW_TUNE_ENUM(struct cs_device, slice_start, START_COMPLETION, slice_start_names,
-		     "what starts a slice's clock: its first completion, or its first dispatch (2004)"),
+		     "hold back asynchronous requests after synchronous ones, and idle for "
+		     "processes that seek"),
+	HW_TUNE_ENUM(
+		struct cs_device, slice_start, START_COMPLETION, slice_start_names,
+		"what starts a slice's clock: its first completion, or its first dispatch (2004)"),
 	HW_TUNE_ENUM(struct cs_device, hw_tag, TAG_AUTO, hw_tag_names,
 		     "does the device queue commands: observe it (no at depth 1), no, yes"),
 	HW_TUNE_TICK(struct cs_device, 1000),
@@ -147,7 +160,8 @@ static s64 tree_key(struct cs_device *d, struct cs_queue *c, bool front)
 		return (other ? other->key : (s64)d->tick) - (s64)d->front;
 	}
 	key = (s64)d->tick - c->slice_resid;
-	key += (s64)(d->busy - 1) * (s64)(cs_prio_slice(d, true, 0) - cs_prio_slice(d, c->sync, c->prio));
+	key += (s64)(d->busy - 1) *
+	       (s64)(cs_prio_slice(d, true, 0) - cs_prio_slice(d, c->sync, c->prio));
 	c->slice_resid = 0;
 	return key;
 }
@@ -190,7 +204,10 @@ static void stop_idling(struct cs_device *d, enum hw_wait_outcome outcome)
 	hw_wait_end(&d->q, outcome, d->now);
 }
 
-/* @timed_out: it had its time, or was robbed of it; what is left of the slice then moves its next place. */
+/*
+ * @timed_out: it had its time, or was robbed of it; what is left of the slice then moves its next
+ * place.
+ */
 static void expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome)
 {
 	struct cs_queue *c = d->active;
@@ -224,9 +241,7 @@ static void activate(struct cs_device *d, struct cs_queue *c)
 
 static void idle_timer_fires(struct cs_device *d)
 {
-	struct cs_queue *c = d->active;
-
-	if (slice_used(c, hw_tick_of(d->timer_ns, d->tick_us)) || d->busy)
+	if (d->busy)
 		expire_slice(d, false, HW_WAIT_FAIL);
 	else
 		stop_idling(d, HW_WAIT_FAIL);
@@ -242,7 +257,8 @@ static void arm_idle_timer(struct cs_device *d, struct cs_queue *c)
 	if (d->in_driver[0] + d->in_driver[1] || !task || task->exited)
 		return;
 	/* It would use up more than the rest of its slice with thinking. */
-	if (hw_decay_valid(&cs_task(task)->think) && c->slice_end - d->tick < cs_task(task)->think.mean)
+	if (hw_decay_valid(&cs_task(task)->think) &&
+	    c->slice_end - d->tick < cs_task(task)->think.mean)
 		return;
 	if (hw_decay_valid(&c->seek) && cs_seeky(c))
 		idle = min(idle, d->idle_seeky);
@@ -380,7 +396,8 @@ static void learn_think(struct cs_device *d, struct cs_task *t)
 
 static void learn_seek(struct cs_device *d, struct cs_queue *c, const struct hw_request *rq)
 {
-	u64 distance = rq->sector > c->last_pos ? rq->sector - c->last_pos : c->last_pos - rq->sector;
+	u64 distance =
+		rq->sector > c->last_pos ? rq->sector - c->last_pos : c->last_pos - rq->sector;
 
 	if (!c->last_pos)
 		distance = 0;
@@ -411,7 +428,8 @@ static void update_idle_window(struct cs_device *d, struct cs_queue *c, const st
 }
 
 /* Shall @rq of queue @c end the slice of the active queue? */
-static bool preempts(const struct cs_device *d, const struct cs_queue *c, const struct hw_request *rq)
+static bool preempts(const struct cs_device *d, const struct cs_queue *c,
+		     const struct hw_request *rq)
 {
 	const struct cs_queue *a = d->active;
 
@@ -435,6 +453,12 @@ static bool preempts(const struct cs_device *d, const struct cs_queue *c, const 
 	return cs_is_near(d, a, rq->sector);
 }
 
+/* Is the active queue only active because nobody else has come? Then its slice says nothing. */
+static bool abandoned(const struct cs_device *d)
+{
+	return !d->timer_on && !d->active->queued && !d->active->dispatched;
+}
+
 static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct cs_device *d = enter(q, now);
@@ -442,7 +466,7 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	u16 ioprio = prio_of(rq->task, rq->ioprio);
 	struct cs_queue *c;
 
-	/* Nobody was there to be told when it fired. */
+	/* Nobody else was there when it fired. */
 	if (d->timer_on && d->timer_ns < now)
 		idle_timer_fires(d);
 	cs_request(s)->queue = NULL;
@@ -469,7 +493,7 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 			c->must_dispatch = true;
 		}
 	} else if (preempts(d, c, rq)) {
-		expire_slice(d, true, HW_WAIT_OTHER);
+		expire_slice(d, !abandoned(d), HW_WAIT_OTHER);
 		tree_add(d, c, true);
 	}
 }
@@ -537,7 +561,8 @@ static struct hw_sorted_request *serve(struct cs_device *d, struct cs_queue *c)
 		d->active_task = s->rq.task;
 		hw_task_get(d->active_task);
 	}
-	if (d->busy > 1 && ((!c->sync && c->slice_dispatched >= cs_async_limit(d, c)) || c->class == HW_IOPRIO_IDLE))
+	if (d->busy > 1 && ((!c->sync && c->slice_dispatched >= cs_async_limit(d, c)) ||
+			    c->class == HW_IOPRIO_IDLE))
 		expire_slice(d, false, HW_WAIT_OTHER);
 	return s;
 }
@@ -649,7 +674,10 @@ static bool cs_has_work(const struct hw_queue *q)
 
 /* --- merging --- */
 
-/* A process merges with the requests of its own queue only; a synchronous range never joins an asynchronous request. */
+/*
+ * A process merges with the requests of its own queue only; a synchronous range never joins an
+ * asynchronous request.
+ */
 static struct cs_queue *queue_for(struct cs_device *d, const struct hw_bio *bio)
 {
 	if (!(bio->flags & HW_RQ_SYNC))
@@ -657,7 +685,8 @@ static struct cs_queue *queue_for(struct cs_device *d, const struct hw_bio *bio)
 	return bio->task ? cs_task(bio->task)->sync : &d->nobody;
 }
 
-static struct hw_request *cs_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *cs_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					enum hw_merge *how)
 {
 	struct cs_queue *c = queue_for(cs_device(q), bio);
 
@@ -665,7 +694,8 @@ static struct hw_request *cs_find_merge(struct hw_queue *q, const struct hw_bio 
 	return c ? hw_sorted_rq(hw_sorted_find(&c->sort, bio->sector + bio->sectors)) : NULL;
 }
 
-static bool cs_allow_merge(struct hw_queue *q, const struct hw_request *rq, const struct hw_bio *bio)
+static bool cs_allow_merge(struct hw_queue *q, const struct hw_request *rq,
+			   const struct hw_bio *bio)
 {
 	const struct hw_sorted_request *s = container_of(rq, const struct hw_sorted_request, rq);
 
@@ -760,9 +790,10 @@ static s64 stat_merges(const struct hw_queue *q) { return (s64)cs_device(q)->mer
 static s64 stat_splits(const struct hw_queue *q) { return (s64)cs_device(q)->splits; }
 
 static const struct hw_stat cfq_slice_stats[] = {
-	{ "hw_tag", "", "1 if the device is taken to queue commands", stat_hw_tag },
-	{ "queue_merges", "processes", "processes redirected to the queue of a cooperator", stat_merges },
-	{ "queue_splits", "processes", "processes that left a shared queue again", stat_splits },
+	{"hw_tag", "", "1 if the device is taken to queue commands", stat_hw_tag},
+	{"queue_merges", "processes", "processes redirected to the queue of a cooperator",
+	 stat_merges},
+	{"queue_splits", "processes", "processes that left a shared queue again", stat_splits},
 };
 
 const struct hw_policy hw_cfq_slice = {

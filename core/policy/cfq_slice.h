@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* cfq-slice: what its two files share. The policy is described in cfq_slice.c, cooperation in cfq_slice_coop.c. */
+/*
+ * cfq-slice: what its two files share. The policy is described in cfq_slice.c, cooperation in
+ * cfq_slice_coop.c.
+ */
 #ifndef HW_CFQ_SLICE_H
 #define HW_CFQ_SLICE_H
 
@@ -11,9 +14,11 @@
 #define CS_PRIOS 8u
 #define CS_PRIO_DEFAULT 4u
 #define CS_PRIO_LOWEST 7u
-#define CS_NEAR_SECTORS 8192u		/* near, while a queue's own mean seek is not known; seeky above it */
+#define CS_NEAR_SECTORS 8192u	/* near, while the mean seek is not known; above it seeky */
 
-/* Requests of one process (or of several that cooperate), or the asynchronous ones of one priority. */
+/*
+ * Requests of one process (or of several that cooperate), or the asynchronous ones of one priority.
+ */
 struct cs_queue {
 	struct hw_sorted sort;
 	struct list_head fifo;
@@ -54,7 +59,7 @@ struct cs_queue {
 struct cs_task {
 	struct hw_task task;
 	struct hw_decay think;
-	u64 last_end;			/* tick of the last synchronous completion, or of creation */
+	u64 last_end;			/* tick of the last synchronous completion, or creation */
 	struct cs_queue *sync;		/* NULL before the first synchronous request */
 	struct cs_queue slot;		/* room for one queue, not always its own */
 };
@@ -70,11 +75,11 @@ struct cs_device {
 
 	struct rb_root tree;		/* busy queues by class and key */
 	u32 busy;
-	struct rb_root near[CS_PRIOS];	/* busy queues of a priority by the sector of their next request */
-	struct list_head first;		/* out of turn: at the host's wish, returned, or displaced by an alias */
+	struct rb_root near[CS_PRIOS];	/* … of a priority by the sector of their next request */
+	struct list_head first;		/* the host's wish, returned, or displaced by an alias */
 	struct list_head spare;		/* queues that nobody uses, in the memory of living tasks */
 	struct cs_queue async_rt[CS_PRIOS], async_be[CS_PRIOS], async_idle;
-	struct cs_queue nobody;		/* synchronous requests without a task, or with no queue to spare */
+	struct cs_queue nobody;		/* synchronous, without a task or with no queue to spare */
 
 	struct cs_queue *active;
 	struct hw_task *active_task;	/* who was first to be served in this slice */
@@ -93,7 +98,8 @@ struct cs_device {
 	struct hw_reach reach;
 	u64 slice[2], expire[2], idle, idle_seeky, coop_timeout, front, idle_class_delay;
 
-	s64 slice_sync, slice_async, slice_async_rq, slice_idle, quantum, fifo_expire_sync, fifo_expire_async;
+	s64 slice_sync, slice_async, slice_async_rq, slice_idle, quantum, fifo_expire_sync,
+		fifo_expire_async;
 	s64 back_seek_max, back_seek_penalty, low_latency, slice_start, hw_tag, tick_us;
 };
 
@@ -110,7 +116,8 @@ static inline bool cs_seeky(const struct cs_queue *c)
 /* Is @sector so near to the head that @c's processes might as well have asked for it? */
 static inline bool cs_is_near(const struct cs_device *d, const struct cs_queue *c, u64 sector)
 {
-	u64 distance = sector > d->last_position ? sector - d->last_position : d->last_position - sector;
+	u64 distance =
+		sector > d->last_position ? sector - d->last_position : d->last_position - sector;
 
 	return distance <= (hw_decay_valid(&c->seek) ? c->seek.mean : CS_NEAR_SECTORS);
 }

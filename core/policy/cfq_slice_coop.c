@@ -2,15 +2,17 @@
 /*
  * cfq-slice: processes that read side by side share a queue.
  *
- * A process that has nothing to send need not be waited for if another of the same priority wants the very sectors under the
- * head. Such a close cooperator is served at once, and the two queues are marked for merging: with its next
- * request, each process of the one that has fewer goes over to the other. When a shared queue has been seeky for more
- * than a second, the cooperation is over, and its processes leave it one by one.
+ * A process that has nothing to send need not be waited for if another of the same priority wants
+ * the very sectors under the head. Such a close cooperator is served at once, and the two queues
+ * are marked for merging: with its next request, each process of the one that has fewer goes over
+ * to the other. When a shared queue has been seeky for more than a second, the cooperation is over,
+ * and its processes leave it one by one.
  *
- * Queues lie in the memory of tasks, one slot each, because a policy does not allocate. Which task lends the
- * slot does not matter: a process that leaves a shared queue may find its own slot still used by those who remain.
- * There are as many slots as tasks; in the rare case that all are taken (by queues left by their processes, but not yet
- * drained) a process shares the device's own queue until one is free. A queue in use keeps the lender's memory.
+ * Queues lie in the memory of tasks, one slot each, because a policy does not allocate. Which task
+ * lends the slot does not matter: a process that leaves a shared queue may find its own slot still
+ * used by those who remain. There are as many slots as tasks; in the rare case that all are taken
+ * (by queues left by their processes, but not yet drained) a process shares the device's own queue
+ * until one is free. A queue in use keeps the lender's memory.
  */
 #include "cfq_slice.h"
 
@@ -57,7 +59,10 @@ void cs_near_update(struct cs_device *d, struct cs_queue *c)
 	rb_insert_color(&c->near, c->near_root);
 }
 
-/* The queue of priority @prio whose next request lies at the head, or else nearest below, or else nearest above it. */
+/*
+ * The queue of priority @prio whose next request lies at the head, or else nearest below, or else
+ * nearest above it.
+ */
 static struct cs_queue *nearest(struct cs_device *d, struct cs_queue *c)
 {
 	struct cs_queue *below = NULL, *above = NULL;
@@ -95,7 +100,10 @@ struct cs_queue *cs_close_cooperator(struct cs_device *d, struct cs_queue *c)
 
 /* --- merging and splitting --- */
 
-/* The processes of one queue shall go over to the other: fewer to more. Chains end at the queue that is going nowhere. */
+/*
+ * The processes of one queue shall go over to the other: fewer to more. Chains end at the queue
+ * that is going nowhere.
+ */
 void cs_plan_merge(struct cs_queue *c, struct cs_queue *other)
 {
 	struct cs_queue *from = c, *to;

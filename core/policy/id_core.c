@@ -2,25 +2,29 @@
 /*
  * The framework of anticipatory scheduling: as-seek and as-share are policies within it.
  *
- * Source: Iyer & Druschel, SOSP 2001 (from the slides, the abstracts and lecture notes; the paper's text was not at
- * hand, so that details are decisions of ours).
+ * Source: Iyer & Druschel, SOSP 2001 (from the slides, the abstracts and lecture notes; the paper's
+ * text was not at hand, so that details are decisions of ours).
  *
  * Decides, whenever the device is free and something is queued:
  *  1. A work-conserving policy names its candidate, the request that it would serve now.
- *  2. If the candidate belongs to the process served last, or that process has a request queued, or cannot be waited
- *     for (habits unknown or bad), the candidate is served.
- *  3. Else the policy's heuristic weighs it against the request that this process is about to make. Either the candidate
- *     is served, or the device is held idle until the process's 95-percentile think time after its last completion.
- *  Every arrival in between is a new decision, on what time then remains.
+ *  2. If the candidate belongs to the process served last, or that process has a request queued, or
+ *     cannot be waited for (habits unknown or bad), the candidate is served.
+ *  3. Else the policy's heuristic weighs it against the request that this process is about to make.
+ *     Either the candidate is served, or the device is held idle until the process's 95-percentile
+ *     think time after its last completion. Every arrival in between is a new decision, on what
+ *     time then remains.
  *
- * Statistics, by process: think times in a decayed frequency table (times of waiting are read off as percentiles), and
- * the expected positioning time, a decayed mean. A positioning time is estimated from the distance alone, through a table
- * that was measured beforehand; and from the end of the process's own last request, for there the head will be if it is
- * waited for. A process of which nothing is known yet is given one wait on trial.
+ * Statistics, by process: think times in a decayed frequency table (times of waiting are read off
+ * as percentiles), and the expected positioning time, a decayed mean. A positioning time is
+ * estimated from the distance alone, through a table that was measured beforehand; and from the end
+ * of the process's own last request, for there the head will be if it is waited for. A process of
+ * which nothing is known yet is waited for on trial, once: its next request is its first sample.
  *
  * Invariants:
- *  1. A wait follows the completion of a synchronous request, with nothing in the device and something queued.
- *  2. Waits after one completion end, all together, at the 95-percentile think time of the process at the latest.
+ *  1. A wait follows the completion of a synchronous request, with nothing in the device and
+ *     something queued.
+ *  2. Waits after one completion end, all together, at the 95-percentile think time of the process
+ *     at the latest.
  *  3. With in_device = 1 a decision is made at every completion, as in the published prototype.
  */
 #include "id_core.h"
@@ -63,7 +67,8 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 	into = distance - dev->position[lo].sectors;
 	/* 32 bits of distance and 32 of time: products fit. */
 	shift = (u32)max(fls64(step) - 32, 0);
-	return div64_u64(dev->position[lo].ns * ((step - into) >> shift) + dev->position[lo + 1].ns * (into >> shift),
+	return div64_u64(dev->position[lo].ns * ((step - into) >> shift) +
+				 dev->position[lo + 1].ns * (into >> shift),
 			 step >> shift);
 }
 
@@ -78,7 +83,8 @@ struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_
 	effort = id_positioning(d, d->head, below->rq.sector);
 	if (above && id_positioning(d, d->head, above->rq.sector) < effort)
 		return above;
-	while ((lower = hw_sorted_prev(below)) && id_positioning(d, d->head, lower->rq.sector) == effort)
+	while ((lower = hw_sorted_prev(below)) &&
+	       id_positioning(d, d->head, lower->rq.sector) == effort)
 		below = lower;
 	return below;
 }
@@ -94,7 +100,6 @@ void id_learn_think(const struct id_device *d, struct id_task *t, u64 think_ns)
 		t->think[k] = (u32)div_u64((u64)t->think[k] * (u64)d->decay, 1000);
 	t->think[min_t(u64, i, (u64)d->buckets)] += ID_ONE;
 	t->thought = true;
-	t->distrusted = false;
 }
 
 u64 id_think_percentile(const struct id_device *d, const struct id_task *t, u32 percentile)
@@ -173,7 +178,7 @@ static u64 hold_until(struct id_device *d, struct hw_sorted_request *c, u64 now)
 
 	if (!d->anticipate || d->q.force || d->q.nr_in_flight)
 		return now;
-	if (!t || id_request(c)->owner == t || t->queued || t->distrusted)
+	if (!t || id_request(c)->owner == t || t->queued)
 		return now;
 	wait = id_think_percentile(d, t, (u32)d->pct_wait);
 	if (wait > (u64)d->max_wait * HW_NSEC_PER_MSEC || d->done_ns + wait <= now)
@@ -192,13 +197,7 @@ static u64 timer_at(const struct id_device *d, u64 ns)
 
 static void end_wait(struct id_device *d, u64 now)
 {
-	bool failed = now >= d->deadline_ns;
-
-	if (!d->q.wait.active)
-		return;
-	if (failed && d->last && !d->last->thought)
-		d->last->distrusted = true;
-	hw_wait_end(&d->q, failed ? HW_WAIT_FAIL : HW_WAIT_OTHER, now);
+	hw_wait_end(&d->q, now >= d->deadline_ns ? HW_WAIT_FAIL : HW_WAIT_OTHER, now);
 }
 
 /* --- queues --- */
@@ -222,6 +221,18 @@ static void leave(struct id_device *d, struct hw_sorted_request *s)
 	t->queued--;
 }
 
+/*
+ * How much more positioning costs than it would have, had the head stayed where it last served this
+ * process.
+ */
+static u64 detour(const struct id_device *d, const struct id_task *t, u64 sector)
+{
+	u64 here = id_positioning(d, d->head, sector),
+	    there = id_positioning(d, t->served_end, sector);
+
+	return t->served && here > there ? here - there : 0;
+}
+
 static void put_first(struct id_device *d, struct hw_sorted_request *s, u64 now)
 {
 	list_add(&s->fifo, &d->first);
@@ -236,6 +247,7 @@ void id_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 
 	id_request(s)->owner = t;
 	id_request(s)->has_positioning = false;
+	id_request(s)->detour_ns = 0;
 	if (hw_is_sync(rq)) {
 		learn_arrival(d, t, id_request(s), now);
 		t->outstanding++;
@@ -258,6 +270,7 @@ struct hw_request *id_dispatch(struct hw_queue *q, u64 now)
 {
 	struct id_device *d = id_device(q);
 	struct hw_sorted_request *s = hw_fifo_first(&d->first);
+	struct id_task *t;
 	u64 until;
 
 	if (s) {
@@ -278,8 +291,11 @@ struct hw_request *id_dispatch(struct hw_queue *q, u64 now)
 	}
 	end_wait(d, now);
 	leave(d, s);
-	id_request(s)->owner->in_flight++;
-	d->head = hw_end(&s->rq);
+	t = id_request(s)->owner;
+	t->in_flight++;
+	id_request(s)->detour_ns = detour(d, t, s->rq.sector);
+	t->served = true;
+	t->served_end = d->head = hw_end(&s->rq);
 	return &s->rq;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The framework of Iyer & Druschel, "Anticipatory scheduling" (SOSP 2001), as the slides and abstracts describe it: what
- * as-seek and as-share have in common. See id_core.c.
+ * The framework of Iyer & Druschel, "Anticipatory scheduling" (SOSP 2001), as the slides and
+ * abstracts describe it: what as-seek and as-share have in common. See id_core.c.
  */
 #ifndef HW_ID_CORE_H
 #define HW_ID_CORE_H
@@ -24,19 +24,21 @@ struct id_task {
 	/* Think times: a decayed table, the last element for times beyond it. */
 	u32 think[ID_MAX_BUCKETS + 1];
 	bool thought;				/* there is at least one sample */
-	bool distrusted;			/* the trial wait failed, and there is no sample since */
 	u32 outstanding;			/* synchronous requests */
 	bool completed;				/* a synchronous request has */
 	u64 completed_ns;
 
 	/* Places. */
 	bool placed;				/* last_end is valid */
-	u64 last_end;				/* end of the last synchronous request that was inserted */
-	bool positioned;			/* there is at least one sample of positioning time */
-	u64 positioning_ns;			/* expected for its next request, if the head stays where it left it */
-	u32 backward;				/* decayed fraction of requests behind the one before, of ID_ONE */
+	u64 last_end;				/* of its last synchronous request */
+	bool positioned;			/* there is a sample of positioning time */
+	u64 positioning_ns;			/* expected, if the head stays where it left it */
+	u32 backward;				/* decayed fraction of moves back, of ID_ONE */
 
-	u64 clock;				/* as-share: service received over tickets, ns */
+	/* as-share. */
+	bool served;				/* served_end is valid */
+	u64 served_end;				/* end of its last dispatched request */
+	u64 clock;				/* service received over tickets, ns */
 };
 
 struct id_request {
@@ -44,6 +46,7 @@ struct id_request {
 	struct id_task *owner;
 	bool has_positioning;
 	u64 positioning_ns;
+	u64 detour_ns;				/* positioning for which others are to blame */
 };
 
 /* What makes a policy of the framework. */
@@ -51,7 +54,10 @@ struct id_rules {
 	struct hw_sorted *(*tree)(struct id_device *d, struct id_task *t);
 	/* Whom a work-conserving policy would serve now. Something is queued. */
 	struct hw_sorted_request *(*candidate)(struct id_device *d, u64 now);
-	/* Is it better to wait for d->last than to serve @c? Asked only when d->last may be waited for at all. */
+	/*
+	 * Is it better to wait for d->last than to serve @c? Asked only when d->last may be waited
+	 * for at all.
+	 */
 	bool (*worth_waiting)(struct id_device *d, struct hw_sorted_request *c, u64 now);
 };
 
@@ -60,41 +66,44 @@ struct id_device {
 	const struct id_rules *rules;
 	struct hw_sorted sort;			/* as-seek: all requests of all processes */
 	struct list_head fifo;			/* all requests in order of insertion */
-	struct list_head first;			/* before the others: at the host's wish, or returned */
+	struct list_head first;			/* at the host's wish, or returned */
 	struct list_head busy;			/* processes with requests */
 	struct id_task nobody;			/* requests without a task */
 	u64 head;				/* end of the last dispatched request */
 
-	struct id_task *last;			/* whose request completed last; NULL: it was asynchronous */
+	struct id_task *last;			/* whose completed last; NULL: asynchronous */
 	u64 done_ns;				/* when the last request completed */
 	u64 deadline_ns;			/* of the current wait */
 	u64 minclock;				/* as-share */
 
-	s64 anticipate, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait, timer_resolution, in_device;
+	s64 anticipate, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait,
+		timer_resolution, in_device;
 	s64 order, W, back_frac;		/* as-seek */
 	s64 think_threshold, tau;		/* as-share */
 };
 
 /* The tunables of both. */
-#define ID_TUNABLES                                                                                    \
-	HW_TUNE_BOOL(struct id_device, anticipate, 1, "wait for the process that was served last"),   \
-	HW_TUNE(struct id_device, pct_wait, 95, 1, 100, "percentile",                                 \
-		"of a process's think times: how long it is waited for"),                             \
-	HW_TUNE(struct id_device, pct_cost, 50, 1, 100, "percentile",                                 \
-		"of a process's think times: what waiting for it is taken to cost"),                  \
-	HW_TUNE(struct id_device, bucket, 500, 1, 1000000, "us", "width of a think-time bucket"),     \
-	HW_TUNE(struct id_device, buckets, 60, 1, ID_MAX_BUCKETS, "buckets",                          \
-		"length of the think-time table; longer times are never waited for"),                 \
-	HW_TUNE(struct id_device, decay, 900, 0, 999, "permille",                                     \
-		"what is kept of the think-time table (and of the fraction of backward moves) at each sample"), \
-	HW_TUNE(struct id_device, pos_alpha, 2589, 1, 10000, "1/10000",                               \
-		"weight of the newest positioning time in the expected one"),                         \
-	HW_TUNE(struct id_device, max_wait, 20, 0, 1000, "ms",                                        \
-		"a process whose wait would be longer is not waited for"),                            \
-	HW_TUNE(struct id_device, timer_resolution, 0, 0, 1000000, "us",                              \
-		"a wait ends at a multiple of this; 0: exactly"),                                     \
-	HW_TUNE(struct id_device, in_device, 1, 1, 1024, "requests",                                  \
-		"requests given to the device at once; it waits only while the device has none")
+#define ID_TUNABLES                                                                               \
+	HW_TUNE_BOOL(struct id_device, anticipate, 1,                                             \
+		     "wait for the process that was served last"),                                \
+	HW_TUNE(struct id_device, pct_wait, 95, 1, 100, "percentile",                             \
+		"of a process's think times: how long it is waited for"),                         \
+	HW_TUNE(struct id_device, pct_cost, 50, 1, 100, "percentile",                             \
+		"of a process's think times: what waiting for it is taken to cost"),              \
+	HW_TUNE(struct id_device, bucket, 500, 1, 1000000, "us",                                  \
+		"width of a think-time bucket"),                                                  \
+	HW_TUNE(struct id_device, buckets, 60, 1, ID_MAX_BUCKETS, "buckets",                      \
+		"length of the think-time table; longer times are never waited for"),             \
+	HW_TUNE(struct id_device, decay, 900, 0, 999, "permille",                                 \
+		"what is kept of the think-time table, and of backward moves, at each sample"),   \
+	HW_TUNE(struct id_device, pos_alpha, 2589, 1, 10000, "1/10000",                           \
+		"weight of the newest positioning time in the expected one"),                     \
+	HW_TUNE(struct id_device, max_wait, 20, 0, 1000, "ms",                                    \
+		"a process whose wait would be longer is not waited for"),                        \
+	HW_TUNE(struct id_device, timer_resolution, 0, 0, 1000000, "us",                          \
+		"a wait ends at a multiple of this; 0: exactly"),                                 \
+	HW_TUNE(struct id_device, in_device, 1, 1, 1024, "requests",                              \
+		"requests given to the device at once; it waits only while that has none")
 
 static inline struct id_device *id_device(const struct hw_queue *q)
 {
@@ -108,14 +117,20 @@ static inline struct id_request *id_request(struct hw_sorted_request *s)
 
 /* Positioning time for @sector from where the head is, by the table that the host has measured. */
 u64 id_positioning(const struct id_device *d, u64 from, u64 sector);
-/* The request in @t with the least positioning time; of equals the lowest sector, then the first come. */
+/*
+ * The request in @t with the least positioning time; of equals the lowest sector, then the first
+ * come.
+ */
 struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_sorted *t);
 
 void id_learn_think(const struct id_device *d, struct id_task *t, u64 think_ns);
 void id_learn_positioning(const struct id_device *d, struct id_task *t, u64 positioning_ns);
 /* HW_NEVER: longer than the table knows. Without samples: what is presumed of a new process. */
 u64 id_think_percentile(const struct id_device *d, const struct id_task *t, u32 percentile);
-/* The seek-optimising rule: is @effort_ns for the candidate more than d->last's expected effort and wait? */
+/*
+ * The seek-optimising rule: is @effort_ns for the candidate more than d->last's expected effort and
+ * wait?
+ */
 bool id_benefit_exceeds_cost(const struct id_device *d, s64 effort_ns, u64 now);
 
 int id_init(struct hw_queue *q, const struct id_rules *rules);

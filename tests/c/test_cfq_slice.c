@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* cfq-slice: lengths of slices, keys of the service tree, detection of queueing devices, queues that change hands. */
+/*
+ * cfq-slice: lengths of slices, keys of the service tree, detection of queueing devices, queues
+ * that change hands.
+ */
 #include "check.h"
 #include "core/policy/cfq_slice.h"
 #include "core/policy/policies.h"
@@ -50,7 +53,10 @@ static struct hw_request *read_at(u32 task, u64 sector, u64 now)
 	return submit(task, sector, HW_RQ_SYNC, 0, now);
 }
 
-/* Serve one request of @task, inserted at @at, to @end; a wait that is due to end before that is sat out. */
+/*
+ * Serve one request of @task, inserted at @at, to @end; a wait that is due to end before that is
+ * sat out.
+ */
 static void serve_one(u32 task, u64 sector, u64 at, u64 end)
 {
 	struct hw_request *rq = read_at(task, sector, at), *got = hw_dispatch(&dev.q, at);
@@ -149,7 +155,10 @@ static void test_hw_tag(void)
 	CHECK(!dev.has_tags);
 	start(32);
 	CHECK(dev.has_tags);
-	/* A device that says 32 but is given one at a time, with more than 5 waiting: not a queueing one. */
+	/*
+	 * A device that says 32 but is given one at a time, with more than 5 waiting: not a
+	 * queueing one.
+	 */
 	for (i = 0; i < 60; i++)
 		read_at(0, 1000 * i, 0);
 	CHECK_EQ(hw_tunable_set(&dev.q, "quantum", 1), 0);
@@ -194,7 +203,10 @@ static void cooperate(void)
 	CHECK_EQ(dev.merges, 1);
 }
 
-/* The queue of a task that has exited goes on for those who share it; memory is kept, then released. */
+/*
+ * The queue of a task that has exited goes on for those who share it; memory is kept, then
+ * released.
+ */
 static void test_shared_queue_outlives_its_lender(void)
 {
 	u32 i;

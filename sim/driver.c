@@ -181,6 +181,16 @@ int hwd_has_work(const struct hwd *d)
 	return d->policy->has_work(d->q);
 }
 
+int hwd_issue(struct hwd *d, uint64_t id, uint64_t now)
+{
+	struct hw_request *rq = request(d, id, HW_DISPATCHED);
+
+	if (!rq)
+		return -ENOENT;
+	rq->dispatch_ns = now;
+	return 0;
+}
+
 int hwd_complete(struct hwd *d, uint64_t id, uint64_t now)
 {
 	struct hw_request *rq = request(d, id, HW_DISPATCHED);

@@ -226,6 +226,8 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now);
 int64_t hwd_dispatch(struct hwd *d, uint64_t now);
 uint64_t hwd_wake_ns(const struct hwd *d);
 int hwd_has_work(const struct hwd *d);
+/* A request that the host had pulled ahead goes to the device only now: its time there begins. */
+int hwd_issue(struct hwd *d, uint64_t id, uint64_t now);
 int hwd_complete(struct hwd *d, uint64_t id, uint64_t now);
 int hwd_requeue(struct hwd *d, uint64_t id, uint64_t now);
 /* The host has merged so many sectors into a queued request, before it or after it. */

@@ -14,10 +14,11 @@
  *    is congested: every domain whose 99th percentile of total latency is well below target gives up tokens. A domain
  *    whose 99th percentile is over target gets more, congested or not.
  *
- * The kernel's timer is kept as a time, and its work is done in the first call at or after it. The tokens are counted, where
- * the kernel has a bitmap: that differs only while a limit falls below the number of tokens in use.
+ * The kernel's timer is kept as a time, and its work is done, as of that time, in the first call at or after it. The tokens
+ * are counted, where the kernel has a bitmap: that differs only after a limit has fallen below the tokens in use.
  */
 #include "../lib/softq.h"
+#include "../lib/ticks.h"
 #include "policies.h"
 
 enum { DOMAINS = 4, STEERED = 3, OTHER = HW_OTHER };	/* a domain is its enum hw_op */
@@ -49,12 +50,13 @@ struct kyber_queue {
 	int last_p99[STEERED];
 	u64 timer_ns;				/* HW_NEVER: not armed */
 
-	s64 read_lat_nsec, write_lat_nsec;
+	s64 read_lat_nsec, write_lat_nsec, tick_us;
 };
 
 static const struct hw_tunable kyber_tunables[] = {
 	HW_TUNE(struct kyber_queue, read_lat_nsec, 2000000, 0, S64_MAX, "ns", "target latency of reads"),
 	HW_TUNE(struct kyber_queue, write_lat_nsec, 10000000, 0, S64_MAX, "ns", "target latency of writes"),
+	HW_TUNE_TICK(struct kyber_queue, 1),
 };
 
 static struct kyber_queue *kyber_queue(const struct hw_queue *q)
@@ -131,21 +133,30 @@ static void resize(struct kyber_queue *kq, u32 domain, int p99)
 	kq->depth[domain] = clamp_t(u32, depth, 1, max_depth[domain]);
 }
 
+/* A timer set now goes off at the end of the tick in which the period is over. */
+static u64 period_end(const struct kyber_queue *kq, u64 now)
+{
+	u64 tick_ns = hw_tick_ns(1, kq->tick_us);
+
+	return div64_u64(now + PERIOD_NS + tick_ns - 1, tick_ns) * tick_ns;
+}
+
 /* Steers the depths if the timer is due. Every call that carries a time begins with this. */
 static void catch_up(struct kyber_queue *kq, u64 now)
 {
+	u64 due = kq->timer_ns;
 	bool congested = false;
 	u32 domain;
 	int p99;
 
-	if (now < kq->timer_ns)
+	if (now < due)
 		return;
 	kq->timer_ns = HW_NEVER;
 	for (domain = 0; domain < STEERED; domain++)
-		if (percentile(kq, domain, IO_LATENCY, 90, now) >= GOOD_BUCKETS)
+		if (percentile(kq, domain, IO_LATENCY, 90, due) >= GOOD_BUCKETS)
 			congested = true;
 	for (domain = 0; domain < STEERED; domain++) {
-		p99 = percentile(kq, domain, TOTAL_LATENCY, 99, now);
+		p99 = percentile(kq, domain, TOTAL_LATENCY, 99, due);
 		if (congested) {
 			if (p99 == UNKNOWN)
 				p99 = kq->last_p99[domain];
@@ -233,7 +244,7 @@ static void kyber_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 		return;
 	add_sample(kq->hist[rq->op][TOTAL_LATENCY], target, now - rq->insert_ns);
 	add_sample(kq->hist[rq->op][IO_LATENCY], target, now - rq->dispatch_ns);
-	kq->timer_ns = min_t(u64, kq->timer_ns, now + PERIOD_NS);
+	kq->timer_ns = min_t(u64, kq->timer_ns, period_end(kq, now));
 }
 
 static void kyber_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)

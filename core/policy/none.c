@@ -8,8 +8,9 @@
  * for a tag before they exist in the kernel; here they wait in these lists, which serve them in the same order.
  *
  * Decides: requests that the device gave back go first. Then all lists, lowest CPU first, are taken over at once and
- * served in that order. Devices that hand out budgets (SCSI: `budget`) get one request from each CPU's list in turn. A
- * range joins one of the last eight requests of its CPU.
+ * served in that order. A device that is busy, having given a request back, gets one request from each CPU's list in turn
+ * until the lists are empty; devices that hand out budgets (SCSI: `budget`) always do. A range joins one of the last eight
+ * requests of its CPU.
  */
 #include "../lib/softq.h"
 #include "policies.h"
@@ -19,6 +20,7 @@ struct none_queue {
 	struct hw_softq soft;
 	struct list_head leftover;	/* decided, but not taken by the device yet: always first */
 	u32 turn;			/* CPU whose list is looked at first */
+	bool busy;			/* the device has given a request back, and the lists have not been empty since */
 	s64 budget;
 };
 
@@ -53,18 +55,26 @@ static void none_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 
 static void none_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
-	list_add(&hw_soft(rq)->link, &none_queue(q)->leftover);
+	struct none_queue *nq = none_queue(q);
+
+	list_add(&hw_soft(rq)->link, &nq->leftover);
+	nq->busy = true;
 }
 
 static struct hw_request *none_dispatch(struct hw_queue *q, u64 now)
 {
 	struct none_queue *nq = none_queue(q);
+	struct hw_request *rq = hw_soft_pop(&nq->leftover);
 
-	if (list_empty(&nq->leftover)) {
-		if (nq->budget)
-			return hw_softq_take_turn(&nq->soft, &nq->turn);
-		hw_softq_flush(&nq->soft, &nq->leftover);
+	if (rq)
+		return rq;
+	if (nq->budget || nq->busy) {
+		rq = hw_softq_take_turn(&nq->soft, &nq->turn);
+		if (hw_softq_empty(&nq->soft))
+			nq->busy = false;
+		return rq;
 	}
+	hw_softq_flush(&nq->soft, &nq->leftover);
 	return hw_soft_pop(&nq->leftover);
 }
 

@@ -81,6 +81,10 @@ class Policy:
         """Would dispatch() perhaps return a request?"""
         return bool(lib.hwd_has_work(self._d))
 
+    def issue(self, request: int, now: int) -> None:
+        """A request that was pulled ahead goes to the device only now: its time there begins."""
+        self._check(lib.hwd_issue(self._d, request, now), f"issue of request {request}")
+
     def complete(self, request: int, now: int) -> None:
         """The device has served the request."""
         self._check(lib.hwd_complete(self._d, request, now), f"completion of request {request}")

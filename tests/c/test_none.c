@@ -46,6 +46,26 @@ static void test_taken_over(void)
 	bench_free(&b);
 }
 
+/* A device that has given a request back gets one from each CPU in turn, until nothing is left. */
+static void test_busy(void)
+{
+	struct bench b = bench_new("none", 0);
+
+	bench_start(&b);
+	insert_on(&b, 'a', 0);
+	CHECK_EQ(bench_dispatch(&b, 0), 'a');
+	insert_on(&b, 'b', 0);
+	insert_on(&b, 'c', 0);
+	insert_on(&b, 'z', 1);
+	hw_requeue(b.q, b.named['a'], 0);
+	CHECK_ORDER(bench_drain(&b, 0), "abzc");
+	insert_on(&b, 'd', 0);
+	insert_on(&b, 'e', 0);
+	insert_on(&b, 'y', 1);
+	CHECK_ORDER(bench_drain(&b, 0), "dey");
+	bench_free(&b);
+}
+
 static struct hw_request *look_up(struct bench *b, const struct hw_bio *bio, enum hw_merge *how)
 {
 	*how = HW_NO_MERGE;
@@ -97,6 +117,7 @@ int main(void)
 	test_order(0, "abczy");
 	test_order(1, "azybc");
 	test_taken_over();
+	test_busy();
 	test_merge_scan();
 	return CHECK_DONE();
 }

@@ -41,7 +41,9 @@ class Guest:
     tools: dict[str, bytes] = field(default_factory=dict)  # programs by name, for /bin
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
+    executables: dict[str, bytes] = field(default_factory=dict)
     memory_mib: int = 1024
+    cpus: int = 1
     shift: int = 1  # one instruction takes 2^shift ns
     hang_s: float = 120  # of wall time without a sign of life
     limit_s: float = 900  # of wall time in all
@@ -67,6 +69,8 @@ class Guest:
             image.add(f"bin/{name}", data, executable=True)
         for path, data in self.files.items():
             image.add(path, data)
+        for path, data in self.executables.items():
+            image.add(path, data, executable=True)
         return image.pack()
 
 
@@ -98,7 +102,7 @@ def boot(guest: Guest, say: Progress) -> Outcome:
         append = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable random.trust_cpu=off rdinit=/init"
         command = [
             qemu, "-accel", "tcg", "-icount", f"shift={guest.shift},sleep=off",
-            "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", "1", "-m", f"{guest.memory_mib}M",
+            "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", str(guest.cpus), "-m", f"{guest.memory_mib}M",
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-serial", "stdio", "-serial", f"file:{work / 'results'}",
             "-kernel", str(guest.kernel.image), "-initrd", str(work / "initrd"), "-append", append,

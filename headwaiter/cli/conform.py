@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter conform: our versions of the kernel's schedulers against the kernel's own, decision by decision."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from ..conformance import check as checking
+from ..conformance import recording
+from ..conformance.record import SCHEDULERS, WORKLOADS, record
+from ..errors import Problem
+from ..report import console
+from ._output import output_options, write_json, write_text
+
+# The least part of decisions that must be the kernel's.
+LEAST = {"none": 0.99, "mq-deadline": 0.99, "kyber": 0.95, "bfq": 0.90}
+
+
+@click.group("conform")
+def command() -> None:
+    """Compare our none, mq-deadline, kyber and bfq with the kernel's own."""
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in paths:
+        found += sorted(path.rglob("*.xz")) if path.is_dir() else [path]
+    if not found:
+        raise Problem("no recordings (*.xz) there")
+    return found
+
+
+def _row(path: Path, v: checking.Verdict) -> dict[str, object]:
+    return {"recording": str(path), "scheduler": v.scheduler, "workload": v.workload, "kernel": v.kernel,
+            "requests": v.requests, "decisions": v.decisions, "equal": v.equal, "share": v.share,
+            "refused_by_both": v.refusals, "differences": dict(v.kinds)}
+
+
+@command.command("check")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="RECORDING...")
+@click.option("--differences", type=click.IntRange(min=0), default=0, metavar="N",
+              help="Print the first N differences of each.")
+@output_options
+def check(paths: tuple[Path, ...], differences: int, as_json: bool, output: Path | None) -> int:
+    """Feed recordings (or folders of them) to our schedulers; status 1 if one decides too often as the kernel did not.
+
+    A recording says what a kernel's scheduler was given and what it decided; 'headwaiter conform record' makes them.
+    """
+    verdicts = []
+    for path in _files(paths):
+        try:
+            verdicts.append((path, checking.check(recording.read(path))))
+        except Problem as e:
+            raise Problem(str(e) if str(e).startswith(str(path)) else f"{path}: {e}") from None
+    failed = any(v.share < LEAST.get(v.scheduler, 1) for _, v in verdicts)
+    if as_json:
+        write_json({"schema": "headwaiter/1", "conformance": [_row(p, v) for p, v in verdicts]}, output)
+        return int(failed)
+    buffer = io.StringIO()
+    out = console(buffer) if output else console()
+    table = Table("kernel", "scheduler", "workload", "decisions", "equal", "differences", box=None)
+    for _, v in verdicts:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in v.kinds.most_common())
+        table.add_row(v.kernel, v.scheduler, v.workload, str(v.decisions), f"{v.share:.2%}", kinds)
+    out.print(table)
+    for _, v in verdicts:
+        for d in v.first[:differences]:
+            out.print(f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel decided for {d.kernel}, "
+                      f"ours for {d.ours}")
+    if output:
+        write_text(buffer.getvalue(), output)
+    return int(failed)
+
+
+@command.command("record")
+@click.argument("series", metavar="SERIES")
+@click.option("--workload", "-w", "names", multiple=True, type=click.Choice(list(WORKLOADS)),
+              help="Only this one (may be repeated).")
+@click.option("--sched", "-s", "schedulers", multiple=True, type=click.Choice(["none", *SCHEDULERS]),
+              help="Only this one (may be repeated).")
+@click.option("--output", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="FOLDER",
+              help="Where the recordings go, one file each.")
+def record_(series: str, names: tuple[str, ...], schedulers: tuple[str, ...], output: Path) -> None:
+    """Record what the schedulers of Debian's kernel SERIES (6.1, 6.12) decide, in a virtual machine."""
+    output.mkdir(parents=True, exist_ok=True)
+    for name, made in record(series, names or tuple(WORKLOADS), schedulers or ("none", *SCHEDULERS),
+                             lambda text: click.echo(text, err=True)):
+        path = output / f"{name}.xz"
+        recording.write(path, made)
+        click.echo(f"{path}: {len(made.events)} events, {path.stat().st_size} bytes", err=True)

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Record what stock kernels' schedulers decide: QEMU in virtual time, null_blk with a fixed service time, tracefs.
+
+The same load recorded twice gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import Problem
+from ..lab.btf import Btf
+from ..lab.guest import Guest, boot, source_folder
+from ..lab.kernels import Kernel, Progress, cache_folder, kernel, need, run
+from ..paths import replacing
+from . import recording, ring
+from .follow import follow
+
+# Those for which any workload will do.
+SCHEDULERS = ("mq-deadline", "kyber", "bfq")
+MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq", "scsi_debug", "sd_mod"]
+# Kernels that do not start a second CPU while QEMU counts instructions.
+ONE_CPU = ("6.1",)
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Processes (see lab/guest/ioload.c) on a device that takes `depth` requests and serves each in service_ns.
+
+    nr_requests is the number of scheduler tags; settings are tunables that differ from the default, by scheduler.
+    Devices are those of lab/guest/conform.sh. Without a scheduler requests queue only if the device refuses some.
+    """
+
+    jobs: tuple[str, ...]
+    depth: int = 1
+    service_ns: int = 4 * MS
+    nr_requests: int = 64
+    settings: tuple[tuple[str, str], ...] = ()
+    schedulers: tuple[str, ...] = SCHEDULERS
+    device: str = "null"
+    cpus: int = 1
+
+    def tunables(self, scheduler: str) -> str:
+        """As the guest's script wants them."""
+        return next((text for name, text in self.settings if name == scheduler), "-")
+
+
+def _job(kind: str, slot: int, **options: object) -> str:
+    """A job in a region of its own, so that no two processes touch one place."""
+    words = [kind, f"start={slot << 22}", f"seed={slot + 1}"]
+    return ",".join(words + [f"{key}={value}" if value is not True else key for key, value in options.items()])
+
+
+WORKLOADS: dict[str, Workload] = {
+    "sequential": Workload(tuple(_job("read", i, n=400, qd=4, bs=16, rthink=3000) for i in range(4))),
+    "random": Workload(tuple(_job("read", i, rand=True, n=200, qd=6, rthink=9000) for i in range(6))),
+    "mixed": Workload(
+        (
+            _job("read", 0, n=300, qd=2, bs=64, think=1000),
+            _job("read", 1, n=150, rand=True, rthink=20000),
+            _job("read", 2, n=300, rand=True, qd=4),
+            _job("write", 3, n=250, qd=4, bs=32),
+            _job("write", 4, n=250, rand=True, qd=8),
+            _job("write", 5, n=1500, buffered=True, bs=8, think=500),
+        ),
+        settings=(("mq-deadline", "read_expire=100,write_expire=400,fifo_batch=4"),),
+    ),
+    "priorities": Workload(
+        (
+            _job("read", 0, n=150, prio="1.4", rthink=30000),
+            _job("read", 1, n=250, rand=True, qd=2, rthink=4000, prio="2.0"),
+            _job("read", 2, n=250, rand=True, qd=3),
+            _job("read", 3, n=200, qd=2, prio="3.0"),
+            _job("write", 4, n=200, rand=True, qd=4, prio="2.7"),
+            _job("write", 5, n=100, rand=True, qd=2, prio="1.0", rthink=50000),
+        ),
+        settings=(("mq-deadline", "prio_aging_expire=300,writes_starved=1"),),
+    ),
+    "processes": Workload(
+        tuple(_job("read" if i % 4 else "write", i, n=80, qd=1 + i % 3, rthink=1000 * (1 + i), delay=40 * i,
+                   **({"rand": True} if i % 2 else {})) for i in range(16)),
+        depth=4,
+        service_ns=9 * MS,
+    ),
+    "congested": Workload(
+        (
+            _job("read", 0, n=700, rand=True, qd=100),
+            _job("write", 1, n=600, rand=True, qd=100),
+            _job("read", 2, n=200, rthink=3000),
+        ),
+        depth=64,
+        service_ns=3 * MS,
+        nr_requests=256,
+    ),
+    # Reads over target while writes are far below theirs: the writes lose their tokens one step a second.
+    "steered": Workload(
+        (
+            _job("read", 0, n=300, rand=True),
+            _job("write", 1, n=2200, rand=True, qd=16),
+            _job("write", 2, n=200, buffered=True, delay=3000),
+        ),
+        depth=64,
+        service_ns=20 * MS,
+        settings=(("kyber", "write_lat_nsec=100000000"),),
+        schedulers=("kyber",),
+    ),
+    "cpus": Workload(
+        tuple(_job("read" if i % 3 else "write", i, n=150, qd=6, rthink=4000, cpu=i % 4,
+                   **({"rand": True} if i % 2 else {})) for i in range(8)),
+        depth=4,
+        schedulers=("kyber",),
+        device="scsi",
+        cpus=4,
+    ),
+    "refused": Workload(
+        tuple(_job("read" if i % 3 else "write", i, rand=True, n=150, qd=8, rthink=4000, cpu=i % 4) for i in range(8)),
+        depth=64,
+        service_ns=MS,
+        schedulers=("none",),
+        device="throttled",
+        cpus=4,
+    ),
+    "streams": Workload(
+        tuple(_job("read" if i % 3 else "write", i, n=400, qd=8, rthink=9000, cpu=i % 4) for i in range(8)),
+        depth=64,
+        service_ns=MS,
+        schedulers=("none",),
+        device="throttled",
+        cpus=4,
+    ),
+}
+
+
+def _offsets(system: Kernel, say: Progress) -> dict[str, str]:
+    """Where the members of struct request are, as the guest's script wants it."""
+    cache = cache_folder() / "btf" / system.release
+    if not cache.is_file():
+        blob = boot(Guest(system, "send /sys/kernel/btf/vmlinux btf\n"), say).files["btf"]
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(cache) as aside:
+            aside.write_bytes(blob)
+    types = Btf(cache.read_bytes())
+    request = types.offsets("request")
+    if "ioprio" in request:
+        ioprio = f"+{request['ioprio']}($retval)"
+    else:  # it is the first bio's since 6.12.y
+        ioprio = f"+{types.offsets('bio')['bi_ioprio']}(+{request['bio']}($retval))"
+    return {"SECTOR": str(request["__sector"]), "BYTES": str(request["__data_len"]),
+            "FLAGS": str(request["cmd_flags"]), "IOPRIO": ioprio}
+
+
+def _tick_ns(system: Kernel) -> int:
+    """The kernel's tick, from its configuration."""
+    config = system.folder / "boot" / f"config-{system.release}"
+    found = re.search(r"^CONFIG_HZ=(\d+)$", config.read_text(), re.M)
+    if not found:
+        raise Problem(f"{config}: no CONFIG_HZ")
+    return 1_000_000_000 // int(found[1])
+
+
+def _load_program() -> bytes:
+    """The load generator, compiled for the guest."""
+    with tempfile.TemporaryDirectory() as aside:
+        out = Path(aside) / "ioload"
+        run([need("cc", "gcc"), "-O2", "-static", "-o", str(out), str(source_folder() / "lab/guest/ioload.c")])
+        return out.read_bytes()
+
+
+def _boot(system: Kernel, cpus: int, runs: str, say: Progress) -> dict[str, bytes]:
+    """Files that the guest sent after recording these runs."""
+    guest = Guest(
+        system,
+        (source_folder() / "lab/guest/conform.sh").read_text(),
+        modules=MODULES,
+        environment=_offsets(system, say),
+        files={"lab/runs": runs.encode()},
+        executables={"bin/ioload": _load_program()},
+        cpus=cpus,
+    )
+    return boot(guest, say).files
+
+
+def record(series: str, names: Sequence[str], schedulers: Sequence[str],
+           say: Progress) -> Iterator[tuple[str, recording.Recording]]:
+    """Recordings by name (SCHEDULER-WORKLOAD) from the newest kernel of a series, one boot for each number of CPUs."""
+    system = kernel(series, say)
+    tick_ns = _tick_ns(system)
+    loads = {n: replace(WORKLOADS[n], cpus=1) if series in ONE_CPU else WORKLOADS[n] for n in names}
+    wanted = [(s, n) for n in names for s in schedulers if s in loads[n].schedulers]
+    for cpus in sorted({loads[n].cpus for _, n in wanted}):
+        runs = [(s, n, loads[n]) for s, n in wanted if loads[n].cpus == cpus]
+        lines = (f"{s}-{n} {s} {w.device} {w.depth} {w.service_ns} {w.nr_requests} {w.tunables(s)} {' '.join(w.jobs)}\n"
+                 for s, n, w in runs)
+        files = _boot(system, cpus, "".join(lines), say)
+        formats = [ring.Format.parse(data.decode()) for name, data in files.items() if name.startswith("format-")]
+        by_number = {f.number: f for f in formats}
+        for s, n, w in runs:
+            raw = [e for cpu in range(cpus) for e in ring.events(files[f"{s}-{n}.{cpu}"], cpu, by_number)]
+            facts = {"kernel": system.release, "scheduler": s, "workload": n, "depth": str(w.depth),
+                     "service_ns": str(w.service_ns), "nr_requests": str(w.nr_requests), "cpus": str(cpus)}
+            settings = (line.partition("=") for line in files[f"{s}-{n}.settings"].decode().splitlines())
+            facts |= {f"set.{key}": value for key, _, value in settings}
+            yield f"{s}-{n}", follow(raw, s, facts, tick_ns)

@@ -89,7 +89,7 @@ static u32 choose(struct disk *d, u64 t)
 {
 	const struct disk_slot *s = d->queue;
 	struct disk_mech *m = &d->mech;
-	u64 phase, least = U64_MAX, move, slack = 2 * m->ns_units;
+	u64 phase, least = U64_MAX;
 	u32 i, best = 0;
 
 	if (d->nr_queued == 1 || d->cfg.policy == QUEUE_FIFO)
@@ -98,17 +98,11 @@ static u32 choose(struct disk *d, u64 t)
 		return 0;
 	phase = disk_phase(m, t);
 	for (i = 0; i < d->nr_queued; i++) {
-		u64 arrival, cost, ahead, age = t > s[i].io->submit_ns ? t - s[i].io->submit_ns : 0;
+		u64 cost = disk_positioning(m, phase, s[i].cyl, s[i].head, s[i].target, s[i].io->op == HW_WRITE);
 
-		move = disk_move(m, s[i].cyl, s[i].head, s[i].io->op == HW_WRITE) * m->ns_units;
-		div64_u64_rem(phase + move, m->rev_units, &arrival);
-		ahead = s[i].target + slack;
-		if (ahead < arrival)
-			ahead += m->rev_units;
-		ahead -= arrival;
-		cost = (1ull << 62) + move + (ahead > slack ? ahead - slack : 0);
+		cost += 1ull << 62;
 		if (d->cfg.age)
-			cost -= div_u64(age, 1000000) * d->cfg.age * m->ns_units;
+			cost -= div_u64(t - s[i].io->submit_ns, 1000000) * d->cfg.age * m->ns_units;
 		if (cost < least) {
 			least = cost;
 			best = i;
@@ -136,31 +130,59 @@ static void serve(struct disk *d, u64 t)
 	finish(d, io);
 }
 
+/*
+ * The write-back cache presses when it is three quarters full or somebody waits for it, until it is half empty, or quite empty
+ * if nobody wants the mechanism (a stream of writes then flows at the medium's rate). Time t is when that may have begun.
+ */
+static bool pressing(struct disk *d, u64 t)
+{
+	u64 limit = d->cfg.back_limit;
+
+	if (d->nr_waiting || d->dirty_sectors > limit / 4 * 3 || list_empty(&d->unused))
+		d->press_ns = min(d->press_ns, t);
+	else if (!d->dirty_sectors ||
+		 (d->nr_queued && d->dirty_sectors < limit / 2 && d->nr_extents < d->max_extents / 2))
+		d->press_ns = HW_NEVER;
+	return d->press_ns != HW_NEVER;
+}
+
+/*
+ * Whose turn is it at t, a request's or the write-back cache's? One that presses gets every second turn, as long as two
+ * revolutions, so that ranges that lie close together go out together.
+ */
+static bool destage_now(struct disk *d, u64 t)
+{
+	if (!d->dirty_sectors || !pressing(d, t))
+		return false;
+	if (d->turn_ends == HW_NEVER)
+		d->turn_ends = t + 2 * d->mech.rev_ns;
+	return t < d->turn_ends;
+}
+
 /* Everything that the drive decides up to and including `now`. */
 static void advance(struct disk *d, u64 now)
 {
 	while (d->decide_ns <= now) {
 		u64 t = d->decide_ns;
-		bool urgent = d->nr_waiting || d->dirty_sectors > d->cfg.back_limit / 4 * 3;
 
-		if (d->nr_queued)
-			t = max(t, d->queue[0].io->submit_ns);
-		if (d->nr_waiting) {
+		if (d->nr_waiting)
 			admit_waiting(d, max(t, list_first_entry(&d->waiting, struct hw_io, link)->submit_ns));
-			urgent = d->nr_waiting;
+		if (d->nr_queued) {
+			t = max(t, d->queue[0].io->submit_ns);
+			if (!destage_now(d, t)) {
+				d->turn_ends = HW_NEVER;
+				serve(d, t);
+				continue;
+			}
+		} else {
+			if (!d->dirty_sectors) {
+				d->press_ns = HW_NEVER;
+				return;
+			}
+			t = max(t, pressing(d, d->asked_ns) ? d->press_ns : d->destage_ns);
+			if (t > now)
+				return;
 		}
-		if (d->nr_queued && !(urgent && d->dirty_sectors && !d->gave_way)) {
-			d->gave_way = false;
-			serve(d, t);
-			continue;
-		}
-		if (!d->dirty_sectors)
-			return;
-		if (!d->nr_queued)
-			t = max(t, urgent ? d->asked_ns : d->destage_ns);
-		if (t > now)
-			return;
-		d->gave_way = true;
 		d->decide_ns = disk_back_destage(d, t);
 	}
 }
@@ -384,11 +406,14 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 	INIT_LIST_HEAD(&d->done);
 	INIT_LIST_HEAD(&d->waiting);
 	INIT_LIST_HEAD(&d->unused);
+	d->turn_ends = HW_NEVER;
+	d->press_ns = HW_NEVER;
 	d->dirty = RB_ROOT;
 	if (d->cfg.write_mode == WRITE_BACK) {
 		struct disk_extent *e = mem + x.extents;
 
-		for (i = 0; i < (u32)p->value[DP_W_EXTENTS]; i++)
+		d->max_extents = (u32)p->value[DP_W_EXTENTS];
+		for (i = 0; i < d->max_extents; i++)
 			list_add_tail(&e[i].link, &d->unused);
 	}
 	d->drive.rotational = true;

@@ -138,6 +138,8 @@ struct disk_segment {
 struct disk_extent {
 	struct rb_node node;
 	u64 lbn, end;
+	u64 target;		/* as in struct disk_slot, of its first sector */
+	u32 cyl, head;
 	struct list_head link;	/* unused */
 };
 
@@ -195,7 +197,9 @@ struct disk {
 	u64 destage_ns;		/* when destaging may begin if nothing else is to do */
 	u64 asked_ns;		/* of the last request submitted */
 	u64 head_lbn;		/* where the last access ended */
-	bool gave_way;		/* the last turn was a destage */
+	u64 press_ns;		/* since when it presses; HW_NEVER if it does not */
+	u32 nr_extents, max_extents;
+	u64 turn_ends;		/* of the write-back cache's turn; HW_NEVER while it has none */
 };
 
 /* disk_layout.c */
@@ -209,7 +213,7 @@ void disk_track_limits(const struct disk_layout *l, const struct disk_place *at,
 void disk_mech_create(struct disk_mech *m, const struct hw_profile *p);
 u32 disk_curve_points(const struct hw_profile *p, u32 param);
 u64 disk_phase(struct disk_mech *m, u64 t);
-u64 disk_latency(struct disk_mech *m, u64 t, u64 target);
+s64 disk_latency(struct disk_mech *m, u64 t, u64 target);
 u64 disk_seek(const struct disk_mech *m, u32 distance, bool write);
 u64 disk_move(const struct disk_mech *m, u32 cyl, u32 head, bool write);
 void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, bool write, u64 min_move);
@@ -227,6 +231,19 @@ static inline u64 disk_sectors_ns(u64 sector_fp, u64 n)
 static inline u64 disk_piece_end(const struct disk_piece *p)
 {
 	return p->start_ns + disk_sectors_ns(p->sector_fp, p->count);
+}
+
+/* Move and latency from now on, in units; the phase is that of now. */
+static inline u64 disk_positioning(const struct disk_mech *m, u64 phase, u32 cyl, u32 head, u64 target, bool write)
+{
+	u64 move = disk_move(m, cyl, head, write) * m->ns_units, slack = 2 * m->ns_units, arrival, ahead;
+
+	div64_u64_rem(phase + move, m->rev_units, &arrival);
+	ahead = target + slack;
+	if (ahead < arrival)
+		ahead += m->rev_units;
+	ahead -= arrival;
+	return move + (ahead > slack ? ahead - slack : 0);
 }
 
 /* disk_cache.c */

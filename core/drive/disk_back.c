@@ -35,6 +35,16 @@ static struct disk_extent *first_behind(const struct disk *d, u64 lbn, bool touc
 	return found;
 }
 
+static void place(struct disk *d, struct disk_extent *e)
+{
+	struct disk_place at;
+
+	disk_locate(&d->layout, e->lbn, &at);
+	e->cyl = at.cyl;
+	e->head = at.head;
+	e->target = disk_target(&d->layout, &d->mech, at.zone, at.angle);
+}
+
 static void add(struct disk *d, struct disk_extent *e)
 {
 	struct rb_node **link = &d->dirty.rb_node, *parent = NULL;
@@ -46,12 +56,15 @@ static void add(struct disk *d, struct disk_extent *e)
 	rb_link_node(&e->node, parent, link);
 	rb_insert_color(&e->node, &d->dirty);
 	d->dirty_sectors += e->end - e->lbn;
+	d->nr_extents++;
+	place(d, e);
 }
 
 static void drop(struct disk *d, struct disk_extent *e)
 {
 	rb_erase(&e->node, &d->dirty);
 	d->dirty_sectors -= e->end - e->lbn;
+	d->nr_extents--;
 	list_add(&e->link, &d->unused);
 }
 
@@ -110,27 +123,16 @@ void disk_back_drop(struct disk *d, u64 lbn, u64 end)
 	}
 }
 
-static u64 cost(struct disk *d, const struct disk_extent *e, u64 t)
-{
-	struct disk_mech *m = &d->mech;
-	struct disk_place at;
-	u64 move;
-
-	disk_locate(&d->layout, e->lbn, &at);
-	move = disk_move(m, at.cyl, at.head, true);
-	return move + disk_latency(m, t + move, disk_target(&d->layout, m, at.zone, at.angle));
-}
-
 static struct disk_extent *choose(struct disk *d, u64 t)
 {
 	struct disk_extent *up = first_behind(d, d->head_lbn, false), *down, *best = NULL;
-	u64 least = U64_MAX;
+	u64 least = U64_MAX, phase = disk_phase(&d->mech, t);
 	u32 i;
 
 	down = up ? extent(rb_prev(&up->node)) : extent(rb_last(&d->dirty));
 	for (i = 0; i < 2 * NEAR && (up || down); i++) {
 		struct disk_extent *e = (i & 1 && down) || !up ? down : up;
-		u64 c = cost(d, e, t);
+		u64 c = disk_positioning(&d->mech, phase, e->cyl, e->head, e->target, true);
 
 		if (c < least) {
 			least = c;
@@ -171,6 +173,8 @@ u64 disk_back_destage(struct disk *d, u64 t)
 	e->lbn = end;	/* keeps its place in the tree */
 	if (e->lbn == e->end)
 		drop(d, e);
+	else
+		place(d, e);
 	d->head_lbn = end;
 	return t;
 }

@@ -98,23 +98,16 @@ u64 disk_stop_ahead(struct disk *d, u64 t)
 	return wait;
 }
 
-static bool readable(const struct disk *d, u32 i)
-{
-	return !(d->cfg.separate && i == 0) && d->segs[i].state != SEG_EMPTY;
-}
-
 /* The segment that a read hits: one with all of it before one with its beginning, then the more recent kind. */
 enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
 {
 	u32 i, best = 0, rank;
 
-	for (i = 0; i < d->cfg.segments; i++) {
+	for (i = d->cfg.separate; i < d->cfg.segments; i++) {
 		const struct disk_segment *s = &d->segs[i];
-		bool almost = d->cfg.almost && s->state == SEG_FILLING && lbn == s->end;
 
-		if (!readable(d, i) || lbn < s->start || (lbn >= s->end && !almost))
-			continue;
-		if (s->state == SEG_WRITING && !d->cfg.written_hits)
+		if (lbn - s->start >= s->end - s->start || s->state == SEG_EMPTY ||
+		    (s->state == SEG_WRITING && !d->cfg.written_hits))
 			continue;
 		rank = s->state + (end <= s->end ? 8 : 0);
 		if (rank > best) {
@@ -122,34 +115,27 @@ enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
 			*seg = i;
 		}
 	}
+	if (!best && d->cfg.almost && d->run.active && !d->run.write && lbn == d->segs[d->run.seg].end) {
+		*seg = d->run.seg;
+		return HIT_PARTIAL;
+	}
 	return best >= 8 ? HIT_FULL : best ? HIT_PARTIAL : HIT_NONE;
 }
 
-/* The least recently used segment in a state; -1 if there is none. */
-static s32 oldest(const struct disk *d, u32 first, u8 state)
-{
-	s32 best = -1;
-	u32 i;
-
-	for (i = first; i < d->cfg.segments; i++) {
-		if (d->segs[i].state == state && (best < 0 || d->segs[i].used < d->segs[best].used))
-			best = (s32)i;
-	}
-	return best;
-}
-
+/* An empty segment, else the least recently used clean one, else the one being filled, else one being written. */
 static u32 any_segment(const struct disk *d)
 {
-	static const u8 order[] = { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
-	u32 i, first = d->cfg.separate;
-	s32 s;
+	u32 i, best = d->cfg.separate;
+	u64 key, least = U64_MAX;
 
-	for (i = 0; i < ARRAY_SIZE(order); i++) {
-		s = oldest(d, first, order[i]);
-		if (s >= 0)
-			return (u32)s;
+	for (i = best; i < d->cfg.segments; i++) {
+		key = (u64)d->segs[i].state << 60 | d->segs[i].used;
+		if (key < least) {
+			least = key;
+			best = i;
+		}
 	}
-	return first;
+	return best;
 }
 
 /* For a read that has missed. */

@@ -103,10 +103,11 @@ u64 disk_phase(struct disk_mech *m, u64 t)
 }
 
 /*
- * How long until `target` passes. Arrivals are rounded to the ns, so one that is late by less than two is in time: otherwise
- * a sector that follows another without a gap would be lost to rounding.
+ * How long until `target` passes. Times are rounded to the ns, so a head that is late by less than two is in time: otherwise a
+ * sector that follows another without a gap would be lost to rounding. It then has begun just before (-2..0), so that
+ * roundings do not add up either.
  */
-u64 disk_latency(struct disk_mech *m, u64 t, u64 target)
+s64 disk_latency(struct disk_mech *m, u64 t, u64 target)
 {
 	u64 phase = disk_phase(m, t), slack = 2 * m->ns_units, ahead;
 
@@ -116,7 +117,7 @@ u64 disk_latency(struct disk_mech *m, u64 t, u64 target)
 	ahead -= phase;
 	if (ahead >= m->rev_units)
 		ahead -= m->rev_units;
-	return ahead <= slack ? 0 : div64_u64(ahead - slack + m->ns_units - 1, m->ns_units);
+	return (s64)div64_u64(ahead + m->ns_units - 1, m->ns_units) - 2;
 }
 
 u64 disk_seek(const struct disk_mech *m, u32 distance, bool write)
@@ -175,7 +176,7 @@ void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, boo
 	piece->depart_ns = t;
 	piece->arrive_ns = t + max(disk_move(m, at.cyl, at.head, write), min_move);
 	piece->start_ns = piece->arrive_ns +
-		disk_latency(m, piece->arrive_ns, disk_target(&d->layout, m, at.zone, at.angle));
+		(u64)disk_latency(m, piece->arrive_ns, disk_target(&d->layout, m, at.zone, at.angle));
 	m->cyl = at.cyl;
 	m->head = at.head;
 }

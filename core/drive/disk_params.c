@@ -116,7 +116,7 @@ const struct hw_param disk_params[DP_NR] = {
 	[DP_C_WRITE_SEGMENTS] = NUM("cache.write_segments", "segments", 1, 1, 255, "segments that may be dirty"),
 	[DP_C_SEPARATE] = FLAG("cache.separate_write_segment", 0, "one segment serves all writes and nothing else"),
 	[DP_C_WRITTEN] = FLAG("cache.read_hits_on_written", 1, "written data may be read from the buffer"),
-	[DP_C_ALMOST] = FLAG("cache.almost_hits", 0, "a read of the very next block that is being read ahead hits"),
+	[DP_C_ALMOST] = FLAG("cache.almost_hits", 1, "a read of the very next block that is being read ahead hits"),
 	[DP_C_PARTIAL] = FLAG("cache.partial_hits_at_once", 1, "a partial hit's data go out at once, however few"),
 	[DP_C_CONCURRENT] = FLAG("cache.hits_while_busy", 1, "hits are served while the medium works for another request"),
 	[DP_C_READ_MARK] = PART("cache.read_watermark", 0, "part of a read that is in the buffer before the bus is taken again"),
@@ -129,7 +129,7 @@ const struct hw_param disk_params[DP_NR] = {
 	[DP_RA_MAX] = NUM("read_ahead.sectors", "sectors", 0, 0, 1 << 24, "how far; 0 = as much as the segment holds"),
 	[DP_RA_MIN] = NUM("read_ahead.least", "sectors", 0, 0, 1 << 24, "read before another request may take the mechanism"),
 	[DP_RA_OVER] = CHOICE("read_ahead.requested", 2, overs, "what becomes of the blocks just asked for"),
-	[DP_RA_IDLE_HIT] = FLAG("read_ahead.on_idle_hit", 0, "a full hit with the mechanism idle reads on"),
+	[DP_RA_IDLE_HIT] = FLAG("read_ahead.on_idle_hit", 1, "a full hit with the mechanism idle reads on"),
 	[DP_RA_STOP] = FLAG("read_ahead.stop_in_sector", 1, "can be stopped within a sector"),
 	[DP_RA_WRITE_STOP] = FLAG("read_ahead.write_hit_stops", 1, "a write to what is being read ahead ends it"),
 

@@ -140,7 +140,7 @@ static void wait_for_room(struct disk *d, struct disk_piece *p, u64 skip, u64 ro
 		p->angle -= z->spt;
 	p->depart_ns = room;
 	p->arrive_ns = room;
-	p->start_ns = room + disk_latency(&d->mech, room, disk_target(&d->layout, &d->mech, p->zone, p->angle));
+	p->start_ns = room + (u64)disk_latency(&d->mech, room, disk_target(&d->layout, &d->mech, p->zone, p->angle));
 	d->drive.stats.rotation_ns += p->start_ns - room;
 }
 

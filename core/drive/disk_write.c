@@ -22,7 +22,7 @@ static u64 data_ready(const struct data *in, u64 k)
 static void align_piece(struct disk *d, struct disk_piece *p, u64 skip, u64 ready)
 {
 	u32 spt = d->layout.zones[p->zone].spt;
-	u64 wait;
+	s64 wait;
 
 	p->lbn += skip;
 	p->count -= (u32)skip;
@@ -30,7 +30,7 @@ static void align_piece(struct disk *d, struct disk_piece *p, u64 skip, u64 read
 	if (p->angle >= spt)
 		p->angle -= spt;
 	wait = disk_latency(&d->mech, ready, disk_target(&d->layout, &d->mech, p->zone, p->angle));
-	p->start_ns = ready + wait;
+	p->start_ns = ready + (u64)wait;
 }
 
 /* How many of a piece's blocks, the first of which is number k, can be written before one comes too late. */

@@ -153,7 +153,7 @@ def import_(file: Path, output: Path | None, as_disksim: bool) -> None:
         raise Problem(f"{file}: {e}") from None
 
 
-class _Size(click.ParamType):
+class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:

@@ -99,7 +99,7 @@ def _layout(model: Block) -> tuple[Toml, list[Toml]]:
     if layout.kind != "dm_layout_g1":
         model.fail("Layout Model", f"{layout.kind} is not supported, only dm_layout_g1")
     turns = layout.text("Skew units", "sectors").startswith("rev")
-    zones = layout.list("Zones")
+    zones = layout.items("Zones")
     if not zones:
         layout.fail("Zones", "there is no zone")
     rows = []
@@ -180,7 +180,7 @@ def _curve(mech: Block, cylinders: int) -> tuple[list[tuple[int, float]], list[t
 
 def _head_switch(given: float, one_cylinder: float, settle: float, revolution: float, zones: list[Toml]) -> float:
     """How long a change of head takes (ms), from what is given, the shortest seek and the room that the skew leaves."""
-    skew = min(z["track_skew"] / z["sectors_per_track"] for z in zones) * revolution
+    skew = revolution * float(min(z["track_skew"] / z["sectors_per_track"] for z in zones))
     return round(max(given, min(one_cylinder, skew - max(settle, 0.0))), 6)
 
 

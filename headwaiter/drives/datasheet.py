@@ -97,8 +97,9 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     inner_rate = g.take(sheet.rate_inner, "zones", outer_rate * 0.52, "inner rate 52% of the outer one")
     if inner_rate > outer_rate:
         raise Problem(f"drives new: the inner rate ({inner_rate:g}) exceeds the outer one ({outer_rate:g})")
-    # a sustained rate loses the switch once a track
-    duty = 1 / (1 + switch * 1.05 / revolution)
+    # skews cover a write's switch, and a sustained rate loses one a track
+    switched, moved = switch + max(settle, 0.0), track + max(settle, 0.0)
+    duty = 1 / (1 + switched * 1.05 / revolution)
     outer, inner = (max(8, round(r * 1e6 / _SECTOR * revolution / 1e3 / duty)) for r in (outer_rate, inner_rate))
     surfaces = int(g.take(sheet.surfaces, "geometry.surfaces", 4, "not on the sheet"))
     sectors = sheet.capacity // _SECTOR
@@ -129,7 +130,7 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
         "read_ahead": {"mode": "free", "sectors": max(32, int(cache) // segments // 2)},
         "write": {"mode": "back", "limit": max(64, int(cache) // 2)} if sheet.write_cache else {"mode": "through"},
         "queue": {"depth": sheet.queue_depth},
-        "zones": _zones(outer, inner, cylinders, revolution, switch, track),
+        "zones": _zones(outer, inner, cylinders, revolution, switched, moved),
     }
     return data, g.notes
 

@@ -7,6 +7,7 @@ including file. What the instances are wired to (`topology`) is read over.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ class Block:
             number = float(value)
         except ValueError:
             self.fail(key, f"'{value}' is not a number")
-        if number != number or abs(number) == float("inf"):
+        if not math.isfinite(number):
             self.fail(key, f"'{value}' is not a number")
         return number
 
@@ -66,7 +67,7 @@ class Block:
             self.fail(key, "is missing" if value is None else "must be a block")
         return value
 
-    def list(self, key: str) -> list[Value]:
+    def items(self, key: str) -> list[Value]:
         """A list; empty if there is none."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
@@ -76,7 +77,7 @@ class Block:
     def numbers(self, key: str) -> list[float]:
         """A list of numbers."""
         out = []
-        for item in self.list(key):
+        for item in self.items(key):
             try:
                 out.append(float(item))  # type: ignore[arg-type]
             except (TypeError, ValueError):

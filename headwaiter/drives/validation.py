@@ -102,8 +102,9 @@ def replay(drive: Profile, load: Measured, outstanding: int = 1) -> NDArray[np.i
     totals = ffi.new("struct hws_replay_totals *")
     c = ffi.new("struct hws_replay *")
     c.n, c.totals = len(out), totals
-    c.op, c.sector, c.sectors = borrow("uint8_t[]", load.op), borrow("uint64_t[]", load.sector), borrow("uint32_t[]", load.sectors)
-    c.think_ns, c.service_ns = borrow("int64_t[]", load.think_ns), ffi.from_buffer("int64_t[]", out, require_writable=True)
+    c.op, c.sector = borrow("uint8_t[]", load.op), borrow("uint64_t[]", load.sector)
+    c.sectors, c.think_ns = borrow("uint32_t[]", load.sectors), borrow("int64_t[]", load.think_ns)
+    c.service_ns = ffi.from_buffer("int64_t[]", out, require_writable=True)
     if lib.hws_drive_replay(drive.blob, len(drive.blob), outstanding, c):
         raise Problem(f"{drive.name}: not enough memory")
     return out

@@ -50,6 +50,7 @@ struct hw_drive_stats {
 };
 
 struct hw_drive;
+struct hw_drive_place;
 
 /*
  * A parameter of a model. In TOML its value is a number in `unit`; in the blob it is the s64 round(value * scale), so that
@@ -112,6 +113,7 @@ struct hw_drive_model {
 	void (*create)(void *mem, const struct hw_profile *p, u32 depth);
 	/* Fills in position[] and nr_positions; the rest of dev is filled in already. */
 	void (*describe)(const struct hw_drive *d, struct hw_device *dev);
+	bool (*locate)(const struct hw_drive *d, u64 lbn, struct hw_drive_place *out);	/* optional */
 	void (*submit)(struct hw_drive *d, struct hw_io *io, u64 now);
 	struct hw_io *(*poll)(struct hw_drive *d, u64 now);
 	u64 (*next)(const struct hw_drive *d);
@@ -137,6 +139,16 @@ size_t hw_drive_size(const struct hw_profile *p, u32 depth);
 struct hw_drive *hw_drive_create(void *mem, const struct hw_profile *p, u32 depth);
 /* What policies may know: capacity, depth, rotational, positioning times. nr_requests is left as it is. */
 void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev);
+
+/* Where a block lies, on a drive that has such places. */
+struct hw_drive_place {
+	u32 zone, cylinder, head, sector;
+	u32 angle;		/* of the sector's beginning, in sectors of the zone */
+	u32 sectors_per_track;
+	u32 run;		/* blocks from here on that pass under the head without a gap */
+};
+
+bool hw_drive_locate(const struct hw_drive *d, u64 lbn, struct hw_drive_place *out);
 
 /* The value of a profile's parameter by key, for hosts; 0 and *found false if there is none. */
 s64 hw_profile_get(const struct hw_profile *p, const char *key, bool *found);

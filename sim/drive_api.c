@@ -99,6 +99,23 @@ int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *o
 	return 0;
 }
 
+int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn, struct hws_place *out)
+{
+	struct hw_drive *d = make_drive(profile, bytes, 0);
+	struct hw_drive_place p;
+	uint64_t i;
+	int ret = d ? 0 : -EINVAL;
+
+	for (i = 0; i < n && !ret; i++) {
+		if (hw_drive_locate(d, lbn[i], &p))
+			out[i] = (struct hws_place){ p.zone, p.cylinder, p.head, p.sector, p.angle, p.sectors_per_track, p.run };
+		else
+			ret = -ERANGE;
+	}
+	free(d);
+	return ret;
+}
+
 /* Requests that are out, and when their place will be taken by the next. */
 struct replay {
 	struct hw_drive *drive;

@@ -284,6 +284,14 @@ struct hws_drive_facts {
 
 int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *out);
 
+/* Where a block lies; angle is that of the sector's beginning in sectors of its zone, run the blocks that follow without a gap. */
+struct hws_place {
+	uint32_t zone, cylinder, head, sector, angle, sectors_per_track, run;
+};
+
+/* -ERANGE: a block lies beyond the drive, or the drive has no such places. */
+int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn, struct hws_place *out);
+
 struct hws_replay_totals {
 	uint64_t now_ns, seek_ns, rotation_ns, transfer_ns, cache_hits;
 };

@@ -422,6 +422,16 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 	d->layout.sectors = d->drive.sectors;
 }
 
+static bool disk_where(const struct hw_drive *drive, u64 lbn, struct hw_drive_place *out)
+{
+	const struct disk *d = disk_of(drive);
+	struct disk_place at;
+
+	disk_locate((struct disk_layout *)&d->layout, lbn, &at);
+	*out = (struct hw_drive_place){ at.zone, at.cyl, at.head, at.sector, at.angle, d->layout.zones[at.zone].spt, at.run };
+	return true;
+}
+
 /* Distances in cylinders grow by a constant factor; a sector on the way costs half a revolution. */
 static void disk_describe(const struct hw_drive *drive, struct hw_device *dev)
 {
@@ -452,6 +462,7 @@ const struct hw_drive_model hw_disk_model = {
 	.size = disk_size,
 	.create = disk_create,
 	.describe = disk_describe,
+	.locate = disk_where,
 	.submit = disk_submit,
 	.poll = disk_poll,
 	.next = disk_next,

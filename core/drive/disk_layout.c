@@ -57,9 +57,11 @@ u64 disk_zone_lbns(const struct hw_profile *p, const s64 *row, u64 slips)
 	case SPARE_ZONE_TRACKS:
 	case SPARE_ZONE:
 	case SPARE_ZONE_PUSH:
-		lost = spares * unit;
+		lost = max(spares, p->value[DP_SPARING] == SPARE_ZONE_PUSH ? 0 : slips) * unit;
 		break;
 	case SPARE_NONE:
+		lost = slips;
+		break;
 	case SPARE_DISK:
 		lost = 0;
 		break;
@@ -220,8 +222,8 @@ static u32 count_below(const u64 *a, u32 n, u32 stride, u64 v)
 static u64 place_of(const struct disk_layout *l, const struct disk_zone *z, u64 x, u64 *run)
 {
 	const u64 *slips = l->slips + z->slip;
-	u64 g = 0, y, base;
-	u32 k, n;
+	u64 g, y, base;
+	u32 k, n, first;
 
 	if (!z->local) {
 		n = z->slips;
@@ -235,20 +237,17 @@ static u64 place_of(const struct disk_layout *l, const struct disk_zone *z, u64 
 		return g * z->period + z->lead + y;
 	}
 	g = div64_u64_rem(x, z->usable, &y);
-	base = g * z->period + z->lead;
+	base = g * z->period;
 	*run = z->usable - y;
-	if (z->slips) {
-		u32 first = count_below(slips, z->slips, 1, base);
-
-		slips += first;
-		n = count_below(slips, z->slips - first, 1, base + z->period - z->lead);
-		for (k = 0; k < n && slips[k] <= base + y + k; k++)
-			;
-		if (k < n)
-			*run = min(*run, slips[k] - base - y - k);
-		y += k;
-	}
-	return base + y;
+	first = count_below(slips, z->slips, 1, base);
+	n = count_below(slips, z->slips, 1, base + z->period) - first;
+	slips += first;
+	y += z->lead > n ? z->lead - n : 0;	/* spares in front are taken from their end on */
+	for (k = 0; k < n && slips[k] <= base + y + k; k++)
+		;
+	if (k < n)
+		*run = min(*run, slips[k] - base - y - k);
+	return base + y + k;
 }
 
 /* Usable places in front of a physical one. */
@@ -256,17 +255,22 @@ static u64 index_of(const struct disk_layout *l, const struct disk_zone *z, u64 
 {
 	const u64 *slips = l->slips + z->slip;
 	u64 off, g, y, base;
+	u32 before, n;
 
 	if (z->usable == z->places && !z->local)
 		return place - count_below(slips, z->slips, 1, place);
 	g = div64_u64_rem(place, z->period, &off);
-	y = off > z->lead ? off - z->lead : 0;
 	if (!z->local) {
+		y = off > z->lead ? off - z->lead : 0;
 		y = g * z->usable + min(y, z->usable);
 		return y - count_below(slips, z->slips, 1, y);
 	}
-	base = g * z->period + z->lead;
-	y -= count_below(slips, z->slips, 1, base + y) - count_below(slips, z->slips, 1, base);
+	base = g * z->period;
+	before = count_below(slips, z->slips, 1, base);
+	n = count_below(slips, z->slips, 1, base + z->period) - before;
+	y = off - (count_below(slips, z->slips, 1, place) - before);
+	off = z->lead > n ? z->lead - n : 0;
+	y = y > off ? y - off : 0;
 	return g * z->usable + min(y, z->usable);
 }
 
@@ -325,6 +329,10 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 	if (z->unit > 1)
 		x = div_u64_rem(x, z->unit, &within);
 	p = place_of(l, z, x, &run);
+	if (p >= z->places) {	/* more slips in a period than it has spares */
+		p = z->places - 1;
+		run = 1;
+	}
 	if (z->defects) {
 		const u64 *bad = l->defects + 2 * z->defect;
 		u32 i = count_below(bad, z->defects, 2, p);

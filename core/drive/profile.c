@@ -207,6 +207,11 @@ void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev)
 		d->model->describe(d, dev);
 }
 
+bool hw_drive_locate(const struct hw_drive *d, u64 lbn, struct hw_drive_place *out)
+{
+	return d->model->locate && lbn < d->sectors && d->model->locate(d, lbn, out);
+}
+
 s64 hw_profile_get(const struct hw_profile *p, const char *key, bool *found)
 {
 	const struct hw_drive_model *m = model_of(p);

@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import Problem
-from ..native import ffi, lib, text
+from ..native import borrow, ffi, lib, text
 from ..paths import DRIVES as DIRECTORY
 from .params import BOOL, DRIVES, ENUM, LIST, Model, Param, model
 
@@ -49,6 +52,17 @@ class Profile:
         out = ffi.new("struct hws_drive_facts *")
         lib.hws_drive_facts(self.blob, len(self.blob), out)
         return out.sectors, out.depth, bool(out.rotational)
+
+    def locate(self, lbns: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Where blocks lie: a row each of zone, cylinder, head, sector, angle, sectors per track, and blocks without a gap.
+
+        Problem if a block lies beyond the drive, or the drive has no such places.
+        """
+        out = np.zeros((len(lbns), 7), np.uint32)
+        if lib.hws_drive_locate(self.blob, len(self.blob), len(lbns), borrow("uint64_t[]", lbns),
+                                ffi.from_buffer("struct hws_place[]", out, require_writable=True)):
+            raise Problem(f"{self.name}: a block lies beyond the drive, or it has no tracks")
+        return out
 
 
 def _scalar(p: Param, value: Any, where: str) -> int:

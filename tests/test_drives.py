@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Drives: physics that every profile must obey, arrays, and what is said about malformed profiles and parameter files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwaiter.drives import Profile, bundled, find_drive, load
+from headwaiter.drives.convert import convert
+from headwaiter.drives.profile import from_toml
+from headwaiter.drives.validation import Measured, demerit, read_trace, replay
+from headwaiter.errors import Problem
+
+READ, WRITE = 0, 1
+ROTATING = [n for n in ("maxtor-20g", "deskstar-75gxp", "barracuda-80g", "cheetah-15k", "wd-re-4tb")]
+
+
+def load_of(sector: Any, sectors: int, op: Any = READ, think_ns: int = 0) -> Measured:
+    s = np.asarray(sector, np.uint64)
+    n = len(s)
+    return Measured(np.broadcast_to(np.asarray(op, np.uint8), n).copy(), s, np.full(n, sectors, np.uint32),
+                    np.zeros(n, np.int64), np.full(n, think_ns, np.int64))
+
+
+def random_places(drive: Profile, n: int, sectors: int, seed: int = 1) -> Any:
+    return np.random.default_rng(seed).integers(0, (drive.facts[0] - sectors) // sectors, n).astype(np.uint64) * sectors
+
+
+def without_cache(drive: Profile) -> Profile:
+    data = {**drive.data, "cache": {"enabled": False, "segment": 4096}, "write": {"mode": "through"}}
+    return from_toml(data, drive.name, drive.name)
+
+
+@pytest.mark.parametrize("name", ROTATING)
+def test_a_zone_is_read_at_the_rate_of_its_geometry(name: str) -> None:
+    """Sectors times revolutions, less one skew a track, within 1%."""
+    drive = find_drive(name)
+    zone = drive.data["zones"][0]
+    spt, surfaces = zone["sectors_per_track"], drive.data["geometry"]["surfaces"]
+    tracks = 400
+    n = spt * tracks // 512
+    total_ns = int(replay(drive, load_of(np.arange(n) * 512, 512))[5:].sum())
+    rate = (n - 5) * 512 / total_ns
+    if "band" in drive.data["geometry"].get("mapping", ""):
+        band = drive.data["geometry"]["band"]
+        skew = (zone["cylinder_skew"] * (band - 1) + zone["track_skew"]) / band
+    else:
+        skew = (zone["track_skew"] * (surfaces - 1) + zone["cylinder_skew"]) / surfaces
+    revolution_ns = 60e9 / drive.data["mechanics"]["rpm"]
+    assert rate == pytest.approx(spt / (revolution_ns * (1 + skew / spt)), rel=0.01)
+
+
+@pytest.mark.parametrize("name", ROTATING)
+def test_random_reads_take_overhead_mean_seek_and_half_a_revolution(name: str) -> None:
+    """Within 3%; the mean seek is over the same cylinders, from the profile's own curve."""
+    drive = find_drive(name)
+    where = random_places(drive, 20_000, 1)
+    cylinders = drive.locate(where)[:, 1].astype(np.int64)
+    points = np.array([[0, 0.0], *drive.data["mechanics"]["seek"]])
+    seek_ms = float(np.interp(np.abs(np.diff(cylinders)), points[:, 0], points[:, 1]).mean())
+    overhead_ms = drive.data["overhead"]["read_miss_after_read"] + drive.data["bus"]["block_read"]
+    found_ms = replay(drive, load_of(where, 1))[1:].mean() / 1e6
+    assert found_ms == pytest.approx(overhead_ms + seek_ms + 30e3 / drive.data["mechanics"]["rpm"], rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["wd-re-4tb", "cheetah-15k"])
+def test_a_command_queue_gains_half_as_much_again(name: str) -> None:
+    drive = find_drive(name)
+    load = load_of(random_places(drive, 5000, 8), 8)
+    alone = replay(drive, load).sum() / len(load.op)
+    queued = replay(drive, load, 32).sum() / len(load.op) / 32
+    assert alone / queued >= 1.5
+    fifo = from_toml({**drive.data, "queue": {"depth": 32, "policy": "fifo"}}, "fifo", "fifo")
+    assert replay(fifo, load, 32).sum() / len(load.op) / 32 > queued * 1.4
+
+
+def test_ageing_bounds_the_longest_wait() -> None:
+    drive = find_drive("wd-re-4tb")
+    load = load_of(random_places(drive, 8000, 8), 8)
+    aged = from_toml({**drive.data, "queue": {"depth": 32, "age_weight": 0.1}}, "aged", "aged")
+    bounded = from_toml({**drive.data, "queue": {"depth": 32, "max_wait": 300}}, "bounded", "bounded")
+    longest = replay(drive, load, 32).max()
+    assert replay(aged, load, 32).max() < longest
+    assert replay(bounded, load, 32).max() < min(longest, 0.7e9)
+
+
+@pytest.mark.parametrize("name", sorted(set(ROTATING) | {"sata-ssd", "nvme-ssd", "raid0-4x-barracuda-80g"}))
+@pytest.mark.parametrize("depth", [1, 7, 32])
+def test_every_request_is_served_and_twice_the_same(name: str, depth: int) -> None:
+    drive = find_drive(name)
+    rng = np.random.default_rng(depth)
+    n = 3000
+    where = np.where(rng.random(n) < 0.5, random_places(drive, n, 64, depth), (np.arange(n) * 64)).astype(np.uint64)
+    load = Measured((rng.random(n) < 0.4).astype(np.uint8), where, rng.integers(1, 65, n).astype(np.uint32),
+                    np.zeros(n, np.int64), rng.integers(0, 3_000_000, n))
+    first = replay(drive, load, depth)
+    assert (first > 0).all()
+    assert (replay(drive, load, depth) == first).all()
+
+
+def test_a_written_cache_hides_the_medium_until_it_is_full() -> None:
+    drive = find_drive("barracuda-80g")
+    times = replay(drive, load_of(random_places(drive, 400, 8), 8, WRITE)) / 1e6
+    held = drive.data["write"]["extents"]
+    assert times[: held // 2].max() < 0.3
+    assert 2 < times[-200:].mean() < replay(without_cache(drive), load_of(random_places(drive, 400, 8), 8)).mean() / 1e6
+
+
+def test_sequential_writes_through_the_cache_reach_the_rate_of_the_medium() -> None:
+    drive = find_drive("barracuda-80g")
+    n = 4000
+    reads, writes = (replay(drive, load_of(np.arange(n) * 256, 256, op)).sum() for op in (READ, WRITE))
+    assert writes == pytest.approx(reads, rel=0.05)
+
+
+def test_writing_through_costs_a_revolution_each() -> None:
+    drive = find_drive("cheetah-15k")
+    times = replay(drive, load_of(np.arange(200) * 8, 8, WRITE)) / 1e6
+    assert np.median(times) == pytest.approx(60e3 / drive.data["mechanics"]["rpm"], rel=0.01)
+
+
+def constant(ms: float, sectors: int = 1 << 20) -> Profile:
+    return from_toml({"model": "constant", "service_ms": ms, "sectors": sectors}, f"{ms} ms", "constant")
+
+
+def array(kind: str, chunk: int, *members: Profile) -> Profile:
+    names = {f"m{i}": m for i, m in enumerate(members)}
+    data = {"model": "array", "array": {"kind": kind, "chunk": chunk, "drives": list(names)}}
+    return from_toml(data, kind, kind, names.__getitem__)
+
+
+def test_a_stripe_works_on_all_drives_at_once_and_on_one_in_turn() -> None:
+    stripe = array("raid0", 64, constant(4), constant(6), constant(8))
+    assert stripe.facts[0] == (1 << 20) // 64 * 64 * 3
+    ms = replay(stripe, load_of([0, 64, 128, 192, 0], 64)) / 1e6
+    assert ms.tolist() == [4, 6, 8, 4, 4]
+    assert (replay(stripe, load_of([32], 64)) / 1e6).tolist() == [6]
+    assert (replay(stripe, load_of([0], 64 * 9)) / 1e6).tolist() == [8]
+    # two at once on one drive wait for each other; on two they do not
+    assert (replay(stripe, load_of([0, 192], 64), 2) / 1e6).tolist() == [4, 8]
+    assert (replay(stripe, load_of([0, 64], 64), 2) / 1e6).tolist() == [4, 6]
+
+
+def test_joined_drives_follow_each_other() -> None:
+    joined = array("jbod", 64, constant(4, 1000), constant(6, 500))
+    assert joined.facts[0] == 1500
+    assert (replay(joined, load_of([0, 999, 1000], 1)) / 1e6).tolist() == [4, 4, 6]
+    assert (replay(joined, load_of([990], 20)) / 1e6).tolist() == [6]
+
+
+def test_a_stripe_of_disks_reads_on_as_fast_as_they_do_together() -> None:
+    one, four = find_drive("barracuda-80g"), find_drive("raid0-4x-barracuda-80g")
+    n = 300
+    alone = replay(one, load_of(np.arange(n) * 1024, 1024)).sum()
+    together = replay(four, load_of(np.arange(n) * 4096, 4096)).sum()
+    assert together == pytest.approx(alone, rel=0.1)
+
+
+def test_flash_works_in_parallel_and_pays_for_garbage() -> None:
+    drive = find_drive("sata-ssd")
+    load = load_of(random_places(drive, 20_000, 8), 8)
+    assert replay(drive, load).mean() > 6 * replay(drive, load, 32).mean() / 32
+    small = {**drive.data, "write": {**drive.data["write"], "pool": 2000, "buffer": 64, "valid": 0.9}}
+    times = replay(from_toml(small, "small", "small"), load_of(np.arange(20_000) * 32, 32, WRITE)) / 1e6
+    assert times[-5000:].mean() > 2 * times[100:1500].mean()
+    rested = load_of(np.arange(20_000) * 32, 32, WRITE)
+    rested.think_ns[10_000] = 10**12
+    again = replay(from_toml(small, "small", "small"), rested) / 1e6
+    assert again[10_100:11_500].mean() == pytest.approx(times[100:1500].mean(), rel=0.05)
+
+
+def test_demerit_is_the_distance_between_shifted_distributions() -> None:
+    times = np.random.default_rng(3).exponential(5.0, 5000)
+    assert demerit(times, times) == 0
+    assert demerit(times, times + 0.25) == pytest.approx(0.25)
+    assert demerit(np.array([1.0, 2.0]), np.array([2.0, 1.0])) == 0
+
+
+@pytest.mark.parametrize("path", bundled().values(), ids=lambda p: p.stem)
+def test_every_value_of_a_bundled_drive_names_its_source(path: Path) -> None:
+    """A section, or each of its values, has a comment; and the head of the file says where the facts are from."""
+    text = path.read_text()
+    assert text.startswith("# ")
+    load(path)
+    if "model = \"array\"" in text:
+        return
+    for block in text.split("\n\n")[2:]:
+        lines = block.strip().splitlines()
+        if lines[0].startswith("[[") or not block.strip():
+            continue
+        explained = lines[0].startswith("#")
+        values = [line for line in lines if "=" in line and not line.startswith(("#", "[", " "))]
+        assert explained or all("#" in v or lines[lines.index(v) - 1].startswith("#") for v in values), block
+
+
+GOOD = """
+model = "disk"
+[geometry]
+surfaces = 2
+cylinders = 20
+[mechanics]
+rpm = 7200
+seek = [[1, 1.0], [10, 3.0]]
+[[zones]]
+first_cylinder = 0
+last_cylinder = 9
+sectors_per_track = 100
+[[zones]]
+first_cylinder = 10
+last_cylinder = 19
+sectors_per_track = 80
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("", "", ""),
+    ('model = "disk"', "", "model: is missing"),
+    ('model = "disk"', 'model = "drum"', "model: no such drive model 'drum'"),
+    ("rpm = 7200", "rpm = 0", "mechanics.rpm: must be at least 100"),
+    ("rpm = 7200", "rpm = -1", "mechanics.rpm: must be at least 100"),
+    ("rpm = 7200", 'rpm = "fast"', "mechanics.rpm: must be a number"),
+    ("rpm = 7200", "rpm = nan", "mechanics.rpm: must be a number"),
+    ("rpm = 7200", "rpm = 1e300", "mechanics.rpm: is out of range"),
+    ("rpm = 7200", "", "mechanics.rpm: is missing"),
+    ("rpm = 7200", "rpm = 7200\nrmp = 1", "mechanics.rmp: unknown key"),
+    ("surfaces = 2", "surfaces = 2.5", "geometry.surfaces: must be a whole number"),
+    ("surfaces = 2", 'surfaces = 2\nmapping = "spiral"', "geometry.mapping: must be one of cylinder"),
+    ("surfaces = 2", "surfaces = 2\nsectors = 100000", "geometry.sectors: is more than the zones hold"),
+    ("[geometry]", "[geometri]", "geometry.surfaces: is missing"),
+    ("[geometry]", "[cash]\nx = 1\n[geometry]", "cash: unknown key"),
+    ("first_cylinder = 10", "first_cylinder = 9", "zones[1].first_cylinder: overlaps the zone before it"),
+    ("last_cylinder = 19", "last_cylinder = 9", "zones[1].last_cylinder: lies in front of first_cylinder"),
+    ("last_cylinder = 19", "last_cylinder = 20", "zones[1].last_cylinder: lies beyond geometry.cylinders"),
+    ("last_cylinder = 19", "", "zones[1].last_cylinder: is missing"),
+    ("sectors_per_track = 80", "sectors_per_track = 0", "zones[1].sectors_per_track: must be at least 1"),
+    ("sectors_per_track = 80", "sectors_per_track = 80\nslips = [1, -1]", "zones.slips[1].place: must be at least 0"),
+    ("sectors_per_track = 80", "sectors_per_track = 80\nslips = [1600]", "zones.slips[0].place: lies beyond the zone"),
+    ("sectors_per_track = 80", "sectors_per_track = 80\nslips = 3", "zones[1].slips: must be a list"),
+    ("sectors_per_track = 80", "sectors_per_track = 80\nspare = 1", "zones[1].spare: unknown key"),
+    ("sectors_per_track = 80", "sectors_per_track = 80\nreserved = 1600", "zones[1]: reserve and spares leave no room"),
+    ("[10, 3.0]", "[1, 3.0]", "mechanics.seek[1].cylinders: must increase"),
+    ("[10, 3.0]", "[10, 0]", "mechanics.seek[1].ms: must not be 0"),
+    ("[10, 3.0]", "[10]", "mechanics.seek[1]: must have 2 values"),
+    ("[[1, 1.0], [10, 3.0]]", "[]", "mechanics.seek: must have a number of rows of at least 1"),
+    ("rpm = 7200", "rpm = = 1", "not TOML"),
+])
+def test_a_malformed_profile_is_told_by_its_key(tmp_path: Path, old: str, new: str, says: str) -> None:
+    file = tmp_path / "drive.toml"
+    file.write_text(GOOD.replace(old, new, 1) if old else GOOD)
+    if not says:
+        assert load(file).facts[0] == 3600
+        return
+    with pytest.raises(Problem) as e:
+        load(file)
+    assert str(e.value).startswith(f"{file}: ")
+    assert says in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_a_profile_without_zones_is_told() -> None:
+    data = tomllib.loads(GOOD)
+    del data["zones"]
+    with pytest.raises(Problem, match=r"x\.toml: zones: is missing"):
+        from_toml(data, "x", "x.toml")
+
+
+PARV = """
+disksim_bus BUS1 { type = 1, Read block transfer time = 0.1, Write block transfer time = 0.2 } # a comment
+disksim_disk DISK {
+   Model = dm_disk M {
+      Number of data surfaces = 2, Number of cylinders = 100,
+      Layout Model = dm_layout_g1 {
+         LBN-to-PBN mapping scheme = 0, Sparing scheme used = 0,
+         Zones = [ dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 99, Blocks per track = 50,
+            Skew for track switch = 7.0, Skew for cylinder switch = 9.0, slips = [], defects = [] } ] },
+      Mechanical Model = dm_mech_g1 { Seek type = constant, Constant seek time = 4.0, Rotation speed (in rpms) = 6000,
+         Head switch time = 0.5 }
+   },
+   Bulk sector transfer time = 0.15, Enable caching in buffer = 1, Number of buffer segments = 2,
+   Segment size (in blks) = 64, Buffer continuous read = 3, Fast write level = 1
+}
+instantiate [ disk0 ] as DISK
+topology disksim_iodriver driver0 [ disksim_bus bus0 [ disksim_disk disk0 [] ] ]
+"""
+
+
+def run(*args: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "headwaiter", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_import_writes_a_profile_that_loads(tmp_path: Path) -> None:
+    (tmp_path / "a.parv").write_text(PARV)
+    out = tmp_path / "a.toml"
+    done = run("drives", "import", tmp_path / "a.parv", "-o", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    drive = load(out)
+    assert drive.facts[0] == 100 * 100
+    assert drive.data["bus"] == {"block_read": 0.15, "block_write": 0.2, "hold_read": False, "hold_write": False,
+                                 "never_disconnect": False}
+    assert drive.data["write"]["mode"] == "immediate"
+    assert drive.data["read_ahead"]["mode"] == "free"
+    # a head switch takes as long as a one-cylinder move, but no longer than the skew: 7 of 50 sectors of 10 ms
+    assert drive.data["mechanics"]["head_switch"] == pytest.approx(1.4)
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = 0", "line 10: Rotation speed (in rpms): must be positive"),
+    ("Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = fast", "line 10: Rotation speed (in rpms): 'fast' is not a"),
+    ("Rotation speed (in rpms) = 6000,", "", "line 10: Rotation speed (in rpms): is missing"),
+    ("Zones = [", "Zonen = [", "Zones: there is no zone"),
+    ("Blocks per track = 50,", "Blocks per track = 0,", "line 8: Blocks per track: must be at least 1"),
+    ("dm_layout_g1 {", "dm_layout_g4 {", "dm_layout_g4 is not supported"),
+    ("Sparing scheme used = 0", "Sparing scheme used = 11", "line 7: Sparing scheme used: must be 0..10"),
+    ("Seek type = constant", "Seek type = magic", "line 10: Seek type: 'magic' is not known"),
+    ("Seek type = constant", "Seek type = extracted, Full seek curve = no.seek", "no.seek: No such file"),
+    ("disksim_disk DISK {", "disksim_disk DISK", "where '{' should be"),
+    ("disk0 [] ] ]", "disk0 [] ]", "line 18: ends too early"),
+    ("slips = [],", "slips = [1, two],", "line 9: slips: must be a list of numbers"),
+    ("Fast write level = 1", "Fast write level 1", "where '=' should be"),
+    ("Last cylinder number = 99", "Last cylinder number = 100", "zones[0].last_cylinder: lies beyond"),
+    ("disksim_disk", "disksim_tape", "no disk in it"),
+    ("instantiate", "source missing.inc\ninstantiate", "missing.inc: No such file"),
+])
+def test_a_malformed_parameter_file_is_told_by_line_or_key(tmp_path: Path, old: str, new: str, says: str) -> None:
+    file = tmp_path / "a.parv"
+    assert old in PARV
+    file.write_text(PARV.replace(old, new, 1))
+    with pytest.raises(Problem) as e:
+        from_toml(convert(file)[0], "a", str(file))
+    assert str(e.value).startswith(str(tmp_path))
+    assert says in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_a_failed_import_leaves_nothing_behind(tmp_path: Path) -> None:
+    file, out = tmp_path / "a.parv", tmp_path / "a.toml"
+    for old, new in (("= 6000", "= 0"), ("Last cylinder number = 99", "Last cylinder number = 100")):
+        file.write_text(PARV.replace(old, new))
+        done = run("drives", "import", file, "-o", out)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith(f"headwaiter: {file}: ")
+        assert list(tmp_path.iterdir()) == [file]
+
+
+def test_files_that_include_each_other_end(tmp_path: Path) -> None:
+    (tmp_path / "a.parv").write_text("source a.parv")
+    done = run("drives", "import", tmp_path / "a.parv")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "too deeply" in done.stderr
+
+
+def test_validate_tells_the_demerit_and_what_is_wrong_with_a_trace(tmp_path: Path) -> None:
+    (tmp_path / "a.parv").write_text(PARV)
+    drive, trace = tmp_path / "a.toml", tmp_path / "a.trace"
+    run("drives", "import", tmp_path / "a.parv", "-o", drive)
+    trace.write_text("R Hit 100 4 9000 5000\nW Hit 900 4 1000.5 5000\n" * 20)
+    done = run("validate", drive, trace, "--json", "--plot", tmp_path / "a.png")
+    told = json.loads(done.stdout)
+    assert told["requests"] == 40
+    assert told["demerit_ms"] > 0
+    assert told["measured_ms"]["mean"] == pytest.approx(5.00025)
+    assert told["mean_error_ms"] == pytest.approx(told["simulated_ms"]["mean"] - told["measured_ms"]["mean"])
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    trace.write_text("R Hit 9999 4 1 1\n")
+    done = run("validate", drive, trace)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "request 1 (block 9999) lies beyond the end of a" in done.stderr
+    assert "no such drive 'nothing'" in run("validate", "nothing", trace).stderr
+
+
+@pytest.mark.parametrize(("content", "says"), [
+    ("", "no requests"), ("R Hit 100 4 9000\n", "line 1: not 'R|W"), ("R Hit 1 4 9 1\nX Hit 1 1 1 1\n", "line 2: not"),
+    ("R Hit 100 0 1 1\n", "line 1: a request of 0"), ("R Hit -1 4 1 1\n", "block -1"), ("R Hit 1 4 nan 1\n", "line 1"),
+    ("R Hit 1 4 1 -1\n", "negative"), ("R Hit 1 4 1 1e300\n", "line 1"), ("R Hit 1 99999999999 1 1\n", "line 1"),
+])
+def test_a_malformed_trace_is_told_by_its_line(tmp_path: Path, content: str, says: str) -> None:
+    trace = tmp_path / "a.trace"
+    trace.write_text(content)
+    with pytest.raises(Problem) as e:
+        read_trace(trace)
+    assert str(e.value).startswith(f"{trace}: ")
+    assert says in str(e.value)
+
+
+def test_new_makes_a_drive_of_the_wanted_size_and_says_what_it_guessed(tmp_path: Path) -> None:
+    out = tmp_path / "n.toml"
+    done = run("drives", "new", "--rpm", 5400, "--capacity", "500GB", "--seek-average", 12, "--rate-outer", 90,
+               "--rate-inner", 45, "--cache", 8, "-o", out)
+    assert done.returncode == 0
+    assert "geometry.surfaces: guessed" in done.stderr
+    assert "rate" not in done.stderr.replace("outer to the inner rate", "").replace("and rates", "")
+    drive = load(out)
+    assert drive.facts[0] == 500 * 10**9 // 512
+    n = 2000
+    rate = n * 512 * 512 / replay(drive, load_of(np.arange(n) * 512, 512)).sum() * 1e3
+    assert rate == pytest.approx(90, rel=0.03)
+    mean_ms = replay(drive, load_of(random_places(drive, 5000, 1), 1)).mean() / 1e6
+    assert mean_ms == pytest.approx(12 + 30e3 / 5400, rel=0.06)
+    for wrong, says in ((("--seek-full", 3), "must rise"), (("--rate-inner", 900), "exceeds")):
+        bad = run("drives", "new", "--rpm", 5400, "--capacity", "500GB", "--seek-average", 12, *wrong)
+        assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1), bad.stderr
+        assert says in bad.stderr
+
+
+def test_drives_lists_and_shows() -> None:
+    listed = json.loads(run("drives", "--json").stdout)["drives"]
+    assert {d["drive"] for d in listed} == set(bundled())
+    shown = run("drives", "barracuda-80g").stdout
+    assert "mechanics.rpm" in shown and "7200" in shown
+    assert json.loads(run("drives", "barracuda-80g", "--json").stdout)["parameters"]["mechanics"]["rpm"] == 7200
+    assert "timing.page_read" in run("drives", "models", "ssd").stdout
+    done = run("drives", "nothing")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

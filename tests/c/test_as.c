@@ -166,6 +166,15 @@ static void test_new_tasks(void)
 	add(2, HW_WRITE, 8, 2020 * MS);
 	CHECK(!as(2)->started);
 	stop();
+
+	/* Nor is one that comes while the answer to the last completion is queued. */
+	start("as", NULL);
+	serve(3, 0, 0, 5 * MS);
+	add(3, HW_READ, 8, 8 * MS);
+	CHECK_EQ(as(3)->think.total, 3 * 256 / 8);
+	add(3, HW_READ, 16, 15 * MS);
+	CHECK_EQ(as(3)->think.total, 7 * (3 * 256 / 8) / 8);
+	stop();
 }
 
 /*
@@ -243,9 +252,9 @@ static void test_merging(void)
 	CHECK_EQ(a->sectors, 24);
 	CHECK_EQ(as(2)->nr_queued, 0);
 	CHECK_EQ(hw_sorted(a)->expires, 125 * MS);
-	/* c' in front of b is older: b joins it and keeps its age. */
+	/* b joins what lies before it, which takes over its age. */
 	c = add(2, HW_READ, 4984, 4 * MS);
-	hw_sorted(c)->expires = 1;
+	hw_sorted(b)->expires = 1;
 	read.sector = 4992;
 	hw_merge_inserted(&m, q, c);
 	CHECK(hw_merge_try(&m, q, &read, 5 * MS).gone == b);
@@ -315,6 +324,30 @@ static void test_put_first(void)
 	stop();
 }
 
+/* How waits are counted: by what ended them. */
+static void test_outcomes(void)
+{
+	static const struct { int task; u8 op; u64 sector; enum hw_wait_outcome outcome; } cases[] = {
+		{ 0, HW_READ, 5000000, HW_WAIT_SUCCESS },	/* its own read, wherever that is */
+		{ 0, HW_WRITE, 8, HW_WAIT_OTHER },		/* its own write */
+		{ 2, HW_READ, 16, HW_WAIT_OTHER },		/* a close one of another task */
+	};
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		start("as", NULL);
+		serve(0, 0, 0, 5 * MS);
+		add(1, HW_READ, 1000000, 5 * MS);
+		CHECK(!hw_dispatch(q, 5 * MS));
+		add(cases[i].task, cases[i].op, cases[i].sector, 7 * MS);
+		for (k = 0; k < ARRAY_SIZE(q->wait.count); k++) {
+			CHECK_EQ(q->wait.count[k], k == cases[i].outcome);
+			CHECK_EQ(q->wait.total_ns[k], k == cases[i].outcome ? 2 * MS : 0);
+		}
+		stop();
+	}
+}
+
 /* A tick of 100 us: the wait runs from the beginning of the tick of the completion. */
 static void test_ticks(void)
 {
@@ -365,6 +398,7 @@ int main(void)
 	test_merging();
 	test_batch_change();
 	test_put_first();
+	test_outcomes();
 	test_ticks();
 	test_serve_breaker();
 	return CHECK_DONE();

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from headwaiter.cli.schedulers import bounds
+from headwaiter.fio.options import IGNORED, REFUSED, USED
 from headwaiter.schedulers import catalogue, find
 from headwaiter.traces import formats as trace_formats
 
@@ -69,8 +70,19 @@ def output(command: str) -> str:
     return f"```text\n$ {command}\n" + "\n".join(lines) + "\n```\n"
 
 
+def fio_options(_: str) -> str:
+    """Every option of fio, by what becomes of it."""
+    used = rows(("option", "meaning"), ((", ".join(f"`{n}`" for n in o.names), o.help) for o in USED))
+    ignored = rows(("ignored: it is about", "options"),
+                   ((why, ", ".join(f"`{n}`" for n in names.split())) for why, names in IGNORED.items()))
+    refused = ", ".join(f"`{name}`" + (f" ({' or '.join(f'`{v}`' for v in harmless)} is accepted)" if harmless else "")
+                        for name, harmless in REFUSED.items())
+    return f"{used}\n{ignored}\nRefused: {refused}.\n"
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "output": output,
+    "options": fio_options,
 }
 
 

@@ -81,8 +81,9 @@ struct sim_job {
 	struct sim_place op;	/* buffered: what is being copied */
 	u64 cursor, end;	/* and the pages still to be read */
 	struct sim_place sync_what;	/* fsync: what must have been written; file NULL: all files */
+	bool reading;		/* waits for pages that are under way to it */
+	bool blocked;		/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
-	bool blocked;
 };
 
 /* job.c */

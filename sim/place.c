@@ -17,7 +17,7 @@ static void map_init(struct hws *s, struct sim_map *m, u64 bytes, u64 unit)
 	u64 n;
 
 	m->unit = unit;
-	m->blocks = (bytes + unit - 1) / unit;
+	m->blocks = bytes / unit;
 	n = m->blocks;
 	/* The memory comes zeroed and is only touched where blocks are: a map of a whole drive costs what is used of it. */
 	do {
@@ -256,10 +256,10 @@ static bool place_in_file(struct sim_job *j, struct sim_file *f, u32 d, struct s
 	p->file = f;
 	p->offset = offset + f->at.offset;
 	p->bytes = length(j, f, d, p->offset);
+	if (p->bytes && mapped)
+		p->bytes = map_take(&f->map, offset, p->bytes);
 	if (!p->bytes || p->offset + p->bytes > f->at.size)
 		return false;
-	if (mapped)
-		p->bytes = map_take(&f->map, offset, p->bytes);
 	f->last_start[d] = p->offset;
 	f->last_pos[d] = p->offset + p->bytes;
 	return true;

@@ -114,7 +114,7 @@ bool sim_read(struct hws *s, struct sim_job *j)
 		struct sim_transfer *w = window_of(st, j->cursor);
 		u64 end;
 
-		j->blocked = true;	/* unless this is the last round */
+		j->reading = true;	/* unless this is the last round */
 		if (!w) {
 			if (!fetch_now(s, j, largest))
 				return false;
@@ -128,15 +128,15 @@ bool sim_read(struct hws *s, struct sim_job *j)
 		j->cursor = end;
 		st->expected = end;
 	}
-	j->blocked = false;
+	j->reading = false;
 	return true;
 }
 
 void sim_read_done(struct hws *s, struct sim_job *j, struct sim_transfer *t)
 {
 	t->done = true;
-	if (j->blocked) {
-		j->blocked = false;
+	if (j->reading) {
+		j->reading = false;
 		sim_job_wake(s, j);
 	}
 }

@@ -167,6 +167,7 @@ ERRORS = [
     ("[a]\nbs=4k\n", "test.fio:1: 'a.0.0' is a file: give its size (size=)"),
     ("[a]\nsize=50%\n", "test.fio:2: 'a.0.0' is a file: give its size (filesize=)"),
     ("[a]\nsize=1k\n", "test.fio:2: a region of 1024 bytes is smaller than a block of 4096"),
+    ("[a]\nrw=randread\nsize=4k\nbs=1k\nba=8k\n", "test.fio:5: a region of 4096 bytes holds no place aligned to 8192"),
     ("[a]\nsize=1m\nnrfiles=1000\n", "test.fio:2: a region of 1048 bytes is smaller than a block of 4096"),
     ("[a]\nfilename=/dev/sda\noffset=2t\n", "test.fio:3: option 'offset': nothing is left from byte 2199023255552 on"),
     ("[a]\nfilename=:\nsize=1m\n", "test.fio:2: option 'filename': no name"),

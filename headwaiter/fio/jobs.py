@@ -242,6 +242,7 @@ def _regions(
     """The regions, and the bytes of one pass, as fio works both out from size, filesize and offset."""
     directions = shared["directions"]
     block = min(b for i, b in enumerate(shared["min_bytes"]) if directions >> i & 1)
+    align = max(b for i, b in enumerate(shared["align_bytes"]) if directions >> i & 1) if shared["random"] else 0
     size, filesize = s.get("size", 0), s.get("filesize", 0)
     regions = []
     for name in files:
@@ -261,6 +262,8 @@ def _regions(
             span = whole - offset
         if span < block:
             raise _too_small(s, span, block, offset)
+        if span < align:
+            raise s.at("ba", "bs").problem(f"a region of {span} bytes holds no place aligned to {align}")
         regions.append(Region(name, offset, span, capacity if is_device(name) else offset + span))
     total = sum(r.span for r in regions)
     one_pass = size if isinstance(size, int) and 0 < size <= total else total

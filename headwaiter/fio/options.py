@@ -230,10 +230,10 @@ IGNORED: Mapping[str, str] = {
         buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global mem iomem
         iomem_align mem_align hugepage-size lockmem""",
     "how files are made and removed": """fallocate create_serialize create_fsync create_on_open allow_file_create
-        allow_mounted_write overwrite unlink unlink_each_loop unique_filename openfiles invalidate""",
+        allow_mounted_write overwrite unlink unlink_each_loop unique_filename invalidate""",
     "who runs it and where": """cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy uid gid
         cgroup_nodelete""",
-    "errors that do not occur here": "continue_on_error ignore_error exitall_on_error max_latency",
+    "errors that do not occur here": "continue_on_error ignore_error exitall_on_error",
     "how the engine talks to the kernel": """userspace_reap hipri hipri_percentage fixedbufs registerfiles
         sqthread_poll sqthread_poll_cpu nonvectored force_async write_hint""",
     "the random number generator (ours has one)": "random_generator",
@@ -259,7 +259,9 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "job_max_open_zones": ("0",), "ignore_zone_limits": ("0",), "zone_reset_threshold": (),
     "zone_reset_frequency": (), "thinktime_iotime": ("0",), "rate_min": (), "ratemin": (), "rate_process": ("linear",),
     "rate_ignore_thinktime": ("0",), "rate_iops_min": (), "latency_target": ("0",), "latency_window": ("0",),
-    "latency_percentile": ("100",), "latency_run": ("0",), "create_only": ("0",), "pre_read": ("0",), "profile": (),
+    "max_latency": ("0",), "openfiles": (),
+    "latency_percentile": ("100",), "latency_run": ("0",),
+    "create_only": ("0",), "pre_read": ("0",), "profile": (),
     "cgroup": (), "cgroup_weight": (), "flow_id": ("0",), "flow": ("0",), "flow_sleep": ("0",), "steadystate": (),
     "ss": (), "steadystate_duration": ("0",), "ss_dur": ("0",), "steadystate_ramp_time": ("0",), "ss_ramp": ("0",),
     "cmdprio_percentage": ("0",), "cmdprio_class": (), "cmdprio": (), "cmdprio_bssplit": (), "nowait": ("0",),

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Random jobs through the public interface: everything issued completes, in its file; bad jobs are refused. */
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "sim/headwaiter.h"
+
+#define SECTORS (1ull << 24)
+
+static uint64_t state;
+
+static uint64_t roll(uint64_t n)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 33) % n;
+}
+
+static struct hws_job plain(const struct hws_file *file)
+{
+	return (struct hws_job){ .wait_for = -1, .size = 65536, .loops = 1, .directions = 1, .random_percent = { 100, 100 },
+				 .min_bytes = { 4096, 4096 }, .max_bytes = { 4096, 4096 },
+				 .align_bytes = { 4096, 4096 }, .random_every = 1, .file_every = 1, .depth = 1,
+				 .think_blocks = 1, .nr_files = 1, .files = file };
+}
+
+static struct hws *new_run(uint32_t record)
+{
+	struct hws *s = hws_new(&(struct hws_options){ .policy = "noop", .seed = state, .record = record });
+
+	hws_drive_constant(s, 100000, SECTORS);
+	return s;
+}
+
+static void random_job(struct hws_job *j)
+{
+	uint32_t block = 512u << roll(6);
+
+	j->size = block * (4 + roll(200));
+	j->directions = 1 + (uint32_t)roll(3);
+	j->random = (uint32_t)roll(2);
+	j->random_map = (uint32_t)roll(2);
+	j->repeat_random = (uint32_t)roll(2);
+	j->random_percent[0] = j->random_percent[1] = roll(3) ? 100 : 40;
+	j->read_percent = (uint32_t)roll(101);
+	j->min_bytes[0] = j->min_bytes[1] = j->align_bytes[0] = j->align_bytes[1] = block;
+	j->max_bytes[0] = j->max_bytes[1] = block * (1 + roll(4));
+	j->random_every = 1 + (uint32_t)roll(3);
+	j->identical = (uint32_t)roll(2);
+	j->hole_bytes = roll(4) ? 0 : (int64_t)block * (int64_t)(roll(5) - 2);
+	j->file_service = (uint32_t)roll(3);
+	j->file_every = 1 + (uint32_t)roll(2);
+	j->loops = 1 + roll(3);
+	j->io_size = roll(3) ? 0 : j->size * 2 + 1;
+	j->depth = 1 + (uint32_t)roll(5);
+	j->queued = j->depth > 1;
+	j->buffered = (uint32_t)roll(2);
+	if (j->buffered) {
+		j->depth = 1;
+		j->readahead_bytes = roll(2) * 131072;
+		j->fsync_every = j->directions & 2 ? (uint32_t)roll(4) : 0;
+		j->end_fsync = j->directions & 2 ? (uint32_t)roll(2) : 0;
+	}
+	j->sync_writes = roll(4) == 0;
+	j->think_ns = roll(2) * 50000;
+	j->think_blocks = 1 + roll(3);
+	j->rate_bytes[0] = roll(4) ? 0 : 50ull << 20;
+	if (roll(4) == 0) {
+		j->time_based = 1;
+		j->runtime_ns = 1 + roll(20000000);
+	}
+	j->start_max_ns = roll(1000000);
+	j->stonewall = roll(4) == 0;
+	j->exit_what = roll(8) ? 0 : 1 + (uint32_t)roll(3);
+}
+
+static void random_run(void)
+{
+	uint32_t nr = 1 + (uint32_t)roll(4), i;
+	struct hws *s = new_run(1);
+	struct hws_totals t;
+	struct hws_rows rows;
+	struct hws_file files[4][2];
+	int ret;
+
+	for (i = 0; i <= nr; i++)
+		hws_add_task(s, i, 0, 0, i < nr);
+	for (i = 0; i < nr; i++) {
+		struct hws_job j = plain(files[i]);
+		uint32_t k;
+
+		random_job(&j);
+		j.task = i;
+		j.flusher = nr;
+		j.section = j.group = i;
+		j.wait_for = i && roll(4) == 0 ? (int32_t)roll(i) : -1;
+		j.nr_files = 1 + roll(2);
+		for (k = 0; k < 2; k++) {
+			uint64_t offset = 512 * roll(100);
+
+			files[i][k] = (struct hws_file){ .base = (2ull * i + k) << 28, .offset = offset,
+							 .span = j.size, .size = j.size + offset };
+		}
+		CHECK_EQ(hws_add_job(s, &j), 0);
+	}
+	do {
+		ret = hws_run(s, 1000);
+	} while (ret > 0);
+	CHECK_EQ(ret, 0);
+	hws_totals(s, &t);
+	hws_rows(s, &rows);
+	CHECK_EQ(t.issued, t.completed);
+	CHECK_EQ(t.issued, rows.n);
+	for (i = 0; i < rows.n; i++) {
+		uint64_t at = rows.sector[i] * 512, end = at + rows.sectors[i] * 512ull;
+		const struct hws_file *f = &files[(at >> 28) / 2][(at >> 28) % 2];
+
+		CHECK(rows.complete_ns[i] > rows.issue_ns[i]);
+		CHECK(at + 4095 >= f->base + f->offset);
+		CHECK(end <= f->base + f->size + 4095);
+	}
+	hws_free(s);
+}
+
+static void refused(struct hws_job j, int err, const char *what)
+{
+	struct hws *s = new_run(0);
+
+	hws_add_task(s, 0, 0, 0, 1);
+	CHECK_EQ(hws_add_job(s, &j), err);
+	if (!strstr(hws_error(s), what))
+		printf("'%s' does not say '%s'\n", hws_error(s), what);
+	CHECK(strstr(hws_error(s), what));
+	hws_free(s);
+}
+
+int main(void)
+{
+	struct hws_file file = { .span = 65536, .size = 65536 }, outside = { .base = SECTORS * 512, .size = 1 };
+	struct hws_job j = plain(&file);
+	int i;
+
+	for (i = 0; i < 400; i++) {
+		state = (uint64_t)i;
+		random_run();
+	}
+
+	refused(plain(&outside), -ERANGE, "does not fit on a drive of 16777216 sectors");
+	j.task = 1;
+	refused(j, -EINVAL, "no such task");
+	j = plain(&file);
+	j.directions = 0;
+	refused(j, -EINVAL, "a parameter is missing");
+	j = plain(&file);
+	j.time_based = 1;
+	refused(j, -EINVAL, "a parameter is missing");
+	j = plain(&file);
+	j.end_fsync = 1;
+	refused(j, -EINVAL, "a parameter is missing");
+	j = plain(&file);
+	j.min_bytes[1] = 100;
+	refused(j, -EINVAL, "bad block size");
+	return CHECK_DONE();
+}

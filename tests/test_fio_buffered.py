@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""I/O through the page cache, on a drive that takes 5 ms for everything: windows of read-ahead, the flusher, fsync."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fioload import KIB, Io, issues, load, places, run
+
+COPY_4K = 4096 / 2 / 1e6  # ms
+
+
+def test_windows_open_and_grow(tmp_path: Path) -> None:
+    """16 KiB for a request of 4, then doubled; 256 KiB at most, since fio announces sequential reading."""
+    ios = run(tmp_path, "[a]\nsize=1m\n")
+    assert places(ios) == "R0+16 R16+32 R48+64 R112+128 R240+256 R496+256 R752+256 R1008+16"
+    # The first is waited for. Its second page asks for the second window, the first page of which asks for the third.
+    assert ios[0].issue == 0
+    assert ios[1].issue == pytest.approx(5 + COPY_4K)
+    assert ios[2].issue == pytest.approx(5 + 4 * COPY_4K)  # queued behind the second
+    assert ios[3].issue == pytest.approx(ios[1].done, abs=0.02)
+
+
+def test_without_the_announcement_the_window_is_half(tmp_path: Path) -> None:
+    assert places(run(tmp_path, "[a]\nsize=512k\nfadvise_hint=0\n")) == "R0+16 R16+32 R48+64 R112+128 R240+128 R368+128 R496+16"
+
+
+def test_large_requests_begin_with_the_largest_window(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nsize=1m\nbs=256k\n")
+    assert {io.length for io in ios} == {256}
+
+
+def test_a_reader_waits_only_for_the_window_it_needs(tmp_path: Path) -> None:
+    """Two windows are on their way most of the time, so the disk is never idle for a fast reader."""
+    ios = run(tmp_path, "[a]\nsize=16m\n")
+    gaps = [b.issue - a.done for a, b in itertools.pairwise(ios[2:])]
+    assert max(gaps) <= 0
+
+
+def test_random_reads_ask_for_what_they_need(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nsize=1m\nrw=randread\n")
+    assert sorted(io.at for io in ios) == [4.0 * i for i in range(256)]
+    assert {io.length for io in ios} == {4}
+
+
+def test_places_that_are_no_page_are_rounded_to_pages(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nsize=10000\nbs=1000\noffset=3000\nfadvise_hint=random\n")
+    assert places(ios) == "R0+4 R4+4 R8+4 R12+4"
+
+
+def test_a_new_pass_reads_again(tmp_path: Path) -> None:
+    once = run(tmp_path, "[a]\nsize=4m\n")
+    twice = run(tmp_path, "[a]\nsize=4m\nloops=2\n")
+    assert len(twice) == 2 * len(once)
+
+
+def test_an_end_within_a_page(tmp_path: Path) -> None:
+    assert places(run(tmp_path, "[a]\nsize=17k\nbs=1k\n")) == "R0+16 R16+4"
+
+
+def test_buffered_io_has_a_depth_of_one(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nioengine=libaio\niodepth=8\nrw=randread\nsize=32k\n")
+    assert issues(ios) == pytest.approx([i * (5 + COPY_4K) for i in range(8)])
+
+
+def total(ios: list[Io]) -> float:
+    return sum(io.length for io in ios)
+
+
+def test_few_writes_wait_for_the_end(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=8m\n")
+    assert {(io.task, io.op) for io in ios} == {("flusher", "W")}
+    end_of_job = 8 * KIB * KIB / 2 / 1e6
+    assert issues(ios) == pytest.approx([end_of_job] * len(ios))
+    assert [io.at for io in ios] == [1280.0 * i for i in range(7)]
+    assert total(ios) == 8 * KIB
+
+
+def test_random_writes_are_sorted_and_joined(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=randwrite\nsize=8m\n")
+    assert [io.at for io in ios] == [1280.0 * i for i in range(7)]
+
+
+def test_flushing_begins_in_the_background_and_writers_wait_at_the_limit(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=400m\nbs=64k\n[next]\ndirect=1\nsize=4k\nstonewall\n")
+    assert total([io for io in ios if io.op == "W"]) == 400 * KIB
+    begin = 100 * KIB * KIB / 2 / 1e6
+    assert ios[0].issue == pytest.approx(begin, abs=0.1)
+    # The writer needs 0.2 s for all of it; what holds it back is that only 200 MiB may not have been written.
+    (after,) = (io for io in ios if io.task == "next")
+    assert after.issue == pytest.approx(begin + 160 * 5, abs=5)
+
+
+def test_old_pages_are_written_after_half_a_minute(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=64k\nrate_iops=1\ntime_based\nruntime=60s\n")
+    first = ios[0]
+    assert first.task == "flusher"
+    assert 30_000 <= first.issue <= 35_100
+    assert first.at == 0
+
+
+def test_rewriting_a_page_is_one_write(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=4k\nloops=100\n")
+    assert places(ios) == "W0+4"
+
+
+def test_fsync_writes_what_is_dirty_and_waits(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=48k\nfsync=4\n")
+    # fio does not fsync after the last write.
+    assert [(io.task, io.at, io.length) for io in ios] == [("w", 0, 16), ("w", 16, 16), ("flusher", 32, 16)]
+    assert issues(ios) == pytest.approx([4 * COPY_4K, 5 + 8 * COPY_4K, 10 + 12 * COPY_4K])
+
+
+def test_fsync_at_the_end(tmp_path: Path) -> None:
+    for option in ("end_fsync=1", "fsync_on_close=1"):
+        ios = run(tmp_path, f"[w]\nrw=write\nsize=48k\n{option}\n[next]\nrw=read\nsize=4k\nstonewall\n")
+        assert [(io.task, io.op) for io in ios] == [("w", "W"), ("next", "R")]
+        assert ios[1].issue == ios[0].done
+
+
+def test_fsync_waits_for_what_the_flusher_has_under_way(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nbs=1m\nsize=101m\nend_fsync=1\n[next]\nrw=read\nsize=4k\nstonewall\n")
+    writes = [io for io in ios if io.op == "W"]
+    assert {io.task for io in writes} == {"w", "flusher"}
+    (read,) = (io for io in ios if io.op == "R")
+    assert read.issue == max(io.done for io in writes)
+
+
+def test_pages_that_arrive_do_not_end_the_wait_for_writes(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nrw=rw\nsize=2m\nfsync=1\nbs=4k\n")
+    writes = [io for io in ios if io.op == "W"]
+    assert {(io.task, io.length) for io in writes} == {("a", 4)}
+    assert all(b.issue > a.done for a, b in itertools.pairwise(writes))
+
+
+def test_fsync_is_of_the_jobs_own_files(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nrw=write\nsize=64k\n[b]\nrw=write\nsize=4k\nend_fsync=1\n")
+    assert [io.task for io in ios] == ["b", "flusher"]
+
+
+def test_synchronous_writes_wait_for_each(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=12k\nsync=1\n")
+    assert [(io.task, io.at) for io in ios] == [("w", 0), ("w", 4), ("w", 8)]
+    assert issues(ios) == pytest.approx([i * 5 + (i + 1) * COPY_4K for i in range(3)])
+
+
+def test_every_sector_is_written_once(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[global]\nrw=randwrite\nsize=150m\nbs=64k\n[a]\n[b]\nfsync=500\n", service_ms=0.2)
+    covered = sorted((io.at, io.at + io.length) for io in ios)
+    assert total(ios) == 300 * KIB
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(covered))
+
+
+def test_the_flusher_is_there_only_if_needed(tmp_path: Path) -> None:
+    def names(options: str) -> list[str]:
+        return [t.name for t in load(tmp_path, f"[a]\nsize=1m\n{options}\n").tasks]
+
+    assert names("rw=write") == names("rw=randrw") == ["a", "flusher"]
+    assert names("rw=read") == names("rw=write\ndirect=1") == ["a"]
+
+
+def test_a_buffered_run_says_so(tmp_path: Path) -> None:
+    assert not load(tmp_path, "[a]\nsize=1m\ndirect=1\n").notes
+    assert "buffered" in load(tmp_path, "[a]\nsize=1m\n").notes[0]
+
+
+def test_exit_while_a_writer_is_held_back(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[w]\nrw=write\nsize=2g\nbs=1m\n[r]\nrw=read\nsize=1m\nexitall\n")
+    assert total([io for io in ios if io.op == "W"]) < 2 * KIB * KIB
+    assert total([io for io in ios if io.op == "R"]) == KIB

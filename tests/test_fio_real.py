@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Against fio itself, where it is installed: the same files, the same options, the same offsets in the same order."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from conftest import ROOT, missing
+from fioload import places, run
+
+from headwaiter.fio import load_jobs
+from headwaiter.fio.options import known
+
+pytestmark = pytest.mark.slow  # fio takes half a second to start
+WORKLOADS = sorted((ROOT / "workloads").glob("*.fio"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fio() -> str:
+    path = shutil.which("fio")
+    if path is None:
+        missing("fio (apt-get install fio)")
+    assert path is not None
+    return path
+
+
+def output(*command: str | Path, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_option_of_fio_is_in_the_table(fio: str) -> None:
+    listed = {line.split(":")[0].split()[0] for line in output(fio, "--cmdhelp=all").splitlines() if ":" in line}
+    assert len(listed) > 200
+    assert listed <= set(known())
+
+
+@pytest.mark.parametrize("path", WORKLOADS, ids=lambda p: p.stem)
+def test_bundled_files_are_fios(fio: str, path: Path) -> None:
+    output(fio, "--parse-only", path)
+    assert load_jobs(path, 40_000_000).jobs, "fits the smallest drive"
+
+
+SEQUENCES = [
+    "size=10k", "size=16k\nloops=2", "size=16k\nio_size=40k", "size=16k\nio_size=40k\nloops=2",
+    "size=16k\nio_size=8k\nloops=2", "size=16k\nio_size=18k", "size=16k\nio_size=22k", "size=32k\nnumber_ios=3",
+    "size=32k\nnumber_ios=3\nloops=2", "size=32k\nrw=read:4k", "size=64k\nrw=write:12k", "size=32k\nrw=read:-8k",
+    "size=32k\noffset=32k\nrw=read:-8k", "size=32k\noffset=32k\nrw=read:4k", "size=16k\nfilesize=32k\noffset=8k",
+    "size=40k\nfilesize=32k\noffset=8k", "size=16k\nfilesize=64k\nloops=2", "size=50%\nfilesize=16m\nbs=1m",
+    "size=16m\nfilesize=16m\nbs=1m\noffset=50%", "size=10m\nfilesize=10m\nbs=1m\noffset=25%\noffset_align=3m",
+    "size=4kib\nbs=500", "size=8ki\nbs=1ki", "kb_base=1000\nsize=8k\nbs=1k", "size=0x4000\nbs=4096", "bs=,8k\nsize=16k",
+    "size=1m\nbs=64k\nrwmixread=30",
+]
+
+
+def issued_by_fio(fio: str, tmp_path: Path, options: str, engine: str) -> str:
+    job = tmp_path / "real.fio"
+    job.write_text(f"[a]\nioengine={engine}\nwrite_iolog={tmp_path}/io.log\n{options}\n")
+    output(fio, job, cwd=tmp_path)
+    rows = re.findall(r"^\d+ \S+ (read|write) (\d+) (\d+)$", (tmp_path / "io.log").read_text(), re.M)
+    return " ".join(f"{op[0].upper()}{int(at) / 1024:.12g}+{int(n) / 1024:g}" for op, at, n in rows)
+
+
+@pytest.mark.parametrize("options", SEQUENCES)
+def test_sequential_places(fio: str, tmp_path: Path, options: str) -> None:
+    expected = issued_by_fio(fio, tmp_path, options, "null")
+    if "bs=500" in options or "bs=1k\n" in options + "\n":
+        # Not whole sectors: compare what the page cache is asked for.
+        ios = run(tmp_path, f"[a]\nfadvise_hint=random\n{options}\n")
+        pages = {int(float(p[1:].split("+")[0])) // 4 * 4 for p in expected.split()}
+        assert {int(io.at) for io in ios} == pages
+    else:
+        assert places(run(tmp_path, f"[a]\ndirect=1\n{options}\n")) == expected
+
+
+@pytest.mark.parametrize("options", [
+    "size=16k\nfilesize=64k\nloops=2", "size=16k\nfilesize=64k\nio_size=40k", "size=20k\nloops=2\niodepth=4",
+    "size=64k\niodepth=4\nio_size=80k",
+])
+def test_places_with_a_queue(fio: str, tmp_path: Path, options: str) -> None:
+    (tmp_path / "file").write_bytes(bytes(65536))
+    options = f"direct=1\nfilename={tmp_path}/file\n{options}"
+    try:
+        expected = issued_by_fio(fio, tmp_path, options, "libaio")
+    except AssertionError as e:
+        if "O_DIRECT" in str(e) or "Invalid argument" in str(e):
+            missing(f"a file system with O_DIRECT at {tmp_path}")
+        raise
+    assert places(run(tmp_path, f"[a]\nioengine=libaio\n{options}\n")) == expected
+
+
+@pytest.mark.parametrize("options", [
+    "rw=randread\nsize=1m", "rw=randread\nsize=1m\noffset=64k", "rw=randwrite\nsize=256k\nfilesize=1m",
+    "rw=randread\nsize=100k\nbs=8k",
+])
+def test_random_passes_touch_as_many_blocks(fio: str, tmp_path: Path, options: str) -> None:
+    expected = issued_by_fio(fio, tmp_path, options, "null").split()
+    own = places(run(tmp_path, f"[a]\ndirect=1\n{options}\n")).split()
+    assert len(own) == len(expected) == len(set(own))
+    if "filesize" not in options:
+        assert set(own) == set(expected)
+
+
+@pytest.mark.parametrize("text", [
+    "[a]\nsiez=1m\n", "[a]\nbs\n", "[a]\ndirect=yes\n", "[a]\nrw=foo\n", "size=1m\n[a]\n", "[a]\ndirect\n",
+    "[a]\nsize=1m\nioprio=2\n", "[a]\nrwmixread=101\n", "[a]\nprio=9\n", "[a]\niodepth=0\n",
+])
+def test_fio_refuses_it_too(fio: str, tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.fio").write_text(text)
+    done = subprocess.run([fio, "--parse-only", tmp_path / "bad.fio"], check=False, capture_output=True, timeout=60)
+    assert done.returncode != 0

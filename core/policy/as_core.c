@@ -152,13 +152,8 @@ bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 wi
 static struct hw_sorted_request *follower(const struct as_queue *aq, struct hw_sorted_request *s)
 {
 	int class = as_class(&s->rq);
-	struct hw_sorted_request *above = hw_sorted_next(s), *below = hw_sorted_prev(s);
-	struct hw_request *best;
 
-	if (!above && below)
-		above = hw_sorted_first(&aq->sort[class]);
-	best = hw_choose(&as_reach, aq->last[class], hw_sorted_rq(above), hw_sorted_rq(below));
-	return best ? hw_sorted(best) : NULL;
+	return hw_choose_after(&as_reach, aq->last[class], &aq->sort[class], s);
 }
 
 static void offer_next(struct as_queue *aq, struct hw_sorted_request *s)

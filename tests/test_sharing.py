@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the schedulers that share a disk among readers are for, on modelled drives: shares, and throughput kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headwaiter.drives.profile import find_drive
+from headwaiter.fio import load_jobs
+from headwaiter.sim import Options, Outcome, drive_sectors, simulate
+
+DRIVES = ["barracuda-80g", "wd-re-4tb", "cheetah-15k"]
+SECONDS = 20
+THINK_US = 200
+
+
+def readers(tmp_path: Path, drive_name: str, scheduler: str, count: int, shares: tuple[int, ...] = (),
+            **tunables: int) -> Outcome:
+    """Sequential synchronous readers of 64 KiB, each of a file of its own, for 20 s."""
+    path = tmp_path / "readers.fio"
+    path.write_text(f"[reader]\nrw=read\nbs=64k\nsize=1g\nnumjobs={count}\nthinktime={THINK_US}\ndirect=1\n"
+                    f"runtime={SECONDS}\ntime_based\n")
+    drive = find_drive(drive_name)
+    load = load_jobs(path, drive_sectors(drive))
+    if shares:
+        tasks = tuple(dataclasses.replace(t, share=s) for t, s in zip(load.tasks, shares, strict=True))
+        load = dataclasses.replace(load, tasks=tasks)
+    return simulate(scheduler, drive, load, tunables, Options())
+
+
+def per_task(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Sectors that each task has read."""
+    return np.bincount(outcome.task, weights=outcome.sectors).astype(np.int64)
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_as_share_gives_one_to_two(tmp_path: Path, drive: str) -> None:
+    a, b = per_task(readers(tmp_path, drive, "as-share", 2, (1, 2)))
+    assert 1.9 <= b / a <= 2.1
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_deceptive_idleness_makes_it_one_to_one(tmp_path: Path, drive: str) -> None:
+    a, b = per_task(readers(tmp_path, drive, "as-share", 2, (1, 2), anticipate=0))
+    assert 0.95 <= b / a <= 1.05
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_cfq_slice_keeps_throughput_and_fairness_of_eight_readers(tmp_path: Path, drive: str) -> None:
+    one = per_task(readers(tmp_path, drive, "cfq-slice", 1)).sum()
+    eight = readers(tmp_path, drive, "cfq-slice", 8)
+    done = per_task(eight)
+    assert done.sum() >= 0.85 * one
+    assert done.sum() ** 2 / (8 * (done**2).sum()) >= 0.99
+    worst = (eight.complete_ns - eight.issue_ns).max()
+    under_as = readers(tmp_path, drive, "as", 8)
+    assert worst < (under_as.complete_ns - under_as.issue_ns).max()
+
+
+@pytest.mark.parametrize("drive", DRIVES)
+def test_as_seek_is_three_times_as_fast_with_anticipation(tmp_path: Path, drive: str) -> None:
+    anticipating = per_task(readers(tmp_path, drive, "as-seek", 4)).sum()
+    assert anticipating >= 3 * per_task(readers(tmp_path, drive, "as-seek", 4, anticipate=0)).sum()

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * as-share: proportional shares of disk time (stride scheduling), with waits that keep a process's
+ * as-share: proportional shares of the disk (stride scheduling), with waits that keep a process's
  * share from being lost while it thinks.
  *
  * Source: Iyer & Druschel, SOSP 2001, proportional-share policy within the framework of id_core.c;
  * stride scheduling is Waldspurger & Weihl's.
  *
- * Caveats: shares are of time in the device, not of bytes. Processes that think longer than
- * think_threshold get less than their share, for they are not waited for. Tickets are
- * hw_task.share, or follow from the I/O priority.
+ * Caveats: shares are of bytes, as in the paper's figures, or of time in the device (charge=time),
+ * as in its text. Equal streams do not get equal bytes out of equal times: zones and lost
+ * revolutions differ. Processes that think longer than think_threshold get less than their share,
+ * for they are not waited for. Tickets are hw_task.share, or follow from the I/O priority.
  *
  * Decides:
- *  - Each process has a clock, which advances by service / tickets. The seek back from where
- *    another process took the head is not counted, as far as the table of positioning times knows:
- *    it is a cost of sharing, and would leave little else to whoever has few tickets. minclock is
+ *  - Each process has a clock, which advances by service / tickets. Bytes count as the time that as
+ *    many have taken on the long average. Of time, the seek back from where another process took
+ *    the head is not counted, as far as the table of positioning times knows: it is a cost of
+ *    sharing, and would leave little else to whoever has few tickets. minclock is
  *    the slowest clock of those that have requests; the process served last counts as one of them
  *    although it may be thinking. (Without anticipation it does not: then two synchronous processes
  *    are served alternately whatever their tickets, which is deceptive idleness.)
@@ -32,7 +34,15 @@
 #define SHARE_TAU_NS (100 * (u64)HW_NSEC_PER_MSEC)
 #define SHARE_TICKETS_PER_CLASS 8u
 
+/* The average forgets half after so many: it must not follow the turns of single processes. */
+#define SHARE_AVERAGE_SECTORS (1u << 22)
+
+enum { CHARGE_BYTES, CHARGE_TIME };
+static const char *const charge_names[] = { "bytes", "time", NULL };
+
 static const struct hw_tunable as_share_tunables[] = {
+	HW_TUNE_ENUM(struct id_device, charge, CHARGE_BYTES, charge_names,
+		     "what shares are of: bytes, or time in the device"),
 	HW_TUNE(struct id_device, think_threshold, 3, 0, 1000, "ms",
 		"a process whose median think time is longer is not waited for"),
 	HW_TUNE(struct id_device, tau, -1, -1, 1000000, "virtual ms",
@@ -183,25 +193,43 @@ static void as_share_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	id_insert(q, rq, now);
 }
 
+/* What the sectors of a request cost on average, now that it has taken @service. */
+static u64 average_cost(struct id_device *d, const struct hw_request *rq, u64 service)
+{
+	d->service_ns += service;
+	d->service_sectors += rq->sectors;
+	if (d->service_sectors > SHARE_AVERAGE_SECTORS) {
+		d->service_ns /= 2;
+		d->service_sectors /= 2;
+	}
+	return div64_u64(rq->sectors * d->service_ns, d->service_sectors);
+}
+
 static void as_share_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct id_device *d = id_device(q);
-	struct id_task *t = id_request(hw_sorted(rq))->owner;
+	struct id_request *r = id_request(hw_sorted(rq));
+	struct id_task *t = r->owner;
 	/*
 	 * With several in the device, each is charged only for the time since another one
 	 * completed.
 	 */
 	u64 service = now - max(rq->dispatch_ns, d->done_ns);
+	u64 average = average_cost(d, rq, service);
 
-	t->clock += div_u64(service, tickets(t));
-	t->clock -= min(t->clock, div_u64(id_request(hw_sorted(rq))->detour_ns, tickets(t)));
+	if (d->charge == CHARGE_BYTES) {
+		t->clock += div_u64(average, tickets(t));
+	} else {
+		t->clock += div_u64(service, tickets(t));
+		t->clock -= min(t->clock, div_u64(r->detour_ns, tickets(t)));
+	}
 	id_complete(q, rq, now);
 	update_minclock(d);
 }
 
 const struct hw_policy hw_as_share = {
 	.name = "as-share",
-	.summary = "shares of disk time in proportion to tickets, waiting so that none is lost",
+	.summary = "shares of the disk in proportion to tickets, waiting so that none is lost",
 	.source = "Iyer & Druschel, Anticipatory scheduling, SOSP 2001",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct id_device),

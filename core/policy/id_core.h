@@ -75,11 +75,12 @@ struct id_device {
 	u64 done_ns;				/* when the last request completed */
 	u64 deadline_ns;			/* of the current wait */
 	u64 minclock;				/* as-share */
+	u64 service_ns, service_sectors;	/* as-share: sums for the average */
 
 	s64 anticipate, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait,
 		timer_resolution, in_device;
 	s64 order, W, back_frac;		/* as-seek */
-	s64 think_threshold, tau;		/* as-share */
+	s64 think_threshold, tau, charge;		/* as-share */
 };
 
 /* The tunables of both. */

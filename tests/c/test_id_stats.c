@@ -307,6 +307,7 @@ static void test_relaxation(void)
 	struct hw_request *a, *b;
 
 	start(&hw_as_share);
+	CHECK_EQ(hw_tunable_set(&dev.q, "charge", 1), 0);
 	tasks[A].task.share = 1;
 	tasks[B].task.share = 2;
 	a = read_at(A, 0, 0);
@@ -329,6 +330,7 @@ static void test_detour(void)
 	struct hw_request *a, *b;
 
 	start(&hw_as_share);
+	CHECK_EQ(hw_tunable_set(&dev.q, "charge", 1), 0);
 	CHECK_EQ(hw_tunable_set(&dev.q, "tau", 0), 0);
 	CHECK_EQ(hw_tunable_set(&dev.q, "anticipate", 0), 0);
 	tasks[A].task.share = 2;
@@ -351,6 +353,25 @@ static void test_detour(void)
 	CHECK_EQ(tasks[A].clock, 500 * US + (6 * MS - (4 * MS + 80 - 1 * MS)) / 2);
 }
 
+/* Of bytes, as many cost the same whoever reads them: what the requests so far took on average. */
+static void test_charge(void)
+{
+	struct hw_request *a, *b;
+
+	start(&hw_as_share);
+	tasks[A].task.share = 1;
+	tasks[B].task.share = 2;
+	a = read_at(A, 0, 0);
+	CHECK(hw_dispatch(&dev.q, 0) == a);
+	hw_complete(&dev.q, a, 5 * MS);
+	CHECK_EQ(tasks[A].clock, 5 * MS);
+	tasks[A].clock = 0;
+	b = read_at(B, 1000000, 20 * MS);
+	CHECK(hw_dispatch(&dev.q, 20 * MS) == b);
+	hw_complete(&dev.q, b, 27 * MS);
+	CHECK_EQ(tasks[B].clock, (5 + 7) * MS / 2 / 2);
+}
+
 int main(void)
 {
 	test_positioning();
@@ -365,5 +386,6 @@ int main(void)
 	test_backward();
 	test_relaxation();
 	test_detour();
+	test_charge();
 	return CHECK_DONE();
 }

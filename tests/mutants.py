@@ -25,7 +25,7 @@ from rich.console import Console
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "mutants.toml"
 SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "pyproject.toml")
-SUITE = ("test_golden.py", "test_properties.py", "test_vectors.py", "test_drive.py", "test_drives.py", "test_scenes.py",
+SUITE = ("test_golden.py", "test_bfq_slots.py", "test_properties.py", "test_vectors.py", "test_drive.py", "test_drives.py", "test_scenes.py",
          "test_fio.py")
 TIMEOUT_S = 300
 

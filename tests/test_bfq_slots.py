@@ -63,7 +63,7 @@ def rows(path: Path) -> Iterator[Row]:
 
 def serve(row: Row) -> str:
     """The letters in the order in which our bfq serves them."""
-    policy = Policy("bfq", {**SET_UP, "max_budget": row.max_budget}, rotational=False)
+    policy = Policy("bfq", {**SET_UP, "max_budget": row.max_budget})
     device = Device(policy, SERVICE_NS)
     start = 0
 

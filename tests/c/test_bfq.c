@@ -134,6 +134,231 @@ static void idle_slices(void)
 	free(b);
 }
 
+/* A queue in service of a policy of its own, with @max_budget and 8 sectors served of it. */
+static struct bfq_queue *serve_one(struct bfq *b, struct bfq_task *task, bool sync, s64 max_budget)
+{
+	struct bfq_queue *bq = &task->own[0];
+
+	bfq_queue_init(b, bq, task, sync, HW_IOPRIO(HW_IOPRIO_BE, 4));
+	bq->users = 2;
+	bq->max_budget = max_budget;
+	bq->budget = max_budget;
+	bfq_mark_busy(b, bq);
+	CHECK(bfq_take_next(b) == bq);
+	b->slot_begin_ns = b->now_ns;
+	bfq_serve(b, bq, 8);
+	return bq;
+}
+
+static s64 next_budget(enum bfq_reason reason, s64 max_budget, u32 dispatched, u32 coeff, bool sync)
+{
+	struct bfq *b = begin(true, NULL, 0);
+	struct bfq_task task = { 0 };
+	struct bfq_queue *bq = serve_one(b, &task, sync, max_budget);
+	s64 next;
+
+	bq->dispatched = dispatched;
+	if (coeff > 1) {
+		bq->raise.coeff = coeff;
+		b->nr_busy_raised++;
+	}
+	bfq_expire(b, bq, false, reason);
+	next = bq->max_budget;
+	free(b);
+	return next;
+}
+
+/* The feedback: min is 512, max 16384. */
+static void feedback(void)
+{
+	CHECK_EQ(next_budget(BFQ_TOO_IDLE, 10000, 0, 1, true), 10000 - 4 * 512);
+	CHECK_EQ(next_budget(BFQ_TOO_IDLE, 2561, 0, 1, true), 513);
+	CHECK_EQ(next_budget(BFQ_TOO_IDLE, 2560, 0, 1, true), 512);
+	CHECK_EQ(next_budget(BFQ_TOO_IDLE, 5000, 1, 1, true), 10000);
+	CHECK_EQ(next_budget(BFQ_TOO_IDLE, 10000, 1, 1, true), 16384);
+	CHECK_EQ(next_budget(BFQ_TIMEOUT, 5000, 0, 1, true), 10000);
+	CHECK_EQ(next_budget(BFQ_TIMEOUT, 10000, 0, 1, true), 16384);
+	CHECK_EQ(next_budget(BFQ_EXHAUSTED, 1000, 0, 1, true), 4000);
+	CHECK_EQ(next_budget(BFQ_EXHAUSTED, 10000, 0, 1, true), 16384);
+	CHECK_EQ(next_budget(BFQ_NO_MORE_REQUESTS, 10000, 0, 1, true), 512);
+	CHECK_EQ(next_budget(BFQ_PREEMPTED, 10000, 0, 1, true), 10000);
+	CHECK_EQ(next_budget(BFQ_EXHAUSTED, 10000, 0, 30, true), 1024);
+	CHECK_EQ(next_budget(BFQ_PREEMPTED, 10000, 0, 1, false), 16384);
+}
+
+/* What a slot of @us is charged that served 8 sectors, or @more. */
+static s64 charged(u64 us, s64 more, bool seeky, bool rotational, enum bfq_reason reason)
+{
+	struct bfq *b = begin(rotational, NULL, 0);
+	struct bfq_task task = { 0 };
+	struct bfq_queue *bq = serve_one(b, &task, true, 10922);
+	s64 service;
+
+	if (more)
+		bfq_serve(b, bq, more);
+	bq->seek_history = seeky ? U32_MAX : 0;
+	b->now_ns = us * HW_NSEC_PER_USEC;
+	bfq_expire(b, bq, false, reason);
+	service = reason == BFQ_TIMEOUT ? (s64)((bq->finish * 40 + (1 << 21)) >> 22) : bq->service;
+	/* Virtual time is charged alike. */
+	CHECK((s64)(b->vtree[1].vtime * 40 >> 22) >= service - 1);
+	free(b);
+	return service;
+}
+
+static void time_charges(void)
+{
+	CHECK_EQ(charged(62000, 0, false, true, BFQ_NO_MORE_REQUESTS), 16384 * 62 / 124);
+	CHECK_EQ(charged(500000, 0, false, true, BFQ_NO_MORE_REQUESTS), 16384);
+	/* Half of the max budget in more than 20 ms is not slow; in less, only a seeky queue is. */
+	CHECK_EQ(charged(62000, 8184, false, true, BFQ_NO_MORE_REQUESTS), 8192);
+	CHECK_EQ(charged(62001, 8183, true, true, BFQ_NO_MORE_REQUESTS), 8192);
+	CHECK_EQ(charged(20000, 0, false, true, BFQ_NO_MORE_REQUESTS), 8);
+	CHECK_EQ(charged(20000, 0, true, true, BFQ_NO_MORE_REQUESTS), 16384 * 20 / 124);
+	CHECK_EQ(charged(999, 0, true, true, BFQ_NO_MORE_REQUESTS), 16384 * 8 / 124);
+	CHECK_EQ(charged(999, 0, true, false, BFQ_NO_MORE_REQUESTS), 16384 * 2 / 124);
+	CHECK_EQ(charged(1000, 0, true, true, BFQ_NO_MORE_REQUESTS), 16384 * 1 / 124);
+	/* Out of time with a third of the budget left or more. */
+	CHECK_EQ(charged(124000, 8192, false, true, BFQ_TIMEOUT), 8200);
+	CHECK_EQ(charged(124000, 7270, false, true, BFQ_TIMEOUT), 16384);
+}
+
+/* A queue that runs empty before virtual time reaches its finish keeps its place and its weight. */
+static void idle_tree(void)
+{
+	struct bfq *b = begin(true, NULL, 0);
+	struct bfq_task other = { 0 }, task = { 0 };
+	struct bfq_queue *bq = &task.own[0], *rival = &other.own[0];
+	u64 finish;
+
+	bfq_queue_init(b, rival, &other, true, HW_IOPRIO(HW_IOPRIO_BE, 4));
+	rival->users = 2;
+	rival->budget = 10922;
+	bfq_mark_busy(b, rival);
+	bq = serve_one(b, &task, true, 8);
+	CHECK_EQ(b->vtree[1].weight_sum, 80);
+	bfq_leave_service(b, bq, BFQ_NO_MORE_REQUESTS);
+	finish = bfq_vspan(8, 40);
+	CHECK_EQ(bq->finish, finish);
+	CHECK(bq->tree == BFQ_IDLE_TREE);
+	CHECK_EQ(b->vtree[1].weight_sum, 80);
+	bfq_mark_busy(b, bq);
+	CHECK_EQ(bq->start, finish);
+	CHECK_EQ(b->vtree[1].weight_sum, 80);
+	free(b);
+}
+
+/* Raised 30 times, a queue is first though its budget is ten times the other's; what it gets is 30 shares of 31. */
+static void raised_weight(void)
+{
+	struct bfq *b = begin(true, NULL, 0);
+	struct bfq_task task[2];
+	struct bfq_queue *bq;
+	int i, raised = 0;
+
+	memset(task, 0, sizeof(task));
+	for (i = 0; i < 2; i++) {
+		bq = &task[i].own[0];
+		bfq_queue_init(b, bq, &task[i], true, HW_IOPRIO(HW_IOPRIO_BE, 4));
+		bq->users = 1;
+		bq->budget = i ? 80 : 8;
+		if (i) {
+			bq->raise.coeff = 30;
+			bq->raise.duration = 1000;
+		}
+		bfq_mark_busy(b, bq);
+	}
+	CHECK_EQ(b->nr_busy_raised, 1);
+	CHECK_EQ(bq->weight, 1200);
+	CHECK_EQ(bq->finish, bfq_vspan(80, 1200));
+	for (i = 0; i < 31; i++) {
+		bq = bfq_take_next(b);
+		raised += bq == &task[1].own[0];
+		CHECK(i || raised);
+		bfq_serve(b, bq, 8);
+		bfq_requeue(b, bq, true);
+		b->in_service = NULL;
+		bq->service = 0;
+	}
+	CHECK_EQ(raised, 30);
+	free(b);
+}
+
+/* The idle class is served once it has waited for more than 200 ms. */
+static void idle_class(void)
+{
+	struct bfq *b = begin(true, NULL, 0);
+	static const u8 classes[] = { HW_IOPRIO_IDLE, HW_IOPRIO_RT };
+	struct bfq_task task[2];
+	struct bfq_queue *bq;
+	int i;
+
+	memset(task, 0, sizeof(task));
+	for (i = 0; i < 2; i++) {
+		bq = &task[i].own[0];
+		bfq_queue_init(b, bq, &task[i], true, HW_IOPRIO(classes[i], 7));
+		bq->users = 1;
+		bq->budget = 8;
+		bfq_mark_busy(b, bq);
+	}
+	for (i = 49; i <= 53; i++) {
+		bq = bfq_take_next(b);
+		CHECK(bq == &task[i != 52].own[0]);
+		/* Seen when the slot ends; a look-up in its midst would be forgotten then. */
+		b->tick = i;
+		bfq_serve(b, bq, 8);
+		bfq_requeue(b, bq, true);
+		b->in_service = NULL;
+		bq->service = 0;
+	}
+	free(b);
+}
+
+/* A queue that runs empty and is back in time goes on with what it had left; later, with a whole budget. */
+static void back_in_time(bool late)
+{
+	struct bench t = bench_new("bfq", 0);
+	struct bfq *b = container_of(t.q, struct bfq, q);
+	struct hw_task *other = calloc(1, t.q->policy->task_size);
+	struct bfq_queue *bq;
+	struct hw_request *rq;
+	u64 finish;
+	int i;
+
+	bench_set(&t, "low_latency", 0);
+	bench_set(&t, "slice_idle", 0);
+	bench_start(&t);
+	hw_task_start(t.q, other, 0);
+	for (i = 0; i < 42; i++) {
+		rq = bench_insert_flags(&t, 'a', HW_READ, 256 * (u64)i, 0, HW_RQ_SYNC, 0, 0);
+		rq->sectors = 256;
+		bq = bfq_task(t.task)->queue[1];
+		if (i < 41)
+			bq->max_budget = 10922;
+		CHECK_EQ(bench_dispatch(&t, 0), 'a');
+		b->in_service->budget = 10922;
+		b->in_service->service = 10752 - 256 * (41 - i);
+		hw_complete(t.q, rq, 0);
+		free(rq);
+	}
+	t.named['a'] = NULL;
+	CHECK(bq->non_blocking_wait);
+	CHECK_EQ(bfq_budget_left(bq), 170);
+	/* Virtual time passes it by. */
+	finish = bq->finish;
+	b->vtree[1].vtime = finish + 1000;
+	bench_insert(&t, 'b', HW_READ, 100000, late ? MS(1) : 0);
+	CHECK_EQ(bq->budget, late ? bq->max_budget : 170);
+	if (late)
+		CHECK_EQ(bq->start, finish + 1000);
+	else
+		CHECK_EQ(bq->start, finish);
+	CHECK(!bq->non_blocking_wait);
+	CHECK_EQ(bq->service, 0);
+	free(other);
+	bench_free(&t);
+}
+
 static void observed(struct bfq *b, u32 samples, u32 sequential, u64 sectors, u64 ms)
 {
 	struct bfq_request r = { .s.rq.sectors = 8 };
@@ -328,6 +553,13 @@ int main(void)
 	slots();
 	budgets();
 	idle_slices();
+	feedback();
+	time_charges();
+	idle_tree();
+	raised_weight();
+	idle_class();
+	back_in_time(false);
+	back_in_time(true);
 	peak_rate();
 	raising();
 	bursts();

@@ -108,7 +108,7 @@ static void tune_slice_idle(struct bfq *b)
 static void bfq_tuned(struct hw_queue *q)
 {
 	struct bfq *b = bfq_of(q);
-	bool timeout_written = b->timeout_sync != b->seen.timeout_sync;
+	s64 timeout_was = b->timeout_ticks;
 
 	derive_spans(b);
 	tune_slice_idle(b);
@@ -124,11 +124,10 @@ static void bfq_tuned(struct hw_queue *q)
 			   bfq_ms_to_ticks(b, b->timeout_sync);
 	if (b->max_budget)
 		b->cap_budget = b->max_budget;
-	else if (timeout_written || b->seen.max_budget)
+	else if (b->timeout_ticks != timeout_was || b->seen.max_budget)
 		b->cap_budget = bfq_budget_at_peak(b);
 	if (!b->low_latency && b->seen.low_latency)
 		bfq_end_all_raising(b);
-	b->seen.timeout_sync = b->timeout_sync;
 	b->seen.max_budget = b->max_budget;
 	b->seen.low_latency = b->low_latency;
 }
@@ -150,8 +149,8 @@ static int bfq_init(struct hw_queue *q, u64 now)
 	b->seen.slice_idle = DEFAULT_SLICE_IDLE_MS;
 	b->seen.slice_idle_us = DEFAULT_SLICE_IDLE_US;
 	b->slice_idle_ns = DEFAULT_SLICE_IDLE_US * (u64)HW_NSEC_PER_USEC;
-	b->seen.timeout_sync = DEFAULT_TIMEOUT_MS;
 	derive_spans(b);
+	b->timeout_ticks = div64_s64(b->hz, 8);
 	set_now(b, now);
 	b->idle_class_served = b->tick;
 	return 0;

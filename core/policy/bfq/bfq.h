@@ -106,13 +106,15 @@ struct bfq_queue {
 	struct bfq_inject inject;
 
 	/* company (merge.c, inject.c) */
+	u64 id;				/* counted from 1 */
 	struct bfq_task *home;		/* whose memory this is; NULL: the policy's own */
 	struct bfq_task *owner;		/* the only task that uses it; NULL if shared or async */
 	u32 users;			/* tasks whose requests go here, or will by a merge already agreed on */
 	u32 stable_refs;		/* tasks that may yet be merged into this one */
 	struct bfq_queue *merge_into;
 	struct list_head burst_link;
-	struct bfq_queue *waker, *maybe_waker;
+	struct bfq_queue *waker;
+	u64 maybe_waker;		/* by id, for it may be gone by now */
 	u32 waker_hits;
 	u64 waker_since_ns;
 	struct list_head woken, woken_link;
@@ -176,7 +178,7 @@ struct bfq {
 	s64 tick_us;
 	/* the values that tuned() last saw, to tell which one was written */
 	struct {
-		s64 slice_idle, slice_idle_us, max_budget, timeout_sync, strict_guarantees, low_latency;
+		s64 slice_idle, slice_idle_us, max_budget, strict_guarantees, low_latency;
 	} seen;
 
 	/* derived from them */
@@ -233,6 +235,7 @@ struct bfq {
 	bool large_burst;
 	s64 last_in_burst;		/* tick */
 	struct bfq_queue *last_created;
+	u64 nr_created;
 	struct rb_root positions;
 
 	struct bfq_queue async[2][BFQ_NR_LEVELS], async_idle;

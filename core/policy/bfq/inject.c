@@ -21,9 +21,10 @@ void bfq_set_waker(struct bfq_queue *bq, struct bfq_queue *waker)
 {
 	list_del_init(&bq->woken_link);
 	bq->waker = waker;
-	bq->maybe_waker = NULL;
-	if (waker)
+	if (waker) {
+		bq->maybe_waker = 0;
 		list_add(&bq->woken_link, &waker->woken);
+	}
 }
 
 /* @bq is no more: it wakes nobody and is woken by nobody. */
@@ -44,9 +45,9 @@ void bfq_check_waker(struct bfq *b, struct bfq_queue *bq)
 	if (!other || other == bq || bq->short_think ||
 	    b->now_ns - b->rate.last_completion_ns >= WAKER_NEAR_NS)
 		return;
-	if (other != bq->maybe_waker ||
+	if (other->id != bq->maybe_waker ||
 	    b->now_ns > bq->waker_since_ns + WAKER_WINDOW * b->slice_idle_ns) {
-		bq->maybe_waker = other;
+		bq->maybe_waker = other->id;
 		bq->waker_hits = 1;
 		bq->waker_since_ns = b->now_ns;
 		return;

@@ -46,6 +46,7 @@ void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, 
 {
 	memset(bq, 0, sizeof(*bq));
 	bq->in_use = true;
+	bq->id = ++b->nr_created;
 	bq->home = home;
 	INIT_LIST_HEAD(&bq->active_link);
 	INIT_LIST_HEAD(&bq->fifo);

@@ -243,23 +243,29 @@ void bfq_charge_time(struct bfq *b, struct bfq_queue *bq, s64 ms)
 	bfq_serve(b, bq, total - bq->service);
 }
 
+/*
+ * The eligible queue with the smallest finish, as the kernel searches for it: down to the left
+ * while something is eligible there, to the right only if nothing has been met on the way. So if
+ * the only eligible queues on the left lie to the right of one that is not, an ancestor with a
+ * larger finish is taken. That needs four queues in the tree, and happens with random readers.
+ */
 static struct bfq_queue *first_eligible(struct bfq_vtree *vt, u64 vtime)
 {
 	struct rb_node *n = vt->active.rb_node;
-	struct bfq_queue *bq, *left;
+	struct bfq_queue *met = NULL, *left;
 
 	while (n) {
+		if (!later(queue_at(n)->start, vtime))
+			met = queue_at(n);
 		left = queue_at(n->rb_left);
-		if (left && !later(left->min_start, vtime)) {
+		if (left && !later(left->min_start, vtime))
 			n = n->rb_left;
-			continue;
-		}
-		bq = queue_at(n);
-		if (!later(bq->start, vtime))
-			return bq;
-		n = n->rb_right;
+		else if (met)
+			break;
+		else
+			n = n->rb_right;
 	}
-	return NULL;
+	return met;
 }
 
 static struct bfq_queue *look_up(struct bfq *b, bool expiring)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Drives by themselves: what models and parameters there are, whether a profile is right, and replays of a load against a
- * drive without any scheduler in front of it (validation against measured service times; benchmarks of the model).
+ * Drives by themselves: what models and parameters there are, whether a profile is right, and
+ * replays of a load against a drive without any scheduler in front of it (validation against
+ * measured service times; benchmarks of the model).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,9 +34,17 @@ int hws_drive_model_at(uint32_t index, struct hws_drive_model *out)
 static void describe_param(const struct hw_param *p, struct hws_param *out)
 {
 	*out = (struct hws_param){
-		.key = p->key, .type = (int32_t)p->type, .scale = p->scale ? p->scale : 1, .unit = p->unit ? p->unit : "",
-		.required = p->def == HW_PARAM_REQUIRED, .def = p->def == HW_PARAM_REQUIRED ? 0 : p->def,
-		.min = p->min, .max = p->max, .help = p->help, .choices = p->choices, .nr_columns = p->nr_columns,
+		.key = p->key,
+		.type = (int32_t)p->type,
+		.scale = p->scale ? p->scale : 1,
+		.unit = p->unit ? p->unit : "",
+		.required = p->def == HW_PARAM_REQUIRED,
+		.def = p->def == HW_PARAM_REQUIRED ? 0 : p->def,
+		.min = p->min,
+		.max = p->max,
+		.help = p->help,
+		.choices = p->choices,
+		.nr_columns = p->nr_columns,
 	};
 }
 
@@ -65,11 +74,15 @@ int hws_profile_check(const void *profile, size_t bytes, struct hws_profile_erro
 	int ret = hw_profile_check(profile, bytes, &e);
 
 	if (ret)
-		*out = (struct hws_profile_error){ e.key, e.column, e.what, e.row, e.bound, e.scale };
+		*out = (struct hws_profile_error){
+			e.key, e.column, e.what, e.row, e.bound, e.scale
+		};
 	return ret;
 }
 
-/* A drive made from a profile, in memory of its own; NULL if the profile is wrong or memory is out. */
+/*
+ * A drive made from a profile, in memory of its own; NULL if the profile is wrong or memory is out.
+ */
 static struct hw_drive *make_drive(const void *profile, size_t bytes, uint32_t depth)
 {
 	struct hw_profile_error e;
@@ -99,7 +112,8 @@ int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *o
 	return 0;
 }
 
-int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn, struct hws_place *out)
+int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn,
+		     struct hws_place *out)
 {
 	struct hw_drive *d = make_drive(profile, bytes, 0);
 	struct hw_drive_place p;
@@ -108,7 +122,8 @@ int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64
 
 	for (i = 0; i < n && !ret; i++) {
 		if (hw_drive_locate(d, lbn[i], &p))
-			out[i] = (struct hws_place){ p.zone, p.cylinder, p.head, p.sector, p.angle, p.sectors_per_track, p.run };
+			out[i] = (struct hws_place){ p.zone,  p.cylinder,	   p.head, p.sector,
+						     p.angle, p.sectors_per_track, p.run };
 		else
 			ret = -ERANGE;
 	}
@@ -145,7 +160,8 @@ static void completed(struct replay *r, struct hw_io *io)
 	r->load->service_ns[i] = (int64_t)(io->done_ns - io->submit_ns);
 	r->done++;
 	if (r->next < r->load->n)
-		r->due[slot] = io->done_ns + (r->load->think_ns ? (uint64_t)r->load->think_ns[i] : 0);
+		r->due[slot] =
+			io->done_ns + (r->load->think_ns ? (uint64_t)r->load->think_ns[i] : 0);
 }
 
 /* The slot whose request is due first, and when. */
@@ -184,7 +200,8 @@ static uint64_t play(struct replay *r, uint32_t slots)
 	return now;
 }
 
-int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding, const struct hws_replay *load)
+int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
+		     const struct hws_replay *load)
 {
 	uint32_t slots = outstanding ? outstanding : 1;
 	struct replay r = { .load = load };

@@ -2,8 +2,9 @@
 /*
  * array: several drives as one, striped (RAID-0) or one after another (JBOD).
  *
- * A request is cut at chunk boundaries; what falls to one member is one contiguous piece there, so a request makes at most one
- * piece a member. A member that is full keeps further pieces waiting in order. A request is done when its last piece is.
+ * A request is cut at chunk boundaries; what falls to one member is one contiguous piece there, so
+ * a request makes at most one piece a member. A member that is full keeps further pieces waiting in
+ * order. A request is done when its last piece is.
  */
 #include "profile.h"
 
@@ -15,26 +16,49 @@ enum { KIND_STRIPED, KIND_JOINED };
 static const char *const kinds[] = { "raid0", "jbod", NULL };
 
 static const struct hw_param array_params[AP_NR] = {
-	[AP_KIND] = { .key = "array.kind", .type = HW_PARAM_ENUM, .scale = 1, .unit = "", .def = KIND_STRIPED,
-		.choices = kinds, .help = "striped, or one drive after another" },
-	[AP_CHUNK] = { .key = "array.chunk", .type = HW_PARAM_NUMBER, .scale = 1, .unit = "sectors", .def = 1024, .min = 1,
-		.max = 1 << 24, .help = "what lies on one drive before the next one follows" },
-	[AP_MEMBERS] = { .key = "array.drives", .type = HW_PARAM_DRIVES, .scale = 1, .unit = "", .def = HW_PARAM_REQUIRED,
-		.min = 1, .max = MAX_MEMBERS, .help = "names or files of the drives" },
-	[AP_DEPTH] = { .key = "queue.depth", .type = HW_PARAM_NUMBER, .scale = 1, .unit = "requests", .def = 0, .min = 0,
-		.max = 1024, .help = "requests at once; 0 = what the drives take together" },
+	[AP_KIND] = { .key = "array.kind",
+		      .type = HW_PARAM_ENUM,
+		      .scale = 1,
+		      .unit = "",
+		      .def = KIND_STRIPED,
+		      .choices = kinds,
+		      .help = "striped, or one drive after another" },
+	[AP_CHUNK] = { .key = "array.chunk",
+		       .type = HW_PARAM_NUMBER,
+		       .scale = 1,
+		       .unit = "sectors",
+		       .def = 1024,
+		       .min = 1,
+		       .max = 1 << 24,
+		       .help = "what lies on one drive before the next one follows" },
+	[AP_MEMBERS] = { .key = "array.drives",
+			 .type = HW_PARAM_DRIVES,
+			 .scale = 1,
+			 .unit = "",
+			 .def = HW_PARAM_REQUIRED,
+			 .min = 1,
+			 .max = MAX_MEMBERS,
+			 .help = "names or files of the drives" },
+	[AP_DEPTH] = { .key = "queue.depth",
+		       .type = HW_PARAM_NUMBER,
+		       .scale = 1,
+		       .unit = "requests",
+		       .def = 0,
+		       .min = 0,
+		       .max = 1024,
+		       .help = "requests at once; 0 = what the drives take together" },
 };
 
 struct piece {
 	struct hw_io io;
 	struct hw_io *whole;
-	struct list_head link;	/* waiting, or unused */
+	struct list_head link; /* waiting, or unused */
 	u32 member;
 };
 
 struct member {
 	struct hw_drive *drive;
-	u64 start;		/* joined: first sector in the array */
+	u64 start; /* joined: first sector in the array */
 	u32 nr_out;
 	struct list_head waiting;
 };
@@ -65,12 +89,15 @@ static void submit_piece(struct array *a, struct piece *p, u64 now)
 	m->drive->model->submit(m->drive, &p->io, now);
 }
 
-static void add_piece(struct array *a, struct hw_io *io, u32 member, u64 sector, u64 sectors, u64 now)
+static void add_piece(struct array *a, struct hw_io *io, u32 member, u64 sector, u64 sectors,
+		      u64 now)
 {
 	struct piece *p = list_first_entry(&a->unused, struct piece, link);
 
 	list_del(&p->link);
-	p->io = (struct hw_io){ .sector = sector, .sectors = (u32)sectors, .op = io->op, .flags = io->flags };
+	p->io = (struct hw_io){
+		.sector = sector, .sectors = (u32)sectors, .op = io->op, .flags = io->flags
+	};
 	p->io.host = p;
 	p->whole = io;
 	p->member = member;
@@ -78,7 +105,9 @@ static void add_piece(struct array *a, struct hw_io *io, u32 member, u64 sector,
 	submit_piece(a, p, now);
 }
 
-/* The first sector on member i that belongs to sector s of a striped array, or to what follows s. */
+/*
+ * The first sector on member i that belongs to sector s of a striped array, or to what follows s.
+ */
 static u64 striped(const struct array *a, u32 i, u64 s)
 {
 	u32 within, member;
@@ -97,14 +126,14 @@ static void array_submit(struct hw_drive *drive, struct hw_io *io, u64 now)
 
 	io->submit_ns = now;
 	io->done_ns = now;
-	io->place = 1;		/* held until all pieces are made */
+	io->place = 1; /* held until all pieces are made */
 	if (!a->nr_out++)
 		a->busy_since = now;
 	for (i = 0; i < a->nr; i++) {
 		const struct member *m = &a->member[i];
 		u64 from, to;
 
-		if (!io->sectors) {	/* a flush is for all */
+		if (!io->sectors) { /* a flush is for all */
 			add_piece(a, io, i, 0, 0, now);
 			continue;
 		}
@@ -233,7 +262,10 @@ static u32 nr_members(const struct hw_profile *p)
 	return (u32)p->value[p->value[AP_MEMBERS]];
 }
 
-/* Enough whatever the members' own depths are: pieces are few, and a member's depth is bounded by its table. */
+/*
+ * Enough whatever the members' own depths are: pieces are few, and a member's depth is bounded by
+ * its table.
+ */
 #define MAX_DEPTH 1024u
 
 static u32 nr_pieces(const struct hw_profile *p, u32 depth)
@@ -297,8 +329,10 @@ static int array_check(const struct hw_profile *p, struct hw_profile_error *err)
 		bool found;
 		s64 sectors = hw_profile_get(m, "geometry.sectors", &found);
 
-		if (p->value[AP_KIND] == KIND_STRIPED && found && sectors && sectors < p->value[AP_CHUNK])
-			return hw_profile_bad(err, array_params[AP_CHUNK].key, -1, NULL, "is larger than a drive");
+		if (p->value[AP_KIND] == KIND_STRIPED && found && sectors &&
+		    sectors < p->value[AP_CHUNK])
+			return hw_profile_bad(err, array_params[AP_CHUNK].key, -1, NULL,
+					      "is larger than a drive");
 	}
 	return 0;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * constant: every I/O takes the same time, one after another; the head stays where the last I/O ended.
+ * constant: every I/O takes the same time, one after another; the head stays where the last I/O
+ * ended.
  *
- * For tests: the expected times of a hand-worked scenario can be read off. With a depth above 1 it queues in order of
- * arrival. An I/O may carry its own service time (hw_io.fixed_ns).
+ * For tests: the expected times of a hand-worked scenario can be read off. With a depth above 1 it
+ * queues in order of arrival. An I/O may carry its own service time (hw_io.fixed_ns).
  */
 #include "profile.h"
 
@@ -63,12 +64,27 @@ static u64 constant_next(const struct hw_drive *d)
 enum { PARAM_SERVICE, PARAM_SECTORS, PARAM_DEPTH, NR_PARAMS };
 
 static const struct hw_param constant_params[NR_PARAMS] = {
-	[PARAM_SERVICE] = { .key = "service_ms", .scale = 1000000, .unit = "ms", .def = HW_PARAM_REQUIRED,
-		.min = 1, .max = 1000000000000ll, .help = "service time of every request" },
-	[PARAM_SECTORS] = { .key = "sectors", .scale = 1, .unit = "sectors", .def = 1ll << 31,
-		.min = 1, .max = 1ll << 50, .help = "capacity" },
-	[PARAM_DEPTH] = { .key = "queue.depth", .scale = 1, .unit = "requests", .def = 1,
-		.min = 1, .max = 65536, .help = "requests that it takes at once" },
+	[PARAM_SERVICE] = { .key = "service_ms",
+			    .scale = 1000000,
+			    .unit = "ms",
+			    .def = HW_PARAM_REQUIRED,
+			    .min = 1,
+			    .max = 1000000000000ll,
+			    .help = "service time of every request" },
+	[PARAM_SECTORS] = { .key = "sectors",
+			    .scale = 1,
+			    .unit = "sectors",
+			    .def = 1ll << 31,
+			    .min = 1,
+			    .max = 1ll << 50,
+			    .help = "capacity" },
+	[PARAM_DEPTH] = { .key = "queue.depth",
+			  .scale = 1,
+			  .unit = "requests",
+			  .def = 1,
+			  .min = 1,
+			  .max = 65536,
+			  .help = "requests that it takes at once" },
 };
 
 static size_t constant_size(const struct hw_profile *p, u32 depth)

@@ -2,9 +2,10 @@
 /*
  * disk: the drive's own queue, and its life as a state machine.
  *
- * A request that needs the medium is queued; whenever the mechanism may be given away (decide_ns) the next one is chosen, by
- * arrival or by shortest positioning time, and everything about it is worked out at once. With nothing queued the choice falls
- * on the write-back cache. Hits and writes that the cache takes are served beside that, where the drive can do so.
+ * A request that needs the medium is queued; whenever the mechanism may be given away (decide_ns)
+ * the next one is chosen, by arrival or by shortest positioning time, and everything about it is
+ * worked out at once. With nothing queued the choice falls on the write-back cache. Hits and writes
+ * that the cache takes are served beside that, where the drive can do so.
  */
 #include "disk.h"
 
@@ -23,9 +24,11 @@ static void finish(struct disk *d, struct hw_io *io)
 }
 
 /* Served from the buffer while the mechanism does something else. */
-static void serve_beside(struct disk *d, struct hw_io *io, u64 t, u32 overhead, u32 block, u32 completion)
+static void serve_beside(struct disk *d, struct hw_io *io, u64 t, u32 overhead, u32 block,
+			 u32 completion)
 {
-	u64 out = max(t + d->o.command + overhead, d->side_free) + d->o.prepare + (u64)io->sectors * block;
+	u64 out = max(t + d->o.command + overhead, d->side_free) + d->o.prepare +
+		  (u64)io->sectors * block;
 
 	d->side_free = out;
 	io->done_ns = out + completion;
@@ -74,7 +77,8 @@ static void admit_waiting(struct disk *d, u64 t)
 		} else {
 			done = !d->dirty_sectors;
 			if (done)
-				serve_beside(d, io, t, d->o.write_hit[d->after], 0, d->o.write_done);
+				serve_beside(d, io, t, d->o.write_hit[d->after], 0,
+					     d->o.write_done);
 		}
 		if (!done) {
 			list_add(&io->link, &d->waiting);
@@ -98,7 +102,8 @@ static u32 choose(struct disk *d, u64 t)
 		return 0;
 	phase = disk_phase(m, t);
 	for (i = 0; i < d->nr_queued; i++) {
-		u64 cost = disk_positioning(m, phase, s[i].cyl, s[i].head, s[i].target, s[i].io->op == HW_WRITE);
+		u64 cost = disk_positioning(m, phase, s[i].cyl, s[i].head, s[i].target,
+					    s[i].io->op == HW_WRITE);
 
 		cost += 1ull << 62;
 		if (d->cfg.age)
@@ -131,8 +136,9 @@ static void serve(struct disk *d, u64 t)
 }
 
 /*
- * The write-back cache presses when it is three quarters full or somebody waits for it, until it is half empty, or quite empty
- * if nobody wants the mechanism (a stream of writes then flows at the medium's rate). Time t is when that may have begun.
+ * The write-back cache presses when it is three quarters full or somebody waits for it, until it is
+ * half empty, or quite empty if nobody wants the mechanism (a stream of writes then flows at the
+ * medium's rate). Time t is when that may have begun.
  */
 static bool pressing(struct disk *d, u64 t)
 {
@@ -140,15 +146,15 @@ static bool pressing(struct disk *d, u64 t)
 
 	if (d->nr_waiting || d->dirty_sectors > limit / 4 * 3 || list_empty(&d->unused))
 		d->press_ns = min(d->press_ns, t);
-	else if (!d->dirty_sectors ||
-		 (d->nr_queued && d->dirty_sectors < limit / 2 && d->nr_extents < d->max_extents / 2))
+	else if (!d->dirty_sectors || (d->nr_queued && d->dirty_sectors < limit / 2 &&
+				       d->nr_extents < d->max_extents / 2))
 		d->press_ns = HW_NEVER;
 	return d->press_ns != HW_NEVER;
 }
 
 /*
- * Whose turn is it at t, a request's or the write-back cache's? One that presses gets every second turn, as long as two
- * revolutions, so that ranges that lie close together go out together.
+ * Whose turn is it at t, a request's or the write-back cache's? One that presses gets every second
+ * turn, as long as two revolutions, so that ranges that lie close together go out together.
  */
 static bool destage_now(struct disk *d, u64 t)
 {
@@ -166,7 +172,10 @@ static void advance(struct disk *d, u64 now)
 		u64 t = d->decide_ns;
 
 		if (d->nr_waiting)
-			admit_waiting(d, max(t, list_first_entry(&d->waiting, struct hw_io, link)->submit_ns));
+			admit_waiting(
+				d,
+				max(t,
+				    list_first_entry(&d->waiting, struct hw_io, link)->submit_ns));
 		if (d->nr_queued) {
 			t = max(t, d->queue[0].io->submit_ns);
 			if (!destage_now(d, t)) {
@@ -428,7 +437,9 @@ static bool disk_where(const struct hw_drive *drive, u64 lbn, struct hw_drive_pl
 	struct disk_place at;
 
 	disk_locate((struct disk_layout *)&d->layout, lbn, &at);
-	*out = (struct hw_drive_place){ at.zone, at.cyl, at.head, at.sector, at.angle, d->layout.zones[at.zone].spt, at.run };
+	*out = (struct hw_drive_place){ at.zone,   at.cyl,   at.head,
+					at.sector, at.angle, d->layout.zones[at.zone].spt,
+					at.run };
 	return true;
 }
 
@@ -446,7 +457,8 @@ static void disk_describe(const struct hw_drive *drive, struct hw_device *dev)
 	dev->position[1].ns = d->mech.rev_ns / 2;
 	for (i = 2; i < HW_POSITION_POINTS && distance < cyls; i++) {
 		dev->position[i].sectors = distance * each;
-		dev->position[i].ns = disk_seek(&d->mech, (u32)distance, false) + d->mech.rev_ns / 2;
+		dev->position[i].ns =
+			disk_seek(&d->mech, (u32)distance, false) + d->mech.rev_ns / 2;
 		distance = max(distance + 1, div_u64(distance * 17, 10));
 		n = i + 1;
 	}
@@ -455,7 +467,8 @@ static void disk_describe(const struct hw_drive *drive, struct hw_device *dev)
 
 const struct hw_drive_model hw_disk_model = {
 	.name = "disk",
-	.summary = "a rotating drive: zones, seek curve, rotational position, buffer, command queue",
+	.summary =
+		"a rotating drive: zones, seek curve, rotational position, buffer, command queue",
 	.params = disk_params,
 	.nr_params = DP_NR,
 	.check = disk_check,

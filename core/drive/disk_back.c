@@ -2,14 +2,15 @@
 /*
  * The write-back cache: dirty ranges, and their way to the medium.
  *
- * Dirty ranges lie in a tree by LBN; what touches is joined. The drive empties it when it has been idle for a while, when it
- * is nearly full, or when somebody waits for room or for a flush. Each time the range with the shortest positioning time
- * among those next to the arm is written, up to a few hundred KiB of it, so that a read need not wait for long.
+ * Dirty ranges lie in a tree by LBN; what touches is joined. The drive empties it when it has been
+ * idle for a while, when it is nearly full, or when somebody waits for room or for a flush. Each
+ * time the range with the shortest positioning time among those next to the arm is written, up to a
+ * few hundred KiB of it, so that a read need not wait for long.
  */
 #include "disk.h"
 
-#define NEAR 8			/* ranges tried on either side of the arm */
-#define CHUNK 512		/* sectors written at a time */
+#define NEAR 8	  /* ranges tried on either side of the arm */
+#define CHUNK 512 /* sectors written at a time */
 
 static struct disk_extent *extent(struct rb_node *n)
 {
@@ -110,7 +111,7 @@ void disk_back_drop(struct disk *d, u64 lbn, u64 end)
 		u64 tail = e->end, head = e->lbn;
 
 		if (head < lbn && tail > end)
-			return;		/* in the middle: writing it once more does no harm */
+			return; /* in the middle: writing it once more does no harm */
 		drop(d, e);
 		if (head < lbn || tail > end) {
 			e = list_first_entry(&d->unused, struct disk_extent, link);
@@ -146,7 +147,10 @@ static struct disk_extent *choose(struct disk *d, u64 t)
 	return best;
 }
 
-/* Write some of the cache, from t on; there is something in it. Returns when the medium is free again. */
+/*
+ * Write some of the cache, from t on; there is something in it. Returns when the medium is free
+ * again.
+ */
 u64 disk_back_destage(struct disk *d, u64 t)
 {
 	struct disk_piece *p = &d->run.piece;
@@ -170,7 +174,7 @@ u64 disk_back_destage(struct disk *d, u64 t)
 	}
 	d->drive.stats.media_writes++;
 	d->dirty_sectors -= end - lbn;
-	e->lbn = end;	/* keeps its place in the tree */
+	e->lbn = end; /* keeps its place in the tree */
 	if (e->lbn == e->end)
 		drop(d, e);
 	else

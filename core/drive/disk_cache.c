@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The buffer: segments, each one contiguous window of LBNs, and the read-ahead that fills one of them.
+ * The buffer: segments, each one contiguous window of LBNs, and the read-ahead that fills one of
+ * them.
  *
- * A window slides: when it outgrows its segment the oldest blocks drop out. Read-ahead goes on after a request without a gap,
- * up to a limit, until something else needs the mechanism. Nobody steps it: disk_catch_up() works out how far it has come.
+ * A window slides: when it outgrows its segment the oldest blocks drop out. Read-ahead goes on
+ * after a request without a gap, up to a limit, until something else needs the mechanism. Nobody
+ * steps it: disk_catch_up() works out how far it has come.
  */
 #include "disk.h"
 
@@ -69,9 +71,10 @@ void disk_catch_up(struct disk *d, u64 t)
 }
 
 /*
- * Something else needs the mechanism at t: end the read-ahead. Returns how long the mechanism still needs for the step it is
- * in. A moving arm finishes its move. A drive that cannot stop within a sector finishes the sector too or, if it has just
- * changed tracks, waits for the first one to come round.
+ * Something else needs the mechanism at t: end the read-ahead. Returns how long the mechanism still
+ * needs for the step it is in. A moving arm finishes its move. A drive that cannot stop within a
+ * sector finishes the sector too or, if it has just changed tracks, waits for the first one to come
+ * round.
  */
 u64 disk_stop_ahead(struct disk *d, u64 t)
 {
@@ -98,7 +101,10 @@ u64 disk_stop_ahead(struct disk *d, u64 t)
 	return wait;
 }
 
-/* The segment that a read hits: one with all of it before one with its beginning, then the more recent kind. */
+/*
+ * The segment that a read hits: one with all of it before one with its beginning, then the more
+ * recent kind.
+ */
 enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
 {
 	u32 i, best = 0, rank;
@@ -115,14 +121,18 @@ enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
 			*seg = i;
 		}
 	}
-	if (!best && d->cfg.almost && d->run.active && !d->run.write && lbn == d->segs[d->run.seg].end) {
+	if (!best && d->cfg.almost && d->run.active && !d->run.write &&
+	    lbn == d->segs[d->run.seg].end) {
 		*seg = d->run.seg;
 		return HIT_PARTIAL;
 	}
 	return best >= 8 ? HIT_FULL : best ? HIT_PARTIAL : HIT_NONE;
 }
 
-/* An empty segment, else the least recently used clean one, else the one being filled, else one being written. */
+/*
+ * An empty segment, else the least recently used clean one, else the one being filled, else one
+ * being written.
+ */
 static u32 any_segment(const struct disk *d)
 {
 	u32 i, best = d->cfg.separate;

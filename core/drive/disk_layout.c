@@ -2,13 +2,14 @@
 /*
  * Where a block lies: LBN -> zone -> place -> track and sector -> angle.
  *
- * A zone is a row of physical places in the order in which the heads pass them. Spares take a part of every period (track,
- * cylinder, range of cylinders, zone); what is left are its usable places. Slips skip single places: either they are
- * absorbed by the spares of their own period (`local`), or they push everything behind them on. Whole-track sparing is the
- * same with a track for a place. So all schemes are one arithmetic with different periods; the figures of a scheme are set
- * once in disk_layout_create(). Source: ../shared spec of DiskSim's layout g1, but for two points where we follow the platter:
- * slips are sorted (a list out of order means the same set of bad places), and a slipped sector passes under the head and so
- * takes its time.
+ * A zone is a row of physical places in the order in which the heads pass them. Spares take a part
+ * of every period (track, cylinder, range of cylinders, zone); what is left are its usable places.
+ * Slips skip single places: either they are absorbed by the spares of their own period (`local`),
+ * or they push everything behind them on. Whole-track sparing is the same with a track for a place.
+ * So all schemes are one arithmetic with different periods; the figures of a scheme are set once in
+ * disk_layout_create(). Source: layout g1 of DiskSim 4.0, but for two points where we
+ * follow the platter: slips are sorted (a list out of order means the same set of bad places), and
+ * a slipped sector passes under the head and so takes its time.
  */
 #include "disk.h"
 
@@ -68,7 +69,8 @@ u64 disk_zone_lbns(const struct hw_profile *p, const s64 *row, u64 slips)
 	default:
 		lost = spares * div64_u64(total, period);
 	}
-	if (p->value[DP_SPARING] == SPARE_CYLINDER_PUSH || p->value[DP_SPARING] == SPARE_CYLINDER_FRONT_PUSH ||
+	if (p->value[DP_SPARING] == SPARE_CYLINDER_PUSH ||
+	    p->value[DP_SPARING] == SPARE_CYLINDER_FRONT_PUSH ||
 	    p->value[DP_SPARING] == SPARE_DISK || p->value[DP_SPARING] == SPARE_ZONE_PUSH)
 		lost += slips;
 	lost += (u64)row[ZC_FRONT];
@@ -97,7 +99,8 @@ static void sort_u64(u64 *a, u32 n, u32 stride)
 	}
 }
 
-static u32 collect_slips(struct disk_layout *l, struct disk_zone *z, const s64 *rows, u32 n, u32 zone, u32 at)
+static u32 collect_slips(struct disk_layout *l, struct disk_zone *z, const s64 *rows, u32 n,
+			 u32 zone, u32 at)
 {
 	u32 i, first = at;
 
@@ -117,7 +120,8 @@ static u32 collect_slips(struct disk_layout *l, struct disk_zone *z, const s64 *
 	return at;
 }
 
-static u32 collect_defects(struct disk_layout *l, struct disk_zone *z, const s64 *rows, u32 n, u32 zone, u32 at)
+static u32 collect_defects(struct disk_layout *l, struct disk_zone *z, const s64 *rows, u32 n,
+			   u32 zone, u32 at)
 {
 	u32 i, first = at;
 
@@ -163,12 +167,15 @@ void disk_layout_create(struct disk_layout *l, const struct hw_profile *p)
 
 		z->unit = zone_period(p, rows, &z->period, &spares);
 		z->usable = z->period - spares;
-		z->lead = sparing == SPARE_CYLINDER_FRONT || sparing == SPARE_CYLINDER_FRONT_PUSH ? (u32)spares : 0;
-		z->local = sparing == SPARE_CYLINDER || sparing == SPARE_CYLINDER_FRONT || sparing == SPARE_TRACK ||
-			   sparing == SPARE_RANGE;
+		z->lead = sparing == SPARE_CYLINDER_FRONT || sparing == SPARE_CYLINDER_FRONT_PUSH
+				  ? (u32)spares
+				  : 0;
+		z->local = sparing == SPARE_CYLINDER || sparing == SPARE_CYLINDER_FRONT ||
+			   sparing == SPARE_TRACK || sparing == SPARE_RANGE;
 		z->shifting = sparing >= SPARE_CYLINDER && sparing <= SPARE_CYLINDER_FRONT_PUSH;
-		if (sparing == SPARE_ZONE || sparing == SPARE_ZONE_PUSH || sparing == SPARE_ZONE_TRACKS)
-			z->usable = z->period;	/* at the zone's end: slips run into them */
+		if (sparing == SPARE_ZONE || sparing == SPARE_ZONE_PUSH ||
+		    sparing == SPARE_ZONE_TRACKS)
+			z->usable = z->period; /* at the zone's end: slips run into them */
 		z->cyl = (u32)rows[ZC_FIRST];
 		z->cyls = (u32)(rows[ZC_LAST] - rows[ZC_FIRST] + 1);
 		z->spt = (u32)rows[ZC_SPT];
@@ -218,7 +225,9 @@ static u32 count_below(const u64 *a, u32 n, u32 stride, u64 v)
 	return lo;
 }
 
-/* Usable index x of a zone -> physical place; *run = places from there on that follow each other. */
+/*
+ * Usable index x of a zone -> physical place; *run = places from there on that follow each other.
+ */
 static u64 place_of(const struct disk_layout *l, const struct disk_zone *z, u64 x, u64 *run)
 {
 	const u64 *slips = l->slips + z->slip;
@@ -242,7 +251,7 @@ static u64 place_of(const struct disk_layout *l, const struct disk_zone *z, u64 
 	first = count_below(slips, z->slips, 1, base);
 	n = count_below(slips, z->slips, 1, base + z->period) - first;
 	slips += first;
-	y += z->lead > n ? z->lead - n : 0;	/* spares in front are taken from their end on */
+	y += z->lead > n ? z->lead - n : 0; /* spares in front are taken from their end on */
 	for (k = 0; k < n && slips[k] <= base + y + k; k++)
 		;
 	if (k < n)
@@ -293,8 +302,12 @@ static u32 find_zone(struct disk_layout *l, u64 lbn)
 	return lo;
 }
 
-/* A track's cylinder and head; how many head changes (not cylinder changes) lie in front of it in its zone. */
-static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u64 track, u32 *cyl, u32 *head)
+/*
+ * A track's cylinder and head; how many head changes (not cylinder changes) lie in front of it in
+ * its zone.
+ */
+static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u64 track, u32 *cyl,
+		       u32 *head)
 {
 	u32 in, h, c;
 
@@ -314,7 +327,8 @@ static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u
 	c = (u32)div_u64_rem(track, l->surfaces, &h);
 	*cyl = z->cyl + c;
 	*head = h;
-	if ((l->mapping == MAP_SERPENTINE && c & 1) || (l->mapping == MAP_SERPENTINE_ABSOLUTE && *cyl & 1))
+	if ((l->mapping == MAP_SERPENTINE && c & 1) ||
+	    (l->mapping == MAP_SERPENTINE_ABSOLUTE && *cyl & 1))
 		*head = l->surfaces - 1 - h;
 	return (u64)(l->surfaces - 1) * c + h;
 }
@@ -329,7 +343,7 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 	if (z->unit > 1)
 		x = div_u64_rem(x, z->unit, &within);
 	p = place_of(l, z, x, &run);
-	if (p >= z->places) {	/* more slips in a period than it has spares */
+	if (p >= z->places) { /* more slips in a period than it has spares */
 		p = z->places - 1;
 		run = 1;
 	}
@@ -352,7 +366,7 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 		at->track = div_u64_rem(p, z->spt, &at->sector);
 		run = min_t(u64, run, z->spt - at->sector);
 	}
-	if (lbn - z->lbn < z->lbns)	/* beyond the end of the drive there is no harm in going on */
+	if (lbn - z->lbn < z->lbns) /* beyond the end of the drive there is no harm in going on */
 		run = min(run, z->lbns - (lbn - z->lbn));
 	at->run = (u32)run;
 	heads = track_place(l, z, at->track, &at->cyl, &at->head);
@@ -367,7 +381,8 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 	div_u64_rem(n, z->spt, &at->angle);
 }
 
-void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder, u64 *first, u64 *end)
+void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder,
+		       u64 *first, u64 *end)
 {
 	const struct disk_zone *z = &l->zones[at->zone];
 	u64 from = at->track, to, a, b;

@@ -2,8 +2,9 @@
 /*
  * The arm and the platter.
  *
- * Moving to another track takes the longer of the seek and the head switch, plus the settling of a write (which may be
- * negative where a write needs less than the curve's reads). The platter turns without error; its phase is 0 at time 0.
+ * Moving to another track takes the longer of the seek and the head switch, plus the settling of a
+ * write (which may be negative where a write needs less than the curve's reads). The platter turns
+ * without error; its phase is 0 at time 0.
  */
 #include "disk.h"
 
@@ -58,7 +59,8 @@ static u64 gcd(u64 a, u64 b)
 
 void disk_mech_create(struct disk_mech *m, const struct hw_profile *p)
 {
-	u64 minute = 60ull * HW_NSEC_PER_SEC * RPM_SCALE, rpm = (u64)p->value[DP_RPM], g = gcd(minute, rpm);
+	u64 minute = 60ull * HW_NSEC_PER_SEC * RPM_SCALE, rpm = (u64)p->value[DP_RPM],
+	    g = gcd(minute, rpm);
 	const s64 *rows;
 	u32 n;
 
@@ -92,7 +94,10 @@ u64 disk_phase(struct disk_mech *m, u64 t)
 	if (t >= m->ref_ns && t - m->ref_ns < HW_NSEC_PER_SEC) {
 		u = m->ref_units + (t - m->ref_ns) * m->ns_units;
 	} else {
-		/* rev_units ns are whole revolutions; of the rest (< 2^43), the upper half first, so that nothing overflows */
+		/*
+		 * rev_units ns are whole revolutions; of the rest (< 2^43), the upper half first,
+		 * so that nothing overflows
+		 */
 		u = mod(t, m->rev_units);
 		u = mod(mod((u >> 21) * m->ns_units, m->rev_units) << 21, m->rev_units) +
 		    (u & ((1u << 21) - 1)) * m->ns_units;
@@ -103,9 +108,9 @@ u64 disk_phase(struct disk_mech *m, u64 t)
 }
 
 /*
- * How long until `target` passes. Times are rounded to the ns, so a head that is late by less than two is in time: otherwise a
- * sector that follows another without a gap would be lost to rounding. It then has begun just before (-2..0), so that
- * roundings do not add up either.
+ * How long until `target` passes. Times are rounded to the ns, so a head that is late by less than
+ * two is in time: otherwise a sector that follows another without a gap would be lost to rounding.
+ * It then has begun just before (-2..0), so that roundings do not add up either.
  */
 s64 disk_latency(struct disk_mech *m, u64 t, u64 target)
 {
@@ -160,7 +165,8 @@ u64 disk_move(const struct disk_mech *m, u32 cyl, u32 head, bool write)
 }
 
 /* Move to the piece that starts at lbn, from t on, and wait for its first sector. */
-void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, bool write, u64 min_move)
+void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, bool write,
+		   u64 min_move)
 {
 	struct disk_mech *m = &d->mech;
 	struct disk_place at;
@@ -175,8 +181,9 @@ void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, boo
 	piece->sector_fp = d->layout.zones[at.zone].sector_fp;
 	piece->depart_ns = t;
 	piece->arrive_ns = t + max(disk_move(m, at.cyl, at.head, write), min_move);
-	piece->start_ns = piece->arrive_ns +
-		(u64)disk_latency(m, piece->arrive_ns, disk_target(&d->layout, m, at.zone, at.angle));
+	piece->start_ns =
+		piece->arrive_ns + (u64)disk_latency(m, piece->arrive_ns,
+						     disk_target(&d->layout, m, at.zone, at.angle));
 	m->cyl = at.cyl;
 	m->head = at.head;
 }

@@ -2,10 +2,11 @@
 /*
  * A read: buffer look-up, media access, and the bus laid over it.
  *
- * Let a_k be the instant at which the k-th block is in the buffer. A bus that is held sends block k at
- * out_k = max(out_(k-1), a_k) + bt, so out_n = max(B + n*bt, max_k(a_k + (n-k+1)*bt)): since the a_k of a piece lie on a line,
- * only the ends of pieces count. A bus that is given up whenever the buffer runs dry, or a request that is larger than its
- * segment (the platter must then wait for room, and loses a revolution), is followed block by block instead.
+ * Let a_k be the instant at which the k-th block is in the buffer. A bus that is held sends block k
+ * at out_k = max(out_(k-1), a_k) + bt, so out_n = max(B + n*bt, max_k(a_k + (n-k+1)*bt)): since the
+ * a_k of a piece lie on a line, only the ends of pieces count. A bus that is given up whenever the
+ * buffer runs dry, or a request that is larger than its segment (the platter must then wait for
+ * room, and loses a revolution), is followed block by block instead.
  */
 #include "disk.h"
 
@@ -13,11 +14,11 @@
 struct flow {
 	const struct disk *d;
 	u64 n, bt;
-	u64 mark;		/* blocks that must be there before the bus is asked for */
-	u64 bus;		/* from when on the bus may be asked for */
-	u64 ask;		/* what getting it costs, the first time */
+	u64 mark; /* blocks that must be there before the bus is asked for */
+	u64 bus;  /* from when on the bus may be asked for */
+	u64 ask;  /* what getting it costs, the first time */
 	u64 ask_again;
-	u64 release;		/* what giving it up costs */
+	u64 release; /* what giving it up costs */
 	bool stepwise;
 	/* closed form */
 	u64 mark_ns, latest;
@@ -39,7 +40,9 @@ static struct flow flow_begin(const struct disk *d, u64 n, u64 bus, u64 ask)
 	const struct disk_overheads *o = &d->o;
 	const struct disk_cfg *c = &d->cfg;
 	bool hold = c->hold_read || c->never_disc;
-	struct flow f = { .d = d, .n = n, .bt = c->bus_read, .mark = 1, .bus = bus, .ask = ask, .mark_ns = bus };
+	struct flow f = {
+		.d = d, .n = n, .bt = c->bus_read, .mark = 1, .bus = bus, .ask = ask, .mark_ns = bus
+	};
 
 	f.ask_again = o->reselect + o->prepare;
 	f.release = o->read_disc[d->after];
@@ -91,7 +94,8 @@ static void flow_piece(struct flow *f, u64 first, u64 count, u64 start, u64 sect
 		return;
 	a1 = start + disk_sectors_ns(sector_fp, 1);
 	an = start + disk_sectors_ns(sector_fp, count);
-	f->latest = max(f->latest, max(a1 + (f->n - first + 1) * f->bt, an + (f->n - last + 1) * f->bt));
+	f->latest = max(f->latest,
+			max(a1 + (f->n - first + 1) * f->bt, an + (f->n - last + 1) * f->bt));
 	if (f->mark >= first && f->mark <= last)
 		f->mark_ns = start + disk_sectors_ns(sector_fp, f->mark - first + 1);
 }
@@ -140,11 +144,14 @@ static void wait_for_room(struct disk *d, struct disk_piece *p, u64 skip, u64 ro
 		p->angle -= z->spt;
 	p->depart_ns = room;
 	p->arrive_ns = room;
-	p->start_ns = room + (u64)disk_latency(&d->mech, room, disk_target(&d->layout, &d->mech, p->zone, p->angle));
+	p->start_ns =
+		room + (u64)disk_latency(&d->mech, room,
+					 disk_target(&d->layout, &d->mech, p->zone, p->angle));
 	d->drive.stats.rotation_ns += p->start_ns - room;
 }
 
-static void step_piece(struct disk *d, struct flow *f, struct disk_piece *p, u64 lbn, u64 from, u64 to)
+static void step_piece(struct disk *d, struct flow *f, struct disk_piece *p, u64 lbn, u64 from,
+		       u64 to)
 {
 	u64 k, j, a, room, seg = d->cfg.segment;
 
@@ -152,7 +159,8 @@ static void step_piece(struct disk *d, struct flow *f, struct disk_piece *p, u64
 		j = k - lbn + 1;
 		if (j > seg && f->sent >= j - seg) {
 			room = flow_left(f, j - seg);
-			a = p->start_ns + disk_sectors_ns(p->sector_fp, k - p->lbn + (d->cfg.direct ? 0 : 1));
+			a = p->start_ns +
+			    disk_sectors_ns(p->sector_fp, k - p->lbn + (d->cfg.direct ? 0 : 1));
 			if (a < room)
 				wait_for_room(d, p, k - p->lbn, room);
 		}
@@ -161,7 +169,10 @@ static void step_piece(struct disk *d, struct flow *f, struct disk_piece *p, u64
 	}
 }
 
-/* Follow the run through the blocks from..end of a request that starts at lbn; returns when the last is in the buffer. */
+/*
+ * Follow the run through the blocks from..end of a request that starts at lbn; returns when the
+ * last is in the buffer.
+ */
 static u64 follow_run(struct disk *d, struct flow *f, u64 lbn, u64 from, u64 end, bool fresh)
 {
 	struct disk_piece *p = &d->run.piece;
@@ -229,7 +240,8 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 {
 	const struct disk_overheads *o = &d->o;
 	const struct disk_cfg *c = &d->cfg;
-	u64 lbn = io->sector, n = io->sectors, end = lbn + n, have = lbn, written = 0, media = t, out, bus, m0, k;
+	u64 lbn = io->sector, n = io->sectors, end = lbn + n, have = lbn, written = 0, media = t,
+	    out, bus, m0, k;
 	u64 base = (c->preseek > 1 ? io->submit_ns : t) + o->command;
 	u32 seg = 0, a = d->after;
 	enum disk_hit hit;
@@ -242,7 +254,7 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 	if (hit)
 		have = d->segs[seg].end;
 	bus = base + (hit ? o->read_hit[a] : o->read_miss[a]);
-	if (d->run.active && d->run.write) {	/* give up the bus until the medium has been written */
+	if (d->run.active && d->run.write) { /* give up the bus until the medium has been written */
 		written = d->run.end_ns;
 		bus = max(base + o->read_miss[a] + o->read_disc[a], written) + o->reselect;
 		disk_catch_up(d, written);
@@ -251,7 +263,8 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 	m0 = max(max(base + o->read_miss[a], t), written);
 
 	if (hit == HIT_FULL) {
-		out = read_full_hit(d, n, seg, ahead_limit(d, lbn, end, d->segs[seg].start), bus, t, m0);
+		out = read_full_hit(d, n, seg, ahead_limit(d, lbn, end, d->segs[seg].start), bus, t,
+				    m0);
 	} else {
 		if (hit) {
 			f = flow_begin(d, n, bus, o->prepare);
@@ -284,7 +297,9 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 	io->done_ns = out + o->read_done;
 	d->decide_ns = io->done_ns;
 	if (c->preseek > 1)
-		d->decide_ns = hit == HIT_FULL ? t : media + disk_sectors_ns(d->run.piece.sector_fp, c->ahead_min);
+		d->decide_ns = hit == HIT_FULL ? t
+					       : media + disk_sectors_ns(d->run.piece.sector_fp,
+									 c->ahead_min);
 	d->after = 0;
 	d->last_seg = (u8)seg;
 	d->last_write = false;

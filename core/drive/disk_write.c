@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A write that goes to the medium at once: write-through, or immediate reporting of a single pending write.
+ * A write that goes to the medium at once: write-through, or immediate reporting of a single
+ * pending write.
  *
- * Data come over the bus at one block every bt while the arm moves. When the head reaches a sector whose block is not there
- * yet, a revolution is lost. With immediate reporting the status goes out with the last block and the medium is written
- * meanwhile; the next request waits for it, unless it appends to what is being written.
+ * Data come over the bus at one block every bt while the arm moves. When the head reaches a sector
+ * whose block is not there yet, a revolution is lost. With immediate reporting the status goes out
+ * with the last block and the medium is written meanwhile; the next request waits for it, unless it
+ * appends to what is being written.
  */
 #include "disk.h"
 
-struct data {			/* the data phase: block k (from 1) is in the buffer at from + k * bt */
+struct data { /* the data phase: block k (from 1) is in the buffer at from + k * bt */
 	u64 from, bt;
-	u64 least;		/* the medium is not touched before this */
+	u64 least; /* the medium is not touched before this */
 };
 
 static u64 data_ready(const struct data *in, u64 k)
@@ -18,7 +20,9 @@ static u64 data_ready(const struct data *in, u64 k)
 	return max(in->from + k * in->bt, in->least);
 }
 
-/* Write what is left of a piece from its sector `skip` on, when the medium and the data allow it. */
+/*
+ * Write what is left of a piece from its sector `skip` on, when the medium and the data allow it.
+ */
 static void align_piece(struct disk *d, struct disk_piece *p, u64 skip, u64 ready)
 {
 	u32 spt = d->layout.zones[p->zone].spt;
@@ -33,7 +37,10 @@ static void align_piece(struct disk *d, struct disk_piece *p, u64 skip, u64 read
 	p->start_ns = ready + (u64)wait;
 }
 
-/* How many of a piece's blocks, the first of which is number k, can be written before one comes too late. */
+/*
+ * How many of a piece's blocks, the first of which is number k, can be written before one comes too
+ * late.
+ */
 static u64 in_time(const struct disk_piece *p, const struct data *in, u64 k, u64 count)
 {
 	u64 lead, gain = in->bt << DISK_FP;
@@ -46,10 +53,12 @@ static u64 in_time(const struct disk_piece *p, const struct data *in, u64 k, u64
 }
 
 /*
- * A zero-latency drive that comes down in the middle of what it is to write begins there with the next sector and ends, a
- * revolution later, where it began. `end` is when it would be done if it waited for the first sector.
+ * A zero-latency drive that comes down in the middle of what it is to write begins there with the
+ * next sector and ends, a revolution later, where it began. `end` is when it would be done if it
+ * waited for the first sector.
  */
-static u64 from_the_middle(const struct disk *d, const struct disk_piece *p, u64 came, u64 count, u64 end)
+static u64 from_the_middle(const struct disk *d, const struct disk_piece *p, u64 came, u64 count,
+			   u64 end)
 {
 	u64 behind = div64_u64((came + d->mech.rev_ns - p->start_ns) << DISK_FP, p->sector_fp) + 1;
 
@@ -57,8 +66,9 @@ static u64 from_the_middle(const struct disk *d, const struct disk_piece *p, u64
 }
 
 /*
- * Write blocks first..n of a request (from 1) that starts at lbn; the run's piece is where the medium stands: a fresh piece to
- * be aligned if `fresh`, else one that has been written up to lbn. Returns when the last is on the medium.
+ * Write blocks first..n of a request (from 1) that starts at lbn; the run's piece is where the
+ * medium stands: a fresh piece to be aligned if `fresh`, else one that has been written up to lbn.
+ * Returns when the last is on the medium.
  */
 static u64 put_blocks(struct disk *d, u64 lbn, u64 first, u64 n, const struct data *in, bool fresh)
 {
@@ -106,9 +116,10 @@ static u64 least_blocks(u64 n)
 }
 
 /*
- * The media part: n blocks of data. If they are more than the segment holds, a bus that is held sends each further block as
- * soon as one has been written, which is in time; one that is given up comes back when the dirty blocks have fallen to the
- * mark, so that data come a segment at a time. *in is that of the last part.
+ * The media part: n blocks of data. If they are more than the segment holds, a bus that is held
+ * sends each further block as soon as one has been written, which is in time; one that is given up
+ * comes back when the dirty blocks have fallen to the mark, so that data come a segment at a time.
+ * *in is that of the last part.
  */
 static u64 write_media(struct disk *d, u64 lbn, u64 n, struct data *in, bool append)
 {
@@ -146,7 +157,8 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 	in.from = max(base + overhead, d->bus_free) + o->prepare;
 	m0 = max(base + overhead, t);
 	if (extra) {
-		in.from = base + o->xd_command + o->xd_disc + o->xd_delay + o->reselect + o->prepare;
+		in.from =
+			base + o->xd_command + o->xd_disc + o->xd_delay + o->reselect + o->prepare;
 		m0 = base + o->xd_command + o->xd_seek;
 	}
 	if (d->run.active && d->run.write && !append) {
@@ -173,7 +185,8 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 		disk_piece_go(d, &d->run.piece, lbn, m0 + wait, true, c->min_seek_delay);
 		if (cyl != d->mech.cyl) {
 			d->drive.stats.seeks++;
-			d->drive.stats.seek_cylinders += cyl > d->mech.cyl ? cyl - d->mech.cyl : d->mech.cyl - cyl;
+			d->drive.stats.seek_cylinders +=
+				cyl > d->mech.cyl ? cyl - d->mech.cyl : d->mech.cyl - cyl;
 		}
 		d->segs[seg].start = lbn;
 	}

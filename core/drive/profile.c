@@ -2,20 +2,17 @@
 /*
  * Profiles: checking a blob against its model's table of parameters, and making a drive of it.
  *
- * The checks here are those that every model needs: known model, matching table, lists within the blob, values in range.
- * What a parameter means for others (zones that overlap, a seek curve that never rises) is the model's own check().
- * Profiles nest one deep (an array of drives, but no array of arrays), so nothing here recurses.
+ * The checks here are those that every model needs: known model, matching table, lists within the
+ * blob, values in range. What a parameter means for others (zones that overlap, a seek curve that
+ * never rises) is the model's own check(). Profiles nest one deep (an array of drives, but no array
+ * of arrays), so nothing here recurses.
  */
 #include "profile.h"
 
 #define EINVAL_ 22
 
 const struct hw_drive_model *const hw_drive_models[] = {
-	&hw_constant_model,
-	&hw_disk_model,
-	&hw_ssd_model,
-	&hw_array_model,
-	NULL,
+	&hw_constant_model, &hw_disk_model, &hw_ssd_model, &hw_array_model, NULL,
 };
 
 const struct hw_drive_model *hw_drive_model_find(const char *name, u32 *index)
@@ -37,7 +34,8 @@ static const struct hw_drive_model *model_of(const struct hw_profile *p)
 	return hw_drive_models[p->model];
 }
 
-int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column, const char *what)
+int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column,
+		   const char *what)
 {
 	err->key = key;
 	err->row = row;
@@ -48,8 +46,8 @@ int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const
 	return -EINVAL_;
 }
 
-static int out_of_range(struct hw_profile_error *err, const struct hw_param *list, s64 row, const struct hw_param *p,
-			s64 v)
+static int out_of_range(struct hw_profile_error *err, const struct hw_param *list, s64 row,
+			const struct hw_param *p, s64 v)
 {
 	hw_profile_bad(err, list ? list->key : p->key, row, list ? p->key : NULL,
 		       v < p->min ? "must be at least" : "must be at most");
@@ -83,10 +81,12 @@ static int check_scalar(const struct hw_param *list, s64 row, const struct hw_pa
 		return 0;
 	if (p->type == HW_PARAM_NUMBER)
 		return out_of_range(err, list, row, p, v);
-	return hw_profile_bad(err, list ? list->key : p->key, row, list ? p->key : NULL, "is not one of its choices");
+	return hw_profile_bad(err, list ? list->key : p->key, row, list ? p->key : NULL,
+			      "is not one of its choices");
 }
 
-static int check_list(const struct hw_profile *p, const struct hw_param *list, s64 at, struct hw_profile_error *err)
+static int check_list(const struct hw_profile *p, const struct hw_param *list, s64 at,
+		      struct hw_profile_error *err)
 {
 	u32 cols = list->type == HW_PARAM_DRIVES ? 1 : list->nr_columns;
 	const s64 *row;
@@ -120,7 +120,8 @@ static int check_list(const struct hw_profile *p, const struct hw_param *list, s
 	return 0;
 }
 
-static int check_one(const struct hw_profile *p, u64 words, bool nested, struct hw_profile_error *err)
+static int check_one(const struct hw_profile *p, u64 words, bool nested,
+		     struct hw_profile_error *err)
 {
 	const struct hw_drive_model *m;
 	u32 i;
@@ -134,12 +135,14 @@ static int check_one(const struct hw_profile *p, u64 words, bool nested, struct 
 	if (!m)
 		return hw_profile_bad(err, NULL, -1, NULL, "unknown drive model");
 	if (p->params != m->nr_params || p->words < p->params || p->words > words)
-		return hw_profile_bad(err, NULL, -1, NULL, "truncated, or made for another version");
+		return hw_profile_bad(err, NULL, -1, NULL,
+				      "truncated, or made for another version");
 	for (i = 0; i < m->nr_params && !ret; i++) {
 		const struct hw_param *param = &m->params[i];
 
 		if (param->type == HW_PARAM_DRIVES && nested)
-			return hw_profile_bad(err, param->key, -1, NULL, "may not contain another array");
+			return hw_profile_bad(err, param->key, -1, NULL,
+					      "may not contain another array");
 		if (param->type == HW_PARAM_LIST || param->type == HW_PARAM_DRIVES)
 			ret = check_list(p, param, p->value[i], err);
 		else
@@ -171,7 +174,8 @@ int hw_profile_check(const struct hw_profile *p, size_t bytes, struct hw_profile
 			s64 at = list[1 + k];
 
 			if (at < (s64)p->params || at + 2 > (s64)p->words)
-				return hw_profile_bad(err, m->params[i].key, k, NULL, "lies outside the profile");
+				return hw_profile_bad(err, m->params[i].key, k, NULL,
+						      "lies outside the profile");
 			sub = (const struct hw_profile *)&p->value[at];
 			ret = check_one(sub, p->words - (u64)at - 2, true, err);
 			if (!ret && model_of(sub)->check)

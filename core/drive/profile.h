@@ -8,7 +8,8 @@
 extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model;
 
 /* Fills in *err and returns -EINVAL. */
-int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column, const char *what);
+int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column,
+		   const char *what);
 
 static inline bool hw_same_name(const char *a, const char *b)
 {

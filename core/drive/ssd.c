@@ -2,75 +2,125 @@
 /*
  * ssd: flash behind a write buffer.
  *
- * Dies (channels x ways) read and program a page at a time; dies of a channel share its transfer path, and all share the link
- * to the host. Pages of the drive are striped over the dies for reading; writes go into the buffer, are gathered into whole
- * pages and programmed on the next die in turn, as a log is. A program takes a page from the pool of erased ones. While the
- * pool lasts a write costs its program; when it is empty every page must first be won by collecting garbage: copying the valid
- * part of a block and erasing it. Idle time fills the pool again. Reads may suspend a program.
+ * Dies (channels x ways) read and program a page at a time; dies of a channel share its transfer
+ * path, and all share the link to the host. Pages of the drive are striped over the dies for
+ * reading; writes go into the buffer, are gathered into whole pages and programmed on the next die
+ * in turn, as a log is. A program takes a page from the pool of erased ones. While the pool lasts a
+ * write costs its program; when it is empty every page must first be won by collecting garbage:
+ * copying the valid part of a block and erasing it. Idle time fills the pool again. Reads may
+ * suspend a program.
  *
- * Everything about a request is known when it is submitted, so requests are not reordered: dies serve in order of arrival.
+ * Everything about a request is known when it is submitted, so requests are not reordered: dies
+ * serve in order of arrival.
  */
 #include "profile.h"
 
 enum {
-	SP_SECTORS, SP_CHANNELS, SP_WAYS, SP_PAGE, SP_BLOCK,
-	SP_READ, SP_PROGRAM, SP_ERASE, SP_TRANSFER, SP_SUSPEND, SP_SUSPENDS,
-	SP_LINK_READ, SP_LINK_WRITE, SP_O_READ, SP_O_WRITE,
-	SP_BUFFER, SP_POOL, SP_VALID, SP_GC_IDLE,
-	SP_DEPTH, SP_NR
+	SP_SECTORS,
+	SP_CHANNELS,
+	SP_WAYS,
+	SP_PAGE,
+	SP_BLOCK,
+	SP_READ,
+	SP_PROGRAM,
+	SP_ERASE,
+	SP_TRANSFER,
+	SP_SUSPEND,
+	SP_SUSPENDS,
+	SP_LINK_READ,
+	SP_LINK_WRITE,
+	SP_O_READ,
+	SP_O_WRITE,
+	SP_BUFFER,
+	SP_POOL,
+	SP_VALID,
+	SP_GC_IDLE,
+	SP_DEPTH,
+	SP_NR
 };
 
-#define MS(k, d, h) { .key = k, .type = HW_PARAM_NUMBER, .scale = 1000000, .unit = "ms", .def = d, .min = 0, \
-	.max = 1000000000, .help = h }
-#define NUM(k, u, d, lo, hi, h) { .key = k, .type = HW_PARAM_NUMBER, .scale = 1, .unit = u, .def = d, .min = lo, .max = hi, \
-	.help = h }
+#define MS(k, d, h) \
+	{ .key = k, \
+	  .type = HW_PARAM_NUMBER, \
+	  .scale = 1000000, \
+	  .unit = "ms", \
+	  .def = d, \
+	  .min = 0, \
+	  .max = 1000000000, \
+	  .help = h }
+#define NUM(k, u, d, lo, hi, h) \
+	{ .key = k, \
+	  .type = HW_PARAM_NUMBER, \
+	  .scale = 1, \
+	  .unit = u, \
+	  .def = d, \
+	  .min = lo, \
+	  .max = hi, \
+	  .help = h }
 
 static const struct hw_param ssd_params[SP_NR] = {
-	[SP_SECTORS] = NUM("geometry.sectors", "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 50, "capacity"),
+	[SP_SECTORS] =
+		NUM("geometry.sectors", "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 50, "capacity"),
 	[SP_CHANNELS] = NUM("geometry.channels", "channels", HW_PARAM_REQUIRED, 1, 256, "channels"),
-	[SP_WAYS] = NUM("geometry.ways", "dies", HW_PARAM_REQUIRED, 1, 256, "dies (planes that work alone) a channel"),
+	[SP_WAYS] = NUM("geometry.ways", "dies", HW_PARAM_REQUIRED, 1, 256,
+			"dies (planes that work alone) a channel"),
 	[SP_PAGE] = NUM("geometry.page", "sectors", 32, 1, 4096, "page"),
 	[SP_BLOCK] = NUM("geometry.block", "pages", 256, 1, 1 << 20, "pages of an erase block"),
 	[SP_READ] = MS("timing.page_read", HW_PARAM_REQUIRED, "from the cells to the register"),
-	[SP_PROGRAM] = MS("timing.page_program", HW_PARAM_REQUIRED, "from the register to the cells"),
+	[SP_PROGRAM] =
+		MS("timing.page_program", HW_PARAM_REQUIRED, "from the register to the cells"),
 	[SP_ERASE] = MS("timing.block_erase", HW_PARAM_REQUIRED, "erasing a block"),
 	[SP_TRANSFER] = MS("timing.transfer", 0, "a sector between register and controller"),
 	[SP_SUSPEND] = MS("timing.suspend", 0, "what a read waits for a program to be suspended"),
-	[SP_SUSPENDS] = { .key = "timing.suspends", .type = HW_PARAM_BOOL, .scale = 1, .unit = "", .def = 0, .max = 1,
-		.help = "reads suspend programs and erasures instead of waiting for them" },
+	[SP_SUSPENDS] = { .key = "timing.suspends",
+			  .type = HW_PARAM_BOOL,
+			  .scale = 1,
+			  .unit = "",
+			  .def = 0,
+			  .max = 1,
+			  .help = "reads suspend programs and erasures instead of waiting for them" },
 	[SP_LINK_READ] = MS("link.sector_read", 0, "a sector from the drive to the host"),
 	[SP_LINK_WRITE] = MS("link.sector_write", 0, "a sector from the host to the drive"),
 	[SP_O_READ] = MS("overhead.read", 0, "command and completion of a read"),
 	[SP_O_WRITE] = MS("overhead.write", 0, "command and completion of a write"),
 	[SP_BUFFER] = NUM("write.buffer", "pages", 64, 1, 65536, "write buffer"),
-	[SP_POOL] = NUM("write.pool", "pages", 65536, 1, 1ll << 40, "erased pages when it has rested"),
-	[SP_VALID] = { .key = "write.valid", .type = HW_PARAM_NUMBER, .scale = 1000000, .unit = "", .def = 600000, .min = 0,
-		.max = 990000, .help = "part of a block that is still valid when garbage is collected there" },
-	[SP_GC_IDLE] = MS("write.gc_idle", 100000000, "idle time after which garbage is collected in the background"),
-	[SP_DEPTH] = NUM("queue.depth", "requests", 32, 1, 1024, "requests that the drive takes at once"),
+	[SP_POOL] =
+		NUM("write.pool", "pages", 65536, 1, 1ll << 40, "erased pages when it has rested"),
+	[SP_VALID] = { .key = "write.valid",
+		       .type = HW_PARAM_NUMBER,
+		       .scale = 1000000,
+		       .unit = "",
+		       .def = 600000,
+		       .min = 0,
+		       .max = 990000,
+		       .help = "part of a block that is still valid when garbage is collected there" },
+	[SP_GC_IDLE] = MS("write.gc_idle", 100000000,
+			  "idle time after which garbage is collected in the background"),
+	[SP_DEPTH] = NUM("queue.depth", "requests", 32, 1, 1024,
+			 "requests that the drive takes at once"),
 };
 
 struct ssd_die {
-	u64 free_ns;		/* programs and erasures */
-	u64 read_free_ns;	/* reads, where they suspend those */
+	u64 free_ns;	  /* programs and erasures */
+	u64 read_free_ns; /* reads, where they suspend those */
 };
 
 struct ssd {
 	struct hw_drive drive;
 	struct list_head done;
 	u32 nr_out, channels, dies, page, nr_buffer;
-	u32 overhead[2], link[2];	/* by direction: read, write */
+	u32 overhead[2], link[2]; /* by direction: read, write */
 	u32 page_read, page_program, transfer, suspend;
 	bool suspends;
 	u64 busy_since, idle_since, link_free[2];
-	u64 collect_ns;		/* work for one page that garbage collection wins */
+	u64 collect_ns; /* work for one page that garbage collection wins */
 	u64 gc_idle, pool, pool_size;
-	u64 gathered;		/* sectors in the buffer that do not fill a page yet */
-	u64 programmed;		/* pages so far */
+	u64 gathered;	/* sectors in the buffer that do not fill a page yet */
+	u64 programmed; /* pages so far */
 	u64 last_program_ns;
 	u64 *channel_free;
 	struct ssd_die *die;
-	u64 *buffer;		/* when the page in each place of the buffer has been programmed */
+	u64 *buffer; /* when the page in each place of the buffer has been programmed */
 };
 
 static struct ssd *ssd_of(const struct hw_drive *d)
@@ -103,7 +153,7 @@ static u64 read_page(struct ssd *s, u64 page, u32 sectors, u64 t)
 		start = s->suspends ? start + s->suspend : die->free_ns;
 	out = max(start + s->page_read, s->channel_free[c]) + (u64)sectors * s->transfer;
 	s->channel_free[c] = out;
-	if (die->free_ns > start)	/* what was suspended ends later */
+	if (die->free_ns > start) /* what was suspended ends later */
 		die->free_ns += out - start;
 	die->read_free_ns = out;
 	s->drive.stats.media_reads++;
@@ -169,7 +219,7 @@ static u64 ssd_write(struct ssd *s, const struct hw_io *io, u64 now)
 	s->link_free[1] = in;
 	if (!(io->flags & HW_IO_FUA))
 		return in;
-	if (s->gathered) {		/* the rest must not wait for more */
+	if (s->gathered) { /* the rest must not wait for more */
 		s->gathered = 0;
 		safe = program_page(s, in);
 		s->last_program_ns = max(s->last_program_ns, safe);
@@ -229,7 +279,8 @@ static u64 ssd_next(const struct hw_drive *drive)
 {
 	const struct ssd *s = ssd_of(drive);
 
-	return list_empty(&s->done) ? HW_NEVER : list_first_entry(&s->done, struct hw_io, link)->done_ns;
+	return list_empty(&s->done) ? HW_NEVER
+				    : list_first_entry(&s->done, struct hw_io, link)->done_ns;
 }
 
 struct parts {
@@ -282,7 +333,8 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->pool = s->pool_size;
 	/* a block gives 1 - valid of its pages, for an erasure and the copying of the others */
 	copy = div_u64((s->page_read + s->page_program) * valid, 1000000);
-	s->collect_ns = div64_u64((copy + div_u64((u64)v[SP_ERASE], (u32)v[SP_BLOCK])) * 1000000, 1000000 - valid);
+	s->collect_ns = div64_u64((copy + div_u64((u64)v[SP_ERASE], (u32)v[SP_BLOCK])) * 1000000,
+				  1000000 - valid);
 	INIT_LIST_HEAD(&s->done);
 	s->drive.sectors = (u64)v[SP_SECTORS];
 	s->drive.depth = depth ? depth : (u32)v[SP_DEPTH];

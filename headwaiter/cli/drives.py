@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,34 +72,18 @@ def _value(p: Param, data: Toml) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _default(p: Param) -> str:
-    if p.type in (LIST, DRIVES):
-        return "must be given" if p.required else "none"
-    if p.required:
-        return "must be given"
-    shown = p.show(p.default)
-    return str(shown).lower() if isinstance(shown, bool) else str(shown)
-
-
 def _param_table(m: Model, data: Toml | None) -> Table:
     t = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     heads = ("parameter", "unit", "default", "values", "meaning") if data is None else ("parameter", "value", "unit", "meaning")
     for head in heads:
         t.add_column(head, no_wrap=head == "parameter", justify="right" if head in ("value", "default") else "left")
-    for p, name in _with_columns(m):
+    for p, name in m.rows():
         if data is None:
-            t.add_row(name, p.unit, _default(p), p.bounds, escape(p.help))
+            t.add_row(name, p.unit, p.default_text, p.bounds, escape(p.help))
         elif p is m.params.get(name):
             value = _value(p, data)
-            t.add_row(name, value or f"[dim]{_default(p)}[/dim]", p.unit, escape(p.help))
+            t.add_row(name, value or f"[dim]{p.default_text}[/dim]", p.unit, escape(p.help))
     return t
-
-
-def _with_columns(m: Model) -> Iterator[tuple[Param, str]]:
-    for p in m.params.values():
-        yield p, p.key
-        for c in p.columns[1 if p.parent else 0:]:
-            yield c, f"  {p.key}[].{c.key}"
 
 
 @command.command("show")

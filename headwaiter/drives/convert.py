@@ -224,7 +224,6 @@ def _cache(disk: Block) -> Toml:
         "enabled": _flag(disk, "Enable caching in buffer"),
         "segments": max(1, disk.integer("Number of buffer segments")),
         "segment": max(1, disk.integer("Segment size (in blks)")),
-        "write_segments": max(1, disk.integer("Maximum number of write segments", 1)),
         "separate_write_segment": _flag(disk, "Use separate write segment"),
         "read_hits_on_written": _flag(disk, "Allow read hits on write data"),
         "almost_hits": _flag(disk, "Allow almost read hits"),
@@ -248,7 +247,6 @@ def _read_ahead(disk: Block) -> Toml:
         "requested": {-1: "drop", 0: "keep", 1: "overwrite"}[over],
         "on_idle_hit": _flag(disk, "Read-ahead on idle hit"),
         "stop_in_sector": _flag(disk, "Stop prefetch in sector"),
-        "write_hit_stops": _flag(disk, "Write hit stop prefetch", 1),
     }
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,16 @@ class Param:
         return value if self.scale == 1 else value / self.scale
 
     @property
+    def default_text(self) -> str:
+        """The value that it has if it is not given, as people write it."""
+        if self.required:
+            return "must be given"
+        if self.type in (LIST, DRIVES):
+            return "none"
+        shown = self.show(self.default)
+        return str(shown).lower() if isinstance(shown, bool) else str(shown)
+
+    @property
     def bounds(self) -> str:
         """The values that it takes, as people write them."""
         if self.type == BOOL:
@@ -59,6 +69,13 @@ class Model:
     name: str
     summary: str
     params: dict[str, Param]
+
+    def rows(self) -> Iterator[tuple[Param, str]]:
+        """Parameters and, after a list, its columns: each with the name under which tables show it."""
+        for p in self.params.values():
+            yield p, p.key
+            for c in p.columns[1 if p.parent else 0:]:
+                yield c, f"{p.key}[].{c.key}"
 
 
 def _param(c: Any, columns: tuple[Param, ...], lists: Collection[str] = ()) -> Param:

@@ -29,7 +29,7 @@ static struct maker make(const char *model)
 
 		m.p->value[i] = param->def == HW_PARAM_REQUIRED ? 1 : param->def;
 		if (param->type == HW_PARAM_LIST || param->type == HW_PARAM_DRIVES)
-			m.p->value[i] = m.p->words++;	/* no rows */
+			m.p->value[i] = m.p->words++; /* no rows */
 	}
 	return m;
 }
@@ -64,7 +64,10 @@ static size_t bytes(const struct maker *m)
 	return sizeof(*m->p) + m->p->words * sizeof(s64);
 }
 
-/* 6000 rpm: a revolution is 10 ms; 100 sectors a track: a sector is 0.1 ms. Two surfaces, no skew; every move takes 5 ms. */
+/*
+ * 6000 rpm: a revolution is 10 ms; 100 sectors a track: a sector is 0.1 ms. Two surfaces, no skew;
+ * every move takes 5 ms.
+ */
 static struct maker small_disk(void)
 {
 	static const s64 zone[] = { 0, 99, 100, 0, 0, 0, 0, 0 };
@@ -89,7 +92,7 @@ static struct hw_drive *drive_of(struct maker *m, u32 depth)
 	CHECK_EQ(hw_profile_check(m->p, bytes(m), &err), 0);
 	mem = calloc(1, hw_drive_size(m->p, depth));
 	d = hw_drive_create(mem, m->p, depth);
-	free(m->p);	/* the drive needs it no longer */
+	free(m->p); /* the drive needs it no longer */
 	return d;
 }
 
@@ -135,7 +138,10 @@ static void test_a_read_by_hand(void)
 
 static void test_phase_does_not_drift(void)
 {
-	/* 7201.01 rpm has no whole number of ns a revolution; after years the platter is where it must be */
+	/*
+	 * 7201.01 rpm has no whole number of ns a revolution; after years the platter is where it
+	 * must be
+	 */
 	struct maker m = small_disk();
 	struct hw_drive *d;
 	struct hw_io io = { .sector = 0, .sectors = 1, .op = HW_READ };
@@ -155,10 +161,15 @@ static void test_shortest_positioning_time_first(void)
 {
 	struct maker m = small_disk();
 	struct hw_drive *d;
-	/* the first has the drive until 3.1 ms; then 90 on this track is nearer (9.0) than 40 (14.0) or another cylinder */
+	/*
+	 * the first has the drive until 3.1 ms; then 90 on this track is nearer (9.0) than 40
+	 * (14.0) or another cylinder
+	 */
 	struct hw_io io[4] = {
-		{ .sector = 30, .sectors = 1, .op = HW_READ }, { .sector = 5020, .sectors = 1, .op = HW_READ },
-		{ .sector = 20, .sectors = 1, .op = HW_READ }, { .sector = 90, .sectors = 1, .op = HW_READ },
+		{ .sector = 30, .sectors = 1, .op = HW_READ },
+		{ .sector = 5020, .sectors = 1, .op = HW_READ },
+		{ .sector = 20, .sectors = 1, .op = HW_READ },
+		{ .sector = 90, .sectors = 1, .op = HW_READ },
 	};
 	static const u32 order[] = { 0, 3, 2, 1 };
 	u32 i;
@@ -216,7 +227,9 @@ static void test_write_back(void)
 	/* a flush ends when nothing is dirty */
 	t = serve(d, &flush, t);
 	CHECK_EQ(d->stats.media_writes, 3);
-	/* forced unit access waits for the medium, and leaves nothing of the old data to be written */
+	/*
+	 * forced unit access waits for the medium, and leaves nothing of the old data to be written
+	 */
 	io = (struct hw_io){ .sector = 4000, .sectors = 4, .op = HW_WRITE };
 	t = serve(d, &io, t);
 	io = (struct hw_io){ .sector = 4000, .sectors = 4, .op = HW_WRITE, .flags = HW_IO_FUA };
@@ -231,7 +244,8 @@ static void test_idle_drive_empties_its_cache(void)
 {
 	struct maker m = small_disk();
 	struct hw_drive *d;
-	struct hw_io io = { .sector = 1000, .sectors = 6, .op = HW_WRITE }, flush = { .op = HW_OTHER };
+	struct hw_io io = { .sector = 1000, .sectors = 6, .op = HW_WRITE },
+		     flush = { .op = HW_OTHER };
 
 	set(&m, "write.mode", 2);
 	set(&m, "write.idle", 50000000);
@@ -283,7 +297,7 @@ static void test_profile_blob(void)
 	CHECK(found);
 	hw_profile_get(m.p, "mechanics.rmp", &found);
 	CHECK(!found);
-	for (k = 0; k < n; k += 8)	/* every truncation is noticed, and nothing beyond is read */
+	for (k = 0; k < n; k += 8) /* every truncation is noticed, and nothing beyond is read */
 		CHECK_EQ(hw_profile_check(m.p, k, &err), -22);
 	*slot(&m, "zones") = m.p->words;
 	CHECK_EQ(hw_profile_check(m.p, n, &err), -22);
@@ -311,7 +325,7 @@ static void test_positions_for_policies(void)
 	CHECK(dev.rotational);
 	CHECK(dev.nr_positions > 3 && dev.nr_positions <= HW_POSITION_POINTS);
 	CHECK_EQ(dev.position[0].ns, 0);
-	CHECK_EQ(dev.position[1].ns, 5000000);		/* half a revolution */
+	CHECK_EQ(dev.position[1].ns, 5000000); /* half a revolution */
 	CHECK_EQ(dev.position[dev.nr_positions - 1].ns, 10000000);
 	for (i = 1; i < dev.nr_positions; i++)
 		CHECK(dev.position[i].sectors > dev.position[i - 1].sectors);

@@ -256,6 +256,19 @@ def test_traces_that_contradict_themselves(events: list[ring.Event], said: str) 
         follow(events, "mq-deadline", {}, TICK)
 
 
+def test_ticks_counted_late() -> None:
+    """A tick that the kernel had not counted yet at a decision begins after it, and after what led to it."""
+    made = follow([
+        trace(0, "block_rq_insert", 8),
+        decided(10, 8, 8, 7),
+        trace(TICK + 20, "block_rq_insert", 16),
+        decided(TICK + 30, 16, 8, 7),
+        trace(TICK + 40, "block_rq_insert", 24),
+        decided(TICK + 50, 24, 8, 8),
+    ], "mq-deadline", {}, TICK)  # fmt: skip
+    assert [e.time_ns for e in made.events] == [TICK - 10, TICK, 2 * TICK - 1, 2 * TICK - 1, 2 * TICK + 30, 2 * TICK + 40]
+
+
 def test_without_scheduler() -> None:
     """none: the issue is the decision; a request that never queued is only counted; a refusal comes back."""
     made = follow([

@@ -55,7 +55,7 @@ class Follower:
         self._live: list[_Request] = []
         self._count = 0
         self._tasks: dict[int, int] = {}
-        self._ticks: list[tuple[int, int]] = []
+        self._ticks: list[tuple[Event, int]] = []  # rows whose tick the kernel told
 
     def take(self, e: ring.Event) -> None:
         """One event of the trace."""
@@ -118,9 +118,9 @@ class Follower:
 
     def _dispatch(self, e: ring.Event) -> None:
         v = e.values
-        self._ticks.append((e.time_ns, _number(v, "jiffies")))
         if not v["rq"]:
             self._row(e, "dispatch")
+            self._ticks.append((self.events[-1], _number(v, "jiffies")))
             return
         bits = _number(v, "flags")
         given = self._must(self._find(e, QUEUED, sector=_number(v, "sector"), op=min(bits & 0xFF, 3)
@@ -134,6 +134,7 @@ class Follower:
         given.insertion.flags = (SYNC if sync else 0) | (META if bits & REQ_META else 0) | (
             PRIO if bits & REQ_PRIO else 0)
         self._row(e, "dispatch", given)
+        self._ticks.append((self.events[-1], _number(v, "jiffies")))
 
     def _block_rq_issue(self, e: ring.Event) -> None:
         sector, op = _number(e.values, "sector"), _op(e.values)
@@ -173,10 +174,14 @@ class Follower:
         """What was taken so far, its clock moved so that ticks begin at multiples of tick_ns."""
         # At time t tick j has begun: t - j * tick_ns is never less than the time at which tick 0 began.
         first = self.events[0].time_ns if self.events else 0
-        phase = min((t - j * tick_ns for t, j in self._ticks), default=first) % tick_ns
-        start = (first - phase) // tick_ns * tick_ns + phase
-        for e in self.events:
-            e.time_ns -= start
+        zero = min((e.time_ns - j * tick_ns for e, j in self._ticks), default=first)
+        start = (first - zero) // tick_ns * tick_ns + zero
+        # Where the kernel counted a tick late, by µs, what happened till then happened before it.
+        ends = {id(e): zero + (j + 1) * tick_ns - 1 for e, j in self._ticks}
+        latest = self.events[-1].time_ns if self.events else 0
+        for e in reversed(self.events):
+            latest = min(latest, ends.get(id(e), latest))
+            e.time_ns = min(e.time_ns, latest) - start
         return Recording({**facts, "tick_ns": str(tick_ns), "unqueued": str(self.unqueued)}, self.events)
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from .results import Json, summarise
 from .sim import Drive, Load, Options, simulate
 
-EVEN = 0.01
+EVEN = 0.02
 """Two runs that differ by less than this share are called even."""
 PACED = 0.05
 """If throughputs spread by less than this share, the load sets the pace, and latency is what differs."""

@@ -15,6 +15,7 @@ from .paths import WORKLOADS
 from .sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
 from .traces import Trace, closed_loop, stream_order
 from .traces import load as load_trace
+from .traces.registry import DEFAULT_GROUP_GAP_MS
 
 CLOSED, OPEN = "closed", "open"
 
@@ -34,7 +35,7 @@ class Reading:
     """How a workload is to be read. replay None: closed wherever the trace tells its tasks, else open."""
 
     replay: str | None = None
-    group_gap_ms: float = 5.0
+    group_gap_ms: float = DEFAULT_GROUP_GAP_MS
     device: str | None = None
     shares: tuple[tuple[int, int], ...] = ()
 

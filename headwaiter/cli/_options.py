@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..device import DEFAULT_DRIVE
 from ..errors import Problem
 from ..sim import Options
+from ..traces.registry import DEFAULT_GROUP_GAP_MS
 from ..workload import Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,7 +28,7 @@ _SIMULATION = (
                  help="Requests that the device takes at once [default: the drive's own]."),
     click.option("--replay", type=click.Choice(["closed", "open"]),
                  help="Traces: keep think times, or timestamps [default: closed if the trace tells its tasks]."),
-    click.option("--group-gap", type=click.FloatRange(0, 1e6), default=5.0, show_default=True, metavar="MS",
+    click.option("--group-gap", type=click.FloatRange(0, 1e6), default=DEFAULT_GROUP_GAP_MS, show_default=True, metavar="MS",
                  help="Traces: longest pause between tasks of one name that are one thread of control."),
     click.option("--device", help="Traces of several devices: which one [default: the busiest]."),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),

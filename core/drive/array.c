@@ -275,7 +275,7 @@ static u32 nr_pieces(const struct hw_profile *p, u32 depth)
 	return (n ? n : MAX_DEPTH) * nr_members(p);
 }
 
-static size_t array_size(const struct hw_profile *p, u32 depth)
+static size_t array_bytes(const struct hw_profile *p, u32 depth)
 {
 	size_t at = hw_align16(sizeof(struct array));
 	u32 i;
@@ -356,7 +356,7 @@ const struct hw_drive_model hw_array_model = {
 	.params = array_params,
 	.nr_params = AP_NR,
 	.check = array_check,
-	.size = array_size,
+	.size = array_bytes,
 	.create = array_create,
 	.describe = array_describe,
 	.submit = array_submit,

@@ -182,6 +182,10 @@ struct hw_policy {
 	void (*complete)(struct hw_queue *q, struct hw_request *rq, u64 now);
 	/* A dispatched request comes back unserved; it is to be dispatched again, before others. Optional. */
 	void (*requeue)(struct hw_queue *q, struct hw_request *rq, u64 now);
+	/*
+	 * Nothing is queued. For policies whose dispatch() takes note of that, and hosts that do not ask it then. Optional.
+	 */
+	void (*idle)(struct hw_queue *q);
 	/* Would dispatch() now perhaps return a request? Cheap; false during a wait. */
 	bool (*has_work)(const struct hw_queue *q);
 

@@ -7,8 +7,9 @@
  *  - One policy queue per disk, whatever the number of hardware queues; one irq-safe lock around every call.
  *  - A request's private area is preallocated per scheduler tag, a task hangs on the io_cq of (process, disk).
  *  - The contract has dispatch asked after every event until it has nothing. blk-mq asks when it runs the hardware queue
- *    and has_work() says yes; so has_work() is true while an event has gone unanswered, and a completion after which
- *    something may have become dispatchable marks the queue for a restart.
+ *    and has_work() says yes. So every event ends with hw_settle(), which works out whether the policy is to be asked, or
+ *    asks it there and then if it would hold back: a yes of has_work() that comes to nothing makes blk-mq poll every 3 ms.
+ *    Insertions are followed by a run of the queue; a completion that makes work marks the queue for one.
  *  - blk-mq pulls one request ahead of the driver: whoever holds the device idle would decide one request early, on what
  *    it cannot know yet. So no more requests are handed out than the device takes at once.
  *  - Waits are an hrtimer. It is armed lazily: one that fires early finds a later time to fire at.
@@ -33,44 +34,119 @@ struct hw_areas {
 	u8 *area;
 };
 
-/* ---- lock, clock, tasks ---- */
+/* ---- lock and clock ---- */
 
-unsigned long hw_lock(struct hw_disk *disk)
+/* Lock for an event that happens now, or at a time that is known: reading the clock costs. */
+static unsigned long hw_lock_at(struct hw_disk *disk, u64 now)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&disk->lock, flags);
-	disk->now = max_t(u64, disk->now, ktime_get_ns());
+	disk->now = max(disk->now, now);
+	disk->fresh = true;
 	return flags;
 }
+
+unsigned long hw_lock(struct hw_disk *disk)
+{
+	return hw_lock_at(disk, ktime_get_ns());
+}
+
+/* ---- asking the policy ---- */
+
+static bool hw_room(const struct hw_disk *disk)
+{
+	return disk->q->nr_in_flight < disk->depth;
+}
+
+static void hw_unhash(struct hw_disk *disk, struct request *rq)
+{
+	if (disk->lone == rq)
+		disk->lone = NULL;
+	else
+		elv_rqhash_del(disk->rq_queue, rq);
+	if (disk->rq_queue->last_merge == rq)
+		disk->rq_queue->last_merge = NULL;
+}
+
+static void hw_arm(struct hw_disk *disk)
+{
+	u64 wake = disk->q->wake_ns;
+
+	if (wake >= disk->timer_ns)
+		return;
+	disk->timer_ns = wake;
+	hrtimer_start(&disk->timer, ns_to_ktime(wake), HRTIMER_MODE_ABS);
+}
+
+/*
+ * NULL is the policy's answer until something happens. The first question after an event is answered as of the event's
+ * time.
+ */
+static struct request *hw_ask(struct hw_disk *disk)
+{
+	struct hw_request *hwrq;
+
+	if (!disk->fresh)
+		disk->now = max_t(u64, disk->now, ktime_get_ns());
+	disk->fresh = false;
+	disk->q->force = disk->rq_queue->mq_freeze_depth > 0;
+	hwrq = hw_dispatch(disk->q, disk->now);
+	if (unlikely(!hwrq)) {
+		hw_arm(disk);
+		return NULL;
+	}
+	hw_unhash(disk, hwrq->host);
+	return hwrq->host;
+}
+
+/* Something has happened: is the policy to be asked? False if nobody needs to. */
+static __always_inline bool hw_settle(struct hw_disk *disk)
+{
+	struct hw_queue *q = disk->q;
+	bool work = disk->ready;
+
+	if (!q->nr_queued) {
+		if (disk->policy->idle)
+			disk->policy->idle(q);
+	} else if (!work && hw_room(disk)) {
+		work = disk->policy->has_work(q);
+		if (unlikely(!work)) {
+			disk->picked = hw_ask(disk);
+			disk->ready += disk->picked != NULL;
+			work = disk->picked;
+		}
+	}
+	WRITE_ONCE(disk->work, work);
+	return work;
+}
+
+/* The same for changes from outside; and the queue is run. */
+void hw_changed(struct hw_disk *disk, unsigned long flags)
+{
+	hw_settle(disk);
+	hw_unlock(disk, flags);
+	blk_mq_run_hw_queues(disk->rq_queue, true);
+}
+
+/* ---- tasks ---- */
 
 static struct hw_ktask *hw_ktask(struct hw_task *task)
 {
 	return container_of((u8 (*)[])task, struct hw_ktask, area);
 }
 
-static void hw_free_reaped(struct list_head *reaped)
+void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags)
 {
 	struct hw_task *task, *next;
+	LIST_HEAD(reaped);
 
-	list_for_each_entry_safe(task, next, reaped, reap)
-		kfree(hw_ktask(task));
-}
-
-void hw_unlock(struct hw_disk *disk, unsigned long flags)
-{
-	if (unlikely(!list_empty(&disk->q->reap))) {
-		struct hw_task *task;
-		LIST_HEAD(reaped);
-
-		list_splice_init(&disk->q->reap, &reaped);
-		list_for_each_entry(task, &reaped, reap)
-			list_del(&hw_ktask(task)->all);
-		spin_unlock_irqrestore(&disk->lock, flags);
-		hw_free_reaped(&reaped);
-		return;
-	}
+	list_splice_init(&disk->q->reap, &reaped);
+	list_for_each_entry(task, &reaped, reap)
+		list_del(&hw_ktask(task)->all);
 	spin_unlock_irqrestore(&disk->lock, flags);
+	list_for_each_entry_safe(task, next, &reaped, reap)
+		kfree(hw_ktask(task));
 }
 
 /* Memory for a task; the caller makes it known to the policy. */
@@ -122,8 +198,7 @@ static void hw_exit_icq(struct io_cq *icq)
 	hw_icq(icq)->task = NULL;
 	if (task) {
 		hw_task_exit(disk->q, task, disk->now);
-		disk->ask = true;
-		if (disk->q->nr_queued) {	/* a wait may have ended: let the timer run the queue */
+		if (!disk->work && hw_settle(disk)) {	/* it ended a wait: the timer runs the queue */
 			disk->timer_ns = disk->now;
 			hrtimer_start(&disk->timer, ns_to_ktime(disk->now), HRTIMER_MODE_ABS);
 		}
@@ -184,6 +259,27 @@ static struct hw_bio hw_bio_of(struct hw_disk *disk, struct bio *bio)
 	};
 }
 
+/*
+ * With a reference on its io_context. The hint is the icq that the process used last; its owner being here, and the queue
+ * not frozen, it cannot go away.
+ */
+static struct io_cq *hw_get_icq(struct request_queue *rq_queue)
+{
+	struct io_context *ioc = current->io_context;
+	struct io_cq *icq;
+
+	if (likely(ioc)) {
+		rcu_read_lock();
+		icq = rcu_dereference(ioc->icq_hint);
+		rcu_read_unlock();
+		if (likely(icq && icq->q == rq_queue)) {
+			atomic_long_inc(&ioc->refcount);
+			return icq;
+		}
+	}
+	return ioc_find_get_icq(rq_queue);
+}
+
 /* Called with the submitter as `current`. */
 static void hw_prepare_request(struct request *rq)
 {
@@ -191,7 +287,7 @@ static void hw_prepare_request(struct request *rq)
 	struct hw_areas *areas = rq->mq_hctx->sched_data;
 	struct hw_request *hwrq = NULL;
 
-	rq->elv.icq = disk->tasks ? ioc_find_get_icq(rq->q) : NULL;
+	rq->elv.icq = disk->tasks ? hw_get_icq(rq->q) : NULL;
 	if (likely((u32)rq->internal_tag < areas->nr)) {
 		hwrq = (struct hw_request *)(areas->area + (size_t)rq->internal_tag * areas->stride);
 		memset(hwrq, 0, disk->policy->request_size);
@@ -214,46 +310,51 @@ static void hw_fill(struct hw_disk *disk, struct hw_request *hwrq, const struct 
 		hwrq->task->ioprio = icq->ioc->ioprio;
 }
 
-static void hw_unhash(struct request_queue *rq_queue, struct request *rq)
-{
-	elv_rqhash_del(rq_queue, rq);
-	if (rq_queue->last_merge == rq)
-		rq_queue->last_merge = NULL;
-}
-
 /* ---- insertion ---- */
+
+/*
+ * Requests that others may merge with are hashed by where they end. The latest one only when there is somebody who might:
+ * on a fast device most are gone by then.
+ */
+static void hw_hash_lone(struct hw_disk *disk)
+{
+	if (disk->lone)
+		elv_rqhash_add(disk->rq_queue, disk->lone);
+	disk->lone = NULL;
+}
 
 static void hw_insert_one(struct hw_disk *disk, struct request *rq, bool at_head, struct list_head *merged)
 {
+	struct request_queue *rq_queue = disk->rq_queue;
 	struct hw_request *hwrq = hw_request_of(rq);
+	bool mergeable;
 
 	if (unlikely(!hwrq)) {
 		list_add_tail(&rq->queuelist, &disk->bypass);
+		disk->ready++;
 		return;
 	}
-	disk->ask = true;
 	if (unlikely(hwrq->state == HW_DISPATCHED)) {	/* the driver gave it back */
 		hw_set_range(hwrq, rq);
 		hw_requeue(disk->q, hwrq, disk->now);
 		return;
 	}
-	if (hw_mergeable(rq)) {
-		if (!at_head && blk_mq_sched_try_insert_merge(disk->rq_queue, rq, merged))
+	mergeable = hw_mergeable(rq);
+	if (mergeable && disk->q->nr_queued) {
+		hw_hash_lone(disk);
+		if (!at_head && blk_mq_sched_try_insert_merge(rq_queue, rq, merged))
 			return;
-		trace_block_rq_insert(rq);
-		hw_fill(disk, hwrq, rq, at_head);
-		hw_insert(disk->q, hwrq, disk->now);
-		if (disk->policy->flags & HW_POLICY_HASH) {
-			elv_rqhash_add(disk->rq_queue, rq);
-			if (!disk->rq_queue->last_merge)
-				disk->rq_queue->last_merge = rq;
-		}
-		return;
 	}
 	trace_block_rq_insert(rq);
 	hw_fill(disk, hwrq, rq, at_head);
-	hwrq->flags |= HW_RQ_NOMERGE;
+	if (!mergeable)
+		hwrq->flags |= HW_RQ_NOMERGE;
 	hw_insert(disk->q, hwrq, disk->now);
+	if (mergeable && disk->policy->flags & HW_POLICY_HASH) {
+		disk->lone = rq;
+		if (!rq_queue->last_merge)
+			rq_queue->last_merge = rq;
+	}
 }
 
 static void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_insert_t how)
@@ -264,11 +365,13 @@ static void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 	unsigned long flags;
 	LIST_HEAD(merged);
 
-	flags = hw_lock(disk);
+	/* When the last of them was allocated, a moment ago, is known; when those at the head came back is not. */
+	flags = hw_lock_at(disk, at_head ? ktime_get_ns() : list_last_entry(list, struct request, queuelist)->start_time_ns);
 	list_for_each_entry_safe(rq, next, list, queuelist) {
 		list_del_init(&rq->queuelist);
 		hw_insert_one(disk, rq, at_head, &merged);
 	}
+	hw_settle(disk);
 	hw_unlock(disk, flags);
 	list_for_each_entry_safe(rq, next, &merged, queuelist) {
 		list_del_init(&rq->queuelist);
@@ -278,130 +381,75 @@ static void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *lis
 
 /* ---- dispatch ---- */
 
-static bool hw_room(const struct hw_disk *disk)
-{
-	return READ_ONCE(disk->q->nr_in_flight) < READ_ONCE(disk->depth);
-}
-
-static void hw_arm(struct hw_disk *disk)
-{
-	u64 wake = disk->q->wake_ns;
-
-	if (wake >= disk->timer_ns)
-		return;
-	disk->timer_ns = wake;
-	hrtimer_start(&disk->timer, ns_to_ktime(wake), HRTIMER_MODE_ABS);
-}
-
-/* Ask the policy; NULL is its answer until something happens. */
-static struct hw_request *hw_ask(struct hw_disk *disk)
-{
-	struct hw_request *hwrq;
-
-	disk->q->force = READ_ONCE(disk->rq_queue->mq_freeze_depth) > 0;
-	hwrq = hw_dispatch(disk->q, disk->now);
-	if (hwrq) {
-		hw_unhash(disk->rq_queue, hwrq->host);
-	} else {
-		disk->ask = false;
-		hw_arm(disk);
-	}
-	return hwrq;
-}
-
-/*
- * A yes that comes to nothing makes the core poll every 3 ms. So where the policy would probably hold back, it is asked
- * here already.
- */
 static bool hw_has_work(struct blk_mq_hw_ctx *hctx)
 {
-	struct hw_disk *disk = hw_disk_of(hctx->queue);
-	unsigned long flags;
-	bool work;
+	return READ_ONCE(hw_disk_of(hctx->queue)->work);
+}
 
-	if (READ_ONCE(disk->picked) || !list_empty_careful(&disk->bypass))
-		return true;
-	if (READ_ONCE(disk->ask) && hw_room(disk) && disk->policy->has_work(disk->q))
-		return true;
-	if (!READ_ONCE(disk->ask) && !READ_ONCE(disk->q->nr_queued))
-		return false;
-	flags = hw_lock(disk);
-	if (disk->ask && hw_room(disk) && !disk->picked)
-		disk->picked = hw_ask(disk);
-	work = disk->picked;
-	disk->owed = !work && disk->q->nr_queued;
-	hw_unlock(disk, flags);
-	return work;
+/* What is ready to go without a question to the policy. */
+static struct request *hw_take_ready(struct hw_disk *disk)
+{
+	struct request *rq = disk->picked;
+
+	disk->ready--;
+	disk->picked = NULL;
+	if (!rq) {
+		rq = list_first_entry(&disk->bypass, struct request, queuelist);
+		list_del_init(&rq->queuelist);
+	}
+	return rq;
 }
 
 static struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx)
 {
 	struct hw_disk *disk = hw_disk_of(hctx->queue);
-	struct hw_request *hwrq = NULL;
 	struct request *rq = NULL;
 	unsigned long flags;
 
-	flags = hw_lock(disk);
-	if (unlikely(!list_empty(&disk->bypass))) {
-		rq = list_first_entry(&disk->bypass, struct request, queuelist);
-		list_del_init(&rq->queuelist);
-	} else if (disk->picked) {
-		hwrq = disk->picked;
-		disk->picked = NULL;
-	} else if (disk->ask && hw_room(disk)) {
-		hwrq = hw_ask(disk);
-	}
-	if (hwrq)
-		rq = hwrq->host;
-	else if (!rq)
-		disk->owed = disk->q->nr_queued;
-	hw_unlock(disk, flags);
-	if (rq)
+	spin_lock_irqsave(&disk->lock, flags);
+	if (unlikely(disk->ready))
+		rq = hw_take_ready(disk);
+	else if (likely(disk->work && hw_room(disk)))
+		rq = hw_ask(disk);
+	if (likely(rq)) {
 		rq->rq_flags |= RQF_STARTED;
+		hw_settle(disk);
+	} else {
+		WRITE_ONCE(disk->work, false);
+	}
+	hw_unlock(disk, flags);
 	return rq;
 }
 
-/* The time to which the policy wanted to wait, or a task's exit. */
+/* The time to which the policy wanted to wait; or earlier, armed for a wait that has ended; or a task's exit. */
 static enum hrtimer_restart hw_timer(struct hrtimer *timer)
 {
 	struct hw_disk *disk = container_of(timer, struct hw_disk, timer);
-	enum hrtimer_restart restart = HRTIMER_NORESTART;
 	unsigned long flags;
-	bool run = false;
-	u64 wake;
+	bool run;
 
 	flags = hw_lock(disk);
-	wake = disk->q->wake_ns;
-	if (disk->ask || wake <= disk->now) {
-		run = disk->ask = true;
-		disk->timer_ns = HW_NEVER;
-	} else if (wake != HW_NEVER) {
-		disk->timer_ns = wake;
-		hrtimer_set_expires(timer, ns_to_ktime(wake));
-		restart = HRTIMER_RESTART;
-	} else {
-		disk->timer_ns = HW_NEVER;
-	}
+	disk->timer_ns = HW_NEVER;
+	run = disk->work || (disk->q->wake_ns <= disk->now && hw_settle(disk));
+	if (!run)
+		hw_arm(disk);
 	hw_unlock(disk, flags);
 	if (run)
 		blk_mq_run_hw_queues(disk->rq_queue, true);
-	return restart;
+	return HRTIMER_NORESTART;
 }
 
 /* ---- completion ---- */
 
-static void hw_complete_one(struct request *rq, struct hw_request *hwrq)
+static void hw_complete_one(struct request *rq, struct hw_request *hwrq, u64 now)
 {
 	struct hw_disk *disk = hw_disk_of(rq->q);
 	unsigned long flags;
 	bool restart;
 
-	flags = hw_lock(disk);
+	flags = hw_lock_at(disk, now);
 	hw_complete(disk->q, hwrq, disk->now);
-	disk->ask = true;
-	restart = disk->owed && disk->q->nr_queued;
-	if (restart)
-		disk->owed = false;
+	restart = !disk->work && hw_settle(disk);
 	hw_unlock(disk, flags);
 	if (!restart)
 		return;
@@ -416,14 +464,17 @@ static void hw_completed_request(struct request *rq, u64 now)
 {
 	struct hw_request *hwrq = hw_request_of(rq);
 
-	if (hwrq && hwrq->state == HW_DISPATCHED)
-		hw_complete_one(rq, hwrq);
+	if (likely(hwrq && hwrq->state == HW_DISPATCHED))
+		hw_complete_one(rq, hwrq, now);
 }
 
 /* Also for requests that were never inserted, or merged away. */
 static void hw_finish_request(struct request *rq)
 {
-	hw_completed_request(rq, 0);
+	struct hw_request *hwrq = hw_request_of(rq);
+
+	if (unlikely(hwrq && hwrq->state == HW_DISPATCHED))	/* freed without having been completed */
+		hw_complete_one(rq, hwrq, ktime_get_ns());
 	if (rq->elv.icq) {
 		put_io_context(rq->elv.icq->ioc);
 		rq->elv.icq = NULL;
@@ -432,29 +483,32 @@ static void hw_finish_request(struct request *rq)
 
 /* ---- merging ---- */
 
-static bool hw_bio_merge(struct request_queue *rq_queue, struct bio *bio, unsigned int nr_segs)
+static noinline bool hw_try_merge(struct hw_disk *disk, struct bio *bio, unsigned int nr_segs)
 {
-	struct hw_disk *disk = hw_disk_of(rq_queue);
 	struct request *gone = NULL;
 	struct io_cq *icq = NULL;
 	unsigned long flags;
 	bool merged;
 
-	if (!READ_ONCE(disk->q->nr_queued))
-		return false;
 	if (disk->tasks)
-		icq = ioc_find_get_icq(rq_queue);
+		icq = hw_get_icq(disk->rq_queue);
 	flags = hw_lock(disk);
 	disk->merging = icq && hw_icq(icq)->task ? hw_icq(icq)->task : disk->anyone;
-	merged = blk_mq_sched_try_merge(rq_queue, bio, nr_segs, &gone);
-	if (merged)
-		disk->ask = true;
+	hw_hash_lone(disk);
+	merged = blk_mq_sched_try_merge(disk->rq_queue, bio, nr_segs, &gone);
 	hw_unlock(disk, flags);
 	if (icq)
 		put_io_context(icq->ioc);
 	if (gone)
 		blk_mq_free_request(gone);
 	return merged;
+}
+
+static bool hw_bio_merge(struct request_queue *rq_queue, struct bio *bio, unsigned int nr_segs)
+{
+	struct hw_disk *disk = hw_disk_of(rq_queue);
+
+	return READ_ONCE(disk->q->nr_queued) && hw_try_merge(disk, bio, nr_segs);
 }
 
 static int hw_request_merge(struct request_queue *rq_queue, struct request **req, struct bio *bio)
@@ -474,13 +528,19 @@ static int hw_request_merge(struct request_queue *rq_queue, struct request **req
 										   ELEVATOR_NO_MERGE;
 }
 
+/* A policy may rule out single requests by their flags, after their insertion too. */
 static bool hw_allow_merge(struct request_queue *rq_queue, struct request *rq, struct bio *bio)
 {
 	struct hw_disk *disk = hw_disk_of(rq_queue);
 	struct hw_request *hwrq = hw_request_of(rq);
-	struct hw_bio range = hw_bio_of(disk, bio);
+	struct hw_bio range;
 
-	return hwrq && disk->policy->allow_merge(disk->q, hwrq, &range);
+	if (!hwrq || hwrq->flags & HW_RQ_NOMERGE)
+		return false;
+	if (!disk->policy->allow_merge)
+		return true;
+	range = hw_bio_of(disk, bio);
+	return disk->policy->allow_merge(disk->q, hwrq, &range);
 }
 
 static void hw_grown(struct hw_disk *disk, struct request *rq, enum hw_merge how)
@@ -507,25 +567,30 @@ static void hw_requests_merged(struct request_queue *rq_queue, struct request *k
 		hw_grown(disk, keep, HW_BACK_MERGE);
 		return;
 	}
-	hw_unhash(rq_queue, gone);
+	hw_unhash(disk, gone);
 	hw_merge_requests(disk->q, hw_request_of(keep), hwgone);
 	hw_set_range(hw_request_of(keep), keep);
+}
+
+static struct request *hw_neighbour(const struct hw_request *hwrq, const struct hw_request *other)
+{
+	return other && !((hwrq->flags | other->flags) & HW_RQ_NOMERGE) ? other->host : NULL;
 }
 
 static struct request *hw_former_request(struct request_queue *rq_queue, struct request *rq)
 {
 	struct hw_disk *disk = hw_disk_of(rq_queue);
-	struct hw_request *other = disk->policy->former(disk->q, hw_request_of(rq));
+	struct hw_request *hwrq = hw_request_of(rq);
 
-	return other ? other->host : NULL;
+	return hw_neighbour(hwrq, disk->policy->former(disk->q, hwrq));
 }
 
 static struct request *hw_next_request(struct request_queue *rq_queue, struct request *rq)
 {
 	struct hw_disk *disk = hw_disk_of(rq_queue);
-	struct hw_request *other = disk->policy->latter(disk->q, hw_request_of(rq));
+	struct hw_request *hwrq = hw_request_of(rq);
 
-	return other ? other->host : NULL;
+	return hw_neighbour(hwrq, disk->policy->latter(disk->q, hwrq));
 }
 
 /* ---- depth ---- */
@@ -533,7 +598,7 @@ static struct request *hw_next_request(struct request_queue *rq_queue, struct re
 static void hw_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct hw_disk *disk = hw_disk_of(data->q);
-	struct io_cq *icq = disk->tasks ? ioc_find_get_icq(data->q) : NULL;
+	struct io_cq *icq = disk->tasks ? hw_get_icq(data->q) : NULL;
 	struct hw_bio what = { .op = hw_op(opf), .flags = hw_flags(opf), .cpu = raw_smp_processor_id() };
 	unsigned long flags;
 	u32 limit, all;
@@ -747,7 +812,7 @@ static void hw_fill_type(struct hw_type *t, const struct hw_policy *policy)
 	ops->init_hctx = hw_init_hctx;
 	ops->exit_hctx = hw_exit_hctx;
 	ops->depth_updated = hw_depth_updated;
-	ops->allow_merge = policy->allow_merge ? hw_allow_merge : NULL;
+	ops->allow_merge = hw_allow_merge;
 	ops->bio_merge = hw_bio_merge;
 	ops->request_merge = policy->find_merge ? hw_request_merge : NULL;
 	ops->request_merged = hw_request_merged;

@@ -34,10 +34,12 @@ struct hw_disk {
 	u64 now;			/* the policy's clock: never decreasing */
 	u32 depth;			/* requests that the device may have at once */
 	u32 tag_shift;			/* of the scheduler tags' bitmap: log2 of tags per word */
+	bool fresh;			/* `now` is the time of an event after which the policy has not been asked */
 	bool tasks;			/* the policy cares who issues requests */
-	bool ask;			/* something has happened since the policy last had nothing to dispatch */
-	bool owed;			/* the core was told that there is no work while requests were queued */
-	struct hw_request *picked;	/* dispatched by the policy, not yet fetched by the core */
+	bool work;			/* the policy is to be asked, or something is ready: what has_work() answers */
+	u32 ready;			/* requests in `picked` and `bypass` */
+	struct request *picked;		/* dispatched by the policy, not yet fetched by the core */
+	struct request *lone;		/* the latest insertion, mergeable but not yet hashed */
 	struct list_head bypass;	/* requests that the policy never sees */
 	struct hrtimer timer;
 	u64 timer_ns;			/* when it fires; HW_NEVER if it is not armed */
@@ -52,7 +54,16 @@ static inline struct hw_disk *hw_disk_of(struct request_queue *rq_queue)
 }
 
 unsigned long hw_lock(struct hw_disk *disk);
-void hw_unlock(struct hw_disk *disk, unsigned long flags);
+void hw_changed(struct hw_disk *disk, unsigned long flags);
+void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags);
+
+static __always_inline void hw_unlock(struct hw_disk *disk, unsigned long flags)
+{
+	if (likely(list_empty(&disk->q->reap)))
+		spin_unlock_irqrestore(&disk->lock, flags);
+	else
+		hw_unlock_and_reap(disk, flags);
+}
 
 /* sysfs.c */
 int hw_attributes_create(struct hw_type *t);

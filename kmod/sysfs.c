@@ -74,14 +74,13 @@ static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, siz
 	ret = hw_tunable_set(disk->q, t->name, value);
 	if (!ret && disk->policy->tuned)
 		disk->policy->tuned(disk->q);
-	disk->ask = true;
-	hw_unlock(disk, flags);
 	if (ret) {
+		hw_unlock(disk, flags);
 		pr_notice("hw-%s: %s=%lld is not in %lld..%lld %s\n", disk->policy->name, t->name, value, t->min,
 			  t->max, t->unit);
 		return ret;
 	}
-	blk_mq_run_hw_queues(disk->rq_queue, true);
+	hw_changed(disk, flags);
 	return count;
 }
 
@@ -125,9 +124,7 @@ static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_
 	flags = hw_lock(disk);
 	WRITE_ONCE(disk->depth, depth);
 	disk->q->dev.depth = depth;
-	disk->ask = true;
-	hw_unlock(disk, flags);
-	blk_mq_run_hw_queues(disk->rq_queue, true);
+	hw_changed(disk, flags);
 	return count;
 }
 

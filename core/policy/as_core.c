@@ -455,6 +455,14 @@ struct hw_request *as_dispatch(struct hw_queue *q, u64 now)
 	return take_ready(aq);
 }
 
+void as_idle(struct hw_queue *q)
+{
+	struct as_queue *aq = as_queue(q);
+
+	if (aq->dir == AS_ASYNC)
+		aq->widled = true;
+}
+
 bool as_has_work(const struct hw_queue *q)
 {
 	const struct as_queue *aq = as_queue(q);

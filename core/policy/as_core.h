@@ -142,6 +142,7 @@ void as_insert(struct hw_queue *q, struct hw_request *rq, u64 now);
 struct hw_request *as_dispatch(struct hw_queue *q, u64 now);
 void as_complete(struct hw_queue *q, struct hw_request *rq, u64 now);
 void as_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
+void as_idle(struct hw_queue *q);
 bool as_has_work(const struct hw_queue *q);
 struct hw_request *as_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how);
 void as_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now);
@@ -151,7 +152,7 @@ struct hw_request *as_latter(struct hw_queue *q, struct hw_request *rq);
 
 #define AS_OPERATIONS                                                                          \
 	.insert = as_insert, .dispatch = as_dispatch, .complete = as_complete,                 \
-	.requeue = as_requeue, .has_work = as_has_work, .find_merge = as_find_merge,           \
+	.requeue = as_requeue, .idle = as_idle, .has_work = as_has_work, .find_merge = as_find_merge,           \
 	.merged = as_merged, .merged_requests = as_merged_requests,                            \
 	.former = as_former, .latter = as_latter
 

@@ -37,6 +37,7 @@ class Guest:
     script: str
     modules: list[str] = field(default_factory=list)
     programs: list[tuple[str, str]] = field(default_factory=list)  # (program, Debian package)
+    packed_modules: list[str] = field(default_factory=list)  # there, but not inserted
     own_modules: dict[str, bytes] = field(default_factory=dict)  # inserted after those
     tools: dict[str, bytes] = field(default_factory=dict)  # programs by name, for /bin
     environment: dict[str, str] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class Guest:
         variables = "".join(f"{name}='{value}'\n" for name, value in sorted(self.environment.items()))
         image.add("lab/environment.sh", variables.encode())
         modules = self.kernel.modules(self.modules) | self.own_modules
-        for name, data in modules.items():
+        for name, data in (self.kernel.modules(self.packed_modules) | modules).items():
             image.add(f"lab/modules/{name}.ko", data)
         image.add("lab/insmod", "".join(f"{name}\n" for name in modules).encode())
         for name, data in self.tools.items():

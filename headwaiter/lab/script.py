@@ -6,6 +6,7 @@ What a script needs stands in its comments, "# lab: KEY WORD …":
 - kernels: series on which to run by default (6.1, 6.12)
 - programs: host programs to pack (fio mkfs.ext4 …)
 - modules: kernel modules to insert beside ours
+- packed: modules that the script inserts itself
 - drives: profiles to pack as /lab/drives/NAME
 - tools: C programs of lab/guest to compile (static) and pack
 - memory: MiB of the guest, with 2^shift ns an instruction under `shift`
@@ -31,6 +32,7 @@ from headwaiter.lab.modules import build
 
 Row = dict[str, Any]
 
+KEYS = ("kernels", "programs", "modules", "packed", "drives", "tools", "memory", "shift", "set")
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 PACKAGES = {
     "fio": "fio",
@@ -97,8 +99,8 @@ def read(target: str) -> Script:
         raise Problem(f"{target}: neither an experiment ({names}) nor a script: {why}") from None
     needs: dict[str, list[str]] = {}
     for key, words in HEADER.findall(text):
-        if key not in ("kernels", "programs", "modules", "drives", "tools", "memory", "shift", "set"):
-            raise Problem(f"{path}: '# lab: {key}': unknown (kernels, programs, modules, drives, tools, memory, shift, set)")
+        if key not in KEYS:
+            raise Problem(f"{path}: '# lab: {key}': unknown (there are {', '.join(KEYS)})")
         needs.setdefault(key, []).extend(shlex.split(words))
     return Script(path.stem, text, needs)
 
@@ -140,6 +142,7 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
         on,
         script.text,
         modules=BASE_MODULES + script.needs.get("modules", []),
+        packed_modules=script.needs.get("packed", []),
         own_modules=build(on, say),
         programs=programs,
         tools={name: tool(name) for name in script.needs.get("tools", [])},

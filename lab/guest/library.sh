@@ -14,6 +14,20 @@ fail() {
 # Run a command; its failure ends the guest.
 must() { "$@" || fail "failed ($?): $*"; }
 
+# Insert a packed module: insert NAME [PARAMETER=VALUE...].
+insert() {
+	local name=$1
+	shift
+	insmod "/lab/modules/$name.ko" "$@" || fail "cannot insert module $name: $(dmesg | tail -1)"
+}
+
+# End the guest if the kernel has complained.
+check_kernel_log() {
+	local found
+	found=$(dmesg | grep -E 'WARNING:|BUG:|Oops|INFO: task|possible circular locking|UBSAN:|KASAN:|lockdep' | head -1)
+	[ -z "$found" ] || { dmesg | tail -40; fail "the kernel complains: $found"; }
+}
+
 # Send a file to the host.
 send() {
 	printf 'file %s %s\n' "${2:-${1##*/}}" "$(stat -c %s "$1")" >/dev/ttyS1

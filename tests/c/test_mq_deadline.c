@@ -88,6 +88,16 @@ static void test_ageing(void)
 	CHECK_EQ(bench_dispatch(&b, MS(10000)), 'b');
 	CHECK_EQ(bench_dispatch(&b, MS(10000)), 's');
 	bench_free(&b);
+
+	/* Not a tick earlier. */
+	b = bench_new("mq-deadline", 0);
+	bench_start(&b);
+	class_read(&b, 'b', 100, 0, 0);
+	class_read(&b, 'r', 500, RT, MS(9999));
+	CHECK_EQ(bench_dispatch(&b, MS(9999)), 'r');
+	CHECK_EQ(bench_dispatch(&b, MS(10000) - HW_NSEC_PER_USEC), '-');
+	CHECK_EQ(bench_dispatch(&b, MS(10000)), 'b');
+	bench_free(&b);
 }
 
 /* Ageing looks at best-effort before idle, and needs two classes with unfinished requests. */
@@ -296,6 +306,7 @@ static void test_tags(void)
 	CHECK_EQ(tags_for(256, KERNEL_6_1, 0, HW_WRITE, 0), 256);
 	CHECK_EQ(tags_for(64, KERNEL_6_1, 0, HW_WRITE, 0), 64);
 	CHECK_EQ(tags_for(2, KERNEL_6_1, 0, HW_WRITE, 0), 1);
+	CHECK_EQ(tags_for(3, KERNEL_6_1, 0, HW_WRITE, 0), 2);
 	CHECK_EQ(tags_for(256, KERNEL_6_1, 48, HW_WRITE, 0), 192);
 	CHECK_EQ(tags_for(100, KERNEL_6_1, 3, HW_WRITE, 0), 21);
 }

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from headwaiter.drives import Profile, bundled, find_drive, load
 from headwaiter.drives.convert import convert
@@ -312,6 +314,17 @@ def test_import_writes_a_profile_that_loads(tmp_path: Path) -> None:
     assert drive.data["mechanics"]["head_switch"] == pytest.approx(1.4)
 
 
+def test_import_forgives_what_has_no_effect(tmp_path: Path) -> None:
+    file = tmp_path / "a.parv"
+    file.write_text(PARV.replace("cylinders = 100", "cylinders = 99").replace("slips = []", "slips = [3, 3, 99999]")
+                    .replace("= 0.15", "= -0.01"))
+    data, _ = convert(file)
+    assert data["geometry"]["cylinders"] == 100
+    assert data["zones"][0]["slips"] == [3]
+    assert data["bus"]["block_read"] == 0.1
+    assert from_toml(data, "a", "a").facts[0] == 100 * 100 - 1
+
+
 @pytest.mark.parametrize(("old", "new", "says"), [
     ("Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = 0", "line 10: Rotation speed (in rpms): must be positive"),
     ("Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = fast", "line 10: Rotation speed (in rpms): 'fast' is not a"),
@@ -326,7 +339,8 @@ def test_import_writes_a_profile_that_loads(tmp_path: Path) -> None:
     ("disk0 [] ] ]", "disk0 [] ]", "line 18: ends too early"),
     ("slips = [],", "slips = [1, two],", "line 9: slips: must be a list of numbers"),
     ("Fast write level = 1", "Fast write level 1", "where '=' should be"),
-    ("Last cylinder number = 99", "Last cylinder number = 100", "zones[0].last_cylinder: lies beyond"),
+    ("Last cylinder number = 99", "Last cylinder number = -1", "zones[0].last_cylinder: must be at least 0"),
+    ("slips = [],", "slips = [-1],", "line 9: slips: must not be negative"),
     ("disksim_disk", "disksim_tape", "no disk in it"),
     ("instantiate", "source missing.inc\ninstantiate", "missing.inc: No such file"),
 ])
@@ -343,12 +357,34 @@ def test_a_malformed_parameter_file_is_told_by_line_or_key(tmp_path: Path, old: 
 
 def test_a_failed_import_leaves_nothing_behind(tmp_path: Path) -> None:
     file, out = tmp_path / "a.parv", tmp_path / "a.toml"
-    for old, new in (("= 6000", "= 0"), ("Last cylinder number = 99", "Last cylinder number = 100")):
+    for old, new in (("= 6000", "= 0"), ("Last cylinder number = 99", "Last cylinder number = -1")):
         file.write_text(PARV.replace(old, new))
         done = run("drives", "import", file, "-o", out)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert done.stderr.startswith(f"headwaiter: {file}: ")
         assert list(tmp_path.iterdir()) == [file]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_a_parameter_file_or_profile_holds_there_is_one_line(tmp_path: Path, data: st.DataObject) -> None:
+    text, suffix = data.draw(st.sampled_from([(PARV, ".parv"), (GOOD, ".toml"), ("R Hit 100 4 9000 5000\n" * 3, ".trace")]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at, n = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 12))
+        new = data.draw(st.sampled_from([*"{}[]=,0x\n\0\xff", "", "-1", "9" * 25, "1e400", "nan"]))
+        text = text[:at] + new + text[at + n:]
+    file = tmp_path / f"a{suffix}"
+    file.write_text(text, encoding="latin-1")
+    try:
+        if suffix == ".parv":
+            from_toml(convert(file)[0], "a", str(file))
+        elif suffix == ".toml":
+            load(file)
+        else:
+            read_trace(file)
+    except Problem as e:
+        assert str(e).startswith(str(tmp_path))
+        assert "\n" not in str(e)
 
 
 def test_files_that_include_each_other_end(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@
 
 #define SLOPE_FP 24
 #define RPM_SCALE 100u
+#define STEEPEST (1ll << 40) /* 65 us a cylinder: over any distance within 63 bits */
 
 /* Points that a curve needs: those of the list, (0, 0) in front, none twice. */
 u32 disk_curve_points(const struct hw_profile *p, u32 param)
@@ -30,10 +31,10 @@ static void curve_create(struct disk_curve *c, const s64 *rows, u32 n)
 	for (i = 0; i < n; i++, rows += 2)
 		pt[c->nr++] = (struct disk_point){ (u32)rows[0], (s32)rows[1], 0 };
 	for (i = 0; i + 1 < c->nr; i++)
-		pt[i].slope = div_s64((s64)(pt[i + 1].ns - pt[i].ns) << SLOPE_FP,
+		pt[i].slope = div_s64((s64)(pt[i + 1].ns - pt[i].ns) * (1 << SLOPE_FP),
 				      (s32)(pt[i + 1].distance - pt[i].distance));
 	if (c->nr > 1)
-		pt[c->nr - 1].slope = pt[c->nr - 2].slope;
+		pt[c->nr - 1].slope = clamp_t(s64, pt[c->nr - 2].slope, -STEEPEST, STEEPEST);
 	last = pt[c->nr - 1].distance;
 	c->shift = 0;
 	while (last >> c->shift > 255)

@@ -69,7 +69,7 @@ def _skew(zone: Block, key: str, turns: bool, spt: int) -> int:
     return round(value * spt) % spt if turns else int(value)
 
 
-def _zone(zone: Block, turns: bool) -> Toml:
+def _zone(zone: Block, turns: bool, surfaces: int, sparing: str) -> Toml:
     spt = zone.integer("Blocks per track")
     if spt < 1:
         zone.fail("Blocks per track", "must be at least 1")
@@ -83,9 +83,13 @@ def _zone(zone: Block, turns: bool) -> Toml:
         "cylinder_skew": _skew(zone, "Skew for cylinder switch", turns, spt),
         "spares": zone.integer("Number of spares", 0),
     }
-    slips = [int(s) for s in zone.numbers("slips")]
-    if slips:
-        out["slips"] = sorted(set(slips))
+    tracks = (out["last_cylinder"] - out["first_cylinder"] + 1) * surfaces
+    places = tracks if sparing == "zone-tracks" else tracks * spt
+    slips = {int(s) for s in zone.numbers("slips")}
+    if min(slips, default=0) < 0:
+        zone.fail("slips", "must not be negative")
+    if slips := {s for s in slips if s < places}:  # one behind the zone's end skips nothing
+        out["slips"] = sorted(slips)
     defects = [int(s) for s in zone.numbers("defects")]
     if len(defects) % 2:
         zone.fail("defects", "must be pairs of a bad place and its replacement")
@@ -102,16 +106,18 @@ def _layout(model: Block) -> tuple[Toml, list[Toml]]:
     zones = layout.items("Zones")
     if not zones:
         layout.fail("Zones", "there is no zone")
-    rows = []
+    surfaces, sparing = model.integer("Number of data surfaces"), _choice(layout, "Sparing scheme used", _SPARING)
+    rows: list[Toml] = []
     for z in zones:
         if not isinstance(z, Block):
             layout.fail("Zones", "must be a list of blocks")
-        rows.append(_zone(z, turns))
+        rows.append(_zone(z, turns, surfaces, sparing))
     geometry: Toml = {
-        "surfaces": model.integer("Number of data surfaces"),
-        "cylinders": model.integer("Number of cylinders"),
+        "surfaces": surfaces,
+        # some files count them from 0
+        "cylinders": max(model.integer("Number of cylinders"), *(z["last_cylinder"] + 1 for z in rows)),
         "mapping": _choice(layout, "LBN-to-PBN mapping scheme", _MAPPING),
-        "sparing": _choice(layout, "Sparing scheme used", _SPARING),
+        "sparing": sparing,
         "spare_range": max(1, layout.integer("Rangesize for sparing", 1)),
     }
     return geometry, rows
@@ -273,7 +279,7 @@ def convert(path: Path, as_disksim: bool = False) -> tuple[Toml, str]:
     policy = scheduler.integer("Scheduling policy", 1) if isinstance(scheduler, Block) else 1
     geometry, zones = _layout(model)
     data: dict[str, Any] = {"model": "disk", "geometry": geometry, "mechanics": _mechanics(model, disk, zones, as_disksim)}
-    data["overhead"] = {k: round(disk.number(key, 0.0) * scale, 6) for k, key in _OVERHEADS.items()}
+    data["overhead"] = {k: max(0.0, round(disk.number(key, 0.0) * scale, 6)) for k, key in _OVERHEADS.items()}
     data["extra_disconnect"] = {
         "enabled": _flag(disk, "Extra write disconnect"),
         **{k: round(disk.number(key, 0.0) * scale, 6) for k, key in _EXTRA.items()},
@@ -290,7 +296,7 @@ def convert(path: Path, as_disksim: bool = False) -> tuple[Toml, str]:
         "combine": _flag(disk, "Combine seq writes", 1),
     }
     data["queue"] = {
-        "depth": max(1, disk.integer("Max queue length", 1)),
+        "depth": max(1, min(1024, disk.integer("Max queue length", 1))),
         "policy": "sptf" if policy in _SPTF else "fifo",
         "preseek": max(0, min(2, disk.integer("Preseeking level", 0))),
     }

@@ -332,6 +332,91 @@ static void test_positions_for_policies(void)
 	free(d);
 }
 
+static u64 state = 88172645463325252ull;
+
+static u32 any(u32 n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (u32)(state >> 33) % n;
+}
+
+/* 40 I/Os, up to three at once: all come back, none before its time, none late by a loop. */
+static void load_any(struct hw_drive *d)
+{
+	struct hw_io io[3];
+	bool out[3] = { false };
+	u32 i, left = 40, nr_out = 0, idle = 0;
+	u64 now = 0;
+
+	while (left || nr_out) {
+		struct hw_io *done;
+
+		for (i = 0; i < 3 && left; i++) {
+			u64 sector = (u64)any(1u << 31) % d->sectors;
+
+			if (out[i] || nr_out == d->depth)
+				continue;
+			io[i] = (struct hw_io){ .sector = sector,
+						.sectors = 1 + any(700),
+						.op = any(4) };
+			io[i].sectors = (u32)min_t(u64, io[i].sectors, d->sectors - sector);
+			io[i].flags = any(8) ? 0 : HW_IO_FUA;
+			if (io[i].op >= HW_DISCARD)
+				io[i].sectors = 0;
+			out[i] = true;
+			nr_out++;
+			left--;
+			d->model->submit(d, &io[i], now);
+		}
+		now = max(now, d->model->next(d));
+		idle++;
+		while ((done = d->model->poll(d, now))) {
+			CHECK(done->done_ns <= now && done->done_ns >= done->submit_ns);
+			out[done - io] = false;
+			nr_out--;
+			idle = 0;
+		}
+		if (idle > 1000000) {
+			CHECK(!"served at last");
+			return;
+		}
+	}
+}
+
+/* A profile with random words is refused, or makes a drive that serves. */
+static void test_mutated_profiles(void)
+{
+	struct maker m = small_disk();
+	size_t n = bytes(&m);
+	struct hw_profile_error err;
+	u32 round, accepted = 0, i;
+
+	for (round = 0; round < 4000; round++) {
+		struct hw_profile *p = malloc(n);
+
+		memcpy(p, m.p, n);
+		for (i = 0; i <= any(3); i++) {
+			s64 *v = &p->value[any(any(2) ? p->words : p->params)];
+			const s64 to[] = { any(2000), -*v, (s64)any(1u << 31) << any(33), *v + 1,
+					   0 };
+
+			*v = to[any(ARRAY_SIZE(to))];
+		}
+		if (!hw_profile_check(p, n, &err) && hw_drive_size(p, 3) < 1u << 24) {
+			void *mem = calloc(1, hw_drive_size(p, 3));
+
+			load_any(hw_drive_create(mem, p, 3));
+			free(mem);
+			accepted++;
+		}
+		free(p);
+	}
+	CHECK(accepted > 500 && accepted < 3500);
+	free(m.p);
+}
+
 int main(void)
 {
 	test_a_read_by_hand();
@@ -342,5 +427,6 @@ int main(void)
 	test_reading_ahead();
 	test_profile_blob();
 	test_positions_for_policies();
+	test_mutated_profiles();
 	return CHECK_DONE();
 }

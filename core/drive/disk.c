@@ -102,12 +102,14 @@ static u32 choose(struct disk *d, u64 t)
 		return 0;
 	phase = disk_phase(m, t);
 	for (i = 0; i < d->nr_queued; i++) {
-		u64 cost = disk_positioning(m, phase, s[i].cyl, s[i].head, s[i].target,
-					    s[i].io->op == HW_WRITE);
+		u64 cost = 1ull << 62;
 
-		cost += 1ull << 62;
 		if (d->cfg.age)
 			cost -= div_u64(t - s[i].io->submit_ns, 1000000) * d->cfg.age * m->ns_units;
+		if (cost + disk_least_move(m, s[i].cyl) >= least)
+			continue;
+		cost += disk_positioning(m, phase, s[i].cyl, s[i].head, s[i].target,
+					 s[i].io->op == HW_WRITE);
 		if (cost < least) {
 			least = cost;
 			best = i;

@@ -193,6 +193,7 @@ struct disk_curve {
 	u32 nr;
 	u32 shift;
 	u16 bucket[258]; /* by distance >> shift: last point at or before the bucket's start */
+	u32 least[258];	 /* no distance from the bucket's start on takes less */
 };
 
 struct disk_mech {
@@ -346,6 +347,14 @@ static inline u64 disk_positioning(const struct disk_mech *m, u64 phase, u32 cyl
 		ahead += m->rev_units;
 	ahead -= arrival;
 	return move + (ahead > slack ? ahead - slack : 0);
+}
+
+/* disk_positioning() is not less than this, which costs a look-up only. */
+static inline u64 disk_least_move(const struct disk_mech *m, u32 cyl)
+{
+	u32 b = (cyl > m->cyl ? cyl - m->cyl : m->cyl - cyl) >> m->read.shift;
+
+	return (u64)m->read.least[min(b, 257u)] * m->ns_units;
 }
 
 /* disk_cache.c */

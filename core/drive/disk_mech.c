@@ -46,6 +46,24 @@ static void curve_create(struct disk_curve *c, const s64 *rows, u32 n)
 	}
 }
 
+/* For reads and writes alike: the lower of both curves, less what a write may need less. */
+static void set_least(struct disk_mech *m)
+{
+	const struct disk_curve *r = &m->read, *w = &m->write;
+	s64 less = min_t(s64, m->settle, 0), ns = S32_MAX;
+	u32 i = r->nr, k = w->nr, b;
+
+	if (r->points[i - 1].slope < 0 || w->points[k - 1].slope < 0 || r->shift != w->shift)
+		return; /* all 0: no help, no harm */
+	for (b = ARRAY_SIZE(r->least); b-- > 0;) {
+		for (; i > r->bucket[b]; i--)
+			ns = min_t(s64, ns, r->points[i - 1].ns);
+		for (; k > w->bucket[b]; k--)
+			ns = min_t(s64, ns, w->points[k - 1].ns);
+		m->read.least[b] = ns + less > 0 ? (u32)(ns + less) : 0;
+	}
+}
+
 static u64 gcd(u64 a, u64 b)
 {
 	while (b) {
@@ -77,6 +95,7 @@ void disk_mech_create(struct disk_mech *m, const struct hw_profile *p)
 		curve_create(&m->write, rows, n);
 	else
 		m->write = m->read;
+	set_least(m);
 }
 
 static u64 mod(u64 a, u64 b)

@@ -31,6 +31,8 @@ static void serve_beside(struct disk *d, struct hw_io *io, u64 t, u32 overhead, 
 		  (u64)io->sectors * block;
 
 	d->side_free = out;
+	d->drive.stats.transfer_ns += (u64)io->sectors * block;
+	d->drive.stats.overhead_ns += d->o.command + overhead + completion;
 	io->done_ns = out + completion;
 	finish(d, io);
 }

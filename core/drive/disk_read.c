@@ -233,6 +233,7 @@ static u64 read_full_hit(struct disk *d, u64 n, u32 seg, u64 limit, u64 bus, u64
 		}
 	}
 	d->drive.stats.cache_hits++;
+	d->drive.stats.transfer_ns += n * d->cfg.bus_read;
 	return bus + d->o.prepare + n * d->cfg.bus_read;
 }
 
@@ -294,6 +295,7 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 	}
 	disk_touch(d, seg);
 	d->bus_free = out;
+	d->drive.stats.overhead_ns += (hit ? o->read_hit[a] : o->read_miss[a]) + o->read_done;
 	io->done_ns = out + o->read_done;
 	d->decide_ns = io->done_ns;
 	if (c->preseek > 1)

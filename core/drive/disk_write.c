@@ -200,6 +200,7 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 	disk_window(d, seg, end);
 	disk_touch(d, seg);
 	d->drive.stats.media_writes++;
+	d->drive.stats.overhead_ns += overhead + o->write_done;
 
 	d->bus_free = release;
 	if (fast)

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+
 from headwaiter.device import DEFAULT_DRIVE, open_drive
 from headwaiter.results import summarise
 from headwaiter.sim import Forest, Options, Task, drive_sectors, simulate
 
 mpl.use("agg")
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 SCHEDULERS = ("deadline", "cfq-slice", "as")
 READS = 4000

@@ -4,8 +4,8 @@
     python docs/generate.py            rewrites the documents
     python docs/generate.py --check    fails if one would change
 
-Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, and `output: headwaiter …`, which is
-what a command prints.
+Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`, `parameters: MODEL`, and
+`output: headwaiter …`, which is what a command prints.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from headwaiter.cli.schedulers import bounds
+from headwaiter.drives import bundled, load
+from headwaiter.drives.params import models
 from headwaiter.fio.options import IGNORED, REFUSED, USED
 from headwaiter.schedulers import catalogue, find
 from headwaiter.traces import formats as trace_formats
@@ -59,6 +61,19 @@ def formats(_: str) -> str:
     return rows(("format", "what"), ((f"`{f.name}`", f.title) for f in trace_formats().values()))
 
 
+def drives(_: str) -> str:
+    """All bundled drives, a line each."""
+    return rows(("drive", "capacity", "queue", "what"),
+                ((f"`{p.name}`", f"{p.facts[0] * 512 / 1e9:.0f} GB", p.facts[1], p.description)
+                 for p in map(load, bundled().values())))
+
+
+def parameters(name: str) -> str:
+    """Every parameter of a drive model."""
+    return rows(("parameter", "default", "unit", "values", "meaning"),
+                ((f"`{key}`", p.default_text, p.unit, p.bounds, p.help) for p, key in models()[name].rows()))
+
+
 def output(command: str) -> str:
     """What a headwaiter command prints, run from the top folder."""
     program, *words = shlex.split(command)
@@ -81,7 +96,8 @@ def fio_options(_: str) -> str:
 
 
 KINDS: dict[str, Callable[[str], str]] = {
-    "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "output": output,
+    "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "drives": drives,
+    "parameters": parameters, "output": output,
     "options": fio_options,
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Our mq-deadline, kyber and bfq (within one queue) serve what an unmodified 6.12 kernel was given in the order in which it did: every row.
+"""Our mq-deadline, kyber and bfq (within one queue) serve what an unmodified 6.12 kernel was given in its order: every row.
 
 Set-up (in the files' heads): null_blk that takes one request at a time; two requests go out at once, one into the
 driver and one pulled ahead, before anything else is queued. Debian's kernel counts in ticks of 4 ms, which decides how

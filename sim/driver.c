@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A policy by itself: the caller is the host, and says what happens and when. Nothing is simulated here. For checks of a
- * policy against what a real kernel was seen to do.
+ * A policy by itself: the caller is the host, and says what happens and when. Nothing is simulated
+ * here. For checks of a policy against what a real kernel was seen to do.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static void *checked(void *p)
 	abort();
 }
 
-struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth, uint32_t nr_requests)
+struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth,
+		    uint32_t nr_requests)
 {
 	const struct hw_policy *p = hw_policy_find(policy);
 	struct hwd *d;
@@ -246,8 +247,13 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 {
 	enum hw_merge how = HW_NO_MERGE;
 	struct hw_request *rq;
-	struct hw_bio bio = { .sector = what->sector, .sectors = what->sectors, .op = what->op, .flags = what->flags,
-			      .ioprio = what->ioprio, .cpu = what->cpu, .task = find_task(d, what->task) };
+	struct hw_bio bio = { .sector = what->sector,
+			      .sectors = what->sectors,
+			      .op = what->op,
+			      .flags = what->flags,
+			      .ioprio = what->ioprio,
+			      .cpu = what->cpu,
+			      .task = find_task(d, what->task) };
 
 	rq = d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
 	*front = how == HW_FRONT_MERGE;
@@ -256,8 +262,13 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 {
-	struct hw_bio bio = { .sector = what->sector, .sectors = what->sectors, .op = what->op, .flags = what->flags,
-			      .ioprio = what->ioprio, .cpu = what->cpu, .task = find_task(d, what->task) };
+	struct hw_bio bio = { .sector = what->sector,
+			      .sectors = what->sectors,
+			      .op = what->op,
+			      .flags = what->flags,
+			      .ioprio = what->ioprio,
+			      .cpu = what->cpu,
+			      .task = find_task(d, what->task) };
 
 	return d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
 }

@@ -48,7 +48,8 @@ struct hw_request *hw_softq_take_turn(struct hw_softq *s, u32 *cpu)
 	return NULL;
 }
 
-struct hw_request *hw_softq_find_merge(const struct hw_softq *s, const struct hw_bio *bio, enum hw_merge *how)
+struct hw_request *hw_softq_find_merge(const struct hw_softq *s, const struct hw_bio *bio,
+				       enum hw_merge *how)
 {
 	const struct list_head *list = &s->cpu[bio->cpu % HW_SOFT_CPUS];
 	struct hw_soft_request *r;
@@ -57,7 +58,8 @@ struct hw_request *hw_softq_find_merge(const struct hw_softq *s, const struct hw
 	list_for_each_entry_reverse(r, list, link) {
 		if (!left--)
 			break;
-		if (r->rq.op != bio->op || r->rq.ioprio != bio->ioprio || (r->rq.flags & HW_RQ_NOMERGE))
+		if (r->rq.op != bio->op || r->rq.ioprio != bio->ioprio ||
+		    (r->rq.flags & HW_RQ_NOMERGE))
 			continue;
 		if (hw_end(&r->rq) == bio->sector)
 			*how = HW_BACK_MERGE;

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * kyber: four kinds of requests, each with its own limit of requests in the device, steered by latency targets.
+ * kyber: four kinds of requests, each with its own limit of requests in the device, steered by
+ * latency targets.
  *
  * Source: Linux 6.1 to 6.18 kyber-iosched.
  *
- * Caveats: it does not sort and does not look at priorities: it is made for devices that take many requests at once. On
- * a device that takes one, all it does is to serve batches of 16 reads and 8 writes in turn.
+ * Caveats: it does not sort and does not look at priorities: it is made for devices that take many
+ * requests at once. On a device that takes one, all it does is to serve batches of 16 reads and 8
+ * writes in turn.
  *
  * Decides:
- *  - Order: domains (reads, writes, discards, the rest) in turn, each for a batch, first come first served inside one.
- *  - Limit: a request needs a token of its domain from dispatch to completion. Every 100 ms in which something completed,
- *    latencies are looked at. If in any domain the 90th percentile of the time in the device is over target, the device
- *    is congested: every domain whose 99th percentile of total latency is well below target gives up tokens. A domain
- *    whose 99th percentile is over target gets more, congested or not.
+ *  - Order: domains (reads, writes, discards, the rest) in turn, each for a batch, first come first
+ *    served inside one.
+ *  - Limit: a request needs a token of its domain from dispatch to completion. Every 100 ms in
+ *    which something completed, latencies are looked at. If in any domain the 90th percentile of
+ *    the time in the device is over target, the device is congested: every domain whose 99th
+ *    percentile of total latency is well below target gives up tokens. A domain whose 99th
+ *    percentile is over target gets more, congested or not.
  *
- * The kernel's timer is kept as a time, and its work is done, as of that time, in the first call at or after it. The tokens
- * are counted, where the kernel has a bitmap: that differs only after a limit has fallen below the tokens in use.
+ * The kernel's timer is kept as a time, and its work is done, as of that time, in the first call at
+ * or after it. The tokens are counted, where the kernel has a bitmap: that differs only after a
+ * limit has fallen below the tokens in use.
  */
 #include "../lib/softq.h"
 #include "../lib/ticks.h"
@@ -27,7 +32,8 @@ enum { BUCKETS = 8, GOOD_BUCKETS = 4, BUCKET_SHIFT = 2 };
 enum { UNKNOWN = -1 };
 
 #define PERIOD_NS (100ull * HW_NSEC_PER_MSEC)
-#define PATIENCE_NS (1ull * HW_NSEC_PER_SEC)	/* a percentile of few samples is taken after this time */
+/* A percentile of few samples is taken after this time. */
+#define PATIENCE_NS (1ull * HW_NSEC_PER_SEC)
 #define ENOUGH_SAMPLES 500u
 #define ASYNC_PERCENT 75u
 #define DISCARD_TARGET_NS (5ll * HW_NSEC_PER_SEC)
@@ -54,8 +60,10 @@ struct kyber_queue {
 };
 
 static const struct hw_tunable kyber_tunables[] = {
-	HW_TUNE(struct kyber_queue, read_lat_nsec, 2000000, 0, S64_MAX, "ns", "target latency of reads"),
-	HW_TUNE(struct kyber_queue, write_lat_nsec, 10000000, 0, S64_MAX, "ns", "target latency of writes"),
+	HW_TUNE(struct kyber_queue, read_lat_nsec, 2000000, 0, S64_MAX, "ns",
+		"target latency of reads"),
+	HW_TUNE(struct kyber_queue, write_lat_nsec, 10000000, 0, S64_MAX, "ns",
+		"target latency of writes"),
 	HW_TUNE_TICK(struct kyber_queue, 1),
 };
 
@@ -101,8 +109,9 @@ static void add_sample(u32 *hist, s64 target, u64 latency)
 }
 
 /*
- * The bucket of the given percentile, or UNKNOWN while there are too few samples; a histogram that was evaluated starts
- * anew. The clock of few samples is the domain's, not the histogram's: whoever is evaluated first stops it for both.
+ * The bucket of the given percentile, or UNKNOWN while there are too few samples; a histogram that
+ * was evaluated starts anew. The clock of few samples is the domain's, not the histogram's: whoever
+ * is evaluated first stops it for both.
  */
 static int percentile(struct kyber_queue *kq, u32 domain, u32 kind, u32 percent, u64 now)
 {
@@ -256,14 +265,17 @@ static void kyber_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 	hw_softq_add(&kq->soft[rq->op], rq, true);
 }
 
-static struct hw_request *kyber_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *kyber_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					   enum hw_merge *how)
 {
 	return hw_softq_find_merge(&kyber_queue(q)->soft[bio->op], bio, how);
 }
 
 static u32 async_depth(const struct hw_queue *q)
 {
-	return q->dev.nr_requests ? max_t(u32, (u32)div_u64((u64)q->dev.nr_requests * ASYNC_PERCENT, 100), 1) : U32_MAX;
+	u64 limit = (u64)q->dev.nr_requests * ASYNC_PERCENT;
+
+	return q->dev.nr_requests ? max_t(u32, (u32)div_u64(limit, 100), 1) : U32_MAX;
 }
 
 static u32 kyber_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
@@ -279,7 +291,10 @@ static s64 get_depth_discard(const struct hw_queue *q) { return kyber_queue(q)->
 static s64 get_depth_other(const struct hw_queue *q) { return kyber_queue(q)->depth[OTHER]; }
 static s64 get_used_read(const struct hw_queue *q) { return kyber_queue(q)->used[HW_READ]; }
 static s64 get_used_write(const struct hw_queue *q) { return kyber_queue(q)->used[HW_WRITE]; }
-static s64 get_async_depth(const struct hw_queue *q) { return q->dev.nr_requests ? async_depth(q) : 0; }
+static s64 get_async_depth(const struct hw_queue *q)
+{
+	return q->dev.nr_requests ? async_depth(q) : 0;
+}
 static s64 get_domain(const struct hw_queue *q) { return kyber_queue(q)->domain; }
 static s64 get_batched(const struct hw_queue *q) { return kyber_queue(q)->batched; }
 static s64 get_throttled(const struct hw_queue *q) { return (s64)kyber_queue(q)->throttled; }
@@ -291,7 +306,8 @@ static const struct hw_stat kyber_stats[] = {
 	{ "depth_other", "requests", "other requests that may be in the device", get_depth_other },
 	{ "used_read", "requests", "reads in the device", get_used_read },
 	{ "used_write", "requests", "writes in the device", get_used_write },
-	{ "async_depth", "requests", "tags that asynchronous requests may use; 0: no limit", get_async_depth },
+	{ "async_depth", "requests", "tags that asynchronous requests may use; 0: no limit",
+	  get_async_depth },
 	{ "cur_domain", "", "domain served: 0 reads, 1 writes, 2 discards, 3 others", get_domain },
 	{ "batching", "requests", "length of the current batch so far", get_batched },
 	{ "throttled", "", "times that a domain with requests had no token", get_throttled },
@@ -299,7 +315,7 @@ static const struct hw_stat kyber_stats[] = {
 
 const struct hw_policy hw_kyber = {
 	.name = "kyber",
-	.summary = "reads, writes and discards in turn, each limited in the device to meet latency targets",
+	.summary = "reads, writes and discards in turn, limited in the device to meet latencies",
 	.source = "Linux 6.1-6.18 kyber-iosched",
 	.queue_size = sizeof(struct kyber_queue),
 	.task_size = sizeof(struct hw_task),

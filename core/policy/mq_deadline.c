@@ -5,20 +5,23 @@
  * Source: Linux 6.12.117 mq-deadline (`kernel`=6.12), and what 6.1 did otherwise (`kernel`=6.1).
  *
  * Caveats
- *  - Deadlines are looked at only when a batch begins. From there the sweep goes up; it comes round to the oldest request,
- *    not to the lowest.
- *  - Direction, batch length and starvation count belong to the whole device, not to a class. A class that is looked at
- *    and then refused has already changed them.
- *  - One request of a class in the device holds back all lower classes, for up to prio_aging_expire.
+ *  - Deadlines are looked at only when a batch begins. From there the sweep goes up; it comes round
+ *    to the oldest request, not to the lowest.
+ *  - Direction, batch length and starvation count belong to the whole device, not to a class. A
+ *    class that is looked at and then refused has already changed them.
+ *  - One request of a class in the device holds back all lower classes, for up to
+ *    prio_aging_expire.
  *  - The first decision of all goes to a write if one waits.
  *
  * Decides, one request a call:
  *  1. Requests that the host put first.
- *  2. If at least two classes have unfinished requests: best-effort, then idle, but only what has queued for
- *     prio_aging_expire.
- *  3. Real-time, best-effort, idle: the first class that has a request, and none beneath a class with unfinished ones.
- *  Inside a class: the next request upwards until fifo_batch have gone out; then reads, unless writes wait and
- *  writes_starved read batches have gone before them, from the oldest request if it has expired or nothing lies upwards.
+ *  2. If at least two classes have unfinished requests: best-effort, then idle, but only what has
+ *     queued for prio_aging_expire.
+ *  3. Real-time, best-effort, idle: the first class that has a request, and none beneath a class
+ *     with unfinished ones.
+ *  Inside a class: the next request upwards until fifo_batch have gone out; then reads, unless
+ *  writes wait and writes_starved read batches have gone before them, from the oldest request if it
+ *  has expired or nothing lies upwards.
  */
 #include "../lib/sorted.h"
 #include "../lib/ticks.h"
@@ -29,8 +32,8 @@ enum { KERNEL_6_1, KERNEL_6_12 };
 static const char *const kernel_names[] = { "6.1", "6.12", NULL };
 
 /*
- * The block core asks again after 3 ms if a scheduler with requests gave it none. Its timers round that up to a tick, and
- * add one.
+ * The block core asks again after 3 ms if a scheduler with requests gave it none. Its timers round
+ * that up to a tick, and add one.
  */
 #define POLL_MS 3
 
@@ -38,8 +41,8 @@ struct mq_class {
 	struct hw_sorted sort[2];	/* reads; writes, which is anything that is not a read */
 	struct list_head fifo[2];
 	struct list_head head;		/* put first by the host (6.1) */
-	u64 pos[2];			/* where the sweep stands: first sector of the last request (6.12) */
-	struct hw_sorted_request *next[2];	/* what followed the last request when that left (6.1) */
+	u64 pos[2];			/* first sector of the last request: the sweep (6.12) */
+	struct hw_sorted_request *next[2];	/* what followed the last request (6.1) */
 	u32 unfinished;			/* inserted, neither completed nor merged away */
 };
 
@@ -49,10 +52,11 @@ struct mq_queue {
 	struct list_head head;		/* put first by the host (6.12) */
 	int last_dir;
 	s64 batched;			/* requests of the current batch so far */
-	s64 starved;			/* read batches begun since the last write batch while writes waited */
+	s64 starved;			/* read batches begun while writes waited */
 	s64 expire_ticks[2], aging_ticks;
 
-	s64 read_expire, write_expire, writes_starved, fifo_batch, front_merges, prio_aging_expire, async_depth;
+	s64 read_expire, write_expire, writes_starved, fifo_batch, front_merges;
+	s64 prio_aging_expire, async_depth;
 	s64 kernel, tick_us;
 };
 
@@ -63,8 +67,10 @@ static const struct hw_tunable mq_tunables[] = {
 		"age after which the oldest write begins the next batch of writes"),
 	HW_TUNE(struct mq_queue, writes_starved, 2, -HW_INT_MAX - 1, HW_INT_MAX, "batches",
 		"read batches that may go before waiting writes"),
-	HW_TUNE(struct mq_queue, fifo_batch, 16, 0, HW_INT_MAX, "requests", "most requests in a batch"),
-	HW_TUNE_BOOL(struct mq_queue, front_merges, 1, "look for requests that a new one could precede"),
+	HW_TUNE(struct mq_queue, fifo_batch, 16, 0, HW_INT_MAX, "requests",
+		"most requests in a batch"),
+	HW_TUNE_BOOL(struct mq_queue, front_merges, 1,
+		     "look for requests that a new one could precede"),
 	HW_TUNE(struct mq_queue, prio_aging_expire, 10000, 0, HW_INT_MAX, "ms",
 		"time in the queue after which a request goes before higher classes"),
 	HW_TUNE(struct mq_queue, async_depth, 0, 0, HW_INT_MAX, "requests",
@@ -160,7 +166,7 @@ static void mq_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 	put_first(mq_queue(q), rq, now);
 }
 
-/* Leave both orders. A `next` that leaves hands its place to its successor; it is not chosen anew. */
+/* Leave both orders. A `next` that leaves hands its place on; it is not chosen anew. */
 static void leave(struct mq_class *c, struct hw_sorted_request *s)
 {
 	int dir = direction(s->rq.op);
@@ -183,7 +189,8 @@ static struct hw_request *start_first(struct mq_queue *mq, struct hw_sorted_requ
 	return start(mq, s);
 }
 
-static struct hw_sorted_request *upwards(const struct mq_queue *mq, const struct mq_class *c, int dir)
+static struct hw_sorted_request *upwards(const struct mq_queue *mq, const struct mq_class *c,
+					 int dir)
 {
 	if (mq->kernel == KERNEL_6_1)
 		return c->next[dir];
@@ -198,7 +205,10 @@ static int choose_direction(struct mq_queue *mq, const struct mq_class *c)
 
 	if (!reads && !writes)
 		return -1;
-	/* The count is compared before it is raised: writes_starved batches do go before the writes. */
+	/*
+	 * The count is compared before it is raised: writes_starved batches do go before the
+	 * writes.
+	 */
 	if (reads && (!writes || mq->starved++ < mq->writes_starved))
 		return HW_READ;
 	mq->starved = 0;
@@ -211,8 +221,8 @@ static bool queued_after(const struct mq_queue *mq, const struct hw_sorted_reque
 }
 
 /*
- * The request of class @c that is next, if it was queued at tick @latest or before. A refusal comes too late to leave the
- * batch and the starvation count as they were: that is the kernel's way.
+ * The request of class @c that is next, if it was queued at tick @latest or before. A refusal comes
+ * too late to leave the batch and the starvation count as they were: that is the kernel's way.
  */
 static struct hw_request *choose(struct mq_queue *mq, struct mq_class *c, s64 now, s64 latest)
 {
@@ -280,8 +290,9 @@ static struct hw_request *mq_dispatch(struct hw_queue *q, u64 now_ns)
 	rq = choose_aged(mq, now);
 	for (i = 0; !rq && i < CLASSES; i++) {
 		/*
-		 * The kernel asks here, too, whether the request has come by now. It has; but after a change of the
-		 * tunables it may seem not to, and would be held back for no reason.
+		 * The kernel asks here, too, whether the request has come by now. It has; but after
+		 * a change of the tunables it may seem not to, and would be held back for no
+		 * reason.
 		 */
 		rq = choose(mq, &mq->class[i], now, S64_MAX);
 		if (mq->class[i].unfinished)
@@ -297,14 +308,16 @@ static void mq_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 	class_of(mq_queue(q), rq->ioprio)->unfinished--;
 }
 
-static struct hw_request *mq_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *mq_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					enum hw_merge *how)
 {
 	struct mq_queue *mq = mq_queue(q);
 	struct hw_sorted_request *s;
 
 	if (!mq->front_merges)
 		return NULL;
-	s = hw_sorted_find(&class_of(mq, bio->ioprio)->sort[direction(bio->op)], bio->sector + bio->sectors);
+	s = hw_sorted_find(&class_of(mq, bio->ioprio)->sort[direction(bio->op)],
+			   bio->sector + bio->sectors);
 	if (!s)
 		return NULL;
 	*how = HW_FRONT_MERGE;
@@ -341,8 +354,8 @@ static struct hw_request *mq_latter(struct hw_queue *q, struct hw_request *rq)
 }
 
 /*
- * How many of @tags tags 6.1 leaves to requests that may take @limit: it applies the limit to every word of its bitmap,
- * and spreads small pools over four words, so that there is none in effect.
+ * How many of @tags tags 6.1 leaves to requests that may take @limit: it applies the limit to every
+ * word of its bitmap, and spreads small pools over four words, so that there is none in effect.
  */
 static u32 limit_by_word(u32 tags, u32 limit)
 {
@@ -357,13 +370,13 @@ static u32 limit_by_word(u32 tags, u32 limit)
 
 static u32 async_tags(const struct mq_queue *mq)
 {
-	u32 tags = mq->q.dev.nr_requests;
+	u32 tags = mq->q.dev.nr_requests, set = (u32)mq->async_depth;
 
 	if (!tags)
 		return U32_MAX;
 	if (mq->kernel == KERNEL_6_1)
-		return limit_by_word(tags, mq->async_depth ? (u32)mq->async_depth : max(1u, 3 * tags / 4));
-	return mq->async_depth ? min(tags, (u32)mq->async_depth) : tags;
+		return limit_by_word(tags, set ? set : max(1u, 3 * tags / 4));
+	return set ? min(tags, set) : tags;
 }
 
 static u32 mq_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
@@ -375,15 +388,20 @@ static u32 mq_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 
 static s64 get_batching(const struct hw_queue *q) { return mq_queue(q)->batched; }
 static s64 get_starved(const struct hw_queue *q) { return mq_queue(q)->starved; }
-static s64 get_async_tags(const struct hw_queue *q) { return q->dev.nr_requests ? async_tags(mq_queue(q)) : 0; }
+static s64 get_async_tags(const struct hw_queue *q)
+{
+	return q->dev.nr_requests ? async_tags(mq_queue(q)) : 0;
+}
 static s64 get_rt(const struct hw_queue *q) { return mq_queue(q)->class[REALTIME].unfinished; }
 static s64 get_be(const struct hw_queue *q) { return mq_queue(q)->class[BEST_EFFORT].unfinished; }
 static s64 get_idle(const struct hw_queue *q) { return mq_queue(q)->class[IDLE].unfinished; }
 
 static const struct hw_stat mq_stats[] = {
 	{ "batching", "requests", "length of the current batch so far", get_batching },
-	{ "starved", "batches", "read batches since the last write batch while writes waited", get_starved },
-	{ "async_tags", "requests", "tags that all but synchronous reads may use; 0: no limit", get_async_tags },
+	{ "starved", "batches", "read batches since the last write batch while writes waited",
+	  get_starved },
+	{ "async_tags", "requests", "tags that all but synchronous reads may use; 0: no limit",
+	  get_async_tags },
 	{ "unfinished_rt", "requests", "real-time requests queued or in the device", get_rt },
 	{ "unfinished_be", "requests", "best-effort requests queued or in the device", get_be },
 	{ "unfinished_idle", "requests", "idle-class requests queued or in the device", get_idle },

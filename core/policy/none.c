@@ -4,13 +4,14 @@
  *
  * Source: Linux 6.1 to 6.18 without an elevator (none).
  *
- * Caveats: there is one order for each CPU, and none between CPUs. Requests that wait because the device is full wait
- * for a tag before they exist in the kernel; here they wait in these lists, which serve them in the same order.
+ * Caveats: there is one order for each CPU, and none between CPUs. Requests that wait because the
+ * device is full wait for a tag before they exist in the kernel; here they wait in these lists,
+ * which serve them in the same order.
  *
- * Decides: requests that the device gave back go first. Then all lists, lowest CPU first, are taken over at once and
- * served in that order. A device that is busy, having given a request back, gets one request from each CPU's list in turn
- * until the lists are empty; devices that hand out budgets (SCSI: `budget`) always do. A range joins one of the last eight
- * requests of its CPU.
+ * Decides: requests that the device gave back go first. Then all lists, lowest CPU first, are taken
+ * over at once and served in that order. A device that is busy, having given a request back, gets
+ * one request from each CPU's list in turn until the lists are empty; devices that hand out budgets
+ * (SCSI: `budget`) always do. A range joins one of the last eight requests of its CPU.
  */
 #include "../lib/softq.h"
 #include "policies.h"
@@ -20,13 +21,13 @@ struct none_queue {
 	struct hw_softq soft;
 	struct list_head leftover;	/* decided, but not taken by the device yet: always first */
 	u32 turn;			/* CPU whose list is looked at first */
-	bool busy;			/* the device has given a request back, and the lists have not been empty since */
+	bool busy;			/* refused one, and lists not empty since */
 	s64 budget;
 };
 
 static const struct hw_tunable none_tunables[] = {
 	HW_TUNE_BOOL(struct none_queue, budget, 0,
-		     "the device hands out budgets, as SCSI does: one request from each CPU in turn"),
+		     "the device hands out budgets, as SCSI does: CPUs are served in turn"),
 };
 
 static struct none_queue *none_queue(const struct hw_queue *q)
@@ -85,7 +86,8 @@ static bool none_has_work(const struct hw_queue *q)
 	return !list_empty(&nq->leftover) || !hw_softq_empty(&nq->soft);
 }
 
-static struct hw_request *none_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *none_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					  enum hw_merge *how)
 {
 	return hw_softq_find_merge(&none_queue(q)->soft, bio, how);
 }

@@ -5,7 +5,7 @@
  *
  * A JOB is a process, written as words joined by commas:
  *   read|write         what it does; first word
- *   rand               places drawn at random in its region, in multiples of its block size; else one after the other
+ *   rand               places drawn at random in its region, in multiples of bs; else in order
  *   buffered           through the page cache, else O_DIRECT
  *   start=S span=S     its region, in sectors
  *   bs=S               block size, in sectors
@@ -68,18 +68,31 @@ static void pause_us(uint64_t us)
 
 static void parse(struct job *j, char *text)
 {
-	static const struct { const char *name; size_t at; } number[] = {
-		{ "start", offsetof(struct job, start) }, { "span", offsetof(struct job, span) },
-		{ "bs", offsetof(struct job, sectors) }, { "n", offsetof(struct job, count) },
-		{ "qd", offsetof(struct job, depth) }, { "think", offsetof(struct job, think_us) },
-		{ "rthink", offsetof(struct job, rthink_us) }, { "delay", offsetof(struct job, delay_ms) },
+	static const struct {
+		const char *name;
+		size_t at;
+	} number[] = {
+		{ "start", offsetof(struct job, start) },
+		{ "span", offsetof(struct job, span) },
+		{ "bs", offsetof(struct job, sectors) },
+		{ "n", offsetof(struct job, count) },
+		{ "qd", offsetof(struct job, depth) },
+		{ "think", offsetof(struct job, think_us) },
+		{ "rthink", offsetof(struct job, rthink_us) },
+		{ "delay", offsetof(struct job, delay_ms) },
 		{ "seed", offsetof(struct job, seed) },
 		{ "cpu", offsetof(struct job, cpu) },
 	};
+	enum { NUMBERS = sizeof(number) / sizeof(*number) };
 	char *word, *value;
 	size_t i;
 
-	*j = (struct job){ .span = 1 << 20, .sectors = 8, .count = 100, .depth = 1, .seed = 1, .cpu = UINT64_MAX };
+	*j = (struct job){ .span = 1 << 20,
+			   .sectors = 8,
+			   .count = 100,
+			   .depth = 1,
+			   .seed = 1,
+			   .cpu = UINT64_MAX };
 	while ((word = strsep(&text, ","))) {
 		value = strchr(word, '=');
 		if (value)
@@ -90,12 +103,13 @@ static void parse(struct job *j, char *text)
 			j->random = 1;
 		} else if (!strcmp(word, "buffered")) {
 			j->buffered = 1;
-		} else if (!strcmp(word, "prio") && value && sscanf(value, "%u.%u", &j->class, &j->level) == 2) {
+		} else if (!strcmp(word, "prio") && value &&
+			   sscanf(value, "%u.%u", &j->class, &j->level) == 2) {
 			;
 		} else {
-			for (i = 0; i < sizeof(number) / sizeof(*number) && strcmp(word, number[i].name); i++)
+			for (i = 0; i < NUMBERS && strcmp(word, number[i].name); i++)
 				;
-			if (i == sizeof(number) / sizeof(*number) || !value) {
+			if (i == NUMBERS || !value) {
 				errno = EINVAL;
 				die(word);
 			}
@@ -138,10 +152,13 @@ static void run_buffered(struct job *j, int fd, char *buffer)
 		die("fdatasync");
 }
 
-static void submit(struct job *j, aio_context_t context, struct iocb *io, int fd, char *buffer, uint64_t i)
+static void submit(struct job *j, aio_context_t context, struct iocb *io, int fd, char *buffer,
+		   uint64_t i)
 {
-	*io = (struct iocb){ .aio_fildes = (uint32_t)fd, .aio_lio_opcode = j->write ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
-			     .aio_buf = (uint64_t)(uintptr_t)buffer, .aio_nbytes = j->sectors * SECTOR,
+	*io = (struct iocb){ .aio_fildes = (uint32_t)fd,
+			     .aio_lio_opcode = j->write ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
+			     .aio_buf = (uint64_t)(uintptr_t)buffer,
+			     .aio_nbytes = j->sectors * SECTOR,
 			     .aio_offset = (int64_t)place(j, i) };
 	if (syscall(SYS_io_submit, context, 1, &io) != 1)
 		die("io_submit");
@@ -197,7 +214,8 @@ static void run(struct job *j, const char *disk)
 static int dump(const char *from, const char *to)
 {
 	static char page[65536];
-	int in = open(from, O_RDONLY | O_NONBLOCK), out = open(to, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	int in = open(from, O_RDONLY | O_NONBLOCK),
+	    out = open(to, O_WRONLY | O_CREAT | O_APPEND, 0644);
 	ssize_t n;
 
 	if (in < 0 || out < 0)

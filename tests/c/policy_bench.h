@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A policy on the bench: the test is the host, names every request by a letter and says when what happens. */
+/*
+ * A policy on the bench: the test is the host, names every request by a letter and says when what
+ * happens.
+ */
 #ifndef HW_TEST_POLICY_BENCH_H
 #define HW_TEST_POLICY_BENCH_H
 
@@ -25,7 +28,8 @@ static inline struct bench bench_new(const char *policy, u32 nr_requests)
 	b.q = calloc(1, p->queue_size);
 	b.task = calloc(1, p->task_size);
 	hw_queue_prepare(b.q, p);
-	b.q->dev = (struct hw_device){ .sectors = 1u << 30, .depth = 64, .nr_requests = nr_requests };
+	b.q->dev =
+		(struct hw_device){ .sectors = 1u << 30, .depth = 64, .nr_requests = nr_requests };
 	return b;
 }
 
@@ -41,8 +45,8 @@ static inline void bench_start(struct bench *b)
 }
 
 /* Any request but @name, which the test reads by its letter. */
-static inline struct hw_request *bench_insert_flags(struct bench *b, char name, u8 op, u64 sector, u16 ioprio, u8 flags,
-					     u16 cpu, u64 now)
+static inline struct hw_request *bench_insert_flags(struct bench *b, char name, u8 op, u64 sector,
+						    u16 ioprio, u8 flags, u16 cpu, u64 now)
 {
 	struct hw_request *rq = calloc(1, b->q->policy->request_size);
 
@@ -58,7 +62,8 @@ static inline struct hw_request *bench_insert_flags(struct bench *b, char name, 
 	return rq;
 }
 
-static inline struct hw_request *bench_insert(struct bench *b, char name, u8 op, u64 sector, u64 now)
+static inline struct hw_request *bench_insert(struct bench *b, char name, u8 op, u64 sector,
+					      u64 now)
 {
 	return bench_insert_flags(b, name, op, sector, 0, op == HW_READ ? HW_RQ_SYNC : 0, 0, now);
 }
@@ -82,7 +87,10 @@ static inline void bench_complete(struct bench *b, char name, u64 now)
 	b->named[(int)name] = NULL;
 }
 
-/* Dispatches and completes one at a time until nothing is left; the letters, in order. Static buffer. */
+/*
+ * Dispatches and completes one at a time until nothing is left; the letters, in order. Static
+ * buffer.
+ */
 static inline const char *bench_drain(struct bench *b, u64 now)
 {
 	static char order[129];

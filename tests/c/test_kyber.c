@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * kyber: its arithmetic (K1 to K7 of its spec), by its own functions, and its steering through the contract. Quirks are
- * called by the numbers of the spec's section 3.4.
+ * kyber: its arithmetic (K1 to K7 of its spec), by its own functions, and its steering through the
+ * contract. Quirks are called by the numbers of the spec's section 3.4.
  */
 #include "policy_bench.h"
 
@@ -19,10 +19,13 @@ static u32 bucket_of(s64 target, u64 latency)
 
 static void test_buckets(void)	/* K1 */
 {
-	static const struct { u64 latency; u32 bucket; } row[] = {
-		{ 0, 0 }, { 1, 0 }, { 500000, 0 }, { 500001, 1 }, { 1000000, 1 }, { 1500001, 3 }, { 2000000, 3 },
-		{ 2000001, 4 }, { 2500000, 4 }, { 2500001, 5 }, { 3500000, 6 }, { 3500001, 7 }, { 9000000, 7 },
-		{ U64_MAX, 7 },
+	static const struct {
+		u64 latency;
+		u32 bucket;
+	} row[] = {
+		{ 0, 0 },	{ 1, 0 },	{ 500000, 0 },	{ 500001, 1 },	{ 1000000, 1 },
+		{ 1500001, 3 }, { 2000000, 3 }, { 2000001, 4 }, { 2500000, 4 }, { 2500001, 5 },
+		{ 3500000, 6 }, { 3500001, 7 }, { 9000000, 7 }, { U64_MAX, 7 },
 	};
 	u32 i;
 
@@ -56,7 +59,10 @@ static void test_percentiles(void)	/* K2, K3 */
 	CHECK_EQ(percentile_of((u32[BUCKETS]){ 0 }, 90), UNKNOWN);
 }
 
-/* Few samples count after one second; the clock belongs to the domain, and whoever is evaluated first stops it. */
+/*
+ * Few samples count after one second; the clock belongs to the domain, and whoever is evaluated
+ * first stops it.
+ */
 static void test_patience(void)
 {
 	static struct kyber_queue kq;
@@ -85,7 +91,8 @@ static u32 resized(u32 domain, u32 depth, int p99)
 
 static void test_resizing(void)	/* K4 to K7 */
 {
-	static const u32 shrink[] = { 64, 32, 16, 8, 4, 2, 1, 1 }, grow[] = { 2, 4, 8, 16, 32, 64, 128, 128 };
+	static const u32 shrink[] = { 64, 32, 16, 8, 4, 2, 1, 1 },
+			 grow[] = { 2, 4, 8, 16, 32, 64, 128, 128 };
 	u32 i, depth;
 
 	for (i = 0; i < 4; i++) {
@@ -111,7 +118,8 @@ static void test_resizing(void)	/* K4 to K7 */
 	CHECK_EQ(resized(HW_READ, 2, 5), 3);
 }
 
-/* @n requests of @op, each @latency in the device and no time in the queue, all completed at @at. */
+/* @n requests of @op, each @latency in the device and no time in the queue, all completed at @at.
+ */
 static void serve(struct bench *b, u8 op, u32 n, u64 latency, u64 at)
 {
 	while (n--) {
@@ -121,7 +129,10 @@ static void serve(struct bench *b, u8 op, u32 n, u64 latency, u64 at)
 	}
 }
 
-/* Congestion of reads shrinks the writes, which are well below target; the depth of the reads grows to no more than 256. */
+/*
+ * Congestion of reads shrinks the writes, which are well below target; the depth of the reads grows
+ * to no more than 256.
+ */
 static void test_steering(void)
 {
 	struct bench b = bench_new("kyber", 0);
@@ -147,7 +158,10 @@ static void test_steering(void)
 	bench_free(&b);
 }
 
-/* A percentile that is known while nobody is congested is kept for the first congestion, and forgotten after it. */
+/*
+ * A percentile that is known while nobody is congested is kept for the first congestion, and
+ * forgotten after it.
+ */
 static void test_memory(void)
 {
 	struct bench b = bench_new("kyber", 0);
@@ -165,7 +179,10 @@ static void test_memory(void)
 	bench_free(&b);
 }
 
-/* Total latency over target gives tokens back though nobody is congested; on target it changes nothing. */
+/*
+ * Total latency over target gives tokens back though nobody is congested; on target it changes
+ * nothing.
+ */
 static void test_growth(void)
 {
 	struct bench b = bench_new("kyber", 0);
@@ -228,7 +245,10 @@ static void test_tokens(void)
 	bench_free(&b);
 }
 
-/* Reads 16, writes 8, discards and others 1 at a time, and round; batches are not cut by what arrives. */
+/*
+ * Reads 16, writes 8, discards and others 1 at a time, and round; batches are not cut by what
+ * arrives.
+ */
 static void test_domains(void)
 {
 	struct bench b = bench_new("kyber", 0);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* mq-deadline where the moment of a decision matters, or the kernel's version. D and Q numbers are those of its spec. */
+/*
+ * mq-deadline where the moment of a decision matters, or the kernel's version. D and Q numbers are
+ * those of its spec.
+ */
 #include "policy_bench.h"
 
 #define RT HW_IOPRIO(HW_IOPRIO_RT, 4)
@@ -61,7 +64,10 @@ static void test_classes(void)
 	CHECK_EQ(bench_stat(&b, "unfinished_rt"), 1);
 	CHECK_EQ(bench_dispatch(&b, 0), 'r');
 	CHECK_EQ(bench_dispatch(&b, 0), '-');
-	/* A scheduler that has requests and gives none is asked again 3 ms later, rounded up to a tick and one more. */
+	/*
+	 * A scheduler that has requests and gives none is asked again 3 ms later, rounded up to a
+	 * tick and one more.
+	 */
 	CHECK_EQ(b.q->wake_ns, MS(3) + HW_NSEC_PER_USEC);
 	CHECK(b.q->policy->has_work(b.q));
 	bench_complete(&b, 'r', MS(9));
@@ -173,7 +179,10 @@ static void test_corners(void)
 	bench_free(&b);
 }
 
-/* What the host puts first comes last in, first out; a requeued request too. It belongs to no batch. */
+/*
+ * What the host puts first comes last in, first out; a requeued request too. It belongs to no
+ * batch.
+ */
 static void test_at_head(void)
 {
 	struct bench b = bench_new("mq-deadline", 0);
@@ -205,7 +214,10 @@ static void test_at_head(void)
 	bench_free(&b);
 }
 
-/* 6.12 looks upwards from where it stands; 6.1 remembers which request followed, whatever came in between. */
+/*
+ * 6.12 looks upwards from where it stands; 6.1 remembers which request followed, whatever came in
+ * between.
+ */
 static void test_newcomer(s64 kernel, const char *want)
 {
 	struct bench b = bench_new("mq-deadline", 0);
@@ -242,7 +254,10 @@ static void test_successor_of_merged(void)
 	bench_free(&b);
 }
 
-/* The survivor of a merge takes the earlier deadline and its place; a front merge moves the request in the sweep. */
+/*
+ * The survivor of a merge takes the earlier deadline and its place; a front merge moves the request
+ * in the sweep.
+ */
 static void test_merges(void)
 {
 	struct bench b = bench_new("mq-deadline", 0);

@@ -107,8 +107,9 @@ struct hws_trace {
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);
 
 /*
- * Generated load: what one process of a fio job does (docs/fio.md). Index 0 is reads, 1 writes; sizes are bytes, times ns.
- * A file lies on the drive from byte `base`; the job uses bytes offset … offset + span of it, and I/Os end by `size`.
+ * Generated load: what one process of a fio job does (docs/fio.md). Index 0 is reads, 1 writes;
+ * sizes are bytes, times ns. A file lies on the drive from byte `base`; the job uses its bytes
+ * offset … offset + span, and I/Os end by `size`.
  */
 struct hws_file {
 	uint64_t base, offset, span, size;
@@ -116,12 +117,12 @@ struct hws_file {
 
 struct hws_job {
 	uint32_t task;
-	uint32_t flusher;		/* task that writes dirty pages back; buffered writers only */
+	uint32_t flusher;		/* task that writes dirty pages back, for buffered writes */
 	uint32_t section;		/* jobs of one section of the job file share this number */
 	uint32_t group;			/* what exit_group ends */
 	int32_t wait_for;		/* section that must have ended first, or -1 */
 	uint32_t stonewall;		/* starts when whatever was started before has ended */
-	uint32_t exit_what;		/* ends with it: 0 nothing, 1 its group, 2 all that run, 3 everything */
+	uint32_t exit_what;		/* ends with it: 0 nothing, 1 its group, 2 what runs, 3 all */
 	uint64_t start_min_ns, start_max_ns;
 	uint64_t runtime_ns;		/* 0: no limit */
 	uint32_t time_based;
@@ -154,7 +155,7 @@ struct hws_job {
 	const struct hws_file *files;	/* copied */
 };
 
-/* Jobs start in the order in which they are added. Before the first hws_run(), instead of a trace. */
+/* Jobs start in the order in which they are added. Before hws_run(), instead of a trace. */
 int hws_add_job(struct hws *s, const struct hws_job *job);
 
 /* At most `events` instants further. 1: there is more to do; 0: the run is over; negative: error. */

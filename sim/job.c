@@ -2,12 +2,14 @@
 /*
  * Jobs: what the processes of a fio job file do, step by step as fio's own loop does it.
  *
- * One pass: as long as there is more to do, choose a direction, wait for the rate limit, issue; with as many I/Os in flight
- * as the depth allows, wait for one; after every `think_blocks` I/Os wait for all that are in flight, then think. A pass
- * over, wait for all; then the next pass, or the job ends and its task exits.
+ * One pass: as long as there is more to do, choose a direction, wait for the rate limit, issue;
+ * with as many I/Os in flight as the depth allows, wait for one; after every `think_blocks` I/Os
+ * wait for all that are in flight, then think. A pass over, wait for all; then the next pass, or
+ * the job ends and its task exits.
  *
- * A job is a state machine: step() goes on until the job has to wait for completions, or for a time. What completes only
- * schedules the job for the same instant, so that it issues after every completion of that instant, as the contract says.
+ * A job is a state machine: step() goes on until the job has to wait for completions, or for a
+ * time. What completes only schedules the job for the same instant, so that it issues after every
+ * completion of that instant, as the contract says.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -176,7 +178,8 @@ static void end_others(struct hws *s, const struct sim_job *j)
 	for (i = 0; i < s->jobs->nr; i++) {
 		struct sim_job *other = s->jobs->job[i];
 
-		if (j->opt.exit_what == 3 || (j->opt.exit_what == 2 && other->life == JOB_RUNNING) ||
+		if (j->opt.exit_what == 3 ||
+		    (j->opt.exit_what == 2 && other->life == JOB_RUNNING) ||
 		    (j->opt.exit_what == 1 && other->opt.group == j->opt.group))
 			terminate(s, other);
 	}
@@ -205,7 +208,8 @@ static bool job_over(const struct sim_job *j)
 
 	if (o->time_based)
 		return false;
-	return j->issued_bytes / o->loops >= limit || (o->number_ios && j->issued / o->loops >= o->number_ios);
+	return j->issued_bytes / o->loops >= limit ||
+	       (o->number_ios && j->issued / o->loops >= o->number_ios);
 }
 
 static bool pass_over(const struct sim_job *j)
@@ -227,12 +231,16 @@ static bool out_of_time(struct hws *s, struct sim_job *j)
 	return j->terminate;
 }
 
-/* After a pass: another one? fio counts `loops` down first, and then goes on until io_size is reached. */
+/*
+ * After a pass: another one? fio counts `loops` down first, and then goes on until io_size is
+ * reached.
+ */
 static bool again(struct sim_job *j)
 {
 	const struct hws_job *o = &j->opt;
 	u64 limit = o->io_size ? o->io_size : o->size;
-	u64 largest = max(o->directions & 1 ? o->max_bytes[0] : 0, o->directions & 2 ? o->max_bytes[1] : 0);
+	u64 largest = max(o->directions & 1 ? o->max_bytes[0] : 0,
+			  o->directions & 2 ? o->max_bytes[1] : 0);
 
 	/* A pass in which nothing fitted would only come again. */
 	if (j->terminate || !j->pass_issued)
@@ -265,10 +273,15 @@ static u64 rate_ns(const struct sim_job *j, u32 d)
 {
 	u64 rate = j->opt.rate_bytes[d];
 
-	return rate ? j->epoch_ns + mul_u64_u64_div_u64(j->rate_bytes[d], HW_NSEC_PER_SEC, rate) : 0;
+	if (!rate)
+		return 0;
+	return j->epoch_ns + mul_u64_u64_div_u64(j->rate_bytes[d], HW_NSEC_PER_SEC, rate);
 }
 
-/* The time until which the job has to sleep; 0: it may go on. With both directions it takes the one that may go first. */
+/*
+ * The time until which the job has to sleep; 0: it may go on. With both directions it takes the
+ * one that may go first.
+ */
 static u64 rate_wait(struct hws *s, struct sim_job *j)
 {
 	u64 own = rate_ns(j, j->direction), other;
@@ -369,9 +382,13 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		issue(s, j, &p);
 		j->op = p;
-		j->state = !j->opt.buffered ? JOB_REAP : j->direction == HW_READ ? JOB_READ : JOB_COPY;
-		if (j->state == JOB_READ)
+		j->state = JOB_REAP;
+		if (j->opt.buffered && j->direction == HW_READ) {
 			sim_read_begin(j);
+			j->state = JOB_READ;
+		} else if (j->opt.buffered) {
+			j->state = JOB_COPY;
+		}
 		return true;
 	case JOB_READ:
 		if (!sim_read(s, j))
@@ -467,28 +484,41 @@ static void job_due(struct hws *s, struct sim_source *source, u64 order)
 
 /* --- set-up --- */
 
-static int check_job(struct hws *s, const struct hws_job *o)
+static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 {
-	u64 i, end_bytes = s->drive->sectors * HW_SECTOR_BYTES;
+	bool writes_buffered = o->buffered && o->directions & 2;
 	u32 d;
 
-	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && o->buffered && o->directions & 2))
-		return sim_fail(s, -EINVAL, "job %llu: no such task", (unsigned long long)s->jobs->nr);
-	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 || !o->random_every ||
-	    ((o->fsync_every || o->end_fsync) && !(o->buffered && o->directions & 2)) ||
-	    (o->file_service == 0 && !o->file_every) || (o->time_based && !o->runtime_ns))
-		return sim_fail(s, -EINVAL, "job %llu: a parameter is missing", (unsigned long long)s->jobs->nr);
+	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
+		return "no such task";
+	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 ||
+	    !o->random_every || (o->file_service == 0 && !o->file_every) ||
+	    (o->time_based && !o->runtime_ns) ||
+	    ((o->fsync_every || o->end_fsync) && !writes_buffered))
+		return "a parameter is missing";
 	for (d = 0; d < 2; d++)
 		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||
 		    (!o->buffered && (o->min_bytes[d] | o->align_bytes[d]) % HW_SECTOR_BYTES))
-			return sim_fail(s, -EINVAL, "job %llu: bad block size", (unsigned long long)s->jobs->nr);
+			return "bad block size";
+	return NULL;
+}
+
+static int check_job(struct hws *s, const struct hws_job *o)
+{
+	u64 i, nr = s->jobs->nr, drive_bytes = s->drive->sectors * HW_SECTOR_BYTES;
+	const char *wrong = what_is_wrong(s, o);
+
+	if (wrong)
+		return sim_fail(s, -EINVAL, "job %llu: %s", (unsigned long long)nr, wrong);
 	for (i = 0; i < o->nr_files; i++) {
 		const struct hws_file *f = &o->files[i];
 
-		if (f->base > end_bytes || f->size > end_bytes - f->base || f->base % HW_SECTOR_BYTES ||
-		    (!o->buffered && f->offset % HW_SECTOR_BYTES))
-			return sim_fail(s, -ERANGE, "job %llu: file %llu does not fit on a drive of %llu sectors",
-					(unsigned long long)s->jobs->nr, (unsigned long long)i,
+		if (f->base > drive_bytes || f->size > drive_bytes - f->base ||
+		    f->base % HW_SECTOR_BYTES || (!o->buffered && f->offset % HW_SECTOR_BYTES))
+			return sim_fail(s, -ERANGE,
+					"job %llu: file %llu does not fit on a drive of "
+					"%llu sectors",
+					(unsigned long long)nr, (unsigned long long)i,
 					(unsigned long long)s->drive->sectors);
 	}
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the parts of generated load share: jobs (job.c), where their I/Os go (place.c), the page cache
- * (readahead.c, writeback.c).
+ * What the parts of generated load share: jobs (job.c), where their I/Os go (place.c), the page
+ * cache (readahead.c, writeback.c).
  */
 #ifndef HW_SIM_JOB_H
 #define HW_SIM_JOB_H
@@ -11,7 +11,10 @@
 #define SIM_PAGE_BYTES 4096u
 #define SIM_PAGE_SECTORS (SIM_PAGE_BYTES / HW_SECTOR_BYTES)
 
-/* Blocks that this pass has touched: bit b of level 0 is block b, a bit above is a full word below. */
+/*
+ * Blocks that this pass has touched: bit b of level 0 is block b, a bit above is a full word
+ * below.
+ */
 #define SIM_MAP_LEVELS 7
 
 struct sim_map {
@@ -32,7 +35,8 @@ struct sim_transfer {
 
 struct sim_stream {
 	u64 expected;		/* page after the last one read */
-	u64 start, pages, marker;	/* newest window; reading page `marker` asks for the next one */
+	u64 start, pages;	/* newest window */
+	u64 marker;		/* reading this page asks for the next one */
 	u32 next_slot;
 	struct sim_transfer window[SIM_WINDOWS];
 };
@@ -80,7 +84,7 @@ struct sim_job {
 
 	struct sim_place op;	/* buffered: what is being copied */
 	u64 cursor, end;	/* and the pages still to be read */
-	struct sim_place sync_what;	/* fsync: what must have been written; file NULL: all files */
+	struct sim_place sync_what;	/* fsync: what must be written; file NULL: all files */
 	bool reading;		/* waits for pages that are under way to it */
 	bool blocked;		/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
@@ -102,7 +106,10 @@ void sim_place_reset(struct sim_job *j);
 /* The next I/O in this direction; false: the pass is over. */
 bool sim_place_next(struct sim_job *j, u32 direction, struct sim_place *place);
 
-/* readahead.c and writeback.c. What returns bool is called again, after sim_job_wake(), until it returns true. */
+/*
+ * readahead.c and writeback.c. What returns bool is called again, after sim_job_wake(), until it
+ * returns true.
+ */
 void sim_read_begin(struct sim_job *j);
 bool sim_read(struct hws *s, struct sim_job *j);
 void sim_read_done(struct hws *s, struct sim_job *j, struct sim_transfer *t);

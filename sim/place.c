@@ -2,9 +2,10 @@
 /*
  * Where the next I/O of a job goes: file, offset, length, as fio 3.33 chooses them.
  *
- * Sequential I/O goes on from where the last one in the same direction ended. Random I/O draws a block; with a random map
- * (the default) a block that this pass has touched already gives way to the next free one, so that a pass covers every
- * block once. A file is done when its next I/O does not fit; the pass is over when all its files are.
+ * Sequential I/O goes on from where the last one in the same direction ended. Random I/O draws a
+ * block; with a random map (the default) a block that this pass has touched already gives way to
+ * the next free one, so that a pass covers every block once. A file is done when its next I/O
+ * does not fit; the pass is over when all its files are.
  */
 #include "job.h"
 
@@ -19,7 +20,10 @@ static void map_init(struct hws *s, struct sim_map *m, u64 bytes, u64 unit)
 	m->unit = unit;
 	m->blocks = bytes / unit;
 	n = m->blocks;
-	/* The memory comes zeroed and is only touched where blocks are: a map of a whole drive costs what is used of it. */
+	/*
+	 * The memory comes zeroed and is only touched where blocks are: a map of a whole drive
+	 * costs what is used of it.
+	 */
 	do {
 		n = (n + 63) / 64;
 		m->level[m->nr_levels++] = sim_alloc(s, n * sizeof(u64));
@@ -56,7 +60,10 @@ static void map_set(struct sim_map *m, u64 block)
 	}
 }
 
-/* The first block at or after `from` that is free, or U64_MAX. Bits beyond the last block are always clear. */
+/*
+ * The first block at or after `from` that is free, or U64_MAX. Bits beyond the last block are
+ * always clear.
+ */
 static u64 map_free_from(const struct sim_map *m, u64 from)
 {
 	u64 at = from;
@@ -115,8 +122,10 @@ static void file_reset(struct sim_job *j, struct sim_file *f)
 void sim_place_init(struct hws *s, struct sim_job *j)
 {
 	const struct hws_job *o = &j->opt;
-	u64 unit = o->directions == 3 ? min(o->min_bytes[0], o->min_bytes[1]) : o->min_bytes[o->directions - 1];
-	u64 i;
+	u64 i, unit = o->min_bytes[o->directions == 2];
+
+	if (o->directions == 3)
+		unit = min(o->min_bytes[0], o->min_bytes[1]);
 
 	for (i = 0; i < o->nr_files; i++) {
 		if (o->random && o->random_map)
@@ -245,7 +254,8 @@ static bool place_in_file(struct sim_job *j, struct sim_file *f, u32 d, struct s
 		ok = sequential_offset(j, f, d, &offset);
 	} else if (!hit) {
 		ok = between_offset(j, f, d, &offset);
-	} else if (o->random_percent[d] == 100 || sim_roll_below(j, DICE_MIX, 100) < o->random_percent[d]) {
+	} else if (o->random_percent[d] == 100 ||
+		   sim_roll_below(j, DICE_MIX, 100) < o->random_percent[d]) {
 		ok = random_offset(j, f, d, &offset);
 	} else {
 		mapped = false;

@@ -2,10 +2,11 @@
 /*
  * Reads through a page cache, as far as a disk sees them.
  *
- * Sequential reads go through Linux's read-ahead window: a first window of up to four times the request, doubled or
- * quadrupled up to the largest, the next one asked for when the reader comes to a marker page. The reader waits only for
- * the window that holds the page it needs. Random reads ask for what they need. The cache remembers a reader's last
- * SIM_WINDOWS windows and nothing else: what is read again is read from the drive again, and readers do not find pages
+ * Sequential reads go through Linux's read-ahead window: a first window of up to four times the
+ * request, doubled or quadrupled up to the largest, the next one asked for when the reader comes
+ * to a marker page. The reader waits only for the window that holds the page it needs. Random
+ * reads ask for what they need. The cache remembers a reader's last SIM_WINDOWS windows and
+ * nothing else: what is read again is read from the drive again, and readers do not find pages
  * that were written.
  */
 #include "job.h"
@@ -42,7 +43,8 @@ static struct sim_transfer *window_of(struct sim_stream *st, u64 page)
 	u32 i;
 
 	for (i = 0; i < SIM_WINDOWS; i++) {
-		struct sim_transfer *w = &st->window[(st->next_slot + SIM_WINDOWS - 1 - i) % SIM_WINDOWS];
+		u32 slot = (st->next_slot + SIM_WINDOWS - 1 - i) % SIM_WINDOWS;
+		struct sim_transfer *w = &st->window[slot];
 
 		if (page >= w->first && page - w->first < w->pages)
 			return w;
@@ -100,7 +102,10 @@ static bool fetch_now(struct hws *s, struct sim_job *j, u64 largest)
 		return false;
 	st->start = j->cursor;
 	st->pages = pages;
-	/* Read-ahead begins after what was asked for; a window that is all asked for is followed at once. */
+	/*
+	 * Read-ahead begins after what was asked for; a window that is all asked for is followed
+	 * at once.
+	 */
 	st->marker = st->start + (pages > request ? request : 0);
 	return true;
 }
@@ -121,7 +126,8 @@ bool sim_read(struct hws *s, struct sim_job *j)
 			continue;
 		}
 		end = min(j->end, w->first + w->pages);
-		if (st->pages && st->marker >= j->cursor && st->marker < end && !fetch_next_window(s, j, largest))
+		if (st->pages && st->marker >= j->cursor && st->marker < end &&
+		    !fetch_next_window(s, j, largest))
 			return false;
 		if (!w->done)
 			return false;

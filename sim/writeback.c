@@ -2,14 +2,17 @@
 /*
  * Writes through a page cache, as far as a disk sees them.
  *
- * Writes dirty pages and go on. One flusher (a task of its own, its requests not synchronous) writes them back in order
- * of place, going round, in requests as large as the device takes, with FLUSH_DEPTH in flight: while more than
- * DIRTY_BACKGROUND is dirty, when a page has been dirty for EXPIRE_NS (looked at every PERIOD_NS), and everything once all
- * jobs have ended, as sync(1) would. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a
- * file's dirty pages as synchronous requests of the writer, to the medium, and waits for all that are on their way.
+ * Writes dirty pages and go on. One flusher (a task of its own, its requests not synchronous)
+ * writes them back in order of place, going round, in requests as large as the device takes, with
+ * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty
+ * for EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1)
+ * would. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
+ * dirty pages as synchronous requests of the writer, to the medium, and waits for all that are on
+ * their way.
  *
- * The numbers are Linux's defaults (dirty_background_ratio 10, dirty_ratio 20, dirty_expire_centisecs 3000,
- * dirty_writeback_centisecs 500, 128 requests) on a machine with 1 GB of memory.
+ * The numbers are Linux's defaults (dirty_background_ratio 10, dirty_ratio 20,
+ * dirty_expire_centisecs 3000, dirty_writeback_centisecs 500, 128 requests) on a machine with 1
+ * GB of memory.
  */
 #include "job.h"
 
@@ -35,7 +38,7 @@ struct sim_cache {
 	u64 cursor;		/* where the flusher goes on */
 	u32 in_flight;
 	u64 tick;		/* the next look at old pages; 0: none is due */
-	bool expired;		/* the flusher is at old pages: all that were dirty before expired_ns */
+	bool expired;		/* the flusher is at pages that were dirty before expired_ns */
 	u64 expired_ns;
 	struct sim_transfer *under_way, *free_transfers;
 	struct extent *free_extents;
@@ -121,7 +124,9 @@ static void insert_extent(struct hws *s, struct sim_cache *c, u64 first, u64 end
 	e->since_ns = since_ns;
 	while (*link) {
 		parent = *link;
-		link = first < rb_entry(parent, struct extent, node)->first ? &parent->rb_left : &parent->rb_right;
+		link = &parent->rb_right;
+		if (first < rb_entry(parent, struct extent, node)->first)
+			link = &parent->rb_left;
 	}
 	rb_link_node(&e->node, parent, link);
 	rb_insert_color(&e->node, &c->dirty);
@@ -149,11 +154,13 @@ static void dirty(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 }
 
 /* Takes pages first … end, all of one extent, out of the dirty ones and writes them. */
-static void write_back(struct hws *s, struct sim_cache *c, struct extent *e, u64 first, u64 end, u32 task, u8 flags)
+static void write_back(struct hws *s, struct extent *e, u64 first, u64 end, u32 task, u8 flags)
 {
+	struct sim_cache *c = s->cache;
 	struct sim_transfer *t = c->free_transfers;
 	u64 e_first = e->first, e_end = e->end, since_ns = e->since_ns;
 	u64 sector = first * SIM_PAGE_SECTORS;
+	u64 end_sector = min(end * SIM_PAGE_SECTORS, s->drive->sectors);
 
 	if (t)
 		c->free_transfers = t->next;
@@ -171,21 +178,25 @@ static void write_back(struct hws *s, struct sim_cache *c, struct extent *e, u64
 		insert_extent(s, c, end, e_end, since_ns);
 	c->dirty_pages -= end - first;
 	c->under_way_pages += end - first;
-	sim_job_issue(s, task, sector, (u32)(min(end * SIM_PAGE_SECTORS, s->drive->sectors) - sector), HW_WRITE,
-		      flags, t);
+	sim_job_issue(s, task, sector, (u32)(end_sector - sector), HW_WRITE, flags, t);
+}
+
+/* Everything that is dirty is to be written, not only what is old. */
+static bool flush_all(struct hws *s, const struct sim_cache *c)
+{
+	return sim_jobs_over(s) || c->dirty_pages > DIRTY_BACKGROUND / SIM_PAGE_BYTES;
 }
 
 static bool may_flush(struct hws *s, const struct sim_cache *c)
 {
-	return c->dirty_pages && c->in_flight < FLUSH_DEPTH &&
-	       (c->expired || sim_jobs_over(s) || c->dirty_pages > DIRTY_BACKGROUND / SIM_PAGE_BYTES);
+	return c->dirty_pages && c->in_flight < FLUSH_DEPTH && (c->expired || flush_all(s, c));
 }
 
 /* The next extent to write, going round; NULL ends a round over old pages. */
 static struct extent *next_to_flush(struct hws *s, struct sim_cache *c)
 {
-	bool all = sim_jobs_over(s) || c->dirty_pages > DIRTY_BACKGROUND / SIM_PAGE_BYTES;
 	struct extent *e = first_at_or_after(c, c->cursor), *begin;
+	bool all = flush_all(s, c);
 
 	if (!e)
 		e = first_at_or_after(c, 0);
@@ -217,7 +228,7 @@ void sim_cache_flush(struct hws *s)
 		end = min(e->end, first + most);
 		c->cursor = end;
 		c->in_flight++;
-		write_back(s, c, e, first, end, c->task, 0);
+		write_back(s, e, first, end, c->task, 0);
 	}
 }
 
@@ -254,7 +265,10 @@ static void written(struct hws *s, struct sim_cache *c, struct sim_transfer *t)
 	unblock_all(s, c);
 }
 
-/* Flushing goes on when what is under way has made room; as everything that issues, not before this instant's arrivals. */
+/*
+ * Flushing goes on when what is under way has made room; as everything that issues, not before
+ * this instant's arrivals.
+ */
 static void cache_done(struct hws *s, struct sim_source *source, void *tag)
 {
 	struct sim_cache *c = container_of(source, struct sim_cache, source);
@@ -308,7 +322,8 @@ bool sim_write_balance(struct hws *s, struct sim_job *j)
 
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what)
 {
-	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u), i, n = what ? 1 : j->opt.nr_files;
+	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u);
+	u64 i, n = what ? 1 : j->opt.nr_files;
 	struct sim_cache *c = s->cache;
 
 	j->sync_what = what ? *what : (struct sim_place){ 0 };
@@ -322,7 +337,7 @@ void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *w
 		pages_of(&p, &first, &end);
 		while ((e = first_at_or_after(c, first)) && e->first < end) {
 			first = max(first, e->first);
-			write_back(s, c, e, first, min(min(e->end, end), first + most), j->opt.task,
+			write_back(s, e, first, min(min(e->end, end), first + most), j->opt.task,
 				   HW_RQ_SYNC | HW_IO_FUA | HW_RQ_NOMERGE);
 		}
 	}

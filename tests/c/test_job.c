@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Random jobs through the public interface: everything issued completes, in its file; bad jobs are refused. */
+/*
+ * Random jobs through the public interface: everything issued completes, in its file; bad jobs
+ * are refused.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -18,15 +21,18 @@ static uint64_t roll(uint64_t n)
 
 static struct hws_job plain(const struct hws_file *file)
 {
-	return (struct hws_job){ .wait_for = -1, .size = 65536, .loops = 1, .directions = 1, .random_percent = { 100, 100 },
-				 .min_bytes = { 4096, 4096 }, .max_bytes = { 4096, 4096 },
-				 .align_bytes = { 4096, 4096 }, .random_every = 1, .file_every = 1, .depth = 1,
-				 .think_blocks = 1, .nr_files = 1, .files = file };
+	return (struct hws_job){
+		.wait_for = -1, .size = 65536, .loops = 1, .directions = 1,
+		.random_percent = { 100, 100 }, .min_bytes = { 4096, 4096 },
+		.max_bytes = { 4096, 4096 }, .align_bytes = { 4096, 4096 }, .random_every = 1,
+		.file_every = 1, .depth = 1, .think_blocks = 1, .nr_files = 1, .files = file,
+	};
 }
 
 static struct hws *new_run(uint32_t record)
 {
-	struct hws *s = hws_new(&(struct hws_options){ .policy = "noop", .seed = state, .record = record });
+	struct hws_options options = { .policy = "noop", .seed = state, .record = record };
+	struct hws *s = hws_new(&options);
 
 	hws_drive_constant(s, 100000, SECTORS);
 	return s;
@@ -98,8 +104,10 @@ static void random_run(void)
 		for (k = 0; k < 2; k++) {
 			uint64_t offset = 512 * roll(100);
 
-			files[i][k] = (struct hws_file){ .base = (2ull * i + k) << 28, .offset = offset,
-							 .span = j.size, .size = j.size + offset };
+			files[i][k] = (struct hws_file){
+				.base = (2ull * i + k) << 28, .offset = offset,
+				.span = j.size, .size = j.size + offset,
+			};
 		}
 		CHECK_EQ(hws_add_job(s, &j), 0);
 	}
@@ -136,7 +144,8 @@ static void refused(struct hws_job j, int err, const char *what)
 
 int main(void)
 {
-	struct hws_file file = { .span = 65536, .size = 65536 }, outside = { .base = SECTORS * 512, .size = 1 };
+	struct hws_file file = { .span = 65536, .size = 65536 };
+	struct hws_file outside = { .base = SECTORS * 512, .size = 1 };
 	struct hws_job j = plain(&file);
 	int i;
 

@@ -319,7 +319,6 @@ bool sim_write_balance(struct hws *s, struct sim_job *j)
 	return block(c, j);
 }
 
-
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what)
 {
 	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u);

@@ -41,7 +41,8 @@ LISTS = TESTS / "mutants"
 SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "pyproject.toml")
 # The Python tests that a fault in core or sim can fail, quick ones first.
 SUITE = ("test_golden.py", "test_bfq_slots.py", "test_scenes.py", "test_drive_layout.py", "test_conformance.py", "test_bfq_newcomer.py",
-         "test_properties.py", "test_drives.py", "test_fio_semantics.py")
+         "test_properties.py", "test_drives.py", "test_fio_semantics.py",
+         "test_fio_buffered.py", "test_fio_properties.py")
 TIMEOUT_S = 300
 
 

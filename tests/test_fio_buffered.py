@@ -48,6 +48,12 @@ def test_random_reads_ask_for_what_they_need(tmp_path: Path) -> None:
     assert {io.length for io in ios} == {4}
 
 
+def test_random_reads_that_are_not_announced_open_no_window_either(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\nsize=64m\nio_size=1m\nrw=randread\nfadvise_hint=0\n")
+    # But for the very first page, and where chance goes on to the next page.
+    assert sum(io.length > 4 for io in ios) < 5
+
+
 def test_places_that_are_no_page_are_rounded_to_pages(tmp_path: Path) -> None:
     ios = run(tmp_path, "[a]\nsize=10000\nbs=1000\noffset=3000\nfadvise_hint=random\n")
     assert places(ios) == "R0+4 R4+4 R8+4 R12+4"
@@ -94,6 +100,13 @@ def test_flushing_begins_in_the_background_and_writers_wait_at_the_limit(tmp_pat
     # The writer needs 0.2 s for all of it; what holds it back is that only 200 MiB may not have been written.
     (after,) = (io for io in ios if io.task == "next")
     assert after.issue == pytest.approx(begin + 160 * 5, abs=5)
+
+
+def test_the_flusher_goes_round(tmp_path: Path) -> None:
+    """Pages at the front that get dirty again and again wait until it comes back to them."""
+    ios = run(tmp_path, "[global]\nrw=write\n[front]\nsize=4k\ntime_based\nruntime=1s\nthinktime=100us\n"
+                        "[back]\nsize=400m\nbs=1m\n")
+    assert 1 <= sum(io.at == 0 for io in ios) <= 4
 
 
 def test_old_pages_are_written_after_half_a_minute(tmp_path: Path) -> None:

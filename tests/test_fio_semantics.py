@@ -14,7 +14,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 import itertools
 
-from fioload import Io, issues, load, places, run
+from fioload import MS, SECTORS, Io, issues, load, places, run
+
+from headwaiter.device import open_drive
+from headwaiter.sim import ConstantDrive, Options, drive_sectors, simulate
 
 DIRECT = "[global]\ndirect=1\nfilename=/dev/sda\n"
 QUEUED = DIRECT + "ioengine=libaio\n"
@@ -223,6 +226,21 @@ def test_priorities_reach_the_scheduler(tmp_path: Path) -> None:
     assert sum(io.done < last_high for io in ios if io.task == "low") <= 1
 
 
+@pytest.mark.parametrize("sched", ["as", "cfq-slice"])
+def test_nobody_waits_for_a_task_whose_job_has_ended(tmp_path: Path, sched: str) -> None:
+    jobs = load(tmp_path, f"{DIRECT}[a]\nsize=8k\nnumjobs=4\noffset_increment=1g\n")
+    outcome = simulate(sched, ConstantDrive(5 * MS, SECTORS), jobs, options=Options(merging=False))
+    assert outcome.totals["now_ns"] == 8 * 5 * MS
+
+
+def test_synchronous_writes_go_to_the_medium(tmp_path: Path) -> None:
+    text = "[a]\ndirect=1\nrw=write\nsize=1m\n"
+    drive = open_drive("barracuda-80g")
+    cached, written = (simulate("noop", drive, load(tmp_path, text + more, drive_sectors(drive))).totals
+                       for more in ("", "sync=1\n"))
+    assert cached["now_ns"] * 2 < written["now_ns"]
+
+
 # --- chance ---
 
 
@@ -253,6 +271,8 @@ def test_a_map_is_emptied_when_time_goes_on(tmp_path: Path) -> None:
     assert len(ios) == 39
     for k in range(0, 36, 4):
         assert sorted(io.at for io in ios[k:k + 4]) == [0, 4, 8, 12]
+    # Time goes on, and so do the random numbers: this is no new pass.
+    assert len({tuple(io.at for io in ios[k:k + 4]) for k in range(0, 36, 4)}) > 1
 
 
 def test_ranges_of_block_sizes_cover_a_pass_without_overlap(tmp_path: Path) -> None:

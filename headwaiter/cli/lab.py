@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ..device import DEFAULT_DRIVE
 from ..errors import Problem
+from ..lab.agree import JOBS, KERNELS_OWN, OURS, compare
+from ..lab.kernels import Progress
 from ..lab.script import Row, execute, experiments, read
 from ..paths import replacing
 from ..report import console
@@ -52,23 +57,52 @@ def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Pa
         if not equals:
             raise Problem(f"--set {pair}: expected NAME=VALUE")
         given[name] = value
-    progress = Console(stderr=True)
-    if progress.is_terminal:
-        with progress.status("starting") as status:
-            script, rows, sent = execute(target, series, given, status.update)
-    else:
-        script, rows, sent = execute(target, series, given, lambda text: None)
+    with _progress() as say:
+        script, rows, sent = execute(target, series, given, say)
     for path, data in sent.items() if files else ():
         assert files is not None
         (files / path).parent.mkdir(parents=True, exist_ok=True)
         with replacing(files / path) as temporary:
             temporary.write_bytes(data)
+    _show(script.name, script.summary, rows, as_json, output)
+
+
+@command.command("agree")
+@click.option("--kernel", "-k", "series", default="6.12", show_default=True, metavar="SERIES",
+              help="Series of Debian's cloud kernel.")
+@click.option("--drive", "-d", default=DEFAULT_DRIVE, show_default=True, metavar="NAME", help="The drive's profile.")
+@click.option("--sched", "-s", "schedulers", default=",".join((*OURS, *KERNELS_OWN)), show_default=True, metavar="a,b,…",
+              help="Schedulers.")
+@click.option("--job", "-j", "names", multiple=True, metavar="NAME", help="Jobs, e.g. random-4 [default: all].")
+@output_options
+def _agree(series: str, drive: str, schedulers: str, names: tuple[str, ...], as_json: bool, output: Path | None) -> None:
+    """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare."""
+    jobs = [job for job in JOBS if not names or job.name in names]
+    if len(jobs) < len(set(names)):
+        raise Problem(f"--job: there are {', '.join(job.name for job in JOBS)}")
+    with _progress() as say:
+        rows = compare(series, drive, schedulers.split(","), jobs, say)
+    _show("agree", "Simulator and kernel on the same jobs and drive", rows, as_json, output)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A line of what is going on, on a terminal only."""
+    out = Console(stderr=True)
+    if not out.is_terminal:
+        yield lambda text: None
+        return
+    with out.status("starting") as status:
+        yield status.update
+
+
+def _show(name: str, title: str, rows: list[Row], as_json: bool, output: Path | None) -> None:
     if as_json:
-        document: dict[str, Any] = {"schema": "headwaiter-lab/1", "experiment": script.name, "results": rows}
+        document: dict[str, Any] = {"schema": "headwaiter-lab/1", "experiment": name, "results": rows}
         write_json(document, output)
         return
     buffer = io.StringIO()
-    (console(buffer) if output else console()).print(_table(script.summary, rows))
+    (console(buffer) if output else console()).print(_table(title, rows))
     if output:
         write_text(buffer.getvalue(), output)
 

@@ -25,6 +25,7 @@ from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import Kernel, Progress, need
 
 LAST_LINES = 15
+LAST_COLUMNS = 200
 KERNEL_COMPLAINTS = ("WARNING:", "BUG:", "Oops", "Kernel panic", "INFO: task", "possible circular locking", "UBSAN:",
                      "KASAN:", "general protection fault", "Call Trace:")
 
@@ -163,7 +164,7 @@ def _lines(process: subprocess.Popen[bytes], guest: Guest):  # type: ignore[no-u
 def _problem(guest: Guest, message: str, console: list[str]) -> Problem:
     """The error, after the guest's last words on stderr."""
     for line in console[-LAST_LINES:]:
-        print(f"  | {line}", file=sys.stderr)
+        print(f"  | {line[:LAST_COLUMNS]}", file=sys.stderr)
     return Problem(f"lab: {guest.kernel.release}: {message}")
 
 

@@ -17,7 +17,7 @@ for scheduler in $SCHEDULERS; do
 	for rw in randread read; do
 		say "$scheduler: $rw"
 		must fio --name=cost --filename=/dev/nvme0 --rw=$rw --bs=4k --direct=1 --numjobs=2 --iodepth=32 --ioengine=libaio \
-			--number_ios="$IOS" --group_reporting --clocksource=clock_gettime --output-format=terse --terse-version=3 >/lab/fio
+			--number_ios="$IOS" --group_reporting --clocksource=clock_gettime --eta=never --output-format=terse --terse-version=3 >/lab/fio
 		result "{\"scheduler\":\"$scheduler\",\"rw\":\"$rw\",\"iops\":$(cut -d';' -f8 /lab/fio)}"
 	done
 done

@@ -26,7 +26,7 @@ set_all() {
 
 say "verifying under load, switching"
 fio --name=verify --directory=/mnt --size=4m --numjobs=2 --rw=randrw --bsrange=4k-64k --ioengine=libaio --iodepth=8 --direct=1 \
-	--verify=crc32c --verify_fatal=1 --time_based --runtime="$RUNTIME" --clocksource=clock_gettime >/lab/fio 2>&1 &
+	--verify=crc32c --verify_fatal=1 --time_based --runtime="$RUNTIME" --clocksource=clock_gettime --eta=never >/lab/fio 2>&1 &
 load=$!
 sleep 1
 for scheduler in $all; do

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Switching schedulers in a loop under I/O; flushes, discards, requeues, dying tasks; nothing may get lost
+# lab: programs fio mkfs.ext4 fsck.ext4
+# lab: modules sd_mod
+# lab: packed scsi_debug
+# lab: memory 1536
+# lab: set DURATION=60
+
+# Every I/O that a disk was given has come back, and each was counted once.
+settled() {
+	local inflight
+	sync
+	inflight=$(awk '{ print $1 + $2 }' "/sys/block/$1/inflight")
+	[ "$inflight" = 0 ] || fail "$1: $inflight requests are lost"
+}
+
+# Switch disk $1 among all schedulers while process $2 lives; the number of switches in $switches.
+switch_while() {
+	switches=0
+	while kill -0 "$2" 2>/dev/null; do
+		for scheduler in $(ours "$1") none mq-deadline $(ours "$1") bfq kyber; do
+			echo "$scheduler" >"/sys/block/$1/queue/scheduler" || fail "cannot select $scheduler"
+			[ "$scheduler" = none ] || echo $((4 + switches % 60)) >"/sys/block/$1/queue/nr_requests"
+			switches=$((switches + 1))
+			usleep 20000
+		done
+	done
+}
+
+say "switching for $DURATION s under load"
+dir=/sys/kernel/config/nullb/nvme0
+must mkdir $dir
+for pair in size=256 blocksize=512 memory_backed=1 irqmode=2 completion_nsec=200000 hw_queue_depth=4 cache_size=4 discard=1; do
+	echo "${pair#*=}" >"$dir/${pair%=*}" || fail "null_blk has no ${pair%=*}"
+done
+echo 1 >$dir/power || fail "null_blk does not start"
+must mkfs.ext4 -q /dev/nvme0
+must mount -t ext4 -o discard /dev/nvme0 /mnt
+fio --name=abuse --directory=/mnt --size=8m --numjobs=3 --rw=randrw --bsrange=4k-64k --ioengine=libaio --iodepth=16 --direct=1 \
+	--fsync=32 --verify=crc32c --verify_fatal=1 --time_based --runtime="$DURATION" --clocksource=clock_gettime --eta=never >/lab/fio 2>&1 &
+load=$!
+switch_while nvme0 $load
+wait $load || { cat /lab/fio; fail "fio: verification failed"; }
+settled nvme0
+result "{\"what\":\"switches under verified load\",\"count\":$switches}"
+
+for scheduler in $(ours nvme0); do
+	say "$scheduler: tasks by the thousand, discards"
+	elevator nvme0 "$scheduler"
+	dd if=/dev/zero of=/mnt/many bs=4k count=200 2>/dev/null
+	drop_caches
+	n=0
+	while [ $n -lt 200 ]; do
+		dd if=/mnt/many of=/dev/null bs=4k count=1 skip=$n 2>/dev/null &
+		dd if=/dev/zero of=/mnt/dying bs=512 count=1 oflag=direct conv=notrunc 2>/dev/null &
+		n=$((n + 1))
+		[ $((n % 20)) -ne 0 ] || wait
+	done
+	wait
+	rm /mnt/many
+	must fstrim /mnt
+	settled nvme0
+	result "{\"what\":\"$scheduler: tasks that issued and died\",\"count\":$((2 * n))}"
+done
+umount /mnt
+must fsck.ext4 -f -n /dev/nvme0 >/lab/fsck
+echo 0 >$dir/power
+
+say "a device that refuses and returns"
+insert scsi_debug dev_size_mb=64 every_nth=20 opts=128 ndelay=200000 max_queue=8
+n=0
+while [ ! -b /dev/sda ]; do
+	[ $n -lt 50 ] || fail "scsi_debug shows no disk"
+	n=$((n + 1))
+	usleep 100000
+done
+for scheduler in $(ours sda); do
+	echo "$scheduler" >/sys/block/sda/queue/scheduler || fail "cannot select $scheduler"
+	dd if=/dev/urandom of=/lab/data bs=64k count=64 2>/dev/null
+	dd if=/lab/data of=/dev/sda bs=4k oflag=direct 2>/dev/null || fail "$scheduler: write failed"
+	for i in 0 1 2 3; do
+		dd if=/dev/sda of=/lab/back.$i bs=64k skip=$((i * 16)) count=16 iflag=direct 2>/dev/null &
+	done
+	wait
+	cat /lab/back.0 /lab/back.1 /lab/back.2 /lab/back.3 | cmp - /lab/data || fail "$scheduler: data differ"
+	settled sda
+	result "{\"what\":\"$scheduler: MiB through a refusing device\",\"count\":8}"
+done

@@ -11,7 +11,7 @@ A file there is one area of the sources:
     why = "…"          # what goes wrong
     tests = […]        # optional: instead of the area's
 
-A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all of C_SUITE and SUITE
+A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all C tests and SUITE
 follow. A fault is caught when a test fails or runs out of time; one that does not apply or compile is an error of the list.
 Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever has none. Exit status 0 only if
 every fault is caught.
@@ -40,9 +40,9 @@ TESTS = ROOT / "tests"
 LISTS = TESTS / "mutants"
 SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "pyproject.toml")
 # The Python tests that a fault in core or sim can fail, quick ones first.
-SUITE = ("test_golden.py", "test_bfq_slots.py", "test_scenes.py", "test_drive_layout.py", "test_conformance.py", "test_bfq_newcomer.py",
-         "test_properties.py", "test_drives.py", "test_fio_semantics.py",
-         "test_fio_buffered.py", "test_fio_properties.py")
+SUITE = ("test_golden.py", "test_scenes.py", "test_disk_timing.py", "test_bfq_slots.py", "test_drive_layout.py",
+         "test_conformance.py", "test_bfq_newcomer.py", "test_fio_properties.py", "test_properties.py", "test_drives.py",
+         "test_fio_semantics.py", "test_fio_buffered.py")
 TIMEOUT_S = 300
 
 

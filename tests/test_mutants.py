@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import mutants
+import pytest
+
+from headwaiter.schedulers import catalogue
 
 
 def test_every_fault_applies() -> None:
@@ -13,7 +16,13 @@ def test_every_fault_applies() -> None:
 def test_every_fault_changes_something_and_none_is_listed_twice() -> None:
     found = mutants.mutants()
     assert [m for m in found if m.find == m.replace] == []
+    assert len(found) >= 60
     assert len({(m.file, m.find, m.replace) for m in found}) == len(found)
+
+
+@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_scheduler_has_faults(name: str) -> None:
+    assert (mutants.LISTS / f"{name}.toml").exists()
 
 
 def test_tests_exist() -> None:

@@ -221,6 +221,29 @@ static void test_shared_queue_outlives_its_lender(void)
 	CHECK(dev.q.reap.next != dev.q.reap.prev);
 }
 
+/* Not before it has drained may a queue that nobody uses any more serve somebody else. */
+static void test_queue_is_kept_until_it_has_drained(void)
+{
+	struct cs_queue *c;
+
+	start(1);
+	serve_one(0, 0, 0, 5 * MS);
+	c = tasks[0].sync;
+	CHECK(c->in_use);
+	dev.active = NULL;
+	c->users = 0;
+	c->dispatched = 1;
+	cs_retire(&dev, c);
+	CHECK(c->in_use);
+	c->dispatched = 0;
+	c->queued = 1;
+	cs_retire(&dev, c);
+	CHECK(c->in_use);
+	c->queued = 0;
+	cs_retire(&dev, c);
+	CHECK(!c->in_use);
+}
+
 /* Cooperators that have parted get queues of their own again, whosever memory they are in. */
 static void test_split(void)
 {
@@ -244,6 +267,7 @@ int main(void)
 	test_idle_class_is_last();
 	test_hw_tag();
 	test_shared_queue_outlives_its_lender();
+	test_queue_is_kept_until_it_has_drained();
 	test_split();
 	return CHECK_DONE();
 }

@@ -22,6 +22,7 @@ switch_while() {
 			echo "$scheduler" >"/sys/block/$1/queue/scheduler" || fail "cannot select $scheduler"
 			[ "$scheduler" = none ] || echo $((4 + switches % 60)) >"/sys/block/$1/queue/nr_requests"
 			switches=$((switches + 1))
+			[ $((switches % 20)) -ne 0 ] || say "$switches switches"
 			usleep 20000
 		done
 	done

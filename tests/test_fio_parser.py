@@ -127,7 +127,7 @@ ERRORS = [
     ("[ ]\n", "test.fio:1: '[ ]' is not a section ([NAME])"),
     ("[a]\nsiez=1m\n", "test.fio:2: unknown option 'siez' (did you mean 'size'?)"),
     ("[a]\nqqqqqqq=1\n", "test.fio:2: unknown option 'qqqqqqq'"),
-    ("[a]\nioprio=3\n", "test.fio:2: unknown option 'ioprio' (did you mean 'prio'?)"),
+    ("[a]\nioprios=3\n", "test.fio:2: unknown option 'ioprios' (did you mean 'ioprio'?)"),
     ("[a]\nbs\n", "test.fio:2: option 'bs': a value is missing"),
     ("[a]\nbs=\n", "test.fio:2: option 'bs': a value is missing"),
     ("[a]\ndirect\n", "test.fio:2: option 'direct': a value is missing"),

@@ -111,7 +111,7 @@ def test_random_passes_touch_as_many_blocks(fio: str, tmp_path: Path, options: s
 
 @pytest.mark.parametrize("text", [
     "[a]\nsiez=1m\n", "[a]\nbs\n", "[a]\ndirect=yes\n", "[a]\nrw=foo\n", "size=1m\n[a]\n", "[a]\ndirect\n",
-    "[a]\nsize=1m\nioprio=2\n", "[a]\nrwmixread=101\n", "[a]\nprio=9\n", "[a]\niodepth=0\n",
+    "[a]\nrwmixread=101\n", "[a]\nprio=9\n", "[a]\niodepth=0\n",
 ])
 def test_fio_refuses_it_too(fio: str, tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.fio").write_text(text)

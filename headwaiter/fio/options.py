@@ -211,7 +211,7 @@ USED: tuple[Used, ...] = (
     Used("new_group", lambda v, _: flag(v), "begin a new group, for exit_what", alone=True),
     Used("exitall", lambda v, _: flag(v), "when one job ends, end the others of its group", alone=True),
     Used("exit_what", _text(lambda v: choice(v, ("group", "stonewall", "all"))), "whom exitall ends"),
-    Used("prio", _text(lambda v: integer(v, 0, 7)), "I/O priority within the class"),
+    Used("prio", _text(lambda v: integer(v, 0, 7)), "I/O priority within the class (fio itself knows only the name prio)", ("ioprio",)),
     Used("prioclass", _text(lambda v: integer(v, 0, 3)), "I/O priority class: 1 real-time, 2 best-effort, 3 idle"),
     Used("nice", _text(lambda v: integer(v, -20, 19)), "makes a best-effort priority, where prio and prioclass do not"),
     Used("kb_base", _text(lambda v: int(choice(v, ("1024", "1000")))), "what k means in sizes (default 1024)"),

@@ -89,6 +89,7 @@ struct hw_bio {
 	u16 ioprio;
 	u16 cpu;
 	struct hw_task *task;
+	u64 now_ns;		/* when it looks; 0: at the time of the last call */
 };
 
 enum hw_merge { HW_NO_MERGE, HW_BACK_MERGE, HW_FRONT_MERGE };

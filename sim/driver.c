@@ -260,6 +260,18 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 	return rq ? (int64_t)rq->id : -1;
 }
 
+int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, uint64_t now)
+{
+	struct hw_request *rq = request(d, id, HW_QUEUED);
+	struct hw_bio bio = { .sector = what->sector, .sectors = what->sectors, .op = what->op, .flags = what->flags,
+			      .ioprio = what->ioprio, .cpu = what->cpu, .task = find_task(d, what->task),
+			      .now_ns = now };
+
+	if (!rq || !bio.task)
+		return -ENOENT;
+	return !d->policy->allow_merge || d->policy->allow_merge(d->q, rq, &bio);
+}
+
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 {
 	struct hw_bio bio = { .sector = what->sector,

@@ -270,8 +270,11 @@ static void append_pieces(struct sim_request *r, struct sim_piece *more)
 
 static bool merge_piece(struct hws *s, struct sim_piece *p)
 {
-	struct hw_merge_result m = hw_merge_try(&s->merger, s->q, &p->bio, s->now);
+	struct hw_merge_result m;
 	struct sim_request *gone;
+
+	p->bio.now_ns = s->now;
+	m = hw_merge_try(&s->merger, s->q, &p->bio, s->now);
 
 	if (!m.into)
 		return false;

@@ -237,6 +237,8 @@ int hwd_grow(struct hwd *d, uint64_t id, int front, uint32_t sectors, uint64_t n
 int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone);
 /* The policy's own look-up: the id of the request that the range would join, or -1. */
 int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front);
+/* 1 if the policy would let the range join the queued request. */
+int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, uint64_t now);
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what);
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value);
 

@@ -24,7 +24,7 @@ DATA = Path(__file__).parent / "data" / "conformance"
 # Two of each scheduler and kernel in `make quick`, the others in `make test`.
 QUICK = ("mixed", "priorities", "steered", "refused", "streams")
 RECORDED = [pytest.param(p, id=f"{p.parent.name}-{p.stem}", marks=() if p.stem.endswith(QUICK) else pytest.mark.slow)
-            for s in ("none", "mq-deadline", "kyber") for p in sorted(DATA.glob(f"*/{s}-*.xz"))]
+            for s in ("none", "mq-deadline", "kyber", "bfq") for p in sorted(DATA.glob(f"*/{s}-*.xz"))]
 TICK = 4_000_000
 
 
@@ -246,6 +246,66 @@ def test_following_requests() -> None:
     assert [e.time_ns for e in made.events if e.event == "dispatch"] == [TICK, TICK + 6, TICK + 10]
 
 
+def test_bfq_goes_by_its_own_times() -> None:
+    """Rows are at the times that bfq saw, and where its decisions were taken; it says when, and a pid may come again."""
+    def probe(time: int, name: str, pid: int = 7, **values: int) -> ring.Event:
+        return ring.Event(time, 0, f"{name}_bfq", {"common_pid": pid, **values})
+
+    def gave(time: int, sector: int, now: int, start: int, pid: int = 7) -> ring.Event:
+        return probe(time, "dispatch", pid, rq=1, sector=sector, bytes=4096, flags=0, ioprio=0x4004, jiffies=0, now=now,
+                     start=start)
+
+    base = TICK
+    made = follow([
+        probe(base, "attach"),
+        trace(base + 1000, "block_rq_insert", 8),
+        probe(base + 1050, "ask"),
+        gave(base + 1100, 8, base + 900, base + 900),
+        trace(base + 1110, "block_rq_issue", 8),
+        trace(base + 2000, "block_rq_insert", 800),
+        probe(base + 2050, "ask", 9),
+        trace(base + 2100, "block_rq_complete", 8),  # an interrupt before the function returns
+        probe(base + 2110, "finish", last=0),
+        gave(base + 2150, 800, base + 2055, base + 1990, 9),
+        trace(base + 2200, "block_rq_insert", 1600),
+        trace(base + 2300, "block_rq_issue", 800),
+        probe(base + 2400, "allow", 8, sector=1600, flags=0, bio_sector=2400, bio_bytes=512, bio_flags=1 | 1 << 11,
+              bio_ioprio=0),
+        trace(base + 3000, "block_rq_complete", 800),
+        probe(base + 3010, "finish", last=base + 2113),
+        probe(base + 3050, "timer"),
+        ring.Event(base + 3100, 0, "sched_process_exit", {"pid": 7}),
+        probe(base + 3200, "gone"),
+        trace(base + 3300, "block_rq_insert", 2400),
+    ], "bfq", {"kernel": "6.12.1"}, TICK)  # fmt: skip
+    zero = made.events[0].time_ns
+    assert [(e.event, e.request, e.time_ns - zero) for e in made.events] == [
+        ("attach", -1, 0), ("insert", 0, 900), ("dispatch", 0, 900), ("issue", 0, 900), ("insert", 1, 1990),
+        ("dispatch", 1, 2055), ("complete", 0, 2113), ("insert", 2, 2200), ("issue", 1, 2300), ("allow", 2, 2400),
+        ("complete", 1, 3010), ("timer", -1, 3050), ("exit", -1, 3200), ("insert", 3, 3300)]
+    bio = made.events[9]
+    assert (bio.sector, bio.sectors, bio.op, bio.flags) == (2400, 1, 1, 1)
+    assert [e.task for e in made.events if e.event in ("insert", "allow", "exit")] == [0, 0, 0, 1, 0, 2]
+
+
+def test_a_late_timer() -> None:
+    """bfq waits for 8 ms, but the kernel's timer runs 30 us late: ours does not give the request before that."""
+    def recorded(timer_ns: int) -> Recording:
+        facts = {"kernel": "6.12.1", "scheduler": "bfq", "workload": "late", "depth": "1", "nr_requests": "64",
+                 "tick_ns": str(TICK), "set.low_latency": "0"}
+        due = 9_000_000
+        events = [Event(0, "attach")]
+        for i, sector in enumerate((8, 80_000)):
+            events += [Event(i, "insert", i, sector=sector, sectors=8, op=0, flags=1, ioprio=0, task=i, cpu=0)]
+        events += [Event(2, "dispatch", 0), Event(3, "issue", 0), Event(1_000_000, "complete", 0),
+                   Event(1_000_001, "dispatch"), Event(due + 20_000, "dispatch"), Event(due + timer_ns, "timer"),
+                   Event(due + 31_000, "dispatch", 1), Event(due + 31_001, "issue", 1)]
+        return Recording(facts, sorted(events, key=lambda e: e.time_ns))
+
+    assert check(recorded(30_000)).kinds == {}
+    assert check(recorded(0)).kinds == {"ours gives, the kernel refuses": 1, "the kernel gives, ours refuses": 1}
+
+
 @pytest.mark.parametrize(("events", "said"), [
     ([decided(1, 8, 8, 0)], "that nobody inserted"),
     ([trace(1, "block_rq_insert", 8), decided(2, 8, 16, 0)], "a request of 8 sectors was dispatched as one of 8192"),
@@ -297,6 +357,10 @@ def test_type_information() -> None:
     types = int_ + long_ + union + outer
     blob = struct.pack("<HBB5I", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(names)) + types + names
     assert Btf(blob).offsets("r") == {"a": 0, "b": 8, "c": 8, "d": 16}
+    text = b"\0m\0e\0"
+    own = struct.pack("<III", len(names) + 1, 4 << 24 | 2, 32) + struct.pack("<6I", at["a"], 1, 64, len(names) + 3, 3, 128)
+    part = struct.pack("<HBB5I", 0xEB9F, 1, 0, 24, 0, len(own), len(own), len(text)) + own + text
+    assert Btf(part, Btf(blob)).offsets("m") == {"a": 8, "e": 16}
     with pytest.raises(Problem, match="no struct other"):
         Btf(blob).offsets("other")
     with pytest.raises(Problem, match="no type information"):

@@ -60,9 +60,10 @@ static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const st
 	struct hw_request *rq;
 
 	if (q->policy->flags & HW_POLICY_HASH) {
-		if (m->last) {
+		/* The policy is asked even if they do not touch; bfq merges queues on it. */
+		if (m->last && may_merge(m, q, m->last, bio)) {
 			*how = touches(m->last, bio);
-			if (*how && may_merge(m, q, m->last, bio))
+			if (*how)
 				return m->last;
 		}
 		for (rq = m->bucket[bucket_of(bio->sector)]; rq; rq = rq->hash_next)

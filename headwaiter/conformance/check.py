@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 
 from ..errors import Problem
 from ..schedulers import find
-from .policy import Policy, Request
+from .policy import NEVER, Policy, Request
 from .recording import NONE, Event, Recording
 
 MAX_SHOWN = 20
+# A timer runs up to so much late, while the kernel is busy with interrupts.
+LATE_NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -92,23 +94,44 @@ class _Check:
         self.late: set[int] = set()  # given by the kernel, not yet by ours
         self.done: set[int] = set()  # late and completed meanwhile
         self.tasks: set[int] = set()
+        self.timed = any(e.event == "timer" for e in recording.events)
+        self.wake = NEVER  # when our policy's timer is due
+        self.now = start
 
     def take(self, e: Event) -> None:
         """One event of the recording."""
+        # As long as the kernel's timer has not run, ours has not either.
+        late = self.timed and e.event != "timer" and self.wake <= e.time_ns < self.wake + LATE_NS
+        self.now = max(self.now, self.wake - 1 if late else e.time_ns)
         getattr(self, f"_{e.event}")(e)
 
-    def _insert(self, e: Event) -> None:
+    def _attach(self, e: Event) -> None:
+        pass  # ours was attached at the time of the first event
+
+    def _timer(self, e: Event) -> None:
+        self.wake = NEVER
+
+    def _start(self, e: Event) -> None:
         if e.task not in self.tasks:
             self.tasks.add(e.task)
-            self.policy.start_task(e.task, e.time_ns, e.ioprio)
-        number = self.policy.insert(Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), e.time_ns)
+            self.policy.start_task(e.task, self.now, e.ioprio)
+
+    def _allow(self, e: Event) -> None:
+        if e.request not in self.early:
+            self._start(e)
+            self.policy.allow_merge(self.ids[e.request],
+                                    Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), self.now)
+
+    def _insert(self, e: Event) -> None:
+        self._start(e)
+        number = self.policy.insert(Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), self.now)
         self.ids[e.request] = number
         self.names[number] = e.request
         self.verdict.requests += 1
 
     def _grow(self, e: Event) -> None:
         if e.request not in self.early:  # else ours has it in the device already
-            self.policy.grow(self.ids[e.request], e.event == "front", e.sectors, e.time_ns)
+            self.policy.grow(self.ids[e.request], e.event == "front", e.sectors, self.now)
 
     _back = _front = _grow
 
@@ -120,7 +143,8 @@ class _Check:
 
     def _dispatch(self, e: Event) -> None:
         theirs = None if e.request == NONE else e.request
-        answer = self.policy.dispatch(e.time_ns)
+        answer = self.policy.dispatch(self.now)
+        self.wake = self.policy.wake_ns if answer is None else NEVER
         ours = None if answer is None else self.names[answer]
         if theirs is None and ours is None:
             self.verdict.refusals += 1
@@ -136,7 +160,7 @@ class _Check:
             if ours in self.late:
                 self.late.remove(ours)
                 if ours in self.done:
-                    self._finish(ours, e.time_ns)
+                    self._finish(ours, self.now)
             else:
                 self.early.add(ours)
         if theirs is not None:
@@ -147,7 +171,7 @@ class _Check:
 
     def _issue(self, e: Event) -> None:
         if e.request not in self.late:
-            self.policy.issue(self.ids[e.request], e.time_ns)
+            self.policy.issue(self.ids[e.request], self.now)
 
     def _finish(self, request: int, now: int) -> None:
         self.policy.complete(self.ids.pop(request), now)
@@ -157,17 +181,17 @@ class _Check:
         if e.request in self.late:
             self.done.add(e.request)
         else:
-            self._finish(e.request, e.time_ns)
+            self._finish(e.request, self.now)
 
     def _requeue(self, e: Event) -> None:
         if e.request in self.late:
             self.late.remove(e.request)  # ours still has it
         else:
-            self.policy.requeue(self.ids[e.request], e.time_ns)
+            self.policy.requeue(self.ids[e.request], self.now)
 
     def _exit(self, e: Event) -> None:
         self.tasks.discard(e.task)
-        self.policy.exit_task(e.task, e.time_ns)
+        self.policy.exit_task(e.task, self.now)
 
 
 def check(recording: Recording) -> Verdict:

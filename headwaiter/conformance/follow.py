@@ -7,6 +7,8 @@ the same sector, as the recorder's loads see to. A request's flags and priority 
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,7 +20,17 @@ from .recording import NONE, Event, Recording
 QUEUED, DISPATCHED, ISSUED = range(3)
 OPERATIONS = {"R": 0, "W": 1, "D": 2}
 # Bits of a request's cmd_flags (include/linux/blk_types.h, 6.1 to 6.12).
+# A task's submission goes by the time at which it began (since 6.10), unless that is longer ago than this: then the task
+# slept meanwhile, and looked at the clock again.
+MAX_SUBMISSION_NS = 1_000_000
+PROBES = ("ask", "dispatch", "attach", "finish", "timer", "gone", "allow")
 REQ_SYNC, REQ_META, REQ_PRIO, REQ_FUA, REQ_PREFLUSH = 1 << 11, 1 << 12, 1 << 13, 1 << 17, 1 << 18
+
+
+def _flags(op: int, bits: int) -> int:
+    """Ours, from those of a request or a bio."""
+    sync = op == 0 or bits & (REQ_SYNC | REQ_FUA | REQ_PREFLUSH)
+    return (SYNC if sync else 0) | (META if bits & REQ_META else 0) | (PRIO if bits & REQ_PRIO else 0)
 
 
 @dataclass
@@ -30,6 +42,13 @@ class _Request:
     sectors: int
     op: int
     state: int = QUEUED
+    start_ns: int = 0  # what the clock of its submission said, if that is known
+
+
+def _keeps_time(kernel: str) -> bool:
+    """Does this kernel read the clock once for a submission (since 6.10)?"""
+    found = re.match(r"(\d+)\.(\d+)", kernel)
+    return found is not None and (int(found[1]), int(found[2])) >= (6, 10)
 
 
 def _op(values: Mapping[str, int | bytes]) -> int:
@@ -48,19 +67,27 @@ def _number(values: Mapping[str, int | bytes], name: str) -> int:
 class Follower:
     """Takes trace events in order of time and makes the rows of a recording."""
 
-    def __init__(self, scheduler: str) -> None:
+    def __init__(self, scheduler: str, kernel: str) -> None:
         self.events: list[Event] = []
+        self._told = scheduler == "bfq"  # of tasks' ends
+        self._cached = scheduler == "bfq" and _keeps_time(kernel)  # the others do not go by ns there
+        self._submitters: dict[int, _Request] = {}  # the latest request that a task inserted
+        self._asked: tuple[int, int] | None = None  # where and when a decision under way began
+        self._finished: Event | None = None  # the completion that the scheduler heard of last
+        self._exact: list[tuple[Event, int]] = []  # rows, and when the scheduler says that they were
+        self._inside: list[tuple[Event, _Request]] = []  # rows that belong to a request's submission
         self.unqueued = 0  # requests that went to the device without having been queued
         self._decides = scheduler != "none"  # has a function of its own that decides
         self._live: list[_Request] = []
         self._count = 0
-        self._tasks: dict[int, int] = {}
+        self._tasks: dict[int, int] = {}  # by pid
+        self._numbers = itertools.count()
         self._ticks: list[tuple[Event, int]] = []  # rows whose tick the kernel told
 
     def take(self, e: ring.Event) -> None:
         """One event of the trace."""
-        name = "dispatch" if e.name.startswith("dispatch_") else e.name
-        getattr(self, f"_{name}")(e)
+        probe = e.name.partition("_")[0]
+        getattr(self, f"_{probe if probe in PROBES else e.name}")(e)
 
     def _find(self, e: ring.Event, state: int, *, sector: int | None = None, end: int | None = None,
               op: int | None = None) -> _Request | None:
@@ -69,6 +96,13 @@ class Follower:
         if len(found) > 1:
             raise Problem(f"trace: at {e.time_ns} ns two requests fit {e.name} at {sector if end is None else end}")
         return found[0] if found else None
+
+    def _task(self, values: Mapping[str, int | bytes]) -> int:
+        """The number of the task that an event happened in; a pid may come again after an exit."""
+        pid = _number(values, "common_pid")
+        if pid not in self._tasks:
+            self._tasks[pid] = next(self._numbers)
+        return self._tasks[pid]
 
     def _must(self, found: _Request | None, e: ring.Event) -> _Request:
         if found is None:
@@ -79,16 +113,47 @@ class Follower:
              sectors: int = NONE) -> None:
         self.events.append(Event(e.time_ns, event, request.insertion.request if request else NONE,
                                  other.insertion.request if other else NONE, sectors=sectors))
+        if self._submitters and event in ("dispatch", "issue"):
+            submitted = self._submitters.get(_number(e.values, "common_pid"))
+            if submitted:
+                self._inside.append((self.events[-1], submitted))
+
+    def _attach(self, e: ring.Event) -> None:
+        self._row(e, "attach")
+
+    def _timer(self, e: ring.Event) -> None:
+        self._row(e, "timer")
+
+    def _allow(self, e: ring.Event) -> None:
+        v = e.values
+        asked = self._find(e, QUEUED, sector=_number(v, "sector"), op=_number(v, "flags") & 0xFF)
+        if asked:
+            op = _number(v, "bio_flags") & 0xFF
+            self.events.append(Event(
+                e.time_ns, "allow", asked.insertion.request, NONE, _number(v, "bio_sector"),
+                _number(v, "bio_bytes") // 512, op, _flags(op, _number(v, "bio_flags")), _number(v, "bio_ioprio"),
+                self._task(v), e.cpu))
+
+    def _finish(self, e: ring.Event) -> None:
+        """The scheduler hears of the completion that the block layer has just told, and knows the time of the last."""
+        if self._finished:
+            self._exact.append((self._finished, _number(e.values, "last")))
+        self._finished = self.events[-1] if self.events and self.events[-1].event == "complete" else None
+        if self._finished:
+            self._finished.time_ns = e.time_ns
 
     def _block_rq_insert(self, e: ring.Event) -> None:
         v = e.values
-        task = self._tasks.setdefault(_number(v, "common_pid"), len(self._tasks))
+        task = self._task(v)
         op = _op(v)
         row = Event(e.time_ns, "insert", self._count, NONE, _number(v, "sector"), _number(v, "nr_sector"), op,
                     SYNC if op == 0 else 0, 0, task, e.cpu)
         self._count += 1
         self._live.append(_Request(row, row.sector, row.sectors, op))
         self.events.append(row)
+        if self._cached:
+            self._submitters[_number(v, "common_pid")] = self._live[-1]
+            self._inside.append((row, self._live[-1]))
 
     def _block_bio_backmerge(self, e: ring.Event) -> None:
         grown = self._find(e, QUEUED, end=_number(e.values, "sector"), op=_op(e.values))
@@ -116,11 +181,26 @@ class Follower:
         else:  # joined instead of being inserted
             self._row(e, "back", keep, sectors=_number(e.values, "nr_sector"))
 
+    def _ask(self, e: ring.Event) -> None:
+        """The dispatch function begins. Interrupts that come before it returns come when it has decided."""
+        self._asked = (len(self.events), e.time_ns)
+
+    def _decided(self, e: ring.Event, given: _Request | None) -> None:
+        self._row(e, "dispatch", given)
+        self._ticks.append((self.events[-1], _number(e.values, "jiffies")))
+        if self._told and "now" in e.values and given:
+            self._exact.append((self.events[-1], _number(e.values, "now")))
+        if self._asked:
+            place, time_ns = self._asked
+            row = self.events.pop()
+            row.time_ns = time_ns
+            self.events.insert(place, row)
+            self._asked = None
+
     def _dispatch(self, e: ring.Event) -> None:
         v = e.values
         if not v["rq"]:
-            self._row(e, "dispatch")
-            self._ticks.append((self.events[-1], _number(v, "jiffies")))
+            self._decided(e, None)
             return
         bits = _number(v, "flags")
         given = self._must(self._find(e, QUEUED, sector=_number(v, "sector"), op=min(bits & 0xFF, 3)
@@ -129,12 +209,10 @@ class Follower:
             raise Problem(f"trace: at {e.time_ns} ns a request of {given.sectors} sectors was dispatched as one of "
                           f"{_number(v, 'bytes')} bytes")
         given.state = DISPATCHED
+        given.start_ns = _number(v, "start") if self._cached else 0
         given.insertion.ioprio = _number(v, "ioprio")
-        sync = given.op == 0 or bits & (REQ_SYNC | REQ_FUA | REQ_PREFLUSH)
-        given.insertion.flags = (SYNC if sync else 0) | (META if bits & REQ_META else 0) | (
-            PRIO if bits & REQ_PRIO else 0)
-        self._row(e, "dispatch", given)
-        self._ticks.append((self.events[-1], _number(v, "jiffies")))
+        given.insertion.flags = _flags(given.op, bits)
+        self._decided(e, given)
 
     def _block_rq_issue(self, e: ring.Event) -> None:
         sector, op = _number(e.values, "sector"), _op(e.values)
@@ -166,15 +244,35 @@ class Follower:
             self._row(e, "requeue", back)
 
     def _sched_process_exit(self, e: ring.Event) -> None:
-        task = self._tasks.pop(_number(e.values, "pid"), None)
+        if not self._told:
+            self._exit(_number(e.values, "pid"), e.time_ns)
+
+    def _gone(self, e: ring.Event) -> None:
+        """The scheduler hears that the task has come to its end."""
+        self._exit(_number(e.values, "common_pid"), e.time_ns)
+
+    def _exit(self, pid: int, now: int) -> None:
+        task = self._tasks.pop(pid, None)
         if task is not None:
-            self.events.append(Event(e.time_ns, "exit", task=task))
+            self.events.append(Event(now, "exit", task=task))
+
+    def _own_times(self) -> None:
+        """Where a scheduler goes by the time at which a submission began, so do the rows."""
+        exact = [(row, submitted.start_ns) for row, submitted in self._inside]
+        for row, time_ns in exact + self._exact:
+            if abs(row.time_ns - time_ns) < MAX_SUBMISSION_NS:
+                row.time_ns = time_ns
+        latest = 0
+        for row in self.events:
+            latest = row.time_ns = max(row.time_ns, latest)
 
     def recording(self, facts: Mapping[str, str], tick_ns: int) -> Recording:
         """What was taken so far, its clock moved so that ticks begin at multiples of tick_ns."""
         # At time t tick j has begun: t - j * tick_ns is never less than the time at which tick 0 began.
+        ticks = [(e.time_ns, j) for e, j in self._ticks]
+        self._own_times()
         first = self.events[0].time_ns if self.events else 0
-        zero = min((e.time_ns - j * tick_ns for e, j in self._ticks), default=first)
+        zero = min((t - j * tick_ns for t, j in ticks), default=first)
         start = (first - zero) // tick_ns * tick_ns + zero
         # Where the kernel counted a tick late, by µs, what happened till then happened before it.
         ends = {id(e): zero + (j + 1) * tick_ns - 1 for e, j in self._ticks}
@@ -187,7 +285,7 @@ class Follower:
 
 def follow(events: Iterable[ring.Event], scheduler: str, facts: Mapping[str, str], tick_ns: int) -> Recording:
     """The recording of one run."""
-    follower = Follower(scheduler)
+    follower = Follower(scheduler, facts.get("kernel", ""))
     for e in sorted(events, key=lambda e: e.time_ns):
         follower.take(e)
     return follower.recording(facts, tick_ns)

@@ -107,6 +107,11 @@ class Policy:
         found = int(lib.hwd_find_merge(self._d, self._request(request), front))
         return None if found < 0 else (found, bool(front[0]))
 
+    def allow_merge(self, request: int, bio: Request, now: int) -> bool:
+        """Would the policy let a bio join the queued request? It may merge queues when it is asked."""
+        return bool(self._check(lib.hwd_allow_merge(self._d, request, self._request(bio), now),
+                                f"merge into request {request}"))
+
     def limit_depth(self, request: Request) -> int:
         """How many tags such a request may see in use when it is allocated."""
         return int(lib.hwd_limit_depth(self._d, self._request(request)))

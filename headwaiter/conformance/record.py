@@ -136,22 +136,34 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 
+def _types(system: Kernel, say: Progress) -> tuple[Btf, Btf]:
+    """The types of a kernel and of its bfq."""
+    cache = cache_folder() / "btf"
+    parts = {"vmlinux": cache / system.release, "bfq": cache / f"{system.release}.bfq"}
+    if not all(path.is_file() for path in parts.values()):
+        sent = boot(Guest(system, "".join(f"send /sys/kernel/btf/{name} {name}\n" for name in parts), modules=["bfq"]), say)
+        cache.mkdir(parents=True, exist_ok=True)
+        for name, path in parts.items():
+            with replacing(path) as aside:
+                aside.write_bytes(sent.files[name])
+    base = Btf(parts["vmlinux"].read_bytes())
+    return base, Btf(parts["bfq"].read_bytes(), base)
+
+
 def _offsets(system: Kernel, say: Progress) -> dict[str, str]:
-    """Where the members of struct request are, as the guest's script wants it."""
-    cache = cache_folder() / "btf" / system.release
-    if not cache.is_file():
-        blob = boot(Guest(system, "send /sys/kernel/btf/vmlinux btf\n"), say).files["btf"]
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(cache) as aside:
-            aside.write_bytes(blob)
-    types = Btf(cache.read_bytes())
-    request = types.offsets("request")
-    if "ioprio" in request:
-        ioprio = f"+{request['ioprio']}($retval)"
-    else:  # it is the first bio's since 6.12.y
-        ioprio = f"+{types.offsets('bio')['bi_ioprio']}(+{request['bio']}($retval))"
+    """Where the members of the kernel's structures are, as the guest's script wants it."""
+    types, bfq = _types(system, say)
+    request, bio = types.offsets("request"), types.offsets("bio")
+    # Since 6.12.y a request's priority is its first bio's.
+    ioprio = f"+{request['ioprio']}($retval)" if "ioprio" in request else f"+{bio['bi_ioprio']}(+{request['bio']}($retval))"
+    data = (f"+{types.offsets('elevator_queue')['elevator_data']}(+{types.offsets('request_queue')['elevator']}"
+            f"(+{request['q']}(REQUEST)))")
     return {"SECTOR": str(request["__sector"]), "BYTES": str(request["__data_len"]),
-            "FLAGS": str(request["cmd_flags"]), "IOPRIO": ioprio}
+            "FLAGS": str(request["cmd_flags"]), "IOPRIO": ioprio, "START": str(request["start_time_ns"]),
+            "DISPATCHED": f"+{bfq.offsets('bfq_data')['last_dispatch']}({data})",
+            "BIO": (f"bio_sector=+{bio['bi_iter']}($arg3):u64 bio_bytes=+{bio['bi_iter'] + 8}($arg3):u32 "
+                    f"bio_flags=+{bio['bi_opf']}($arg3):u32 bio_ioprio=+{bio['bi_ioprio']}($arg3):u16"),
+            "COMPLETED": f"+{bfq.offsets('bfq_data')['last_completion']}({data})"}
 
 
 def _tick_ns(system: Kernel) -> int:

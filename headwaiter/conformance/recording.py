@@ -5,12 +5,17 @@ Lines `# key=value` say how it was made; `set.NAME` is a tunable of the schedule
 length of the kernel's tick. Ticks begin at multiples of it. Then CSV with a header line, one event a row:
 
     insert    request, sector, sectors, op, flags, ioprio, task, cpu
+    allow     request, sector, …: may a bio of this kind join the request? Asked of bfq, which merges queues on it
     back      request has grown by so many sectors behind; front: before
     join      request `other` lay behind `request` and has become part of it
     dispatch  the scheduler was asked and gave this request, or none (empty)
     issue     the request was given to the device
     complete, requeue   by the device
     exit      the task has exited
+    attach    the scheduler was attached to the device
+    timer     the scheduler's timer ran
+
+Times are those at which the block layer said so; for bfq, which judges by ns, those that it went by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +31,8 @@ from ..paths import replacing
 
 VERSION = "headwaiter-conformance-1"
 COLUMNS = ("time_ns", "event", "request", "other", "sector", "sectors", "op", "flags", "ioprio", "task", "cpu")
-EVENTS = ("insert", "back", "front", "join", "dispatch", "issue", "complete", "requeue", "exit")
+EVENTS = ("insert", "back", "front", "join", "dispatch", "issue", "complete", "requeue", "exit", "attach",
+          "timer", "allow")
 NONE = -1
 
 

@@ -7,14 +7,31 @@ cd /sys/kernel/tracing
 echo mono >trace_clock
 echo 32768 >buffer_size_kb
 fields="rq=\$retval:u64 sector=+$SECTOR(\$retval):u64 bytes=+$BYTES(\$retval):u32 flags=+$FLAGS(\$retval):u32"
-fields="$fields ioprio=$IOPRIO:u16 jiffies=@jiffies_64:u64"
-for function in dd kyber bfq; do
+fields="$fields ioprio=$IOPRIO:u16 start=+$START(\$retval):u64 jiffies=@jiffies_64:u64"
+for function in dd kyber; do
 	echo "r:conform/dispatch_$function ${function}_dispatch_request $fields" >>kprobe_events ||
 		fail "no probe on ${function}_dispatch_request"
 done
+# bfq judges by ns, and keeps the times of the latest dispatch and the latest completion. It hears of a completion a little later
+# than the block layer says, and of a task's end. It merges queues when it is asked whether a bio may join a request, which is
+# sometimes long before the bio becomes a request itself. 6.1 has one function for completions and requeues.
+probe() {
+	echo "$*" >>kprobe_events || fail "no probe $*"
+}
+probe "r:conform/dispatch_bfq bfq_dispatch_request $fields now=$(echo "$DISPATCHED" | sed 's/REQUEST/$retval/'):u64"
+probe p:conform/ask_bfq bfq_dispatch_request
+finish=bfq_finish_request
+grep -qw $finish /proc/kallsyms || finish=bfq_finish_requeue_request
+probe "p:conform/finish_bfq $finish last=$(echo "$COMPLETED" | sed 's/REQUEST/$arg1/'):u64"
+probe "p:conform/allow_bfq bfq_allow_bio_merge sector=+$SECTOR(\$arg2):u64 flags=+$FLAGS(\$arg2):u32 $BIO"
+probe p:conform/attach_bfq bfq_init_queue
+probe p:conform/timer_bfq bfq_idle_slice_timer
+probe p:conform/gone_bfq bfq_exit_icq
 for event in block/block_rq_insert block/block_rq_issue block/block_rq_complete block/block_rq_requeue \
 	block/block_rq_merge block/block_bio_backmerge block/block_bio_frontmerge sched/sched_process_exit \
-	conform/dispatch_dd conform/dispatch_kyber conform/dispatch_bfq; do
+	conform/dispatch_dd conform/dispatch_kyber conform/dispatch_bfq \
+	conform/attach_bfq conform/finish_bfq conform/timer_bfq conform/gone_bfq \
+	conform/allow_bfq conform/ask_bfq; do
 	echo 1 >"events/$event/enable" || fail "no event $event"
 	cat "events/$event/format" >/tmp/format	# has no size where it is
 	send /tmp/format "format-${event#*/}"
@@ -67,6 +84,8 @@ while read -r name scheduler device depth service_ns nr_requests tunables jobs; 
 	queue=/sys/block/$disk/queue
 	echo 1 >$queue/rotational
 	echo none >$queue/scheduler
+	echo >trace
+	echo 1 >tracing_on
 	echo "$scheduler" >$queue/scheduler || fail "no scheduler $scheduler"
 	if [ "$scheduler" != none ]; then
 		# 6.12 computes the limits of asynchronous requests from the value before, and takes no value that it has.
@@ -82,8 +101,6 @@ while read -r name scheduler device depth service_ns nr_requests tunables jobs; 
 	for file in "$queue"/iosched/*; do
 		[ ! -f "$file" ] || echo "${file##*/}=$(cat "$file")"
 	done >>/tmp/settings
-	echo >trace
-	echo 1 >tracing_on
 	# shellcheck disable=SC2086
 	must ioload "/dev/$disk" $jobs
 	echo 0 >tracing_on

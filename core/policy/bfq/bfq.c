@@ -334,6 +334,8 @@ static bool bfq_allow_merge(struct hw_queue *q, const struct hw_request *rq, con
 
 	if (!bq || ((bio->flags & HW_RQ_SYNC) && !hw_is_sync(rq)))
 		return false;
+	if (bio->now_ns > b->now_ns)
+		set_now(b, bio->now_ns);
 	into = bfq_cooperator(b, bq, bio->sector, bfq_task(bio->task));
 	if (into) {
 		bfq_merge_queues(b, bfq_task(bio->task), bq, into);
@@ -426,6 +428,8 @@ static void bfq_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 
 /* ---- tables ---- */
 
+static const char *const kernel_names[] = { "6.1", "6.12", NULL };
+
 #define TUNE(...) HW_TUNE(struct bfq, __VA_ARGS__)
 
 static const struct hw_tunable tunables[] = {
@@ -447,6 +451,8 @@ static const struct hw_tunable tunables[] = {
 		     "one request in the drive at a time, and always wait"),
 	HW_TUNE_BOOL(struct bfq, low_latency, 1,
 		     "raise the weight of interactive and soft real-time queues"),
+	HW_TUNE_ENUM(struct bfq, kernel, BFQ_6_12, kernel_names,
+		     "the kernel to follow where they differ: the first think time of a queue"),
 	HW_TUNE_TICK(struct bfq, 4000),
 };
 

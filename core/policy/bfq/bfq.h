@@ -33,6 +33,8 @@ enum bfq_reason { BFQ_TOO_IDLE, BFQ_TIMEOUT, BFQ_EXHAUSTED, BFQ_NO_MORE_REQUESTS
 
 enum bfq_tree { BFQ_NO_TREE, BFQ_ACTIVE_TREE, BFQ_IDLE_TREE };
 
+enum bfq_kernel { BFQ_6_1, BFQ_6_12 };
+
 struct bfq_task;
 
 struct bfq_think {
@@ -175,6 +177,7 @@ struct bfq {
 	s64 timeout_sync;
 	s64 strict_guarantees;
 	s64 low_latency;
+	s64 kernel;
 	s64 tick_us;
 	/* the values that tuned() last saw, to tell which one was written */
 	struct {

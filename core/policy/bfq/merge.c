@@ -58,7 +58,8 @@ void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, 
 	bq->just_created = sync;
 	bq->short_think = sync;
 	bq->io_bound = true;
-	bq->think.last_end_ns = b->now_ns + 1;
+	/* 6.12 reads the clock once for creation and arrival, so that this is in the future then. */
+	bq->think.last_end_ns = b->now_ns + (b->kernel == BFQ_6_12);
 	bq->io_start_ns = b->now_ns;
 	bq->created = b->tick;
 	bq->max_budget = 2 * bfq_max_budget(b) / 3;

@@ -2,8 +2,9 @@
 /*
  * Red-black trees after Cormen, Leiserson, Rivest and Stein, with the kernel's interface (hosted builds only).
  *
- * The kernel's own tree may balance differently. No policy may depend on the shape, only on the order; the one user that
- * walks from a changed node to the root (bfq's augmented tree) starts below every node that a rotation can touch.
+ * A policy may depend on the order only, not on the shape, with one exception: bfq's search for the next queue walks the
+ * tree as the kernel's does, which with four queues or more can miss the best one. That this tree takes the same
+ * shapes is what the recorded decisions of real kernels check (docs/conformance.md).
  */
 #include "../port.h"
 

@@ -43,7 +43,7 @@ SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "p
 SUITE = ("test_golden.py", "test_scenes.py", "test_disk_timing.py", "test_bfq_slots.py", "test_drive_layout.py",
          "test_conformance.py", "test_bfq_newcomer.py", "test_fio_properties.py", "test_properties.py", "test_drives.py",
          "test_fio_semantics.py", "test_fio_buffered.py")
-TIMEOUT_S = 300
+TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)

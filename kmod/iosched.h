@@ -53,9 +53,33 @@ static inline struct hw_disk *hw_disk_of(struct request_queue *rq_queue)
 	return rq_queue->elevator->elevator_data;
 }
 
+/* requests.c */
 unsigned long hw_lock(struct hw_disk *disk);
 void hw_changed(struct hw_disk *disk, unsigned long flags);
+void hw_changed_silently(struct hw_disk *disk);
+enum hrtimer_restart hw_timer(struct hrtimer *timer);
+void hw_prepare_request(struct request *rq);
+void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_insert_t how);
+bool hw_has_work(struct blk_mq_hw_ctx *hctx);
+struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx);
+void hw_completed_request(struct request *rq, u64 now);
+void hw_finish_request(struct request *rq);
+
+/* merge.c */
+bool hw_bio_merge(struct request_queue *rq_queue, struct bio *bio, unsigned int nr_segs);
+bool hw_allow_merge(struct request_queue *rq_queue, struct request *rq, struct bio *bio);
+int hw_request_merge(struct request_queue *rq_queue, struct request **req, struct bio *bio);
+void hw_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type);
+void hw_requests_merged(struct request_queue *rq_queue, struct request *keep, struct request *gone);
+struct request *hw_former_request(struct request_queue *rq_queue, struct request *rq);
+struct request *hw_next_request(struct request_queue *rq_queue, struct request *rq);
+
+/* tasks.c */
+struct hw_ktask *hw_ktask_alloc(const struct hw_policy *policy, gfp_t gfp);
+struct hw_task *hw_ktask_start(struct hw_disk *disk, struct hw_ktask *kt, u32 id, u16 ioprio);
 void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags);
+void hw_init_icq(struct io_cq *icq);
+void hw_exit_icq(struct io_cq *icq);
 
 static __always_inline void hw_unlock(struct hw_disk *disk, unsigned long flags)
 {

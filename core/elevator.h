@@ -98,7 +98,10 @@ enum hw_state { HW_IDLE, HW_QUEUED, HW_DISPATCHED, HW_MERGED };
 static inline u64 hw_end(const struct hw_request *rq) { return rq->sector + rq->sectors; }
 static inline bool hw_is_sync(const struct hw_request *rq) { return rq->flags & HW_RQ_SYNC; }
 
-/* What the host knows of the device; written before init(), constant afterwards but for depth. */
+/*
+ * What the host knows of the device; written before init(), constant afterwards but for depth and positions, which may
+ * change between calls.
+ */
 #define HW_POSITION_POINTS 32
 struct hw_device {
 	u64 sectors;		/* capacity */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * queue/iosched/: a file per tunable of the policy's table, and two of the glue's own:
+ * queue/iosched/: a file per tunable of the policy's table, and three of the glue's own:
  *
  *  - device_depth: how many requests the device is given at once (default: what the driver takes).
+ *  - positions: the device's positioning times, which a kernel has not measured: lines SECTORS NS, at most 32, in
+ *    increasing distance; linear between, constant beyond the last. A write replaces all of them, an empty line leaves none.
+ *    Policies that do not weigh positioning times have the file too.
  *  - statistics: read-only, a line per figure: A, A_S, A_F (anticipations begun, successful, failed), T_ns, T_S_ns, T_F_ns
  *    (time spent in them), and what the policy itself keeps.
  *
@@ -13,8 +16,14 @@
 #include "iosched.h"
 
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #define HW_ROWS 32	/* tunables that a policy may have */
+
+static const char *hw_name(const struct elevator_queue *eq)
+{
+	return eq->type->elevator_name;
+}
 
 static const struct hw_tunable *hw_row(struct elevator_queue *eq, unsigned int row)
 {
@@ -67,7 +76,7 @@ static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, siz
 
 	ret = hw_parse(t, text, &value);
 	if (ret) {
-		pr_notice("hw-%s: %s: not a value: %.*s\n", disk->policy->name, t->name, (int)strcspn(text, "\n"), text);
+		pr_notice("%s: %s: not a value: %.*s\n", hw_name(eq), t->name, (int)strcspn(text, "\n"), text);
 		return ret;
 	}
 	flags = hw_lock(disk);
@@ -76,8 +85,7 @@ static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, siz
 		disk->policy->tuned(disk->q);
 	if (ret) {
 		hw_unlock(disk, flags);
-		pr_notice("hw-%s: %s=%lld is not in %lld..%lld %s\n", disk->policy->name, t->name, value, t->min,
-			  t->max, t->unit);
+		pr_notice("%s: %s=%lld is not in %lld..%lld %s\n", hw_name(eq), t->name, value, t->min, t->max, t->unit);
 		return ret;
 	}
 	hw_changed(disk, flags);
@@ -117,13 +125,107 @@ static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_
 	int ret;
 
 	ret = kstrtou32(text, 0, &depth);
-	if (ret)
+	if (!ret && !depth)
+		ret = -ERANGE;
+	if (ret) {
+		pr_notice("%s: device_depth: not a number from 1 to 2^32 - 1: %.*s\n", hw_name(eq), (int)strcspn(text, "\n"),
+			  text);
 		return ret;
-	if (!depth)
-		return -ERANGE;
+	}
 	flags = hw_lock(disk);
 	WRITE_ONCE(disk->depth, depth);
 	disk->q->dev.depth = depth;
+	hw_changed(disk, flags);
+	return count;
+}
+
+/* Products of a policy's interpolation stay within 64 bits up to these. */
+#define HW_MAX_DISTANCE (U64_MAX >> SECTOR_SHIFT)
+#define HW_MAX_POSITIONING U32_MAX
+
+static ssize_t hw_show_positions(struct elevator_queue *eq, char *page)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	const struct hw_device *dev = &disk->q->dev;
+	unsigned long flags;
+	ssize_t len = 0;
+	u32 i;
+
+	flags = hw_lock(disk);
+	for (i = 0; i < dev->nr_positions; i++)
+		len += sysfs_emit_at(page, len, "%llu %llu\n", dev->position[i].sectors, dev->position[i].ns);
+	hw_unlock(disk, flags);
+	return len;
+}
+
+/* One line, less the spaces around it. */
+static int hw_add_position(struct hw_device *dev, char *line, const char **why)
+{
+	const char *first = strsep(&line, " \t");
+	u64 sectors, ns;
+	int ret;
+
+	ret = kstrtou64(first, 10, &sectors) ?: kstrtou64(line ? skip_spaces(line) : "", 10, &ns);
+	*why = "two numbers are expected, SECTORS NS";
+	if (ret == -EINVAL)
+		return ret;
+	*why = "at most 2^55 - 1 sectors and 2^32 - 1 ns";
+	if (ret || sectors > HW_MAX_DISTANCE || ns > HW_MAX_POSITIONING)
+		return -ERANGE;
+	*why = "distances must increase";
+	if (dev->nr_positions && sectors <= dev->position[dev->nr_positions - 1].sectors)
+		return -EINVAL;
+	*why = "there may be 32 of them";
+	if (dev->nr_positions == HW_POSITION_POINTS)
+		return -EINVAL;
+	dev->position[dev->nr_positions].sectors = sectors;
+	dev->position[dev->nr_positions++].ns = ns;
+	return 0;
+}
+
+static int hw_read_positions(struct elevator_queue *eq, char *text, struct hw_device *dev)
+{
+	unsigned int number = 0;
+	const char *why;
+	char *line;
+	int ret;
+
+	while ((line = strsep(&text, "\n"))) {
+		number++;
+		line = strim(line);
+		if (!*line)
+			continue;
+		ret = hw_add_position(dev, line, &why);
+		if (ret) {
+			pr_notice("%s: positions, line %u: %s\n", hw_name(eq), number, why);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static ssize_t hw_store_positions(struct elevator_queue *eq, const char *text, size_t count)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	struct hw_device dev = {};
+	unsigned long flags;
+	char *copy;
+	int ret;
+
+	if (count >= PAGE_SIZE) {	/* what is longer arrives in pieces */
+		pr_notice("%s: positions: longer than a page\n", hw_name(eq));
+		return -EINVAL;
+	}
+	copy = kmemdup_nul(text, count, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	ret = hw_read_positions(eq, copy, &dev);
+	kfree(copy);
+	if (ret)
+		return ret;
+	flags = hw_lock(disk);
+	memcpy(disk->q->dev.position, dev.position, sizeof(dev.position));
+	disk->q->dev.nr_positions = dev.nr_positions;
 	hw_changed(disk, flags);
 	return count;
 }
@@ -167,7 +269,7 @@ int hw_attributes_create(struct hw_type *t)
 
 	if (policy->nr_tunables > HW_ROWS)
 		return -E2BIG;
-	t->attributes = kcalloc(policy->nr_tunables + 3, sizeof(*t->attributes), GFP_KERNEL);
+	t->attributes = kcalloc(policy->nr_tunables + 4, sizeof(*t->attributes), GFP_KERNEL);
 	if (!t->attributes)
 		return -ENOMEM;
 	for (i = 0; i < policy->nr_tunables; i++) {
@@ -177,7 +279,8 @@ int hw_attributes_create(struct hw_type *t)
 	}
 	entry = &t->attributes[i];
 	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, hw_show_depth, hw_store_depth);
-	entry[1] = (struct elv_fs_entry)__ATTR(statistics, 0444, hw_show_statistics, NULL);
+	entry[1] = (struct elv_fs_entry)__ATTR(positions, 0644, hw_show_positions, hw_store_positions);
+	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, hw_show_statistics, NULL);
 	return 0;
 }
 

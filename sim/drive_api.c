@@ -103,11 +103,19 @@ int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *o
 {
 	struct hw_drive *d = make_drive(profile, bytes, 0);
 	struct hw_device dev = { 0 };
+	uint32_t i;
 
 	if (!d)
 		return -EINVAL;
 	hw_drive_describe(d, &dev);
-	*out = (struct hws_drive_facts){ dev.sectors, dev.depth, dev.rotational };
+	*out = (struct hws_drive_facts){ .sectors = dev.sectors,
+					 .depth = dev.depth,
+					 .rotational = dev.rotational,
+					 .nr_positions = dev.nr_positions };
+	_Static_assert(HW_POSITION_POINTS == 32, "hws_drive_facts.position");
+	for (i = 0; i < dev.nr_positions; i++)
+		out->position[i] =
+			(struct hws_position){ dev.position[i].sectors, dev.position[i].ns };
 	free(d);
 	return 0;
 }

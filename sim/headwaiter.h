@@ -279,10 +279,17 @@ struct hws_profile_error {
 /* 0, or -EINVAL with *out filled in. */
 int hws_profile_check(const void *profile, size_t bytes, struct hws_profile_error *out);
 
+struct hws_position {
+	uint64_t sectors;	/* distance */
+	uint64_t ns;
+};
+
 struct hws_drive_facts {
 	uint64_t sectors;
 	uint32_t depth;
 	int32_t rotational;
+	uint32_t nr_positions;
+	struct hws_position position[32];	/* what policies are told of positioning times */
 };
 
 int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *out);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..drives.params import DRIVES, LIST, Model, Param, models
 from ..drives.profile import Toml, from_toml
 from ..drives.writing import toml_text
 from ..errors import Problem
+from ..paths import replacing
 from ..report import console
 from ..results import SCHEMA, Json
 from ._output import output_options, write_json, write_text
@@ -45,7 +47,7 @@ def _facts(p: Profile) -> Json:
 @output_options
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
-    """List the drives; NAME or FILE.toml shows one; import and new make profiles; models shows every parameter."""
+    """List the drives; NAME or FILE.toml shows one; import and new make profiles; export is for kernels."""
     if ctx.invoked_subcommand:
         return
     rows = [_facts(load(path)) for path in bundled().values()]
@@ -101,6 +103,26 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
     out.print(f"{p.model.name}: {p.model.summary}; {facts['capacity_bytes'] / 1e9:.1f} GB, queue depth {facts['queue_depth']}",
               soft_wrap=True)
     out.print(_param_table(p.model, p.data))
+
+
+@command.command("export")
+@click.argument("name")
+@click.option("--positions", is_flag=True,
+              help="What a scheduler is told of positioning times instead: a line for each distance, SECTORS NS.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write there instead of to stdout.")
+def export(name: str, positions: bool, output: Path | None) -> None:
+    """A profile in the form that the kernel modules take: flat for headwaiter_disk, or --positions for queue/iosched."""
+    p = find_drive(name)
+    if positions:
+        write_text(p.positions_text, output)
+    elif output:
+        with replacing(output) as temporary:
+            temporary.write_bytes(p.blob)
+    elif sys.stdout.isatty():
+        raise Problem("drives export: a profile is not text: -o FILE, or into a pipe")
+    else:
+        click.get_binary_stream("stdout").write(p.blob)
 
 
 @command.command("models")

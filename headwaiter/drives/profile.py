@@ -49,9 +49,24 @@ class Profile:
     @functools.cached_property
     def facts(self) -> tuple[int, int, bool]:
         """Capacity in sectors, queue depth, whether it rotates."""
+        out = self._described()
+        return out.sectors, out.depth, bool(out.rotational)
+
+    @property
+    def positions(self) -> list[tuple[int, int]]:
+        """What schedulers are told of positioning times: distances in sectors, increasing, and ns."""
+        out = self._described()
+        return [(p.sectors, p.ns) for p in out.position[0 : out.nr_positions]]
+
+    @property
+    def positions_text(self) -> str:
+        """The same as queue/iosched/positions takes it: "SECTORS NS" lines."""
+        return "".join(f"{sectors} {ns}\n" for sectors, ns in self.positions)
+
+    def _described(self) -> Any:
         out = ffi.new("struct hws_drive_facts *")
         lib.hws_drive_facts(self.blob, len(self.blob), out)
-        return out.sectors, out.depth, bool(out.rotational)
+        return out
 
     def locate(self, lbns: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Where blocks lie: a row each of zone, cylinder, head, sector, angle, sectors per track, and blocks without a gap.

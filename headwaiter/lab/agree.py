@@ -19,7 +19,7 @@ from headwaiter.errors import Problem
 from headwaiter.lab.guest import Guest, boot, source_folder
 from headwaiter.lab.kernels import Progress, kernel
 from headwaiter.lab.modules import build
-from headwaiter.lab.script import BASE_MODULES, Row, drive_blob
+from headwaiter.lab.script import BASE_MODULES, Row, drive_files
 from headwaiter.results import summarise
 from headwaiter.sim import Options, simulate
 from headwaiter.workload import Reading, read_workload
@@ -64,7 +64,7 @@ def in_lab(series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[Jo
         programs=[("fio", "fio")],
         environment={"DRIVE": drive, "SCHEDULERS": " ".join(schedulers)},
         files={f"/lab/jobs/{job.name}.fio": job.text.encode() for job in jobs}
-        | {f"/lab/drives/{drive}": drive_blob(drive)},
+        | drive_files(drive),
         shift=0,
         limit_s=3600,
     )

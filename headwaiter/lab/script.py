@@ -117,11 +117,13 @@ def tool(name: str) -> bytes:
     return target.read_bytes()
 
 
-def drive_blob(name: str) -> bytes:
-    """A drive profile in the form that headwaiter_disk takes."""
+def drive_files(name: str) -> dict[str, bytes]:
+    """What library.sh's drive_disk wants of a drive: its profile as headwaiter_disk takes it, and its positioning times."""
     from headwaiter.drives import find_drive  # noqa: PLC0415 (needs the compiled library; booting does not)
 
-    return find_drive(name).blob
+    drive = find_drive(name)
+    path = f"/lab/drives/{Path(name).stem}"
+    return {path: drive.blob, f"{path}.positions": drive.positions_text.encode()}
 
 
 def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Guest:
@@ -135,7 +137,7 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
     drives = {word for words in script.needs.get("drives", []) for word in words.split(",")}
     if "DRIVE" in environment:
         drives.add(environment["DRIVE"])
-    files = {f"/lab/drives/{Path(name).stem}": drive_blob(name) for name in sorted(drives)}
+    files = {path: data for name in sorted(drives) for path, data in drive_files(name).items()}
     if "DRIVE" in environment:
         environment["DRIVE"] = Path(environment["DRIVE"]).stem
     return Guest(

@@ -50,10 +50,15 @@ null_disk() {
 	echo 1 >"/sys/block/$1/queue/rotational"
 }
 
-# Choose scheduler $2 for disk $1, with room for 64 requests (a disk of depth 1 gets two by default).
+# Choose scheduler $2 for disk $1, with room for 64 requests (a disk of depth 1 gets two by default). A scheduler of ours
+# is told the positioning times of a drive_disk, as the simulator tells it.
 elevator() {
 	echo "$2" >"/sys/block/$1/queue/scheduler" || fail "cannot select $2"
 	[ "$2" = none ] || echo 64 >"/sys/block/$1/queue/nr_requests" || fail "cannot set nr_requests"
+	local positions=/sys/block/$1/queue/iosched/positions
+	if [ -e "/lab/positions/$1" ] && [ -e "$positions" ]; then
+		cat "/lab/positions/$1" >"$positions" || fail "$2 refuses the drive's positions: $(dmesg | tail -1)"
+	fi
 }
 
 # Make an ext4 whose bytes depend on nothing but its contents.
@@ -78,6 +83,8 @@ drive_disk() {
 	cat "/lab/drives/$2" >"$dir/profile"
 	echo "${3:-0}" >"$dir/depth" || fail "depth $3 refused"
 	echo 1 >"$dir/power" || fail "drive $2 does not start: $(dmesg | tail -1)"
+	mkdir -p /lab/positions
+	cp "/lab/drives/$2.positions" "/lab/positions/$1"
 }
 
 # Our schedulers, as disk $1 offers them.

@@ -236,6 +236,13 @@ static bool hw_is_the_kernels_own(const struct hw_policy *policy)
 	return match_string(models, ARRAY_SIZE(models), policy->name) >= 0;
 }
 
+/* Names that stand for another policy for as long as core has none of that name. */
+static const struct {
+	const char *name, *policy;
+} hw_aliases[] = {
+	{ "was", "as" },
+};
+
 /* Operations that the policy has no use for are left out: the core then does without the call. */
 static void hw_fill_type(struct hw_type *t, const struct hw_policy *policy)
 {
@@ -291,6 +298,17 @@ static int hw_register(struct hw_type *t, const struct hw_policy *policy, const 
 	return ret;
 }
 
+static int hw_register_next(const struct hw_policy *policy, const char *name)
+{
+	int ret = hw_register(&hw_types[hw_nr_types], policy, name);
+
+	if (ret)
+		pr_err("cannot register hw-%s (%d)\n", name, ret);
+	else
+		hw_nr_types++;
+	return ret;
+}
+
 static void hw_unregister_all(void)
 {
 	while (hw_nr_types--) {
@@ -303,7 +321,7 @@ static void hw_unregister_all(void)
 static int __init hw_iosched_init(void)
 {
 	const struct hw_policy *const *p;
-	unsigned int n = 0;
+	unsigned int n = ARRAY_SIZE(hw_aliases), i;
 	int ret = hw_check_release();
 
 	if (ret)
@@ -313,18 +331,15 @@ static int __init hw_iosched_init(void)
 	hw_types = kcalloc(n, sizeof(*hw_types), GFP_KERNEL);
 	if (!hw_types)
 		return -ENOMEM;
-	for (p = hw_policies; *p; p++) {
-		if (hw_is_the_kernels_own(*p))
-			continue;
-		ret = hw_register(&hw_types[hw_nr_types], *p, (*p)->name);
-		if (ret) {
-			pr_err("cannot register hw-%s (%d)\n", (*p)->name, ret);
-			hw_unregister_all();
-			return ret;
-		}
-		hw_nr_types++;
-	}
-	return 0;
+	for (p = hw_policies; *p && !ret; p++)
+		if (!hw_is_the_kernels_own(*p))
+			ret = hw_register_next(*p, (*p)->name);
+	for (i = 0; i < ARRAY_SIZE(hw_aliases) && !ret; i++)
+		if (!hw_policy_find(hw_aliases[i].name))
+			ret = hw_register_next(hw_policy_find(hw_aliases[i].policy), hw_aliases[i].name);
+	if (ret)
+		hw_unregister_all();
+	return ret;
 }
 
 static void __exit hw_iosched_exit(void)

@@ -100,7 +100,8 @@ def test_smoke_on_a_stock_kernel() -> None:
             missing(str(problem))
         raise
     found = {row["scheduler"]: row for row in rows}
-    assert {"hw-noop", "hw-deadline", "hw-as", "hw-cas", "hw-cfq", "hw-cfq-slice"} <= set(found)
+    assert {"hw-noop", "hw-deadline", "hw-as", "hw-as-95", "hw-as-seek", "hw-as-share", "hw-cas", "hw-was", "hw-cfq",
+            "hw-cfq-slice"} <= set(found)
     assert all(row["tunables"] >= 1 for row in rows), json.dumps(rows)
     assert found["hw-as"]["anticipations"] > 0
     assert found["hw-deadline"]["anticipations"] == 0

@@ -122,7 +122,7 @@ def export(name: str, positions: bool, output: Path | None) -> None:
     elif sys.stdout.isatty():
         raise Problem("drives export: a profile is not text: -o FILE, or into a pipe")
     else:
-        click.get_binary_stream("stdout").write(p.blob)
+        click.echo(p.blob, nl=False)
 
 
 @command.command("models")

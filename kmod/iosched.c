@@ -136,7 +136,7 @@ static void hw_describe(struct hw_disk *disk)
 	if (!(set->flags & BLK_MQ_F_TAG_HCTX_SHARED))
 		disk->depth *= rq_queue->nr_hw_queues;
 	dev->sectors = rq_queue->disk ? max_t(u64, get_capacity(rq_queue->disk), 1) : 1;
-	dev->rotational = !blk_queue_nonrot(rq_queue);
+	dev->rotational = hw_rotational(rq_queue);
 	dev->depth = disk->depth;
 	dev->nr_requests = rq_queue->nr_requests;
 }

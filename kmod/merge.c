@@ -9,7 +9,7 @@ static struct hw_bio hw_bio_of(struct hw_disk *disk, struct bio *bio)
 		.sectors = bio_sectors(bio),
 		.op = hw_op(bio->bi_opf),
 		.flags = hw_flags(bio->bi_opf),
-		.ioprio = bio_prio(bio),
+		.ioprio = bio->bi_ioprio,
 		.cpu = raw_smp_processor_id(),
 		.task = disk->merging,
 	};

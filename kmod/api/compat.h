@@ -29,6 +29,15 @@ static inline bool hw_insert_at_head(hw_insert_t flags) { return (__force u32)fl
 #define HW_RQF_PREPARED RQF_USE_SCHED
 #endif
 
+static inline bool hw_rotational(struct request_queue *rq_queue)
+{
+#ifdef blk_queue_rot	/* 7.0; it had the opposite before */
+	return blk_queue_rot(rq_queue);
+#else
+	return !blk_queue_nonrot(rq_queue);
+#endif
+}
+
 static inline void hw_timer_setup(struct hrtimer *timer, enum hrtimer_restart (*fire)(struct hrtimer *))
 {
 #ifdef HW_HRTIMER_SETUP

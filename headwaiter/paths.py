@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,3 +38,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
         raise Problem(f"{target}: {e.strerror}") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def end_tidily_on_signals() -> None:
+    """End by an exception when the process is told to end: temporary files go away, programs that it started end, too."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))

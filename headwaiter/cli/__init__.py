@@ -11,6 +11,7 @@ import click
 
 from .. import __version__
 from ..errors import Problem
+from ..paths import end_tidily_on_signals
 
 
 class _Commands(click.Group):
@@ -37,6 +38,7 @@ def _headwaiter() -> None:
 
 def main() -> None:
     """Entry point: bad input ends with one line and status 2, never with a traceback."""
+    end_tidily_on_signals()
     try:
         status = _headwaiter(prog_name="headwaiter", standalone_mode=False)
     except Problem as e:

@@ -15,7 +15,7 @@ from pathlib import Path
 from headwaiter.errors import Problem
 from headwaiter.lab.guest import Guest, boot, source_folder
 from headwaiter.lab.kernels import Progress, fetch, kernel, newest
-from headwaiter.paths import replacing
+from headwaiter.paths import end_tidily_on_signals, replacing
 
 SERVICE_NS = 4_000_000
 BIG_MIB = 384
@@ -53,6 +53,7 @@ def main() -> int:
     parser.add_argument("--kernel", default="6.12", help="series of Debian's cloud kernel (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, default=Path("workloads/example.blktrace.xz"))
     options = parser.parse_args()
+    end_tidily_on_signals()
     try:
         trace = record(options.kernel, lambda text: print(text, file=sys.stderr))
     except Problem as problem:

@@ -9,25 +9,39 @@ second line, each as a header "file NAME BYTES" and its bytes.
 
 from __future__ import annotations
 
-import contextlib
 import os
+import re
 import selectors
 import subprocess
 import sys
 import tempfile
 import time
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwaiter.errors import Problem
 from headwaiter.lab.initramfs import Initramfs
-from headwaiter.lab.kernels import Kernel, Progress, need
+from headwaiter.lab.kernels import Kernel, Progress, need, running
 
 LAST_LINES = 15
+COMPLAINT_LINES = 60
 LAST_COLUMNS = 200
-KERNEL_COMPLAINTS = ("WARNING:", "BUG:", "Oops", "Kernel panic", "INFO: task", "possible circular locking", "UBSAN:",
-                     "KASAN:", "general protection fault", "Call Trace:")
+# What a kernel's complaint looks like, as an extended regular expression: the guest's shell searches the kernel's log for
+# the same. Lockdep, RCU and all of WARN() say "WARNING:"; KASAN, atomic sleep, slab and workqueue checks say "BUG".
+KERNEL_COMPLAINTS = (
+    "WARNING:",
+    r"\bBUG\b",
+    "Oops",
+    "Kernel panic",
+    "general protection fault",
+    "Call Trace:",
+    "INFO: (task|rcu|trying to register|lockdep is turned off|[Oo]bject|[Ss]lab)",
+    "(UBSAN|KASAN|ODEBUG):",
+    "list_(add|del) corruption",
+    "unreferenced object",
+)
+COMPLAINT = re.compile("|".join(KERNEL_COMPLAINTS))
 
 
 @dataclass
@@ -46,7 +60,8 @@ class Guest:
     executables: dict[str, bytes] = field(default_factory=dict)
     memory_mib: int = 1024
     cpus: int = 1
-    shift: int = 1  # one instruction takes 2^shift ns
+    shift: int | None = 1  # one instruction takes 2^shift ns; None: the guest's time is the host's, and nothing repeats
+    parameters: str = "quiet"  # of the kernel, beside those that all guests have
     hang_s: float = 120  # of wall time without a sign of life
     limit_s: float = 900  # of wall time in all
 
@@ -63,6 +78,7 @@ class Guest:
         image.add("lab/script.sh", self.script.encode())
         variables = "".join(f"{name}='{value}'\n" for name, value in sorted(self.environment.items()))
         image.add("lab/environment.sh", variables.encode())
+        image.add("lab/complaints", "".join(f"{pattern}\n" for pattern in KERNEL_COMPLAINTS).encode())
         modules = self.kernel.modules(self.modules) | self.own_modules
         for name, data in (self.kernel.modules(self.packed_modules) | modules).items():
             image.add(f"lab/modules/{name}.ko", data)
@@ -101,71 +117,91 @@ def boot(guest: Guest, say: Progress) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="headwaiter-lab-") as aside:
         work = Path(aside)
         (work / "initrd").write_bytes(guest.initramfs())
-        append = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable random.trust_cpu=off rdinit=/init"
+        append = "console=ttyS0 panic=-1 nokaslr mitigations=off tsc=reliable random.trust_cpu=off rdinit=/init"
+        clock = ["tcg,thread=multi"] if guest.shift is None else ["tcg", "-icount", f"shift={guest.shift},sleep=off"]
         command = [
-            qemu, "-accel", "tcg", "-icount", f"shift={guest.shift},sleep=off",
+            qemu, "-accel", *clock,
             "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", str(guest.cpus), "-m", f"{guest.memory_mib}M",
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-serial", "stdio", "-serial", f"file:{work / 'results'}",
-            "-kernel", str(guest.kernel.image), "-initrd", str(work / "initrd"), "-append", append,
+            "-kernel", str(guest.kernel.image), "-initrd", str(work / "initrd"),
+            "-append", f"{append} {guest.parameters}",
         ]  # fmt: skip
         console = _follow(command, guest, say)
-        return Outcome(_unpack((work / "results").read_bytes(), console), console)
+        results = work / "results"
+        return Outcome(_unpack(results.read_bytes() if results.exists() else b"", console), console)
 
 
 def _follow(command: list[str], guest: Guest, say: Progress) -> list[str]:
-    """Run QEMU to its end and return the console's lines."""
+    """Run QEMU to its end and return the console's lines; Problem, after the guest's last words on stderr, if all is not well.
+
+    QEMU ends when this does, however it ends.
+    """
     console: list[str] = []
     failure = ""
+    complaint: int | None = None  # where in the console the kernel's first is
     done = False
-    with contextlib.ExitStack() as stack:
-        process = stack.enter_context(
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        )
-        stack.callback(process.kill)
-        for line in _lines(process, guest):
-            if line.startswith("@@ say "):
-                say(f"{guest.kernel.release}: {line[7:]}")
-            elif line.startswith("@@ fail "):
-                failure = failure or line[8:]
-            elif line == "@@ done":
-                done = True
-            else:
-                console.append(line)
-                if any(complaint in line for complaint in KERNEL_COMPLAINTS):
-                    failure = failure or f"the kernel complains: {line}"
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            for line in _lines(process, guest):
+                if line.startswith("@@ say "):
+                    say(f"{guest.kernel.release}: {line[7:]}")
+                elif line.startswith("@@ fail "):
+                    failure = failure or line[8:]
+                elif line == "@@ done":
+                    done = True
+                else:
+                    if complaint is None and COMPLAINT.search(line):
+                        complaint = len(console)
+                    console.append(line)
+        except _Hang as hang:
+            failure = failure or str(hang)
+    if complaint is not None:
+        failure = f"the kernel complains: {console[complaint].strip()}{f'; then: {failure}' if failure else ''}"
     if failure or not done:
-        raise _problem(guest, failure or "the guest ended early", console)
+        _show(console, complaint)
+        raise Problem(f"lab: {guest.kernel.release}: {failure or 'the guest ended early'}")
     return console
 
 
-def _lines(process: subprocess.Popen[bytes], guest: Guest):  # type: ignore[no-untyped-def]
-    """The console's lines as they come; Problem when none comes for too long."""
+class _Hang(Exception):
+    """The guest is given up."""
+
+
+def _lines(process: subprocess.Popen[bytes], guest: Guest) -> Iterator[str]:
+    """The console's lines as they come; _Hang when none comes for too long."""
     assert process.stdout is not None
     started = time.monotonic()
-    recent: deque[str] = deque(maxlen=LAST_LINES)
     rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         while True:
-            left = min(guest.hang_s, started + guest.limit_s - time.monotonic())
-            if left <= 0 or not selector.select(left):
-                raise _problem(guest, f"the guest hangs: no sign of life for {guest.hang_s:.0f} s", list(recent))
+            left = started + guest.limit_s - time.monotonic()
+            if left <= 0:
+                raise _Hang(f"the guest does not come to its end in {guest.limit_s:g} s")
+            if not selector.select(min(guest.hang_s, left)):
+                if left > guest.hang_s:
+                    raise _Hang(f"the guest hangs: no sign of life for {guest.hang_s:g} s")
+                continue
             data = os.read(process.stdout.fileno(), 65536)
+            *lines, rest = (rest + data).split(b"\n")
+            if not data:
+                lines, rest = [rest] if rest else [], b""
+            yield from (raw.decode(errors="replace").rstrip("\r") for raw in lines)
             if not data:
                 return
-            *lines, rest = (rest + data).split(b"\n")
-            for raw in lines:
-                line = raw.decode(errors="replace").rstrip("\r")
-                recent.append(line)
-                yield line
 
 
-def _problem(guest: Guest, message: str, console: list[str]) -> Problem:
-    """The error, after the guest's last words on stderr."""
-    for line in console[-LAST_LINES:]:
+def _show(console: list[str], complaint: int | None) -> None:
+    """Print the guest's last words on stderr, and before them what its kernel complained about."""
+    last = max(0, len(console) - LAST_LINES)
+    if complaint is not None and complaint < last:
+        end = min(complaint + COMPLAINT_LINES, last)
+        words = console[complaint:end] + (["…"] if end < last else []) + console[last:]
+    else:
+        words = console[last:]
+    for line in words:
         print(f"  | {line[:LAST_COLUMNS]}", file=sys.stderr)
-    return Problem(f"lab: {guest.kernel.release}: {message}")
 
 
 def _unpack(data: bytes, console: list[str]) -> dict[str, bytes]:

@@ -8,16 +8,21 @@ the newest cloud kernel of it in apt's lists, or, where apt cannot be reached, t
 
 from __future__ import annotations
 
+import contextlib
 import lzma
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from headwaiter.errors import Problem
 
@@ -48,6 +53,40 @@ def run(command: list[str], cwd: Path | None = None) -> str:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         raise Problem(f"lab: {' '.join(command[:3])}: {lines[-1] if lines else 'failed'}")
     return done.stdout
+
+
+@contextmanager
+def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A host program, started; when the block is left, however it is left, it and all that it has started are gone."""
+    with contextlib.ExitStack() as stack:
+        with _signals_later():  # else one could come when the program runs, and nobody knows yet
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+            stack.enter_context(process)
+            stack.callback(_end, process)
+        yield process
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Signals that end this process do so when the block is left."""
+    if threading.current_thread() is not threading.main_thread():  # handlers run in the main thread only
+        yield
+        return
+    came: list[int] = []
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    usual = {number: signal.signal(number, lambda received, _: came.append(received)) for number in ends}
+    try:
+        yield
+    finally:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for late in came:
+            signal.raise_signal(late)
 
 
 def version_key(name: str) -> list[int]:
@@ -88,11 +127,18 @@ class Kernel:
 
     release: str
     folder: Path
+    tree: Path | None = None  # that it was built in, if it was built here
+    debug: bool = False
 
     @property
     def series(self) -> str:
         """Of the release: "6.12"."""
         return ".".join(self.release.split(".")[:2])
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return "debug" if self.debug else self.series
 
     @property
     def image(self) -> Path:
@@ -146,6 +192,8 @@ def kernel(series: str, say: Progress) -> Kernel:
 
 def headers(of: Kernel, say: Progress) -> Path:
     """Configured headers for building modules for a kernel, from Debian's three packages, put together in the cache."""
+    if of.tree:
+        return of.tree
     folder = cache_folder() / "kernels" / f"headers-{of.release}"
     if not folder.is_dir():
         flavour = f"linux-headers-{of.release}"

@@ -21,11 +21,29 @@ insert() {
 	insmod "/lab/modules/$name.ko" "$@" || fail "cannot insert module $name: $(dmesg | tail -1)"
 }
 
+# What the kernel complains of in its log: all that the host takes for a complaint, too.
+complaints() { dmesg | grep -E -f /lab/complaints; }
+
 # End the guest if the kernel has complained.
 check_kernel_log() {
-	local found
-	found=$(dmesg | grep -E 'WARNING:|BUG:|Oops|INFO: task|possible circular locking|UBSAN:|KASAN:|lockdep' | head -1)
-	[ -z "$found" ] || { dmesg | tail -40; fail "the kernel complains: $found"; }
+	[ -z "$(complaints)" ] || { dmesg | grep -E -A 60 -m 1 -f /lab/complaints; fail "its log is not clean"; }
+}
+
+# What has been allocated and cannot be reached any more, where the kernel keeps track. What is younger than five seconds
+# does not count yet, and the first look may err.
+leaks() {
+	local file=/sys/kernel/debug/kmemleak
+	[ -e $file ] || return 0
+	sleep 6
+	echo scan >$file
+	echo scan >$file
+	head -60 $file
+}
+
+# End the guest if memory has leaked.
+check_leaks() {
+	leaks >/lab/leaks
+	[ ! -s /lab/leaks ] || { cat /lab/leaks; fail "memory has leaked"; }
 }
 
 # Send a file to the host.

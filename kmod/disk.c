@@ -11,7 +11,10 @@
  *  - power: 1 starts the disk, 0 takes it away
  *  - statistics: where its time went
  *
- * It has no volatile cache to flush as far as the kernel knows: a write that the model's cache has taken is kept.
+ * A drive whose model reports writes before they are on the medium has a volatile write cache for the kernel too: a flush
+ * completes when the model has written what its cache held, a write with FUA when it is on the medium. (Data are in the
+ * store at once; there is no power to fail.) Discards give memory back and take what a command without data takes;
+ * write-zeroes give memory back and take as long as writes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,6 +28,8 @@
 
 #define MAX_PROFILE_BYTES (1 << 20)
 #define MAX_SECTORS 2560	/* of one request, as the kernel allows disks by default */
+#define MAX_DISCARD_SECTORS (1 << 19)	/* 256 MiB: so many pages are freed without a pause */
+#define PHYSICAL_BYTES 4096
 
 struct emulated {
 	struct config_group group;
@@ -66,24 +71,48 @@ static void drive_arm(struct emulated *e)
 	hrtimer_start(&e->timer, ns_to_ktime(next), HRTIMER_MODE_ABS);
 }
 
+/* Move the data, and say what the model is asked for. */
+static blk_status_t drive_transfer(struct emulated *e, struct request *rq, struct hw_io *io)
+{
+	memset(io, 0, sizeof(*io));
+	io->sector = blk_rq_pos(rq);
+	io->sectors = blk_rq_sectors(rq);
+	io->flags = (op_is_sync(rq->cmd_flags) ? HW_RQ_SYNC : 0) | (rq->cmd_flags & REQ_FUA ? HW_IO_FUA : 0);
+	io->host = rq;
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		io->op = HW_READ;
+		return hw_store_transfer(&e->store, rq) ? BLK_STS_RESOURCE : BLK_STS_OK;
+	case REQ_OP_WRITE:
+		io->op = HW_WRITE;
+		return hw_store_transfer(&e->store, rq) ? BLK_STS_RESOURCE : BLK_STS_OK;
+	case REQ_OP_WRITE_ZEROES:
+		io->op = HW_WRITE;
+		hw_store_clear(&e->store, rq);
+		return BLK_STS_OK;
+	case REQ_OP_DISCARD:
+		io->op = HW_DISCARD;
+		hw_store_clear(&e->store, rq);
+		return BLK_STS_OK;
+	case REQ_OP_FLUSH:
+		io->op = HW_OTHER;
+		return BLK_STS_OK;
+	default:
+		return BLK_STS_NOTSUPP;
+	}
+}
+
 static blk_status_t drive_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct emulated *e = hctx->queue->queuedata;
 	struct request *rq = bd->rq;
 	struct hw_io *io = blk_mq_rq_to_pdu(rq);
+	blk_status_t status = drive_transfer(e, rq, io);
 	unsigned long flags;
 
-	if (req_op(rq) != REQ_OP_READ && req_op(rq) != REQ_OP_WRITE)
-		return BLK_STS_NOTSUPP;
-	if (hw_store_transfer(&e->store, rq))
-		return BLK_STS_RESOURCE;
+	if (status)
+		return status;
 	blk_mq_start_request(rq);
-	memset(io, 0, sizeof(*io));
-	io->sector = blk_rq_pos(rq);
-	io->sectors = blk_rq_sectors(rq);
-	io->op = rq_data_dir(rq) == READ ? HW_READ : HW_WRITE;
-	io->flags = op_is_sync(rq->cmd_flags) ? HW_RQ_SYNC : 0;
-	io->host = rq;
 	spin_lock_irqsave(&e->lock, flags);
 	e->requests++;
 	e->drive->model->submit(e->drive, io, drive_now(e));
@@ -135,23 +164,35 @@ static struct gendisk *alloc_gendisk(struct emulated *e)
 #ifdef HW_QUEUE_LIMITS
 	struct queue_limits limits = {
 		.logical_block_size = 512,
-		.physical_block_size = 4096,
+		.physical_block_size = PHYSICAL_BYTES,
 		.max_hw_sectors = MAX_SECTORS,
+		.max_hw_discard_sectors = MAX_DISCARD_SECTORS,
+		.discard_granularity = PHYSICAL_BYTES,
+		.max_write_zeroes_sectors = MAX_SECTORS,
 #ifdef BLK_FEAT_ROTATIONAL
-		.features = e->drive->rotational ? BLK_FEAT_ROTATIONAL : 0,
+		.features = (e->drive->rotational ? BLK_FEAT_ROTATIONAL : 0) |
+			    (e->drive->write_cache ? BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA : 0),
 #endif
 	};
 
 	disk = blk_mq_alloc_disk(&e->tags, &limits, e);
+	if (IS_ERR(disk))
+		return disk;
 #else
 	disk = blk_mq_alloc_disk(&e->tags, e);
 	if (IS_ERR(disk))
 		return disk;
 	blk_queue_logical_block_size(disk->queue, 512);
-	blk_queue_physical_block_size(disk->queue, 4096);
+	blk_queue_physical_block_size(disk->queue, PHYSICAL_BYTES);
 	blk_queue_max_hw_sectors(disk->queue, MAX_SECTORS);
+	blk_queue_max_discard_sectors(disk->queue, MAX_DISCARD_SECTORS);
+	disk->queue->limits.discard_granularity = PHYSICAL_BYTES;
+	blk_queue_max_write_zeroes_sectors(disk->queue, MAX_SECTORS);
+#endif
+#ifndef BLK_FEAT_ROTATIONAL
 	if (!e->drive->rotational)
 		blk_queue_flag_set(QUEUE_FLAG_NONROT, disk->queue);
+	blk_queue_write_cache(disk->queue, e->drive->write_cache, e->drive->write_cache);
 #endif
 	return disk;
 }
@@ -302,10 +343,11 @@ static ssize_t drive_statistics_show(struct config_item *item, char *page)
 {
 	struct emulated *e = emulated(item);
 	struct hw_drive_stats s = {};
-	u64 requests = 0;
+	u64 requests = 0, pages = 0;
 
 	mutex_lock(&e->setup);
 	if (e->drive) {
+		pages = atomic_long_read(&e->store.nr_pages);
 		spin_lock_irq(&e->lock);
 		s = e->drive->stats;
 		requests = e->requests;
@@ -315,9 +357,10 @@ static ssize_t drive_statistics_show(struct config_item *item, char *page)
 	return sysfs_emit(page,
 			  "requests %llu\nbusy_ns %llu\nseek_ns %llu\nrotation_ns %llu\ntransfer_ns %llu\n"
 			  "overhead_ns %llu\nseeks %llu\nseek_cylinders %llu\ncache_hits %llu\nmedia_reads %llu\n"
-			  "media_writes %llu\n",
+			  "media_writes %llu\nmemory_bytes %llu\n",
 			  requests, s.busy_ns, s.seek_ns, s.rotation_ns, s.transfer_ns, s.overhead_ns, s.seeks,
-			  s.seek_cylinders, s.cache_hits, s.media_reads, s.media_writes);
+			  s.seek_cylinders, s.cache_hits, s.media_reads, s.media_writes,
+			  pages << PAGE_SHIFT);
 }
 CONFIGFS_ATTR_RO(drive_, statistics);
 

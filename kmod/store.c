@@ -9,6 +9,8 @@
 void hw_store_init(struct hw_store *store)
 {
 	xa_init(&store->pages);
+	atomic_long_set(&store->nr_pages, 0);
+	rwlock_init(&store->lock);
 }
 
 void hw_store_free(struct hw_store *store)
@@ -47,13 +49,15 @@ static int store_write(struct hw_store *store, u64 at, const void *from, u32 byt
 			if (xa_is_err(other))
 				return -ENOMEM;
 			page = other;
+		} else {
+			atomic_long_inc(&store->nr_pages);
 		}
 	}
 	memcpy(page_address(page) + offset_in_page(at), from, bytes);
 	return 0;
 }
 
-int hw_store_transfer(struct hw_store *store, struct request *rq)
+static int store_transfer(struct hw_store *store, struct request *rq)
 {
 	u64 at = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
 	struct req_iterator iter;
@@ -79,4 +83,46 @@ int hw_store_transfer(struct hw_store *store, struct request *rq)
 		}
 	}
 	return 0;
+}
+
+int hw_store_transfer(struct hw_store *store, struct request *rq)
+{
+	int ret;
+
+	read_lock(&store->lock);
+	ret = store_transfer(store, rq);
+	read_unlock(&store->lock);
+	return ret;
+}
+
+/* Within one page. */
+static void store_zero(struct hw_store *store, u64 from, u64 to)
+{
+	struct page *page = from < to ? xa_load(&store->pages, from >> PAGE_SHIFT) : NULL;
+
+	if (page)
+		memset(page_address(page) + offset_in_page(from), 0, to - from);
+}
+
+void hw_store_clear(struct hw_store *store, struct request *rq)
+{
+	u64 from = (u64)blk_rq_pos(rq) << SECTOR_SHIFT, to = from + blk_rq_bytes(rq);
+	unsigned long first = DIV_ROUND_UP_ULL(from, PAGE_SIZE), end = to >> PAGE_SHIFT, i;
+	struct page *page;
+
+	write_lock(&store->lock);
+	if (first > end) {
+		store_zero(store, from, to);
+	} else {
+		store_zero(store, from, (u64)first << PAGE_SHIFT);
+		store_zero(store, (u64)end << PAGE_SHIFT, to);
+	}
+	if (first < end) {
+		xa_for_each_range(&store->pages, i, page, first, end - 1) {
+			xa_erase(&store->pages, i);
+			__free_page(page);
+			atomic_long_dec(&store->nr_pages);
+		}
+	}
+	write_unlock(&store->lock);
 }

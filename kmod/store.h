@@ -3,6 +3,8 @@
 #ifndef HW_STORE_H
 #define HW_STORE_H
 
+#include <linux/atomic.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/xarray.h>
 
@@ -10,11 +12,15 @@ struct request;
 
 struct hw_store {
 	struct xarray pages;
+	atomic_long_t nr_pages;
+	rwlock_t lock;		/* for reading: pages stay while their data are moved */
 };
 
 void hw_store_init(struct hw_store *store);
 void hw_store_free(struct hw_store *store);
 /* Move a read's or write's data; does not sleep. 0, or -ENOMEM with a write done in part, which may be repeated. */
 int hw_store_transfer(struct hw_store *store, struct request *rq);
+/* A request's range reads as zeros from now on, and the pages within it are given back; does not sleep. */
+void hw_store_clear(struct hw_store *store, struct request *rq);
 
 #endif

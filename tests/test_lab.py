@@ -15,7 +15,7 @@ from conftest import ROOT, missing
 from headwaiter.errors import Problem
 from headwaiter.lab import guest, script
 from headwaiter.lab.initramfs import Initramfs
-from headwaiter.lab.kernels import version_key
+from headwaiter.lab.kernels import SERIES, version_key
 
 
 def _unpack(archive: bytes) -> dict[str, tuple[int, bytes]]:
@@ -84,9 +84,8 @@ def test_build_refuses_what_is_no_kernel(tmp_path: Path) -> None:
     assert done.stderr.startswith("kmod/build: ") and done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
-def test_smoke_on_a_stock_kernel() -> None:
-    """Load, switch under verified load, set every tunable, take the disk away, unload; the kernel's log stays clean."""
+def _run(experiment: str, series: str) -> list[script.Row]:
+    """Rows of an experiment on one kernel; skips where a tool or a package cannot be had."""
     tools = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "fio": "fio", "zstd": "zstd",
              "mkfs.ext4": "e2fsprogs", "apt-get": "apt"}  # fmt: skip
     path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -94,14 +93,31 @@ def test_smoke_on_a_stock_kernel() -> None:
     if absent:
         missing(f"the kernel lab needs {', '.join(absent)}")
     try:
-        _, rows, _ = script.execute("smoke", ["6.12"], {}, lambda text: None)
+        _, rows, _ = script.execute(experiment, [series], {}, lambda text: None)
     except Problem as problem:
         if "apt knows no" in str(problem) or "download" in str(problem):
             missing(str(problem))
         raise
+    return rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("series", SERIES)
+def test_smoke_on_a_stock_kernel(series: str) -> None:
+    """Load, switch under verified load, set every tunable, take the disk away, unload; the kernel's log stays clean."""
+    rows = _run("smoke", series)
     found = {row["scheduler"]: row for row in rows}
     assert {"hw-noop", "hw-deadline", "hw-as", "hw-as-95", "hw-as-seek", "hw-as-share", "hw-cas", "hw-was", "hw-cfq",
             "hw-cfq-slice"} <= set(found)
     assert all(row["tunables"] >= 1 for row in rows), json.dumps(rows)
     assert found["hw-as"]["anticipations"] > 0
     assert found["hw-deadline"]["anticipations"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("series", SERIES)
+def test_emulated_disk_flushes_and_discards(series: str) -> None:
+    """A flush waits for the medium, FUA too; discards and zeros give memory back, and only what they cover reads as zeros."""
+    rows = [row for row in _run("disk", series) if "scheduler" in row]
+    assert [row["scheduler"] for row in rows] == ["none", "mq-deadline", "hw-deadline", "hw-cfq-slice"]
+    assert all((row["flushed"], row["forced"]) == (8, 8) and row["in_cache"] > 0 for row in rows), json.dumps(rows)

@@ -196,7 +196,8 @@ static void advance(struct disk *d, u64 now)
 			if (t > now)
 				return;
 		}
-		d->decide_ns = disk_back_destage(d, t);
+		d->destaged_ns = disk_back_destage(d, t);
+		d->decide_ns = d->destaged_ns;
 	}
 }
 
@@ -244,6 +245,8 @@ static void disk_submit(struct hw_drive *drive, struct hw_io *io, u64 now)
 	} else {
 		u64 t = d->run.active && d->run.write ? max(now, d->run.end_ns) : now;
 
+		if (io->op == HW_OTHER) /* the last of the cache may be on its way */
+			t = max(t, d->destaged_ns);
 		serve_beside(d, io, t, d->o.write_hit[d->after], 0, d->o.write_done);
 	}
 	advance(d, now);
@@ -430,6 +433,7 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 			list_add_tail(&e[i].link, &d->unused);
 	}
 	d->drive.rotational = true;
+	d->drive.write_cache = d->cfg.write_mode != WRITE_THROUGH;
 	d->drive.depth = d->cfg.depth;
 	d->drive.sectors = p->value[DP_SECTORS] ? (u64)p->value[DP_SECTORS] : d->layout.sectors;
 	d->layout.sectors = d->drive.sectors;

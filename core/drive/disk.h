@@ -293,6 +293,7 @@ struct disk {
 	struct list_head unused;
 	u64 dirty_sectors;
 	u64 destage_ns; /* when destaging may begin if nothing else is to do */
+	u64 destaged_ns; /* when the latest write from the cache is on the medium */
 	u64 asked_ns;	/* of the last request submitted */
 	u64 head_lbn;	/* where the last access ended */
 	u64 press_ns;	/* since when it presses; HW_NEVER if it does not */

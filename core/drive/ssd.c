@@ -337,6 +337,7 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 				  1000000 - valid);
 	INIT_LIST_HEAD(&s->done);
 	s->drive.sectors = (u64)v[SP_SECTORS];
+	s->drive.write_cache = true;
 	s->drive.depth = depth ? depth : (u32)v[SP_DEPTH];
 }
 

@@ -41,6 +41,7 @@ PACKAGES = {
     "fsck.ext4": "e2fsprogs",
     "find": "findutils",
     "dd": "coreutils",
+    "blkdiscard": "util-linux",
 }
 BASE_MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq"]
 

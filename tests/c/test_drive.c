@@ -192,6 +192,7 @@ static void test_shortest_positioning_time_first(void)
 	CHECK_EQ(io[1].done_ns, 22100000);
 	CHECK(d->model->next(d) == HW_NEVER);
 	CHECK(!d->model->poll(d, U64_MAX / 2));
+	CHECK(!d->write_cache);
 	free(d);
 }
 
@@ -208,6 +209,7 @@ static void test_write_back(void)
 	set(&m, "write.extents", 4);
 	set(&m, "write.idle", 1000000000000);
 	d = drive_of(&m, 0);
+	CHECK(d->write_cache);
 	for (i = 0; i < 2; i++) {
 		io = (struct hw_io){ .sector = 1000 * (i + 1), .sectors = 6, .op = HW_WRITE };
 		t = serve(d, &io, t);
@@ -254,6 +256,12 @@ static void test_idle_drive_empties_its_cache(void)
 	CHECK_EQ(d->stats.media_writes, 0);
 	CHECK_EQ(serve(d, &flush, 200000000), 200000000);
 	CHECK_EQ(d->stats.media_writes, 1);
+	/* a flush that comes while the cache is written waits for the end of that */
+	io = (struct hw_io){ .sector = 5000, .sectors = 6, .op = HW_WRITE };
+	serve(d, &io, 300000000);
+	flush = (struct hw_io){ .op = HW_OTHER };
+	CHECK(serve(d, &flush, 350000001) > 350500000);
+	CHECK_EQ(d->stats.media_writes, 2);
 	free(d);
 }
 

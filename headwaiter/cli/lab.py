@@ -42,8 +42,9 @@ def _list() -> None:
 
 @command.command("run")
 @click.argument("target", metavar="EXPERIMENT|SCRIPT")
-@click.option("--kernel", "-k", "series", multiple=True, metavar="SERIES",
-              help="Series of Debian's cloud kernel, e.g. 6.12; may be repeated [default: the script's own].")
+@click.option("--kernel", "-k", "series", multiple=True, metavar="KERNEL",
+              help="Series (6.12) or release (7.2.11) of Debian's cloud kernel, as apt's sources have it, or a ./FOLDER with "
+                   "its unpacked packages; may be repeated [default: the script's own].")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the script.")
 @click.option("--files", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Where to put other files that the guest sends, as FOLDER/SERIES/NAME.")

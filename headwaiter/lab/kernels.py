@@ -3,7 +3,8 @@
 
 Packages come by `apt-get download` (apt checks their sums against the signed lists) and are unpacked with `dpkg -x` into
 `$XDG_CACHE_HOME/headwaiter/kernels`; nothing is installed and no privilege is needed. A series such as "6.12" stands for
-the newest cloud kernel of it in apt's lists, or, where apt cannot be reached, the newest in the cache.
+the newest cloud kernel of it in apt's lists that has headers, or, where apt knows none, the newest in the cache. From 7.0 on
+an image is three packages: linux-image needs linux-binary, linux-modules and linux-base of the same release.
 """
 
 from __future__ import annotations
@@ -100,25 +101,32 @@ def newest(pattern: str) -> str | None:
     return max(filter(re.compile(pattern).fullmatch, names), key=version_key, default=None)
 
 
-def fetch(package: str, say: Progress) -> Path:
-    """The folder with the contents of `package`, downloaded unless it is there already."""
-    folder = cache_folder() / "kernels" / package
+def fetch(name: str, say: Progress, packages: Callable[[], list[str]] | None = None) -> Path:
+    """The folder with the contents of package `name`, or of `packages` together, downloaded unless it is there already."""
+    folder = cache_folder() / "kernels" / name
     if folder.is_dir():
         return folder
-    say(f"downloading {package}")
+    say(f"downloading {name}")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Built aside and renamed, so that a folder of that name is always whole.
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as aside:
         work = Path(aside)
-        run([need("apt-get", "apt"), "-q", "-o", "APT::Sandbox::User=", "download", package], cwd=work)
-        (deb,) = work.glob("*.deb")
-        run([need("dpkg", "dpkg"), "-x", str(deb), str(work / "root")])
+        command = [need("apt-get", "apt"), "-q", "-o", "APT::Sandbox::User=", "download"]
+        run([*command, *(packages() if packages else [name])], cwd=work)
+        for deb in sorted(work.glob("*.deb")):
+            run([need("dpkg", "dpkg"), "-x", str(deb), str(work / "root")])
         try:
             (work / "root").rename(folder)
         except OSError:
             if not folder.is_dir():  # else another run was faster
                 raise
     return folder
+
+
+def depends(package: str, pattern: str) -> list[str]:
+    """The packages that `package` depends on whose whole names match `pattern`."""
+    out = run([need("apt-cache", "apt"), "depends", package])
+    return re.findall(rf"^ *Depends: ({pattern})$", out, re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -143,19 +151,23 @@ class Kernel:
     @property
     def image(self) -> Path:
         """The bootable kernel."""
-        return self.folder / "boot" / f"vmlinuz-{self.release}"
+        older = self.folder / "boot" / f"vmlinuz-{self.release}"
+        return older if older.is_file() else self._own / "vmlinuz"
+
+    @property
+    def _own(self) -> Path:
+        """Its folder of modules, which later packages have below /usr."""
+        top = Path("lib") / "modules" / self.release
+        return self.folder / "usr" / top if (self.folder / "usr" / top).is_dir() else self.folder / top
 
     @cached_property
     def _modules(self) -> dict[str, Path]:
-        top = self.folder / "lib" / "modules" / self.release
-        if not top.is_dir():
-            top = self.folder / "usr" / top.relative_to(self.folder)
-        return {path.name.split(".")[0].replace("-", "_"): path for path in sorted(top.rglob("*.ko*"))}
+        return {path.name.split(".")[0].replace("-", "_"): path for path in sorted(self._own.rglob("*.ko*"))}
 
     @cached_property
     def _built_in(self) -> set[str]:
-        (listing,) = self.folder.rglob("modules.builtin")
-        return {Path(line).name.split(".")[0].replace("-", "_") for line in listing.read_text().split()}
+        listing = (self._own / "modules.builtin").read_text()
+        return {Path(line).name.split(".")[0].replace("-", "_") for line in listing.split()}
 
     def modules(self, names: list[str]) -> dict[str, bytes]:
         """Module files by name, dependencies first, unpacked; what is built in is left out."""
@@ -180,33 +192,45 @@ class Kernel:
         found[name] = data
 
 
-def kernel(series: str, say: Progress) -> Kernel:
-    """The newest cloud kernel of `series`, e.g. "6.12"."""
-    pattern = rf"linux-image-({re.escape(series)}\.\d[\w.+-]*)-cloud-amd64"
-    cached = [path.name for path in (cache_folder() / "kernels").glob("linux-image-*")]
-    package = newest(pattern) or max(filter(re.compile(pattern).fullmatch, cached), key=version_key, default=None)
-    if package is None:
-        raise Problem(f"lab: apt knows no cloud kernel of series {series} (apt-get update?)")
-    return Kernel(package.removeprefix("linux-image-"), fetch(package, say))
+def kernel(wanted: str, say: Progress) -> Kernel:
+    """The newest cloud kernel of a series ("6.12") or release ("7.2.11"), or the one whose packages are unpacked in ./FOLDER."""
+    if "/" in wanted:
+        return unpacked(Path(wanted))
+    wanted = wanted.removesuffix("-cloud-amd64")
+    pattern = re.compile(rf"linux-image-({re.escape(wanted)}([.+-][\w.+-]*)?-cloud-amd64)")
+    names = set(run([need("apt-cache", "apt"), "pkgnames", "linux-"]).split())
+    images = [match[1] for match in map(pattern.fullmatch, names) if match]
+    whole = [release for release in images if f"linux-headers-{release}" in names]
+    cached = [match[1] for path in (cache_folder() / "kernels").glob("linux-*") if (match := pattern.fullmatch(path.name))]
+    release = max(whole or cached, key=version_key, default=None)
+    if release is None and images:
+        newest_one = max(images, key=version_key)
+        raise Problem(f"lab: apt knows no headers for a cloud kernel of {wanted} (the newest without is {newest_one})")
+    if release is None:
+        raise Problem(f"lab: apt knows no cloud kernel of {wanted} (apt-get update? a suite that is not in apt's sources?)")
+    image = f"linux-image-{release}"
+    return Kernel(release, fetch(image, say, lambda: [image, *depends(image, rf"linux-\w+-{re.escape(release)}")]))
+
+
+def unpacked(folder: Path) -> Kernel:
+    """The kernel whose packages have been unpacked into `folder`."""
+    lists = [*folder.glob("lib/modules/*/modules.builtin"), *folder.glob("usr/lib/modules/*/modules.builtin")]
+    found = {path.parent.name for path in lists}
+    if len(found) != 1:
+        raise Problem(f"lab: {folder}: expected the unpacked packages of one kernel, found {', '.join(sorted(found)) or 'none'}")
+    of = Kernel(found.pop(), folder)
+    if not of.image.is_file():
+        raise Problem(f"lab: {folder}: no {of.image.relative_to(folder)} there: is a package missing?")
+    return of
 
 
 def headers(of: Kernel, say: Progress) -> Path:
-    """Configured headers for building modules for a kernel, from Debian's three packages, put together in the cache."""
+    """Configured headers for building modules for a kernel: beside it, or Debian's three packages, put together."""
     if of.tree:
         return of.tree
-    folder = cache_folder() / "kernels" / f"headers-{of.release}"
-    if not folder.is_dir():
-        flavour = f"linux-headers-{of.release}"
-        common = re.sub(r"-(cloud-)?amd64$", "-common", flavour)
-        depends = run([need("apt-cache", "apt"), "depends", flavour])
-        kbuild = re.search(r"Depends: (linux-kbuild-\S+)", depends)
-        if not kbuild:
-            raise Problem(f"lab: apt knows no {flavour} (apt-get update?)")
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".headers-") as aside:
-            whole = Path(aside) / "whole"
-            for package in (common, kbuild[1], flavour):
-                shutil.copytree(fetch(package, say), whole, symlinks=True, dirs_exist_ok=True)
-            makefile = whole / "usr" / "src" / flavour / "Makefile"
-            makefile.write_text(f"include {folder}/usr/src/{common}/Makefile\n")
-            whole.rename(folder)
-    return folder / "usr" / "src" / f"linux-headers-{of.release}"
+    package = f"linux-headers-{of.release}"
+    folder = of.folder
+    if not (folder / "usr" / "src" / package).is_dir():
+        others = r"linux-kbuild-\S+|linux-headers-\S+-common"
+        folder = fetch(f"headers-{of.release}", say, lambda: [package, *depends(package, others)])
+    return folder / "usr" / "src" / package

@@ -176,5 +176,5 @@ def execute(
         on = kernel(one, say)
         outcome = boot(guest(script, on, given, say), say)
         found += rows(script.name, on, outcome)
-        files |= {f"{one}/{name}": data for name, data in outcome.files.items() if name != "results"}
+        files |= {f"{on.series if '/' in one else one}/{name}": data for name, data in outcome.files.items() if name != "results"}
     return script, found, files

@@ -48,8 +48,9 @@ test: build c-test sanitize
 	$(BIN)/pytest
 
 lint: build
-	$(BIN)/ruff check headwaiter tests bench docs
+	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build
 	$(BIN)/mypy
+	$(BIN)/mypy kmod/build kmod
 
 bench: build build/bench/build.ninja
 	@$(MESON) compile -C build/bench >/dev/null

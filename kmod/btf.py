@@ -128,10 +128,16 @@ class Btf:
         return ", ".join(self.declare(number) for _, number in proto.rows) or "void"
 
     def signature(self, number: int) -> str:
-        """Of a pointer to a function: "int (struct request_queue *, bool)"."""
-        proto = self.types[self._strip_tags(self.types[number].info)]
-        if self.types[number].kind != PTR or proto.kind != PROTO:
-            return self.declare(number)
+        """The type of a member; of a pointer to a function, "int (struct request_queue *, bool)"."""
+        if self.types[number].kind == PTR:
+            proto = self.types[self._strip_tags(self.types[number].info)]
+            if proto.kind == PROTO:
+                return f"{self.declare(proto.info)} ({self._parameters(proto)})"
+        return self.declare(number)
+
+    def function(self, name: str) -> str:
+        """The signature of a function of the kernel."""
+        proto = self.types[self.find(FUNC, name).info]
         return f"{self.declare(proto.info)} ({self._parameters(proto)})"
 
     def prototype(self, function: str) -> str:
@@ -175,11 +181,13 @@ def unpack_image(image: bytes) -> bytes:
 def load(path: Path) -> Btf:
     """BTF from a raw file (/sys/kernel/btf/vmlinux), an ELF file (vmlinux) or a boot image (vmlinuz)."""
     data = path.read_bytes()
-    if data[:2] == b"\x9f\xeb":
-        return Btf(data)
-    if data[:4] != b"\x7fELF":
+    raw = data[:2] == b"\x9f\xeb"
+    if not raw and data[:4] != b"\x7fELF":
         data = unpack_image(data)
-    found = section(data, ".BTF")
-    if found is None:
-        raise BtfError(f"{path}: no BTF in it")
-    return Btf(found)
+    try:
+        found = data if raw else section(data, ".BTF")
+        if found is None:
+            raise BtfError(f"{path}: no BTF in it")
+        return Btf(found)
+    except (struct.error, ValueError, IndexError) as error:
+        raise BtfError(f"{path}: damaged: {error}") from None

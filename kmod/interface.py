@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the modules use of the kernel's block layer, and the forms in which they know it.
+
+A form is written as btf.Btf writes it; beside it stands the macro that tells the code that it has this one ("": it need not
+know). Anything else in the target kernel ends the build.
+"""
+
+from __future__ import annotations
+
+Forms = dict[str, str]
+
+REQUEST, REQUESTS, HCTX = "struct request *", "struct request_queue *", "struct blk_mq_hw_ctx *"
+
+# struct elevator_mq_ops: what the elevators implement.
+OPERATIONS: dict[str, Forms] = {
+    "init_sched": {
+        f"int ({REQUESTS}, struct elevator_type *)": "",
+        f"int ({REQUESTS}, struct elevator_queue *)": "HW_INIT_GIVEN_QUEUE",
+    },
+    "exit_sched": {"void (struct elevator_queue *)": ""},
+    "init_hctx": {f"int ({HCTX}, unsigned int)": ""},
+    "exit_hctx": {f"void ({HCTX}, unsigned int)": ""},
+    "depth_updated": {f"void ({HCTX})": "", f"void ({REQUESTS})": "HW_DEPTH_UPDATED_QUEUE"},
+    "allow_merge": {f"bool ({REQUESTS}, {REQUEST}, struct bio *)": ""},
+    "bio_merge": {f"bool ({REQUESTS}, struct bio *, unsigned int)": ""},
+    "request_merge": {f"int ({REQUESTS}, struct request **, struct bio *)": ""},
+    "request_merged": {f"void ({REQUESTS}, {REQUEST}, enum elv_merge)": ""},
+    "requests_merged": {f"void ({REQUESTS}, {REQUEST}, {REQUEST})": ""},
+    "limit_depth": {"void (blk_opf_t, struct blk_mq_alloc_data *)": ""},
+    "prepare_request": {f"void ({REQUEST})": ""},
+    "finish_request": {f"void ({REQUEST})": ""},
+    "insert_requests": {
+        f"void ({HCTX}, struct list_head *, bool)": "HW_INSERT_BOOL",
+        f"void ({HCTX}, struct list_head *, blk_insert_t)": "",
+    },
+    "dispatch_request": {f"{REQUEST} ({HCTX})": ""},
+    "has_work": {f"bool ({HCTX})": ""},
+    "completed_request": {f"void ({REQUEST}, u64)": ""},
+    "former_request": {f"{REQUEST} ({REQUESTS}, {REQUEST})": ""},
+    "next_request": {f"{REQUEST} ({REQUESTS}, {REQUEST})": ""},
+    "init_icq": {"void (struct io_cq *)": ""},
+    "exit_icq": {"void (struct io_cq *)": ""},
+}
+
+# Members of other private structures that the code touches.
+MEMBERS: dict[str, dict[str, Forms]] = {
+    "elevator_mq_ops": OPERATIONS,
+    "elv_fs_entry": {
+        "attr": {"struct attribute": ""},
+        "show": {"ssize_t (struct elevator_queue *, char *)": ""},
+        "store": {"ssize_t (struct elevator_queue *, const char *, size_t)": ""},
+    },
+    "elevator_type": {
+        "ops": {"struct elevator_mq_ops": ""},
+        "icq_size": {"size_t": ""},
+        "icq_align": {"size_t": ""},
+        "elevator_attrs": {"struct elv_fs_entry *": "", "const struct elv_fs_entry *": ""},
+        "elevator_name": {"const char *": ""},
+        "elevator_owner": {"struct module *": ""},
+    },
+    "elevator_queue": {
+        "type": {"struct elevator_type *": ""},
+        "elevator_data": {"void *": ""},
+        "kobj": {"struct kobject": ""},
+    },
+    "blk_mq_alloc_data": {"q": {REQUESTS: ""}, "shallow_depth": {"unsigned int": ""}},
+    "blk_mq_tags": {"nr_tags": {"unsigned int": ""}, "bitmap_tags": {"struct sbitmap_queue": ""}},
+}
+
+# Public, but checked too: the modules reach into them, and headers of another configuration would lay them out otherwise.
+PUBLIC_STRUCTS = ("request", "request_queue", "blk_mq_hw_ctx", "blk_mq_tag_set", "io_cq", "io_context", "bio", "gendisk",
+                  "sbitmap_queue", "sbitmap")  # fmt: skip
+
+PRIVATE_TYPEDEFS = ("blk_insert_t",)
+
+FUNCTIONS: dict[str, str] = {
+    "elv_register": "int (struct elevator_type *)",
+    "elv_unregister": "void (struct elevator_type *)",
+    "elevator_alloc": f"struct elevator_queue * ({REQUESTS}, struct elevator_type *)",
+    "elv_rqhash_add": f"void ({REQUESTS}, {REQUEST})",
+    "elv_rqhash_del": f"void ({REQUESTS}, {REQUEST})",
+    "elv_bio_merge_ok": f"bool ({REQUEST}, struct bio *)",
+    "blk_mq_sched_try_merge": f"bool ({REQUESTS}, struct bio *, unsigned int, struct request **)",
+    "blk_mq_sched_try_insert_merge": f"bool ({REQUESTS}, {REQUEST}, struct list_head *)",
+    "blk_mq_sched_mark_restart_hctx": f"void ({HCTX})",
+    "blk_mq_free_request": f"void ({REQUEST})",
+    "blk_mq_run_hw_queues": f"void ({REQUESTS}, bool)",
+    "ioc_find_get_icq": f"struct io_cq * ({REQUESTS})",
+    "put_io_context": "void (struct io_context *)",
+    "sbitmap_queue_min_shallow_depth": "void (struct sbitmap_queue *, unsigned int)",
+}
+# Functions that a kernel has no use for which defines the macro: it calls elevator_alloc itself.
+UNNEEDED = {"elevator_alloc": "HW_INIT_GIVEN_QUEUE"}
+
+# What the public headers tell: the macro is defined where the pattern is found.
+HEADER_SIGNS: dict[str, str] = {
+    "HW_SHALLOW_PER_WORD": r"@shallow_depth: The maximum number of bits to allocate from a single word",
+    "HW_RQF_ELVPRIV": r"\bRQF_ELVPRIV\b",
+    "HW_HRTIMER_SETUP": r"\bvoid hrtimer_setup\(",
+    "HW_QUEUE_LIMITS": r"\bblk_mq_alloc_disk\(set, lim, ",
+    "HW_SHOULD_MERGE": r"\bBLK_MQ_F_SHOULD_MERGE\b",
+}

@@ -201,7 +201,7 @@ static int profile_check(struct emulated *e)
 {
 	const char *name = config_item_name(&e->group.cg_item);
 	struct hw_profile_error err = { .row = -1 };
-	char row[32] = "";
+	char row[32] = "", bound[48] = "";
 	int ret;
 
 	if (!e->profile) {
@@ -212,12 +212,13 @@ static int profile_check(struct emulated *e)
 	if (!ret)
 		return 0;
 	if (err.row >= 0)
-		snprintf(row, sizeof(row), ", row %lld", err.row);
-	if (err.bound)
-		pr_err("%s: profile: %s%s %s: %s %lld/%u\n", name, err.key ?: "", row, err.column ?: "", err.what,
-		       err.bound, err.scale);
-	else
-		pr_err("%s: profile: %s%s %s: %s\n", name, err.key ?: "", row, err.column ?: "", err.what);
+		snprintf(row, sizeof(row), "[%lld]", err.row);
+	if (err.scale > 1)
+		snprintf(bound, sizeof(bound), " %lld/%u", err.bound, err.scale);
+	else if (err.scale)
+		snprintf(bound, sizeof(bound), " %lld", err.bound);
+	pr_err("%s: profile: %s%s%s%s%s%s%s\n", name, err.key ?: "", row, err.column ? "." : "", err.column ?: "",
+	       err.key ? ": " : "", err.what, bound);
 	return ret;
 }
 
@@ -301,10 +302,13 @@ static ssize_t drive_depth_store(struct config_item *item, const char *text, siz
 	u32 depth;
 
 	ret = kstrtou32(text, 0, &depth);
-	if (ret)
+	if (!ret && depth > BLK_MQ_MAX_DEPTH)
+		ret = -ERANGE;
+	if (ret) {
+		pr_err("%s: depth: not a number from 0 to %d: %.*s\n", config_item_name(item), BLK_MQ_MAX_DEPTH,
+		       (int)strcspn(text, "\n"), text);
 		return ret;
-	if (depth > BLK_MQ_MAX_DEPTH)
-		return -ERANGE;
+	}
 	mutex_lock(&e->setup);
 	if (e->disk)
 		ret = -EBUSY;
@@ -327,8 +331,10 @@ static ssize_t drive_power_store(struct config_item *item, const char *text, siz
 	bool on;
 
 	ret = kstrtobool(text, &on);
-	if (ret)
+	if (ret) {
+		pr_err("%s: power: neither 0 nor 1: %.*s\n", config_item_name(item), (int)strcspn(text, "\n"), text);
 		return ret;
+	}
 	mutex_lock(&e->setup);
 	if (!on)
 		power_off(e);

@@ -66,6 +66,18 @@ static int hw_parse(const struct hw_tunable *t, const char *text, s64 *value)
 	return kstrtos64(text, 0, value);
 }
 
+/* Say why; returns the error. */
+static int hw_refuse(struct elevator_queue *eq, const struct hw_tunable *t, const char *text, int err)
+{
+	int len = strcspn(text, "\n");
+
+	if (err == -ERANGE)
+		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", hw_name(eq), t->name, len, text, t->min, t->max, t->unit);
+	else
+		pr_notice("%s: %s: not a value: %.*s\n", hw_name(eq), t->name, len, text);
+	return err;
+}
+
 static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, size_t count, unsigned int row)
 {
 	struct hw_disk *disk = eq->elevator_data;
@@ -75,19 +87,16 @@ static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, siz
 	int ret;
 
 	ret = hw_parse(t, text, &value);
-	if (ret) {
-		pr_notice("%s: %s: not a value: %.*s\n", hw_name(eq), t->name, (int)strcspn(text, "\n"), text);
-		return ret;
-	}
+	if (ret)
+		return hw_refuse(eq, t, text, ret);
 	flags = hw_lock(disk);
 	ret = hw_tunable_set(disk->q, t->name, value);
-	if (!ret && disk->policy->tuned)
-		disk->policy->tuned(disk->q);
 	if (ret) {
 		hw_unlock(disk, flags);
-		pr_notice("%s: %s=%lld is not in %lld..%lld %s\n", hw_name(eq), t->name, value, t->min, t->max, t->unit);
-		return ret;
+		return hw_refuse(eq, t, text, ret);
 	}
+	if (disk->policy->tuned)
+		disk->policy->tuned(disk->q);
 	hw_changed(disk, flags);
 	return count;
 }

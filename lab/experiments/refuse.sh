@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What must be refused: modules of another kernel, values out of range, profiles that are none
+# lab: host refuse
+disks=/sys/kernel/config/headwaiter_disk
+
+# The kernel's log, from what was marked last, has a line with $1.
+mark() { echo "mark $1" >/dev/kmsg; }
+logged() { dmesg | sed -n "/mark $1\$/,\$p" | grep -qF "$2"; }
+last_words() { dmesg | tail -1; }
+
+# Write $2 to file $1: it must fail with the error $3.
+refused() {
+	local error
+	error=$({ echo "$2" >"$1"; } 2>&1)
+	case $error in
+	*"$3"*) ;;
+	"") fail "$1 takes '$2'" ;;
+	*) fail "$1: '$2' gives '$error', not '$3'" ;;
+	esac
+}
+RANGE="Numerical result out of range"
+INVALID="Invalid argument"
+
+# What a tunable is set to, also where it shows its choices.
+value_of() { sed 's/.*\[\(.*\)\].*/\1/' "$1"; }
+
+# Set file $1 to $2, which it must show as $3.
+takes() {
+	echo "$2" >"$1" || fail "$1 refuses $2: $(last_words)"
+	[ "$(value_of "$1")" = "$3" ] || fail "$1 is $(value_of "$1") after $2"
+}
+
+# How number $1 is shown, of a choice whose names follow.
+shown() {
+	local value=$1
+	shift
+	[ $# -eq 0 ] || { shift "$value"; value=$1; }
+	echo "$value"
+}
+
+# A tunable $1: its limits $2 and $3, names of choices from $5 on, and back to its default $4; then what it must refuse.
+check_tunable() {
+	local file=$queue/iosched/$1 low=$2 high=$3 standard=$4 name
+	shift 4
+	[ -e "$file" ] || fail "$file is missing"
+	takes "$file" "$low" "$(shown "$low" "$@")"
+	takes "$file" "$high" "$(shown "$high" "$@")"
+	for name in "$@"; do takes "$file" "$name" "$name"; done
+	takes "$file" "$standard" "$(shown "$standard" "$@")"
+	refused "$file" $((low - 1)) "$RANGE"
+	refused "$file" $((high + 1)) "$RANGE"
+	refused "$file" 99999999999999999999 "$RANGE"
+	refused "$file" none-such "$INVALID"
+	refused "$file" "" "$INVALID"
+	refused "$file" "${high}x" "$INVALID"
+	[ "$(value_of "$file")" = "$(shown "$standard" "$@")" ] || fail "$file has changed to $(value_of "$file")"
+}
+
+null_disk nvme0 64 1000
+queue=/sys/block/nvme0/queue
+for name in deadline as as-95 as-seek as-share cas was cfq cfq-slice; do
+	echo "hw-$name" >$queue/scheduler || fail "hw-$name is not offered"
+done
+for scheduler in $(ours nvme0); do
+	say "$scheduler: every tunable"
+	elevator nvme0 "$scheduler"
+	table=/lab/tunables/$scheduler
+	[ -e "$table" ] || table=/lab/tunables/hw-as	# hw-was, as long as there is no such policy
+	mark "$scheduler"
+	n=0
+	while read -r line; do
+		check_tunable $line
+		n=$((n + 1))
+	done <"$table"
+	dmesg | sed -n "/mark $scheduler\$/,\$p" >/lab/log
+	while read -r tunable low high rest; do
+		for line in "$tunable=$((low - 1)) is not in $low..$high" "$tunable=$((high + 1)) is not in $low..$high" \
+			"$tunable: not a value: none-such"; do
+			grep -qF "$scheduler: $line" /lab/log || fail "the log lacks '$scheduler: $line'"
+		done
+	done <"$table"
+	files=$(ls $queue/iosched | grep -cvE '^(device_depth|positions|statistics)$')
+	[ "$files" -eq $n ] || fail "$scheduler: $files files, $n tunables"
+	result "{\"what\":\"tunables of $scheduler\",\"count\":$n}"
+done
+refused $queue/iosched/device_depth 0 "$RANGE"
+refused $queue/iosched/device_depth x "$INVALID"
+for text in "1" "1 x" "1 2 3" "-1 2" "1 -2"; do
+	refused $queue/iosched/positions "$text" "$INVALID"
+done
+refused $queue/iosched/positions "0 4294967296" "$RANGE"
+refused $queue/iosched/positions "36028797018963968 1" "$RANGE"
+refused $queue/iosched/positions "$(printf '5 1\n5 2')" "$INVALID"
+refused $queue/iosched/positions "$(seq 33 | sed 's/$/ 1/')" "$INVALID"
+
+say "schedulers of the same names a second time"
+echo none >$queue/scheduler
+before=$(cat $queue/scheduler)
+mark twin
+insmod /lab/twin.ko 2>/dev/null && fail "two modules register the same names"
+logged twin "io scheduler hw-twin registered" || fail "the twin did not come half-way"
+logged twin "cannot register hw-deadline (-16)" || fail "the log does not say what failed: $(last_words)"
+[ "$(cat $queue/scheduler)" = "$before" ] || fail "half of the twin stays: $(cat $queue/scheduler)"
+for scheduler in $(ours nvme0); do elevator nvme0 "$scheduler"; done
+echo none >$queue/scheduler
+result "{\"what\":\"twins refused\",\"count\":1}"
+
+# Nothing of ours is in the kernel.
+nothing_left() {
+	[ -z "$(ours nvme0)" ] || fail "$1: schedulers remain: $(ours nvme0)"
+	[ ! -e /sys/module/headwaiter_iosched ] && [ ! -e /sys/module/headwaiter_disk ] || fail "$1: a module remains"
+	[ ! -e $disks ] || fail "$1: $disks remains"
+}
+
+say "modules that do not fit"
+must rmmod headwaiter_iosched
+must rmmod headwaiter_disk
+nothing_left "rmmod"
+n=0
+for module in /lab/refused/*.ko; do
+	mark "${module##*/}"
+	insmod "$module" 2>/dev/null && fail "$module is taken"
+	logged "${module##*/}" "$(cat "${module%.ko}.says")" || fail "$module: the log lacks '$(cat "${module%.ko}.says")': $(last_words)"
+	nothing_left "$module"
+	n=$((n + 1))
+done
+result "{\"what\":\"modules refused\",\"count\":$n}"
+insert headwaiter_iosched
+insert headwaiter_disk
+for scheduler in $(ours nvme0); do elevator nvme0 "$scheduler"; done
+
+say "profiles that are none"
+must mkdir $disks/sda
+refused $disks/sda/power 1 "No data available"
+refused $disks/sda/power x "$INVALID"
+refused $disks/sda/depth 10241 "$RANGE"
+refused $disks/sda/depth -1 "$INVALID"
+refused $disks/sda/depth x "$INVALID"
+[ "$(cat $disks/sda/depth)" = 0 ] || fail "depth is $(cat $disks/sda/depth)"
+unreclaimable() { awk '$1 == "SUnreclaim:" { print $2 }' /proc/meminfo; }
+n=0
+for round in 1 2 3 4 5 6 7 8 9 10; do
+	for profile in /lab/profiles/*.bad; do
+		mark "${profile##*/}"
+		cat "$profile" >$disks/sda/profile || fail "$profile cannot be written"
+		refused $disks/sda/power 1 "$INVALID"
+		logged "${profile##*/}" "sda: profile: $(cat "${profile%.bad}.says")" || fail "$profile: $(last_words)"
+		[ "$(cat $disks/sda/power)" = 0 ] && [ ! -e /sys/block/sda ] && [ ! -b /dev/sda ] || fail "$profile: a disk appears"
+		n=$((n + 1))
+	done
+	[ "$round" -ne 1 ] || before=$(unreclaimable)
+done
+leaked=$(($(unreclaimable) - before))
+[ $leaked -lt 256 ] || fail "$leaked KiB are lost after $n profiles"
+dd if=/dev/zero of=/lab/big bs=4096 count=257 2>/dev/null
+cat /lab/big 2>/dev/null >$disks/sda/profile && fail "a profile of more than 1 MiB is taken"
+cat /lab/profiles/good >$disks/sda/profile
+echo 1 >$disks/sda/power || fail "a good profile is refused after bad ones: $(last_words)"
+must dd if=/dev/sda of=/dev/null bs=64k count=16 2>/dev/null
+refused $disks/sda/depth 2 "Device or resource busy"
+echo 0 >$disks/sda/power
+must rmdir $disks/sda
+must rmmod headwaiter_disk
+result "{\"what\":\"profiles refused\",\"count\":$n}"

@@ -39,14 +39,14 @@ class Type:
 
 
 class Btf:
-    """All types of a kernel."""
+    """All types of a kernel; of a module, with those of its kernel (`base`), whose numbers and names it goes on from."""
 
-    def __init__(self, data: bytes) -> None:
-        magic, _, _, header, type_at, type_bytes, string_at, string_bytes = struct.unpack_from("<HBBIIIII", data)
-        if magic != 0xEB9F:
+    def __init__(self, data: bytes, base: Btf | None = None) -> None:
+        if len(data) < 24 or data[:2] != b"\x9f\xeb":
             raise BtfError("not BTF data")
-        self._strings = data[header + string_at : header + string_at + string_bytes]
-        self.types = [Type(0, "void", 0, False, (), [])]
+        header, type_at, type_bytes, string_at, string_bytes = struct.unpack_from("<5I", data, 4)
+        self._strings: bytes = (base._strings if base else b"") + data[header + string_at : header + string_at + string_bytes]
+        self.types: list[Type] = list(base.types) if base else [Type(0, "void", 0, False, (), [])]
         words = struct.unpack_from(f"<{type_bytes // 4}I", data, header + type_at)
         at = 0
         while at < len(words):
@@ -85,6 +85,19 @@ class Btf:
             (self.string(name), number, at & 0xFFFFFF if type_.flag else at, at >> 24 if type_.flag else 0)
             for name, number, at in type_.rows
         ]
+
+    def offsets(self, name: str) -> dict[str, int]:
+        """Byte offsets of a struct's members by name, with those of unnamed structures within it."""
+        found: dict[str, int] = {}
+        inside = [(self.find(STRUCT, name), 0)]
+        while inside:
+            type_, base = inside.pop()
+            for member, number, at, _ in self.members(type_):
+                if member:
+                    found[member] = (base + at) // 8
+                elif self.types[number].kind in (STRUCT, UNION):
+                    inside.append((self.types[number], base + at))
+        return found
 
     def declare(self, number: int, name: str = "") -> str:
         """The C declaration of something of that type, e.g. "char name[16]"; without a name, the type itself."""

@@ -18,7 +18,7 @@ from headwaiter.conformance.follow import follow
 from headwaiter.conformance.policy import Policy, Request
 from headwaiter.conformance.recording import Event, Recording
 from headwaiter.errors import Problem
-from headwaiter.lab.btf import Btf
+from headwaiter.lab.btf import reader
 
 DATA = Path(__file__).parent / "data" / "conformance"
 # Two of each scheduler and kernel in `make quick`, the others in `make test`.
@@ -79,7 +79,7 @@ def small() -> Recording:
 
 def test_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "r.xz"
-    recording.write(path, small())
+    path.write_bytes(recording.encode(small()))
     assert recording.read(path) == small()
     verdict = check(recording.read(path))
     assert (verdict.requests, verdict.decisions, verdict.equal, verdict.refusals) == (2, 2, 2, 1)
@@ -115,7 +115,7 @@ DAMAGE = [
 @pytest.mark.parametrize(("damage", "said"), DAMAGE, ids=[d[1] for d in DAMAGE])
 def test_damaged_recordings(tmp_path: Path, damage: object, said: str) -> None:
     path = tmp_path / "r.xz"
-    recording.write(path, small())
+    path.write_bytes(recording.encode(small()))
     assert callable(damage)
     path.write_bytes(lzma.compress(damage(lzma.decompress(path.read_bytes()).decode()).encode()))
     done = CliRunner().invoke(command, ["check", str(path)])
@@ -129,7 +129,7 @@ def test_not_a_recording(tmp_path: Path) -> None:
     path.write_bytes(b"plain")
     with pytest.raises(Problem, match="no whole xz file"):
         recording.read(path)
-    recording.write(path, small())
+    path.write_bytes(recording.encode(small()))
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(Problem, match="no whole xz file"):
         recording.read(path)
@@ -137,7 +137,7 @@ def test_not_a_recording(tmp_path: Path) -> None:
 
 def test_command(tmp_path: Path) -> None:
     path = tmp_path / "r.xz"
-    recording.write(path, small())
+    path.write_bytes(recording.encode(small()))
     done = CliRunner().invoke(command, ["check", "--json", str(tmp_path)], standalone_mode=False)
     assert done.return_value == 0
     (row,) = json.loads(done.output)["conformance"]
@@ -146,7 +146,7 @@ def test_command(tmp_path: Path) -> None:
     bad.events[2].request, bad.events[4].request = 0, 1
     bad.events[3].request, bad.events[5].request = 0, 0
     bad.events[6].request, bad.events[7].request = 1, 1
-    recording.write(path, bad)
+    path.write_bytes(recording.encode(bad))
     done = CliRunner().invoke(command, ["check", "--differences", "1", str(path)], standalone_mode=False)
     assert done.return_value == 1
     assert "at 12 ns the kernel decided for 0, ours for 1" in done.output
@@ -356,15 +356,16 @@ def test_type_information() -> None:
         "<9I", at["a"], 1, 0, 0, 3, 64, at["d"], 1, 3 << 24 | 128)
     types = int_ + long_ + union + outer
     blob = struct.pack("<HBB5I", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(names)) + types + names
-    assert Btf(blob).offsets("r") == {"a": 0, "b": 8, "c": 8, "d": 16}
+    btf = reader()
+    assert btf.Btf(blob).offsets("r") == {"a": 0, "b": 8, "c": 8, "d": 16}
     text = b"\0m\0e\0"
     own = struct.pack("<III", len(names) + 1, 4 << 24 | 2, 32) + struct.pack("<6I", at["a"], 1, 64, len(names) + 3, 3, 128)
     part = struct.pack("<HBB5I", 0xEB9F, 1, 0, 24, 0, len(own), len(own), len(text)) + own + text
-    assert Btf(part, Btf(blob)).offsets("m") == {"a": 8, "e": 16}
-    with pytest.raises(Problem, match="no struct other"):
-        Btf(blob).offsets("other")
-    with pytest.raises(Problem, match="no type information"):
-        Btf(b"ELF")
+    assert btf.Btf(part, btf.Btf(blob)).offsets("m") == {"a": 8, "e": 16}
+    with pytest.raises(btf.BtfError, match="no other"):
+        btf.Btf(blob).offsets("other")
+    with pytest.raises(btf.BtfError, match="not BTF"):
+        btf.Btf(b"ELF")
 
 
 def test_contract_is_kept() -> None:

@@ -12,10 +12,16 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, missing
 
+from headwaiter.conformance import recording
+from headwaiter.conformance.check import check
+from headwaiter.device import open_drive
 from headwaiter.errors import Problem
 from headwaiter.lab import guest, script
+from headwaiter.lab.agree import KERNELS_OWN
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, version_key
+from headwaiter.schedulers import catalogue
+from headwaiter.workload import Reading, read_workload
 
 
 def _unpack(archive: bytes) -> dict[str, tuple[int, bytes]]:
@@ -84,20 +90,24 @@ def test_build_refuses_what_is_no_kernel(tmp_path: Path) -> None:
     assert done.stderr.startswith("kmod/build: ") and done.stderr.count("\n") == 1
 
 
-def _run(experiment: str, series: str) -> list[script.Row]:
-    """Rows of an experiment on one kernel; skips where a tool or a package cannot be had."""
+def _run(
+    experiment: str, series: str, given: dict[str, str] | None = None, files: dict[str, bytes] | None = None
+) -> list[script.Row]:
+    """Rows (and files) of an experiment on one kernel; skips where a tool or a package cannot be had."""
     tools = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "fio": "fio", "zstd": "zstd",
-             "mkfs.ext4": "e2fsprogs", "apt-get": "apt"}  # fmt: skip
+             "mkfs.ext4": "e2fsprogs", "apt-get": "apt", "blkdiscard": "util-linux", "blktrace": "blktrace"}  # fmt: skip
     path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     absent = [package for tool, package in tools.items() if not shutil.which(tool, path=path)]
     if absent:
         missing(f"the kernel lab needs {', '.join(absent)}")
     try:
-        _, rows, _ = script.execute(experiment, [series], {}, lambda text: None)
+        _, rows, sent = script.execute(experiment, [series], given or {}, lambda text: None)
     except Problem as problem:
         if "apt knows no" in str(problem) or "download" in str(problem):
             missing(str(problem))
         raise
+    if files is not None:
+        files.update(sent)
     return rows
 
 
@@ -121,3 +131,41 @@ def test_emulated_disk_flushes_and_discards(series: str) -> None:
     rows = [row for row in _run("disk", series) if "scheduler" in row]
     assert [row["scheduler"] for row in rows] == ["none", "mq-deadline", "hw-deadline", "hw-cfq-slice"]
     assert all((row["flushed"], row["forced"]) == (8, 8) and row["in_cache"] > 0 for row in rows), json.dumps(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("series", SERIES)
+def test_kernel_refuses_what_does_not_fit(series: str) -> None:
+    """Tunables at their limits and beyond, modules of another kernel, names that are taken, profiles that are none."""
+    found = {row["what"]: row["count"] for row in _run("refuse", series)}
+    for name, scheduler in catalogue().items():
+        if name not in ("none", *KERNELS_OWN):
+            assert found[f"tunables of hw-{name}"] == len(scheduler.tunables)
+    assert found["tunables of hw-was"] > 0
+    assert (found["twins refused"], found["modules refused"]) == (1, 6)
+    assert found["profiles refused"] >= 100
+
+
+@pytest.mark.slow
+def test_decisions_are_recorded_anew(tmp_path: Path) -> None:
+    """A fresh recording of a stock kernel is one that the checker takes, and ours decides as that kernel did."""
+    files: dict[str, bytes] = {}
+    rows = _run("conformance", "6.12", {"WORKLOADS": "sequential", "SCHEDULERS": "mq-deadline"}, files)
+    assert [(row["scheduler"], row["workload"]) for row in rows] == [("mq-deadline", "sequential")]
+    path = tmp_path / "recording.xz"
+    path.write_bytes(files["6.12/mq-deadline-sequential.xz"])
+    verdict = check(recording.read(path))
+    assert verdict.decisions > 300 and verdict.share >= 0.99
+
+
+@pytest.mark.slow
+def test_example_is_recorded_anew(tmp_path: Path) -> None:
+    """A smaller one: what comes back is a trace in which all three programs read and write."""
+    files: dict[str, bytes] = {}
+    (row,) = _run("example", "6.12", {"BIG_MIB": "8"}, files)
+    path = tmp_path / "example.blktrace.xz"
+    path.write_bytes(files["6.12/example.blktrace.xz"])
+    assert row["compressed_bytes"] == path.stat().st_size
+    work = read_workload(path, open_drive("barracuda-80g"), Reading())
+    names = {task.name for task in work.load.tasks}
+    assert {"dd", "cat"} <= names and len(work.load.tasks) > 100

@@ -12,7 +12,6 @@ from rich.table import Table
 
 from ..conformance import check as checking
 from ..conformance import recording
-from ..conformance.record import SCHEDULERS, WORKLOADS, record
 from ..errors import Problem
 from ..report import console
 from ._output import output_options, write_json, write_text
@@ -50,7 +49,7 @@ def _row(path: Path, v: checking.Verdict) -> dict[str, object]:
 def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int, as_json: bool, output: Path | None) -> int:
     """Feed recordings (or folders of them) to our schedulers; status 1 if one decides too often as the kernel did not.
 
-    A recording says what a kernel's scheduler was given and what it decided; 'headwaiter conform record' makes them.
+    A recording says what a kernel's scheduler was given and what it decided; 'headwaiter lab run conformance' makes them.
     """
     verdicts = []
     for path in _files(paths):
@@ -78,21 +77,3 @@ def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int
     if output:
         write_text(buffer.getvalue(), output)
     return int(failed)
-
-
-@command.command("record")
-@click.argument("series", metavar="SERIES")
-@click.option("--workload", "-w", "names", multiple=True, type=click.Choice(list(WORKLOADS)),
-              help="Only this one (may be repeated).")
-@click.option("--sched", "-s", "schedulers", multiple=True, type=click.Choice(["none", *SCHEDULERS]),
-              help="Only this one (may be repeated).")
-@click.option("--output", "-o", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="FOLDER",
-              help="Where the recordings go, one file each.")
-def record_(series: str, names: tuple[str, ...], schedulers: tuple[str, ...], output: Path) -> None:
-    """Record what the schedulers of Debian's kernel SERIES (6.1, 6.12) decide, in a virtual machine."""
-    output.mkdir(parents=True, exist_ok=True)
-    for name, made in record(series, names or tuple(WORKLOADS), schedulers or ("none", *SCHEDULERS),
-                             lambda text: click.echo(text, err=True)):
-        path = output / f"{name}.xz"
-        recording.write(path, made)
-        click.echo(f"{path}: {len(made.events)} events, {path.stat().st_size} bytes", err=True)

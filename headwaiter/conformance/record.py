@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Record what stock kernels' schedulers decide: QEMU in virtual time, null_blk with a fixed service time, tracefs.
+"""The host's half of the experiment `conformance`: what stock kernels' schedulers decide, recorded.
+
+A null_blk with a fixed service time, tracefs, raw ring buffers, which become recordings here.
 
 The same load recorded twice gives the same bytes.
 """
 
 from __future__ import annotations
 
+import json
 import re
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ..errors import Problem
-from ..lab.btf import Btf
-from ..lab.guest import Guest, boot, source_folder
-from ..lab.kernels import Kernel, Progress, cache_folder, kernel, need, run
-from ..paths import replacing
+from ..lab import btf
+from ..lab.guest import Outcome, boot
+from ..lab.kernels import Kernel, Progress
+from ..lab.script import Script, guest
 from . import recording, ring
 from .follow import follow
 
 # Those for which any workload will do.
 SCHEDULERS = ("mq-deadline", "kyber", "bfq")
-MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq", "scsi_debug", "sd_mod"]
 # Kernels that do not start a second CPU while QEMU counts instructions.
 ONE_CPU = ("6.1",)
 MS = 1_000_000
@@ -33,7 +33,7 @@ class Workload:
     """Processes (see lab/guest/ioload.c) on a device that takes `depth` requests and serves each in service_ns.
 
     nr_requests is the number of scheduler tags; settings are tunables that differ from the default, by scheduler.
-    Devices are those of lab/guest/conform.sh. Without a scheduler requests queue only if the device refuses some.
+    Devices are those of lab/experiments/conformance.sh. Without a scheduler requests queue only if the device refuses some.
     """
 
     jobs: tuple[str, ...]
@@ -136,23 +136,9 @@ WORKLOADS: dict[str, Workload] = {
 }
 
 
-def _types(system: Kernel, say: Progress) -> tuple[Btf, Btf]:
-    """The types of a kernel and of its bfq."""
-    cache = cache_folder() / "btf"
-    parts = {"vmlinux": cache / system.release, "bfq": cache / f"{system.release}.bfq"}
-    if not all(path.is_file() for path in parts.values()):
-        sent = boot(Guest(system, "".join(f"send /sys/kernel/btf/{name} {name}\n" for name in parts), modules=["bfq"]), say)
-        cache.mkdir(parents=True, exist_ok=True)
-        for name, path in parts.items():
-            with replacing(path) as aside:
-                aside.write_bytes(sent.files[name])
-    base = Btf(parts["vmlinux"].read_bytes())
-    return base, Btf(parts["bfq"].read_bytes(), base)
-
-
-def _offsets(system: Kernel, say: Progress) -> dict[str, str]:
+def _offsets(system: Kernel) -> dict[str, str]:
     """Where the members of the kernel's structures are, as the guest's script wants it."""
-    types, bfq = _types(system, say)
+    types = btf.types(system, "bfq")
     request, bio = types.offsets("request"), types.offsets("bio")
     # Since 6.12.y a request's priority is its first bio's.
     ioprio = f"+{request['ioprio']}($retval)" if "ioprio" in request else f"+{bio['bi_ioprio']}(+{request['bio']}($retval))"
@@ -160,10 +146,10 @@ def _offsets(system: Kernel, say: Progress) -> dict[str, str]:
             f"(+{request['q']}(REQUEST)))")
     return {"SECTOR": str(request["__sector"]), "BYTES": str(request["__data_len"]),
             "FLAGS": str(request["cmd_flags"]), "IOPRIO": ioprio, "START": str(request["start_time_ns"]),
-            "DISPATCHED": f"+{bfq.offsets('bfq_data')['last_dispatch']}({data})",
+            "DISPATCHED": f"+{types.offsets('bfq_data')['last_dispatch']}({data})",
             "BIO": (f"bio_sector=+{bio['bi_iter']}($arg3):u64 bio_bytes=+{bio['bi_iter'] + 8}($arg3):u32 "
                     f"bio_flags=+{bio['bi_opf']}($arg3):u32 bio_ioprio=+{bio['bi_ioprio']}($arg3):u16"),
-            "COMPLETED": f"+{bfq.offsets('bfq_data')['last_completion']}({data})"}
+            "COMPLETED": f"+{types.offsets('bfq_data')['last_completion']}({data})"}
 
 
 def _tick_ns(system: Kernel) -> int:
@@ -175,46 +161,39 @@ def _tick_ns(system: Kernel) -> int:
     return 1_000_000_000 // int(found[1])
 
 
-def _load_program() -> bytes:
-    """The load generator, compiled for the guest."""
-    with tempfile.TemporaryDirectory() as aside:
-        out = Path(aside) / "ioload"
-        run([need("cc", "gcc"), "-O2", "-static", "-o", str(out), str(source_folder() / "lab/guest/ioload.c")])
-        return out.read_bytes()
-
-
-def _boot(system: Kernel, cpus: int, runs: str, say: Progress) -> dict[str, bytes]:
-    """Files that the guest sent after recording these runs."""
-    guest = Guest(
-        system,
-        (source_folder() / "lab/guest/conform.sh").read_text(),
-        modules=MODULES,
-        environment=_offsets(system, say),
-        files={"lab/runs": runs.encode()},
-        executables={"bin/ioload": _load_program()},
-        cpus=cpus,
-    )
-    return boot(guest, say).files
-
-
-def record(series: str, names: Sequence[str], schedulers: Sequence[str],
-           say: Progress) -> Iterator[tuple[str, recording.Recording]]:
-    """Recordings by name (SCHEDULER-WORKLOAD) from the newest kernel of a series, one boot for each number of CPUs."""
-    system = kernel(series, say)
-    tick_ns = _tick_ns(system)
-    loads = {n: replace(WORKLOADS[n], cpus=1) if series in ONE_CPU else WORKLOADS[n] for n in names}
-    wanted = [(s, n) for n in names for s in schedulers if s in loads[n].schedulers]
-    for cpus in sorted({loads[n].cpus for _, n in wanted}):
-        runs = [(s, n, loads[n]) for s, n in wanted if loads[n].cpus == cpus]
+def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
+    """Record, one boot for each number of CPUs; the recordings as SCHEDULER-WORKLOAD.xz, and a row of results for each."""
+    whole = guest(script, on, given, say)
+    names = whole.environment.pop("WORKLOADS").split() or list(WORKLOADS)
+    schedulers = whole.environment.pop("SCHEDULERS").split() or ["none", *SCHEDULERS]
+    for name, known in [(n, list(WORKLOADS)) for n in names] + [(s, ["none", *SCHEDULERS]) for s in schedulers]:
+        if name not in known:
+            raise Problem(f"{script.name}: no such thing as {name} (there are: {', '.join(known)})")
+    loads = {n: replace(WORKLOADS[n], cpus=1) if on.series in ONE_CPU else WORKLOADS[n] for n in names}
+    wanted = [(s, n, loads[n]) for n in names for s in schedulers if s in loads[n].schedulers]
+    whole.environment.update(_offsets(on))
+    files: dict[str, bytes] = {}
+    rows = []
+    for cpus in sorted({w.cpus for _, _, w in wanted}):
+        runs = [(s, n, w) for s, n, w in wanted if w.cpus == cpus]
         lines = (f"{s}-{n} {s} {w.device} {w.depth} {w.service_ns} {w.nr_requests} {w.tunables(s)} {' '.join(w.jobs)}\n"
                  for s, n, w in runs)
-        files = _boot(system, cpus, "".join(lines), say)
-        formats = [ring.Format.parse(data.decode()) for name, data in files.items() if name.startswith("format-")]
-        by_number = {f.number: f for f in formats}
+        sent = boot(replace(whole, cpus=cpus, files=whole.files | {"lab/runs": "".join(lines).encode()}), say).files
         for s, n, w in runs:
-            raw = [e for cpu in range(cpus) for e in ring.events(files[f"{s}-{n}.{cpu}"], cpu, by_number)]
-            facts = {"kernel": system.release, "scheduler": s, "workload": n, "depth": str(w.depth),
-                     "service_ns": str(w.service_ns), "nr_requests": str(w.nr_requests), "cpus": str(cpus)}
-            settings = (line.partition("=") for line in files[f"{s}-{n}.settings"].decode().splitlines())
-            facts |= {f"set.{key}": value for key, _, value in settings}
-            yield f"{s}-{n}", follow(raw, s, facts, tick_ns)
+            made = _recording(on, s, n, w, sent)
+            files[f"{s}-{n}.xz"] = recording.encode(made)
+            rows.append({"scheduler": s, "workload": n, "events": len(made.events)})
+    files["results"] = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+    return Outcome(files, [])
+
+
+def _recording(on: Kernel, scheduler: str, name: str, load: Workload, sent: Mapping[str, bytes]) -> recording.Recording:
+    """The recording of one run, from what the guest sent."""
+    formats = [ring.Format.parse(data.decode()) for file, data in sent.items() if file.startswith("format-")]
+    by_number = {f.number: f for f in formats}
+    raw = [e for cpu in range(load.cpus) for e in ring.events(sent[f"{scheduler}-{name}.{cpu}"], cpu, by_number)]
+    facts = {"kernel": on.release, "scheduler": scheduler, "workload": name, "depth": str(load.depth),
+             "service_ns": str(load.service_ns), "nr_requests": str(load.nr_requests), "cpus": str(load.cpus)}
+    settings = (line.partition("=") for line in sent[f"{scheduler}-{name}.settings"].decode().splitlines())
+    facts |= {f"set.{key}": value for key, _, value in settings}
+    return follow(raw, scheduler, facts, _tick_ns(on))

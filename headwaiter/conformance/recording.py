@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import Problem
-from ..paths import replacing
 
 VERSION = "headwaiter-conformance-1"
 COLUMNS = ("time_ns", "event", "request", "other", "sector", "sectors", "op", "flags", "ioprio", "task", "cpu")
@@ -80,8 +79,8 @@ class Recording:
         return {key[4:]: value for key, value in self.facts.items() if key.startswith("set.")}
 
 
-def write(path: Path, recording: Recording) -> None:
-    """Write a recording; the same recording gives the same bytes."""
+def encode(recording: Recording) -> bytes:
+    """A recording as a file has it; the same recording gives the same bytes."""
     out = io.StringIO()
     out.write(f"# {VERSION}\n")
     for key, value in recording.facts.items():
@@ -91,8 +90,7 @@ def write(path: Path, recording: Recording) -> None:
     for e in recording.events:
         values = (getattr(e, c) for c in COLUMNS)
         rows.writerow(["" if v == NONE else v for v in values])
-    with replacing(path) as aside:
-        aside.write_bytes(lzma.compress(out.getvalue().encode(), preset=9 | lzma.PRESET_EXTREME))
+    return lzma.compress(out.getvalue().encode(), preset=9 | lzma.PRESET_EXTREME)
 
 
 def _event(path: Path, number: int, row: list[str], last_ns: int) -> Event:

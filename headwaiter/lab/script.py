@@ -6,17 +6,20 @@ What a script needs stands in its comments, "# lab: KEY WORD …":
 - kernels: series on which to run by default (6.1, 6.12)
 - programs: host programs to pack (fio mkfs.ext4 …)
 - modules: kernel modules to insert beside ours
+- stock: kernel modules to insert instead of ours and all others
 - packed: modules that the script inserts itself
 - drives: profiles to pack as /lab/drives/NAME
 - tools: C programs of lab/guest to compile (static) and pack
 - memory: MiB of the guest, with 2^shift ns an instruction under `shift`
 - set: NAME=VALUE, a parameter and its default, for the script's environment
+- host: the script's other half, on the host (HOSTS): it prepares files and makes something of what comes back
 
 A script prints results with `result`, a JSON object a line; each becomes a row, with the kernel put first.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shlex
@@ -32,7 +35,7 @@ from headwaiter.lab.modules import build
 
 Row = dict[str, Any]
 
-KEYS = ("kernels", "programs", "modules", "packed", "drives", "tools", "memory", "shift", "set")
+KEYS = ("kernels", "programs", "modules", "stock", "packed", "drives", "tools", "memory", "shift", "set", "host")
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 PACKAGES = {
     "fio": "fio",
@@ -42,6 +45,12 @@ PACKAGES = {
     "find": "findutils",
     "dd": "coreutils",
     "blkdiscard": "util-linux",
+}
+# Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
+HOSTS = {
+    "conformance": "headwaiter.conformance.record",
+    "example": "headwaiter.lab.example",
+    "refuse": "headwaiter.lab.refuse",
 }
 BASE_MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq"]
 
@@ -141,12 +150,13 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
     files = {path: data for name in sorted(drives) for path, data in drive_files(name).items()}
     if "DRIVE" in environment:
         environment["DRIVE"] = Path(environment["DRIVE"]).stem
+    stock = script.needs.get("stock")
     return Guest(
         on,
         script.text,
-        modules=BASE_MODULES + script.needs.get("modules", []),
+        modules=BASE_MODULES + script.needs.get("modules", []) if stock is None else stock,
         packed_modules=script.needs.get("packed", []),
-        own_modules=build(on, say),
+        own_modules=build(on, say) if stock is None else {},
         programs=programs,
         tools={name: tool(name) for name in script.needs.get("tools", [])},
         environment={"KERNEL": on.series} | environment,
@@ -165,6 +175,17 @@ def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:
         raise Problem(f"{name}: a result is not a JSON object: {error}") from None
 
 
+def _run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
+    """Run a script on one kernel."""
+    names = script.needs.get("host", [])
+    if not names:
+        return boot(guest(script, on, given, say), say)
+    if len(names) > 1 or names[0] not in HOSTS:
+        raise Problem(f"{script.name}: '# lab: host {' '.join(names)}': unknown (there are {', '.join(HOSTS)})")
+    outcome: Outcome = importlib.import_module(HOSTS[names[0]]).run(script, on, given, say)
+    return outcome
+
+
 def execute(
     target: str, series: Sequence[str], given: Mapping[str, str], say: Progress
 ) -> tuple[Script, list[Row], dict[str, bytes]]:
@@ -174,7 +195,7 @@ def execute(
     files: dict[str, bytes] = {}
     for one in series or script.kernels:
         on = kernel(one, say)
-        outcome = boot(guest(script, on, given, say), say)
+        outcome = _run(script, on, given, say)
         found += rows(script.name, on, outcome)
         files |= {f"{on.series if '/' in one else one}/{name}": data for name, data in outcome.files.items() if name != "results"}
     return script, found, files

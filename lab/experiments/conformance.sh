@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Record what the kernel's own schedulers decide. /lab/runs has a line for each run:
+# Recorded: what the kernel's own schedulers decide, for 'headwaiter conform check'
+# lab: host conformance
+# lab: stock configfs null_blk mq-deadline kyber-iosched bfq scsi_debug sd_mod
+# lab: tools ioload
+# lab: set WORKLOADS="" SCHEDULERS=""
+#
+# /lab/runs has a line for each run:
 #   NAME SCHEDULER DEVICE DEPTH SERVICE_NS NR_REQUESTS TUNABLE=VALUE,…|- JOB…
 # DEVICE is "null" (null_blk), "throttled" (null_blk that refuses what comes too fast, 4 MB/s) or "scsi" (scsi_debug, which
 # hands out budgets). Where the members of struct request are comes from the environment: kernels differ.

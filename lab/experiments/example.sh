@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The load of the bundled trace: somebody streams a big file while somebody else greps a source tree, file by file and
-# each in its own process, and a third dumps a file of some MiB every second, as a database writes its checkpoints.
+# Recorded: the bundled trace, of a stream, a search and a dump that run together
+# lab: host example
+# lab: kernels 6.12
+# lab: stock configfs null_blk mq-deadline
+# lab: programs blktrace dd find mkfs.ext4
+# lab: memory 2048
+# lab: set SERVICE_NS=4000000 BIG_MIB=384 DUMP_BLOCKS=32
+#
+# Somebody streams a big file while somebody else greps a source tree, file by file and each in its own process, and a
+# third dumps a file of some MiB every second, as a database writes its checkpoints: the load on which schedulers differ
+# most, on a slow one-headed disk, with a cold page cache.
 disk=sda
 null_disk $disk 2048 "$SERVICE_NS"
 elevator $disk mq-deadline

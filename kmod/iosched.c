@@ -44,7 +44,7 @@ static void hw_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	limit = disk->policy->limit_depth(disk->q, &what);
 	hw_unlock(disk, flags);
 	if (icq)
-		hw_put_icq(icq);
+		put_io_context(icq->ioc);
 	if (limit && limit < all)
 		data->shallow_depth = hw_shallow_depth(disk->tag_shift, all, limit);
 }
@@ -107,8 +107,7 @@ static int hw_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 
 	if (!areas)
 		return -ENOMEM;
-	areas->clear = ALIGN(disk->policy->request_size - sizeof(struct hw_request), HW_PIECE);
-	areas->stride = sizeof(struct hw_request) + areas->clear;
+	areas->stride = ALIGN(disk->policy->request_size, 8);
 	hctx->sched_data = areas;
 	ret = hw_size_areas(disk, hctx);
 	if (ret) {
@@ -162,7 +161,6 @@ static struct hw_disk *hw_disk_create(struct request_queue *rq_queue, const stru
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&disk->lock);
 	INIT_LIST_HEAD(&disk->bypass);
-	INIT_LIST_HEAD(&disk->merged);
 	INIT_LIST_HEAD(&disk->all_tasks);
 	hw_timer_setup(&disk->timer, hw_timer);
 	disk->timer_ns = HW_NEVER;

@@ -95,6 +95,7 @@ UNNEEDED = {"elevator_alloc": "HW_INIT_GIVEN_QUEUE"}
 # What the public headers tell: the macro is defined where the pattern is found.
 HEADER_SIGNS: dict[str, str] = {
     "HW_SHALLOW_PER_WORD": r"@shallow_depth: The maximum number of bits to allocate from a single word",
+    "HW_ASYNC_DEPTH": r"\bunsigned int\s+async_depth;",
     "HW_RQF_ELVPRIV": r"\bRQF_ELVPRIV\b",
     "HW_HRTIMER_SETUP": r"\bvoid hrtimer_setup\(",
     "HW_QUEUE_LIMITS": r"\bblk_mq_alloc_disk\(set, lim, ",

@@ -29,23 +29,33 @@ static unsigned int hw_nr_types;
 
 /* ---- depth ---- */
 
-static void hw_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
+/* What the policy lets a request take; U32_MAX if that is no matter to it. */
+static u32 hw_policy_depth(struct hw_disk *disk, blk_opf_t opf)
 {
-	struct hw_disk *disk = hw_disk_of(data->q);
-	struct io_cq *icq = disk->tasks ? hw_get_icq(data->q) : NULL;
+	struct io_cq *icq = disk->tasks ? hw_get_icq(disk->rq_queue) : NULL;
 	struct hw_bio what = { .op = hw_op(opf), .flags = hw_flags(opf), .cpu = raw_smp_processor_id() };
 	unsigned long flags;
-	u32 limit, all;
+	u32 limit;
 
 	flags = hw_lock(disk);
 	what.task = icq && hw_icq(icq)->task ? hw_icq(icq)->task : disk->anyone;
 	what.ioprio = what.task->ioprio;
-	all = disk->q->dev.nr_requests;
 	limit = disk->policy->limit_depth(disk->q, &what);
 	hw_unlock(disk, flags);
 	if (icq)
 		put_io_context(icq->ioc);
-	if (limit && limit < all)
+	return limit ?: U32_MAX;
+}
+
+static void hw_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
+{
+	struct hw_disk *disk = hw_disk_of(data->q);
+	u32 limit = op_is_sync(opf) && !op_is_write(opf) ? U32_MAX : hw_async_depth(data->q);
+	u32 all = disk->q->dev.nr_requests;	/* changes only while the queue is frozen */
+
+	if (disk->policy->limit_depth)
+		limit = min(limit, hw_policy_depth(disk, opf));
+	if (limit < all)
 		data->shallow_depth = hw_shallow_depth(disk->tag_shift, all, limit);
 }
 
@@ -54,13 +64,14 @@ static int hw_size_areas(struct hw_disk *disk, struct blk_mq_hw_ctx *hctx)
 {
 	struct hw_areas *areas = hctx->sched_data;
 	struct blk_mq_tags *tags = hctx->sched_tags;
+	u32 least = disk->policy->limit_depth ? 1 : hw_async_depth(disk->rq_queue);
 	unsigned int noio;
 	u8 *area;
 
 	disk->q->dev.nr_requests = tags->bitmap_tags.sb.depth;
 	disk->tag_shift = tags->bitmap_tags.sb.shift;
-	if (disk->policy->limit_depth)
-		sbitmap_queue_min_shallow_depth(&tags->bitmap_tags, 1);
+	if (least < U32_MAX)
+		sbitmap_queue_min_shallow_depth(&tags->bitmap_tags, least);
 	if (areas->nr >= tags->nr_tags)
 		return 0;
 	noio = memalloc_noio_save();
@@ -186,8 +197,7 @@ fail:
 	return ERR_PTR(ret);
 }
 
-#ifdef HW_INIT_GIVEN_QUEUE
-static int hw_init_sched(struct request_queue *rq_queue, struct elevator_queue *eq)
+static int hw_attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 {
 	struct hw_disk *disk = hw_disk_create(rq_queue, container_of(eq->type, struct hw_type, type)->policy);
 
@@ -195,26 +205,28 @@ static int hw_init_sched(struct request_queue *rq_queue, struct elevator_queue *
 		return PTR_ERR(disk);
 	eq->elevator_data = disk;
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, rq_queue);
+	hw_async_depth_reset(rq_queue);
 	rq_queue->elevator = eq;
 	return 0;
+}
+
+#ifdef HW_INIT_GIVEN_QUEUE
+static int hw_init_sched(struct request_queue *rq_queue, struct elevator_queue *eq)
+{
+	return hw_attach(rq_queue, eq);
 }
 #else
 static int hw_init_sched(struct request_queue *rq_queue, struct elevator_type *type)
 {
 	struct elevator_queue *eq = elevator_alloc(rq_queue, type);
-	struct hw_disk *disk;
+	int ret;
 
 	if (!eq)
 		return -ENOMEM;
-	disk = hw_disk_create(rq_queue, container_of(type, struct hw_type, type)->policy);
-	if (IS_ERR(disk)) {
+	ret = hw_attach(rq_queue, eq);
+	if (ret)
 		kobject_put(&eq->kobj);
-		return PTR_ERR(disk);
-	}
-	eq->elevator_data = disk;
-	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, rq_queue);
-	rq_queue->elevator = eq;
-	return 0;
+	return ret;
 }
 #endif
 
@@ -258,7 +270,7 @@ static void hw_fill_type(struct hw_type *t, const struct hw_policy *policy)
 	ops->request_merge = policy->find_merge ? hw_request_merge : NULL;
 	ops->request_merged = hw_request_merged;
 	ops->requests_merged = hw_requests_merged;
-	ops->limit_depth = policy->limit_depth ? hw_limit_depth : NULL;
+	ops->limit_depth = policy->limit_depth || HW_ASYNC_DEPTH ? hw_limit_depth : NULL;
 	ops->prepare_request = hw_prepare_request;
 	ops->finish_request = hw_finish_request;
 	ops->insert_requests = hw_insert_requests;

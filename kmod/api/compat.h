@@ -48,6 +48,19 @@ static inline void hw_timer_setup(struct hrtimer *timer, enum hrtimer_restart (*
 #endif
 }
 
+/*
+ * queue/async_depth, from 7.0 on: how many scheduler tags requests other than synchronous reads may take. The core leaves
+ * it to elevators to see to it, and to say what it is at first: no limit.
+ */
+#ifdef HW_ASYNC_DEPTH
+static inline u32 hw_async_depth(const struct request_queue *rq_queue) { return rq_queue->async_depth; }
+static inline void hw_async_depth_reset(struct request_queue *rq_queue) { rq_queue->async_depth = rq_queue->nr_requests; }
+#else
+#define HW_ASYNC_DEPTH 0
+static inline u32 hw_async_depth(const struct request_queue *rq_queue) { return U32_MAX; }
+static inline void hw_async_depth_reset(struct request_queue *rq_queue) {}
+#endif
+
 /* How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 << @shift of it. */
 static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all, unsigned int depth)
 {

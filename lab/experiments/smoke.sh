@@ -38,6 +38,10 @@ for scheduler in $all; do
 	for depth in 4 2048 64; do
 		echo $depth >$queue/nr_requests || fail "$scheduler: nr_requests $depth refused"
 	done
+	if [ -e $queue/async_depth ]; then # 7.0 on
+		[ "$(cat $queue/async_depth)" = 64 ] || fail "$scheduler: async_depth is $(cat $queue/async_depth) of 64"
+		echo 3 >$queue/async_depth || fail "$scheduler: async_depth 3 refused"
+	fi
 	drop_caches
 	dd if=/mnt/file of=/dev/null bs=64k 2>/dev/null
 	result "{\"scheduler\":\"$scheduler\",\"tunables\":$n,\"anticipations\":$(awk '/^A /{print $2}' $queue/iosched/statistics)}"

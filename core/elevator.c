@@ -85,12 +85,6 @@ void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now)
 		q->policy->task_init(q, task, now);
 }
 
-void hw_task_put(struct hw_queue *q, struct hw_task *task)
-{
-	if (--task->refs == 0 && task->exited)
-		list_add_tail(&task->reap, &q->reap);
-}
-
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 {
 	/* The reference keeps the task whole while the policy says goodbye. */
@@ -99,42 +93,6 @@ void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	if (q->policy->task_exit)
 		q->policy->task_exit(q, task, now);
 	hw_task_put(q, task);
-}
-
-void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
-{
-	rq->id = q->nr_inserted++;
-	rq->state = HW_QUEUED;
-	rq->insert_ns = now;
-	if (rq->task)
-		hw_task_get(rq->task);
-	q->nr_queued++;
-	q->policy->insert(q, rq, now);
-}
-
-struct hw_request *hw_dispatch(struct hw_queue *q, u64 now)
-{
-	struct hw_request *rq;
-
-	q->wake_ns = HW_NEVER;
-	rq = q->policy->dispatch(q, now);
-	if (rq) {
-		rq->state = HW_DISPATCHED;
-		rq->dispatch_ns = now;
-		q->nr_queued--;
-		q->nr_in_flight++;
-	}
-	return rq;
-}
-
-void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
-{
-	q->nr_in_flight--;
-	if (q->policy->complete)
-		q->policy->complete(q, rq, now);
-	rq->state = HW_IDLE;
-	if (rq->task)
-		hw_task_put(q, rq->task);
 }
 
 void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
@@ -157,22 +115,4 @@ void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_re
 	q->nr_queued--;
 	if (gone->task)
 		hw_task_put(q, gone->task);
-}
-
-void hw_wait_begin(struct hw_queue *q, struct hw_task *task, u64 now)
-{
-	q->wait.active = true;
-	q->wait.begin_ns = now;
-	q->wait.task = task;
-	q->wait.begun++;
-}
-
-void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome, u64 now)
-{
-	if (!q->wait.active)
-		return;
-	q->wait.active = false;
-	q->wait.task = NULL;
-	q->wait.count[outcome]++;
-	q->wait.total_ns[outcome] += now - q->wait.begin_ns;
 }

@@ -224,9 +224,6 @@ s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t);
 
 void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
-void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now);
-struct hw_request *hw_dispatch(struct hw_queue *q, u64 now);
-void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 now);
 void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
 /* The request that @gone's range joined is @keep; the host frees gone afterwards. */
 void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
@@ -236,10 +233,70 @@ void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_re
  * requests hold one reference each from insertion to completion.
  */
 static inline void hw_task_get(struct hw_task *task) { task->refs++; }
-void hw_task_put(struct hw_queue *q, struct hw_task *task);
+
+static inline void hw_task_put(struct hw_queue *q, struct hw_task *task)
+{
+	if (--task->refs == 0 && task->exited)
+		list_add_tail(&task->reap, &q->reap);
+}
 
 /* For policies: the device is now held idle on purpose; it no longer is. */
-void hw_wait_begin(struct hw_queue *q, struct hw_task *task, u64 now);
-void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome, u64 now);
+static inline void hw_wait_begin(struct hw_queue *q, struct hw_task *task, u64 now)
+{
+	q->wait.active = true;
+	q->wait.begin_ns = now;
+	q->wait.task = task;
+	q->wait.begun++;
+}
+
+static inline void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome, u64 now)
+{
+	if (!q->wait.active)
+		return;
+	q->wait.active = false;
+	q->wait.task = NULL;
+	q->wait.count[outcome]++;
+	q->wait.total_ns[outcome] += now - q->wait.begin_ns;
+}
+
+/*
+ * For hosts: what happens to every request. In line, for a kernel's sake: on a fast device a call costs as much as a
+ * decision.
+ */
+static inline void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	rq->id = q->nr_inserted++;
+	rq->state = HW_QUEUED;
+	rq->insert_ns = now;
+	if (rq->task)
+		hw_task_get(rq->task);
+	q->nr_queued++;
+	q->policy->insert(q, rq, now);
+}
+
+static inline struct hw_request *hw_dispatch(struct hw_queue *q, u64 now)
+{
+	struct hw_request *rq;
+
+	q->wake_ns = HW_NEVER;
+	rq = q->policy->dispatch(q, now);
+	if (rq) {
+		rq->state = HW_DISPATCHED;
+		rq->dispatch_ns = now;
+		q->nr_queued--;
+		q->nr_in_flight++;
+	}
+	return rq;
+}
+
+static inline void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	q->nr_in_flight--;
+	if (q->policy->complete)
+		q->policy->complete(q, rq, now);
+	rq->state = HW_IDLE;
+	if (rq->task)
+		hw_task_put(q, rq->task);
+}
 
 #endif

@@ -43,7 +43,7 @@ static u32 hw_policy_depth(struct hw_disk *disk, blk_opf_t opf)
 	limit = disk->policy->limit_depth(disk->q, &what);
 	hw_unlock(disk, flags);
 	if (icq)
-		put_io_context(icq->ioc);
+		hw_put_icq(icq);
 	return limit ?: U32_MAX;
 }
 
@@ -118,7 +118,8 @@ static int hw_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 
 	if (!areas)
 		return -ENOMEM;
-	areas->stride = ALIGN(disk->policy->request_size, 8);
+	areas->clear = ALIGN(disk->policy->request_size - sizeof(struct hw_request), HW_PIECE);
+	areas->stride = sizeof(struct hw_request) + areas->clear;
 	hctx->sched_data = areas;
 	ret = hw_size_areas(disk, hctx);
 	if (ret) {
@@ -172,6 +173,7 @@ static struct hw_disk *hw_disk_create(struct request_queue *rq_queue, const stru
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&disk->lock);
 	INIT_LIST_HEAD(&disk->bypass);
+	INIT_LIST_HEAD(&disk->merged);
 	INIT_LIST_HEAD(&disk->all_tasks);
 	hw_timer_setup(&disk->timer, hw_timer);
 	disk->timer_ns = HW_NEVER;

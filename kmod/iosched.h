@@ -41,6 +41,7 @@ struct hw_disk {
 	struct request *picked;		/* dispatched by the policy, not yet fetched by the core */
 	struct request *lone;		/* the latest insertion, mergeable but not yet hashed */
 	struct list_head bypass;	/* requests that the policy never sees */
+	struct list_head merged;	/* merged away at insertion: to be freed without the lock */
 	struct hrtimer timer;
 	u64 timer_ns;			/* when it fires; HW_NEVER if it is not armed */
 	struct list_head all_tasks;
@@ -78,6 +79,7 @@ struct request *hw_next_request(struct request_queue *rq_queue, struct request *
 struct hw_ktask *hw_ktask_alloc(const struct hw_policy *policy, gfp_t gfp);
 struct hw_task *hw_ktask_start(struct hw_disk *disk, struct hw_ktask *kt, u32 id, u16 ioprio);
 void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags);
+void hw_unlock_irq_and_reap(struct hw_disk *disk);
 void hw_init_icq(struct io_cq *icq);
 void hw_exit_icq(struct io_cq *icq);
 

@@ -8,7 +8,7 @@ static struct hw_bio hw_bio_of(struct hw_disk *disk, struct bio *bio)
 		.sector = bio->bi_iter.bi_sector,
 		.sectors = bio_sectors(bio),
 		.op = hw_op(bio->bi_opf),
-		.flags = hw_flags(bio->bi_opf),
+		.flags = hw_flags(bio->bi_opf) | (bio->bi_opf & REQ_NOMERGE_FLAGS ? HW_RQ_NOMERGE : 0),
 		.ioprio = bio->bi_ioprio,
 		.cpu = raw_smp_processor_id(),
 		.task = disk->merging,
@@ -30,7 +30,7 @@ static noinline bool hw_try_merge(struct hw_disk *disk, struct bio *bio, unsigne
 	merged = blk_mq_sched_try_merge(disk->rq_queue, bio, nr_segs, &gone);
 	hw_unlock(disk, flags);
 	if (icq)
-		put_io_context(icq->ioc);
+		hw_put_icq(icq);
 	if (gone)
 		blk_mq_free_request(gone);
 	return merged;
@@ -50,7 +50,7 @@ int hw_request_merge(struct request_queue *rq_queue, struct request **req, struc
 	struct hw_bio range = hw_bio_of(disk, bio);
 	struct hw_request *hwrq;
 
-	if (range.op > HW_WRITE || range.flags & HW_RQ_NOMERGE)
+	if (range.op > HW_WRITE || bio->bi_opf & REQ_NOMERGE_FLAGS)
 		return ELEVATOR_NO_MERGE;
 	hwrq = disk->policy->find_merge(disk->q, &range, &how);
 	if (!hwrq || !hw_mergeable(hwrq->host) || !elv_bio_merge_ok(hwrq->host, bio))

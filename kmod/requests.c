@@ -7,22 +7,31 @@
 
 #include <trace/events/block.h>
 
-/* ---- lock ---- */
+/* ---- lock and clock ---- */
 
-/* Lock for an event that happens now, or at a time that is known: reading the clock costs. */
-static unsigned long hw_lock_at(struct hw_disk *disk, u64 now)
+static __always_inline void hw_set_now(struct hw_disk *disk, u64 now)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&disk->lock, flags);
 	disk->now = max(disk->now, now);
 	disk->fresh = true;
-	return flags;
 }
 
 unsigned long hw_lock(struct hw_disk *disk)
 {
-	return hw_lock_at(disk, ktime_get_ns());
+	unsigned long flags;
+	u64 now = ktime_get_ns();
+
+	spin_lock_irqsave(&disk->lock, flags);
+	hw_set_now(disk, now);
+	return flags;
+}
+
+/* For insertion and dispatch, which never run with interrupts off. */
+static __always_inline void hw_unlock_irq(struct hw_disk *disk)
+{
+	if (likely(list_empty(&disk->q->reap)))
+		spin_unlock_irq(&disk->lock);
+	else
+		hw_unlock_irq_and_reap(disk);
 }
 
 /* ---- asking the policy ---- */
@@ -46,7 +55,7 @@ static void hw_arm(struct hw_disk *disk)
  * NULL is the policy's answer until something happens. The first question after an event is answered as of the event's
  * time.
  */
-static struct request *hw_ask(struct hw_disk *disk)
+static __always_inline struct request *hw_ask(struct hw_disk *disk)
 {
 	struct hw_request *hwrq;
 
@@ -63,25 +72,33 @@ static struct request *hw_ask(struct hw_disk *disk)
 	return hwrq->host;
 }
 
+static noinline bool hw_pick(struct hw_disk *disk)
+{
+	disk->picked = hw_ask(disk);
+	disk->ready += disk->picked != NULL;
+	return disk->picked;
+}
+
 /* Something has happened: is the policy to be asked? False if nobody needs to. */
 static __always_inline bool hw_settle(struct hw_disk *disk)
 {
-	struct hw_queue *q = disk->q;
 	bool work = disk->ready;
 
-	if (!q->nr_queued) {
-		if (disk->policy->idle)
-			disk->policy->idle(q);
-	} else if (!work && hw_room(disk)) {
-		work = disk->policy->has_work(q);
-		if (unlikely(!work)) {
-			disk->picked = hw_ask(disk);
-			disk->ready += disk->picked != NULL;
-			work = disk->picked;
-		}
+	if (disk->q->nr_queued && !work && hw_room(disk)) {
+		work = disk->policy->has_work(disk->q);
+		if (unlikely(!work))
+			work = hw_pick(disk);
 	}
 	WRITE_ONCE(disk->work, work);
 	return work;
+}
+
+/* The same when a request has been fetched. */
+static __always_inline void hw_fetched(struct hw_disk *disk)
+{
+	hw_settle(disk);
+	if (!disk->q->nr_queued && disk->policy->idle)
+		disk->policy->idle(disk->q);
 }
 
 /* The same for changes from outside; and the queue is run. */
@@ -113,80 +130,126 @@ void hw_prepare_request(struct request *rq)
 	rq->elv.icq = disk->tasks ? hw_get_icq(rq->q) : NULL;
 	if (likely((u32)rq->internal_tag < areas->nr)) {
 		hwrq = (struct hw_request *)(areas->area + (size_t)rq->internal_tag * areas->stride);
-		memset(hwrq, 0, disk->policy->request_size);
+		hw_clear(hwrq + 1, areas->clear);
 		hwrq->host = rq;
 		hwrq->cpu = raw_smp_processor_id();
+		hwrq->state = HW_IDLE;
+		hwrq->dispatch_ns = 0;
 	}
 	rq->elv.priv[0] = hwrq;
 }
 
-static void hw_fill(struct hw_disk *disk, struct hw_request *hwrq, const struct request *rq, bool at_head)
+/* The policy's view of a request. What prepare_request() knew already stands there. */
+static __always_inline void hw_fill(struct hw_disk *disk, struct hw_request *hwrq, const struct request *rq, u8 op, u8 flags)
 {
 	struct io_cq *icq = rq->elv.icq;
+	struct hw_task *task = disk->anyone;
 
 	hw_set_range(hwrq, rq);
-	hwrq->op = hw_op(rq->cmd_flags);
-	hwrq->flags = hw_flags(rq->cmd_flags) | (at_head ? HW_RQ_AT_HEAD : 0);
+	hwrq->op = op;
+	hwrq->flags = flags;
 	hwrq->ioprio = req_get_ioprio((struct request *)rq);
-	hwrq->task = icq && hw_icq(icq)->task ? hw_icq(icq)->task : disk->anyone;
-	if (icq)
-		hwrq->task->ioprio = icq->ioc->ioprio;
+	if (likely(icq)) {
+		if (likely(hw_icq(icq)->task))
+			task = hw_icq(icq)->task;
+		task->ioprio = icq->ioc->ioprio;
+	}
+	hwrq->task = task;
 }
 
-static void hw_insert_one(struct hw_disk *disk, struct request *rq, bool at_head, struct list_head *merged)
+/* A request that the policy has had before, or never sees. */
+static noinline void hw_insert_known(struct hw_disk *disk, struct request *rq, struct hw_request *hwrq)
 {
-	struct request_queue *rq_queue = disk->rq_queue;
-	struct hw_request *hwrq = hw_request_of(rq);
-	bool mergeable;
-
-	if (unlikely(!hwrq)) {
+	if (!hwrq) {
 		list_add_tail(&rq->queuelist, &disk->bypass);
 		disk->ready++;
 		return;
 	}
-	if (unlikely(hwrq->state == HW_DISPATCHED)) {	/* the driver gave it back */
-		hw_set_range(hwrq, rq);
-		hw_requeue(disk->q, hwrq, disk->now);
+	hw_set_range(hwrq, rq);		/* the driver gave it back */
+	hw_requeue(disk->q, hwrq, disk->now);
+}
+
+/* Has @rq become part of another? */
+static noinline bool hw_insert_merged(struct hw_disk *disk, struct request *rq, bool at_head)
+{
+	hw_hash_lone(disk);
+	return !at_head && blk_mq_sched_try_insert_merge(disk->rq_queue, rq, &disk->merged);
+}
+
+static __always_inline void hw_insert_one(struct hw_disk *disk, struct request *rq, bool at_head)
+{
+	struct hw_request *hwrq = hw_request_of(rq);
+	u8 op = hw_op(rq->cmd_flags), flags = hw_flags(rq->cmd_flags) | (at_head ? HW_RQ_AT_HEAD : 0);
+	bool mergeable = op <= HW_WRITE && hw_may_merge(rq);
+	struct hw_queue *q = disk->q;
+
+	if (unlikely(!hwrq || hwrq->state == HW_DISPATCHED)) {
+		hw_insert_known(disk, rq, hwrq);
 		return;
 	}
-	mergeable = hw_mergeable(rq);
-	if (mergeable && disk->q->nr_queued) {
-		hw_hash_lone(disk);
-		if (!at_head && blk_mq_sched_try_insert_merge(rq_queue, rq, merged))
-			return;
-	}
+	if (unlikely(!mergeable))
+		flags |= HW_RQ_NOMERGE;
+	else if (unlikely(q->nr_queued) && hw_insert_merged(disk, rq, at_head))
+		return;
 	trace_block_rq_insert(rq);
-	hw_fill(disk, hwrq, rq, at_head);
-	if (!mergeable)
-		hwrq->flags |= HW_RQ_NOMERGE;
-	hw_insert(disk->q, hwrq, disk->now);
-	if (mergeable && disk->policy->flags & HW_POLICY_HASH) {
+	hw_fill(disk, hwrq, rq, op, flags);
+	hw_insert(q, hwrq, disk->now);
+	if (likely(mergeable) && disk->policy->flags & HW_POLICY_HASH) {
 		disk->lone = rq;
-		if (!rq_queue->last_merge)
-			rq_queue->last_merge = rq;
+		if (!disk->rq_queue->last_merge)
+			disk->rq_queue->last_merge = rq;
 	}
 }
 
-void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_insert_t how)
+static noinline void hw_unlock_and_free_merged(struct hw_disk *disk)
 {
-	struct hw_disk *disk = hw_disk_of(hctx->queue);
-	bool at_head = hw_insert_at_head(how);
 	struct request *rq, *next;
-	unsigned long flags;
 	LIST_HEAD(merged);
 
-	/* When the last of them was allocated, a moment ago, is known; when those at the head came back is not. */
-	flags = hw_lock_at(disk, at_head ? ktime_get_ns() : list_last_entry(list, struct request, queuelist)->start_time_ns);
-	list_for_each_entry_safe(rq, next, list, queuelist) {
-		list_del_init(&rq->queuelist);
-		hw_insert_one(disk, rq, at_head, &merged);
-	}
-	hw_settle(disk);
-	hw_unlock(disk, flags);
+	list_splice_init(&disk->merged, &merged);
+	hw_unlock_irq(disk);
 	list_for_each_entry_safe(rq, next, &merged, queuelist) {
 		list_del_init(&rq->queuelist);
 		blk_mq_free_request(rq);
 	}
+}
+
+static __always_inline void hw_insert_all(struct hw_disk *disk, struct list_head *list, bool at_head, u64 now)
+{
+	struct list_head *at = list->next, *next;
+
+	spin_lock_irq(&disk->lock);
+	hw_set_now(disk, now);
+	do {
+		next = at->next;
+		INIT_LIST_HEAD(at);	/* all of them leave the list */
+		hw_insert_one(disk, list_entry(at, struct request, queuelist), at_head);
+		at = next;
+	} while (at != list);
+	INIT_LIST_HEAD(list);
+	hw_settle(disk);
+	if (likely(list_empty(&disk->merged)))
+		hw_unlock_irq(disk);
+	else
+		hw_unlock_and_free_merged(disk);
+}
+
+static noinline void hw_insert_at_head_of_all(struct hw_disk *disk, struct list_head *list)
+{
+	hw_insert_all(disk, list, true, ktime_get_ns());
+}
+
+/* When the last of them was allocated, a moment ago, is known; when those for the head came back is not. */
+void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_insert_t how)
+{
+	struct hw_disk *disk = hw_disk_of(hctx->queue);
+
+	if (unlikely(list_empty(list)))
+		return;
+	if (likely(!hw_insert_at_head(how)))
+		hw_insert_all(disk, list, false, list_last_entry(list, struct request, queuelist)->start_time_ns);
+	else
+		hw_insert_at_head_of_all(disk, list);
 }
 
 /* ---- dispatch ---- */
@@ -214,20 +277,19 @@ struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx)
 {
 	struct hw_disk *disk = hw_disk_of(hctx->queue);
 	struct request *rq = NULL;
-	unsigned long flags;
 
-	spin_lock_irqsave(&disk->lock, flags);
+	spin_lock_irq(&disk->lock);
 	if (unlikely(disk->ready))
 		rq = hw_take_ready(disk);
 	else if (likely(disk->work && hw_room(disk)))
 		rq = hw_ask(disk);
 	if (likely(rq)) {
 		rq->rq_flags |= RQF_STARTED;
-		hw_settle(disk);
+		hw_fetched(disk);
 	} else {
 		WRITE_ONCE(disk->work, false);
 	}
-	hw_unlock(disk, flags);
+	hw_unlock_irq(disk);
 	return rq;
 }
 
@@ -251,17 +313,21 @@ enum hrtimer_restart hw_timer(struct hrtimer *timer)
 
 /* ---- completion ---- */
 
-static void hw_complete_one(struct request *rq, struct hw_request *hwrq, u64 now)
+void hw_completed_request(struct request *rq, u64 now)
 {
+	struct hw_request *hwrq = hw_request_of(rq);
 	struct hw_disk *disk = hw_disk_of(rq->q);
 	unsigned long flags;
 	bool restart;
 
-	flags = hw_lock_at(disk, now);
+	if (unlikely(!hwrq || hwrq->state != HW_DISPATCHED))
+		return;
+	spin_lock_irqsave(&disk->lock, flags);
+	hw_set_now(disk, now);
 	hw_complete(disk->q, hwrq, disk->now);
 	restart = !disk->work && hw_settle(disk);
 	hw_unlock(disk, flags);
-	if (!restart)
+	if (likely(!restart))
 		return;
 	/* The core runs a marked queue when it has freed the request's driver tag. Others it does not run by itself. */
 	if (rq->q->nr_hw_queues == 1)
@@ -270,23 +336,16 @@ static void hw_complete_one(struct request *rq, struct hw_request *hwrq, u64 now
 		blk_mq_run_hw_queues(rq->q, true);
 }
 
-void hw_completed_request(struct request *rq, u64 now)
-{
-	struct hw_request *hwrq = hw_request_of(rq);
-
-	if (likely(hwrq && hwrq->state == HW_DISPATCHED))
-		hw_complete_one(rq, hwrq, now);
-}
-
 /* Also for requests that were never inserted, or merged away. */
 void hw_finish_request(struct request *rq)
 {
 	struct hw_request *hwrq = hw_request_of(rq);
+	struct io_cq *icq = rq->elv.icq;
 
 	if (unlikely(hwrq && hwrq->state == HW_DISPATCHED))	/* freed without having been completed */
-		hw_complete_one(rq, hwrq, ktime_get_ns());
-	if (rq->elv.icq) {
-		put_io_context(rq->elv.icq->ioc);
+		hw_completed_request(rq, ktime_get_ns());
+	if (icq) {
 		rq->elv.icq = NULL;
+		hw_put_icq(icq);
 	}
 }

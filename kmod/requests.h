@@ -8,8 +8,24 @@
 /* Per hardware queue: the requests' private areas, by scheduler tag. */
 struct hw_areas {
 	u32 nr, stride;
+	u32 clear;		/* bytes of the policy's own after struct hw_request, a multiple of HW_PIECE */
 	u8 *area;
 };
+
+/* Areas are cleared in such pieces, in line: cheaper than a call. */
+#define HW_PIECE 32
+
+static __always_inline void hw_clear(void *area, u32 bytes)
+{
+	u64 *at = area, *end = area + bytes;
+
+	for (; at != end; at += HW_PIECE / sizeof(*at)) {
+		at[0] = 0;
+		at[1] = 0;
+		at[2] = 0;
+		at[3] = 0;
+	}
+}
 
 static inline struct hw_request *hw_request_of(struct request *rq)
 {
@@ -18,11 +34,11 @@ static inline struct hw_request *hw_request_of(struct request *rq)
 
 static inline u8 hw_op(blk_opf_t opf)
 {
+	BUILD_BUG_ON((int)HW_READ != (int)REQ_OP_READ || (int)HW_WRITE != (int)REQ_OP_WRITE);
 	switch (opf & REQ_OP_MASK) {
 	case REQ_OP_READ:
-		return HW_READ;
 	case REQ_OP_WRITE:
-		return HW_WRITE;
+		return opf & REQ_OP_MASK;
 	case REQ_OP_DISCARD:
 	case REQ_OP_SECURE_ERASE:
 		return HW_DISCARD;
@@ -34,13 +50,18 @@ static inline u8 hw_op(blk_opf_t opf)
 static inline u8 hw_flags(blk_opf_t opf)
 {
 	return (op_is_sync(opf) ? HW_RQ_SYNC : 0) | (opf & REQ_META ? HW_RQ_META : 0) |
-	       (opf & REQ_PRIO ? HW_RQ_PRIO : 0) | (opf & REQ_NOMERGE_FLAGS ? HW_RQ_NOMERGE : 0);
+	       (opf & REQ_PRIO ? HW_RQ_PRIO : 0);
+}
+
+/* Reads and writes, unless their flags forbid it. */
+static inline bool hw_may_merge(const struct request *rq)
+{
+	return !(rq->cmd_flags & REQ_NOMERGE_FLAGS) && !(rq->rq_flags & RQF_NOMERGE_FLAGS);
 }
 
 static inline bool hw_mergeable(const struct request *rq)
 {
-	return hw_op(rq->cmd_flags) <= HW_WRITE && !(rq->cmd_flags & REQ_NOMERGE_FLAGS) &&
-	       !(rq->rq_flags & RQF_NOMERGE_FLAGS);
+	return hw_op(rq->cmd_flags) <= HW_WRITE && hw_may_merge(rq);
 }
 
 static inline void hw_set_range(struct hw_request *hwrq, const struct request *rq)
@@ -64,15 +85,25 @@ static inline struct io_cq *hw_get_icq(struct request_queue *rq_queue)
 	struct io_cq *icq;
 
 	if (likely(ioc)) {
-		rcu_read_lock();
-		icq = rcu_dereference(ioc->icq_hint);
-		rcu_read_unlock();
+		rcu_read_lock_sched();	/* in line, unlike rcu_read_lock() */
+		icq = rcu_dereference_sched(ioc->icq_hint);
 		if (likely(icq && icq->q == rq_queue)) {
+			rcu_read_unlock_sched();
 			atomic_long_inc(&ioc->refcount);
 			return icq;
 		}
+		rcu_read_unlock_sched();
 	}
 	return ioc_find_get_icq(rq_queue);
+}
+
+/* The last reference is the core's to drop. */
+static inline void hw_put_icq(struct io_cq *icq)
+{
+	struct io_context *ioc = icq->ioc;
+
+	if (unlikely(!atomic_long_add_unless(&ioc->refcount, -1, 1)))
+		put_io_context(ioc);
 }
 
 static inline void hw_unhash(struct hw_disk *disk, struct request *rq)

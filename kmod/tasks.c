@@ -9,17 +9,39 @@ static struct hw_ktask *hw_ktask(struct hw_task *task)
 	return container_of((u8 (*)[])task, struct hw_ktask, area);
 }
 
-void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags)
+static void hw_take_reaped(struct hw_disk *disk, struct list_head *reaped)
+{
+	struct hw_task *task;
+
+	list_splice_init(&disk->q->reap, reaped);
+	list_for_each_entry(task, reaped, reap)
+		list_del(&hw_ktask(task)->all);
+}
+
+static void hw_free_reaped(struct list_head *reaped)
 {
 	struct hw_task *task, *next;
+
+	list_for_each_entry_safe(task, next, reaped, reap)
+		kfree(hw_ktask(task));
+}
+
+void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags)
+{
 	LIST_HEAD(reaped);
 
-	list_splice_init(&disk->q->reap, &reaped);
-	list_for_each_entry(task, &reaped, reap)
-		list_del(&hw_ktask(task)->all);
+	hw_take_reaped(disk, &reaped);
 	spin_unlock_irqrestore(&disk->lock, flags);
-	list_for_each_entry_safe(task, next, &reaped, reap)
-		kfree(hw_ktask(task));
+	hw_free_reaped(&reaped);
+}
+
+void hw_unlock_irq_and_reap(struct hw_disk *disk)
+{
+	LIST_HEAD(reaped);
+
+	hw_take_reaped(disk, &reaped);
+	spin_unlock_irq(&disk->lock);
+	hw_free_reaped(&reaped);
 }
 
 /* Memory for a task; the caller makes it known to the policy. */

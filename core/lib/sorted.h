@@ -50,12 +50,40 @@ static inline struct hw_sorted_request *hw_sorted_first(const struct hw_sorted *
 
 static inline bool hw_sorted_empty(const struct hw_sorted *t) { return RB_EMPTY_ROOT(&t->root); }
 
-void hw_sorted_add(struct hw_sorted *t, struct hw_sorted_request *s);
-void hw_sorted_del(struct hw_sorted *t, struct hw_sorted_request *s);
-/* The first request (in order of arrival) that starts exactly at @sector, or NULL. */
-struct hw_sorted_request *hw_sorted_find(const struct hw_sorted *t, u64 sector);
+/* Is @s, which is in @t, all that there is? */
+static inline bool hw_sorted_alone(const struct hw_sorted *t, const struct hw_sorted_request *s)
+{
+	return t->root.rb_node == &s->node && !s->node.rb_left && !s->node.rb_right;
+}
+
+static inline void hw_sorted_add(struct hw_sorted *t, struct hw_sorted_request *s)
+{
+	struct rb_node **link = &t->root.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		link = s->rq.sector < hw_sorted_entry(parent)->rq.sector ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&s->node, parent, link);
+	rb_insert_color(&s->node, &t->root);
+}
+
+static inline void hw_sorted_del(struct hw_sorted *t, struct hw_sorted_request *s)
+{
+	rb_erase(&s->node, &t->root);
+	RB_CLEAR_NODE(&s->node);
+}
+
 /* The lowest request that starts at or after @sector, or NULL. */
 struct hw_sorted_request *hw_sorted_at_or_after(const struct hw_sorted *t, u64 sector);
+
+/* The first request (in order of arrival) that starts exactly at @sector, or NULL. */
+static inline struct hw_sorted_request *hw_sorted_find(const struct hw_sorted *t, u64 sector)
+{
+	struct hw_sorted_request *s = hw_sorted_empty(t) ? NULL : hw_sorted_at_or_after(t, sector);
+
+	return s && s->rq.sector == sector ? s : NULL;
+}
 
 static inline struct hw_sorted_request *hw_fifo_first(const struct list_head *fifo)
 {

@@ -31,6 +31,7 @@ typedef int64_t s64;
 #ifndef __always_inline
 #define __always_inline inline __attribute__((__always_inline__))
 #endif
+#define noinline __attribute__((__noinline__))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define BUILD_BUG_ON(cond) _Static_assert(!(cond), "BUILD_BUG_ON")

@@ -10,6 +10,7 @@ echo 1 >$dir/submit_queues
 echo 64 >$dir/hw_queue_depth
 echo 512 >$dir/blocksize
 echo 1 >$dir/power || fail "null_blk does not start"
+sleep 2	# the kernel has work of its own left from boot
 [ -n "$SCHEDULERS" ] || SCHEDULERS="none mq-deadline kyber bfq $(ours nvme0)"
 
 for scheduler in $SCHEDULERS; do

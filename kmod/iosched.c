@@ -6,9 +6,9 @@
  *
  *  - One policy queue per disk, whatever the number of hardware queues; one irq-safe lock around every call.
  *  - A request's private area is preallocated per scheduler tag, a task hangs on the io_cq of (process, disk).
- *  - The contract has dispatch asked after every event until it has nothing. blk-mq asks when it runs the hardware queue
- *    and has_work() says yes. So every event ends with hw_settle(), which works out whether the policy is to be asked, or
- *    asks it there and then if it would hold back: a yes of has_work() that comes to nothing makes blk-mq poll every 3 ms.
+ *  - The contract has dispatch asked after every event while the device takes requests. blk-mq asks when it runs the
+ *    hardware queue and has_work() says yes; a yes that comes to nothing makes it poll every 3 ms. So every event ends with
+ *    hw_settle(), which asks the policy there and then, as of the event's time, and keeps the answer: has_work() knows.
  *    Insertions are followed by a run of the queue; a completion that makes work marks the queue for one.
  *  - blk-mq pulls one request ahead of the driver: whoever holds the device idle would decide one request early, on what
  *    it cannot know yet. So no more requests are handed out than the device takes at once.

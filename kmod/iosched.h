@@ -34,10 +34,8 @@ struct hw_disk {
 	u64 now;			/* the policy's clock: never decreasing */
 	u32 depth;			/* requests that the device may have at once */
 	u32 tag_shift;			/* of the scheduler tags' bitmap: log2 of tags per word */
-	bool fresh;			/* `now` is the time of an event after which the policy has not been asked */
 	bool tasks;			/* the policy cares who issues requests */
-	bool work;			/* the policy is to be asked, or something is ready: what has_work() answers */
-	u32 ready;			/* requests in `picked` and `bypass` */
+	u32 ready;			/* requests in `picked` and `bypass`: what has_work() answers */
 	struct request *picked;		/* dispatched by the policy, not yet fetched by the core */
 	struct request *lone;		/* the latest insertion, mergeable but not yet hashed */
 	struct list_head bypass;	/* requests that the policy never sees */

@@ -12,7 +12,6 @@
 static __always_inline void hw_set_now(struct hw_disk *disk, u64 now)
 {
 	disk->now = max(disk->now, now);
-	disk->fresh = true;
 }
 
 unsigned long hw_lock(struct hw_disk *disk)
@@ -51,54 +50,30 @@ static void hw_arm(struct hw_disk *disk)
 	hrtimer_start(&disk->timer, ns_to_ktime(wake), HRTIMER_MODE_ABS);
 }
 
-/*
- * NULL is the policy's answer until something happens. The first question after an event is answered as of the event's
- * time.
- */
-static __always_inline struct request *hw_ask(struct hw_disk *disk)
+/* Ask the policy for a request. NULL is its answer until something happens. */
+static __always_inline void hw_ask(struct hw_disk *disk)
 {
+	struct hw_queue *q = disk->q;
 	struct hw_request *hwrq;
 
-	if (!disk->fresh)
-		disk->now = max_t(u64, disk->now, ktime_get_ns());
-	disk->fresh = false;
-	disk->q->force = disk->rq_queue->mq_freeze_depth > 0;
-	hwrq = hw_dispatch(disk->q, disk->now);
+	q->force = disk->rq_queue->mq_freeze_depth > 0;
+	hwrq = hw_dispatch(q, disk->now);
 	if (unlikely(!hwrq)) {
 		hw_arm(disk);
-		return NULL;
+		return;
 	}
-	hw_unhash(disk, hwrq->host);
-	return hwrq->host;
+	disk->picked = hwrq->host;
+	WRITE_ONCE(disk->ready, disk->ready + 1);
+	hw_unhash(disk, disk->picked);
+	if (!q->nr_queued && disk->policy->idle && hw_room(disk))
+		disk->policy->idle(q);
 }
 
-static noinline bool hw_pick(struct hw_disk *disk)
+/* Something has happened: is there a request to go out now? */
+static __always_inline void hw_settle(struct hw_disk *disk)
 {
-	disk->picked = hw_ask(disk);
-	disk->ready += disk->picked != NULL;
-	return disk->picked;
-}
-
-/* Something has happened: is the policy to be asked? False if nobody needs to. */
-static __always_inline bool hw_settle(struct hw_disk *disk)
-{
-	bool work = disk->ready;
-
-	if (disk->q->nr_queued && !work && hw_room(disk)) {
-		work = disk->policy->has_work(disk->q);
-		if (unlikely(!work))
-			work = hw_pick(disk);
-	}
-	WRITE_ONCE(disk->work, work);
-	return work;
-}
-
-/* The same when a request has been fetched. */
-static __always_inline void hw_fetched(struct hw_disk *disk)
-{
-	hw_settle(disk);
-	if (!disk->q->nr_queued && disk->policy->idle)
-		disk->policy->idle(disk->q);
+	if (disk->q->nr_queued && !disk->ready && hw_room(disk))
+		hw_ask(disk);
 }
 
 /* The same for changes from outside; and the queue is run. */
@@ -112,7 +87,10 @@ void hw_changed(struct hw_disk *disk, unsigned long flags)
 /* The same where the queue must not be run, under the lock that stays held: the timer runs it. */
 void hw_changed_silently(struct hw_disk *disk)
 {
-	if (disk->work || !hw_settle(disk))
+	if (disk->ready)
+		return;
+	hw_settle(disk);
+	if (!disk->ready)
 		return;
 	disk->timer_ns = disk->now;
 	hrtimer_start(&disk->timer, ns_to_ktime(disk->now), HRTIMER_MODE_ABS);
@@ -162,7 +140,7 @@ static noinline void hw_insert_known(struct hw_disk *disk, struct request *rq, s
 {
 	if (!hwrq) {
 		list_add_tail(&rq->queuelist, &disk->bypass);
-		disk->ready++;
+		WRITE_ONCE(disk->ready, disk->ready + 1);
 		return;
 	}
 	hw_set_range(hwrq, rq);		/* the driver gave it back */
@@ -256,21 +234,26 @@ void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_i
 
 bool hw_has_work(struct blk_mq_hw_ctx *hctx)
 {
-	return READ_ONCE(hw_disk_of(hctx->queue)->work);
+	return READ_ONCE(hw_disk_of(hctx->queue)->ready);
 }
 
-/* What is ready to go without a question to the policy. */
-static struct request *hw_take_ready(struct hw_disk *disk)
+static __always_inline struct request *hw_take_ready(struct hw_disk *disk)
 {
 	struct request *rq = disk->picked;
 
-	disk->ready--;
+	WRITE_ONCE(disk->ready, disk->ready - 1);
 	disk->picked = NULL;
-	if (!rq) {
+	if (unlikely(!rq)) {
 		rq = list_first_entry(&disk->bypass, struct request, queuelist);
 		list_del_init(&rq->queuelist);
 	}
 	return rq;
+}
+
+static noinline void hw_ask_for_more(struct hw_disk *disk)
+{
+	hw_set_now(disk, ktime_get_ns());
+	hw_settle(disk);
 }
 
 struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx)
@@ -279,15 +262,11 @@ struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	struct request *rq = NULL;
 
 	spin_lock_irq(&disk->lock);
-	if (unlikely(disk->ready))
+	if (likely(disk->ready)) {
 		rq = hw_take_ready(disk);
-	else if (likely(disk->work && hw_room(disk)))
-		rq = hw_ask(disk);
-	if (likely(rq)) {
 		rq->rq_flags |= RQF_STARTED;
-		hw_fetched(disk);
-	} else {
-		WRITE_ONCE(disk->work, false);
+		if (unlikely(disk->q->nr_queued))
+			hw_ask_for_more(disk);
 	}
 	hw_unlock_irq(disk);
 	return rq;
@@ -302,7 +281,9 @@ enum hrtimer_restart hw_timer(struct hrtimer *timer)
 
 	flags = hw_lock(disk);
 	disk->timer_ns = HW_NEVER;
-	run = disk->work || (disk->q->wake_ns <= disk->now && hw_settle(disk));
+	if (disk->q->wake_ns <= disk->now)
+		hw_settle(disk);
+	run = disk->ready;
 	if (!run)
 		hw_arm(disk);
 	hw_unlock(disk, flags);
@@ -313,19 +294,31 @@ enum hrtimer_restart hw_timer(struct hrtimer *timer)
 
 /* ---- completion ---- */
 
+/* Has the completion of a request made that another can go out? */
+static noinline bool hw_restart(struct hw_disk *disk)
+{
+	bool before = disk->ready;
+
+	hw_settle(disk);
+	return disk->ready && !before;
+}
+
 void hw_completed_request(struct request *rq, u64 now)
 {
 	struct hw_request *hwrq = hw_request_of(rq);
 	struct hw_disk *disk = hw_disk_of(rq->q);
+	bool full, restart;
 	unsigned long flags;
-	bool restart;
 
 	if (unlikely(!hwrq || hwrq->state != HW_DISPATCHED))
 		return;
 	spin_lock_irqsave(&disk->lock, flags);
 	hw_set_now(disk, now);
+	full = !hw_room(disk);
 	hw_complete(disk->q, hwrq, disk->now);
-	restart = !disk->work && hw_settle(disk);
+	restart = disk->q->nr_queued ? hw_restart(disk) : false;
+	if (unlikely(full && !disk->q->nr_queued) && disk->policy->idle)
+		disk->policy->idle(disk->q);
 	hw_unlock(disk, flags);
 	if (likely(!restart))
 		return;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Switching schedulers in a loop under I/O; flushes, discards, requeues, dying tasks; nothing may get lost
 # lab: programs fio mkfs.ext4 fsck.ext4
+# lab: tools ioload
 # lab: modules sd_mod
 # lab: packed scsi_debug
 # lab: memory 1536
@@ -45,23 +46,33 @@ wait $load || { cat /lab/fio; fail "fio: verification failed"; }
 settled nvme0
 result "{\"what\":\"switches under verified load\",\"count\":$switches}"
 
+# 64 processes that issue an I/O or two and exit, some with read-ahead under way.
+jobs=
+n=0
+while [ $n -lt 64 ]; do
+	case $((n % 4)) in
+	0) jobs="$jobs read,buffered,n=2,start=$((n * 24)),span=24" ;;
+	1) jobs="$jobs read,rand,n=1,span=1600,seed=$n" ;;
+	2) jobs="$jobs write,rand,n=2,qd=2,span=1600,seed=$n,prio=$((1 + n % 3)).$((n % 8))" ;;
+	3) jobs="$jobs read,n=1,start=$((n * 24)),span=24,rthink=2000,seed=$n" ;;
+	esac
+	n=$((n + 1))
+done
 for scheduler in $(ours nvme0); do
 	say "$scheduler: tasks by the thousand, discards"
 	elevator nvme0 "$scheduler"
 	dd if=/dev/zero of=/mnt/many bs=4k count=200 2>/dev/null
-	drop_caches
 	n=0
-	while [ $n -lt 200 ]; do
-		dd if=/mnt/many of=/dev/null bs=4k count=1 skip=$n 2>/dev/null &
-		dd if=/dev/zero of=/mnt/dying bs=512 count=1 oflag=direct conv=notrunc 2>/dev/null &
+	while [ $n -lt 16 ]; do
+		drop_caches
+		# shellcheck disable=SC2086
+		must ioload /mnt/many $jobs
 		n=$((n + 1))
-		[ $((n % 20)) -ne 0 ] || wait
 	done
-	wait
 	rm /mnt/many
 	must fstrim /mnt
 	settled nvme0
-	result "{\"what\":\"$scheduler: tasks that issued and died\",\"count\":$((2 * n))}"
+	result "{\"what\":\"$scheduler: tasks that issued and died\",\"count\":$((64 * n))}"
 done
 umount /mnt
 must fsck.ext4 -f -n /dev/nvme0 >/lab/fsck

@@ -2,7 +2,7 @@
 # What a scheduler costs: I/O per second on a disk that takes no time, at 2 ns per instruction
 # lab: kernels 6.12
 # lab: programs fio
-# lab: set IOS=40000 SCHEDULERS=""
+# lab: set IOS=40000 SCHEDULERS="" RW="randread read"
 dir=/sys/kernel/config/nullb/nvme0
 must mkdir $dir
 echo 0 >$dir/irqmode
@@ -15,7 +15,7 @@ sleep 2	# the kernel has work of its own left from boot
 
 for scheduler in $SCHEDULERS; do
 	echo "$scheduler" >/sys/block/nvme0/queue/scheduler || fail "cannot select $scheduler"
-	for rw in randread read; do
+	for rw in $RW; do
 		say "$scheduler: $rw"
 		must fio --name=cost --filename=/dev/nvme0 --rw=$rw --bs=4k --direct=1 --numjobs=2 --iodepth=32 --ioengine=libaio \
 			--number_ios="$IOS" --group_reporting --clocksource=clock_gettime --eta=never --output-format=terse --terse-version=3 >/lab/fio

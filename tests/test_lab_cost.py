@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a request costs under our schedulers and the kernel's own, in instructions, on a disk that takes no time."""
+
+from __future__ import annotations
+
+import pytest
+from test_lab import _run
+
+
+@pytest.mark.slow
+def test_ours_cost_no_more_than_the_kernels_own() -> None:
+    """I/O per second of virtual time, all in one boot."""
+    rows = _run("cost", "6.12", {"IOS": "8000", "RW": "randread", "SCHEDULERS": "mq-deadline hw-deadline hw-as bfq hw-cfq-slice"})
+    iops = {row["scheduler"]: row["iops"] for row in rows}
+    assert iops["hw-deadline"] >= iops["mq-deadline"], iops
+    assert iops["hw-as"] >= iops["mq-deadline"], iops
+    assert iops["hw-cfq-slice"] > iops["bfq"], iops

@@ -6,7 +6,10 @@ MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 # Every file that goes into the package: a change of any makes the installed one stale.
 SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name '*.pyc') meson.build meson.options
 
-.PHONY: all build demo test quick lint bench docs mutants c-test sanitize kmod dkms-tree clean
+VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
+
+.PHONY: all build demo test quick lint bench docs mutants c-test sanitize kmod kmod-all dkms-tree clean
 
 all: build
 
@@ -67,10 +70,19 @@ docs: build
 kmod:
 	@kmod/build $(if $(KERNEL),--headers $(KERNEL)) $(if $(BTF),--btf $(BTF))
 
-# The source tree that DKMS builds from: make dkms-tree DESTDIR=..., then dkms install headwaiter/0.1.0.
+# For every kernel whose headers are installed, or for KERNELS=folders; what is refused is told, and the rest is built.
+kmod-all:
+	@status=0; for headers in $(or $(KERNELS),$(patsubst %/Module.symvers,%,$(wildcard /usr/src/*/Module.symvers))); do \
+		kmod/build --headers $$headers || status=2; \
+	done; exit $$status
+
+# The source tree that DKMS builds from, in /usr/src: then `dkms install headwaiter/VERSION`.
 dkms-tree:
-	mkdir -p $(DESTDIR)/usr/src/headwaiter-0.1.0
-	cp -r kmod/. core $(DESTDIR)/usr/src/headwaiter-0.1.0
+	@rm -rf $(DKMS_TREE)
+	@mkdir -p $(DKMS_TREE)
+	@cp -r core kmod/api kmod/build kmod/*.py kmod/Kbuild kmod/*.[ch] $(DKMS_TREE)
+	@sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf >$(DKMS_TREE)/dkms.conf
+	@echo $(DKMS_TREE)
 
 clean:
 	rm -rf build .venv

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from .. import __version__
 from ..errors import Problem
 from ..paths import end_tidily_on_signals
 
@@ -31,7 +30,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="headwaiter")
+@click.version_option(package_name="headwaiter", prog_name="headwaiter")
 def _headwaiter() -> None:
     """Which I/O scheduler for this disk and this load: simulate, prove, deploy."""
 

@@ -285,11 +285,15 @@ int hw_attributes_create(struct hw_type *t)
 		t->attributes[i] = hw_entries[i];
 		t->attributes[i].attr.name = policy->tunables[i].name;
 		t->attributes[i].attr.mode = 0644;
+		sysfs_attr_init(&t->attributes[i].attr);	/* lockdep wants a key for what is not static */
 	}
 	entry = &t->attributes[i];
 	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, hw_show_depth, hw_store_depth);
 	entry[1] = (struct elv_fs_entry)__ATTR(positions, 0644, hw_show_positions, hw_store_positions);
 	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, hw_show_statistics, NULL);
+	sysfs_attr_init(&entry[0].attr);
+	sysfs_attr_init(&entry[1].attr);
+	sysfs_attr_init(&entry[2].attr);
 	return 0;
 }
 

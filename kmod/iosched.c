@@ -34,14 +34,13 @@ static u32 hw_policy_depth(struct hw_disk *disk, blk_opf_t opf)
 {
 	struct io_cq *icq = disk->tasks ? hw_get_icq(disk->rq_queue) : NULL;
 	struct hw_bio what = { .op = hw_op(opf), .flags = hw_flags(opf), .cpu = raw_smp_processor_id() };
-	unsigned long flags;
 	u32 limit;
 
-	flags = hw_lock(disk);
+	spin_lock_irq(&disk->lock);
 	what.task = icq && hw_icq(icq)->task ? hw_icq(icq)->task : disk->anyone;
 	what.ioprio = what.task->ioprio;
 	limit = disk->policy->limit_depth(disk->q, &what);
-	hw_unlock(disk, flags);
+	spin_unlock_irq(&disk->lock);
 	if (icq)
 		hw_put_icq(icq);
 	return limit ?: U32_MAX;

@@ -35,7 +35,7 @@ struct hw_disk {
 	u32 depth;			/* requests that the device may have at once */
 	u32 tag_shift;			/* of the scheduler tags' bitmap: log2 of tags per word */
 	bool tasks;			/* the policy cares who issues requests */
-	u32 ready;			/* requests in `picked` and `bypass`: what has_work() answers */
+	bool ready;			/* there is one in `picked` or `bypass`: what has_work() answers */
 	struct request *picked;		/* dispatched by the policy, not yet fetched by the core */
 	struct request *lone;		/* the latest insertion, mergeable but not yet hashed */
 	struct list_head bypass;	/* requests that the policy never sees */
@@ -87,6 +87,20 @@ static __always_inline void hw_unlock(struct hw_disk *disk, unsigned long flags)
 		spin_unlock_irqrestore(&disk->lock, flags);
 	else
 		hw_unlock_and_reap(disk, flags);
+}
+
+/* For process context, where interrupts are on. */
+static __always_inline void hw_unlock_irq(struct hw_disk *disk)
+{
+	if (likely(list_empty(&disk->q->reap)))
+		spin_unlock_irq(&disk->lock);
+	else
+		hw_unlock_irq_and_reap(disk);
+}
+
+static __always_inline void hw_set_now(struct hw_disk *disk, u64 now)
+{
+	disk->now = max(disk->now, now);
 }
 
 /* sysfs.c */

@@ -19,16 +19,15 @@ static noinline bool hw_try_merge(struct hw_disk *disk, struct bio *bio, unsigne
 {
 	struct request *gone = NULL;
 	struct io_cq *icq = NULL;
-	unsigned long flags;
 	bool merged;
 
 	if (disk->tasks)
 		icq = hw_get_icq(disk->rq_queue);
-	flags = hw_lock(disk);
+	spin_lock_irq(&disk->lock);
 	disk->merging = icq && hw_icq(icq)->task ? hw_icq(icq)->task : disk->anyone;
 	hw_hash_lone(disk);
 	merged = blk_mq_sched_try_merge(disk->rq_queue, bio, nr_segs, &gone);
-	hw_unlock(disk, flags);
+	hw_unlock_irq(disk);
 	if (icq)
 		hw_put_icq(icq);
 	if (gone)
@@ -80,8 +79,10 @@ static void hw_grown(struct hw_disk *disk, struct request *rq, enum hw_merge how
 	struct hw_request *hwrq = hw_request_of(rq);
 
 	hw_set_range(hwrq, rq);
-	if (disk->policy->merged)
-		disk->policy->merged(disk->q, hwrq, how, disk->now);
+	if (!disk->policy->merged)
+		return;
+	hw_set_now(disk, ktime_get_ns());
+	disk->policy->merged(disk->q, hwrq, how, disk->now);
 }
 
 void hw_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type)

@@ -9,11 +9,6 @@
 
 /* ---- lock and clock ---- */
 
-static __always_inline void hw_set_now(struct hw_disk *disk, u64 now)
-{
-	disk->now = max(disk->now, now);
-}
-
 unsigned long hw_lock(struct hw_disk *disk)
 {
 	unsigned long flags;
@@ -22,15 +17,6 @@ unsigned long hw_lock(struct hw_disk *disk)
 	spin_lock_irqsave(&disk->lock, flags);
 	hw_set_now(disk, now);
 	return flags;
-}
-
-/* For insertion and dispatch, which never run with interrupts off. */
-static __always_inline void hw_unlock_irq(struct hw_disk *disk)
-{
-	if (likely(list_empty(&disk->q->reap)))
-		spin_unlock_irq(&disk->lock);
-	else
-		hw_unlock_irq_and_reap(disk);
 }
 
 /* ---- asking the policy ---- */
@@ -63,7 +49,7 @@ static __always_inline void hw_ask(struct hw_disk *disk)
 		return;
 	}
 	disk->picked = hwrq->host;
-	WRITE_ONCE(disk->ready, disk->ready + 1);
+	WRITE_ONCE(disk->ready, true);
 	hw_unhash(disk, disk->picked);
 	if (!q->nr_queued && disk->policy->idle && hw_room(disk))
 		disk->policy->idle(q);
@@ -140,7 +126,7 @@ static noinline void hw_insert_known(struct hw_disk *disk, struct request *rq, s
 {
 	if (!hwrq) {
 		list_add_tail(&rq->queuelist, &disk->bypass);
-		WRITE_ONCE(disk->ready, disk->ready + 1);
+		WRITE_ONCE(disk->ready, true);
 		return;
 	}
 	hw_set_range(hwrq, rq);		/* the driver gave it back */
@@ -241,12 +227,12 @@ static __always_inline struct request *hw_take_ready(struct hw_disk *disk)
 {
 	struct request *rq = disk->picked;
 
-	WRITE_ONCE(disk->ready, disk->ready - 1);
 	disk->picked = NULL;
 	if (unlikely(!rq)) {
 		rq = list_first_entry(&disk->bypass, struct request, queuelist);
 		list_del_init(&rq->queuelist);
 	}
+	WRITE_ONCE(disk->ready, !list_empty(&disk->bypass));
 	return rq;
 }
 

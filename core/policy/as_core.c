@@ -6,6 +6,10 @@
  * lies best. The timer runs from the completion, not from the decision to wait. Age is looked at
  * once per expiry interval and class, and only while a batch of that class runs. `next` is a guess:
  * only the neighbours of the last dispatched request and newcomers compete for it.
+ *
+ * Where it differs from the source: requests that are marked as file system metadata, as they were
+ * not then, are no part of a task's seek history. Two look-ups far from a file made its reader seem
+ * to seek far for dozens of requests, in which nobody waited for it. learn_meta brings that back.
  */
 #include "as_core.h"
 
@@ -93,9 +97,24 @@ static u64 distance(u64 a, u64 b)
 	return a > b ? a - b : b - a;
 }
 
+/* Where the file system keeps its tables says nothing of where the task will read on. */
+static __always_inline bool placed(const struct as_queue *aq, const struct hw_request *rq)
+{
+	return aq->learn_meta || !(rq->flags & HW_RQ_META);
+}
+
+static __always_inline void learn_seek(struct as_queue *aq, struct as_task *t, u64 seek)
+{
+	if (!t->seek.samples) {
+		aq->new_seek_total = hw_decay_step(aq->new_seek_total, seek);
+		aq->new_seek_mean = aq->new_seek_total / AS_ONE;
+	}
+	hw_decay_seek(&t->seek, hw_seek_clamp(&t->seek, seek));
+}
+
 static __always_inline void learn(struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
 {
-	u64 think, seek;
+	u64 think;
 
 	if (t->started || t->served) {
 		think = think_ticks(aq, t);
@@ -105,15 +124,13 @@ static __always_inline void learn(struct as_queue *aq, struct as_task *t, const 
 			as_less_likely(&aq->exit_prob);
 		}
 		hw_decay_think(&t->think, think);
-
-		seek = distance(rq->sector, t->last_pos);
-		if (!t->seek.samples) {
-			aq->new_seek_total = hw_decay_step(aq->new_seek_total, seek);
-			aq->new_seek_mean = aq->new_seek_total / AS_ONE;
-		}
-		hw_decay_seek(&t->seek, hw_seek_clamp(&t->seek, seek));
 	}
-	t->last_pos = hw_end(rq);
+	if (placed(aq, rq)) {
+		if (t->placed)
+			learn_seek(aq, t, distance(rq->sector, t->last_pos));
+		t->last_pos = hw_end(rq);
+		t->placed = true;
+	}
 	t->started = true;
 }
 

@@ -34,9 +34,10 @@ struct as_task {
 	struct hw_task task;
 	bool started;		/* has queued a sync request */
 	bool served;		/* has had a sync request completed */
+	bool placed;		/* last_pos is known */
 	u32 nr_queued;		/* its requests that the device has not taken yet */
 	u64 last_end_ns;	/* when its latest sync request completed; not rounded */
-	u64 last_pos;		/* where that request, as queued, ended */
+	u64 last_pos;		/* where its latest one to count for its seeks, as queued, ended */
 	struct hw_decay think;	/* ticks from a completion to the next request */
 	struct hw_decay seek;	/* sectors */
 };
@@ -103,7 +104,7 @@ struct as_queue {
 	/* From the tunables, in whole ticks. */
 	u64 expire[2], batch_expire[2], antic_expire_ns;
 	s64 read_expire, write_expire, read_batch_expire, write_batch_expire, antic_expire;
-	s64 wb_start_bug, exit_prob_init, tick_us;
+	s64 wb_start_bug, exit_prob_init, learn_meta, tick_us;
 };
 
 #define AS_TUNABLES                                                                            \
@@ -121,6 +122,8 @@ struct as_queue {
 		     "as before 2.6.32: a batch that awaits its turn keeps the old end time"), \
 	HW_TUNE(struct as_queue, exit_prob_init, 0, 0, AS_ONE, "1/256",                        \
 		"exit probability to begin with"),                                             \
+	HW_TUNE_BOOL(struct as_queue, learn_meta, 0,                                           \
+		     "as in Linux 2.6: a task's reads of file system metadata count as its seeks"), \
 	HW_TUNE_TICK(struct as_queue, 1000)
 
 s64 as_stat_exit_prob(const struct hw_queue *q);

@@ -188,7 +188,7 @@ ERRORS = [
     ("[a]\nsize=600g\n[b]\nsize=600g\n",
      "test.fio:4: job 'b' leaves the drive: file 'b.0.0' would end at byte 1288490188800 of 1099511627776"),
     ("[a]\nfilename=/dev/sda\nsize=500g\nnumjobs=3\noffset_increment=400g\n",
-     "test.fio:3: job 'a.2' leaves the drive: /dev/sda would end at byte 1395864371200 of 1099511627776"),
+     "test.fio:3: job 'a.1' leaves the drive: /dev/sda would end at byte 1395864371200 of 1099511627776"),
 ]
 
 

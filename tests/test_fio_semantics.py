@@ -201,7 +201,7 @@ def test_exitall_wakes_sleepers_and_does_not_count_their_sleep(tmp_path: Path) -
 
 def test_numjobs_names_and_offset_increment(tmp_path: Path) -> None:
     ios = run(tmp_path, f"{DIRECT}[job]\nnumjobs=3\nsize=4k\noffset=1m\noffset_increment=1g\n")
-    assert [(io.task, io.at) for io in ios] == [(f"job.{k}", 1024 + k * (1 << 20)) for k in range(3)]
+    assert [(io.task, io.at) for io in ios] == [(f"job.{k}", 1024 + offset * (1 << 20)) for k, offset in enumerate((0, 2, 1))]
     ios = run(tmp_path, f"{DIRECT}[job]\nnumjobs=2\nsize=4k\noffset_increment=25%\n")
     assert [io.at for io in ios] == [0, 1 << 28]
 

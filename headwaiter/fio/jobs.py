@@ -113,13 +113,14 @@ def _clones(s: Section, capacity: int) -> list[_Draft]:
 def _draft(s: Section, clone: int, clones: int, shared: Mapping[str, Any], capacity: int) -> _Draft:
     job_name = s.get("name", s.name)
     name = f"{job_name}.{clone}" if clones > 1 else job_name
-    files = _file_names(s, job_name, clone)
+    number = (clones - clone) % clones  # fio numbers the clones backwards, but for the first
+    files = _file_names(s, job_name, number)
     depth = shared["depth"]
     if s.get("ioengine") == "posixaio" and depth > 1:
         if len(files) > 1:
             raise s.at("iodepth").problem("option 'iodepth': posixaio with several files is not supported")
         depth = 1
-    regions, size = _regions(s, files, clone, shared, capacity)
+    regions, size = _regions(s, files, number, shared, capacity)
     io_size = s.get("io_size", 0)
     if isinstance(io_size, Percent):
         io_size = size * io_size.value // 100
@@ -127,14 +128,14 @@ def _draft(s: Section, clone: int, clones: int, shared: Mapping[str, Any], capac
     return _Draft(s, job_name, name, clone, regions, fields)
 
 
-def _file_names(s: Section, job_name: str, clone: int) -> list[str]:
+def _file_names(s: Section, job_name: str, number: int) -> list[str]:
     directory = s.get("directory", "").rstrip("/")
     if "filename" in s.settings:
         names = split_filenames(s.get("filename"))
         if not names:
             raise s.at("filename").problem("option 'filename': no name")
     else:
-        names = [f"{job_name}.{clone}.{n}" for n in range(s.get("nrfiles", 1))]
+        names = [f"{job_name}.{number}.{n}" for n in range(s.get("nrfiles", 1))]
     return [f"{directory}/{n}" if directory and not n.startswith("/") else n for n in names]
 
 
@@ -237,7 +238,7 @@ def _wait_for(s: Section, sections: Sequence[Section], ids: Mapping[str, int]) -
 
 
 def _regions(
-    s: Section, files: Sequence[str], clone: int, shared: Mapping[str, Any], capacity: int
+    s: Section, files: Sequence[str], number: int, shared: Mapping[str, Any], capacity: int
 ) -> tuple[tuple[Region, ...], int]:
     """The regions, and the bytes of one pass, as fio works both out from size, filesize and offset."""
     directions = shared["directions"]
@@ -247,9 +248,9 @@ def _regions(
     regions = []
     for name in files:
         whole = _whole(s, name, len(files), capacity)
-        offset = _offset(s, whole, clone, block)
+        offset = _offset(s, whole, number, block)
         if not shared["buffered"] and offset % SECTOR:
-            raise s.at("offset_increment" if clone else "offset", "offset").problem(
+            raise s.at("offset_increment" if number else "offset", "offset").problem(
                 f"option 'offset': direct I/O goes in multiples of {SECTOR} bytes")
         if isinstance(size, Percent):
             span = min(whole * size.value // 100, whole - offset)
@@ -290,13 +291,13 @@ def _whole(s: Section, name: str, files: int, capacity: int) -> int:
         f"'{name}' is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)"))
 
 
-def _offset(s: Section, whole: int, clone: int, block: int) -> int:
+def _offset(s: Section, whole: int, number: int, block: int) -> int:
     offset, increment = s.get("offset", 0), s.get("offset_increment", 0)
     if not isinstance(offset, Percent) and not isinstance(increment, Percent):
-        return int(offset + increment * clone)
+        return int(offset + increment * number)
     start, step = (whole * v.value // 100 if isinstance(v, Percent) else v for v in (offset, increment))
     align = s.get("offset_align", 0) or block
-    return int(-(-(start + step * clone) // align) * align)
+    return int(-(-(start + step * number) // align) * align)
 
 
 def _check_fit(draft: _Draft, bases: Mapping[str, int], capacity: int) -> None:

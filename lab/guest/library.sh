@@ -68,11 +68,14 @@ null_disk() {
 	echo 1 >"/sys/block/$1/queue/rotational"
 }
 
-# Choose scheduler $2 for disk $1, with room for 64 requests (a disk of depth 1 gets two by default). A scheduler of ours
+# Choose scheduler $2 for disk $1, with room for 64 requests (a disk of depth 1 gets two by default). By way of 63, because
+# the kernel's own schedulers work out their limits of depth from the number before the latest change. A scheduler of ours
 # is told the positioning times of a drive_disk, as the simulator tells it.
 elevator() {
 	echo "$2" >"/sys/block/$1/queue/scheduler" || fail "cannot select $2"
-	[ "$2" = none ] || echo 64 >"/sys/block/$1/queue/nr_requests" || fail "cannot set nr_requests"
+	[ "$2" = none ] || for nr_requests in 63 64; do
+		echo $nr_requests >"/sys/block/$1/queue/nr_requests" || fail "cannot set nr_requests"
+	done
 	local positions=/sys/block/$1/queue/iosched/positions
 	if [ -e "/lab/positions/$1" ] && [ -e "$positions" ]; then
 		cat "/lab/positions/$1" >"$positions" || fail "$2 refuses the drive's positions: $(dmesg | tail -1)"

@@ -2,11 +2,11 @@
 /*
  * Processes that start together and each read a file from beginning to end: readers CHUNK_BYTES FILE...
  *
- * Prints JSON members: total throughput up to the end of the last reader, the longest single read(), Jain's index of the
- * readers' own throughputs, and when each ended.
+ * Prints the bytes that all read together, the ns until the last reader's end, the ns of the longest single read(), and the
+ * ns until each reader's end.
  */
 #include <fcntl.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -50,7 +50,6 @@ static void read_all(struct reader *r, const char *path, char *buffer, size_t ch
 int main(int argc, char **argv)
 {
 	size_t chunk = argc > 2 ? strtoul(argv[1], NULL, 0) : 0;
-	double sum = 0, squares = 0;
 	uint64_t start, end = 0, bytes = 0, longest = 0;
 	int i, n = argc - 2, status, go[2];
 	struct reader *r;
@@ -76,18 +75,13 @@ int main(int argc, char **argv)
 		if (status)
 			return 1;
 	for (i = 0; i < n; i++) {
-		double rate = r[i].bytes / (double)(r[i].end_ns - start);
-
 		bytes += r[i].bytes;
-		sum += rate;
-		squares += rate * rate;
 		end = r[i].end_ns > end ? r[i].end_ns : end;
 		longest = r[i].longest_ns > longest ? r[i].longest_ns : longest;
 	}
-	printf("\"throughput_MBps\":%.3f,\"max_lat_ms\":%.3f,\"fairness_jain\":%.4f,\"reader_elapsed_s\":[",
-	       bytes * 1e3 / (end - start), longest / 1e6, sum * sum / (n * squares));
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64, bytes, end - start, longest);
 	for (i = 0; i < n; i++)
-		printf("%s%.3f", i ? "," : "", (r[i].end_ns - start) / 1e9);
-	printf("]");
+		printf(" %" PRIu64, r[i].end_ns - start);
+	printf("\n");
 	return 0;
 }

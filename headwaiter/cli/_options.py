@@ -38,6 +38,8 @@ _SIMULATION = (
     click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=0, metavar="N",
                  help="Requests that may exist at once [default: no limit]."),
     click.option("--pull-ahead", is_flag=True, help="Take one request ahead of a full device, as blk-mq does."),
+    click.option("--turnaround", type=click.FloatRange(0, 1e6), default=0.0, metavar="US",
+                 help="Job files, direct I/O: processor time from an I/O's completion to the process's next one."),
     click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N",
                  help="Software queues, for none and kyber."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),
@@ -71,7 +73,7 @@ def run_options(given: dict[str, Any]) -> Options:
     """How runs are made."""
     return Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
                    merging=given["merging"], nr_requests=given["nr_requests"], pull_ahead=given["pull_ahead"],
-                   cpus=given["cpus"])
+                   turnaround_ns=round(given["turnaround"] * 1000), cpus=given["cpus"])
 
 
 @contextmanager

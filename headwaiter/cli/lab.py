@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.table import Table
 
 from ..device import DEFAULT_DRIVE
 from ..errors import Problem
-from ..lab.agree import JOBS, KERNELS_OWN, OURS, compare
+from ..lab.agree import JOBS, KERNELS_OWN, OURS, compare, job_of_file
 from ..lab.kernels import Progress
 from ..lab.script import Row, execute, experiments, read
 from ..paths import replacing
@@ -72,18 +73,26 @@ def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Pa
 @click.option("--kernel", "-k", "series", default="6.12", show_default=True, metavar="SERIES",
               help="Series of Debian's cloud kernel.")
 @click.option("--drive", "-d", default=DEFAULT_DRIVE, show_default=True, metavar="NAME", help="The drive's profile.")
-@click.option("--sched", "-s", "schedulers", default=",".join((*OURS, *KERNELS_OWN)), show_default=True, metavar="a,b,…",
+@click.option("--sched", "-s", "schedulers", default=",".join((*KERNELS_OWN, *OURS)), show_default=True, metavar="a,b,…",
               help="Schedulers.")
-@click.option("--job", "-j", "names", multiple=True, metavar="NAME", help="Jobs, e.g. random-4 [default: all].")
+@click.option("--job", "-j", "names", multiple=True, metavar="NAME|FILE",
+              help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of direct I/O on the disk itself "
+                   "(filename=/dev/sda); may be repeated [default: those eight].")
 @output_options
 def _agree(series: str, drive: str, schedulers: str, names: tuple[str, ...], as_json: bool, output: Path | None) -> None:
-    """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare."""
-    jobs = [job for job in JOBS if not names or job.name in names]
-    if len(jobs) < len(set(names)):
-        raise Problem(f"--job: there are {', '.join(job.name for job in JOBS)}")
+    """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare.
+
+    They agree if throughput is within 3% and p99 latency within 10%. Exits with status 1 if they do not.
+    """
+    known = {job.name: job for job in JOBS}
+    jobs = [known[name] if name in known else job_of_file(Path(name)) for name in dict.fromkeys(names)] or list(JOBS)
+    if len({job.name for job in jobs}) < len(jobs):
+        raise Problem("--job: two files of one name")
     with _progress() as say:
         rows = compare(series, drive, schedulers.split(","), jobs, say)
     _show("agree", "Simulator and kernel on the same jobs and drive", rows, as_json, output)
+    if not all(row["agree"] for row in rows):
+        sys.exit(1)
 
 
 @contextmanager

@@ -159,6 +159,12 @@ echo 1 >$disks/sda/power || fail "a good profile is refused after bad ones: $(la
 must dd if=/dev/sda of=/dev/null bs=64k count=16 2>/dev/null
 refused $disks/sda/depth 2 "Device or resource busy"
 echo 0 >$disks/sda/power
+for depth in 1 10240; do
+	echo $depth >$disks/sda/depth || fail "depth $depth is refused"
+	echo 1 >$disks/sda/power || fail "the disk does not start with depth $depth: $(last_words)"
+	must dd if=/dev/sda of=/dev/null bs=64k count=16 2>/dev/null
+	echo 0 >$disks/sda/power
+done
 must rmdir $disks/sda
 must rmmod headwaiter_disk
 result "{\"what\":\"profiles refused\",\"count\":$n}"

@@ -171,3 +171,14 @@ def test_example_is_recorded_anew(tmp_path: Path) -> None:
     work = read_workload(path, open_drive("barracuda-80g"), Reading())
     names = {task.name for task in work.load.tasks}
     assert {"dd", "cat"} <= names and len(work.load.tasks) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("series", SERIES)
+def test_nothing_is_lost_under_abuse(series: str) -> None:
+    """Switching under verified load, discards, a device that refuses, tasks that die by the thousand; shortened."""
+    found = {row["what"]: row["count"] for row in _run("abuse", series, {"DURATION": "2"})}
+    assert found["switches under verified load"] > 20
+    for name in ("deadline", "as", "as-95", "as-seek", "as-share", "cas", "was", "cfq", "cfq-slice"):
+        assert found[f"hw-{name}: tasks that issued and died"] > 1000
+        assert found[f"hw-{name}: MiB through a refusing device"] == 8

@@ -200,9 +200,11 @@ def test_what_is_no_type_information_is_refused(tmp_path: Path, data: bytes | No
     _refused(_run(*arguments))
 
 
-def test_tools_that_need_a_newer_libc_are_told_so() -> None:
+def test_tools_and_compilers_of_another_release_are_told_so() -> None:
     log = "./objtool: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./objtool)\nmake: *** Error 1"
     assert "need GLIBC_2.38" in build.why("7.3", log)
+    log = "gcc: error: unrecognized command-line option ‘-fmin-function-alignment=16’; did you mean\nmake: *** Error 1"
+    assert build.why("7.3", log).endswith("gcc here does not know -fmin-function-alignment=16")
 
 
 @pytest.mark.slow

@@ -96,6 +96,7 @@ class Bench:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HEADWAITER_LIBRARY": str(self.build / "sim" / "libheadwaiter.so"),
             "HEADWAITER_SHARED": str(self.root / "none"),
+            "HEADWAITER_SOURCE": str(ROOT),
         }
         if not (self.command("meson", "setup", self.build, "-Dwerror=false", "-Ddebug=false") and self.make()):
             sys.exit("the sources do not build as they are")

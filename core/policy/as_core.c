@@ -441,6 +441,12 @@ static bool begin_batch(struct as_queue *aq)
 	return true;
 }
 
+/* A batch of reads is timed only while writes compete with it. */
+static __always_inline void restart_clock(struct as_queue *aq)
+{
+	aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
+}
+
 /*
  * Reads alone, the next of them from the task that was served last, and it is not time yet to look at their age: it goes
  * out. The general rules come to the same; on a fast device this is what nearly always happens.
@@ -452,7 +458,7 @@ static __always_inline struct hw_sorted_request *decide_at_once(struct as_queue 
 	if (!s || as_task(&s->rq) != aq->waited_for || aq->dir != AS_SYNC || aq->changed || waiting(aq) ||
 	    !list_empty(&aq->fifo[AS_ASYNC]) || aq->now - aq->last_check[AS_SYNC] >= aq->expire[AS_SYNC])
 		return NULL;
-	aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
+	restart_clock(aq);
 	return s;
 }
 
@@ -481,9 +487,8 @@ static noinline struct hw_sorted_request *decide(struct as_queue *aq)
 				return NULL;
 			}
 		}
-		/* A batch of reads is timed only while writes compete with it. */
 		if (s && !overdue && reads && !writes)
-			aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
+			restart_clock(aq);
 	}
 	if (!s && reads && !(writes && aq->dir == AS_SYNC))
 		s = switch_to_reads(aq);

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test quick lint bench docs mutants c-test sanitize kmod kmod-all dkms-tree clean
+.PHONY: all build demo test quick lint bench docs lab-docs mutants c-test sanitize kmod kmod-all dkms-tree clean
 
 all: build
 
@@ -64,6 +64,12 @@ mutants: build
 	$(BIN)/python tests/mutants.py $(ONLY)
 
 docs: build
+	$(BIN)/python docs/generate.py
+
+# Measure anew what docs/lab/*.json holds (some minutes), and put it into the documents.
+READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8" --set ROUNDS=2
+lab-docs: build
+	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
 	$(BIN)/python docs/generate.py
 
 # Kernel modules, for the running kernel or for KERNEL=headers (and BTF=vmlinux or vmlinuz, where they are not found).

@@ -5,17 +5,20 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`, `parameters: MODEL`, and
-`output: headwaiter …`, which is what a command prints.
+`output: headwaiter …`, which is what a command prints. Results of the lab take longer: `readers: NAME` is a
+table of docs/lab/NAME.json, which `make lab-docs` measures anew.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from headwaiter.cli.schedulers import bounds
 from headwaiter.drives import bundled, load
@@ -85,6 +88,33 @@ def output(command: str) -> str:
     return f"```text\n$ {command}\n" + "\n".join(lines) + "\n```\n"
 
 
+def lab_results(name: str) -> list[dict[str, Any]]:
+    """Rows that `headwaiter lab … --json -o docs/lab/NAME.json` has measured."""
+    results: list[dict[str, Any]] = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text())["results"]
+    return results
+
+
+def readers(name: str) -> str:
+    """Of the experiment `readers`: a line per scheduler."""
+    by: dict[str, dict[int, dict[str, Any]]] = {}
+    for r in lab_results(name):
+        by.setdefault(r["scheduler"], {})[r["readers"]] = r
+    counts = sorted(next(iter(by.values())))
+    several = [n for n in counts if n > 1]
+
+    def ratio(found: dict[int, dict[str, Any]], key: str) -> str:
+        return " / ".join(f"{found[n][key]:.2f}" for n in several)
+
+    return rows(
+        ("scheduler", *(f"MB/s, {n} reader{'s' if n > 1 else ''}" for n in counts), "of mq-deadline", "of bfq",
+         "of bfq-throughput", "longest read, ms", "least Jain's index"),
+        ((f"`{scheduler}`", *(f"{found[n]['throughput_MBps']:.1f}" for n in counts),
+          *(ratio(found, key) for key in ("of_mq_deadline", "of_bfq", "of_bfq_throughput")),
+          " / ".join(f"{found[n]['max_lat_ms']:.0f}" for n in several),
+          " / ".join(f"{found[n]['fairness_jain']:.3f}" for n in several)) for scheduler, found in by.items()),
+    )
+
+
 def fio_options(_: str) -> str:
     """Every option of fio, by what becomes of it."""
     used = rows(("option", "meaning"), ((", ".join(f"`{n}`" for n in o.names), o.help) for o in USED))
@@ -98,7 +128,7 @@ def fio_options(_: str) -> str:
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "drives": drives,
     "parameters": parameters, "output": output,
-    "options": fio_options,
+    "options": fio_options, "readers": readers,
 }
 
 

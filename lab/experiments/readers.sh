@@ -17,12 +17,12 @@ disk=sda
 files=8
 drive_disk $disk "$DRIVE" "$DEPTH"
 elevator $disk mq-deadline
-say "making the file system"
+say "making the file system"	# file by file: written back together, they would lie interleaved
 must mkfs.ext4 -q -E lazy_itable_init=1,nodiscard -O ^has_journal "/dev/$disk" 8G
 must mount -t ext4 -o noinit_itable /dev/$disk /mnt
 for i in $(seq $files); do
 	mkdir "/mnt/dir$i"
-	must dd if=/dev/zero of="/mnt/dir$i/file" bs=1M count="$MIB" status=none
+	must dd if=/dev/zero of="/mnt/dir$i/file" bs=1M count="$MIB" conv=fsync status=none
 done
 
 # Nothing of the files is in the page cache or in the drive's own, and the readers before are long gone.

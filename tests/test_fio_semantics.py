@@ -206,6 +206,12 @@ def test_numjobs_names_and_offset_increment(tmp_path: Path) -> None:
     assert [io.at for io in ios] == [0, 1 << 28]
 
 
+def test_the_turnaround_is_between_a_completion_and_the_next_io(tmp_path: Path) -> None:
+    text = f"{DIRECT}[job]\nsize=12k\n"
+    assert issues(run(tmp_path, text)) == [0, 5, 10]
+    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0, 5.25, 10.5]
+
+
 def test_name_replaces_the_sections(tmp_path: Path) -> None:
     assert [t.name for t in load(tmp_path, "[a]\nsize=4k\nname=other job\n").tasks] == ["other job"]
 

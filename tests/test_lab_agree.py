@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The simulator and a kernel in the lab on the same fio jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import missing
+
+from headwaiter.errors import Problem
+from headwaiter.lab import agree
+
+MIXED = """[global]
+filename=/dev/sda
+direct=1
+size=1g
+offset_increment=3g
+
+[streams]
+rw=read
+bs=32k
+io_size=24m
+numjobs=3
+
+[random]
+rw=randread
+bs=8k
+offset=20g
+number_ios=400
+"""
+
+
+@pytest.mark.slow
+def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
+    """Throughput within 3%, p99 within 10%."""
+    path = tmp_path / "mixed.fio"
+    path.write_text(MIXED)
+    jobs = [agree.reading(4, random=False, io_size="48m"), agree.job_of_file(path)]
+    try:
+        rows = agree.compare("6.12", "barracuda-80g", ["deadline", "as", "cfq", "mq-deadline"], jobs, lambda text: None)
+    except Problem as problem:
+        missing(str(problem)) if "needs" in str(problem) or "apt knows no" in str(problem) else None
+        raise
+    assert len(rows) == 8
+    assert [row for row in rows if not row["agree"]] == []
+
+
+def test_verdict() -> None:
+    lab = agree.Figures(100.0, 10.0)
+    for rate, p99, verdict in ((102.9, 10.9, True), (97.1, 9.1, True), (103.1, 10.0, False), (96.9, 10.0, False),
+                               (100.0, 11.1, False), (100.0, 8.9, False)):
+        assert agree.row("6.12", "none", "job", lab, agree.Figures(rate, p99))["agree"] is verdict
+
+
+def test_figures_of_fio() -> None:
+    """All processes together, to the end of the last; the 99th percentile of all their I/Os."""
+    def job(io_bytes: int, runtime: int, bins: dict[str, int]) -> dict[str, object]:
+        return {"read": {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": bins}}, "write": {"io_bytes": 0}}
+
+    slow = job(5_000_000, 2000, {"2000000": 39, "9000000": 1})
+    found = agree.lab_figures({"jobs": [job(3_000_000, 1000, {"1000000": 60}), slow]})
+    assert found.throughput_mbps == pytest.approx(4.0)
+    assert found.p99_ms == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("[a]\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
+    ("[a]\nfilename=/dev/sda\nsize=1m\n", "direct=1"),
+    ("[a]\nfilename=/dev/sda:/dev/sdb\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
+])
+def test_jobs_that_cannot_be_compared_are_refused(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text(text)
+    with pytest.raises(Problem, match=why):
+        agree.job_of_file(path)
+
+
+def test_a_job_file_is_run_on_the_labs_disk(tmp_path: Path) -> None:
+    path = tmp_path / "mine.fio"
+    path.write_text("[a]\n filename = /dev/nvme0n1\ndirect=1\nsize=1m\n")
+    assert agree.job_of_file(path) == agree.Job("mine", "[a]\n filename =/dev/sda\ndirect=1\nsize=1m\n")

@@ -9,7 +9,8 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test quick lint bench docs lab-docs mutants c-test sanitize kmod kmod-all dkms-tree clean
+.PHONY: all build demo test quick lint bench docs lab-docs mutants c-test sanitize kmod kmod-all test-kernel-debug \
+	dkms-tree clean
 
 all: build
 
@@ -81,6 +82,14 @@ kmod-all:
 	@status=0; for headers in $(or $(KERNELS),$(patsubst %/Module.symvers,%,$(wildcard /usr/src/*/Module.symvers))); do \
 		kmod/build --headers $$headers || status=2; \
 	done; exit $$status
+
+# The lab's scripts under a kernel with every check, which is built when it is not there; not for CI (docs/testing.md).
+test-kernel-debug: build
+	$(BIN)/headwaiter lab run provoke
+	$(BIN)/headwaiter lab run smoke -k debug
+	$(BIN)/headwaiter lab run abuse -k debug
+	$(BIN)/headwaiter lab run races
+	$(BIN)/headwaiter lab run faults
 
 # The source tree that DKMS builds from, in /usr/src: then `dkms install headwaiter/VERSION`.
 dkms-tree:

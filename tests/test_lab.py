@@ -16,10 +16,10 @@ from headwaiter.conformance import recording
 from headwaiter.conformance.check import check
 from headwaiter.device import open_drive
 from headwaiter.errors import Problem
-from headwaiter.lab import guest, script
+from headwaiter.lab import debug, guest, modules, script
 from headwaiter.lab.agree import KERNELS_OWN
 from headwaiter.lab.initramfs import Initramfs
-from headwaiter.lab.kernels import SERIES, version_key
+from headwaiter.lab.kernels import SERIES, Kernel, version_key
 from headwaiter.schedulers import catalogue
 from headwaiter.workload import Reading, read_workload
 
@@ -88,6 +88,29 @@ def test_build_refuses_what_is_no_kernel(tmp_path: Path) -> None:
                           check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("kmod/build: ") and done.stderr.count("\n") == 1
+
+
+def test_debug_kernel_must_have_every_check_that_is_asked_for(tmp_path: Path) -> None:
+    asked, made = tmp_path / "asked", tmp_path / "made"
+    asked.write_text("# checks\nCONFIG_KASAN=y\nCONFIG_NR_CPUS=4\n")
+    made.write_text("# CONFIG_UBSAN is not set\nCONFIG_KASAN=y\nCONFIG_NR_CPUS=4\n")
+    debug._check(asked, made)
+    made.write_text("CONFIG_KASAN=y\nCONFIG_NR_CPUS=64\n")
+    with pytest.raises(Problem, match=r"asked:3: CONFIG_NR_CPUS=4: linux-source-\S+ does not take it"):
+        debug._check(asked, made)
+
+
+def test_a_module_of_the_guest_must_be_there() -> None:
+    with pytest.raises(Problem, match="there is no module nothing in lab/guest"):
+        modules.build_one(Kernel("6.12.1", Path("/none")), "nothing", lambda text: None)
+
+
+def test_debug_kernel_names_the_package_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(debug, "TOOLS", {"no-such-tool": "no-such-package"})
+    with pytest.raises(Problem, match=r"no-such-tool is not installed \(apt-get install no-such-package\)"):
+        script.named_kernel("debug", lambda text: None)
+    assert not list(tmp_path.iterdir())
 
 
 def _run(

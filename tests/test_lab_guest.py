@@ -83,10 +83,19 @@ def test_a_good_end(stand_in: StandIn) -> None:
     assert stand_in.is_gone()
 
 
+def test_complaints_may_be_provoked(stand_in: StandIn) -> None:
+    provoked = "@@ complaints are expected\\nWARNING: one\\n@@ complaints are failures\\n"
+    stand_in.does(f"{provoked}@@ done\\n")
+    assert _boot().console == ["WARNING: one"]
+    stand_in.does(f"{provoked}WARNING: two\\n@@ done\\n")
+    with pytest.raises(Problem, match="WARNING: two"):
+        _boot()
+
+
 @pytest.mark.parametrize(("say", "results", "message", "shown"), [
     ("one\\ntwo\\n", "", "the guest ended early", ["one", "two"]),
     ("one\\nhalf a line", "", "the guest ended early", ["one", "half a line"]),
-    ("one\\n@@ fail no disk\\n", "", "no disk", ["one"]),
+    ("one\\n@@ say disks\\n@@ fail no disk\\n", "", "no disk (during: disks)", ["one"]),
     ("one\\n@@ done\\n", "file a 4\\nxyz", "results are damaged at byte 9", []),
     ("[ 1.0] WARNING: CPU: 0 at x\\n@@ done\\n", "", "the kernel complains: [ 1.0] WARNING: CPU: 0 at x", ["WARNING"]),
     ("BUG: KASAN: x\\n@@ fail no disk\\n", "", "the kernel complains: BUG: KASAN: x; then: no disk", ["KASAN"]),

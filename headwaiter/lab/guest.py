@@ -3,8 +3,9 @@
 
 Time in the guest is the count of its instructions (`-icount`): 2^shift ns each, and an idle guest jumps to its next timer.
 With the fixed clock and no address randomisation the same input gives the same bytes. The guest's console arrives on its
-first serial line; lines that begin with "@@" are for us: "@@ say TEXT", "@@ fail TEXT", "@@ done". Results come on the
-second line, each as a header "file NAME BYTES" and its bytes.
+first serial line; lines that begin with "@@" are for us: "@@ say TEXT", "@@ fail TEXT", "@@ done", and "@@ complaints are
+expected" up to "@@ complaints are failures" where a script provokes the kernel's checks. Results come on the second line,
+each as a header "file NAME BYTES" and its bytes.
 """
 
 from __future__ import annotations
@@ -139,20 +140,23 @@ def _follow(command: list[str], guest: Guest, say: Progress) -> list[str]:
     QEMU ends when this does, however it ends.
     """
     console: list[str] = []
-    failure = ""
+    failure = doing = ""
     complaint: int | None = None  # where in the console the kernel's first is
-    done = False
+    done = expected = False
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
             for line in _lines(process, guest):
                 if line.startswith("@@ say "):
-                    say(f"{guest.kernel.release}: {line[7:]}")
+                    doing = line[7:]
+                    say(f"{guest.kernel.release}: {doing}")
                 elif line.startswith("@@ fail "):
                     failure = failure or line[8:]
                 elif line == "@@ done":
                     done = True
+                elif line.startswith("@@ complaints are "):
+                    expected = line.endswith("expected")
                 else:
-                    if complaint is None and COMPLAINT.search(line):
+                    if complaint is None and not expected and COMPLAINT.search(line):
                         complaint = len(console)
                     console.append(line)
         except _Hang as hang:
@@ -161,7 +165,8 @@ def _follow(command: list[str], guest: Guest, say: Progress) -> list[str]:
         failure = f"the kernel complains: {console[complaint].strip()}{f'; then: {failure}' if failure else ''}"
     if failure or not done:
         _show(console, complaint)
-        raise Problem(f"lab: {guest.kernel.release}: {failure or 'the guest ended early'}")
+        during = f" (during: {doing})" if doing else ""
+        raise Problem(f"lab: {guest.kernel.release}: {failure or 'the guest ended early'}{during}")
     return console
 
 

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
+from headwaiter.errors import Problem
 from headwaiter.lab.guest import source_folder
 from headwaiter.lab.kernels import Kernel, Progress, cache_folder, headers, need, run
 
@@ -22,6 +24,20 @@ def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
     command = [str(source_folder() / "kmod" / "build"), "--headers", str(folder), "--output", str(output)]
     run([sys.executable, *command, "--btf", str(btf_of(kernel, folder))])
     return {name: (output / f"{name}.ko").read_bytes() for name in MODULES}
+
+
+def build_one(kernel: Kernel, name: str, say: Progress) -> bytes:
+    """The module of lab/guest/`name`.c."""
+    source = source_folder() / "lab" / "guest" / f"{name}.c"
+    if not source.is_file():
+        raise Problem(f"lab: there is no module {name} in lab/guest")
+    tree = headers(kernel, say)
+    with tempfile.TemporaryDirectory(prefix="headwaiter-module-") as aside:
+        folder = Path(aside)
+        (folder / source.name).write_bytes(source.read_bytes())
+        (folder / "Kbuild").write_text(f"obj-m := {name}.o\n")
+        run(["make", "-s", "-C", str(tree), f"M={folder}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"])
+        return (folder / f"{name}.ko").read_bytes()
 
 
 def btf_of(kernel: Kernel, folder: Path) -> Path:

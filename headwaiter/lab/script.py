@@ -3,11 +3,12 @@
 
 What a script needs stands in its comments, "# lab: KEY WORD …":
 
-- kernels: series on which to run by default (6.1, 6.12)
+- kernels: series on which to run by default (6.1, 6.12), or "debug"
 - programs: host programs to pack (fio mkfs.ext4 …)
 - modules: kernel modules to insert beside ours
 - stock: kernel modules to insert instead of ours and all others
 - packed: modules that the script inserts itself
+- own: modules of lab/guest to compile and pack, that the script inserts itself
 - drives: profiles to pack as /lab/drives/NAME
 - tools: C programs of lab/guest to compile (static) and pack
 - memory: MiB of the guest, with 2^shift ns an instruction under `shift`
@@ -29,13 +30,14 @@ from pathlib import Path
 from typing import Any
 
 from headwaiter.errors import Problem
+from headwaiter.lab import debug
 from headwaiter.lab.guest import Guest, Outcome, boot, source_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, cache_folder, kernel, need, run
-from headwaiter.lab.modules import build
+from headwaiter.lab.modules import build, build_one
 
 Row = dict[str, Any]
 
-KEYS = ("kernels", "programs", "modules", "stock", "packed", "drives", "tools", "memory", "shift", "set", "host")
+KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "tools", "memory", "shift", "set", "host")
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 PACKAGES = {
     "fio": "fio",
@@ -151,7 +153,7 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
     if "DRIVE" in environment:
         environment["DRIVE"] = Path(environment["DRIVE"]).stem
     stock = script.needs.get("stock")
-    return Guest(
+    machine = Guest(
         on,
         script.text,
         modules=BASE_MODULES + script.needs.get("modules", []) if stock is None else stock,
@@ -159,18 +161,29 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
         own_modules=build(on, say) if stock is None else {},
         programs=programs,
         tools={name: tool(name) for name in script.needs.get("tools", [])},
-        environment={"KERNEL": on.series} | environment,
-        files=files,
+        environment={"KERNEL": on.name} | environment,
+        files=files | {f"/lab/modules/{name}.ko": build_one(on, name, say) for name in script.needs.get("own", [])},
         memory_mib=script.number("memory", 1024),
         shift=script.number("shift", 1),
     )
+    if on.debug:
+        machine.memory_mib *= debug.MEMORY_TIMES
+        # Processors that really run at the same time find more than runs that repeat.
+        machine.cpus, machine.shift, machine.parameters = debug.CPUS, None, debug.PARAMETERS
+        machine.hang_s, machine.limit_s = debug.HANG_S, debug.LIMIT_S
+    return machine
+
+
+def named_kernel(name: str, say: Progress) -> Kernel:
+    """The debug kernel, or the newest of a series."""
+    return debug.debug_kernel(say) if name == debug.NAME else kernel(name, say)
 
 
 def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:
     """The results of one boot."""
     try:
         lines = outcome.files.get("results", b"").decode().splitlines()
-        return [{"kernel": on.series, **json.loads(line)} for line in lines]
+        return [{"kernel": on.name, **json.loads(line)} for line in lines]
     except (ValueError, TypeError) as error:
         raise Problem(f"{name}: a result is not a JSON object: {error}") from None
 
@@ -194,7 +207,7 @@ def execute(
     found: list[Row] = []
     files: dict[str, bytes] = {}
     for one in series or script.kernels:
-        on = kernel(one, say)
+        on = named_kernel(one, say)
         outcome = _run(script, on, given, say)
         found += rows(script.name, on, outcome)
         files |= {f"{on.series if '/' in one else one}/{name}": data for name, data in outcome.files.items() if name != "results"}

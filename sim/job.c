@@ -136,10 +136,11 @@ static bool section_over(const struct sim_jobs *all, u32 section)
 	return true;
 }
 
+/* Processes that are started together get the processor one after another. */
 static void start_jobs(struct hws *s)
 {
 	struct sim_jobs *all = s->jobs;
-	u64 i;
+	u64 i, started = 0;
 
 	for (i = 0; i < all->nr; i++) {
 		struct sim_job *j = all->job[i];
@@ -153,7 +154,7 @@ static void start_jobs(struct hws *s)
 		j->life = JOB_RUNNING;
 		j->epoch_ns = s->now;
 		all->running++;
-		sim_job_wake(s, j);
+		sleep_until(s, j, s->now + started++ * s->opt.turnaround_ns);
 	}
 }
 

@@ -212,6 +212,12 @@ def test_the_turnaround_is_between_a_completion_and_the_next_io(tmp_path: Path) 
     assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0, 5.25, 10.5]
 
 
+def test_processes_that_start_together_get_the_processor_in_turn(tmp_path: Path) -> None:
+    text = f"{DIRECT}[job]\nnumjobs=3\nsize=4k\n"
+    assert issues(run(tmp_path, text)) == [0, 0, 0]
+    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0, 0.25, 0.5]
+
+
 def test_name_replaces_the_sections(tmp_path: Path) -> None:
     assert [t.name for t in load(tmp_path, "[a]\nsize=4k\nname=other job\n").tasks] == ["other job"]
 

@@ -39,7 +39,7 @@ _SIMULATION = (
                  help="Requests that may exist at once [default: no limit]."),
     click.option("--pull-ahead", is_flag=True, help="Take one request ahead of a full device, as blk-mq does."),
     click.option("--turnaround", type=click.FloatRange(0, 1e6), default=0.0, metavar="US",
-                 help="Job files, direct I/O: processor time from an I/O's completion to the process's next one."),
+                 help="Job files, direct I/O: processor time of a process before each of its I/Os."),
     click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N",
                  help="Software queues, for none and kyber."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),

@@ -43,7 +43,8 @@ for scheduler in $all; do
 	fi
 	drop_caches
 	cmp /lab/data /mnt/file || fail "$scheduler: data differ"
-	result "{\"scheduler\":\"$scheduler\",\"tunables\":$n,\"anticipations\":$(awk '/^A /{print $2}' $queue/iosched/statistics)}"
+	waited=$(awk '/^A /{ print $2 ? "true" : "false" }' $queue/iosched/statistics)
+	result "{\"scheduler\":\"$scheduler\",\"tunables\":$n,\"waited\":$waited}"
 done
 # From each to the next, the kernel's own between ours, and back the same way.
 there=

@@ -43,8 +43,7 @@ for scheduler in $all; do
 	fi
 	drop_caches
 	cmp /lab/data /mnt/file || fail "$scheduler: data differ"
-	waited=$(awk '/^A /{ print $2 ? "true" : "false" }' $queue/iosched/statistics)
-	result "{\"scheduler\":\"$scheduler\",\"tunables\":$n,\"waited\":$waited}"
+	result "{\"scheduler\":\"$scheduler\",\"tunables\":$n,\"anticipations\":$(awk '/^A /{print $2}' $queue/iosched/statistics)}"
 done
 # From each to the next, the kernel's own between ours, and back the same way.
 there=

@@ -243,17 +243,23 @@ int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone)
 	return 0;
 }
 
+static struct hw_bio bio_of(struct hwd *d, const struct hwd_request *what, uint64_t now)
+{
+	return (struct hw_bio){ .sector = what->sector,
+				.sectors = what->sectors,
+				.op = what->op,
+				.flags = what->flags,
+				.ioprio = what->ioprio,
+				.cpu = what->cpu,
+				.task = find_task(d, what->task),
+				.now_ns = now };
+}
+
 int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front)
 {
 	enum hw_merge how = HW_NO_MERGE;
 	struct hw_request *rq;
-	struct hw_bio bio = { .sector = what->sector,
-			      .sectors = what->sectors,
-			      .op = what->op,
-			      .flags = what->flags,
-			      .ioprio = what->ioprio,
-			      .cpu = what->cpu,
-			      .task = find_task(d, what->task) };
+	struct hw_bio bio = bio_of(d, what, 0);
 
 	rq = d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
 	*front = how == HW_FRONT_MERGE;
@@ -263,9 +269,7 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, uint64_t now)
 {
 	struct hw_request *rq = request(d, id, HW_QUEUED);
-	struct hw_bio bio = { .sector = what->sector, .sectors = what->sectors, .op = what->op, .flags = what->flags,
-			      .ioprio = what->ioprio, .cpu = what->cpu, .task = find_task(d, what->task),
-			      .now_ns = now };
+	struct hw_bio bio = bio_of(d, what, now);
 
 	if (!rq || !bio.task)
 		return -ENOENT;
@@ -274,13 +278,7 @@ int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, 
 
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 {
-	struct hw_bio bio = { .sector = what->sector,
-			      .sectors = what->sectors,
-			      .op = what->op,
-			      .flags = what->flags,
-			      .ioprio = what->ioprio,
-			      .cpu = what->cpu,
-			      .task = find_task(d, what->task) };
+	struct hw_bio bio = bio_of(d, what, 0);
 
 	return d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
 }

@@ -47,6 +47,7 @@ struct hws *hws_new(const struct hws_options *options)
 		s->opt.cpus = 1;
 	s->policy = policy;
 	s->wake_ns = HW_NEVER;
+	s->feed_ns = HW_NEVER;
 	s->held_tail = &s->held;
 	s->starved_tail = &s->starved;
 	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
@@ -135,6 +136,8 @@ static int start(struct hws *s)
 	hw_drive_describe(s->drive, &s->q->dev);
 	s->q->dev.depth = s->depth;
 	s->q->dev.nr_requests = s->opt.nr_requests;
+	if (s->opt.nr_requests && s->opt.pull_ahead)
+		s->tags = sim_tags_new(s, s->opt.nr_requests);
 	ret = hw_start(s->q, 0);
 	if (ret)
 		return sim_fail(s, ret, "%s does not start", s->policy->name);
@@ -240,11 +243,12 @@ void sim_task_exit(struct hws *s, u32 index)
 
 /* --- from I/O to request --- */
 
-static void insert_piece(struct hws *s, struct sim_piece *p)
+void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 {
 	struct sim_request *r = sim_request_new(s);
 	struct hw_request *rq = &r->rq;
 
+	r->tag = tag;
 	r->pieces = p;
 	rq->sector = p->bio.sector;
 	rq->sectors = p->bio.sectors;
@@ -268,7 +272,7 @@ static void append_pieces(struct sim_request *r, struct sim_piece *more)
 	*tail = more;
 }
 
-static bool merge_piece(struct hws *s, struct sim_piece *p)
+bool sim_merge_piece(struct hws *s, struct sim_piece *p)
 {
 	struct hw_merge_result m;
 	struct sim_request *gone;
@@ -290,48 +294,6 @@ static bool merge_piece(struct hws *s, struct sim_piece *p)
 	}
 	sim_log_waits(s);
 	return true;
-}
-
-/* May a request of this kind be allocated now? */
-static bool may_allocate(struct hws *s, const struct hw_bio *bio)
-{
-	u32 limit = s->opt.nr_requests;
-
-	if (!limit)
-		return true;
-	if (s->policy->limit_depth) {
-		u32 own = s->policy->limit_depth(s->q, bio);
-
-		if (own && own < limit)
-			limit = own;
-	}
-	return s->in_use < limit;
-}
-
-static void submit_piece(struct hws *s, struct sim_piece *p)
-{
-	if (merge_piece(s, p))
-		return;
-	if (!s->starved && may_allocate(s, &p->bio)) {
-		insert_piece(s, p);
-		return;
-	}
-	*s->starved_tail = p;
-	s->starved_tail = &p->next;
-}
-
-static void feed_starved(struct hws *s)
-{
-	while (s->starved && may_allocate(s, &s->starved->bio)) {
-		struct sim_piece *p = s->starved;
-
-		s->starved = p->next;
-		if (!s->starved)
-			s->starved_tail = &s->starved;
-		p->next = NULL;
-		if (!merge_piece(s, p))
-			insert_piece(s, p);
-	}
 }
 
 void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns, void *tag)
@@ -359,7 +321,7 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 		p->bio.cpu = (u16)(task % s->opt.cpus);
 		sector += p->bio.sectors;
 		left -= p->bio.sectors;
-		submit_piece(s, p);
+		sim_submit_piece(s, p);
 	}
 }
 
@@ -400,8 +362,7 @@ static void request_done(struct hws *s, struct sim_request *r)
 		p = next;
 	}
 	reap(s);
-	if (s->starved)
-		feed_starved(s);
+	sim_request_freed(s);
 }
 
 /* --- the drive --- */
@@ -495,7 +456,7 @@ int hws_run(struct hws *s, uint64_t events)
 			return ret;
 	}
 	while (events--) {
-		u64 t = min(s->drive->model->next(s->drive), s->wake_ns);
+		u64 t = min(min(s->drive->model->next(s->drive), s->wake_ns), s->feed_ns);
 
 		if (next_due(s, &due, &is_root))
 			t = min(t, due.time_ns);
@@ -505,6 +466,10 @@ int hws_run(struct hws *s, uint64_t events)
 		complete(s);
 		arrive(s);
 		dispatch(s);
+		if (s->feed_ns <= s->now) {
+			sim_feed_woken(s);
+			dispatch(s);
+		}
 	}
 	if (events != UINT64_MAX && s->issued != s->completed)
 		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for", s->policy->name,

@@ -24,6 +24,7 @@ struct sim_io {
 struct sim_piece {
 	struct sim_io *io;
 	struct sim_piece *next;
+	u32 limit;		/* how many requests may be in use if it is to get one */
 	struct hw_bio bio;
 };
 
@@ -32,11 +33,14 @@ struct sim_request {
 	struct hw_io io;
 	struct sim_piece *pieces;
 	struct sim_request *next;	/* free list, or those pulled ahead */
+	int tag;			/* -1: tags are only counted */
 	struct hw_request rq;		/* the policy's, as long as it says: must be last */
 };
 
 struct sim_task {
 	struct hw_task *task;	/* NULL until its first I/O and after it was freed */
+	struct sim_piece *waiting, **waiting_tail;	/* for a tag */
+	struct sim_task *next_waiter;
 	u64 outstanding;	/* I/Os issued, not completed */
 	u64 remaining;		/* I/Os of the trace not completed */
 	u32 id;			/* for the log */
@@ -89,9 +93,12 @@ struct hws {
 	struct hw_merger merger;
 	u64 now;
 	u64 wake_ns;
+	u64 feed_ns;		/* when so many of the waiters look again */
+	u32 woken;
 	u32 depth;
 	u32 in_drive;
 	u32 in_use;		/* requests that exist */
+	struct sim_tags *tags;	/* NULL: they are only counted */
 	bool started;
 	u64 rng;
 
@@ -109,7 +116,8 @@ struct hws {
 	u64 nr_heap, room_heap;
 
 	struct sim_request *held, **held_tail;	/* pulled ahead, waiting for the drive */
-	struct sim_piece *starved, **starved_tail;	/* waiting for a request to be allocated */
+	struct sim_piece *starved, **starved_tail;	/* waiting for a request, where they are counted */
+	struct sim_task *waiters, *last_waiter;		/* waiting for a tag */
 
 	struct sim_request *free_requests;
 	struct sim_io *free_ios;
@@ -136,6 +144,19 @@ int sim_fail(struct hws *s, int err, const char *format, ...) __attribute__((for
 void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns, void *tag);
 void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_source *source);
 void sim_task_exit(struct hws *s, u32 task);
+void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
+/* Does it become part of a request that there is? */
+bool sim_merge_piece(struct hws *s, struct sim_piece *p);
+
+/* allocate.c */
+void sim_submit_piece(struct hws *s, struct sim_piece *p);
+void sim_request_freed(struct hws *s);
+void sim_feed_woken(struct hws *s);
+
+/* tags.c: the number of a tag, or -1; @limit as in limit_depth() */
+struct sim_tags *sim_tags_new(struct hws *s, u32 all);
+int sim_tag_get(struct sim_tags *t, u32 limit);
+void sim_tag_put(struct sim_tags *t, int tag);
 
 /* memory.c: everything is freed at once, with the run */
 void *sim_alloc(struct hws *s, size_t bytes);

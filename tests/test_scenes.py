@@ -88,6 +88,40 @@ def test_pull_ahead_decides_one_request_early(tmp_path: Path) -> None:
     assert orders == [["500", "508", "900"], ["500", "900", "508"]]
 
 
+def test_the_process_that_is_done_has_the_only_tag_again() -> None:
+    """As in blk-mq, where it has been woken before those that wait; where requests are counted, all take turns."""
+    rows = [(0, 0, 0, 0, 8), (1, 1, 0, 5000, 8), (0, 0, 0, 8, 8), (0, 0, 0, 16, 8)]
+    parent = np.array([-1, -1, 0, 2])
+    orders = []
+    for pull_ahead in (False, True):
+        forest = dataclasses.replace(load(rows), parent=parent)
+        done = simulate("none", ConstantDrive(10 * MS), forest, options=Options(nr_requests=1, pull_ahead=pull_ahead))
+        orders.append(np.argsort(done.complete_ns).tolist())
+    assert orders == [[0, 1, 2, 3], [0, 2, 3, 1]]
+
+
+@pytest.mark.parametrize(("when_ms", "pull_ahead", "inserted_ms"),
+                         [(1, True, 10), (12, True, 12), (1, False, 20), (12, False, 20)])
+def test_a_limit_of_one_is_the_first_tag(tmp_path: Path, when_ms: int, pull_ahead: bool, inserted_ms: int) -> None:
+    """A write that may see one request waits for the read that has tag 0, and not for the other."""
+    rows = [(0, 0, 0, 0, 8), (0, 1, 0, 1000, 8), (when_ms, 2, 1, 2000, 8)]
+    log = tmp_path / "log.csv"
+    options = Options(nr_requests=64, pull_ahead=pull_ahead)
+    simulate("mq-deadline", ConstantDrive(10 * MS), load(rows), {"async_depth": 1}, options, log)
+    with log.open() as f:
+        inserted = [int(r["time_ns"]) for r in csv.DictReader(f) if r["event"] == "insert" and r["sector"] == "2000"]
+    assert inserted == [inserted_ms * MS]
+
+
+def test_pieces_behind_one_that_waits_for_a_tag_keep_their_order(tmp_path: Path) -> None:
+    rows = [(0, i % 3, 0, 1000 * i, 8) for i in range(30)]
+    outcome, log = run(rows, tmp_path, nr_requests=4, pull_ahead=True, merging=False)
+    assert outcome.totals["completed"] == 30
+    for task in range(3):
+        of_task = [int(r["sector"]) for r in log if r["event"] == "insert" and r["task"] == str(task)]
+        assert of_task == sorted(of_task) and len(of_task) == 10
+
+
 def test_merged_requests_complete_together(tmp_path: Path) -> None:
     outcome, _ = run([(0, 0, 0, 0, 8), (1, 1, 0, 100, 8), (2, 2, 0, 108, 8), (3, 3, 0, 92, 8)], tmp_path)
     assert outcome.complete_ns.tolist() == [10 * MS, 20 * MS, 20 * MS, 20 * MS]

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Who may have a request, and who waits for one, if only so many may exist at once.
+ *
+ * Requests are counted, and whoever finds none waits in one line; or, where the host is blk-mq (pull_ahead), they are tags
+ * (tags.c). Then each task waits for itself, with the limit that it was told at first, and what else it issues comes behind. A
+ * tag that comes back wakes one task. The task whose I/O it was has been woken before, and may have the tag again first; who
+ * is woken in vain goes to the end of the line, and nobody is woken instead.
+ */
+#include "internal.h"
+
+/* How many requests may be in use if one like this is to be allocated? 0: any number. */
+static u32 limit_of(struct hws *s, const struct hw_bio *bio)
+{
+	u32 all = s->opt.nr_requests, own = 0;
+
+	if (all && s->policy->limit_depth)
+		own = s->policy->limit_depth(s->q, bio);
+	return own ? min(own, all) : all;
+}
+
+static bool may_count(struct hws *s, const struct sim_piece *p)
+{
+	u32 limit = limit_of(s, &p->bio);
+
+	return !limit || s->in_use < limit;
+}
+
+static void feed_counted(struct hws *s)
+{
+	while (s->starved && may_count(s, s->starved)) {
+		struct sim_piece *p = s->starved;
+
+		s->starved = p->next;
+		if (!s->starved)
+			s->starved_tail = &s->starved;
+		p->next = NULL;
+		if (!sim_merge_piece(s, p))
+			sim_insert_piece(s, p, -1);
+	}
+}
+
+static void wait_for_tag(struct hws *s, struct sim_task *t)
+{
+	t->next_waiter = NULL;
+	if (s->waiters)
+		s->last_waiter->next_waiter = t;
+	else
+		s->waiters = t;
+	s->last_waiter = t;
+}
+
+static bool insert_with_tag(struct hws *s, struct sim_piece *p)
+{
+	int tag = sim_tag_get(s->tags, p->limit);
+
+	if (tag < 0)
+		return false;
+	p->next = NULL;
+	sim_insert_piece(s, p, tag);
+	return true;
+}
+
+void sim_submit_piece(struct hws *s, struct sim_piece *p)
+{
+	struct sim_task *t = &s->tasks[p->io->task];
+
+	if (sim_merge_piece(s, p))
+		return;
+	if (!s->tags) {
+		if (!s->starved && may_count(s, p)) {
+			sim_insert_piece(s, p, -1);
+			return;
+		}
+		*s->starved_tail = p;
+		s->starved_tail = &p->next;
+		return;
+	}
+	if (t->waiting) {
+		*t->waiting_tail = p;
+		t->waiting_tail = &p->next;
+		return;
+	}
+	p->limit = limit_of(s, &p->bio);
+	if (insert_with_tag(s, p))
+		return;
+	t->waiting = p;
+	t->waiting_tail = &p->next;
+	wait_for_tag(s, t);
+}
+
+/* Is there another piece behind that cannot join a request? */
+static bool next_needs_tag(struct hws *s, struct sim_task *t)
+{
+	struct sim_piece *p, *behind;
+
+	while ((p = t->waiting)) {
+		behind = p->next;
+		p->next = NULL;
+		t->waiting = behind;
+		if (sim_merge_piece(s, p))
+			continue;
+		p->next = behind;
+		p->limit = limit_of(s, &p->bio);
+		t->waiting = p;
+		if (!behind)
+			t->waiting_tail = &p->next;
+		return true;
+	}
+	return false;
+}
+
+void sim_request_freed(struct hws *s)
+{
+	if (!s->tags) {
+		feed_counted(s);
+	} else if (s->waiters) {
+		s->woken++;
+		s->feed_ns = min(s->feed_ns, s->now + s->opt.turnaround_ns);
+	}
+}
+
+void sim_feed_woken(struct hws *s)
+{
+	u32 n = s->woken;
+
+	s->woken = 0;
+	s->feed_ns = HW_NEVER;
+	while (n-- && s->waiters) {
+		struct sim_task *t = s->waiters;
+
+		s->waiters = t->next_waiter;
+		do {
+			struct sim_piece *p = t->waiting, *behind = p->next;
+
+			if (!insert_with_tag(s, p)) {
+				wait_for_tag(s, t);
+				break;
+			}
+			t->waiting = behind;
+		} while (next_needs_tag(s, t));
+	}
+}

@@ -132,6 +132,7 @@ class Options:
     merging: bool = True
     nr_requests: int = 0
     pull_ahead: bool = False
+    dispatch_ns: int = 0
     turnaround_ns: int = 0
     cpus: int = 1
     record: bool = True
@@ -171,6 +172,7 @@ def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, An
     c.merging = options.merging
     c.nr_requests = options.nr_requests
     c.pull_ahead = options.pull_ahead
+    c.dispatch_ns = options.dispatch_ns
     c.turnaround_ns = options.turnaround_ns
     c.cpus = options.cpus
     c.record = options.record

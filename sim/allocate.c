@@ -116,7 +116,7 @@ void sim_request_freed(struct hws *s)
 		feed_counted(s);
 	} else if (s->waiters) {
 		s->woken++;
-		s->feed_ns = min(s->feed_ns, s->now + s->opt.turnaround_ns);
+		s->feed_ns = min(s->feed_ns, s->now + sim_turnaround(s));
 	}
 }
 

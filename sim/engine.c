@@ -48,7 +48,8 @@ struct hws *hws_new(const struct hws_options *options)
 	s->policy = policy;
 	s->wake_ns = HW_NEVER;
 	s->feed_ns = HW_NEVER;
-	s->held_tail = &s->held;
+	s->worker_ns = HW_NEVER;
+	s->sent_tail = &s->sent;
 	s->starved_tail = &s->starved;
 	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
 	s->q = sim_alloc(s, policy->queue_size);
@@ -365,9 +366,29 @@ static void request_done(struct hws *s, struct sim_request *r)
 	sim_request_freed(s);
 }
 
+/*
+ * blk-mq has a worker ask its own schedulers after completions and timers, some time later. Ours decide at once, in the
+ * interrupt, and the time passes on the way to the drive.
+ */
+static bool worker_decides(const struct hws *s)
+{
+	return s->opt.dispatch_ns && s->opt.pull_ahead;
+}
+
+static bool worker_wanted(const struct hws *s)
+{
+	return worker_decides(s) && (s->q->nr_queued || s->held);
+}
+
+/* How long it takes a process to go on after an I/O. The worker has the processor first. */
+u64 sim_turnaround(const struct hws *s)
+{
+	return s->opt.turnaround_ns + (worker_wanted(s) ? s->opt.dispatch_ns : 0);
+}
+
 /* --- the drive --- */
 
-static void to_drive(struct hws *s, struct sim_request *r)
+static void to_drive(struct hws *s, struct sim_request *r, u32 delay_ns)
 {
 	struct hw_request *rq = &r->rq;
 
@@ -381,10 +402,29 @@ static void to_drive(struct hws *s, struct sim_request *r)
 	s->in_drive++;
 	s->requests++;
 	sim_log(s, EV_DISPATCH, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
-	s->drive->model->submit(s->drive, &r->io, s->now);
+	if (!delay_ns) {
+		s->drive->model->submit(s->drive, &r->io, s->now);
+		return;
+	}
+	r->arrives_ns = s->now + delay_ns;
+	r->next = NULL;
+	*s->sent_tail = r;
+	s->sent_tail = &r->next;
 }
 
-static void dispatch(struct hws *s)
+static void submit_sent(struct hws *s)
+{
+	while (s->sent && s->sent->arrives_ns <= s->now) {
+		struct sim_request *r = s->sent;
+
+		s->sent = r->next;
+		if (!s->sent)
+			s->sent_tail = &s->sent;
+		s->drive->model->submit(s->drive, &r->io, s->now);
+	}
+}
+
+static void dispatch(struct hws *s, u32 delay_ns)
 {
 	u32 held = s->held != NULL;
 
@@ -396,7 +436,7 @@ static void dispatch(struct hws *s)
 			r = s->held;
 			s->held = NULL;
 			held = 0;
-			to_drive(s, r);
+			to_drive(s, r, delay_ns);
 			continue;
 		}
 		rq = hw_dispatch(s->q, s->now);
@@ -408,7 +448,7 @@ static void dispatch(struct hws *s)
 		hw_merge_removed(&s->merger, rq);
 		r = rq->host;
 		if (s->in_drive < s->depth) {
-			to_drive(s, r);
+			to_drive(s, r, delay_ns);
 		} else {
 			s->held = r;
 			held = 1;
@@ -417,20 +457,24 @@ static void dispatch(struct hws *s)
 	s->wake_ns = HW_NEVER;
 }
 
-static void complete(struct hws *s)
+static bool complete(struct hws *s)
 {
 	struct hw_io *io;
+	bool any = false;
 
 	while ((io = s->drive->model->poll(s->drive, s->now))) {
 		s->in_drive--;
 		request_done(s, io->host);
+		any = true;
 	}
+	return any;
 }
 
-static void arrive(struct hws *s)
+/* Has anything? */
+static bool arrive(struct hws *s)
 {
 	struct sim_due due;
-	bool is_root;
+	bool is_root, any = false;
 
 	while (next_due(s, &due, &is_root) && due.time_ns <= s->now) {
 		if (is_root)
@@ -441,13 +485,46 @@ static void arrive(struct hws *s)
 			due.source->due(s, due.source, due.order);
 		else
 			sim_trace_issue(s, due.order);
+		any = true;
+	}
+	return any;
+}
+
+static u64 next_event(const struct hws *s)
+{
+	u64 t = min(min(s->drive->model->next(s->drive), s->wake_ns), min(s->feed_ns, s->worker_ns));
+	struct sim_due due;
+	bool is_root;
+
+	if (next_due(s, &due, &is_root))
+		t = min(t, due.time_ns);
+	return s->sent ? min(t, s->sent->arrives_ns) : t;
+}
+
+/* What happens now, in the order of a completion, what its process does next, and who waits for the tag. */
+static void step(struct hws *s)
+{
+	bool done = complete(s), woken = s->wake_ns <= s->now;
+
+	submit_sent(s);
+	if ((done && worker_wanted(s)) || (woken && worker_decides(s))) {
+		s->worker_ns = min(s->worker_ns, s->now + s->opt.dispatch_ns);
+		s->wake_ns = woken ? HW_NEVER : s->wake_ns;
+	}
+	if (s->worker_ns <= s->now) {
+		s->worker_ns = HW_NEVER;
+		dispatch(s, 0);
+	}
+	if (arrive(s) || !worker_decides(s))
+		dispatch(s, s->opt.dispatch_ns);
+	if (s->feed_ns <= s->now) {
+		sim_feed_woken(s);
+		dispatch(s, s->opt.dispatch_ns);
 	}
 }
 
 int hws_run(struct hws *s, uint64_t events)
 {
-	struct sim_due due;
-	bool is_root;
 	int ret;
 
 	if (!s->started) {
@@ -456,20 +533,12 @@ int hws_run(struct hws *s, uint64_t events)
 			return ret;
 	}
 	while (events--) {
-		u64 t = min(min(s->drive->model->next(s->drive), s->wake_ns), s->feed_ns);
+		u64 t = next_event(s);
 
-		if (next_due(s, &due, &is_root))
-			t = min(t, due.time_ns);
 		if (t == HW_NEVER)
 			break;
 		s->now = max(s->now, t);
-		complete(s);
-		arrive(s);
-		dispatch(s);
-		if (s->feed_ns <= s->now) {
-			sim_feed_woken(s);
-			dispatch(s);
-		}
+		step(s);
 	}
 	if (events != UINT64_MAX && s->issued != s->completed)
 		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for", s->policy->name,

@@ -60,6 +60,8 @@ struct hws_options {
 	uint32_t merging;	/* 0: requests are never merged */
 	uint32_t nr_requests;	/* requests that may exist at once; 0: no limit */
 	uint32_t pull_ahead;	/* 1: take one request beyond the depth from the policy, hand nr_requests out as tags, as blk-mq does */
+	/* Processor time: of a worker from a completion or a timer to the decision, of a process from the decision to the drive. */
+	uint32_t dispatch_ns;
 	uint32_t turnaround_ns;	/* of a job of direct I/O: processor time before each I/O; jobs share one processor at the start */
 	uint32_t cpus;		/* software queues; tasks are spread over them; 0: one */
 	uint32_t record;	/* keep a row per I/O (struct hws_rows) */

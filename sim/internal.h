@@ -32,7 +32,8 @@ struct sim_piece {
 struct sim_request {
 	struct hw_io io;
 	struct sim_piece *pieces;
-	struct sim_request *next;	/* free list, or those pulled ahead */
+	struct sim_request *next;	/* free list, those pulled ahead, or those on the way to the drive */
+	u64 arrives_ns;			/* at the drive */
 	int tag;			/* -1: tags are only counted */
 	struct hw_request rq;		/* the policy's, as long as it says: must be last */
 };
@@ -93,6 +94,7 @@ struct hws {
 	struct hw_merger merger;
 	u64 now;
 	u64 wake_ns;
+	u64 worker_ns;		/* when a worker decides what is next */
 	u64 feed_ns;		/* when so many of the waiters look again */
 	u32 woken;
 	u32 depth;
@@ -115,7 +117,8 @@ struct hws {
 	struct sim_due *heap;
 	u64 nr_heap, room_heap;
 
-	struct sim_request *held, **held_tail;	/* pulled ahead, waiting for the drive */
+	struct sim_request *held;	/* pulled ahead, waiting for the drive */
+	struct sim_request *sent, **sent_tail;	/* decided on, with a place in the drive, on the way there */
 	struct sim_piece *starved, **starved_tail;	/* waiting for a request, where they are counted */
 	struct sim_task *waiters, *last_waiter;		/* waiting for a tag */
 
@@ -147,6 +150,8 @@ void sim_task_exit(struct hws *s, u32 task);
 void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
 /* Does it become part of a request that there is? */
 bool sim_merge_piece(struct hws *s, struct sim_piece *p);
+
+u64 sim_turnaround(const struct hws *s);
 
 /* allocate.c */
 void sim_submit_piece(struct hws *s, struct sim_piece *p);

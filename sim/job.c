@@ -116,7 +116,7 @@ static void job_done(struct hws *s, struct sim_source *source, void *tag)
 		return;
 	j->completed++;
 	if (j->want && j->completed >= j->want)
-		sleep_until(s, j, s->now + s->opt.turnaround_ns);
+		sleep_until(s, j, s->now + sim_turnaround(s));
 }
 
 /* --- starting and ending --- */

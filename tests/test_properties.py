@@ -99,11 +99,13 @@ def check_log(path: Path, load: Forest, outcome: Outcome, depth: int) -> None:
 @settings(max_examples=12, deadline=None, derandomize=True,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), n=st.integers(1, 250), tasks=st.integers(1, 12), depth=st.sampled_from([1, 1, 2, 31]),
-       hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans())
+       hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans(),
+       dispatch_ns=st.sampled_from([0, 30_000]))
 def test_every_request_once(name: str, tmp_path: Path, seed: int, n: int, tasks: int, depth: int, hot: bool,
-                            merging: bool, nr_requests: int, pull: bool) -> None:
+                            merging: bool, nr_requests: int, pull: bool, dispatch_ns: int) -> None:
     load = forest(seed, n, tasks, hot)
-    options = Options(queue_depth=depth, merging=merging, nr_requests=nr_requests, pull_ahead=pull, cpus=3)
+    options = Options(queue_depth=depth, merging=merging, nr_requests=nr_requests, pull_ahead=pull, dispatch_ns=dispatch_ns,
+                      cpus=3)
     drive = ConstantDrive(5 * MS)
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     outcome = simulate(name, drive, load, options=options, log=first)

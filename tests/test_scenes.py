@@ -88,6 +88,15 @@ def test_pull_ahead_decides_one_request_early(tmp_path: Path) -> None:
     assert orders == [["500", "508", "900"], ["500", "900", "508"]]
 
 
+@pytest.mark.parametrize("pull_ahead", [False, True])
+def test_a_request_takes_its_time_to_the_drive(tmp_path: Path, pull_ahead: bool) -> None:
+    rows = [(0, 0, 0, 0, 8), (0, 1, 0, 1000, 8), (40, 2, 0, 2000, 8)]
+    outcome, log = run(rows, tmp_path, dispatch_ns=MS, pull_ahead=pull_ahead)
+    assert outcome.complete_ns.tolist() == [11 * MS, 22 * MS, 51 * MS]
+    # What comes next is decided in the completion, or by a worker that takes its time before.
+    assert [int(r["time_ns"]) for r in log if r["event"] == "dispatch"] == [0, (12 if pull_ahead else 11) * MS, 40 * MS]
+
+
 def test_the_process_that_is_done_has_the_only_tag_again() -> None:
     """As in blk-mq, where it has been woken before those that wait; where requests are counted, all take turns."""
     rows = [(0, 0, 0, 0, 8), (1, 1, 0, 5000, 8), (0, 0, 0, 8, 8), (0, 0, 0, 16, 8)]

@@ -39,6 +39,8 @@ _SIMULATION = (
                  help="Requests that may exist at once [default: no limit]."),
     click.option("--pull-ahead", is_flag=True,
                  help="As blk-mq: take one request ahead of a full device, and hand requests out as tags."),
+    click.option("--dispatch-time", type=click.FloatRange(0, 1e6), default=0.0, metavar="US",
+                 help="Processor time from a scheduler's decision to the device."),
     click.option("--turnaround", type=click.FloatRange(0, 1e6), default=0.0, metavar="US",
                  help="Job files, direct I/O: processor time of a process before each of its I/Os."),
     click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N",
@@ -74,6 +76,7 @@ def run_options(given: dict[str, Any]) -> Options:
     """How runs are made."""
     return Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
                    merging=given["merging"], nr_requests=given["nr_requests"], pull_ahead=given["pull_ahead"],
+                   dispatch_ns=round(given["dispatch_time"] * 1000),
                    turnaround_ns=round(given["turnaround"] * 1000), cpus=given["cpus"])
 
 

@@ -232,6 +232,21 @@ void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_re
  * For policies: keep a pointer to a task beyond its exit. A task's memory stays while refs is not 0 or it has not exited;
  * requests hold one reference each from insertion to completion.
  */
+/*
+ * How many of @tags tags 6.1 leaves to requests that may take @limit: it applies the limit to every
+ * word of its bitmap, and spreads small pools over four words, so that there is often none in effect.
+ */
+static inline u32 hw_limit_by_word(u32 tags, u32 limit)
+{
+	u32 shift = 6, word;
+
+	if (tags >= 4)
+		while ((4u << shift) > tags)
+			shift--;
+	word = 1u << shift;
+	return tags / word * min(word, limit) + min(tags % word, limit);
+}
+
 static inline void hw_task_get(struct hw_task *task) { task->refs++; }
 
 static inline void hw_task_put(struct hw_queue *q, struct hw_task *task)

@@ -353,21 +353,6 @@ static struct hw_request *mq_latter(struct hw_queue *q, struct hw_request *rq)
 	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
 }
 
-/*
- * How many of @tags tags 6.1 leaves to requests that may take @limit: it applies the limit to every
- * word of its bitmap, and spreads small pools over four words, so that there is none in effect.
- */
-static u32 limit_by_word(u32 tags, u32 limit)
-{
-	u32 shift = 6, word;
-
-	if (tags >= 4)
-		while ((4u << shift) > tags)
-			shift--;
-	word = 1u << shift;
-	return tags / word * min(word, limit) + min(tags % word, limit);
-}
-
 static u32 async_tags(const struct mq_queue *mq)
 {
 	u32 tags = mq->q.dev.nr_requests, set = (u32)mq->async_depth;
@@ -375,7 +360,7 @@ static u32 async_tags(const struct mq_queue *mq)
 	if (!tags)
 		return U32_MAX;
 	if (mq->kernel == KERNEL_6_1)
-		return limit_by_word(tags, set ? set : max(1u, 3 * tags / 4));
+		return hw_limit_by_word(tags, set ? set : max(1u, 3 * tags / 4));
 	return set ? min(tags, set) : tags;
 }
 

@@ -541,6 +541,10 @@ static void tag_limits(void)
 	}
 	/* Its whole share is in use. */
 	CHECK_EQ(tags(&t, HW_READ, true), 1);
+	/* 6.1 means one of each word: here all four. */
+	b->kernel = BFQ_6_1;
+	CHECK_EQ(tags(&t, HW_READ, true), 4);
+	b->kernel = BFQ_6_12;
 	CHECK_ORDER(bench_drain(&t, MS(1)), "abcd");
 	t.q->dev.nr_requests = 0;
 	CHECK_EQ(tags(&t, HW_WRITE, false), U32_MAX);

@@ -404,13 +404,15 @@ static u32 bfq_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 	const struct bfq *b = bfq_of(q);
 	bool sync = bio->flags & HW_RQ_SYNC;
 	struct bfq_queue *bq = queue_of_bio(bio);
-	u32 depth = q->dev.nr_requests;
+	u32 all = q->dev.nr_requests, depth = all;
 
-	if (!depth)
+	if (!all)
 		return U32_MAX;
 	if (!sync || bio->op != HW_READ)
-		depth = max_t(u32, depth * share[b->nr_busy_raised > 0][sync] / 16, 1);
-	return bq && over_share(b, bq, depth) ? 1 : depth;
+		depth = max_t(u32, all * share[b->nr_busy_raised > 0][sync] / 16, 1);
+	if (!bq || !over_share(b, bq, depth))
+		return depth;
+	return b->kernel == BFQ_6_1 ? hw_limit_by_word(all, 1) : 1;
 }
 
 /* ---- tasks ---- */

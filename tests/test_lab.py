@@ -7,7 +7,10 @@ import json
 import shutil
 import stat
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 import pytest
 from conftest import ROOT, missing
@@ -51,6 +54,29 @@ def test_initramfs_holds_what_was_put_in_and_depends_on_nothing_else() -> None:
     assert entries["a/b/c"] == (stat.S_IFREG | 0o755, b"12345")
     assert stat.S_ISDIR(entries["a"][0]) and stat.S_ISDIR(entries["a/b"][0])
     assert list(entries) == sorted(entries)
+
+
+def test_modules_are_built_by_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    building = Lock()
+    output = tmp_path / "kmod" / "6.12.1"
+
+    def run(command: list[str]) -> str:
+        assert building.acquire(blocking=False), "two build in one folder"
+        output.mkdir(exist_ok=True)
+        for name in modules.MODULES:
+            (output / f"{name}.ko").write_bytes(b"half")
+            time.sleep(0.02)
+            (output / f"{name}.ko").write_bytes(b"whole")
+        building.release()
+        return ""
+
+    monkeypatch.setattr(modules, "run", run)
+    monkeypatch.setattr(modules, "headers", lambda kernel, say: tmp_path)
+    monkeypatch.setattr(modules, "cache_folder", lambda: tmp_path)
+    kernel = Kernel("6.12.1", tmp_path / "vmlinuz", tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        built = list(pool.map(lambda _: modules.build(kernel, lambda text: None), range(4)))
+    assert built == [dict.fromkeys(modules.MODULES, b"whole")] * 4
 
 
 def test_newest_package_is_by_number_not_by_letter() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import sys
 import tempfile
 from pathlib import Path
@@ -15,15 +16,21 @@ MODULES = ("headwaiter_iosched", "headwaiter_disk")
 
 
 def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
-    """The modules by name. kmod/build copies only what has changed, so an unchanged tree costs a second."""
+    """The modules by name. kmod/build copies only what has changed, so an unchanged tree costs a second.
+
+    Two at once would build in the same folder: one waits for the other.
+    """
     need("make", "make")
     need("gcc", "gcc")
     folder = headers(kernel, say)
     say(f"{kernel.release}: building the modules")
     output = cache_folder() / "kmod" / kernel.release
     command = [str(source_folder() / "kmod" / "build"), "--headers", str(folder), "--output", str(output)]
-    run([sys.executable, *command, "--btf", str(btf_of(kernel, folder))])
-    return {name: (output / f"{name}.ko").read_bytes() for name in MODULES}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.with_name(f"{output.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run([sys.executable, *command, "--btf", str(btf_of(kernel, folder))])
+        return {name: (output / f"{name}.ko").read_bytes() for name in MODULES}
 
 
 def build_one(kernel: Kernel, name: str, say: Progress) -> bytes:

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from conftest import missing
 
+from headwaiter.device import open_drive
 from headwaiter.errors import Problem
+from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
+from headwaiter.sim import Options, drive_sectors, simulate
 
 MIXED = """[global]
 filename=/dev/sda
@@ -31,19 +34,29 @@ number_ios=400
 """
 
 
+SCHEDULERS = ["deadline", "as", "cfq", "none", "mq-deadline", "bfq"]
+
+
 @pytest.mark.slow
 def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
     """Throughput within 3%, p99 within 10%."""
     path = tmp_path / "mixed.fio"
     path.write_text(MIXED)
-    jobs = [agree.reading(4, random=False, io_size="48m"), agree.job_of_file(path)]
+    jobs = [agree.reading(4, random=False, io_size="104000k"), agree.job_of_file(path)]
     try:
-        rows = agree.compare("6.12", "barracuda-80g", ["deadline", "as", "cfq", "mq-deadline"], jobs, lambda text: None)
+        rows = agree.compare("6.12", "barracuda-80g", SCHEDULERS, jobs, lambda text: None)
     except Problem as problem:
         missing(str(problem)) if "needs" in str(problem) or "apt knows no" in str(problem) else None
         raise
-    assert len(rows) == 8
+    assert len(rows) == 2 * len(SCHEDULERS)
     assert [row for row in rows if not row["agree"]] == []
+
+
+def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
+    for scheduler in ("mq-deadline", "bfq"):
+        assert [agree.as_in_kernel(scheduler, series) for series in ("6.1.0-50-cloud-amd64", "6.12.117", "7.2.12")] == [
+            {"kernel": 0}, {"kernel": 1}, {"kernel": 1}]
+    assert agree.as_in_kernel("as", "6.1") == {}
 
 
 def test_verdict() -> None:
@@ -62,6 +75,48 @@ def test_figures_of_fio() -> None:
     found = agree.lab_figures({"jobs": [job(3_000_000, 1000, {"1000000": 60}), slow]})
     assert found.throughput_mbps == pytest.approx(4.0)
     assert found.p99_ms == pytest.approx(2.0)
+
+
+def test_first_ios_are_noted_in_order_of_birth_and_counted_from_a_tick() -> None:
+    noted = "tick 30748001000\n1000 2.364346\n999 2.363967\n1001 2.364680\n"
+    assert agree.lab_starts(noted) == (2_363_966_000, 2_364_345_000, 2_364_679_000)
+    with pytest.raises(Problem, match="begin"):
+        agree.lab_starts("tick 30748001000\n")
+
+
+def test_processes_begin_as_measured_unless_they_wait_for_others(tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("""[global]
+filename=/dev/sda
+direct=1
+rw=read
+bs=64k
+number_ios=3
+
+[late]
+startdelay=2
+
+[first]
+numjobs=2
+
+[unmeasured]
+startdelay=5
+
+[behind]
+stonewall
+""")
+    load = load_jobs(path, 1 << 24)
+    starts = (10_001_000_000, 10_002_000_000, 12_003_000_000)  # first.0, first.1, late
+    began = agree.start_as_measured(load, starts)
+    assert [job.fields["start_min_ns"] for job in began.jobs] == [*starts[2:], *starts[:2], 15_001_000_000, starts[0]]
+    load = agree.after_scatter(began, "barracuda-80g", starts)
+    run = simulate("noop", open_drive("barracuda-80g"), load, options=Options())
+    scattered = run.task == len(began.tasks)
+    assert run.issue_ns[scattered].tolist() == [9_001_000_000]
+    assert run.sector[scattered].tolist() == [(drive_sectors(open_drive("barracuda-80g")) // 2048 - 64) * 2048]
+    first_ns = [int(run.issue_ns[run.task == task].min()) for task in range(5)]
+    assert first_ns[:4] == [*starts[2:], *starts[:2], 15_001_000_000]
+    assert first_ns[4] >= int(run.complete_ns[(run.task == 1) | (run.task == 2)].max())  # as in fio: of those that have begun
 
 
 @pytest.mark.parametrize(("text", "why"), [

@@ -2,9 +2,12 @@
 """Do the simulator and the kernel agree? The same fio job files, drive profile and schedulers in both.
 
 In the lab fio itself reads the emulated disk past the page cache; in the simulator the job file is a workload. Both let
-64 requests exist at once; the kernel's own schedulers decide one request ahead of the device, and are simulated so. Under
-none there are as many requests as the device takes. With more processes than that, none is left out: who gets the place of
-a request that is done is settled by the process scheduler (the process that is done, if it is quick).
+64 requests exist at once, under none as many as the device takes. The kernel's own schedulers decide one request ahead of the
+device, and who gets a request is decided as blk-mq does: they are simulated so.
+
+The simulator's processes issue their first I/O when the lab's did, on the guest's clock, and find the head where the lab's
+did: so ticks and platter stand as they did there. Schedulers count in ticks, and one that falls between the first I/Os of two
+readers can decide for good which of them follows which.
 
 Throughput is of all processes together, up to the end of the last; p99 is of all their I/Os. fio sorts latencies into bins
 that are up to 1.6% wide.
@@ -12,6 +15,7 @@ that are up to 1.6% wide.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import tempfile
@@ -26,18 +30,26 @@ import numpy as np
 from headwaiter.device import open_drive
 from headwaiter.drives import find_drive
 from headwaiter.errors import Problem
+from headwaiter.fio import JobLoad, load_jobs
+from headwaiter.fio.jobs import Job as FioJob
 from headwaiter.fio.parser import Section, parse
 from headwaiter.lab.guest import Guest, boot, source_folder
-from headwaiter.lab.kernels import Progress, kernel
+from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
-from headwaiter.sim import Options, simulate
-from headwaiter.workload import Reading, read_workload
+from headwaiter.schedulers import find
+from headwaiter.sim import Options, Task, drive_sectors, simulate
 
 NR_REQUESTS = 64
-TURNAROUND_NS = 20_000
+TURNAROUND_NS = 28_000  # processor time, measured with the kernel's block events: from a completion to the next I/O
+DISPATCH_NS = 26_000  # from a completion to what a worker dispatches, and from a process's I/O to the device
+TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
 OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
+SCATTERED = 64  # reads before each job, past each other's read-ahead, to empty the drive's cache
+SCATTER_STRIDE_MIB = 64  # as in lab/guest/scatter.c
+SCATTER_AHEAD_NS = 1_000_000_000
+SECTORS_PER_MIB = 2048
 THROUGHPUT_BOUND_PERCENT = 3.0
 P99_BOUND_PERCENT = 10.0
 
@@ -58,14 +70,23 @@ class Figures:
     p99_ms: float
 
 
-def reading(readers: int, random: bool, io_size: str = "96m") -> Job:
-    """Readers far apart on the device, each 128 KiB at a time in sequence, or 4 KiB at random places.
+@dataclass(frozen=True)
+class Measured:
+    """A run in the lab; `starts_ns` is when each of fio's processes issued its first I/O, in the order of their birth."""
 
-    With 64 KiB, the one I/O of a time slice that waits for all other readers would be the hundredth, and the 99th
-    percentile either that wait or none.
+    figures: Figures
+    starts_ns: tuple[int, ...]
+
+
+def reading(readers: int, random: bool, io_size: str = "832000k") -> Job:
+    """Readers far apart on the device, each 208 KiB at a time in sequence, or 4 KiB at random places.
+
+    With 64 or 128 KiB, the one I/O of a turn that waits for all other readers would be about the hundredth, and the 99th
+    percentile either that wait or none. With a power of two, the I/Os of a drive that reads 65 MB/s would be of as many ticks,
+    and where they fall between ticks would stay the same for seconds.
     """
-    load = ["rw=randread", "bs=4k", "runtime=240", "time_based", "norandommap"] if random else [
-        "rw=read", "bs=128k", f"io_size={io_size}"]  # fmt: skip
+    load = ["rw=randread", "bs=4k", "runtime=120", "time_based", "norandommap"] if random else [
+        "rw=read", "bs=208k", f"io_size={io_size}"]  # fmt: skip
     lines = ["[global]", "filename=/dev/sda", "ioengine=psync", "direct=1", "size=2g", "offset_increment=2g", *load]
     return Job(
         f"{'random' if random else 'sequential'}-{readers}", "\n".join([*lines, "", "[reader]", f"numjobs={readers}", ""])
@@ -94,9 +115,8 @@ def _check(section: Section) -> None:
         raise section.at("direct").problem("the lab compares direct I/O only: direct=1")
 
 
-def in_lab(series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[Job], say: Progress) -> dict[str, Figures]:
-    """fio's figures by "SCHEDULER/JOB", with the schedulers named as in the kernel."""
-    on = kernel(series, say)
+def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Progress) -> dict[str, Measured]:
+    """fio's figures by job, under a scheduler by its name in the kernel. Each has a guest to itself."""
     guest = Guest(
         on,
         (source_folder() / "lab" / "guest" / "agree.sh").read_text(),
@@ -104,12 +124,27 @@ def in_lab(series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[Jo
         own_modules=build(on, say),
         programs=[("fio", "fio"), ("chrt", "util-linux")],
         tools={"scatter": tool("scatter")},
-        environment={"DRIVE": Path(drive).stem, "SCHEDULERS": " ".join(schedulers)},
+        environment={
+            "DRIVE": Path(drive).stem,
+            "SCHEDULER": scheduler,
+            "SCATTER": "{} {}".format(*_scatter(drive)),
+        },
         files={f"/lab/jobs/{job.name}.fio": job.text.encode() for job in jobs} | drive_files(drive),
         shift=0,
         limit_s=7200,
     )
-    return {name: lab_figures(json.loads(data)) for name, data in boot(guest, say).files.items()}
+    files = boot(guest, say).files
+    return {
+        name: Measured(lab_figures(json.loads(data)), lab_starts(files[f"{name}.starts"].decode()))
+        for name, data in files.items() if not name.endswith(".starts")
+    }  # fmt: skip
+
+
+def _scatter(drive: str) -> tuple[int, int]:
+    """The reads that empty the device's cache: where they begin (MiB), and how many; the last are at its end."""
+    whole = drive_sectors(open_drive(drive)) // SECTORS_PER_MIB
+    count = min(SCATTERED, whole // SCATTER_STRIDE_MIB)
+    return whole - count * SCATTER_STRIDE_MIB, count
 
 
 def lab_figures(fio: Mapping[str, Any]) -> Figures:
@@ -128,11 +163,42 @@ def lab_figures(fio: Mapping[str, Any]) -> Figures:
     return Figures(sum(one["io_bytes"] for one in both) / 1e6 / seconds, float(p99_ns) / 1e6)
 
 
-def crowded(drive: str, job: Job) -> bool:
-    """Does a job have more processes than the drive takes requests?"""
-    with _as_file(job) as path:
-        processes = len(read_workload(path, open_drive(drive), Reading()).load.tasks)
-    return processes > find_drive(drive).facts[1]
+def lab_starts(text: str) -> tuple[int, ...]:
+    """Of what lab/guest/agree.sh noted; in ns since the guest's first tick."""
+    noted = dict(line.split() for line in text.splitlines())
+    tick_ns = int(noted.pop("tick", 0)) % TICK_NS
+    if not noted:
+        raise Problem("lab agree: fio has not been seen to begin")
+    return tuple(round(float(noted[pid]) * 1e9) - tick_ns for pid in sorted(noted, key=int))
+
+
+def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
+    """The same processes; those that wait for no other begin when they did in the lab, as far as that is known."""
+    jobs = [
+        _with(job, **{key: job.fields[key] + starts_ns[0] for key in ("start_min_ns", "start_max_ns")}) for job in load.jobs
+    ]
+    walls = [i for i, job in enumerate(jobs) if i and job.fields["stonewall"]]
+    free = [i for i in range(walls[0] if walls else len(jobs)) if jobs[i].fields["wait_for"] < 0]
+    for i, start in zip(sorted(free, key=lambda i: jobs[i].fields["start_min_ns"]), starts_ns, strict=False):
+        jobs[i] = _with(jobs[i], start_min_ns=start, start_max_ns=start)
+    return dataclasses.replace(load, jobs=tuple(jobs))
+
+
+def _with(job: FioJob, **fields: int) -> FioJob:
+    return dataclasses.replace(job, fields={**job.fields, **fields})
+
+
+def after_scatter(load: JobLoad, drive: str, starts_ns: Sequence[int]) -> JobLoad:
+    """The same processes, and as the last one that which leaves the head where the lab's reads before a job did."""
+    first_mib, count = _scatter(drive)
+    last_mib = first_mib + (count - 1) * SCATTER_STRIDE_MIB
+    text = f"[scatter]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\noffset={last_mib}m\nnumber_ios=1\n"
+    with _as_file(Job("scatter", text)) as path:
+        (job,) = load_jobs(path, drive_sectors(open_drive(drive))).jobs
+    number = len(load.tasks)
+    when = max(0, starts_ns[0] - SCATTER_AHEAD_NS)
+    job = _with(job, task=number, section=number, start_min_ns=when, start_max_ns=when)
+    return dataclasses.replace(load, tasks=(*load.tasks, Task(number, "scatter", number)), jobs=(*load.jobs, job))
 
 
 @contextmanager
@@ -143,15 +209,27 @@ def _as_file(job: Job) -> Iterator[Path]:
         yield path
 
 
-def in_simulator(drive: str, scheduler: str, job: Job) -> Figures:
+def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
+    """The tunables that make a scheduler follow a kernel: the latest that it knows and that is not newer."""
+    kernels = find(scheduler).tunables.get("kernel")
+    if kernels is None:
+        return {}
+    older = [i for i, known in enumerate(kernels.choices) if version_key(known) <= version_key(release)]
+    return {"kernel": max(older, default=0)}
+
+
+def in_simulator(release: str, drive: str, scheduler: str, job: Job, starts_ns: Sequence[int]) -> Figures:
     """The same of a run of the simulator."""
     device = open_drive(drive)
-    own = scheduler in KERNELS_OWN and scheduler != "none"
-    limit = 0 if scheduler == "none" else NR_REQUESTS
-    options = Options(nr_requests=limit, pull_ahead=own, turnaround_ns=TURNAROUND_NS)
+    limit = find_drive(drive).facts[1] if scheduler == "none" else NR_REQUESTS
+    options = Options(
+        nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, dispatch_ns=DISPATCH_NS, turnaround_ns=TURNAROUND_NS
+    )
     with _as_file(job) as path:
-        run = simulate(scheduler, device, read_workload(path, device, Reading()).load, options=options)
-    done = run.complete_ns >= 0
+        load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
+    load_after = after_scatter(load, drive, starts_ns)
+    run = simulate(scheduler, device, load_after, as_in_kernel(scheduler, release), options)
+    done = (run.complete_ns >= 0) & (run.task < len(load.tasks))
     latency = run.complete_ns[done] - run.issue_ns[done]
     seconds = (int(run.complete_ns[done].max()) - int(run.issue_ns[done].min())) / 1e9
     return Figures(float(run.sectors[done].sum()) * 512 / 1e6 / seconds, float(np.percentile(latency, 99)) / 1e6)
@@ -184,12 +262,13 @@ def compare(series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[J
     known = {**{name: name for name in KERNELS_OWN}, **{name: f"hw-{name}" for name in OURS}}
     if unknown := [name for name in schedulers if name not in known]:
         raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler that both have ({', '.join(known)})")
-    found = in_lab(series, drive, [known[name] for name in schedulers], jobs, say)
+    on = kernel(series, say)
     rows = []
     for name in schedulers:
+        found = in_lab(on, drive, known[name], jobs, say)
         for job in jobs:
-            if name == "none" and crowded(drive, job):
-                continue
             say(f"simulating {name}: {job.name}")
-            rows.append(row(series, known[name], job.name, found[f"{known[name]}/{job.name}"], in_simulator(drive, name, job)))
+            lab = found[job.name]
+            simulated = in_simulator(on.release, drive, name, job, lab.starts_ns)
+            rows.append(row(series, known[name], job.name, lab.figures, simulated))
     return rows

@@ -41,8 +41,11 @@ from headwaiter.schedulers import find
 from headwaiter.sim import Options, Task, drive_sectors, simulate
 
 NR_REQUESTS = 64
-TURNAROUND_NS = 28_000  # processor time, measured with the kernel's block events: from a completion to the next I/O
-DISPATCH_NS = 26_000  # from a completion to what a worker dispatches, and from a process's I/O to the device
+# Processor time from a completion to the process's next I/O, and from there to the device (or, of a worker, from a completion
+# to what it dispatches). Together they are what a single reader takes. Their shares decide how often as-95's wait is over, at a
+# tick, before its process asks.
+TURNAROUND_NS = 36_000
+DISPATCH_NS = 18_000
 TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
 OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
@@ -131,6 +134,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
         },
         files={f"/lab/jobs/{job.name}.fio": job.text.encode() for job in jobs} | drive_files(drive),
         shift=0,
+        hang_s=1800,  # a job says nothing before its end
         limit_s=7200,
     )
     files = boot(guest, say).files

@@ -650,7 +650,9 @@ void as_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 	struct as_task *t = as_task(gone);
 	int class = as_class(gone);
 
-	hw_fifo_inherit(k, g);
+	/* Writes of both classes join, if one that comes fills the gap between them. */
+	if (as_class(keep) == class)
+		hw_fifo_inherit(k, g);
 	list_splice_tail_init(&as_request(g)->aliases, &as_request(k)->aliases);
 	if (aq->next[class] == g)
 		aq->next[class] = follower(aq, class, g);

@@ -715,8 +715,13 @@ static void cs_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge h
 
 static void cs_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
 {
-	hw_fifo_inherit(hw_sorted(keep), hw_sorted(gone));
-	queue_del(cs_device(q), cs_request(hw_sorted(gone))->queue, hw_sorted(gone));
+	struct hw_sorted_request *k = hw_sorted(keep), *g = hw_sorted(gone);
+	struct cs_queue *c = cs_request(g)->queue;
+
+	/* blk-mq also joins what has become adjacent at an insertion: of two queues, each with a list of its own. */
+	if (cs_request(k)->queue == c && !RB_EMPTY_NODE(&k->node))
+		hw_fifo_inherit(k, g);
+	queue_del(cs_device(q), c, g);
 }
 
 static struct hw_request *cs_former(struct hw_queue *q, struct hw_request *rq)

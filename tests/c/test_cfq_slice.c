@@ -259,8 +259,39 @@ static void test_split(void)
 	CHECK_EQ(tasks[0].sync->users + tasks[1].sync->users, 2);
 }
 
+/*
+ * blk-mq joins requests of two processes when a third closes the gap between them. What is left of them stays in its own
+ * queue's list, whichever was the older.
+ */
+static void test_requests_of_two_queues_are_joined(void)
+{
+	struct hw_request *keep, *gone, *rq;
+	u32 older;
+
+	for (older = 0; older < 2; older++) {
+		start(1);
+		if (older) {
+			keep = read_at(1, 1000, 0);
+			gone = read_at(0, 1008, 1);
+		} else {
+			gone = read_at(0, 1008, 0);
+			keep = read_at(1, 1000, 4000000);
+		}
+		hw_merge_requests(&dev.q, keep, gone);
+		keep->sectors += 8;
+		CHECK_EQ(tasks[0].sync->queued, 0);
+		CHECK(list_empty(&tasks[0].sync->fifo));
+		CHECK_EQ(tasks[1].sync->queued, 1);
+		CHECK(hw_fifo_first(&tasks[1].sync->fifo) == hw_sorted(keep));
+		rq = hw_dispatch(&dev.q, 8000000);
+		CHECK(rq == keep);
+		CHECK(list_empty(&tasks[1].sync->fifo));
+	}
+}
+
 int main(void)
 {
+	test_requests_of_two_queues_are_joined();
 	test_slices();
 	test_keys();
 	test_preemption_keeps_the_rest();

@@ -101,11 +101,6 @@ static struct cs_device *enter(struct hw_queue *q, u64 now)
 	return d;
 }
 
-static struct cs_request *cs_request(struct hw_sorted_request *s)
-{
-	return container_of(s, struct cs_request, s);
-}
-
 /* --- slices --- */
 
 /* Slice of the class of request and priority, in ticks. */
@@ -134,65 +129,6 @@ static void start_clock(struct cs_device *d, struct cs_queue *c)
 	c->slice_new = false;
 }
 
-/* --- the service tree --- */
-
-static struct cs_queue *tree_entry(struct rb_node *n)
-{
-	return n ? rb_entry(n, struct cs_queue, node) : NULL;
-}
-
-static bool tree_before(const struct cs_queue *a, const struct cs_queue *b)
-{
-	return a->class != b->class ? a->class < b->class : a->key < b->key;
-}
-
-static s64 tree_key(struct cs_device *d, struct cs_queue *c, bool front)
-{
-	struct cs_queue *other;
-	s64 key;
-
-	if (c->class == HW_IOPRIO_IDLE) {
-		other = tree_entry(rb_last(&d->tree));
-		return (s64)d->idle_class_delay + (other && other != c ? other->key : (s64)d->tick);
-	}
-	if (front) {
-		other = tree_entry(rb_first(&d->tree));
-		return (other ? other->key : (s64)d->tick) - (s64)d->front;
-	}
-	key = (s64)d->tick - c->slice_resid;
-	key += (s64)(d->busy - 1) *
-	       (s64)(cs_prio_slice(d, true, 0) - cs_prio_slice(d, c->sync, c->prio));
-	c->slice_resid = 0;
-	return key;
-}
-
-/* Put a queue with requests in its place, or in its new place. */
-static void tree_add(struct cs_device *d, struct cs_queue *c, bool front)
-{
-	struct rb_node **link = &d->tree.rb_node, *parent = NULL;
-	s64 key;
-
-	if (RB_EMPTY_NODE(&c->node))
-		d->busy++;
-	key = tree_key(d, c, front);
-	if (!RB_EMPTY_NODE(&c->node))
-		rb_erase(&c->node, &d->tree);
-	c->key = key;
-	while (*link) {
-		parent = *link;
-		link = tree_before(c, tree_entry(parent)) ? &parent->rb_left : &parent->rb_right;
-	}
-	rb_link_node(&c->node, parent, link);
-	rb_insert_color(&c->node, &d->tree);
-}
-
-static void tree_del(struct cs_device *d, struct cs_queue *c)
-{
-	rb_erase(&c->node, &d->tree);
-	RB_CLEAR_NODE(&c->node);
-	d->busy--;
-}
-
 /* --- the active queue --- */
 
 static void stop_idling(struct cs_device *d, enum hw_wait_outcome outcome)
@@ -218,7 +154,7 @@ static void expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outco
 	if (timed_out && !c->slice_new)
 		c->slice_resid = (s64)(c->slice_end - d->tick);
 	if (c->queued)
-		tree_add(d, c, false);
+		cs_tree_add(d, c, false);
 	d->active = NULL;
 	if (d->active_task)
 		hw_task_put(&d->q, d->active_task);
@@ -267,91 +203,7 @@ static void arm_idle_timer(struct cs_device *d, struct cs_queue *c)
 	d->timer_ns = hw_tick_ns(d->tick + idle, d->tick_us);
 }
 
-/* Before all queues. If the disk is held idle, there is now something that need not wait. */
-static void put_first(struct cs_device *d, struct hw_sorted_request *s)
-{
-	list_add(&s->fifo, &d->first);
-	hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
-}
-
-/* --- a queue's requests --- */
-
-/* Of two requests of a queue: synchronous first, then metadata, then place. */
-static struct hw_sorted_request *better(const struct cs_device *d, struct hw_sorted_request *a,
-					struct hw_sorted_request *b)
-{
-	if (!a || !b)
-		return a ? a : b;
-	if (hw_is_sync(&a->rq) != hw_is_sync(&b->rq))
-		return hw_is_sync(&a->rq) ? a : b;
-	if ((a->rq.flags ^ b->rq.flags) & HW_RQ_META)
-		return a->rq.flags & HW_RQ_META ? a : b;
-	return hw_choose_sorted(&d->reach, d->last_position, a, b);
-}
-
-static struct hw_sorted_request *neighbour(const struct cs_device *d, const struct cs_queue *c,
-					   struct hw_sorted_request *s)
-{
-	struct hw_sorted_request *above = hw_sorted_next(s), *below = hw_sorted_prev(s);
-
-	if (!above && below)
-		above = hw_sorted_first(&c->sort);
-	return better(d, above, below);
-}
-
-static void set_next(struct cs_device *d, struct cs_queue *c, struct hw_sorted_request *next)
-{
-	c->next = next;
-	cs_near_update(d, c);
-}
-
-static void queue_del(struct cs_device *d, struct cs_queue *c, struct hw_sorted_request *s)
-{
-	struct hw_sorted_request *next = c->next == s ? neighbour(d, c, s) : c->next;
-
-	hw_sorted_del(&c->sort, s);
-	list_del_init(&s->fifo);
-	if (s->rq.flags & HW_RQ_META)
-		c->meta_queued--;
-	if (!--c->queued)
-		tree_del(d, c);
-	set_next(d, c, next);
-}
-
-/* From its queue towards the device. */
-static void take(struct cs_device *d, struct hw_sorted_request *s)
-{
-	struct cs_queue *c = cs_request(s)->queue;
-
-	d->last_position = hw_end(&s->rq);
-	c->next = s;
-	queue_del(d, c, s);
-	c->dispatched++;
-	if (c->sync)
-		d->sync_flight++;
-}
-
-static void queue_add(struct cs_device *d, struct cs_queue *c, struct hw_sorted_request *s)
-{
-	struct hw_sorted_request *alias = hw_sorted_find(&c->sort, s->rq.sector);
-	bool sync = hw_is_sync(&s->rq);
-
-	/* Two requests of one queue cannot share a place: the older one counts as dispatched. */
-	if (alias) {
-		take(d, alias);
-		alias->rq.flags |= HW_RQ_NOMERGE;
-		put_first(d, alias);
-	}
-	hw_sorted_add(&c->sort, s);
-	hw_fifo_add(&c->fifo, s, d->tick + d->expire[sync]);
-	if (s->rq.flags & HW_RQ_META)
-		c->meta_queued++;
-	if (!c->queued++)
-		tree_add(d, c, false);
-	set_next(d, c, better(d, c->next, s));
-}
-
-/* --- insertion: habits, idle window, preemption --- */
+/* --- insertion, preemption --- */
 
 static u16 prio_of(const struct hw_task *task, u16 rq_ioprio)
 {
@@ -386,45 +238,7 @@ static void set_prio(struct cs_device *d, struct cs_queue *c, u16 ioprio)
 	c->prio = prio;
 	cs_near_update(d, c);
 	if (moved && c->queued)
-		tree_add(d, c, false);
-}
-
-static void learn_think(struct cs_device *d, struct cs_task *t)
-{
-	hw_decay_think(&t->think, min(d->tick - t->last_end, 2 * d->idle));
-}
-
-static void learn_seek(struct cs_device *d, struct cs_queue *c, const struct hw_request *rq)
-{
-	u64 distance =
-		rq->sector > c->last_pos ? rq->sector - c->last_pos : c->last_pos - rq->sector;
-
-	if (!c->last_pos)
-		distance = 0;
-	hw_decay_seek(&c->seek, hw_seek_clamp(&c->seek, distance));
-	c->last_pos = hw_end(rq);
-	if (!cs_seeky(c))
-		c->seeky_since = 0;
-	else if (c->coop && !c->seeky_since)
-		c->seeky_since = d->tick;
-}
-
-static void update_idle_window(struct cs_device *d, struct cs_queue *c, const struct hw_task *task)
-{
-	const struct cs_task *t = task ? container_of(task, const struct cs_task, task) : NULL;
-	u64 idle = d->idle;
-
-	if (!c->sync || c->class == HW_IOPRIO_IDLE)
-		return;
-	if ((task && task->exited) || !idle || (!d->low_latency && d->has_tags && cs_seeky(c))) {
-		c->idle_window = false;
-		return;
-	}
-	if (!t || !hw_decay_valid(&t->think))
-		return;
-	if (hw_decay_valid(&c->seek) && cs_seeky(c))
-		idle = d->idle_seeky;
-	c->idle_window = t->think.mean <= idle;
+		cs_tree_add(d, c, false);
 }
 
 /* Shall @rq of queue @c end the slice of the active queue? */
@@ -471,7 +285,7 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		idle_timer_fires(d);
 	cs_request(s)->queue = NULL;
 	if (rq->flags & HW_RQ_AT_HEAD) {
-		put_first(d, s);
+		cs_put_first(d, s);
 		return;
 	}
 	if (hw_is_sync(rq)) {
@@ -481,11 +295,8 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		c = async_queue(d, ioprio);
 	}
 	cs_request(s)->queue = c;
-	queue_add(d, c, s);
-	if (rq->task)
-		learn_think(d, cs_task(rq->task));
-	learn_seek(d, c, rq);
-	update_idle_window(d, c, rq->task);
+	cs_queue_add(d, c, s);
+	cs_learn(d, c, rq);
 
 	if (c == d->active) {
 		if (c->wait_request) {
@@ -494,7 +305,7 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		}
 	} else if (preempts(d, c, rq)) {
 		expire_slice(d, !abandoned(d), HW_WAIT_OTHER);
-		tree_add(d, c, true);
+		cs_tree_add(d, c, true);
 	}
 }
 
@@ -515,7 +326,7 @@ static struct cs_queue *select_queue(struct cs_device *d)
 			return NULL;
 	}
 	expire_slice(d, false, HW_WAIT_OTHER);
-	activate(d, other ? other : tree_entry(rb_first(&d->tree)));
+	activate(d, other ? other : cs_tree_first(d));
 	return d->active;
 }
 
@@ -552,7 +363,7 @@ static struct hw_sorted_request *serve(struct cs_device *d, struct cs_queue *c)
 	if (!c->fifo_checked && d->tick >= oldest->expires)
 		s = oldest;
 	c->fifo_checked = true;
-	take(d, s);
+	cs_take(d, s);
 	c->slice_dispatched++;
 	c->must_dispatch = false;
 	if (d->slice_start == START_DISPATCH)
@@ -580,8 +391,8 @@ static struct hw_sorted_request *pick(struct cs_device *d)
 		return NULL;
 	if (d->q.force) {
 		expire_slice(d, false, HW_WAIT_OTHER);
-		s = tree_entry(rb_first(&d->tree))->next;
-		take(d, s);
+		s = cs_tree_first(d)->next;
+		cs_take(d, s);
 		return s;
 	}
 	c = select_queue(d);
@@ -664,7 +475,7 @@ static void cs_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 	struct cs_device *d = enter(q, now);
 
 	d->in_driver[hw_is_sync(rq)]--;
-	put_first(d, hw_sorted(rq));
+	cs_put_first(d, hw_sorted(rq));
 }
 
 static bool cs_has_work(const struct hw_queue *q)
@@ -721,7 +532,7 @@ static void cs_merged_requests(struct hw_queue *q, struct hw_request *keep, stru
 	/* blk-mq also joins what has become adjacent at an insertion: of two queues, each with a list of its own. */
 	if (cs_request(k)->queue == c && !RB_EMPTY_NODE(&k->node))
 		hw_fifo_inherit(k, g);
-	queue_del(cs_device(q), c, g);
+	cs_queue_del(cs_device(q), c, g);
 }
 
 static struct hw_request *cs_former(struct hw_queue *q, struct hw_request *rq)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cfq-slice: what its two files share. The policy is described in cfq_slice.c, cooperation in
- * cfq_slice_coop.c.
+ * cfq-slice: what its files share. The policy is described in cfq_slice.c, the order of queues in
+ * cfq_slice_queue.c, what is learnt in cfq_slice_habits.c, cooperation in cfq_slice_coop.c.
  */
 #ifndef HW_CFQ_SLICE_H
 #define HW_CFQ_SLICE_H
@@ -108,6 +108,11 @@ static inline struct cs_task *cs_task(struct hw_task *task)
 	return container_of(task, struct cs_task, task);
 }
 
+static inline struct cs_request *cs_request(struct hw_sorted_request *s)
+{
+	return container_of(s, struct cs_request, s);
+}
+
 static inline bool cs_seeky(const struct cs_queue *c)
 {
 	return c->seek.mean > CS_NEAR_SECTORS;
@@ -124,6 +129,17 @@ static inline bool cs_is_near(const struct cs_device *d, const struct cs_queue *
 
 u64 cs_prio_slice(const struct cs_device *d, bool sync, u8 prio);
 u32 cs_async_limit(const struct cs_device *d, const struct cs_queue *c);
+
+/* cfq_slice_queue.c */
+struct cs_queue *cs_tree_first(const struct cs_device *d);
+void cs_tree_add(struct cs_device *d, struct cs_queue *c, bool front);
+void cs_queue_add(struct cs_device *d, struct cs_queue *c, struct hw_sorted_request *s);
+void cs_queue_del(struct cs_device *d, struct cs_queue *c, struct hw_sorted_request *s);
+void cs_take(struct cs_device *d, struct hw_sorted_request *s);
+void cs_put_first(struct cs_device *d, struct hw_sorted_request *s);
+
+/* cfq_slice_habits.c */
+void cs_learn(struct cs_device *d, struct cs_queue *c, const struct hw_request *rq);
 
 /* cfq_slice_coop.c */
 void cs_queue_init(struct cs_queue *c, bool sync, u8 class, u8 prio);

@@ -26,12 +26,16 @@
  * in number of requests, never beside synchronous requests in flight, and few at once after
  * synchronous requests (low_latency).
  *
- * Two decisions of our own, where the published description is silent or would let a queue starve:
+ * Three decisions of our own, where the published description is silent or would let a queue starve:
  *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active.
  *    If its next request comes after the slice's end, a new slice begins; if another process's
  *    does, the queue is not charged for an overrun: nobody wanted the disk. (2.6.32 charges it, so
  *    that a pause of an hour puts it an hour behind.)
  *  - A single small request for which the disk is held goes out at once: hosts here do not plug.
+ *  - Reads of file system metadata are no part of a queue's seek history, and no cooperation. Two
+ *    look-ups far from a file made its reader seem to seek for a dozen requests, in which a slice
+ *    was one request; two readers whose files are in one table shared a queue, in which they took
+ *    turns. learn_meta brings that back.
  *
  * Invariants:
  *  1. At most one queue is active, and only its requests are dispatched (`first` and forced
@@ -79,6 +83,9 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 	HW_TUNE_BOOL(struct cs_device, low_latency, 1,
 		     "hold back asynchronous requests after synchronous ones, and idle for "
 		     "processes that seek"),
+	HW_TUNE_BOOL(struct cs_device, learn_meta, 0,
+		     "as in Linux 2.6: reads of file system metadata count as a process's seeks, and as "
+		     "its cooperation with another"),
 	HW_TUNE_ENUM(
 		struct cs_device, slice_start, START_COMPLETION, slice_start_names,
 		"what starts a slice's clock: its first completion, or its first dispatch (2004)"),
@@ -321,7 +328,7 @@ static struct cs_queue *select_queue(struct cs_device *d)
 			return c;
 		other = cs_close_cooperator(d, c);
 		if (other)
-			cs_plan_merge(c, other);
+			cs_plan_merge(d, c, other);
 		else if (d->timer_on || (c->dispatched && c->idle_window))
 			return NULL;
 	}

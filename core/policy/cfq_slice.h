@@ -84,6 +84,7 @@ struct cs_device {
 	struct cs_queue *active;
 	struct hw_task *active_task;	/* who was first to be served in this slice */
 	u64 last_position;
+	bool last_meta;			/* there lay metadata */
 	u32 in_driver[2];		/* asynchronous, synchronous */
 	u32 sync_flight;		/* synchronous: dispatched, in the driver or on its way */
 	u64 last_end_sync;
@@ -100,7 +101,8 @@ struct cs_device {
 
 	s64 slice_sync, slice_async, slice_async_rq, slice_idle, quantum, fifo_expire_sync,
 		fifo_expire_async;
-	s64 back_seek_max, back_seek_penalty, low_latency, slice_start, hw_tag, tick_us;
+	s64 back_seek_max, back_seek_penalty, low_latency, learn_meta, slice_start, hw_tag,
+		tick_us;
 };
 
 static inline struct cs_task *cs_task(struct hw_task *task)
@@ -145,7 +147,7 @@ void cs_learn(struct cs_device *d, struct cs_queue *c, const struct hw_request *
 void cs_queue_init(struct cs_queue *c, bool sync, u8 class, u8 prio);
 void cs_near_update(struct cs_device *d, struct cs_queue *c);
 struct cs_queue *cs_close_cooperator(struct cs_device *d, struct cs_queue *c);
-void cs_plan_merge(struct cs_queue *c, struct cs_queue *other);
+void cs_plan_merge(struct cs_device *d, struct cs_queue *c, struct cs_queue *other);
 struct cs_queue *cs_sync_queue(struct cs_device *d, struct hw_task *task);
 void cs_retire(struct cs_device *d, struct cs_queue *c);
 void cs_task_add(struct cs_device *d, struct cs_task *t);

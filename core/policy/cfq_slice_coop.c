@@ -104,11 +104,14 @@ struct cs_queue *cs_close_cooperator(struct cs_device *d, struct cs_queue *c)
  * The processes of one queue shall go over to the other: fewer to more. Chains end at the queue
  * that is going nowhere.
  */
-void cs_plan_merge(struct cs_queue *c, struct cs_queue *other)
+void cs_plan_merge(struct cs_device *d, struct cs_queue *c, struct cs_queue *other)
 {
 	struct cs_queue *from = c, *to;
 
 	if (c->merge_into)
+		return;
+	/* Two that look up their files in the same table have only that in common. */
+	if (!d->learn_meta && (d->last_meta || (other->next->rq.flags & HW_RQ_META)))
 		return;
 	while (other->merge_into)
 		other = other->merge_into;

@@ -14,7 +14,12 @@ static void learn_think(struct cs_device *d, struct cs_task *t)
 
 static void learn_seek(struct cs_device *d, struct cs_queue *c, const struct hw_request *rq)
 {
-	u64 distance =
+	u64 distance;
+
+	/* Where the file system keeps its tables says nothing of where the process will read on. */
+	if ((rq->flags & HW_RQ_META) && !d->learn_meta)
+		return;
+	distance =
 		rq->sector > c->last_pos ? rq->sector - c->last_pos : c->last_pos - rq->sector;
 
 	if (!c->last_pos)

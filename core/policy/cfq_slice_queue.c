@@ -129,6 +129,7 @@ void cs_take(struct cs_device *d, struct hw_sorted_request *s)
 	struct cs_queue *c = cs_request(s)->queue;
 
 	d->last_position = hw_end(&s->rq);
+	d->last_meta = s->rq.flags & HW_RQ_META;
 	c->next = s;
 	cs_queue_del(d, c, s);
 	c->dispatched++;

@@ -225,28 +225,42 @@ s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t);
 void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
-/* The request that @gone's range joined is @keep; the host frees gone afterwards. */
+/*
+ * The request that @gone's range joined is @keep; the host frees gone afterwards. Where an insertion
+ * has closed the gap the host does not ask first: the two may belong to different tasks, and lie in
+ * different lists of the policy's.
+ */
 void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
+
+/*
+ * blk-mq keeps its tags in words of so many bits, as a shift: small pools are spread over four words
+ * (lib/sbitmap.c, on 64 bits).
+ */
+static inline u32 hw_tag_word_shift(u32 tags)
+{
+	u32 shift = 6;
+
+	if (tags >= 4)
+		while ((4u << shift) > tags)
+			shift--;
+	return shift;
+}
+
+/*
+ * How many of @tags tags 6.1 leaves to requests that may take @limit: it applies the limit to every
+ * word, so that there is often none in effect.
+ */
+static inline u32 hw_limit_by_word(u32 tags, u32 limit)
+{
+	u32 word = 1u << hw_tag_word_shift(tags);
+
+	return tags / word * min(word, limit) + min(tags % word, limit);
+}
 
 /*
  * For policies: keep a pointer to a task beyond its exit. A task's memory stays while refs is not 0 or it has not exited;
  * requests hold one reference each from insertion to completion.
  */
-/*
- * How many of @tags tags 6.1 leaves to requests that may take @limit: it applies the limit to every
- * word of its bitmap, and spreads small pools over four words, so that there is often none in effect.
- */
-static inline u32 hw_limit_by_word(u32 tags, u32 limit)
-{
-	u32 shift = 6, word;
-
-	if (tags >= 4)
-		while ((4u << shift) > tags)
-			shift--;
-	word = 1u << shift;
-	return tags / word * min(word, limit) + min(tags % word, limit);
-}
-
 static inline void hw_task_get(struct hw_task *task) { task->refs++; }
 
 static inline void hw_task_put(struct hw_queue *q, struct hw_task *task)

@@ -507,10 +507,11 @@ static void step(struct hws *s)
 	bool done = complete(s), woken = s->wake_ns <= s->now;
 
 	submit_sent(s);
-	if ((done && worker_wanted(s)) || (woken && worker_decides(s))) {
+	woken = woken && worker_decides(s);
+	if (woken)
+		s->wake_ns = HW_NEVER;
+	if (woken || (done && worker_wanted(s)))
 		s->worker_ns = min(s->worker_ns, s->now + s->opt.dispatch_ns);
-		s->wake_ns = woken ? HW_NEVER : s->wake_ns;
-	}
 	if (s->worker_ns <= s->now) {
 		s->worker_ns = HW_NEVER;
 		dispatch(s, 0);

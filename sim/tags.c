@@ -24,20 +24,9 @@ struct sim_tags {
 	struct tag_word word[];
 };
 
-/* Words have so many bits, as a shift; small maps are spread over four words. */
-static u32 word_shift(u32 all)
-{
-	u32 shift = 6;
-
-	if (all >= 4)
-		while ((4u << shift) > all)
-			shift--;
-	return shift;
-}
-
 struct sim_tags *sim_tags_new(struct hws *s, u32 all)
 {
-	u32 shift = word_shift(all), nr = (u32)(((u64)all + (1u << shift) - 1) >> shift), i;
+	u32 shift = hw_tag_word_shift(all), nr = (u32)(((u64)all + (1u << shift) - 1) >> shift), i;
 	size_t bytes = sizeof(struct sim_tags) + nr * sizeof(struct tag_word);
 	struct sim_tags *t = memset(sim_alloc(s, bytes), 0, bytes);
 

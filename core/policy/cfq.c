@@ -454,11 +454,13 @@ static void cfq_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge 
 static void cfq_merged_requests(struct hw_queue *q, struct hw_request *keep,
 				struct hw_request *gone)
 {
-	struct cfq_queue *cq = cfq_queue(q);
+	struct hw_sorted_request *k = hw_sorted(keep), *g = hw_sorted(gone);
+	struct cfq_proc *p = cfq_request(g)->proc;
 
-	if (hw_is_sync(keep) == hw_is_sync(gone))
-		hw_fifo_inherit(hw_sorted(keep), hw_sorted(gone));
-	proc_drop(cq, cfq_request(hw_sorted(gone))->proc, hw_sorted(gone));
+	/* Each process and class has a list of its own. */
+	if (cfq_request(k)->proc == p && hw_is_sync(keep) == hw_is_sync(gone))
+		hw_fifo_inherit(k, g);
+	proc_drop(cfq_queue(q), p, g);
 }
 
 static struct hw_request *cfq_former(struct hw_queue *q, struct hw_request *rq)

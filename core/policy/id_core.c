@@ -360,11 +360,14 @@ void id_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64
 void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
 {
 	struct id_device *d = id_device(q);
+	struct hw_sorted_request *g = hw_sorted(gone);
+	struct id_task *t = id_request(g)->owner;
 
-	hw_fifo_inherit(hw_sorted(keep), hw_sorted(gone));
-	leave(d, hw_sorted(gone));
+	hw_fifo_inherit(hw_sorted(keep), g);
+	leave(d, g);
+	busy_update(d, t);	/* the request that stays may be another's */
 	if (hw_is_sync(gone))
-		id_request(hw_sorted(gone))->owner->outstanding--;
+		t->outstanding--;
 }
 
 struct hw_request *id_former(struct hw_queue *q, struct hw_request *rq)

@@ -5,11 +5,12 @@
  *
  *     fuzz_policies [POLICY|all [SEED [STEPS]]]
  *
- * Insertions (with merging, on several CPUs, with every priority, with and without a task),
- * completions in any order, requeues, exits of tasks, tunables within their ranges, depths of 1 to
- * 32, draining. Every request and task is a block of its own and is freed as soon as the contract
- * allows, so a sanitizer sees whatever a policy keeps for too long. A seed is run twice and must
- * give the same answers (invariant 5). Without SEED, several are tried.
+ * Insertions (with merging, on several CPUs, with every priority, with and without a task), joining
+ * of requests that touch, whosever they are, completions in any order, requeues, exits of tasks,
+ * tunables within their ranges, depths of 1 to 32, draining. Every request and task is a block of
+ * its own and is freed as soon as the contract allows, so a sanitizer sees whatever a policy keeps
+ * for too long. A seed is run twice and must give the same answers (invariant 5). Without SEED,
+ * several are tried.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -279,6 +280,47 @@ static void insert(struct fuzz *f)
 	check(f);
 }
 
+/*
+ * May @gone be joined to @keep? The host looks at the requests alone, not at whose they are; one that
+ * has been dispatched is not in its hash any more.
+ */
+static bool joinable(const struct fuzz *f, const struct hw_request *keep, const struct hw_request *gone)
+{
+	return keep->hash_pprev && gone->hash_pprev && hw_end(keep) == gone->sector &&
+	       keep->op == gone->op && keep->op <= HW_WRITE && keep->ioprio == gone->ioprio &&
+	       !((keep->flags | gone->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD)) &&
+	       keep->sectors + gone->sectors <= f->merger.max_sectors;
+}
+
+/* Joins two queued requests that touch, without asking the policy, as blk-mq does after an insertion. */
+static void join(struct fuzz *f)
+{
+	u32 i, j, from;
+
+	if (!(f->policy->flags & HW_POLICY_HASH) || !f->nr_live)
+		return;
+	from = (u32)draw(f, f->nr_live);
+	for (i = 0; i < f->nr_live; i++) {
+		struct hw_request *keep = f->live[(from + i) % f->nr_live];
+
+		for (j = 0; j < f->nr_live; j++) {
+			struct hw_request *gone = f->live[j];
+
+			if (!joinable(f, keep, gone))
+				continue;
+			hw_merge_removed(&f->merger, keep);
+			hw_merge_removed(&f->merger, gone);
+			hw_merge_requests(f->q, keep, gone);
+			keep->sectors += gone->sectors;
+			hw_merge_inserted(&f->merger, f->q, keep);
+			drop(f, gone);
+			f->merged++;
+			check(f);
+			return;
+		}
+	}
+}
+
 static struct hw_request *some_in_flight(struct fuzz *f)
 {
 	u64 k;
@@ -410,6 +452,8 @@ static void step(struct fuzz *f)
 		f->q->dev.depth = 1 + (u32)draw(f, one_in(f, 2) ? 2 : MAX_DEPTH);
 	else if (what < 98)
 		read_stats(f);
+	else if (what < 99)
+		join(f);
 	else if (one_in(f, 10))
 		f->q->force = f->draining = true;
 	if (f->draining && !f->nr_live)

@@ -63,8 +63,8 @@ class Guest:
     cpus: int = 1
     shift: int | None = 1  # one instruction takes 2^shift ns; None: the guest's time is the host's, and nothing repeats
     parameters: str = "quiet"  # of the kernel, beside those that all guests have
-    hang_s: float = 400  # of wall time without a sign of life
-    limit_s: float = 1800  # of wall time in all
+    hang_s: float = 120  # of wall time without a sign of life
+    limit_s: float = 900  # of wall time in all
 
     def initramfs(self) -> bytes:
         """The guest's file system."""

@@ -26,7 +26,7 @@
  * in number of requests, never beside synchronous requests in flight, and few at once after
  * synchronous requests (low_latency).
  *
- * Three decisions of our own, where the published description is silent or would let a queue starve:
+ * Three decisions of our own, where the published one is silent or would let a queue starve:
  *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active.
  *    If its next request comes after the slice's end, a new slice begins; if another process's
  *    does, the queue is not charged for an overrun: nobody wanted the disk. (2.6.32 charges it, so
@@ -536,7 +536,7 @@ static void cs_merged_requests(struct hw_queue *q, struct hw_request *keep, stru
 	struct hw_sorted_request *k = hw_sorted(keep), *g = hw_sorted(gone);
 	struct cs_queue *c = cs_request(g)->queue;
 
-	/* blk-mq also joins what has become adjacent at an insertion: of two queues, each with a list of its own. */
+	/* They may be of two queues, each with a list of its own: see hw_merge_requests(). */
 	if (cs_request(k)->queue == c && !RB_EMPTY_NODE(&k->node))
 		hw_fifo_inherit(k, g);
 	cs_queue_del(cs_device(q), c, g);

@@ -2,8 +2,8 @@
 /*
  * cfq-slice: what is known of processes and queues, and whether they are worth waiting for.
  *
- * Of a process: how long it thinks between the completion of a request and its next. Of a queue: how
- * far apart its requests lie. Both are means in which the last eight count most.
+ * Of a process: how long it thinks between the completion of a request and its next. Of a queue:
+ * how far apart its requests lie. Both are means in which the last eight count most.
  */
 #include "cfq_slice.h"
 

@@ -2,8 +2,8 @@
 /*
  * cfq-slice: the queues that have requests, and the requests of a queue.
  *
- * A queue's key is the time at which it joined. What it left of its last slice moves it forward, what
- * it overran back; and the more queues compete, the further back is one whose slice is short.
+ * A queue's key is the time at which it joined. What it left of its last slice moves it forward,
+ * what it overran back; and the more queues compete, the further back is one whose slice is short.
  * Whoever may preempt goes before the leftmost.
  */
 #include "cfq_slice.h"

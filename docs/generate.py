@@ -5,8 +5,8 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`, `parameters: MODEL`, and
-`output: headwaiter …`, which is what a command prints. Results of the lab take longer: `readers: NAME` is a
-table of docs/lab/NAME.json, which `make lab-docs` measures anew.
+`output: headwaiter …`, which is what a command prints. Results of the lab take longer: `readers: NAME` and
+`agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs` measures anew.
 """
 
 from __future__ import annotations
@@ -115,6 +115,20 @@ def readers(name: str) -> str:
     )
 
 
+def agreement(name: str) -> str:
+    """Of `headwaiter lab agree`: a line per scheduler, how far off the simulator is in throughput and in p99, in percent."""
+    by: dict[str, dict[str, dict[str, Any]]] = {}
+    for r in lab_results(name):
+        by.setdefault(r["scheduler"], {})[r["job"]] = r
+    jobs = list(next(iter(by.values())))
+
+    def cell(r: dict[str, Any]) -> str:
+        text = f"{r['throughput_off_percent']:+z.1f}, {r['p99_off_percent']:+z.1f}"
+        return text if r["agree"] else f"**{text}**"
+
+    return rows(("scheduler", *jobs), ((f"`{s}`", *(cell(found[job]) for job in jobs)) for s, found in by.items()))
+
+
 def fio_options(_: str) -> str:
     """Every option of fio, by what becomes of it."""
     used = rows(("option", "meaning"), ((", ".join(f"`{n}`" for n in o.names), o.help) for o in USED))
@@ -128,7 +142,7 @@ def fio_options(_: str) -> str:
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "drives": drives,
     "parameters": parameters, "output": output,
-    "options": fio_options, "readers": readers,
+    "options": fio_options, "readers": readers, "agreement": agreement,
 }
 
 

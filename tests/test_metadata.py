@@ -16,8 +16,8 @@ READS = 60
 
 
 def _readers(apart: int, start_ms: int) -> Forest:
-    """Two readers that look up their file far away, `apart` sectors from each other, and begin to read it at `start_ms`, 8 sectors
-    at a time, 0.1 ms after the last."""
+    """Two readers that look up their file far away, `apart` sectors from each other, and begin to read it at `start_ms`: 8
+    sectors at a time, 0.1 ms after the last."""
     rows = [(task, task * (READS + 1) + i - 1 if i > 1 else -1, start_ms * MS if i == 1 else 0,
              TABLES + apart * task if i == 0 else FILES[task] + 8 * (i - 1), SYNC | (META if i == 0 else 0))
             for task in range(2) for i in range(READS + 1)]

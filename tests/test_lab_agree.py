@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import missing
 
@@ -12,6 +13,7 @@ from headwaiter.device import open_drive
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
+from headwaiter.results import percentiles
 from headwaiter.sim import Options, drive_sectors, simulate
 
 MIXED = """[global]
@@ -76,6 +78,8 @@ def test_figures_of_fio() -> None:
     found = agree.lab_figures({"jobs": [job(3_000_000, 1000, {"1000000": 60}), slow]})
     assert found.throughput_mbps == pytest.approx(4.0)
     assert found.p99_ms == pytest.approx(2.0)
+    ours = np.repeat([1_000_000, 2_000_000, 9_000_000], [60, 39, 1])
+    assert percentiles(ours, [99]).tolist() == [2_000_000]
 
 
 def test_first_ios_are_noted_in_order_of_birth_and_counted_from_a_tick() -> None:

@@ -37,6 +37,7 @@ from headwaiter.lab.guest import Guest, boot, source_folder
 from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
+from headwaiter.results import percentiles
 from headwaiter.schedulers import find
 from headwaiter.sim import Options, Task, drive_sectors, simulate
 
@@ -236,7 +237,7 @@ def in_simulator(release: str, drive: str, scheduler: str, job: Job, starts_ns: 
     done = (run.complete_ns >= 0) & (run.task < len(load.tasks))
     latency = run.complete_ns[done] - run.issue_ns[done]
     seconds = (int(run.complete_ns[done].max()) - int(run.issue_ns[done].min())) / 1e9
-    return Figures(float(run.sectors[done].sum()) * 512 / 1e6 / seconds, float(np.percentile(latency, 99)) / 1e6)
+    return Figures(float(run.sectors[done].sum()) * 512 / 1e6 / seconds, float(percentiles(latency, [99])[0]) / 1e6)
 
 
 def _off_percent(simulated: float, measured: float) -> float:

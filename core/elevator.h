@@ -42,7 +42,7 @@ enum hw_op { HW_READ, HW_WRITE, HW_DISCARD, HW_OTHER };
 #define HW_RQ_META 0x02u	/* file-system metadata */
 #define HW_RQ_PRIO 0x04u
 #define HW_RQ_AT_HEAD 0x08u	/* the host wants it next, whatever the order */
-#define HW_RQ_NOMERGE 0x10u
+#define HW_RQ_NOMERGE 0x10u	/* policies set it by hw_forbid_merge() */
 
 /* I/O priority as the kernel encodes it: class << 13 | level; 0 means that none was set. */
 #define HW_IOPRIO_NONE 0u
@@ -161,6 +161,8 @@ struct hw_queue {
 	u64 nr_inserted;
 	struct hw_wait wait;
 	struct list_head reap;	/* exited tasks that nothing refers to any more: the host's to free */
+	/* The host's, or NULL: a policy has ruled out that @rq, which is queued, merges with anything. */
+	void (*unmergeable)(struct hw_queue *q, struct hw_request *rq);
 };
 
 #define HW_POLICY_HASH 1u	/* the host merges through its one-entry cache and end-sector hash, as blk-mq does */
@@ -228,7 +230,7 @@ void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
 /*
  * The request that @gone's range joined is @keep; the host frees gone afterwards. Where an insertion
  * has closed the gap the host does not ask first: the two may belong to different tasks, and lie in
- * different lists of the policy's.
+ * different lists of the policy's. For neither has the policy called hw_forbid_merge().
  */
 void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
 
@@ -255,6 +257,14 @@ static inline u32 hw_limit_by_word(u32 tags, u32 limit)
 	u32 word = 1u << hw_tag_word_shift(tags);
 
 	return tags / word * min(word, limit) + min(tags % word, limit);
+}
+
+/* For policies: @rq has left the places where it can be joined with others, but is still queued. */
+static inline void hw_forbid_merge(struct hw_queue *q, struct hw_request *rq)
+{
+	rq->flags |= HW_RQ_NOMERGE;
+	if (q->unmergeable)
+		q->unmergeable(q, rq);
 }
 
 /*

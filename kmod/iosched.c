@@ -186,6 +186,7 @@ static struct hw_disk *hw_disk_create(struct request_queue *rq_queue, const stru
 	if (!disk->q || !anyone)
 		goto fail;
 	hw_queue_prepare(disk->q, policy);
+	disk->q->unmergeable = hw_unmergeable;
 	hw_describe(disk);
 	ret = hw_start(disk->q, disk->now);
 	if (ret)

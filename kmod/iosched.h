@@ -67,6 +67,7 @@ void hw_finish_request(struct request *rq);
 /* merge.c */
 bool hw_bio_merge(struct request_queue *rq_queue, struct bio *bio, unsigned int nr_segs);
 bool hw_allow_merge(struct request_queue *rq_queue, struct request *rq, struct bio *bio);
+void hw_unmergeable(struct hw_queue *q, struct hw_request *hwrq);
 int hw_request_merge(struct request_queue *rq_queue, struct request **req, struct bio *bio);
 void hw_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type);
 void hw_requests_merged(struct request_queue *rq_queue, struct request *keep, struct request *gone);

@@ -59,6 +59,17 @@ int hw_request_merge(struct request_queue *rq_queue, struct request **req, struc
 										   ELEVATOR_NO_MERGE;
 }
 
+/*
+ * The core joins what is in its hash without asking, when an insertion closes the gap: a request that the policy has put aside
+ * must not be found there. It would be taken out of the list in which it lies, or another be put into that.
+ */
+void hw_unmergeable(struct hw_queue *q, struct hw_request *hwrq)
+{
+	struct request *rq = hwrq->host;
+
+	hw_unhash(hw_disk_of(rq->q), rq);
+}
+
 /* A policy may rule out single requests by their flags, after their insertion too. */
 bool hw_allow_merge(struct request_queue *rq_queue, struct request *rq, struct bio *bio)
 {

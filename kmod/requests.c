@@ -158,7 +158,7 @@ static __always_inline void hw_insert_one(struct hw_disk *disk, struct request *
 	trace_block_rq_insert(rq);
 	hw_fill(disk, hwrq, rq, op, flags);
 	hw_insert(q, hwrq, disk->now);
-	if (likely(mergeable) && disk->policy->flags & HW_POLICY_HASH) {
+	if (likely(!(hwrq->flags & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))) && disk->policy->flags & HW_POLICY_HASH) {
 		disk->lone = rq;
 		if (!disk->rq_queue->last_merge)
 			disk->rq_queue->last_merge = rq;

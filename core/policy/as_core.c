@@ -281,7 +281,7 @@ static struct hw_request *taken(struct hw_sorted_request *s)
 
 static noinline void make_ready(struct as_queue *aq, struct hw_sorted_request *s)
 {
-	s->rq.flags |= HW_RQ_NOMERGE;
+	hw_forbid_merge(&aq->q, &s->rq);
 	decided_upon(aq, s);
 	list_add_tail(&s->fifo, &aq->ready);
 	ready_chain(aq, s);
@@ -304,15 +304,16 @@ static void put_first(struct as_queue *aq, struct hw_sorted_request *s)
 		stop_waiting(aq, HW_WAIT_OTHER, AS_FINISHED);
 	if (t)
 		t->nr_queued++;
-	s->rq.flags |= HW_RQ_NOMERGE;
+	hw_forbid_merge(&aq->q, &s->rq);
 	list_add(&s->fifo, &aq->ready);
 }
 
 /* ---- arrival ---- */
 
-static noinline void chain(struct hw_sorted_request *first, struct hw_sorted_request *s)
+static noinline void chain(struct as_queue *aq, struct hw_sorted_request *first,
+			   struct hw_sorted_request *s)
 {
-	s->rq.flags |= HW_RQ_NOMERGE;
+	hw_forbid_merge(&aq->q, &s->rq);
 	list_move_tail(&s->fifo, &as_request(first)->aliases);
 	list_splice_tail_init(&as_request(s)->aliases, &as_request(first)->aliases);
 }
@@ -326,7 +327,7 @@ static __always_inline bool add_sorted(struct as_queue *aq, int class, struct hw
 	struct hw_sorted_request *alias = hw_sorted_find(&aq->sort[class], s->rq.sector);
 
 	if (alias && aq->rules->chain_aliases) {
-		chain(alias, s);
+		chain(aq, alias, s);
 		return false;
 	}
 	if (alias)

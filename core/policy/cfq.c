@@ -246,7 +246,7 @@ static void take(struct cfq_queue *cq, struct hw_sorted_request *s)
 	p->next = s;
 	p->in_flight++;
 	proc_drop(cq, p, s);
-	s->rq.flags |= HW_RQ_NOMERGE;
+	hw_forbid_merge(&cq->q, &s->rq);
 }
 
 static void cfq_insert(struct hw_queue *q, struct hw_request *rq, u64 now)

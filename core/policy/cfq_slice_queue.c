@@ -145,7 +145,7 @@ void cs_queue_add(struct cs_device *d, struct cs_queue *c, struct hw_sorted_requ
 	/* Two requests of one queue cannot share a place: the older one counts as dispatched. */
 	if (alias) {
 		cs_take(d, alias);
-		alias->rq.flags |= HW_RQ_NOMERGE;
+		hw_forbid_merge(&d->q, &alias->rq);
 		cs_put_first(d, alias);
 	}
 	hw_sorted_add(&c->sort, s);

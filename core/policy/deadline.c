@@ -121,7 +121,7 @@ static void deadline_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	alias = hw_sorted_find(&dq->sort[dir], rq->sector);
 	if (alias) {
 		take(dq, alias);
-		alias->rq.flags |= HW_RQ_NOMERGE;
+		hw_forbid_merge(&dq->q, &alias->rq);
 		list_add_tail(&alias->fifo, &dq->head);
 	}
 	hw_sorted_add(&dq->sort[dir], s);

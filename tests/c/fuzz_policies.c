@@ -273,22 +273,31 @@ static void insert(struct fuzz *f)
 	rq->ioprio = bio.ioprio;
 	rq->cpu = bio.cpu;
 	rq->task = bio.task;
+	rq->host = f;
 	f->live[f->nr_live++] = rq;
 	f->inserted++;
 	hw_insert(f->q, rq, f->now);
-	hw_merge_inserted(&f->merger, f->q, rq);
+	if (!(rq->flags & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD)))
+		hw_merge_inserted(&f->merger, f->q, rq);
 	check(f);
 }
 
+/* The policy rules out that @rq merges: it leaves the host's hash. */
+static void unmergeable(struct hw_queue *q, struct hw_request *rq)
+{
+	struct fuzz *f = rq->host;
+
+	hw_merge_removed(&f->merger, rq);
+}
+
 /*
- * May @gone be joined to @keep? The host looks at the requests alone, not at whose they are; one that
- * has been dispatched is not in its hash any more.
+ * May @gone be joined to @keep? The host looks at what is in its hash, and at the requests alone: not
+ * at whose they are, nor at the policy's flags.
  */
 static bool joinable(const struct fuzz *f, const struct hw_request *keep, const struct hw_request *gone)
 {
 	return keep->hash_pprev && gone->hash_pprev && hw_end(keep) == gone->sector &&
 	       keep->op == gone->op && keep->op <= HW_WRITE && keep->ioprio == gone->ioprio &&
-	       !((keep->flags | gone->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD)) &&
 	       keep->sectors + gone->sectors <= f->merger.max_sectors;
 }
 
@@ -501,6 +510,7 @@ static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 	INIT_LIST_HEAD(&f.blocks);
 	f.q = take_memory(policy->queue_size);
 	hw_queue_prepare(f.q, policy);
+	f.q->unmergeable = unmergeable;
 	f.q->dev = (struct hw_device){
 		.sectors = CAPACITY, .rotational = seed % 4 != 0, .nr_requests = MAX_LIVE,
 		.depth = seed % 3 ? 1 : MAX_DEPTH, .nr_positions = 3,

@@ -2,7 +2,7 @@
 # Switching schedulers in a loop under I/O; flushes, discards, requeues, dying tasks; nothing may get lost
 # lab: programs fio mkfs.ext4 fsck.ext4
 # lab: tools ioload
-# lab: modules sd_mod
+# lab: modules sd_mod crc_t10dif
 # lab: packed scsi_debug
 # lab: memory 1536
 # lab: set DURATION=60

@@ -136,7 +136,8 @@ struct hws_job {
 	uint32_t random_percent[2];
 	uint32_t random_map;		/* every block once before any comes again */
 	uint32_t repeat_random;		/* passes over the files repeat the same random numbers */
-	uint64_t random_seed;
+	uint64_t random_seed;		/* fio's randseed, and the process's number among all, from 0 */
+	uint32_t number;
 	uint64_t min_bytes[2], max_bytes[2], align_bytes[2];
 	int64_t hole_bytes;		/* rw=read:N: added after each sequential I/O */
 	uint32_t random_every;		/* rw=randread:N: a new place every N I/Os */

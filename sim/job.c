@@ -45,36 +45,6 @@ struct sim_jobs {
 /* Copying between a page cache and a program: 2 GB/s. */
 #define COPY_BYTES_PER_NS 2u
 
-/* --- chance: splitmix64, one state per kind of choice --- */
-
-#define GOLDEN 0x9e3779b97f4a7c15ull
-
-static u64 mix(u64 z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
-
-u64 sim_roll(struct sim_job *j, enum sim_dice which)
-{
-	return mix(j->dice[which] += GOLDEN);
-}
-
-u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n)
-{
-	return (u64)((unsigned __int128)sim_roll(j, which) * n >> 64);
-}
-
-static void seed(struct hws *s, struct sim_job *j)
-{
-	u64 h = mix(mix(s->opt.seed + GOLDEN) + j->opt.random_seed + GOLDEN);
-	u32 i;
-
-	for (i = 0; i < NR_DICE; i++)
-		j->dice[i] = mix(h + i * GOLDEN);
-}
-
 /* --- events --- */
 
 u64 sim_order(struct hws *s)
@@ -261,7 +231,16 @@ static u32 pick_direction(struct sim_job *j)
 {
 	if (j->opt.directions != 3)
 		return j->opt.directions - 1;
-	return sim_roll_below(j, DICE_DIRECTION, 100) >= j->opt.read_percent;
+	/* As fio does: after a change, this direction first gets its share. */
+	if (j->dir_issued[j->mix_direction] >= j->mix_until) {
+		u32 d = 1 + sim_roll_below(j, DICE_DIRECTION, 100) > j->opt.read_percent;
+		u32 other_percent = j->mix_direction ? j->opt.read_percent : 100 - j->opt.read_percent;
+
+		if (d != j->mix_direction)
+			j->mix_until = j->dir_issued[j->mix_direction] * other_percent / 100;
+		j->mix_direction = d;
+	}
+	return j->mix_direction;
 }
 
 static bool fsync_due(const struct sim_job *j)
@@ -311,6 +290,7 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 	u8 flags = HW_RQ_SYNC;
 
 	j->issued++;
+	j->dir_issued[d]++;
 	j->pass_issued++;
 	j->issued_bytes += p->bytes;
 	j->pass_bytes += p->bytes;
@@ -329,9 +309,10 @@ static void next_pass(struct hws *s, struct sim_job *j)
 {
 	j->pass_bytes = 0;
 	j->pass_issued = 0;
+	j->mix_until = 0;
 	sim_place_reset(j);
 	if (j->opt.repeat_random)
-		seed(s, j);
+		sim_dice_seed(j, s->opt.seed);
 }
 
 /* Waits until `count` of the job's I/Os have completed; true if they have. */
@@ -558,7 +539,7 @@ int hws_add_job(struct hws *s, const struct hws_job *job)
 	j->source.due = job_due;
 	j->source.done = job_done;
 	s->tasks[job->task].source = &j->source;
-	seed(s, j);
+	sim_dice_seed(j, s->opt.seed);
 	sim_place_init(s, j);
 	if (job->buffered && job->directions & 2)
 		sim_cache_init(s, job->flusher);

@@ -57,8 +57,15 @@ struct sim_place {
 
 enum sim_job_life { JOB_CREATED, JOB_RUNNING, JOB_ENDED };
 
-/* Independent sequences of random numbers, so that one choice does not shift another. */
-enum sim_dice { DICE_PLACE, DICE_DIRECTION, DICE_BYTES, DICE_MIX, DICE_FILE, DICE_START, NR_DICE };
+/* Independent sequences of random numbers, so that one choice does not shift another (dice.c). */
+enum sim_dice {
+	DICE_PLACE, DICE_DIRECTION, DICE_BYTES_READ, DICE_BYTES_WRITE, DICE_MIX_READ, DICE_MIX_WRITE,
+	DICE_FILE, DICE_START, NR_DICE
+};
+
+struct sim_die {
+	u32 s1, s2, s3;
+};
 
 struct sim_job {
 	struct sim_source source;
@@ -70,7 +77,7 @@ struct sim_job {
 	bool wrote_last;
 	u64 expected;		/* the event that it sleeps for; others are stale */
 	u64 want;		/* it waits for this many completions; 0: it does not */
-	u64 dice[NR_DICE];
+	struct sim_die dice[NR_DICE];
 
 	u64 start_ns, epoch_ns;
 	u64 loops_left;
@@ -79,6 +86,9 @@ struct sim_job {
 	u64 think_mark, think_next;
 	u64 rate_bytes[2];
 	u32 direction;
+	u64 dir_issued[2];
+	u32 mix_direction;	/* both directions: the one that it is at, until so many were issued */
+	u64 mix_until;
 	u32 until_random;	/* I/Os until the next random place */
 	u32 file, file_left;
 
@@ -90,9 +100,12 @@ struct sim_job {
 	struct sim_job *blocked_next;
 };
 
-/* job.c */
-u64 sim_roll(struct sim_job *j, enum sim_dice which);
+/* dice.c */
+void sim_dice_seed(struct sim_job *j, u64 run_seed);
+/* From 0 to n - 1. */
 u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n);
+
+/* job.c */
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag);
 u64 sim_order(struct hws *s);
 bool sim_jobs_over(const struct hws *s);

@@ -132,7 +132,7 @@ void sim_place_init(struct hws *s, struct sim_job *j)
 			map_init(s, &j->files[i].map, j->files[i].at.span, unit);
 		file_reset(j, &j->files[i]);
 	}
-	j->until_random = o->random_every;
+	j->until_random = 1;
 	j->file_left = o->file_every;
 }
 
@@ -190,6 +190,7 @@ static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *off
 		if (!o->time_based)
 			return false;
 		map_clear(&f->map);
+		*offset = sim_roll_below(j, DICE_PLACE, span / o->align_bytes[d]) * o->align_bytes[d];
 		return true;
 	}
 	*offset = block * f->map.unit;
@@ -236,7 +237,7 @@ static u64 length(struct sim_job *j, const struct sim_file *f, u32 d, u64 offset
 	if (room < lo)
 		return 0;
 	do {
-		bytes = lo + sim_roll_below(j, DICE_BYTES, hi);
+		bytes = lo + sim_roll_below(j, DICE_BYTES_READ + d, hi);
 		bytes = min(bytes - bytes % lo, hi);
 	} while (bytes > room);
 	return bytes;
@@ -255,7 +256,7 @@ static bool place_in_file(struct sim_job *j, struct sim_file *f, u32 d, struct s
 	} else if (!hit) {
 		ok = between_offset(j, f, d, &offset);
 	} else if (o->random_percent[d] == 100 ||
-		   sim_roll_below(j, DICE_MIX, 100) < o->random_percent[d]) {
+		   sim_roll_below(j, DICE_MIX_READ + d, 100) < o->random_percent[d]) {
 		ok = random_offset(j, f, d, &offset);
 	} else {
 		mapped = false;

@@ -109,6 +109,36 @@ def test_random_passes_touch_as_many_blocks(fio: str, tmp_path: Path, options: s
         assert set(own) == set(expected)
 
 
+RANDOM = [
+    "rw=randread\nsize=1m", "rw=randread\nsize=64m\nnorandommap\nnumber_ios=300", "rw=randread\nsize=1m\nloops=2",
+    "rw=randread\nsize=1m\nloops=2\nrandrepeat=0\nrandseed=7", "rw=randread\nsize=8m\nrandseed=5\nnumber_ios=300",
+    "rw=randrw\nsize=8m\nrwmixread=70\nnumber_ios=300", "rw=rw\nsize=2m\nrwmixread=20",
+    "rw=randrw\nsize=8m\nbsrange=4k-64k\nnorandommap\nnumber_ios=100", "rw=randread\nsize=8m\nbsrange=12k-96k\nnorandommap\nnumber_ios=100",
+    "rw=randread\nsize=64m\npercentage_random=50\nnumber_ios=200", "rw=randread:3\nsize=64m\nnumber_ios=200",
+    "rw=randrw\nsize=64m\npercentage_random=30,80\nnumber_ios=200\nrandrepeat=0\nrandseed=99",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", RANDOM)
+def test_random_places_are_fios_own(fio: str, tmp_path: Path, options: str) -> None:
+    expected = issued_by_fio(fio, tmp_path, options, "null")
+    assert places(run(tmp_path, f"[a]\ndirect=1\n{options}\n")) == expected
+
+
+def test_each_process_draws_its_own_places(fio: str, tmp_path: Path) -> None:
+    job = "rw=randread\nsize=64m\nnorandommap\nnumber_ios=50\n"
+    text = f"[global]\nfilename=/dev/one\ndirect=1\nstonewall\n[first]\n{job}[second]\n{job}numjobs=2\n"
+    ours = run(tmp_path, text, sectors=1 << 20)
+    (tmp_path / "real.fio").write_text(
+        f"[global]\nioengine=null\nstonewall\n[first]\n{job}write_iolog={tmp_path}/0.log\n"
+        f"[second]\n{job}write_iolog={tmp_path}/1.log\n[third]\n{job}write_iolog={tmp_path}/2.log\n")
+    output(fio, tmp_path / "real.fio", cwd=tmp_path)
+    for number, name in enumerate(("first", "second.0", "second.1")):
+        log = (tmp_path / f"{number}.log").read_text()
+        assert [int(at) for at in re.findall(r" read (\d+) \d+$", log, re.M)] == [
+            round(io.at * 1024) for io in ours if io.task == name]
+
+
 @pytest.mark.parametrize("text", [
     "[a]\nsiez=1m\n", "[a]\nbs\n", "[a]\ndirect=yes\n", "[a]\nrw=foo\n", "size=1m\n[a]\n", "[a]\ndirect\n",
     "[a]\nrwmixread=101\n", "[a]\nprio=9\n", "[a]\niodepth=0\n",

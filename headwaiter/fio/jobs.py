@@ -19,6 +19,7 @@ from .values import Percent
 SECTOR = 512
 # Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.
 READAHEAD_BYTES = 128 << 10
+FIO_RANDSEED = 0x89  # of job files that name none
 _EXIT = {"group": 1, "stonewall": 2, "all": 3}
 _SERVICE = {"roundrobin": 0, "sequential": 1, "random": 2}
 _BEST_EFFORT = 2
@@ -78,7 +79,8 @@ def load_jobs(path: Path, drive_sectors: int) -> JobLoad:
             "wait_for": _wait_for(section, sections, ids),
             "stonewall": bool(section.get("stonewall") and draft.clone == 0),
             "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else 0,
-            "random_seed": section.get("randseed", 0) * 0x10000 % (1 << 64) + len(jobs),
+            "random_seed": section.get("randseed", FIO_RANDSEED),
+            "number": len(jobs),
         }
         tasks.append(Task(len(jobs), draft.name, len(jobs), _ioprio(section)))
         jobs.append(Job(fields, tuple(

@@ -139,6 +139,16 @@ class Options:
 
 
 @dataclass(frozen=True)
+class JobTotals:
+    """What a process of a job file did from its begin to its end; reads and writes as it counts them, also in the page cache."""
+
+    begin_ns: int
+    end_ns: int
+    ios: tuple[int, int]
+    bytes: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What came of a run: a row per I/O, in columns (ns; -1 where it did not happen), and totals."""
 
@@ -154,6 +164,7 @@ class Outcome:
     op: U8
     totals: Mapping[str, int]
     stats: Mapping[str, int] = field(default_factory=dict)
+    jobs: Sequence[JobTotals] = ()
 
 
 def _check(run: Any, status: int) -> int:
@@ -236,4 +247,13 @@ def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any)
         op=view(rows.op, n, np.uint8).copy(),
         totals={name: int(getattr(totals, name)) for name, _ in ffi.typeof("struct hws_totals").fields},
         stats=stats,
+        jobs=_jobs(run),
     )
+
+
+def _jobs(run: Any) -> list[JobTotals]:
+    c = ffi.new("struct hws_job_totals *")
+    out: list[JobTotals] = []
+    while lib.hws_job_totals(run, len(out), c) == 0:
+        out.append(JobTotals(c.begin_ns, c.end_ns, (c.ios[0], c.ios[1]), (c.bytes[0], c.bytes[1])))
+    return out

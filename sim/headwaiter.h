@@ -195,6 +195,15 @@ struct hws_rows {
 
 void hws_rows(const struct hws *s, struct hws_rows *out);
 
+/* What a job did, by its number (hws_add_job()); I/Os and bytes as it counts them, not as the drive sees them. */
+struct hws_job_totals {
+	uint64_t begin_ns, end_ns;
+	uint64_t ios[2], bytes[2];	/* reads, writes */
+};
+
+/* -ENOENT: no such job. */
+int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *out);
+
 /* The event log as CSV with a header line. */
 int hws_write_log(struct hws *s, const char *path);
 

@@ -159,6 +159,7 @@ static void end_others(struct hws *s, const struct sim_job *j)
 static void end(struct hws *s, struct sim_job *j)
 {
 	j->life = JOB_ENDED;
+	j->end_ns = s->now;
 	s->jobs->running--;
 	s->jobs->left--;
 	if (s->tasks[j->opt.task].exits)
@@ -255,7 +256,7 @@ static u64 rate_ns(const struct sim_job *j, u32 d)
 
 	if (!rate)
 		return 0;
-	return j->epoch_ns + mul_u64_u64_div_u64(j->rate_bytes[d], HW_NSEC_PER_SEC, rate);
+	return j->epoch_ns + mul_u64_u64_div_u64(j->bytes[d], HW_NSEC_PER_SEC, rate);
 }
 
 /*
@@ -294,7 +295,7 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 	j->pass_issued++;
 	j->issued_bytes += p->bytes;
 	j->pass_bytes += p->bytes;
-	j->rate_bytes[d] += p->bytes;
+	j->bytes[d] += p->bytes;
 	j->writes += d;
 	j->wrote_last = d;
 	if (j->opt.buffered)
@@ -549,5 +550,18 @@ int hws_add_job(struct hws *s, const struct hws_job *job)
 	all->job[all->nr++] = j;
 	all->left++;
 	sim_schedule(s, j->start_ns, sim_order(s), &j->source);
+	return 0;
+}
+
+int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *out)
+{
+	const struct sim_job *j;
+
+	if (!s->jobs || number >= s->jobs->nr)
+		return -ENOENT;
+	j = s->jobs->job[number];
+	*out = (struct hws_job_totals){ .begin_ns = j->epoch_ns, .end_ns = j->end_ns,
+					.ios = { j->dir_issued[0], j->dir_issued[1] },
+					.bytes = { j->bytes[0], j->bytes[1] } };
 	return 0;
 }

@@ -79,12 +79,12 @@ struct sim_job {
 	u64 want;		/* it waits for this many completions; 0: it does not */
 	struct sim_die dice[NR_DICE];
 
-	u64 start_ns, epoch_ns;
+	u64 start_ns, epoch_ns, end_ns;
 	u64 loops_left;
 	u64 issued, completed, reaped, writes;
 	u64 issued_bytes, pass_bytes, pass_issued;
 	u64 think_mark, think_next;
-	u64 rate_bytes[2];
+	u64 bytes[2];
 	u32 direction;
 	u64 dir_issued[2];
 	u32 mix_direction;	/* both directions: the one that it is at, until so many were issued */

@@ -128,6 +128,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
         own_modules=build(on, say),
         programs=[("fio", "fio"), ("chrt", "util-linux")],
         tools={"scatter": tool("scatter")},
+        executables={"/lab/firstio.so": tool("firstio", preloaded=True)},
         environment={
             "DRIVE": Path(drive).stem,
             "SCHEDULER": scheduler,
@@ -174,7 +175,7 @@ def lab_starts(text: str) -> tuple[int, ...]:
     tick_ns = int(noted.pop("tick", 0)) % TICK_NS
     if not noted:
         raise Problem("lab agree: fio has not been seen to begin")
-    return tuple(round(float(noted[pid]) * 1e9) - tick_ns for pid in sorted(noted, key=int))
+    return tuple(int(noted[pid]) - tick_ns for pid in sorted(noted, key=int))
 
 
 def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
@@ -236,8 +237,9 @@ def in_simulator(release: str, drive: str, scheduler: str, job: Job, starts_ns: 
     run = simulate(scheduler, device, load_after, as_in_kernel(scheduler, release), options)
     done = (run.complete_ns >= 0) & (run.task < len(load.tasks))
     latency = run.complete_ns[done] - run.issue_ns[done]
-    seconds = (int(run.complete_ns[done].max()) - int(run.issue_ns[done].min())) / 1e9
-    return Figures(float(run.sectors[done].sum()) * 512 / 1e6 / seconds, float(percentiles(latency, [99])[0]) / 1e6)
+    jobs = run.jobs[: len(load.jobs)]
+    seconds = max(job.end_ns - job.begin_ns for job in jobs) / 1e9
+    return Figures(sum(sum(job.bytes) for job in jobs) / 1e6 / seconds, float(percentiles(latency, [99])[0]) / 1e6)
 
 
 def _off_percent(simulated: float, measured: float) -> float:

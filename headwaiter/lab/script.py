@@ -40,6 +40,7 @@ Row = dict[str, Any]
 KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "tools", "memory", "shift", "set", "host")
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 PACKAGES = {
+    "chrt": "util-linux",
     "fio": "fio",
     "blktrace": "blktrace",
     "mkfs.ext4": "e2fsprogs",
@@ -117,15 +118,16 @@ def read(target: str) -> Script:
     return Script(path.stem, text, needs)
 
 
-def tool(name: str) -> bytes:
-    """A program of lab/guest, compiled statically."""
+def tool(name: str, *, preloaded: bool = False) -> bytes:
+    """A program of lab/guest, compiled statically; or a library that is loaded before those of a program."""
     source = source_folder() / "lab" / "guest" / f"{name}.c"
     if not source.is_file():
         raise Problem(f"lab: there is no tool {name} in lab/guest")
     target = cache_folder() / "tools" / name
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         target.parent.mkdir(parents=True, exist_ok=True)
-        run([need("gcc", "gcc"), "-O2", "-Wall", "-static", "-o", str(target), str(source)])
+        kind = ["-shared", "-fPIC"] if preloaded else ["-static"]
+        run([need("gcc", "gcc"), "-O2", "-Wall", *kind, "-o", str(target), str(source)])
     return target.read_bytes()
 
 

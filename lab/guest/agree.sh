@@ -16,15 +16,9 @@ prefer_workers() {
 	done
 }
 
-tracing=/sys/kernel/tracing
-first_ios=$tracing/events/block/block_bio_queue/enable
-echo mono >$tracing/trace_clock
-echo 0 >$tracing/options/overwrite
-echo 64 >$tracing/buffer_size_kb
-
-# Lines "PID SECONDS", and one "tick NANOSECONDS", when there was one; on the same clock.
+# Lines "PID NANOSECONDS", and one "tick NANOSECONDS", when there was one; on the same clock.
 starts() {
-	awk '$1 ~ /^fio-/ && $5 == "block_bio_queue:" && !seen[$1]++ { sub(":", "", $4); print substr($1, 5), $4 }' $tracing/trace
+	cat /lab/first_ios
 	awk '$1 == ".last_tick" { print "tick", $3 }' /proc/timer_list
 }
 
@@ -35,13 +29,12 @@ for job in /lab/jobs/*.fio; do
 	name=${name%.fio}
 	say "$SCHEDULER: $name"
 	elevator sda none
+	must blkdiscard /dev/sda
 	must scatter /dev/sda $SCATTER
 	elevator sda "$SCHEDULER"
-	echo >$tracing/trace
-	echo 1 >$first_ios
-	must chrt -f 1 ionice -c 2 -n 4 \
+	rm -f /lab/first_ios
+	FIRST_IO=/lab/first_ios LD_PRELOAD=/lab/firstio.so must chrt -f 1 ionice -c 2 -n 4 \
 		fio --eta=never --clocksource=clock_gettime --output-format=json+ --output=/lab/out "$job"
-	echo 0 >$first_ios
 	send /lab/out "$name"
 	starts >/lab/starts
 	send /lab/starts "$name.starts"

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import Problem
 from .schedulers import find
 from .sim import I64, READ, WRITE, Outcome
 
@@ -34,6 +37,57 @@ def _latency(ns: I64) -> Json:
     return out | {"max": float(ns.max()) / 1e6}
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """I/Os in parts, one for each value of a key; columns of one length, a row per part, in ascending order of the key."""
+
+    key: I64
+    requests: I64
+    bytes: I64
+    issue_ns: I64
+    """The first issue."""
+    complete_ns: I64
+    """The last completion."""
+    lat_ms: dict[str, NDArray[np.float64]]
+
+    @property
+    def elapsed_s(self) -> NDArray[np.float64]:
+        """From the first issue to the last completion."""
+        return (self.complete_ns - self.issue_ns) / _NS_PER_S
+
+    @property
+    def throughput_mbps(self) -> NDArray[np.float64]:
+        """MB/s while the part was under way; 0 where that took no time."""
+        elapsed = self.elapsed_s
+        return np.divide(self.bytes / 1e6, elapsed, out=np.zeros(len(elapsed)), where=elapsed > 0)
+
+
+def _part(o: Outcome, key: I64, latencies: bool = True) -> _Parts:
+    """The I/Os that completed, by key (a number per I/O; below 0: left out). One sort, whatever the number of parts."""
+    chosen = np.flatnonzero((key >= 0) & (o.complete_ns >= 0))
+    key = key[chosen]
+    issue, complete = o.issue_ns[chosen], o.complete_ns[chosen]
+    order = np.lexsort((complete - issue, key) if latencies else (key,))
+    key, issue, complete = key[order], issue[order], complete[order]
+    first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.empty(0, np.int64)
+    count = np.diff(np.r_[first, len(key)])
+    if not len(first):
+        nothing = np.empty(0, np.int64)
+        return _Parts(nothing, nothing, nothing, nothing, nothing, {})
+    lat_ms = {}
+    if latencies:
+        latency = complete - issue
+        lat_ms["mean"] = np.add.reduceat(latency.astype(np.float64), first) / count / 1e6
+        for name, percent in _PERCENTILES.items():
+            # As percentiles() has it.
+            at = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
+            lat_ms[name] = latency[first + at] / 1e6
+        lat_ms["max"] = latency[first + count - 1] / 1e6
+    sectors = o.sectors[chosen][order].astype(np.int64)
+    return _Parts(key[first], count, np.add.reduceat(sectors, first) * SECTOR_BYTES,
+                  np.minimum.reduceat(issue, first), np.maximum.reduceat(complete, first), lat_ms)
+
+
 def _span(o: Outcome, which: Mask) -> float:
     """Seconds from the first issue to the last completion of these I/Os."""
     return (int(o.complete_ns[which].max()) - int(o.issue_ns[which].min())) / _NS_PER_S
@@ -54,50 +108,61 @@ def jain(values: NDArray[np.float64]) -> float:
     return float(values.sum()) ** 2 / (len(values) * total) if total else 1.0
 
 
-def _task_rows(o: Outcome, done: Mask) -> list[Json]:
+def _rows(parts: _Parts) -> Iterator[Json]:
+    """What rows of tasks and of groups have in common."""
+    columns = [parts.requests, parts.bytes, parts.throughput_mbps, parts.elapsed_s]
+    latencies = np.column_stack(list(parts.lat_ms.values())).tolist() if len(parts.key) else []
+    for requests, size, throughput, elapsed, lat in zip(*(c.tolist() for c in columns), latencies, strict=True):
+        yield {"requests": requests, "bytes": size, "throughput_MBps": throughput, "elapsed_s": elapsed,
+               "lat_ms": dict(zip(parts.lat_ms, lat, strict=True))}
+
+
+def _task_rows(o: Outcome) -> list[Json]:
     """A row per task and operation."""
-    key = o.task.astype(np.int64) * 4 + o.op
-    key[~done] = -1
-    order = np.argsort(key, kind="stable")
-    sorted_keys = key[order]
-    starts = np.flatnonzero(np.r_[True, sorted_keys[1:] != sorted_keys[:-1]]) if len(order) else np.empty(0, np.int64)
+    parts = _part(o, o.task.astype(np.int64) * 4 + o.op)
     rows = []
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
-        k = int(sorted_keys[start])
-        if k < 0:
-            continue
-        which = order[start:end]
-        issue, complete = o.issue_ns[which], o.complete_ns[which]
-        elapsed = (int(complete.max()) - int(issue.min())) / _NS_PER_S
-        size = int(o.sectors[which].sum(dtype=np.int64)) * SECTOR_BYTES
+    starts = (parts.issue_ns / _NS_PER_S).tolist()
+    for k, start, row in zip(parts.key.tolist(), starts, _rows(parts), strict=True):
         task = o.tasks[k // 4]
-        rows.append({
-            "task": task.id, "name": task.name, "op": ("read", "write", "discard", "other")[k % 4],
-            "group": task.group, "requests": end - start, "bytes": size,
-            "throughput_MBps": size / 1e6 / elapsed if elapsed else 0.0,
-            "start_s": int(issue.min()) / _NS_PER_S, "elapsed_s": elapsed, "lat_ms": _latency(complete - issue),
-        })
+        rows.append({"task": task.id, "name": task.name, "op": ("read", "write", "discard", "other")[k % 4],
+                     "group": task.group, "requests": row["requests"], "bytes": row["bytes"],
+                     "throughput_MBps": row["throughput_MBps"], "start_s": start, "elapsed_s": row["elapsed_s"],
+                     "lat_ms": row["lat_ms"]})
     return rows
 
 
-def _groups(o: Outcome, done: Mask) -> list[Json]:
-    """A row per thread of control: a task, or a chain of tasks that follow one another."""
-    group_of = np.array([t.group for t in o.tasks], np.int64)
-    group = group_of[o.task]
-    rows = []
-    for g in np.unique(group[done]).tolist():
-        which = done & (group == g)
-        members = [t for t in o.tasks if t.group == g]
-        elapsed = _span(o, which)
-        rows.append({"group": g, "name": members[0].name, "tasks": len(members), **_figures(o, which, elapsed),
-                     "elapsed_s": elapsed, "end_s": int(o.complete_ns[which].max()) / _NS_PER_S,
-                     "lat_ms": _latency(o.complete_ns[which] - o.issue_ns[which])})
-    return rows
+def _group_of(o: Outcome) -> I64:
+    """The thread of control of each I/O: a task, or a chain of tasks that follow one another."""
+    return np.array([t.group for t in o.tasks], np.int64)[o.task]
 
 
-def summarise(o: Outcome) -> Json:
-    """One entry of "results". Figures that this run does not have (no reads, no waits …) are absent."""
+def _group_rows(o: Outcome) -> list[Json]:
+    """A row per thread of control."""
+    parts = _part(o, _group_of(o))
+    names: dict[int, str] = {}
+    members = Counter(t.group for t in o.tasks)
+    for t in o.tasks:
+        names.setdefault(t.group, t.name)
+    ends = (parts.complete_ns / _NS_PER_S).tolist()
+    return [{"group": g, "name": names[g], "tasks": members[g], "requests": row["requests"], "bytes": row["bytes"],
+             "throughput_MBps": row["throughput_MBps"], "elapsed_s": row["elapsed_s"], "end_s": end,
+             "lat_ms": row["lat_ms"]} for g, end, row in zip(parts.key.tolist(), ends, _rows(parts), strict=True)]
+
+
+def _account(o: Outcome, done: Mask) -> None:
+    """Issued, completed and reported: the same I/Os, or the results say nothing."""
+    issued, completed, reported = o.totals["issued"], o.totals["completed"], int(done.sum())
+    if not issued == completed == reported == len(done):
+        raise Problem(f"{o.scheduler}: of {len(done)} I/Os {issued} were issued, {completed} completed, {reported} are reported")
+
+
+def summarise(o: Outcome, tasks: bool = True) -> Json:
+    """One entry of "results". Figures that this run does not have (no reads, no waits …) are absent.
+
+    Without `tasks`, the rows of tasks and groups are, too.
+    """
     done = o.complete_ns >= 0
+    _account(o, done)
     t = o.totals
     policy = find(o.scheduler)
     out: Json = {
@@ -110,12 +175,13 @@ def summarise(o: Outcome) -> Json:
         which = done & (o.op == op)
         if which.any():
             out[name] = _figures(o, which, elapsed) | {"lat_ms": _latency(o.complete_ns[which] - o.issue_ns[which])}
-    out["tasks"] = _task_rows(o, done)
-    groups = _groups(o, done)
-    if len(groups) != len({t["task"] for t in out["tasks"]}):
-        out["groups"] = groups
-    if groups:
-        out["fairness_jain"] = jain(np.array([g["throughput_MBps"] for g in groups]))
+    groups = _part(o, _group_of(o), latencies=False)
+    if tasks:
+        out["tasks"] = _task_rows(o)
+        if len(groups.key) != len({t["task"] for t in out["tasks"]}):
+            out["groups"] = _group_rows(o)
+    if len(groups.key):
+        out["fairness_jain"] = jain(groups.throughput_mbps)
     out["merges"] = t["merges"]
     out["dispatched"] = t["requests"]
     disk: Json = {"busy_s": t["busy_ns"] / _NS_PER_S, "idle_s": max(0.0, t["now_ns"] - t["busy_ns"]) / _NS_PER_S}

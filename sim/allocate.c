@@ -116,7 +116,7 @@ void sim_request_freed(struct hws *s)
 		feed_counted(s);
 	} else if (s->waiters) {
 		s->woken++;
-		s->feed_ns = min(s->feed_ns, s->now + sim_turnaround(s));
+		s->feed_ns = min(s->feed_ns, sim_after(s->now, sim_turnaround(s)));
 	}
 }
 

@@ -63,6 +63,7 @@ void hws_free(struct hws *s)
 		return;
 	free(s->tasks);
 	free(s->heap);
+	free(s->buckets);
 	free(s->events);
 	free(s->rows.issue_ns);
 	free(s->rows.complete_ns);
@@ -244,6 +245,19 @@ void sim_task_exit(struct hws *s, u32 index)
 
 /* --- from I/O to request --- */
 
+static void merge_inserted(struct hws *s, struct hw_request *rq)
+{
+	struct hw_request **old = s->buckets;
+	u32 bits = s->merger.bits + 2;
+
+	hw_merge_inserted(&s->merger, s->q, rq);
+	if (!hw_merge_is_crowded(&s->merger))
+		return;
+	s->buckets = sim_grow(NULL, &(u64){ 0 }, 1ull << bits, sizeof(*old));
+	hw_merge_rehash(&s->merger, s->buckets, bits);
+	free(old);
+}
+
 void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 {
 	struct sim_request *r = sim_request_new(s);
@@ -251,6 +265,7 @@ void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 
 	r->tag = tag;
 	r->pieces = p;
+	r->pieces_tail = &p->next;
 	rq->sector = p->bio.sector;
 	rq->sectors = p->bio.sectors;
 	rq->op = p->bio.op;
@@ -259,18 +274,15 @@ void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 	rq->cpu = p->bio.cpu;
 	rq->task = p->bio.task;
 	hw_insert(s->q, rq, s->now);
-	hw_merge_inserted(&s->merger, s->q, rq);
+	merge_inserted(s, rq);
 	sim_log(s, EV_INSERT, rq->id, p->io->task, rq->op, rq->sector, rq->sectors);
 	sim_log_waits(s);
 }
 
-static void append_pieces(struct sim_request *r, struct sim_piece *more)
+static void append_pieces(struct sim_request *r, struct sim_piece *more, struct sim_piece **tail)
 {
-	struct sim_piece **tail = &r->pieces;
-
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = more;
+	*r->pieces_tail = more;
+	r->pieces_tail = tail;
 }
 
 bool sim_merge_piece(struct hws *s, struct sim_piece *p)
@@ -283,12 +295,12 @@ bool sim_merge_piece(struct hws *s, struct sim_piece *p)
 
 	if (!m.into)
 		return false;
-	append_pieces(m.into->host, p);
+	append_pieces(m.into->host, p, &p->next);
 	s->merges++;
 	sim_log(s, EV_MERGE, m.into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
 	if (m.gone) {
 		gone = m.gone->host;
-		append_pieces(m.into->host, gone->pieces);
+		append_pieces(m.into->host, gone->pieces, gone->pieces_tail);
 		s->merges++;
 		sim_log(s, EV_MERGE, m.into->id, m.gone->task->id, m.gone->op, m.gone->sector, m.gone->sectors);
 		sim_request_free(s, gone);
@@ -307,7 +319,7 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 	io->task = task;
 	io->fixed_ns = fixed_ns;
 	io->tag = tag;
-	io->pieces = (left + s->opt.max_sectors - 1) / s->opt.max_sectors;
+	io->pieces = (u32)(((u64)left + s->opt.max_sectors - 1) / s->opt.max_sectors);
 	s->issued++;
 	s->tasks[task].outstanding++;
 	sim_row_issue(s, row, task, what);
@@ -406,7 +418,7 @@ static void to_drive(struct hws *s, struct sim_request *r, u32 delay_ns)
 		s->drive->model->submit(s->drive, &r->io, s->now);
 		return;
 	}
-	r->arrives_ns = s->now + delay_ns;
+	r->arrives_ns = sim_after(s->now, delay_ns);
 	r->next = NULL;
 	*s->sent_tail = r;
 	s->sent_tail = &r->next;
@@ -511,7 +523,7 @@ static void step(struct hws *s)
 	if (woken)
 		s->wake_ns = HW_NEVER;
 	if (woken || (done && worker_wanted(s)))
-		s->worker_ns = min(s->worker_ns, s->now + s->opt.dispatch_ns);
+		s->worker_ns = min(s->worker_ns, sim_after(s->now, s->opt.dispatch_ns));
 	if (s->worker_ns <= s->now) {
 		s->worker_ns = HW_NEVER;
 		dispatch(s, 0);
@@ -538,48 +550,20 @@ int hws_run(struct hws *s, uint64_t events)
 
 		if (t == HW_NEVER)
 			break;
+		if (t > SIM_CLOCK_END)
+			return sim_fail(s, -EOVERFLOW, "time runs out: the clock ends after 292 years, "
+					"when %llu of the %llu I/Os issued have completed",
+					(unsigned long long)s->completed, (unsigned long long)s->issued);
 		s->now = max(s->now, t);
 		step(s);
 	}
-	if (events != UINT64_MAX && s->issued != s->completed)
-		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for", s->policy->name,
-				(unsigned long long)(s->issued - s->completed));
 	if (events == UINT64_MAX)
 		return 1;
+	ret = sim_account(s);
+	if (ret)
+		return ret;
 	/* A job may have slept on after its last I/O, or been woken from its sleep to end. */
 	if (s->jobs)
 		s->now = s->last_done_ns;
 	return 0;
-}
-
-void hws_totals(const struct hws *s, struct hws_totals *out)
-{
-	const struct hw_drive_stats *d = &s->drive->stats;
-	const struct hw_wait *w = &s->q->wait;
-
-	*out = (struct hws_totals){
-		.now_ns = s->now,
-		.issued = s->issued,
-		.completed = s->completed,
-		.requests = s->requests,
-		.merges = s->merges,
-		.busy_ns = d->busy_ns,
-		.seek_ns = d->seek_ns,
-		.rotation_ns = d->rotation_ns,
-		.transfer_ns = d->transfer_ns,
-		.overhead_ns = d->overhead_ns,
-		.seeks = d->seeks,
-		.seek_cylinders = d->seek_cylinders,
-		.cache_hits = d->cache_hits,
-		.media_reads = d->media_reads,
-		.media_writes = d->media_writes,
-		.a_success = w->count[HW_WAIT_SUCCESS],
-		.a_fail = w->count[HW_WAIT_FAIL],
-		.a_other = w->count[HW_WAIT_OTHER],
-		.t_success_ns = w->total_ns[HW_WAIT_SUCCESS],
-		.t_fail_ns = w->total_ns[HW_WAIT_FAIL],
-		.t_other_ns = w->total_ns[HW_WAIT_OTHER],
-		.drive_sectors = s->drive->sectors,
-		.queue_depth = s->depth,
-	};
 }

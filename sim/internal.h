@@ -10,6 +10,18 @@
 
 #define SIM_ERROR_BYTES 256
 
+/*
+ * Where the clock ends: what the int64_t of a row holds, 292 years. What is due later stays a time, neither HW_NEVER nor a
+ * small number, so that the run gets there, and ends with an error.
+ */
+#define SIM_CLOCK_END ((u64)INT64_MAX)
+
+/* So long after @now, which the clock has shown or will. */
+static inline u64 sim_after(u64 now, u64 ns)
+{
+	return now > SIM_CLOCK_END || ns > SIM_CLOCK_END - now ? SIM_CLOCK_END + 1 : now + ns;
+}
+
 /* One I/O as a task sees it; the scheduler may see it as several requests, or as part of one. */
 struct sim_io {
 	u64 row;		/* index in struct hws_rows, or the trace */
@@ -31,7 +43,7 @@ struct sim_piece {
 /* Around every request of the policy's. */
 struct sim_request {
 	struct hw_io io;
-	struct sim_piece *pieces;
+	struct sim_piece *pieces, **pieces_tail;
 	struct sim_request *next;	/* free list, those pulled ahead, or those on the way to the drive */
 	u64 arrives_ns;			/* at the drive */
 	int tag;			/* -1: tags are only counted */
@@ -92,6 +104,7 @@ struct hws {
 	struct hw_queue *q;
 	struct hw_drive *drive;
 	struct hw_merger merger;
+	struct hw_request **buckets;	/* for it, once its own are too few */
 	u64 now;
 	u64 wake_ns;
 	u64 worker_ns;		/* when a worker decides what is next */
@@ -102,7 +115,6 @@ struct hws {
 	u32 in_use;		/* requests that exist */
 	struct sim_tags *tags;	/* NULL: they are only counted */
 	bool started;
-	u64 rng;
 
 	struct sim_task *tasks;
 	u32 nr_tasks, room_tasks;
@@ -177,14 +189,15 @@ struct hw_task *sim_hw_task_new(struct hws *s);
 void sim_hw_task_free(struct hws *s, struct hw_task *t);
 
 /* trace.c */
-void sim_trace_start(struct hws *s);
 void sim_trace_issue(struct hws *s, u64 row);
 void sim_trace_completed(struct hws *s, u64 row);
 
 /* job.c */
 void sim_jobs_free(struct hws *s);
+bool sim_jobs_over(const struct hws *s);
 
 /* record.c */
+int sim_account(struct hws *s);
 void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what);
 void sim_row_complete(struct hws *s, u64 row);
 void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector, u32 sectors);

@@ -34,14 +34,6 @@ enum job_state {
 	JOB_AGAIN,
 };
 
-struct sim_jobs {
-	struct sim_job **job;
-	u64 nr, room;
-	u64 order;
-	u32 running;		/* started, not ended */
-	u32 left;		/* not ended */
-};
-
 /* Copying between a page cache and a program: 2 GB/s. */
 #define COPY_BYTES_PER_NS 2u
 
@@ -52,7 +44,7 @@ u64 sim_order(struct hws *s)
 	return s->jobs->order++;
 }
 
-static void sleep_until(struct hws *s, struct sim_job *j, u64 time_ns)
+void sim_job_sleep(struct hws *s, struct sim_job *j, u64 time_ns)
 {
 	j->expected = sim_order(s);
 	j->want = 0;
@@ -61,7 +53,7 @@ static void sleep_until(struct hws *s, struct sim_job *j, u64 time_ns)
 
 void sim_job_wake(struct hws *s, struct sim_job *j)
 {
-	sleep_until(s, j, s->now);
+	sim_job_sleep(s, j, s->now);
 }
 
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag)
@@ -86,89 +78,7 @@ static void job_done(struct hws *s, struct sim_source *source, void *tag)
 		return;
 	j->completed++;
 	if (j->want && j->completed >= j->want)
-		sleep_until(s, j, s->now + sim_turnaround(s));
-}
-
-/* --- starting and ending --- */
-
-bool sim_jobs_over(const struct hws *s)
-{
-	return !s->jobs->left;
-}
-
-static bool section_over(const struct sim_jobs *all, u32 section)
-{
-	u64 i;
-
-	for (i = 0; i < all->nr; i++)
-		if (all->job[i]->opt.section == section && all->job[i]->life != JOB_ENDED)
-			return false;
-	return true;
-}
-
-/* Processes that are started together get the processor one after another. */
-static void start_jobs(struct hws *s)
-{
-	struct sim_jobs *all = s->jobs;
-	u64 i, started = 0;
-
-	for (i = 0; i < all->nr; i++) {
-		struct sim_job *j = all->job[i];
-
-		if (j->life != JOB_CREATED || j->start_ns > s->now)
-			continue;
-		if (j->opt.stonewall && all->running)
-			break;
-		if (j->opt.wait_for >= 0 && !section_over(all, (u32)j->opt.wait_for))
-			continue;
-		j->life = JOB_RUNNING;
-		j->epoch_ns = s->now;
-		all->running++;
-		sleep_until(s, j, s->now + started++ * s->opt.turnaround_ns);
-	}
-}
-
-static void terminate(struct hws *s, struct sim_job *j)
-{
-	if (j->life == JOB_CREATED) {
-		j->life = JOB_ENDED;
-		s->jobs->left--;
-	}
-	if (j->life != JOB_RUNNING || j->terminate)
-		return;
-	j->terminate = true;
-	/* Out of its sleep; a job that waits for I/O will see it when that is done. */
-	if (!j->want && !j->reading && !j->blocked)
-		sim_job_wake(s, j);
-}
-
-static void end_others(struct hws *s, const struct sim_job *j)
-{
-	u64 i;
-
-	for (i = 0; i < s->jobs->nr; i++) {
-		struct sim_job *other = s->jobs->job[i];
-
-		if (j->opt.exit_what == 3 ||
-		    (j->opt.exit_what == 2 && other->life == JOB_RUNNING) ||
-		    (j->opt.exit_what == 1 && other->opt.group == j->opt.group))
-			terminate(s, other);
-	}
-}
-
-static void end(struct hws *s, struct sim_job *j)
-{
-	j->life = JOB_ENDED;
-	j->end_ns = s->now;
-	s->jobs->running--;
-	s->jobs->left--;
-	if (s->tasks[j->opt.task].exits)
-		sim_task_exit(s, j->opt.task);
-	if (j->opt.exit_what)
-		end_others(s, j);
-	start_jobs(s);
-	if (s->cache && !s->jobs->left)
-		sim_cache_flush(s);
+		sim_job_sleep(s, j, sim_after(s->now, sim_turnaround(s)));
 }
 
 /* --- decisions --- */
@@ -256,7 +166,10 @@ static u64 rate_ns(const struct sim_job *j, u32 d)
 
 	if (!rate)
 		return 0;
-	return j->epoch_ns + mul_u64_u64_div_u64(j->bytes[d], HW_NSEC_PER_SEC, rate);
+	/* 64 bits of bytes at a byte a second last longer than the clock. */
+	if (j->bytes[d] / rate >= SIM_CLOCK_END / HW_NSEC_PER_SEC)
+		return SIM_CLOCK_END + 1;
+	return sim_after(j->epoch_ns, mul_u64_u64_div_u64(j->bytes[d], HW_NSEC_PER_SEC, rate));
 }
 
 /*
@@ -280,7 +193,7 @@ static u64 rate_wait(struct hws *s, struct sim_job *j)
 
 static u64 not_beyond_runtime(const struct sim_job *j, u64 time_ns)
 {
-	return j->opt.runtime_ns ? min(time_ns, j->epoch_ns + j->opt.runtime_ns) : time_ns;
+	return j->opt.runtime_ns ? min(time_ns, sim_after(j->epoch_ns, j->opt.runtime_ns)) : time_ns;
 }
 
 /* --- the loop --- */
@@ -356,7 +269,7 @@ static bool step(struct hws *s, struct sim_job *j)
 			return true;
 		}
 		if (wait_for(j, j->issued))
-			sleep_until(s, j, not_beyond_runtime(j, until));
+			sim_job_sleep(s, j, not_beyond_runtime(j, until));
 		return false;
 	case JOB_ISSUE:
 		if (!sim_place_next(j, j->direction, &p)) {
@@ -380,7 +293,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		return true;
 	case JOB_COPY:
 		j->state = JOB_COPIED;
-		sleep_until(s, j, s->now + j->op.bytes / COPY_BYTES_PER_NS);
+		sim_job_sleep(s, j, sim_after(s->now, j->op.bytes / COPY_BYTES_PER_NS));
 		return false;
 	case JOB_COPIED:
 		j->state = JOB_REAP;
@@ -422,7 +335,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_NEXT;
 		if (out_of_time(s, j))
 			return true;
-		sleep_until(s, j, not_beyond_runtime(j, s->now + j->opt.think_ns));
+		sim_job_sleep(s, j, not_beyond_runtime(j, sim_after(s->now, j->opt.think_ns)));
 		return false;
 	case JOB_FSYNC:
 		if (!sim_fsync(s, j))
@@ -445,7 +358,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		return true;
 	default:
 		if (!again(j)) {
-			end(s, j);
+			sim_job_ended(s, j);
 			return false;
 		}
 		next_pass(s, j);
@@ -459,7 +372,7 @@ static void job_due(struct hws *s, struct sim_source *source, u64 order)
 	struct sim_job *j = container_of(source, struct sim_job, source);
 
 	if (j->life == JOB_CREATED)
-		start_jobs(s);
+		sim_start_jobs(s);
 	else if (j->life == JOB_RUNNING && order == j->expected)
 		while (step(s, j))
 			;
@@ -507,15 +420,8 @@ static int check_job(struct hws *s, const struct hws_job *o)
 	return 0;
 }
 
-void sim_jobs_free(struct hws *s)
-{
-	if (s->jobs)
-		free(s->jobs->job);
-}
-
 int hws_add_job(struct hws *s, const struct hws_job *job)
 {
-	struct sim_jobs *all;
 	struct sim_job *j;
 	u64 i;
 	int ret;
@@ -529,7 +435,6 @@ int hws_add_job(struct hws *s, const struct hws_job *job)
 	ret = check_job(s, job);
 	if (ret)
 		return ret;
-	all = s->jobs;
 	j = sim_alloc(s, sizeof(*j));
 	j->opt = *job;
 	j->files = sim_alloc(s, job->nr_files * sizeof(*j->files));
@@ -546,9 +451,7 @@ int hws_add_job(struct hws *s, const struct hws_job *job)
 		sim_cache_init(s, job->flusher);
 	j->start_ns = job->start_min_ns +
 		      sim_roll_below(j, DICE_START, job->start_max_ns - job->start_min_ns + 1);
-	all->job = sim_grow(all->job, &all->room, all->nr + 1, sizeof(*all->job));
-	all->job[all->nr++] = j;
-	all->left++;
+	sim_start_add(s, j);
 	sim_schedule(s, j->start_ns, sim_order(s), &j->source);
 	return 0;
 }

@@ -20,7 +20,9 @@
 struct sim_map {
 	u64 blocks, unit;
 	u32 nr_levels;
-	u64 *level[SIM_MAP_LEVELS];
+	struct sim_chunk **level[SIM_MAP_LEVELS];	/* NULL: nothing in it is set */
+	struct sim_chunk *chunks;
+	struct hws *run;
 };
 
 /* A piece of the page cache that is on its way from or to the drive. */
@@ -67,8 +69,15 @@ struct sim_die {
 	u32 s1, s2, s3;
 };
 
+struct sim_set;
+
 struct sim_job {
 	struct sim_source source;
+	u64 index;
+	struct sim_set *section, *group;
+	struct sim_job *group_next;
+	struct sim_job *waiting_next;	/* for a section to end */
+	struct rb_node ready;
 	struct hws_job opt;
 	struct sim_file *files;
 	enum sim_job_life life;
@@ -100,15 +109,34 @@ struct sim_job {
 	struct sim_job *blocked_next;
 };
 
+struct sim_jobs {
+	struct sim_job **job;
+	u64 nr, room;
+	u64 order;
+	u64 running;			/* started, not ended */
+	u64 left;			/* not ended */
+	u64 started, told;		/* so far, and when running ones were last told to end */
+	bool told_all;
+	struct rb_root sections, groups;	/* by number */
+	u64 *by_start, nr_due;		/* jobs by start delay, and how many of these are over */
+	struct rb_root ready;		/* due, not started; in order of the job file */
+};
+
 /* dice.c */
 void sim_dice_seed(struct sim_job *j, u64 run_seed);
 /* From 0 to n - 1. */
 u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n);
 
+/* start.c */
+void sim_start_add(struct hws *s, struct sim_job *j);
+/* Whoever may start now does. */
+void sim_start_jobs(struct hws *s);
+void sim_job_ended(struct hws *s, struct sim_job *j);
+
 /* job.c */
+void sim_job_sleep(struct hws *s, struct sim_job *j, u64 until_ns);
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag);
 u64 sim_order(struct hws *s);
-bool sim_jobs_over(const struct hws *s);
 /* A job that the page cache has made to wait may look again. */
 void sim_job_wake(struct hws *s, struct sim_job *j);
 

@@ -10,8 +10,14 @@
 #include "job.h"
 
 #define NO_START U64_MAX
+#define CHUNK_WORDS 511u	/* with the link a page */
 
-/* --- the map of blocks --- */
+/* --- the map of blocks: its memory is what has been touched, also of a map of a whole drive --- */
+
+struct sim_chunk {
+	struct sim_chunk *next;
+	u64 word[CHUNK_WORDS];
+};
 
 static void map_init(struct hws *s, struct sim_map *m, u64 bytes, u64 unit)
 {
@@ -19,31 +25,45 @@ static void map_init(struct hws *s, struct sim_map *m, u64 bytes, u64 unit)
 
 	m->unit = unit;
 	m->blocks = bytes / unit;
+	m->run = s;
 	n = m->blocks;
-	/*
-	 * The memory comes zeroed and is only touched where blocks are: a map of a whole drive
-	 * costs what is used of it.
-	 */
 	do {
 		n = (n + 63) / 64;
-		m->level[m->nr_levels++] = sim_alloc(s, n * sizeof(u64));
+		m->level[m->nr_levels++] =
+			sim_alloc(s, (n + CHUNK_WORDS - 1) / CHUNK_WORDS * sizeof(struct sim_chunk *));
 	} while (n > 1 && m->nr_levels < SIM_MAP_LEVELS);
 }
 
 static void map_clear(struct sim_map *m)
 {
-	u64 n = m->blocks;
-	u32 i;
+	struct sim_chunk *c;
 
-	for (i = 0; i < m->nr_levels; i++) {
-		n = (n + 63) / 64;
-		memset(m->level[i], 0, n * sizeof(u64));
+	for (c = m->chunks; c; c = c->next)
+		memset(c->word, 0, sizeof(c->word));
+}
+
+static u64 word_at(const struct sim_map *m, u32 level, u64 i)
+{
+	const struct sim_chunk *c = m->level[level][i / CHUNK_WORDS];
+
+	return c ? c->word[i % CHUNK_WORDS] : 0;
+}
+
+static u64 *word_to_set(struct sim_map *m, u32 level, u64 i)
+{
+	struct sim_chunk **c = &m->level[level][i / CHUNK_WORDS];
+
+	if (!*c) {
+		*c = sim_alloc(m->run, sizeof(**c));
+		(*c)->next = m->chunks;
+		m->chunks = *c;
 	}
+	return &(*c)->word[i % CHUNK_WORDS];
 }
 
 static bool map_busy(const struct sim_map *m, u64 block)
 {
-	return m->level[0][block / 64] >> (block % 64) & 1;
+	return word_at(m, 0, block / 64) >> (block % 64) & 1;
 }
 
 static void map_set(struct sim_map *m, u64 block)
@@ -51,7 +71,7 @@ static void map_set(struct sim_map *m, u64 block)
 	u32 i;
 
 	for (i = 0; i < m->nr_levels; i++) {
-		u64 *word = &m->level[i][block / 64];
+		u64 *word = word_to_set(m, i, block / 64);
 
 		*word |= 1ull << (block % 64);
 		if (~*word)
@@ -70,13 +90,13 @@ static u64 map_free_from(const struct sim_map *m, u64 from)
 	u32 i;
 
 	for (i = 0; i < m->nr_levels && at <= (m->blocks - 1) >> (6 * i); i++) {
-		u64 word = ~m->level[i][at / 64] >> (at % 64);
+		u64 word = ~word_at(m, i, at / 64) >> (at % 64);
 
 		if (word) {
 			at += (u64)__builtin_ctzll(word);
 			while (i && at <= (m->blocks - 1) >> (6 * i)) {
 				i--;
-				at = at * 64 + (u64)__builtin_ctzll(~m->level[i][at]);
+				at = at * 64 + (u64)__builtin_ctzll(~word_at(m, i, at));
 			}
 			return !i && at < m->blocks ? at : U64_MAX;
 		}
@@ -115,8 +135,6 @@ static void file_reset(struct sim_job *j, struct sim_file *f)
 		f->last_start[d] = NO_START;
 	}
 	f->done = false;
-	if (f->map.blocks)
-		map_clear(&f->map);
 }
 
 void sim_place_init(struct hws *s, struct sim_job *j)
@@ -140,8 +158,10 @@ void sim_place_reset(struct sim_job *j)
 {
 	u64 i;
 
-	for (i = 0; i < j->opt.nr_files; i++)
+	for (i = 0; i < j->opt.nr_files; i++) {
 		file_reset(j, &j->files[i]);
+		map_clear(&j->files[i].map);
+	}
 	j->file = 0;
 	j->file_left = j->opt.file_every;
 }

@@ -122,5 +122,5 @@ void sim_trace_completed(struct hws *s, u64 row)
 	if (--task->remaining == 0 && task->exits)
 		sim_task_exit(s, s->trace->task[row]);
 	for (child = s->first_child[row]; child >= 0; child = s->next_sibling[child])
-		sim_schedule(s, s->now + (u64)s->trace->delay_ns[child], (u64)child, NULL);
+		sim_schedule(s, sim_after(s->now, (u64)s->trace->delay_ns[child]), (u64)child, NULL);
 }

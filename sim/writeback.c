@@ -238,7 +238,7 @@ static void look_again(struct hws *s, struct sim_cache *c)
 	if (!c->dirty_pages || sim_jobs_over(s))
 		return;
 	c->tick = sim_order(s);
-	sim_schedule(s, s->now + PERIOD_NS, c->tick, &c->source);
+	sim_schedule(s, sim_after(s->now, PERIOD_NS), c->tick, &c->source);
 }
 
 static void cache_due(struct hws *s, struct sim_source *source, u64 order)

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "merge.h"
 
-/* Consecutive requests differ in the bits above 8 sectors: spread those. */
-static u32 bucket_of(u64 end)
+/*
+ * Requests that may merge have these in common. Consecutive ones differ in the bits above 8 sectors: those are
+ * spread.
+ */
+static struct hw_request **bucket_of(const struct hw_merger *m, u64 end, u8 op, u16 ioprio)
 {
-	return (u32)((end >> 3) * 0x9e3779b97f4a7c15ull >> 58) & (HW_MERGE_BUCKETS - 1);
+	u64 key = (end >> 3) + ((u64)op << 60) + ((u64)ioprio << 44);
+
+	return &m->bucket[key * 0x9e3779b97f4a7c15ull >> (64 - m->bits)];
 }
 
 static void hash_add(struct hw_merger *m, struct hw_request *rq)
 {
-	struct hw_request **head = &m->bucket[bucket_of(hw_end(rq))];
+	struct hw_request **head = bucket_of(m, hw_end(rq), rq->op, rq->ioprio);
 
 	rq->hash_next = *head;
 	if (*head)
 		(*head)->hash_pprev = &rq->hash_next;
 	rq->hash_pprev = head;
 	*head = rq;
+	m->hashed++;
 }
 
-static void hash_del(struct hw_request *rq)
+static void hash_del(struct hw_merger *m, struct hw_request *rq)
 {
 	if (!rq->hash_pprev)
 		return;
@@ -26,12 +32,42 @@ static void hash_del(struct hw_request *rq)
 	if (rq->hash_next)
 		rq->hash_next->hash_pprev = rq->hash_pprev;
 	rq->hash_pprev = NULL;
+	m->hashed--;
 }
 
 void hw_merge_init(struct hw_merger *m, u32 max_sectors)
 {
 	memset(m, 0, sizeof(*m));
 	m->max_sectors = max_sectors;
+	m->bucket = m->own;
+	m->bits = HW_MERGE_OWN_BITS;
+}
+
+bool hw_merge_is_crowded(const struct hw_merger *m)
+{
+	return m->hashed >> m->bits && m->bits < 32;
+}
+
+void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits)
+{
+	struct hw_request **old = m->bucket, *rq, *oldest_first;
+	u64 i, n = 1ull << m->bits;
+
+	memset(bucket, 0, sizeof(*bucket) << bits);
+	m->bucket = bucket;
+	m->bits = bits;
+	m->hashed = 0;
+	for (i = 0; i < n; i++) {
+		/* Of equal ends the newest is found first: the oldest goes in first. */
+		for (oldest_first = NULL; (rq = old[i]); oldest_first = rq) {
+			old[i] = rq->hash_next;
+			rq->hash_next = oldest_first;
+		}
+		while ((rq = oldest_first)) {
+			oldest_first = rq->hash_next;
+			hash_add(m, rq);
+		}
+	}
 }
 
 static bool may_merge(const struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
@@ -41,7 +77,7 @@ static bool may_merge(const struct hw_merger *m, struct hw_queue *q, struct hw_r
 		return false;
 	if ((rq->flags | bio->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))
 		return false;
-	if (rq->sectors + bio->sectors > m->max_sectors)
+	if (bio->sectors > m->max_sectors || rq->sectors > m->max_sectors - bio->sectors)
 		return false;
 	return !q->policy->allow_merge || q->policy->allow_merge(q, rq, bio);
 }
@@ -66,7 +102,7 @@ static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const st
 			if (*how)
 				return m->last;
 		}
-		for (rq = m->bucket[bucket_of(bio->sector)]; rq; rq = rq->hash_next)
+		for (rq = *bucket_of(m, bio->sector, bio->op, bio->ioprio); rq; rq = rq->hash_next)
 			if (hw_end(rq) == bio->sector && may_merge(m, q, rq, bio)) {
 				*how = HW_BACK_MERGE;
 				return rq;
@@ -98,8 +134,8 @@ static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q
 			       .flags = gone->flags, .ioprio = gone->ioprio, .cpu = gone->cpu, .task = gone->task };
 	if (gone->state != HW_QUEUED || !may_merge(m, q, keep, &bio))
 		return NULL;
-	hash_del(keep);
-	hash_del(gone);
+	hash_del(m, keep);
+	hash_del(m, gone);
 	hw_merge_requests(q, keep, gone);
 	keep->sectors += gone->sectors;
 	hash_add(m, keep);
@@ -117,7 +153,7 @@ struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, con
 	rq = find(m, q, bio, &r.how);
 	if (!rq)
 		return r;
-	hash_del(rq);
+	hash_del(m, rq);
 	rq->sectors += bio->sectors;
 	if (r.how == HW_FRONT_MERGE)
 		rq->sector = bio->sector;
@@ -135,14 +171,15 @@ void hw_merge_inserted(struct hw_merger *m, struct hw_queue *q, struct hw_reques
 {
 	if (!m->max_sectors || !(q->policy->flags & HW_POLICY_HASH) || rq->state != HW_QUEUED)
 		return;
-	hash_add(m, rq);
+	if (!(rq->flags & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD)))
+		hash_add(m, rq);
 	if (!m->last)
 		m->last = rq;
 }
 
 void hw_merge_removed(struct hw_merger *m, struct hw_request *rq)
 {
-	hash_del(rq);
+	hash_del(m, rq);
 	if (m->last == rq)
 		m->last = NULL;
 }

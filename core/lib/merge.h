@@ -11,11 +11,14 @@
 
 #include "../elevator.h"
 
-#define HW_MERGE_BUCKETS 64u
+#define HW_MERGE_OWN_BITS 6u
 
 struct hw_merger {
 	struct hw_request *last;
-	struct hw_request *bucket[HW_MERGE_BUCKETS];
+	struct hw_request **bucket;	/* 1 << bits lists, the newest request first */
+	u32 bits;
+	u64 hashed;			/* requests in them */
+	struct hw_request *own[1u << HW_MERGE_OWN_BITS];
 	u32 max_sectors;	/* of one request; 0 = merging is off */
 };
 
@@ -25,7 +28,12 @@ struct hw_merge_result {
 	struct hw_request *gone;	/* a request that was joined to `into` besides: the host frees it */
 };
 
+/* @m may not be moved afterwards. */
 void hw_merge_init(struct hw_merger *m, u32 max_sectors);
+/* Would look-ups be faster with more buckets? Then a host that has memory gives it, by hw_merge_rehash(). */
+bool hw_merge_is_crowded(const struct hw_merger *m);
+/* From now on the 1 << @bits buckets at @bucket are used, and the ones before no longer. What is found stays the same. */
+void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits);
 /* Try to add @bio's range to a queued request. */
 struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now);
 /* Call after hw_insert(), and after hw_dispatch() returned @rq. */

@@ -71,24 +71,56 @@ static u32 tickets(const struct id_task *t)
 	}
 }
 
-static struct hw_sorted *share_tree(struct id_device *d, struct id_task *t)
+/* --- who is busy, by clock --- */
+
+static struct id_task *clock_entry(struct rb_node *n)
 {
-	return &t->sort;
+	return n ? rb_entry(n, struct id_task, by_clock) : NULL;
+}
+
+static bool slower(const struct id_task *a, const struct id_task *b)
+{
+	return a->clock != b->clock ? a->clock < b->clock : a->turn < b->turn;
+}
+
+static void clock_add(struct id_device *d, struct id_task *t)
+{
+	struct rb_node **link = &d->clocks.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		link = slower(t, clock_entry(parent)) ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&t->by_clock, parent, link);
+	rb_insert_color(&t->by_clock, &d->clocks);
+}
+
+static void share_busy(struct id_device *d, struct id_task *t)
+{
+	if (!t->busy) {
+		rb_erase(&t->by_clock, &d->clocks);
+		d->processes--;
+		d->tickets -= t->tickets;
+		return;
+	}
+	t->turn = d->turns++;
+	t->tickets = tickets(t);
+	d->processes++;
+	d->tickets += t->tickets;
+	clock_add(d, t);
 }
 
 /* Is it counted although it has no requests? */
 static bool only_awaited(const struct id_device *d, const struct id_task *t)
 {
-	return d->anticipate && t && t == d->last && list_empty(&t->busy);
+	return d->anticipate && t && t == d->last && !t->busy;
 }
 
 static void update_minclock(struct id_device *d)
 {
-	struct id_task *t;
-	u64 least = HW_NEVER;
+	struct id_task *t = clock_entry(rb_first(&d->clocks));
+	u64 least = t ? t->clock : HW_NEVER;
 
-	list_for_each_entry(t, &d->busy, busy)
-		least = min(least, t->clock);
 	if (only_awaited(d, d->last))
 		least = min(least, d->last->clock);
 	if (least != HW_NEVER)
@@ -98,17 +130,12 @@ static void update_minclock(struct id_device *d)
 static u64 relaxation(const struct id_device *d)
 {
 	const struct hw_device *dev = &d->q.dev;
-	u64 all = 0, processes = 0;
-	struct id_task *t;
+	u64 all = d->tickets, processes = d->processes;
 
 	if (d->tau >= 0)
 		return (u64)d->tau * HW_NSEC_PER_MSEC;
 	if (!dev->nr_positions || dev->position[0].ns == dev->position[dev->nr_positions - 1].ns)
 		return 0;
-	list_for_each_entry(t, &d->busy, busy) {
-		all += tickets(t);
-		processes++;
-	}
 	if (only_awaited(d, d->last)) {
 		all += tickets(d->last);
 		processes++;
@@ -121,36 +148,151 @@ static bool ahead(const struct id_device *d, const struct id_task *t)
 	return t->clock > d->minclock + relaxation(d);
 }
 
+/* --- requests by place: each process's, and everybody's --- */
+
+static struct hw_sorted *share_tree(struct id_device *d, struct id_task *t)
+{
+	return &t->sort;
+}
+
+static struct hw_sorted_request *any_entry(struct rb_node *n)
+{
+	return n ? &rb_entry(n, struct id_request, any)->s : NULL;
+}
+
+static struct rb_node *any_node(struct hw_sorted_request *s)
+{
+	return &id_request(s)->any;
+}
+
+/* Lower, or the same and earlier. */
+static bool lower(const struct hw_sorted_request *a, const struct hw_sorted_request *b)
+{
+	return a->rq.sector != b->rq.sector ? a->rq.sector < b->rq.sector : a->rq.id < b->rq.id;
+}
+
+static void share_add(struct id_device *d, struct id_task *t, struct hw_sorted_request *s)
+{
+	struct rb_node **link = &d->all.rb_node, *parent = NULL;
+
+	hw_sorted_add(&t->sort, s);
+	while (*link) {
+		parent = *link;
+		link = lower(s, any_entry(parent)) ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(any_node(s), parent, link);
+	rb_insert_color(any_node(s), &d->all);
+}
+
+static void share_del(struct id_device *d, struct id_task *t, struct hw_sorted_request *s)
+{
+	hw_sorted_del(&t->sort, s);
+	rb_erase(any_node(s), &d->all);
+}
+
+static u64 positioning(const struct id_device *d, const struct hw_sorted_request *s)
+{
+	return id_positioning(d, d->head, s->rq.sector);
+}
+
 /* Nearer, or as near and lower, or the same and earlier. */
 static bool nearer(const struct id_device *d, struct hw_sorted_request *a,
 		   struct hw_sorted_request *b)
 {
-	u64 pa = id_positioning(d, d->head, a->rq.sector),
-	    pb = id_positioning(d, d->head, b->rq.sector);
+	u64 pa = positioning(d, a), pb = positioning(d, b);
 
-	if (pa != pb)
-		return pa < pb;
-	if (a->rq.sector != b->rq.sector)
-		return a->rq.sector < b->rq.sector;
-	return a->rq.id < b->rq.id;
+	return pa != pb ? pa < pb : lower(a, b);
 }
 
+/* All requests in that order, from the head outwards. */
+struct outwards {
+	struct hw_sorted_request *above;
+	struct hw_sorted_request *below, *lowest, *highest;	/* that are as near as each other */
+};
+
+static void begin_below(const struct id_device *d, struct outwards *o, struct rb_node *highest)
+{
+	struct rb_node *n = d->all.rb_node;
+	u64 ns;
+
+	o->below = o->highest = any_entry(highest);
+	if (!o->below)
+		return;
+	ns = positioning(d, o->below);
+	while (n) {
+		struct hw_sorted_request *s = any_entry(n);
+
+		if (s->rq.sector >= d->head || positioning(d, s) <= ns) {
+			if (s->rq.sector < d->head)
+				o->below = s;
+			n = n->rb_left;
+		} else {
+			n = n->rb_right;
+		}
+	}
+	o->lowest = o->below;
+}
+
+static void begin_outwards(const struct id_device *d, struct outwards *o)
+{
+	struct rb_node *n = d->all.rb_node;
+
+	o->above = NULL;
+	while (n) {
+		struct hw_sorted_request *s = any_entry(n);
+
+		if (s->rq.sector >= d->head)
+			o->above = s;
+		n = s->rq.sector >= d->head ? n->rb_left : n->rb_right;
+	}
+	begin_below(d, o, o->above ? rb_prev(any_node(o->above)) : rb_last(&d->all));
+}
+
+static struct hw_sorted_request *step_outwards(const struct id_device *d, struct outwards *o)
+{
+	struct hw_sorted_request *s = o->below;
+
+	if (!s || (o->above && nearer(d, o->above, s))) {
+		s = o->above;
+		if (s)
+			o->above = any_entry(rb_next(any_node(s)));
+	} else if (s != o->highest) {
+		o->below = any_entry(rb_next(any_node(s)));
+	} else {
+		begin_below(d, o, rb_prev(any_node(o->lowest)));
+	}
+	return s;
+}
+
+/*
+ * The nearest request of a process that is not ahead. Two searches take turns, one through these processes and one
+ * through all requests outwards from the head: if the processes are many, the second soon meets one of theirs.
+ */
 static struct hw_sorted_request *share_candidate(struct id_device *d, u64 now)
 {
 	struct hw_sorted_request *best = NULL, *s;
 	struct id_task *t, *slowest = NULL;
+	struct outwards o;
+	u64 limit;
 
 	update_minclock(d);
-	list_for_each_entry(t, &d->busy, busy) {
+	limit = d->minclock + relaxation(d);
+	begin_outwards(d, &o);
+	for (t = clock_entry(rb_first(&d->clocks)); t; t = clock_entry(rb_next(&t->by_clock))) {
+		if (slowest && t->clock > limit)
+			break;
 		if (!t->queued)
 			continue;
-		if (!slowest || t->clock < slowest->clock)
+		if (!slowest)
 			slowest = t;
-		if (ahead(d, t))
-			continue;
+		if (t->clock > limit)
+			break;
 		s = id_nearest(d, &t->sort);
 		if (!best || nearer(d, s, best))
 			best = s;
+		s = step_outwards(d, &o);
+		if (s && id_request(s)->owner->clock <= limit)
+			return id_nearest(d, &id_request(s)->owner->sort);
 	}
 	return best ? best : id_nearest(d, &slowest->sort);
 }
@@ -171,6 +313,9 @@ static bool share_worth_waiting(struct id_device *d, struct hw_sorted_request *c
 
 static const struct id_rules share_rules = {
 	.tree = share_tree,
+	.add = share_add,
+	.del = share_del,
+	.busy = share_busy,
 	.candidate = share_candidate,
 	.worth_waiting = share_worth_waiting,
 };
@@ -186,7 +331,7 @@ static void as_share_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	struct id_device *d = id_device(q);
 	struct id_task *t = rq->task ? container_of(rq->task, struct id_task, task) : &d->nobody;
 
-	if (list_empty(&t->busy) && !only_awaited(d, t)) {
+	if (!t->busy && !only_awaited(d, t)) {
 		update_minclock(d);
 		t->clock = max(t->clock, d->minclock);
 	}
@@ -217,12 +362,14 @@ static void as_share_complete(struct hw_queue *q, struct hw_request *rq, u64 now
 	u64 service = now - max(rq->dispatch_ns, d->done_ns);
 	u64 average = average_cost(d, rq, service);
 
+	rb_erase(&t->by_clock, &d->clocks);
 	if (d->charge == CHARGE_BYTES) {
 		t->clock += div_u64(average, tickets(t));
 	} else {
 		t->clock += div_u64(service, tickets(t));
 		t->clock -= min(t->clock, div_u64(r->detour_ns, tickets(t)));
 	}
+	clock_add(d, t);
 	id_complete(q, rq, now);
 	update_minclock(d);
 }
@@ -249,6 +396,5 @@ const struct hw_policy hw_as_share = {
 	.merged_requests = id_merged_requests,
 	.former = id_former,
 	.latter = id_latter,
-	.task_init = id_task_init,
 	.task_exit = id_task_exit,
 };

@@ -74,7 +74,8 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 
 struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_sorted *t)
 {
-	struct hw_sorted_request *above = hw_sorted_at_or_after(t, d->head), *below, *lower;
+	struct hw_sorted_request *above = hw_sorted_at_or_after(t, d->head), *below;
+	struct rb_node *n = t->root.rb_node;
 	u64 effort;
 
 	below = above ? hw_sorted_prev(above) : hw_sorted_entry(rb_last(&t->root));
@@ -83,9 +84,15 @@ struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_
 	effort = id_positioning(d, d->head, below->rq.sector);
 	if (above && id_positioning(d, d->head, above->rq.sector) < effort)
 		return above;
-	while ((lower = hw_sorted_prev(below)) &&
-	       id_positioning(d, d->head, lower->rq.sector) == effort)
-		below = lower;
+	/* The lowest that is as near: the further below the head, the longer it takes. */
+	while (n) {
+		struct hw_sorted_request *s = hw_sorted_entry(n);
+		bool far = s->rq.sector < d->head && id_positioning(d, d->head, s->rq.sector) > effort;
+
+		if (!far && s->rq.sector < d->head)
+			below = s;
+		n = far ? n->rb_right : n->rb_left;
+	}
 	return below;
 }
 
@@ -206,17 +213,18 @@ static void busy_update(struct id_device *d, struct id_task *t)
 {
 	bool busy = t->queued + t->in_flight;
 
-	if (busy && list_empty(&t->busy))
-		list_add_tail(&t->busy, &d->busy);
-	else if (!busy && !list_empty(&t->busy))
-		list_del_init(&t->busy);
+	if (busy == t->busy)
+		return;
+	t->busy = busy;
+	if (d->rules->busy)
+		d->rules->busy(d, t);
 }
 
 static void leave(struct id_device *d, struct hw_sorted_request *s)
 {
 	struct id_task *t = id_request(s)->owner;
 
-	hw_sorted_del(d->rules->tree(d, t), s);
+	d->rules->del(d, t, s);
 	list_del_init(&s->fifo);
 	t->queued--;
 }
@@ -258,8 +266,8 @@ void id_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		put_first(d, s, now);
 		return;
 	}
-	hw_sorted_add(d->rules->tree(d, t), s);
 	hw_fifo_add(&d->fifo, s, now);
+	d->rules->add(d, t, s);
 	t->queued++;
 	busy_update(d, t);
 	if (t == d->last && hw_is_sync(rq))
@@ -349,12 +357,12 @@ bool id_allow_merge(struct hw_queue *q, const struct hw_request *rq, const struc
 void id_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
 {
 	struct id_device *d = id_device(q);
-	struct hw_sorted *t = d->rules->tree(d, id_request(hw_sorted(rq))->owner);
+	struct id_task *t = id_request(hw_sorted(rq))->owner;
 
 	if (how != HW_FRONT_MERGE)
 		return;
-	hw_sorted_del(t, hw_sorted(rq));
-	hw_sorted_add(t, hw_sorted(rq));
+	d->rules->del(d, t, hw_sorted(rq));
+	d->rules->add(d, t, hw_sorted(rq));
 }
 
 void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
@@ -364,6 +372,8 @@ void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 	struct id_task *t = id_request(g)->owner;
 
 	hw_fifo_inherit(hw_sorted(keep), g);
+	if (d->rules->aged)
+		d->rules->aged(hw_sorted(keep));
 	leave(d, g);
 	busy_update(d, t);	/* the request that stays may be another's */
 	if (hw_is_sync(gone))
@@ -389,14 +399,7 @@ int id_init(struct hw_queue *q, const struct id_rules *rules)
 	d->rules = rules;
 	INIT_LIST_HEAD(&d->fifo);
 	INIT_LIST_HEAD(&d->first);
-	INIT_LIST_HEAD(&d->busy);
-	INIT_LIST_HEAD(&d->nobody.busy);
 	return 0;
-}
-
-void id_task_init(struct hw_queue *q, struct hw_task *task, u64 now)
-{
-	INIT_LIST_HEAD(&id_task(task)->busy);
 }
 
 void id_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)

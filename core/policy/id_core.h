@@ -19,7 +19,7 @@ struct id_task {
 	struct hw_task task;
 	struct hw_sorted sort;			/* as-share: its queued requests */
 	u32 queued, in_flight;
-	struct list_head busy;			/* in id_device.busy while it has requests */
+	bool busy;				/* it has requests */
 
 	/* Think times: a decayed table, the last element for times beyond it. */
 	u32 think[ID_MAX_BUCKETS + 1];
@@ -39,6 +39,9 @@ struct id_task {
 	bool served;				/* served_end is valid */
 	u64 served_end;				/* end of its last dispatched request */
 	u64 clock;				/* service received over tickets, ns */
+	struct rb_node by_clock;		/* in id_device.clocks while it is busy */
+	u64 turn;				/* who became busy first goes first at equal clocks */
+	u32 tickets;				/* as counted when it became busy */
 };
 
 struct id_request {
@@ -47,11 +50,20 @@ struct id_request {
 	bool has_positioning;
 	u64 positioning_ns;
 	u64 detour_ns;				/* positioning for which others are to blame */
+	u64 oldest;				/* as-seek: insertion of the oldest one below it in the tree */
+	struct rb_node any;			/* as-share: in id_device.all */
 };
 
 /* What makes a policy of the framework. */
 struct id_rules {
 	struct hw_sorted *(*tree)(struct id_device *d, struct id_task *t);
+	/* Into that tree and out of it, with what the policy keeps beside. */
+	void (*add)(struct id_device *d, struct id_task *t, struct hw_sorted_request *s);
+	void (*del)(struct id_device *d, struct id_task *t, struct hw_sorted_request *s);
+	/* @s has become older, by joining with another. Optional. */
+	void (*aged)(struct hw_sorted_request *s);
+	/* t->busy has changed. Optional. */
+	void (*busy)(struct id_device *d, struct id_task *t);
 	/* Whom a work-conserving policy would serve now. Something is queued. */
 	struct hw_sorted_request *(*candidate)(struct id_device *d, u64 now);
 	/*
@@ -67,15 +79,19 @@ struct id_device {
 	struct hw_sorted sort;			/* as-seek: all requests of all processes */
 	struct list_head fifo;			/* all requests in order of insertion */
 	struct list_head first;			/* at the host's wish, or returned */
-	struct list_head busy;			/* processes with requests */
 	struct id_task nobody;			/* requests without a task */
 	u64 head;				/* end of the last dispatched request */
 
 	struct id_task *last;			/* whose completed last; NULL: asynchronous */
 	u64 done_ns;				/* when the last request completed */
 	u64 deadline_ns;			/* of the current wait */
-	u64 minclock;				/* as-share */
-	u64 service_ns, service_sectors;	/* as-share: sums for the average */
+
+	/* as-share. */
+	struct rb_root clocks;			/* busy processes by clock */
+	struct rb_root all;			/* requests of all processes by place */
+	u64 turns, processes, tickets;		/* so far; busy, and what they hold together */
+	u64 minclock;
+	u64 service_ns, service_sectors;	/* sums for the average */
 
 	s64 anticipate, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait,
 		timer_resolution, in_device;
@@ -135,7 +151,6 @@ u64 id_think_percentile(const struct id_device *d, const struct id_task *t, u32 
 bool id_benefit_exceeds_cost(const struct id_device *d, s64 effort_ns, u64 now);
 
 int id_init(struct hw_queue *q, const struct id_rules *rules);
-void id_task_init(struct hw_queue *q, struct hw_task *task, u64 now);
 void id_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
 void id_insert(struct hw_queue *q, struct hw_request *rq, u64 now);
 struct hw_request *id_dispatch(struct hw_queue *q, u64 now);

@@ -19,6 +19,7 @@
  *  - All divisions round down, so V lags the finish of the only queue by a unit, and even a lone
  *    queue passes through the idle tree.
  */
+#include "../../lib/heal.h"
 #include "bfq.h"
 
 #define SERVICE_SHIFT 22
@@ -69,59 +70,20 @@ static void sum_up(struct rb_node *n)
 		bq->min_start = child->min_start;
 }
 
-/* Restore min_start from @n to the root; siblings too, for a rotation moves them as well. */
-static void heal(struct rb_node *n)
-{
-	struct rb_node *parent, *sibling;
-
-	for (; n; n = parent) {
-		sum_up(n);
-		parent = rb_parent(n);
-		if (!parent)
-			return;
-		sibling = parent->rb_left == n ? parent->rb_right : parent->rb_left;
-		if (sibling)
-			sum_up(sibling);
-	}
-}
-
 static void active_insert(struct bfq *b, struct bfq_vtree *vt, struct bfq_queue *bq)
 {
-	struct rb_node *n = &bq->node;
-
 	insert_by_finish(&vt->active, bq);
-	if (n->rb_left)
-		n = n->rb_left;
-	else if (n->rb_right)
-		n = n->rb_right;
-	heal(n);
+	hw_heal(hw_heal_inserted(&bq->node), sum_up);
 	bq->tree = BFQ_ACTIVE_TREE;
 	list_add(&bq->active_link, &b->active);
 }
 
-/* The lowest node whose subtree changes when @n is taken out. */
-static struct rb_node *lowest_changed(struct rb_node *n)
-{
-	struct rb_node *heir;
-
-	if (!n->rb_left && !n->rb_right)
-		return rb_parent(n);
-	if (!n->rb_right)
-		return n->rb_left;
-	if (!n->rb_left)
-		return n->rb_right;
-	heir = rb_next(n);
-	if (heir->rb_right)
-		return heir->rb_right;
-	return rb_parent(heir) == n ? heir : rb_parent(heir);
-}
-
 static void active_remove(struct bfq_vtree *vt, struct bfq_queue *bq)
 {
-	struct rb_node *lowest = lowest_changed(&bq->node);
+	struct rb_node *lowest = hw_heal_erased(&bq->node);
 
 	rb_erase(&bq->node, &vt->active);
-	heal(lowest);
+	hw_heal(lowest, sum_up);
 	bq->tree = BFQ_NO_TREE;
 	list_del_init(&bq->active_link);
 }

@@ -122,6 +122,11 @@ class Forest:
         return int(lib.hws_add_trace(run, c))
 
 
+PROCESSOR_FIELDS = (
+    "dispatch_ns", "dispatch_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns", "copy_page_ns", "one_processor",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Options:
     """How a run is made. queue_depth 0 is the drive's own; nr_requests 0 is no limit."""
@@ -133,7 +138,12 @@ class Options:
     nr_requests: int = 0
     pull_ahead: bool = False
     dispatch_ns: int = 0
+    dispatch_page_ns: int = 0
     turnaround_ns: int = 0
+    turnaround_page_ns: int = 0
+    copy_ns: int = 0
+    copy_page_ns: int = 2048
+    one_processor: bool = False
     cpus: int = 1
     record: bool = True
 
@@ -183,8 +193,8 @@ def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, An
     c.merging = options.merging
     c.nr_requests = options.nr_requests
     c.pull_ahead = options.pull_ahead
-    c.dispatch_ns = options.dispatch_ns
-    c.turnaround_ns = options.turnaround_ns
+    for field_name in PROCESSOR_FIELDS:
+        setattr(c, field_name, getattr(options, field_name))
     c.cpus = options.cpus
     c.record = options.record
     c.log = log

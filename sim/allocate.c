@@ -26,17 +26,29 @@ static bool may_count(struct hws *s, const struct sim_piece *p)
 	return !limit || s->in_use < limit;
 }
 
+/* A piece of the task's has waited long enough. */
+static void waited(struct hws *s, u32 task)
+{
+	struct sim_task *t = &s->tasks[task];
+
+	if (--t->nr_waiting == 0 && t->exiting)
+		sim_task_exit(s, task);
+}
+
 static void feed_counted(struct hws *s)
 {
 	while (s->starved && may_count(s, s->starved)) {
 		struct sim_piece *p = s->starved;
+		u32 task;
 
 		s->starved = p->next;
 		if (!s->starved)
 			s->starved_tail = &s->starved;
 		p->next = NULL;
+		task = p->io->task;
 		if (!sim_merge_piece(s, p))
 			sim_insert_piece(s, p, -1);
+		waited(s, task);
 	}
 }
 
@@ -72,11 +84,13 @@ void sim_submit_piece(struct hws *s, struct sim_piece *p)
 			sim_insert_piece(s, p, -1);
 			return;
 		}
+		t->nr_waiting++;
 		*s->starved_tail = p;
 		s->starved_tail = &p->next;
 		return;
 	}
 	if (t->waiting) {
+		t->nr_waiting++;
 		*t->waiting_tail = p;
 		t->waiting_tail = &p->next;
 		return;
@@ -84,6 +98,7 @@ void sim_submit_piece(struct hws *s, struct sim_piece *p)
 	p->limit = limit_of(s, &p->bio);
 	if (insert_with_tag(s, p))
 		return;
+	t->nr_waiting++;
 	t->waiting = p;
 	t->waiting_tail = &p->next;
 	wait_for_tag(s, t);
@@ -98,8 +113,10 @@ static bool next_needs_tag(struct hws *s, struct sim_task *t)
 		behind = p->next;
 		p->next = NULL;
 		t->waiting = behind;
-		if (sim_merge_piece(s, p))
+		if (sim_merge_piece(s, p)) {
+			waited(s, (u32)(t - s->tasks));
 			continue;
+		}
 		p->next = behind;
 		p->limit = limit_of(s, &p->bio);
 		t->waiting = p;
@@ -110,13 +127,13 @@ static bool next_needs_tag(struct hws *s, struct sim_task *t)
 	return false;
 }
 
-void sim_request_freed(struct hws *s)
+void sim_request_freed(struct hws *s, u32 sectors)
 {
 	if (!s->tags) {
 		feed_counted(s);
 	} else if (s->waiters) {
 		s->woken++;
-		s->feed_ns = min(s->feed_ns, sim_after(s->now, sim_turnaround(s)));
+		s->feed_ns = min(s->feed_ns, sim_after(sim_processor_free(s), sim_turnaround(s, sectors)));
 	}
 }
 
@@ -138,6 +155,7 @@ void sim_feed_woken(struct hws *s)
 				break;
 			}
 			t->waiting = behind;
+			waited(s, (u32)(t - s->tasks));
 		} while (next_needs_tag(s, t));
 	}
 }

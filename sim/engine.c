@@ -237,6 +237,10 @@ void sim_task_exit(struct hws *s, u32 index)
 
 	if (!task)
 		return;
+	/* Who waits for a request is in the kernel, and exits when it has come out. */
+	t->exiting = t->nr_waiting;
+	if (t->exiting)
+		return;
 	/* Should the task come back, the policy meets a new one. */
 	t->task = NULL;
 	hw_task_exit(s->q, task, s->now);
@@ -360,6 +364,7 @@ static void request_done(struct hws *s, struct sim_request *r)
 {
 	struct sim_piece *p = r->pieces;
 	struct hw_request *rq = &r->rq;
+	u32 sectors = rq->sectors;
 
 	sim_log(s, EV_COMPLETE, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
 	hw_complete(s->q, rq, s->now);
@@ -375,7 +380,7 @@ static void request_done(struct hws *s, struct sim_request *r)
 		p = next;
 	}
 	reap(s);
-	sim_request_freed(s);
+	sim_request_freed(s, sectors);
 }
 
 /*
@@ -392,16 +397,40 @@ static bool worker_wanted(const struct hws *s)
 	return worker_decides(s) && (s->q->nr_queued || s->held);
 }
 
-/* How long it takes a process to go on after an I/O. The worker has the processor first. */
-u64 sim_turnaround(const struct hws *s)
+/* --- the processor --- */
+
+static u64 pages_of(u32 sectors)
 {
-	return s->opt.turnaround_ns + (worker_wanted(s) ? s->opt.dispatch_ns : 0);
+	return (sectors + 7) / 8;
+}
+
+u64 sim_turnaround(const struct hws *s, u32 sectors)
+{
+	return s->opt.turnaround_ns + s->opt.turnaround_page_ns * pages_of(sectors);
+}
+
+u64 sim_processor_free(const struct hws *s)
+{
+	return s->opt.one_processor ? max(s->processor_ns, s->now) : s->now;
+}
+
+u64 sim_processed(struct hws *s, u64 need_ns)
+{
+	s->processor_ns = sim_after(sim_processor_free(s), need_ns);
+	return s->processor_ns;
+}
+
+/* The kernel's own work does not wait for a processor; processes do that want it next. */
+static void interrupt(struct hws *s, u64 takes_ns)
+{
+	s->processor_ns = sim_after(sim_processor_free(s), takes_ns);
 }
 
 /* --- the drive --- */
 
-static void to_drive(struct hws *s, struct sim_request *r, u32 delay_ns)
+static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 {
+	u64 copy_ns = s->opt.dispatch_page_ns * pages_of(r->rq.sectors);
 	struct hw_request *rq = &r->rq;
 
 	r->io.sector = rq->sector;
@@ -414,11 +443,13 @@ static void to_drive(struct hws *s, struct sim_request *r, u32 delay_ns)
 	s->in_drive++;
 	s->requests++;
 	sim_log(s, EV_DISPATCH, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
-	if (!delay_ns) {
+	if (!delay_ns && !copy_ns) {
 		s->drive->model->submit(s->drive, &r->io, s->now);
 		return;
 	}
-	r->arrives_ns = sim_after(s->now, delay_ns);
+	interrupt(s, delay_ns + copy_ns);
+	s->sent_ns = sim_after(max(s->sent_ns, sim_after(s->now, delay_ns)), copy_ns);
+	r->arrives_ns = s->sent_ns;
 	r->next = NULL;
 	*s->sent_tail = r;
 	s->sent_tail = &r->next;
@@ -436,7 +467,7 @@ static void submit_sent(struct hws *s)
 	}
 }
 
-static void dispatch(struct hws *s, u32 delay_ns)
+static void dispatch(struct hws *s, u64 delay_ns)
 {
 	u32 held = s->held != NULL;
 
@@ -522,8 +553,10 @@ static void step(struct hws *s)
 	woken = woken && worker_decides(s);
 	if (woken)
 		s->wake_ns = HW_NEVER;
-	if (woken || (done && worker_wanted(s)))
-		s->worker_ns = min(s->worker_ns, sim_after(s->now, s->opt.dispatch_ns));
+	if (s->worker_ns == HW_NEVER && (woken || (done && worker_wanted(s)))) {
+		s->worker_ns = sim_after(s->now, s->opt.dispatch_ns);
+		interrupt(s, s->opt.dispatch_ns);
+	}
 	if (s->worker_ns <= s->now) {
 		s->worker_ns = HW_NEVER;
 		dispatch(s, 0);

@@ -60,9 +60,15 @@ struct hws_options {
 	uint32_t merging;	/* 0: requests are never merged */
 	uint32_t nr_requests;	/* requests that may exist at once; 0: no limit */
 	uint32_t pull_ahead;	/* 1: take one request beyond the depth from the policy, hand nr_requests out as tags, as blk-mq does */
-	/* Processor time: of a worker from a completion or a timer to the decision, of a process from the decision to the drive. */
-	uint32_t dispatch_ns;
-	uint32_t turnaround_ns;	/* of a job of direct I/O: processor time before each I/O; jobs share one processor at the start */
+	/*
+	 * Processor time, each for a request or I/O and for each of its pages of 4 KiB. Dispatch: from the decision to the drive,
+	 * or, of a worker (pull_ahead), from a completion or a timer to the decision, the pages from there. Turnaround: of a job of
+	 * direct I/O before each of its I/Os. Copy: of a job that reads or writes through the page cache.
+	 */
+	uint32_t dispatch_ns, dispatch_page_ns;
+	uint32_t turnaround_ns, turnaround_page_ns;
+	uint32_t copy_ns, copy_page_ns;
+	uint32_t one_processor;	/* all have one processor together; else each job its own, but they start one after another */
 	uint32_t cpus;		/* software queues; tasks are spread over them; 0: one */
 	uint32_t record;	/* keep a row per I/O (struct hws_rows) */
 	uint32_t log;		/* keep the event log */

@@ -54,11 +54,12 @@ struct sim_task {
 	struct hw_task *task;	/* NULL until its first I/O and after it was freed */
 	struct sim_piece *waiting, **waiting_tail;	/* for a tag */
 	struct sim_task *next_waiter;
+	u64 nr_waiting;		/* pieces that wait for a request or a tag: it cannot exit before */
 	u64 outstanding;	/* I/Os issued, not completed */
 	u64 remaining;		/* I/Os of the trace not completed */
 	u32 id;			/* for the log */
 	u16 ioprio, share;
-	bool exits;
+	bool exits, exiting;
 	struct sim_source *source;	/* told of completions; NULL: the trace */
 };
 
@@ -131,6 +132,8 @@ struct hws {
 
 	struct sim_request *held;	/* pulled ahead, waiting for the drive */
 	struct sim_request *sent, **sent_tail;	/* decided on, with a place in the drive, on the way there */
+	u64 sent_ns;		/* when the last of them arrives */
+	u64 processor_ns;	/* when the one processor has done what is wanted of it */
 	struct sim_piece *starved, **starved_tail;	/* waiting for a request, where they are counted */
 	struct sim_task *waiters, *last_waiter;		/* waiting for a tag */
 
@@ -163,11 +166,15 @@ void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
 /* Does it become part of a request that there is? */
 bool sim_merge_piece(struct hws *s, struct sim_piece *p);
 
-u64 sim_turnaround(const struct hws *s);
+u64 sim_turnaround(const struct hws *s, u32 sectors);
+/* When a processor is free, and when a process has had so much of it, if it asks now. */
+u64 sim_processor_free(const struct hws *s);
+u64 sim_processed(struct hws *s, u64 need_ns);
 
 /* allocate.c */
 void sim_submit_piece(struct hws *s, struct sim_piece *p);
-void sim_request_freed(struct hws *s);
+/* @sectors: of what has been done */
+void sim_request_freed(struct hws *s, u32 sectors);
 void sim_feed_woken(struct hws *s);
 
 /* tags.c: the number of a tag, or -1; @limit as in limit_depth() */

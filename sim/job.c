@@ -20,6 +20,7 @@ enum job_state {
 	JOB_NEXT,	/* is there more to do? */
 	JOB_RATE,	/* not before the rate limit allows it */
 	JOB_ISSUE,
+	JOB_SUBMIT,	/* after its processor time */
 	JOB_READ,	/* buffered: wait for the pages */
 	JOB_COPY,	/* and copy them, or the data to be written */
 	JOB_COPIED,
@@ -33,9 +34,6 @@ enum job_state {
 	JOB_END_FSYNC,
 	JOB_AGAIN,
 };
-
-/* Copying between a page cache and a program: 2 GB/s. */
-#define COPY_BYTES_PER_NS 2u
 
 /* --- events --- */
 
@@ -78,7 +76,7 @@ static void job_done(struct hws *s, struct sim_source *source, void *tag)
 		return;
 	j->completed++;
 	if (j->want && j->completed >= j->want)
-		sim_job_sleep(s, j, sim_after(s->now, sim_turnaround(s)));
+		sim_job_sleep(s, j, s->now);
 }
 
 /* --- decisions --- */
@@ -196,6 +194,20 @@ static u64 not_beyond_runtime(const struct sim_job *j, u64 time_ns)
 	return j->opt.runtime_ns ? min(time_ns, sim_after(j->epoch_ns, j->opt.runtime_ns)) : time_ns;
 }
 
+/* --- processor time --- */
+
+static u64 turnaround(const struct hws *s, const struct sim_job *j)
+{
+	return sim_turnaround(s, (u32)(j->op.bytes / HW_SECTOR_BYTES));
+}
+
+static u64 copying(const struct hws *s, const struct sim_job *j)
+{
+	u64 pages = (j->op.bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
+
+	return s->opt.copy_ns + s->opt.copy_page_ns * pages;
+}
+
 /* --- the loop --- */
 
 static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
@@ -276,8 +288,15 @@ static bool step(struct hws *s, struct sim_job *j)
 			j->state = JOB_DRAIN;
 			return true;
 		}
-		issue(s, j, &p);
 		j->op = p;
+		j->state = JOB_SUBMIT;
+		if (!j->opt.buffered && turnaround(s, j)) {
+			sim_job_sleep(s, j, sim_processed(s, turnaround(s, j)));
+			return false;
+		}
+		return true;
+	case JOB_SUBMIT:
+		issue(s, j, &j->op);
 		j->state = JOB_REAP;
 		if (j->opt.buffered && j->direction == HW_READ) {
 			sim_read_begin(j);
@@ -293,7 +312,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		return true;
 	case JOB_COPY:
 		j->state = JOB_COPIED;
-		sim_job_sleep(s, j, sim_after(s->now, j->op.bytes / COPY_BYTES_PER_NS));
+		sim_job_sleep(s, j, sim_processed(s, copying(s, j)));
 		return false;
 	case JOB_COPIED:
 		j->state = JOB_REAP;

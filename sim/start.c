@@ -151,7 +151,7 @@ void sim_start_jobs(struct hws *s)
 		j->epoch_ns = s->now;
 		all->running++;
 		all->started++;
-		sim_job_sleep(s, j, sim_after(s->now, started++ * s->opt.turnaround_ns));
+		sim_job_sleep(s, j, sim_after(s->now, s->opt.one_processor ? 0 : started++ * s->opt.turnaround_ns));
 	}
 }
 

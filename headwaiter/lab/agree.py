@@ -45,8 +45,13 @@ NR_REQUESTS = 64
 # Processor time from a completion to the process's next I/O, and from there to the device (or, of a worker, from a completion
 # to what it dispatches). Together they are what a single reader takes. Their shares decide how often as-95's wait is over, at a
 # tick, before its process asks.
-TURNAROUND_NS = 36_000
-DISPATCH_NS = 18_000
+TURNAROUND_NS = 10_500
+TURNAROUND_PAGE_NS = 530
+DISPATCH_NS = 3_000
+DISPATCH_PAGE_NS = 670
+COPY_NS = 3000
+COPY_PAGE_NS = 600
+CALL_NS = 6_500
 TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
 OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
@@ -175,7 +180,7 @@ def lab_starts(text: str) -> tuple[int, ...]:
     tick_ns = int(noted.pop("tick", 0)) % TICK_NS
     if not noted:
         raise Problem("lab agree: fio has not been seen to begin")
-    return tuple(int(noted[pid]) - tick_ns for pid in sorted(noted, key=int))
+    return tuple(int(noted[pid]) - CALL_NS - tick_ns for pid in sorted(noted, key=int))
 
 
 def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
@@ -229,7 +234,9 @@ def in_simulator(release: str, drive: str, scheduler: str, job: Job, starts_ns: 
     device = open_drive(drive)
     limit = find_drive(drive).facts[1] if scheduler == "none" else NR_REQUESTS
     options = Options(
-        nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, dispatch_ns=DISPATCH_NS, turnaround_ns=TURNAROUND_NS
+        nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, dispatch_ns=DISPATCH_NS, turnaround_ns=TURNAROUND_NS,
+        dispatch_page_ns=DISPATCH_PAGE_NS, turnaround_page_ns=TURNAROUND_PAGE_NS, copy_ns=COPY_NS, copy_page_ns=COPY_PAGE_NS,
+        one_processor=True,
     )
     with _as_file(job) as path:
         load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)

@@ -475,6 +475,11 @@ static void dispatch(struct hws *s, u64 delay_ns)
 		struct sim_request *r;
 		struct hw_request *rq;
 
+		if (s->in_drive < s->depth && sim_flush_wanted(s)) {
+			s->in_drive++;
+			sim_flush_submit(s);
+			continue;
+		}
 		if (s->in_drive < s->depth && s->held) {
 			r = s->held;
 			s->held = NULL;
@@ -507,7 +512,10 @@ static bool complete(struct hws *s)
 
 	while ((io = s->drive->model->poll(s->drive, s->now))) {
 		s->in_drive--;
-		request_done(s, io->host);
+		if (io->host == &s->flush)
+			sim_flush_done(s);
+		else
+			request_done(s, io->host);
 		any = true;
 	}
 	return any;

@@ -76,6 +76,13 @@ struct sim_due {
 	struct sim_source *source;	/* or NULL: `order` is a row of the trace */
 };
 
+/* A flush in the drive, and the jobs that wait for it and for the one after it; newest first. */
+struct sim_flush {
+	struct hw_io io;
+	bool running;
+	struct sim_job *current, *next;
+};
+
 struct sim_event {
 	u64 time_ns;
 	u64 request;
@@ -134,6 +141,7 @@ struct hws {
 	struct sim_request *sent, **sent_tail;	/* decided on, with a place in the drive, on the way there */
 	u64 sent_ns;		/* when the last of them arrives */
 	u64 processor_ns;	/* when the one processor has done what is wanted of it */
+	struct sim_flush flush;
 	struct sim_piece *starved, **starved_tail;	/* waiting for a request, where they are counted */
 	struct sim_task *waiters, *last_waiter;		/* waiting for a tag */
 
@@ -176,6 +184,11 @@ void sim_submit_piece(struct hws *s, struct sim_piece *p);
 /* @sectors: of what has been done */
 void sim_request_freed(struct hws *s, u32 sectors);
 void sim_feed_woken(struct hws *s);
+
+/* flush.c */
+bool sim_flush_wanted(const struct hws *s);
+void sim_flush_submit(struct hws *s);
+void sim_flush_done(struct hws *s);
 
 /* tags.c: the number of a tag, or -1; @limit as in limit_depth() */
 struct sim_tags *sim_tags_new(struct hws *s, u32 all);

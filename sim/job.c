@@ -409,7 +409,7 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 ||
 	    !o->random_every || (o->file_service == 0 && !o->file_every) ||
 	    (o->time_based && !o->runtime_ns) ||
-	    ((o->fsync_every || o->end_fsync) && !writes_buffered))
+	    ((o->fsync_every || o->end_fsync) && !(o->directions & 2)))
 		return "a parameter is missing";
 	for (d = 0; d < 2; d++)
 		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||

@@ -107,6 +107,9 @@ struct sim_job {
 	bool reading;		/* waits for pages that are under way to it */
 	bool blocked;		/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
+	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
+	bool flushing;		/* waits for that */
+	struct sim_job *flush_next;
 };
 
 struct sim_jobs {
@@ -139,6 +142,9 @@ void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 f
 u64 sim_order(struct hws *s);
 /* A job that the page cache has made to wait may look again. */
 void sim_job_wake(struct hws *s, struct sim_job *j);
+
+/* flush.c: the job is woken when the drive's cache has been written */
+void sim_flush(struct hws *s, struct sim_job *j);
 
 /* place.c */
 void sim_place_init(struct hws *s, struct sim_job *j);

@@ -177,7 +177,7 @@ static void terminate(struct hws *s, struct sim_job *j)
 		return;
 	j->terminate = true;
 	/* Out of its sleep; a job that waits for I/O will see it when that is done. */
-	if (!j->want && !j->reading && !j->blocked)
+	if (!j->want && !j->reading && !j->blocked && !j->flushing)
 		sim_job_wake(s, j);
 }
 

@@ -7,8 +7,8 @@
  * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty
  * for EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1)
  * would. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
- * dirty pages as synchronous requests of the writer, to the medium, and waits for all that are on
- * their way.
+ * dirty pages as synchronous requests of the writer, waits for all that are on their way, and has
+ * the drive's own cache flushed (flush.c).
  *
  * The numbers are Linux's defaults (dirty_background_ratio 10, dirty_ratio 20,
  * dirty_expire_centisecs 3000, dirty_writeback_centisecs 500, 128 requests) on a machine with 1
@@ -326,6 +326,9 @@ void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *w
 	struct sim_cache *c = s->cache;
 
 	j->sync_what = what ? *what : (struct sim_place){ 0 };
+	j->unflushed = s->drive->write_cache;
+	if (!c)
+		return;
 	for (i = 0; i < n; i++) {
 		struct sim_file *f = what ? what->file : &j->files[i];
 		struct sim_place p = { .file = f, .offset = what ? what->offset : 0,
@@ -337,7 +340,7 @@ void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *w
 		while ((e = first_at_or_after(c, first)) && e->first < end) {
 			first = max(first, e->first);
 			write_back(s, e, first, min(min(e->end, end), first + most), j->opt.task,
-				   HW_RQ_SYNC | HW_IO_FUA | HW_RQ_NOMERGE);
+				   HW_RQ_SYNC);
 		}
 	}
 }
@@ -354,19 +357,32 @@ static bool under_way(const struct sim_cache *c, const struct sim_place *p)
 	return false;
 }
 
-bool sim_fsync(struct hws *s, struct sim_job *j)
+static bool any_under_way(const struct sim_cache *c, const struct sim_job *j)
 {
 	u64 i;
 
 	if (j->sync_what.file)
-		return !under_way(s->cache, &j->sync_what) || block(s->cache, j);
+		return under_way(c, &j->sync_what);
 	for (i = 0; i < j->opt.nr_files; i++) {
 		struct sim_place p = { .file = &j->files[i], .bytes = j->files[i].at.size };
 
-		if (under_way(s->cache, &p))
-			return block(s->cache, j);
+		if (under_way(c, &p))
+			return true;
 	}
-	return true;
+	return false;
+}
+
+bool sim_fsync(struct hws *s, struct sim_job *j)
+{
+	if (j->flushing)
+		return false;
+	if (s->cache && any_under_way(s->cache, j))
+		return block(s->cache, j);
+	if (!j->unflushed)
+		return true;
+	j->unflushed = false;
+	sim_flush(s, j);
+	return false;
 }
 
 void sim_fsync_done(struct hws *s, struct sim_transfer *t)

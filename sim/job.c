@@ -241,11 +241,11 @@ static void next_pass(struct hws *s, struct sim_job *j)
 		sim_dice_seed(j, s->opt.seed);
 }
 
-/* Waits until `count` of the job's I/Os have completed; true if they have. */
+/* Waits until `count` of the job's I/Os have completed, and takes no more of them; true if they have. */
 static bool wait_for(struct sim_job *j, u64 count)
 {
 	if (j->completed >= count) {
-		j->reaped = j->completed;
+		j->reaped = count;
 		return true;
 	}
 	j->want = count;

@@ -7,26 +7,32 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from .results import Json, summarise
-from .sim import Drive, Load, Options, simulate
+from .fio import JobLoad
+from .processor import MEASURED
+from .ranges import FIGURES, MARGIN, is_range, measure, read_latency
+from .results import Json
+from .sim import Drive, Load, Options
 
 EVEN = 0.02
 """Two runs that differ by less than this share are called even."""
 PACED = 0.05
 """If throughputs spread by less than this share, the load sets the pace, and latency is what differs."""
 
-RANKINGS: dict[str, tuple[str, Callable[[Json], float]]] = {
-    "throughput": ("throughput", lambda r: -float(r["throughput_MBps"])),
-    "elapsed": ("elapsed time", lambda r: float(r["elapsed_s"])),
-    "latency": ("mean read latency", lambda r: _read_latency(r, "mean")),
-    "p99": ("99th percentile of read latency", lambda r: _read_latency(r, "p99")),
-    "max": ("longest read", lambda r: _read_latency(r, "max")),
-    "fairness": ("fairness", lambda r: -float(r.get("fairness_jain", 0.0))),
+# Criterion: its name, the figure of ranges.FIGURES, and 1 if less is better, -1 if more is.
+RANKINGS: dict[str, tuple[str, str, int]] = {
+    "throughput": ("throughput", "throughput_MBps", -1),
+    "elapsed": ("elapsed time", "elapsed_s", 1),
+    "latency": ("mean read latency", "lat_mean_ms", 1),
+    "p99": ("99th percentile of read latency", "lat_p99_ms", 1),
+    "max": ("longest read", "lat_max_ms", 1),
+    "fairness": ("fairness", "fairness_jain", -1),
 }
 
 
-def _read_latency(r: Json, which: str) -> float:
-    return float((r.get("read") or r.get("write") or {"lat_ms": {which: 0.0}})["lat_ms"][which])
+def _key(by: str) -> Callable[[Json], float]:
+    """Smallest first."""
+    _, figure, sign = RANKINGS[by]
+    return lambda r: sign * FIGURES[figure](r)
 
 
 def run_all(
@@ -36,15 +42,16 @@ def run_all(
     tunables: Mapping[str, Mapping[str, int]],
     options: Options,
     progress: Callable[[str, int], None] | None = None,
+    runs: int | None = None,
 ) -> list[Json]:
-    """A result per scheduler, in the order given; as many at once as there are processors.
+    """A result per scheduler, in the order given; as many at once as there are processors; `runs` as in measure().
 
     `progress(scheduler, completed)` is called from the workers' threads.
     """
 
     def one(name: str) -> Json:
         tick = (lambda done: progress(name, done)) if progress else None
-        result = summarise(simulate(name, drive, load, tunables.get(name), options, progress=tick))
+        result = measure(name, drive, load, tunables.get(name), options, runs, tick)
         if progress:
             progress(name, int(result["requests"]))
         return result
@@ -52,6 +59,28 @@ def run_all(
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(one, schedulers))
+
+
+def without_processor(
+    results: Sequence[Json], drive: Drive, load: Load, tunables: Mapping[str, Mapping[str, int]], options: Options
+) -> list[str]:
+    """A note, if processor time was set to 0 and that decides the result."""
+    if options.turnaround_ns or options.dispatch_ns or not isinstance(load, JobLoad):
+        return []
+    names = [str(r["scheduler"]) for r in results]
+    measured = run_all(names, drive, load, tunables, MEASURED.apply(options), runs=0)
+    off = {
+        str(r["scheduler"]): float(r["throughput_MBps"]) / float(m["throughput_MBps"]) - 1
+        for r, m in zip(results, measured, strict=True) if m["throughput_MBps"]
+    }  # fmt: skip
+    worst = max(off, key=lambda name: abs(off[name]), default="")
+    if not worst or abs(off[worst]) <= MARGIN:
+        return []
+    best = rank(measured, "throughput")[1][0]["scheduler"]
+    return [
+        f"processor time was set to 0, and that decides the result: with what was measured, {worst} comes to"
+        f" {100 / (1 + off[worst]) - 100:+.0f}% of this throughput, and the best is {best}"
+    ]
 
 
 def rank(results: Sequence[Json], by: str | None) -> tuple[str, list[Json]]:
@@ -64,8 +93,8 @@ def rank(results: Sequence[Json], by: str | None) -> tuple[str, list[Json]]:
         rates = [float(r["throughput_MBps"]) for r in results] or [0.0]
         by = "throughput" if max(rates) - min(rates) > PACED * max(rates) else "latency"
     # Nearly even ones go by latency, so that noise in the last digit does not decide.
-    _, key = RANKINGS[by]
-    return by, sorted(results, key=lambda r: (key(r), _read_latency(r, "mean"), str(r["scheduler"])))
+    key = _key(by)
+    return by, sorted(results, key=lambda r: (key(r), read_latency(r, "mean"), str(r["scheduler"])))
 
 
 def _share(r: Json, part: str) -> float:
@@ -111,7 +140,7 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     """One plain sentence: who won by the criterion, against whom, and why."""
     if len(ranked) < 2:
         return f"Only {_names(ranked)} ran: there is nothing to compare."
-    title, key = RANKINGS[by]
+    title, key = RANKINGS[by][0], _key(by)
     best, last = ranked[0], ranked[-1]
     top, bottom = key(best), key(last)
     if abs(bottom - top) <= EVEN * max(abs(top), abs(bottom)):
@@ -124,3 +153,31 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     verb = "are best, even with each other" if len(even) > 1 else "is best"
     ahead = f"{margin} ahead of {runner['scheduler']} by {title}"
     return f"{_names(even)} {verb}, {ahead}; {best['scheduler']} compared with {last['scheduler']}: {_versus(best, last)}."
+
+
+def uncertain(by: str, ranked: Sequence[Json]) -> str:
+    """What small changes of the load leave of the ranking; '' if all of it."""
+    title, figure, _ = RANKINGS[by]
+    ranges = [r for r in ranked if is_range(r, figure)]
+    if not ranges:
+        return ""
+    told = "; ".join(_range(r, figure) for r in ranges)
+    out = f"Chaotic: by {title}, small changes of processor time, start and think times make of {told}."
+    if len(ranked) > 1:
+        best = ranked[0]
+        rivals = [r for r in ranked[1:] if _overlap(best, r, figure)]
+        if rivals and (is_range(best, figure) or any(r in ranges for r in rivals)):
+            out += f" {_names([best, *rivals])} cannot be told apart on this load."
+    return out
+
+
+def _range(r: Json, figure: str) -> str:
+    spread = r["range"][figure]
+    return f"{r['scheduler']} {spread['low']:.4g} to {spread['high']:.4g}"
+
+
+def _overlap(a: Json, b: Json, figure: str) -> bool:
+    if "range" not in a or "range" not in b:
+        return False
+    x, y = a["range"][figure], b["range"][figure]
+    return bool(x["low"] <= y["high"] and y["low"] <= x["high"])

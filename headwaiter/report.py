@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from .ranges import is_range
 from .results import Json
 
 # Column: title, path into a result, format. One list for the table and the CSV.
@@ -41,6 +42,9 @@ def _at(result: Json, path: str) -> object:
 
 def _cell(result: Json, path: str, form: str) -> str:
     value = _at(result, path)
+    if path == "throughput_MBps" and is_range(result):
+        spread = result["range"][path]
+        return f"{spread['low']:{form}}–{spread['high']:{form}}"
     if isinstance(value, dict) and form == "waits":
         return f"{value['A_S']}/{value['A']}"
     if not isinstance(value, (int, float)):
@@ -91,6 +95,7 @@ def write_csv(results: Iterable[Json], out: TextIO) -> None:
     """A line per scheduler, full precision, seconds and ms as in the JSON; what a run does not have is empty."""
     paths = [path for _, path, _ in COLUMNS if path != "anticipation"]
     paths += [f"anticipation.{k}" for k in ("A", "A_S", "A_F", "T_ms", "T_S_ms", "T_F_ms")]
+    paths += ["range.throughput_MBps.low", "range.throughput_MBps.high"]
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["scheduler", "requests", "bytes", *paths])
     for r in results:

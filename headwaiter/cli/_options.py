@@ -15,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..device import DEFAULT_DRIVE
 from ..errors import Problem
+from ..processor import MEASURED, Processor, parse_time
+from ..ranges import RUNS, SHORT_IOS
 from ..sim import Options
 from ..traces.registry import DEFAULT_GROUP_GAP_MS
 from ..workload import Reading
@@ -39,10 +41,16 @@ _SIMULATION = (
                  help="Requests that may exist at once [default: no limit]."),
     click.option("--pull-ahead", is_flag=True,
                  help="As blk-mq: take one request ahead of a full device, and hand requests out as tags."),
-    click.option("--dispatch-time", type=click.FloatRange(0, 1e6), default=0.0, metavar="US",
-                 help="Processor time from a scheduler's decision to the device."),
-    click.option("--turnaround", type=click.FloatRange(0, 1e6), default=0.0, metavar="US",
+    click.option("--turnaround", default=str(MEASURED.turnaround), show_default=True, metavar="US+US_A_PAGE",
                  help="Job files, direct I/O: processor time of a process before each of its I/Os."),
+    click.option("--dispatch-time", default=str(MEASURED.dispatch), show_default=True, metavar="US+US_A_PAGE",
+                 help="Processor time from a scheduler's decision to the device."),
+    click.option("--copy-time", default=str(MEASURED.copy), show_default=True, metavar="US+US_A_PAGE",
+                 help="Job files, buffered I/O: processor time of an I/O through the page cache."),
+    click.option("--one-processor", is_flag=True, help="Job files: all processes share one processor."),
+    click.option("--seeds", type=click.IntRange(0, 1000), metavar="N",
+                 help=f"Runs with small changes of processor time, starts and think times, to see whether they decide the result "
+                      f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0]."),
     click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N",
                  help="Software queues, for none and kyber."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),
@@ -74,10 +82,11 @@ def reading(given: dict[str, Any]) -> Reading:
 
 def run_options(given: dict[str, Any]) -> Options:
     """How runs are made."""
-    return Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
+    options = Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
                    merging=given["merging"], nr_requests=given["nr_requests"], pull_ahead=given["pull_ahead"],
-                   dispatch_ns=round(given["dispatch_time"] * 1000),
-                   turnaround_ns=round(given["turnaround"] * 1000), cpus=given["cpus"])
+                   cpus=given["cpus"], one_processor=given["one_processor"])
+    times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in ("turnaround", "dispatch_time", "copy_time")}
+    return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from ..compare import RANKINGS, explain, rank, run_all
+from ..compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from ..device import open_drive
 from ..errors import Problem
+from ..processor import processor_json, processor_of
 from ..report import console, table, write_csv
 from ..results import document
 from ..schedulers import catalogue, find
@@ -66,14 +67,17 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
     tunables = _tunables(pairs, chosen)
     drive = open_drive(given["drive"])
     work = read_workload(find_workload(workload), drive, reading(given))
+    options = run_options(given)
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
-        results = run_all(chosen, drive, work.load, tunables, run_options(given), update)
+        results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"])
+        notes = [*work.notes, *without_processor(results, drive, work.load, tunables, options)]
     criterion, ranked = rank(results, by)
     sentence = explain(criterion, ranked)
+    doubt = uncertain(criterion, ranked)
     if as_json:
         more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
         write_json(document(work.name, drive.name, given["seed"], ranked, **more, ranked_by=criterion, why=sentence,
-                            notes=list(work.notes)), output)
+                            uncertain=doubt, processor=processor_json(options), notes=notes), output)
         return
     buffer = io.StringIO()
     if as_csv:
@@ -83,8 +87,11 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
     out = console(buffer) if output else console()
     replay = f", replayed {work.replay}" if work.replay else ""
     out.print(table(ranked, f"{work.name} on {drive.name}{replay}"))
-    for note in work.notes:
-        out.print(f"Note: {note}.")
+    out.print(f"({processor_of(options).describe()})", soft_wrap=True)
+    for note in notes:
+        out.print(f"Note: {note}.", soft_wrap=True)
     out.print(sentence, soft_wrap=True)
+    if doubt:
+        out.print(doubt, soft_wrap=True)
     if output:
         write_text(buffer.getvalue(), output)

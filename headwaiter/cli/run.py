@@ -12,6 +12,8 @@ import click
 
 from ..device import open_drive
 from ..paths import replacing
+from ..processor import processor_json, processor_of
+from ..ranges import RUNS, SHORT_IOS, is_range, others, with_range
 from ..report import console, table, tasks_table
 from ..results import document, summarise
 from ..schedulers import find, settings
@@ -36,15 +38,25 @@ def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None,
     tunables = settings(policy, pairs)
     drive = open_drive(given["drive"])
     work = read_workload(find_workload(workload), drive, reading(given))
+    options = run_options(given)
     with ExitStack() as stack:
         log_file = stack.enter_context(replacing(log)) if log else None
         update = stack.enter_context(progress_bar(f"{work.name} under {policy.name}", None))
-        outcome = simulate(policy.name, drive, work.load, tunables, run_options(given), log_file,
+        outcome = simulate(policy.name, drive, work.load, tunables, options, log_file,
                            lambda done: update(policy.name, done))
-    result = summarise(outcome)
+        runs = given["seeds"] if given["seeds"] is not None else RUNS if outcome.totals["issued"] <= SHORT_IOS else 0
+        result = summarise(outcome)
+        spread = with_range(result, others(policy.name, drive, work.load, tunables, options, runs))
+        if "range" in spread:
+            result["range"] = spread["range"]
+    notes = list(work.notes)
+    if is_range(result):
+        low, high = (result["range"]["throughput_MBps"][end] for end in ("low", "high"))
+        notes.append(f"small changes of processor time, starts and think times make {low:.4g} to {high:.4g} MB/s of it")
     if as_json:
         more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
-        write_json(document(work.name, drive.name, given["seed"], [result], **more, notes=list(work.notes)), output)
+        write_json(document(work.name, drive.name, given["seed"], [result], **more, processor=processor_json(options), notes=notes),
+                   output)
         return
     buffer = io.StringIO()
     out = console(buffer) if output else console()
@@ -57,7 +69,8 @@ def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None,
     for name, value in result.get("stats", {}).items():
         stat = policy.stats[name]
         out.print(f"{name} = {value}{' ' + stat.unit if stat.unit else ''}  ({stat.help})", soft_wrap=True)
-    for note in work.notes:
+    out.print(f"({processor_of(options).describe()})", soft_wrap=True)
+    for note in notes:
         out.print(f"Note: {note}.", soft_wrap=True)
     if output:
         write_text(buffer.getvalue(), output)

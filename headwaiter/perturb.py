@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The same load, a little otherwise: what a result is worth that hangs on microseconds.
+
+Readers of one disk can settle into different orders and keep them for thousands of I/Os. Which one they come to is decided by
+when they begin, where the platter stands, and how long a process needs between two I/Os: things that no two runs on a real
+machine have in common. So a load is run again with each of them changed a little, and where that changes the result, the result
+is a range.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+
+from .fio import JobLoad
+from .sim import Forest, Load, Options
+
+PROCESSOR_SHARE = 0.2
+THINK_SHARE = 0.05
+START_NS = 1_000_000
+"""Each process begins up to so much later."""
+TURN_NS = 20_000_000
+"""All begin up to so much later: more than a turn of any platter."""
+
+
+def perturbed(load: Load, options: Options, number: int) -> tuple[Load, Options]:
+    """Load and options with processor time, start, platter and think times changed; the same number, the same change.
+
+    Number 0 changes nothing.
+    """
+    if number == 0:
+        return load, options
+    dice = random.Random(f"headwaiter perturbation {options.seed} {number}")
+    factor = dice.uniform(1 - PROCESSOR_SHARE, 1 + PROCESSOR_SHARE)
+    names = ("turnaround_ns", "turnaround_page_ns", "dispatch_ns", "dispatch_page_ns", "copy_ns", "copy_page_ns")
+    options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in names})
+    turn = dice.randrange(TURN_NS)
+    if isinstance(load, JobLoad):
+        return _jobs(load, dice, turn), options
+    if isinstance(load, Forest):
+        return _forest(load, dice, turn), options
+    return load, options
+
+
+def _jobs(load: JobLoad, dice: random.Random, turn: int) -> JobLoad:
+    jobs = []
+    for job in load.jobs:
+        later = turn + dice.randrange(START_NS)
+        think = round(job.fields["think_ns"] * dice.uniform(1 - THINK_SHARE, 1 + THINK_SHARE))
+        jobs.append(dataclasses.replace(job, fields={
+            **job.fields,
+            "start_min_ns": job.fields["start_min_ns"] + later,
+            "start_max_ns": job.fields["start_max_ns"] + later,
+            "think_ns": think,
+        }))
+    return dataclasses.replace(load, jobs=tuple(jobs))
+
+
+def _forest(load: Forest, dice: random.Random, turn: int) -> Forest:
+    """Roots move with their tasks; what follows another I/O after a while does so after 5% more or less."""
+    numbers = np.random.default_rng(dice.getrandbits(64))
+    later = turn + numbers.integers(0, START_NS, len(load.tasks))
+    think = numbers.uniform(1 - THINK_SHARE, 1 + THINK_SHARE, len(load.delay_ns))
+    return dataclasses.replace(
+        load,
+        time_ns=load.time_ns + later[load.task],
+        delay_ns=np.rint(load.delay_ns * think).astype(np.int64),
+    )

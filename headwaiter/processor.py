@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How much processor time I/O takes: none is a model in which nobody is ever late, and deceptive idleness vanishes.
+
+A time is written A+B: A microseconds for each I/O and B more for each of its pages of 4 KiB.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from .errors import Problem
+from .sim import PROCESSOR_FIELDS, Options
+
+LARGEST_US = 1e6
+
+
+@dataclass(frozen=True)
+class Time:
+    """Processor time of one I/O."""
+
+    ns: int
+    page_ns: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.ns / 1000:g}+{self.page_ns / 1000:g}" if self.page_ns else f"{self.ns / 1000:g}"
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Before each direct I/O of a process; from a decision to the drive; of an I/O through the page cache."""
+
+    turnaround: Time
+    dispatch: Time
+    copy: Time
+
+    def apply(self, options: Options) -> Options:
+        """The same options with this processor."""
+        return dataclasses.replace(
+            options,
+            turnaround_ns=self.turnaround.ns, turnaround_page_ns=self.turnaround.page_ns,
+            dispatch_ns=self.dispatch.ns, dispatch_page_ns=self.dispatch.page_ns,
+            copy_ns=self.copy.ns, copy_page_ns=self.copy.page_ns,
+        )  # fmt: skip
+
+    def describe(self) -> str:
+        """One line for people."""
+        return (f"processor time, us: {self.turnaround} a page before each direct I/O, {self.dispatch} to the drive,"
+                f" {self.copy} through the page cache")
+
+
+def processor_of(options: Options) -> Processor:
+    """What options say of it."""
+    return Processor(
+        Time(options.turnaround_ns, options.turnaround_page_ns),
+        Time(options.dispatch_ns, options.dispatch_page_ns),
+        Time(options.copy_ns, options.copy_page_ns),
+    )
+
+
+# Of Linux 6.12 and fio at 1 ns an instruction: `headwaiter lab run processor -k 6.12` prints them. docs/lab.md has the same of
+# real machines.
+MEASURED = Processor(turnaround=Time(10_500, 530), dispatch=Time(3_000, 670), copy=Time(3_000, 600))
+
+
+def parse_time(where: str, text: str) -> Time:
+    """A or A+B, in microseconds; Problem naming `where` if it is neither."""
+    try:
+        parts = [float(part) for part in text.split("+")]
+    except ValueError:
+        parts = []
+    if not 1 <= len(parts) <= 2 or not all(0 <= part <= LARGEST_US for part in parts):
+        raise Problem(f"{where} {text}: expected US or US+US_A_PAGE, each from 0 to {LARGEST_US:g}")
+    return Time(*(round(part * 1000) for part in parts))
+
+
+def processor_json(options: Options) -> dict[str, float | bool]:
+    """The same for JSON: microseconds, of an I/O and of a page."""
+    times = {name: getattr(options, name) / 1000 for name in PROCESSOR_FIELDS if name != "one_processor"}
+    return {name.replace("_ns", "_us"): us for name, us in times.items()} | {"one_processor": options.one_processor}

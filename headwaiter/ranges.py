@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A scheduler's result with what small changes of the load make of it (perturb.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .perturb import perturbed
+from .results import Json, summarise
+from .sim import Drive, Load, Options, simulate
+
+MARGIN = 0.05
+"""A result that spreads by more than this share of itself is a range."""
+RUNS = 8
+"""Perturbed runs, unless somebody asks for another number."""
+SHORT_IOS = 100_000
+"""Loads of up to so many I/Os are perturbed unasked."""
+
+FIGURES: dict[str, Callable[[Json], float]] = {
+    "throughput_MBps": lambda r: float(r["throughput_MBps"]),
+    "elapsed_s": lambda r: float(r["elapsed_s"]),
+    "lat_mean_ms": lambda r: read_latency(r, "mean"),
+    "lat_p99_ms": lambda r: read_latency(r, "p99"),
+    "lat_max_ms": lambda r: read_latency(r, "max"),
+    "fairness_jain": lambda r: float(r.get("fairness_jain", 0.0)),
+}
+
+
+def read_latency(r: Json, which: str) -> float:
+    """Of reads, or of writes where there are no reads; ms."""
+    return float((r.get("read") or r.get("write") or {"lat_ms": {which: 0.0}})["lat_ms"][which])
+
+
+def measure(
+    scheduler: str,
+    drive: Drive,
+    load: Load,
+    tunables: Mapping[str, int] | None,
+    options: Options,
+    runs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Json:
+    """One entry of "results", with "range" where the load was perturbed: the lowest and the highest of each figure.
+
+    runs None: RUNS for short loads, else 0. Where throughput spreads by more than MARGIN, the entry is that of the run in the
+    middle, not of the unperturbed one.
+    """
+    first = simulate(scheduler, drive, load, tunables, options, progress=progress)
+    nominal = summarise(first)
+    if runs is None:
+        runs = RUNS if first.totals["issued"] <= SHORT_IOS else 0
+    return with_range(nominal, others(scheduler, drive, load, tunables, options, runs))
+
+
+def others(
+    scheduler: str, drive: Drive, load: Load, tunables: Mapping[str, int] | None, options: Options, runs: int
+) -> list[Json]:
+    """The entries of so many perturbed runs."""
+    out = []
+    for number in range(1, runs + 1):
+        other_load, other_options = perturbed(load, options, number)
+        out.append(summarise(simulate(scheduler, drive, other_load, tunables, other_options)))
+    return out
+
+
+def with_range(nominal: Json, more: Sequence[Json]) -> Json:
+    """The entry in the middle, with the range of all."""
+    if not more:
+        return nominal
+    every = [nominal, *more]
+    spread: dict[str, Any] = {"runs": len(every)}
+    for name, figure in FIGURES.items():
+        values = [figure(r) for r in every]
+        spread[name] = {"low": min(values), "high": max(values)}
+    chosen = nominal
+    if is_range(nominal | {"range": spread}):
+        chosen = sorted(every, key=lambda r: float(r["throughput_MBps"]))[len(every) // 2]
+    return chosen | {"range": spread}
+
+
+def is_range(r: Json, figure: str = "throughput_MBps") -> bool:
+    """Is this figure of an entry so uncertain that only its range can be told?"""
+    if "range" not in r:
+        return False
+    low, high = r["range"][figure]["low"], r["range"][figure]["high"]
+    return bool(high - low > MARGIN * max(abs(FIGURES[figure](r)), 1e-12))

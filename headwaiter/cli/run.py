@@ -55,8 +55,8 @@ def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None,
         notes.append(f"small changes of processor time, starts and think times make {low:.4g} to {high:.4g} MB/s of it")
     if as_json:
         more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
-        write_json(document(work.name, drive.name, given["seed"], [result], **more, processor=processor_json(options), notes=notes),
-                   output)
+        more |= {"processor": processor_json(options), "notes": notes}
+        write_json(document(work.name, drive.name, given["seed"], [result], **more), output)
         return
     buffer = io.StringIO()
     out = console(buffer) if output else console()

@@ -146,6 +146,8 @@ class Options:
     one_processor: bool = False
     cpus: int = 1
     record: bool = True
+    warm: tuple[int, int, int] | None = None
+    """A read that the drive serves before the run: time (ns), sector, sectors."""
 
 
 @dataclass(frozen=True)
@@ -223,6 +225,8 @@ def simulate(
     for key, value in (tunables or {}).items():
         _check(run, lib.hws_set(run, key.encode(), value))
     _check(run, drive.attach(run))
+    if options.warm:
+        _check(run, lib.hws_drive_warm(run, *options.warm))
     for task in load.tasks:
         _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
     _check(run, load.attach(run))

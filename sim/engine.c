@@ -118,6 +118,24 @@ int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
 	return 0;
 }
 
+int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t sectors)
+{
+	struct hw_io io = { .sector = sector, .sectors = sectors, .op = HW_READ };
+	u64 now = time_ns;
+
+	if (s->started || !s->drive)
+		return sim_fail(s, -EINVAL, "a drive is warmed once it is there, and before the run");
+	if (!sectors || sector >= s->drive->sectors || sectors > s->drive->sectors - sector)
+		return sim_fail(s, -ERANGE, "sectors %llu+%u do not fit on a drive of %llu sectors",
+				(unsigned long long)sector, sectors, (unsigned long long)s->drive->sectors);
+	s->drive->model->submit(s->drive, &io, now);
+	while (!s->drive->model->poll(s->drive, now))
+		now = s->drive->model->next(s->drive);
+	s->now = now;
+	memset(&s->drive->stats, 0, sizeof(s->drive->stats));
+	return 0;
+}
+
 int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits)
 {
 	u64 room = s->room_tasks;

@@ -88,6 +88,12 @@ int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors);
 int hws_drive_profile(struct hws *s, const void *profile, size_t bytes);
 
 /*
+ * A read that the drive serves before the run, past the policy: it leaves the head where it ends, and the clock at its completion.
+ * After the drive was given.
+ */
+int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t sectors);
+
+/*
  * Tasks are numbered from 0 as they are added; id is how the event log calls them. exits: the task exits when its last
  * I/O has completed.
  */

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,10 +17,12 @@ from rich.table import Table
 
 from ..device import DEFAULT_DRIVE
 from ..errors import Problem
-from ..lab.agree import JOBS, KERNELS_OWN, OURS, compare, job_of_file
+from ..lab.agree import JOBS, KERNELS_OWN, OURS, SECOND_DRIVE, compare, job_of_file, mixed
+from ..lab.agreement import failures, summary
 from ..lab.kernels import Progress
 from ..lab.script import Row, execute, experiments, read
 from ..paths import replacing
+from ..ranges import RUNS
 from ..report import console
 from ._output import output_options, write_json, write_text
 
@@ -70,28 +73,65 @@ def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Pa
 
 
 @command.command("agree")
-@click.option("--kernel", "-k", "series", default="6.12", show_default=True, metavar="SERIES",
-              help="Series of Debian's cloud kernel.")
-@click.option("--drive", "-d", default=DEFAULT_DRIVE, show_default=True, metavar="NAME", help="The drive's profile.")
+@click.option("--kernel", "-k", "kernels", multiple=True, metavar="SERIES",
+              help="Series of Debian's cloud kernel; may be repeated [default: 6.12; with --random also 6.1].")
+@click.option("--drive", "-d", "drives", multiple=True, metavar="NAME",
+              help=f"The drive's profile; may be repeated [default: {DEFAULT_DRIVE}; with --random also {SECOND_DRIVE}].")
 @click.option("--sched", "-s", "schedulers", default=",".join((*KERNELS_OWN, *OURS)), show_default=True, metavar="a,b,…",
               help="Schedulers.")
 @click.option("--job", "-j", "names", multiple=True, metavar="NAME|FILE",
-              help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of direct I/O on the disk itself "
+              help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of the disk itself "
                    "(filename=/dev/sda); may be repeated [default: those eight].")
+@click.option("--random", "count", type=click.IntRange(1, 100_000), metavar="N",
+              help="N random mixed jobs instead, in turn on each kernel and drive.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True,
+              help="Of the first random job; the next has the next seed.")
+@click.option("--seeds", type=click.IntRange(0, 1000), default=RUNS, show_default=True, metavar="N",
+              help="Simulated runs of each job with small changes.")
+@click.option("--show", type=click.IntRange(0, 2**63 - 1), metavar="SEED",
+              help="Print the random job of that seed for each drive, and end.")
 @output_options
-def _agree(series: str, drive: str, schedulers: str, names: tuple[str, ...], as_json: bool, output: Path | None) -> None:
+def _agree(kernels: tuple[str, ...], drives: tuple[str, ...], schedulers: str, names: tuple[str, ...], count: int | None,
+           seed: int, seeds: int, show: int | None, as_json: bool, output: Path | None) -> None:
     """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare.
 
-    They agree if throughput is within 3% and p99 latency within 10%. Exits with status 1 if they do not.
+    They agree if throughput is within 3% and p99 latency within 10%, or if the simulator gives a range, and the kernel's
+    throughput is in it. Exits with status 1 if they do not; with --random, if they do not on the whole (docs/lab.md).
     """
+    if names and (count or show is not None):
+        raise Problem("--job and --random exclude each other")
+    random = count is not None or show is not None
+    kernels = tuple(dict.fromkeys(kernels)) or (("6.12", "6.1") if random else ("6.12",))
+    drives = tuple(dict.fromkeys(drives)) or ((DEFAULT_DRIVE, SECOND_DRIVE) if random else (DEFAULT_DRIVE,))
+    if show is not None:
+        write_text("".join(f"# {drive}\n{mixed(show, drive).text}\n" for drive in drives), output)
+        return
     known = {job.name: job for job in JOBS}
-    jobs = [known[name] if name in known else job_of_file(Path(name)) for name in dict.fromkeys(names)] or list(JOBS)
-    if len({job.name for job in jobs}) < len(jobs):
+    given = [known[name] if name in known else job_of_file(Path(name)) for name in dict.fromkeys(names)] or list(JOBS)
+    if len({job.name for job in given}) < len(given):
         raise Problem("--job: two files of one name")
+    places = list(itertools.product(kernels, drives))
+    rows: list[Row] = []
     with _progress() as say:
-        rows = compare(series, drive, schedulers.split(","), jobs, say)
-    _show("agree", "Simulator and kernel on the same jobs and drive", rows, as_json, output)
-    if not all(row["agree"] for row in rows):
+        for at, (series, drive) in enumerate(places):
+            jobs = [mixed(seed + i, drive) for i in range(at, count, len(places))] if count else given
+            rows += compare(series, drive, schedulers.split(","), jobs, say, seeds) if jobs else []
+    title = "Simulator and kernel on the same jobs and drive"
+    if count is None:
+        _show("agree", title, rows, as_json, output)
+        if not all(row["agree"] for row in rows):
+            sys.exit(1)
+        return
+    found = summary(rows)
+    if as_json:
+        write_json({"schema": "headwaiter-lab/1", "experiment": "agree", "seed": seed, "results": rows, "summary": found,
+                    "failures": failures(rows)}, output)
+    else:
+        _print([(f"{title}: throughput, off by percent", found["deviation_percent"]), ("What does not agree", failures(rows)),
+                ("Winners that the simulator did not name", [w for w in found["winners"] if not w["right"]])],
+               f"The simulator's winner is the kernel's, or within 5% of it, on {found['winners_right']}"
+               f" of {len(found['winners'])} jobs.", output)
+    if not found["holds"]:
         sys.exit(1)
 
 
@@ -104,6 +144,17 @@ def _progress() -> Iterator[Progress]:
         return
     with out.status("starting") as status:
         yield status.update
+
+
+def _print(tables: list[tuple[str, list[Row]]], sentence: str, output: Path | None) -> None:
+    buffer = io.StringIO()
+    out = console(buffer) if output else console()
+    for title, rows in tables:
+        if rows:
+            out.print(_table(title, rows))
+    out.print(sentence, soft_wrap=True)
+    if output:
+        write_text(buffer.getvalue(), output)
 
 
 def _show(name: str, title: str, rows: list[Row], as_json: bool, output: Path | None) -> None:

@@ -37,6 +37,7 @@ from headwaiter.fio.jobs import Job as FioJob
 from headwaiter.fio.parser import Section, parse
 from headwaiter.lab.guest import Guest, boot, source_folder
 from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
+from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
 from headwaiter.perturb import perturbed
@@ -44,7 +45,7 @@ from headwaiter.processor import processor_of_series
 from headwaiter.ranges import MARGIN, RUNS
 from headwaiter.results import percentiles
 from headwaiter.schedulers import find
-from headwaiter.sim import Options, Task, drive_sectors, simulate
+from headwaiter.sim import Options, drive_sectors, simulate
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.
@@ -53,9 +54,12 @@ TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts t
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
 OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
 SCATTERED = 64  # reads before each job, past each other's read-ahead, to empty the drive's cache
+SCATTER_SECTORS = 128  # of one of them
 SCATTER_STRIDE_MIB = 64  # as in lab/guest/scatter.c
 SCATTER_AHEAD_NS = 1_000_000_000
 SECTORS_PER_MIB = 2048
+SECTOR_BYTES = 512
+SECOND_DRIVE = "wd-re-4tb"  # for random jobs, beside the default
 THROUGHPUT_BOUND_PERCENT = 3.0
 P99_BOUND_PERCENT = 10.0
 
@@ -113,12 +117,17 @@ def job_of_file(path: Path) -> Job:
     return Job(path.stem, re.sub(r"^(\s*filename\s*=).*$", r"\1/dev/sda", text, flags=re.MULTILINE))
 
 
+def mixed(seed: int, drive: str) -> Job:
+    """The random job of a seed (mixed.py) for a drive."""
+    return Job(f"mixed-{seed}", mixed_job(seed, drive_sectors(open_drive(drive)) * SECTOR_BYTES))
+
+
 def _check(section: Section) -> None:
     name = section.get("filename", "")
     if not name.startswith("/dev/") or ":" in name:
         raise section.at("filename").problem("the lab compares jobs on the disk itself: filename=/dev/sda")
-    if not section.get("direct", False):
-        raise section.at("direct").problem("the lab compares direct I/O only: direct=1")
+    if not section.get("direct", False) and "invalidate" not in section.settings:
+        raise section.at("direct").problem("the lab compares I/O through the page cache with invalidate=0 only")
 
 
 def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Progress) -> dict[str, Measured]:
@@ -202,17 +211,11 @@ def _with(job: FioJob, **fields: int) -> FioJob:
     return dataclasses.replace(job, fields={**job.fields, **fields})
 
 
-def after_scatter(load: JobLoad, drive: str, starts_ns: Sequence[int]) -> JobLoad:
-    """The same processes, and as the last one that which leaves the head where the lab's reads before a job did."""
+def after_scatter(drive: str, starts_ns: Sequence[int]) -> tuple[int, int, int]:
+    """The read that leaves the head where the lab's reads before a job did (Options.warm)."""
     first_mib, count = _scatter(drive)
     last_mib = first_mib + (count - 1) * SCATTER_STRIDE_MIB
-    text = f"[scatter]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\noffset={last_mib}m\nnumber_ios=1\n"
-    with _as_file(Job("scatter", text)) as path:
-        (job,) = load_jobs(path, drive_sectors(open_drive(drive))).jobs
-    number = len(load.tasks)
-    when = max(0, starts_ns[0] - SCATTER_AHEAD_NS)
-    job = _with(job, task=number, section=number, start_min_ns=when, start_max_ns=when)
-    return dataclasses.replace(load, tasks=(*load.tasks, Task(number, "scatter", number)), jobs=(*load.jobs, job))
+    return max(0, starts_ns[0] - SCATTER_AHEAD_NS), last_mib * SECTORS_PER_MIB, SCATTER_SECTORS
 
 
 @contextmanager
@@ -238,14 +241,14 @@ def in_simulator(
     """The same of a run of the simulator; `number` is of the perturbation (perturb.py), 0 is none."""
     device = open_drive(drive)
     limit = find_drive(drive).facts[1] if scheduler == "none" else NR_REQUESTS
-    options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True)
+    warm = after_scatter(drive, starts_ns)
+    options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True, warm=warm)
     with _as_file(job) as path:
         load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
-    whole, options = perturbed(after_scatter(load, drive, starts_ns), processor_of_series(release).apply(options), number)
-    run = simulate(scheduler, device, whole, as_in_kernel(scheduler, release), options)
-    done = (run.complete_ns >= 0) & (run.task < len(load.tasks))
-    latency = run.complete_ns[done] - run.issue_ns[done]
-    rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs[: len(load.jobs)] if job.end_ns > job.begin_ns]
+    changed, options = perturbed(load, processor_of_series(release).apply(options), number)
+    run = simulate(scheduler, device, changed, as_in_kernel(scheduler, release), options)
+    latency = run.complete_ns - run.issue_ns
+    rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
     return Figures(sum(rates) * 1000, float(percentiles(latency, [99])[0]) / 1e6)
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How far simulator and kernel are apart over many jobs: distributions, winners, and what failed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headwaiter.lab.script import Row
+
+WINNER_PERCENT = 5.0
+WINNERS_SHARE = 0.9
+MEDIAN_PERCENT = 2.0
+NINETIETH_PERCENT = 10.0
+LARGEST_PERCENT = 30.0
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The scheduler with the highest throughput on a job, by both; right if the simulator's is the lab's, or nearly."""
+
+    kernel: str
+    drive: str
+    job: str
+    simulator: str
+    lab: str
+    behind_percent: float
+
+    @property
+    def right(self) -> bool:
+        """Does who follows the simulator lose no more than WINNER_PERCENT?"""
+        return self.behind_percent <= WINNER_PERCENT
+
+
+def winners(rows: Sequence[Row]) -> list[Winner]:
+    """One for each job on each kernel and drive."""
+    by_job: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        by_job[row["kernel"], row["drive"], row["job"]].append(row)
+    out = []
+    for (kernel, drive, job), found in by_job.items():
+        lab = max(found, key=lambda row: float(row["lab_MBps"]))
+        sim = max(found, key=lambda row: float(row["sim_MBps"]))
+        behind = 100 * (1 - sim["lab_MBps"] / lab["lab_MBps"])
+        out.append(Winner(kernel, drive, job, sim["scheduler"], lab["scheduler"], round(behind, 2)))
+    return out
+
+
+def distribution(rows: Sequence[Row]) -> Row:
+    """Of how far throughput is off, in percent without sign; `untold` are off by more than LARGEST_PERCENT, and no range."""
+    off = np.array([abs(row["throughput_off_percent"]) for row in rows])
+    return {
+        "comparisons": len(rows),
+        "median": round(float(np.median(off)), 2),
+        "p75": round(float(np.percentile(off, 75)), 2),
+        "p90": round(float(np.percentile(off, 90)), 2),
+        "largest": round(float(off.max()), 2),
+        "ranges": sum(row["range"] for row in rows),
+        "untold": sum(1 for row in rows if abs(row["throughput_off_percent"]) > LARGEST_PERCENT and not row["range"]),
+    }
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """A distribution for each scheduler and for all, who won, and whether the bounds hold."""
+    names = list(dict.fromkeys(row["scheduler"] for row in rows))
+    table = [{"scheduler": name, **distribution([row for row in rows if row["scheduler"] == name])} for name in names]
+    whole = {"scheduler": "all", **distribution(rows)}
+    won = winners(rows)
+    right = sum(winner.right for winner in won)
+    holds = (
+        right >= WINNERS_SHARE * len(won)
+        and whole["median"] <= MEDIAN_PERCENT
+        and whole["p90"] <= NINETIETH_PERCENT
+        and not whole["untold"]
+    )
+    return {"deviation_percent": [*table, whole], "winners": [{**vars(winner), "right": winner.right} for winner in won],
+            "winners_right": right, "holds": holds}
+
+
+def failures(rows: Sequence[Row]) -> list[Row]:
+    """What does not agree; the job's name says its seed."""
+    keys = ("kernel", "drive", "scheduler", "job", "lab_MBps", "sim_MBps", "throughput_off_percent", "sim_low_MBps", "sim_high_MBps")
+    return [
+        {key: row[key] for key in keys} for row in rows
+        if not row["agree"] and abs(row["throughput_off_percent"]) > 3
+    ]  # fmt: skip

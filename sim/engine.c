@@ -280,11 +280,53 @@ static void merge_inserted(struct hws *s, struct hw_request *rq)
 	free(old);
 }
 
+static void append_pieces(struct sim_request *r, struct sim_piece *more, struct sim_piece **tail)
+{
+	*r->pieces_tail = more;
+	r->pieces_tail = tail;
+}
+
+/* @gone has become part of @into. */
+static void joined(struct hws *s, struct hw_request *into, struct hw_request *gone)
+{
+	struct sim_request *r = gone->host;
+
+	append_pieces(into->host, r->pieces, r->pieces_tail);
+	s->merges++;
+	sim_log(s, EV_MERGE, into->id, gone->task->id, gone->op, gone->sector, gone->sectors);
+	sim_request_free(s, r);
+}
+
+/* The block layer's own merging at insertion. */
+static bool merge_arriving(struct hws *s, struct sim_piece *p)
+{
+	struct hw_request *into = hw_merge_arriving(&s->merger, s->q, &p->bio, s->now), *gone;
+
+	if (!into)
+		return false;
+	append_pieces(into->host, p, &p->next);
+	s->merges++;
+	sim_log(s, EV_MERGE, into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
+	while ((gone = hw_merge_onwards(&s->merger, s->q, &into)))
+		joined(s, into, gone);
+	sim_log_waits(s);
+	return true;
+}
+
 void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 {
-	struct sim_request *r = sim_request_new(s);
-	struct hw_request *rq = &r->rq;
+	struct sim_request *r;
+	struct hw_request *rq;
 
+	if (merge_arriving(s, p)) {
+		if (tag >= 0) {
+			sim_tag_put(s->tags, tag);
+			sim_request_freed(s, p->bio.sectors);
+		}
+		return;
+	}
+	r = sim_request_new(s);
+	rq = &r->rq;
 	r->tag = tag;
 	r->pieces = p;
 	r->pieces_tail = &p->next;
@@ -301,16 +343,9 @@ void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 	sim_log_waits(s);
 }
 
-static void append_pieces(struct sim_request *r, struct sim_piece *more, struct sim_piece **tail)
-{
-	*r->pieces_tail = more;
-	r->pieces_tail = tail;
-}
-
 bool sim_merge_piece(struct hws *s, struct sim_piece *p)
 {
 	struct hw_merge_result m;
-	struct sim_request *gone;
 
 	p->bio.now_ns = s->now;
 	m = hw_merge_try(&s->merger, s->q, &p->bio, s->now);
@@ -320,13 +355,8 @@ bool sim_merge_piece(struct hws *s, struct sim_piece *p)
 	append_pieces(m.into->host, p, &p->next);
 	s->merges++;
 	sim_log(s, EV_MERGE, m.into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
-	if (m.gone) {
-		gone = m.gone->host;
-		append_pieces(m.into->host, gone->pieces, gone->pieces_tail);
-		s->merges++;
-		sim_log(s, EV_MERGE, m.into->id, m.gone->task->id, m.gone->op, m.gone->sector, m.gone->sectors);
-		sim_request_free(s, gone);
-	}
+	if (m.gone)
+		joined(s, m.into, m.gone);
 	sim_log_waits(s);
 	return true;
 }

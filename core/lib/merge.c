@@ -70,14 +70,20 @@ void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits)
 	}
 }
 
-static bool may_merge(const struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
-		      const struct hw_bio *bio)
+/* As far as the block layer is concerned. */
+static bool fits(const struct hw_merger *m, const struct hw_request *rq, const struct hw_bio *bio)
 {
 	if (rq->state != HW_QUEUED || rq->op != bio->op || rq->op > HW_WRITE || rq->ioprio != bio->ioprio)
 		return false;
 	if ((rq->flags | bio->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))
 		return false;
-	if (bio->sectors > m->max_sectors || rq->sectors > m->max_sectors - bio->sectors)
+	return bio->sectors <= m->max_sectors && rq->sectors <= m->max_sectors - bio->sectors;
+}
+
+static bool may_merge(const struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
+		      const struct hw_bio *bio)
+{
+	if (!fits(m, rq, bio))
 		return false;
 	return !q->policy->allow_merge || q->policy->allow_merge(q, rq, bio);
 }
@@ -114,6 +120,23 @@ static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const st
 	return rq && may_merge(m, q, rq, bio) ? rq : NULL;
 }
 
+static struct hw_bio range_of(const struct hw_request *rq)
+{
+	return (struct hw_bio){ .sector = rq->sector, .sectors = rq->sectors, .op = rq->op,
+				.flags = rq->flags, .ioprio = rq->ioprio, .cpu = rq->cpu, .task = rq->task };
+}
+
+static void join(struct hw_merger *m, struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+{
+	hash_del(m, keep);
+	hash_del(m, gone);
+	hw_merge_requests(q, keep, gone);
+	keep->sectors += gone->sectors;
+	hash_add(m, keep);
+	if (m->last == gone)
+		m->last = keep;
+}
+
 /* @rq has grown @how: does it now touch its neighbour? Returns the neighbour that was swallowed, or NULL. */
 static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q, struct hw_request **rqp,
 					 enum hw_merge how)
@@ -130,15 +153,56 @@ static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q
 	}
 	if (!keep || !gone || !q->policy->merged_requests || hw_end(keep) != gone->sector)
 		return NULL;
-	bio = (struct hw_bio){ .sector = gone->sector, .sectors = gone->sectors, .op = gone->op,
-			       .flags = gone->flags, .ioprio = gone->ioprio, .cpu = gone->cpu, .task = gone->task };
+	bio = range_of(gone);
 	if (gone->state != HW_QUEUED || !may_merge(m, q, keep, &bio))
 		return NULL;
-	hash_del(m, keep);
-	hash_del(m, gone);
-	hw_merge_requests(q, keep, gone);
-	keep->sectors += gone->sectors;
-	hash_add(m, keep);
+	join(m, q, keep, gone);
+	*rqp = keep;
+	return gone;
+}
+
+/* The queued request that ends where @bio begins and could take it; the policy is not asked. */
+static struct hw_request *ends_at(struct hw_merger *m, const struct hw_bio *bio)
+{
+	struct hw_request *rq;
+
+	for (rq = *bucket_of(m, bio->sector, bio->op, bio->ioprio); rq; rq = rq->hash_next)
+		if (hw_end(rq) == bio->sector && fits(m, rq, bio))
+			return rq;
+	return NULL;
+}
+
+static bool merges_unasked(const struct hw_merger *m, const struct hw_queue *q)
+{
+	return m->max_sectors && q->policy->flags & HW_POLICY_HASH && q->policy->merged_requests;
+}
+
+struct hw_request *hw_merge_arriving(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now)
+{
+	struct hw_request *rq;
+
+	if (!merges_unasked(m, q))
+		return NULL;
+	rq = ends_at(m, bio);
+	if (!rq)
+		return NULL;
+	hash_del(m, rq);
+	rq->sectors += bio->sectors;
+	hash_add(m, rq);
+	if (q->policy->merged)
+		q->policy->merged(q, rq, HW_BACK_MERGE, now);
+	return rq;
+}
+
+struct hw_request *hw_merge_onwards(struct hw_merger *m, struct hw_queue *q, struct hw_request **rqp)
+{
+	struct hw_request *gone = *rqp, *keep;
+	struct hw_bio bio = range_of(gone);
+
+	keep = merges_unasked(m, q) && gone->state == HW_QUEUED ? ends_at(m, &bio) : NULL;
+	if (!keep || keep == gone)
+		return NULL;
+	join(m, q, keep, gone);
 	*rqp = keep;
 	return gone;
 }

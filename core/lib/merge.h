@@ -36,6 +36,13 @@ bool hw_merge_is_crowded(const struct hw_merger *m);
 void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits);
 /* Try to add @bio's range to a queued request. */
 struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now);
+/*
+ * Before hw_insert(): what blk-mq does in blk_mq_sched_try_insert_merge(). The queued request that ends where @bio begins takes it,
+ * and the policy is not asked: the two may be of different tasks. NULL: none does.
+ */
+struct hw_request *hw_merge_arriving(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now);
+/* Then again and again: *@rq may go to the one that ends where it begins, which it then is. What to free, or NULL. */
+struct hw_request *hw_merge_onwards(struct hw_merger *m, struct hw_queue *q, struct hw_request **rq);
 /* Call after hw_insert(), and after hw_dispatch() returned @rq. */
 void hw_merge_inserted(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq);
 void hw_merge_removed(struct hw_merger *m, struct hw_request *rq);

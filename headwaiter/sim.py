@@ -123,7 +123,7 @@ class Forest:
 
 
 PROCESSOR_FIELDS = (
-    "dispatch_ns", "dispatch_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns", "copy_page_ns", "one_processor",
+    "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns", "copy_page_ns", "one_processor",
 )  # fmt: skip
 
 
@@ -139,6 +139,7 @@ class Options:
     pull_ahead: bool = False
     dispatch_ns: int = 0
     dispatch_page_ns: int = 0
+    dispatch_write_page_ns: int = 0
     turnaround_ns: int = 0
     turnaround_page_ns: int = 0
     copy_ns: int = 0

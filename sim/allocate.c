@@ -132,8 +132,7 @@ void sim_request_freed(struct hws *s, u32 sectors)
 	if (!s->tags) {
 		feed_counted(s);
 	} else if (s->waiters) {
-		s->woken++;
-		s->feed_ns = min(s->feed_ns, sim_after(sim_processor_free(s), sim_turnaround(s, sectors)));
+		sim_wake_waiter(s, sectors);
 	}
 }
 

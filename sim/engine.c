@@ -445,40 +445,12 @@ static bool worker_wanted(const struct hws *s)
 	return worker_decides(s) && (s->q->nr_queued || s->held);
 }
 
-/* --- the processor --- */
-
-static u64 pages_of(u32 sectors)
-{
-	return (sectors + 7) / 8;
-}
-
-u64 sim_turnaround(const struct hws *s, u32 sectors)
-{
-	return s->opt.turnaround_ns + s->opt.turnaround_page_ns * pages_of(sectors);
-}
-
-u64 sim_processor_free(const struct hws *s)
-{
-	return s->opt.one_processor ? max(s->processor_ns, s->now) : s->now;
-}
-
-u64 sim_processed(struct hws *s, u64 need_ns)
-{
-	s->processor_ns = sim_after(sim_processor_free(s), need_ns);
-	return s->processor_ns;
-}
-
-/* The kernel's own work does not wait for a processor; processes do that want it next. */
-static void interrupt(struct hws *s, u64 takes_ns)
-{
-	s->processor_ns = sim_after(sim_processor_free(s), takes_ns);
-}
-
 /* --- the drive --- */
 
 static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 {
-	u64 copy_ns = s->opt.dispatch_page_ns * pages_of(r->rq.sectors);
+	u64 page_ns = s->opt.dispatch_page_ns + (r->rq.op == HW_WRITE ? s->opt.dispatch_write_page_ns : 0);
+	u64 copy_ns = page_ns * SIM_PAGES(r->rq.sectors);
 	struct hw_request *rq = &r->rq;
 
 	r->io.sector = rq->sector;
@@ -495,7 +467,7 @@ static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 		s->drive->model->submit(s->drive, &r->io, s->now);
 		return;
 	}
-	interrupt(s, delay_ns + copy_ns);
+	sim_interrupt(s, delay_ns + copy_ns);
 	s->sent_ns = sim_after(max(s->sent_ns, sim_after(s->now, delay_ns)), copy_ns);
 	r->arrives_ns = s->sent_ns;
 	r->next = NULL;
@@ -611,7 +583,7 @@ static void step(struct hws *s)
 		s->wake_ns = HW_NEVER;
 	if (s->worker_ns == HW_NEVER && (woken || (done && worker_wanted(s)))) {
 		s->worker_ns = sim_after(s->now, s->opt.dispatch_ns);
-		interrupt(s, s->opt.dispatch_ns);
+		sim_interrupt(s, s->opt.dispatch_ns);
 	}
 	if (s->worker_ns <= s->now) {
 		s->worker_ns = HW_NEVER;
@@ -619,6 +591,7 @@ static void step(struct hws *s)
 	}
 	if (arrive(s) || !worker_decides(s))
 		dispatch(s, s->opt.dispatch_ns);
+	sim_waiter_woken(s);
 	if (s->feed_ns <= s->now) {
 		sim_feed_woken(s);
 		dispatch(s, s->opt.dispatch_ns);

@@ -65,7 +65,7 @@ struct hws_options {
 	 * or, of a worker (pull_ahead), from a completion or a timer to the decision, the pages from there. Turnaround: of a job of
 	 * direct I/O before each of its I/Os. Copy: of a job that reads or writes through the page cache.
 	 */
-	uint32_t dispatch_ns, dispatch_page_ns;
+	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;	/* the last: for a page of a write in addition */
 	uint32_t turnaround_ns, turnaround_page_ns;
 	uint32_t copy_ns, copy_page_ns;
 	uint32_t one_processor;	/* all have one processor together; else each job its own, but they start one after another */

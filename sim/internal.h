@@ -9,6 +9,7 @@
 #include "headwaiter.h"
 
 #define SIM_ERROR_BYTES 256
+#define SIM_PAGES(sectors) ((u64)(sectors) / 8 + ((sectors) % 8 != 0))
 
 /*
  * Where the clock ends: what the int64_t of a row holds, 292 years. What is due later stays a time, neither HW_NEVER nor a
@@ -76,6 +77,22 @@ struct sim_due {
 	struct sim_source *source;	/* or NULL: `order` is a row of the trace */
 };
 
+/* A place in the line before the one processor. */
+struct sim_turn {
+	struct sim_turn *next;
+	struct sim_job *job;	/* NULL: who waits for a tag */
+	u64 need_ns;
+	bool queued;
+};
+
+struct sim_processor {
+	struct sim_job *running;
+	struct sim_turn *first, *last, feed;
+	u64 stolen_ns;		/* from the running one, since it began */
+	u64 kernel_until_ns;
+	bool feed_wanted;
+};
+
 /* A flush in the drive, and the jobs that wait for it and for the one after it; newest first. */
 struct sim_flush {
 	struct hw_io io;
@@ -140,7 +157,7 @@ struct hws {
 	struct sim_request *held;	/* pulled ahead, waiting for the drive */
 	struct sim_request *sent, **sent_tail;	/* decided on, with a place in the drive, on the way there */
 	u64 sent_ns;		/* when the last of them arrives */
-	u64 processor_ns;	/* when the one processor has done what is wanted of it */
+	struct sim_processor processor;
 	struct sim_flush flush;
 	struct sim_piece *starved, **starved_tail;	/* waiting for a request, where they are counted */
 	struct sim_task *waiters, *last_waiter;		/* waiting for a tag */
@@ -174,10 +191,13 @@ void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
 /* Does it become part of a request that there is? */
 bool sim_merge_piece(struct hws *s, struct sim_piece *p);
 
+/* processor.c */
 u64 sim_turnaround(const struct hws *s, u32 sectors);
-/* When a processor is free, and when a process has had so much of it, if it asks now. */
-u64 sim_processor_free(const struct hws *s);
-u64 sim_processed(struct hws *s, u64 need_ns);
+void sim_interrupt(struct hws *s, u64 takes_ns);
+/* A tag has come back, of a request of so many sectors: one of those who wait looks when it gets the processor. */
+void sim_wake_waiter(struct hws *s, u32 sectors);
+/* After the processes whose I/O is done. */
+void sim_waiter_woken(struct hws *s);
 
 /* allocate.c */
 void sim_submit_piece(struct hws *s, struct sim_piece *p);

@@ -291,7 +291,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->op = p;
 		j->state = JOB_SUBMIT;
 		if (!j->opt.buffered && turnaround(s, j)) {
-			sim_job_sleep(s, j, sim_processed(s, turnaround(s, j)));
+			sim_compute(s, j, turnaround(s, j));
 			return false;
 		}
 		return true;
@@ -312,7 +312,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		return true;
 	case JOB_COPY:
 		j->state = JOB_COPIED;
-		sim_job_sleep(s, j, sim_processed(s, copying(s, j)));
+		sim_compute(s, j, copying(s, j));
 		return false;
 	case JOB_COPIED:
 		j->state = JOB_REAP;
@@ -390,11 +390,13 @@ static void job_due(struct hws *s, struct sim_source *source, u64 order)
 {
 	struct sim_job *j = container_of(source, struct sim_job, source);
 
-	if (j->life == JOB_CREATED)
+	if (j->life == JOB_CREATED) {
 		sim_start_jobs(s);
-	else if (j->life == JOB_RUNNING && order == j->expected)
+	} else if (j->life == JOB_RUNNING && order == j->expected && sim_computed(s, j)) {
 		while (step(s, j))
 			;
+		sim_yield(s, j);
+	}
 }
 
 /* --- set-up --- */

@@ -107,6 +107,8 @@ struct sim_job {
 	bool reading;		/* waits for pages that are under way to it */
 	bool blocked;		/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
+	struct sim_turn turn;
+	bool computing;		/* has processor time to go, or waits for the processor */
 	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
 	bool flushing;		/* waits for that */
 	struct sim_job *flush_next;
@@ -142,6 +144,13 @@ void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 f
 u64 sim_order(struct hws *s);
 /* A job that the page cache has made to wait may look again. */
 void sim_job_wake(struct hws *s, struct sim_job *j);
+
+/* processor.c: the job is due when it has had so much processor time */
+void sim_compute(struct hws *s, struct sim_job *j, u64 need_ns);
+/* It is due: has it had all? If not, it will be due again. */
+bool sim_computed(struct hws *s, struct sim_job *j);
+/* It has nothing more to do now. */
+void sim_yield(struct hws *s, struct sim_job *j);
 
 /* flush.c: the job is woken when the drive's cache has been written */
 void sim_flush(struct hws *s, struct sim_job *j);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Processor time of an I/O: before it is in the queue, from there to the device, and from its completion to the next one
-# lab: programs fio chrt
+# lab: programs fio chrt blkdiscard
 # lab: drives barracuda-80g
 # lab: shift 0
 # lab: set SCHEDULERS="none mq-deadline hw-as" SIZES="4 16 64 256" JOBS="read write"
@@ -14,20 +14,11 @@ IOS=200
 
 trace() { for event in $events; do echo "$1" >$tracing/events/block/$event/enable; done; }
 
-# Mean ns of an I/O from begin to end, as fio saw it: job SIZE_KIB OPERATION.
+# Mean ns of an I/O from begin to end, as fio saw it: job SIZE_KIB OPERATION OFFSET; of pages that the disk has not stored yet.
 job() {
 	must chrt -f 1 ionice -c 2 -n 4 fio --name=job --filename=/dev/sda --ioengine=psync --direct=1 --rw="$2" --bs="$1k" \
-		--number_ios=$IOS --size=1g --eta=never --clocksource=clock_gettime --output-format=json --output=/lab/out
+		--number_ios=$IOS --offset="$3" --size=1g --eta=never --clocksource=clock_gettime --output-format=json --output=/lab/out
 	awk -v ios=$IOS '$1 == "\"job_runtime\"" { gsub(",", ""); print $3 * 1e6 / ios; exit }' /lab/out
-}
-
-# The same of I/O whose pages are in memory already, read or written again and again: there is no disk in it.
-cached() {
-	must chrt -f 1 fio --name=cached --filename=/dev/sda --ioengine=psync --rw="$2" --bs="$1k" --size=8m --loops=2 --invalidate=0 \
-		--output=/lab/out --output-format=json --eta=never --clocksource=clock_gettime --end_fsync=0 >/dev/null
-	must chrt -f 1 fio --name=cached --filename=/dev/sda --ioengine=psync --rw="$2" --bs="$1k" --size=8m --loops=8 --invalidate=0 \
-		--output=/lab/out --output-format=json --eta=never --clocksource=clock_gettime --end_fsync=0 >/dev/null
-	awk -v bytes="$1" '$1 == "\"job_runtime\"" { gsub(",", ""); print $3 * 1e3 * bytes / 65536; exit }' /lab/out
 }
 
 echo mono >$tracing/trace_clock
@@ -43,10 +34,11 @@ for scheduler in $SCHEDULERS; do
 	for operation in $JOBS; do
 		for size in $SIZES; do
 			say "$scheduler: $operation of $size KiB"
-			plain=$(job "$size" "$operation")
+			must blkdiscard /dev/sda
+			plain=$(job "$size" "$operation" 0)
 			echo >$tracing/trace
 			trace 1
-			traced=$(job "$size" "$operation")
+			traced=$(job "$size" "$operation" 1g)
 			trace 0
 			# Lines "next|insert|issue MICROSECONDS", one for each I/O and interval.
 			awk '
@@ -69,11 +61,5 @@ for scheduler in $SCHEDULERS; do
 				printf "\"traced_us\": %.2f}", (traced - plain) / 1000
 			}' /lab/intervals)"
 		done
-	done
-done
-for operation in $JOBS; do
-	for size in $SIZES; do
-		say "cached: $operation of $size KiB"
-		result "{\"scheduler\": \"(cached)\", \"operation\": \"$operation\", \"KiB\": $size, \"io_us\": $(cached "$size" "$operation")}"
 	done
 done

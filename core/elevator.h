@@ -65,8 +65,6 @@ struct hw_task {
 };
 
 struct hw_request {
-	u64 sector;		/* first sector, 512 bytes each */
-	u32 sectors;
 	u8 op;			/* enum hw_op */
 	u8 flags;		/* HW_RQ_* */
 	u16 ioprio;
@@ -78,6 +76,9 @@ struct hw_request {
 	u64 dispatch_ns;	/* when it was given to the device */
 	struct hw_request *hash_next, **hash_pprev;	/* merge.c */
 	void *host;
+	/* Last, next to the node of a tree that a policy puts behind: searches in long queues read both. */
+	u64 sector;		/* first sector, 512 bytes each */
+	u32 sectors;
 };
 
 /* A range that looks for a request to join. */

@@ -43,15 +43,17 @@ def run_all(
     options: Options,
     progress: Callable[[str, int], None] | None = None,
     runs: int | None = None,
+    tasks: bool = True,
 ) -> list[Json]:
     """A result per scheduler, in the order given; as many at once as there are processors; `runs` as in measure().
 
+    Without `tasks`, results have no rows of tasks, which nobody may ask for and of which there may be millions.
     `progress(scheduler, completed)` is called from the workers' threads.
     """
 
     def one(name: str) -> Json:
         tick = (lambda done: progress(name, done)) if progress else None
-        result = measure(name, drive, load, tunables.get(name), options, runs, tick)
+        result = measure(name, drive, load, tunables.get(name), options, runs, tick, tasks)
         if progress:
             progress(name, int(result["requests"]))
         return result

@@ -40,27 +40,29 @@ def measure(
     options: Options,
     runs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    tasks: bool = True,
 ) -> Json:
     """One entry of "results", with "range" where the load was perturbed: the lowest and the highest of each figure.
 
     runs None: RUNS for short loads, else 0. Where throughput spreads by more than MARGIN, the entry is that of the run in the
-    middle, not of the unperturbed one.
+    middle, not of the unperturbed one. tasks as in summarise().
     """
     first = simulate(scheduler, drive, load, tunables, options, progress=progress)
-    nominal = summarise(first)
+    nominal = summarise(first, tasks)
     if runs is None:
         runs = RUNS if first.totals["issued"] <= SHORT_IOS else 0
-    return with_range(nominal, others(scheduler, drive, load, tunables, options, runs))
+    return with_range(nominal, others(scheduler, drive, load, tunables, options, runs, tasks))
 
 
 def others(
-    scheduler: str, drive: Drive, load: Load, tunables: Mapping[str, int] | None, options: Options, runs: int
+    scheduler: str, drive: Drive, load: Load, tunables: Mapping[str, int] | None, options: Options, runs: int,
+    tasks: bool = True,
 ) -> list[Json]:
     """The entries of so many perturbed runs."""
     out = []
     for number in range(1, runs + 1):
         other_load, other_options = perturbed(load, options, number)
-        out.append(summarise(simulate(scheduler, drive, other_load, tunables, other_options)))
+        out.append(summarise(simulate(scheduler, drive, other_load, tunables, other_options), tasks))
     return out
 
 

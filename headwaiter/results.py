@@ -21,7 +21,6 @@ _PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9}
 _NS_PER_S = 1e9
 
 Json = dict[str, Any]
-Mask = NDArray[np.bool_]
 
 
 def percentiles(ns: I64, which: Sequence[float]) -> I64:
@@ -35,6 +34,13 @@ def _latency(ns: I64) -> Json:
     values = percentiles(ns, list(_PERCENTILES.values()))
     out |= {k: float(v) / 1e6 for k, v in zip(_PERCENTILES, values, strict=True)}
     return out | {"max": float(ns.max()) / 1e6}
+
+
+def _rate(amount: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Amounts a second; 0 where there was no time."""
+    out = np.zeros(len(amount))
+    np.divide(amount, seconds, out=out, where=seconds > 0)
+    return out
 
 
 @dataclass(frozen=True)
@@ -58,45 +64,34 @@ class _Parts:
     @property
     def throughput_mbps(self) -> NDArray[np.float64]:
         """MB/s while the part was under way; 0 where that took no time."""
-        elapsed = self.elapsed_s
-        return np.divide(self.bytes / 1e6, elapsed, out=np.zeros(len(elapsed)), where=elapsed > 0)
+        return _rate(self.bytes / 1e6, self.elapsed_s)
 
 
-def _part(o: Outcome, key: I64, latencies: bool = True) -> _Parts:
-    """The I/Os that completed, by key (a number per I/O; below 0: left out). One sort, whatever the number of parts."""
-    chosen = np.flatnonzero((key >= 0) & (o.complete_ns >= 0))
-    key = key[chosen]
-    issue, complete = o.issue_ns[chosen], o.complete_ns[chosen]
-    order = np.lexsort((complete - issue, key) if latencies else (key,))
-    key, issue, complete = key[order], issue[order], complete[order]
+def _part(o: Outcome, key: I64) -> _Parts:
+    """The I/Os by key, a number per I/O. One sort, whatever the number of parts."""
+    order = np.lexsort((o.complete_ns - o.issue_ns, key))
+    key, issue, complete = key[order], o.issue_ns[order], o.complete_ns[order]
     first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.empty(0, np.int64)
     count = np.diff(np.r_[first, len(key)])
     if not len(first):
         nothing = np.empty(0, np.int64)
         return _Parts(nothing, nothing, nothing, nothing, nothing, {})
-    lat_ms = {}
-    if latencies:
-        latency = complete - issue
-        lat_ms["mean"] = np.add.reduceat(latency.astype(np.float64), first) / count / 1e6
-        for name, percent in _PERCENTILES.items():
-            # As percentiles() has it.
-            at = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
-            lat_ms[name] = latency[first + at] / 1e6
-        lat_ms["max"] = latency[first + count - 1] / 1e6
-    sectors = o.sectors[chosen][order].astype(np.int64)
+    latency = complete - issue
+    lat_ms = {"mean": np.add.reduceat(latency.astype(np.float64), first) / count / 1e6}
+    for name, percent in _PERCENTILES.items():
+        # As percentiles() has it.
+        at = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
+        lat_ms[name] = latency[first + at] / 1e6
+    lat_ms["max"] = latency[first + count - 1] / 1e6
+    sectors = o.sectors[order].astype(np.int64)
     return _Parts(key[first], count, np.add.reduceat(sectors, first) * SECTOR_BYTES,
                   np.minimum.reduceat(issue, first), np.maximum.reduceat(complete, first), lat_ms)
 
 
-def _span(o: Outcome, which: Mask) -> float:
-    """Seconds from the first issue to the last completion of these I/Os."""
-    return (int(o.complete_ns[which].max()) - int(o.issue_ns[which].min())) / _NS_PER_S
-
-
-def _figures(o: Outcome, which: Mask, elapsed_s: float) -> Json:
-    size = int(o.sectors[which].sum(dtype=np.int64)) * SECTOR_BYTES
+def _figures(sectors: NDArray[np.uint32], elapsed_s: float) -> Json:
+    size = int(sectors.sum(dtype=np.int64)) * SECTOR_BYTES
     return {
-        "requests": int(which.sum()),
+        "requests": len(sectors),
         "bytes": size,
         "throughput_MBps": size / 1e6 / elapsed_s if elapsed_s else 0.0,
     }
@@ -131,14 +126,28 @@ def _task_rows(o: Outcome) -> list[Json]:
     return rows
 
 
-def _group_of(o: Outcome) -> I64:
-    """The thread of control of each I/O: a task, or a chain of tasks that follow one another."""
-    return np.array([t.group for t in o.tasks], np.int64)[o.task]
+def _groups(o: Outcome) -> tuple[I64, I64]:
+    """(the threads of control there are, and of each task which of them): a task, or a chain of tasks that follow one another."""
+    groups, index = np.unique(np.array([t.group for t in o.tasks], np.int64), return_inverse=True)
+    return groups, index
+
+
+def _group_throughputs(o: Outcome) -> NDArray[np.float64]:
+    """MB/s of each thread of control that made I/Os, while it was under way."""
+    groups, index = _groups(o)
+    group, n = index[o.task], len(groups)
+    first, last = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+    np.minimum.at(first, group, o.issue_ns)
+    np.maximum.at(last, group, o.complete_ns)
+    present = np.bincount(group, minlength=n) > 0
+    size = np.bincount(group, weights=o.sectors, minlength=n)[present] * SECTOR_BYTES / 1e6
+    return _rate(size, (last - first)[present] / _NS_PER_S)
 
 
 def _group_rows(o: Outcome) -> list[Json]:
     """A row per thread of control."""
-    parts = _part(o, _group_of(o))
+    groups, index = _groups(o)
+    parts = _part(o, groups[index][o.task])
     names: dict[int, str] = {}
     members = Counter(t.group for t in o.tasks)
     for t in o.tasks:
@@ -149,11 +158,13 @@ def _group_rows(o: Outcome) -> list[Json]:
              "lat_ms": row["lat_ms"]} for g, end, row in zip(parts.key.tolist(), ends, _rows(parts), strict=True)]
 
 
-def _account(o: Outcome, done: Mask) -> None:
+def _account(o: Outcome) -> None:
     """Issued, completed and reported: the same I/Os, or the results say nothing."""
-    issued, completed, reported = o.totals["issued"], o.totals["completed"], int(done.sum())
-    if not issued == completed == reported == len(done):
-        raise Problem(f"{o.scheduler}: of {len(done)} I/Os {issued} were issued, {completed} completed, {reported} are reported")
+    issued, completed = o.totals["issued"], o.totals["completed"]
+    reported = int(np.count_nonzero(o.complete_ns >= o.issue_ns) if not len(o.issue_ns) or o.issue_ns.min() >= 0 else -1)
+    if not issued == completed == reported == len(o.issue_ns):
+        raise Problem(f"{o.scheduler}: of {len(o.issue_ns)} I/Os {issued} were issued, {completed} completed,"
+                      f" {max(reported, 0)} are reported")
 
 
 def summarise(o: Outcome, tasks: bool = True) -> Json:
@@ -161,27 +172,28 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
 
     Without `tasks`, the rows of tasks and groups are, too.
     """
-    done = o.complete_ns >= 0
-    _account(o, done)
+    _account(o)
     t = o.totals
     policy = find(o.scheduler)
     out: Json = {
         "scheduler": o.scheduler,
         "tunables": {k: policy.tunables[k].show(v) for k, v in o.tunables.items()},
     }
-    elapsed = _span(o, done) if done.any() else 0.0
-    out |= {"elapsed_s": elapsed, **_figures(o, done, elapsed)}
+    elapsed = (int(o.complete_ns.max()) - int(o.issue_ns.min())) / _NS_PER_S if len(o.issue_ns) else 0.0
+    out |= {"elapsed_s": elapsed, **_figures(o.sectors, elapsed)}
     for name, op in (("read", READ), ("write", WRITE)):
-        which = done & (o.op == op)
+        which = o.op == op
         if which.any():
-            out[name] = _figures(o, which, elapsed) | {"lat_ms": _latency(o.complete_ns[which] - o.issue_ns[which])}
-    groups = _part(o, _group_of(o), latencies=False)
+            latency = o.complete_ns[which]
+            latency -= o.issue_ns[which]
+            out[name] = _figures(o.sectors[which], elapsed) | {"lat_ms": _latency(latency)}
+    throughputs = _group_throughputs(o)
     if tasks:
         out["tasks"] = _task_rows(o)
-        if len(groups.key) != len({t["task"] for t in out["tasks"]}):
+        if len(throughputs) != len({t["task"] for t in out["tasks"]}):
             out["groups"] = _group_rows(o)
-    if len(groups.key):
-        out["fairness_jain"] = jain(groups.throughput_mbps)
+    if len(throughputs):
+        out["fairness_jain"] = jain(throughputs)
     out["merges"] = t["merges"]
     out["dispatched"] = t["requests"]
     disk: Json = {"busy_s": t["busy_ns"] / _NS_PER_S, "idle_s": max(0.0, t["now_ns"] - t["busy_ns"]) / _NS_PER_S}

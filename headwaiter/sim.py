@@ -87,12 +87,18 @@ class Load(Protocol):
         """Give the work to a `struct hws *`, after its tasks; what libheadwaiter returned."""
 
 
+_COLUMNS = {"time_ns": "int64_t[]", "parent": "int64_t[]", "delay_ns": "int64_t[]", "after": "int64_t[]", "task": "uint32_t[]",
+            "op": "uint8_t[]", "flags": "uint8_t[]", "sector": "uint64_t[]", "sectors": "uint32_t[]", "ioprio": "uint16_t[]",
+            "service_ns": "int64_t[]"}
+
+
 @dataclass(frozen=True)
 class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
     It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order. Sectors of 512
-    bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its own).
+    bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its own). attach() raises
+    Problem when a column is shorter than another.
     """
 
     tasks: Sequence[Task]
@@ -112,10 +118,11 @@ class Forest:
         """See Load."""
         c = ffi.new("struct hws_trace *")
         c.n = len(self.time_ns)
-        for name, ctype in (("time_ns", "int64_t[]"), ("parent", "int64_t[]"), ("delay_ns", "int64_t[]"), ("after", "int64_t[]"),
-                            ("task", "uint32_t[]"), ("op", "uint8_t[]"), ("flags", "uint8_t[]"),
-                            ("sector", "uint64_t[]"), ("sectors", "uint32_t[]"), ("ioprio", "uint16_t[]"),
-                            ("service_ns", "int64_t[]")):
+        given = {name: column for name in _COLUMNS if (column := getattr(self, name)) is not None}
+        short = [name for name, column in given.items() if column.shape != self.time_ns.shape]
+        if short:
+            raise Problem(f"a forest's columns differ in length: {', '.join(short)}")
+        for name, ctype in _COLUMNS.items():
             column = getattr(self, name)
             if column is not None:
                 setattr(c, name, borrow(ctype, column))
@@ -178,6 +185,8 @@ class Outcome:
     totals: Mapping[str, int]
     stats: Mapping[str, int] = field(default_factory=dict)
     jobs: Sequence[JobTotals] = ()
+    memory: Any = field(default=None, repr=False, compare=False)
+    """What the columns lie in: the run and its load."""
 
 
 def _check(run: Any, status: int) -> int:
@@ -253,16 +262,16 @@ def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any)
         tunables={name: int(lib.hws_get(run, name.encode())) for name in policy.tunables},
         drive=drive.name,
         tasks=load.tasks,
-        # The rows live in the run's memory; the outcome outlives the run.
-        issue_ns=view(rows.issue_ns, n, np.int64).copy(),
-        complete_ns=view(rows.complete_ns, n, np.int64).copy(),
-        sector=view(rows.sector, n, np.uint64).copy(),
-        sectors=view(rows.sectors, n, np.uint32).copy(),
-        task=view(rows.task, n, np.uint32).copy(),
-        op=view(rows.op, n, np.uint8).copy(),
+        issue_ns=view(rows.issue_ns, n, np.int64),
+        complete_ns=view(rows.complete_ns, n, np.int64),
+        sector=view(rows.sector, n, np.uint64),
+        sectors=view(rows.sectors, n, np.uint32),
+        task=view(rows.task, n, np.uint32),
+        op=view(rows.op, n, np.uint8),
         totals={name: int(getattr(totals, name)) for name, _ in ffi.typeof("struct hws_totals").fields},
         stats=stats,
         jobs=_jobs(run),
+        memory=(run, load),
     )
 
 

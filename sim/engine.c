@@ -23,128 +23,7 @@ int sim_fail(struct hws *s, int err, const char *format, ...)
 	return err;
 }
 
-const char *hws_error(const struct hws *s)
-{
-	return s->error;
-}
-
-/* --- set-up --- */
-
-struct hws *hws_new(const struct hws_options *options)
-{
-	const struct hw_policy *policy = hw_policy_find(options->policy);
-	struct hws *s = calloc(1, sizeof(*s));
-
-	if (!s || !policy) {
-		free(s);
-		return NULL;
-	}
-	s->opt = *options;
-	s->opt.policy = policy->name;
-	if (!s->opt.max_sectors)
-		s->opt.max_sectors = 2560;
-	if (!s->opt.cpus)
-		s->opt.cpus = 1;
-	s->policy = policy;
-	s->wake_ns = HW_NEVER;
-	s->feed_ns = HW_NEVER;
-	s->worker_ns = HW_NEVER;
-	s->sent_tail = &s->sent;
-	s->starved_tail = &s->starved;
-	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
-	s->q = sim_alloc(s, policy->queue_size);
-	hw_queue_prepare(s->q, policy);
-	return s;
-}
-
-void hws_free(struct hws *s)
-{
-	if (!s)
-		return;
-	free(s->tasks);
-	free(s->heap);
-	free(s->buckets);
-	free(s->events);
-	free(s->rows.issue_ns);
-	free(s->rows.complete_ns);
-	free(s->rows.sector);
-	free(s->rows.sectors);
-	free(s->rows.task);
-	free(s->rows.op);
-	sim_jobs_free(s);
-	sim_free_all(s);
-	free(s);
-}
-
-int hws_set(struct hws *s, const char *tunable, int64_t value)
-{
-	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
-	int ret = hw_tunable_set(s->q, tunable, value);
-
-	if (ret == -ENOENT)
-		return sim_fail(s, ret, "%s has no tunable '%s'", s->policy->name, tunable);
-	if (ret == -ERANGE)
-		return sim_fail(s, ret, "%s.%s: %lld is outside %lld..%lld", s->policy->name, tunable,
-				(long long)value, (long long)t->min, (long long)t->max);
-	if (s->started && s->policy->tuned)
-		s->policy->tuned(s->q);
-	return ret;
-}
-
-int64_t hws_get(const struct hws *s, const char *tunable)
-{
-	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
-
-	return t ? hw_tunable_get(s->q, t) : 0;
-}
-
-int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors)
-{
-	struct hw_constant_drive *c = sim_alloc(s, sizeof(*c));
-
-	hw_constant_init(c, sectors, service_ns, s->opt.queue_depth ? s->opt.queue_depth : 1);
-	s->drive = &c->drive;
-	return 0;
-}
-
-int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
-{
-	struct hw_profile_error err;
-
-	if (hw_profile_check(profile, bytes, &err))
-		return sim_fail(s, -EINVAL, "drive profile: %s: %s", err.key ? err.key : "header", err.what);
-	s->drive = hw_drive_create(sim_alloc(s, hw_drive_size(profile, s->opt.queue_depth)), profile,
-				   s->opt.queue_depth);
-	return 0;
-}
-
-int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t sectors)
-{
-	struct hw_io io = { .sector = sector, .sectors = sectors, .op = HW_READ };
-	u64 now = time_ns;
-
-	if (s->started || !s->drive)
-		return sim_fail(s, -EINVAL, "a drive is warmed once it is there, and before the run");
-	if (!sectors || sector >= s->drive->sectors || sectors > s->drive->sectors - sector)
-		return sim_fail(s, -ERANGE, "sectors %llu+%u do not fit on a drive of %llu sectors",
-				(unsigned long long)sector, sectors, (unsigned long long)s->drive->sectors);
-	s->drive->model->submit(s->drive, &io, now);
-	while (!s->drive->model->poll(s->drive, now))
-		now = s->drive->model->next(s->drive);
-	s->now = now;
-	memset(&s->drive->stats, 0, sizeof(s->drive->stats));
-	return 0;
-}
-
-int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits)
-{
-	u64 room = s->room_tasks;
-
-	s->tasks = sim_grow(s->tasks, &room, s->nr_tasks + 1, sizeof(*s->tasks));
-	s->room_tasks = (u32)room;
-	s->tasks[s->nr_tasks++] = (struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
-	return 0;
-}
+/* --- the beginning --- */
 
 static int start(struct hws *s)
 {
@@ -177,7 +56,7 @@ void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_source *sour
 	struct sim_due due = { .time_ns = time_ns, .order = order, .source = source };
 	u64 i = s->nr_heap++;
 
-	s->heap = sim_grow(s->heap, &s->room_heap, s->nr_heap, sizeof(*s->heap));
+	s->heap = sim_grow(s, s->heap, &s->room_heap, s->nr_heap, sizeof(*s->heap));
 	while (i && sooner(&due, &s->heap[(i - 1) / 2])) {
 		s->heap[i] = s->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
@@ -209,7 +88,7 @@ static bool next_due(const struct hws *s, struct sim_due *due, bool *is_root)
 
 	*is_root = false;
 	if (s->next_root < s->nr_roots) {
-		root.order = s->roots[s->next_root];
+		root.order = s->roots ? s->roots[s->next_root] : s->next_root;
 		root.time_ns = (u64)s->trace->time_ns[root.order];
 		root.source = NULL;
 		*is_root = !s->nr_heap || sooner(&root, &s->heap[0]);
@@ -275,7 +154,7 @@ static void merge_inserted(struct hws *s, struct hw_request *rq)
 	hw_merge_inserted(&s->merger, s->q, rq);
 	if (!hw_merge_is_crowded(&s->merger))
 		return;
-	s->buckets = sim_grow(NULL, &(u64){ 0 }, 1ull << bits, sizeof(*old));
+	s->buckets = sim_grow(s, NULL, &(u64){ 0 }, 1ull << bits, sizeof(*old));
 	hw_merge_rehash(&s->merger, s->buckets, bits);
 	free(old);
 }
@@ -598,7 +477,7 @@ static void step(struct hws *s)
 	}
 }
 
-int hws_run(struct hws *s, uint64_t events)
+int sim_run(struct hws *s, u64 events)
 {
 	int ret;
 

@@ -3,6 +3,8 @@
 #ifndef HW_SIM_INTERNAL_H
 #define HW_SIM_INTERNAL_H
 
+#include <setjmp.h>
+
 #include "../core/drive.h"
 #include "../core/elevator.h"
 #include "../core/lib/merge.h"
@@ -10,6 +12,7 @@
 
 #define SIM_ERROR_BYTES 256
 #define SIM_PAGES(sectors) ((u64)(sectors) / 8 + ((sectors) % 8 != 0))
+#define SIM_CACHE_LINE 64u
 
 /*
  * Where the clock ends: what the int64_t of a row holds, 292 years. What is due later stays a time, neither HW_NEVER nor a
@@ -48,7 +51,8 @@ struct sim_request {
 	struct sim_request *next;	/* free list, those pulled ahead, or those on the way to the drive */
 	u64 arrives_ns;			/* at the drive */
 	int tag;			/* -1: tags are only counted */
-	struct hw_request rq;		/* the policy's, as long as it says: must be last */
+	/* The policy's, as long as it says: must be last. Where cache lines begin, so that a place and its node share one. */
+	_Alignas(SIM_CACHE_LINE) struct hw_request rq;
 };
 
 struct sim_task {
@@ -112,6 +116,8 @@ struct sim_event {
 
 enum sim_event_type { EV_INSERT, EV_MERGE, EV_DISPATCH, EV_COMPLETE, EV_WAIT_BEGIN, EV_WAIT_END };
 
+#define NO_ROW U32_MAX
+
 enum sim_row_state { ROW_WAITING, ROW_DUE, ROW_ISSUED };
 
 struct sim_rows {
@@ -146,10 +152,12 @@ struct hws {
 
 	const struct hws_trace *trace;
 	struct hws_trace trace_copy;
-	int64_t *first_child, *next_sibling;	/* rows that follow a row; -1 ends */
-	int64_t *follower;	/* the row that may not be issued before a row; -1: none */
-	u8 *row_state;		/* enum sim_row_state */
-	u64 *roots, nr_roots, next_root;	/* rows without parent, by time */
+	/* Rows by number, NO_ROW ends; NULL where there are none. */
+	u32 *first_child, *next_sibling;	/* rows that follow a row */
+	u32 *follower;		/* the row that may not be issued before a row */
+	u8 *row_state;		/* enum sim_row_state, if some rows have followers */
+	u32 *roots;		/* rows without parent, by time; NULL: all rows, as they stand */
+	u64 nr_roots, next_root;
 
 	struct sim_due *heap;
 	u64 nr_heap, room_heap;
@@ -167,6 +175,7 @@ struct hws {
 	struct sim_piece *free_pieces;
 	struct hw_task *free_tasks;
 	struct sim_slab *slabs;
+	size_t slab_bytes;
 
 	struct sim_rows rows;
 	struct sim_event *events;
@@ -179,6 +188,8 @@ struct hws {
 	u64 last_done_ns;
 	struct sim_jobs *jobs;		/* job.c; NULL without generated load */
 	struct sim_cache *cache;	/* writeback.c; NULL without buffered writes */
+	jmp_buf no_memory;
+	bool dead;		/* it ran out of memory, in the middle of something */
 	char error[SIM_ERROR_BYTES];
 };
 
@@ -215,10 +226,13 @@ struct sim_tags *sim_tags_new(struct hws *s, u32 all);
 int sim_tag_get(struct sim_tags *t, u32 limit);
 void sim_tag_put(struct sim_tags *t, int tag);
 
-/* memory.c: everything is freed at once, with the run */
+/*
+ * memory.c: everything is freed at once, with the run. Where there is none left these do not return: the call from outside
+ * ends with an error (setup.c).
+ */
 void *sim_alloc(struct hws *s, size_t bytes);
 void sim_free_all(struct hws *s);
-void *sim_grow(void *array, u64 *room, u64 need, size_t element_bytes);
+void *sim_grow(struct hws *s, void *array, u64 *room, u64 need, size_t element_bytes);
 struct sim_request *sim_request_new(struct hws *s);
 void sim_request_free(struct hws *s, struct sim_request *r);
 struct sim_io *sim_io_new(struct hws *s);
@@ -227,6 +241,11 @@ struct sim_piece *sim_piece_new(struct hws *s);
 void sim_piece_free(struct hws *s, struct sim_piece *p);
 struct hw_task *sim_hw_task_new(struct hws *s);
 void sim_hw_task_free(struct hws *s, struct hw_task *t);
+
+/* What the calls from outside do, once memory may run out. */
+int sim_run(struct hws *s, u64 events);
+int sim_add_trace(struct hws *s, const struct hws_trace *trace);
+int sim_add_job(struct hws *s, const struct hws_job *job);
 
 /* trace.c */
 void sim_trace_issue(struct hws *s, u64 row);

@@ -406,8 +406,17 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 	bool writes_buffered = o->buffered && o->directions & 2;
 	u32 d;
 
+	if (o->task < s->nr_tasks && s->tasks[o->task].source)
+		return "its task has another job";
+	if (writes_buffered && (o->flusher == o->task || (o->flusher < s->nr_tasks && s->tasks[o->flusher].source &&
+	    !s->cache)))
+		return "its flusher has a job";
+	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END)
+		return "bad start delay";
 	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
 		return "no such task";
+	if (o->nr_files >> 32)
+		return "too many files";
 	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 ||
 	    !o->random_every || (o->file_service == 0 && !o->file_every) ||
 	    (o->time_based && !o->runtime_ns) ||
@@ -441,7 +450,7 @@ static int check_job(struct hws *s, const struct hws_job *o)
 	return 0;
 }
 
-int hws_add_job(struct hws *s, const struct hws_job *job)
+int sim_add_job(struct hws *s, const struct hws_job *job)
 {
 	struct sim_job *j;
 	u64 i;

@@ -1,24 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Memory of a run: slabs that live as long as the run, free lists on top. Running out of memory ends the program. */
-#include <stdio.h>
+/* Memory of a run: slabs that live as long as the run, free lists on top. */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "internal.h"
 
 #define SLAB_BYTES (256u << 10)
+#define HUGE_BYTES (2u << 20)		/* from here on slabs ask for huge pages: long queues are walked in random order */
+#define SLAB_MOST_BYTES (64u << 20)
+#define REQUESTS_AT_ONCE 64u
 
 struct sim_slab {
 	struct sim_slab *next;
 	size_t used, size;
-	_Alignas(16) char bytes[];
+	_Alignas(SIM_CACHE_LINE) char bytes[];
 };
 
-static void *must(void *p)
+/* Zeroed memory, of which only what is touched counts. */
+static struct sim_slab *slab_new(size_t bytes)
 {
-	if (p)
-		return p;
-	fputs("headwaiter: out of memory\n", stderr);
-	abort();
+	struct sim_slab *slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (slab == MAP_FAILED)
+		return NULL;
+	if (bytes >= HUGE_BYTES)
+		madvise(slab, bytes, MADV_HUGEPAGE);
+	slab->size = bytes - sizeof(*slab);
+	return slab;
+}
+
+/* Each slab is as large as all before it together, within limits; what does not fit has one of its own. */
+static struct sim_slab *more(struct hws *s, size_t bytes)
+{
+	size_t size = max_t(size_t, SLAB_BYTES, min_t(size_t, s->slab_bytes, SLAB_MOST_BYTES));
+	struct sim_slab *slab = slab_new(max(size, bytes + sizeof(*slab)));
+
+	if (!slab)
+		longjmp(s->no_memory, 1);
+	s->slab_bytes += slab->size;
+	slab->next = s->slabs;
+	s->slabs = slab;
+	return slab;
 }
 
 void *sim_alloc(struct hws *s, size_t bytes)
@@ -27,14 +49,8 @@ void *sim_alloc(struct hws *s, size_t bytes)
 	void *p;
 
 	bytes = (bytes + 15) & ~(size_t)15;
-	if (!slab || slab->size - slab->used < bytes) {
-		size_t size = bytes > SLAB_BYTES ? bytes : SLAB_BYTES;
-
-		slab = must(calloc(1, sizeof(*slab) + size));
-		slab->size = size;
-		slab->next = s->slabs;
-		s->slabs = slab;
-	}
+	if (!slab || slab->size - slab->used < bytes)
+		slab = more(s, bytes);
 	p = slab->bytes + slab->used;
 	slab->used += bytes;
 	return p;
@@ -45,33 +61,56 @@ void sim_free_all(struct hws *s)
 	while (s->slabs) {
 		struct sim_slab *next = s->slabs->next;
 
-		free(s->slabs);
+		munmap(s->slabs, s->slabs->size + sizeof(*next));
 		s->slabs = next;
 	}
 }
 
-void *sim_grow(void *array, u64 *room, u64 need, size_t element_bytes)
+void *sim_grow(struct hws *s, void *array, u64 *room, u64 need, size_t element_bytes)
 {
 	u64 n = *room ? *room : 1024;
+	void *more;
 
 	if (need <= *room)
 		return array;
 	while (n < need)
 		n *= 2;
+	more = realloc(array, n * element_bytes);
+	if (!more)
+		longjmp(s->no_memory, 1);
 	*room = n;
-	return must(realloc(array, n * element_bytes));
+	return more;
+}
+
+static size_t request_bytes(const struct hws *s)
+{
+	return offsetof(struct sim_request, rq) + s->policy->request_size;
+}
+
+static void more_requests(struct hws *s)
+{
+	size_t bytes = (request_bytes(s) + SIM_CACHE_LINE - 1) & ~(size_t)(SIM_CACHE_LINE - 1);
+	char *p = sim_alloc(s, REQUESTS_AT_ONCE * bytes + SIM_CACHE_LINE);
+	u32 i;
+
+	p += -(uintptr_t)p & (SIM_CACHE_LINE - 1);
+	for (i = REQUESTS_AT_ONCE; i-- > 0;) {
+		struct sim_request *r = (struct sim_request *)(p + i * bytes);
+
+		r->next = s->free_requests;
+		s->free_requests = r;
+	}
 }
 
 struct sim_request *sim_request_new(struct hws *s)
 {
-	struct sim_request *r = s->free_requests;
-	size_t bytes = offsetof(struct sim_request, rq) + s->policy->request_size;
+	struct sim_request *r;
 
-	if (r)
-		s->free_requests = r->next;
-	else
-		r = sim_alloc(s, bytes);
-	memset(r, 0, bytes);
+	if (!s->free_requests)
+		more_requests(s);
+	r = s->free_requests;
+	s->free_requests = r->next;
+	memset(r, 0, request_bytes(s));
 	r->rq.host = r;
 	s->in_use++;
 	return r;

@@ -18,17 +18,17 @@ void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what)
 
 		if (row >= r->room) {
 			room = r->room;
-			r->issue_ns = sim_grow(r->issue_ns, &room, row + 1, sizeof(*r->issue_ns));
+			r->issue_ns = sim_grow(s, r->issue_ns, &room, row + 1, sizeof(*r->issue_ns));
 			room = r->room;
-			r->complete_ns = sim_grow(r->complete_ns, &room, row + 1, sizeof(*r->complete_ns));
+			r->complete_ns = sim_grow(s, r->complete_ns, &room, row + 1, sizeof(*r->complete_ns));
 			room = r->room;
-			r->sector = sim_grow(r->sector, &room, row + 1, sizeof(*r->sector));
+			r->sector = sim_grow(s, r->sector, &room, row + 1, sizeof(*r->sector));
 			room = r->room;
-			r->sectors = sim_grow(r->sectors, &room, row + 1, sizeof(*r->sectors));
+			r->sectors = sim_grow(s, r->sectors, &room, row + 1, sizeof(*r->sectors));
 			room = r->room;
-			r->task = sim_grow(r->task, &room, row + 1, sizeof(*r->task));
+			r->task = sim_grow(s, r->task, &room, row + 1, sizeof(*r->task));
 			room = r->room;
-			r->op = sim_grow(r->op, &room, row + 1, sizeof(*r->op));
+			r->op = sim_grow(s, r->op, &room, row + 1, sizeof(*r->op));
 			r->room = room;
 		}
 		r->sector[row] = what->sector;
@@ -65,7 +65,7 @@ void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 
 {
 	if (!s->opt.log)
 		return;
-	s->events = sim_grow(s->events, &s->room_events, s->nr_events + 1, sizeof(*s->events));
+	s->events = sim_grow(s, s->events, &s->room_events, s->nr_events + 1, sizeof(*s->events));
 	s->events[s->nr_events++] = (struct sim_event){ .time_ns = s->now, .request = request, .sector = sector,
 							.sectors = sectors, .task = task, .event = type, .op = op };
 }
@@ -117,7 +117,8 @@ int sim_account(struct hws *s)
 
 void hws_totals(const struct hws *s, struct hws_totals *out)
 {
-	const struct hw_drive_stats *d = &s->drive->stats;
+	static const struct hw_drive_stats none;
+	const struct hw_drive_stats *d = s->drive ? &s->drive->stats : &none;
 	const struct hw_wait *w = &s->q->wait;
 
 	*out = (struct hws_totals){
@@ -142,7 +143,7 @@ void hws_totals(const struct hws *s, struct hws_totals *out)
 		.t_success_ns = w->total_ns[HW_WAIT_SUCCESS],
 		.t_fail_ns = w->total_ns[HW_WAIT_FAIL],
 		.t_other_ns = w->total_ns[HW_WAIT_OTHER],
-		.drive_sectors = s->drive->sectors,
+		.drive_sectors = s->drive ? s->drive->sectors : 0,
 		.queue_depth = s->depth,
 	};
 }

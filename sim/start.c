@@ -79,7 +79,7 @@ void sim_start_add(struct hws *s, struct sim_job *j)
 	*j->group->tail = j;
 	j->group->tail = &j->group_next;
 	j->index = all->nr;
-	all->job = sim_grow(all->job, &all->room, all->nr + 1, sizeof(*all->job));
+	all->job = sim_grow(s, all->job, &all->room, all->nr + 1, sizeof(*all->job));
 	all->job[all->nr++] = j;
 	all->left++;
 }

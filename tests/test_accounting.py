@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +127,24 @@ def test_an_io_of_2_tib() -> None:
     outcome = simulate("noop", ConstantDrive(MS), load, options=Options(max_sectors=2**32 - 2, merging=False))
     assert outcome.totals["requests"] == 2
     assert summarise(outcome)["bytes"] == (2**32 - 1) * 512
+
+
+def test_columns_of_different_lengths() -> None:
+    """A short column would be read past its end."""
+    load = row(time_ns=[0, 1, 2])
+    with pytest.raises(Problem, match="columns differ in length: sector"):
+        simulate("noop", ConstantDrive(MS), dataclasses.replace(load, sector=load.sector[:2]))
+
+
+def test_out_of_memory(tmp_path: Path) -> None:
+    """Where there is no memory left, the run fails, in one line; the program does not."""
+    job = tmp_path / "j.fio"
+    job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=50000d\n[a]\n")
+    script = ("import resource, sys; import headwaiter.cli.run; from headwaiter.cli import main;"
+              f" sys.argv = ['headwaiter', 'run', {str(job)!r}, '-s', 'noop', '-d', 'constant:0.001', '--turnaround', '0'];"
+              " used = int(open('/proc/self/statm').read().split()[0]) * 4096;"
+              " resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2); main()")
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "Warning" not in line and "warning" not in line]
+    assert len(lines) == 1 and "out of memory" in lines[0]

@@ -69,7 +69,7 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
     work = read_workload(find_workload(workload), drive, reading(given))
     options = run_options(given)
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
-        results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"])
+        results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"], as_json)
         notes = [*work.notes, *without_processor(results, drive, work.load, tunables, options)]
     criterion, ranked = rank(results, by)
     sentence = explain(criterion, ranked)

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A run from outside: how it is set up, set going, and freed.
+ *
+ * Whatever may need memory comes in through ENTER(). Where there is none, the code that asked does not go on; the call ends
+ * here with -ENOMEM, and so does every later one, for the run may be in the middle of something. All its memory belongs to
+ * the run, so that hws_free() loses none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "internal.h"
+
+#define SIM_DEPTH_MOST 65536u
+#define SIM_TASKS_MOST (1u << 30)
+
+static int out_of_memory(struct hws *s)
+{
+	s->dead = true;
+	return sim_fail(s, -ENOMEM, "out of memory, with %llu of the %llu I/Os issued completed",
+			(unsigned long long)s->completed, (unsigned long long)s->issued);
+}
+
+#define ENTER(s)                                                                                   \
+	do {                                                                                       \
+		if ((s)->dead)                                                                     \
+			return -ENOMEM;                                                            \
+		if (setjmp((s)->no_memory))                                                        \
+			return out_of_memory(s);                                                   \
+	} while (0)
+
+const char *hws_error(const struct hws *s)
+{
+	return s->error;
+}
+
+/* --- set-up --- */
+
+struct hws *hws_new(const struct hws_options *options)
+{
+	const struct hw_policy *policy = options->policy ? hw_policy_find(options->policy) : NULL;
+	struct hws *s = policy ? calloc(1, sizeof(*s)) : NULL;
+
+	if (!s)
+		return NULL;
+	if (setjmp(s->no_memory)) {
+		hws_free(s);
+		return NULL;
+	}
+	s->opt = *options;
+	s->opt.policy = policy->name;
+	if (!s->opt.max_sectors)
+		s->opt.max_sectors = 2560;
+	if (!s->opt.cpus)
+		s->opt.cpus = 1;
+	s->policy = policy;
+	s->wake_ns = HW_NEVER;
+	s->feed_ns = HW_NEVER;
+	s->worker_ns = HW_NEVER;
+	s->sent_tail = &s->sent;
+	s->starved_tail = &s->starved;
+	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
+	s->q = sim_alloc(s, policy->queue_size);
+	hw_queue_prepare(s->q, policy);
+	return s;
+}
+
+void hws_free(struct hws *s)
+{
+	if (!s)
+		return;
+	free(s->tasks);
+	free(s->heap);
+	free(s->buckets);
+	free(s->events);
+	free(s->rows.issue_ns);
+	free(s->rows.complete_ns);
+	free(s->rows.sector);
+	free(s->rows.sectors);
+	free(s->rows.task);
+	free(s->rows.op);
+	sim_jobs_free(s);
+	sim_free_all(s);
+	free(s);
+}
+
+int hws_set(struct hws *s, const char *tunable, int64_t value)
+{
+	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
+	int ret = hw_tunable_set(s->q, tunable, value);
+
+	if (ret == -ENOENT)
+		return sim_fail(s, ret, "%s has no tunable '%s'", s->policy->name, tunable);
+	if (ret == -ERANGE)
+		return sim_fail(s, ret, "%s.%s: %lld is outside %lld..%lld", s->policy->name, tunable,
+				(long long)value, (long long)t->min, (long long)t->max);
+	if (s->started && s->policy->tuned)
+		s->policy->tuned(s->q);
+	return ret;
+}
+
+int64_t hws_get(const struct hws *s, const char *tunable)
+{
+	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
+
+	return t ? hw_tunable_get(s->q, t) : 0;
+}
+
+static int may_attach(struct hws *s)
+{
+	if (s->drive)
+		return sim_fail(s, -EBUSY, "a run has one drive");
+	if (s->opt.queue_depth > SIM_DEPTH_MOST)
+		return sim_fail(s, -ERANGE, "queue depth %u: at most %u", s->opt.queue_depth, SIM_DEPTH_MOST);
+	return 0;
+}
+
+int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors)
+{
+	struct hw_constant_drive *c;
+	int ret;
+
+	ENTER(s);
+	ret = may_attach(s);
+	if (ret)
+		return ret;
+	if (!sectors || service_ns > SIM_CLOCK_END)
+		return sim_fail(s, -ERANGE, "a drive of %llu sectors that takes %llu ns",
+				(unsigned long long)sectors, (unsigned long long)service_ns);
+	c = sim_alloc(s, sizeof(*c));
+	hw_constant_init(c, sectors, service_ns, s->opt.queue_depth ? s->opt.queue_depth : 1);
+	s->drive = &c->drive;
+	return 0;
+}
+
+int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
+{
+	struct hw_profile_error err;
+	int ret;
+
+	ENTER(s);
+	ret = may_attach(s);
+	if (ret)
+		return ret;
+	if (hw_profile_check(profile, bytes, &err))
+		return sim_fail(s, -EINVAL, "drive profile: %s: %s", err.key ? err.key : "header", err.what);
+	s->drive = hw_drive_create(sim_alloc(s, hw_drive_size(profile, s->opt.queue_depth)), profile,
+				   s->opt.queue_depth);
+	return 0;
+}
+
+int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t sectors)
+{
+	struct hw_io io = { .sector = sector, .sectors = sectors, .op = HW_READ };
+	u64 now = time_ns;
+
+	if (s->started || !s->drive)
+		return sim_fail(s, -EINVAL, "a drive is warmed once it is there, and before the run");
+	if (time_ns > SIM_CLOCK_END)
+		return sim_fail(s, -ERANGE, "%llu ns: the clock ends before", (unsigned long long)time_ns);
+	if (!sectors || sector >= s->drive->sectors || sectors > s->drive->sectors - sector)
+		return sim_fail(s, -ERANGE, "sectors %llu+%u do not fit on a drive of %llu sectors",
+				(unsigned long long)sector, sectors, (unsigned long long)s->drive->sectors);
+	s->drive->model->submit(s->drive, &io, now);
+	while (!s->drive->model->poll(s->drive, now))
+		now = s->drive->model->next(s->drive);
+	s->now = now;
+	memset(&s->drive->stats, 0, sizeof(s->drive->stats));
+	return 0;
+}
+
+int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits)
+{
+	u64 room = s->room_tasks;
+
+	ENTER(s);
+	if (s->started || s->trace || s->jobs)
+		return sim_fail(s, -EBUSY, "tasks come before the work");
+	if (s->nr_tasks == SIM_TASKS_MOST)
+		return sim_fail(s, -E2BIG, "at most %u tasks", SIM_TASKS_MOST);
+	s->tasks = sim_grow(s, s->tasks, &room, s->nr_tasks + 1ull, sizeof(*s->tasks));
+	s->room_tasks = (u32)room;
+	s->tasks[s->nr_tasks++] = (struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
+	return 0;
+}
+
+int hws_add_trace(struct hws *s, const struct hws_trace *trace)
+{
+	ENTER(s);
+	return sim_add_trace(s, trace);
+}
+
+int hws_add_job(struct hws *s, const struct hws_job *job)
+{
+	ENTER(s);
+	return sim_add_job(s, job);
+}
+
+int hws_run(struct hws *s, uint64_t events)
+{
+	ENTER(s);
+	return sim_run(s, events);
+}

@@ -415,6 +415,9 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 		return "bad start delay";
 	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
 		return "no such task";
+	/* Its clock would stand still. */
+	if (o->time_based && o->buffered && !s->opt.copy_ns && !s->opt.copy_page_ns && !o->think_ns)
+		return "time_based, and copying takes no time: it would never end";
 	if (o->nr_files >> 32)
 		return "too many files";
 	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 ||

@@ -188,6 +188,12 @@ static void test_jobs(void)
 	j.nr_files = 1ull << 60;
 	refused(hws_add_job(s, &j), s, -EINVAL, "too many files");
 
+	s = new_run("noop");
+	j = good;
+	j.time_based = j.buffered = 1;
+	j.runtime_ns = 1000000;
+	refused(hws_add_job(s, &j), s, -EINVAL, "never end");
+
 	/* Two that wait for each other. */
 	s = new_run("noop");
 	j = good;

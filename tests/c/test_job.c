@@ -31,7 +31,7 @@ static struct hws_job plain(const struct hws_file *file)
 
 static struct hws *new_run(uint32_t record)
 {
-	struct hws_options options = { .policy = "noop", .seed = state, .record = record };
+	struct hws_options options = { .policy = "noop", .seed = state, .record = record, .copy_page_ns = 2048 };
 	struct hws *s = hws_new(&options);
 
 	hws_drive_constant(s, 100000, SECTORS);

@@ -204,6 +204,7 @@ void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 		}
 		return;
 	}
+	s->inserted = true;
 	r = sim_request_new(s);
 	rq = &r->rq;
 	r->tag = tag;
@@ -311,7 +312,8 @@ static void request_done(struct hws *s, struct sim_request *r)
 }
 
 /*
- * blk-mq has a worker ask its own schedulers after completions and timers, some time later. Ours decide at once, in the
+ * blk-mq has a worker ask its own schedulers after insertions and timers, some time later; and after completions where the device
+ * was full (blk_mq_sched_restart()), or is empty. Ours decide at once, in the
  * interrupt, and the time passes on the way to the drive.
  */
 static bool worker_decides(const struct hws *s)
@@ -321,7 +323,9 @@ static bool worker_decides(const struct hws *s)
 
 static bool worker_wanted(const struct hws *s)
 {
-	return worker_decides(s) && (s->q->nr_queued || s->held);
+	if (!worker_decides(s))
+		return false;
+	return s->held || (s->q->nr_queued && (!s->in_drive || s->policy->flags & HW_POLICY_TOKENS));
 }
 
 /* --- the drive --- */
@@ -420,11 +424,10 @@ static bool complete(struct hws *s)
 	return any;
 }
 
-/* Has anything? */
-static bool arrive(struct hws *s)
+static void arrive(struct hws *s)
 {
 	struct sim_due due;
-	bool is_root, any = false;
+	bool is_root;
 
 	while (next_due(s, &due, &is_root) && due.time_ns <= s->now) {
 		if (is_root)
@@ -435,9 +438,7 @@ static bool arrive(struct hws *s)
 			due.source->due(s, due.source, due.order);
 		else
 			sim_trace_issue(s, due.order);
-		any = true;
 	}
-	return any;
 }
 
 static u64 next_event(const struct hws *s)
@@ -468,7 +469,9 @@ static void step(struct hws *s)
 		s->worker_ns = HW_NEVER;
 		dispatch(s, 0);
 	}
-	if (arrive(s) || !worker_decides(s))
+	s->inserted = false;
+	arrive(s);
+	if (s->inserted || sim_flush_wanted(s) || !worker_decides(s))
 		dispatch(s, s->opt.dispatch_ns);
 	sim_waiter_woken(s);
 	if (s->feed_ns <= s->now) {

@@ -146,6 +146,7 @@ struct hws {
 	u32 in_use;		/* requests that exist */
 	struct sim_tags *tags;	/* NULL: they are only counted */
 	bool started;
+	bool inserted;		/* in this instant */
 
 	struct sim_task *tasks;
 	u32 nr_tasks, room_tasks;

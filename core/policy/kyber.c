@@ -317,6 +317,7 @@ const struct hw_policy hw_kyber = {
 	.name = "kyber",
 	.summary = "reads, writes and discards in turn, limited in the device to meet latencies",
 	.source = "Linux 6.1-6.18 kyber-iosched",
+	.flags = HW_POLICY_TOKENS,
 	.queue_size = sizeof(struct kyber_queue),
 	.task_size = sizeof(struct hw_task),
 	.request_size = sizeof(struct hw_soft_request),

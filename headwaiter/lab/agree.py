@@ -50,6 +50,10 @@ from headwaiter.sim import Options, drive_sectors, simulate
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.
 CALL_NS = 6_500
+# What the emulated disk takes for a page of a write beyond that of a read. Writes are of zeros, which it does not store: else it
+# would depend on whether a page is new.
+WRITE_PAGE_NS = 2_060
+ZEROS = "[global]\nzero_buffers=1\n\n"
 TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
 OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
@@ -145,7 +149,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
             "SCHEDULER": scheduler,
             "SCATTER": "{} {}".format(*_scatter(drive)),
         },
-        files={f"/lab/jobs/{job.name}.fio": job.text.encode() for job in jobs} | drive_files(drive),
+        files={f"/lab/jobs/{job.name}.fio": (ZEROS + job.text).encode() for job in jobs} | drive_files(drive),
         shift=0,
         hang_s=1800,  # a job says nothing before its end
         limit_s=7200,
@@ -242,7 +246,8 @@ def in_simulator(
     device = open_drive(drive)
     limit = find_drive(drive).facts[1] if scheduler == "none" else NR_REQUESTS
     warm = after_scatter(drive, starts_ns)
-    options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True, warm=warm)
+    options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True, warm=warm,
+                      dispatch_write_page_ns=WRITE_PAGE_NS)
     with _as_file(job) as path:
         load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
     changed, options = perturbed(load, processor_of_series(release).apply(options), number)

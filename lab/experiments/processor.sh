@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Processor time of an I/O: before it is in the queue, from there to the device, and from its completion to the next one
-# lab: programs fio chrt blkdiscard
+# lab: programs fio chrt
 # lab: drives barracuda-80g
 # lab: shift 0
 # lab: set SCHEDULERS="none mq-deadline hw-as" SIZES="4 16 64 256" JOBS="read write"
 #
-# One process of direct I/O in sequence; times are medians over its I/Os, between the kernel's block tracepoints. What the
+# One process of direct I/O in sequence, whose writes are zeros: the emulated disk stores none of them, and its processor time is
+# the same for all; times are medians over its I/Os, between the kernel's block tracepoints. What the
 # tracepoints themselves take is measured, too: `traced_us` is by how much longer an I/O took with them, in all.
 
 tracing=/sys/kernel/tracing
@@ -14,10 +15,10 @@ IOS=200
 
 trace() { for event in $events; do echo "$1" >$tracing/events/block/$event/enable; done; }
 
-# Mean ns of an I/O from begin to end, as fio saw it: job SIZE_KIB OPERATION OFFSET; of pages that the disk has not stored yet.
+# Mean ns of an I/O from begin to end, as fio saw it: job SIZE_KIB OPERATION OFFSET.
 job() {
 	must chrt -f 1 ionice -c 2 -n 4 fio --name=job --filename=/dev/sda --ioengine=psync --direct=1 --rw="$2" --bs="$1k" \
-		--number_ios=$IOS --offset="$3" --size=1g --eta=never --clocksource=clock_gettime --output-format=json --output=/lab/out
+		--number_ios=$IOS --zero_buffers=1 --offset="$3" --size=1g --eta=never --clocksource=clock_gettime --output-format=json --output=/lab/out
 	awk -v ios=$IOS '$1 == "\"job_runtime\"" { gsub(",", ""); print $3 * 1e6 / ios; exit }' /lab/out
 }
 
@@ -34,7 +35,6 @@ for scheduler in $SCHEDULERS; do
 	for operation in $JOBS; do
 		for size in $SIZES; do
 			say "$scheduler: $operation of $size KiB"
-			must blkdiscard /dev/sda
 			plain=$(job "$size" "$operation" 0)
 			echo >$tracing/trace
 			trace 1

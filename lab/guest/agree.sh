@@ -29,7 +29,6 @@ for job in /lab/jobs/*.fio; do
 	name=${name%.fio}
 	say "$SCHEDULER: $name"
 	elevator sda none
-	must blkdiscard /dev/sda
 	must scatter /dev/sda $SCATTER
 	elevator sda "$SCHEDULER"
 	rm -f /lab/first_ios

@@ -18,7 +18,7 @@ from .paths import PACKAGE
 
 def _load() -> tuple[Any, Any]:
     ffi = cffi.FFI()
-    lines = (PACKAGE / "headwaiter.h").read_text().splitlines()
+    lines = (PACKAGE / "headwaiter.h").read_text(encoding="utf-8").splitlines()
     ffi.cdef("\n".join(line for line in lines if not line.startswith("#")))
     return ffi, ffi.dlopen(os.environ.get("HEADWAITER_LIBRARY", str(PACKAGE / "libheadwaiter.so")))
 

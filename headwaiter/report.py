@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -13,6 +14,8 @@ from rich.table import Table
 
 from .ranges import is_range
 from .results import Json
+
+_WIDTH = 200
 
 # Column: title, path into a result, format. One list for the table and the CSV.
 COLUMNS: tuple[tuple[str, str, str], ...] = (
@@ -55,9 +58,13 @@ def _cell(result: Json, path: str, form: str) -> str:
 
 
 def console(file: TextIO | None = None) -> Console:
-    """A console that writes plain text into a pipe, at a width that no table is cut at."""
-    c = Console(file=file, highlight=False)
-    return c if c.is_terminal else Console(file=file, highlight=False, width=200)
+    """A console for stdout, or for a file, which gets plain text whatever FORCE_COLOR says.
+
+    Where there is no terminal, it is so wide that no table is cut.
+    """
+    if file is not None:
+        return Console(file=file, highlight=False, width=_WIDTH, force_terminal=False)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
 
 
 def table(results: Sequence[Json], title: str) -> Table:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from . import ending
 from .errors import Problem
 from .native import borrow, ffi, lib, text, view
 from .schedulers import Scheduler, find
@@ -23,6 +24,8 @@ U8 = NDArray[np.uint8]
 
 READ, WRITE, DISCARD, OTHER = range(4)
 SYNC, META, PRIO = 1, 2, 4
+INSTANTS = 20_000
+"""Simulated between two looks at whether the process is to end: some ms."""
 
 
 class Drive(Protocol):
@@ -226,7 +229,7 @@ def simulate(
 
     `tunables` override defaults. `log` is where the event log goes (CSV; the caller takes care of partial files).
     `progress` is called from time to time with the number of I/Os completed so far. Raises Problem when the load does
-    not fit the drive, or a tunable its range.
+    not fit the drive, or a tunable its range; Ended when the process has been told to end.
     """
     policy = find(scheduler)
     options = options or Options()
@@ -241,7 +244,8 @@ def simulate(
         _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
     _check(run, load.attach(run))
     totals = ffi.new("struct hws_totals *")
-    while _check(run, lib.hws_run(run, 200_000)):
+    while _check(run, lib.hws_run(run, INSTANTS)):
+        ending.check()
         if progress:
             lib.hws_totals(run, totals)
             progress(totals.completed)

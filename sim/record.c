@@ -157,6 +157,7 @@ int hws_write_log(struct hws *s, const char *path)
 
 	if (!f)
 		return sim_fail(s, -errno, "%s: %s", path, strerror(errno));
+	errno = 0;
 	fputs("time_ns,event,request,task,op,sector,sectors\n", f);
 	for (i = 0; i < s->nr_events; i++) {
 		const struct sim_event *e = &s->events[i];
@@ -173,6 +174,6 @@ int hws_write_log(struct hws *s, const char *path)
 		}
 	}
 	if (ferror(f) | fclose(f))
-		return sim_fail(s, -EIO, "%s: write error", path);
+		return sim_fail(s, -EIO, "%s: %s", path, strerror(errno ? errno : EIO));
 	return 0;
 }

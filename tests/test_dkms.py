@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, missing
+from conftest import ROOT
 
-from headwaiter.errors import Problem
 from headwaiter.lab.kernels import Kernel, headers, kernel
 
+pytestmark = [pytest.mark.slow, pytest.mark.needs("dkms")]
 NAME = f"headwaiter/{version('headwaiter')}"
 
 
@@ -42,14 +41,8 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     """With the sources, the headers of 6.12, and the modules added to DKMS."""
-    absent = [tool for tool in ("dkms", "apt-get", "gcc", "make", "zstd") if not shutil.which(tool)]
-    if absent:
-        missing(f"DKMS needs {', '.join(absent)}")
-    try:
-        of = kernel("6.12", lambda text: None)
-        found = headers(of, lambda text: None)
-    except Problem as problem:
-        missing(str(problem))
+    of = kernel("6.12", lambda text: None)
+    found = headers(of, lambda text: None)
     subprocess.run(["make", "-s", "dkms-tree", f"DESTDIR={tmp_path}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     out = Machine(tmp_path, of, found)
     (tmp_path / "var").mkdir()
@@ -59,7 +52,6 @@ def machine(tmp_path: Path) -> Machine:
     return out
 
 
-@pytest.mark.slow
 def test_dkms_builds_and_installs(machine: Machine) -> None:
     done = machine.build()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -73,7 +65,6 @@ def test_dkms_builds_and_installs(machine: Machine) -> None:
     assert f"vermagic={machine.of.release} ".encode() in built.read_bytes()
 
 
-@pytest.mark.slow
 def test_dkms_leaves_out_a_kernel_without_types_and_tells_why_it_cannot_build(machine: Machine) -> None:
     """First there are none beside the headers or in /boot, then what is there is something else."""
     bare = machine.top / "bare"

@@ -18,16 +18,14 @@ from fioload import places, run
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import known
 
-pytestmark = pytest.mark.slow  # fio takes half a second to start
+pytestmark = [pytest.mark.slow, pytest.mark.needs("fio")]  # fio takes half a second to start
 WORKLOADS = sorted((ROOT / "workloads").glob("*.fio"))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def fio() -> str:
     path = shutil.which("fio")
-    if path is None:
-        missing("fio (apt-get install fio)")
-    assert path is not None
+    assert path
     return path
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import stat
 import subprocess
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
-from conftest import ROOT, missing
+from conftest import ROOT
 
 from headwaiter.conformance import recording
 from headwaiter.conformance.check import check
@@ -142,25 +141,15 @@ def test_debug_kernel_names_the_package_that_is_missing(tmp_path: Path, monkeypa
 def _run(
     experiment: str, series: str, given: dict[str, str] | None = None, files: dict[str, bytes] | None = None
 ) -> list[script.Row]:
-    """Rows (and files) of an experiment on one kernel; skips where a tool or a package cannot be had."""
-    tools = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "fio": "fio", "zstd": "zstd",
-             "mkfs.ext4": "e2fsprogs", "apt-get": "apt", "blkdiscard": "util-linux", "blktrace": "blktrace"}  # fmt: skip
-    path = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-    absent = [package for tool, package in tools.items() if not shutil.which(tool, path=path)]
-    if absent:
-        missing(f"the kernel lab needs {', '.join(absent)}")
-    try:
-        _, rows, sent = script.execute(experiment, [series], given or {}, lambda text: None)
-    except Problem as problem:
-        if "apt knows no" in str(problem) or "download" in str(problem):
-            missing(str(problem))
-        raise
+    """Rows (and files) of an experiment on one kernel."""
+    _, rows, sent = script.execute(experiment, [series], given or {}, lambda text: None)
     if files is not None:
         files.update(sent)
     return rows
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_smoke_on_a_stock_kernel(series: str) -> None:
     """Load, switch under verified load, set every tunable, take the disk away, unload; the kernel's log stays clean."""
@@ -176,6 +165,7 @@ def test_smoke_on_a_stock_kernel(series: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_emulated_disk_flushes_and_discards(series: str) -> None:
     """A flush waits for the medium, FUA too; discards and zeros give memory back, and only what they cover reads as zeros."""
@@ -185,6 +175,7 @@ def test_emulated_disk_flushes_and_discards(series: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_kernel_refuses_what_does_not_fit(series: str) -> None:
     """Tunables at their limits and beyond, modules of another kernel, names that are taken, profiles that are none."""
@@ -198,6 +189,7 @@ def test_kernel_refuses_what_does_not_fit(series: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 def test_decisions_are_recorded_anew(tmp_path: Path) -> None:
     """A fresh recording of a stock kernel is one that the checker takes, and ours decides as that kernel did."""
     files: dict[str, bytes] = {}
@@ -210,6 +202,7 @@ def test_decisions_are_recorded_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 def test_example_is_recorded_anew(tmp_path: Path) -> None:
     """A smaller one: what comes back is a trace in which all three programs read and write."""
     files: dict[str, bytes] = {}
@@ -223,6 +216,7 @@ def test_example_is_recorded_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_nothing_is_lost_under_abuse(series: str) -> None:
     """Switching under verified load, discards, a device that refuses, tasks that die by the thousand; shortened."""

@@ -8,6 +8,7 @@ from test_lab import _run
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 def test_ours_cost_no_more_than_the_kernels_own() -> None:
     """I/O per second of virtual time, all in one boot."""
     rows = _run("cost", "6.12", {"IOS": "8000", "RW": "randread", "SCHEDULERS": "mq-deadline hw-deadline hw-as bfq hw-cfq-slice"})

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import missing
 
 from headwaiter.errors import Problem
 from headwaiter.lab.guest import COMPLAINT, KERNEL_COMPLAINTS, LAST_LINES, Guest, Outcome, boot
@@ -34,14 +33,13 @@ class StandIn:
     """QEMU's place on PATH, and where temporary files go."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        if not shutil.which("busybox"):
-            missing("the kernel lab needs busybox-static")
         self.pid_file, self.temporary = folder / "pid", folder / "tmp"
         self.temporary.mkdir()
         (folder / "bin").mkdir()
         program = folder / "bin" / "qemu-system-x86_64"
         program.write_text(STAND_IN)
         program.chmod(0o755)
+        shutil.copy2("/bin/true", folder / "bin" / "busybox")  # any program will do
         self._patch = monkeypatch
         monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
         monkeypatch.setenv("PID_FILE", str(self.pid_file))
@@ -228,15 +226,13 @@ NO_COMPLAINTS = [
 ]
 
 
-@pytest.mark.parametrize("tool", ["python", "grep", "busybox"])
+@pytest.mark.parametrize("tool", ["python", "grep", pytest.param("busybox", marks=pytest.mark.needs("busybox"))])
 def test_complaints_are_told_from_chatter_by_host_and_guest_alike(tmp_path: Path, tool: str) -> None:
     lines = [f"[   12.345678] {line}" for pair in zip(COMPLAINTS, NO_COMPLAINTS, strict=False) for line in pair]
     lines += [f"[   12.345678] {line}" for line in COMPLAINTS[len(NO_COMPLAINTS) :]]
     if tool == "python":
         found = [line for line in lines if COMPLAINT.search(line)]
     else:
-        if not shutil.which(tool):
-            missing(f"the kernel lab needs {tool}")
         patterns = tmp_path / "complaints"
         patterns.write_text("".join(f"{pattern}\n" for pattern in KERNEL_COMPLAINTS))
         command = [*(["busybox"] if tool == "busybox" else []), "grep", "-E", "-f", str(patterns)]

@@ -10,6 +10,7 @@ WAITING = ("hw-as", "hw-cas", "hw-cfq-slice")
 
 
 @pytest.mark.slow
+@pytest.mark.needs("lab")
 def test_waiting_for_readers_doubles_what_they_get() -> None:
     schedulers = " ".join(("mq-deadline", "bfq", "bfq-throughput", *WAITING))
     rows = _run("readers", "6.12", {"READERS": "2 4", "SCHEDULERS": schedulers})

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from pathlib import Path
 
 import click
 
+from ..ending import Ended, end_tidily_on_signals
 from ..errors import Problem
-from ..paths import end_tidily_on_signals
+from ._streams import Unwritten, discard_output, standard_streams
+
+_CLOSED_PIPE = 128 + 13  # as if by SIGPIPE
 
 
 class _Commands(click.Group):
@@ -36,23 +40,55 @@ def _headwaiter() -> None:
 
 
 def main() -> None:
-    """Entry point: bad input ends with one line and status 2, never with a traceback."""
+    """Entry point: whatever is wrong ends with one line and status 2, never with a traceback."""
     end_tidily_on_signals()
+    standard_streams()
     try:
-        status = _headwaiter(prog_name="headwaiter", standalone_mode=False)
-    except Problem as e:
-        click.echo(f"headwaiter: {e}", err=True)
-        sys.exit(2)
+        status = _status()
+    except BaseException:
+        discard_output()
+        raise
+    sys.exit(status)
+
+
+def _invoke() -> object:
+    """What the command returns, or exits with; a group without arguments prints its help."""
+    try:
+        return _headwaiter(prog_name="headwaiter", standalone_mode=False)
+    except Ended:
+        raise
+    except SystemExit as e:
+        return e.code
+    except click.UsageError as e:
+        if not e.ctx or e.format_message() != e.ctx.get_help():
+            raise
+        click.echo(e.format_message())
+        return 0
+
+
+def _status() -> int:
+    """Run the command; the exit status, once all that it printed has been written."""
+    try:
+        returned = _invoke()
+        sys.stdout.flush()
+        return returned if isinstance(returned, int) else 0
     except click.UsageError as e:
         hint = f" (see '{e.ctx.command_path} --help')" if e.ctx else ""
-        click.echo(f"headwaiter: {' '.join(e.format_message().split())}{hint}", err=True)
-        sys.exit(2)
+        return _complain(f"{' '.join(e.format_message().split())}{hint}")
     except click.ClickException as e:
-        click.echo(f"headwaiter: {e.format_message()}", err=True)
-        sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
-    sys.exit(status if isinstance(status, int) else 0)
+        return _complain(e.format_message())
+    except Problem as e:
+        return _complain(str(e))
+    except Unwritten as e:
+        discard_output()
+        return _CLOSED_PIPE if e.closed_pipe else _complain(str(e))
+    except OSError as e:
+        return _complain(f"{e.filename}: {e.strerror}" if e.filename else str(e.strerror or e))
+    except MemoryError:
+        return _complain("out of memory")
+
+
+def _complain(line: str) -> int:
+    with contextlib.suppress(OSError):
+        click.echo(f"headwaiter: {line}", err=True)
+    return 2

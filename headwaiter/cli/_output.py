@@ -3,23 +3,56 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
-from ..paths import replacing
+from ..outputs import BlockDevice, check, writing
+from ..report import console
 from ..results import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
+_BLOCK_DEVICE = "headwaiter.block_device"
+
+
+def _allow(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+    ctx.meta[_BLOCK_DEVICE] = given
+
+
+def _target(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    """The file of an option, known to be writable before the work begins; None for stdout."""
+    if path is None or str(path) == "-":
+        return None
+    if ctx.meta.get(_BLOCK_DEVICE):
+        path = BlockDevice(path)
+    check(path)
+    return path
+
+
+def file_option(*names: str, **more: Any) -> Callable[[F], F]:
+    """An option that names a file to be written."""
+    return click.option(*names, type=click.Path(path_type=Path), callback=_target, **more)
+
+
+def output_option(metavar: str = "FILE") -> Callable[[F], F]:
+    """-o, and what it needs for block devices."""
+    def add(function: F) -> F:
+        function = click.option("--block-device", is_flag=True, is_eager=True, expose_value=False, callback=_allow,
+                                help="Let FILE be a block device, and overwrite what is on it.")(function)
+        return file_option("--output", "-o", metavar=metavar, help="Write there instead of to stdout.")(function)
+
+    return add
 
 
 def output_options(function: F) -> F:
     """--json and -o."""
-    function = click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-                            help="Write there instead of to stdout.")(function)
+    function = output_option()(function)
     return click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")(function)
 
 
@@ -34,5 +67,16 @@ def write_text(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    with replacing(output) as temporary:
-        temporary.write_text(text)
+    with writing(output) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="replace")
+
+
+@contextmanager
+def page(output: Path | None) -> Iterator[Console]:
+    """What to print on for people: stdout, or plain text into a file that appears whole or not at all."""
+    if output is None:
+        yield console()
+        return
+    buffer = io.StringIO()
+    yield console(buffer)
+    write_text(buffer.getvalue(), output)

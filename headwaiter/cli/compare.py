@@ -12,13 +12,14 @@ import click
 from ..compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from ..device import open_drive
 from ..errors import Problem
+from ..outputs import distinct
 from ..processor import processor_json, processor_of
-from ..report import console, table, write_csv
+from ..report import table, write_csv
 from ..results import document
 from ..schedulers import catalogue, find
 from ..workload import find_workload, read_workload
 from ._options import progress_bar, reading, run_options, simulation_options
-from ._output import output_options, write_json, write_text
+from ._output import output_options, page, write_json, write_text
 
 
 def _schedulers(text: str) -> list[str]:
@@ -66,7 +67,9 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
     chosen = _schedulers(sched)
     tunables = _tunables(pairs, chosen)
     drive = open_drive(given["drive"])
-    work = read_workload(find_workload(workload), drive, reading(given))
+    path = find_workload(workload)
+    distinct({"WORKLOAD": path}, {"-o": output})
+    work = read_workload(path, drive, reading(given))
     options = run_options(given)
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
         results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"], as_json)
@@ -79,19 +82,17 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
         write_json(document(work.name, drive.name, given["seed"], ranked, **more, ranked_by=criterion, why=sentence,
                             uncertain=doubt, processor=processor_json(options), notes=notes), output)
         return
-    buffer = io.StringIO()
     if as_csv:
+        buffer = io.StringIO()
         write_csv(ranked, buffer)
         write_text(buffer.getvalue(), output)
         return
-    out = console(buffer) if output else console()
     replay = f", replayed {work.replay}" if work.replay else ""
-    out.print(table(ranked, f"{work.name} on {drive.name}{replay}"))
-    out.print(f"({processor_of(options).describe()})", soft_wrap=True)
-    for note in notes:
-        out.print(f"Note: {note}.", soft_wrap=True)
-    out.print(sentence, soft_wrap=True)
-    if doubt:
-        out.print(doubt, soft_wrap=True)
-    if output:
-        write_text(buffer.getvalue(), output)
+    with page(output) as out:
+        out.print(table(ranked, f"{work.name} on {drive.name}{replay}"))
+        out.print(f"({processor_of(options).describe()})", soft_wrap=True)
+        for note in notes:
+            out.print(f"Note: {note}.", soft_wrap=True)
+        out.print(sentence, soft_wrap=True)
+        if doubt:
+            out.print(doubt, soft_wrap=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from rich.table import Table
 from ..conformance import check as checking
 from ..conformance import recording
 from ..errors import Problem
-from ..report import console
-from ._output import output_options, write_json, write_text
+from ._output import output_options, page, write_json
 
 # The least part of decisions that must be the kernel's.
 LEAST = {"none": 0.99, "mq-deadline": 0.99, "kyber": 0.95, "bfq": 0.90}
@@ -63,17 +61,14 @@ def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int
     if as_json:
         write_json({"schema": "headwaiter/1", "conformance": [_row(p, v) for p, v in verdicts]}, output)
         return int(failed)
-    buffer = io.StringIO()
-    out = console(buffer) if output else console()
     table = Table("kernel", "scheduler", "workload", "decisions", "equal", "not", box=None)
     for _, v in verdicts:
         table.add_row(v.kernel, v.scheduler, v.workload, str(v.decisions), f"{v.share:.2%}",
                       str(v.decisions - v.equal) if v.kinds else "")
-    out.print(table)
-    for _, v in verdicts:
-        for d in v.first[:differences]:
-            out.print(f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel decided for {d.kernel}, "
-                      f"ours for {d.ours}")
-    if output:
-        write_text(buffer.getvalue(), output)
+    with page(output) as out:
+        out.print(table)
+        for _, v in verdicts:
+            for d in v.first[:differences]:
+                out.print(f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel decided for {d.kernel}, "
+                          f"ours for {d.ours}")
     return int(failed)

@@ -20,10 +20,10 @@ from ..drives.params import DRIVES, LIST, Model, Param, models
 from ..drives.profile import Toml, from_toml
 from ..drives.writing import toml_text
 from ..errors import Problem
-from ..paths import replacing
+from ..outputs import distinct, writing
 from ..report import console
 from ..results import SCHEMA, Json
-from ._output import output_options, write_json, write_text
+from ._output import output_option, output_options, write_json, write_text
 
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -109,15 +109,14 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
 @click.argument("name")
 @click.option("--positions", is_flag=True,
               help="What a scheduler is told of positioning times instead: a line for each distance, SECTORS NS.")
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write there instead of to stdout.")
+@output_option()
 def export(name: str, positions: bool, output: Path | None) -> None:
     """A profile in the form that the kernel modules take: flat for headwaiter_disk, or --positions for queue/iosched."""
     p = find_drive(name)
     if positions:
         write_text(p.positions_text, output)
     elif output:
-        with replacing(output) as temporary:
+        with writing(output) as temporary:
             temporary.write_bytes(p.blob)
     elif sys.stdout.isatty():
         raise Problem("drives export: a profile is not text: -o FILE, or into a pipe")
@@ -144,11 +143,11 @@ def _write(data: Toml, output: Path | None, heading: str, notes: dict[str, str])
 
 @command.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="DRIVE.toml",
-              help="Write there instead of to stdout.")
+@output_option("DRIVE.toml")
 @click.option("--as-disksim", is_flag=True, help="Take parameters as DiskSim does, also where real drives do otherwise.")
 def import_(file: Path, output: Path | None, as_disksim: bool) -> None:
     """A profile from DiskSim's parameters: FILE.parv or .diskspecs, with the files that it sources."""
+    distinct({"FILE": file}, {"-o": output})
     data, name = convert(file, as_disksim)
     data = {"model": data.pop("model"), "description": name.replace("_", " "), **data}
     how = "\nParameters as DiskSim takes them." if as_disksim else ""
@@ -188,8 +187,7 @@ _POSITIVE = click.FloatRange(0, 1e6, min_open=True)
 @click.option("--interface", "interface_rate", type=_POSITIVE, metavar="MB/S", help="Rate of the interface.")
 @click.option("--queue-depth", type=click.IntRange(1, 1024), default=1, show_default=True, help="Command queue.")
 @click.option("--write-cache/--no-write-cache", default=True, show_default=True, help="Writes are reported from the cache.")
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="DRIVE.toml",
-              help="Write there instead of to stdout.")
+@output_option("DRIVE.toml")
 def new(name: str, output: Path | None, **given: Any) -> None:
     """A profile from the numbers of a data sheet. What was guessed is said on stderr and in the profile."""
     data, notes = from_datasheet(DataSheet(**given))

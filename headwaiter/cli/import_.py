@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
-from ..errors import Problem
+from ..outputs import distinct, writing
 from ..traces import Op, Trace, formats, load, write_csv
 from ..traces.registry import DEFAULT_GROUP_GAP_MS
+from ._output import output_option
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", default="-", show_default="standard output", help="Native CSV to write; - for stdout.")
+@output_option()
 @click.option("--format", "format_", type=click.Choice(list(formats())), help="Default: found from the content.")
 @click.option("--device", help="The device to take of a recording of several.  [default: the busiest]")
 @click.option(
@@ -29,37 +28,21 @@ from ..traces.registry import DEFAULT_GROUP_GAP_MS
     metavar="MS",
     help="Longest pause between two processes of one name that count as one thread of control.",
 )
-def command(file: Path, output: str, format_: str | None, device: str | None, group_gap_ms: float) -> None:
+def command(file: Path, output: Path | None, format_: str | None, device: str | None, group_gap_ms: float) -> None:
     """Convert the trace FILE to native CSV.
 
     FILE may be packed (gzip, xz, zstd); of a blktrace recording name any CPU's file, or the directory.
     """
+    distinct({"FILE": file}, {"-o": output})
     trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms)
-    if output == "-":
+    if output is None:
         write_csv(trace, sys.stdout)
+        sys.stdout.flush()
     else:
-        _write(trace, Path(output))
+        with writing(output) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as out:
+            write_csv(trace, out)
     for line in _describe(trace):
         click.echo(line, err=True)
-
-
-def _write(trace: Trace, path: Path) -> None:
-    """Write the whole file or nothing: into a temporary file beside it, which then takes its name."""
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as e:
-        raise Problem(f"{path}: {e.strerror}") from None
-    try:
-        with open(handle, "w", encoding="utf-8") as out:
-            write_csv(trace, out)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except OSError as e:
-        raise Problem(f"{path}: {e.strerror}") from None
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _describe(trace: Trace) -> list[str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import sys
 from collections.abc import Iterator
@@ -21,10 +20,10 @@ from ..lab.agree import JOBS, KERNELS_OWN, OURS, SECOND_DRIVE, compare, job_of_f
 from ..lab.agreement import failures, summary
 from ..lab.kernels import Progress
 from ..lab.script import Row, execute, experiments, read
-from ..paths import replacing
+from ..outputs import writing
 from ..ranges import RUNS
 from ..report import console
-from ._output import output_options, write_json, write_text
+from ._output import output_options, page, write_json, write_text
 
 
 @click.group("lab")
@@ -62,12 +61,14 @@ def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Pa
         if not equals:
             raise Problem(f"--set {pair}: expected NAME=VALUE")
         given[name] = value
+    if files:  # that it cannot be made must show before the kernels boot
+        files.mkdir(parents=True, exist_ok=True)
     with _progress() as say:
         script, rows, sent = execute(target, series, given, say)
     for path, data in sent.items() if files else ():
         assert files is not None
         (files / path).parent.mkdir(parents=True, exist_ok=True)
-        with replacing(files / path) as temporary:
+        with writing(files / path) as temporary:
             temporary.write_bytes(data)
     _show(script.name, script.summary, rows, as_json, output)
 
@@ -138,23 +139,19 @@ def _agree(kernels: tuple[str, ...], drives: tuple[str, ...], schedulers: str, n
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """A line of what is going on, on a terminal only."""
-    out = Console(stderr=True)
-    if not out.is_terminal:
+    if not sys.stderr.isatty():
         yield lambda text: None
         return
-    with out.status("starting") as status:
+    with Console(stderr=True).status("starting") as status:
         yield status.update
 
 
 def _print(tables: list[tuple[str, list[Row]]], sentence: str, output: Path | None) -> None:
-    buffer = io.StringIO()
-    out = console(buffer) if output else console()
-    for title, rows in tables:
-        if rows:
-            out.print(_table(title, rows))
-    out.print(sentence, soft_wrap=True)
-    if output:
-        write_text(buffer.getvalue(), output)
+    with page(output) as out:
+        for title, rows in tables:
+            if rows:
+                out.print(_table(title, rows))
+        out.print(sentence, soft_wrap=True)
 
 
 def _show(name: str, title: str, rows: list[Row], as_json: bool, output: Path | None) -> None:
@@ -162,10 +159,8 @@ def _show(name: str, title: str, rows: list[Row], as_json: bool, output: Path | 
         document: dict[str, Any] = {"schema": "headwaiter-lab/1", "experiment": name, "results": rows}
         write_json(document, output)
         return
-    buffer = io.StringIO()
-    (console(buffer) if output else console()).print(_table(title, rows))
-    if output:
-        write_text(buffer.getvalue(), output)
+    with page(output) as out:
+        out.print(_table(title, rows))
 
 
 def _table(title: str, rows: list[Row]) -> Table:

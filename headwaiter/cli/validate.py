@@ -10,10 +10,10 @@ import click
 from ..drives.profile import find_drive
 from ..drives.validation import Validation, read_trace, validate
 from ..errors import Problem
-from ..paths import replacing
+from ..outputs import distinct, writing
 from ..report import console
 from ..results import SCHEMA
-from ._output import output_options, write_json
+from ._output import file_option, output_options, write_json
 
 _FORMATS = ("png", "svg", "pdf")
 
@@ -27,6 +27,7 @@ def _plot(v: Validation, title: str, path: Path) -> None:
     except ImportError:
         raise Problem("--plot needs matplotlib (pip install headwaiter[plot])") from None
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "headwaiter"  # or names in the file are random
     from matplotlib import pyplot  # noqa: PLC0415
 
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
@@ -35,7 +36,7 @@ def _plot(v: Validation, title: str, path: Path) -> None:
     axes.set(xlabel="service time (ms)", ylabel="fraction of requests", title=f"{title}: demerit {v.demerit_ms:.3f} ms")
     axes.legend()
     axes.grid(alpha=0.3)
-    with replacing(path) as temporary:
+    with writing(path) as temporary:
         figure.savefig(temporary, format=form, metadata={"Date": None} if form == "svg" else None)
     pyplot.close(figure)
 
@@ -44,13 +45,13 @@ def _plot(v: Validation, title: str, path: Path) -> None:
 @click.argument("drive")
 @click.argument("trace", type=click.Path(dir_okay=False, path_type=Path))
 @output_options
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Draw both distributions (.png, .svg, .pdf).")
+@file_option("--plot", metavar="FILE", help="Draw both distributions (.png, .svg, .pdf).")
 def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: Path | None) -> None:
     """Replay a measured TRACE on a DRIVE alone and compare the service times.
 
     The demerit figure is the root mean square of the horizontal distance between the two distributions.
     """
+    distinct({"TRACE": trace}, {"-o": output, "--plot": plot})
     profile = find_drive(drive)
     v = validate(profile, read_trace(trace), str(trace))
     if plot:

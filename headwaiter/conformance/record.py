@@ -155,7 +155,7 @@ def _offsets(system: Kernel) -> dict[str, str]:
 def _tick_ns(system: Kernel) -> int:
     """The kernel's tick, from its configuration."""
     config = system.folder / "boot" / f"config-{system.release}"
-    found = re.search(r"^CONFIG_HZ=(\d+)$", config.read_text(), re.M)
+    found = re.search(r"^CONFIG_HZ=(\d+)$", config.read_text(encoding="utf-8"), re.M)
     if not found:
         raise Problem(f"{config}: no CONFIG_HZ")
     return 1_000_000_000 // int(found[1])

@@ -67,7 +67,7 @@ def read_trace(path: Path) -> Measured:
     rows: list[tuple[int, int, int, int, int]] = []
     number = 0
     try:
-        with (gzip.open(path, "rt") if path.suffix == ".gz" else path.open()) as f:
+        with (gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")) as f:
             for number, line in enumerate(f, 1):
                 fields = line.split()
                 if fields:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headwaiter.errors import Problem
 from headwaiter.lab.guest import source_folder
-from headwaiter.lab.kernels import Kernel, Progress, cache_folder, fetch, need, run, running
+from headwaiter.lab.kernels import Kernel, Progress, Unavailable, cache_folder, fetch, need, run, running
 
 NAME = "debug"
 SOURCE = "linux-source-6.12"
@@ -47,7 +47,7 @@ def debug_kernel(say: Progress) -> Kernel:
         for tool, package in TOOLS.items():
             need(tool, package)
         if not Path("/usr/include/libelf.h").exists():
-            raise Problem("lab: libelf.h is not installed (apt-get install libelf-dev)")
+            raise Unavailable("lab: libelf.h is not installed (apt-get install libelf-dev)")
         (archive,) = fetch(SOURCE, say).glob("usr/src/*.tar.xz")
         _build(archive, config, folder, say)
     (modules,) = (folder / "root" / "lib" / "modules").iterdir()
@@ -70,7 +70,7 @@ def _build(archive: Path, config: Path, folder: Path, say: Progress) -> None:
     say(f"{NAME} kernel: compiling (once; the longest step)")
     stamp = ["KBUILD_BUILD_TIMESTAMP=2026-01-01", "KBUILD_BUILD_USER=headwaiter", "KBUILD_BUILD_HOST=lab"]
     _compile(["nice", *make, f"-j{JOBS}", *stamp, "bzImage", "modules"])
-    release = (tree / "include" / "config" / "kernel.release").read_text().strip()
+    release = (tree / "include" / "config" / "kernel.release").read_text(encoding="utf-8").strip()
     with tempfile.TemporaryDirectory(dir=folder, prefix=".install-") as aside:
         root = Path(aside) / "root"
         run([*make, f"INSTALL_MOD_PATH={root}", "DEPMOD=true", "modules_install"])
@@ -81,8 +81,8 @@ def _build(archive: Path, config: Path, folder: Path, say: Progress) -> None:
 
 def _check(config: Path, made: Path) -> None:
     """Problem when the kernel does not know, or cannot have, an option that is asked for."""
-    has = set(made.read_text().splitlines())
-    for number, line in enumerate(config.read_text().splitlines(), 1):
+    has = set(made.read_text(encoding="utf-8").splitlines())
+    for number, line in enumerate(config.read_text(encoding="utf-8").splitlines(), 1):
         if re.match("CONFIG_", line) and line not in has:
             raise Problem(f"{config}:{number}: {line}: {SOURCE} does not take it")
 

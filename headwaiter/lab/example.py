@@ -8,9 +8,8 @@ import lzma
 from collections.abc import Mapping
 from dataclasses import replace
 
-from headwaiter.errors import Problem
 from headwaiter.lab.guest import Outcome, boot
-from headwaiter.lab.kernels import Kernel, Progress, fetch, newest
+from headwaiter.lab.kernels import Kernel, Progress, Unavailable, fetch, newest
 from headwaiter.lab.script import Script, guest
 
 
@@ -18,7 +17,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     """Record; the file is example.blktrace.xz, what blktrace wrote, compressed."""
     headers = newest(rf"linux-headers-{on.series}[\w.+-]*-common")
     if headers is None:
-        raise Problem(f"lab: apt knows no kernel headers of series {on.series} (apt-get update?)")
+        raise Unavailable(f"lab: apt knows no kernel headers of series {on.series} (apt-get update?)")
     (tree,) = fetch(headers, say).glob("usr/src/*/include/linux")
     whole = guest(script, on, given, say)
     sources = {f"/tree/{path.name}": path.read_bytes() for path in tree.glob("*.h")}

@@ -13,14 +13,19 @@ from __future__ import annotations
 import os
 import re
 import selectors
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from headwaiter.ending import tidied
 from headwaiter.errors import Problem
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import Kernel, Progress, need, running
@@ -115,15 +120,14 @@ def source_folder() -> Path:
 def boot(guest: Guest, say: Progress) -> Outcome:
     """Boot, run to power-off, return the results; Problem when it fails, complains or hangs."""
     qemu = need("qemu-system-x86_64", "qemu-system-x86")
-    with tempfile.TemporaryDirectory(prefix="headwaiter-lab-") as aside:
-        work = Path(aside)
+    with _folder() as work, _sink(work / "events") as events:
         (work / "initrd").write_bytes(guest.initramfs())
         append = "console=ttyS0 panic=-1 nokaslr mitigations=off tsc=reliable random.trust_cpu=off rdinit=/init"
         append += " cryptomgr.notests"  # they would go on beside the script
         # Recording is for its lock, under which the processor and QEMU's main loop take turns. Without, the main loop may
         # find the processor halted before the instructions of its last stretch are counted, and jump to a timer from a
         # wrong time: a few per cent of all runs came out different on a busy host.
-        icount = f"shift={guest.shift},sleep=off,rr=record,rrfile=/dev/null"
+        icount = f"shift={guest.shift},sleep=off,rr=record,rrfile={events}"
         clock = ["tcg,thread=multi"] if guest.shift is None else ["tcg", "-icount", icount]
         command = [
             qemu, "-accel", *clock,
@@ -136,6 +140,38 @@ def boot(guest: Guest, say: Progress) -> Outcome:
         console = _follow(command, guest, say)
         results = work / "results"
         return Outcome(_unpack(results.read_bytes() if results.exists() else b"", console), console)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A temporary one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="headwaiter-lab-", ignore_cleanup_errors=True) as name,
+        tidied(partial(shutil.rmtree, name, ignore_errors=True)),
+    ):
+        yield Path(name)
+
+
+@contextmanager
+def _sink(path: Path) -> Iterator[Path]:
+    """A FIFO at `path`: what is written there is read, and forgotten. Programs are given no device as a file of theirs."""
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(path, os.O_WRONLY)  # as long as it is open, the end of another one is not the end
+    os.set_blocking(reader, True)
+
+    def forget() -> None:
+        while os.read(reader, 1 << 16):
+            pass
+
+    thread = threading.Thread(target=forget)
+    thread.start()
+    try:
+        yield path
+    finally:
+        os.close(writer)
+        thread.join()
+        os.close(reader)
 
 
 def _follow(command: list[str], guest: Guest, say: Progress) -> list[str]:

@@ -25,6 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from headwaiter.ending import tidied
 from headwaiter.errors import Problem
 
 Progress = Callable[[str], None]
@@ -39,21 +40,26 @@ def cache_folder() -> Path:
     return Path(base) / "headwaiter"
 
 
+class Unavailable(Problem):
+    """Something that this machine lacks: a program, a package in apt's lists, the network."""
+
+
 def need(tool: str, package: str) -> str:
-    """Path of the host's program `tool`; Problem naming the Debian package where it is missing."""
+    """Path of the host's program `tool`; Unavailable, naming the Debian package, where it is missing."""
     path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
     if not path:
-        raise Problem(f"lab: {tool} is not installed (apt-get install {package})")
+        raise Unavailable(f"lab: {tool} is not installed (apt-get install {package})")
     return path
 
 
 def run(command: list[str], cwd: Path | None = None) -> str:
     """Run a host program and return its stdout; Problem with its last line of stderr when it fails."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    with running(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, err = (data.decode(errors="replace") for data in process.communicate())
+    if process.returncode:
+        lines = [line for line in (err + out).splitlines() if line.strip()]
         raise Problem(f"lab: {' '.join(command[:3])}: {lines[-1] if lines else 'failed'}")
-    return done.stdout
+    return out
 
 
 @contextmanager
@@ -63,7 +69,7 @@ def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[byt
         with _signals_later():  # else one could come when the program runs, and nobody knows yet
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
             stack.enter_context(process)
-            stack.callback(_end, process)
+            stack.enter_context(tidied(lambda: _end(process)))
         yield process
 
 
@@ -112,7 +118,11 @@ def fetch(name: str, say: Progress, packages: Callable[[], list[str]] | None = N
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as aside:
         work = Path(aside)
         command = [need("apt-get", "apt"), "-q", "-o", "APT::Sandbox::User=", "download"]
-        run([*command, *(packages() if packages else [name])], cwd=work)
+        wanted = packages() if packages else [name]
+        try:
+            run([*command, *wanted], cwd=work)
+        except Problem as e:
+            raise Unavailable(str(e)) from None
         for deb in sorted(work.glob("*.deb")):
             run([need("dpkg", "dpkg"), "-x", str(deb), str(work / "root")])
         try:
@@ -166,7 +176,7 @@ class Kernel:
 
     @cached_property
     def _built_in(self) -> set[str]:
-        listing = (self._own / "modules.builtin").read_text()
+        listing = (self._own / "modules.builtin").read_text(encoding="utf-8")
         return {Path(line).name.split(".")[0].replace("-", "_") for line in listing.split()}
 
     def modules(self, names: list[str]) -> dict[str, bytes]:
@@ -205,9 +215,9 @@ def kernel(wanted: str, say: Progress) -> Kernel:
     release = max(whole or cached, key=version_key, default=None)
     if release is None and images:
         newest_one = max(images, key=version_key)
-        raise Problem(f"lab: apt knows no headers for a cloud kernel of {wanted} (the newest without is {newest_one})")
+        raise Unavailable(f"lab: apt knows no headers for a cloud kernel of {wanted} (the newest without is {newest_one})")
     if release is None:
-        raise Problem(f"lab: apt knows no cloud kernel of {wanted} (apt-get update? a suite that is not in apt's sources?)")
+        raise Unavailable(f"lab: apt knows no cloud kernel of {wanted} (apt-get update? a suite that is not in apt's sources?)")
     image = f"linux-image-{release}"
     return Kernel(release, fetch(image, say, lambda: [image, *depends(image, rf"linux-\w+-{re.escape(release)}")]))
 

@@ -27,7 +27,7 @@ def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
     output = cache_folder() / "kmod" / kernel.release
     command = [str(source_folder() / "kmod" / "build"), "--headers", str(folder), "--output", str(output)]
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.with_name(f"{output.name}.lock").open("w") as lock:
+    with output.with_name(f"{output.name}.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run([sys.executable, *command, "--btf", str(btf_of(kernel, folder))])
         return {name: (output / f"{name}.ko").read_bytes() for name in MODULES}
@@ -42,7 +42,7 @@ def build_one(kernel: Kernel, name: str, say: Progress) -> bytes:
     with tempfile.TemporaryDirectory(prefix="headwaiter-module-") as aside:
         folder = Path(aside)
         (folder / source.name).write_bytes(source.read_bytes())
-        (folder / "Kbuild").write_text(f"obj-m := {name}.o\n")
+        (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
         run(["make", "-s", "-C", str(tree), f"M={folder}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"])
         return (folder / f"{name}.ko").read_bytes()
 

@@ -105,7 +105,7 @@ def read(target: str) -> Script:
     """An experiment by name, or the script in a file; Problem if it is neither."""
     path = experiments().get(target) or Path(target)
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         names = ", ".join(experiments())
         why = error.strerror if isinstance(error, OSError) else "not text"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Signals that end the program: within a second, and tidily.
+
+The signal raises `Ended` in the main thread, so that temporary files go away and programs that were started end. Long loops in
+other threads ask `check()`. A main thread that is in compiled code for too long is not waited for: what was registered
+with `tidied` is done, and the process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+GRACE_S = 0.8
+_received: list[int] = []
+_actions: dict[object, Callable[[], Any]] = {}
+
+
+class Ended(SystemExit):
+    """The process was told to end; the code is 128 + the signal's number, as shells have it."""
+
+
+def check() -> None:
+    """Raise Ended if the process has been told to end."""
+    if _received:
+        raise Ended(128 + _received[0])
+
+
+@contextmanager
+def tidied(action: Callable[[], Any]) -> Iterator[None]:
+    """Do `action` when the block is left, and also if the process ends without leaving it."""
+    key = object()
+    _actions[key] = action
+    try:
+        yield
+    finally:
+        try:
+            action()
+        finally:
+            del _actions[key]
+
+
+def end_tidily_on_signals() -> None:
+    """Let SIGINT, SIGTERM and SIGHUP end the process as this module says. For the main thread, once."""
+
+    def told(received: int, _: object) -> None:
+        _received.append(received)
+        raise Ended(128 + received)
+
+    ours, pythons = os.pipe()
+    os.set_blocking(pythons, False)
+    signal.set_wakeup_fd(pythons, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, told)
+    threading.Thread(target=_watch, args=(ours,), daemon=True).start()
+
+
+def _watch(signals: int) -> None:
+    """Python's handler of signals, which may run at any time, writes each into a pipe; `told` must wait for the main thread."""
+    received = os.read(signals, 1)[0]
+    _received.append(received)
+    threading.Event().wait(GRACE_S)
+    for action in list(_actions.values()):
+        with contextlib.suppress(Exception):
+            action()
+    os._exit(128 + received)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Signals end a command at once, wherever it is, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+# Work for minutes, of which a second is over when the signal comes.
+ENDLESS = "[global]\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nio_size=500g\nnumjobs=64\n[a]\n"
+PROMPT_S = 30  # on a machine that is busy with other things; the work takes longer
+# A main thread that no handler of Python's can interrupt: in compiled code, as in a long sort.
+STUCK = """
+import ctypes, sys
+from pathlib import Path
+from headwaiter.ending import end_tidily_on_signals
+from headwaiter.outputs import writing
+end_tidily_on_signals()
+with writing(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    print("stuck", flush=True)
+    mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+    lock(mutex), lock(mutex)
+"""
+
+
+def started(process: subprocess.Popen[str], cpu_s: float) -> None:
+    """Wait until the process has used so much processor time: it is at work then."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    while True:
+        assert process.poll() is None, process.communicate()
+        fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        if (int(fields[11]) + int(fields[12])) / ticks > cpu_s:
+            return
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize("words", [["run", "-s", "as-seek", "--log", "OUT"], ["compare", "-s", "as-seek,noop,as", "-o", "OUT"]],
+                         ids=lambda words: words[0])  # fmt: skip
+def test_in_the_middle_of_a_run(tmp_path: Path, words: list[str], number: signal.Signals, status: int) -> None:
+    job, out = tmp_path / "endless.fio", tmp_path / "out"
+    job.write_text(ENDLESS)
+    out.mkdir()
+    command = [sys.executable, "-P", "-m", "headwaiter", words[0], str(job)]
+    command += [str(out / "file") if word == "OUT" else word for word in words[1:]]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        started(process, 2)
+        process.send_signal(number)
+        printed, complained = process.communicate(timeout=PROMPT_S)
+    finally:
+        process.kill()
+    assert (process.returncode, printed, complained) == (status, "", "")
+    assert list(out.iterdir()) == []
+
+
+def test_compiled_code_is_not_waited_for(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-P", "-c", STUCK, str(tmp_path / "file")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "stuck\n" and len(list(tmp_path.iterdir())) == 1
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert process.wait(timeout=PROMPT_S) == 143
+    finally:
+        process.kill()
+    assert list(tmp_path.iterdir()) == []

@@ -9,27 +9,31 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test quick lint bench docs lab-docs mutants c-test sanitize kmod kmod-all test-kernel-debug \
+.PHONY: all build demo test test-tools quick lint bench docs lab-docs mutants c-test sanitize kmod kmod-all test-kernel-debug \
 	dkms-tree clean
 
 all: build
 
 build: .venv/.installed
 
+# pip says nothing for minutes.
 .venv/.tools: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --disable-pip-version-check meson ninja meson-python \
+	@echo "Installing Python packages from PyPI into .venv (some minutes, once) ..." >&2
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install -q --disable-pip-version-check meson ninja meson-python \
 		numpy cffi click rich tomli-w zstandard pytest hypothesis matplotlib ruff mypy types-cffi
 	@touch $@
 
 .venv/.installed: .venv/.tools $(SOURCES)
+	@echo "Compiling headwaiter and installing it into .venv ..." >&2
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
-		--force-reinstall -Cbuild-dir=build/wheel .
+		--force-reinstall --config-settings=build-dir=build/wheel .
 	@touch $@
 
 # The main job, on a recording of real programs on a real kernel.
 demo: build
-	$(BIN)/headwaiter compare
+	@echo "Running every scheduler on the bundled recording (headwaiter compare) ..." >&2
+	@$(BIN)/headwaiter compare
 
 build/c/build.ninja: .venv/.tools
 	$(MESON) setup build/c >/dev/null
@@ -39,17 +43,23 @@ build/bench/build.ninja: .venv/.tools
 	$(MESON) setup build/bench --buildtype=release >/dev/null
 
 c-test: build/c/build.ninja
-	$(MESON) test -C build/c --print-errorlogs -q
+	@echo "Compiling and running the C tests ..." >&2
+	@$(MESON) test -C build/c --print-errorlogs -q
 
 # The same C tests with every memory access and every arithmetic step checked.
 sanitize: build/sanitize/build.ninja
-	$(MESON) test -C build/sanitize --print-errorlogs -q
+	@echo "Compiling and running the C tests under AddressSanitizer and UBSan ..." >&2
+	@$(MESON) test -C build/sanitize --print-errorlogs -q
 
 quick: build c-test
 	$(BIN)/pytest -m "not slow"
 
 test: build c-test sanitize
 	$(BIN)/pytest
+
+# Only those tests that cannot run everywhere: what the others need, every machine has.
+test-tools: build
+	$(BIN)/pytest -m "needs or recorded"
 
 lint: build
 	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build

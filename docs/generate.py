@@ -5,7 +5,8 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`, `parameters: MODEL`, and
-`output: headwaiter …`, which is what a command prints. Results of the lab take longer: `readers: NAME` and
+`output: headwaiter …`, which is what a command prints; `figure: head` is a picture's caption, and the picture is drawn anew when
+the simulator says something else. Results of the lab take longer: `readers: NAME` and
 `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs` measures anew.
 """
 
@@ -19,6 +20,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+import figure
 
 from headwaiter.cli.schedulers import bounds
 from headwaiter.drives import bundled, load
@@ -81,7 +84,8 @@ def output(command: str) -> str:
     """What a headwaiter command prints, run from the top folder."""
     program, *words = shlex.split(command)
     assert program == "headwaiter", command
-    done = subprocess.run([sys.executable, "-P", "-m", program, *words], check=True, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-P", "-m", program, *words], check=True, capture_output=True, cwd=ROOT,
+                          encoding="utf-8")
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     while lines and not lines[-1]:
         lines.pop()
@@ -90,7 +94,7 @@ def output(command: str) -> str:
 
 def lab_results(name: str) -> list[dict[str, Any]]:
     """Rows that `headwaiter lab … --json -o docs/lab/NAME.json` has measured."""
-    results: list[dict[str, Any]] = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text())["results"]
+    results: list[dict[str, Any]] = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["results"]
     return results
 
 
@@ -139,10 +143,15 @@ def fio_options(_: str) -> str:
     return f"{used}\n{ignored}\nRefused: {refused}.\n"
 
 
+def picture(_: str) -> str:
+    """The caption of docs/head.png."""
+    return figure.caption()
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "drives": drives,
     "parameters": parameters, "output": output,
-    "options": fio_options, "readers": readers, "agreement": agreement,
+    "figure": picture, "options": fio_options, "readers": readers, "agreement": agreement,
 }
 
 
@@ -160,12 +169,16 @@ def generate(text: str) -> str:
 def main() -> int:
     stale = []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        old = path.read_text()
+        old = path.read_text(encoding="utf-8")
         new = generate(old)
         if new != old:
             stale.append(path)
             if "--check" not in sys.argv:
-                path.write_text(new)
+                path.write_text(new, encoding="utf-8")
+    if not figure.is_current():
+        stale.append(figure.PICTURE)
+        if "--check" not in sys.argv:
+            figure.draw()
     for path in stale:
         print(f"{path.relative_to(ROOT)}: {'stale: run make docs' if '--check' in sys.argv else 'rewritten'}")
     return int(bool(stale) and "--check" in sys.argv)

@@ -82,6 +82,15 @@ def test_ci_installs_what_the_guard_knows() -> None:
     assert "$(python3 tests/needs.py)" in (ROOT / ".ci" / "run").read_text()
 
 
+def test_make_says_what_it_does_while_its_tools_are_silent() -> None:
+    command = ["make", "--no-print-directory", "-n", "-B", "demo", "c-test", "sanitize"]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    silent = [i for i, line in enumerate(lines) if "pip install -q" in line or "--print-errorlogs -q" in line]
+    assert len(silent) == 4
+    for i in silent:
+        assert any("echo" in line and "..." in line for line in lines[max(0, i - 2) : i]), lines[i]
+
+
 def test_no_test_looks_for_tools_by_itself() -> None:
     """One guard for all: a test that skips for want of a tool would do so in CI as well."""
     own = re.compile(r"importorskip|pytest\.skip\(.*(?:apt|install|needs)|if not shutil\.which")

@@ -198,6 +198,15 @@ def test_what_is_no_type_information_is_refused(tmp_path: Path, data: bytes | No
     _refused(_run(*arguments))
 
 
+def test_absent_headers_of_the_running_kernel_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = type("Running", (), {"release": RELEASE})
+    monkeypatch.setattr(build.os, "uname", lambda: running)
+    with pytest.raises(build.Refused, match=rf"\(No such file or directory\): apt-get install linux-headers-{RELEASE}$"):
+        build.kernel_release(Path("/lib/modules") / RELEASE / "build")
+    with pytest.raises(build.Refused, match=r"\(No such file or directory\)$"):
+        build.kernel_release(tmp_path)
+
+
 def test_tools_and_compilers_of_another_release_are_told_so() -> None:
     log = "./objtool: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./objtool)\nmake: *** Error 1"
     assert "need GLIBC_2.38" in build.why("7.3", log)

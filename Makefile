@@ -62,7 +62,7 @@ test-tools: build
 	$(BIN)/pytest -m "needs or recorded"
 
 lint: build
-	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build
+	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build .ci/bare
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # commands must be at work for a while before they are told to end
 # Work for minutes, of which a second is over when the signal comes.
 ENDLESS = "[global]\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nio_size=500g\nnumjobs=64\n[a]\n"
 PROMPT_S = 30  # on a machine that is busy with other things; the work takes longer

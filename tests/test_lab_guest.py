@@ -18,11 +18,16 @@ from headwaiter.errors import Problem
 from headwaiter.lab.guest import COMPLAINT, KERNEL_COMPLAINTS, LAST_LINES, Guest, Outcome, boot
 from headwaiter.lab.kernels import Kernel
 
-# Says $SAY; writes $RESULTS where QEMU would write the second serial line; ends, or sleeps if $SLEEP is set.
+# Says $SAY; writes $RESULTS where QEMU would write the second serial line, and much where it would record events; ends, or
+# sleeps if $SLEEP is set. Refuses devices: what a program is given to write to, it may replace.
 STAND_IN = """#!/bin/sh
 echo $$ >"$PID_FILE"
 for word in "$@"; do
-	case $word in file:*) printf "$RESULTS" >"${word#file:}" ;; esac
+	case $word in
+	*/dev/*) echo "a device: $word"; exit 1 ;;
+	file:*) printf "$RESULTS" >"${word#file:}" ;;
+	*rrfile=*) head -c 1000000 /dev/zero >"${word##*rrfile=}" ;;
+	esac
 done
 printf "$SAY"
 [ -z "$SLEEP" ] || exec sleep 1000

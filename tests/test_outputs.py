@@ -19,6 +19,7 @@ import pytest
 from conftest import missing
 from test_cli import TWO
 
+pytestmark = pytest.mark.slow  # hundreds of commands
 OLD = "precious\n"
 NULL, FULL = (1, 3), (1, 7)
 NOBODYS = (60, 7)  # a block device of a number that Linux leaves to experiments: no driver has it

@@ -46,7 +46,8 @@ WRITERS = {
 SUFFIX = {"validate --plot": ".svg"}
 every_writer = pytest.mark.parametrize("what", WRITERS)
 # One for each way to make the content: a stream of text, C, a string, bytes, a library.
-writers = pytest.mark.parametrize("what", ["import", "run --log", "compare --csv", "drives export", "validate --plot"])
+WAYS = ["import", "run --log", "compare --csv", "drives export", "validate --plot"]
+writers = pytest.mark.parametrize("what", WAYS)
 
 
 class Commands:
@@ -379,14 +380,14 @@ def test_in_a_locale_that_is_not_utf8(commands: Commands, out: Path, language: s
     asked = subprocess.run([sys.executable, "-c", "import locale; print(locale.getencoding())"], env=env, capture_output=True,
                            text=True, check=True)  # fmt: skip
     assert asked.stdout.strip() == charset
-    for what in WRITERS:
+    for what in [*WAYS, "compare"]:
         expected = commands.good(what, plain(out, what))
         done = commands.run(what, plain(out, what), env=env)
         assert done.returncode == 0, done.stderr
         assert plain(out, what).read_bytes() == expected
     for words in PRINTERS:
-        done = subprocess.run(printing(commands, words), env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        printed = subprocess.run(printing(commands, words), env=env, capture_output=True, check=False)
+        assert printed.returncode == 0, printed.stderr
 
 
 def test_json_is_json_in_every_file(commands: Commands, out: Path) -> None:

@@ -10,6 +10,7 @@
  * Where it differs from the source: requests that are marked as file system metadata, as they were
  * not then, are no part of a task's seek history. Two look-ups far from a file made its reader seem
  * to seek far for dozens of requests, in which nobody waited for it. learn_meta brings that back.
+ * On non-rotational devices nobody is waited for; wait_nonrot brings that back, too.
  */
 #include "as_core.h"
 
@@ -61,7 +62,7 @@ void as_tuned(struct as_queue *aq)
 	aq->expire[AS_ASYNC] = span(aq, aq->write_expire);
 	aq->batch_expire[AS_SYNC] = span(aq, aq->read_batch_expire);
 	aq->batch_expire[AS_ASYNC] = span(aq, aq->write_batch_expire);
-	aq->antic_expire_ns = span(aq, aq->antic_expire);
+	aq->antic_expire_ns = hw_may_wait(&aq->q, aq->wait_nonrot) ? span(aq, aq->antic_expire) : 0;
 }
 
 void as_init(struct as_queue *aq, u64 now)

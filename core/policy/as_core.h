@@ -104,7 +104,7 @@ struct as_queue {
 	/* From the tunables, in whole ticks. */
 	u64 expire[2], batch_expire[2], antic_expire_ns;
 	s64 read_expire, write_expire, read_batch_expire, write_batch_expire, antic_expire;
-	s64 wb_start_bug, exit_prob_init, learn_meta, tick_us;
+	s64 wait_nonrot, wb_start_bug, exit_prob_init, learn_meta, tick_us;
 };
 
 #define AS_TUNABLES                                                                            \
@@ -118,6 +118,7 @@ struct as_queue {
 		"length that batches of async requests are adapted to"),                       \
 	HW_TUNE(struct as_queue, antic_expire, 6, 0, HW_INT_MAX, "ms",                         \
 		"longest wait for a task's next sync request; 0 = never wait"),                \
+	HW_TUNE_WAIT_NONROT(struct as_queue),                                                  \
 	HW_TUNE_BOOL(struct as_queue, wb_start_bug, 0,                                         \
 		     "as before 2.6.32: a batch that awaits its turn keeps the old end time"), \
 	HW_TUNE(struct as_queue, exit_prob_init, 0, 0, AS_ONE, "1/256",                        \

@@ -113,7 +113,7 @@ static void share_busy(struct id_device *d, struct id_task *t)
 /* Is it counted although it has no requests? */
 static bool only_awaited(const struct id_device *d, const struct id_task *t)
 {
-	return d->anticipate && t && t == d->last && !t->busy;
+	return id_anticipates(d) && t && t == d->last && !t->busy;
 }
 
 static void update_minclock(struct id_device *d)

@@ -26,7 +26,7 @@
  * in number of requests, never beside synchronous requests in flight, and few at once after
  * synchronous requests (low_latency).
  *
- * Three decisions of our own, where the published one is silent or would let a queue starve:
+ * Four decisions of our own, where the published one is silent or would let a queue starve:
  *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active.
  *    If its next request comes after the slice's end, a new slice begins; if another process's
  *    does, the queue is not charged for an overrun: nobody wanted the disk. (2.6.32 charges it, so
@@ -36,6 +36,8 @@
  *    look-ups far from a file made its reader seem to seek for a dozen requests, in which a slice
  *    was one request; two readers whose files are in one table shared a queue, in which they took
  *    turns. learn_meta brings that back.
+ *  - On a non-rotational device it does not idle at all. 2.6.32 did if the device did not queue
+ *    commands (wait_nonrot).
  *
  * Invariants:
  *  1. At most one queue is active, and only its requests are dispatched (`first` and forced
@@ -69,6 +71,8 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 		"this)"),
 	HW_TUNE(struct cs_device, slice_idle, 8, 0, HW_INT_MAX, "ms",
 		"how long the disk is held idle for the next request of a process; 0: never"),
+	HW_TUNE_BOOL(struct cs_device, wait_nonrot, 0,
+		     "as in 2.6.32: wait on non-rotational devices, too, if they do not queue commands"),
 	HW_TUNE(struct cs_device, quantum, 4, 1, HW_INT_MAX, "requests",
 		"most requests of a queue in the device at once (4 times that without "
 		"competition)"),
@@ -581,6 +585,8 @@ static void cs_tuned(struct hw_queue *q)
 	d->expire[false] = hw_ms_ticks(d->fifo_expire_async, d->tick_us);
 	d->expire[true] = hw_ms_ticks(d->fifo_expire_sync, d->tick_us);
 	d->idle = d->slice_idle ? max_t(u64, hw_ms_ticks(d->slice_idle, d->tick_us), 1) : 0;
+	if (!hw_may_wait(&d->q, d->wait_nonrot))
+		d->idle = 0;
 	d->idle_seeky = max_t(u64, hw_ms_ticks(CS_SEEKY_IDLE_MS, d->tick_us), 1);
 	d->front = hw_ms_ticks(CS_FRONT_MS, d->tick_us);
 	d->idle_class_delay = hw_ms_ticks(CS_IDLE_CLASS_MS, d->tick_us);

@@ -99,7 +99,7 @@ struct cs_device {
 	struct hw_reach reach;
 	u64 slice[2], expire[2], idle, idle_seeky, coop_timeout, front, idle_class_delay;
 
-	s64 slice_sync, slice_async, slice_async_rq, slice_idle, quantum, fifo_expire_sync,
+	s64 slice_sync, slice_async, slice_async_rq, slice_idle, wait_nonrot, quantum, fifo_expire_sync,
 		fifo_expire_async;
 	s64 back_seek_max, back_seek_penalty, low_latency, learn_meta, slice_start, hw_tag,
 		tick_us;

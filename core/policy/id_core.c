@@ -183,7 +183,7 @@ static u64 hold_until(struct id_device *d, struct hw_sorted_request *c, u64 now)
 	struct id_task *t = d->last;
 	u64 wait;
 
-	if (!d->anticipate || d->q.force || d->q.nr_in_flight)
+	if (!id_anticipates(d) || d->q.force || d->q.nr_in_flight)
 		return now;
 	if (!t || id_request(c)->owner == t || t->queued)
 		return now;

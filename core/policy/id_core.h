@@ -93,7 +93,7 @@ struct id_device {
 	u64 minclock;
 	u64 service_ns, service_sectors;	/* sums for the average */
 
-	s64 anticipate, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait,
+	s64 anticipate, wait_nonrot, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait,
 		timer_resolution, in_device;
 	s64 order, W, back_frac;		/* as-seek */
 	s64 think_threshold, tau, charge;		/* as-share */
@@ -103,6 +103,7 @@ struct id_device {
 #define ID_TUNABLES                                                                               \
 	HW_TUNE_BOOL(struct id_device, anticipate, 1,                                             \
 		     "wait for the process that was served last"),                                \
+	HW_TUNE_WAIT_NONROT(struct id_device),                                                    \
 	HW_TUNE(struct id_device, pct_wait, 95, 1, 100, "percentile",                             \
 		"of a process's think times: how long it is waited for"),                         \
 	HW_TUNE(struct id_device, pct_cost, 50, 1, 100, "percentile",                             \
@@ -125,6 +126,12 @@ struct id_device {
 static inline struct id_device *id_device(const struct hw_queue *q)
 {
 	return container_of(q, struct id_device, q);
+}
+
+/* Does it hold the device for anybody at all? */
+static inline bool id_anticipates(const struct id_device *d)
+{
+	return d->anticipate && hw_may_wait(&d->q, d->wait_nonrot);
 }
 
 static inline struct id_request *id_request(struct hw_sorted_request *s)

@@ -25,6 +25,18 @@
 #define HW_TUNE_TICK(qtype, def_)                                                                   \
 	HW_TUNE(qtype, tick_us, def_, 1, 100000, "us", "length of the tick in which this policy counts time")
 
+/*
+ * Policies that wait do so for the seek that it saves. Where nothing moves there is none to save, and the wait is lost
+ * time: so the flag of the host's says, unless the tunable says to wait all the same. Field: s64 wait_nonrot.
+ */
+#define HW_TUNE_WAIT_NONROT(qtype)                                                                  \
+	HW_TUNE_BOOL(qtype, wait_nonrot, 0, "wait on non-rotational devices, too, where no seek is saved")
+
+static inline bool hw_may_wait(const struct hw_queue *q, s64 wait_nonrot)
+{
+	return q->dev.rotational || wait_nonrot;
+}
+
 extern const struct hw_policy hw_noop;
 extern const struct hw_policy hw_deadline;
 extern const struct hw_policy hw_as;

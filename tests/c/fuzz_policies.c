@@ -3,14 +3,14 @@
  * Drives every policy through the contract with random calls, and checks the invariants of
  * core/elevator.h (by number).
  *
- *     fuzz_policies [POLICY|all [SEED [STEPS]]]
+ *     fuzz_policies [POLICY|all [SEED [STEPS [SEEDS]]]]
  *
  * Insertions (with merging, on several CPUs, with every priority, with and without a task), joining
  * of requests that touch, whosever they are, completions in any order, requeues, exits of tasks,
  * tunables within their ranges, depths of 1 to 32, draining. Every request and task is a block of
  * its own and is freed as soon as the contract allows, so a sanitizer sees whatever a policy keeps
  * for too long. A seed is run twice and must give the same answers (invariant 5). Without SEED,
- * several are tried.
+ * several are tried; with SEEDS, so many from SEED on.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -532,8 +532,8 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "all";
 	u64 first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, seed;
-	u64 last = argc > 2 ? first : DEFAULT_SEEDS;
 	u64 steps = argc > 3 ? strtoull(argv[3], NULL, 10) : DEFAULT_STEPS;
+	u64 seeds = argc > 4 ? strtoull(argv[4], NULL, 10) : argc > 2 ? 1 : DEFAULT_SEEDS;
 	const struct hw_policy *const *p;
 	bool found = false;
 
@@ -541,7 +541,7 @@ int main(int argc, char **argv)
 		if (strcmp(name, "all") && strcmp(name, (*p)->name))
 			continue;
 		found = true;
-		for (seed = first; seed <= last; seed++)
+		for (seed = first; seed < first + seeds; seed++)
 			if (run(*p, seed, steps) != run(*p, seed, steps)) {
 				fprintf(stderr, "%s, seed %llu: invariant 5: two runs differ\n",
 					(*p)->name, (unsigned long long)seed);

@@ -28,6 +28,7 @@ static void start(const struct hw_policy *policy)
 	memset(requests, 0, sizeof(requests));
 	nr_requests = 0;
 	hw_queue_prepare(&dev.q, policy);
+	dev.q.dev.rotational = true;
 	dev.q.dev.depth = 1;
 	dev.q.dev.nr_positions = 3;
 	dev.q.dev.position[1].sectors = 1000000;

@@ -33,3 +33,18 @@ def test_links_lead_somewhere() -> None:
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"
+
+
+def test_every_page_promises_the_longest_wait_that_is_tested() -> None:
+    """Or says that there is no bound."""
+    source = (ROOT / "tests" / "c" / "starvation.c").read_text()
+    rows = re.findall(r'\{ "([a-z0-9-]+)", (\d), (\d+) \}', source)
+    assert rows
+    promised = {name: (int(depth), int(seconds)) for name, depth, seconds in rows}
+    for name in catalogue():
+        page = (ROOT / "docs" / "schedulers" / f"{name}.md").read_text()
+        words = " ".join(page.split())
+        assert "longest wait" in words.lower(), name
+        if name in promised:
+            assert f"less than {promised[name][1]} s" in words, name
+        assert ("**No bound**" in page) or (name in promised and promised[name][0] == 0), name

@@ -130,3 +130,14 @@ def test_bfq_starves_who_starts_together_with_a_stream() -> None:
     assert longest_s(load.run("bfq", low_latency=0), other) < 1
     load, other = beside_a_stream(300)
     assert longest_s(load.run("bfq"), other) < 1
+
+
+def test_bfq_starves_a_reader_beside_two_in_step() -> None:
+    """The two read the same places, 50 ms apart, and there is always a request of theirs."""
+    load = Load()
+    rng = np.random.default_rng(1)
+    for k in range(2):
+        load.chain([8 * i for i in range(3000)], think_us=100, start_ms=50 * k)
+    other = load.chain((40_000_000 + rng.integers(0, 1 << 20, 3000) * 8).tolist(), think_us=100)
+    assert longest_s(load.run("bfq", low_latency=0), other) > 10
+    assert longest_s(load.run("mq-deadline"), other) < 1

@@ -2,7 +2,7 @@
 # One small reader that starts together with a stream, or 0.3 s later, under the kernel's own bfq: is it served?
 # lab: kernels 6.12
 # lab: programs fio
-# lab: set DRIVE=barracuda-80g SCHEDULER=bfq RUNTIME=20
+# lab: set DRIVE=barracuda-80g SCHEDULER=bfq RUNTIME=5
 #
 # bfq merges the queues of two processes that appear within 180 ms of each other, and in a queue the nearest request goes
 # first. The stream keeps four requests going, so that one of its own is always nearer. Nothing merges, as where requests

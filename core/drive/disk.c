@@ -40,10 +40,12 @@ static void serve_beside(struct disk *d, struct hw_io *io, u64 t, u32 overhead, 
 static bool try_hit(struct disk *d, struct hw_io *io, u64 t)
 {
 	u64 end = io->sector + io->sectors;
+	u64 have;
 	u32 seg;
 
 	disk_catch_up(d, t);
-	if (disk_read_lookup(d, io->sector, end, &seg) == HIT_FULL)
+	if (disk_read_lookup(d, io->sector, end, &seg, &have) == HIT_FULL &&
+	    (d->run.write || d->run.seg != seg || t >= d->run.since_ns))
 		disk_touch(d, seg);
 	else if (!disk_back_holds(d, io->sector, end))
 		return false;
@@ -390,6 +392,7 @@ static void read_config(struct disk_cfg *c, const s64 *v)
 	c->never_disc = v[DP_BUS_NEVER_DISC];
 	c->idle_hit = v[DP_RA_IDLE_HIT];
 	c->stop_in_sector = v[DP_RA_STOP];
+	c->arrival = v[DP_RA_ARRIVAL];
 	c->combine = v[DP_W_COMBINE];
 	c->buffered = v[DP_W_BUFFERED];
 	c->zero_latency = v[DP_W_ZERO_LATENCY];

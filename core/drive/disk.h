@@ -38,6 +38,7 @@ enum disk_param {
 	DP_HEAD_SWITCH,
 	DP_WRITE_SETTLE,
 	DP_MIN_SEEK_DELAY,
+	DP_SWITCH_WRITTEN,
 	DP_SEEK,
 	DP_SEEK_WRITE,
 	DP_O_COMMAND,
@@ -86,6 +87,7 @@ enum disk_param {
 	DP_RA_OVER,
 	DP_RA_IDLE_HIT,
 	DP_RA_STOP,
+	DP_RA_ARRIVAL,
 	DP_W_MODE,
 	DP_W_BUFFERED,
 	DP_W_ZERO_LATENCY,
@@ -202,7 +204,9 @@ struct disk_mech {
 	u64 ref_ns, ref_units; /* a known phase, not long ago */
 	s64 settle;
 	u32 head_switch;
+	u32 after_write; /* least time to move in front of a read after a write */
 	u32 cyl, head;
+	bool wrote; /* the last access of the medium was a write */
 };
 
 /* Sectors that pass under a head without a gap. */
@@ -217,16 +221,22 @@ struct disk_piece {
 /* What the medium is doing: a read with its read-ahead, or a write. */
 struct disk_run {
 	bool active, write;
+	bool aside; /* what is read belongs to the segment's second window */
+	bool lap;   /* stays on the track first..track_end until all of it has passed */
 	u8 seg;
+	u8 forward; /* requests in succession that went forward in what is read ahead */
 	struct disk_piece piece;
-	u64 limit;  /* exclusive */
-	u64 end_ns; /* of a write */
+	u64 limit; /* exclusive */
+	u64 first, track_end;
+	u64 since_ns; /* when the last block was in the buffer that a request waited for */
+	u64 end_ns;   /* of a write */
 };
 
 enum disk_seg_state { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
 
 struct disk_segment {
 	u64 start, end; /* the window; of one being filled, as of the last catch-up */
+	u64 aside, aside_end; /* blocks of the same track that are there, too, but apart */
 	u64 used;	/* stamp for LRU */
 	u8 state;
 };
@@ -263,7 +273,7 @@ struct disk_cfg {
 	u8 segments, separate, ahead, over, write_mode, policy, preseek;
 	bool cache, written_hits, almost, partial, concurrent, mark_by_request, direct;
 	bool hold_read, hold_write, never_disc, idle_hit, stop_in_sector, combine, zero_latency,
-		buffered;
+		buffered, arrival;
 };
 
 struct disk {
@@ -308,6 +318,8 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at);
 /* LBNs first..end (exclusive) that lie on the track, or cylinder, of a place. */
 void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder,
 		       u64 *first, u64 *end);
+u64 disk_first_from(const struct disk_layout *l, const struct disk_place *at, u32 sector);
+bool disk_track_intact(const struct disk_layout *l, const struct disk_place *at);
 
 /* disk_mech.c */
 void disk_mech_create(struct disk_mech *m, const struct hw_profile *p);
@@ -330,9 +342,15 @@ static inline u64 disk_sectors_ns(u64 sector_fp, u64 n)
 	return (n * sector_fp + (1u << DISK_FP) - 1) >> DISK_FP;
 }
 
+/* When a block of the piece, or its end, begins to pass. */
+static inline u64 disk_piece_at(const struct disk_piece *p, u64 lbn)
+{
+	return p->start_ns + disk_sectors_ns(p->sector_fp, lbn - p->lbn);
+}
+
 static inline u64 disk_piece_end(const struct disk_piece *p)
 {
-	return p->start_ns + disk_sectors_ns(p->sector_fp, p->count);
+	return disk_piece_at(p, p->lbn + p->count);
 }
 
 /* Move and latency from now on, in units; the phase is that of now. */
@@ -358,11 +376,21 @@ static inline u64 disk_least_move(const struct disk_mech *m, u32 cyl)
 	return (u64)m->read.least[min(b, 257u)] * m->ns_units;
 }
 
+/* disk_run.c */
+void disk_run_progress(struct disk *d, u64 end);
+u64 disk_run_piece_end(const struct disk *d);
+bool disk_run_next(struct disk *d);
+void disk_run_end(struct disk *d, bool written);
+void disk_run_from_arrival(struct disk *d);
+bool disk_run_reaches(struct disk *d, u64 lbn, u64 t);
+void disk_run_follows(struct disk *d, u64 lbn);
+
 /* disk_cache.c */
 enum disk_hit { HIT_NONE, HIT_PARTIAL, HIT_FULL };
 void disk_catch_up(struct disk *d, u64 t);
 u64 disk_stop_ahead(struct disk *d, u64 t);
-enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg);
+enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have);
+void disk_segment_start(struct disk *d, u32 seg, u64 lbn);
 u32 disk_read_segment(struct disk *d);
 u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append);
 void disk_window(struct disk *d, u32 seg, u64 end);

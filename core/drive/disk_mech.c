@@ -88,6 +88,7 @@ void disk_mech_create(struct disk_mech *m, const struct hw_profile *p)
 	m->rev_ns = div64_u64(m->rev_units + m->ns_units - 1, m->ns_units);
 	m->settle = p->value[DP_WRITE_SETTLE];
 	m->head_switch = (u32)p->value[DP_HEAD_SWITCH];
+	m->after_write = p->value[DP_SWITCH_WRITTEN] ? m->head_switch : 0;
 	rows = hw_profile_list(p, DP_SEEK, &n);
 	curve_create(&m->read, rows, n);
 	rows = hw_profile_list(p, DP_SEEK_WRITE, &n);
@@ -178,6 +179,8 @@ u64 disk_move(const struct disk_mech *m, u32 cyl, u32 head, bool write)
 
 	if (head != m->head)
 		ns = max_t(u64, ns, m->head_switch);
+	if (m->wrote && !write)
+		ns = max_t(u64, ns, m->after_write);
 	if (!write || !ns)
 		return ns;
 	settled = (s64)ns + m->settle;
@@ -206,4 +209,5 @@ void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, boo
 						     disk_target(&d->layout, m, at.zone, at.angle));
 	m->cyl = at.cyl;
 	m->head = at.head;
+	m->wrote = write;
 }

@@ -239,7 +239,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         W 270 1 = 13.90
         W 500 1 = 13.00
     """),
-    # Heads read beside where they write: on the same track, too, a read after a write takes a head switch. 3.26 + .14 + 1.0 = 4.40
+    # Heads read beside where they write: on the same track, too, a read after a write takes a head switch. 3.26 + .14 + 1.0
     # is too late for sector 42; then, after a read, 14.58 + .13 is in time for sector 48.
     "a read after a write": ({}, """
         W 30 2 = 3.26

@@ -86,7 +86,7 @@ def test_a_command_queue_gains_half_as_much_again(name: str) -> None:
 
 @pytest.mark.parametrize(("aware", "first"), [(True, "other track"), (False, "same track")])
 def test_the_queue_knows_that_a_read_after_a_write_switches_heads(aware: bool, first: str) -> None:
-    """A write ends at 3.2 ms. On its track sector 35 passes at 3.5, on the other one sector 45 at 4.5; a head switch takes 1 ms."""
+    """A write ends at 3.2 ms. On its track sector 35 passes at 3.5, on the other one sector 45 at 4.5; a switch takes 1 ms."""
     data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "read_ahead": {"mode": "none"},
             "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]], "switch_after_write": aware},
             "queue": {"depth": 4}, "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}]}
@@ -106,6 +106,33 @@ def test_a_reader_that_skips_sectors_keeps_up_with_the_platter(step: int, think_
     pace = max(step * track_ns, think_ns + 50_000)
     assert times.mean() + think_ns <= pace * 1.05
     assert times.max() < revolution_ns
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from([0.0, 0.05, 1.0]), st.booleans())
+def test_the_queue_serves_what_takes_the_shortest_positioning(seed: int, age: float, near: bool) -> None:
+    """Of what is queued when the medium is free, by arithmetic on places, phases and the seek curve; age is taken off."""
+    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "read_ahead": {"mode": "none"}, "cache": {
+        "enabled": False}, "mechanics": {"rpm": 6000, "head_switch": 1.05, "seek": [[1, 2.03], [99, 11.83]]},
+            "queue": {"depth": 16, "age_weight": age}, "zones": [{"first_cylinder": 0, "last_cylinder": 99,
+                                                                 "sectors_per_track": 100}]}
+    n = 16
+    where = np.random.default_rng(seed).choice(400 if near else 20_000, n, replace=False).astype(np.uint64)
+    done_ms = replay(from_toml(data, "d", "d"), load_of(where, 1), n) / 1e6
+    at = {int(w): divmod(int(w), 100) for w in where}  # track, sector
+    left, now, track = [int(w) for w in where[1:]], float(done_ms[0]), at[int(where[0])][0]
+
+    def positioning(w: int) -> float:
+        distance = abs(at[w][0] // 2 - track // 2)
+        move = max(1.05 if at[w][0] % 2 != track % 2 else 0.0, 1.93 + distance / 10 if distance else 0)
+        return round(float(move + (at[w][1] / 10 - now - move + 1e-5) % 10 - 1e-5), 4)
+
+    while left:  # all have waited equally long, so that age makes no difference among them
+        shortest = min(left, key=positioning)
+        now += positioning(shortest) + 0.1
+        assert done_ms[list(where).index(shortest)] == pytest.approx(now, abs=1e-3)
+        track = at[shortest][0]
+        left.remove(shortest)
 
 
 def test_ageing_bounds_the_longest_wait() -> None:
@@ -352,8 +379,9 @@ def test_import_takes_parameters_as_measured_drives_do(tmp_path: Path) -> None:
     assert (ours["mechanics"]["write_settle"], theirs["mechanics"]["write_settle"]) == (0, -0.4)
     # no time to settle has to be left of the skew, 1.4 ms
     assert ours["mechanics"]["head_switch"] == pytest.approx(1.4)
-    for section, key, here, there in (("mechanics", "switch_after_write", True, False), ("read_ahead", "from_arrival", True, False),
-                                      ("write", "buffered_first", True, False), ("read_ahead", "requested", "keep", "overwrite")):
+    for section, key, here, there in (("mechanics", "switch_after_write", True, False),
+                                      ("read_ahead", "from_arrival", True, False), ("write", "buffered_first", True, False),
+                                      ("read_ahead", "requested", "keep", "overwrite")):
         assert (ours[section][key], theirs[section][key]) == (here, there), key
     text = file.read_text()
     for flag in ("Immediate buffer read", "Read any free blocks"):  # either alone does not mean it

@@ -179,6 +179,8 @@ struct disk_layout {
 	u64 sectors;
 	u32 nr_zones, surfaces, band;
 	u32 last; /* zone of the last look-up */
+	u64 known_lbn; /* a place that is asked for again before long; U64_MAX: none */
+	struct disk_place known;
 	u8 mapping;
 };
 
@@ -195,12 +197,12 @@ struct disk_curve {
 	u32 nr;
 	u32 shift;
 	u16 bucket[258]; /* by distance >> shift: last point at or before the bucket's start */
-	u32 least[258];	 /* no distance from the bucket's start on takes less */
 };
 
 struct disk_mech {
 	struct disk_curve read, write;
-	u64 rev_units, ns_units, rev_ns;
+	u64 least_units[258]; /* by bucket of `read`: no distance from its start on takes less */
+	u64 rev_units, ns_units, rev_ns, slack; /* slack in units: see disk_latency() */
 	u64 ref_ns, ref_units; /* a known phase, not long ago */
 	s64 settle;
 	u32 head_switch;
@@ -251,9 +253,10 @@ struct disk_extent {
 };
 
 struct disk_slot {
-	struct hw_io *io;
-	u64 target; /* angle of the first sector, in units */
+	struct hw_io *io; /* io->place: of disk->places */
+	u64 target;	  /* angle of the first sector, in units */
 	u32 cyl, head;
+	u32 number; /* by arrival */
 };
 
 struct disk_overheads { /* ns; [0] after a read, [1] after a write */
@@ -295,8 +298,11 @@ struct disk {
 	bool last_write;
 	u64 last_end;
 	struct list_head done;	 /* by done_ns */
-	struct disk_slot *queue; /* wants the mechanism, in order of arrival */
-	u32 nr_queued, nr_waiting;
+	struct list_head queued;   /* what wants the mechanism, in order of arrival */
+	struct disk_slot *queue;   /* the same by angle */
+	struct disk_place *places; /* of what is queued */
+	u32 *unplaced;		   /* those that are free: the first depth - nr_queued */
+	u32 nr_queued, nr_waiting, arrivals;
 	struct list_head waiting; /* writes that wait for room, flushes; in order of arrival */
 	/* write-back */
 	struct rb_root dirty;
@@ -357,10 +363,13 @@ static inline u64 disk_piece_end(const struct disk_piece *p)
 static inline u64 disk_positioning(const struct disk_mech *m, u64 phase, u32 cyl, u32 head,
 				   u64 target, bool write)
 {
-	u64 move = disk_move(m, cyl, head, write) * m->ns_units, slack = 2 * m->ns_units, arrival,
-	    ahead;
+	u64 move = disk_move(m, cyl, head, write) * m->ns_units, slack = m->slack, arrival, ahead;
 
-	div64_u64_rem(phase + move, m->rev_units, &arrival);
+	arrival = phase + move;
+	if (arrival >= 2 * m->rev_units)
+		div64_u64_rem(arrival, m->rev_units, &arrival);
+	else if (arrival >= m->rev_units)
+		arrival -= m->rev_units;
 	ahead = target + slack;
 	if (ahead < arrival)
 		ahead += m->rev_units;
@@ -373,7 +382,7 @@ static inline u64 disk_least_move(const struct disk_mech *m, u32 cyl)
 {
 	u32 b = (cyl > m->cyl ? cyl - m->cyl : m->cyl - cyl) >> m->read.shift;
 
-	return (u64)m->read.least[min(b, 257u)] * m->ns_units;
+	return m->least_units[min(b, 257u)];
 }
 
 /* disk_run.c */

@@ -107,12 +107,14 @@ static bool within(u64 lbn, u64 start, u64 end)
 enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
 {
 	const struct disk_run *r = &d->run;
-	u32 i, best = 0, rank;
+	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments;
+	u64 near = d->cfg.segment, upto;
+	u32 best = 0, rank, i;
 
-	for (i = d->cfg.separate; i < d->cfg.segments; i++) {
-		const struct disk_segment *s = &d->segs[i];
-		u64 upto;
-
+	for (; s < last; s++) {
+		if (likely(lbn - s->start + near >= 2 * near))
+			continue; /* neither window is as large */
+		i = (u32)(s - d->segs);
 		if (s->state == SEG_EMPTY || (s->state == SEG_WRITING && !d->cfg.written_hits))
 			continue;
 		if (within(lbn, s->start, s->end))
@@ -143,17 +145,16 @@ enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg,
  */
 static u32 any_segment(const struct disk *d)
 {
-	u32 i, best = d->cfg.separate;
+	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments,
+				  *best = s;
 	u64 key, least = U64_MAX;
 
-	for (i = best; i < d->cfg.segments; i++) {
-		key = (u64)d->segs[i].state << 60 | d->segs[i].used;
-		if (key < least) {
-			least = key;
-			best = i;
-		}
+	for (; s < last; s++) {
+		key = (u64)s->state << 60 | s->used;
+		best = key < least ? s : best;
+		least = min(key, least);
 	}
-	return best;
+	return (u32)(best - d->segs);
 }
 
 /* For a read that has missed. */

@@ -191,6 +191,7 @@ void disk_layout_create(struct disk_layout *l, const struct hw_profile *p)
 		lbn += z->lbns;
 	}
 	l->sectors = lbn;
+	l->known_lbn = U64_MAX;
 }
 
 /* The first of n sorted slips that is above x when the ones before it have pushed x on. */
@@ -335,11 +336,17 @@ static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u
 
 void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 {
-	u32 zi = find_zone(l, lbn), within = 0;
-	const struct disk_zone *z = &l->zones[zi];
-	u64 x = lbn - z->lbn + z->front, run, p, heads, n;
+	const struct disk_zone *z;
+	u64 x, run, p, heads, n;
+	u32 within = 0;
 
-	at->zone = zi;
+	if (lbn == l->known_lbn) {
+		*at = l->known;
+		return;
+	}
+	at->zone = find_zone(l, lbn);
+	z = &l->zones[at->zone];
+	x = lbn - z->lbn + z->front;
 	if (z->unit > 1)
 		x = div_u64_rem(x, z->unit, &within);
 	p = place_of(l, z, x, &run);

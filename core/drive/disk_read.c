@@ -131,7 +131,9 @@ static u64 ahead_limit(struct disk *d, u64 lbn, u64 e, u64 window)
 		disk_track_limits(&d->layout, &at, c->ahead == AHEAD_CYLINDER, &first, &end);
 		limit = min(limit, end);
 	}
-	if (c->arrival) {
+	if (c->arrival && e - 1 - d->run.first < d->run.track_end - d->run.first) {
+		limit = max(limit, d->run.track_end);
+	} else if (c->arrival) {
 		disk_locate(&d->layout, e - 1, &at);
 		disk_track_limits(&d->layout, &at, false, &first, &end);
 		limit = max(limit, end);

@@ -98,7 +98,7 @@ bool disk_run_next(struct disk *d)
 static u32 angle_at(struct disk *d, const struct disk_piece *p)
 {
 	struct disk_mech *m = &d->mech;
-	u64 phase = disk_phase(m, p->arrive_ns), slack = 2 * m->ns_units;
+	u64 phase = disk_phase(m, p->arrive_ns), slack = m->slack;
 	u32 spt = d->layout.zones[p->zone].spt;
 	u32 angle = (u32)div64_u64((phase > slack ? phase - slack : 0) * spt, m->rev_units);
 
@@ -163,7 +163,8 @@ bool disk_run_reaches(struct disk *d, u64 lbn, u64 t)
 	struct disk_place at;
 	u64 sent;
 
-	if (!run.active || run.write)
+	if (!run.active || run.write || lbn >= max(run.limit, run.track_end) ||
+	    lbn < min(run.first, run.piece.lbn))
 		return false;
 	disk_locate(&d->layout, lbn, &at);
 	sent = t + div64_u64(disk_positioning(m, disk_phase(m, t), at.cyl, at.head,

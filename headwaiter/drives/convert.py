@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -225,11 +226,11 @@ def _level_misses(overhead: Toml) -> None:
 
 
 def falls(data: Toml) -> list[str]:
-    """Where the seek curves of a profile fall, in words: a longer way that takes less time is most often a slip of measurement."""
+    """Where the seek curves of a profile fall, in words: a longer way that takes less time is most often a wrong measurement."""
     out = []
     for key in ("seek", "seek_write"):
         points = data["mechanics"].get(key, [])
-        drops = [(a, b) for a, b in zip(points, points[1:], strict=False) if b[1] < a[1]]
+        drops = [(a, b) for a, b in pairwise(points) if b[1] < a[1]]
         if drops:
             (d0, t0), (d1, t1) = max(drops, key=lambda pair: pair[0][1] - pair[1][1])
             out.append(f"mechanics.{key}: falls at {len(drops)} of {len(points)} points, most from {t0:g} ms at {d0} cylinders "

@@ -487,6 +487,10 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 	for (i = 0; i < d->cfg.depth; i++)
 		d->unplaced[i] = i;
 	INIT_LIST_HEAD(&d->done);
+	INIT_LIST_HEAD(&d->recent);
+	for (i = d->cfg.separate; i < d->cfg.segments; i++)
+		list_add_tail(&d->segs[i].link, &d->recent);
+	d->nr_empty = d->cfg.segments - d->cfg.separate;
 	INIT_LIST_HEAD(&d->queued);
 	INIT_LIST_HEAD(&d->waiting);
 	INIT_LIST_HEAD(&d->unused);

@@ -230,8 +230,9 @@ struct disk_run {
 	struct disk_piece piece;
 	u64 limit; /* exclusive */
 	u64 first, track_end;
-	u64 since_ns; /* when the last block was in the buffer that a request waited for */
-	u64 end_ns;   /* of a write */
+	u64 caught_ns; /* what is in the buffer is up to then; HW_NEVER: unknown */
+	u64 since_ns;  /* when the last block was in the buffer that a request waited for */
+	u64 end_ns;    /* of a write */
 };
 
 enum disk_seg_state { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
@@ -240,6 +241,7 @@ struct disk_segment {
 	u64 start, end; /* the window; of one being filled, as of the last catch-up */
 	u64 aside, aside_end; /* blocks of the same track that are there, too, but apart */
 	u64 used;	/* stamp for LRU */
+	struct list_head link; /* in disk->recent; not that of a separate write segment */
 	u8 state;
 };
 
@@ -288,6 +290,8 @@ struct disk {
 	struct disk_run run;
 	struct disk_segment *segs;
 	u64 stamp;
+	struct list_head recent; /* segments, the least recently used first */
+	u32 nr_empty;		 /* of them */
 	u64 bus_free;
 	u64 side_free; /* the same, for what is served beside the medium's work */
 	u64 decide_ns; /* when the mechanism may be given to the next request */
@@ -405,6 +409,7 @@ u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append);
 void disk_window(struct disk *d, u32 seg, u64 end);
 void disk_forget(struct disk *d, u64 lbn, u64 end, u32 except);
 void disk_touch(struct disk *d, u32 seg);
+void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state);
 
 /*
  * disk_read.c, disk_write.c: serve a request that arrived at io->submit_ns and has the drive from

@@ -12,6 +12,19 @@
 void disk_touch(struct disk *d, u32 seg)
 {
 	d->segs[seg].used = ++d->stamp;
+	if (seg >= d->cfg.separate)
+		list_move_tail(&d->segs[seg].link, &d->recent);
+}
+
+void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	if (seg >= d->cfg.separate) {
+		d->nr_empty -= s->state == SEG_EMPTY;
+		d->nr_empty += state == SEG_EMPTY;
+	}
+	s->state = state;
 }
 
 /* Give a segment to the blocks from lbn on. */
@@ -44,7 +57,7 @@ void disk_catch_up(struct disk *d, u64 t)
 	const struct disk_piece *p = &r->piece;
 	u64 wanted, done = 0;
 
-	if (!r->active)
+	if (!r->active || t == r->caught_ns)
 		return;
 	if (r->write) {
 		if (r->end_ns <= t)
@@ -61,6 +74,7 @@ void disk_catch_up(struct disk *d, u64 t)
 	if (t > p->start_ns)
 		done = min(div64_u64((t - p->start_ns) << DISK_FP, p->sector_fp), wanted);
 	disk_run_progress(d, p->lbn + done);
+	r->caught_ns = t;
 }
 
 /*
@@ -145,16 +159,24 @@ enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg,
  */
 static u32 any_segment(const struct disk *d)
 {
-	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments,
-				  *best = s;
+	const struct disk_segment *s;
+	u32 i, best = d->cfg.separate;
 	u64 key, least = U64_MAX;
 
-	for (; s < last; s++) {
-		key = (u64)s->state << 60 | s->used;
-		best = key < least ? s : best;
-		least = min(key, least);
+	if (!d->nr_empty) {
+		list_for_each_entry(s, &d->recent, link) {
+			if (s->state == SEG_CLEAN)
+				return (u32)(s - d->segs);
+		}
 	}
-	return (u32)(best - d->segs);
+	for (i = best; i < d->cfg.segments; i++) {
+		key = (u64)d->segs[i].state << 60 | d->segs[i].used;
+		if (key < least) {
+			least = key;
+			best = i;
+		}
+	}
+	return best;
 }
 
 /* For a read that has missed. */
@@ -197,6 +219,6 @@ void disk_forget(struct disk *d, u64 lbn, u64 end, u32 except)
 
 	for (i = 0; i < d->cfg.segments; i++) {
 		if (i != except && d->segs[i].state == SEG_CLEAN && overlaps(&d->segs[i], lbn, end))
-			d->segs[i].state = SEG_EMPTY;
+			disk_segment_state(d, i, SEG_EMPTY);
 	}
 }

@@ -29,9 +29,11 @@ struct flow {
 
 static u64 flow_mark(const struct disk_cfg *c, u64 n)
 {
-	u64 of = c->mark_by_request ? min_t(u64, n, c->segment) : c->segment;
-	u64 w = div_u64(of * c->read_mark + (c->mark_by_request ? 0 : 999999), 1000000);
+	u64 of = c->mark_by_request ? min_t(u64, n, c->segment) : c->segment, w;
 
+	if (!c->read_mark)
+		return 1;
+	w = div_u64(of * c->read_mark + (c->mark_by_request ? 0 : 999999), 1000000);
 	return clamp_t(u64, w, 1, n);
 }
 
@@ -227,7 +229,8 @@ static void start_run(struct disk *d, u32 seg, u64 lbn, u64 t, u64 limit)
 	r->forward = 0;
 	r->seg = (u8)seg;
 	r->limit = limit;
-	d->segs[seg].state = SEG_FILLING;
+	r->caught_ns = HW_NEVER;
+	disk_segment_state(d, seg, SEG_FILLING);
 }
 
 /* All of it is in the buffer. Returns when the last block has left. */
@@ -279,8 +282,11 @@ static u64 least_ahead(const struct disk *d, u64 end)
 {
 	const struct disk_piece *p = &d->run.piece;
 	u64 n = min_t(u64, d->cfg.ahead_min, d->run.limit - end);
-	u32 rest, revs = (u32)div_u64_rem(n, d->layout.zones[p->zone].spt, &rest);
+	u32 rest, revs;
 
+	if (!n)
+		return 0;
+	revs = (u32)div_u64_rem(n, d->layout.zones[p->zone].spt, &rest);
 	return revs * d->mech.rev_ns + disk_sectors_ns(p->sector_fp, rest);
 }
 

@@ -22,12 +22,10 @@ void disk_run_progress(struct disk *d, u64 end)
 
 void disk_run_end(struct disk *d, bool written)
 {
-	struct disk_segment *s = &d->segs[d->run.seg];
+	bool lost = !d->cfg.cache || (written && !d->cfg.written_hits);
 
 	d->run.active = false;
-	s->state = SEG_CLEAN;
-	if (!d->cfg.cache || (written && !d->cfg.written_hits))
-		s->state = SEG_EMPTY;
+	disk_segment_state(d, d->run.seg, lost ? SEG_EMPTY : SEG_CLEAN);
 }
 
 /* Where the stretch that the run is in ends. */
@@ -58,6 +56,7 @@ bool disk_run_next(struct disk *d)
 	struct disk_segment *s = &d->segs[r->seg];
 	u64 at = disk_run_piece_end(d), next = at;
 
+	r->caught_ns = HW_NEVER;
 	disk_run_progress(d, at);
 	if (at == stretch_end(d)) {
 		if (r->aside && s->aside < s->start) { /* the rest of the track */
@@ -107,6 +106,21 @@ static u32 angle_at(struct disk *d, const struct disk_piece *p)
 	return angle < spt ? angle : 0;
 }
 
+/* If nothing is skipped between two blocks of a track, the place of one tells that of the other. */
+static void know_on_track(struct disk *d, const struct disk_place *at, u64 lbn, u64 other, u32 sector)
+{
+	struct disk_layout *l = &d->layout;
+	u32 spt = l->zones[at->zone].spt;
+
+	if (other - lbn != (u64)sector - at->sector || other >= lbn + at->run)
+		return;
+	l->known_lbn = other;
+	l->known = *at;
+	l->known.sector = sector;
+	l->known.run = (u32)(lbn + at->run - other);
+	div_u64_rem(at->angle + spt + sector - at->sector, spt, &l->known.angle);
+}
+
 /*
  * The run has been sent to a request that nothing is there of: let it buffer the request's track
  * from the head's arrival on, and bring it to the request's first block.
@@ -143,6 +157,7 @@ void disk_run_from_arrival(struct disk *d)
 		r->aside = true;
 	}
 	s->end = s->start;
+	know_on_track(d, &at, lbn, from, sector);
 	disk_piece_go(d, &r->piece, from, r->piece.arrive_ns, false, 0);
 	while (r->aside || lbn >= disk_run_piece_end(d))
 		disk_run_next(d);

@@ -196,7 +196,8 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 	d->run.write = true;
 	d->run.seg = (u8)seg;
 	d->run.end_ns = media;
-	d->segs[seg].state = SEG_WRITING;
+	d->run.caught_ns = HW_NEVER;
+	disk_segment_state(d, seg, SEG_WRITING);
 	disk_window(d, seg, end);
 	disk_touch(d, seg);
 	d->drive.stats.media_writes++;

@@ -139,11 +139,12 @@ int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64
 	return ret;
 }
 
-/* Requests that are out, and when their place will be taken by the next. */
+/* Requests that are out, and when the place of those that are not will be taken by the next. */
 struct replay {
 	struct hw_drive *drive;
 	struct hw_io *ios;
 	uint64_t *due;
+	uint32_t *idle, nr_idle; /* slots that nothing is out in */
 	const struct hws_replay *load;
 	uint64_t next, done;
 };
@@ -156,7 +157,6 @@ static void issue(struct replay *r, uint32_t slot, uint64_t now)
 
 	*io = (struct hw_io){ .sector = l->sector[i], .sectors = l->sectors[i], .op = l->op[i] };
 	io->host = (void *)(uintptr_t)i;
-	r->due[slot] = UINT64_MAX;
 	r->drive->model->submit(r->drive, io, now);
 }
 
@@ -167,22 +167,23 @@ static void completed(struct replay *r, struct hw_io *io)
 
 	r->load->service_ns[i] = (int64_t)(io->done_ns - io->submit_ns);
 	r->done++;
-	if (r->next < r->load->n)
-		r->due[slot] =
-			io->done_ns + (r->load->think_ns ? (uint64_t)r->load->think_ns[i] : 0);
+	r->due[slot] = io->done_ns + (r->load->think_ns ? (uint64_t)r->load->think_ns[i] : 0);
+	r->idle[r->nr_idle++] = slot;
 }
 
-/* The slot whose request is due first, and when. */
-static uint32_t first_due(const struct replay *r, uint32_t slots, uint64_t *when)
+/* Which of the idle slots is due first, of those due at once the first; and when. */
+static uint32_t first_due(const struct replay *r, uint64_t *when)
 {
 	uint32_t i, best = 0;
 
 	*when = UINT64_MAX;
 	if (r->next == r->load->n)
 		return 0;
-	for (i = 0; i < slots; i++) {
-		if (r->due[i] < *when) {
-			*when = r->due[i];
+	for (i = 0; i < r->nr_idle; i++) {
+		uint64_t due = r->due[r->idle[i]];
+
+		if (due < *when || (due == *when && r->idle[i] < r->idle[best])) {
+			*when = due;
 			best = i;
 		}
 	}
@@ -192,18 +193,24 @@ static uint32_t first_due(const struct replay *r, uint32_t slots, uint64_t *when
 static uint64_t play(struct replay *r, uint32_t slots)
 {
 	uint64_t now = 0, when, end;
-	uint32_t slot;
+	uint32_t i, slot;
+
+	for (i = 0; i < slots; i++)
+		r->idle[r->nr_idle++] = i;
 
 	while (r->done < r->load->n) {
 		struct hw_io *io;
 
-		slot = first_due(r, slots, &when);
+		i = first_due(r, &when);
 		end = r->drive->model->next(r->drive);
 		now = when < end ? when : end;
 		while ((io = r->drive->model->poll(r->drive, now)))
 			completed(r, io);
-		if (when == now)
+		if (when == now) {
+			slot = r->idle[i];
+			r->idle[i] = r->idle[--r->nr_idle];
 			issue(r, slot, now);
+		}
 	}
 	return now;
 }
@@ -220,7 +227,8 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 	r.drive = make_drive(profile, bytes, slots);
 	r.ios = calloc(slots, sizeof(*r.ios));
 	r.due = calloc(slots, sizeof(*r.due));
-	if (r.drive && r.ios && r.due) {
+	r.idle = calloc(slots, sizeof(*r.idle));
+	if (r.drive && r.ios && r.due && r.idle) {
 		ret = 0;
 		for (i = 0; i < load->n && !ret; i++) {
 			if (!load->sectors[i] || load->sector[i] >= r.drive->sectors ||
@@ -236,6 +244,7 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 		load->totals->transfer_ns = s->transfer_ns;
 		load->totals->cache_hits = s->cache_hits;
 	}
+	free(r.idle);
 	free(r.due);
 	free(r.ios);
 	free(r.drive);

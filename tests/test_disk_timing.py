@@ -39,6 +39,8 @@ DISK: dict[str, Any] = {
     "zones": [ZONE],
 }
 AHEAD = {"mode": "free", "sectors": 20, "stop_in_sector": False}
+ARRIVAL: dict[str, Any] = {"read_ahead": {"mode": "free", "sectors": 8, "from_arrival": True}, "cache": CACHE | {"segment": 128}}
+LAP = {"read_ahead": ARRIVAL["read_ahead"] | {"sectors": 20}, "zones": [ZONE | {"track_skew": 20, "cylinder_skew": 80}]}
 FAST_BUS = {"bus": {"block_read": 0.01, "block_write": 0.05}}
 
 CASES: dict[str, tuple[dict[str, Any], str]] = {
@@ -236,6 +238,90 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         W 30 2 = 3.26
         W 270 1 = 13.90
         W 500 1 = 13.00
+    """),
+    # Heads read beside where they write: on the same track, too, a read after a write takes a head switch. 3.26 + .14 + 1.0
+    # is too late for sector 42; then, after a read, 14.58 + .13 is in time for sector 48.
+    "a read after a write": ({}, """
+        W 30 2 = 3.26
+        R 42 1 = 11.32
+        R 48 1 = 0.60
+    """),
+    "heads that read where they write": ({"mechanics": MECHANICS | {"switch_after_write": False}}, """
+        W 30 2 = 3.26
+        R 42 1 = 1.32
+    """),
+    # The medium is not touched before ten blocks are there, at .20 + 10 * .05 = .70, or fifteen of a large write, at .95.
+    "ten blocks in the buffer": ({"write": {"mode": "through", "buffered_first": True}}, """
+        W 8 14 = 2.26
+    """),
+    "no fewer than ten in the buffer": ({"write": {"mode": "through", "buffered_first": True}}, """
+        W 6 14 = 12.06
+    """),
+    "fifteen of a large write in the buffer": ({"write": {"mode": "through", "buffered_first": True}}, """
+        W 9 45 = 15.46
+    """),
+    # A segment of 16 keeps what was asked for: reading ahead ends at 26, and 10 is there again; block 26 passes at 12.6.
+    "requested blocks are kept": ({"read_ahead": AHEAD | {"requested": "keep"}, "cache": CACHE | {"segment": 16}}, """
+        R 10 4 = 1.98
+        R 10 1 +5.0 = 0.35
+        R 26 1 +1.0 = 4.65
+    """),
+    # Overwritten, they pass again at 11.0, after 6.98 + .13.
+    "requested blocks are overwritten": ({"read_ahead": AHEAD, "cache": CACHE | {"segment": 16}}, """
+        R 10 4 = 1.98
+        R 10 1 +5.0 = 4.40
+    """),
+    # By whole tracks, and beyond the track's end as far as the maximum goes: block 100 has come in at 12.1. A segment that does
+    # not hold a track has it read to its end only: block 100 passes at 32.0, after 23.98 + .13 + 1.
+    "whole tracks and on": ({"read_ahead": {"mode": "whole-track", "sectors": 60}, "cache": CACHE | {"segment": 128}, "zones": [
+        ZONE | {"track_skew": 20}]}, """
+        R 80 4 = 8.98
+        R 100 1 +15.0 = 0.35
+    """),
+    "whole tracks in small segments": ({"read_ahead": {"mode": "whole-track", "sectors": 60}, "zones": [
+        ZONE | {"track_skew": 20}]}, """
+        R 80 4 = 8.98
+        R 100 1 +15.0 = 8.40
+    """),
+    # The head arrives at .13 and buffers from sector 2 on; 5 and 6 have passed when they are asked for. The medium stays on the
+    # track: sectors 0 and 1 pass at 10.0, and leave when they are there: 10.1 + .03 + .4. Then all of the track is there.
+    "from the head's arrival on": (ARRIVAL, """
+        R 30 4 = 3.98
+        R 5 2 = 0.55
+        R 0 2 = 6.01
+        R 99 1 = 0.35
+        R 2 1 = 0.35
+    """),
+    # It arrives behind the first block: blocks 2 and 3 are there when 0 and 1 pass, at 10.0, and all of the track is.
+    "arrival in the middle": (ARRIVAL, """
+        R 0 4 = 10.98
+        R 99 1 = 0.35
+        R 50 2 = 0.55
+    """),
+    # Sector 21 is about to pass, at 2.1: too soon for a new access (1.98 + .13), but the medium reads on anyway.
+    "what is about to pass": (ARRIVAL, """
+        R 10 4 = 1.98
+        R 21 1 = 0.46
+    """),
+    # The head arrives on cylinder 1 at 5.51. At 10.0 its track ends; what is missing in front of sector 56 passes till 15.6,
+    # block 230 at 13.0. From there 16.6 is too late for the other head's sector 0 (12.0, 22.0), and so is 10.88 + .13 + 1.
+    "the rest of the track first": (ARRIVAL | LAP, """
+        R 30 1 = 3.38
+        R 288 1 = 5.80
+        R 230 1 = 4.16
+    """),
+    "the rest of the track before the next": (ARRIVAL | LAP, """
+        R 30 1 = 3.38
+        R 288 1 = 5.80
+        R 300 1 +1.7 = 11.46
+    """),
+    # Two requests in succession that go forward make a stream, which does not wait for the rest: block 300 comes in at 12.1.
+    "a stream goes on": (ARRIVAL | LAP, """
+        R 30 1 = 3.38
+        R 288 1 = 5.80
+        R 289 1 = 0.35
+        R 290 1 = 0.35
+        R 300 1 +1.0 = 1.46
     """),
     "least time to move": ({"mechanics": MECHANICS | {"min_write_move": 3.0}}, """
         W 30 2 = 13.26

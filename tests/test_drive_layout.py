@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwaiter.drives.profile import from_toml
+from headwaiter.drives.profile import Profile, from_toml
+from headwaiter.errors import Problem
 
 SPARINGS = ("none", "zone-tracks", "cylinder", "track", "cylinder-push", "cylinder-front", "cylinder-front-push", "disk",
             "range", "zone", "zone-push")
@@ -101,6 +102,15 @@ def track_order(g: dict[str, Any], first: int, cylinders: int) -> list[tuple[int
     return out
 
 
+def made(data: dict[str, Any], room: int) -> Profile | None:
+    """The drive, None if it has no room: a slip among the spares costs an LBN, too, where slips push on."""
+    try:
+        return from_toml(data, "small", "small") if room else None
+    except Problem as e:
+        assert "leave no room" in str(e) and room <= len(data["zones"][0]["slips"])
+        return None
+
+
 @settings(max_examples=250, deadline=None)
 @given(drives())
 def test_every_block_lies_where_walking_over_the_tracks_finds_it(data: dict[str, Any]) -> None:
@@ -108,7 +118,9 @@ def test_every_block_lies_where_walking_over_the_tracks_finds_it(data: dict[str,
     expected = written_down(data)
     if len(expected) < 1:
         return
-    drive = from_toml(data, "small", "small")
+    drive = made(data, len(expected))
+    if not drive:
+        return
     n = min(len(expected), drive.facts[0])
     found = drive.locate(np.arange(n, dtype=np.uint64))
     if g["mapping"] in ("serpentine", "serpentine-absolute", "band", "band-serpentine"):
@@ -123,10 +135,11 @@ def test_every_block_lies_where_walking_over_the_tracks_finds_it(data: dict[str,
 @settings(max_examples=100, deadline=None)
 @given(drives())
 def test_runs_are_gapless_and_reach_as_far_as_they_can(data: dict[str, Any]) -> None:
-    if not written_down(data):
+    room = len(written_down(data))
+    drive = made(data, room)
+    if not drive:
         return
-    drive = from_toml(data, "small", "small")
-    at = drive.locate(np.arange(drive.facts[0], dtype=np.uint64)).astype(int)
+    at = drive.locate(np.arange(min(room, drive.facts[0]), dtype=np.uint64)).astype(int)
     for i, (zone, c, h, s, _, _, run) in enumerate(at[:-1]):
         follows = at[i + 1, :4].tolist() == [zone, c, h, s + 1]
         assert (run > 1) == follows

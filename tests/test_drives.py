@@ -84,6 +84,57 @@ def test_a_command_queue_gains_half_as_much_again(name: str) -> None:
     assert replay(fifo, load, 32).sum() / len(load.op) / 32 > queued * 1.4
 
 
+@pytest.mark.parametrize(("aware", "first"), [(True, "other track"), (False, "same track")])
+def test_the_queue_knows_that_a_read_after_a_write_switches_heads(aware: bool, first: str) -> None:
+    """A write ends at 3.2 ms. On its track sector 35 passes at 3.5, on the other one sector 45 at 4.5; a switch takes 1 ms."""
+    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "read_ahead": {"mode": "none"},
+            "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]], "switch_after_write": aware},
+            "queue": {"depth": 4}, "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}]}
+    times = replay(from_toml(data, "d", "d"), load_of([30, 35, 145], 2, [WRITE, READ, READ]), 3) / 1e6
+    assert times.tolist() == pytest.approx([3.2, 13.7, 4.7] if first == "other track" else [3.2, 3.7, 14.7], abs=1e-4)
+
+
+@pytest.mark.parametrize("step", [4, 16, 64, 256])
+@pytest.mark.parametrize("think_ns", [0, 100_000])
+def test_a_reader_that_skips_sectors_keeps_up_with_the_platter(step: int, think_ns: int) -> None:
+    """On a drive that buffers what passes. It goes at its own pace, or at that of the medium with its skews."""
+    drive = find_drive("wd-re-4tb")
+    n = 3000
+    times = replay(drive, load_of(np.arange(n) * step + 100_000, 2, READ, think_ns))[10:]
+    zone, revolution_ns = drive.data["zones"][0], 60e9 / drive.data["mechanics"]["rpm"]
+    track_ns = revolution_ns * (1 + zone["track_skew"] / zone["sectors_per_track"]) / zone["sectors_per_track"]
+    pace = max(step * track_ns, think_ns + 50_000)
+    assert times.mean() + think_ns <= pace * 1.05
+    assert times.max() < revolution_ns
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from([0.0, 0.05, 1.0]), st.booleans())
+def test_the_queue_serves_what_takes_the_shortest_positioning(seed: int, age: float, near: bool) -> None:
+    """Of what is queued when the medium is free, by arithmetic on places, phases and the seek curve; age is taken off."""
+    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "read_ahead": {"mode": "none"}, "cache": {
+        "enabled": False}, "mechanics": {"rpm": 6000, "head_switch": 1.05, "seek": [[1, 2.03], [99, 11.83]]},
+            "queue": {"depth": 16, "age_weight": age}, "zones": [{"first_cylinder": 0, "last_cylinder": 99,
+                                                                 "sectors_per_track": 100}]}
+    n = 16
+    where = np.random.default_rng(seed).choice(400 if near else 20_000, n, replace=False).astype(np.uint64)
+    done_ms = replay(from_toml(data, "d", "d"), load_of(where, 1), n) / 1e6
+    at = {int(w): divmod(int(w), 100) for w in where}  # track, sector
+    left, now, track = [int(w) for w in where[1:]], float(done_ms[0]), at[int(where[0])][0]
+
+    def positioning(w: int) -> float:
+        distance = abs(at[w][0] // 2 - track // 2)
+        move = max(1.05 if at[w][0] % 2 != track % 2 else 0.0, 1.93 + distance / 10 if distance else 0)
+        return round(float(move + (at[w][1] / 10 - now - move + 1e-5) % 10 - 1e-5), 4)
+
+    while left:  # all have waited equally long, so that age makes no difference among them
+        shortest = min(left, key=positioning)
+        now += positioning(shortest) + 0.1
+        assert done_ms[list(where).index(shortest)] == pytest.approx(now, abs=1e-3)
+        track = at[shortest][0]
+        left.remove(shortest)
+
+
 def test_ageing_bounds_the_longest_wait() -> None:
     drive = find_drive("wd-re-4tb")
     load = load_of(random_places(drive, 8000, 8), 8)
@@ -314,6 +365,44 @@ def test_import_writes_a_profile_that_loads(tmp_path: Path) -> None:
     assert drive.data["mechanics"]["head_switch"] == pytest.approx(1.4)
 
 
+def test_import_takes_parameters_as_measured_drives_do(tmp_path: Path) -> None:
+    """Unless they are to be what DiskSim makes of them."""
+    file = tmp_path / "a.parv"
+    file.write_text(PARV.replace("Head switch time = 0.5", "Head switch time = 0.5, Add. write settling delay = -0.4").replace(
+        "Fast write level = 1", """Fast write level = 0, Read miss over. after read = 3.6, Read miss over. after write = 2.2,
+        Write miss over. after read = 3.3, Write miss over. after write = 0.8, Immediate buffer read = 1,
+        Read any free blocks = 1, Maximum read-ahead (blks) = 40, Read-ahead over requested = 0"""))
+    (ours, _), (theirs, _) = convert(file), convert(file, as_disksim=True)
+    misses = [f"{op}_miss_after_{last}" for op in ("read", "write") for last in ("read", "write")]
+    assert [ours["overhead"][k] for k in misses] == [2.2, 2.2, 3.3, 2.2]
+    assert [theirs["overhead"][k] for k in misses] == [3.6, 2.2, 3.3, 0.8]
+    assert (ours["mechanics"]["write_settle"], theirs["mechanics"]["write_settle"]) == (0, -0.4)
+    # no time to settle has to be left of the skew, 1.4 ms
+    assert ours["mechanics"]["head_switch"] == pytest.approx(1.4)
+    for section, key, here, there in (("mechanics", "switch_after_write", True, False),
+                                      ("read_ahead", "from_arrival", True, False), ("write", "buffered_first", True, False),
+                                      ("read_ahead", "requested", "keep", "overwrite")):
+        assert (ours[section][key], theirs[section][key]) == (here, there), key
+    text = file.read_text()
+    for flag in ("Immediate buffer read", "Read any free blocks"):  # either alone does not mean it
+        file.write_text(text.replace(f"{flag} = 1", f"{flag} = 0"))
+        assert not convert(file)[0]["read_ahead"]["from_arrival"]
+    file.write_text(text.replace("Buffer continuous read = 3", "Buffer continuous read = 4"))
+    assert convert(file)[0]["read_ahead"]["sectors"] == 40
+    assert convert(file, as_disksim=True)[0]["read_ahead"]["sectors"] == 0
+
+
+def test_import_warns_of_a_seek_curve_that_falls(tmp_path: Path) -> None:
+    (tmp_path / "a.parv").write_text(PARV.replace("Seek type = constant", "Seek type = extracted, Full seek curve = a.seek"))
+    curve = tmp_path / "a.seek"
+    curve.write_text("1, 1.0\n10, 3.5\n20, 3.0\n40, 2.9\n99, 9.0\n")
+    done = run("drives", "import", tmp_path / "a.parv", "-o", tmp_path / "a.toml")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "warning: mechanics.seek: falls at 2 of 5 points, most from 3.5 ms at 10 cylinders to 3 ms at 20" in done.stderr
+    curve.write_text("1, 1.0\n10, 3.0\n20, 3.0\n99, 9.0\n")
+    assert run("drives", "import", tmp_path / "a.parv", "-o", tmp_path / "a.toml").stderr == ""
+
+
 def test_import_forgives_what_has_no_effect(tmp_path: Path) -> None:
     file = tmp_path / "a.parv"
     file.write_text(PARV.replace("cylinders = 100", "cylinders = 99").replace("slips = []", "slips = [3, 3, 99999]")
@@ -405,6 +494,9 @@ def test_validate_tells_the_demerit_and_what_is_wrong_with_a_trace(tmp_path: Pat
     assert told["demerit_ms"] > 0
     assert told["measured_ms"]["mean"] == pytest.approx(5.00025)
     assert told["mean_error_ms"] == pytest.approx(told["simulated_ms"]["mean"] - told["measured_ms"]["mean"])
+    times = replay(load(drive), read_trace(trace)) / 1e6 - np.tile([9.0, 1.0005], 20)
+    assert told["mean_absolute_error_ms"] == pytest.approx(np.abs(times).mean())
+    assert f"error per request  {np.abs(times).mean():8.3f} ms" in run("validate", drive, trace).stdout
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     trace.write_text("R Hit 9999 4 1 1\n")
     done = run("validate", drive, trace)

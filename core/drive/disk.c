@@ -40,10 +40,12 @@ static void serve_beside(struct disk *d, struct hw_io *io, u64 t, u32 overhead, 
 static bool try_hit(struct disk *d, struct hw_io *io, u64 t)
 {
 	u64 end = io->sector + io->sectors;
+	u64 have;
 	u32 seg;
 
 	disk_catch_up(d, t);
-	if (disk_read_lookup(d, io->sector, end, &seg) == HIT_FULL)
+	if (disk_read_lookup(d, io->sector, end, &seg, &have) == HIT_FULL &&
+	    (d->run.write || d->run.seg != seg || t >= d->run.since_ns))
 		disk_touch(d, seg);
 	else if (!disk_back_holds(d, io->sector, end))
 		return false;
@@ -90,34 +92,85 @@ static void admit_waiting(struct disk *d, u64 t)
 	}
 }
 
-/* Index of the queued request to be served at t. */
+/* What a request's waiting time takes off its positioning time, in units. */
+static s64 aged(const struct disk *d, u64 waited)
+{
+	u64 ns = min_t(u64, div_u64(waited, 1000000) * d->cfg.age, 1ull << 39);
+
+	return (s64)(ns * d->mech.ns_units);
+}
+
+/* The first of the queue, which is sorted by angle, whose target is not less. */
+static u32 first_at(const struct disk *d, u64 target)
+{
+	u32 lo = 0, n = d->nr_queued;
+
+	while (n) {
+		u32 half = n / 2;
+
+		if (d->queue[lo + half].target < target) {
+			lo += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return lo;
+}
+
+static u32 index_of(const struct disk *d, const struct hw_io *io)
+{
+	u32 i = 0;
+
+	while (d->queue[i].io != io)
+		i++;
+	return i;
+}
+
+/*
+ * Index of the queued request to be served at t. They are looked at in the order in which they
+ * pass under the heads, from now on: no positioning is shorter than that takes, and what the arm
+ * cannot reach in time is left for the next revolution. So only the first few count. Of equals the
+ * one that came first is taken.
+ */
 static u32 choose(struct disk *d, u64 t)
 {
-	const struct disk_slot *s = d->queue;
+	const struct hw_io *oldest = list_first_entry(&d->queued, struct hw_io, link);
 	struct disk_mech *m = &d->mech;
-	u64 phase, least = U64_MAX;
+	u64 phase, ahead, turns = 0, slack = m->slack;
+	s64 bound = S64_MAX, off = 0, most = 0, cost; /* with the slack */
+	const struct disk_slot *s;
 	u32 i, best = 0;
 
-	if (d->nr_queued == 1 || d->cfg.policy == QUEUE_FIFO)
+	if (d->nr_queued == 1)
 		return 0;
-	if (t > s[0].io->submit_ns + d->cfg.max_wait)
-		return 0;
+	if (d->cfg.policy == QUEUE_FIFO || t > oldest->submit_ns + d->cfg.max_wait)
+		return index_of(d, oldest);
 	phase = disk_phase(m, t);
-	for (i = 0; i < d->nr_queued; i++) {
-		u64 cost = 1ull << 62;
+	if (d->cfg.age)
+		most = aged(d, t - oldest->submit_ns);
+	for (i = first_at(d, phase > slack ? phase - slack : 0);; i++) {
 
-		if (d->cfg.age)
-			cost -= div_u64(t - s[i].io->submit_ns, 1000000) * d->cfg.age * m->ns_units;
-		if (cost + disk_least_move(m, s[i].cyl) >= least)
+		if (i == d->nr_queued) {
+			i = 0;
+			turns += m->rev_units;
+		}
+		s = &d->queue[i];
+		ahead = s->target + slack + turns - phase;
+		if ((s64)ahead - most > bound)
+			return best;
+		if (disk_least_move(m, s->cyl) > ahead)
 			continue;
-		cost += disk_positioning(m, phase, s[i].cyl, s[i].head, s[i].target,
-					 s[i].io->op == HW_WRITE);
-		if (cost < least) {
-			least = cost;
+		if (d->cfg.age)
+			off = aged(d, t - s->io->submit_ns);
+		cost = (s64)(slack + disk_positioning(m, phase, s->cyl, s->head, s->target,
+						      s->io->op == HW_WRITE)) -
+		       off;
+		if (cost < bound || (cost == bound && (s32)(s->number - d->queue[best].number) < 0)) {
+			bound = cost;
 			best = i;
 		}
 	}
-	return best;
 }
 
 static void serve(struct disk *d, u64 t)
@@ -125,7 +178,11 @@ static void serve(struct disk *d, u64 t)
 	u32 i = choose(d, t);
 	struct hw_io *io = d->queue[i].io;
 
+	list_del(&io->link);
+	d->layout.known_lbn = io->sector;
+	d->layout.known = d->places[io->place];
 	d->nr_queued--;
+	d->unplaced[d->cfg.depth - 1 - d->nr_queued] = (u32)io->place;
 	if (i < d->nr_queued)
 		memmove(&d->queue[i], &d->queue[i + 1], (d->nr_queued - i) * sizeof(d->queue[0]));
 	if (io->op == HW_READ) {
@@ -181,7 +238,7 @@ static void advance(struct disk *d, u64 now)
 				max(t,
 				    list_first_entry(&d->waiting, struct hw_io, link)->submit_ns));
 		if (d->nr_queued) {
-			t = max(t, d->queue[0].io->submit_ns);
+			t = max(t, list_first_entry(&d->queued, struct hw_io, link)->submit_ns);
 			if (!destage_now(d, t)) {
 				d->turn_ends = HW_NEVER;
 				serve(d, t);
@@ -203,17 +260,20 @@ static void advance(struct disk *d, u64 now)
 
 static void enqueue(struct disk *d, struct hw_io *io)
 {
-	struct disk_slot *s = &d->queue[d->nr_queued++];
+	u32 place = d->unplaced[d->cfg.depth - 1 - d->nr_queued];
+	struct disk_place *at = &d->places[place];
+	struct disk_slot *s;
+	u64 target;
+	u32 i;
 
-	s->io = io;
-	if (d->cfg.depth > 1 && d->cfg.policy == QUEUE_SPTF) {
-		struct disk_place at;
-
-		disk_locate(&d->layout, io->sector, &at);
-		s->cyl = at.cyl;
-		s->head = at.head;
-		s->target = disk_target(&d->layout, &d->mech, at.zone, at.angle);
-	}
+	disk_locate(&d->layout, io->sector, at);
+	target = disk_target(&d->layout, &d->mech, at->zone, at->angle);
+	i = first_at(d, target);
+	s = &d->queue[i];
+	memmove(s + 1, s, (d->nr_queued++ - i) * sizeof(*s));
+	*s = (struct disk_slot){ io, target, at->cyl, at->head, d->arrivals++ };
+	io->place = place;
+	list_add_tail(&io->link, &d->queued);
 }
 
 static void disk_submit(struct hw_drive *drive, struct hw_io *io, u64 now)
@@ -283,7 +343,7 @@ static u64 disk_next(const struct hw_drive *drive)
 
 /* Memory: the drive, then its lists, each aligned. */
 struct parts {
-	size_t zones, slips, defects, seek, seek_write, segs, queue, extents, end;
+	size_t zones, slips, defects, seek, seek_write, segs, queue, places, unplaced, extents, end;
 };
 
 static size_t take(size_t *at, u64 n, size_t each)
@@ -319,6 +379,8 @@ static struct parts parts_of(const struct hw_profile *p, u32 depth)
 	x.seek_write = take(&at, disk_curve_points(p, DP_SEEK_WRITE), sizeof(struct disk_point));
 	x.segs = take(&at, (u64)p->value[DP_C_SEGMENTS], sizeof(struct disk_segment));
 	x.queue = take(&at, depth_of(p, depth), sizeof(struct disk_slot));
+	x.places = take(&at, depth_of(p, depth), sizeof(struct disk_place));
+	x.unplaced = take(&at, depth_of(p, depth), sizeof(u32));
 	x.extents = take(&at, p->value[DP_W_MODE] == WRITE_BACK ? (u64)p->value[DP_W_EXTENTS] : 0,
 			 sizeof(struct disk_extent));
 	x.end = at;
@@ -390,6 +452,7 @@ static void read_config(struct disk_cfg *c, const s64 *v)
 	c->never_disc = v[DP_BUS_NEVER_DISC];
 	c->idle_hit = v[DP_RA_IDLE_HIT];
 	c->stop_in_sector = v[DP_RA_STOP];
+	c->arrival = v[DP_RA_ARRIVAL];
 	c->combine = v[DP_W_COMBINE];
 	c->buffered = v[DP_W_BUFFERED];
 	c->zero_latency = v[DP_W_ZERO_LATENCY];
@@ -408,6 +471,8 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 	d->mech.write.points = mem + x.seek_write;
 	d->segs = mem + x.segs;
 	d->queue = mem + x.queue;
+	d->places = mem + x.places;
+	d->unplaced = mem + x.unplaced;
 	disk_layout_create(&d->layout, p);
 	disk_mech_create(&d->mech, p);
 	for (i = 0; i < d->layout.nr_zones; i++) {
@@ -419,7 +484,14 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 	read_overheads(&d->o, p->value);
 	read_config(&d->cfg, p->value);
 	d->cfg.depth = depth_of(p, depth);
+	for (i = 0; i < d->cfg.depth; i++)
+		d->unplaced[i] = i;
 	INIT_LIST_HEAD(&d->done);
+	INIT_LIST_HEAD(&d->recent);
+	for (i = d->cfg.separate; i < d->cfg.segments; i++)
+		list_add_tail(&d->segs[i].link, &d->recent);
+	d->nr_empty = d->cfg.segments - d->cfg.separate;
+	INIT_LIST_HEAD(&d->queued);
 	INIT_LIST_HEAD(&d->waiting);
 	INIT_LIST_HEAD(&d->unused);
 	d->turn_ends = HW_NEVER;

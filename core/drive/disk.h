@@ -38,6 +38,7 @@ enum disk_param {
 	DP_HEAD_SWITCH,
 	DP_WRITE_SETTLE,
 	DP_MIN_SEEK_DELAY,
+	DP_SWITCH_WRITTEN,
 	DP_SEEK,
 	DP_SEEK_WRITE,
 	DP_O_COMMAND,
@@ -86,6 +87,7 @@ enum disk_param {
 	DP_RA_OVER,
 	DP_RA_IDLE_HIT,
 	DP_RA_STOP,
+	DP_RA_ARRIVAL,
 	DP_W_MODE,
 	DP_W_BUFFERED,
 	DP_W_ZERO_LATENCY,
@@ -177,6 +179,8 @@ struct disk_layout {
 	u64 sectors;
 	u32 nr_zones, surfaces, band;
 	u32 last; /* zone of the last look-up */
+	u64 known_lbn; /* a place that is asked for again before long; U64_MAX: none */
+	struct disk_place known;
 	u8 mapping;
 };
 
@@ -193,16 +197,18 @@ struct disk_curve {
 	u32 nr;
 	u32 shift;
 	u16 bucket[258]; /* by distance >> shift: last point at or before the bucket's start */
-	u32 least[258];	 /* no distance from the bucket's start on takes less */
 };
 
 struct disk_mech {
 	struct disk_curve read, write;
-	u64 rev_units, ns_units, rev_ns;
+	u64 least_units[258]; /* by bucket of `read`: no distance from its start on takes less */
+	u64 rev_units, ns_units, rev_ns, slack; /* slack in units: see disk_latency() */
 	u64 ref_ns, ref_units; /* a known phase, not long ago */
 	s64 settle;
 	u32 head_switch;
+	u32 after_write; /* least time to move in front of a read after a write */
 	u32 cyl, head;
+	bool wrote; /* the last access of the medium was a write */
 };
 
 /* Sectors that pass under a head without a gap. */
@@ -217,17 +223,25 @@ struct disk_piece {
 /* What the medium is doing: a read with its read-ahead, or a write. */
 struct disk_run {
 	bool active, write;
+	bool aside; /* what is read belongs to the segment's second window */
+	bool lap;   /* stays on the track first..track_end until all of it has passed */
 	u8 seg;
+	u8 forward; /* requests in succession that went forward in what is read ahead */
 	struct disk_piece piece;
-	u64 limit;  /* exclusive */
-	u64 end_ns; /* of a write */
+	u64 limit; /* exclusive */
+	u64 first, track_end;
+	u64 caught_ns; /* what is in the buffer is up to then; HW_NEVER: unknown */
+	u64 since_ns;  /* when the last block was in the buffer that a request waited for */
+	u64 end_ns;    /* of a write */
 };
 
 enum disk_seg_state { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
 
 struct disk_segment {
 	u64 start, end; /* the window; of one being filled, as of the last catch-up */
+	u64 aside, aside_end; /* blocks of the same track that are there, too, but apart */
 	u64 used;	/* stamp for LRU */
+	struct list_head link; /* in disk->recent; not that of a separate write segment */
 	u8 state;
 };
 
@@ -241,9 +255,10 @@ struct disk_extent {
 };
 
 struct disk_slot {
-	struct hw_io *io;
-	u64 target; /* angle of the first sector, in units */
+	struct hw_io *io; /* io->place: of disk->places */
+	u64 target;	  /* angle of the first sector, in units */
 	u32 cyl, head;
+	u32 number; /* by arrival */
 };
 
 struct disk_overheads { /* ns; [0] after a read, [1] after a write */
@@ -263,7 +278,7 @@ struct disk_cfg {
 	u8 segments, separate, ahead, over, write_mode, policy, preseek;
 	bool cache, written_hits, almost, partial, concurrent, mark_by_request, direct;
 	bool hold_read, hold_write, never_disc, idle_hit, stop_in_sector, combine, zero_latency,
-		buffered;
+		buffered, arrival;
 };
 
 struct disk {
@@ -275,6 +290,8 @@ struct disk {
 	struct disk_run run;
 	struct disk_segment *segs;
 	u64 stamp;
+	struct list_head recent; /* segments, the least recently used first */
+	u32 nr_empty;		 /* of them */
 	u64 bus_free;
 	u64 side_free; /* the same, for what is served beside the medium's work */
 	u64 decide_ns; /* when the mechanism may be given to the next request */
@@ -285,8 +302,11 @@ struct disk {
 	bool last_write;
 	u64 last_end;
 	struct list_head done;	 /* by done_ns */
-	struct disk_slot *queue; /* wants the mechanism, in order of arrival */
-	u32 nr_queued, nr_waiting;
+	struct list_head queued;   /* what wants the mechanism, in order of arrival */
+	struct disk_slot *queue;   /* the same by angle */
+	struct disk_place *places; /* of what is queued */
+	u32 *unplaced;		   /* those that are free: the first depth - nr_queued */
+	u32 nr_queued, nr_waiting, arrivals;
 	struct list_head waiting; /* writes that wait for room, flushes; in order of arrival */
 	/* write-back */
 	struct rb_root dirty;
@@ -308,6 +328,8 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at);
 /* LBNs first..end (exclusive) that lie on the track, or cylinder, of a place. */
 void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder,
 		       u64 *first, u64 *end);
+u64 disk_first_from(const struct disk_layout *l, const struct disk_place *at, u32 sector);
+bool disk_track_intact(const struct disk_layout *l, const struct disk_place *at);
 
 /* disk_mech.c */
 void disk_mech_create(struct disk_mech *m, const struct hw_profile *p);
@@ -330,19 +352,28 @@ static inline u64 disk_sectors_ns(u64 sector_fp, u64 n)
 	return (n * sector_fp + (1u << DISK_FP) - 1) >> DISK_FP;
 }
 
+/* When a block of the piece, or its end, begins to pass. */
+static inline u64 disk_piece_at(const struct disk_piece *p, u64 lbn)
+{
+	return p->start_ns + disk_sectors_ns(p->sector_fp, lbn - p->lbn);
+}
+
 static inline u64 disk_piece_end(const struct disk_piece *p)
 {
-	return p->start_ns + disk_sectors_ns(p->sector_fp, p->count);
+	return disk_piece_at(p, p->lbn + p->count);
 }
 
 /* Move and latency from now on, in units; the phase is that of now. */
 static inline u64 disk_positioning(const struct disk_mech *m, u64 phase, u32 cyl, u32 head,
 				   u64 target, bool write)
 {
-	u64 move = disk_move(m, cyl, head, write) * m->ns_units, slack = 2 * m->ns_units, arrival,
-	    ahead;
+	u64 move = disk_move(m, cyl, head, write) * m->ns_units, slack = m->slack, arrival, ahead;
 
-	div64_u64_rem(phase + move, m->rev_units, &arrival);
+	arrival = phase + move;
+	if (arrival >= 2 * m->rev_units)
+		div64_u64_rem(arrival, m->rev_units, &arrival);
+	else if (arrival >= m->rev_units)
+		arrival -= m->rev_units;
 	ahead = target + slack;
 	if (ahead < arrival)
 		ahead += m->rev_units;
@@ -355,19 +386,30 @@ static inline u64 disk_least_move(const struct disk_mech *m, u32 cyl)
 {
 	u32 b = (cyl > m->cyl ? cyl - m->cyl : m->cyl - cyl) >> m->read.shift;
 
-	return (u64)m->read.least[min(b, 257u)] * m->ns_units;
+	return m->least_units[min(b, 257u)];
 }
+
+/* disk_run.c */
+void disk_run_progress(struct disk *d, u64 end);
+u64 disk_run_piece_end(const struct disk *d);
+bool disk_run_next(struct disk *d);
+void disk_run_end(struct disk *d, bool written);
+void disk_run_from_arrival(struct disk *d);
+bool disk_run_reaches(struct disk *d, u64 lbn, u64 t);
+void disk_run_follows(struct disk *d, u64 lbn);
 
 /* disk_cache.c */
 enum disk_hit { HIT_NONE, HIT_PARTIAL, HIT_FULL };
 void disk_catch_up(struct disk *d, u64 t);
 u64 disk_stop_ahead(struct disk *d, u64 t);
-enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg);
+enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have);
+void disk_segment_start(struct disk *d, u32 seg, u64 lbn);
 u32 disk_read_segment(struct disk *d);
 u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append);
 void disk_window(struct disk *d, u32 seg, u64 end);
 void disk_forget(struct disk *d, u64 lbn, u64 end, u32 except);
 void disk_touch(struct disk *d, u32 seg);
+void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state);
 
 /*
  * disk_read.c, disk_write.c: serve a request that arrived at io->submit_ns and has the drive from

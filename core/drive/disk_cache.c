@@ -12,6 +12,30 @@
 void disk_touch(struct disk *d, u32 seg)
 {
 	d->segs[seg].used = ++d->stamp;
+	if (seg >= d->cfg.separate)
+		list_move_tail(&d->segs[seg].link, &d->recent);
+}
+
+void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	if (seg >= d->cfg.separate) {
+		d->nr_empty -= s->state == SEG_EMPTY;
+		d->nr_empty += state == SEG_EMPTY;
+	}
+	s->state = state;
+}
+
+/* Give a segment to the blocks from lbn on. */
+void disk_segment_start(struct disk *d, u32 seg, u64 lbn)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	s->start = lbn;
+	s->end = lbn;
+	s->aside = 0;
+	s->aside_end = 0;
 }
 
 /* Let the window of a segment reach up to `end`. */
@@ -20,21 +44,10 @@ void disk_window(struct disk *d, u32 seg, u64 end)
 	struct disk_segment *s = &d->segs[seg];
 
 	s->end = end;
+	if (s->end - s->start + (s->aside_end - s->aside) > d->cfg.segment)
+		s->aside_end = s->aside;
 	if (s->end - s->start > d->cfg.segment)
 		s->start = s->end - d->cfg.segment;
-}
-
-static void settle_segment(struct disk *d, struct disk_segment *s, bool written)
-{
-	s->state = SEG_CLEAN;
-	if (!d->cfg.cache || (written && !d->cfg.written_hits))
-		s->state = SEG_EMPTY;
-}
-
-/* Sectors of the run's piece that are wanted. */
-static u64 piece_wanted(const struct disk_run *r)
-{
-	return min_t(u64, r->piece.count, r->limit - r->piece.lbn);
 }
 
 /* Bring the medium's doings, and with them the windows, up to time t. */
@@ -44,30 +57,24 @@ void disk_catch_up(struct disk *d, u64 t)
 	const struct disk_piece *p = &r->piece;
 	u64 wanted, done = 0;
 
-	if (!r->active)
+	if (!r->active || t == r->caught_ns)
 		return;
 	if (r->write) {
-		if (r->end_ns <= t) {
-			r->active = false;
-			settle_segment(d, &d->segs[r->seg], true);
-		}
+		if (r->end_ns <= t)
+			disk_run_end(d, true);
 		return;
 	}
 	for (;;) {
-		wanted = piece_wanted(r);
+		wanted = disk_run_piece_end(d) - p->lbn;
 		if (t < p->start_ns + disk_sectors_ns(p->sector_fp, wanted))
 			break;
-		if (p->lbn + wanted >= r->limit) {
-			disk_window(d, r->seg, r->limit);
-			r->active = false;
-			settle_segment(d, &d->segs[r->seg], false);
+		if (!disk_run_next(d))
 			return;
-		}
-		disk_piece_go(d, &r->piece, p->lbn + wanted, disk_piece_end(p), false, 0);
 	}
 	if (t > p->start_ns)
 		done = min(div64_u64((t - p->start_ns) << DISK_FP, p->sector_fp), wanted);
-	disk_window(d, r->seg, p->lbn + done);
+	disk_run_progress(d, p->lbn + done);
+	r->caught_ns = t;
 }
 
 /*
@@ -82,6 +89,7 @@ u64 disk_stop_ahead(struct disk *d, u64 t)
 	const struct disk_piece *p = &r->piece;
 	u64 wait = 0, done, until;
 
+	disk_catch_up(d, t);
 	if (!r->active || r->write)
 		return 0;
 	if (t < p->arrive_ns) {
@@ -90,40 +98,56 @@ u64 disk_stop_ahead(struct disk *d, u64 t)
 		if (t < p->start_ns) {
 			wait = p->start_ns - t;
 		} else {
-			done = d->segs[r->seg].end - p->lbn + 1;
+			done = (r->aside ? d->segs[r->seg].aside_end : d->segs[r->seg].end) -
+			       p->lbn + 1;
 			until = p->start_ns + disk_sectors_ns(p->sector_fp, done);
 			wait = until > t ? until - t : 0;
-			disk_window(d, r->seg, p->lbn + done);
+			disk_run_progress(d, p->lbn + done);
 		}
 	}
-	r->active = false;
-	settle_segment(d, &d->segs[r->seg], false);
+	disk_run_end(d, false);
 	return wait;
+}
+
+static bool within(u64 lbn, u64 start, u64 end)
+{
+	return lbn - start < end - start;
 }
 
 /*
  * The segment that a read hits: one with all of it before one with its beginning, then the more
- * recent kind.
+ * recent kind. *have: up to where it is there.
  */
-enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
+enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
 {
-	u32 i, best = 0, rank;
+	const struct disk_run *r = &d->run;
+	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments;
+	u64 near = d->cfg.segment, upto;
+	u32 best = 0, rank, i;
 
-	for (i = d->cfg.separate; i < d->cfg.segments; i++) {
-		const struct disk_segment *s = &d->segs[i];
-
-		if (lbn - s->start >= s->end - s->start || s->state == SEG_EMPTY ||
-		    (s->state == SEG_WRITING && !d->cfg.written_hits))
+	for (; s < last; s++) {
+		if (likely(lbn - s->start + near >= 2 * near))
+			continue; /* neither window is as large */
+		i = (u32)(s - d->segs);
+		if (s->state == SEG_EMPTY || (s->state == SEG_WRITING && !d->cfg.written_hits))
 			continue;
-		rank = s->state + (end <= s->end ? 8 : 0);
+		if (within(lbn, s->start, s->end))
+			upto = s->end;
+		else if (within(lbn, s->aside, s->aside_end) &&
+			 (end <= s->aside_end || (r->active && r->aside && r->seg == i)))
+			upto = s->aside_end;
+		else
+			continue;
+		rank = s->state + (end <= upto ? 8 : 0);
 		if (rank > best) {
 			best = rank;
 			*seg = i;
+			*have = upto;
 		}
 	}
-	if (!best && d->cfg.almost && d->run.active && !d->run.write &&
-	    lbn == d->segs[d->run.seg].end) {
-		*seg = d->run.seg;
+	if (!best && d->cfg.almost && r->active && !r->write && lbn == d->segs[r->seg].end) {
+		*seg = r->seg;
+		*have = lbn;
 		return HIT_PARTIAL;
 	}
 	return best >= 8 ? HIT_FULL : best ? HIT_PARTIAL : HIT_NONE;
@@ -135,9 +159,16 @@ enum disk_hit disk_read_lookup(struct disk *d, u64 lbn, u64 end, u32 *seg)
  */
 static u32 any_segment(const struct disk *d)
 {
+	const struct disk_segment *s;
 	u32 i, best = d->cfg.separate;
 	u64 key, least = U64_MAX;
 
+	if (!d->nr_empty) {
+		list_for_each_entry(s, &d->recent, link) {
+			if (s->state == SEG_CLEAN)
+				return (u32)(s - d->segs);
+		}
+	}
 	for (i = best; i < d->cfg.segments; i++) {
 		key = (u64)d->segs[i].state << 60 | d->segs[i].used;
 		if (key < least) {
@@ -156,7 +187,7 @@ u32 disk_read_segment(struct disk *d)
 
 static bool overlaps(const struct disk_segment *s, u64 lbn, u64 end)
 {
-	return s->start < end && lbn < s->end;
+	return (s->start < end && lbn < s->end) || (s->aside < end && lbn < s->aside_end);
 }
 
 /* For a write; *append: it continues what that segment is writing. */
@@ -188,6 +219,6 @@ void disk_forget(struct disk *d, u64 lbn, u64 end, u32 except)
 
 	for (i = 0; i < d->cfg.segments; i++) {
 		if (i != except && d->segs[i].state == SEG_CLEAN && overlaps(&d->segs[i], lbn, end))
-			d->segs[i].state = SEG_EMPTY;
+			disk_segment_state(d, i, SEG_EMPTY);
 	}
 }

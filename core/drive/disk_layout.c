@@ -191,6 +191,7 @@ void disk_layout_create(struct disk_layout *l, const struct hw_profile *p)
 		lbn += z->lbns;
 	}
 	l->sectors = lbn;
+	l->known_lbn = U64_MAX;
 }
 
 /* The first of n sorted slips that is above x when the ones before it have pushed x on. */
@@ -335,11 +336,17 @@ static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u
 
 void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 {
-	u32 zi = find_zone(l, lbn), within = 0;
-	const struct disk_zone *z = &l->zones[zi];
-	u64 x = lbn - z->lbn + z->front, run, p, heads, n;
+	const struct disk_zone *z;
+	u64 x, run, p, heads, n;
+	u32 within = 0;
 
-	at->zone = zi;
+	if (lbn == l->known_lbn) {
+		*at = l->known;
+		return;
+	}
+	at->zone = find_zone(l, lbn);
+	z = &l->zones[at->zone];
+	x = lbn - z->lbn + z->front;
 	if (z->unit > 1)
 		x = div_u64_rem(x, z->unit, &within);
 	p = place_of(l, z, x, &run);
@@ -381,24 +388,46 @@ void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
 	div_u64_rem(n, z->spt, &at->angle);
 }
 
+/* The LBN of a zone's usable sector, or the first behind it; not outside the zone. */
+static u64 lbn_of(const struct disk_zone *z, u64 usable)
+{
+	usable = usable > z->front ? usable - z->front : 0;
+	return z->lbn + min(usable, z->lbns);
+}
+
+/* The first LBN that lies on the track or behind it, from a physical sector of the track on. */
+static u64 first_from(const struct disk_layout *l, const struct disk_zone *z, u64 track, u32 sector)
+{
+	if (z->unit > 1)
+		return lbn_of(z, index_of(l, z, track) * z->unit + sector);
+	return lbn_of(z, index_of(l, z, track * z->spt + sector));
+}
+
 void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder,
 		       u64 *first, u64 *end)
 {
 	const struct disk_zone *z = &l->zones[at->zone];
-	u64 from = at->track, to, a, b;
+	u64 from = at->track;
 
 	if (cylinder)
 		from = div_u64(from, l->surfaces) * l->surfaces;
-	to = from + (cylinder ? l->surfaces : 1);
-	if (z->unit > 1) {
-		a = index_of(l, z, from) * z->unit;
-		b = index_of(l, z, to) * z->unit;
-	} else {
-		a = index_of(l, z, from * z->spt);
-		b = index_of(l, z, to * z->spt);
-	}
-	a = a > z->front ? a - z->front : 0;
-	b = b > z->front ? b - z->front : 0;
-	*first = z->lbn + min(a, z->lbns);
-	*end = z->lbn + min(b, z->lbns);
+	*first = first_from(l, z, from, 0);
+	*end = first_from(l, z, from + (cylinder ? l->surfaces : 1), 0);
+}
+
+/* The first LBN of a place's track from a physical sector of it on; the track's end if there is none. */
+u64 disk_first_from(const struct disk_layout *l, const struct disk_place *at, u32 sector)
+{
+	return first_from(l, &l->zones[at->zone], at->track, sector);
+}
+
+/* No sector of a place's track lies elsewhere. */
+bool disk_track_intact(const struct disk_layout *l, const struct disk_place *at)
+{
+	const struct disk_zone *z = &l->zones[at->zone];
+	u64 each = z->unit > 1 ? 1 : z->spt, from = at->track * each;
+	const u64 *bad = l->defects + 2 * z->defect;
+
+	return count_below(bad, z->defects, 2, from) ==
+	       count_below(bad, z->defects, 2, from + each);
 }

@@ -55,12 +55,12 @@ static void set_least(struct disk_mech *m)
 
 	if (r->points[i - 1].slope < 0 || w->points[k - 1].slope < 0 || r->shift != w->shift)
 		return; /* all 0: no help, no harm */
-	for (b = ARRAY_SIZE(r->least); b-- > 0;) {
+	for (b = ARRAY_SIZE(m->least_units); b-- > 0;) {
 		for (; i > r->bucket[b]; i--)
 			ns = min_t(s64, ns, r->points[i - 1].ns);
 		for (; k > w->bucket[b]; k--)
 			ns = min_t(s64, ns, w->points[k - 1].ns);
-		m->read.least[b] = ns + less > 0 ? (u32)(ns + less) : 0;
+		m->least_units[b] = ns + less > 0 ? (u64)(ns + less) * m->ns_units : 0;
 	}
 }
 
@@ -86,8 +86,10 @@ void disk_mech_create(struct disk_mech *m, const struct hw_profile *p)
 	m->rev_units = div64_u64(minute, g);
 	m->ns_units = div64_u64(rpm, g);
 	m->rev_ns = div64_u64(m->rev_units + m->ns_units - 1, m->ns_units);
+	m->slack = 2 * m->ns_units;
 	m->settle = p->value[DP_WRITE_SETTLE];
 	m->head_switch = (u32)p->value[DP_HEAD_SWITCH];
+	m->after_write = p->value[DP_SWITCH_WRITTEN] ? m->head_switch : 0;
 	rows = hw_profile_list(p, DP_SEEK, &n);
 	curve_create(&m->read, rows, n);
 	rows = hw_profile_list(p, DP_SEEK_WRITE, &n);
@@ -134,7 +136,7 @@ u64 disk_phase(struct disk_mech *m, u64 t)
  */
 s64 disk_latency(struct disk_mech *m, u64 t, u64 target)
 {
-	u64 phase = disk_phase(m, t), slack = 2 * m->ns_units, ahead;
+	u64 phase = disk_phase(m, t), slack = m->slack, ahead;
 
 	ahead = target + slack;
 	if (ahead < phase)
@@ -178,6 +180,8 @@ u64 disk_move(const struct disk_mech *m, u32 cyl, u32 head, bool write)
 
 	if (head != m->head)
 		ns = max_t(u64, ns, m->head_switch);
+	if (m->wrote && !write)
+		ns = max_t(u64, ns, m->after_write);
 	if (!write || !ns)
 		return ns;
 	settled = (s64)ns + m->settle;
@@ -206,4 +210,5 @@ void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, boo
 						     disk_target(&d->layout, m, at.zone, at.angle));
 	m->cyl = at.cyl;
 	m->head = at.head;
+	m->wrote = write;
 }

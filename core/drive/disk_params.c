@@ -144,6 +144,9 @@ const struct hw_param disk_params[DP_NR] = {
 			       "added to a movement in front of a write; may be negative"),
 	[DP_MIN_SEEK_DELAY] = MS("mechanics.min_write_move", 0, 0, 1000000000,
 				 "least time to move in front of a write"),
+	[DP_SWITCH_WRITTEN] = FLAG(
+		"mechanics.switch_after_write", 1,
+		"a read after a write takes at least a head switch, on the same track too: heads read beside where they write"),
 	[DP_SEEK] = LIST("mechanics.seek", seek_columns, 1, 65000,
 			 "seek curve; linear between points, prolonged beyond"),
 	[DP_SEEK_WRITE] = LIST("mechanics.seek_write", seek_columns, 0, 65000,
@@ -224,23 +227,27 @@ const struct hw_param disk_params[DP_NR] = {
 
 	[DP_RA_MODE] = CHOICE(
 		"read_ahead.mode", AHEAD_FREE, aheads,
-		"where reading ahead ends: end of track, of cylinder, after so many sectors, or with the next block's track"),
-	[DP_RA_MAX] = NUM("read_ahead.sectors", "sectors", 0, 0, 1 << 24,
-			  "how far; 0 = as much as the segment holds"),
+		"where reading ahead ends: end of track, of cylinder, after so many sectors, or with the next block's track at the earliest"),
+	[DP_RA_MAX] = NUM(
+		"read_ahead.sectors", "sectors", 0, 0, 1 << 24,
+		"how far; 0 = as much as the segment holds, in mode whole-track to the track's end"),
 	[DP_RA_MIN] = NUM("read_ahead.least", "sectors", 0, 0, 1 << 24,
 			  "read before another request may take the mechanism"),
 	[DP_RA_OVER] = CHOICE("read_ahead.requested", 2, overs,
-			      "what becomes of the blocks just asked for"),
+			      "what becomes of the blocks just asked for; kept, they end reading ahead when the segment is full"),
 	[DP_RA_IDLE_HIT] =
 		FLAG("read_ahead.on_idle_hit", 1, "a full hit with the mechanism idle reads on"),
 	[DP_RA_STOP] = FLAG("read_ahead.stop_in_sector", 1, "can be stopped within a sector"),
+	[DP_RA_ARRIVAL] = FLAG(
+		"read_ahead.from_arrival", 0,
+		"a track is buffered from the head's arrival on, all of it; what is about to pass is waited for"),
 
 	[DP_W_MODE] = CHOICE(
 		"write.mode", WRITE_THROUGH, write_modes,
 		"status from the medium; from the buffer, one write at a time; from a write-back cache"),
 	[DP_W_BUFFERED] = FLAG(
 		"write.buffered_first", 1,
-		"a write reported from the medium begins there when all its data (or a segment of them) are in the buffer"),
+		"a write reported from the medium begins there when ten of its blocks, or fifteen of 45 and more, are in the buffer"),
 	[DP_W_ZERO_LATENCY] = FLAG("write.zero_latency", 0,
 				   "a write may begin in the middle of its sectors on a track"),
 	[DP_W_COMBINE] =

@@ -29,9 +29,11 @@ struct flow {
 
 static u64 flow_mark(const struct disk_cfg *c, u64 n)
 {
-	u64 of = c->mark_by_request ? min_t(u64, n, c->segment) : c->segment;
-	u64 w = div_u64(of * c->read_mark + (c->mark_by_request ? 0 : 999999), 1000000);
+	u64 of = c->mark_by_request ? min_t(u64, n, c->segment) : c->segment, w;
 
+	if (!c->read_mark)
+		return 1;
+	w = div_u64(of * c->read_mark + (c->mark_by_request ? 0 : 999999), 1000000);
 	return clamp_t(u64, w, 1, n);
 }
 
@@ -115,19 +117,28 @@ static u64 ahead_limit(struct disk *d, u64 lbn, u64 e, u64 window)
 
 	if (!c->cache || c->ahead == AHEAD_NONE)
 		return e;
-	limit = e + m;
-	if (!m)
-		limit = c->over == OVER_KEEP ? max(e, lbn + c->segment) : e + c->segment;
+	limit = e + (m ? m : c->segment);
+	if (c->over == OVER_KEEP)
+		limit = min(limit, lbn + c->segment);
 	if (c->ahead == AHEAD_WHOLE_TRACK) {
 		if (e >= d->layout.sectors)
 			return e;
 		disk_locate(&d->layout, e, &at);
 		disk_track_limits(&d->layout, &at, false, &first, &end);
-		limit = window < first ? end + (end - first) : end;
+		if (!m || c->segment < end - first)
+			limit = window < first ? end + (end - first) : end;
+		limit = max(limit, end);
 	} else if (c->ahead != AHEAD_FREE) {
 		disk_locate(&d->layout, e - 1, &at);
 		disk_track_limits(&d->layout, &at, c->ahead == AHEAD_CYLINDER, &first, &end);
 		limit = min(limit, end);
+	}
+	if (c->arrival && e - 1 - d->run.first < d->run.track_end - d->run.first) {
+		limit = max(limit, d->run.track_end);
+	} else if (c->arrival) {
+		disk_locate(&d->layout, e - 1, &at);
+		disk_track_limits(&d->layout, &at, false, &first, &end);
+		limit = max(limit, end);
 	}
 	return max(e, min(limit, d->layout.sectors));
 }
@@ -171,50 +182,55 @@ static void step_piece(struct disk *d, struct flow *f, struct disk_piece *p, u64
 
 /*
  * Follow the run through the blocks from..end of a request that starts at lbn; returns when the
- * last is in the buffer.
+ * last is in the buffer. Blocks that the run passes over are there already.
  */
-static u64 follow_run(struct disk *d, struct flow *f, u64 lbn, u64 from, u64 end, bool fresh)
+static u64 follow_run(struct disk *d, struct flow *f, u64 lbn, u64 from, u64 end)
 {
 	struct disk_piece *p = &d->run.piece;
-	u64 to;
+	u64 to, in, skip;
 
 	for (;;) {
-		if (fresh) {
-			d->drive.stats.seek_ns += p->arrive_ns - p->depart_ns;
-			d->drive.stats.rotation_ns += p->start_ns - p->arrive_ns;
-		}
-		to = min(end, p->lbn + p->count);
+		for (; from < p->lbn && f->stepwise; from++)
+			flow_step(f, 0);
+		from = max(from, p->lbn);
+		to = min(end, disk_run_piece_end(d));
 		if (f->stepwise) {
 			step_piece(d, f, p, lbn, from, to);
 		} else {
-			u64 skip = from - p->lbn;
-
+			skip = from - p->lbn;
 			flow_piece(f, from - lbn + 1, to - from,
 				   p->start_ns + ((skip * p->sector_fp) >> DISK_FP), p->sector_fp);
 		}
 		d->drive.stats.transfer_ns += disk_sectors_ns(p->sector_fp, to - from);
-		if (to >= end)
-			return p->start_ns + disk_sectors_ns(p->sector_fp, end - p->lbn);
-		disk_piece_go(d, p, to, disk_piece_end(p), false, 0);
+		in = disk_piece_at(p, to);
+		if (to >= end || !disk_run_next(d) || p->lbn >= end)
+			return in;
 		from = to;
-		fresh = true;
+		d->drive.stats.seek_ns += p->arrive_ns - p->depart_ns;
+		d->drive.stats.rotation_ns += p->start_ns - p->arrive_ns;
 	}
 }
 
-static void start_run(struct disk *d, u32 seg, u64 lbn, u64 t)
+static void start_run(struct disk *d, u32 seg, u64 lbn, u64 t, u64 limit)
 {
 	struct disk_mech *m = &d->mech;
+	struct disk_run *r = &d->run;
 	u32 cyl = m->cyl;
 
-	disk_piece_go(d, &d->run.piece, lbn, t, false, 0);
+	disk_piece_go(d, &r->piece, lbn, t, false, 0);
 	if (cyl != m->cyl) {
 		d->drive.stats.seeks++;
 		d->drive.stats.seek_cylinders += cyl > m->cyl ? cyl - m->cyl : m->cyl - cyl;
 	}
-	d->run.active = true;
-	d->run.write = false;
-	d->run.seg = (u8)seg;
-	d->segs[seg].state = SEG_FILLING;
+	r->active = true;
+	r->write = false;
+	r->aside = false;
+	r->lap = false;
+	r->forward = 0;
+	r->seg = (u8)seg;
+	r->limit = limit;
+	r->caught_ns = HW_NEVER;
+	disk_segment_state(d, seg, SEG_FILLING);
 }
 
 /* All of it is in the buffer. Returns when the last block has left. */
@@ -227,14 +243,51 @@ static u64 read_full_hit(struct disk *d, u64 n, u32 seg, u64 limit, u64 bus, u64
 		d->run.limit = max(d->run.limit, limit);
 	} else {
 		disk_stop_ahead(d, t);
-		if (idle && d->cfg.idle_hit && limit > have) {
-			start_run(d, seg, have, m0);
-			d->run.limit = limit;
-		}
+		if (idle && d->cfg.idle_hit && limit > have)
+			start_run(d, seg, have, m0, limit);
 	}
 	d->drive.stats.cache_hits++;
 	d->drive.stats.transfer_ns += n * d->cfg.bus_read;
 	return bus + d->o.prepare + n * d->cfg.bus_read;
+}
+
+/* What is not in the buffer: up to `have` it is, if it is a hit. Returns when the last block is. */
+static u64 read_medium(struct disk *d, struct flow *f, u64 lbn, u64 have, u64 end, u32 seg, bool hit,
+		       u64 t, u64 m0)
+{
+	struct disk_run *r = &d->run;
+
+	if (hit && r->active && r->seg == seg && (!d->cfg.arrival || disk_run_reaches(d, have, m0))) {
+		r->limit = max(r->limit, end);
+	} else {
+		start_run(d, seg, have, m0 + disk_stop_ahead(d, t), end);
+		d->drive.stats.seek_ns += r->piece.arrive_ns - r->piece.depart_ns;
+		d->drive.stats.rotation_ns += r->piece.start_ns - r->piece.arrive_ns;
+		if (!hit) {
+			disk_segment_start(d, seg, lbn);
+			if (d->cfg.arrival)
+				disk_run_from_arrival(d);
+		}
+	}
+	if (end > r->track_end)
+		r->lap = false;
+	r->limit = max(r->limit, ahead_limit(d, lbn, end, d->segs[seg].start));
+	r->since_ns = follow_run(d, f, lbn, have, end);
+	d->drive.stats.media_reads++;
+	return r->since_ns;
+}
+
+/* How long reading on takes that no other request may interrupt. */
+static u64 least_ahead(const struct disk *d, u64 end)
+{
+	const struct disk_piece *p = &d->run.piece;
+	u64 n = min_t(u64, d->cfg.ahead_min, d->run.limit - end);
+	u32 rest, revs;
+
+	if (!n)
+		return 0;
+	revs = (u32)div_u64_rem(n, d->layout.zones[p->zone].spt, &rest);
+	return revs * d->mech.rev_ns + disk_sectors_ns(p->sector_fp, rest);
 }
 
 void disk_read(struct disk *d, struct hw_io *io, u64 t)
@@ -249,11 +302,20 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 	struct flow f;
 
 	disk_catch_up(d, t);
-	hit = disk_read_lookup(d, lbn, end, &seg);
-	if (hit == HIT_PARTIAL && !c->partial && d->segs[seg].end - lbn < flow_mark(c, n))
+	hit = disk_read_lookup(d, lbn, end, &seg, &have);
+	if (hit == HIT_PARTIAL && !c->partial && have - lbn < flow_mark(c, n))
 		hit = HIT_NONE;
-	if (hit)
-		have = d->segs[seg].end;
+	m0 = max(base + o->read_miss[a], t);
+	if (c->arrival) {
+		disk_run_follows(d, lbn);
+		if (!hit && disk_run_reaches(d, lbn, m0)) {
+			hit = HIT_PARTIAL;
+			seg = d->run.seg;
+			have = lbn;
+		}
+	}
+	if (!hit)
+		have = lbn;
 	bus = base + (hit ? o->read_hit[a] : o->read_miss[a]);
 	if (d->run.active && d->run.write) { /* give up the bus until the medium has been written */
 		written = d->run.end_ns;
@@ -261,7 +323,7 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 		disk_catch_up(d, written);
 	}
 	bus = max(bus, d->bus_free);
-	m0 = max(max(base + o->read_miss[a], t), written);
+	m0 = max(m0, written);
 
 	if (hit == HIT_FULL) {
 		out = read_full_hit(d, n, seg, ahead_limit(d, lbn, end, d->segs[seg].start), bus, t,
@@ -279,19 +341,8 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 		}
 		for (k = lbn; k < have && f.stepwise; k++)
 			flow_step(&f, t);
-		if (hit && d->run.active && d->run.seg == seg) {
-			media = follow_run(d, &f, lbn, have, end, false);
-		} else {
-			start_run(d, seg, have, m0 + disk_stop_ahead(d, t));
-			if (!hit)
-				d->segs[seg].start = lbn;
-			d->segs[seg].end = have;
-			media = follow_run(d, &f, lbn, have, end, true);
-			d->run.limit = end;
-		}
-		d->run.limit = max(d->run.limit, ahead_limit(d, lbn, end, d->segs[seg].start));
+		media = read_medium(d, &f, lbn, have, end, seg, hit, t, m0);
 		out = flow_end(&f);
-		d->drive.stats.media_reads++;
 	}
 	disk_touch(d, seg);
 	d->bus_free = out;
@@ -299,9 +350,7 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 	io->done_ns = out + o->read_done;
 	d->decide_ns = io->done_ns;
 	if (c->preseek > 1)
-		d->decide_ns = hit == HIT_FULL ? t
-					       : media + disk_sectors_ns(d->run.piece.sector_fp,
-									 c->ahead_min);
+		d->decide_ns = hit == HIT_FULL ? t : media + least_ahead(d, end);
 	d->after = 0;
 	d->last_seg = (u8)seg;
 	d->last_write = false;

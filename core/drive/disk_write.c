@@ -176,7 +176,7 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 	if (o->extra_disc)
 		in.least = in.from + least_blocks(n) * in.bt;
 	else if (c->buffered && !fast)
-		in.least = in.from + min_t(u64, n, c->segment) * in.bt;
+		in.least = in.from + least_blocks(n) * in.bt;
 
 	release = in.from + n * in.bt;
 	if (!append) {
@@ -188,7 +188,7 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 			d->drive.stats.seek_cylinders +=
 				cyl > d->mech.cyl ? cyl - d->mech.cyl : d->mech.cyl - cyl;
 		}
-		d->segs[seg].start = lbn;
+		disk_segment_start(d, seg, lbn);
 	}
 	media = write_media(d, lbn, n, &in, append);
 	release = max(release, in.from + n * in.bt);
@@ -196,7 +196,8 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 	d->run.write = true;
 	d->run.seg = (u8)seg;
 	d->run.end_ns = media;
-	d->segs[seg].state = SEG_WRITING;
+	d->run.caught_ns = HW_NEVER;
+	disk_segment_state(d, seg, SEG_WRITING);
 	disk_window(d, seg, end);
 	disk_touch(d, seg);
 	d->drive.stats.media_writes++;

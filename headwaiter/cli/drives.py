@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..drives import Profile, bundled, find_drive, load
-from ..drives.convert import convert
+from ..drives.convert import convert, falls
 from ..drives.datasheet import DataSheet, from_datasheet
 from ..drives.params import DRIVES, LIST, Model, Param, models
 from ..drives.profile import Toml, from_toml
@@ -155,6 +155,8 @@ def import_(file: Path, output: Path | None, as_disksim: bool) -> None:
         _write(data, output, f"{name}, from {file.name} (DiskSim parameters).{how}", {})
     except Problem as e:
         raise Problem(f"{file}: {e}") from None
+    for what in falls(data):
+        click.echo(f"headwaiter: {file}: warning: {what}", err=True)
 
 
 class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]

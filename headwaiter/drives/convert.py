@@ -4,17 +4,22 @@
 What every parameter means, and which of them DiskSim itself ignores, is told in docs/drives.md. No drive is treated
 differently from another: the converter reads parameters and knows no names.
 
-Two things are made as the drives do them and not as DiskSim does (`as_disksim` leaves them):
+Some things are made as measured drives do them and not as DiskSim does (`as_disksim` leaves them):
 - Head switch. Extractions give what is left of it behind the skew, sometimes 0.03 ms. Yet the servo must find the new track
   just as after a move by one cylinder, so a switch takes that long; it takes no longer than the skew that the drive's makers
-  left for it, less the settling of a write.
-- A write that is reported from the medium begins there when its data are in the buffer, not when the first block is.
+  left for it, less the settling of a write. A read after a write takes as long.
+- A negative settling time of writes is none.
+- A read miss has the lesser of its two overheads, and a write that is reported from the medium at least that.
+- Such a write begins there when ten or fifteen of its blocks are in the buffer, not when the first is.
+- `Immediate buffer read` and `Read any free blocks` together mean that tracks are buffered from the head's arrival on.
+- `Read-ahead over requested` and `Maximum read-ahead` mean what they say in every mode of reading ahead.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -196,18 +201,40 @@ def _mechanics(model: Block, disk: Block, zones: list[Toml], as_disksim: bool) -
     rpm, switch = mech.number("Rotation speed (in rpms)"), mech.number("Head switch time", 0.0)
     if rpm <= 0:
         mech.fail("Rotation speed (in rpms)", "must be positive")
+    settle = mech.number("Add. write settling delay", 0.0)
     if not as_disksim:
-        settle = mech.number("Add. write settling delay", 0.0)
+        settle = max(0.0, settle)
         switch = _head_switch(switch, reads[0][1], settle, 60e3 / rpm, zones)
     out: Toml = {
         "rpm": rpm,
         "head_switch": switch,
-        "write_settle": mech.number("Add. write settling delay", 0.0),
+        "write_settle": settle,
         "min_write_move": disk.number("Minimum seek delay", 0.0),
+        "switch_after_write": not as_disksim,
         "seek": [list(p) for p in reads],
     }
     if writes:
         out["seek_write"] = [list(p) for p in writes]
+    return out
+
+
+def _level_misses(overhead: Toml) -> None:
+    least = min(overhead["read_miss_after_read"], overhead["read_miss_after_write"])
+    for last in ("read", "write"):
+        overhead[f"read_miss_after_{last}"] = least
+        overhead[f"write_miss_after_{last}"] = max(least, overhead[f"write_miss_after_{last}"])
+
+
+def falls(data: Toml) -> list[str]:
+    """Where the seek curves of a profile fall, in words: a longer way that takes less time is most often a wrong measurement."""
+    out = []
+    for key in ("seek", "seek_write"):
+        points = data["mechanics"].get(key, [])
+        drops = [(a, b) for a, b in pairwise(points) if b[1] < a[1]]
+        if drops:
+            (d0, t0), (d1, t1) = max(drops, key=lambda pair: pair[0][1] - pair[1][1])
+            out.append(f"mechanics.{key}: falls at {len(drops)} of {len(points)} points, most from {t0:g} ms at {d0} cylinders "
+                       f"to {t1:g} ms at {d1}")
     return out
 
 
@@ -242,17 +269,23 @@ def _cache(disk: Block) -> Toml:
     }
 
 
-def _read_ahead(disk: Block) -> Toml:
+def _read_ahead(disk: Block, as_disksim: bool) -> Toml:
     over = disk.integer("Read-ahead over requested", 1)
     if over not in (-1, 0, 1):
         disk.fail("Read-ahead over requested", "must be -1, 0 or 1")
+    mode, sectors = _choice(disk, "Buffer continuous read", _AHEAD), max(0, disk.integer("Maximum read-ahead (blks)", 0))
+    if as_disksim and (sectors or mode == "whole-track"):
+        over = 1
+    if as_disksim and mode == "whole-track":
+        sectors = 0
     return {
-        "mode": _choice(disk, "Buffer continuous read", _AHEAD),
-        "sectors": max(0, disk.integer("Maximum read-ahead (blks)", 0)),
+        "mode": mode,
+        "sectors": sectors,
         "least": max(0, disk.integer("Minimum read-ahead (blks)", 0)),
         "requested": {-1: "drop", 0: "keep", 1: "overwrite"}[over],
         "on_idle_hit": _flag(disk, "Read-ahead on idle hit"),
         "stop_in_sector": _flag(disk, "Stop prefetch in sector"),
+        "from_arrival": not as_disksim and _flag(disk, "Immediate buffer read") and _flag(disk, "Read any free blocks"),
     }
 
 
@@ -280,6 +313,8 @@ def convert(path: Path, as_disksim: bool = False) -> tuple[Toml, str]:
     geometry, zones = _layout(model)
     data: dict[str, Any] = {"model": "disk", "geometry": geometry, "mechanics": _mechanics(model, disk, zones, as_disksim)}
     data["overhead"] = {k: max(0.0, round(disk.number(key, 0.0) * scale, 6)) for k, key in _OVERHEADS.items()}
+    if not as_disksim:
+        _level_misses(data["overhead"])
     data["extra_disconnect"] = {
         "enabled": _flag(disk, "Extra write disconnect"),
         **{k: round(disk.number(key, 0.0) * scale, 6) for k, key in _EXTRA.items()},
@@ -288,7 +323,7 @@ def convert(path: Path, as_disksim: bool = False) -> tuple[Toml, str]:
     }
     data["bus"] = _bus(disk, everything)
     data["cache"] = _cache(disk)
-    data["read_ahead"] = _read_ahead(disk)
+    data["read_ahead"] = _read_ahead(disk, as_disksim)
     data["write"] = {
         "mode": "immediate" if disk.integer("Fast write level", 0) else "through",
         "buffered_first": not as_disksim,

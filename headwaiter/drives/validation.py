@@ -56,6 +56,12 @@ class Validation:
         return self.mean_simulated_ms - self.mean_measured_ms
 
     @property
+    def mean_absolute_error_ms(self) -> float:
+        """How far a request's simulated time is from its own measured one, on average: a distribution may be right while every
+        request is wrong."""
+        return float(np.mean(np.abs(self.simulated_ms - self.measured_ms)))
+
+    @property
     def max_error_ms(self) -> float:
         """The largest horizontal distance between the two distributions."""
         m, s = quantiles(self.measured_ms), quantiles(self.simulated_ms)

@@ -55,9 +55,13 @@ def _cell(result: Json, path: str, form: str) -> str:
 
 
 def console(file: TextIO | None = None) -> Console:
-    """A console that writes plain text into a pipe, at a width that no table is cut at."""
-    c = Console(file=file, highlight=False)
-    return c if c.is_terminal else Console(file=file, highlight=False, width=200)
+    """A console that writes plain text into a pipe, at a width that no table is cut at.
+
+    Text is shown as it is: names of tasks, jobs, devices and files may look like rich's markup ([b], :smile:), so what is to be
+    bold is a rich Text.
+    """
+    c = Console(file=file, highlight=False, markup=False, emoji=False)
+    return c if c.is_terminal else Console(file=file, highlight=False, markup=False, emoji=False, width=200)
 
 
 def table(results: Sequence[Json], title: str) -> Table:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from ..errors import Problem
+from ..errors import Problem, plain
 from ..traces import Op, Trace, formats, load, write_csv
 from ..traces.registry import DEFAULT_GROUP_GAP_MS
+from ._options import Finite
 
 
 @click.command()
@@ -23,7 +24,7 @@ from ..traces.registry import DEFAULT_GROUP_GAP_MS
 @click.option(
     "--group-gap",
     "group_gap_ms",
-    type=click.FloatRange(0, 1e9),
+    type=Finite(0, 1e9),
     default=DEFAULT_GROUP_GAP_MS,
     show_default=True,
     metavar="MS",
@@ -40,7 +41,7 @@ def command(file: Path, output: str, format_: str | None, device: str | None, gr
     else:
         _write(trace, Path(output))
     for line in _describe(trace):
-        click.echo(line, err=True)
+        click.echo(plain(line), err=True)
 
 
 def _write(trace: Trace, path: Path) -> None:

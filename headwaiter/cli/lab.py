@@ -138,7 +138,7 @@ def _agree(kernels: tuple[str, ...], drives: tuple[str, ...], schedulers: str, n
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """A line of what is going on, on a terminal only."""
-    out = Console(stderr=True)
+    out = Console(stderr=True, markup=False, emoji=False)
     if not out.is_terminal:
         yield lambda text: None
         return

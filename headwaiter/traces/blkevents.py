@@ -31,8 +31,8 @@ from headwaiter.traces.source import Source
 
 Array = npt.NDArray[Any]
 
-_FORK = re.compile(r"fork (\d+) (\d+)\Z")
-_EXIT = re.compile(r"exit (\d+)\Z")
+_FORK = re.compile(r"fork (\d{1,10}) (\d{1,10})\Z", re.ASCII)
+_EXIT = re.compile(r"exit (\d{1,10})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ _PIECE = 1 << 16
 _ZSTD_CHUNK = 1 << 10
 """Of packed data at once; four bytes may stand for 128 KiB, and nothing else bounds what comes out."""
 _LEAST = 64 << 20
-_SHARE = 4
-"""What becomes of a file in memory takes a few times its size."""
+_SHARE = 10
+"""What becomes of a trace in memory takes about so many times its size."""
 
 TEXT_BYTES = 16 << 20
 """The largest file of those that people write by hand: job files, profiles, parameters."""

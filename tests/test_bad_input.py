@@ -390,6 +390,13 @@ def test_arrays_that_name_each_other(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "profiles name each other more than 8 deep" in bad(capsys, "drives", a)
 
 
+def test_names_of_many_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.toml", DISK + "a." * 1_000_000 + "a = 1\n")
+    assert ": line 35: a name of more than 32 parts" in bad(capsys, "drives", path)
+    write(path, DISK.replace("a small one", "x" * 5_000_000 + " ... 1.5.2"))
+    assert run(capsys, "drives", path, "--json")[0] == 0
+
+
 def test_parameters_that_include_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for k in range(14):
         write(tmp_path / f"{k}.inc", f"source {k + 1}.inc\n" * 2)

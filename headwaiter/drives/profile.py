@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import struct
 import tomllib
 from collections.abc import Callable, Mapping
@@ -31,6 +32,9 @@ _INT64 = 1 << 63
 _ABOUT = ("model", "description")
 _DEEPEST = 8
 _MOST = 1000
+_MOST_PARTS = 32
+# tomllib takes time with the square of the parts.
+_LONG_KEY = re.compile(rb"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){%d}" % _MOST_PARTS)
 
 Toml = dict[str, Any]
 
@@ -274,6 +278,9 @@ class _Loader:
 
 def parse_toml(where: str, data: bytes) -> Toml:
     """A TOML document; Problem that begins with `where` if it is none."""
+    if long := _LONG_KEY.search(data):
+        line = data.count(b"\n", 0, long.start()) + 1
+        raise Problem(f"{where}: line {line}: a name of more than {_MOST_PARTS} parts")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError as e:

@@ -62,7 +62,10 @@ class Events:
 
     def having(self, letters: bytes) -> Array:
         """Mask of the events whose action is one of letters."""
-        return np.isin(self.action, np.frombuffer(letters, np.uint8))
+        wanted = np.zeros(256, bool)
+        wanted[list(letters)] = True
+        mask: Array = wanted[self.action]
+        return mask
 
 
 @dataclass

@@ -364,6 +364,7 @@ def test_read_bytes_names_what_is_no_file(tmp_path: Path) -> None:
     ("[a]\nnumjobs=100000\nnrfiles=100000\n", ":2: 10000000000 files of processes up to here"),
     ("[a]\nsize=1m\nnumjobs=100000\n[b]\nsize=1m\n", ": 100001 processes up to here"),
     ("[a]\nnumjobs=10001\nfilename=" + ":".join("abcdefghij" * 10) + "\n", ": 1000100 files of processes up to here"),
+    ("[a]\nsize=1m\n[b]\nsize=1m\nnumjobs=1000\niodepth=1000\n", ":6: 1000001 I/Os in flight at once up to here"),
     ("include j.fio\ninclude j.fio\n[a]\nsize=1m\n", ": include: more than 16 files deep"),
     ("include 0.inc\ninclude 0.inc\n[a]\nsize=1m\n", ": more than 1000 files with all that is included"),
     ("include big.inc\n" * 20 + "[a]\nsize=1m\n", ": more than 4 MiB of text with all that is included"),

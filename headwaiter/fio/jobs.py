@@ -25,6 +25,7 @@ _SERVICE = {"roundrobin": 0, "sequential": 1, "random": 2}
 _BEST_EFFORT = 2
 _MOST_PROCESSES = 100_000
 _MOST_FILES = 1_000_000
+_MOST_IOS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -253,17 +254,21 @@ def _waits(sections: Sequence[Section], ids: Mapping[str, int]) -> dict[int, int
 
 def _check_number(sections: Sequence[Section]) -> None:
     """Refuse what would not end before any of it is made."""
-    processes = files = 0
+    processes = files = ios = 0
     for s in sections:
         clones = s.get("numjobs", 1)
         each = len(split_filenames(s.get("filename"))) if "filename" in s.settings else s.get("nrfiles", 1)
         processes += clones
         files += clones * each
+        ios += clones * s.get("iodepth", 1)
         where = s.at("numjobs", "nrfiles", "filename")
         if processes > _MOST_PROCESSES:
             raise where.problem(f"{processes} processes up to here: more than {_MOST_PROCESSES} are not supported")
         if files > _MOST_FILES:
             raise where.problem(f"{files} files of processes up to here: more than {_MOST_FILES} are not supported")
+        if ios > _MOST_IOS:
+            raise s.at("iodepth", "numjobs").problem(
+                f"{ios} I/Os in flight at once up to here: more than {_MOST_IOS} are not supported")
 
 
 # --- regions: which bytes of its files a job touches ---

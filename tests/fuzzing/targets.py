@@ -162,7 +162,7 @@ def files(folder: Path, data: bytes, first: str) -> Path:
 
 def _job(folder: Path, data: bytes) -> str:
     # What is allowed takes seconds at the most, and here that would be too long.
-    jobs._MOST_PROCESSES, jobs._MOST_FILES = 2000, 20_000
+    jobs._MOST_PROCESSES, jobs._MOST_FILES, jobs._MOST_IOS = 2000, 20_000, 100_000
     path = files(folder, data, "input")
 
     def action() -> str:

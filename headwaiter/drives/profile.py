@@ -240,7 +240,10 @@ def from_toml(data: Toml, name: str, where: str, find: Callable[[str], Profile] 
         raise Problem(f"{where}: description: must be text")
     blob = _Encoder(where, data, m, find or find_drive).blob()
     _check(where, blob)
-    return Profile(name, description, m, data, blob)
+    profile = Profile(name, description, m, data, blob)
+    if not profile.facts[0]:
+        raise Problem(f"{where}: the drive has no sectors (an array's chunk is larger than a member?)")
+    return profile
 
 
 def load(path: Path) -> Profile:
@@ -270,7 +273,7 @@ class _Loader:
     def _beside(self, path: Path, text: str) -> Profile:
         """A drive that the profile in `path` names: a file beside it, or whatever find_drive() takes."""
         try:
-            place = path.parent / text if text.endswith(".toml") else _place(text)
+            place = path.parent / text if text.endswith(".toml") or "/" in text else _place(text)
         except Problem as e:
             raise Problem(f"{path}: {e}") from None
         return self.load(place)

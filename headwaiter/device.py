@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from .errors import Problem
+import math
+
+from .errors import Problem, shown
+from .parsing import real
 from .sim import ConstantDrive, Drive
 
 DEFAULT_DRIVE = "barracuda-80g"
@@ -17,9 +20,9 @@ def open_drive(text: str) -> Drive:
 
         return find_drive(text)
     try:
-        service_ns = round(float(value) * 1e6)
+        service_ns = round(real(value, -math.inf, math.inf) * 1e6)
     except (ValueError, OverflowError):
-        raise Problem(f"--drive {text}: '{value}' is not a time in ms") from None
+        raise Problem(f"--drive {shown(text)}: '{shown(value)}' is not a time in ms") from None
     if not 1 <= service_ns <= 3600 * 10**9:
-        raise Problem(f"--drive {text}: the service time must be between 1 ns and one hour")
+        raise Problem(f"--drive {shown(text)}: the service time must be between 1 ns and one hour")
     return ConstantDrive(service_ns)

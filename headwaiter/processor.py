@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from .errors import Problem
+from .errors import Problem, shown
+from .parsing import real
 from .sim import PROCESSOR_FIELDS, Options
 
 LARGEST_US = 1e6
@@ -75,11 +76,11 @@ def processor_of_series(release: str) -> Processor:
 def parse_time(where: str, text: str) -> Time:
     """A or A+B, in microseconds; Problem naming `where` if it is neither."""
     try:
-        parts = [float(part) for part in text.split("+")]
+        parts = [real(part, 0, LARGEST_US) for part in text.split("+")]
     except ValueError:
         parts = []
-    if not 1 <= len(parts) <= 2 or not all(0 <= part <= LARGEST_US for part in parts):
-        raise Problem(f"{where} {text}: expected US or US+US_A_PAGE, each from 0 to {LARGEST_US:g}")
+    if not 1 <= len(parts) <= 2:
+        raise Problem(f"{where} {shown(text)}: expected US or US+US_A_PAGE, each from 0 to {LARGEST_US:g}")
     return Time(*(round(part * 1000) for part in parts))
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from .errors import Problem
+from .errors import Problem, shown
 from .native import ffi, lib, text
+from .parsing import whole
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,11 @@ class Tunable:
         if value in self.choices:
             return self.choices.index(value)
         try:
-            number = int(value, 0)
-        except ValueError:
-            allowed = "one of " + ", ".join(self.choices) if self.choices else "a whole number"
-            raise Problem(f"{where}: '{value}' is not {allowed}") from None
-        if not self.minimum <= number <= self.maximum:
-            raise Problem(f"{where}: {number} is outside {self.minimum}..{self.maximum}")
-        return number
+            return whole(value, self.minimum, self.maximum)
+        except ValueError as e:
+            no_number = "whole number" in str(e) and self.choices
+            what = f"'{shown(value)}' is not one of {', '.join(self.choices)}" if no_number else str(e)
+            raise Problem(f"{shown(where, 200)}: {what}") from None
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def find(name: str) -> Scheduler:
     try:
         return catalogue()[name]
     except KeyError:
-        raise Problem(f"no scheduler '{name}' (there are: {', '.join(catalogue())})") from None
+        raise Problem(f"no scheduler '{shown(name)}' (there are: {', '.join(catalogue())})") from None
 
 
 def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
@@ -106,9 +105,9 @@ def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign:
-            raise Problem(f"--set {pair}: expected TUNABLE=VALUE")
+            raise Problem(f"--set {shown(pair, 200)}: expected TUNABLE=VALUE")
         if key not in scheduler.tunables:
-            raise Problem(f"--set {pair}: {scheduler.name} has no tunable '{key}'"
+            raise Problem(f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"
                           f" (there are: {', '.join(scheduler.tunables) or 'none'})")
         out[key] = scheduler.tunables[key].parse(f"--set {pair}", value)
     return out

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import Problem
+from .errors import Problem, plain
 from .fio import load_jobs, looks_like_job_file
 from .paths import WORKLOADS
+from .reading import exists, is_folder
 from .sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
-from .traces import Trace, closed_loop, stream_order
+from .traces import Source, Trace, closed_loop, stream_order
 from .traces import load as load_trace
 from .traces.registry import DEFAULT_GROUP_GAP_MS
 
 CLOSED, OPEN = "closed", "open"
+_HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,10 @@ class Reading:
 def find_workload(name: str | None) -> Path:
     """A file of that name, else a bundled workload (with or without its suffix); None is the bundled example."""
     path = Path(name if name is not None else "example")
-    if name is not None and path.exists():
+    if name is not None and exists(path):
         return path
-    bundled = sorted(p for p in WORKLOADS.glob(f"{path.name}*") if p.name.split(".")[0] == path.name.split(".")[0])
+    stem = path.name.split(".")[0]
+    bundled = sorted(p for p in WORKLOADS.iterdir() if p.name.startswith(path.name) and p.name.split(".")[0] == stem)
     if len(path.parts) == 1 and bundled:
         return bundled[0]
     raise Problem(f"{path}: no such file, and no bundled workload of that name")
@@ -53,18 +56,15 @@ def find_workload(name: str | None) -> Path:
 
 def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
     """The workload in a file, fitted to a drive."""
-    if path.is_file():
-        try:
-            with path.open("rb") as f:
-                head = f.read(1 << 16)
-        except OSError as e:
-            raise Problem(f"{path}: {e.strerror}") from None
-        if looks_like_job_file(head):
-            if reading.replay:
-                raise Problem(f"{path}: --replay is for traces, and this is a job file")
-            jobs = load_jobs(path, drive_sectors(drive))
-            return Workload(path.name, _with_shares(jobs, reading), None, jobs.notes)
-    trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device)
+    source = Source(path)
+    # A pipe can be read only once: whatever it holds, it is read here.
+    if not is_folder(path) and looks_like_job_file(source.raw[:_HEAD_BYTES]):
+        for option, given in (("--replay", reading.replay), ("--device", reading.device)):
+            if given:
+                raise Problem(f"{path}: {option} is for traces, and this is a job file")
+        jobs = load_jobs(path, drive_sectors(drive), source.raw)
+        return Workload(plain(path.name), _with_shares(jobs, reading), None, jobs.notes)
+    trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, source=source)
     return _replay(path, trace, drive, reading)
 
 
@@ -97,7 +97,7 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
             shift = int(trace.time_ns[0])
             complete = np.where(complete < 0, stand_in.complete_ns + shift, complete)
         forest = dataclasses.replace(_forest(trace, *closed_loop(trace, complete)), after=stream_order(trace))
-    return Workload(path.name, _with_shares(forest, reading), replay, tuple(notes))
+    return Workload(plain(path.name), _with_shares(forest, reading), replay, tuple(notes))
 
 
 def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:

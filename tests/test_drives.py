@@ -507,8 +507,9 @@ def test_validate_tells_the_demerit_and_what_is_wrong_with_a_trace(tmp_path: Pat
 
 @pytest.mark.parametrize(("content", "says"), [
     ("", "no requests"), ("R Hit 100 4 9000\n", "line 1: not 'R|W"), ("R Hit 1 4 9 1\nX Hit 1 1 1 1\n", "line 2: not"),
-    ("R Hit 100 0 1 1\n", "line 1: a request of 0"), ("R Hit -1 4 1 1\n", "block -1"), ("R Hit 1 4 nan 1\n", "line 1"),
-    ("R Hit 1 4 1 -1\n", "negative"), ("R Hit 1 4 1 1e300\n", "line 1"), ("R Hit 1 99999999999 1 1\n", "line 1"),
+    ("R Hit 100 0 1 1\n", "line 1: blocks: 0 is outside"), ("R Hit -1 4 1 1\n", "block: -1 is outside"),
+    ("R Hit 1 4 nan 1\n", "line 1"),
+    ("R Hit 1 4 1 -1\n", "think_us: -1 is outside"), ("R Hit 1 4 1 1e300\n", "line 1"), ("R Hit 1 99999999999 1 1\n", "line 1"),
 ])
 def test_a_malformed_trace_is_told_by_its_line(tmp_path: Path, content: str, says: str) -> None:
     trace = tmp_path / "a.trace"

@@ -115,7 +115,7 @@ def test_writing_and_reading_gives_the_same(tmp_path: Path) -> None:
     after = load(write(tmp_path, out.getvalue()))
     for name in ("time_ns", "complete_ns", "task", "group", "op", "flags", "sector", "sectors", "ioprio"):
         assert np.array_equal(getattr(before, name), getattr(after, name)), name
-    assert {t.id: t.name for t in after.tasks if t.name} == {1: "a b", 2: "c__d__"}
+    assert {t.id: t.name for t in after.tasks if t.name} == {1: "a b", 2: "c__d_\\n"}
     assert [t.id for t in after.tasks] == [t.id for t in before.tasks]
 
 

@@ -536,7 +536,8 @@ static void disk_describe(const struct hw_drive *drive, struct hw_device *dev)
 	dev->position[1].sectors = 1;
 	dev->position[1].ns = d->mech.rev_ns / 2;
 	for (i = 2; i < HW_POSITION_POINTS && distance < cyls; i++) {
-		dev->position[i].sectors = distance * each;
+		/* On a drive with hardly a sector a cylinder, too, they increase. */
+		dev->position[i].sectors = max(distance * each, dev->position[i - 1].sectors + 1);
 		dev->position[i].ns =
 			disk_seek(&d->mech, (u32)distance, false) + d->mech.rev_ns / 2;
 		distance = max(distance + 1, div_u64(distance * 17, 10));

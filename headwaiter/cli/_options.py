@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..device import DEFAULT_DRIVE
-from ..errors import Problem
+from ..errors import Problem, shown
+from ..parsing import whole
 from ..processor import MEASURED, Processor, parse_time
 from ..ranges import RUNS, SHORT_IOS
 from ..sim import Options
@@ -23,6 +25,17 @@ from ..workload import Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Finite(click.FloatRange):
+    """A range of numbers; unlike click's own it takes neither nan, which lies in every range, nor infinities."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click.ParamType."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
 _SIMULATION = (
     click.option("--drive", "-d", default=DEFAULT_DRIVE, show_default=True, metavar="NAME|FILE.toml|constant:MS",
                  help="The drive that is simulated."),
@@ -30,7 +43,7 @@ _SIMULATION = (
                  help="Requests that the device takes at once [default: the drive's own]."),
     click.option("--replay", type=click.Choice(["closed", "open"]),
                  help="Traces: keep think times, or timestamps [default: closed if the trace tells its tasks]."),
-    click.option("--group-gap", type=click.FloatRange(0, 1e6), default=DEFAULT_GROUP_GAP_MS, show_default=True, metavar="MS",
+    click.option("--group-gap", type=Finite(0, 1e6), default=DEFAULT_GROUP_GAP_MS, show_default=True, metavar="MS",
                  help="Traces: longest pause between tasks of one name that are one thread of control."),
     click.option("--device", help="Traces of several devices: which one [default: the busiest]."),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
@@ -69,9 +82,10 @@ def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     out = []
     for pair in pairs:
         task, _, share = pair.partition("=")
-        if not (task.isdecimal() and share.isdecimal() and 1 <= int(share) <= 65535):
-            raise Problem(f"--share {pair}: expected TASK=N with N from 1 to 65535")
-        out.append((int(task), int(share)))
+        try:
+            out.append((whole(task, 0, 2**32 - 1), whole(share, 1, 65535)))
+        except ValueError as e:
+            raise Problem(f"--share {shown(pair)}: expected TASK=N with N from 1 to 65535: {e}") from None
     return tuple(out)
 
 
@@ -97,8 +111,8 @@ def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str, int],
     if not sys.stderr.isatty():
         yield lambda part, count: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True, emoji=False), transient=True) as bar:
         task = bar.add_task(title, total=total)
 
         def update(part: str, count: int) -> None:

@@ -11,7 +11,7 @@ import click
 
 from ..compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from ..device import open_drive
-from ..errors import Problem
+from ..errors import Problem, shown
 from ..outputs import distinct
 from ..processor import processor_json, processor_of
 from ..report import table, write_csv
@@ -35,13 +35,13 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
         key, sign, value = pair.partition("=")
         scheduler, dot, name = key.rpartition(".")
         if not sign:
-            raise Problem(f"--set {pair}: expected [SCHEDULER.]TUNABLE=VALUE")
+            raise Problem(f"--set {shown(pair, 200)}: expected [SCHEDULER.]TUNABLE=VALUE")
         if dot and find(scheduler).name not in out:
-            raise Problem(f"--set {pair}: {scheduler} is not among the schedulers compared")
+            raise Problem(f"--set {shown(pair, 200)}: {scheduler} is not among the schedulers compared")
         having = [s for s in ([scheduler] if dot else chosen) if name in find(s).tunables]
         if not having:
-            raise Problem(f"--set {pair}: {scheduler or 'none of the schedulers'} has no tunable '{name}'".replace(
-                "none of the schedulers has no", "none of the schedulers has a"))
+            whom = f"{shown(scheduler)} has no" if scheduler else "none of the schedulers has a"
+            raise Problem(f"--set {shown(pair, 200)}: {whom} tunable '{shown(name)}'")
         for s in having:
             out[s][name] = find(s).tunables[name].parse(f"--set {pair}", value)
     return out

@@ -10,21 +10,23 @@ from typing import Any
 
 import click
 from rich import box
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ..drives import Profile, bundled, find_drive, load
 from ..drives.convert import convert, falls
 from ..drives.datasheet import DataSheet, from_datasheet
 from ..drives.params import DRIVES, LIST, Model, Param, models
-from ..drives.profile import Toml, from_toml
+from ..drives.profile import Toml, from_toml, parse_toml
 from ..drives.writing import toml_text
-from ..errors import Problem
+from ..errors import Problem, plain, shown
 from ..outputs import distinct, writing
 from ..report import console
 from ..results import SCHEMA, Json
+from ._options import Finite
 from ._output import output_option, output_options, write_json, write_text
 
+_LARGEST = 10**18
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -56,7 +58,7 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
         return
     width = max(len(r["drive"]) for r in rows)
     for r in rows:
-        console().print(f"{r['drive']:{width}}  {r['capacity_bytes'] / 1e9:7.1f} GB  {escape(r['description'])}", soft_wrap=True)
+        console().print(f"{r['drive']:{width}}  {r['capacity_bytes'] / 1e9:7.1f} GB  {r['description']}", soft_wrap=True)
 
 
 def _value(p: Param, data: Toml) -> str:
@@ -81,10 +83,10 @@ def _param_table(m: Model, data: Toml | None) -> Table:
         t.add_column(head, no_wrap=head == "parameter", justify="right" if head in ("value", "default") else "left")
     for p, name in m.rows():
         if data is None:
-            t.add_row(name, p.unit, p.default_text, p.bounds, escape(p.help))
+            t.add_row(name, p.unit, p.default_text, p.bounds, p.help)
         elif p is m.params.get(name):
             value = _value(p, data)
-            t.add_row(name, value or f"[dim]{p.default_text}[/dim]", p.unit, escape(p.help))
+            t.add_row(name, plain(value) if value else Text(p.default_text, "dim"), p.unit, p.help)
     return t
 
 
@@ -99,7 +101,7 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
         write_json({"schema": SCHEMA, **facts, "parameters": p.data}, output)
         return
     out = console()
-    out.print(f"[bold]{p.name}[/bold]: {escape(p.description)}", soft_wrap=True)
+    out.print(Text.assemble((plain(p.name), "bold"), f": {plain(p.description)}"), soft_wrap=True)
     out.print(f"{p.model.name}: {p.model.summary}; {facts['capacity_bytes'] / 1e9:.1f} GB, queue depth {facts['queue_depth']}",
               soft_wrap=True)
     out.print(_param_table(p.model, p.data))
@@ -129,16 +131,18 @@ def export(name: str, positions: bool, output: Path | None) -> None:
 def models_(name: str | None) -> None:
     """Every drive model, or one, with all parameters of its profiles."""
     if name is not None and name not in models():
-        raise Problem(f"no such drive model '{name}' (there are {', '.join(models())})")
+        raise Problem(f"no such drive model '{shown(name)}' (there are {', '.join(models())})")
     for m in models().values():
         if name in (None, m.name):
-            console().print(f"[bold]{m.name}[/bold]: {m.summary}", soft_wrap=True)
+            console().print(Text.assemble((m.name, "bold"), f": {m.summary}"), soft_wrap=True)
             console().print(_param_table(m, None))
 
 
 def _write(data: Toml, output: Path | None, heading: str, notes: dict[str, str]) -> None:
-    from_toml(data, "", str(output) if output else "profile")
-    write_text(toml_text(data, heading, notes), output)
+    where = str(output) if output else "profile"
+    text = toml_text(data, heading, notes)
+    from_toml(parse_toml(where, text.encode()), "", where)
+    write_text(text, output)
 
 
 @command.command("import")
@@ -164,18 +168,19 @@ class _Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """80GB, 4T, 512000000: bytes; decimal multiples, as on data sheets."""
-        m = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", str(value).strip().lower())
-        if not m:
-            self.fail(f"'{value}' is not a capacity such as 80GB")
-        return round(float(m[1]) * _SIZES[m[2]])
+        m = re.fullmatch(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]?)b?", str(value).strip().lower(), re.ASCII)
+        size = round(float(m[1]) * _SIZES[m[2]]) if m else 0
+        if not m or size > _LARGEST:
+            self.fail(f"'{shown(str(value))}' is not a capacity such as 80GB")
+        return size
 
 
-_POSITIVE = click.FloatRange(0, 1e6, min_open=True)
+_POSITIVE = Finite(0, 1e6, min_open=True)
 
 
 @command.command("new")
 @click.option("--name", default="", help="What the drive is called.")
-@click.option("--rpm", type=click.FloatRange(100, 50000), required=True, help="Rotation speed.")
+@click.option("--rpm", type=Finite(100, 50000), required=True, help="Rotation speed.")
 @click.option("--capacity", type=_Size(), required=True, metavar="SIZE", help="Such as 80GB.")
 @click.option("--seek-average", type=_POSITIVE, required=True, metavar="MS", help="Average seek of reads.")
 @click.option("--seek-average-write", type=_POSITIVE, metavar="MS", help="Average seek of writes.")

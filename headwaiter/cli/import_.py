@@ -8,9 +8,11 @@ from pathlib import Path
 
 import click
 
+from ..errors import plain
 from ..outputs import distinct, writing
 from ..traces import Op, Trace, formats, load, write_csv
 from ..traces.registry import DEFAULT_GROUP_GAP_MS
+from ._options import Finite
 from ._output import output_option
 
 
@@ -22,7 +24,7 @@ from ._output import output_option
 @click.option(
     "--group-gap",
     "group_gap_ms",
-    type=click.FloatRange(0, 1e9),
+    type=Finite(0, 1e9),
     default=DEFAULT_GROUP_GAP_MS,
     show_default=True,
     metavar="MS",
@@ -42,7 +44,7 @@ def command(file: Path, output: Path | None, format_: str | None, device: str | 
         with writing(output) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as out:
             write_csv(trace, out)
     for line in _describe(trace):
-        click.echo(line, err=True)
+        click.echo(plain(line), err=True)
 
 
 def _describe(trace: Trace) -> list[str]:

@@ -142,7 +142,7 @@ def _progress() -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield lambda text: None
         return
-    with Console(stderr=True).status("starting") as status:
+    with Console(stderr=True, markup=False, emoji=False).status("starting") as status:
         yield status.update
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from ..report import console
 from ..results import SCHEMA
@@ -26,7 +27,7 @@ def bounds(t: Tunable) -> str:
 
 def _describe(s: Scheduler) -> None:
     out = console()
-    out.print(f"[bold]{s.name}[/bold]: {s.summary}", soft_wrap=True)
+    out.print(Text.assemble((s.name, "bold"), f": {s.summary}"), soft_wrap=True)
     out.print(f"Source: {s.source}", soft_wrap=True)
     out.print()
     if s.tunables:

@@ -9,7 +9,7 @@ import click
 
 from ..drives.profile import find_drive
 from ..drives.validation import Validation, read_trace, validate
-from ..errors import Problem
+from ..errors import Problem, plain
 from ..outputs import distinct, writing
 from ..report import console
 from ..results import SCHEMA
@@ -67,7 +67,7 @@ def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: P
         }, output)
         return
     out = console()
-    out.print(f"{profile.name}: {len(v.measured_ms)} requests of {trace.name}")
+    out.print(plain(f"{profile.name}: {len(v.measured_ms)} requests of {trace.name}"))
     out.print(f"demerit figure     {v.demerit_ms:8.3f} ms  ({v.demerit_ms / v.mean_measured_ms:.1%} of the mean)")
     out.print(f"error per request  {v.mean_absolute_error_ms:8.3f} ms  (mean of its absolute value)")
     out.print(f"mean, measured     {v.mean_measured_ms:8.3f} ms")

@@ -123,6 +123,8 @@ class _Check:
                                     Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), self.now)
 
     def _insert(self, e: Event) -> None:
+        if e.request in self.ids:
+            raise Problem(f"recording: at {e.time_ns} ns request {e.request} is inserted again")
         self._start(e)
         number = self.policy.insert(Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), self.now)
         self.ids[e.request] = number

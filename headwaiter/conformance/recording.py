@@ -26,13 +26,27 @@ import lzma
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import Problem
+from ..errors import Problem, plain, shown
+from ..parsing import whole
+from ..reading import read_bytes, unpack
 
 VERSION = "headwaiter-conformance-1"
 COLUMNS = ("time_ns", "event", "request", "other", "sector", "sectors", "op", "flags", "ioprio", "task", "cpu")
 EVENTS = ("insert", "back", "front", "join", "dispatch", "issue", "complete", "requeue", "exit", "attach",
           "timer", "allow")
 NONE = -1
+LARGEST = {"time_ns": 2**62, "request": 2**40, "other": 2**40, "sector": 2**55, "sectors": 2**32 - 1, "op": 3,
+           "flags": 7, "ioprio": 2**16 - 1, "task": 2**32 - 1, "cpu": 1023}
+FACTS = {"depth": (1, 2**20), "nr_requests": (0, 2**20), "tick_ns": (1000, 10**9)}
+"""The least and largest value of the facts that are numbers."""
+NEEDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("insert", "allow"), ("request", "sector", "sectors", "op", "flags", "ioprio", "task", "cpu")),
+    **dict.fromkeys(("back", "front"), ("request", "sectors")),
+    **dict.fromkeys(("issue", "complete", "requeue"), ("request",)),
+    "join": ("request", "other"),
+    "exit": ("task",),
+}
+"""What a row of each event must tell; the others need nothing but the time."""
 
 
 @dataclass
@@ -67,11 +81,11 @@ class Recording:
             raise Problem(f"recording: it does not say '{name}='") from None
 
     def number(self, name: str) -> int:
-        """A fact that is a number."""
+        """A fact that is a number, within the bounds of FACTS."""
         try:
-            return int(self.fact(name))
-        except ValueError:
-            raise Problem(f"recording: {name}={self.facts[name]} is no number") from None
+            return whole(self.fact(name), *FACTS[name])
+        except ValueError as e:
+            raise Problem(f"recording: {name}: {e}") from None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -98,14 +112,23 @@ def _event(path: Path, number: int, row: list[str], last_ns: int) -> Event:
     if len(row) != len(COLUMNS):
         raise Problem(f"{where}: {len(row)} columns, not {len(COLUMNS)}")
     if row[1] not in EVENTS:
-        raise Problem(f"{where}: '{row[1]}' is no event (there are: {', '.join(EVENTS)})")
-    try:
-        rest = [int(v) if v else NONE for v in row[2:]]
-        event = Event(int(row[0]), row[1], *rest)
-    except ValueError:
-        raise Problem(f"{where}: not a number in {','.join(row)}") from None
-    if min(event.time_ns, *rest) < NONE:
-        raise Problem(f"{where}: a negative number in {','.join(row)}")
+        raise Problem(f"{where}: '{shown(row[1])}' is no event (there are: {', '.join(EVENTS)})")
+    values = {}
+    for name, text in zip(COLUMNS, row, strict=True):
+        if name == "event":
+            continue
+        try:
+            values[name] = whole(text, 0, LARGEST[name]) if text else NONE
+        except ValueError as e:
+            raise Problem(f"{where}: {name}: {e}") from None
+    for name in ("time_ns", *NEEDS.get(row[1], ())):
+        if values[name] == NONE:
+            raise Problem(f"{where}: {row[1]} without {name}")
+    event = Event(event=row[1], **values)
+    if event.sector + event.sectors > LARGEST["sector"]:
+        raise Problem(f"{where}: sectors {event.sector}+{event.sectors} lie beyond any disk")
+    if row[1] in ("insert", "allow", "back", "front") and not event.sectors:
+        raise Problem(f"{where}: {row[1]} of no sectors")
     if event.time_ns < last_ns:
         raise Problem(f"{where}: time goes back, from {last_ns} to {event.time_ns} ns")
     return event
@@ -113,26 +136,33 @@ def _event(path: Path, number: int, row: list[str], last_ns: int) -> Event:
 
 def read(path: Path) -> Recording:
     """Read a recording; Problem naming file and line when it is damaged."""
+    raw = read_bytes(path)
+    if not raw.startswith(b"\xfd7zXZ\0"):
+        raise Problem(f"{path}: not a recording: no whole xz file of text")
+    return parse(path, unpack(path, raw))
+
+
+def parse(path: Path, data: bytes) -> Recording:
+    """A recording from its text; path is for messages."""
     try:
-        text = lzma.decompress(path.read_bytes()).decode()
-    except OSError as e:
-        raise Problem(f"{path}: {e.strerror}") from None
-    except (lzma.LZMAError, EOFError, UnicodeDecodeError):
+        lines = data.decode().split("\n")
+    except UnicodeDecodeError:
         raise Problem(f"{path}: not a recording: no whole xz file of text") from None
-    lines = text.splitlines()
+    if lines[-1] == "":
+        lines.pop()
     if not lines or lines[0] != f"# {VERSION}":
         raise Problem(f"{path}:1: not a recording: '# {VERSION}' expected")
     recording = Recording({})
     at = 1
     while at < len(lines) and lines[at].startswith("# "):
         key, _, value = lines[at][2:].partition("=")
-        recording.facts[key] = value
+        recording.facts[plain(key)] = plain(value)
         at += 1
     if at == len(lines) or lines[at] != ",".join(COLUMNS):
         raise Problem(f"{path}:{at + 1}: the line of column names expected")
     last_ns = 0
-    for number, row in enumerate(csv.reader(lines[at + 1 :]), at + 2):
-        event = _event(path, number, row, last_ns)
+    for number, line in enumerate(lines[at + 1 :], at + 2):
+        event = _event(path, number, line.split(","), last_ns)
         last_ns = event.time_ns
         recording.events.append(event)
     return recording

@@ -7,7 +7,6 @@ including file. What the instances are wired to (`topology`) is read over.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,10 +14,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..errors import Problem
+from ..parsing import real
+from ..reading import TEXT_BYTES, read_bytes
 
 _TOKEN = re.compile(r"#[^\n]*|[{}\[\]=,]|[^\s{}\[\]=,#]+|\n")
 _MARKS = frozenset("{}[]=,")
 _DEEPEST = 16  # files that include each other
+_MOST_FILES = 1000
+_NESTED = 32  # blocks and lists within each other
+_LARGEST = 1e15
 
 
 @dataclass
@@ -49,12 +53,9 @@ class Block:
         """A value as a number."""
         value = self.text(key, None if default is None else repr(default))
         try:
-            number = float(value)
-        except ValueError:
-            self.fail(key, f"'{value}' is not a number")
-        if not math.isfinite(number):
-            self.fail(key, f"'{value}' is not a number")
-        return number
+            return real(value, -_LARGEST, _LARGEST)
+        except ValueError as e:
+            self.fail(key, str(e))
 
     def integer(self, key: str, default: int | None = None) -> int:
         """A value as a whole number; fractions are cut, as DiskSim does."""
@@ -79,9 +80,9 @@ class Block:
         out = []
         for item in self.items(key):
             try:
-                out.append(float(item))  # type: ignore[arg-type]
-            except (TypeError, ValueError):
-                self.fail(key, "must be a list of numbers")
+                out.append(real(item if isinstance(item, str) else "", -_LARGEST, _LARGEST))
+            except ValueError as e:
+                self.fail(key, f"must be a list of numbers: {e}")
         return out
 
 
@@ -102,17 +103,31 @@ class Parameters:
         return [b for b in found if b.name in self.instances] or found
 
 
+class _Budget:
+    """What all files together may hold: a few lines of inclusion can stand for more than any machine has."""
+
+    def __init__(self) -> None:
+        self.left = TEXT_BYTES
+        self.files = _MOST_FILES
+
+    def read(self, path: Path) -> str:
+        source = read_bytes(path, TEXT_BYTES).decode("latin-1")
+        self.left -= len(source)
+        self.files -= 1
+        if self.left < 0 or self.files < 0:
+            raise Problem(f"{path}: with it there are more than {TEXT_BYTES >> 20} MiB or {_MOST_FILES} files of parameters")
+        return source
+
+
 class _Reader:
     """A file as tokens with line numbers."""
 
-    def __init__(self, path: Path, depth: int) -> None:
-        self.path, self.depth = path, depth
+    def __init__(self, path: Path, depth: int, budget: _Budget) -> None:
+        self.path, self.depth, self.budget = path, depth, budget
+        self.nesting = 0
         if depth > _DEEPEST:
             raise Problem(f"{path}: files include each other too deeply")
-        try:
-            source = path.read_text(encoding="latin-1")
-        except OSError as e:
-            raise Problem(f"{path}: {e.strerror}") from None
+        source = budget.read(path)
         self.tokens: list[tuple[str, int]] = []
         line = 1
         for m in _TOKEN.finditer(source):
@@ -151,9 +166,17 @@ class _Reader:
         return out
 
     def include(self) -> _Reader:
-        return _Reader(self.path.parent / self.take(), self.depth + 1)
+        return _Reader(self.path.parent / self.take(), self.depth + 1, self.budget)
 
     def value(self) -> Value:
+        self.nesting += 1
+        if self.nesting > _NESTED:
+            self.fail(f"nested more than {_NESTED} deep")
+        value = self._value()
+        self.nesting -= 1
+        return value
+
+    def _value(self) -> Value:
         if self.peek == "[":
             return self.items()
         line = self.line
@@ -231,7 +254,7 @@ def _skip_topology(reader: _Reader) -> None:
 def read_parameters(path: Path) -> Parameters:
     """A .parv, .diskspecs or .model file with all that it includes; Problem with file and line if it is malformed."""
     out = Parameters(path)
-    _top(_Reader(path, 0), out)
+    _top(_Reader(path, 0, _Budget()), out)
     return out
 
 
@@ -240,17 +263,14 @@ def read_curve(path: Path) -> tuple[list[tuple[int, float]], list[tuple[int, flo
 
     The first line may be a heading. A point at distance 0 is left out: it takes no time to stay.
     """
-    try:
-        lines = path.read_text(encoding="latin-1").splitlines()
-    except OSError as e:
-        raise Problem(f"{path}: {e.strerror}") from None
+    lines = read_bytes(path, TEXT_BYTES).decode("latin-1").splitlines()
     reads: list[tuple[int, float]] = []
     writes: list[tuple[int, float]] = []
     for number, fields in _rows(lines):
         try:
-            values = [float(f) for f in fields]
-        except ValueError:
-            raise Problem(f"{path}: line {number}: not 'distance, ms'") from None
+            values = [real(f, -_LARGEST, _LARGEST) for f in fields]
+        except ValueError as e:
+            raise Problem(f"{path}: line {number}: not 'distance, ms': {e}") from None
         if len(values) < 2 or values[0] != int(values[0]):
             raise Problem(f"{path}: line {number}: not 'distance, ms'")
         if values[0] == 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import struct
 import tomllib
 from collections.abc import Callable, Mapping
@@ -20,14 +21,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Problem
+from ..errors import Problem, shown
 from ..native import borrow, ffi, lib, text
 from ..paths import DRIVES as DIRECTORY
+from ..reading import TEXT_BYTES, read_bytes
 from .params import BOOL, DRIVES, ENUM, LIST, Model, Param, model
 
 _MAGIC = 0x31445748
 _INT64 = 1 << 63
 _ABOUT = ("model", "description")
+_DEEPEST = 8
+_MOST = 1000
+_MOST_PARTS = 32
+# tomllib takes time with the square of the parts.
+_LONG_KEY = re.compile(rb"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){%d}" % _MOST_PARTS)
 
 Toml = dict[str, Any]
 
@@ -86,17 +93,16 @@ def _scalar(p: Param, value: Any, where: str) -> int:
             raise Problem(f"{where}: must be true or false")
         return int(value)
     if p.type == ENUM:
-        if value not in p.choices:
+        if not isinstance(value, str) or value not in p.choices:
             raise Problem(f"{where}: must be one of {', '.join(p.choices)}")
         return p.choices.index(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
         raise Problem(f"{where}: must be a number")
+    if not -_INT64 <= value * p.scale < _INT64:
+        raise Problem(f"{where}: is out of range")
     if p.scale == 1 and value != int(value):
         raise Problem(f"{where}: must be a whole number")
-    scaled = round(value * p.scale)
-    if not -_INT64 <= scaled < _INT64:
-        raise Problem(f"{where}: is out of range")
-    return scaled
+    return round(value * p.scale)
 
 
 def _row(columns: tuple[Param, ...], row: Any, where: str) -> list[int]:
@@ -234,23 +240,61 @@ def from_toml(data: Toml, name: str, where: str, find: Callable[[str], Profile] 
         raise Problem(f"{where}: description: must be text")
     blob = _Encoder(where, data, m, find or find_drive).blob()
     _check(where, blob)
-    return Profile(name, description, m, data, blob)
+    profile = Profile(name, description, m, data, blob)
+    if not profile.facts[0]:
+        raise Problem(f"{where}: the drive has no sectors (an array's chunk is larger than a member?)")
+    return profile
 
 
 def load(path: Path) -> Profile:
     """A profile from a TOML file, called by the file's stem."""
+    return _Loader().load(path)
+
+
+class _Loader:
+    """Profiles that name others: so deep and so many, and no more."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.count = 0
+
+    def load(self, path: Path) -> Profile:
+        self.depth += 1
+        self.count += 1
+        if self.depth > _DEEPEST:
+            raise Problem(f"{path}: profiles name each other more than {_DEEPEST} deep")
+        if self.count > _MOST:
+            raise Problem(f"{path}: more than {_MOST} profiles in one drive")
+        data = parse_toml(str(path), read_bytes(path, TEXT_BYTES))
+        out = from_toml(data, path.stem, str(path), lambda text: self._beside(path, text))
+        self.depth -= 1
+        return out
+
+    def _beside(self, path: Path, text: str) -> Profile:
+        """A drive that the profile in `path` names: a file beside it, or whatever find_drive() takes."""
+        try:
+            place = path.parent / text if text.endswith(".toml") or "/" in text else _place(text)
+        except Problem as e:
+            raise Problem(f"{path}: {e}") from None
+        return self.load(place)
+
+
+def parse_toml(where: str, data: bytes) -> Toml:
+    """A TOML document; Problem that begins with `where` if it is none."""
+    if long := _LONG_KEY.search(data):
+        line = data.count(b"\n", 0, long.start()) + 1
+        raise Problem(f"{where}: line {line}: a name of more than {_MOST_PARTS} parts")
     try:
-        with path.open("rb") as f:
-            data = tomllib.load(f)
-    except OSError as e:
-        raise Problem(f"{path}: {e.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise Problem(f"{path}: not TOML: {e}") from None
-
-    def beside(text: str) -> Profile:
-        return find_drive(str(path.parent / text) if text.endswith(".toml") else text)
-
-    return from_toml(data, path.stem, str(path), beside)
+        return tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as e:
+        raise Problem(f"{where}: byte {e.start}: not text (utf-8)") from None
+    except tomllib.TOMLDecodeError as e:
+        raise Problem(f"{where}: not TOML: {e}") from None
+    except RecursionError:
+        raise Problem(f"{where}: not TOML that can be read: nested too deeply") from None
+    except ValueError:
+        # Of what tomllib converts by int() and datetime: a number of thousands of digits, a day that no month has.
+        raise Problem(f"{where}: not TOML: a number or date in it is out of range") from None
 
 
 def bundled() -> dict[str, Path]:
@@ -260,8 +304,13 @@ def bundled() -> dict[str, Path]:
 
 def find_drive(text: str) -> Profile:
     """The drive that is meant by a name or by the path of a TOML file; Problem if there is none."""
+    return load(_place(text))
+
+
+def _place(text: str) -> Path:
+    """The file that find_drive() takes."""
     if text in bundled():
-        return load(bundled()[text])
+        return bundled()[text]
     if text.endswith(".toml") or "/" in text:
-        return load(Path(text))
-    raise Problem(f"no such drive '{text}' (there are {', '.join(bundled())}; or a TOML file; or constant:MS)")
+        return Path(text)
+    raise Problem(f"no such drive '{shown(text)}' (there are {', '.join(bundled())}; or a TOML file; or constant:MS)")

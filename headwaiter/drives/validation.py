@@ -8,7 +8,6 @@ linear interpolation.
 
 from __future__ import annotations
 
-import gzip
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,13 @@ from numpy.typing import NDArray
 
 from ..errors import Problem
 from ..native import borrow, ffi, lib
+from ..parsing import real, whole
+from ..reading import read_bytes, unpack
 from .profile import Profile
 
 FRACTIONS = 10_000
+_LONGEST_US = 3.6e13
+"""A year and more."""
 F64 = NDArray[np.float64]
 
 
@@ -71,35 +74,34 @@ class Validation:
 def read_trace(path: Path) -> Measured:
     """A validation trace: `R|W action first_block block_count service_us think_us` a line, gzip or not."""
     rows: list[tuple[int, int, int, int, int]] = []
-    number = 0
-    try:
-        with (gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")) as f:
-            for number, line in enumerate(f, 1):
-                fields = line.split()
-                if fields:
-                    rows.append(_row(path, number, fields))
-    except OSError as e:
-        raise Problem(f"{path}: {e.strerror or e}") from None
-    except (EOFError, UnicodeDecodeError) as e:
-        raise Problem(f"{path}: line {number + 1}: {e}") from None
+    for number, line in enumerate(unpack(path, read_bytes(path)).split(b"\n"), 1):
+        fields = line.split()
+        if fields:
+            rows.append(_row(path, number, [f.decode("latin-1") for f in fields]))
     if not rows:
         raise Problem(f"{path}: no requests in it")
     op, sector, sectors, service, think = zip(*rows, strict=True)
+    if not any(service):
+        raise Problem(f"{path}: all service times in it are 0")
     return Measured(np.array(op, np.uint8), np.array(sector, np.uint64), np.array(sectors, np.uint32),
                     np.array(service, np.int64), np.array(think, np.int64))
 
 
 def _row(path: Path, number: int, fields: list[str]) -> tuple[int, int, int, int, int]:
+    if len(fields) != 6 or fields[0] not in ("R", "W"):
+        raise Problem(f"{path}: line {number}: not 'R|W action block blocks service_us think_us'")
+    what = "block"
     try:
-        op, _action, sector, sectors, service, think = fields
-        row = ({"R": 0, "W": 1}[op], int(sector), int(sectors), round(float(service) * 1000), round(float(think) * 1000))
-    except (ValueError, KeyError, OverflowError):
-        raise Problem(f"{path}: line {number}: not 'R|W action block blocks service_us think_us'") from None
-    if row[1] < 0 or not 0 < row[2] < 1 << 32 or row[1] >= 1 << 55:
-        raise Problem(f"{path}: line {number}: a request of {row[2]} blocks at block {row[1]}")
-    if not 0 <= row[3] < 1 << 55 or not 0 <= row[4] < 1 << 55:
-        raise Problem(f"{path}: line {number}: a time that is negative or too long")
-    return row
+        block = whole(fields[2], 0, (1 << 55) - 1)
+        what = "blocks"
+        blocks = whole(fields[3], 1, (1 << 32) - 1)
+        what = "service_us"
+        service = real(fields[4], 0, _LONGEST_US)
+        what = "think_us"
+        think = real(fields[5], 0, _LONGEST_US)
+    except ValueError as e:
+        raise Problem(f"{path}: line {number}: {what}: {e}") from None
+    return int(fields[0] == "W"), block, blocks, round(service * 1000), round(think * 1000)
 
 
 def replay(drive: Profile, load: Measured, outstanding: int = 1) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import plain
 from .profile import Toml
 
 _WIDTH = 110
@@ -16,7 +17,7 @@ def _value(v: Any) -> str:
     if isinstance(v, bool):
         return "true" if v else "false"
     if isinstance(v, str):
-        return '"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return '"' + plain(v).replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(v, list):
         return "[" + ", ".join(_value(x) for x in v) + "]"
     return f"{v:.9g}" if isinstance(v, float) else str(v)
@@ -45,7 +46,7 @@ def _entry(key: str, value: Any, comment: str) -> str:
 def toml_text(data: Toml, heading: str, comments: Comments | None = None) -> str:
     """A profile as TOML. `heading` becomes the comment at the top; `comments` go by "section" and "section.key"."""
     notes = comments or {}
-    out = "".join(f"# {line}".rstrip() + "\n" for line in heading.splitlines()) + "\n"
+    out = "".join(f"# {plain(line)}".rstrip() + "\n" for line in heading.split("\n")) + "\n"
     for key, value in data.items():
         if not isinstance(value, dict) and not (isinstance(value, list) and value and isinstance(value[0], dict)):
             out += _entry(key, value, notes.get(key, ""))

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem
+from ..errors import Problem, plain
 from ..native import ffi, lib
 from ..sim import Task
 from .layout import Region, is_device, lay_out, split_filenames
 from .options import SYNC_ENGINES, Pattern
 from .parser import Section, Where, parse
-from .values import Percent
+from .values import LARGEST, Percent
 
 SECTOR = 512
 # Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.
@@ -23,6 +23,9 @@ FIO_RANDSEED = 0x89  # of job files that name none
 _EXIT = {"group": 1, "stonewall": 2, "all": 3}
 _SERVICE = {"roundrobin": 0, "sequential": 1, "random": 2}
 _BEST_EFFORT = 2
+_MOST_PROCESSES = 100_000
+_MOST_FILES = 1_000_000
+_MOST_IOS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,14 @@ class JobLoad:
         return 0
 
 
-def load_jobs(path: Path, drive_sectors: int) -> JobLoad:
-    """A job file fitted to a drive of so many sectors of 512 bytes. Problem names file, line and cause."""
-    sections = parse(path)
+def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobLoad:
+    """A job file fitted to a drive of so many sectors of 512 bytes. Problem names file, line and cause.
+
+    data: the file's bytes, where they have been read already.
+    """
+    sections = parse(path, data)
     capacity = drive_sectors * SECTOR
+    _check_number(sections)
     drafts = [draft for section in sections for draft in _clones(section, capacity)]
     bases = lay_out([r for d in drafts for r in d.regions], capacity)
     for draft in drafts:
@@ -63,6 +70,7 @@ def load_jobs(path: Path, drive_sectors: int) -> JobLoad:
     ids = {s.get("name", s.name): i for i, s in reversed(list(enumerate(sections)))}
     exitall = any(s.get("exitall") for s in sections)
     writes_back = any(d.fields["buffered"] and d.fields["directions"] & 2 for d in drafts)
+    waits = _waits(sections, ids)
     tasks: list[Task] = []
     jobs: list[Job] = []
     group = 0
@@ -76,13 +84,13 @@ def load_jobs(path: Path, drive_sectors: int) -> JobLoad:
             "flusher": len(drafts),
             "section": ids[draft.job_name],
             "group": group,
-            "wait_for": _wait_for(section, sections, ids),
+            "wait_for": waits[id(section)],
             "stonewall": bool(section.get("stonewall") and draft.clone == 0),
             "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else 0,
             "random_seed": section.get("randseed", FIO_RANDSEED),
             "number": len(jobs),
         }
-        tasks.append(Task(len(jobs), draft.name, len(jobs), _ioprio(section)))
+        tasks.append(Task(len(jobs), plain(draft.name), len(jobs), _ioprio(section)))
         jobs.append(Job(fields, tuple(
             {"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions
         )))
@@ -208,7 +216,10 @@ def _common_fields(s: Section) -> dict[str, Any]:
 
 def _rate(s: Section, block: Sequence[int]) -> list[int]:
     rate, iops = s.get("rate", (None, None)), s.get("rate_iops", (None, None))
-    return [r or (i or 0) * b for r, i, b in zip(rate, iops, block, strict=True)]
+    out = [r or (i or 0) * b for r, i, b in zip(rate, iops, block, strict=True)]
+    if max(out) > LARGEST:
+        raise s.at("rate_iops").problem(f"option 'rate_iops': {max(out)} bytes a second is more than any drive has")
+    return out
 
 
 def _readahead(s: Section, pattern: Pattern) -> int:
@@ -226,14 +237,38 @@ def _ioprio(s: Section) -> int:
     return _BEST_EFFORT << 13 | (nice + 20) // 5 if nice else 0
 
 
-def _wait_for(s: Section, sections: Sequence[Section], ids: Mapping[str, int]) -> int:
-    if "wait_for" not in s.settings:
-        return -1
-    name = s.get("wait_for")
-    earlier = [other.get("name", other.name) for other in sections[: sections.index(s)]]
-    if name not in earlier or name == s.get("name", s.name):
-        raise s.at("wait_for").problem(f"option 'wait_for': no job '{name}' before this one")
-    return ids[name]
+def _waits(sections: Sequence[Section], ids: Mapping[str, int]) -> dict[int, int]:
+    """By a section's id(): the number of the one that it waits for, or -1."""
+    out: dict[int, int] = {}
+    earlier: set[str] = set()
+    for s in sections:
+        out[id(s)], own = -1, s.get("name", s.name)
+        if "wait_for" in s.settings:
+            name = s.get("wait_for")
+            if name not in earlier or name == own:
+                raise s.at("wait_for").problem(f"option 'wait_for': no job '{name}' before this one")
+            out[id(s)] = ids[name]
+        earlier.add(own)
+    return out
+
+
+def _check_number(sections: Sequence[Section]) -> None:
+    """Refuse what would not end before any of it is made."""
+    processes = files = ios = 0
+    for s in sections:
+        clones = s.get("numjobs", 1)
+        each = len(split_filenames(s.get("filename"))) if "filename" in s.settings else s.get("nrfiles", 1)
+        processes += clones
+        files += clones * each
+        ios += clones * s.get("iodepth", 1)
+        where = s.at("numjobs", "nrfiles", "filename")
+        if processes > _MOST_PROCESSES:
+            raise where.problem(f"{processes} processes up to here: more than {_MOST_PROCESSES} are not supported")
+        if files > _MOST_FILES:
+            raise where.problem(f"{files} files of processes up to here: more than {_MOST_FILES} are not supported")
+        if ios > _MOST_IOS:
+            raise s.at("iodepth", "numjobs").problem(
+                f"{ios} I/Os in flight at once up to here: more than {_MOST_IOS} are not supported")
 
 
 # --- regions: which bytes of its files a job touches ---

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import shown
 from .values import (
     LARGEST,
     choice,
@@ -77,7 +78,7 @@ def _sizes(value: str, kb_base: int) -> tuple[int | None, int | None]:
 def _positive(value: str, kb_base: int) -> int:
     number = size(value, kb_base)
     if not 0 < number < 1 << 32:
-        raise ValueError(f"{value} is outside 1..4294967295")
+        raise ValueError(f"{shown(value)} is outside 1..4294967295")
     return number
 
 
@@ -99,6 +100,13 @@ def _nonzero(number: int) -> int:
     return number
 
 
+def _every(value: str, kb_base: int) -> int:
+    number = size(value, kb_base)
+    if number >= 1 << 32:
+        raise ValueError(f"{shown(value)} is outside 0..4294967295")
+    return number
+
+
 def _pattern(value: str, kb_base: int) -> Pattern:
     word, _, after = value.partition(":")
     if word in _TRIMS:
@@ -117,14 +125,14 @@ def _pattern(value: str, kb_base: int) -> Pattern:
 
 def _engine(value: str) -> str:
     if value not in SYNC_ENGINES + QUEUE_ENGINES:
-        raise ValueError(f"engine '{value}' is not supported (there are {', '.join(SYNC_ENGINES + QUEUE_ENGINES)})")
+        raise ValueError(f"engine '{shown(value)}' is not supported (there are {', '.join(SYNC_ENGINES + QUEUE_ENGINES)})")
     return value
 
 
 def _filesize(value: str, kb_base: int) -> int:
     low, high = span(value, lambda v: size(v, kb_base))
     if low != high:
-        raise ValueError(f"'{value}': files of random size are not supported")
+        raise ValueError(f"'{shown(value)}': files of random size are not supported")
     return low
 
 
@@ -135,16 +143,16 @@ def _delay(value: str) -> tuple[int, int]:
 def _distribution(value: str) -> str:
     name = value.partition(":")[0]
     if name != "random":
-        raise ValueError(f"distribution '{name}' is not supported (only random is)")
+        raise ValueError(f"distribution '{shown(name)}' is not supported (only random is)")
     return name
 
 
 def _service(value: str, kb_base: int) -> tuple[str, int]:
     name, _, every = value.partition(":")
     if name not in ("roundrobin", "sequential", "random"):
-        raise ValueError(f"'{name}' is not supported (roundrobin, sequential and random are)")
+        raise ValueError(f"'{shown(name)}' is not supported (roundrobin, sequential and random are)")
     if every and name != "roundrobin":
-        raise ValueError(f"'{value}': only roundrobin takes a number")
+        raise ValueError(f"'{shown(value)}': only roundrobin takes a number")
     return name, count(every, kb_base) if every else 1
 
 
@@ -183,8 +191,8 @@ USED: tuple[Used, ...] = (
     Used("buffered", _text(flag), "the opposite of direct"),
     Used("sync", _text(lambda v: choice(v, ("none", "0", "sync", "1", "dsync")) not in ("none", "0")),
          "each write is on the medium before the next"),
-    Used("fsync", _sized(size), "fsync after so many writes; buffered only"),
-    Used("fdatasync", _sized(size), "the same as fsync here"),
+    Used("fsync", _sized(_every), "fsync after so many writes; buffered only"),
+    Used("fdatasync", _sized(_every), "the same as fsync here"),
     Used("end_fsync", _text(flag), "fsync when a pass is over; buffered only"),
     Used("fsync_on_close", _text(flag), "the same as end_fsync here"),
     Used("fadvise_hint", _text(lambda v: choice(v, ("0", "none", "1", "random", "sequential"))),

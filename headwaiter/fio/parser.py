@@ -16,12 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem
+from ..errors import Problem, plain, shown
+from ..reading import exists, read_bytes
 from .options import BY_NAME, IGNORED_NAMES, known, refuses
 
 _SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
 _DEEPEST_INCLUDE = 16
+_MOST_FILES = 1000
+_MOST_BYTES = 4 << 20
+_LONGEST_VALUE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,8 @@ def looks_like_job_file(head: bytes) -> bool:
     return b"\0" not in head and _SECTION.search(head) is not None
 
 
-def parse(path: Path) -> list[Section]:
-    """The jobs of a file, in order."""
+def parse(path: Path, data: bytes | None = None) -> list[Section]:
+    """The jobs of a file, in order. data: its bytes, where they have been read already (a pipe gives them once)."""
     sections: list[Section] = []
     defaults: dict[str, Setting] = {}
     current: Section | None = None
@@ -81,18 +85,19 @@ def parse(path: Path) -> list[Section]:
         if not current.name.startswith("global"):
             sections.append(current)
 
-    for text, where in _lines(path, None):
+    for text, where in _Lines().of(path, None, data):
         if text.startswith("["):
             finish()
             name = text[1:].rpartition("]")[0].strip()
             if not text.endswith("]") or not name:
-                raise where.problem(f"'{text}' is not a section ([NAME])")
+                raise where.problem(f"'{shown(text)}' is not a section ([NAME])")
+            name = plain(name)
             is_global = name.startswith("global")
             current = Section(name, where, defaults if is_global else dict(defaults))
             continue
         option, equals, value = (part.strip() for part in text.partition("="))
         if current is None:
-            raise where.problem(f"option '{option}' stands before any section ([NAME])")
+            raise where.problem(f"option '{shown(option)}' stands before any section ([NAME])")
         pending.append((option, _substituted(value, option, where) if equals else None, where))
     finish()
     if not sections:
@@ -100,32 +105,48 @@ def parse(path: Path) -> list[Section]:
     return sections
 
 
-def _lines(path: Path, included_at: Where | None, depth: int = 0) -> Iterator[tuple[str, Where]]:
-    """Lines that say something, without comments, includes in their place."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as e:
-        problem = f"{path}: {e.strerror}"
-        raise (included_at.problem(f"include: {problem}") if included_at else Problem(problem)) from None
-    except UnicodeDecodeError:
-        raise Problem(f"{path}: not a job file (not text)") from None
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = re.split("[;#]", raw)[0].strip()
-        where = Where(str(path), number)
-        if not line:
-            continue
-        words = line.split(maxsplit=1)
-        if words[0] != "include":
-            yield line, where
-            continue
-        if len(words) == 1:
-            raise where.problem("include: the name of a file is missing")
-        if depth == _DEEPEST_INCLUDE:
-            raise where.problem(f"include: more than {_DEEPEST_INCLUDE} files deep")
-        target = Path(words[1])
-        if not target.exists():
-            target = path.parent / words[1]
-        yield from _lines(target, where, depth + 1)
+class _Lines:
+    """The lines of a job file, includes in their place: so many files and so much text in all, and no more."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.length = 0
+
+    def of(self, path: Path, included_at: Where | None, data: bytes | None = None, depth: int = 0) -> Iterator[tuple[str, Where]]:
+        """Lines that say something, without comments. data: the file's bytes if it has been read already."""
+        for number, raw in enumerate(self._text(path, included_at, data).splitlines(), 1):
+            line = re.split("[;#]", raw)[0].strip()
+            where = Where(str(path), number)
+            if not line:
+                continue
+            words = line.split(maxsplit=1)
+            if words[0] != "include":
+                yield line, where
+                continue
+            if len(words) == 1:
+                raise where.problem("include: the name of a file is missing")
+            if depth == _DEEPEST_INCLUDE:
+                raise where.problem(f"include: more than {_DEEPEST_INCLUDE} files deep")
+            target = Path(words[1])
+            try:
+                found = exists(target)
+            except Problem as e:
+                raise where.problem(f"include: {e}") from None
+            yield from self.of(target if found else path.parent / words[1], where, None, depth + 1)
+
+    def _text(self, path: Path, included_at: Where | None, data: bytes | None) -> str:
+        try:
+            text = (read_bytes(path, _MOST_BYTES) if data is None else data).decode("utf-8")
+        except UnicodeDecodeError:
+            raise Problem(f"{path}: not a job file (not text)") from None
+        except Problem as e:
+            raise (included_at.problem(f"include: {e}") if included_at else e) from None
+        self.files += 1
+        self.length += len(text)
+        if self.files > _MOST_FILES or self.length > _MOST_BYTES:
+            what = f"{_MOST_FILES} files" if self.files > _MOST_FILES else f"{_MOST_BYTES >> 20} MiB of text"
+            raise (included_at or Where(str(path), 1)).problem(f"more than {what} with all that is included")
+        return text
 
 
 def _substituted(value: str, option: str, where: Where) -> str:
@@ -136,6 +157,8 @@ def _substituted(value: str, option: str, where: Where) -> str:
         return os.environ[name]
 
     value = _VARIABLE.sub(variable, value).replace("$pagesize", "4096")
+    if len(value) > _LONGEST_VALUE:
+        raise where.problem(f"option '{shown(option)}': a value of {len(value)} characters")
     for word in ("$mb_memory", "$ncpus"):
         if word in value:
             raise where.problem(f"option '{option}': {word} depends on the machine and is not supported")
@@ -149,14 +172,14 @@ def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Wh
         if option in IGNORED_NAMES:
             continue
         if refuses(option, value):
-            written = f"{option}={value}" if value is not None else option
+            written = f"{option}={shown(value)}" if value is not None else option
             raise where.problem(f"option '{option}' would change the result and is not supported ({written})")
         used = BY_NAME.get(option)
         if used is None:
             if option in known():
                 continue
-            close = difflib.get_close_matches(option, list(known()), 1)
-            raise where.problem(f"unknown option '{option}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
+            close = difflib.get_close_matches(option[:100], list(known()), 1)
+            raise where.problem(f"unknown option '{shown(option)}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
         if not value and not (used.alone and value is None):
             raise where.problem(f"option '{option}': a value is missing")
         try:

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ..errors import shown
+from ..parsing import whole
+
 T = TypeVar("T")
 
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -22,6 +25,7 @@ _TIME_NS = {
     "m": 60_000_000_000, "h": 3_600_000_000_000, "d": 86_400_000_000_000,
 }
 LARGEST = 1 << 62
+LONGEST_NS = 1 << 61
 
 
 @dataclass(frozen=True)
@@ -39,20 +43,27 @@ def size(value: str, kb_base: int = 1024) -> int:
     """
     match = _SIZE.fullmatch(value.lower())
     if not match:
-        raise ValueError(f"'{value}' is not a size (such as 4096, 4k, 1m, 10g)")
+        raise ValueError(f"'{shown(value)}' is not a size (such as 4096, 4k, 1m, 10g)")
     digits, prefix, unit = match.groups()
-    number = int(digits, 16) if digits.startswith("0x") else int(digits)
+    number = _number(digits, "larger than any drive", value)
     base = kb_base
     if unit == "ib":
         if not prefix:
-            raise ValueError(f"'{value}' is not a size (such as 4096, 4k, 1m, 10g)")
+            raise ValueError(f"'{shown(value)}' is not a size (such as 4096, 4k, 1m, 10g)")
         base = 1000 if kb_base == 1024 else 1024
     elif unit == "i" and not prefix:
-        raise ValueError(f"'{value}' is not a size (such as 4096, 4k, 1m, 10g)")
+        raise ValueError(f"'{shown(value)}' is not a size (such as 4096, 4k, 1m, 10g)")
     number *= int(base ** _POWERS[prefix])
     if number > LARGEST:
-        raise ValueError(f"'{value}' is larger than any drive")
+        raise ValueError(f"'{shown(value)}' is larger than any drive")
     return number
+
+
+def _number(digits: str, otherwise: str, value: str) -> int:
+    try:
+        return whole(digits, 0, LARGEST)
+    except ValueError:
+        raise ValueError(f"'{shown(value)}' is {otherwise}") from None
 
 
 def size_or_percent(value: str, kb_base: int = 1024) -> int | Percent:
@@ -65,21 +76,14 @@ def size_or_percent(value: str, kb_base: int = 1024) -> int | Percent:
 
 def integer(value: str, low: int = 0, high: int = (1 << 32) - 1, what: str | None = None) -> int:
     """A whole number within low … high. `what` is the value as the user wrote it."""
-    text = what or value
-    try:
-        number = int(value, 16) if value.lower().startswith("0x") else int(value)
-    except ValueError:
-        raise ValueError(f"'{text}' is not a whole number") from None
-    if not low <= number <= high:
-        raise ValueError(f"{text} is outside {low}..{high}")
-    return number
+    return whole(value, low, high, what)
 
 
 def count(value: str, kb_base: int = 1024) -> int:
     """A positive number of things; fio allows `10k` here too."""
     number = size(value, kb_base)
     if not 1 <= number < 1 << 32:
-        raise ValueError(f"{value} is outside 1..4294967295")
+        raise ValueError(f"{shown(value)} is outside 1..4294967295")
     return number
 
 
@@ -87,10 +91,10 @@ def duration(value: str, unit: str) -> int:
     """A time in ns; without a unit in `unit`, the option's own."""
     match = _TIME.fullmatch(value.lower())
     if not match or match.group(2) not in {"", *_TIME_NS}:
-        raise ValueError(f"'{value}' is not a time (such as 10, 500us, 20ms, 30s, 5m, 1h)")
-    number = int(match.group(1)) * _TIME_NS[match.group(2) or unit]
-    if number > LARGEST:
-        raise ValueError(f"'{value}' is longer than 146 years")
+        raise ValueError(f"'{shown(value)}' is not a time (such as 10, 500us, 20ms, 30s, 5m, 1h)")
+    number = _number(match.group(1), "longer than 73 years", value) * _TIME_NS[match.group(2) or unit]
+    if number > LONGEST_NS:
+        raise ValueError(f"'{shown(value)}' is longer than 73 years")
     return number
 
 
@@ -100,21 +104,21 @@ def flag(value: str | None) -> bool:
         return True
     if value == "0":
         return False
-    raise ValueError(f"'{value}' is neither 0 nor 1")
+    raise ValueError(f"'{shown(value)}' is neither 0 nor 1")
 
 
 def choice(value: str, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if value in allowed:
         return value
-    raise ValueError(f"'{value}' is none of {', '.join(allowed)}")
+    raise ValueError(f"'{shown(value)}' is none of {', '.join(allowed)}")
 
 
 def span(value: str, parse: Callable[[str], int]) -> tuple[int, int]:
     """`low-high` or `low:high`, in either order; one value is both ends."""
     parts = re.split("[-:]", value)
     if len(parts) > 2:
-        raise ValueError(f"'{value}' is not a range (such as 4k-64k)")
+        raise ValueError(f"'{shown(value)}' is not a range (such as 4k-64k)")
     low, high = parse(parts[0]), parse(parts[-1])
     return min(low, high), max(low, high)
 
@@ -123,7 +127,7 @@ def per_direction(value: str, parse: Callable[[str], T], separators: str = ",") 
     """`r`, `r,w` or `r,w,t`: one value for all, else one each; one left out is None. Trims are checked and dropped."""
     parts = [p.strip() for p in re.split(f"[{separators}]", value)]
     if len(parts) > 3:
-        raise ValueError(f"'{value}' has more than three parts (reads, writes, trims)")
+        raise ValueError(f"'{shown(value)}' has more than three parts (reads, writes, trims)")
     parsed = [parse(p) if p else None for p in parts]
     if all(p is None for p in parsed):
         raise ValueError("a value is missing")

@@ -5,11 +5,13 @@ from headwaiter.traces.closed import closed_loop, stream_order
 from headwaiter.traces.formats.native import write_csv
 from headwaiter.traces.model import Op, Task, Trace
 from headwaiter.traces.registry import Format, Options, detect, formats, load
+from headwaiter.traces.source import Source
 
 __all__ = [
     "Format",
     "Op",
     "Options",
+    "Source",
     "Task",
     "Trace",
     "closed_loop",

@@ -31,8 +31,8 @@ from headwaiter.traces.source import Source
 
 Array = npt.NDArray[Any]
 
-_FORK = re.compile(r"fork (\d+) (\d+)\Z")
-_EXIT = re.compile(r"exit (\d+)\Z")
+_FORK = re.compile(r"fork (\d{1,10}) (\d{1,10})\Z", re.ASCII)
+_EXIT = re.compile(r"exit (\d{1,10})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,10 @@ class Events:
 
     def having(self, letters: bytes) -> Array:
         """Mask of the events whose action is one of letters."""
-        return np.isin(self.action, np.frombuffer(letters, np.uint8))
+        wanted = np.zeros(256, bool)
+        wanted[list(letters)] = True
+        mask: Array = wanted[self.action]
+        return mask
 
 
 @dataclass

@@ -83,7 +83,9 @@ class Table:
             values.append(int(text, 16))
         return np.array(values, np.int64)[inverse]
 
-    def fixed(self, column: int, what: str, scale: int, *, low: int = 0, blank: int | None = None) -> Array:
+    def fixed(
+        self, column: int, what: str, scale: int, *, low: int = 0, high: int = INT64_MAX, blank: int | None = None
+    ) -> Array:
         """Decimal numbers times 10**scale, rounded half up; int64 of shape (rows,). An empty field is blank, if given.
 
         With scale 9, seconds become nanoseconds. Raises Problem as integers() does.
@@ -105,11 +107,13 @@ class Table:
                 values[row] = blank
                 continue
             values[row] = self._decimal(row, column, what, scale)
-        outside = values < low
+        outside = (values < low) | (values > high)
         if blank is not None:
             outside &= start < end
         if outside.any():
-            raise self.problem(row := int(np.argmax(outside)), f"{what} {self._shown(row, column)} is negative")
+            row = int(np.argmax(outside))
+            how = "negative" if values[row] < low else "out of range"
+            raise self.problem(row, f"{what} {self._shown(row, column)} is {how}")
         return values
 
     def words(self, column: int, what: str, meaning: Mapping[str, int]) -> Array:

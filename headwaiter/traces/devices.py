@@ -42,3 +42,9 @@ def pick_device(
         why = "as asked for" if wanted is not None else "the busiest"
         notes.append(f"device {names[chosen]}, {why}, of {len(names)}: {listing}")
     return code == chosen, notes
+
+
+def refuse_device(source: Source, wanted: str | None) -> None:
+    """For formats that tell no device: Problem if one was asked for."""
+    if wanted is not None:
+        raise source.problem(f"no device {wanted!r} in it: traces of this format do not name devices")

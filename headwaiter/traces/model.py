@@ -6,6 +6,7 @@ Invariants (checked by `make_trace`, relied upon by everybody else):
  2. `complete_ns` is -1 (unknown) or not before `time_ns`.
  3. `sectors` is at least 1 and `sector + sectors` at most MAX_SECTOR, so that a byte address fits in 64 bits.
  4. `task` indexes `tasks`; ids in `tasks` are distinct. `group` counts from 0 without gaps.
+ 5. Times are from 0 to MAX_TIME_NS, so that sums of two of them fit in 64 bits. Names are printable.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headwaiter.errors import Problem
+from headwaiter.errors import Problem, plain
 from headwaiter.traces.groups import find_groups
 
 Array = npt.NDArray[Any]
 
 SECTOR_BYTES = 512
 MAX_SECTOR = 2**55
+MAX_TIME_NS = 2**61
+"""73 years."""
 SYNC = 0x01
 META = 0x02
 """Request flags: HW_RQ_SYNC and HW_RQ_META of core/elevator.h."""
@@ -126,6 +129,8 @@ def make_trace(
     if not len(index):
         raise Problem(f"{source}: no request in it")
     time = np.asarray(time_ns)[index].astype(np.int64)
+    if time.min() < 0 or time.max() > MAX_TIME_NS:
+        raise Problem(f"{source}: a time in it is negative or beyond 73 years")
     order = np.argsort(time, kind="stable")
     index, time = index[order], time[order]
 
@@ -140,10 +145,14 @@ def make_trace(
     if wrong.any():
         told.append(f"{_count(int(wrong.sum()), 'completion')} before the request's own issue taken as unknown")
         complete[wrong] = -1
+    late = complete > MAX_TIME_NS
+    if late.any():
+        told.append(f"{_count(int(late.sum()), 'completion')} beyond any clock taken as unknown")
+        complete[late] = -1
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
     exits_ns = exits_ns or {}
-    tasks = tuple(Task(i, names.get(i, ""), exits_ns.get(i)) for i in ids.tolist())
+    tasks = tuple(Task(i, plain(names.get(i, "")), exits_ns.get(i)) for i in ids.tolist())
     if group is None:
         groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
     else:
@@ -162,7 +171,7 @@ def make_trace(
         source=source,
         format=format,
         tasks_known=task_id is not None,
-        notes=tuple(told),
+        notes=tuple(plain(note) for note in told),
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from headwaiter.errors import Problem
+from headwaiter.reading import is_folder
 from headwaiter.traces import formats as _package
 from headwaiter.traces.model import Trace
 from headwaiter.traces.source import Source
@@ -66,31 +67,36 @@ def load(
     format: str | None = None,
     device: str | None = None,
     group_gap_ms: float = DEFAULT_GROUP_GAP_MS,
+    source: Source | None = None,
 ) -> Trace:
     """Read a trace file (or, for blktrace, a directory of one recording's files).
 
-    format None finds it from the content; the rest as in Options. Raises Problem with one line naming file, place and
-    cause if the file is not a sound trace.
+    format None finds it from the content; the rest as in Options. source is the file if something of it has been read
+    already, which a pipe allows only once. Raises Problem with one line naming file, place and cause if the file is not
+    a sound trace.
     """
-    source = Source(Path(path))
+    source = source or Source(Path(path))
     if not 0 <= group_gap_ms <= 1e9:
         raise Problem(f"group gap of {group_gap_ms:g} ms: must be from 0 to 1e9")
     if format is not None and format not in formats():
         raise Problem(f"unknown trace format {format!r} (known: {', '.join(formats())})")
     chosen = formats()[format] if format else _detect(source)
     if chosen is None or not chosen.files:
-        if source.path.is_dir():
+        if is_folder(source.path):
             raise source.problem("a directory, and no recording of several files in it")
         if not source.data:
             raise source.problem("empty file")
     if chosen is None:
         raise source.problem(f"no known trace format (known: {', '.join(formats())})")
-    return chosen.read(source, Options(device, round(group_gap_ms * 1e6)))
+    try:
+        return chosen.read(source, Options(device, round(group_gap_ms * 1e6)))
+    except MemoryError:
+        raise source.problem(f"not enough memory for a trace of {len(source.data) >> 20} MiB") from None
 
 
 def _detect(source: Source) -> Format | None:
     """By content; a directory, and the empty file of a CPU that did nothing, by the content of the other files."""
-    if source.path.is_dir() or not source.data:
+    if is_folder(source.path) or not source.data:
         for format in formats().values():
             for file in format.files(source.path) if format.files else ():
                 part = Source(file)

@@ -15,7 +15,7 @@ import numpy as np
 
 from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags
 from headwaiter.traces.columns import Array, Table, split_ragged
-from headwaiter.traces.model import MAX_SECTOR, Op, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -52,7 +52,7 @@ def read(source: Source, options: Options) -> Trace:
     for k, (name,) in enumerate(devices):
         if not _DEVICE.match(name):
             raise head.problem(int(np.argmax(device == k)), f"{name!r} is not a device (major,minor)")
-    time = head.fixed(3, "time", 9)
+    time = head.fixed(3, "time", 9, high=MAX_TIME_NS)
     pid = head.integers(4, "pid", high=2**32 - 1)
     kind = head.words(5, "action", {name: k for k, name in enumerate(_ACTIONS)})
     letter = np.array([ord(name) if name in "QDCIXA" else 0 for name in _ACTIONS], np.uint8)[kind]

@@ -16,8 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.errors import Problem
+from headwaiter.reading import is_folder
 from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags
-from headwaiter.traces.model import SECTOR_BYTES, Op, Trace
+from headwaiter.traces.model import MAX_TIME_NS, SECTOR_BYTES, Op, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -41,7 +43,6 @@ _CGROUP = 1 << 8
 _TN_PROCESS, _TN_MESSAGE = 0, 2
 
 _CPU_FILE = re.compile(r"(?P<stem>.*\.blktrace\.)(?P<cpu>\d+)(?P<packed>\.(gz|xz|zst))?\Z")
-_MAX_TIME_NS = 2**62
 
 
 def sniff(head: bytes) -> bool:
@@ -60,8 +61,8 @@ def read(source: Source, options: Options) -> Trace:
     if not len(times):
         raise source.problem("no request in it")
     start = times.min()
-    if int(times.max()) - int(start) > _MAX_TIME_NS:
-        raise source.problem("times in it differ by more than a century")
+    if int(times.max()) - int(start) > MAX_TIME_NS:
+        raise source.problem("times in it differ by more than 73 years")
     processes = Processes()
     for part, note in zip(parts, notes, strict=True):
         _read_notes(part, np.flatnonzero(note), int(start), processes)
@@ -76,7 +77,7 @@ def read(source: Source, options: Options) -> Trace:
 
 def _files(path: Path) -> list[Path]:
     """The files of the recording that path is, or is one of."""
-    if path.is_dir():
+    if is_folder(path):
         return _cpu_files(path, None)
     found = _CPU_FILE.match(path.name)
     return _cpu_files(path.parent, path) if found else [path]
@@ -86,7 +87,11 @@ def _cpu_files(directory: Path, one: Path | None) -> list[Path]:
     """All CPUs' files, or those of the recording that `one` is of; of a file packed and unpacked, the like of `one`."""
     wanted = _CPU_FILE.match(one.name) if one else None
     chosen: dict[tuple[str, int], Path] = {}
-    for path in sorted(directory.iterdir()):
+    try:
+        files = sorted(directory.iterdir())
+    except OSError as e:
+        raise Problem(f"{directory}: {e.strerror}") from None
+    for path in files:
         found = _CPU_FILE.match(path.name)
         if found and (not wanted or found["stem"] == wanted["stem"]):
             key = found["stem"], int(found["cpu"])

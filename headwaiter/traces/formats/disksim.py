@@ -12,7 +12,7 @@ import numpy as np
 
 from headwaiter.traces.columns import split
 from headwaiter.traces.devices import pick_device
-from headwaiter.traces.model import MAX_SECTOR, Op, Trace, make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace, make_trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -34,7 +34,7 @@ def read(source: Source, options: Options) -> Trace:
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,
-        time_ns=table.fixed(0, "time", 6),
+        time_ns=table.fixed(0, "time", 6, high=MAX_TIME_NS),
         sector=table.integers(2, "block", high=MAX_SECTOR),
         sectors=table.integers(3, "number of blocks", high=2**32 - 1),
         op=np.where(table.hexadecimal(4, "flags") & _READ, int(Op.READ), int(Op.WRITE)),

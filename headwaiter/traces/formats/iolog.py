@@ -15,7 +15,7 @@ import numpy as np
 
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.devices import pick_device
-from headwaiter.traces.model import MAX_SECTOR, SECTOR_BYTES, Op, Trace, bytes_to_sectors, make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors, make_trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -23,7 +23,7 @@ _HEADERS = {b"fio version 2 iolog": 2, b"fio version 3 iolog": 3}
 _MOVES = {"read": int(Op.READ), "write": int(Op.WRITE), "trim": int(Op.DISCARD)}
 _WAIT, _OTHER = 8, 9
 _ACTIONS = {**_MOVES, "wait": _WAIT, **dict.fromkeys(("sync", "datasync", "add", "open", "close", "unlink"), _OTHER)}
-_MAX_US = 2**62 // 1000
+_MAX_US = MAX_TIME_NS // 1000
 
 
 def sniff(head: bytes) -> bool:
@@ -59,8 +59,8 @@ def read(source: Source, options: Options) -> Trace:
     else:
         pause = np.zeros(len(lines), np.int64)
         pause[waits] = table(waits, [0, 1, 2]).integers(2, "wait", high=10**12)
-        if len(waits) * 10**12 > _MAX_US and pause.sum(dtype=np.float64) > _MAX_US:
-            raise source.problem("the waits add up to more than a century")
+        if (late := np.cumsum(pause, dtype=np.float64) > _MAX_US).any():
+            raise source.problem("the waits add up to more than 73 years", line=int(lines[np.argmax(late)]))
         time = np.cumsum(pause) * 1000
 
     moves = np.flatnonzero(np.isin(action, list(_MOVES.values())))

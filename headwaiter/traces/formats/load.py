@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 
 from headwaiter.traces.columns import split
-from headwaiter.traces.model import MAX_SECTOR, Op, Trace, make_trace
+from headwaiter.traces.devices import refuse_device
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace, make_trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -26,6 +27,7 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read a trace. Raises Problem at the first line below the header that breaks the format."""
+    refuse_device(source, options.device)
     header = -1
     for found in _HEADER.finditer(source.data):
         header = found.start()
@@ -35,7 +37,7 @@ def read(source: Source, options: Options) -> Trace:
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,
-        time_ns=table.fixed(0, "start", 9),
+        time_ns=table.fixed(0, "start", 9, high=MAX_TIME_NS),
         sector=table.integers(1, "sector", high=MAX_SECTOR),
         sectors=table.integers(2, "length", high=2**32 - 1),
         op=table.words(3, "op", _OPS),

@@ -15,14 +15,14 @@ import numpy as np
 
 from headwaiter.traces.columns import split
 from headwaiter.traces.devices import pick_device
-from headwaiter.traces.model import MAX_SECTOR, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero, make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero, make_trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
 _LINE = re.compile(rb"\d{17,18},[^,\n]+,\d+,(Read|Write),", re.IGNORECASE)
 _OPS = {"Read": int(Op.READ), "Write": int(Op.WRITE), "read": int(Op.READ), "write": int(Op.WRITE)}
 _TICK_NS = 100
-_MAX_TICKS = 2**62 // _TICK_NS
+_MAX_TICKS = MAX_TIME_NS // _TICK_NS
 
 
 def sniff(head: bytes) -> bool:
@@ -39,7 +39,7 @@ def read(source: Source, options: Options) -> Trace:
     ticks = table.integers(0, "timestamp")
     ticks -= ticks.min()
     if (late := ticks > _MAX_TICKS).any():
-        raise table.problem(int(np.argmax(late)), "timestamp is more than a century after the first")
+        raise table.problem(int(np.argmax(late)), "timestamp is too long after the first")
     time = ticks * _TICK_NS
     time, complete = from_zero(time, time + table.integers(6, "response", high=_MAX_TICKS) * _TICK_NS)
     offset = table.integers(4, "offset", high=MAX_SECTOR * SECTOR_BYTES - 1)

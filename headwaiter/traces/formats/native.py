@@ -16,7 +16,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from headwaiter.traces.columns import Array, split
-from headwaiter.traces.model import MAX_SECTOR, META, SYNC, Op, Trace, make_trace
+from headwaiter.traces.devices import refuse_device
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, META, SYNC, Op, Trace, make_trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -43,10 +44,11 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read a native trace. Raises Problem at the first line that breaks the format."""
+    refuse_device(source, options.device)
     header, number = _header(source)
     table = split(source, len(header), delimiter=",", skip_lines=number)
     at = {name: k for k, name in enumerate(header)}
-    time = table.fixed(at["time_s"], "time_s", 9)
+    time = table.fixed(at["time_s"], "time_s", 9, high=MAX_TIME_NS)
     task = table.integers(at["task"], "task", high=2**32 - 1)
     op = table.words(at["op"], "op", _OPS)
     flags = table.words(at["sync"], "sync", _YES_NO) * SYNC
@@ -58,7 +60,7 @@ def read(source: Source, options: Options) -> Trace:
     complete = group = ioprio = None
     names: dict[int, str] = {}
     if "complete_s" in at:
-        complete = table.fixed(at["complete_s"], "complete_s", 9, blank=-1)
+        complete = table.fixed(at["complete_s"], "complete_s", 9, high=MAX_TIME_NS, blank=-1)
         early = (complete >= 0) & (complete < time)
         if early.any():
             raise table.problem(int(np.argmax(early)), "complete_s is before time_s")

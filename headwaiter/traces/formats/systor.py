@@ -12,7 +12,7 @@ import numpy as np
 
 from headwaiter.traces.columns import split
 from headwaiter.traces.devices import pick_device
-from headwaiter.traces.model import MAX_SECTOR, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero, make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero, make_trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -33,10 +33,8 @@ def read(source: Source, options: Options) -> Trace:
     devices, code = table.distinct([3])
     mask, notes = pick_device(source, [name for (name,) in devices], code, options.device)
     table = table.rows(np.flatnonzero(mask))
-    time = table.fixed(0, "Timestamp", 9)
-    response = table.fixed(1, "Response", 9, blank=-1)
-    if (late := (response > 2**62) | (time > 2**62)).any():
-        raise table.problem(int(np.argmax(late)), "Timestamp or Response is out of range")
+    time = table.fixed(0, "Timestamp", 9, high=MAX_TIME_NS)
+    response = table.fixed(1, "Response", 9, high=MAX_TIME_NS, blank=-1)
     time, complete = from_zero(time, np.where(response >= 0, time + response, -1))
     offset = table.integers(4, "Offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
     sector, sectors = bytes_to_sectors(offset, table.integers(5, "Size", high=2**41 - 1))

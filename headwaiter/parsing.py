@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Numbers that people write, with bounds: the only place where text of any length becomes a number.
+
+Python's own int() and float() take what no user means (`1_000`, `٣`, `nan`, `infinity`) and refuse integers of more than 4300
+digits with an error of their own. ValueError says in a few words what is wrong; the caller knows file, line and key.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from .errors import shown
+
+_WHOLE = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
+_REAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_LONGEST = 400
+"""Digits: more than any double has, and far from where conversion takes time."""
+
+
+def whole(text: str, low: int, high: int, what: str | None = None) -> int:
+    """A whole number within low … high, decimal or hexadecimal (0x…). `what` is the value as the user wrote it."""
+    match = _WHOLE.fullmatch(text)
+    if not match:
+        raise ValueError(f"'{shown(what or text)}' is not a whole number")
+    sign, hexadecimal, decimal = match.groups()
+    digits = (hexadecimal or decimal).lstrip("0") or "0"
+    number = int(digits, 16 if hexadecimal else 10) if len(digits) <= _LONGEST else None
+    if number is not None and sign == "-":
+        number = -number
+    if number is None or not low <= number <= high:
+        raise ValueError(f"{shown(what or text)} is outside {low}..{high}")
+    return number
+
+
+def real(text: str, low: float, high: float) -> float:
+    """A number within low … high, in decimal notation; neither nan nor infinite."""
+    if not _REAL.fullmatch(text):
+        raise ValueError(f"'{shown(text)}' is not a number")
+    number = float(text) if len(text) <= _LONGEST else math.inf
+    if not low <= number <= high:
+        raise ValueError(f"{shown(text)} is outside {low:g}..{high:g}")
+    return number

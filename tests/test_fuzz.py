@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Everything that headwaiter reads, fuzzed for a few seconds a format, with another seed each time (docs/testing.md)."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from fuzzing.engine import CORPUS, corpus
+from fuzzing.targets import TARGETS
+
+SEED = os.environ.get("HEADWAITER_FUZZ_SEED") or str(random.SystemRandom().getrandbits(32))
+EXECUTIONS = 2000
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_fuzz(tmp_path: Path, target: str) -> None:
+    command = [sys.executable, "-m", "fuzzing", target, "--executions", str(EXECUTIONS), "--seed", SEED,
+               "--findings", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT / "tests")
+    told = "".join(p.read_text(encoding="utf-8") for p in sorted(tmp_path.rglob("*.txt")))
+    assert done.returncode == 0, f"HEADWAITER_FUZZ_SEED={SEED} finds it again\n{done.stdout}{done.stderr}{told}"
+    assert f"{EXECUTIONS} executions" in done.stdout
+
+
+def test_every_target_has_a_corpus() -> None:
+    assert {p.name for p in CORPUS.iterdir()} == set(TARGETS)
+    assert all(len(data) <= 1 << 14 for target in TARGETS.values() for data in corpus(target))
+
+
+def test_the_corpus_leads_deep(tmp_path: Path) -> None:
+    """Of every format at least one kept input is sound: a mutation of garbage is garbage."""
+    for name, target in TARGETS.items():
+        said = [target.run(tmp_path, data) for data in corpus(target)]
+        assert any(not text.startswith(":") for text in said), name

@@ -60,8 +60,8 @@ def _cell(result: Json, path: str, form: str) -> str:
 def console(file: TextIO | None = None) -> Console:
     """A console for stdout, or for a file, which gets plain text whatever FORCE_COLOR says.
 
-    Where there is no terminal, it is so wide that no table is cut. Text is shown as it is: names of tasks, jobs, devices and files
-    may look like rich's markup ([b], :smile:), so what is to be bold is a rich Text.
+    Where there is no terminal, it is so wide that no table is cut. Text is shown as it is: names of tasks, jobs, devices and
+    files may look like rich's markup ([b], :smile:), so what is to be bold is a rich Text.
     """
     if file is not None:
         return Console(file=file, highlight=False, markup=False, emoji=False, width=_WIDTH, force_terminal=False)

@@ -133,7 +133,8 @@ class Forest:
 
 
 PROCESSOR_FIELDS = (
-    "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns", "copy_page_ns", "one_processor",
+    "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns",
+    "copy_page_ns", "one_processor",
 )  # fmt: skip
 
 
@@ -145,6 +146,8 @@ class Options:
     queue_depth: int = 0
     max_sectors: int = 2560
     merging: bool = True
+    join_arriving: bool = False
+    """As blk-mq: what is inserted joins the request that ends there, and the scheduler is not asked."""
     nr_requests: int = 0
     pull_ahead: bool = False
     dispatch_ns: int = 0
@@ -206,6 +209,7 @@ def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, An
     c.queue_depth = options.queue_depth
     c.max_sectors = options.max_sectors
     c.merging = options.merging
+    c.join_arriving = options.join_arriving
     c.nr_requests = options.nr_requests
     c.pull_ahead = options.pull_ahead
     for field_name in PROCESSOR_FIELDS:

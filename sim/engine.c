@@ -179,8 +179,11 @@ static void joined(struct hws *s, struct hw_request *into, struct hw_request *go
 /* The block layer's own merging at insertion. */
 static bool merge_arriving(struct hws *s, struct sim_piece *p)
 {
-	struct hw_request *into = hw_merge_arriving(&s->merger, s->q, &p->bio, s->now), *gone;
+	struct hw_request *into, *gone;
 
+	if (!s->opt.join_arriving)
+		return false;
+	into = hw_merge_arriving(&s->merger, s->q, &p->bio, s->now);
 	if (!into)
 		return false;
 	append_pieces(into->host, p, &p->next);

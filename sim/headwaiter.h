@@ -58,6 +58,7 @@ struct hws_options {
 	uint32_t queue_depth;	/* requests that the device takes at once; 0: the drive's own */
 	uint32_t max_sectors;	/* largest request; larger I/Os are split, merging stops there */
 	uint32_t merging;	/* 0: requests are never merged */
+	uint32_t join_arriving;	/* 1: as blk-mq, what is inserted joins the request that ends there, whatever the policy says */
 	uint32_t nr_requests;	/* requests that may exist at once; 0: no limit */
 	uint32_t pull_ahead;	/* 1: take one request beyond the depth from the policy, hand nr_requests out as tags, as blk-mq does */
 	/*

@@ -12,6 +12,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from fioload import KIB, Io, issues, load, places, run
 
+from headwaiter.device import open_drive
+from headwaiter.fio import load_jobs
+from headwaiter.sim import Outcome, drive_sectors, simulate
+
 COPY_4K = 4096 / 2 / 1e6  # ms
 
 
@@ -150,6 +154,30 @@ def test_pages_that_arrive_do_not_end_the_wait_for_writes(tmp_path: Path) -> Non
     # What is written last is followed by no I/O that would bring an fsync: the flusher writes it.
     assert {(io.task, io.length) for io in writes[:-1]} == {("a", 4)}
     assert all(b.issue > a.done for a, b in itertools.pairwise(writes))
+
+
+def on_a_disk(tmp_path: Path, text: str) -> Outcome:
+    path = tmp_path / "job.fio"
+    path.write_text(text)
+    drive = open_drive("barracuda-80g")
+    return simulate("noop", drive, load_jobs(path, drive_sectors(drive)))
+
+
+def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
+    """Data go into the cache at the interface's speed; then the job waits until they are on the medium."""
+    text = "[{}]\nrw=randwrite\nsize=64m\nbs=4k\nnumber_ios=20\nnorandommap\n"
+    dropped = on_a_disk(tmp_path, text.format("a") + "direct=1\n")
+    synced = on_a_disk(tmp_path, text.format("a") + "fsync=1\n")
+    own = synced.task == 0
+    assert (synced.complete_ns - synced.issue_ns)[own].max() < 1_000_000, "no write waits for the platter"
+    assert synced.jobs[0].end_ns > 10 * dropped.jobs[0].end_ns
+    assert synced.jobs[0].end_ns > 19 * 3_000_000, "each fsync does"
+
+
+def test_flushes_of_several_are_shared(tmp_path: Path) -> None:
+    text = "[a]\nrw=randwrite\nsize=64m\nbs=4k\nnumber_ios=20\nnorandommap\nfsync=1\n"
+    one, eight = on_a_disk(tmp_path, text), on_a_disk(tmp_path, text + "numjobs=8\n")
+    assert max(job.end_ns for job in eight.jobs) < 6 * one.jobs[0].end_ns
 
 
 def test_fsync_is_of_the_jobs_own_files(tmp_path: Path) -> None:

@@ -111,7 +111,8 @@ RANDOM = [
     "rw=randread\nsize=1m", "rw=randread\nsize=64m\nnorandommap\nnumber_ios=300", "rw=randread\nsize=1m\nloops=2",
     "rw=randread\nsize=1m\nloops=2\nrandrepeat=0\nrandseed=7", "rw=randread\nsize=8m\nrandseed=5\nnumber_ios=300",
     "rw=randrw\nsize=8m\nrwmixread=70\nnumber_ios=300", "rw=rw\nsize=2m\nrwmixread=20",
-    "rw=randrw\nsize=8m\nbsrange=4k-64k\nnorandommap\nnumber_ios=100", "rw=randread\nsize=8m\nbsrange=12k-96k\nnorandommap\nnumber_ios=100",
+    "rw=randrw\nsize=8m\nbsrange=4k-64k\nnorandommap\nnumber_ios=100",
+    "rw=randread\nsize=8m\nbsrange=12k-96k\nnorandommap\nnumber_ios=100",
     "rw=randread\nsize=64m\npercentage_random=50\nnumber_ios=200", "rw=randread:3\nsize=64m\nnumber_ios=200",
     "rw=randrw\nsize=64m\npercentage_random=30,80\nnumber_ios=200\nrandrepeat=0\nrandseed=99",
 ]  # fmt: skip

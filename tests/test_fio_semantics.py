@@ -209,13 +209,54 @@ def test_numjobs_names_and_offset_increment(tmp_path: Path) -> None:
 def test_the_turnaround_is_between_a_completion_and_the_next_io(tmp_path: Path) -> None:
     text = f"{DIRECT}[job]\nsize=12k\n"
     assert issues(run(tmp_path, text)) == [0, 5, 10]
-    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0, 5.25, 10.5]
+    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0.25, 5.5, 10.75]
 
 
 def test_processes_that_start_together_get_the_processor_in_turn(tmp_path: Path) -> None:
     text = f"{DIRECT}[job]\nnumjobs=3\nsize=4k\n"
     assert issues(run(tmp_path, text)) == [0, 0, 0]
-    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0, 0.25, 0.5]
+    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0.25, 0.5, 0.75]
+    assert issues(run(tmp_path, text, turnaround_ns=250_000, one_processor=True)) == [0.25, 0.5, 0.75]
+
+
+def test_processor_time_goes_by_pages(tmp_path: Path) -> None:
+    text = f"{DIRECT}[job]\nsize=32k\nbs=16k\n"
+    assert issues(run(tmp_path, text, turnaround_ns=250_000, turnaround_page_ns=50_000)) == [0.45, 5.9]
+    ios = run(tmp_path, text, dispatch_ns=100_000, dispatch_page_ns=50_000, dispatch_write_page_ns=1_000_000)
+    assert [io.done for io in ios] == [5.3, 10.6]
+    ios = run(tmp_path, text.replace("[job]", "[job]\nrw=write"), dispatch_page_ns=50_000, dispatch_write_page_ns=100_000)
+    assert [io.done for io in ios] == [5.6, 11.2]
+
+
+def test_one_processor_is_kept_until_its_process_waits(tmp_path: Path) -> None:
+    """A process that copies eight pages into the cache is not interrupted by one whose read is done."""
+    text = "[global]\nbs=4k\n[reader]\nrw=read\nsize=8k\ndirect=1\n[writer]\nrw=write\nsize=32k\nend_fsync=1\n"
+    own, one = (
+        [io.issue for io in run(tmp_path, text, 1, turnaround_ns=100_000, copy_ns=MS, copy_page_ns=0, one_processor=shared)
+         if io.task == "reader"]
+        for shared in (False, True)
+    )  # fmt: skip
+    assert own == [0.1, 1.2]
+    assert one == [0.1, 8.2]
+
+
+def test_several_in_flight_are_issued_one_after_another(tmp_path: Path) -> None:
+    text = f"{DIRECT}[job]\nioengine=libaio\niodepth=3\nrw=randread\nsize=1m\nnumber_ios=3\n"
+    assert issues(run(tmp_path, text, turnaround_ns=250_000)) == [0.25, 0.5, 0.75]
+
+
+def test_of_several_that_are_done_one_is_taken_at_a_time(tmp_path: Path) -> None:
+    """fio thinks after each I/O, however many were done together."""
+    text = f"{DIRECT}[job]\nioengine=libaio\niodepth=4\nsize=32k\nthinktime=10ms\n"
+    assert issues(run(tmp_path, text, merging=True)) == [0, 0, 0, 0, 15, 30, 45, 60]
+
+
+def test_random_places_are_those_of_fio(tmp_path: Path) -> None:
+    """The first four that fio 3.33 touches with rw=randread, size=1g."""
+    ios = run(tmp_path, f"{DIRECT}[job]\nrw=randread\nsize=1g\nnorandommap\nnumber_ios=4\n")
+    assert [io.at * 1024 for io in ios] == [64757760, 794877952, 905359360, 504672256]
+    ios = run(tmp_path, f"{DIRECT}[job]\nrw=randrw\nsize=1g\nrwmixread=70\nnumber_ios=30\nrandrepeat=0\nrandseed=7\n")
+    assert "".join(io.op for io in ios) == "WWRRRRRRRWRRRRRWRWRRRRWWWRRWRW"
 
 
 def test_name_replaces_the_sections(tmp_path: Path) -> None:

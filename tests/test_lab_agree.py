@@ -12,6 +12,7 @@ from headwaiter.device import open_drive
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
+from headwaiter.lab.agreement import failures, summary
 from headwaiter.results import percentiles
 from headwaiter.sim import Options, drive_sectors, simulate
 
@@ -58,29 +59,75 @@ def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
     assert agree.as_in_kernel("as", "6.1") == {}
 
 
+def sim_of(rate: float, p99: float, low: float | None = None, high: float | None = None) -> agree.Simulated:
+    return agree.Simulated(agree.Figures(rate, p99), rate if low is None else low, rate if high is None else high)
+
+
 def test_verdict() -> None:
     lab = agree.Figures(100.0, 10.0)
-    for rate, p99, verdict in ((102.9, 10.9, True), (97.1, 9.1, True), (103.1, 10.0, False), (96.9, 10.0, False),
-                               (100.0, 11.1, False), (100.0, 8.9, False)):
-        assert agree.row("6.12", "none", "job", lab, agree.Figures(rate, p99))["agree"] is verdict
+    for sim, verdict in (
+        (sim_of(102.9, 10.9), True), (sim_of(97.1, 9.1), True), (sim_of(103.1, 10.0), False), (sim_of(96.9, 10.0), False),
+        (sim_of(100.0, 11.1), False), (sim_of(100.0, 8.9), False),
+        (sim_of(60.0, 50.0, 20.0, 99.0), True),  # the lab's throughput is in what was told
+        (sim_of(60.0, 50.0, 20.0, 80.0), False),
+        (sim_of(106.0, 10.0, 104.0, 107.0), False),  # no range: it spreads by less than 5%
+    ):
+        assert agree.row("6.12", "drive", "none", "job", lab, sim)["agree"] is verdict
+
+
+def test_summary_of_many() -> None:
+    lab = agree.Figures(100.0, 10.0)
+    rows = [
+        agree.row("6.12", "drive", "as", "mixed-1", lab, sim_of(101.0, 10.0)),
+        agree.row("6.12", "drive", "none", "mixed-1", agree.Figures(50.0, 10.0), sim_of(52.0, 10.0)),
+        agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 30.0, 90.0)),
+        agree.row("6.12", "drive", "none", "mixed-2", lab, sim_of(65.0, 10.0)),
+    ]
+    found = summary(rows)
+    assert [w["right"] for w in found["winners"]] == [True, False]
+    assert found["winners"][1]["behind_percent"] == 60.0
+    whole = found["deviation_percent"][-1]
+    assert (whole["comparisons"], whole["median"], whole["largest"]) == (4, 19.5, 100.0)
+    assert (whole["ranges"], whole["untold"]) == (1, 1)
+    assert not found["holds"]
+    assert [row["job"] for row in failures(rows)] == ["mixed-1", "mixed-2"]
+    assert summary(rows[:1])["holds"]
+
+
+def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) -> None:
+    sectors = drive_sectors(open_drive("barracuda-80g"))
+    texts = [agree.mixed(seed, "barracuda-80g").text for seed in range(40)]
+    assert texts == [agree.mixed(seed, "barracuda-80g").text for seed in range(40)]
+    assert len(set(texts)) == 40
+    kinds: set[str] = set()
+    for seed, text in enumerate(texts):
+        path = tmp_path / f"{seed}.fio"
+        path.write_text(text)
+        assert agree.job_of_file(path).text == text
+        load = load_jobs(path, sectors)
+        assert 1 <= len(load.jobs) <= 12
+        kinds |= {line for line in text.splitlines() if line.startswith(("rw=", "direct=", "ioengine="))}
+    assert {"rw=read", "rw=randread", "rw=write", "rw=randwrite", "rw=randrw", "direct=0", "direct=1", "ioengine=libaio"} <= kinds
 
 
 def test_figures_of_fio() -> None:
-    """All processes together, to the end of the last; the 99th percentile of all their I/Os."""
+    """What each process gets while it runs, together; the 99th percentile of all their I/Os."""
     def job(io_bytes: int, runtime: int, bins: dict[str, int]) -> dict[str, object]:
-        return {"read": {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": bins}}, "write": {"io_bytes": 0}}
+        return {"read": {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": bins}},
+                "write": {"io_bytes": 0, "runtime": 0}}
 
     slow = job(5_000_000, 2000, {"2000000": 39, "9000000": 1})
     found = agree.lab_figures({"jobs": [job(3_000_000, 1000, {"1000000": 60}), slow]})
-    assert found.throughput_mbps == pytest.approx(4.0)
+    assert found.throughput_mbps == pytest.approx(3.0 + 2.5)
     assert found.p99_ms == pytest.approx(2.0)
     ours = np.repeat([1_000_000, 2_000_000, 9_000_000], [60, 39, 1])
     assert percentiles(ours, [99]).tolist() == [2_000_000]
 
 
 def test_first_ios_are_noted_in_order_of_birth_and_counted_from_a_tick() -> None:
-    noted = "tick 30748001000\n1000 2.364346\n999 2.363967\n1001 2.364680\n"
-    assert agree.lab_starts(noted) == (2_363_966_000, 2_364_345_000, 2_364_679_000)
+    noted = "1000 2364346000\n999 2363967000\n1001 2364680000\ntick 30748001000\n"
+    at = [2_363_966_000, 2_364_345_000, 2_364_679_000]
+    assert agree.lab_starts(noted) == tuple(ns - agree.CALL_NS for ns in at)
     with pytest.raises(Problem, match="begin"):
         agree.lab_starts("tick 30748001000\n")
 
@@ -110,19 +157,19 @@ stonewall
     starts = (10_001_000_000, 10_002_000_000, 12_003_000_000)  # first.0, first.1, late
     began = agree.start_as_measured(load, starts)
     assert [job.fields["start_min_ns"] for job in began.jobs] == [*starts[2:], *starts[:2], 15_001_000_000, starts[0]]
-    load = agree.after_scatter(began, "barracuda-80g", starts)
-    run = simulate("noop", open_drive("barracuda-80g"), load, options=Options())
-    scattered = run.task == len(began.tasks)
-    assert run.issue_ns[scattered].tolist() == [9_001_000_000]
-    assert run.sector[scattered].tolist() == [(drive_sectors(open_drive("barracuda-80g")) // 2048 - 64) * 2048]
+    warm = agree.after_scatter("barracuda-80g", starts)
+    drive = open_drive("barracuda-80g")
+    assert warm == (9_001_000_000, (drive_sectors(drive) // 2048 - 64) * 2048, 128)
+    run = simulate("noop", drive, began, options=Options(warm=warm))
     first_ns = [int(run.issue_ns[run.task == task].min()) for task in range(5)]
     assert first_ns[:4] == [*starts[2:], *starts[:2], 15_001_000_000]
     assert first_ns[4] >= int(run.complete_ns[(run.task == 1) | (run.task == 2)].max())  # as in fio: of those that have begun
+    assert run.totals["seeks"] <= len(run.op), "what warmed the drive is not counted"
 
 
 @pytest.mark.parametrize(("text", "why"), [
     ("[a]\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
-    ("[a]\nfilename=/dev/sda\nsize=1m\n", "direct=1"),
+    ("[a]\nfilename=/dev/sda\nsize=1m\n", "invalidate=0"),
     ("[a]\nfilename=/dev/sda:/dev/sdb\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
 ])
 def test_jobs_that_cannot_be_compared_are_refused(tmp_path: Path, text: str, why: str) -> None:

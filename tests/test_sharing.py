@@ -65,3 +65,15 @@ def test_cfq_slice_keeps_throughput_and_fairness_of_eight_readers(tmp_path: Path
 def test_as_seek_is_three_times_as_fast_with_anticipation(tmp_path: Path, drive: str) -> None:
     anticipating = per_task(readers(tmp_path, drive, "as-seek", 4)).sum()
     assert anticipating >= 3 * per_task(readers(tmp_path, drive, "as-seek", 4, anticipate=0)).sum()
+
+
+@pytest.mark.parametrize("join", [False, True])
+def test_what_is_inserted_joins_the_request_of_another_process(tmp_path: Path, join: bool) -> None:
+    """As blk-mq does: cfq-slice itself merges within a process only."""
+    path = tmp_path / "job.fio"
+    path.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\nnumber_ios=1\n[first]\noffset=1g\n[second]\n"
+                    "offset=0\nstartdelay=1ms\n[third]\noffset=64k\nstartdelay=2ms\n")
+    drive = find_drive("barracuda-80g")
+    outcome = simulate("cfq-slice", drive, load_jobs(path, drive_sectors(drive)), {}, Options(join_arriving=join))
+    assert outcome.totals["merges"] == int(join)
+    assert outcome.totals["requests"] == 3 - int(join)

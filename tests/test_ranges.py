@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Results that small changes of the load decide are ranges, and say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwaiter.compare import rank, uncertain
+from headwaiter.device import open_drive
+from headwaiter.errors import Problem
+from headwaiter.fio import load_jobs
+from headwaiter.perturb import START_NS, TURN_NS, perturbed
+from headwaiter.processor import MEASURED, Time, parse_time
+from headwaiter.ranges import is_range, measure, with_range
+from headwaiter.sim import Options, drive_sectors
+from headwaiter.workload import Reading, read_workload
+
+SIDE_BY_SIDE = """[global]
+filename=/dev/sda
+direct=1
+runtime=2
+time_based
+bs=4k
+size=16m
+[seq]
+rw=read
+numjobs=3
+[rand]
+rw=randread
+thinktime=100000
+"""
+ALONE = "[one]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=8m\n"
+
+
+def entry(scheduler: str, rate: float) -> dict[str, Any]:
+    lat = {"mean": 1.0, "p99": 1.0, "max": 1.0}
+    return {"scheduler": scheduler, "throughput_MBps": rate, "elapsed_s": 1.0, "read": {"lat_ms": lat}}
+
+
+def test_a_result_that_spreads_is_a_range_and_the_run_in_the_middle_stands_for_it() -> None:
+    r = with_range(entry("a", 20.0), [entry("a", rate) for rate in (14.0, 15.0, 16.0, 14.5)])
+    assert is_range(r) and r["throughput_MBps"] == 15.0
+    assert r["range"]["throughput_MBps"] == {"low": 14.0, "high": 20.0} and r["range"]["runs"] == 5
+    steady = with_range(entry("a", 20.0), [entry("a", rate) for rate in (19.8, 20.3)])
+    assert not is_range(steady) and steady["throughput_MBps"] == 20.0
+    assert not is_range(entry("a", 20.0)), "nothing was perturbed"
+
+
+def test_who_cannot_be_told_apart_is_said() -> None:
+    chaotic = with_range(entry("a", 20.0), [entry("a", 14.0), entry("a", 19.0)])
+    near = with_range(entry("b", 17.0), [entry("b", 17.1)])
+    far = with_range(entry("c", 5.0), [entry("c", 5.1)])
+    by, ranked = rank([chaotic, near, far], None)
+    words = uncertain(by, ranked)
+    assert "a 14 to 20" in words and "a and b cannot be told apart" in words and "c" not in words.split("of ")[1].split(".")[0]
+    assert uncertain(*rank([near, far], None)) == ""
+
+
+def test_the_same_number_is_the_same_change(tmp_path: Path) -> None:
+    path = tmp_path / "side.fio"
+    path.write_text(SIDE_BY_SIDE)
+    load = load_jobs(path, drive_sectors(open_drive("barracuda-80g")))
+    options = MEASURED.apply(Options())
+    assert perturbed(load, options, 0) == (load, options)
+    assert perturbed(load, options, 3) == perturbed(load, options, 3)
+    assert perturbed(load, options, 3) != perturbed(load, options, 4)
+    changed, other = perturbed(load, options, 3)
+    assert 0.8 <= other.turnaround_ns / options.turnaround_ns <= 1.2
+    for before, after in zip(load.jobs, changed.jobs, strict=True):
+        assert 0 <= after.fields["start_min_ns"] - before.fields["start_min_ns"] < START_NS + TURN_NS
+        assert after.fields["think_ns"] == pytest.approx(before.fields["think_ns"], rel=0.05)
+
+
+def test_traces_are_changed_too(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    rows = [f"{i / 100},{i % 2},R,1,{8 * i},8,{i / 100 + 0.005}" for i in range(40)]
+    path.write_text("time_s,task,op,sync,sector,sectors,complete_s\n" + "\n".join(rows) + "\n")
+    forest = read_workload(path, open_drive("constant:5"), Reading()).load
+    changed, _ = perturbed(forest, Options(), 1)
+    follows = forest.parent >= 0  # type: ignore[attr-defined]
+    assert follows.any()
+    before, after = forest.delay_ns[follows], changed.delay_ns[follows]  # type: ignore[attr-defined]
+    assert np.all(np.abs(after - before) <= 0.05 * before + 1) and np.any(after != before)
+
+
+def test_what_hangs_on_microseconds_is_a_range(tmp_path: Path) -> None:
+    """Three readers of one stretch under bfq come to different orders; one reader does not."""
+    drive = open_drive("barracuda-80g")
+    found = []
+    for text in (SIDE_BY_SIDE, ALONE):
+        path = tmp_path / "job.fio"
+        path.write_text(text)
+        load = load_jobs(path, drive_sectors(drive))
+        found.append(measure("bfq", drive, load, None, MEASURED.apply(Options(join_arriving=True))))
+    assert is_range(found[0]) and not is_range(found[1])
+
+
+@pytest.mark.parametrize(("text", "time"), [("0", Time(0)), ("10.5+0.53", Time(10_500, 530)), ("7", Time(7_000))])
+def test_times_are_read_as_they_are_written(text: str, time: Time) -> None:
+    assert parse_time("--turnaround", text) == time
+    assert str(time) == text
+
+
+@pytest.mark.parametrize("text", ["", "x", "1+2+3", "-1", "nan", "inf", "1e9", "1+"])
+def test_bad_times_are_refused(text: str) -> None:
+    with pytest.raises(Problem, match="--turnaround"):
+        parse_time("--turnaround", text)
+
+
+def test_zero_processor_time_is_warned_of_where_it_decides(tmp_path: Path) -> None:
+    from test_cli import good  # noqa: PLC0415
+
+    path = tmp_path / "far.fio"
+    path.write_text(SIDE_BY_SIDE.replace("size=16m", "size=1g\noffset_increment=10g"))
+    zero = ("--turnaround", "0", "--dispatch-time", "0", "--seeds", "0", "--sched", "mq-deadline,as", "--json")
+    assert any("processor time was set to 0" in note for note in json.loads(good("compare", path, *zero))["notes"])
+    measured = json.loads(good("compare", path, "--seeds", "0", "--sched", "mq-deadline,as", "--json"))
+    assert measured["processor"]["turnaround_us"] == MEASURED.turnaround.ns / 1000
+    assert not any("processor" in note for note in measured["notes"])
+    best = measured["results"][0]
+    assert best["scheduler"] == "as" and best["throughput_MBps"] > 10 * measured["results"][1]["throughput_MBps"]

@@ -233,6 +233,12 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         R 30 1 = 0.35
         R 60 1 = 6.65
     """),
+    # A hit that ends with the window leaves the medium alone: 3.73 + .13 is in time for sector 60.
+    "a hit up to the window's end": ({"read_ahead": {"mode": "none", "stop_in_sector": False}}, """
+        R 30 1 = 3.38
+        R 30 1 = 0.35
+        R 60 1 = 2.65
+    """),
     # A write empties what it overlaps in other segments.
     "overwritten in the buffer": ({"cache": CACHE | {"segments": 2, "separate_write_segment": True}}, """
         R 30 2 = 3.58

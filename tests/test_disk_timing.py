@@ -207,6 +207,13 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         R 10 4 = 1.98
         R 2051 1 +0.07 = 3.43
     """),
+    # The cache is emptied .52 after the write came, at 10.50: reading ahead is on its way to the other head by then, where it
+    # arrives at 11.0, in time for sector 12. So the medium is free for the read at 12.0: 12.14 + 2.9, sector 20 at 22.0.
+    "reading ahead stops where it is": ({"read_ahead": AHEAD, "write": {"mode": "back", "idle": 0.52}}, """
+        R 90 4 = 9.98
+        W 112 1 = 0.25
+        R 2020 1 +1.77 = 10.38
+    """),
     # The very next block, while it comes in: done at 1.42; blocks 14 .. 17 are there at 1.5 .. 1.8.
     "almost a hit": ({"read_ahead": AHEAD} | FAST_BUS, """
         R 10 4 = 1.42
@@ -225,6 +232,12 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         R 90 1 = 2.65
         R 30 1 = 0.35
         R 60 1 = 6.65
+    """),
+    # A hit that ends with the window leaves the medium alone: 3.73 + .13 is in time for sector 60.
+    "a hit up to the window's end": ({"read_ahead": {"mode": "none", "stop_in_sector": False}}, """
+        R 30 1 = 3.38
+        R 30 1 = 0.35
+        R 60 1 = 2.65
     """),
     # A write empties what it overlaps in other segments.
     "overwritten in the buffer": ({"cache": CACHE | {"segments": 2, "separate_write_segment": True}}, """
@@ -290,6 +303,10 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         R 5 2 = 0.55
         R 0 2 = 6.01
         R 99 1 = 0.35
+        R 2 1 = 0.35
+    """),
+    "the first sector under the head": (ARRIVAL, """
+        R 30 4 = 3.98
         R 2 1 = 0.35
     """),
     # It arrives behind the first block: blocks 2 and 3 are there when 0 and 1 pass, at 10.0, and all of the track is.

@@ -108,6 +108,16 @@ def test_a_reader_that_skips_sectors_keeps_up_with_the_platter(step: int, think_
     assert times.max() < revolution_ns
 
 
+def test_a_block_that_is_being_read_for_another_request_is_not_there_yet() -> None:
+    """Block 10 has passed at 1.1 ms at the earliest; the request of 150 blocks needs two tracks."""
+    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "cache": {"segment": 512},
+            "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]]}, "queue": {"depth": 4},
+            "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}]}
+    load = Measured(np.zeros(2, np.uint8), np.array([0, 10], np.uint64), np.array([150, 1], np.uint32), np.zeros(2, np.int64),
+                    np.zeros(2, np.int64))
+    assert replay(from_toml(data, "d", "d"), load, 2)[1] >= 1_100_000
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1 << 32), st.sampled_from([0.0, 0.05, 1.0]), st.booleans())
 def test_the_queue_serves_what_takes_the_shortest_positioning(seed: int, age: float, near: bool) -> None:

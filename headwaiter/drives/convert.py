@@ -197,7 +197,10 @@ def _head_switch(given: float, one_cylinder: float, settle: float, revolution: f
 
 def _mechanics(model: Block, disk: Block, zones: list[Toml], as_disksim: bool) -> Toml:
     mech = model.block("Mechanical Model")
-    reads, writes = _curve(mech, model.integer("Number of cylinders"))
+    cylinders = model.integer("Number of cylinders")
+    if not 1 <= cylinders < 1 << 31:
+        model.fail("Number of cylinders", f"{cylinders} is outside 1..2147483647")
+    reads, writes = _curve(mech, cylinders)
     rpm, switch = mech.number("Rotation speed (in rpms)"), mech.number("Head switch time", 0.0)
     if rpm <= 0:
         mech.fail("Rotation speed (in rpms)", "must be positive")

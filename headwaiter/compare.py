@@ -164,7 +164,7 @@ def uncertain(by: str, ranked: Sequence[Json]) -> str:
     if not ranges:
         return ""
     told = "; ".join(_range(r, figure) for r in ranges)
-    out = f"Chaotic: by {title}, small changes of processor time, start and think times make of {told}."
+    out = f"Uncertain: by {title}, small changes of processor time, start and think times make of {told}."
     if len(ranked) > 1:
         best = ranked[0]
         rivals = [r for r in ranked[1:] if _overlap(best, r, figure)]

@@ -14,7 +14,7 @@ MARGIN = 0.05
 """A result that spreads by more than this share of itself is a range."""
 RUNS = 8
 """Perturbed runs, unless somebody asks for another number."""
-SHORT_IOS = 100_000
+SHORT_IOS = 200_000
 """Loads of up to so many I/Os are perturbed unasked."""
 
 FIGURES: dict[str, Callable[[Json], float]] = {

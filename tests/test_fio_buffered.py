@@ -174,12 +174,6 @@ def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
     assert synced.jobs[0].end_ns > 19 * 3_000_000, "each fsync does"
 
 
-def test_flushes_of_several_are_shared(tmp_path: Path) -> None:
-    text = "[a]\nrw=randwrite\nsize=64m\nbs=4k\nnumber_ios=20\nnorandommap\nfsync=1\n"
-    one, eight = on_a_disk(tmp_path, text), on_a_disk(tmp_path, text + "numjobs=8\n")
-    assert max(job.end_ns for job in eight.jobs) < 6 * one.jobs[0].end_ns
-
-
 def test_fsync_is_of_the_jobs_own_files(tmp_path: Path) -> None:
     ios = run(tmp_path, "[a]\nrw=write\nsize=64k\n[b]\nrw=write\nsize=4k\nend_fsync=1\n")
     assert [io.task for io in ios] == ["b", "flusher"]

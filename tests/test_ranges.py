@@ -34,7 +34,7 @@ numjobs=3
 rw=randread
 thinktime=100000
 """
-ALONE = "[one]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=8m\n"
+ALONE = "[one]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=256k\nsize=256m\n"
 
 
 def entry(scheduler: str, rate: float) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_who_cannot_be_told_apart_is_said() -> None:
     far = with_range(entry("c", 5.0), [entry("c", 5.1)])
     by, ranked = rank([chaotic, near, far], None)
     words = uncertain(by, ranked)
-    assert "a 14 to 20" in words and "a and b cannot be told apart" in words and "c" not in words.split("of ")[1].split(".")[0]
+    assert "a 14 to 20" in words and "a and b cannot be told apart" in words and " c " not in words
     assert uncertain(*rank([near, far], None)) == ""
 
 

@@ -113,9 +113,9 @@ JOBS = tuple(reading(readers, random) for random in (False, True) for readers in
 def job_of_file(path: Path) -> Job:
     """A job file for both; Problem if the lab cannot run it as the simulator does."""
     sections = parse(path)
+    text = path.read_text(encoding="utf-8")
     for section in sections:
-        _check(section)
-    text = path.read_text()
+        _check(section, kept=re.search(r"^\s*invalidate\s*=\s*0\s*$", text, re.MULTILINE) is not None)
     if re.search(r"^\s*include\s", text, re.MULTILINE):
         raise Problem(f"{path}: includes a file, which the lab would not find")
     return Job(path.stem, re.sub(r"^(\s*filename\s*=).*$", r"\1/dev/sda", text, flags=re.MULTILINE))
@@ -126,11 +126,11 @@ def mixed(seed: int, drive: str) -> Job:
     return Job(f"mixed-{seed}", mixed_job(seed, drive_sectors(open_drive(drive)) * SECTOR_BYTES))
 
 
-def _check(section: Section) -> None:
+def _check(section: Section, kept: bool) -> None:
     name = section.get("filename", "")
     if not name.startswith("/dev/") or ":" in name:
         raise section.at("filename").problem("the lab compares jobs on the disk itself: filename=/dev/sda")
-    if not section.get("direct", False) and "invalidate" not in section.settings:
+    if not section.get("direct", False) and not kept:
         raise section.at("direct").problem("the lab compares I/O through the page cache with invalidate=0 only")
 
 
@@ -138,7 +138,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
     """fio's figures by job, under a scheduler by its name in the kernel. Each has a guest to itself."""
     guest = Guest(
         on,
-        (source_folder() / "lab" / "guest" / "agree.sh").read_text(),
+        (source_folder() / "lab" / "guest" / "agree.sh").read_text(encoding="utf-8"),
         modules=BASE_MODULES,
         own_modules=build(on, say),
         programs=[("fio", "fio"), ("chrt", "util-linux")],
@@ -226,7 +226,7 @@ def after_scatter(drive: str, starts_ns: Sequence[int]) -> tuple[int, int, int]:
 def _as_file(job: Job) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="headwaiter-agree-") as folder:
         path = Path(folder) / f"{job.name}.fio"
-        path.write_text(job.text)
+        path.write_text(job.text, encoding="utf-8")
         yield path
 
 

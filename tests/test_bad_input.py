@@ -36,21 +36,21 @@ PARV = (ROOT / "tests/fuzzing/corpus/parv/disk").read_text()
 ARRAY = 'model = "array"\n[array]\nkind = "raid0"\nchunk = 8\ndrives = ["{0}", "{0}"]\n'
 
 
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+def run(capfd: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
     """Status, stdout and stderr of the command."""
-    argv, sys.argv = sys.argv, ["headwaiter", *map(str, args)]
+    argv, stdout, sys.argv = sys.argv, sys.stdout, ["headwaiter", *map(str, args)]
     try:
         with pytest.raises(SystemExit) as end:
             main()
     finally:
-        sys.argv = argv
-    out, err = capsys.readouterr()
+        sys.argv, sys.stdout = argv, stdout
+    out, err = capfd.readouterr()
     return int(end.value.code or 0), out, err
 
 
-def bad(capsys: pytest.CaptureFixture[str], *args: object) -> str:
+def bad(capfd: pytest.CaptureFixture[str], *args: object) -> str:
     """The one line of complaint, short enough to be read."""
-    status, out, err = run(capsys, *args)
+    status, out, err = run(capfd, *args)
     assert (status, out) == (2, ""), (status, out, err)
     assert err.startswith("headwaiter: ") and err.endswith("\n") and err[:-1].isprintable(), err
     assert len(err) < 2100
@@ -81,16 +81,16 @@ def write(path: Path, content: str | bytes) -> Path:
     ("--turnaround", "nan"),
     ("--group-gap", "nan"),
 ])  # fmt: skip
-def test_numbers_in_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...]) -> None:
+def test_numbers_in_options(tmp_path: Path, capfd: pytest.CaptureFixture[str], args: tuple[str, ...]) -> None:
     path = write(tmp_path / "t.csv", NATIVE)
-    assert args[-2] in bad(capsys, "compare", path, *args)
+    assert args[-2] in bad(capfd, "compare", path, *args)
 
 
 @pytest.mark.parametrize("name", ["rpm", "capacity", "seek-average", "seek-full", "rate-outer", "cache", "interface"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", DIGITS])
-def test_numbers_of_a_data_sheet(capsys: pytest.CaptureFixture[str], name: str, value: str) -> None:
+def test_numbers_of_a_data_sheet(capfd: pytest.CaptureFixture[str], name: str, value: str) -> None:
     given = {"rpm": "7200", "capacity": "80GB", "seek-average": "8.5"} | {name: value}
-    bad(capsys, "drives", "new", *(f"--{k}={v}" for k, v in given.items()))
+    bad(capfd, "drives", "new", *(f"--{k}={v}" for k, v in given.items()))
 
 
 def test_whole_numbers() -> None:
@@ -135,25 +135,25 @@ def test_forks_of_thousands_of_digits_are_no_forks(tmp_path: Path) -> None:
     ("1e400", "must be a number"), ("9223372036854775807", "is out of range"), ("1979-99-99", "not TOML"),
     ("[" * 5000, "nested too deeply"), ('"\\u0000"', "must be a number"), ("[]", "must be a number"),
 ])  # fmt: skip
-def test_values_of_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str, says: str) -> None:
+def test_values_of_a_profile(tmp_path: Path, capfd: pytest.CaptureFixture[str], value: str, says: str) -> None:
     path = write(tmp_path / "d.toml", DISK.replace("rpm = 7200", f"rpm = {value}"))
-    assert says in bad(capsys, "drives", path)
+    assert says in bad(capfd, "drives", path)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", DIGITS, "\0", "\x1b(31m"])
 @pytest.mark.parametrize("key", ["Rotation speed (in rpms) = 6000", "Head switch time = 0.5", "Blocks per track = 50",
                                  "Skew for track switch = 7.0", "Constant seek time = 4.0"])
-def test_values_of_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, value: str) -> None:
+def test_values_of_parameters(tmp_path: Path, capfd: pytest.CaptureFixture[str], key: str, value: str) -> None:
     name = key.partition(" = ")[0]
     path = write(tmp_path / "d.parv", PARV.replace(key, f"{name} = {value}"))
-    assert name in bad(capsys, "drives", "import", path)
+    assert name in bad(capfd, "drives", "import", path)
 
 
-def test_service_times_that_are_all_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_service_times_that_are_all_0(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "t.trace", "R Hit 100 4 0 0\n" * 3)
-    assert "all service times in it are 0" in bad(capsys, "validate", "barracuda-80g", path)
+    assert "all service times in it are 0" in bad(capfd, "validate", "barracuda-80g", path)
     write(path, f"R Hit 100 4 {DIGITS} 0\n")
-    assert "service_us: 7777" in bad(capsys, "validate", "barracuda-80g", path)
+    assert "service_us: 7777" in bad(capfd, "validate", "barracuda-80g", path)
 
 
 @pytest.mark.parametrize("line", [
@@ -162,20 +162,20 @@ def test_service_times_that_are_all_0(tmp_path: Path, capsys: pytest.CaptureFixt
     f"runtime={DIGITS}d", f"numjobs={DIGITS}", f"randseed={DIGITS}", f"offset={DIGITS}%", f"nice=-{DIGITS}",
     "loops=0x" + "f" * 99, f"bs={DIGITS}", f"rwmixread={DIGITS}", f"rate={DIGITS}",
 ])  # fmt: skip
-def test_numbers_of_a_job_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_numbers_of_a_job_file(tmp_path: Path, capfd: pytest.CaptureFixture[str], line: str) -> None:
     path = write(tmp_path / "j.fio", f"[a]\nrw=write\nsize=1m\nbs=4k\n{line}\n")
-    assert f"{path}:5: option '{line.partition('=')[0]}'" in bad(capsys, "run", path, "--sched", "noop")
+    assert f"{path}:5: option '{line.partition('=')[0]}'" in bad(capfd, "run", path, "--sched", "noop")
 
 
 @pytest.mark.parametrize("time", ["9223372036.854775807", "2305843009.213693953"])
-def test_what_import_writes_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str], time: str) -> None:
+def test_what_import_writes_it_reads(tmp_path: Path, capfd: pytest.CaptureFixture[str], time: str) -> None:
     """The largest times of a trace are those that its sums allow."""
     path, out = write(tmp_path / "t.csv", NATIVE.replace("0.002", time).replace("0.003", time)), tmp_path / "out.csv"
-    assert "time_s" in bad(capsys, "import", path, "-o", out)
+    assert "time_s" in bad(capfd, "import", path, "-o", out)
     assert not out.exists()
     write(path, NATIVE.replace("0.002", "2305843009.213693952").replace("0.003", ""))
-    assert run(capsys, "import", path, "-o", out)[0] == 0
-    assert run(capsys, "import", out)[0] == 0
+    assert run(capfd, "import", path, "-o", out)[0] == 0
+    assert run(capfd, "import", out)[0] == 0
 
 
 @pytest.mark.parametrize(("column", "value"), [
@@ -183,7 +183,7 @@ def test_what_import_writes_it_reads(tmp_path: Path, capsys: pytest.CaptureFixtu
     *((column, -1) for column in (0, 2, 4, 5, 6, 7, 8, 9, 10)), *((column, DIGITS) for column in (0, 2, 4, 5, 6, 7, 8, 9, 10)),
     *((column, "") for column in (0, 2, 4, 5, 6, 7, 8, 9, 10)), *((column, "x\0") for column in (0, 2, 4)),
 ])  # fmt: skip
-def test_values_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], column: int, value: object) -> None:
+def test_values_of_a_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str], column: int, value: object) -> None:
     text = (ROOT / "tests/fuzzing/corpus/conformance/mq-deadline").read_text()
     lines = text.splitlines()
     at = next(k for k, line in enumerate(lines) if ",insert," in line)
@@ -191,19 +191,19 @@ def test_values_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str
     fields[column] = str(value)
     lines[at] = ",".join(fields)
     path = write(tmp_path / "r.xz", lzma.compress("\n".join(lines).encode()))
-    assert f"{path}:{at + 1}: " in bad(capsys, "conform", "check", path)
+    assert f"{path}:{at + 1}: " in bad(capfd, "conform", "check", path)
 
 
 @pytest.mark.parametrize(("fact", "value"), [
     ("depth", 0), ("depth", 2**32), ("nr_requests", -1), ("nr_requests", 2**40), ("tick_ns", 0), ("depth", DIGITS),
     ("set.fifo_batch", DIGITS), ("kernel", ""), ("kernel", "6"), ("scheduler", "\x1b"),
 ])  # fmt: skip
-def test_facts_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], fact: str, value: object) -> None:
+def test_facts_of_a_recording(tmp_path: Path, capfd: pytest.CaptureFixture[str], fact: str, value: object) -> None:
     text = (ROOT / "tests/fuzzing/corpus/conformance/mq-deadline").read_text()
     lines = [line for line in text.splitlines() if not line.startswith(f"# {fact}=")]
     lines.insert(1, f"# {fact}={value}")
     path = write(tmp_path / "r.xz", lzma.compress("\n".join(lines).encode()))
-    assert str(path) in bad(capsys, "conform", "check", path)
+    assert str(path) in bad(capfd, "conform", "check", path)
 
 
 # --- names ---
@@ -211,27 +211,27 @@ def test_facts_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 MARKUP = "[/b][red]:smile:[link=x]"
 
 
-def test_markup_in_names_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_in_names_is_shown_as_it_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / f"{MARKUP.replace('/', '')}.csv", NATIVE.replace("NAME", MARKUP))
-    status, out, err = run(capsys, "run", path, "--sched", "noop", "--drive", "constant:1")
+    status, out, err = run(capfd, "run", path, "--sched", "noop", "--drive", "constant:1")
     assert status == 0, err
     assert MARKUP in out and path.name in out
-    status, out, err = run(capsys, "compare", path, "--sched", "noop,as", "--drive", "constant:1")
+    status, out, err = run(capfd, "compare", path, "--sched", "noop,as", "--drive", "constant:1")
     assert status == 0 and path.name in out, err
     job = write(tmp_path / "j.fio", f"[{MARKUP}]\nsize=64k\nfilename={MARKUP}\n")
-    status, out, err = run(capsys, "run", job, "--sched", "noop")
+    status, out, err = run(capfd, "run", job, "--sched", "noop")
     assert status == 0 and MARKUP in out, err
 
 
-def test_markup_of_devices_profiles_and_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_of_devices_profiles_and_recordings(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     trace = write(tmp_path / "m.csv", "128166385295514663,[/b],0,Write,0,512,1\n128166385295514664,[/i],1,Read,0,512,1\n")
-    status, out, err = run(capsys, "run", trace, "--sched", "noop", "--drive", "constant:1")
+    status, out, err = run(capfd, "run", trace, "--sched", "noop", "--drive", "constant:1")
     assert status == 0 and "[/b].0" in out, err
     drive = write(tmp_path / f"{MARKUP.replace('/', '')}.toml", DISK.replace("a small one", MARKUP))
-    status, out, err = run(capsys, "drives", drive)
+    status, out, err = run(capfd, "drives", drive)
     assert status == 0 and MARKUP in out and MARKUP.replace("/", "") in out, err
     text = (ROOT / "tests/fuzzing/corpus/conformance/mq-deadline").read_text().replace("# workload=w", f"# workload={MARKUP}")
-    status, out, err = run(capsys, "conform", "check", write(tmp_path / "r.xz", lzma.compress(text.encode())))
+    status, out, err = run(capfd, "conform", "check", write(tmp_path / "r.xz", lzma.compress(text.encode())))
     assert status in (0, 1) and MARKUP in out, err
 
 
@@ -241,39 +241,39 @@ def test_no_print_takes_markup() -> None:
     assert out.getvalue() == MARKUP + "\n"
 
 
-def test_control_characters_do_not_reach_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     name = "a\x1b[31m\x07\x7f\u202eb"
     path = write(tmp_path / "t.csv", NATIVE.replace("NAME", name))
-    status, out, err = run(capsys, "run", path, "--sched", "noop", "--drive", "constant:1")
+    status, out, err = run(capfd, "run", path, "--sched", "noop", "--drive", "constant:1")
     assert status == 0 and plain(name) in out, err
     assert all(c.isprintable() for c in out.replace("\n", "")), out
     assert load(path).tasks[0].name == "a\\x1b[31m\\x07\\x7f\\u202eb"
     job = write(tmp_path / "j.fio", f"[{name}]\nsize=64k\n")
-    status, out, err = run(capsys, "run", job, "--sched", "noop")
+    status, out, err = run(capfd, "run", job, "--sched", "noop")
     assert status == 0 and all(c.isprintable() for c in out.replace("\n", "")), err
 
 
-def test_file_names_that_are_not_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_file_names_that_are_not_text(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / os.fsdecode(b"t\xff\x1b\n.csv")
     write(path, NATIVE)
-    status, out, err = run(capsys, "run", path, "--sched", "noop", "--drive", "constant:1", "--json")
+    status, out, err = run(capfd, "run", path, "--sched", "noop", "--drive", "constant:1", "--json")
     assert status == 0 and json.loads(out)["workload"] == "t\\udcff\\x1b\\n.csv", err
     write(path, "nothing")
-    assert "t\\udcff\\x1b\\n.csv" in bad(capsys, "run", path, "--sched", "noop")
+    assert "t\\udcff\\x1b\\n.csv" in bad(capfd, "run", path, "--sched", "noop")
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\x1b(31mb", 'a"b\\c', "a\nb = 1", "a\u2028b", "tab\tname", "é日本", "\x7f", "a\rb"])
-def test_names_of_profiles_that_are_made(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_names_of_profiles_that_are_made(tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
     out = tmp_path / "d.toml"
     if "\0" not in name:
         args = ("--rpm=7200", "--capacity=80GB", "--seek-average=8.5", "-o", out)
-        assert run(capsys, "drives", "new", "--name", name, *args)[0] == 0
+        assert run(capfd, "drives", "new", "--name", name, *args)[0] == 0
         assert tomllib.loads(out.read_text())["description"] == plain(name)
-        assert run(capsys, "drives", out)[0] == 0
+        assert run(capfd, "drives", out)[0] == 0
     path = write(tmp_path / "d.parv", PARV.replace("DISK", re.sub(r"[\s=]", "", name)))
-    assert run(capsys, "drives", "import", path, "-o", out)[0] == 0
+    assert run(capfd, "drives", "import", path, "-o", out)[0] == 0
     tomllib.loads(out.read_text())
-    assert run(capsys, "drives", out)[0] == 0
+    assert run(capfd, "drives", out)[0] == 0
 
 
 @pytest.mark.parametrize("args", [
@@ -281,35 +281,35 @@ def test_names_of_profiles_that_are_made(tmp_path: Path, capsys: pytest.CaptureF
     ("validate", "LONG", "x"), ("validate", "barracuda-80g", "LONG"), ("run", "JOB", "--sched", "noop"), ("drives", "ARRAY"),
     ("compare", "--drive", "LONG"),
 ])  # fmt: skip
-def test_file_names_that_are_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...]) -> None:
+def test_file_names_that_are_too_long(tmp_path: Path, capfd: pytest.CaptureFixture[str], args: tuple[str, ...]) -> None:
     long = "/" + "x" * 300 + ".toml"
     names = {"LONG": str(tmp_path) + long, "JOB": str(write(tmp_path / "j.fio", f"include {long[1:]}\n[a]\nsize=1m\n")),
              "ARRAY": str(write(tmp_path / "a.toml", ARRAY.format(long[1:])))}
-    assert "File name too long" in bad(capsys, *(names.get(a, a) for a in args))
+    assert "File name too long" in bad(capfd, *(names.get(a, a) for a in args))
 
 
 @pytest.mark.parametrize("name", ["**", "[", "a/**", "?", "*"])
-def test_file_names_that_are_patterns(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert "no such file, and no bundled workload" in bad(capsys, "compare", name)
+def test_file_names_that_are_patterns(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    assert "no such file, and no bundled workload" in bad(capfd, "compare", name)
 
 
 # --- what does not end ---
 
 
-def test_what_is_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(reading, "_LEAST", 1 << 20)
     monkeypatch.setattr(reading, "free_memory_bytes", lambda: 160 << 20)
     for args in (("run", "/dev/zero", "--sched", "noop"), ("import", "/dev/zero"), ("validate", "barracuda-80g", "/dev/zero")):
-        assert "/dev/zero: has more than 16 MiB, which is more than what the free memory allows" in bad(capsys, *args)
+        assert "/dev/zero: has more than 16 MiB, which is more than what the free memory allows" in bad(capfd, *args)
     zeros = bytes(64 << 20)
     bombs = {"gzip": gzip.compress(zeros), "xz": lzma.compress(zeros), "zstd": zstandard.ZstdCompressor().compress(zeros)}
     for name, bomb in bombs.items():
         path = write(tmp_path / name, bomb)
-        assert f"{path}: unpacks to more than 16 MiB" in bad(capsys, "import", path)
-        assert f"{path}: " in bad(capsys, "conform", "check", path)
-        assert f"{path}: unpacks to more than 16 MiB" in bad(capsys, "validate", "barracuda-80g", path)
+        assert f"{path}: unpacks to more than 16 MiB" in bad(capfd, "import", path)
+        assert f"{path}: " in bad(capfd, "conform", "check", path)
+        assert f"{path}: unpacks to more than 16 MiB" in bad(capfd, "validate", "barracuda-80g", path)
     for args in (("drives", "import", "/dev/zero"), ("drives", "/dev/zero")):
-        assert "/dev/zero: has more than 16 MiB, which is more than any file of its kind" in bad(capsys, *args)
+        assert "/dev/zero: has more than 16 MiB, which is more than any file of its kind" in bad(capfd, *args)
 
 
 def test_a_bomb_takes_no_more_memory_than_allowed(tmp_path: Path) -> None:
@@ -370,43 +370,43 @@ def test_read_bytes_names_what_is_no_file(tmp_path: Path) -> None:
     ("include big.inc\n" * 20 + "[a]\nsize=1m\n", ": more than 4 MiB of text with all that is included"),
     ("include /dev/zero\n[a]\nsize=1m\n", ":1: include: /dev/zero: has more than 4 MiB"),
 ])  # fmt: skip
-def test_job_files_that_do_not_end(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str) -> None:
+def test_job_files_that_do_not_end(tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, says: str) -> None:
     for depth in range(14):
         write(tmp_path / f"{depth}.inc", f"include {depth + 1}.inc\n" * 2)
     write(tmp_path / "14.inc", "\n")
     write(tmp_path / "big.inc", "# " + " " * 900_000 + "\n")
     path = write(tmp_path / "j.fio", text)
-    assert says in bad(capsys, "run", path, "--sched", "noop")
+    assert says in bad(capfd, "run", path, "--sched", "noop")
 
 
-def test_variables_do_not_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_variables_do_not_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("LONG", "x" * 10_000)
     path = write(tmp_path / "j.fio", "[a]\nsize=1m\nfilename=" + "${LONG}" * 100 + "\n")
-    assert ":3: option 'filename': a value of 1000000 characters" in bad(capsys, "run", path, "--sched", "noop")
+    assert ":3: option 'filename': a value of 1000000 characters" in bad(capfd, "run", path, "--sched", "noop")
 
 
-def test_arrays_that_name_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arrays_that_name_each_other(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     a = write(tmp_path / "a.toml", ARRAY.format("b.toml"))
     write(tmp_path / "b.toml", ARRAY.format("a.toml"))
-    assert "profiles name each other more than 8 deep" in bad(capsys, "drives", a)
+    assert "profiles name each other more than 8 deep" in bad(capfd, "drives", a)
 
 
-def test_names_of_many_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_of_many_parts(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "a.toml", DISK + "a." * 1_000_000 + "a = 1\n")
-    assert ": line 35: a name of more than 32 parts" in bad(capsys, "drives", path)
+    assert ": line 35: a name of more than 32 parts" in bad(capfd, "drives", path)
     write(path, DISK.replace("a small one", "x" * 5_000_000 + " ... 1.5.2"))
-    assert run(capsys, "drives", path, "--json")[0] == 0
+    assert run(capfd, "drives", path, "--json")[0] == 0
 
 
-def test_parameters_that_include_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parameters_that_include_each_other(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for k in range(14):
         write(tmp_path / f"{k}.inc", f"source {k + 1}.inc\n" * 2)
     write(tmp_path / "14.inc", "\n")
-    assert "or 1000 files of parameters" in bad(capsys, "drives", "import", write(tmp_path / "a.parv", "source 0.inc\n"))
+    assert "or 1000 files of parameters" in bad(capfd, "drives", "import", write(tmp_path / "a.parv", "source 0.inc\n"))
     nested = write(tmp_path / "b.parv", "a b { c = " + "[" * 9000)
-    assert "nested more than 32 deep" in bad(capsys, "drives", "import", nested)
+    assert "nested more than 32 deep" in bad(capfd, "drives", "import", nested)
     nested = write(tmp_path / "b.parv", "a b { c = " * 9000)
-    assert "nested more than 32 deep" in bad(capsys, "drives", "import", nested)
+    assert "nested more than 32 deep" in bad(capfd, "drives", "import", nested)
 
 
 def test_a_long_chain_of_forks_is_followed_in_good_time(tmp_path: Path) -> None:
@@ -428,28 +428,28 @@ def through_pipe(folder: Path, content: str) -> Path:
     return path
 
 
-def test_a_job_file_through_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_job_file_through_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = through_pipe(tmp_path, "[reader]\nsize=64k\n")
-    status, out, err = run(capsys, "run", path, "--sched", "noop")
+    status, out, err = run(capfd, "run", path, "--sched", "noop")
     assert status == 0 and "reader" in out, err
 
 
-def test_a_trace_through_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_through_a_pipe(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = through_pipe(tmp_path, NATIVE)
-    status, out, err = run(capsys, "run", path, "--sched", "noop", "--json")
+    status, out, err = run(capfd, "run", path, "--sched", "noop", "--json")
     assert status == 0 and json.loads(out)["results"][0]["requests"] == 2, err
 
 
 @pytest.mark.parametrize("command", [("run", "--sched", "noop"), ("compare",), ("import",)])
-def test_a_device_where_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+def test_a_device_where_there_is_none(tmp_path: Path, capfd: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
     native = write(tmp_path / "t.csv", NATIVE)
     blkreplay = write(tmp_path / "t.load", (ROOT / "tests/fuzzing/corpus/load/load").read_bytes())
     for path in (native, blkreplay):
-        said = bad(capsys, *command, path, "--device", "8,0")
+        said = bad(capfd, *command, path, "--device", "8,0")
         assert "no device '8,0' in it: traces of this format do not name devices" in said
     if command[0] != "import":
         job = write(tmp_path / "j.fio", "[a]\nsize=1m\n")
-        assert "--device is for traces" in bad(capsys, *command, job, "--device", "8,0")
+        assert "--device is for traces" in bad(capfd, *command, job, "--device", "8,0")
 
 
 def test_find_says_who_there_is() -> None:

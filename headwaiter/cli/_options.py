@@ -97,8 +97,8 @@ def reading(given: dict[str, Any]) -> Reading:
 def run_options(given: dict[str, Any]) -> Options:
     """How runs are made."""
     options = Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
-                   merging=given["merging"], join_arriving=given["merging"], nr_requests=given["nr_requests"], pull_ahead=given["pull_ahead"],
-                   cpus=given["cpus"], one_processor=given["one_processor"])
+                      merging=given["merging"], join_arriving=given["merging"], nr_requests=given["nr_requests"],
+                      pull_ahead=given["pull_ahead"], cpus=given["cpus"], one_processor=given["one_processor"])
     names = ("turnaround", "dispatch_time", "copy_time")
     times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in names}
     return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)

@@ -62,7 +62,7 @@ static void check_seek(u64 now)
 
 static bool counted(const struct id_task *t)
 {
-	return t->queued + t->in_flight || (dev.anticipate && t == dev.last);
+	return t->queued + t->in_flight || (id_anticipates(&dev) && t == dev.last);
 }
 
 static u64 share(const struct id_task *t)
@@ -141,6 +141,7 @@ static void run(const struct hw_policy *policy, void (*check)(u64 now), u64 seed
 	dev.q.dev.depth = 4;
 	dev.in_device = 1 + (s64)roll(4);
 	dev.anticipate = (s64)roll(2);
+	dev.q.dev.rotational = roll(4) != 0;
 	dev.W = (s64)roll(3) * 30;
 	dev.tau = (s64)roll(3) - 1;
 	dev.q.dev.nr_positions = 3;

@@ -283,10 +283,10 @@ static struct hw_sorted_request *share_candidate(struct id_device *d, u64 now)
 			break;
 		if (!t->queued)
 			continue;
-		if (!slowest)
+		if (!slowest) {
 			slowest = t;
-		if (t->clock > limit)
-			break;
+			limit = max(limit, t->clock);
+		}
 		s = id_nearest(d, &t->sort);
 		if (!best || nearer(d, s, best))
 			best = s;
@@ -294,7 +294,7 @@ static struct hw_sorted_request *share_candidate(struct id_device *d, u64 now)
 		if (s && id_request(s)->owner->clock <= limit)
 			return id_nearest(d, &id_request(s)->owner->sort);
 	}
-	return best ? best : id_nearest(d, &slowest->sort);
+	return best;
 }
 
 static bool share_worth_waiting(struct id_device *d, struct hw_sorted_request *c, u64 now)

@@ -158,6 +158,8 @@ class Options:
     copy_ns: int = 0
     copy_page_ns: int = 2048
     one_processor: bool = False
+    flush_last: bool = False
+    """As blk-mq under a scheduler: a flush has no request of its own, and goes when the device has none."""
     cpus: int = 1
     record: bool = True
     warm: tuple[int, int, int] | None = None
@@ -210,6 +212,7 @@ def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, An
     c.max_sectors = options.max_sectors
     c.merging = options.merging
     c.join_arriving = options.join_arriving
+    c.flush_last = options.flush_last
     c.nr_requests = options.nr_requests
     c.pull_ahead = options.pull_ahead
     for field_name in PROCESSOR_FIELDS:

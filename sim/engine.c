@@ -373,6 +373,15 @@ static void submit_sent(struct hws *s)
 	}
 }
 
+static bool flush(struct hws *s)
+{
+	if (s->in_drive >= s->depth || !sim_flush_wanted(s))
+		return false;
+	s->in_drive++;
+	sim_flush_submit(s);
+	return true;
+}
+
 static void dispatch(struct hws *s, u64 delay_ns)
 {
 	u32 held = s->held != NULL;
@@ -381,11 +390,8 @@ static void dispatch(struct hws *s, u64 delay_ns)
 		struct sim_request *r;
 		struct hw_request *rq;
 
-		if (s->in_drive < s->depth && sim_flush_wanted(s)) {
-			s->in_drive++;
-			sim_flush_submit(s);
+		if (!s->opt.flush_last && flush(s))
 			continue;
-		}
 		if (s->in_drive < s->depth && s->held) {
 			r = s->held;
 			s->held = NULL;
@@ -397,6 +403,7 @@ static void dispatch(struct hws *s, u64 delay_ns)
 		sim_log_waits(s);
 		if (!rq) {
 			s->wake_ns = s->q->wake_ns;
+			flush(s);
 			return;
 		}
 		hw_merge_removed(&s->merger, rq);

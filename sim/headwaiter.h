@@ -69,6 +69,8 @@ struct hws_options {
 	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;	/* the last: for a page of a write in addition */
 	uint32_t turnaround_ns, turnaround_page_ns;
 	uint32_t copy_ns, copy_page_ns;
+	/* 1: a flush of the drive's cache goes when the device has nothing else to do, as blk-mq's do under a scheduler. */
+	uint32_t flush_last;
 	uint32_t one_processor;	/* all have one processor together; else each job its own, but they start one after another */
 	uint32_t cpus;		/* software queues; tasks are spread over them; 0: one */
 	uint32_t record;	/* keep a row per I/O (struct hws_rows) */

@@ -247,6 +247,7 @@ def in_simulator(
     limit = find_drive(drive).facts[1] if scheduler == "none" else NR_REQUESTS
     warm = after_scatter(drive, starts_ns)
     options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True, join_arriving=True, warm=warm,
+                      flush_last=scheduler != "none",
                       dispatch_write_page_ns=WRITE_PAGE_NS)
     with _as_file(job) as path:
         load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)

@@ -73,7 +73,14 @@ struct runner {
 	u64 served;
 };
 
+/* Also those that have exited, until nothing refers to them. */
+struct kept {
+	struct list_head link;
+	struct hw_task task;	/* the policy's, as long as it says: must be last */
+};
+
 struct world {
+	struct list_head tasks;
 	const struct hw_policy *policy;
 	struct hw_queue *q;
 	struct runner runner[MAX_TASKS];
@@ -253,10 +260,19 @@ static void serve_next(struct world *w)
 
 static void begin_task(struct world *w, struct runner *r)
 {
-	r->task = take_memory(w->policy->task_size);
+	struct kept *kept = take_memory(offsetof(struct kept, task) + w->policy->task_size);
+
+	list_add_tail(&kept->link, &w->tasks);
+	r->task = &kept->task;
 	r->task->id = ++w->nr_tasks;
 	hw_task_start(w->q, r->task, w->now);
 	r->left = r->h->lives;
+}
+
+static void forget(struct kept *kept)
+{
+	list_del(&kept->link);
+	free(kept);
 }
 
 static void reap(struct world *w)
@@ -265,7 +281,7 @@ static void reap(struct world *w)
 
 	list_for_each_entry_safe(t, next, &w->q->reap, reap) {
 		list_del(&t->reap);
-		free(t);
+		forget(container_of(t, struct kept, task));
 	}
 }
 
@@ -390,6 +406,7 @@ static void begin(struct world *w, const struct hw_policy *policy, const struct 
 	u32 i, k;
 
 	*w = (struct world){ .policy = policy, .nr = l->nr, .rng = 1, .done_ns = HW_NEVER, .quick = l->quick };
+	INIT_LIST_HEAD(&w->tasks);
 	w->q = take_memory(policy->queue_size);
 	hw_queue_prepare(w->q, policy);
 	w->q->dev = (struct hw_device){
@@ -414,18 +431,18 @@ static void begin(struct world *w, const struct hw_policy *policy, const struct 
 
 static void end(struct world *w)
 {
+	struct kept *kept, *next;
 	u32 i, k;
 
 	for (i = 0; i < w->nr; i++)
 		for (k = 0; k < w->runner[i].h->slots; k++)
 			if (w->runner[i].slot[k].rq)
 				note_wait(w, i, w->runner[i].slot[k].rq);
-	for (i = 0; i < w->nr; i++) {
+	for (i = 0; i < w->nr; i++)
 		for (k = 0; k < w->runner[i].h->slots; k++)
 			free(w->runner[i].slot[k].rq);
-		free(w->runner[i].task);
-	}
-	reap(w);
+	list_for_each_entry_safe(kept, next, &w->tasks, link)
+		forget(kept);
 	free(w->q);
 }
 

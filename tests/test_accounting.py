@@ -108,9 +108,9 @@ def test_the_clocks_end(scheduler: str) -> None:
 
 
 def test_think_times_beyond_the_clock(tmp_path: Path) -> None:
-    """fio's thinktime=50000d, three times: one line, and no result."""
+    """fio's thinktime=20000d, three times: one line, and no result."""
     job = tmp_path / "j.fio"
-    job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nnumber_ios=10\nthinktime=50000d\n[a]\n")
+    job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nnumber_ios=10\nthinktime=20000d\n[a]\n")
     with pytest.raises(Problem, match="time runs out"):
         CliRunner().invoke(run_command, [str(job), "-s", "as"], catch_exceptions=False)
 
@@ -139,7 +139,7 @@ def test_columns_of_different_lengths() -> None:
 def test_out_of_memory(tmp_path: Path) -> None:
     """Where there is no memory left, the run fails, in one line; the program does not."""
     job = tmp_path / "j.fio"
-    job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=50000d\n[a]\n")
+    job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=20000d\n[a]\n")
     script = ("import resource, sys; import headwaiter.cli.run; from headwaiter.cli import main;"
               f" sys.argv = ['headwaiter', 'run', {str(job)!r}, '-s', 'noop', '-d', 'constant:0.001', '--turnaround', '0'];"
               " used = int(open('/proc/self/statm').read().split()[0]) * 4096;"

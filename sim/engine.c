@@ -35,7 +35,7 @@ static int start(struct hws *s)
 	hw_drive_describe(s->drive, &s->q->dev);
 	s->q->dev.depth = s->depth;
 	s->q->dev.nr_requests = s->opt.nr_requests;
-	if (s->opt.nr_requests && s->opt.pull_ahead)
+	if (s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving))
 		s->tags = sim_tags_new(s, s->opt.nr_requests);
 	ret = hw_start(s->q, 0);
 	if (ret)

@@ -134,7 +134,7 @@ class Forest:
 
 PROCESSOR_FIELDS = (
     "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns",
-    "copy_page_ns", "one_processor",
+    "copy_page_ns", "dirty_page_ns", "one_processor",
 )  # fmt: skip
 
 
@@ -157,6 +157,9 @@ class Options:
     turnaround_page_ns: int = 0
     copy_ns: int = 0
     copy_page_ns: int = 2048
+    dirty_page_ns: int = 0
+    sync_limit: int = 0
+    """Requests of fsync on their way at once, as blk-mq's write-back throttling (wbt) has it; 0: any number."""
     one_processor: bool = False
     flush_last: bool = False
     """As blk-mq under a scheduler: a flush has no request of its own, and goes when the device has none."""
@@ -213,6 +216,7 @@ def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, An
     c.merging = options.merging
     c.join_arriving = options.join_arriving
     c.flush_last = options.flush_last
+    c.sync_limit = options.sync_limit
     c.nr_requests = options.nr_requests
     c.pull_ahead = options.pull_ahead
     for field_name in PROCESSOR_FIELDS:

@@ -29,6 +29,7 @@ enum job_state {
 	JOB_REAP,	/* a slot is needed */
 	JOB_THINK,
 	JOB_QUIESCE,
+	JOB_SYNC_START,	/* fsync, after its processor time */
 	JOB_FSYNC,
 	JOB_DRAIN,	/* the pass is over */
 	JOB_END_FSYNC,
@@ -205,7 +206,21 @@ static u64 copying(const struct hws *s, const struct sim_job *j)
 {
 	u64 pages = (j->op.bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
 
-	return s->opt.copy_ns + s->opt.copy_page_ns * pages;
+	return s->opt.copy_ns + (s->opt.copy_page_ns + (j->direction == HW_WRITE ? s->opt.dirty_page_ns : 0)) * pages;
+}
+
+/* fsync of all the job's files, or of what it has just written, and then @next; true: at once. */
+static bool begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
+{
+	u64 need_ns = s->opt.dirty_page_ns * sim_dirty_pages(s);
+
+	j->sync_all = of_all;
+	j->sync_next = next;
+	j->state = JOB_SYNC_START;
+	if (!need_ns)
+		return true;
+	sim_compute(s, j, need_ns);
+	return false;
 }
 
 /* --- the loop --- */
@@ -264,8 +279,7 @@ static bool step(struct hws *s, struct sim_job *j)
 			j->state = JOB_DRAIN;
 		} else if (fsync_due(j)) {
 			j->wrote_last = false;
-			sim_fsync_begin(s, j, NULL);
-			j->state = JOB_FSYNC;
+			return begin_sync(s, j, true, JOB_FSYNC);
 		} else {
 			j->direction = pick_direction(j);
 			j->state = JOB_RATE;
@@ -323,8 +337,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		sim_write(s, j);
 		j->state = JOB_BALANCE;
 		if (j->opt.sync_writes) {
-			sim_fsync_begin(s, j, &j->op);
-			j->state = JOB_SYNC;
+			return begin_sync(s, j, false, JOB_SYNC);
 		}
 		return true;
 	case JOB_BALANCE:
@@ -356,6 +369,10 @@ static bool step(struct hws *s, struct sim_job *j)
 			return true;
 		sim_job_sleep(s, j, not_beyond_runtime(j, sim_after(s->now, j->opt.think_ns)));
 		return false;
+	case JOB_SYNC_START:
+		sim_fsync_begin(s, j, j->sync_all ? NULL : &j->op);
+		j->state = j->sync_next;
+		return true;
 	case JOB_FSYNC:
 		if (!sim_fsync(s, j))
 			return false;
@@ -366,8 +383,7 @@ static bool step(struct hws *s, struct sim_job *j)
 			return false;
 		j->state = JOB_AGAIN;
 		if (j->opt.end_fsync) {
-			sim_fsync_begin(s, j, NULL);
-			j->state = JOB_END_FSYNC;
+			return begin_sync(s, j, true, JOB_END_FSYNC);
 		}
 		return true;
 	case JOB_END_FSYNC:

@@ -109,6 +109,9 @@ struct sim_job {
 	struct sim_job *blocked_next;
 	struct sim_turn turn;
 	bool computing;		/* has processor time to go, or waits for the processor */
+	bool sync_all;
+	u8 sync_next;		/* state after the begin of fsync */
+	u64 sync_ns;		/* fsync: pages that were dirty then */
 	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
 	bool flushing;		/* waits for that */
 	struct sim_job *flush_next;
@@ -175,6 +178,7 @@ void sim_cache_flush(struct hws *s);
 void sim_write(struct hws *s, struct sim_job *j);
 bool sim_write_balance(struct hws *s, struct sim_job *j);
 /* what NULL: all files of the job. */
+u64 sim_dirty_pages(const struct hws *s);
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what);
 bool sim_fsync(struct hws *s, struct sim_job *j);
 void sim_fsync_done(struct hws *s, struct sim_transfer *t);

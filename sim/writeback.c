@@ -6,7 +6,7 @@
  * writes them back in order of place, going round, in requests as large as the device takes, with
  * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty
  * for EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1)
- * would. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
+ * would; fsync's with as many as sync_limit says. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
  * dirty pages as synchronous requests of the writer, waits for all that are on their way, and has
  * the drive's own cache flushed (flush.c).
  *
@@ -37,6 +37,7 @@ struct sim_cache {
 	u64 dirty_pages, under_way_pages;
 	u64 cursor;		/* where the flusher goes on */
 	u32 in_flight;
+	u32 syncing;		/* requests of fsync on their way */
 	u64 tick;		/* the next look at old pages; 0: none is due */
 	bool expired;		/* the flusher is at pages that were dirty before expired_ns */
 	u64 expired_ns;
@@ -319,30 +320,55 @@ bool sim_write_balance(struct hws *s, struct sim_job *j)
 	return block(c, j);
 }
 
+u64 sim_dirty_pages(const struct hws *s)
+{
+	return s->cache ? s->cache->dirty_pages : 0;
+}
+
+/* Writes of a file what fsync has still to write, as far as it may; is anything left? */
+static bool sync_file(struct hws *s, struct sim_job *j, struct sim_place p)
+{
+	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u), first, end;
+	struct sim_cache *c = s->cache;
+	struct extent *e;
+
+	pages_of(&p, &first, &end);
+	while ((e = first_at_or_after(c, first)) && e->first < end) {
+		first = max(first, e->first);
+		if (e->since_ns > j->sync_ns) {
+			first = e->end;
+			continue;
+		}
+		if (s->opt.sync_limit && c->syncing >= s->opt.sync_limit)
+			return true;
+		c->syncing++;
+		write_back(s, e, first, min(min(e->end, end), first + most), j->opt.task, HW_RQ_SYNC);
+	}
+	return false;
+}
+
+static bool sync_more(struct hws *s, struct sim_job *j)
+{
+	bool left = false;
+	u64 i;
+
+	if (j->sync_what.file)
+		return sync_file(s, j, j->sync_what);
+	for (i = 0; i < j->opt.nr_files; i++) {
+		struct sim_place p = { .file = &j->files[i], .bytes = j->files[i].at.size };
+
+		left |= sync_file(s, j, p);
+	}
+	return left;
+}
+
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what)
 {
-	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u);
-	u64 i, n = what ? 1 : j->opt.nr_files;
-	struct sim_cache *c = s->cache;
-
 	j->sync_what = what ? *what : (struct sim_place){ 0 };
+	j->sync_ns = s->now;
 	j->unflushed = s->drive->write_cache;
-	if (!c)
-		return;
-	for (i = 0; i < n; i++) {
-		struct sim_file *f = what ? what->file : &j->files[i];
-		struct sim_place p = { .file = f, .offset = what ? what->offset : 0,
-				       .bytes = what ? what->bytes : f->at.size };
-		u64 first, end;
-		struct extent *e;
-
-		pages_of(&p, &first, &end);
-		while ((e = first_at_or_after(c, first)) && e->first < end) {
-			first = max(first, e->first);
-			write_back(s, e, first, min(min(e->end, end), first + most), j->opt.task,
-				   HW_RQ_SYNC);
-		}
-	}
+	if (s->cache)
+		sync_more(s, j);
 }
 
 static bool under_way(const struct sim_cache *c, const struct sim_place *p)
@@ -376,7 +402,7 @@ bool sim_fsync(struct hws *s, struct sim_job *j)
 {
 	if (j->flushing)
 		return false;
-	if (s->cache && any_under_way(s->cache, j))
+	if (s->cache && (sync_more(s, j) || any_under_way(s->cache, j)))
 		return block(s->cache, j);
 	if (!j->unflushed)
 		return true;
@@ -387,5 +413,6 @@ bool sim_fsync(struct hws *s, struct sim_job *j)
 
 void sim_fsync_done(struct hws *s, struct sim_transfer *t)
 {
+	s->cache->syncing--;
 	written(s, s->cache, t);
 }

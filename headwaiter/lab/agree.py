@@ -53,6 +53,8 @@ CALL_NS = 6_500
 # What the emulated disk takes for a page of a write beyond that of a read. Writes are of zeros, which it does not store: else it
 # would depend on whether a page is new.
 WRITE_PAGE_NS = 2_060
+# Of the buffer heads of a block device: the page is made dirty, and written back, 2 KiB at a time.
+DIRTY_PAGE_NS = 6_000
 ZEROS = "[global]\nzero_buffers=1\n\n"
 TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
@@ -239,6 +241,13 @@ def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
     return {"kernel": max(older, default=0)}
 
 
+def _sync_limit(drive: str, scheduler: str) -> int:
+    """As wbt has it, which a device of one command gets two writes under; bfq does without."""
+    if scheduler == "bfq":
+        return 0
+    return 2 if find_drive(drive).facts[1] == 1 else 16
+
+
 def in_simulator(
     release: str, drive: str, scheduler: str, job: Job, starts_ns: Sequence[int], number: int = 0
 ) -> Figures:
@@ -248,7 +257,7 @@ def in_simulator(
     warm = after_scatter(drive, starts_ns)
     options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True, join_arriving=True, warm=warm,
                       flush_last=scheduler != "none",
-                      dispatch_write_page_ns=WRITE_PAGE_NS)
+                      dispatch_write_page_ns=WRITE_PAGE_NS, dirty_page_ns=DIRTY_PAGE_NS, sync_limit=_sync_limit(drive, scheduler))
     with _as_file(job) as path:
         load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
     changed, options = perturbed(load, processor_of_series(release).apply(options), number)

@@ -120,17 +120,21 @@ def readers(name: str) -> str:
 
 
 def agreement(name: str) -> str:
-    """Of `headwaiter lab agree`: a line per scheduler, how far off the simulator is in throughput and in p99, in percent."""
-    by: dict[str, dict[str, dict[str, Any]]] = {}
-    for r in lab_results(name):
-        by.setdefault(r["scheduler"], {})[r["job"]] = r
-    jobs = list(next(iter(by.values())))
+    """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
+    found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
+    heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "ranges", "untold")
+    table = rows(heads, ([f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
+                         for r in found["deviation_percent"]))
+    right, jobs = found["winners_right"], len(found["winners"])
+    return f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs.\n"
 
-    def cell(r: dict[str, Any]) -> str:
-        text = f"{r['throughput_off_percent']:+z.1f}, {r['p99_off_percent']:+z.1f}"
-        return text if r["agree"] else f"**{text}**"
 
-    return rows(("scheduler", *jobs), ((f"`{s}`", *(cell(found[job]) for job in jobs)) for s, found in by.items()))
+def disagreements(name: str) -> str:
+    """Of the same: what did not agree, by seed."""
+    found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["failures"]
+    return rows(("kernel", "drive", "job", "scheduler", "lab, MB/s", "simulator, MB/s", "its range", "off by"),
+                ((f["kernel"], f["drive"], f["job"], f"`{f['scheduler']}`", f"{f['lab_MBps']:.1f}", f"{f['sim_MBps']:.1f}",
+                  f"{f['sim_low_MBps']:.1f} to {f['sim_high_MBps']:.1f}", f"{f['throughput_off_percent']:+.0f}%") for f in found))
 
 
 def fio_options(_: str) -> str:
@@ -152,6 +156,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "drives": drives,
     "parameters": parameters, "output": output,
     "figure": picture, "options": fio_options, "readers": readers, "agreement": agreement,
+    "disagreements": disagreements,
 }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from fioload import KIB, Io, issues, load, places, run
 
 from headwaiter.device import open_drive
 from headwaiter.fio import load_jobs
-from headwaiter.sim import Outcome, drive_sectors, simulate
+from headwaiter.sim import Options, Outcome, drive_sectors, simulate
 
 COPY_4K = 4096 / 2 / 1e6  # ms
 
@@ -156,11 +157,11 @@ def test_pages_that_arrive_do_not_end_the_wait_for_writes(tmp_path: Path) -> Non
     assert all(b.issue > a.done for a, b in itertools.pairwise(writes))
 
 
-def on_a_disk(tmp_path: Path, text: str) -> Outcome:
+def on_a_disk(tmp_path: Path, text: str, **options: Any) -> Outcome:
     path = tmp_path / "job.fio"
     path.write_text(text)
     drive = open_drive("barracuda-80g")
-    return simulate("noop", drive, load_jobs(path, drive_sectors(drive)))
+    return simulate("noop", drive, load_jobs(path, drive_sectors(drive)), options=Options(**options))
 
 
 def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
@@ -172,6 +173,35 @@ def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
     assert (synced.complete_ns - synced.issue_ns)[own].max() < 1_000_000, "no write waits for the platter"
     assert synced.jobs[0].end_ns > 10 * dropped.jobs[0].end_ns
     assert synced.jobs[0].end_ns > 19 * 3_000_000, "each fsync does"
+
+
+def test_fsync_writes_so_many_at_once(tmp_path: Path) -> None:
+    """Eight blocks apart from each other; the drive takes 5 ms for each."""
+    text = "[w]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=8\nend_fsync=1\n"
+    assert len({round(io.issue, 6) for io in run(tmp_path, text, sync_limit=0)}) == 1
+    issued = issues(run(tmp_path, text, sync_limit=2))
+    first = issued[0]
+    assert [round(at - first) for at in issued] == [0, 0, 5, 10, 15, 20, 25, 30]
+
+
+def test_what_is_written_while_fsync_goes_on_is_not_part_of_it(tmp_path: Path) -> None:
+    text = ("[global]\nfilename=/dev/sda\nsize=64m\nrw=randwrite\nnorandommap\n[one]\nnumber_ios=8\nend_fsync=1\n"
+            "[two]\nrw=write\noffset=1g\nnumber_ios=2000\nthinktime=1000\n")
+    ios = run(tmp_path, text, sync_limit=2)
+    assert sum(io.task == "one" for io in ios) < 20, "and not the thousands that the other one writes meanwhile"
+
+
+def test_dirty_pages_take_processor_time_twice(tmp_path: Path) -> None:
+    text = "[w]\nrw=write\nsize=32k\nbs=32k\nend_fsync=1\n"
+    plain, dirty = (run(tmp_path, text, copy_page_ns=1000, dirty_page_ns=ns)[0].issue for ns in (0, 100_000))
+    assert dirty - plain == pytest.approx(2 * 8 * 0.1)
+
+
+def test_a_flush_may_have_to_wait_for_a_free_device(tmp_path: Path) -> None:
+    text = ("[global]\nfilename=/dev/sda\n[sync]\nrw=write\nsize=1m\nbs=64k\nfsync=4\n[others]\nioengine=libaio\niodepth=8\n"
+            "direct=1\nrw=randread\noffset=10g\nsize=1g\nruntime=2\ntime_based\n")
+    at_once, last = (on_a_disk(tmp_path, text, flush_last=wait).jobs[0].end_ns for wait in (False, True))
+    assert last > 2 * at_once and last > 2_000_000_000
 
 
 def test_fsync_is_of_the_jobs_own_files(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from .sim import Forest, Load, Options
 
 PROCESSOR_SHARE = 0.2
 THINK_SHARE = 0.05
-START_NS = 1_000_000
+START_NS = 10_000_000
 """Each process begins up to so much later."""
 TURN_NS = 20_000_000
 """All begin up to so much later: more than a turn of any platter."""

@@ -7,7 +7,7 @@
  * tag that comes back wakes one task. The task whose I/O it was has been woken before, and may have the tag again first; who
  * is woken in vain goes to the end of the line, and nobody is woken instead.
  */
-#include "internal.h"
+#include "job.h"
 
 /* How many requests may be in use if one like this is to be allocated? 0: any number. */
 static u32 limit_of(struct hws *s, const struct hw_bio *bio)
@@ -136,6 +136,47 @@ void sim_request_freed(struct hws *s, u32 sectors)
 	}
 }
 
+bool sim_flush_tag(struct hws *s, struct sim_job *j)
+{
+	struct sim_task *t = &s->tasks[j->opt.task];
+
+	j->flush_tag = -1;
+	if (!s->tags || !(s->policy->flags & HW_POLICY_DIRECT))
+		return true;
+	j->flush_tag = sim_tag_get(s->tags, s->opt.nr_requests);
+	if (j->flush_tag >= 0)
+		return true;
+	t->flusher = j;
+	if (!t->waiting)
+		wait_for_tag(s, t);
+	return false;
+}
+
+/* The task looks for tags, for its requests and then for its flush; false: it waits on. */
+static bool feed_task(struct hws *s, struct sim_task *t)
+{
+	struct sim_job *j = t->flusher;
+
+	while (t->waiting) {
+		struct sim_piece *p = t->waiting, *behind = p->next;
+
+		if (!insert_with_tag(s, p))
+			return false;
+		t->waiting = behind;
+		waited(s, (u32)(t - s->tasks));
+		if (!next_needs_tag(s, t))
+			break;
+	}
+	if (!j)
+		return true;
+	j->flush_tag = sim_tag_get(s->tags, s->opt.nr_requests);
+	if (j->flush_tag < 0)
+		return false;
+	t->flusher = NULL;
+	sim_flush_ready(s, j);
+	return true;
+}
+
 void sim_feed_woken(struct hws *s)
 {
 	u32 n = s->woken;
@@ -146,15 +187,7 @@ void sim_feed_woken(struct hws *s)
 		struct sim_task *t = s->waiters;
 
 		s->waiters = t->next_waiter;
-		do {
-			struct sim_piece *p = t->waiting, *behind = p->next;
-
-			if (!insert_with_tag(s, p)) {
-				wait_for_tag(s, t);
-				break;
-			}
-			t->waiting = behind;
-			waited(s, (u32)(t - s->tasks));
-		} while (next_needs_tag(s, t));
+		if (!feed_task(s, t))
+			wait_for_tag(s, t);
 	}
 }

@@ -59,6 +59,7 @@ struct sim_task {
 	struct hw_task *task;	/* NULL until its first I/O and after it was freed */
 	struct sim_piece *waiting, **waiting_tail;	/* for a tag */
 	struct sim_task *next_waiter;
+	struct sim_job *flusher;	/* has no tag for its flush */
 	u64 nr_waiting;		/* pieces that wait for a request or a tag: it cannot exit before */
 	u64 outstanding;	/* I/Os issued, not completed */
 	u64 remaining;		/* I/Os of the trace not completed */
@@ -216,6 +217,8 @@ void sim_submit_piece(struct hws *s, struct sim_piece *p);
 /* @sectors: of what has been done */
 void sim_request_freed(struct hws *s, u32 sectors);
 void sim_feed_woken(struct hws *s);
+/* Has the job what its flush needs? If not, it will be woken when it has. */
+bool sim_flush_tag(struct hws *s, struct sim_job *j);
 
 /* flush.c */
 bool sim_flush_wanted(const struct hws *s);

@@ -115,6 +115,7 @@ struct sim_job {
 	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
 	bool flushing;		/* waits for that */
 	struct sim_job *flush_next;
+	int flush_tag;		/* -1: it needs none */
 };
 
 struct sim_jobs {
@@ -157,6 +158,8 @@ void sim_yield(struct hws *s, struct sim_job *j);
 
 /* flush.c: the job is woken when the drive's cache has been written */
 void sim_flush(struct hws *s, struct sim_job *j);
+/* It has a tag, where it needs one. */
+void sim_flush_ready(struct hws *s, struct sim_job *j);
 
 /* place.c */
 void sim_place_init(struct hws *s, struct sim_job *j);

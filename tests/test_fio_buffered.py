@@ -157,11 +157,11 @@ def test_pages_that_arrive_do_not_end_the_wait_for_writes(tmp_path: Path) -> Non
     assert all(b.issue > a.done for a, b in itertools.pairwise(writes))
 
 
-def on_a_disk(tmp_path: Path, text: str, **options: Any) -> Outcome:
+def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", **options: Any) -> Outcome:
     path = tmp_path / "job.fio"
     path.write_text(text)
     drive = open_drive("barracuda-80g")
-    return simulate("noop", drive, load_jobs(path, drive_sectors(drive)), options=Options(**options))
+    return simulate(sched, drive, load_jobs(path, drive_sectors(drive)), options=Options(**options))
 
 
 def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
@@ -202,6 +202,20 @@ def test_a_flush_may_have_to_wait_for_a_free_device(tmp_path: Path) -> None:
             "direct=1\nrw=randread\noffset=10g\nsize=1g\nruntime=2\ntime_based\n")
     at_once, last = (on_a_disk(tmp_path, text, flush_last=wait).jobs[0].end_ns for wait in (False, True))
     assert last > 2 * at_once and last > 2_000_000_000
+
+
+def test_without_a_scheduler_a_flush_needs_a_tag(tmp_path: Path) -> None:
+    """Which the others have: each I/O of theirs that is done wakes one who waits, in vain as long as they go on at once."""
+    text = ("[global]\nfilename=/dev/sda\n[sync]\nstartdelay=100ms\nrw=write\nsize=256k\nbs=64k\nfsync=1\n[other]\ndirect=1\n"
+            "rw=randread\noffset=10g\nsize=1g\nruntime=1\ntime_based\n[third]\ndirect=1\n"
+            "rw=randread\noffset=20g\nsize=1g\nruntime=1\ntime_based\n")
+    ends = {}
+    for sched, tags in (("none", 1), ("none", 64), ("mq-deadline", 64)):
+        run = on_a_disk(tmp_path, text, sched, nr_requests=tags, pull_ahead=sched != "none", join_arriving=True,
+                        turnaround_ns=10_000, one_processor=True)
+        ends[sched, tags] = run.jobs[0].end_ns
+    assert ends["none", 1] > 1_000_000_000 > ends["none", 64], "it ends when the others have"
+    assert ends["mq-deadline", 64] < 1_000_000_000
 
 
 def test_fsync_is_of_the_jobs_own_files(tmp_path: Path) -> None:

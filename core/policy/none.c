@@ -96,6 +96,7 @@ const struct hw_policy hw_none = {
 	.name = "none",
 	.summary = "first come, first served on each CPU",
 	.source = "Linux 6.1-6.18 blk-mq without an elevator",
+	.flags = HW_POLICY_DIRECT,
 	.queue_size = sizeof(struct none_queue),
 	.task_size = sizeof(struct hw_task),
 	.request_size = sizeof(struct hw_soft_request),

@@ -80,12 +80,14 @@ def test_summary_of_many() -> None:
     rows = [
         agree.row("6.12", "drive", "as", "mixed-1", lab, sim_of(101.0, 10.0)),
         agree.row("6.12", "drive", "none", "mixed-1", agree.Figures(50.0, 10.0), sim_of(52.0, 10.0)),
-        agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 30.0, 90.0)),
+        agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 70.0, 90.0)),
         agree.row("6.12", "drive", "none", "mixed-2", lab, sim_of(65.0, 10.0)),
     ]
     found = summary(rows)
     assert [w["right"] for w in found["winners"]] == [True, False]
     assert found["winners"][1]["behind_percent"] == 60.0
+    rows[2] = agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 30.0, 90.0))
+    assert summary(rows)["winners"][1]["simulator"] == "none", "nobody would take the better end of a range"
     whole = found["deviation_percent"][-1]
     assert (whole["comparisons"], whole["median"], whole["largest"]) == (4, 19.5, 100.0)
     assert (whole["ranges"], whole["untold"]) == (1, 1)

@@ -59,8 +59,7 @@ def processor_of(options: Options) -> Processor:
     )
 
 
-# Of Linux 6.12 and fio at 1 ns an instruction: `headwaiter lab run processor -k 6.12` prints them. docs/lab.md has the same of
-# real machines.
+# Of Linux 6.12 and fio at 1 ns an instruction: `headwaiter lab run processor -k 6.12` prints them.
 MEASURED = Processor(turnaround=Time(10_500, 530), dispatch=Time(3_000, 670), copy=Time(3_000, 600))
 
 # By series: on 6.1 a request waits longer for its way to the drive.

@@ -315,9 +315,9 @@ static void request_done(struct hws *s, struct sim_request *r)
 }
 
 /*
- * blk-mq has a worker ask its own schedulers after insertions and timers, some time later; and after completions where the device
- * was full (blk_mq_sched_restart()), or is empty. Ours decide at once, in the
- * interrupt, and the time passes on the way to the drive.
+ * blk-mq has a worker ask its own schedulers after insertions and timers, some time later; and
+ * after completions where the device was full (blk_mq_sched_restart()), or is empty. Ours decide at
+ * once, in the interrupt, and the time passes on the way to the drive.
  */
 static bool worker_decides(const struct hws *s)
 {

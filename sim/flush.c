@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Flushes of the drive's own cache, as blk-mq makes them (block/blk-flush.c): past the scheduler, before anything else that waits
- * for the drive (or, with flush_last, behind everything), one at a time; without a scheduler each has a tag. What is asked for while one is under way waits for the next, which serves all that have asked.
+ * Flushes of the drive's own cache, as blk-mq makes them (block/blk-flush.c): past the scheduler,
+ * before anything else that waits for the drive (or, with flush_last, behind everything), one at a
+ * time; without a scheduler each has a tag. What is asked for while one is under way waits for the
+ * next, which serves all that have asked.
  */
 #include "job.h"
 

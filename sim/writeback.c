@@ -6,9 +6,9 @@
  * writes them back in order of place, going round, in requests as large as the device takes, with
  * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty
  * for EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1)
- * would; fsync's with as many as sync_limit says. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
- * dirty pages as synchronous requests of the writer, waits for all that are on their way, and has
- * the drive's own cache flushed (flush.c).
+ * would; fsync's with as many as sync_limit says. Writers wait while dirty and unfinished pages
+ * exceed DIRTY_LIMIT. fsync writes a file's dirty pages as synchronous requests of the writer, waits
+ * for all that are on their way, and has the drive's own cache flushed (flush.c).
  *
  * The numbers are Linux's defaults (dirty_background_ratio 10, dirty_ratio 20,
  * dirty_expire_centisecs 3000, dirty_writeback_centisecs 500, 128 requests) on a machine with 1

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Do the simulator and the kernel agree? The same fio job files, drive profile and schedulers in both.
 
-In the lab fio itself reads the emulated disk past the page cache; in the simulator the job file is a workload. Both let
-64 requests exist at once, under none as many as the device takes. The kernel's own schedulers decide one request ahead of the
-device, and who gets a request is decided as blk-mq does: they are simulated so.
+In the lab fio itself uses the emulated disk; in the simulator the job file is a workload. Both let 64 requests exist at
+once, under none as many as the device takes. The kernel's own schedulers decide one request ahead of the device, and who gets
+a request is decided as blk-mq does: they are simulated so.
 
 The simulator's processes issue their first I/O when the lab's did, on the guest's clock, and find the head where the lab's
 did: so ticks and platter stand as they did there. Schedulers count in ticks, and one that falls between the first I/Os of two
@@ -74,7 +74,7 @@ P99_BOUND_PERCENT = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """A job file, all of whose jobs use the disk itself, with direct I/O."""
+    """A job file, all of whose jobs use the disk itself."""
 
     name: str
     text: str

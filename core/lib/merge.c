@@ -70,6 +70,20 @@ void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits)
 	}
 }
 
+/* Only the requests of policies that ask for it are hashed. */
+static void grow(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq, const struct hw_bio *bio,
+		 enum hw_merge how, u64 now)
+{
+	hash_del(m, rq);
+	rq->sectors += bio->sectors;
+	if (how == HW_FRONT_MERGE)
+		rq->sector = bio->sector;
+	if (q->policy->flags & HW_POLICY_HASH)
+		hash_add(m, rq);
+	if (q->policy->merged)
+		q->policy->merged(q, rq, how, now);
+}
+
 /* As far as the block layer is concerned. */
 static bool fits(const struct hw_merger *m, const struct hw_request *rq, const struct hw_bio *bio)
 {
@@ -186,11 +200,7 @@ struct hw_request *hw_merge_arriving(struct hw_merger *m, struct hw_queue *q, co
 	rq = ends_at(m, bio);
 	if (!rq)
 		return NULL;
-	hash_del(m, rq);
-	rq->sectors += bio->sectors;
-	hash_add(m, rq);
-	if (q->policy->merged)
-		q->policy->merged(q, rq, HW_BACK_MERGE, now);
+	grow(m, q, rq, bio, HW_BACK_MERGE, now);
 	return rq;
 }
 
@@ -217,14 +227,7 @@ struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, con
 	rq = find(m, q, bio, &r.how);
 	if (!rq)
 		return r;
-	hash_del(m, rq);
-	rq->sectors += bio->sectors;
-	if (r.how == HW_FRONT_MERGE)
-		rq->sector = bio->sector;
-	if (q->policy->flags & HW_POLICY_HASH)
-		hash_add(m, rq);
-	if (q->policy->merged)
-		q->policy->merged(q, rq, r.how, now);
+	grow(m, q, rq, bio, r.how, now);
 	r.into = rq;
 	r.gone = join_neighbour(m, q, &r.into, r.how);
 	m->last = r.into;

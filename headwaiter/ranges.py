@@ -8,7 +8,7 @@ from typing import Any
 
 from .perturb import perturbed
 from .results import Json, summarise
-from .sim import Drive, Load, Options, simulate
+from .sim import Drive, Load, Options, Outcome, simulate
 
 MARGIN = 0.05
 """A result that spreads by more than this share of itself is a range."""
@@ -48,10 +48,15 @@ def measure(
     middle, not of the unperturbed one. tasks as in summarise().
     """
     first = simulate(scheduler, drive, load, tunables, options, progress=progress)
-    nominal = summarise(first, tasks)
-    if runs is None:
-        runs = RUNS if first.totals["issued"] <= SHORT_IOS else 0
-    return with_range(nominal, others(scheduler, drive, load, tunables, options, runs, tasks))
+    more = others(scheduler, drive, load, tunables, options, runs_for(first, runs), tasks)
+    return with_range(summarise(first, tasks), more)
+
+
+def runs_for(first: Outcome, asked: int | None) -> int:
+    """How many perturbed runs follow the unperturbed one."""
+    if asked is not None:
+        return asked
+    return RUNS if first.totals["issued"] <= SHORT_IOS else 0
 
 
 def others(

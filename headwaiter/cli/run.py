@@ -13,7 +13,7 @@ from rich.console import Console
 from ..device import open_drive
 from ..outputs import distinct, writing
 from ..processor import processor_json, processor_of
-from ..ranges import RUNS, SHORT_IOS, is_range, others, with_range
+from ..ranges import is_range, others, runs_for, with_range
 from ..report import table, tasks_table
 from ..results import Json, document, summarise
 from ..schedulers import Scheduler, find, settings
@@ -45,8 +45,8 @@ def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None,
         with progress_bar(f"{work.name} under {policy.name}", None) as update:
             outcome = simulate(policy.name, drive, work.load, tunables, options, log_file,
                                lambda done: update(policy.name, done))
-            runs = given["seeds"] if given["seeds"] is not None else RUNS if outcome.totals["issued"] <= SHORT_IOS else 0
             result = summarise(outcome)
+            runs = runs_for(outcome, given["seeds"])
             spread = with_range(result, others(policy.name, drive, work.load, tunables, options, runs))
             if "range" in spread:
                 result["range"] = spread["range"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -210,19 +210,9 @@ def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, An
     c = ffi.new("struct hws_options *")
     name = ffi.new("char[]", scheduler.name.encode())
     c.policy = name
-    c.seed = options.seed
-    c.queue_depth = options.queue_depth
-    c.max_sectors = options.max_sectors
-    c.merging = options.merging
-    c.join_arriving = options.join_arriving
-    c.flush_last = options.flush_last
-    c.sync_limit = options.sync_limit
-    c.nr_requests = options.nr_requests
-    c.pull_ahead = options.pull_ahead
-    for field_name in PROCESSOR_FIELDS:
-        setattr(c, field_name, getattr(options, field_name))
-    c.cpus = options.cpus
-    c.record = options.record
+    for one in fields(options):
+        if one.name != "warm":  # a call of its own
+            setattr(c, one.name, getattr(options, one.name))
     c.log = log
     return c, name
 

@@ -11,7 +11,9 @@
 #include "headwaiter.h"
 
 #define SIM_ERROR_BYTES 256
-#define SIM_PAGES(sectors) ((u64)(sectors) / 8 + ((sectors) % 8 != 0))
+#define SIM_PAGE_BYTES 4096u
+#define SIM_PAGE_SECTORS (SIM_PAGE_BYTES / HW_SECTOR_BYTES)
+#define SIM_PAGES(sectors) ((u64)(sectors) / SIM_PAGE_SECTORS + ((sectors) % SIM_PAGE_SECTORS != 0))
 #define SIM_CACHE_LINE 64u
 
 /*

@@ -8,9 +8,6 @@
 
 #include "internal.h"
 
-#define SIM_PAGE_BYTES 4096u
-#define SIM_PAGE_SECTORS (SIM_PAGE_BYTES / HW_SECTOR_BYTES)
-
 /*
  * Blocks that this pass has touched: bit b of level 0 is block b, a bit above is a full word
  * below.

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from headwaiter.lab.agree import THROUGHPUT_BOUND_PERCENT
 from headwaiter.lab.script import Row
 
 WINNER_PERCENT = 5.0
@@ -91,5 +92,5 @@ def failures(rows: Sequence[Row]) -> list[Row]:
             "sim_low_MBps", "sim_high_MBps")
     return [
         {key: row[key] for key in keys} for row in rows
-        if not row["agree"] and abs(row["throughput_off_percent"]) > 3
+        if not row["agree"] and abs(row["throughput_off_percent"]) > THROUGHPUT_BOUND_PERCENT
     ]  # fmt: skip

@@ -179,3 +179,19 @@ def test_service_times_are_within_physics(data: st.DataObject) -> None:
     note(f"{drive.data}")
     for _ in range(10):
         check(drive, random_load(rng, drive.facts[0]), int(rng.choice([1, 1, 4, 32])))
+
+
+def test_blocks_that_came_before_the_first() -> None:
+    """A track in the buffer from arrival on, sent when all of it is there: what passed first is not waited for again."""
+    drive = from_toml({
+        "model": "disk",
+        "geometry": {"surfaces": 1, "cylinders": 1},
+        "mechanics": {"rpm": 100.0, "seek": [[1, 1e-6]]},
+        "bus": {"hold_read": False},
+        "cache": {"read_watermark": 1.0},
+        "read_ahead": {"from_arrival": True},
+        "zones": [{"first_cylinder": 0, "last_cylinder": 0, "sectors_per_track": 3}],
+    }, "small", "small")  # fmt: skip
+    rng = np.random.default_rng(0)
+    for outstanding in (1, 4, 32) * 40:
+        assert (replay(drive, random_load(rng, drive.facts[0]), outstanding) >= 0).all()

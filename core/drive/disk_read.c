@@ -182,7 +182,8 @@ static void step_piece(struct disk *d, struct flow *f, struct disk_piece *p, u64
 
 /*
  * Follow the run through the blocks from..end of a request that starts at lbn; returns when the
- * last is in the buffer. Blocks that the run passes over are there already.
+ * last is in the buffer. Blocks that the run passes over, in front of a piece or behind the last,
+ * are there already.
  */
 static u64 follow_run(struct disk *d, struct flow *f, u64 lbn, u64 from, u64 end)
 {
@@ -203,12 +204,15 @@ static u64 follow_run(struct disk *d, struct flow *f, u64 lbn, u64 from, u64 end
 		}
 		d->drive.stats.transfer_ns += disk_sectors_ns(p->sector_fp, to - from);
 		in = disk_piece_at(p, to);
-		if (to >= end || !disk_run_next(d) || p->lbn >= end)
-			return in;
 		from = to;
+		if (to >= end || !disk_run_next(d) || p->lbn >= end)
+			break;
 		d->drive.stats.seek_ns += p->arrive_ns - p->depart_ns;
 		d->drive.stats.rotation_ns += p->start_ns - p->arrive_ns;
 	}
+	for (; from < end && f->stepwise; from++)
+		flow_step(f, 0);
+	return in;
 }
 
 static void start_run(struct disk *d, u32 seg, u64 lbn, u64 t, u64 limit)

@@ -325,9 +325,9 @@ struct disk {
 u64 disk_zone_lbns(const struct hw_profile *p, const s64 *row, u64 slips);
 void disk_layout_create(struct disk_layout *l, const struct hw_profile *p);
 void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at);
-/* LBNs first..end (exclusive) that lie on the track, or cylinder, of a place. */
-void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder,
-		       u64 *first, u64 *end);
+/* LBNs first..end (exclusive) that lie on lbn's track, or cylinder, of which `at` is the place. */
+void disk_track_limits(const struct disk_layout *l, u64 lbn, const struct disk_place *at,
+		       bool cylinder, u64 *first, u64 *end);
 u64 disk_first_from(const struct disk_layout *l, const struct disk_place *at, u32 sector);
 bool disk_track_intact(const struct disk_layout *l, const struct disk_place *at);
 

@@ -403,8 +403,8 @@ static u64 first_from(const struct disk_layout *l, const struct disk_zone *z, u6
 	return lbn_of(z, index_of(l, z, track * z->spt + sector));
 }
 
-void disk_track_limits(const struct disk_layout *l, const struct disk_place *at, bool cylinder,
-		       u64 *first, u64 *end)
+void disk_track_limits(const struct disk_layout *l, u64 lbn, const struct disk_place *at,
+		       bool cylinder, u64 *first, u64 *end)
 {
 	const struct disk_zone *z = &l->zones[at->zone];
 	u64 from = at->track;
@@ -413,6 +413,10 @@ void disk_track_limits(const struct disk_layout *l, const struct disk_place *at,
 		from = div_u64(from, l->surfaces) * l->surfaces;
 	*first = first_from(l, z, from, 0);
 	*end = first_from(l, z, from + (cylinder ? l->surfaces : 1), 0);
+	if (lbn < *first || lbn >= *end) { /* its own sector is bad, and the one it lies on a spare */
+		*first = lbn;
+		*end = lbn + 1;
+	}
 }
 
 /* The first LBN of a place's track from a physical sector of it on; the track's end if there is none. */

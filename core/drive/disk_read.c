@@ -124,20 +124,20 @@ static u64 ahead_limit(struct disk *d, u64 lbn, u64 e, u64 window)
 		if (e >= d->layout.sectors)
 			return e;
 		disk_locate(&d->layout, e, &at);
-		disk_track_limits(&d->layout, &at, false, &first, &end);
+		disk_track_limits(&d->layout, e, &at, false, &first, &end);
 		if (!m || c->segment < end - first)
 			limit = window < first ? end + (end - first) : end;
 		limit = max(limit, end);
 	} else if (c->ahead != AHEAD_FREE) {
 		disk_locate(&d->layout, e - 1, &at);
-		disk_track_limits(&d->layout, &at, c->ahead == AHEAD_CYLINDER, &first, &end);
+		disk_track_limits(&d->layout, e - 1, &at, c->ahead == AHEAD_CYLINDER, &first, &end);
 		limit = min(limit, end);
 	}
 	if (c->arrival && e - 1 - d->run.first < d->run.track_end - d->run.first) {
 		limit = max(limit, d->run.track_end);
 	} else if (c->arrival) {
 		disk_locate(&d->layout, e - 1, &at);
-		disk_track_limits(&d->layout, &at, false, &first, &end);
+		disk_track_limits(&d->layout, e - 1, &at, false, &first, &end);
 		limit = max(limit, end);
 	}
 	return max(e, min(limit, d->layout.sectors));

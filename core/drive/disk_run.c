@@ -134,7 +134,7 @@ void disk_run_from_arrival(struct disk *d)
 	u32 sector, spt;
 
 	disk_locate(&d->layout, lbn, &at);
-	disk_track_limits(&d->layout, &at, false, &r->first, &r->track_end);
+	disk_track_limits(&d->layout, lbn, &at, false, &r->first, &r->track_end);
 	if (!d->cfg.cache || d->cfg.ahead == AHEAD_NONE ||
 	    r->track_end - r->first > d->cfg.segment || !disk_track_intact(&d->layout, &at)) {
 		r->track_end = r->first;

@@ -79,6 +79,7 @@ struct hw_request {
 	/* Last, next to the node of a tree that a policy puts behind: searches in long queues read both. */
 	u64 sector;		/* first sector, 512 bytes each */
 	u32 sectors;
+	u32 below;		/* the policy's: what such a search has to know of all requests below the node */
 };
 
 /* A range that looks for a request to join. */

@@ -20,6 +20,7 @@
 #include "id_core.h"
 
 #define WEIGHT_BITS 20		/* of W, and more */
+#define OLDEST_SHIFT 22		/* ns -> 4 ms; what is 208 days old or more is as old as that */
 #define TREE_HEIGHT 66		/* of one of 2^32 requests, and one */
 
 enum { ORDER_SPTF, ORDER_CSCAN };
@@ -45,16 +46,19 @@ static struct hw_sorted *seek_tree(struct id_device *d, struct id_task *t)
 	return &d->sort;
 }
 
-static u64 oldest_below(struct rb_node *n)
+/* In units that are rounded down: a bound. */
+static u32 oldest_below(struct rb_node *n)
 {
-	return n ? id_request(hw_sorted_entry(n))->oldest : HW_NEVER;
+	return n ? hw_sorted_entry(n)->rq.below : U32_MAX;
 }
 
 static void sum_up(struct rb_node *n)
 {
 	struct hw_sorted_request *s = hw_sorted_entry(n);
 
-	id_request(s)->oldest = min(s->expires, min(oldest_below(n->rb_left), oldest_below(n->rb_right)));
+	u32 own = (u32)min_t(u64, s->expires >> OLDEST_SHIFT, U32_MAX);
+
+	s->rq.below = min(own, min(oldest_below(n->rb_left), oldest_below(n->rb_right)));
 }
 
 static void seek_add(struct id_device *d, struct id_task *t, struct hw_sorted_request *s)
@@ -90,10 +94,15 @@ static s64 forgiven(const struct id_device *d, u64 age)
 	return (s64)(us > div64_u64(most, (u64)d->W) ? most : us * (u64)d->W);
 }
 
-/* Positioning time less what age makes up for. */
-static s64 effort(const struct id_device *d, const struct hw_sorted_request *s, u64 now)
+static s64 positioning_of(const struct id_device *d, const struct hw_sorted_request *s)
 {
-	return (s64)id_positioning(d, d->head, s->rq.sector) - forgiven(d, now - s->expires);
+	return (s64)id_positioning(d, d->head, s->rq.sector);
+}
+
+/* Positioning time less what age makes up for. */
+static s64 effort(const struct id_device *d, const struct hw_sorted_request *s, s64 positioning, u64 now)
+{
+	return positioning - forgiven(d, now - s->expires);
 }
 
 /* The best so far; of equals the lowest sector, then the first come. */
@@ -109,24 +118,30 @@ static bool before(const struct hw_sorted_request *a, const struct hw_sorted_req
 	return a->rq.sector != b->rq.sector ? a->rq.sector < b->rq.sector : a->rq.id < b->rq.id;
 }
 
-static void consider(struct search *f, struct hw_sorted_request *s)
+/* Returns the positioning time. */
+static s64 consider(struct search *f, struct hw_sorted_request *s)
 {
-	s64 e = effort(f->d, s, f->now);
+	s64 positioning = positioning_of(f->d, s), e = effort(f->d, s, positioning, f->now);
 
-	if (e > f->least || (e == f->least && !before(s, f->best)))
-		return;
-	f->best = s;
-	f->least = e;
+	if (e < f->least || (e == f->least && before(s, f->best))) {
+		f->best = s;
+		f->least = e;
+	}
+	return positioning;
 }
 
-/*
- * Might something at or below @n in the tree, all of it at least as far from the head as @edge, be better? It would at best
- * lie there and be the oldest.
- */
-static bool promising(const struct search *f, struct rb_node *n, u64 edge)
+/* A branch of the tree that is yet to be looked at. */
+struct branch {
+	struct rb_node *n;
+	s64 least;	/* no positioning in it is shorter: that of the request between it and the head */
+	bool below;	/* the head */
+};
+
+/* Might something in the branch be better? It would at best take as long as the least and be the oldest. */
+static bool promising(const struct search *f, const struct branch *b)
 {
-	s64 bound = (s64)id_positioning(f->d, f->d->head, edge) -
-		    forgiven(f->d, f->now - oldest_below(n));
+	struct rb_node *n = b->n;
+	s64 bound = b->least - forgiven(f->d, f->now - ((u64)oldest_below(n) << OLDEST_SHIFT));
 
 	if (bound != f->least)
 		return bound < f->least;
@@ -137,50 +152,42 @@ static bool promising(const struct search *f, struct rb_node *n, u64 edge)
 
 /*
  * From the head outwards, leaving out every branch of the tree in which nothing can be better than the best so far. To begin
- * with that is the nearest or the oldest.
+ * with that is the oldest.
  */
 static struct hw_sorted_request *least_effort(struct id_device *d, u64 now)
 {
-	struct search f = { .d = d, .now = now, .best = id_nearest(d, &d->sort) };
-	/* On each level of the tree there is one branch yet to be looked at. */
-	struct { struct rb_node *n; u64 edge; } todo[TREE_HEIGHT], at;
+	struct search f = { .d = d, .now = now, .best = hw_fifo_first(&d->fifo) };
+	struct branch todo[TREE_HEIGHT], at; /* one on each level of the tree */
 	struct rb_node *n = d->sort.root.rb_node;
 	u32 left = 0;
 
 	if (!d->W)
-		return f.best;
-	f.least = effort(d, f.best, now);
-	consider(&f, hw_fifo_first(&d->fifo));
+		return id_nearest(d, &d->sort);
+	f.least = effort(d, f.best, positioning_of(d, f.best), now);
 	while (n) {
 		struct hw_sorted_request *s = hw_sorted_entry(n);
-		bool below = s->rq.sector < d->head;
 
-		consider(&f, s);
-		at.n = below ? n->rb_left : n->rb_right;
-		at.edge = s->rq.sector;
+		at.below = s->rq.sector < d->head;
+		at.least = consider(&f, s);
+		at.n = at.below ? n->rb_left : n->rb_right;
 		if (at.n)
 			todo[left++] = at;
-		n = below ? n->rb_right : n->rb_left;
+		n = at.below ? n->rb_right : n->rb_left;
 	}
 	while (left) {
 		struct rb_node *near, *far;
-		bool below;
+		s64 positioning;
 
 		at = todo[--left];
-		if (!promising(&f, at.n, at.edge))
+		if (!promising(&f, &at))
 			continue;
-		consider(&f, hw_sorted_entry(at.n));
-		below = at.edge < d->head;
-		near = below ? at.n->rb_right : at.n->rb_left;
-		far = below ? at.n->rb_left : at.n->rb_right;
-		if (far) {
-			todo[left].n = far;
-			todo[left++].edge = hw_sorted_entry(at.n)->rq.sector;
-		}
-		if (near) {
-			todo[left].n = near;
-			todo[left++].edge = at.edge;
-		}
+		positioning = consider(&f, hw_sorted_entry(at.n));
+		near = at.below ? at.n->rb_right : at.n->rb_left;
+		far = at.below ? at.n->rb_left : at.n->rb_right;
+		if (far)
+			todo[left++] = (struct branch){ far, positioning, at.below };
+		if (near)
+			todo[left++] = (struct branch){ near, at.least, at.below };
 	}
 	return f.best;
 }
@@ -198,10 +205,10 @@ static struct hw_sorted_request *seek_candidate(struct id_device *d, u64 now)
 static bool seek_worth_waiting(struct id_device *d, struct hw_sorted_request *c, u64 now)
 {
 	if (d->order == ORDER_SPTF)
-		return id_benefit_exceeds_cost(d, effort(d, c, now), now);
+		return id_benefit_exceeds_cost(d, effort(d, c, positioning_of(d, c), now), now);
 	if (d->last->backward >= ID_ONE / 1000 * (u64)d->back_frac)
 		return false;
-	return id_benefit_exceeds_cost(d, (s64)id_positioning(d, d->head, c->rq.sector), now);
+	return id_benefit_exceeds_cost(d, positioning_of(d, c), now);
 }
 
 static const struct id_rules seek_rules = {

@@ -171,14 +171,25 @@ static bool lower(const struct hw_sorted_request *a, const struct hw_sorted_requ
 	return a->rq.sector != b->rq.sector ? a->rq.sector < b->rq.sector : a->rq.id < b->rq.id;
 }
 
+static u64 place_of(struct rb_node *n)
+{
+	return rb_entry(n, struct id_request, any)->place;
+}
+
+static bool goes_left(const struct hw_sorted_request *s, struct rb_node *of)
+{
+	return s->rq.sector != place_of(of) ? s->rq.sector < place_of(of) : s->rq.id < any_entry(of)->rq.id;
+}
+
 static void share_add(struct id_device *d, struct id_task *t, struct hw_sorted_request *s)
 {
 	struct rb_node **link = &d->all.rb_node, *parent = NULL;
 
 	hw_sorted_add(&t->sort, s);
+	id_request(s)->place = s->rq.sector;
 	while (*link) {
 		parent = *link;
-		link = lower(s, any_entry(parent)) ? &parent->rb_left : &parent->rb_right;
+		link = goes_left(s, parent) ? &parent->rb_left : &parent->rb_right;
 	}
 	rb_link_node(any_node(s), parent, link);
 	rb_insert_color(any_node(s), &d->all);
@@ -212,40 +223,39 @@ struct outwards {
 
 static void begin_below(const struct id_device *d, struct outwards *o, struct rb_node *highest)
 {
-	struct rb_node *n = d->all.rb_node;
+	struct rb_node *n = d->all.rb_node, *lowest = highest, *lower;
 	u64 ns;
 
-	o->below = o->highest = any_entry(highest);
-	if (!o->below)
+	o->below = o->lowest = o->highest = any_entry(highest);
+	if (!highest)
 		return;
-	ns = positioning(d, o->below);
+	ns = id_positioning(d, d->head, place_of(highest));
+	lower = rb_prev(highest);
+	if (!lower || id_positioning(d, d->head, place_of(lower)) > ns)
+		return;
 	while (n) {
-		struct hw_sorted_request *s = any_entry(n);
+		bool near = place_of(n) < d->head && id_positioning(d, d->head, place_of(n)) <= ns;
 
-		if (s->rq.sector >= d->head || positioning(d, s) <= ns) {
-			if (s->rq.sector < d->head)
-				o->below = s;
-			n = n->rb_left;
-		} else {
-			n = n->rb_right;
-		}
+		if (near)
+			lowest = n;
+		n = near || place_of(n) >= d->head ? n->rb_left : n->rb_right;
 	}
-	o->lowest = o->below;
+	o->below = o->lowest = any_entry(lowest);
 }
 
 static void begin_outwards(const struct id_device *d, struct outwards *o)
 {
-	struct rb_node *n = d->all.rb_node;
+	struct rb_node *n = d->all.rb_node, *above = NULL;
 
-	o->above = NULL;
 	while (n) {
-		struct hw_sorted_request *s = any_entry(n);
+		bool up = place_of(n) >= d->head;
 
-		if (s->rq.sector >= d->head)
-			o->above = s;
-		n = s->rq.sector >= d->head ? n->rb_left : n->rb_right;
+		if (up)
+			above = n;
+		n = up ? n->rb_left : n->rb_right;
 	}
-	begin_below(d, o, o->above ? rb_prev(any_node(o->above)) : rb_last(&d->all));
+	o->above = any_entry(above);
+	begin_below(d, o, above ? rb_prev(above) : rb_last(&d->all));
 }
 
 static struct hw_sorted_request *step_outwards(const struct id_device *d, struct outwards *o)

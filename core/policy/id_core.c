@@ -47,20 +47,14 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 {
 	const struct hw_device *dev = &d->q.dev;
 	u64 distance = sector > from ? sector - from : from - sector;
-	u32 lo = 0, hi = dev->nr_positions, shift;
+	u32 lo = 0, n = dev->nr_positions, shift;
 	u64 step, into;
 
-	if (!hi)
+	if (!n)
 		return 0;
-	/* The last point at or below the distance. */
-	while (hi - lo > 1) {
-		u32 mid = (lo + hi) / 2;
-
-		if (dev->position[mid].sectors <= distance)
-			lo = mid;
-		else
-			hi = mid;
-	}
+	/* The last point at or below the distance. It is as good as random: no branch depends on it. */
+	for (; n > 1; n -= n / 2)
+		lo += dev->position[lo + n / 2].sectors <= distance ? n / 2 : 0;
 	if (lo + 1 == dev->nr_positions || distance <= dev->position[lo].sectors)
 		return dev->position[lo].ns;
 	step = dev->position[lo + 1].sectors - dev->position[lo].sectors;
@@ -74,7 +68,7 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 
 struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_sorted *t)
 {
-	struct hw_sorted_request *above = hw_sorted_at_or_after(t, d->head), *below;
+	struct hw_sorted_request *above = hw_sorted_at_or_after(t, d->head), *below, *lower;
 	struct rb_node *n = t->root.rb_node;
 	u64 effort;
 
@@ -84,7 +78,10 @@ struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_
 	effort = id_positioning(d, d->head, below->rq.sector);
 	if (above && id_positioning(d, d->head, above->rq.sector) < effort)
 		return above;
-	/* The lowest that is as near: the further below the head, the longer it takes. */
+	/* The lowest that is as near: the further below the head, the longer it takes. Mostly there is no other. */
+	lower = hw_sorted_prev(below);
+	if (!lower || id_positioning(d, d->head, lower->rq.sector) > effort)
+		return below;
 	while (n) {
 		struct hw_sorted_request *s = hw_sorted_entry(n);
 		bool far = s->rq.sector < d->head && id_positioning(d, d->head, s->rq.sector) > effort;

@@ -50,7 +50,7 @@ struct id_request {
 	bool has_positioning;
 	u64 positioning_ns;
 	u64 detour_ns;				/* positioning for which others are to blame */
-	u64 oldest;				/* as-seek: insertion of the oldest one below it in the tree */
+	u64 place;				/* as-share: its sector, next to the node that is sorted by it */
 	struct rb_node any;			/* as-share: in id_device.all */
 };
 

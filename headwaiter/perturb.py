@@ -17,6 +17,9 @@ import numpy as np
 from .fio import JobLoad
 from .sim import Forest, Load, Options
 
+PROCESSOR_TIMES = ("turnaround_ns", "turnaround_page_ns", "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns",
+                   "copy_ns", "copy_page_ns", "dirty_page_ns")  # fmt: skip
+"""Of Options."""
 PROCESSOR_SHARE = 0.2
 THINK_SHARE = 0.05
 START_NS = 10_000_000
@@ -34,8 +37,7 @@ def perturbed(load: Load, options: Options, number: int) -> tuple[Load, Options]
         return load, options
     dice = random.Random(f"headwaiter perturbation {options.seed} {number}")
     factor = dice.uniform(1 - PROCESSOR_SHARE, 1 + PROCESSOR_SHARE)
-    names = ("turnaround_ns", "turnaround_page_ns", "dispatch_ns", "dispatch_page_ns", "copy_ns", "copy_page_ns")
-    options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in names})
+    options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in PROCESSOR_TIMES})
     turn = dice.randrange(TURN_NS)
     if isinstance(load, JobLoad):
         return _jobs(load, dice, turn), options

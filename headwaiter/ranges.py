@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .perturb import perturbed
 from .results import Json, summarise
 from .sim import Drive, Load, Options, Outcome, simulate
 
+Run = TypeVar("Run")
 MARGIN = 0.05
 """A result that spreads by more than this share of itself is a range."""
 RUNS = 8
@@ -80,15 +81,23 @@ def with_range(nominal: Json, more: Sequence[Json]) -> Json:
     for name, figure in FIGURES.items():
         values = [figure(r) for r in every]
         spread[name] = {"low": min(values), "high": max(values)}
-    chosen = nominal
-    if is_range(nominal | {"range": spread}):
-        chosen = sorted(every, key=lambda r: float(r["throughput_MBps"]))[len(every) // 2]
-    return chosen | {"range": spread}
+    return typical(every, FIGURES["throughput_MBps"]) | {"range": spread}
+
+
+def typical(every: Sequence[Run], rate: Callable[[Run], float]) -> Run:
+    """Of a run and its perturbed ones the first; where their rates are a range, the one in the middle."""
+    ordered = sorted(every, key=rate)
+    return ordered[len(ordered) // 2] if spreads(rate(ordered[0]), rate(ordered[-1]), rate(every[0])) else every[0]
+
+
+def spreads(low: float, high: float, value: float) -> bool:
+    """Is a value between these so uncertain that only its range can be told?"""
+    return high - low > MARGIN * max(abs(value), 1e-12)
 
 
 def is_range(r: Json, figure: str = "throughput_MBps") -> bool:
-    """Is this figure of an entry so uncertain that only its range can be told?"""
+    """The same of a figure of an entry."""
     if "range" not in r:
         return False
     low, high = r["range"][figure]["low"], r["range"][figure]["high"]
-    return bool(high - low > MARGIN * max(abs(FIGURES[figure](r)), 1e-12))
+    return spreads(low, high, FIGURES[figure](r))

@@ -42,10 +42,10 @@ from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
 from headwaiter.perturb import perturbed
 from headwaiter.processor import processor_of_series
-from headwaiter.ranges import MARGIN, RUNS
+from headwaiter.ranges import RUNS, spreads, typical
 from headwaiter.results import percentiles
 from headwaiter.schedulers import find
-from headwaiter.sim import Options, drive_sectors, simulate
+from headwaiter.sim import Options, Outcome, drive_sectors, simulate
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.
@@ -243,38 +243,16 @@ def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
     return {"kernel": max(older, default=0)}
 
 
-def _sync_limit(drive: str, scheduler: str) -> int:
+def _sync_limit(depth: int, scheduler: str) -> int:
     """As wbt has it, which a device of one command gets two writes under; bfq does without."""
     if scheduler == "bfq":
         return 0
-    return 2 if find_drive(drive).facts[1] == 1 else 16
-
-
-def in_simulator(
-    release: str, drive: str, scheduler: str, job: Job, starts_ns: Sequence[int], number: int = 0
-) -> Figures:
-    """The same of a run of the simulator; `number` is of the perturbation (perturb.py), 0 is none."""
-    device = open_drive(drive)
-    limit = find_drive(drive).facts[1] if scheduler == "none" else NR_REQUESTS
-    warm = after_scatter(drive, starts_ns)
-    options = Options(nr_requests=limit, pull_ahead=scheduler in KERNELS_OWN, one_processor=True, join_arriving=True, warm=warm,
-                      flush_last=scheduler != "none",
-                      dispatch_write_page_ns=WRITE_PAGE_NS, dirty_page_ns=DIRTY_PAGE_NS, sync_limit=_sync_limit(drive, scheduler))
-    with _as_file(job) as path:
-        load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
-    options = processor_of_series(release).apply(options)
-    own_ns = SCHEDULER_NS.get(scheduler, 0)
-    options = dataclasses.replace(options, turnaround_ns=options.turnaround_ns + own_ns)
-    changed, options = perturbed(load, options, number)
-    run = simulate(scheduler, device, changed, as_in_kernel(scheduler, release), options)
-    latency = run.complete_ns - run.issue_ns
-    rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
-    return Figures(sum(rates) * 1000, float(percentiles(latency, [99])[0]) / 1e6)
+    return 2 if depth == 1 else 16
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the simulator says: the run whose throughput is in the middle of all, and the lowest and highest throughput."""
+    """What the simulator says: the figures of the typical run of all (ranges.py), and the lowest and highest throughput."""
 
     figures: Figures
     low_mbps: float
@@ -283,18 +261,41 @@ class Simulated:
     @property
     def is_range(self) -> bool:
         """Do small changes of the load decide the result?"""
-        return self.high_mbps - self.low_mbps > MARGIN * self.figures.throughput_mbps
+        return spreads(self.low_mbps, self.high_mbps, self.figures.throughput_mbps)
 
 
 def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Sequence[int], runs: int) -> Simulated:
     """The unperturbed run, and so many perturbed ones."""
-    every = [in_simulator(release, drive, scheduler, job, starts_ns, number) for number in range(runs + 1)]
-    rates = sorted(one.throughput_mbps for one in every)
-    found = Simulated(every[0], rates[0], rates[-1])
-    if not found.is_range:
-        return found
-    middle = next(one for one in every if one.throughput_mbps == rates[len(rates) // 2])
-    return Simulated(middle, rates[0], rates[-1])
+    device = open_drive(drive)
+    depth = find_drive(drive).facts[1]
+    with _as_file(job) as path:
+        load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
+    options = Options(
+        nr_requests=depth if scheduler == "none" else NR_REQUESTS,
+        pull_ahead=scheduler in KERNELS_OWN,
+        one_processor=True,
+        join_arriving=True,
+        flush_last=scheduler != "none",
+        warm=after_scatter(drive, starts_ns),
+        dispatch_write_page_ns=WRITE_PAGE_NS,
+        dirty_page_ns=DIRTY_PAGE_NS,
+        sync_limit=_sync_limit(depth, scheduler),
+    )
+    options = processor_of_series(release).apply(options)
+    options = dataclasses.replace(options, turnaround_ns=options.turnaround_ns + SCHEDULER_NS.get(scheduler, 0))
+    tunables = as_in_kernel(scheduler, release)
+    every = []
+    for number in range(runs + 1):
+        changed, otherwise = perturbed(load, options, number)
+        every.append(_figures(simulate(scheduler, device, changed, tunables, otherwise)))
+    rates = [one.throughput_mbps for one in every]
+    return Simulated(typical(every, lambda one: one.throughput_mbps), min(rates), max(rates))
+
+
+def _figures(run: Outcome) -> Figures:
+    latency = run.complete_ns - run.issue_ns
+    rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
+    return Figures(sum(rates) * 1000, float(percentiles(latency, [99])[0]) / 1e6)
 
 
 def _off_percent(simulated: float, measured: float) -> float:

@@ -6,6 +6,8 @@
  * (tags.c). Then each task waits for itself, with the limit that it was told at first, and what else it issues comes behind. A
  * tag that comes back wakes one task. The task whose I/O it was has been woken before, and may have the tag again first; who
  * is woken in vain goes to the end of the line, and nobody is woken instead.
+ *
+ * A process whose I/O waits here is in the kernel, and goes no further.
  */
 #include "job.h"
 
@@ -31,8 +33,25 @@ static void waited(struct hws *s, u32 task)
 {
 	struct sim_task *t = &s->tasks[task];
 
-	if (--t->nr_waiting == 0 && t->exiting)
+	if (--t->nr_waiting)
+		return;
+	if (t->exiting)
 		sim_task_exit(s, task);
+	if (t->stalled) {
+		struct sim_job *j = t->stalled;
+
+		t->stalled = NULL;
+		sim_job_wake(s, j);
+	}
+}
+
+bool sim_job_stalls(struct hws *s, struct sim_job *j)
+{
+	struct sim_task *t = &s->tasks[j->opt.task];
+
+	if (t->nr_waiting)
+		t->stalled = j;
+	return t->nr_waiting;
 }
 
 static void feed_counted(struct hws *s)

@@ -62,6 +62,7 @@ struct sim_task {
 	struct sim_piece *waiting, **waiting_tail;	/* for a tag */
 	struct sim_task *next_waiter;
 	struct sim_job *flusher;	/* has no tag for its flush */
+	struct sim_job *stalled;	/* goes on when nothing of its waits */
 	u64 nr_waiting;		/* pieces that wait for a request or a tag: it cannot exit before */
 	u64 outstanding;	/* I/Os issued, not completed */
 	u64 remaining;		/* I/Os of the trace not completed */

@@ -409,7 +409,7 @@ static void job_due(struct hws *s, struct sim_source *source, u64 order)
 	if (j->life == JOB_CREATED) {
 		sim_start_jobs(s);
 	} else if (j->life == JOB_RUNNING && order == j->expected && sim_computed(s, j)) {
-		while (step(s, j))
+		while (!sim_job_stalls(s, j) && step(s, j))
 			;
 		sim_yield(s, j);
 	}

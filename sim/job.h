@@ -141,6 +141,8 @@ void sim_job_ended(struct hws *s, struct sim_job *j);
 
 /* job.c */
 void sim_job_sleep(struct hws *s, struct sim_job *j, u64 until_ns);
+/* Does it wait for a request? Then it goes on when it has one (allocate.c). */
+bool sim_job_stalls(struct hws *s, struct sim_job *j);
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag);
 u64 sim_order(struct hws *s);
 /* A job that the page cache has made to wait may look again. */

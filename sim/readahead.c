@@ -121,7 +121,7 @@ bool sim_read(struct hws *s, struct sim_job *j)
 
 		j->reading = true;	/* unless this is the last round */
 		if (!w) {
-			if (!fetch_now(s, j, largest))
+			if (!fetch_now(s, j, largest) || sim_job_stalls(s, j))
 				return false;
 			continue;
 		}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import sys
 from pathlib import Path
@@ -157,11 +158,11 @@ def test_pages_that_arrive_do_not_end_the_wait_for_writes(tmp_path: Path) -> Non
     assert all(b.issue > a.done for a, b in itertools.pairwise(writes))
 
 
-def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", **options: Any) -> Outcome:
+def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", log: Path | None = None, **options: Any) -> Outcome:
     path = tmp_path / "job.fio"
     path.write_text(text)
     drive = open_drive("barracuda-80g")
-    return simulate(sched, drive, load_jobs(path, drive_sectors(drive)), options=Options(**options))
+    return simulate(sched, drive, load_jobs(path, drive_sectors(drive)), options=Options(**options), log=log)
 
 
 def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
@@ -216,6 +217,28 @@ def test_without_a_scheduler_a_flush_needs_a_tag(tmp_path: Path) -> None:
         ends[sched, tags] = run.jobs[0].end_ns
     assert ends["none", 1] > 1_000_000_000 > ends["none", 64], "it ends when the others have"
     assert ends["mq-deadline", 64] < 1_000_000_000
+
+
+def dispatched(tmp_path: Path, text: str, tags: int) -> list[int]:
+    """Sectors of each request of 16 KiB or more, in order."""
+    on_a_disk(tmp_path, text, "none", tmp_path / "log.csv", nr_requests=tags, one_processor=True, join_arriving=True,
+              turnaround_ns=10_000, dispatch_ns=3_000)
+    rows = csv.DictReader((tmp_path / "log.csv").read_text().splitlines())
+    return [int(row["sectors"]) for row in rows if row["event"] == "dispatch" and int(row["sectors"]) > 8]
+
+
+@pytest.mark.parametrize("tags", [1, 2, 64])
+def test_who_waits_for_a_tag_reads_no_further(tmp_path: Path, tags: int) -> None:
+    """Else windows of 256 KiB would pile up behind the one that waits, and join it."""
+    lengths = dispatched(tmp_path, "[a]\nfilename=/dev/sda\nrw=read\nsize=16m\n", tags)
+    assert lengths[:5] == [32, 64, 128, 256, 512]
+    assert set(lengths[5:-1]) == {512}
+
+
+def test_who_waits_for_a_tag_for_its_first_window_asks_for_no_second(tmp_path: Path) -> None:
+    text = ("[global]\nfilename=/dev/sda\n[other]\ndirect=1\nioengine=libaio\niodepth=4\nrw=randread\nnumber_ios=300\n"
+            "offset=10g\nsize=1g\n[a]\nstartdelay=50ms\nrw=read\nbs=256k\nsize=4m\n")
+    assert set(dispatched(tmp_path, text, 1)) == {512}
 
 
 def test_fsync_is_of_the_jobs_own_files(tmp_path: Path) -> None:

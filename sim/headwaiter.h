@@ -260,7 +260,7 @@ int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *
 /*
  * For checks of a policy's decisions: the caller is the host and says what happens and when, with `now` never decreasing.
  * The caller keeps to the contract (core/elevator.h): completions, then arrivals, then dispatches of one instant.
- * -ENOENT: no such task, tunable, statistic, or no request with this id in that state.
+ * -ENOENT: no such task, tunable, statistic, or no request with this id in that state. -ENOMEM: no memory; nothing has happened.
  */
 struct hwd;
 
@@ -274,7 +274,7 @@ struct hwd_request {
 	uint16_t cpu;
 };
 
-/* NULL: no such policy. Tunables are set before hwd_start() (and may be later, where the policy reads them anew). */
+/* NULL: no such policy, or no memory. Tunables are set before hwd_start() (and may be later, where the policy reads them anew). */
 struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth, uint32_t nr_requests);
 void hwd_free(struct hwd *d);
 int hwd_set(struct hwd *d, const char *tunable, int64_t value);	/* -ERANGE outside min..max */

@@ -26,6 +26,7 @@ IO_S = 1.5e-6
 LONG_S = 10.0
 """Runs that take longer are announced."""
 _SAMPLE = 400
+_WRITES = 20_000  # of 4 KiB, more than fit into the cache of a drive
 _MOST_AT_ONCE = 256
 
 
@@ -73,6 +74,13 @@ def _rounded(n: float) -> str:
     return f"{round(n, 1 - math.floor(math.log10(n))):,.0f}" if n >= 10 else f"{n:.1f}".removesuffix(".0")
 
 
+def _bytes(size: int, io_size: int, loops: int) -> int:
+    """Of all passes of a job over its files, each of `size`: as many as `loops`, and further ones until it comes to io_size."""
+    if io_size <= size:
+        return (io_size or size) * loops
+    return min(io_size * loops, size * max(loops, -(-io_size // size)))
+
+
 class _Rates:
     """How fast one drive serves the I/Os of jobs."""
 
@@ -97,7 +105,7 @@ class _Rates:
         reads = {1: 1.0, 2: 0.0, 3: f["read_percent"] / 100}[f["directions"]]
         parts = [(op, share) for op, share in ((READ, reads), (WRITE, 1 - reads)) if share]
         mean_bytes = sum(share * (f["min_bytes"][op] + f["max_bytes"][op]) / 2 for op, share in parts)
-        by_size = math.inf if f["time_based"] else (f["io_size"] or f["size"]) * f["loops"] / mean_bytes
+        by_size = math.inf if f["time_based"] else _bytes(f["size"], f["io_size"], f["loops"]) / mean_bytes
         if f["number_ios"] and not f["time_based"]:
             by_size = min(by_size, f["number_ios"] * f["loops"])
         if not f["runtime_ns"]:
@@ -108,6 +116,7 @@ class _Rates:
     def _one_s(self, f: Mapping[str, Any], op: int, at_once: int, sharing: int) -> float:
         """From one I/O of a job to its next, on average."""
         size, random, o = (f["min_bytes"][op] + f["max_bytes"][op]) / 2, bool(f["random"]), self.options
+        span = 1 << (f["size"] // SECTOR).bit_length() if random else 0
         pages, paced_s = size / 4096, f["think_ns"] / 1e9 / max(1, f["think_blocks"])
         if f["rate_bytes"][op]:
             paced_s = max(paced_s, size / f["rate_bytes"][op])
@@ -115,26 +124,33 @@ class _Rates:
             own_s = (o.copy_ns + o.copy_page_ns * pages) / 1e9
             # Through the page cache, neighbours come and go together.
             unit = size if random else max(size, READAHEAD_BYTES)
-            disk_s = self.served_s(op, random, math.ceil(unit / SECTOR), at_once) * size / unit
+            disk_s = self.served_s(op, span, math.ceil(unit / SECTOR), at_once) * size / unit
             return float(max(own_s + paced_s, sharing * disk_s))
         own_s = (o.turnaround_ns + o.turnaround_page_ns * pages) / 1e9
         sectors, depth = max(1, round(size / SECTOR)), min(_MOST_AT_ONCE, f["depth"])
-        alone_s = self.served_s(op, random, sectors, depth)
+        alone_s = self.served_s(op, span, sectors, depth)
+        # I/Os in sequence are joined, but only with those of their own job.
+        shared_s = sharing * min(alone_s, self.served_s(op, span, sectors, at_once, merging=False))
         alone_s = own_s + alone_s if f["depth"] == 1 else max(own_s, alone_s)
-        return float(max(alone_s + paced_s, sharing * self.served_s(op, random, sectors, at_once)))
+        return float(max(alone_s + paced_s, shared_s))
 
-    def _served_s(self, op: int, random: bool, sectors: int, at_once: int) -> float:
-        """Of the drive alone, for an I/O among many like it, so many at once."""
+    def _served_s(self, op: int, span: int, sectors: int, at_once: int, merging: bool = True) -> float:
+        """Of the drive alone, for an I/O among many like it, so many at once: at random in so many sectors, or (0) in sequence."""
         room = drive_sectors(self.drive)
+        if span:
+            room = min(room, max(span, sectors))
         sectors = min(sectors, room)
-        n = _SAMPLE + at_once
+        n = at_once + (_WRITES if span and op == WRITE else _SAMPLE)
         number = np.arange(n)
         place = number * sectors % max(1, room - sectors + 1)
-        if random:
+        if span:
             place = np.random.default_rng(0).integers(0, room - sectors + 1, n)
         load = Forest(
             tasks=[Task(0, "sample", 0)], time_ns=np.zeros(n, np.int64), parent=np.maximum(number - at_once, -1),
             delay_ns=np.zeros(n, np.int64), task=np.zeros(n, np.uint32), op=np.full(n, op, np.uint8), flags=np.ones(n, np.uint8),
             sector=place.astype(np.uint64), sectors=np.full(n, sectors, np.uint32), ioprio=np.zeros(n, np.uint16))
-        run = simulate("noop", self.drive, load, options=Options(merging=False, queue_depth=self.options.queue_depth))
+        o = self.options
+        options = Options(merging=merging and o.merging, join_arriving=o.join_arriving, queue_depth=o.queue_depth,
+                          max_sectors=o.max_sectors)
+        run = simulate("noop", self.drive, load, options=options)
         return max(1, run.totals["now_ns"]) / 1e9 / n

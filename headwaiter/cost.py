@@ -135,7 +135,7 @@ class _Rates:
         return float(max(alone_s + paced_s, shared_s))
 
     def _served_s(self, op: int, span: int, sectors: int, at_once: int, merging: bool = True) -> float:
-        """Of the drive alone, for an I/O among many like it, so many at once: at random in so many sectors, or (0) in sequence."""
+        """Of the drive alone, for an I/O among many like it, so many at once: random in so many sectors, or (0) in sequence."""
         room = drive_sectors(self.drive)
         if span:
             room = min(room, max(span, sectors))

@@ -270,7 +270,7 @@ from headwaiter.errors import Problem
 policy = Policy("{name}", nr_requests=0)
 policy.start_task(0, 0)
 used = int(open("/proc/self/statm").read().split()[0]) * 4096
-resource.setrlimit(resource.RLIMIT_AS, (used + (32 << 20),) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (used + (8 << 20),) * 2)
 inserted, why = 0, ""
 try:
     while True:
@@ -285,6 +285,15 @@ for number in range(10):
     policy.complete(request, inserted + number)
 policy.insert(Request(8, 8, 0), inserted + 10)
 """
+
+
+def test_no_room_for_the_number_of_a_request() -> None:
+    """The table of requests by number grows even where each is complete before the next comes."""
+    each = "policy.insert(Request(8, 8, 0), inserted); policy.complete(policy.dispatch(inserted), inserted)"
+    script = POLICY.format(name="noop").replace("policy.insert(Request(8 * inserted, 8, 0), inserted)", each)
+    script = script.replace("8 << 20", "3 << 20").partition("for number in")[0]
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["noop", "mq-deadline", "bfq"])

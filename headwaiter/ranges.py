@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from .perturb import perturbed
 from .results import Json, summarise
-from .sim import Drive, Load, Options, Outcome, simulate
+from .sim import Drive, Load, Options, simulate
 
 Run = TypeVar("Run")
 MARGIN = 0.05
@@ -49,15 +49,15 @@ def measure(
     middle, not of the unperturbed one. tasks as in summarise().
     """
     first = simulate(scheduler, drive, load, tunables, options, progress=progress)
-    more = others(scheduler, drive, load, tunables, options, runs_for(first, runs), tasks)
+    more = others(scheduler, drive, load, tunables, options, runs_for(first.totals["issued"], runs), tasks)
     return with_range(summarise(first, tasks), more)
 
 
-def runs_for(first: Outcome, asked: int | None) -> int:
-    """How many perturbed runs follow the unperturbed one."""
+def runs_for(ios: float, asked: int | None) -> int:
+    """How many perturbed runs follow the unperturbed one, of so many I/Os."""
     if asked is not None:
         return asked
-    return RUNS if first.totals["issued"] <= SHORT_IOS else 0
+    return RUNS if ios <= SHORT_IOS else 0
 
 
 def others(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""From a run's rows to the figures of schema "headwaiter/1": throughput, latencies, fairness, where time went."""
+"""From a run's tallies to the figures of schema "headwaiter/1": throughput, latencies, fairness, where time went."""
 
 from __future__ import annotations
 
@@ -21,19 +21,6 @@ _PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9}
 _NS_PER_S = 1e9
 
 Json = dict[str, Any]
-
-
-def percentiles(ns: I64, which: Sequence[float]) -> I64:
-    """The least latencies that so many percent of them do not exceed: ones that occurred, as fio counts, and no means of two."""
-    return np.percentile(ns, which, method="inverted_cdf").astype(np.int64)
-
-
-def _latency(ns: I64) -> Json:
-    """Mean, percentiles and maximum in ms."""
-    out = {"mean": float(ns.mean()) / 1e6}
-    values = percentiles(ns, list(_PERCENTILES.values()))
-    out |= {k: float(v) / 1e6 for k, v in zip(_PERCENTILES, values, strict=True)}
-    return out | {"max": float(ns.max()) / 1e6}
 
 
 def _rate(amount: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,30 +55,38 @@ class _Parts:
 
 
 def _part(o: Outcome, key: I64) -> _Parts:
-    """The I/Os by key, a number per I/O. One sort, whatever the number of parts."""
-    order = np.lexsort((o.complete_ns - o.issue_ns, key))
-    key, issue, complete = key[order], o.issue_ns[order], o.complete_ns[order]
-    first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.empty(0, np.int64)
-    count = np.diff(np.r_[first, len(key)])
-    if not len(first):
+    """The I/Os by key, a number per tally. Sorts each once, whatever the number of parts."""
+    t, lat = o.tallies, o.latencies
+    keys, part = np.unique(key, return_inverse=True)
+    if not len(keys):
         nothing = np.empty(0, np.int64)
         return _Parts(nothing, nothing, nothing, nothing, nothing, {})
-    latency = complete - issue
-    lat_ms = {"mean": np.add.reduceat(latency.astype(np.float64), first) / count / 1e6}
+    order = np.argsort(part, kind="stable")
+    first = np.searchsorted(part[order], np.arange(len(keys)))
+    count = np.add.reduceat(t.ios[order], first)
+    lat_ms = {"mean": np.add.reduceat(t.latency_sum_ns[order], first) / count / 1e6}
+    parts = part[lat.tally]
+    ascending = np.lexsort((lat.ns, parts))
+    ns, until = lat.ns[ascending], np.cumsum(lat.count[ascending])
+    begin = np.cumsum(count) - count
     for name, percent in _PERCENTILES.items():
-        # As percentiles() has it.
-        at = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
-        lat_ms[name] = latency[first + at] / 1e6
-    lat_ms["max"] = latency[first + count - 1] / 1e6
-    sectors = o.sectors[order].astype(np.int64)
-    return _Parts(key[first], count, np.add.reduceat(sectors, first) * SECTOR_BYTES,
-                  np.minimum.reduceat(issue, first), np.maximum.reduceat(complete, first), lat_ms)
+        # The least latency that so many percent of them do not exceed: one that occurred, as fio counts, and no mean of two.
+        rank = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
+        lat_ms[name] = ns[np.searchsorted(until, begin + rank, side="right")] / 1e6
+    lat_ms["max"] = np.maximum.reduceat(t.latency_max_ns[order], first) / 1e6
+    return _Parts(keys, count, np.add.reduceat(t.sectors[order], first) * SECTOR_BYTES,
+                  np.minimum.reduceat(t.first_issue_ns[order], first),
+                  np.maximum.reduceat(t.last_done_ns[order], first), lat_ms)
 
 
-def _figures(sectors: NDArray[np.uint32], elapsed_s: float) -> Json:
-    size = int(sectors.sum(dtype=np.int64)) * SECTOR_BYTES
+def latency_ms(o: Outcome) -> dict[str, float]:
+    """Of all I/Os of a run together: mean, percentiles and maximum. The run had I/Os."""
+    return {k: float(v[0]) for k, v in _part(o, np.zeros_like(o.tallies.task)).lat_ms.items()}
+
+
+def _figures(requests: int, size: int, elapsed_s: float) -> Json:
     return {
-        "requests": len(sectors),
+        "requests": requests,
         "bytes": size,
         "throughput_MBps": size / 1e6 / elapsed_s if elapsed_s else 0.0,
     }
@@ -114,7 +109,7 @@ def _rows(parts: _Parts) -> Iterator[Json]:
 
 def _task_rows(o: Outcome) -> list[Json]:
     """A row per task and operation."""
-    parts = _part(o, o.task.astype(np.int64) * 4 + o.op)
+    parts = _part(o, o.tallies.task * 4 + o.tallies.op)
     rows = []
     starts = (parts.issue_ns / _NS_PER_S).tolist()
     for k, start, row in zip(parts.key.tolist(), starts, _rows(parts), strict=True):
@@ -135,19 +130,20 @@ def _groups(o: Outcome) -> tuple[I64, I64]:
 def _group_throughputs(o: Outcome) -> NDArray[np.float64]:
     """MB/s of each thread of control that made I/Os, while it was under way."""
     groups, index = _groups(o)
-    group, n = index[o.task], len(groups)
+    t = o.tallies
+    group, n = index[t.task], len(groups)
     first, last = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
-    np.minimum.at(first, group, o.issue_ns)
-    np.maximum.at(last, group, o.complete_ns)
+    np.minimum.at(first, group, t.first_issue_ns)
+    np.maximum.at(last, group, t.last_done_ns)
     present = np.bincount(group, minlength=n) > 0
-    size = np.bincount(group, weights=o.sectors, minlength=n)[present] * SECTOR_BYTES / 1e6
+    size = np.bincount(group, weights=t.sectors, minlength=n)[present] * SECTOR_BYTES / 1e6
     return _rate(size, (last - first)[present] / _NS_PER_S)
 
 
 def _group_rows(o: Outcome) -> list[Json]:
     """A row per thread of control."""
     groups, index = _groups(o)
-    parts = _part(o, groups[index][o.task])
+    parts = _part(o, groups[index][o.tallies.task])
     names: dict[int, str] = {}
     members = Counter(t.group for t in o.tasks)
     for t in o.tasks:
@@ -161,10 +157,10 @@ def _group_rows(o: Outcome) -> list[Json]:
 def _account(o: Outcome) -> None:
     """Issued, completed and reported: the same I/Os, or the results say nothing."""
     issued, completed = o.totals["issued"], o.totals["completed"]
-    reported = int(np.count_nonzero(o.complete_ns >= o.issue_ns) if not len(o.issue_ns) or o.issue_ns.min() >= 0 else -1)
-    if not issued == completed == reported == len(o.issue_ns):
-        raise Problem(f"{o.scheduler}: of {len(o.issue_ns)} I/Os {issued} were issued, {completed} completed,"
-                      f" {max(reported, 0)} are reported")
+    reported, measured = int(o.tallies.ios.sum()), int(o.latencies.count.sum())
+    if not issued == completed == reported == measured:
+        raise Problem(f"{o.scheduler}: {issued} I/Os were issued, {completed} completed, {reported} are reported,"
+                      f" {measured} of them with a latency")
 
 
 def summarise(o: Outcome, tasks: bool = True) -> Json:
@@ -179,14 +175,17 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
         "scheduler": o.scheduler,
         "tunables": {k: policy.tunables[k].show(v) for k, v in o.tunables.items()},
     }
-    elapsed = (int(o.complete_ns.max()) - int(o.issue_ns.min())) / _NS_PER_S if len(o.issue_ns) else 0.0
-    out |= {"elapsed_s": elapsed, **_figures(o.sectors, elapsed)}
+    tallies = o.tallies
+    elapsed = (int(tallies.last_done_ns.max()) - int(tallies.first_issue_ns.min())) / _NS_PER_S if len(tallies.ios) else 0.0
+    size = int(tallies.sectors.sum()) * SECTOR_BYTES
+    out |= {"elapsed_s": elapsed, **_figures(int(tallies.ios.sum()), size, elapsed)}
+    by_op = _part(o, tallies.op)
     for name, op in (("read", READ), ("write", WRITE)):
-        which = o.op == op
-        if which.any():
-            latency = o.complete_ns[which]
-            latency -= o.issue_ns[which]
-            out[name] = _figures(o.sectors[which], elapsed) | {"lat_ms": _latency(latency)}
+        for i in np.flatnonzero(by_op.key == op).tolist():
+            out[name] = _figures(int(by_op.requests[i]), int(by_op.bytes[i]), elapsed)
+            out[name]["lat_ms"] = {k: float(v[i]) for k, v in by_op.lat_ms.items()}
+    if o.latencies.relative_error:
+        out["lat_relative_error"] = o.latencies.relative_error
     throughputs = _group_throughputs(o)
     if tasks:
         out["tasks"] = _task_rows(o)
@@ -214,6 +213,12 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
     if o.stats:
         out["stats"] = dict(o.stats)
     return out
+
+
+def coarse_note(results: Sequence[Json], exact: int) -> list[str]:
+    """A note, if latencies of a run were counted in intervals (Options.exact)."""
+    off = max((float(r.get("lat_relative_error", 0.0)) for r in results), default=0.0)
+    return [f"of more than {exact:,} I/Os, percentiles of latency are within {100 * off:.2g}%"] if off else []
 
 
 def document(workload: str, drive: str, seed: int, results: list[Json], **more: Any) -> Json:

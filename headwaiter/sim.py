@@ -71,8 +71,8 @@ class Task:
 def drive_sectors(drive: Drive) -> int:
     """The capacity of a drive, in sectors of 512 bytes."""
     options = Options()
-    c_options, _keep = _options(find("noop"), options, False)
-    run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
+    c_options, _keep = _options(find("noop"), options)
+    run = _new(c_options)
     _check(run, drive.attach(run))
     totals = ffi.new("struct hws_totals *")
     lib.hws_totals(run, totals)
@@ -164,7 +164,10 @@ class Options:
     flush_last: bool = False
     """As blk-mq under a scheduler: a flush has no request of its own, and goes when the device has none."""
     cpus: int = 1
-    record: bool = True
+    record: bool = False
+    """Keep a row per I/O (Outcome.rows), in memory that grows with the run."""
+    exact: int = 1_000_000
+    """Latencies are exact in runs of up to so many I/Os, and in longer ones within a share that Latencies tells."""
     warm: tuple[int, int, int] | None = None
     """A read that the drive serves before the run: time (ns), sector, sectors."""
 
@@ -180,24 +183,76 @@ class JobTotals:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a run: a row per I/O, in columns (ns; -1 where it did not happen), and totals."""
+class Rows:
+    """A row per I/O, in columns, in the order of the trace or of issue: ns (-1 where it did not happen), sectors of 512 bytes."""
 
-    scheduler: str
-    tunables: Mapping[str, int]
-    drive: str
-    tasks: Sequence[Task]
     issue_ns: I64
     complete_ns: I64
     sector: U64
     sectors: U32
     task: U32
     op: U8
+    memory: Any = field(repr=False, compare=False)
+    """What the columns lie in: the run and its load."""
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """What the I/Os of each task and operation came to, in columns of one length, in the order of their first I/Os."""
+
+    task: I64
+    """Index into the tasks."""
+    op: I64
+    ios: I64
+    sectors: I64
+    first_issue_ns: I64
+    last_done_ns: I64
+    latency_max_ns: I64
+    latency_sum_ns: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Latencies of I/Os with how many had each, in columns of one length and in no particular order.
+
+    Exact where relative_error is 0; else each is off by at most this share of itself, and the longest is still exact.
+    """
+
+    tally: I64
+    """Index into the tallies."""
+    ns: I64
+    count: I64
+    relative_error: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run. Its size depends on tasks and operations, not on how long the run was, but for rows."""
+
+    scheduler: str
+    tunables: Mapping[str, int]
+    drive: str
+    tasks: Sequence[Task]
+    tallies: Tallies
+    latencies: Latencies
     totals: Mapping[str, int]
     stats: Mapping[str, int] = field(default_factory=dict)
     jobs: Sequence[JobTotals] = ()
-    memory: Any = field(default=None, repr=False, compare=False)
-    """What the columns lie in: the run and its load."""
+    recorded: Rows | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> Rows:
+        """A row per I/O. Problem if the run was not told to keep them (Options.record)."""
+        if self.recorded is None:
+            raise Problem("the run kept no rows")
+        return self.recorded
+
+
+def _new(c_options: Any) -> Any:
+    run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
+    if run == ffi.NULL:
+        raise Problem("out of memory before the run")
+    return run
 
 
 def _check(run: Any, status: int) -> int:
@@ -206,14 +261,13 @@ def _check(run: Any, status: int) -> int:
     return status
 
 
-def _options(scheduler: Scheduler, options: Options, log: bool) -> tuple[Any, Any]:
+def _options(scheduler: Scheduler, options: Options) -> tuple[Any, Any]:
     c = ffi.new("struct hws_options *")
     name = ffi.new("char[]", scheduler.name.encode())
     c.policy = name
     for one in fields(options):
         if one.name != "warm":  # a call of its own
             setattr(c, one.name, getattr(options, one.name))
-    c.log = log
     return c, name
 
 
@@ -228,14 +282,14 @@ def simulate(
 ) -> Outcome:
     """Run `load` on `drive` under a scheduler, to the end.
 
-    `tunables` override defaults. `log` is where the event log goes (CSV; the caller takes care of partial files).
+    `tunables` override defaults. `log` is where the event log goes as the run goes (CSV; the caller takes care of partial files).
     `progress` is called from time to time with the number of I/Os completed so far. Raises Problem when the load does
     not fit the drive, or a tunable its range; Ended when the process has been told to end.
     """
     policy = find(scheduler)
     options = options or Options()
-    c_options, _keep = _options(policy, options, log is not None)
-    run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
+    c_options, _keep = _options(policy, options)
+    run = _new(c_options)
     for key, value in (tunables or {}).items():
         _check(run, lib.hws_set(run, key.encode(), value))
     _check(run, drive.attach(run))
@@ -244,6 +298,8 @@ def simulate(
     for task in load.tasks:
         _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
     _check(run, load.attach(run))
+    if log is not None:
+        _check(run, lib.hws_log(run, str(log).encode()))
     totals = ffi.new("struct hws_totals *")
     while _check(run, lib.hws_run(run, INSTANTS)):
         ending.check()
@@ -251,15 +307,46 @@ def simulate(
             lib.hws_totals(run, totals)
             progress(totals.completed)
     lib.hws_totals(run, totals)
-    if log is not None:
-        _check(run, lib.hws_write_log(run, str(log).encode()))
-    return _outcome(run, policy, drive, load, totals)
+    return _outcome(run, policy, drive, load, totals, options.record)
 
 
-def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any) -> Outcome:
-    rows = ffi.new("struct hws_rows *")
-    lib.hws_rows(run, rows)
-    n = rows.n
+def _tallies(run: Any) -> Tallies:
+    c = ffi.new("struct hws_tally **")
+    n = lib.hws_tallies(run, c)
+    kind = ffi.typeof("struct hws_tally")
+    rows = view(c[0], n, np.dtype({
+        "names": [name for name, _ in kind.fields], "formats": [f"u{ffi.sizeof(f.type)}" for _, f in kind.fields],
+        "offsets": [f.offset for _, f in kind.fields], "itemsize": ffi.sizeof(kind)}))
+    whole = {name: rows[name].astype(np.int64) for name, _ in kind.fields if not name.startswith("latency_sum")}
+    return Tallies(**whole, latency_sum_ns=rows["latency_sum_ns"] + rows["latency_sum_high"] * 2.0**64)
+
+
+def _latencies(run: Any) -> Latencies:
+    c = ffi.new("struct hws_latencies *")
+    c.room = lib.hws_latencies(run, c)
+    tally, ns, count = np.empty(c.room, np.uint32), np.empty(c.room, np.uint64), np.empty(c.room, np.uint64)
+    c.tally, c.ns, c.count = borrow("uint32_t[]", tally), borrow("uint64_t[]", ns), borrow("uint64_t[]", count)
+    lib.hws_latencies(run, c)
+    error = 1 / c.error_denominator if c.error_denominator else 0.0
+    return Latencies(tally.astype(np.int64), ns.view(np.int64), count.view(np.int64), error)
+
+
+def _rows(run: Any, load: Load) -> Rows:
+    c = ffi.new("struct hws_rows *")
+    lib.hws_rows(run, c)
+    n = c.n
+    return Rows(
+        issue_ns=view(c.issue_ns, n, np.int64),
+        complete_ns=view(c.complete_ns, n, np.int64),
+        sector=view(c.sector, n, np.uint64),
+        sectors=view(c.sectors, n, np.uint32),
+        task=view(c.task, n, np.uint32),
+        op=view(c.op, n, np.uint8),
+        memory=(run, load),
+    )
+
+
+def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any, rows: bool) -> Outcome:
     stat = ffi.new("int64_t *")
     stats = {name: int(stat[0]) for name in policy.stats if lib.hws_stat_value(run, name.encode(), stat) == 0}
     return Outcome(
@@ -267,16 +354,12 @@ def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any)
         tunables={name: int(lib.hws_get(run, name.encode())) for name in policy.tunables},
         drive=drive.name,
         tasks=load.tasks,
-        issue_ns=view(rows.issue_ns, n, np.int64),
-        complete_ns=view(rows.complete_ns, n, np.int64),
-        sector=view(rows.sector, n, np.uint64),
-        sectors=view(rows.sectors, n, np.uint32),
-        task=view(rows.task, n, np.uint32),
-        op=view(rows.op, n, np.uint8),
+        tallies=_tallies(run),
+        latencies=_latencies(run),
         totals={name: int(getattr(totals, name)) for name, _ in ffi.typeof("struct hws_totals").fields},
         stats=stats,
         jobs=_jobs(run),
-        memory=(run, load),
+        recorded=_rows(run, load) if rows else None,
     )
 
 

@@ -91,11 +91,11 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
     if replay == CLOSED:
         complete = trace.complete_ns
         if (complete < 0).any():
-            stand_in = simulate("noop", drive, forest, options=Options())
+            stand_in = simulate("noop", drive, forest, options=Options(record=True))
             which = "the" if not trace.completions_known else f"{int((complete < 0).sum())} missing"
             notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} stand in")
             shift = int(trace.time_ns[0])
-            complete = np.where(complete < 0, stand_in.complete_ns + shift, complete)
+            complete = np.where(complete < 0, stand_in.rows.complete_ns + shift, complete)
         forest = dataclasses.replace(_forest(trace, *closed_loop(trace, complete)), after=stream_order(trace))
     return Workload(plain(path.name), _with_shares(forest, reading), replay, tuple(notes))
 

@@ -4,7 +4,6 @@
  * here. For checks of a policy against what a real kernel was seen to do.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "../core/elevator.h"
@@ -23,25 +22,20 @@ struct hwd {
 	struct list_head tasks;		/* exited ones too, until nothing refers to them */
 };
 
-static void *checked(void *p)
-{
-	if (p)
-		return p;
-	fputs("headwaiter: out of memory\n", stderr);
-	abort();
-}
-
 struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth,
 		    uint32_t nr_requests)
 {
 	const struct hw_policy *p = hw_policy_find(policy);
-	struct hwd *d;
+	struct hwd *d = p ? calloc(1, sizeof(*d)) : NULL;
 
-	if (!p)
+	if (!d)
 		return NULL;
-	d = checked(calloc(1, sizeof(*d)));
 	d->policy = p;
-	d->q = checked(calloc(1, p->queue_size));
+	d->q = calloc(1, p->queue_size);
+	if (!d->q) {
+		free(d);
+		return NULL;
+	}
 	INIT_LIST_HEAD(&d->tasks);
 	hw_queue_prepare(d->q, p);
 	d->q->dev.sectors = sectors;
@@ -105,7 +99,9 @@ int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t sha
 
 	if (find_task(d, number))
 		return -EEXIST;
-	t = checked(calloc(1, offsetof(struct hwd_task, task) + d->policy->task_size));
+	t = calloc(1, offsetof(struct hwd_task, task) + d->policy->task_size);
+	if (!t)
+		return -ENOMEM;
 	t->task.id = number;
 	t->task.ioprio = ioprio;
 	t->task.share = share;
@@ -139,6 +135,21 @@ static void forget(struct hwd *d, struct hw_request *rq)
 	reap(d);
 }
 
+static bool has_room(struct hwd *d)
+{
+	u64 room = d->room ? 2 * d->room : 1024;
+	struct hw_request **more;
+
+	if (d->q->nr_inserted < d->room)
+		return true;
+	more = realloc(d->requests, room * sizeof(*more));
+	if (!more)
+		return false;
+	d->requests = more;
+	d->room = room;
+	return true;
+}
+
 int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 {
 	struct hw_task *task = find_task(d, what->task);
@@ -148,11 +159,9 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 		return -ENOENT;
 	if (what->op > HW_OTHER)
 		return -EINVAL;
-	if (d->q->nr_inserted == d->room) {
-		d->room = d->room ? 2 * d->room : 1024;
-		d->requests = checked(realloc(d->requests, d->room * sizeof(*d->requests)));
-	}
-	rq = checked(calloc(1, d->policy->request_size));
+	rq = has_room(d) ? calloc(1, d->policy->request_size) : NULL;
+	if (!rq)
+		return -ENOMEM;
 	rq->sector = what->sector;
 	rq->sectors = what->sectors;
 	rq->op = what->op;

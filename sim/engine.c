@@ -258,6 +258,7 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 	s->issued++;
 	s->tasks[task].outstanding++;
 	sim_row_issue(s, row, task, what);
+	sim_tally_issue(s, io, what);
 	while (left) {
 		struct sim_piece *p = sim_piece_new(s);
 
@@ -284,6 +285,7 @@ static void io_done(struct hws *s, struct sim_io *io)
 	s->last_done_ns = s->now;
 	s->tasks[task].outstanding--;
 	sim_row_complete(s, row);
+	sim_tally_complete(s, io);
 	sim_io_free(s, io);
 	if (source)
 		source->done(s, source, tag);
@@ -511,9 +513,14 @@ int sim_run(struct hws *s, u64 events)
 		s->now = max(s->now, t);
 		step(s);
 	}
+	ret = sim_log_check(s);
+	if (ret)
+		return ret;
 	if (events == UINT64_MAX)
 		return 1;
 	ret = sim_account(s);
+	if (!ret)
+		ret = sim_log_close(s);
 	if (ret)
 		return ret;
 	/* A job may have slept on after its last I/O, or been woken from its sleep to end. */

@@ -75,8 +75,8 @@ struct hws_options {
 	uint32_t flush_last;
 	uint32_t one_processor;	/* all have one processor together; else each job its own, but they start one after another */
 	uint32_t cpus;		/* software queues; tasks are spread over them; 0: one */
-	uint32_t record;	/* keep a row per I/O (struct hws_rows) */
-	uint32_t log;		/* keep the event log */
+	uint32_t record;	/* keep a row per I/O (struct hws_rows), in memory that grows with the run */
+	uint32_t exact;		/* tally I/Os (struct hws_tally), latencies one by one up to so many; 0: no tallies */
 };
 
 struct hws *hws_new(const struct hws_options *options);
@@ -179,6 +179,12 @@ struct hws_job {
 /* Jobs start in the order in which they are added. Before hws_run(), instead of a trace. */
 int hws_add_job(struct hws *s, const struct hws_job *job);
 
+/*
+ * The event log as CSV with a header line, written into the file as the run goes and closed when it is over. Before the first
+ * hws_run(); from then on that fails with the cause when the file cannot be written.
+ */
+int hws_log(struct hws *s, const char *path);
+
 /* At most `events` instants further. 1: there is more to do; 0: the run is over; negative: error. */
 int hws_run(struct hws *s, uint64_t events);
 
@@ -198,6 +204,34 @@ struct hws_totals {
 };
 
 void hws_totals(const struct hws *s, struct hws_totals *out);
+
+/* What the I/Os of one task and operation came to. */
+struct hws_tally {
+	uint32_t task;			/* by the order in which they were added */
+	uint8_t op;
+	uint64_t ios, sectors;
+	uint64_t first_issue_ns, last_done_ns;
+	uint64_t latency_max_ns;
+	uint64_t latency_sum_ns, latency_sum_high;	/* the latter in 2^64 ns */
+};
+
+/* How many there are, in the order of their first I/Os. Valid until the next hws_run(). */
+uint64_t hws_tallies(const struct hws *s, const struct hws_tally **out);
+
+/*
+ * Latencies with how many I/Os each had, in no particular order. One by one as long as there were at most `exact` I/Os; else
+ * each is within 1 / error_denominator of what it was.
+ */
+struct hws_latencies {
+	uint64_t room;			/* elements of the columns */
+	uint32_t *tally;		/* out: index of hws_tallies() */
+	uint64_t *ns;			/* out */
+	uint64_t *count;		/* out */
+	uint32_t error_denominator;	/* out: 0 for none */
+};
+
+/* How many there are; as many are filled in as there is room for. */
+uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out);
 
 /* One row per I/O, in the order of the trace (or of issue, for generated load). Valid until the next hws_run(). */
 struct hws_rows {
@@ -221,15 +255,12 @@ struct hws_job_totals {
 /* -ENOENT: no such job. */
 int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *out);
 
-/* The event log as CSV with a header line. */
-int hws_write_log(struct hws *s, const char *path);
-
 /* --- a policy by itself --- */
 
 /*
  * For checks of a policy's decisions: the caller is the host and says what happens and when, with `now` never decreasing.
  * The caller keeps to the contract (core/elevator.h): completions, then arrivals, then dispatches of one instant.
- * -ENOENT: no such task, tunable, statistic, or no request with this id in that state.
+ * -ENOENT: no such task, tunable, statistic, or no request with this id in that state. -ENOMEM: no memory; nothing has happened.
  */
 struct hwd;
 
@@ -243,7 +274,7 @@ struct hwd_request {
 	uint16_t cpu;
 };
 
-/* NULL: no such policy. Tunables are set before hwd_start() (and may be later, where the policy reads them anew). */
+/* NULL: no such policy, or no memory. Tunables are set before hwd_start() (and may be later, where the policy reads them anew). */
 struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth, uint32_t nr_requests);
 void hwd_free(struct hwd *d);
 int hwd_set(struct hwd *d, const char *tunable, int64_t value);	/* -ERANGE outside min..max */

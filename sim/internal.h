@@ -4,6 +4,7 @@
 #define HW_SIM_INTERNAL_H
 
 #include <setjmp.h>
+#include <stdio.h>
 
 #include "../core/drive.h"
 #include "../core/elevator.h"
@@ -33,6 +34,8 @@ struct sim_io {
 	u64 row;		/* index in struct hws_rows, or the trace */
 	u32 task;
 	u32 pieces;		/* not yet completed */
+	u32 tally, sectors;	/* tally.c */
+	u64 issue_ns;
 	u64 fixed_ns;
 	void *tag;		/* for the source of a generated I/O */
 	struct sim_io *free_next;
@@ -66,6 +69,7 @@ struct sim_task {
 	u64 nr_waiting;		/* pieces that wait for a request or a tag: it cannot exit before */
 	u64 outstanding;	/* I/Os issued, not completed */
 	u64 remaining;		/* I/Os of the trace not completed */
+	u32 tally[HW_OTHER + 1];	/* by operation: one more than the number of its tally; 0: none yet */
 	u32 id;			/* for the log */
 	u16 ioprio, share;
 	bool exits, exiting;
@@ -108,16 +112,6 @@ struct sim_flush {
 	struct sim_job *current, *next;
 };
 
-struct sim_event {
-	u64 time_ns;
-	u64 request;
-	u64 sector;
-	u32 sectors;
-	u32 task;
-	u8 event;
-	u8 op;
-};
-
 enum sim_event_type { EV_INSERT, EV_MERGE, EV_DISPATCH, EV_COMPLETE, EV_WAIT_BEGIN, EV_WAIT_END };
 
 #define NO_ROW U32_MAX
@@ -131,6 +125,18 @@ struct sim_rows {
 	uint32_t *sectors;
 	uint32_t *task;
 	uint8_t *op;
+};
+
+/* tally.c */
+struct sim_tallies {
+	struct hws_tally *of;
+	u64 nr, room;
+	u32 *exact_tally;
+	u64 *exact_ns;
+	u64 nr_exact, room_exact;
+	struct sim_slot *slots;	/* NULL: latencies are kept one by one */
+	u64 slots_used;
+	u32 slot_bits;
 };
 
 struct hws {
@@ -183,8 +189,10 @@ struct hws {
 	size_t slab_bytes;
 
 	struct sim_rows rows;
-	struct sim_event *events;
-	u64 nr_events, room_events;
+	struct sim_tallies tallies;
+	FILE *log;		/* NULL: none */
+	const char *log_path;
+	int log_errno;		/* what went wrong first */
 	bool wait_seen;
 	u64 begun_seen;
 	u32 wait_task_seen;
@@ -262,10 +270,20 @@ void sim_trace_completed(struct hws *s, u64 row);
 void sim_jobs_free(struct hws *s);
 bool sim_jobs_over(const struct hws *s);
 
+/* tally.c */
+void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what);
+void sim_tally_complete(struct hws *s, const struct sim_io *io);
+/* I/Os in tallies. */
+u64 sim_tallied(const struct hws *s);
+void sim_tallies_free(struct hws *s);
+
 /* record.c */
 int sim_account(struct hws *s);
 void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what);
 void sim_row_complete(struct hws *s, u64 row);
+int sim_log_open(struct hws *s, const char *path);
+int sim_log_check(struct hws *s);
+int sim_log_close(struct hws *s);
 void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector, u32 sectors);
 void sim_log_waits(struct hws *s);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a run leaves behind: a row per I/O, totals, and the event log. */
+/* What a run leaves behind besides tallies: totals, the event log, and a row per I/O where that was asked for. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,13 +61,30 @@ void hws_rows(const struct hws *s, struct hws_rows *out)
 	}
 }
 
+static const char *const log_names[] = { "insert", "merge", "dispatch", "complete", "wait_begin", "wait_end" };
+
 void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector, u32 sectors)
 {
-	if (!s->opt.log)
+	int ret;
+
+	if (!s->log)
 		return;
-	s->events = sim_grow(s, s->events, &s->room_events, s->nr_events + 1, sizeof(*s->events));
-	s->events[s->nr_events++] = (struct sim_event){ .time_ns = s->now, .request = request, .sector = sector,
-							.sectors = sectors, .task = task, .event = type, .op = op };
+	ret = fprintf(s->log, "%llu,%s,%llu,%u,%c,%llu,%u\n", (unsigned long long)s->now, log_names[type],
+		      (unsigned long long)request, s->tasks[task].id, "RWDO"[op & 3], (unsigned long long)sector, sectors);
+	if (ret < 0 && !s->log_errno)
+		s->log_errno = errno;
+}
+
+static void log_wait(struct hws *s, enum sim_event_type type)
+{
+	int ret = fprintf(s->log, "%llu,%s,", (unsigned long long)s->now, log_names[type]);
+
+	if (ret >= 0 && s->wait_task_seen != U32_MAX)
+		ret = fprintf(s->log, ",%u,,,\n", s->tasks[s->wait_task_seen].id);
+	else if (ret >= 0)
+		ret = fputs(",,,,\n", s->log);
+	if (ret < 0 && !s->log_errno)
+		s->log_errno = errno;
 }
 
 /* A policy call may have ended a wait, begun one, or both, in this order; a call that did begin and end one shows both. */
@@ -76,18 +93,49 @@ void sim_log_waits(struct hws *s)
 	const struct hw_wait *w = &s->q->wait;
 	bool begun = w->begun != s->begun_seen;
 
-	if (!s->opt.log || (!begun && w->active == s->wait_seen))
+	if (!s->log || (!begun && w->active == s->wait_seen))
 		return;
 	if (s->wait_seen)
-		sim_log(s, EV_WAIT_END, 0, s->wait_task_seen, 0, 0, 0);
+		log_wait(s, EV_WAIT_END);
 	if (begun) {
 		s->wait_task_seen = w->task ? w->task->id : U32_MAX;
-		sim_log(s, EV_WAIT_BEGIN, 0, s->wait_task_seen, 0, 0, 0);
+		log_wait(s, EV_WAIT_BEGIN);
 		if (!w->active)
-			sim_log(s, EV_WAIT_END, 0, s->wait_task_seen, 0, 0, 0);
+			log_wait(s, EV_WAIT_END);
 	}
 	s->wait_seen = w->active;
 	s->begun_seen = w->begun;
+}
+
+int sim_log_open(struct hws *s, const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+
+	if (s->started || s->log)
+		return sim_fail(s, -EBUSY, "a run has one log, from its beginning");
+	s->log_path = memcpy(sim_alloc(s, bytes), path, bytes);
+	s->log = fopen(path, "w");
+	if (!s->log)
+		return sim_fail(s, -errno, "%s: %s", path, strerror(errno));
+	fputs("time_ns,event,request,task,op,sector,sectors\n", s->log);
+	return 0;
+}
+
+int sim_log_check(struct hws *s)
+{
+	if (!s->log_errno)
+		return 0;
+	return sim_fail(s, -s->log_errno, "%s: %s", s->log_path, strerror(s->log_errno));
+}
+
+int sim_log_close(struct hws *s)
+{
+	FILE *log = s->log;
+
+	s->log = NULL;
+	if (log && fclose(log) && !s->log_errno)
+		s->log_errno = errno;
+	return sim_log_check(s);
 }
 
 /*
@@ -110,8 +158,11 @@ int sim_account(struct hws *s)
 		return sim_fail(s, -EPROTO, "%s still holds %u requests, of which %u are in the drive", s->policy->name,
 				s->in_use, s->in_drive);
 	if (s->opt.record && s->rows.n != s->completed)
-		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu are reported",
+		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu have rows",
 				(unsigned long long)s->completed, (unsigned long long)s->rows.n);
+	if (s->opt.exact && sim_tallied(s) != s->completed)
+		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu are reported",
+				(unsigned long long)s->completed, (unsigned long long)sim_tallied(s));
 	return 0;
 }
 
@@ -146,34 +197,4 @@ void hws_totals(const struct hws *s, struct hws_totals *out)
 		.drive_sectors = s->drive ? s->drive->sectors : 0,
 		.queue_depth = s->depth,
 	};
-}
-
-int hws_write_log(struct hws *s, const char *path)
-{
-	static const char *const names[] = { "insert", "merge", "dispatch", "complete", "wait_begin", "wait_end" };
-	static const char ops[] = "RWDO";
-	FILE *f = fopen(path, "w");
-	u64 i;
-
-	if (!f)
-		return sim_fail(s, -errno, "%s: %s", path, strerror(errno));
-	errno = 0;
-	fputs("time_ns,event,request,task,op,sector,sectors\n", f);
-	for (i = 0; i < s->nr_events; i++) {
-		const struct sim_event *e = &s->events[i];
-
-		fprintf(f, "%llu,%s,", (unsigned long long)e->time_ns, names[e->event]);
-		if (e->event >= EV_WAIT_BEGIN) {
-			if (e->task == U32_MAX)
-				fputs(",,,,\n", f);
-			else
-				fprintf(f, ",%u,,,\n", s->tasks[e->task].id);
-		} else {
-			fprintf(f, "%llu,%u,%c,%llu,%u\n", (unsigned long long)e->request, s->tasks[e->task].id, ops[e->op & 3],
-				(unsigned long long)e->sector, e->sectors);
-		}
-	}
-	if (ferror(f) | fclose(f))
-		return sim_fail(s, -EIO, "%s: %s", path, strerror(errno ? errno : EIO));
-	return 0;
 }

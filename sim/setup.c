@@ -72,7 +72,8 @@ void hws_free(struct hws *s)
 	free(s->tasks);
 	free(s->heap);
 	free(s->buckets);
-	free(s->events);
+	sim_tallies_free(s);
+	sim_log_close(s);
 	free(s->rows.issue_ns);
 	free(s->rows.complete_ns);
 	free(s->rows.sector);
@@ -182,6 +183,12 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 	s->room_tasks = (u32)room;
 	s->tasks[s->nr_tasks++] = (struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
 	return 0;
+}
+
+int hws_log(struct hws *s, const char *path)
+{
+	ENTER(s);
+	return sim_log_open(s, path);
 }
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace)

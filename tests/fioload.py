@@ -39,12 +39,12 @@ def run(
     """Every I/O in order of issue. The drive serves one at a time, each in service_ms."""
     jobs = load(tmp_path, text, sectors)
     drive = ConstantDrive(round(service_ms * MS), sectors)
-    o = simulate(sched, drive, jobs, options=Options(merging=options.pop("merging", False), **options))
-    assert o.totals["issued"] == o.totals["completed"] == len(o.op)
+    o = simulate(sched, drive, jobs, options=Options(record=True, merging=options.pop("merging", False), **options))
+    assert o.totals["issued"] == o.totals["completed"] == len(o.rows.op)
     return [
         Io(o.tasks[t].name, "RW"[op], i / MS, c / MS, s * 512 / KIB, n * 512 / KIB)
-        for t, op, i, c, s, n in zip(o.task, o.op, o.issue_ns.tolist(), o.complete_ns.tolist(),
-                                     o.sector.tolist(), o.sectors.tolist(), strict=True)
+        for t, op, i, c, s, n in zip(o.rows.task, o.rows.op, o.rows.issue_ns.tolist(), o.rows.complete_ns.tolist(),
+                                     o.rows.sector.tolist(), o.rows.sectors.tolist(), strict=True)
     ]
 
 

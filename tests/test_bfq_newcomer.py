@@ -40,8 +40,8 @@ def newcomer_s(scheduler: str, drive: str, start_ms: int) -> float:
         sectors=np.full(n, SECTORS, np.uint32),
         ioprio=np.zeros(n, np.uint16),
     )
-    out = simulate(scheduler, find_drive(drive), load, {}, Options(merging=False))
-    return float(out.complete_ns[out.task == STREAMS].max() - start_ms * MS) / 1e9
+    out = simulate(scheduler, find_drive(drive), load, {}, Options(record=True, merging=False))
+    return float(out.rows.complete_ns[out.rows.task == STREAMS].max() - start_ms * MS) / 1e9
 
 
 @pytest.mark.parametrize("drive", ["barracuda-80g", "wd-re-4tb"])

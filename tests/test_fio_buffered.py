@@ -162,7 +162,7 @@ def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", log: Path | None =
     path = tmp_path / "job.fio"
     path.write_text(text)
     drive = open_drive("barracuda-80g")
-    return simulate(sched, drive, load_jobs(path, drive_sectors(drive)), options=Options(**options), log=log)
+    return simulate(sched, drive, load_jobs(path, drive_sectors(drive)), options=Options(record=True, **options), log=log)
 
 
 def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
@@ -170,8 +170,8 @@ def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
     text = "[{}]\nrw=randwrite\nsize=64m\nbs=4k\nnumber_ios=20\nnorandommap\n"
     dropped = on_a_disk(tmp_path, text.format("a") + "direct=1\n")
     synced = on_a_disk(tmp_path, text.format("a") + "fsync=1\n")
-    own = synced.task == 0
-    assert (synced.complete_ns - synced.issue_ns)[own].max() < 1_000_000, "no write waits for the platter"
+    own = synced.rows.task == 0
+    assert (synced.rows.complete_ns - synced.rows.issue_ns)[own].max() < 1_000_000, "no write waits for the platter"
     assert synced.jobs[0].end_ns > 10 * dropped.jobs[0].end_ns
     assert synced.jobs[0].end_ns > 19 * 3_000_000, "each fsync does"
 

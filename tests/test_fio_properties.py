@@ -46,7 +46,7 @@ def jobs(draw: st.DrawFn, direct: bool) -> str:
 
 
 def outcome(jobs: JobLoad, sched: str = "noop", **options: Any) -> Outcome:
-    return simulate(sched, DRIVE, jobs, options=Options(merging=False, **options))
+    return simulate(sched, DRIVE, jobs, options=Options(record=True, merging=False, **options))
 
 
 def regions(jobs: JobLoad, task: int) -> list[tuple[int, int]]:
@@ -72,17 +72,17 @@ def promised(job: Any) -> tuple[int, int]:
 def test_direct_jobs(tmp_path: Path, text: list[str], seed: int) -> None:
     work = load(tmp_path, "".join(f"[j{i}]\n{t}" for i, t in enumerate(text)))
     o = outcome(work, seed=seed)
-    assert o.totals["issued"] == o.totals["completed"] == len(o.op)
-    begin, end = o.sector.astype(np.int64) * 512, (o.sector + o.sectors).astype(np.int64) * 512
+    assert o.totals["issued"] == o.totals["completed"] == len(o.rows.op)
+    begin, end = o.rows.sector.astype(np.int64) * 512, (o.rows.sector + o.rows.sectors).astype(np.int64) * 512
     for k, job in enumerate(work.jobs):
-        f, own = job.fields, np.flatnonzero(o.task == k)
+        f, own = job.fields, np.flatnonzero(o.rows.task == k)
         assert len(own) or f["runtime_ns"]
         inside = np.zeros(len(own), bool)
         for low, high in regions(work, k):
             inside |= (begin[own] >= low) & (end[own] <= high)
         assert inside.all()
         for d in (0, 1):
-            sizes = (end - begin)[own][o.op[own] == d]
+            sizes = (end - begin)[own][o.rows.op[own] == d]
             assert not len(sizes) or f["directions"] >> d & 1
             assert (sizes % f["min_bytes"][d] == 0).all()
             assert (sizes <= f["max_bytes"][d]).all()
@@ -93,15 +93,15 @@ def test_direct_jobs(tmp_path: Path, text: list[str], seed: int) -> None:
         if f["number_ios"] and not f["time_based"]:
             assert len(own) <= f["number_ios"] * f["loops"]
         # Never more in flight than the depth allows.
-        times = sorted([(int(t), 1) for t in o.issue_ns[own]] + [(int(t), -1) for t in o.complete_ns[own]])
+        times = sorted([(int(t), 1) for t in o.rows.issue_ns[own]] + [(int(t), -1) for t in o.rows.complete_ns[own]])
         flight = np.cumsum([step for _, step in times])
         assert not len(flight) or flight.max() <= f["depth"]
-        assert (o.issue_ns[own] >= f["start_min_ns"]).all()
+        assert (o.rows.issue_ns[own] >= f["start_min_ns"]).all()
         if f["runtime_ns"] and len(own):
-            assert o.issue_ns[own].max() - o.issue_ns[own].min() <= f["runtime_ns"]
+            assert o.rows.issue_ns[own].max() - o.rows.issue_ns[own].min() <= f["runtime_ns"]
     again = outcome(work, seed=seed)
-    assert np.array_equal(o.sector, again.sector)
-    assert np.array_equal(o.complete_ns, again.complete_ns)
+    assert np.array_equal(o.rows.sector, again.rows.sector)
+    assert np.array_equal(o.rows.complete_ns, again.rows.complete_ns)
 
 
 @RELAXED
@@ -109,9 +109,9 @@ def test_direct_jobs(tmp_path: Path, text: list[str], seed: int) -> None:
 def test_buffered_jobs(tmp_path: Path, text: str, seed: int) -> None:
     work = load(tmp_path, f"[j]\n{text}")
     o = outcome(work, seed=seed)
-    assert o.totals["issued"] == o.totals["completed"] == len(o.op)
-    begin, end = o.sector.astype(np.int64) * 512, (o.sector + o.sectors).astype(np.int64) * 512
-    inside = np.zeros(len(o.op), bool)
+    assert o.totals["issued"] == o.totals["completed"] == len(o.rows.op)
+    begin, end = o.rows.sector.astype(np.int64) * 512, (o.rows.sector + o.rows.sectors).astype(np.int64) * 512
+    inside = np.zeros(len(o.rows.op), bool)
     for k in range(len(work.jobs)):
         for f in work.jobs[k].files:
             # Whole pages, and reads may run ahead to the end of the file.
@@ -119,8 +119,8 @@ def test_buffered_jobs(tmp_path: Path, text: str, seed: int) -> None:
     assert inside.all()
     assert (begin % 4096 == 0).all()
     again = outcome(work, seed=seed)
-    assert np.array_equal(o.sector, again.sector)
-    assert np.array_equal(o.complete_ns, again.complete_ns)
+    assert np.array_equal(o.rows.sector, again.rows.sector)
+    assert np.array_equal(o.rows.complete_ns, again.rows.complete_ns)
 
 
 @pytest.mark.parametrize("sched", ["deadline", "as", "cas", "cfq-slice", "mq-deadline", "bfq"])
@@ -129,11 +129,11 @@ def test_a_random_pass_is_complete_under_any_scheduler(tmp_path: Path, sched: st
                           "[b]\ndirect=1\nthinktime=300us\n[c]\nrw=randwrite\n")
     o = outcome(work, sched, seed=3)
     for k in (0, 1):
-        own = o.task == k
-        covered = sorted(zip(o.sector[own].tolist(), (o.sector + o.sectors)[own].tolist(), strict=True))
+        own = o.rows.task == k
+        covered = sorted(zip(o.rows.sector[own].tolist(), (o.rows.sector + o.rows.sectors)[own].tolist(), strict=True))
         assert covered[-1][1] - covered[0][0] == (4 << 20) // 512
         assert all(a[1] == b[0] for a, b in itertools.pairwise(covered))
-    assert int(o.sectors[o.task == 3].sum()) == (4 << 20) // 512
+    assert int(o.rows.sectors[o.rows.task == 3].sum()) == (4 << 20) // 512
 
 
 WORDS = st.one_of(

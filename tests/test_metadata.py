@@ -34,8 +34,8 @@ def _readers(apart: int, start_ms: int) -> Forest:
 def _switches(scheduler: str, apart: int, start_ms: int, learn_meta: int) -> int:
     """How often the device goes from one reader to the other."""
     run = simulate(scheduler, ConstantDrive(1 * MS), _readers(apart, start_ms),
-                   tunables={"learn_meta": learn_meta}, options=Options())
-    order = run.task[np.argsort(run.complete_ns)]
+                   tunables={"learn_meta": learn_meta}, options=Options(record=True))
+    order = run.rows.task[np.argsort(run.rows.complete_ns)]
     return int((order[1:] != order[:-1]).sum())
 
 

@@ -87,10 +87,10 @@ def check_log(path: Path, load: Forest, outcome: Outcome, depth: int) -> None:
     assert left["done"] == outcome.totals["requests"]
     n = len(load.time_ns)
     assert outcome.totals["issued"] == outcome.totals["completed"] == n
-    assert (outcome.complete_ns >= outcome.issue_ns).all() and (outcome.issue_ns >= 0).all()
+    assert (outcome.rows.complete_ns >= outcome.rows.issue_ns).all() and (outcome.rows.issue_ns >= 0).all()
     follows = load.parent >= 0
-    expected = np.where(follows, outcome.complete_ns[load.parent] + load.delay_ns, load.time_ns)
-    assert (outcome.issue_ns == expected).all()
+    expected = np.where(follows, outcome.rows.complete_ns[load.parent] + load.delay_ns, load.time_ns)
+    assert (outcome.rows.issue_ns == expected).all()
     waits = outcome.totals
     assert waits["t_success_ns"] + waits["t_fail_ns"] + waits["t_other_ns"] <= waits["now_ns"]
 
@@ -104,7 +104,8 @@ def check_log(path: Path, load: Forest, outcome: Outcome, depth: int) -> None:
 def test_every_request_once(name: str, tmp_path: Path, seed: int, n: int, tasks: int, depth: int, hot: bool,
                             merging: bool, nr_requests: int, pull: bool, dispatch_ns: int) -> None:
     load = forest(seed, n, tasks, hot)
-    options = Options(queue_depth=depth, merging=merging, nr_requests=nr_requests, pull_ahead=pull, dispatch_ns=dispatch_ns,
+    options = Options(record=True, queue_depth=depth, merging=merging, nr_requests=nr_requests, pull_ahead=pull,
+                      dispatch_ns=dispatch_ns,
                       cpus=3)
     drive = ConstantDrive(5 * MS)
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
@@ -129,7 +130,7 @@ def test_tunables_at_their_ends(name: str, tmp_path: Path) -> None:
     load = forest(7, 150, 5, True)
     for tunables in _extremes(name):
         log = tmp_path / "log.csv"
-        outcome = simulate(name, ConstantDrive(5 * MS), load, tunables, Options(), log)
+        outcome = simulate(name, ConstantDrive(5 * MS), load, tunables, Options(record=True), log)
         check_log(log, load, outcome, 1)
 
 

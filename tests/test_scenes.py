@@ -37,7 +37,7 @@ def load(rows: list[tuple[int, int, int, int, int]], exits: bool = True) -> Fore
 def run(rows: list[tuple[int, int, int, int, int]], tmp_path: Path, scheduler: str = "noop",
         **options: int) -> tuple[Outcome, list[dict[str, str]]]:
     log = tmp_path / "log.csv"
-    outcome = simulate(scheduler, ConstantDrive(10 * MS), load(rows), options=Options(**options), log=log)
+    outcome = simulate(scheduler, ConstantDrive(10 * MS), load(rows), options=Options(record=True, **options), log=log)
     with log.open() as f:
         return outcome, list(csv.DictReader(f))
 
@@ -55,7 +55,7 @@ def test_large_ios_are_split(tmp_path: Path) -> None:
     assert [(r["sector"], r["sectors"]) for r in log if r["event"] == "dispatch"] == [
         ("0", "32"), ("32", "32"), ("64", "32"), ("96", "4")]
     # The I/O is complete when its last piece is.
-    assert outcome.complete_ns.tolist() == [40 * MS]
+    assert outcome.rows.complete_ns.tolist() == [40 * MS]
     assert outcome.totals["issued"] == outcome.totals["completed"] == 1
 
 
@@ -92,7 +92,7 @@ def test_pull_ahead_decides_one_request_early(tmp_path: Path) -> None:
 def test_a_request_takes_its_time_to_the_drive(tmp_path: Path, pull_ahead: bool) -> None:
     rows = [(0, 0, 0, 0, 8), (0, 1, 0, 1000, 8), (40, 2, 0, 2000, 8)]
     outcome, log = run(rows, tmp_path, dispatch_ns=MS, pull_ahead=pull_ahead)
-    assert outcome.complete_ns.tolist() == [11 * MS, 22 * MS, 51 * MS]
+    assert outcome.rows.complete_ns.tolist() == [11 * MS, 22 * MS, 51 * MS]
     # What comes next is decided in the completion, or by a worker that takes its time before.
     assert [int(r["time_ns"]) for r in log if r["event"] == "dispatch"] == [0, (12 if pull_ahead else 11) * MS, 40 * MS]
 
@@ -104,8 +104,9 @@ def test_the_process_that_is_done_has_the_only_tag_again() -> None:
     orders = []
     for pull_ahead in (False, True):
         forest = dataclasses.replace(load(rows), parent=parent)
-        done = simulate("none", ConstantDrive(10 * MS), forest, options=Options(nr_requests=1, pull_ahead=pull_ahead))
-        orders.append(np.argsort(done.complete_ns).tolist())
+        options = Options(record=True, nr_requests=1, pull_ahead=pull_ahead)
+        done = simulate("none", ConstantDrive(10 * MS), forest, options=options)
+        orders.append(np.argsort(done.rows.complete_ns).tolist())
     assert orders == [[0, 1, 2, 3], [0, 2, 3, 1]]
 
 
@@ -133,7 +134,7 @@ def test_pieces_behind_one_that_waits_for_a_tag_keep_their_order(tmp_path: Path)
 
 def test_merged_requests_complete_together(tmp_path: Path) -> None:
     outcome, _ = run([(0, 0, 0, 0, 8), (1, 1, 0, 100, 8), (2, 2, 0, 108, 8), (3, 3, 0, 92, 8)], tmp_path)
-    assert outcome.complete_ns.tolist() == [10 * MS, 20 * MS, 20 * MS, 20 * MS]
+    assert outcome.rows.complete_ns.tolist() == [10 * MS, 20 * MS, 20 * MS, 20 * MS]
 
 
 def test_end_of_the_drive() -> None:
@@ -148,8 +149,8 @@ def test_a_stream_does_not_overtake_itself(tmp_path: Path) -> None:
     """A row that is due before the one it continues was issued waits for that, and is issued in the same instant."""
     forest = load([(0, 0, 0, 0, 8), (30, 0, 0, 8, 8), (5, 0, 0, 16, 8), (6, 0, 0, 24, 8)])
     forest = dataclasses.replace(forest, after=np.array([-1, 0, 1, 2], np.int64))
-    outcome = simulate("noop", ConstantDrive(MS), forest, options=Options(merging=False), log=tmp_path / "log")
-    assert outcome.issue_ns.tolist() == [0, 30 * MS, 30 * MS, 30 * MS]
-    assert outcome.complete_ns.tolist() == [MS, 31 * MS, 32 * MS, 33 * MS]
+    outcome = simulate("noop", ConstantDrive(MS), forest, options=Options(record=True, merging=False), log=tmp_path / "log")
+    assert outcome.rows.issue_ns.tolist() == [0, 30 * MS, 30 * MS, 30 * MS]
+    assert outcome.rows.complete_ns.tolist() == [MS, 31 * MS, 32 * MS, 33 * MS]
     with pytest.raises(Problem, match="bad predecessor"):
         simulate("noop", ConstantDrive(MS), dataclasses.replace(forest, after=np.array([-1, 2, 1, 2], np.int64)))

@@ -29,12 +29,12 @@ def readers(tmp_path: Path, drive_name: str, scheduler: str, count: int, shares:
     if shares:
         tasks = tuple(dataclasses.replace(t, share=s) for t, s in zip(load.tasks, shares, strict=True))
         load = dataclasses.replace(load, tasks=tasks)
-    return simulate(scheduler, drive, load, tunables, Options())
+    return simulate(scheduler, drive, load, tunables, Options(record=True))
 
 
 def per_task(outcome: Outcome) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Sectors that each task has read."""
-    return np.bincount(outcome.task, weights=outcome.sectors).astype(np.int64)
+    return np.bincount(outcome.rows.task, weights=outcome.rows.sectors).astype(np.int64)
 
 
 @pytest.mark.parametrize("drive", DRIVES)
@@ -56,9 +56,9 @@ def test_cfq_slice_keeps_throughput_and_fairness_of_eight_readers(tmp_path: Path
     done = per_task(eight)
     assert done.sum() >= 0.85 * one
     assert done.sum() ** 2 / (8 * (done**2).sum()) >= 0.99
-    worst = (eight.complete_ns - eight.issue_ns).max()
+    worst = (eight.rows.complete_ns - eight.rows.issue_ns).max()
     under_as = readers(tmp_path, drive, "as", 8)
-    assert worst < (under_as.complete_ns - under_as.issue_ns).max()
+    assert worst < (under_as.rows.complete_ns - under_as.rows.issue_ns).max()
 
 
 @pytest.mark.parametrize("drive", DRIVES)

@@ -50,18 +50,18 @@ class Load:
             task=task.astype(np.uint32), op=op.astype(np.uint8), flags=flags.astype(np.uint8), sector=sector.astype(np.uint64),
             sectors=np.array(self.sizes, np.uint32), ioprio=np.zeros(len(task), np.uint16))
         drive = self.drive or find_drive("barracuda-80g")
-        return simulate(scheduler, drive, forest, tunables, Options(queue_depth=depth, merging=False))
+        return simulate(scheduler, drive, forest, tunables, Options(record=True, queue_depth=depth, merging=False))
 
 
 def longest_s(out: Outcome, task: int) -> float:
     """The longest wait of a task's I/Os."""
-    mine = out.task == task
-    return float((out.complete_ns[mine] - out.issue_ns[mine]).max()) / 1e9
+    mine = out.rows.task == task
+    return float((out.rows.complete_ns[mine] - out.rows.issue_ns[mine]).max()) / 1e9
 
 
 def elapsed_s(out: Outcome) -> float:
     """When the last I/O was done."""
-    return float(out.complete_ns.max()) / 1e9
+    return float(out.rows.complete_ns.max()) / 1e9
 
 
 @pytest.mark.parametrize("scheduler", ["as", "as-95", "cas"])

@@ -36,7 +36,7 @@ def readers(tasks: int = 4, requests: int = 60, think_ns: int = 200_000, shares:
 
 
 def run(name: str, drive: Drive, depth: int = 1, **tunables: int) -> Outcome:
-    return simulate(name, drive, readers(), tunables, Options(queue_depth=depth))
+    return simulate(name, drive, readers(), tunables, Options(record=True, queue_depth=depth))
 
 
 def waits(out: Outcome) -> int:
@@ -61,7 +61,7 @@ def test_the_tunable_means_nothing_to_a_disk(name: str) -> None:
     for drive in (find_drive("barracuda-80g"), ConstantDrive(5_000_000)):
         out = run(name, drive)
         assert waits(out) > 0
-        assert (out.complete_ns == run(name, drive, wait_nonrot=1).complete_ns).all()
+        assert (out.rows.complete_ns == run(name, drive, wait_nonrot=1).rows.complete_ns).all()
 
 
 def test_shares_of_flash_need_waits() -> None:
@@ -69,8 +69,8 @@ def test_shares_of_flash_need_waits() -> None:
     got = []
     for wait_nonrot in (0, 1):
         out = simulate("as-share", find_drive("sata-ssd"), readers(2, 600, 10_000, True), {"wait_nonrot": wait_nonrot},
-                       Options(queue_depth=1))
-        first_done = out.complete_ns[out.task == 1].max()
-        got.append(np.count_nonzero((out.task == 0) & (out.complete_ns <= first_done)))
+                       Options(record=True, queue_depth=1))
+        first_done = out.rows.complete_ns[out.rows.task == 1].max()
+        got.append(np.count_nonzero((out.rows.task == 0) & (out.rows.complete_ns <= first_done)))
     assert abs(got[0] - 600) <= 1
     assert abs(got[1] - 300) <= 3

@@ -14,12 +14,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from ..cost import announcement
 from ..device import DEFAULT_DRIVE
 from ..errors import Problem, shown
 from ..parsing import whole
 from ..processor import MEASURED, Processor, parse_time
 from ..ranges import RUNS, SHORT_IOS
-from ..sim import Options
+from ..sim import Drive, Load, Options
 from ..traces.registry import DEFAULT_GROUP_GAP_MS
 from ..workload import Reading
 
@@ -102,6 +103,12 @@ def run_options(given: dict[str, Any]) -> Options:
     names = ("turnaround", "dispatch_time", "copy_time")
     times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in names}
     return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)
+
+
+def announce(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None) -> None:
+    """Tell on stderr that a run will take long, if it will (see cost.announcement())."""
+    if line := announcement(load, drive, options, schedulers, asked):
+        click.echo(line, err=True)
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from ..errors import Problem, shown
 from ..outputs import distinct
 from ..processor import processor_json, processor_of
 from ..report import table, write_csv
-from ..results import document
+from ..results import coarse_note, document
 from ..schedulers import catalogue, find
 from ..workload import find_workload, read_workload
-from ._options import progress_bar, reading, run_options, simulation_options
+from ._options import announce, progress_bar, reading, run_options, simulation_options
 from ._output import output_options, page, write_json, write_text
 
 
@@ -71,9 +71,11 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
     distinct({"WORKLOAD": path}, {"-o": output})
     work = read_workload(path, drive, reading(given))
     options = run_options(given)
+    announce(work.load, drive, options, len(chosen), given["seeds"])
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
         results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"], as_json)
-        notes = [*work.notes, *without_processor(results, drive, work.load, tunables, options)]
+        notes = [*work.notes, *coarse_note(results, options.exact),
+                 *without_processor(results, drive, work.load, tunables, options)]
     criterion, ranked = rank(results, by)
     sentence = explain(criterion, ranked)
     doubt = uncertain(criterion, ranked)

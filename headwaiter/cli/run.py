@@ -15,11 +15,11 @@ from ..outputs import distinct, writing
 from ..processor import processor_json, processor_of
 from ..ranges import is_range, others, runs_for, with_range
 from ..report import table, tasks_table
-from ..results import Json, document, summarise
+from ..results import Json, coarse_note, document, summarise
 from ..schedulers import Scheduler, find, settings
 from ..sim import simulate
 from ..workload import find_workload, read_workload
-from ._options import progress_bar, reading, run_options, simulation_options
+from ._options import announce, progress_bar, reading, run_options, simulation_options
 from ._output import file_option, output_options, page, write_json
 
 
@@ -40,17 +40,18 @@ def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None,
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log})
     work = read_workload(path, drive, reading(given))
     options = run_options(given)
+    announce(work.load, drive, options, 1, given["seeds"])
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
         with progress_bar(f"{work.name} under {policy.name}", None) as update:
             outcome = simulate(policy.name, drive, work.load, tunables, options, log_file,
                                lambda done: update(policy.name, done))
             result = summarise(outcome)
-            runs = runs_for(outcome, given["seeds"])
+            runs = runs_for(outcome.totals["issued"], given["seeds"])
             spread = with_range(result, others(policy.name, drive, work.load, tunables, options, runs))
             if "range" in spread:
                 result["range"] = spread["range"]
-        notes = list(work.notes)
+        notes = [*work.notes, *coarse_note([result], options.exact)]
         if is_range(result):
             low, high = (result["range"]["throughput_MBps"][end] for end in ("low", "high"))
             notes.append(f"small changes of processor time, starts and think times make {low:.4g} to {high:.4g} MB/s of it")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -32,7 +33,7 @@ class Request:
 class Policy:
     """One queue of one policy. Times are ns and never go back; requests are known by the id that insert() returns.
 
-    Methods raise Problem when the caller breaks the contract, such as completing what was not dispatched.
+    Methods raise Problem when the caller breaks the contract, such as completing what was not dispatched, or memory is out.
     """
 
     def __init__(self, name: str, tunables: Mapping[str, int] | None = None, *, sectors: int = 1 << 40,
@@ -40,13 +41,16 @@ class Policy:
         """Tunables are numbers, as Tunable.parse gives them; nr_requests 0 is no limit of tags."""
         self.scheduler = find(name)
         self._d = ffi.gc(lib.hwd_new(name.encode(), sectors, rotational, depth, nr_requests), lib.hwd_free)
+        if self._d == ffi.NULL:
+            raise Problem(f"{name}: out of memory")
         for key, value in (tunables or {}).items():
             self._check(lib.hwd_set(self._d, key.encode(), value), f"tunable {key}={value}")
         self._check(lib.hwd_start(self._d, now), "start")
 
     def _check(self, status: int, what: str) -> int:
         if status < 0:
-            raise Problem(f"{self.scheduler.name}: {what}: error {-status}")
+            why = "out of memory" if status == -errno.ENOMEM else f"error {-status}"
+            raise Problem(f"{self.scheduler.name}: {what}: {why}")
         return status
 
     @staticmethod

@@ -43,7 +43,7 @@ from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
 from headwaiter.perturb import perturbed
 from headwaiter.processor import processor_of_series
 from headwaiter.ranges import RUNS, spreads
-from headwaiter.results import percentiles
+from headwaiter.results import latency_ms
 from headwaiter.schedulers import find
 from headwaiter.sim import Options, Outcome, drive_sectors, simulate
 
@@ -295,9 +295,8 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
 
 
 def _figures(run: Outcome) -> Figures:
-    latency = run.complete_ns - run.issue_ns
     rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
-    return Figures(sum(rates) * 1000, float(percentiles(latency, [99])[0]) / 1e6)
+    return Figures(sum(rates) * 1000, latency_ms(run)["p99"])
 
 
 def _off_percent(simulated: float, measured: float) -> float:

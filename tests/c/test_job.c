@@ -4,6 +4,7 @@
  * are refused.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -29,9 +30,10 @@ static struct hws_job plain(const struct hws_file *file)
 	};
 }
 
-static struct hws *new_run(uint32_t record)
+static struct hws *new_run(uint32_t record, uint32_t exact)
 {
-	struct hws_options options = { .policy = "noop", .seed = state, .record = record, .copy_page_ns = 2048 };
+	struct hws_options options = { .policy = "noop", .seed = state, .record = record, .copy_page_ns = 2048,
+				       .exact = exact };
 	struct hws *s = hws_new(&options);
 
 	hws_drive_constant(s, 100000, SECTORS);
@@ -80,10 +82,83 @@ static void random_job(struct hws_job *j)
 	j->exit_what = roll(8) ? 0 : 1 + (uint32_t)roll(3);
 }
 
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of one tally, in ascending order; how many there are. */
+static uint64_t latencies_of(uint32_t tally, const struct hws_latencies *all, uint64_t n, uint64_t *out)
+{
+	uint64_t i, k, found = 0;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; all->tally[i] == tally && k < all->count[i]; k++)
+			out[found++] = all->ns[i];
+	qsort(out, found, sizeof(*out), compare_u64);
+	return found;
+}
+
+/* Tallies say what rows say, but for latencies as near as they promise. */
+static void check_tallies(const struct hws *s, const struct hws_rows *rows, uint64_t exact)
+{
+	const struct hws_tally *tally;
+	uint64_t nr = hws_tallies(s, &tally), room = rows->n + 1, total = 0, n, i, k;
+	uint64_t *ours = calloc(3 * room, 8), *theirs = ours + room, *ns = theirs + room, *count = calloc(room, 8);
+	uint32_t *number = calloc(room, 4);
+	struct hws_latencies l = { .room = room, .tally = number, .ns = ns, .count = count };
+
+	if (!ours || !count || !number)
+		abort();
+	n = hws_latencies(s, &l);
+	CHECK(n <= rows->n);
+	CHECK_EQ(l.error_denominator, exact < rows->n ? 2048 : 0);
+	for (k = 0; k < nr; k++) {
+		const struct hws_tally *t = &tally[k];
+		uint64_t sectors = 0, sum = 0, first = UINT64_MAX, last = 0, of = 0;
+
+		for (i = 0; i < rows->n; i++) {
+			if (rows->task[i] != t->task || rows->op[i] != t->op)
+				continue;
+			sectors += rows->sectors[i];
+			first = (uint64_t)rows->issue_ns[i] < first ? (uint64_t)rows->issue_ns[i] : first;
+			last = (uint64_t)rows->complete_ns[i] > last ? (uint64_t)rows->complete_ns[i] : last;
+			theirs[of] = (uint64_t)(rows->complete_ns[i] - rows->issue_ns[i]);
+			sum += theirs[of++];
+		}
+		qsort(theirs, of, sizeof(*theirs), compare_u64);
+		CHECK(of > 0);
+		CHECK_EQ(t->ios, of);
+		CHECK_EQ(t->sectors, sectors);
+		CHECK_EQ(t->first_issue_ns, first);
+		CHECK_EQ(t->last_done_ns, last);
+		CHECK_EQ(t->latency_sum_ns, sum);
+		CHECK_EQ(t->latency_sum_high, 0);
+		CHECK_EQ(t->latency_max_ns, theirs[of - 1]);
+		CHECK_EQ(latencies_of((uint32_t)k, &l, n, ours), of);
+		for (i = 0; i < of; i++) {
+			uint64_t off = ours[i] > theirs[i] ? ours[i] - theirs[i] : theirs[i] - ours[i];
+
+			CHECK(l.error_denominator ? off <= theirs[i] / l.error_denominator : !off);
+			CHECK(ours[i] <= t->latency_max_ns);
+		}
+		total += of;
+	}
+	CHECK_EQ(total, rows->n);
+	l.room = 0;
+	CHECK_EQ(hws_latencies(s, &l), n);
+	free(ours);
+	free(count);
+	free(number);
+}
+
 static void random_run(void)
 {
 	uint32_t nr = 1 + (uint32_t)roll(4), i;
-	struct hws *s = new_run(1);
+	uint32_t exact = 1 + (uint32_t)roll(1000);
+	struct hws *s = new_run(1, exact);
 	struct hws_totals t;
 	struct hws_rows rows;
 	struct hws_file files[4][2];
@@ -127,12 +202,13 @@ static void random_run(void)
 		CHECK(at + 4095 >= f->base + f->offset);
 		CHECK(end <= f->base + f->size + 4095);
 	}
+	check_tallies(s, &rows, exact);
 	hws_free(s);
 }
 
 static void refused(struct hws_job j, int err, const char *what)
 {
-	struct hws *s = new_run(0);
+	struct hws *s = new_run(0, 0);
 
 	hws_add_task(s, 0, 0, 0, 1);
 	CHECK_EQ(hws_add_job(s, &j), err);

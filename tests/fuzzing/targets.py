@@ -12,7 +12,6 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -167,7 +166,7 @@ def _job(folder: Path, data: bytes) -> str:
 
     def action() -> str:
         load = jobs.load_jobs(path, _SMALL.sectors)
-        c_options, _keep = _options(catalogue()["noop"], replace(Options(), record=False), False)
+        c_options, _keep = _options(catalogue()["noop"], Options())
         run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
         assert _SMALL.attach(run) == 0
         for task in load.tasks:
@@ -219,7 +218,7 @@ def _use(drive: Profile) -> None:
     sectors, depth, _ = drive.facts
     assert 0 < sectors <= MAX_SECTOR and 1 <= depth <= 1024
     assert all(a[0] < b[0] for a, b in zip(drive.positions, drive.positions[1:], strict=False))
-    c_options, _keep = _options(catalogue()["noop"], replace(Options(), record=False), False)
+    c_options, _keep = _options(catalogue()["noop"], Options())
     run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
     assert drive.attach(run) == 0
 
@@ -296,7 +295,7 @@ def _set(folder: Path, data: bytes) -> str:
                 case _:
                     chosen = _tunables((value,), list(catalogue()))
                     for name, tunables in chosen.items():
-                        c_options, _keep = _options(catalogue()[name], Options(), False)
+                        c_options, _keep = _options(catalogue()[name], Options())
                         if tunables:
                             run = ffi.gc(lib.hws_new(c_options), lib.hws_free)
                             for key, number in tunables.items():

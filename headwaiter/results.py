@@ -25,7 +25,13 @@ Json = dict[str, Any]
 
 def percentiles(ns: I64, which: Sequence[float]) -> I64:
     """The least latencies that so many percent of them do not exceed: ones that occurred, as fio counts, and no means of two."""
-    return np.percentile(ns, which, method="inverted_cdf").astype(np.int64)
+    at = [int(_place(np.int64(len(ns)), percent)) for percent in which]
+    return np.partition(ns, at)[at]
+
+
+def _place(count: Any, percent: float) -> Any:
+    """Which of `count` values in order, from 0, so many percent of them do not exceed; exactly, in thousandths."""
+    return np.maximum(-(-count * round(percent * 10) // 1000) - 1, 0)
 
 
 def _latency(ns: I64) -> Json:
@@ -79,9 +85,7 @@ def _part(o: Outcome, key: I64) -> _Parts:
     latency = complete - issue
     lat_ms = {"mean": np.add.reduceat(latency.astype(np.float64), first) / count / 1e6}
     for name, percent in _PERCENTILES.items():
-        # As percentiles() has it.
-        at = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
-        lat_ms[name] = latency[first + at] / 1e6
+        lat_ms[name] = latency[first + _place(count, percent)] / 1e6
     lat_ms["max"] = latency[first + count - 1] / 1e6
     sectors = o.sectors[order].astype(np.int64)
     return _Parts(key[first], count, np.add.reduceat(sectors, first) * SECTOR_BYTES,

@@ -26,6 +26,6 @@ def test_every_scheduler_has_faults(name: str) -> None:
 
 
 def test_tests_exist() -> None:
-    named = {t.split()[0] for m in mutants.mutants() for t in m.tests} | set(mutants.SUITE)
+    named = {t.split()[0] for m in mutants.mutants() for t in m.tests} | {*mutants.SUITE, *mutants.PYTHON_SUITE}
     there = {path.name for path in mutants.TESTS.glob("test_*.py")} | set(mutants.c_suite())
     assert named <= there

@@ -65,8 +65,8 @@ def test_a_run_as_in_the_lab(
         return fake()
 
     monkeypatch.setattr(agree, "simulate", simulate)
-    figures = agree.in_simulator("6.12.3", drive, scheduler, JOB, (10**9,))
-    assert figures == agree.Figures(pytest.approx(2.5), 990.0)
+    found = agree.simulated("6.12.3", drive, scheduler, JOB, (10**9,), 0)
+    assert found == agree.Simulated(agree.Figures(pytest.approx(2.5), 990.0), pytest.approx(2.5), pytest.approx(2.5))
     ((tunables, options),) = asked
     assert (options.nr_requests, options.sync_limit, options.pull_ahead) == (limit, fsync, kernels_own)
     assert (options.flush_last, options.one_processor, options.join_arriving) == (scheduler != "none", True, True)
@@ -77,12 +77,20 @@ def test_a_run_as_in_the_lab(
 
 
 def test_the_run_in_the_middle_stands_for_what_spreads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ran(*rates: float) -> agree.Simulated:
-        monkeypatch.setattr(agree, "in_simulator", lambda *args: agree.Figures(rates[args[-1]], rates[args[-1]] * 10))
-        return agree.simulated("6.12", "d", "as", JOB, (0,), len(rates) - 1)
+    def ran(*rates: float) -> tuple[float, float, float]:
+        outcomes, seen = iter(rates), []
 
-    assert ran(10.0, 10.2, 9.9) == agree.Simulated(agree.Figures(10.0, 100.0), 9.9, 10.2)
-    assert ran(10.0, 30.0, 20.0, 5.0, 40.0) == agree.Simulated(agree.Figures(20.0, 200.0), 5.0, 40.0)
+        def simulate(name: str, device: object, load: object, tunables: object, options: Options) -> Outcome:
+            seen.append(options.turnaround_ns)
+            return fake((next(outcomes),))
+
+        monkeypatch.setattr(agree, "simulate", simulate)
+        found = agree.simulated("6.12", "barracuda-80g", "as", JOB, (0,), len(rates) - 1)
+        assert len(set(seen)) == len(rates), "each run with other processor times"
+        return found.figures.throughput_mbps, found.low_mbps, found.high_mbps
+
+    assert ran(10.0, 10.2, 9.9) == pytest.approx((10.0, 9.9, 10.2))
+    assert ran(10.0, 30.0, 20.0, 5.0, 40.0) == pytest.approx((20.0, 5.0, 40.0))
 
 
 # --- a comparison ---

@@ -77,6 +77,19 @@ def small() -> Recording:
     ])  # fmt: skip
 
 
+def test_a_request_that_grows_up_to_another_takes_it_in() -> None:
+    """0+8 grows to 0+16, where 16+8 begins: one request is left, the first, and it goes to the device."""
+    made = small()
+    first = {"op": 0, "flags": 1, "ioprio": 0, "task": 0, "cpu": 0}
+    made.events = [
+        Event(10, "insert", 0, sector=0, sectors=8, **first), Event(11, "insert", 1, sector=16, sectors=8, **first),
+        Event(12, "back", 0, sectors=8), Event(13, "join", 0, 1), Event(14, "dispatch", 0), Event(15, "issue", 0),
+        Event(16, "dispatch"), Event(20, "complete", 0),
+    ]  # fmt: skip
+    verdict = check(made)
+    assert (verdict.requests, verdict.decisions, verdict.equal, verdict.refusals, verdict.share) == (2, 1, 1, 1, 1.0)
+
+
 def test_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "r.xz"
     path.write_bytes(recording.encode(small()))

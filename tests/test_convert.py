@@ -195,6 +195,10 @@ def test_defaults_of_what_is_not_said(tmp_path: Path) -> None:
     assert data["write"]["combine"]
 
 
+def test_fractions_of_whole_numbers_are_cut(tmp_path: Path) -> None:
+    assert profile(tmp_path, ("Segment size (in blks) = 128", "Segment size (in blks) = 128.9"))["cache"]["segment"] == 128
+
+
 # --- seek curves ---
 
 def seeks(folder: Path, kind: str, **more: list[list[float]]) -> dict[int, float]:

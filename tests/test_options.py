@@ -90,6 +90,7 @@ def test_the_largest_request(tmp_path: Path) -> None:
         simulate("noop", ConstantDrive(MS), together(1, sectors=6000), options=Options(max_sectors=most), log=log)
         assert [sectors for event, _, _, sectors in events(log) if event == "dispatch"] == pieces
     assert Options().max_sectors == 2560
+    assert Options().copy_page_ns == 2048, "a page of 4 KiB at 2 GB/s"
 
 
 A, B = 5, 6

@@ -41,8 +41,8 @@ def test_stand_in_completions_are_on_the_clock_of_the_trace(tmp_path: Path) -> N
 
 
 def test_what_stands_in_is_served_in_the_order_of_arrival(tmp_path: Path) -> None:
-    """Three tasks read at once, from high places to low ones, and again at 100 ms."""
-    rows = [f"{at},{task},R,1,{sector},8" for at in (0, 0.1) for task, sector in ((1, 9000), (2, 5000), (3, 1000))]
+    """Three tasks read at once, not in the order of places, and again at 100 ms."""
+    rows = [f"{at},{task},R,1,{sector},8" for at in (0, 0.1) for task, sector in ((1, 1000), (2, 9000), (3, 5000))]
     load = forest(tmp_path, "\n".join([HEADER, *rows, ""]))
     assert load.parent.tolist() == [-1, -1, -1, 0, 1, 2]
     assert (load.delay_ns / MS).tolist() == [0, 0, 0, 95, 90, 85]

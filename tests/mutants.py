@@ -161,6 +161,7 @@ class Bench:
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.root),
             "HEADWAITER_SHARED": str(self.root / "none"),
+            "HEADWAITER_REQUIRE_ALL": "",
             "HEADWAITER_SOURCE": str(ROOT),
         }
         self.compiled = compiled

@@ -25,7 +25,7 @@ def way(io_bytes: int = 0, runtime: int = 0, **bins: int) -> dict[str, Any]:
 def test_reads_and_writes_of_all_processes_count() -> None:
     """3 MB read and 1 written in 2 s, 5 MB written in 4 s. Of 200 I/Os, 198 take up to 5 ms, though 180 take up to 1 ms."""
     fio = {"jobs": [
-        {"read": way(3_000_000, 1500, n1000000=100, n5000000=10), "write": way(1_000_000, 2000, n1000000=20)},
+        {"read": way(3_000_000, 1500, n1000000=100, n2000000=10), "write": way(1_000_000, 2000, n1000000=20)},
         {"read": way(), "write": way(5_000_000, 4000, n1000000=60, n5000000=8, n9000000=2)},
     ]}
     found = agree.lab_figures(fio)

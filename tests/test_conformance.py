@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from headwaiter.cli.conform import LEAST, command
 from headwaiter.conformance import recording, ring
 from headwaiter.conformance.check import check
-from headwaiter.conformance.follow import follow
+from headwaiter.conformance.follow import _op, follow
 from headwaiter.conformance.policy import Policy, Request
 from headwaiter.conformance.recording import Event, Recording
 from headwaiter.errors import Problem
@@ -228,6 +228,12 @@ def trace(time: int, name: str, sector: int, sectors: int = 8, rwbs: bytes = b"R
 
 def decided(time: int, sector: int, sectors: int, jiffies: int, flags: int = 0) -> ring.Event:
     return trace(time, "dispatch_dd", sector, rq=1, bytes=sectors * 512, flags=flags, ioprio=0x4003, jiffies=jiffies)
+
+
+@pytest.mark.parametrize(("rwbs", "op"), [(b"R", 0), (b"WS", 1), (b"FWFS", 1), (b"DS", 2), (b"N", 3), (b"FF", 3)])
+def test_operations_by_their_letters(rwbs: bytes, op: int) -> None:
+    """F before the operation is a flush; what is neither read, written nor discarded is something else."""
+    assert _op({"rwbs": rwbs + b"\0" * 3}) == op
 
 
 def test_following_requests() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,15 @@ def test_text_is_read_as_it_was() -> None:
     data["section"].pop("long")  # type: ignore[attr-defined]
     assert again == data
     assert max(map(len, text.splitlines())) <= 112
+
+
+def test_values_are_rounded_to_what_the_model_counts_in() -> None:
+    """Nanoseconds: a head switch of 1.0000016 ms is 1,000,002 of them. Parameters follow a head of 16 bytes."""
+    data, _ = from_datasheet(FULL)
+    data["mechanics"]["head_switch"] = 1.0000016
+    drive = from_toml(data, "d", "d")
+    at = 16 + 8 * list(drive.model.params).index("mechanics.head_switch")
+    assert int.from_bytes(drive.blob[at : at + 8], sys.byteorder) == 1_000_002
 
 
 def test_a_bundled_profile_as_parameters_and_facts() -> None:

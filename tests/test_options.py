@@ -14,7 +14,7 @@ from command import good, told, write
 from headwaiter.cli._options import reading, run_options
 from headwaiter.cli.compare import command
 from headwaiter.device import open_drive
-from headwaiter.errors import Problem
+from headwaiter.errors import Problem, plain, shown
 from headwaiter.parsing import real, whole
 from headwaiter.processor import MEASURED, Time
 from headwaiter.schedulers import find, settings
@@ -198,6 +198,22 @@ def test_the_drives_queue(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
             flying += (event == "dispatch") - (event == "complete")
             most = max(most, flying)
         assert most == depth
+
+
+# --- what is shown ---
+
+def test_tunables_are_shown_with_their_bounds(capfd: pytest.CaptureFixture[str]) -> None:
+    rows = {line.split()[0]: line for line in good(capfd, "schedulers", "deadline").splitlines() if line.split()}
+    for name, values in (("fifo_batch", "16   requests   0..INT_MAX"), ("front_merges", "1   0, 1"),
+                         ("writes_starved", "2   batches   INT_MIN..INT_MAX"), ("wrap", "fifo   fifo, lowest")):
+        assert " ".join(values.split()) in " ".join(rows[name].split())
+
+
+def test_text_in_complaints() -> None:
+    assert (shown("a" * 40), shown("a" * 41), shown("a" * 9, 5)) == ("a" * 40, "a" * 40 + "…", "a" * 5 + "…")
+    assert (plain("a b"), plain("a\x1b[31m\n")) == ("a b", "a\\x1b[31m\\n")
+    long = str(Problem("x" * 2001 + "end"))
+    assert len(long) == 2003 and long.endswith("end") and "…" in long and str(Problem("x\ny")) == "x\\ny"
 
 
 # --- drives and numbers ---

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command import write
+import pytest
+from command import run, write
 
 from headwaiter.traces import Trace, formats, load, stream_order, write_csv
 from headwaiter.traces.blkevents import Processes
@@ -40,8 +41,13 @@ def test_what_continues_a_stream() -> None:
 
 def test_a_stream_goes_on_in_the_next_task_of_its_thread() -> None:
     rows = [(0, 1, 1, 0, 0), (5, 6, 2, 0, 8), (5, 6, 3, 0, 8)]
-    both = trace(rows, group=np.array([4, 4, 5]))
-    assert stream_order(both).tolist() == [-1, 0, -1]
+    assert stream_order(trace(rows, group=np.array([4, 4, 5]))).tolist() == [-1, 0, -1]
+    in_turns = [(0, 1, 1, 0, 0), (5, 6, 2, 0, 8), (7, 8, 1, 0, 16)]
+    assert stream_order(trace(in_turns, group=np.array([4, 4, 4]))).tolist() == [-1, 0, 1]
+
+
+def test_a_write_does_not_continue_a_read() -> None:
+    assert stream_order(trace([(0, 9, 1, 0, 0), (1, 9, 1, 1, 8)])).tolist() == [-1, -1]
 
 
 # --- threads of control ---
@@ -76,6 +82,24 @@ def test_forks_and_exits() -> None:
     for text, time in (("fork 10 11", 5), ("exit 11", 7), ("exit eleven", 8), ("fork 1", 9), ("speaks of fork 1 2", 9)):
         p.message(text, time)
     assert (p.parents, p.exits_ns) == ({11: 10}, {11: 7})
+
+
+# --- importing ---
+
+DISKSIM = "0.5\t0\t100\t20000\t1\n2.5\t3\t900\t6\t0\n3.5\t0\t700\t5\t1\n"  # ms, device, block, blocks, flags
+
+
+def test_import_takes_the_device_and_the_format_that_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "t", DISKSIM)
+    status, out, err = run(capfd, "import", path)
+    assert status == 0 and out.splitlines()[1:] == ["0.000500000,0,R,1,100,20000", "0.003500000,0,R,1,700,5"]
+    assert "disksim, 2 requests, 10.2 MB in 0.003 s" in err, "20,005 sectors"
+    assert "100.0% read; tasks unknown; completions unknown" in err
+    status, out, err = run(capfd, "import", path, "--device", "3")
+    assert status == 0 and out.splitlines()[1:] == ["0.002500000,0,W,0,900,6"] and "as asked for" in err
+    assert run(capfd, "import", path, "--format", "disksim")[0] == 0
+    status, out, err = run(capfd, "import", path, "--format", "native")
+    assert (status, out) == (2, "") and "unknown column" in err
 
 
 # --- rows ---

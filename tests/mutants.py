@@ -56,10 +56,10 @@ SUITE = ("test_golden.py", "test_scenes.py", "test_disk_timing.py", "test_bfq_sl
 # Those that a fault in headwaiter/ can fail, quick ones first; none compares with a document.
 PYTHON_SUITE = (
     "test_results.py", "test_report.py", "test_compare.py", "test_workload.py", "test_options.py", "test_convert.py",
-    "test_datasheet.py", "test_validation.py", "test_replay.py", "test_fio_fields.py", "test_agreement.py", "test_traces.py",
-    "test_traces_formats.py", "test_traces_blktrace.py", "test_fio_parser.py", "test_fio_semantics.py", "test_fio_buffered.py",
-    "test_lab_agree.py", "test_lab.py", "test_lab_guest.py", "test_lab_kernels.py", "test_ranges.py", "test_conformance.py",
-    "test_cli.py", "test_drives.py", "test_bad_input.py", "test_outputs.py", "test_ending.py", "test_fio_properties.py",
+    "test_datasheet.py", "test_validation.py", "test_writing.py", "test_replay.py", "test_fio_fields.py", "test_agreement.py",
+    "test_traces.py", "test_traces_formats.py", "test_traces_blktrace.py", "test_fio_parser.py", "test_fio_semantics.py",
+    "test_fio_buffered.py", "test_lab_agree.py", "test_lab.py", "test_lab_guest.py", "test_lab_kernels.py", "test_ranges.py",
+    "test_conformance.py", "test_cli.py", "test_drives.py", "test_bad_input.py", "test_fio_properties.py",
     "test_accounting.py", "test_properties.py", "test_sharing.py", "test_waiting.py", "test_scenes.py",
 )
 PACKAGE = "headwaiter"

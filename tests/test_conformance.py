@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command import run as run_command
 
 from headwaiter.cli.conform import LEAST, command
 from headwaiter.conformance import recording, ring
@@ -148,7 +149,7 @@ def test_not_a_recording(tmp_path: Path) -> None:
         recording.read(path)
 
 
-def test_command(tmp_path: Path) -> None:
+def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.xz"
     path.write_bytes(recording.encode(small()))
     done = CliRunner().invoke(command, ["check", "--json", str(tmp_path)], standalone_mode=False)
@@ -163,6 +164,7 @@ def test_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["check", "--differences", "1", str(path)], standalone_mode=False)
     assert done.return_value == 1
     assert "at 12 ns the kernel decided for 0, ours for 1" in done.output
+    assert run_command(capfd, "conform", "check", path)[0] == 1, "the status of the process, too"
 
 
 # --- from the trace ---

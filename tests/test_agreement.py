@@ -76,7 +76,7 @@ def test_a_run_as_in_the_lab(
     assert tunables == ({"kernel": 1} if scheduler in ("mq-deadline", "bfq") else {})
 
 
-def test_the_run_in_the_middle_stands_for_what_spreads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unperturbed_run_and_what_small_changes_make_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def ran(*rates: float) -> tuple[float, float, float]:
         outcomes, seen = iter(rates), []
 
@@ -90,7 +90,7 @@ def test_the_run_in_the_middle_stands_for_what_spreads(monkeypatch: pytest.Monke
         return found.figures.throughput_mbps, found.low_mbps, found.high_mbps
 
     assert ran(10.0, 10.2, 9.9) == pytest.approx((10.0, 9.9, 10.2))
-    assert ran(10.0, 30.0, 20.0, 5.0, 40.0) == pytest.approx((20.0, 5.0, 40.0))
+    assert ran(10.0, 30.0, 20.0, 5.0, 40.0) == pytest.approx((10.0, 5.0, 40.0))
 
 
 # --- a comparison ---

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import run
+from command import run, told
 
 from headwaiter.drives import find_drive
 from headwaiter.drives.datasheet import DataSheet, from_datasheet
@@ -122,7 +122,9 @@ def test_values_are_rounded_to_what_the_model_counts_in() -> None:
     assert int.from_bytes(drive.blob[at : at + 8], sys.byteorder) == 1_000_002
 
 
-def test_a_bundled_profile_as_parameters_and_facts() -> None:
+def test_a_bundled_profile_as_parameters_and_facts(capfd: pytest.CaptureFixture[str]) -> None:
+    depths = {d["drive"]: d["queue_depth"] for d in told(capfd, "drives")["drives"]}
+    assert (depths["barracuda-80g"], depths["wd-re-4tb"]) == (1, 32)
     drive = find_drive("barracuda-80g")
     assert drive.facts[2] is True and drive.positions[0] == (0, 0)
     assert drive.positions[-1][0] > drive.facts[0] // 2, "the longest way is told, too"

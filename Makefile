@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint bench fuzz docs lab-docs mutants c-test sanitize kmod kmod-all test-kernel-debug \
+.PHONY: all build demo test test-tools quick lint bench fuzz docs lab-docs mutants mutants-changed c-test sanitize kmod kmod-all test-kernel-debug \
 	dkms-tree clean
 
 all: build
@@ -73,6 +73,10 @@ bench: build build/bench/build.ninja
 # Plant faults, one by one: some test must catch each.
 mutants: build
 	$(BIN)/python tests/mutants.py $(ONLY)
+
+# Those that have to do with what has changed; so many and so long that CI can bear it.
+mutants-changed: build
+	$(BIN)/python tests/mutants.py --changed --most 60 --minutes 10
 
 # Damage what headwaiter reads, for an hour a format; FUZZ="fio --seconds 60" for less (docs/testing.md).
 fuzz: build

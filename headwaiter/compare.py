@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -150,8 +151,9 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     even = [r for r in ranked if abs(key(r) - top) <= EVEN * abs(top)]
     rest = [r for r in ranked if r not in even]
     runner = rest[0]
-    factor = key(runner) / top if top > 0 else top / key(runner) if key(runner) else float("inf")
-    margin = f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
+    less, more = sorted((abs(top), abs(key(runner))))
+    factor = more / less if less else math.inf
+    margin = "far" if factor == math.inf else f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
     verb = "are best, even with each other" if len(even) > 1 else "is best"
     ahead = f"{margin} ahead of {runner['scheduler']} by {title}"
     return f"{_names(even)} {verb}, {ahead}; {best['scheduler']} compared with {last['scheduler']}: {_versus(best, last)}."

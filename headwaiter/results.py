@@ -23,6 +23,11 @@ _NS_PER_S = 1e9
 Json = dict[str, Any]
 
 
+def _place(count: I64, percent: float) -> I64:
+    """Which of so many values in order, from 0, so many percent of them do not exceed; exactly, in thousandths."""
+    return np.maximum(-(-count * round(percent * 10) // 1000) - 1, 0)
+
+
 def _rate(amount: NDArray[np.float64], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Amounts a second; 0 where there was no time."""
     out = np.zeros(len(amount))
@@ -71,8 +76,7 @@ def _part(o: Outcome, key: I64) -> _Parts:
     begin = np.cumsum(count) - count
     for name, percent in _PERCENTILES.items():
         # The least latency that so many percent of them do not exceed: one that occurred, as fio counts, and no mean of two.
-        rank = np.maximum(np.ceil(count * (percent / 100) - 1), 0).astype(np.int64)
-        lat_ms[name] = ns[np.searchsorted(until, begin + rank, side="right")] / 1e6
+        lat_ms[name] = ns[np.searchsorted(until, begin + _place(count, percent), side="right")] / 1e6
     lat_ms["max"] = np.maximum.reduceat(t.latency_max_ns[order], first) / 1e6
     return _Parts(keys, count, np.add.reduceat(t.sectors[order], first) * SECTOR_BYTES,
                   np.minimum.reduceat(t.first_issue_ns[order], first),

@@ -11,29 +11,39 @@ A file there is one area of the sources:
     why = "…"          # what goes wrong
     tests = […]        # optional: instead of the area's
 
-A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all C tests and SUITE
-follow. A fault is caught when a test fails or runs out of time; one that does not apply or compile is an error of the list.
-Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever has none. Exit status 0 only if
-every fault is caught.
+A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all others follow: the C
+tests and SUITE for a fault in C, PYTHON_SUITE for one in a file of headwaiter/, for which nothing is compiled. A fault is caught
+when a test fails or runs out of time; one that does not apply or compile is an error of the list. Tests that compare with
+documents are in neither suite. Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever
+has none. Exit status 0 only if every fault is caught.
+
+--changed takes the faults that have to do with what has changed since the default branch of `origin`, or in the last COMMITS
+commits where that is the same: those whose file, list, or one of whose tests was changed. Of more than --most of them it takes
+so many, chosen by the commit. After --minutes no other one is begun; those that were not are told.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 
 from rich.console import Console
+
+import headwaiter
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
@@ -43,7 +53,18 @@ SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "p
 SUITE = ("test_golden.py", "test_scenes.py", "test_disk_timing.py", "test_bfq_slots.py", "test_drive_layout.py",
          "test_conformance.py", "test_bfq_newcomer.py", "test_fio_properties.py", "test_properties.py", "test_drives.py",
          "test_fio_semantics.py", "test_fio_buffered.py")
+# Those that a fault in headwaiter/ can fail, quick ones first; none compares with a document.
+PYTHON_SUITE = (
+    "test_results.py", "test_report.py", "test_compare.py", "test_workload.py", "test_options.py", "test_convert.py",
+    "test_datasheet.py", "test_validation.py", "test_writing.py", "test_replay.py", "test_fio_fields.py", "test_agreement.py",
+    "test_traces.py", "test_traces_formats.py", "test_traces_blktrace.py", "test_fio_parser.py", "test_fio_semantics.py",
+    "test_fio_buffered.py", "test_lab_agree.py", "test_lab.py", "test_lab_guest.py", "test_lab_kernels.py", "test_ranges.py",
+    "test_conformance.py", "test_cli.py", "test_drives.py", "test_bad_input.py", "test_fio_properties.py",
+    "test_accounting.py", "test_properties.py", "test_sharing.py", "test_waiting.py", "test_scenes.py",
+)
+PACKAGE = "headwaiter"
 TIMEOUT_S = 120
+COMMITS = 20
 
 
 @dataclass(frozen=True)
@@ -56,6 +77,18 @@ class Mutant:
     replace: str
     why: str
     tests: tuple[str, ...] = ()
+
+    @property
+    def python(self) -> bool:
+        """Is it in the Python package?"""
+        return self.file.startswith(f"{PACKAGE}/")
+
+    def concerns(self, changed: Set[str]) -> bool:
+        """Do changes of these files have to do with it?"""
+        own = {self.file, f"tests/mutants/{self.area}.toml"}
+        for test in (words.split()[0] for words in self.tests):
+            own.add(f"tests/{test}" if test.endswith(".py") else f"tests/c/{test}.c")
+        return not own.isdisjoint(changed)
 
     def fault(self) -> str | None:
         """What is wrong with the entry itself, as the sources are now."""
@@ -79,11 +112,63 @@ def c_suite() -> list[str]:
     return re.findall(r"^\s*'((?:test|fuzz)_\w+)',$", (TESTS / "c" / "meson.build").read_text(), re.M)
 
 
-class Bench:
-    """A copy of the sources with a build of its own."""
+def _git(*args: str) -> str | None:
+    """What git prints, None if it fails or is not there."""
+    try:
+        done = subprocess.run(["git", "-C", ROOT, *args], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
-    def __init__(self, parent: Path, number: int) -> None:
+
+def base() -> str | None:
+    """The commit since which "what has changed" counts; None where there is no such history."""
+    head = _git("rev-parse", "HEAD")
+    landed = _git("merge-base", "HEAD", "origin/HEAD")
+    if landed and landed != head:
+        return landed
+    older = (_git("rev-list", "--first-parent", f"--max-count={COMMITS + 1}", "HEAD") or "").split()
+    return older[-1] if len(older) > 1 else None
+
+
+def concerned(everything: list[Mutant], most: int) -> tuple[list[Mutant], str]:
+    """(the faults of --changed, the same in words)."""
+    since = base()
+    changed = set((_git("diff", "--name-only", since) or "").splitlines()) if since else set()
+    found = [m for m in everything if m.concerns(changed)] if since else everything
+    words = f"{len(found)} of {len(everything)} planted faults have to do with what has changed"
+    words += f" since {since[:12]}" if since else " (there is no history: all)"
+    if len(found) > most:
+        dice = random.Random(_git("rev-parse", "HEAD") or "")
+        keep = set(dice.sample(range(len(found)), most))
+        found = [m for i, m in enumerate(found) if i in keep]
+        words += f"; {most} of them, chosen by the commit"
+    return found, words
+
+
+class Bench:
+    """A copy of the Python package, and of the sources with a build of its own where a fault in C is to be planted."""
+
+    def __init__(self, parent: Path, number: int, compiled: bool) -> None:
         self.root = parent / str(number)
+        self.plants = 0
+        # As it is installed, with library and data, and above that as it stands in the clone.
+        installed = Path(headwaiter.__file__).parent
+        ignored = shutil.ignore_patterns("__pycache__", "meson.build")
+        shutil.copytree(installed, self.root / PACKAGE, ignore=ignored)
+        shutil.copytree(ROOT / PACKAGE, self.root / PACKAGE, ignore=ignored, dirs_exist_ok=True)
+        self.env = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(self.root),
+            "HEADWAITER_SHARED": str(self.root / "none"),
+            "HEADWAITER_REQUIRE_ALL": "",
+            "HEADWAITER_SOURCE": str(ROOT),
+        }
+        self.compiled = compiled
+        if compiled:
+            self._compile()
+
+    def _compile(self) -> None:
         for name in SOURCES:
             source, target = ROOT / name, self.root / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -92,12 +177,7 @@ class Bench:
             else:
                 shutil.copy2(source, target)
         self.build = self.root / "build"
-        self.env = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HEADWAITER_LIBRARY": str(self.build / "sim" / "libheadwaiter.so"),
-            "HEADWAITER_SHARED": str(self.root / "none"),
-            "HEADWAITER_SOURCE": str(ROOT),
-        }
+        self.env["HEADWAITER_LIBRARY"] = str(self.build / "sim" / "libheadwaiter.so")
         if not (self.command("meson", "setup", self.build, "-Dwerror=false", "-Ddebug=false") and self.make()):
             sys.exit("the sources do not build as they are")
         self.library = (self.build / "sim" / "libheadwaiter.so").resolve().relative_to(self.build)
@@ -112,16 +192,19 @@ class Bench:
         return done.returncode == 0
 
     def make(self, *targets: object) -> bool:
-        return self.command("ninja", "-C", self.build, "-j1", *targets)
+        return not self.compiled or self.command("ninja", "-C", self.build, "-j1", *targets)
+
+    def make_library(self) -> bool:
+        return not self.compiled or self.make(self.library)
 
     def pytest(self, *args: str) -> bool:
-        return self.command(sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider",
+        return self.command(sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow and not needs", "-p", "no:cacheprovider",
                             f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", *args)
 
     def passes(self, test: str) -> bool:
         file, *options = test.split()
         if file.endswith(".py"):
-            return self.make(self.library) and self.pytest(str(TESTS / file), *options)
+            return self.make_library() and self.pytest(str(TESTS / file), *options)
         return self.make(f"tests/c/{file}") and self.command(self.build / "tests" / "c" / file)
 
     def failing(self, tests: Iterable[str]) -> str | None:
@@ -131,40 +214,76 @@ class Bench:
     def try_out(self, m: Mutant) -> tuple[bool, str]:
         """Whether it was caught, and by what; the copy is as before afterwards."""
         path = self.root / m.file
-        original = path.read_text()
-        path.write_text(original.replace(m.find, m.replace))
+        original, times = path.read_text(), path.stat()
+        planted = original.replace(m.find, m.replace)
+        path.write_text(planted)
+        if m.python:
+            # Compiled Python is known by the seconds of its source's time and by its size, which two faults may share.
+            self.plants += 1
+            os.utime(path, (times.st_atime, times.st_mtime + self.plants))
         try:
-            if not self.make(self.library):
+            if not (_is_python(planted) if m.python else self.make_library()):
                 return False, "DOES NOT COMPILE"
-            test = self.failing((*m.tests, *c_suite(), *SUITE))
+            test = self.failing((*m.tests, *suite(m.python)))
             return (True, test) if test else (False, "SURVIVED")
         finally:
             path.write_text(original)
+            if m.python:
+                os.utime(path, (times.st_atime, times.st_mtime))
+
+
+def suite(python: bool) -> tuple[str, ...]:
+    """What any fault in Python, or in C, is tried on at last."""
+    return PYTHON_SUITE if python else (*c_suite(), *SUITE)
+
+
+def _is_python(text: str) -> bool:
+    try:
+        compile(text, PACKAGE, "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("only", nargs="*", help="run only mutants whose area, file or snippet contains one of these")
+    parser.add_argument("--changed", action="store_true", help="run only those that have to do with what has changed")
+    parser.add_argument("--most", type=int, default=60, help="with --changed: how many at most (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin none after so long")
     args = parser.parse_args()
+    end_s = time.monotonic() + 60 * args.minutes
     everything = mutants()
     if wrong := [fault for m in everything if (fault := m.fault())]:
         sys.exit("\n".join(wrong))
     chosen = [m for m in everything if not args.only or any(w in m.area or w in m.file or w in m.find for w in args.only)]
+    if args.changed:
+        chosen, words = concerned(chosen, args.most)
+        print(words, flush=True)
+    if not chosen:
+        print("no planted fault to try")
+        return 0
+    compiled = not all(m.python for m in chosen)
+    # What any of them may be tried on, before any is planted.
+    anyhow = dict.fromkeys(t for m in chosen for t in (*m.tests, *suite(m.python)))
     workers = len(os.sched_getaffinity(0))
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="headwaiter-mutants-") as tmp, ThreadPoolExecutor(workers) as pool:
         benches: Queue[Bench] = Queue()
-        for bench in pool.map(lambda number: Bench(Path(tmp), number), range(workers)):
+        for bench in pool.map(lambda number: Bench(Path(tmp), number, compiled), range(workers)):
             benches.put(bench)
 
         def failing_anyhow() -> str | None:
             bench = benches.get()
             try:
-                return bench.failing((*c_suite(), *SUITE))
+                return bench.failing(anyhow)
             finally:
                 benches.put(bench)
 
-        def one(m: Mutant) -> bool:
+        def one(m: Mutant) -> bool | None:
+            """Was it caught? None: there was no time for it."""
+            if time.monotonic() > end_s:
+                return None
             bench = benches.get()
             try:
                 caught, how = bench.try_out(m)
@@ -178,8 +297,9 @@ def main() -> int:
         if test := unharmed.result():
             pool.shutdown(cancel_futures=True)
             sys.exit(f"{test} fails without any fault")
-        missed = [t.result() for t in tries].count(False)
-    print(f"{len(chosen) - missed} passed, {missed} failed")
+        found = [t.result() for t in tries]
+    missed, untried = found.count(False), found.count(None)
+    print(f"{found.count(True)} passed, {missed} failed" + (f", {untried} not tried for want of time" if untried else ""))
     return int(missed > 0)
 
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from command import run, write
 from conftest import ROOT
 
 from headwaiter import reading
-from headwaiter.cli import main
 from headwaiter.errors import Problem, plain
 from headwaiter.parsing import real, whole
 from headwaiter.reading import read_bytes, unpack
@@ -36,18 +36,6 @@ PARV = (ROOT / "tests/fuzzing/corpus/parv/disk").read_text()
 ARRAY = 'model = "array"\n[array]\nkind = "raid0"\nchunk = 8\ndrives = ["{0}", "{0}"]\n'
 
 
-def run(capfd: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    """Status, stdout and stderr of the command."""
-    argv, stdout, sys.argv = sys.argv, sys.stdout, ["headwaiter", *map(str, args)]
-    try:
-        with pytest.raises(SystemExit) as end:
-            main()
-    finally:
-        sys.argv, sys.stdout = argv, stdout
-    out, err = capfd.readouterr()
-    return int(end.value.code or 0), out, err
-
-
 def bad(capfd: pytest.CaptureFixture[str], *args: object) -> str:
     """The one line of complaint, short enough to be read."""
     status, out, err = run(capfd, *args)
@@ -55,11 +43,6 @@ def bad(capfd: pytest.CaptureFixture[str], *args: object) -> str:
     assert err.startswith("headwaiter: ") and err.endswith("\n") and err[:-1].isprintable(), err
     assert len(err) < 2100
     return err
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 # --- numbers ---

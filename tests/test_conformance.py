@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command import run as run_command
 
 from headwaiter.cli.conform import LEAST, command
 from headwaiter.conformance import recording, ring
 from headwaiter.conformance.check import check
-from headwaiter.conformance.follow import follow
+from headwaiter.conformance.follow import _op, follow
 from headwaiter.conformance.policy import Policy, Request
 from headwaiter.conformance.recording import Event, Recording
 from headwaiter.errors import Problem
@@ -77,6 +78,19 @@ def small() -> Recording:
     ])  # fmt: skip
 
 
+def test_a_request_that_grows_up_to_another_takes_it_in() -> None:
+    """0+8 grows to 0+16, where 16+8 begins: one request is left, the first, and it goes to the device."""
+    made = small()
+    first = {"op": 0, "flags": 1, "ioprio": 0, "task": 0, "cpu": 0}
+    made.events = [
+        Event(10, "insert", 0, sector=0, sectors=8, **first), Event(11, "insert", 1, sector=16, sectors=8, **first),
+        Event(12, "back", 0, sectors=8), Event(13, "join", 0, 1), Event(14, "dispatch", 0), Event(15, "issue", 0),
+        Event(16, "dispatch"), Event(20, "complete", 0),
+    ]  # fmt: skip
+    verdict = check(made)
+    assert (verdict.requests, verdict.decisions, verdict.equal, verdict.refusals, verdict.share) == (2, 1, 1, 1, 1.0)
+
+
 def test_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "r.xz"
     path.write_bytes(recording.encode(small()))
@@ -135,7 +149,7 @@ def test_not_a_recording(tmp_path: Path) -> None:
         recording.read(path)
 
 
-def test_command(tmp_path: Path) -> None:
+def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "r.xz"
     path.write_bytes(recording.encode(small()))
     done = CliRunner().invoke(command, ["check", "--json", str(tmp_path)], standalone_mode=False)
@@ -150,6 +164,7 @@ def test_command(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["check", "--differences", "1", str(path)], standalone_mode=False)
     assert done.return_value == 1
     assert "at 12 ns the kernel decided for 0, ours for 1" in done.output
+    assert run_command(capfd, "conform", "check", path)[0] == 1, "the status of the process, too"
 
 
 # --- from the trace ---
@@ -215,6 +230,12 @@ def trace(time: int, name: str, sector: int, sectors: int = 8, rwbs: bytes = b"R
 
 def decided(time: int, sector: int, sectors: int, jiffies: int, flags: int = 0) -> ring.Event:
     return trace(time, "dispatch_dd", sector, rq=1, bytes=sectors * 512, flags=flags, ioprio=0x4003, jiffies=jiffies)
+
+
+@pytest.mark.parametrize(("rwbs", "op"), [(b"R", 0), (b"WS", 1), (b"FWFS", 1), (b"DS", 2), (b"N", 3), (b"FF", 3)])
+def test_operations_by_their_letters(rwbs: bytes, op: int) -> None:
+    """F before the operation is a flush; what is neither read, written nor discarded is something else."""
+    assert _op({"rwbs": rwbs + b"\0" * 3}) == op
 
 
 def test_following_requests() -> None:

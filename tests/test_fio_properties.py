@@ -21,7 +21,7 @@ from headwaiter.fio import JobLoad
 from headwaiter.fio.options import known
 from headwaiter.sim import ConstantDrive, Options, Outcome, simulate
 
-RELAXED = settings(max_examples=60, deadline=None, derandomize=True, database=None,
+RELAXED = settings(max_examples=60, deadline=None, database=None,
                    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 DRIVE = ConstantDrive(200_000, SECTORS)
 

@@ -39,7 +39,7 @@ def test_plain(): pass
 """
 
 
-def _run(folder: Path, tools: str, all_required: str) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, tools: str, all_required: str, shared: str = "") -> subprocess.CompletedProcess[str]:
     """Those tests with this conftest, where these programs are and no others."""
     (folder / "bin").mkdir()
     for tool in tools.split():
@@ -49,8 +49,8 @@ def _run(folder: Path, tools: str, all_required: str) -> subprocess.CompletedPro
         text = (ROOT / "tests" / name).read_text().replace(":/usr/sbin:/sbin", "")  # where this machine has more
         (folder / name).write_text(text)
     (folder / "test_these.py").write_text(TESTS)
-    env = os.environ | {"PATH": str(folder / "bin"), "HEADWAITER_REQUIRE_ALL": all_required, "HEADWAITER_SHARED": "/none"}
-    command = [sys.executable, "-m", "pytest", "-q", "-rfs", "--import-mode=importlib", "-o", f"pythonpath={folder}", "-p",
+    env = os.environ | {"PATH": str(folder / "bin"), "HEADWAITER_REQUIRE_ALL": all_required, "HEADWAITER_SHARED": shared}
+    command = [sys.executable, "-m", "pytest", "-q", "-rfsE", "--import-mode=importlib", "-o", f"pythonpath={folder}", "-p",
                "no:cacheprovider", "--rootdir", folder, "-c", "/dev/null", folder]  # fmt: skip
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=folder)
 
@@ -73,7 +73,18 @@ def test_where_all_is_required_only_recorded_data_may_lack(tmp_path: Path, requi
     counts = {what.rstrip("s"): int(n) for n, what in re.findall(r"(\d+) (failed|errors?|passed|skipped)", last)}
     assert counts.get("failed", 0) + counts.get("error", 0) == failed, done.stdout + done.stderr
     assert (counts["passed"], counts["skipped"]) == (1, 8 - failed)
-    assert "recorded data is not there: /none/data" in done.stdout
+    # Of no folder that was named: no package has it, so that it is skipped, and counted.
+    assert f"recorded data is not there: {tmp_path.parent.parent}/shared/data" in done.stdout
+    assert "1 more test with recorded data (HEADWAITER_SHARED)" in done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(("required", "failed"), [("1", True), ("", False)])
+def test_recorded_data_may_not_lack_where_it_was_named(tmp_path: Path, required: str, failed: bool) -> None:
+    done = _run(tmp_path, "gcc", required, "/none")
+    lines = done.stdout.splitlines()
+    assert any("recorded data is not there: /none/data" in line for line in lines)
+    assert any(line.startswith("ERROR test_these.py::test_data") for line in lines) is failed, done.stdout
+    assert ("1 more test with recorded data (HEADWAITER_SHARED)" in lines) is not failed
 
 
 def test_ci_installs_what_the_guard_knows() -> None:

@@ -97,6 +97,8 @@ def test_scripts_say_what_they_need(tmp_path: Path) -> None:
     assert read.summary == "What it is"
     assert read.number("memory", 1) == 64
     assert read.environment({"A": "5"}) == {"A": "5", "B": "2 3"}
+    path.write_text("# lab: programs fio\n# lab: programs blktrace dd\n")
+    assert script.read(str(path)).needs == {"programs": ["fio", "blktrace", "dd"]}
     with pytest.raises(Problem, match="no parameter C"):
         read.environment({"C": "1"})
     with pytest.raises(Problem, match="only letters"):
@@ -106,6 +108,14 @@ def test_scripts_say_what_they_need(tmp_path: Path) -> None:
         script.read(str(path))
     with pytest.raises(Problem, match="neither an experiment"):
         script.read(str(tmp_path / "none.sh"))
+
+
+def test_results_are_rows_with_their_kernel(tmp_path: Path) -> None:
+    on = Kernel("6.12.1", tmp_path / "vmlinuz", tmp_path)
+    outcome = guest.Outcome(files={"results": b'{"a": 1}\n{"b": [2]}\n'}, console=[])
+    assert script.rows("x", on, outcome) == [{"kernel": on.name, "a": 1}, {"kernel": on.name, "b": [2]}]
+    with pytest.raises(Problem, match="x: a result is not a JSON object"):
+        script.rows("x", on, guest.Outcome(files={"results": b"[1]"}, console=[]))
 
 
 def test_build_refuses_what_is_no_kernel(tmp_path: Path) -> None:

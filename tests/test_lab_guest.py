@@ -99,6 +99,7 @@ def test_complaints_may_be_provoked(stand_in: StandIn) -> None:
     ("one\\ntwo\\n", "", "the guest ended early", ["one", "two"]),
     ("one\\nhalf a line", "", "the guest ended early", ["one", "half a line"]),
     ("one\\n@@ say disks\\n@@ fail no disk\\n", "", "no disk (during: disks)", ["one"]),
+    ("@@ fail no disk\\n@@ fail no files\\n", "", "no disk", []),
     ("one\\n@@ done\\n", "file a 4\\nxyz", "results are damaged at byte 9", []),
     ("[ 1.0] WARNING: CPU: 0 at x\\n@@ done\\n", "", "the kernel complains: [ 1.0] WARNING: CPU: 0 at x", ["WARNING"]),
     ("BUG: KASAN: x\\n@@ fail no disk\\n", "", "the kernel complains: BUG: KASAN: x; then: no disk", ["KASAN"]),

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The figures of `lab agree`, on runs made by hand: what fio said, what the simulator is asked, deviations, winners, bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwaiter.lab import agree
+from headwaiter.lab.agreement import distribution, failures, summary, winners
+from headwaiter.processor import MEASURED
+from headwaiter.sim import JobTotals, Options, Outcome
+
+MS = 1_000_000
+
+
+# --- fio's output ---
+
+def way(io_bytes: int = 0, runtime: int = 0, **bins: int) -> dict[str, Any]:
+    return {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": {ns.lstrip("n"): n for ns, n in bins.items()}}}
+
+
+def test_reads_and_writes_of_all_processes_count() -> None:
+    """3 MB read and 1 written in 2 s, 5 MB written in 4 s. Of 200 I/Os, 198 take up to 5 ms, though 180 take up to 1 ms."""
+    fio = {"jobs": [
+        {"read": way(3_000_000, 1500, n1000000=100, n2000000=10), "write": way(1_000_000, 2000, n1000000=20)},
+        {"read": way(), "write": way(5_000_000, 4000, n1000000=60, n5000000=8, n9000000=2)},
+    ]}
+    found = agree.lab_figures(fio)
+    assert (found.throughput_mbps, found.p99_ms) == (pytest.approx(2.0 + 1.25), 5.0)
+
+
+def test_births_are_in_order_of_their_numbers() -> None:
+    assert agree.lab_starts("1000 9000000\n99 8010000\ntick 4001000\n") == (
+        8_010_000 - agree.CALL_NS - 1000, 9_000_000 - agree.CALL_NS - 1000)
+
+
+# --- what the simulator is asked ---
+
+def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
+    """1000 I/Os of 1 to 1000 ms, the quickest last, that begin at 50 ms; for each rate (MB/s) a process that works for 100 ms."""
+    n = 1000
+    issue = np.full(n, 50 * MS, np.int64)
+    jobs = [JobTotals(10 * MS, 110 * MS, (1, 1), (round(rate * 80_000), round(rate * 20_000))) for rate in rates]
+    return Outcome("noop", {}, "d", [], issue, issue + (n - np.arange(n)) * MS, *[np.zeros(n)] * 4, {}, jobs=jobs)  # type: ignore[arg-type]
+
+
+JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")
+
+
+@pytest.mark.parametrize(("drive", "scheduler", "limit", "fsync", "kernels_own"), [
+    ("barracuda-80g", "none", 1, 2, True), ("barracuda-80g", "as", 64, 2, False), ("wd-re-4tb", "none", 32, 16, True),
+    ("wd-re-4tb", "mq-deadline", 64, 16, True), ("wd-re-4tb", "bfq", 64, 0, True), ("wd-re-4tb", "cfq-slice", 64, 16, False),
+])
+def test_a_run_as_in_the_lab(
+    monkeypatch: pytest.MonkeyPatch, drive: str, scheduler: str, limit: int, fsync: int, kernels_own: bool
+) -> None:
+    """As many requests as the device takes under none, else 64; of fsync two at once on one command, else 16; under bfq any."""
+    asked: list[tuple[Any, Options]] = []
+
+    def simulate(name: str, device: object, load: object, tunables: object, options: Options) -> Outcome:
+        asked.append((tunables, options))
+        return fake()
+
+    monkeypatch.setattr(agree, "simulate", simulate)
+    found = agree.simulated("6.12.3", drive, scheduler, JOB, (10**9,), 0)
+    assert found == agree.Simulated(agree.Figures(pytest.approx(2.5), 990.0), pytest.approx(2.5), pytest.approx(2.5))
+    ((tunables, options),) = asked
+    assert (options.nr_requests, options.sync_limit, options.pull_ahead) == (limit, fsync, kernels_own)
+    assert (options.flush_last, options.one_processor, options.join_arriving) == (scheduler != "none", True, True)
+    own = {"none": -1_800, "bfq": 2_800}.get(scheduler, 0)
+    assert (options.turnaround_ns, options.dispatch_ns) == (MEASURED.turnaround.ns + own, MEASURED.dispatch.ns)
+    assert options.warm is not None and options.warm[0] == 0
+    assert tunables == ({"kernel": 1} if scheduler in ("mq-deadline", "bfq") else {})
+
+
+def test_the_unperturbed_run_and_what_small_changes_make_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ran(*rates: float) -> tuple[float, float, float]:
+        outcomes, seen = iter(rates), []
+
+        def simulate(name: str, device: object, load: object, tunables: object, options: Options) -> Outcome:
+            seen.append(options.turnaround_ns)
+            return fake((next(outcomes),))
+
+        monkeypatch.setattr(agree, "simulate", simulate)
+        found = agree.simulated("6.12", "barracuda-80g", "as", JOB, (0,), len(rates) - 1)
+        assert len(set(seen)) == len(rates), "each run with other processor times"
+        return found.figures.throughput_mbps, found.low_mbps, found.high_mbps
+
+    assert ran(10.0, 10.2, 9.9) == pytest.approx((10.0, 9.9, 10.2))
+    assert ran(10.0, 30.0, 20.0, 5.0, 40.0) == pytest.approx((10.0, 5.0, 40.0))
+
+
+# --- a comparison ---
+
+def test_a_row_says_which_figure_is_whose() -> None:
+    sim = agree.Simulated(agree.Figures(44.0, 15.0), 42.5, 45.25)
+    assert agree.row("6.12", "/x/drive.toml", "hw-as", "job", agree.Figures(40.0, 20.0), sim) == {
+        "kernel": "6.12", "drive": "drive", "scheduler": "hw-as", "job": "job", "lab_MBps": 40.0, "sim_MBps": 44.0,
+        "throughput_off_percent": 10.0, "sim_low_MBps": 42.5, "sim_high_MBps": 45.25, "range": True, "lab_p99_ms": 20.0,
+        "sim_p99_ms": 15.0, "p99_off_percent": -25.0, "agree": False,
+    }  # fmt: skip
+
+
+def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> dict[str, Any]:
+    return {"kernel": "6.12", "drive": "d", "scheduler": scheduler, "job": job, "lab_MBps": lab,
+            "sim_MBps": lab * (1 + off / 100), "throughput_off_percent": off, "sim_low_MBps": lab, "sim_high_MBps": lab,
+            "range": False, "agree": False, **more}
+
+
+def test_the_distribution_is_of_deviations_without_sign() -> None:
+    offs = [0, -2, 4, -6, 8, -10, 12, -14, 16, -18, 40]
+    found = distribution([row("j", off=off, range=off == 16) for off in offs])
+    assert found == {"comparisons": 11, "median": 10.0, "p75": 15.0, "p90": 18.0, "largest": 40.0, "ranges": 1, "untold": 1}
+    told = distribution([row("j", off=31, range=True), row("j", off=-30.5), row("j", off=29.9)])
+    assert told["untold"] == 1, "what was told to be a range, and what is off by less than 30%, is not"
+
+
+def test_winners() -> None:
+    """In the lab by throughput; in the simulator by the lower end of the range. To lose 5% by it is still right."""
+    def found(*rows: dict[str, Any]) -> list[tuple[str, str, float, bool]]:
+        return [(w.simulator, w.lab, w.behind_percent, w.right) for w in winners(rows)]
+
+    a, b = row("1", "a", lab=100.0, sim_low_MBps=80.0, sim_high_MBps=200.0), row("1", "b", lab=95.0, sim_low_MBps=90.0)
+    assert found(a, b) == [("b", "a", 5.0, True)]
+    assert found(a, b | {"lab_MBps": 94.9}) == [("b", "a", 5.1, False)]
+    assert found(a, row("2", "b", lab=3.0)) == [("a", "a", 0.0, True), ("b", "b", 0.0, True)], "each job has its own"
+
+
+def many(off: float, *others: dict[str, Any], right: int = 10) -> list[dict[str, Any]]:
+    """Ten jobs under two schedulers; so many of them in which the simulator's winner is the lab's."""
+    out = []
+    for i in range(10):
+        out += [row(str(i), "a", off), row(str(i), "b", -off, lab=50.0, sim_low_MBps=10.0 if i < right else 300.0)]
+    return [*out, *others]
+
+
+def test_the_bounds_that_must_hold() -> None:
+    """Nine winners of ten, a median of 2%, a 90th percentile of 10%, nothing off by more than 30% that was not told."""
+    assert summary(many(2.0))["holds"] and not summary(many(2.1))["holds"]
+    assert summary(many(0.0, right=9))["holds"] and not summary(many(0.0, right=8))["holds"]
+    assert summary(many(0.0, right=9))["winners_right"] == 9
+    for far, holds in ((10.0, True), (10.5, False)):
+        rows = [r | {"throughput_off_percent": far} if i < 3 else r for i, r in enumerate(many(1.0))]
+        assert summary(rows)["holds"] is holds
+    wild = row("0", "c", 31.0, lab=1.0, sim_low_MBps=1.0)
+    assert not summary(many(0.0, wild))["holds"] and summary(many(0.0, wild | {"range": True}))["holds"]
+
+
+def test_a_distribution_for_each_scheduler() -> None:
+    table = summary([row("1", "a", 1.0), row("1", "b", -4.0), row("2", "a", 3.0)])["deviation_percent"]
+    assert [(t["scheduler"], t["comparisons"], t["median"]) for t in table] == [("a", 2, 2.0), ("b", 1, 4.0), ("all", 3, 3.0)]
+
+
+def test_failures_are_what_does_not_agree_and_is_off_by_more_than_the_bound() -> None:
+    rows = [row("1", off=-3.5), row("2", off=2.5), row("3", off=50.0, agree=True), row("4", off=3.0)]
+    assert [f["job"] for f in failures(rows)] == ["1"]
+    assert failures(rows)[0] == {k: rows[0][k] for k in (
+        "kernel", "drive", "scheduler", "job", "lab_MBps", "sim_MBps", "throughput_off_percent", "sim_low_MBps", "sim_high_MBps")}

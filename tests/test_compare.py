@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Who is best, by what, and the sentence that says why: on results made by hand."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import good, told, write
+
+from headwaiter import compare
+from headwaiter.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
+from headwaiter.fio import JobLoad
+from headwaiter.fio.jobs import Job
+from headwaiter.perturb import perturbed
+from headwaiter.processor import MEASURED, Processor, Time, parse_time, processor_json, processor_of, processor_of_series
+from headwaiter.ranges import FIGURES, is_range, measure, runs_for, with_range
+from headwaiter.sim import ConstantDrive, Forest, Options, Outcome, Task
+
+MS = 1_000_000
+DISK = {"busy_s": 1.0, "idle_s": 0.0, "seek_s": 0.0, "rotation_s": 0.0, "seeks": 100}
+
+
+def entry(name: str, rate: float = 10.0, elapsed: float = 1.0, mean: float = 1.0, p99: float = 1.0, longest: float = 1.0,
+          fair: float = 1.0, **more: Any) -> dict[str, Any]:
+    lat = {"mean": mean, "p50": 0.5, "p95": 0.7, "p99": p99, "p99_9": 0.9, "max": longest}
+    return {"scheduler": name, "throughput_MBps": rate, "elapsed_s": elapsed, "read": {"lat_ms": lat}, "fairness_jain": fair,
+            "dispatched": 1000, "disk": DISK, **more}
+
+
+def order(results: list[dict[str, Any]]) -> str:
+    return " ".join(r["scheduler"] for r in results)
+
+
+# --- ranking ---
+
+FOUR = [entry("a", 60, 4, 3, 30, 100, 0.5), entry("b", 50, 3, 5, 20, 300, 0.9), entry("c", 40, 5, 4, 10, 200, 0.7),
+        entry("d", 30, 2, 6, 40, 50, 0.6)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("by", "best_first"), [
+    ("throughput", "a b c d"), ("elapsed", "d b a c"), ("latency", "a c b d"), ("p99", "c b a d"), ("max", "d a c b"),
+    ("fairness", "b c d a"),
+])
+def test_each_criterion_ranks_by_its_own_figure(by: str, best_first: str) -> None:
+    assert rank(FOUR, by)[0] == by
+    assert order(rank(FOUR, by)[1]) == order(rank(FOUR[::-1], by)[1]) == best_first
+    assert set(RANKINGS) == {"throughput", "elapsed", "latency", "p99", "max", "fairness"}
+
+
+def test_what_is_even_goes_by_latency_and_then_by_name() -> None:
+    assert order(rank([entry("a", mean=3), entry("c", mean=2), entry("b", mean=2)], "throughput")[1]) == "b c a"
+
+
+def test_without_a_criterion_throughput_decides_unless_the_load_sets_the_pace() -> None:
+    assert rank([entry("a", 57.1, mean=1), entry("b", 60, mean=2)], None)[0] == "latency", "4.8% apart"
+    by, ranked = rank([entry("a", 56.9, mean=1), entry("b", 60, mean=2)], None)
+    assert (by, order(ranked)) == ("throughput", "b a"), "5.2% apart"
+
+
+def test_latency_is_that_of_writes_where_there_are_no_reads() -> None:
+    both, writes = entry("a", mean=5, p99=6, longest=7), entry("b")
+    both["write"] = {"lat_ms": {"mean": 1.0, "p99": 2.0, "max": 3.0}}
+    writes["write"] = {"lat_ms": {"mean": 8.0, "p99": 9.0, "max": 10.0}}
+    del writes["read"]
+    names = ("lat_mean_ms", "lat_p99_ms", "lat_max_ms")
+    assert [[FIGURES[name](r) for name in names] for r in (both, writes)] == [[5, 6, 7], [8, 9, 10]]
+    assert FIGURES["lat_max_ms"]({}) == 0.0
+    figures = {name: FIGURES[name](FOUR[1]) for name in ("throughput_MBps", "elapsed_s", "fairness_jain")}
+    assert figures == {"throughput_MBps": 50, "elapsed_s": 3, "fairness_jain": 0.9}
+
+
+# --- why ---
+
+def because(best: dict[str, Any], last: dict[str, Any]) -> str:
+    words = explain("throughput", [entry("a", 20, **best), entry("b", 10, **last)])
+    head, _, why = words.partition("; a compared with b: ")
+    assert head == "a is best, 2.0 times ahead of b by throughput"
+    return why
+
+
+def disk(**figures: float) -> dict[str, Any]:
+    return {"disk": {**DISK, **figures}}
+
+
+def test_reasons() -> None:
+    waits = {"anticipation": {"A": 9, "A_S": 7}}
+    assert because(disk(seeks=10) | waits, disk(seeks=40)) == (
+        "it held the head for the next request of the same reader 9 times (7 times rightly)"
+        " and so made 10 seeks where b made 40.")
+    assert because(disk(seeks=10), disk(seeks=40)) == "its order of service took 10 seeks where b's took 40."
+    assert because({"dispatched": 500}, {}) == "it merged the load into 500 requests, against 1000."
+    assert because(disk(seek_s=0.2), disk(seek_s=0.5)) == "the disk spent 20% of the time seeking, against 50%."
+    assert because(disk(seek_s=0.2, rotation_s=0.1), disk(seek_s=0.3, rotation_s=0.7)) == (
+        "the disk spent 10% of the time waiting for the platter, against 70%.")
+    assert because(disk(idle_s=0.25), disk(idle_s=0.75)) == "it left the disk idle for 0.25 s, against 0.75 s."
+    # Nothing that is better: fewer waits without fewer seeks, as many requests, the same shares, the same idleness.
+    for best, last in ((waits, {}), ({"dispatched": 1000}, {"dispatched": 900}), (disk(seek_s=0.5), disk(seek_s=0.2)),
+                       (disk(idle_s=0.01), disk(idle_s=0.02)), (disk(seeks=95), disk(seeks=100))):
+        assert because(best, last) == "it served the requests that were waited for earlier."
+
+
+def test_who_is_best_and_by_how_much() -> None:
+    def said(*rates: float) -> str:
+        return explain("throughput", [entry(name, rate) for name, rate in zip("abcde", rates, strict=False)]).split(";")[0]
+
+    assert said(20, 16, 4) == "a is best, 25% ahead of b by throughput"
+    assert said(20, 10.1, 4) == "a is best, 2.0 times ahead of b by throughput"
+    assert said(20, 19.7, 10) == "a and b are best, even with each other, 2.0 times ahead of c by throughput"
+    assert said(20, 19.7, 19.61, 2) == "a, b and c are best, even with each other, 10.0 times ahead of d by throughput"
+    assert said(20, 19.5) == "a is best, 3% ahead of b by throughput", "2.6% is no longer even"
+    assert said(20, 19.7) == "No significant difference: all 2 are within 2% of each other by throughput."
+    assert said(20) == "Only a ran: there is nothing to compare."
+    quick = explain("latency", [entry("a", mean=2), entry("b", mean=5)])
+    assert quick.startswith("a is best, 2.5 times ahead of b by mean read latency;")
+    nothing = "a is best, far ahead of b by 99th percentile of read latency;"
+    assert explain("p99", [entry("a", p99=0), entry("b", p99=5)]).startswith(nothing)
+    assert said(20, 0) == "a is best, far ahead of b by throughput"
+
+
+# --- doubt ---
+
+def spread(name: str, figure: str, middle: float, low: float, high: float) -> dict[str, Any]:
+    key = {"throughput_MBps": "rate", "lat_p99_ms": "p99"}[figure]
+    ranges = {other: {"low": 1.0, "high": 1.0} for other in FIGURES}
+    return entry(name, **{key: middle}, range={"runs": 9, **ranges, figure: {"low": low, "high": high}})
+
+
+def test_doubt_is_of_the_figure_that_ranks() -> None:
+    found = [spread("a", "lat_p99_ms", 5, 4, 9), spread("b", "lat_p99_ms", 8, 8, 8.1), spread("c", "lat_p99_ms", 20, 20, 20)]
+    assert uncertain("p99", found) == (
+        "Uncertain: by 99th percentile of read latency, small changes of processor time, start and think times make of"
+        " a 4 to 9. a and b cannot be told apart on this load.")
+    assert uncertain("throughput", [entry("a"), entry("b")]) == ""
+    apart = uncertain("throughput", [spread("a", "throughput_MBps", 20, 15, 25), spread("b", "throughput_MBps", 14, 13, 14.9)])
+    assert apart.endswith("make of a 15 to 25; b 13 to 14.9.")
+    inside = uncertain("throughput", [spread("a", "throughput_MBps", 20, 19.9, 20),
+                                      spread("b", "throughput_MBps", 15, 10, 19.95)])
+    assert inside.endswith("a and b cannot be told apart on this load.")
+
+
+def test_ranges() -> None:
+    def entries(*rates: float) -> list[dict[str, Any]]:
+        return [entry("a", rate, mean=rate / 2) for rate in rates]
+
+    nominal, *more = entries(10.0, 10.4, 9.8)
+    r = with_range(nominal, more)
+    assert (r["range"]["runs"], r["range"]["throughput_MBps"]) == (3, {"low": 9.8, "high": 10.4})
+    assert r["range"]["lat_mean_ms"] == {"low": 4.9, "high": 5.2}
+    assert is_range(r) and r["throughput_MBps"] == 10.0, "6% of the middle one"
+    assert not is_range(with_range(entry("a", 10.0), entries(10.4))), "4%"
+    alone = with_range(entry("a", 9.0), entries(10.0, 11.0))
+    assert (alone["range"]["throughput_MBps"], alone["throughput_MBps"]) == ({"low": 9.0, "high": 11.0}, 10.0)
+    steady = with_range(entry("a", 10.0), entries(10.3, 10.2, 10.1))
+    assert steady["throughput_MBps"] == 10.0, "where nothing is uncertain the unperturbed run stands for itself"
+
+
+def test_how_many_runs() -> None:
+    def issued(n: int) -> Outcome:
+        return Outcome("noop", {}, "d", [], *[np.zeros(0, np.int64)] * 2, *[np.zeros(0)] * 4, {"issued": n})  # type: ignore[arg-type]
+
+    assert [runs_for(issued(n), None) for n in (0, 200_000, 200_001)] == [8, 8, 0]
+    assert [runs_for(issued(n), asked) for n, asked in ((10**6, 3), (1, 0))] == [3, 0]
+
+
+# --- perturbation ---
+
+def reader(think_ms: float, n: int = 50) -> Forest:
+    """One task, one I/O after another."""
+    ints = np.arange(n)
+    return Forest([Task(1, "one", 0)], np.zeros(n, np.int64), ints - 1, np.full(n, think_ms * MS, np.int64),
+                  np.zeros(n, np.uint32), np.zeros(n, np.uint8), np.ones(n, np.uint8), (ints * 8).astype(np.uint64),
+                  np.full(n, 8, np.uint32), np.zeros(n, np.uint16))  # fmt: skip
+
+
+PROCESSOR = ("turnaround_ns", "turnaround_page_ns", "dispatch_ns", "dispatch_page_ns", "copy_ns", "copy_page_ns")
+PERTURBED = (*PROCESSOR, "dispatch_write_page_ns", "dirty_page_ns")
+
+
+def test_processor_time_varies_by_a_fifth() -> None:
+    options = Options(seed=5, **dict.fromkeys(PERTURBED, 1_000_000))  # type: ignore[arg-type]
+    factors = []
+    for number in range(1, 201):
+        changed = perturbed(reader(1), options, number)[1]
+        values = {getattr(changed, name) / 1e6 for name in PERTURBED}
+        assert len(values) == 1, "all by the same factor"
+        factors.append(values.pop())
+    assert 0.8 <= min(factors) < 0.82 and 1.18 < max(factors) <= 1.2
+    other = dataclasses.replace(options, seed=6)
+    assert perturbed(reader(1), other, 1)[1].turnaround_ns != perturbed(reader(1), options, 1)[1].turnaround_ns
+
+
+def test_starts_and_think_times_of_traces_vary() -> None:
+    starts, thinks = [], []
+    for number in range(1, 101):
+        changed = perturbed(reader(10), Options(), number)[0]
+        assert isinstance(changed, Forest)
+        assert len(set(changed.time_ns.tolist())) == 1, "a task moves as a whole"
+        starts.append(changed.time_ns[0] / MS)
+        thinks += (changed.delay_ns / MS).tolist()
+    assert 0 <= min(starts) < 8 and 22 < max(starts) < 30, "a turn of any platter and 10 ms"
+    assert 9.5 <= min(thinks) < 9.55 and 10.45 < max(thinks) <= 10.5
+
+
+def test_starts_and_think_times_of_jobs_vary() -> None:
+    fields = {"think_ns": 10 * MS, "start_min_ns": 100 * MS, "start_max_ns": 300 * MS}
+    load = JobLoad([Task(0, "a", 0), Task(1, "b", 1)], (Job(fields, ()), Job(fields, ())))
+    starts, apart, thinks = [], [], []
+    for number in range(1, 101):
+        jobs = perturbed(load, Options(), number)[0].jobs  # type: ignore[attr-defined]
+        assert all(job.fields["start_max_ns"] - job.fields["start_min_ns"] == 200 * MS for job in jobs)
+        first, second = (job.fields["start_min_ns"] / MS - 100 for job in jobs)
+        starts.append(first)
+        apart.append(abs(first - second))
+        thinks += [job.fields["think_ns"] / MS for job in jobs]
+    assert 0 <= min(starts) < 8 and 22 < max(starts) < 30
+    assert 7 < max(apart) < 10, "processes move by up to 10 ms against each other"
+    assert 9.5 <= min(thinks) < 9.55 and 10.45 < max(thinks) <= 10.5
+
+
+def test_perturbed_runs_are_runs_of_the_perturbed_load() -> None:
+    """50 I/Os of 5 ms; think times of 10 ms between them, 5% more or less, average out over 49 of them."""
+    r = measure("noop", ConstantDrive(5 * MS), reader(10), None, Options(), 6)
+    low, high = r["range"]["elapsed_s"]["low"], r["range"]["elapsed_s"]["high"]
+    assert r["range"]["runs"] == 7
+    assert 0.730 < low < high < 0.750, "0.740 s without perturbation"
+    once = measure("noop", ConstantDrive(5 * MS), reader(10), None, Options(), 1)["range"]["elapsed_s"]
+    assert once["low"] < once["high"], "the one perturbed run is perturbed"
+
+
+# --- processor time ---
+
+def test_times_go_where_they_belong() -> None:
+    processor = Processor(turnaround=Time(1, 2), dispatch=Time(3, 4), copy=Time(5, 6))
+    options = processor.apply(Options(seed=9))
+    assert [getattr(options, name) for name in PROCESSOR] == [1, 2, 3, 4, 5, 6] and options.seed == 9
+    assert processor_of(options) == processor
+    assert Processor(Time(1500, 250), Time(3000), Time(4000, 600)).describe() == (
+        "processor time, us: 1.5+0.25 a page before each direct I/O, 3 to the drive, 4+0.6 through the page cache")
+    told_us = processor_json(dataclasses.replace(options, one_processor=True, dirty_page_ns=7, dispatch_write_page_ns=8))
+    assert told_us == {"turnaround_us": 0.001, "turnaround_page_us": 0.002, "dispatch_us": 0.003, "dispatch_page_us": 0.004,
+                       "dispatch_write_page_us": 0.008, "copy_us": 0.005, "copy_page_us": 0.006, "dirty_page_us": 0.007,
+                       "one_processor": True}
+    assert parse_time("x", "2.5+0.25") == Time(2500, 250)
+    assert parse_time("x", "1000000") == Time(10**9)
+
+
+def test_a_series_of_kernels_has_its_own_times() -> None:
+    assert processor_of_series("6.12.117") == processor_of_series("7.2") == processor_of_series("6.10.1") == MEASURED
+    assert processor_of_series("6.1.0-50-cloud-amd64").dispatch.ns == 2 * MEASURED.dispatch.ns
+
+
+def test_zero_processor_time_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = [entry("a", 40.0), entry("b", 22.0)]
+    monkeypatch.setattr(compare, "run_all", lambda *args, **more: measured)
+    results = [entry("a", 10.0), entry("b", 20.0)]
+    jobs = JobLoad((), ())
+    (note,) = without_processor(results, ConstantDrive(MS), jobs, {}, Options())
+    assert note.endswith("with what was measured, a comes to +300% of this throughput, and the best is a")
+    assert without_processor([entry("a", 40.0), entry("b", 22.5)], ConstantDrive(MS), jobs, {}, Options()) == [], "2%"
+    for given in (Options(turnaround_ns=1), Options(dispatch_ns=1)):
+        assert without_processor(results, ConstantDrive(MS), jobs, {}, given) == []
+    assert without_processor(results, ConstantDrive(MS), reader(1), {}, Options()) == []
+
+
+# --- the command ---
+
+LOAD = "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(
+    f"{0.006 * i:.6f},{t},R,1,{base + 8 * i},8,{0.006 * i + 0.005:.6f}\n"
+    for i in range(12) for t, base in ((1, 0), (2, 20_000_000))
+)  # fmt: skip
+
+
+def test_every_scheduler_runs_in_the_order_given_with_its_own_tunables() -> None:
+    names = ["noop", "as", "deadline"]
+    results = run_all(names, ConstantDrive(5 * MS), reader(1), {"as": {"antic_expire": 3}}, Options(), runs=0)
+    assert [r["scheduler"] for r in results] == names
+    assert results[1]["tunables"]["antic_expire"] == 3
+    seen: dict[str, int] = {}
+    run_all(["noop", "as"], ConstantDrive(5 * MS), reader(1), {}, Options(), lambda name, n: seen.update({name: n}), runs=0)
+    assert seen == {"noop": 50, "as": 50}
+
+
+def test_the_command_ranks_by_what_is_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "two.csv", LOAD)
+    args = ("compare", path, "-s", "noop, as,as-share,cfq-slice", "--seeds", 0, "--seed", 3)
+    figure = {"throughput": lambda r: -r["throughput_MBps"], "elapsed": lambda r: r["elapsed_s"],
+              "latency": lambda r: r["read"]["lat_ms"]["mean"], "p99": lambda r: r["read"]["lat_ms"]["p99"],
+              "max": lambda r: r["read"]["lat_ms"]["max"], "fairness": lambda r: -r["fairness_jain"]}  # fmt: skip
+    orders = set()
+    for by, value in figure.items():
+        d = told(capfd, *args, "--by", by)
+        values = [value(r) for r in d["results"]]
+        assert d["ranked_by"] == by and values == sorted(values) and len(set(values)) > 1, by
+        orders.add(order(d["results"]))
+    assert len(orders) > 1, "or any ranking would do"
+    assert (d["workload"], d["drive"], d["seed"], d["replay"]) == ("two.csv", "barracuda-80g", 3, "closed")
+    assert "range" not in d["results"][0]
+    ranked = told(capfd, *args, "--by", "throughput")["results"]
+    rows = list(csv.DictReader(io.StringIO(good(capfd, *args, "--by", "throughput", "--csv"))))
+    assert [row["scheduler"] for row in rows] == [r["scheduler"] for r in ranked]
+    assert [float(row["throughput_MBps"]) for row in rows] == [r["throughput_MBps"] for r in ranked]
+
+
+def test_settings_of_one_scheduler_and_of_all(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "two.csv", LOAD)
+    args = ("compare", path, "-s", "as,cas,noop", "-d", "constant:5", "--set", "antic_expire=4", "--set", "cas.antic_expire=0")
+    found = {r["scheduler"]: r for r in told(capfd, *args, "--seeds", 1)["results"]}
+    assert {name: found[name]["tunables"].get("antic_expire") for name in found} == {"as": 4, "cas": 0, "noop": None}
+    assert {r["range"]["runs"] for r in found.values()} == {2}

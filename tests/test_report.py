@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tables and CSV: which figure stands under which head."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import good, told, write
+from rich.table import Table
+
+from headwaiter.report import table, tasks_table, write_csv
+
+LAT = {"mean": 11.125, "p50": 12.0, "p95": 13.0, "p99": 14.25, "p99_9": 15.0, "max": 1600.0}
+FULL: dict[str, Any] = {
+    "scheduler": "as", "requests": 21, "bytes": 22_000_000, "elapsed_s": 20.5, "throughput_MBps": 23.5,
+    "read": {"lat_ms": LAT}, "fairness_jain": 0.875, "dispatched": 19, "merges": 2,
+    "disk": {"busy_s": 17.0, "idle_s": 4.1, "seek_s": 2.05, "rotation_s": 6.15, "transfer_s": 8.2, "overhead_s": 1.0,
+             "seeks": 77, "cache_hits": 5},
+    "anticipation": {"A": 9, "A_S": 6, "A_F": 3, "A_other": 1, "T_ms": 41.0, "T_S_ms": 42.0, "T_F_ms": 43.0, "T_other_ms": 44.0},
+    "range": {"throughput_MBps": {"low": 21.0, "high": 29.0}},
+}  # fmt: skip
+BARE: dict[str, Any] = {"scheduler": "noop", "requests": 1, "bytes": 512, "elapsed_s": 0.0, "throughput_MBps": 0.0,
+                        "disk": {"busy_s": 0.0, "idle_s": 0.0, "seeks": 0}}
+TWO_READERS = "time_s,task,op,sync,sector,sectors,complete_s,name\n" + "".join(
+    f"{0.006 * i:.6f},{t},R,1,{base + 8 * i},8,{0.006 * i + 0.005:.6f},{name}\n"
+    for i in range(12) for t, base, name in ((1, 0, "ann"), (2, 900_000, "bob"))
+)  # fmt: skip
+
+
+def by_head(t: Table) -> dict[str, list[str]]:
+    return {str(c.header): [str(cell) for cell in c.cells] for c in t.columns}
+
+
+def test_table() -> None:
+    t = table([FULL, BARE], "title")
+    assert by_head(t) == {
+        "scheduler": ["as", "noop"], "MB/s": ["21.00–29.00", "0.00"], "elapsed s": ["20.50", "0.00"],
+        "read mean ms": ["11.12", "–"], "p99 ms": ["14.2", "–"], "max ms": ["1600", "–"], "fairness": ["0.875", "–"],
+        "seek": ["10%", "–"], "rotate": ["30%", "–"], "transfer": ["40%", "–"], "waiting": ["20%", "–"], "seeks": ["77", "0"],
+        "A_S/A": ["6/9", "–"],
+    }  # fmt: skip
+    assert [row.style for row in t.rows] == ["bold", None], "the best is bold"
+    steady = FULL | {"range": {"throughput_MBps": {"low": 23.4, "high": 23.6}}}
+    assert by_head(table([steady], ""))["MB/s"] == ["23.50"]
+    assert "fairness" not in by_head(table([BARE], "")), "a column that nobody has is left out"
+
+
+def test_csv() -> None:
+    out = io.StringIO()
+    write_csv([FULL, BARE], out)
+    assert out.getvalue().endswith("\n") and "\r" not in out.getvalue()
+    full, bare = csv.DictReader(io.StringIO(out.getvalue()))
+    assert full == {
+        "scheduler": "as", "requests": "21", "bytes": "22000000", "throughput_MBps": "23.5", "elapsed_s": "20.5",
+        "read.lat_ms.mean": "11.125", "read.lat_ms.p99": "14.25", "read.lat_ms.max": "1600.0", "fairness_jain": "0.875",
+        "disk.seek_s": "2.05", "disk.rotation_s": "6.15", "disk.transfer_s": "8.2", "disk.idle_s": "4.1", "disk.seeks": "77",
+        "anticipation.A": "9", "anticipation.A_S": "6", "anticipation.A_F": "3", "anticipation.T_ms": "41.0",
+        "anticipation.T_S_ms": "42.0", "anticipation.T_F_ms": "43.0", "range.throughput_MBps.low": "21.0",
+        "range.throughput_MBps.high": "29.0",
+    }  # fmt: skip
+    assert {k for k, v in bare.items() if v} == {"scheduler", "requests", "bytes", "throughput_MBps", "elapsed_s",
+                                                 "disk.idle_s", "disk.seeks"}
+
+
+def row(number: int, **more: object) -> dict[str, Any]:
+    return {"name": f"t{number}", "op": "read", "requests": number, "bytes": 1_250_000, "throughput_MBps": 2.5, "elapsed_s": 0.75,
+            "lat_ms": LAT, **more}
+
+
+def test_table_of_tasks() -> None:
+    rows = [row(number) for number in range(5)]
+    t = tasks_table({"tasks": rows}, limit=4)
+    found = by_head(t)
+    assert {head: cells[3] for head, cells in found.items()} == {
+        "name": "t3", "op": "read", "requests": "3", "MB": "1.2", "MB/s": "2.50", "elapsed s": "0.75", "mean ms": "11.12",
+        "p99 ms": "14.2", "max ms": "1600"}
+    assert found["name"] == ["t0", "t1", "t2", "t3"]
+    assert t.caption == "… and 1 more (--json shows all)"
+    whole = tasks_table({"tasks": rows}, limit=5)
+    assert (len(by_head(whole)["name"]), whole.caption) == (5, None)
+    chains = by_head(tasks_table({"tasks": rows, "groups": [row(9, tasks=17)]}))
+    assert (chains["name"], chains["tasks"]) == (["t9"], ["17"])
+
+
+def test_run_in_detail(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "two.csv", TWO_READERS)
+    text = good(capfd, "run", path, "-s", "as", "--set", "antic_expire=3", "-d", "constant:5")
+    lines = text.splitlines()
+    assert "Set: antic_expire=3" in lines
+    assert any(line.split()[:3] == ["ann", "read", "12"] for line in lines)
+    assert any(line.split()[:3] == ["bob", "read", "12"] for line in lines)
+    choice = good(capfd, "run", path, "-s", "deadline", "--set", "wrap=lowest", "-d", "constant:5")
+    assert "Set: wrap=lowest" in choice.splitlines()
+
+
+def test_a_run_says_what_small_changes_make_of_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figures stay those of the unperturbed run."""
+    import headwaiter.cli.run as command  # noqa: PLC0415
+
+    monkeypatch.setattr(command, "others", lambda *args: [FULL | {"throughput_MBps": 2.25}, FULL | {"throughput_MBps": 0.125}])
+    path = write(tmp_path / "two.csv", TWO_READERS)
+    d = told(capfd, "run", path, "-s", "noop", "-d", "constant:5")
+    (note,) = d["notes"]
+    assert note.endswith("make 0.125 to 2.25 MB/s of it")
+    r = d["results"][0]
+    assert r["range"]["throughput_MBps"] == {"low": 0.125, "high": 2.25}
+    assert r["throughput_MBps"] == pytest.approx(r["bytes"] / 1e6 / r["elapsed_s"]) != 2.25
+
+
+def test_run_as_json(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "two.csv", TWO_READERS)
+    d = told(capfd, "run", path, "-s", "as", "--set", "antic_expire=0", "-d", "constant:5", "--seed", 41)
+    assert (d["workload"], d["drive"], d["seed"], d["replay"]) == ("two.csv", "constant:5", 41, "closed")
+    (r,) = d["results"]
+    assert r["tunables"]["antic_expire"] == 0 and "anticipation" not in r
+    assert r["range"]["runs"] == 9, "short loads are run again eight times"
+    # Perturbed runs have the same tunables: where none waits, no run comes near one that does.
+    waits = told(capfd, "run", path, "-s", "as", "--set", "antic_expire=6", "-d", "constant:5", "--seed", 41)["results"][0]
+    assert r["range"]["throughput_MBps"]["low"] > waits["range"]["throughput_MBps"]["high"]
+    assert "range" not in told(capfd, "run", path, "-s", "as", "-d", "constant:5", "--seeds", 0)["results"][0]
+    assert told(capfd, "run", path, "-s", "as", "-d", "constant:5", "--seeds", 2)["results"][0]["range"]["runs"] == 3

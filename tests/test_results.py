@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""From rows of a run to its figures, worked out by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwaiter.errors import Problem
+from headwaiter.results import document, jain, percentiles, summarise
+from headwaiter.sim import Outcome, Task
+
+MS = 1_000_000
+READ, WRITE, DISCARD, OTHER = range(4)
+TASKS = [Task(10, "reader", 0), Task(11, "first child", 7), Task(12, "second child", 7), Task(13, "silent", 9)]
+# task (by place), operation, issue and completion in ms, sectors. No task's first I/O is its quickest, nor its last its slowest.
+ROWS = [
+    (0, READ, 100, 110, 8), (0, READ, 120, 121, 16), (0, READ, 130, 190, 24), (0, WRITE, 150, 155, 32),
+    (1, READ, 200, 204, 64), (2, WRITE, 210, 230, 128), (2, DISCARD, 240, 241, 8), (2, OTHER, 242, 243, 8),
+]  # fmt: skip
+TOTALS = {
+    "now_ns": 243 * MS, "issued": 8, "completed": 8, "requests": 6, "merges": 2, "busy_ns": 103 * MS, "seek_ns": 31 * MS,
+    "rotation_ns": 17 * MS, "transfer_ns": 41 * MS, "overhead_ns": 5 * MS, "seeks": 4, "seek_cylinders": 1000, "cache_hits": 1,
+    "media_reads": 3, "media_writes": 2, "a_success": 5, "a_fail": 3, "a_other": 2, "t_success_ns": 7 * MS,
+    "t_fail_ns": 18 * MS, "t_other_ns": 4 * MS, "drive_sectors": 1 << 20, "queue_depth": 1,
+}  # fmt: skip
+
+
+def outcome(rows: list[tuple[int, int, float, float, int]] = ROWS, **totals: int) -> Outcome:
+    task, op, issue, complete, sectors = (np.array(column) for column in zip(*rows, strict=True))
+    count = {"issued": len(rows), "completed": len(rows)}
+    return Outcome(
+        scheduler="deadline", tunables={"fifo_batch": 16, "batching": 1}, drive="d", tasks=TASKS,
+        issue_ns=np.rint(issue * MS).astype(np.int64), complete_ns=np.rint(complete * MS).astype(np.int64),
+        sector=np.zeros(len(rows), np.uint64), sectors=sectors.astype(np.uint32), task=task.astype(np.uint32),
+        op=op.astype(np.uint8), totals={**TOTALS, **count, **totals},
+    )  # fmt: skip
+
+
+def figures(sectors: int, elapsed_ms: float) -> dict[str, Any]:
+    return {"bytes": sectors * 512, "throughput_MBps": pytest.approx(sectors * 512 / 1e6 / (elapsed_ms / 1e3))}
+
+
+def test_the_whole() -> None:
+    r = summarise(outcome())
+    assert (r["scheduler"], r["tunables"]) == ("deadline", {"fifo_batch": 16, "batching": "any"})
+    assert r["elapsed_s"] == pytest.approx(0.143), "from the first issue, at 100 ms, to the last completion"
+    assert {k: r[k] for k in ("requests", "bytes", "throughput_MBps")} == {"requests": 8, **figures(288, 143)}
+    assert (r["merges"], r["dispatched"]) == (2, 6)
+    # Reads took 10, 1, 60 and 4 ms. Throughput of reads is over the whole run.
+    assert r["read"] == {"requests": 4, **figures(112, 143), "lat_ms": {
+        "mean": 18.75, "p50": 4.0, "p95": 60.0, "p99": 60.0, "p99_9": 60.0, "max": 60.0}}
+    assert r["write"] == {"requests": 2, **figures(160, 143), "lat_ms": {
+        "mean": 12.5, "p50": 5.0, "p95": 20.0, "p99": 20.0, "p99_9": 20.0, "max": 20.0}}
+    assert "stats" not in r
+
+
+def test_where_the_disks_time_went() -> None:
+    disk = summarise(outcome())["disk"]
+    expected = {"busy_s": 0.103, "idle_s": 0.14, "seek_s": 0.031, "rotation_s": 0.017, "transfer_s": 0.041, "overhead_s": 0.005,
+                "cache_hits": 1, "seeks": 4, "mean_seek_cylinders": 250.0}
+    assert disk == {k: pytest.approx(v) for k, v in expected.items()}
+    # What has no platter has no parts of its time.
+    flash = summarise(outcome(media_reads=0, media_writes=0, seek_cylinders=0, seeks=6))["disk"]
+    assert set(flash) == {"busy_s", "idle_s", "seeks"}
+
+
+def test_waits_by_outcome() -> None:
+    assert summarise(outcome())["anticipation"] == {
+        "A": 8, "A_S": 5, "A_F": 3, "A_other": 2, "T_ms": 25.0, "T_S_ms": 7.0, "T_F_ms": 18.0, "T_other_ms": 4.0}
+    assert "anticipation" not in summarise(outcome(a_success=0, a_fail=0, a_other=0))
+    assert summarise(outcome(a_success=0, a_fail=0))["anticipation"]["A_other"] == 2
+
+
+def test_rows_of_tasks() -> None:
+    rows = {(t["task"], t["op"]): t for t in summarise(outcome())["tasks"]}
+    assert list(rows) == [(10, "read"), (10, "write"), (11, "read"), (12, "write"), (12, "discard"), (12, "other")]
+    assert rows[10, "read"] == {
+        "task": 10, "name": "reader", "op": "read", "group": 0, "requests": 3, **figures(48, 90),
+        "start_s": pytest.approx(0.1), "elapsed_s": pytest.approx(0.09),
+        "lat_ms": {"mean": pytest.approx(71 / 3), "p50": 10.0, "p95": 60.0, "p99": 60.0, "p99_9": 60.0, "max": 60.0},
+    }  # fmt: skip
+    assert {k: rows[12, "discard"][k] for k in ("name", "group", "start_s", "bytes")} == {
+        "name": "second child", "group": 7, "start_s": 0.24, "bytes": 4096}
+    assert "tasks" not in summarise(outcome(), tasks=False)
+
+
+def test_rows_of_threads_of_control_and_fairness_among_them() -> None:
+    """The two children follow one another; the silent task has done nothing and counts for nothing."""
+    r = summarise(outcome())
+    assert [{k: g[k] for k in ("group", "name", "tasks", "requests", "end_s")} for g in r["groups"]] == [
+        {"group": 0, "name": "reader", "tasks": 1, "requests": 4, "end_s": pytest.approx(0.19)},
+        {"group": 7, "name": "first child", "tasks": 2, "requests": 4, "end_s": pytest.approx(0.243)},
+    ]
+    assert r["groups"][1]["elapsed_s"] == pytest.approx(0.043)
+    a, b = 80 * 512 / 0.09, 208 * 512 / 0.043
+    assert [g["throughput_MBps"] for g in r["groups"]] == [pytest.approx(a / 1e6), pytest.approx(b / 1e6)]
+    assert r["fairness_jain"] == pytest.approx((a + b) ** 2 / (2 * (a**2 + b**2)))
+    # Where every task is a thread of its own, rows of tasks say it all.
+    alone = outcome([row for row in ROWS if row[0] != 2])
+    assert "groups" not in summarise(alone)
+
+
+def test_fairness() -> None:
+    assert jain(np.array([3.0, 3.0, 3.0])) == pytest.approx(1.0)
+    assert jain(np.array([0.0, 5.0, 0.0, 0.0])) == pytest.approx(0.25)
+    assert jain(np.array([1.0, 3.0])) == pytest.approx(16 / 20)
+    assert jain(np.zeros(3)) == 1.0
+
+
+def test_percentiles_are_latencies_that_occurred() -> None:
+    """Of 1000 latencies, 1 to 1000 ms in any order, p percent do not exceed p * 10 ms; of ten, the fifth and the tenth."""
+    order = np.random.default_rng(1).permutation(1000) + 1
+    rows = [(0, READ, 5.0, 5.0 + ms, 8) for ms in order.tolist()]
+    expected = {"mean": pytest.approx(500.5), "p50": 500.0, "p95": 950.0, "p99": 990.0, "p99_9": 999.0, "max": 1000.0}
+    r = summarise(outcome(rows))
+    assert r["read"]["lat_ms"] == expected
+    assert r["tasks"][0]["lat_ms"] == expected
+    assert percentiles(np.arange(10, 110, 10), [50.0, 95.0]).tolist() == [50, 100]
+    ten = summarise(outcome([(0, READ, 1.0, 1.0 + ms, 8) for ms in range(1, 11)]))
+    assert (ten["tasks"][0]["lat_ms"]["p50"], ten["tasks"][0]["lat_ms"]["p95"]) == (5.0, 10.0)
+
+
+def test_no_time_is_no_throughput() -> None:
+    r = summarise(outcome([(0, READ, 5.0, 5.0, 8), (1, READ, 5.0, 5.0, 8)]))
+    assert (r["throughput_MBps"], r["fairness_jain"], r["tasks"][0]["throughput_MBps"]) == (0.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("wrong", [{"issued": 7}, {"completed": 9}])
+def test_what_is_lost_is_no_result(wrong: dict[str, int]) -> None:
+    with pytest.raises(Problem, match="of 8 I/Os"):
+        summarise(outcome(**wrong))
+    never = outcome()
+    complete = never.complete_ns.copy()
+    complete[3] = -1
+    with pytest.raises(Problem, match="7 are reported"):
+        summarise(dataclasses.replace(never, complete_ns=complete))
+
+
+def test_document() -> None:
+    assert document("w", "d", 3, [{"x": 1}], notes=["n"]) == {
+        "schema": "headwaiter/1", "workload": "w", "drive": "d", "seed": 3, "notes": ["n"], "results": [{"x": 1}]}

@@ -134,7 +134,7 @@ class Forest:
 
 PROCESSOR_FIELDS = (
     "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "turnaround_ns", "turnaround_page_ns", "copy_ns",
-    "copy_page_ns", "dirty_page_ns", "one_processor",
+    "copy_page_ns", "fetch_page_ns", "dirty_page_ns", "one_processor",
 )  # fmt: skip
 
 
@@ -157,6 +157,7 @@ class Options:
     turnaround_page_ns: int = 0
     copy_ns: int = 0
     copy_page_ns: int = 2048
+    fetch_page_ns: int = 0
     dirty_page_ns: int = 0
     sync_limit: int = 0
     """Requests of fsync on their way at once, as blk-mq's write-back throttling (wbt) has it; 0: any number."""

@@ -69,6 +69,7 @@ struct hws_options {
 	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;	/* the last: for a page of a write in addition */
 	uint32_t turnaround_ns, turnaround_page_ns;
 	uint32_t copy_ns, copy_page_ns;
+	uint32_t fetch_page_ns;	/* for a page in addition, before it is read into the page cache */
 	uint32_t dirty_page_ns;	/* for a page that is written into the page cache in addition, and again when fsync writes it back */
 	uint32_t sync_limit;	/* requests of fsync that may be on their way at once (wbt in blk-mq); 0: any number */
 	/* 1: a flush of the drive's cache goes when the device has nothing else to do, as blk-mq's do under a scheduler. */

@@ -102,6 +102,7 @@ struct sim_job {
 	u64 cursor, end;	/* and the pages still to be read */
 	struct sim_place sync_what;	/* fsync: what must be written; file NULL: all files */
 	bool reading;		/* waits for pages that are under way to it */
+	bool made_room;		/* has had the processor time that the pages it is to fetch take */
 	bool blocked;		/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
 	struct sim_turn turn;

@@ -52,7 +52,18 @@ static struct sim_transfer *window_of(struct sim_stream *st, u64 page)
 	return NULL;
 }
 
-/* Asks for pages of a file, as one I/O; false if all slots are under way. */
+/* Have pages been made room for? If not they are when the job is called again. */
+static bool make_room(struct hws *s, struct sim_job *j, u64 pages)
+{
+	j->made_room = !j->made_room && s->opt.fetch_page_ns;
+	if (!j->made_room)
+		return true;
+	j->reading = false;
+	sim_compute(s, j, s->opt.fetch_page_ns * pages);
+	return false;
+}
+
+/* Asks for pages of a file, as one I/O; false if all slots are under way, or it takes a while. */
 static bool fetch(struct hws *s, struct sim_job *j, u64 first, u64 pages)
 {
 	struct sim_file *f = j->op.file;
@@ -65,8 +76,11 @@ static bool fetch(struct hws *s, struct sim_job *j, u64 first, u64 pages)
 		return true;
 	if (w->pages && !w->done)
 		return false;
+	pages = min(pages, end_page - first);
+	if (!make_room(s, j, pages))
+		return false;
 	w->first = first;
-	w->pages = min(pages, end_page - first);
+	w->pages = pages;
 	w->done = false;
 	st->next_slot = (st->next_slot + 1) % SIM_WINDOWS;
 	sector = (f->at.base + first * SIM_PAGE_BYTES) / HW_SECTOR_BYTES;

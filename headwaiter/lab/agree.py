@@ -55,6 +55,10 @@ CALL_NS = 6_500
 WRITE_PAGE_NS = 2_060
 # Of the buffer heads of a block device: the page is made dirty, and written back, 2 KiB at a time.
 DIRTY_PAGE_NS = 6_000
+# What the page cache takes for a page before it is read: a place in memory, and its entry.
+FETCH_PAGE_NS = 3_400
+# What fio does around a sleep.
+THINK_NS = 1_050
 # Processor time of an I/O under a scheduler beyond that under mq-deadline, which `headwaiter lab run cost` measures.
 SCHEDULER_NS = {"none": -1_800, "kyber": 300, "bfq": 2_800}
 ZEROS = "[global]\nzero_buffers=1\n\n"
@@ -205,14 +209,19 @@ def lab_starts(text: str) -> tuple[int, ...]:
 
 def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
     """The same processes; those that wait for no other begin when they did in the lab, as far as that is known."""
+    later = {"start_min_ns": starts_ns[0], "start_max_ns": starts_ns[0]}
     jobs = [
-        _with(job, **{key: job.fields[key] + starts_ns[0] for key in ("start_min_ns", "start_max_ns")}) for job in load.jobs
+        _with(job, **{key: job.fields[key] + ns for key, ns in (later | _thinking(job)).items()}) for job in load.jobs
     ]
     walls = [i for i, job in enumerate(jobs) if i and job.fields["stonewall"]]
     free = [i for i in range(walls[0] if walls else len(jobs)) if jobs[i].fields["wait_for"] < 0]
     for i, start in zip(sorted(free, key=lambda i: jobs[i].fields["start_min_ns"]), starts_ns, strict=False):
         jobs[i] = _with(jobs[i], start_min_ns=start, start_max_ns=start)
     return dataclasses.replace(load, jobs=tuple(jobs))
+
+
+def _thinking(job: FioJob) -> dict[str, int]:
+    return {"think_ns": THINK_NS} if job.fields["think_ns"] else {}
 
 
 def _with(job: FioJob, **fields: int) -> FioJob:
@@ -280,6 +289,7 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
         flush_last=scheduler != "none",
         warm=after_scatter(drive, starts_ns),
         dispatch_write_page_ns=WRITE_PAGE_NS,
+        fetch_page_ns=FETCH_PAGE_NS,
         dirty_page_ns=DIRTY_PAGE_NS,
         sync_limit=_sync_limit(depth, scheduler),
     )

@@ -61,7 +61,8 @@ FETCH_PAGE_NS = 3_400
 THINK_NS = 1_050
 # Processor time of an I/O under a scheduler beyond that under mq-deadline, which `headwaiter lab run cost` measures.
 SCHEDULER_NS = {"none": -1_800, "kyber": 300, "bfq": 2_800}
-ZEROS = "[global]\nzero_buffers=1\n\n"
+# Nor does fio spend its time on statistics of the disk.
+PREFACE = "[global]\nzero_buffers=1\ndisk_util=0\n\n"
 TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
 KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
 OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
@@ -157,7 +158,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
             "SCHEDULER": scheduler,
             "SCATTER": "{} {}".format(*_scatter(drive)),
         },
-        files={f"/lab/jobs/{job.name}.fio": (ZEROS + job.text).encode() for job in jobs} | drive_files(drive),
+        files={f"/lab/jobs/{job.name}.fio": (PREFACE + job.text).encode() for job in jobs} | drive_files(drive),
         shift=0,
         hang_s=1800,  # a job says nothing before its end
         limit_s=7200,

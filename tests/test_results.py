@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from handmade import Row, latencies_of, tallies_of
 
 from headwaiter.errors import Problem
 from headwaiter.results import coarse_note, document, jain, latency_ms, summarise
-from headwaiter.sim import Latencies, Outcome, Tallies, Task
+from headwaiter.sim import Latencies, Outcome, Task
 
 MS = 1_000_000
 READ, WRITE, DISCARD, OTHER = range(4)
@@ -28,36 +28,6 @@ TOTALS = {
     "media_reads": 3, "media_writes": 2, "a_success": 5, "a_fail": 3, "a_other": 2, "t_success_ns": 7 * MS,
     "t_fail_ns": 18 * MS, "t_other_ns": 4 * MS, "drive_sectors": 1 << 20, "queue_depth": 1,
 }  # fmt: skip
-
-
-Row = tuple[int, int, float, float, int]
-
-
-def tallies_of(rows: list[Row]) -> Tallies:
-    """A row for each task and operation, in the order of their first I/Os."""
-    parts: dict[tuple[int, int], list[Row]] = {}
-    for row in rows:
-        parts.setdefault(row[:2], []).append(row)
-
-    def column(figure: Callable[[list[Row]], float]) -> Any:
-        return np.array([round(figure(part)) for part in parts.values()], np.int64)
-
-    return Tallies(
-        task=np.array([task for task, _ in parts], np.int64), op=np.array([op for _, op in parts], np.int64),
-        ios=column(len), sectors=column(lambda part: sum(row[4] for row in part)),
-        first_issue_ns=column(lambda part: min(row[2] for row in part) * MS),
-        last_done_ns=column(lambda part: max(row[3] for row in part) * MS),
-        latency_max_ns=column(lambda part: max(row[3] - row[2] for row in part) * MS),
-        latency_sum_ns=column(lambda part: sum(row[3] - row[2] for row in part) * MS).astype(np.float64),
-    )  # fmt: skip
-
-
-def latencies_of(rows: list[Row], tallies: Tallies) -> Latencies:
-    """One by one, the last first: they come in no particular order."""
-    places = {key: i for i, key in enumerate(zip(tallies.task.tolist(), tallies.op.tolist(), strict=True))}
-    found = [(places[row[:2]], round((row[3] - row[2]) * MS)) for row in reversed(rows)]
-    tally, ns = (np.array([one[i] for one in found], np.int64) for i in range(2))
-    return Latencies(tally, ns, np.ones(len(found), np.int64), 0.0)
 
 
 def outcome(rows: list[Row] = ROWS, **totals: int) -> Outcome:

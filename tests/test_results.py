@@ -162,6 +162,8 @@ def test_what_has_not_completed_is_no_result() -> None:
     whole, seven = outcome(), outcome(ROWS[:3] + ROWS[4:])
     with pytest.raises(Problem, match="8 completed, 7 are reported, 7 of them"):
         summarise(dataclasses.replace(whole, tallies=seven.tallies, latencies=seven.latencies))
+    with pytest.raises(Problem, match="8 completed, 7 are reported, 8 of them"):
+        summarise(dataclasses.replace(whole, tallies=seven.tallies))
     with pytest.raises(Problem, match="8 completed, 8 are reported, 7 of them with a latency"):
         summarise(dataclasses.replace(whole, latencies=seven.latencies))
 

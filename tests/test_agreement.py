@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+from handmade import Row, latencies_of, tallies_of
 
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
 from headwaiter.processor import MEASURED
-from headwaiter.sim import JobTotals, Options, Outcome
+from headwaiter.sim import JobTotals, Options, Outcome, Task
 
 MS = 1_000_000
 
@@ -41,10 +41,10 @@ def test_births_are_in_order_of_their_numbers() -> None:
 
 def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
     """1000 I/Os of 1 to 1000 ms, the quickest last, that begin at 50 ms; for each rate (MB/s) a process that works for 100 ms."""
-    n = 1000
-    issue = np.full(n, 50 * MS, np.int64)
+    rows: list[Row] = [(0, 0, 50.0, 50.0 + ms, 8) for ms in range(1000, 0, -1)]
+    tallies = tallies_of(rows)
     jobs = [JobTotals(10 * MS, 110 * MS, (1, 1), (round(rate * 80_000), round(rate * 20_000))) for rate in rates]
-    return Outcome("noop", {}, "d", [], issue, issue + (n - np.arange(n)) * MS, *[np.zeros(n)] * 4, {}, jobs=jobs)  # type: ignore[arg-type]
+    return Outcome("noop", {}, "d", [Task(1, "t", 0)], tallies, latencies_of(rows, tallies), {}, jobs=jobs)
 
 
 JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""From rows of a run to its figures, worked out by hand."""
+"""From what the I/Os of a run came to, to its figures, worked out by hand."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from handmade import Row, latencies_of, tallies_of
 
 from headwaiter.errors import Problem
-from headwaiter.results import document, jain, percentiles, summarise
-from headwaiter.sim import Outcome, Task
+from headwaiter.results import coarse_note, document, jain, latency_ms, summarise
+from headwaiter.sim import Latencies, Outcome, Task
 
 MS = 1_000_000
 READ, WRITE, DISCARD, OTHER = range(4)
@@ -29,14 +30,12 @@ TOTALS = {
 }  # fmt: skip
 
 
-def outcome(rows: list[tuple[int, int, float, float, int]] = ROWS, **totals: int) -> Outcome:
-    task, op, issue, complete, sectors = (np.array(column) for column in zip(*rows, strict=True))
+def outcome(rows: list[Row] = ROWS, **totals: int) -> Outcome:
+    tallies = tallies_of(rows)
     count = {"issued": len(rows), "completed": len(rows)}
     return Outcome(
-        scheduler="deadline", tunables={"fifo_batch": 16, "batching": 1}, drive="d", tasks=TASKS,
-        issue_ns=np.rint(issue * MS).astype(np.int64), complete_ns=np.rint(complete * MS).astype(np.int64),
-        sector=np.zeros(len(rows), np.uint64), sectors=sectors.astype(np.uint32), task=task.astype(np.uint32),
-        op=op.astype(np.uint8), totals={**TOTALS, **count, **totals},
+        scheduler="deadline", tunables={"fifo_batch": 16, "batching": 1}, drive="d", tasks=TASKS, tallies=tallies,
+        latencies=latencies_of(rows, tallies), totals={**TOTALS, **count, **totals},
     )  # fmt: skip
 
 
@@ -119,9 +118,32 @@ def test_percentiles_are_latencies_that_occurred() -> None:
     r = summarise(outcome(rows))
     assert r["read"]["lat_ms"] == expected
     assert r["tasks"][0]["lat_ms"] == expected
-    assert percentiles(np.arange(10, 110, 10), [50.0, 95.0]).tolist() == [50, 100]
+    assert latency_ms(outcome(rows)) == expected
     ten = summarise(outcome([(0, READ, 1.0, 1.0 + ms, 8) for ms in range(1, 11)]))
     assert (ten["tasks"][0]["lat_ms"]["p50"], ten["tasks"][0]["lat_ms"]["p95"]) == (5.0, 10.0)
+
+
+def counted(*found: tuple[int, float, int], relative_error: float = 0.0) -> Latencies:
+    tally, ms, count = (np.array(column) for column in zip(*found, strict=True))
+    return Latencies(tally, (ms * MS).astype(np.int64), count, relative_error)
+
+
+def test_latencies_that_many_had() -> None:
+    """As a long run has them: each with how many had it. Mean and longest are those of the tallies."""
+    rows: list[Row] = [(0, READ, 1.0, 3.0, 8)] * 90 + [(0, READ, 5.0, 25.0, 8)] * 10 + [(1, READ, 2.0, 3.0, 8)] * 50
+    exact = outcome(rows)
+    assert "lat_relative_error" not in summarise(exact)
+    long = dataclasses.replace(exact, latencies=counted((0, 20.5, 10), (1, 1.25, 50), (0, 2.25, 90), relative_error=0.25))
+    r = summarise(long)
+    first, second = r["tasks"]
+    assert first["lat_ms"] == {"mean": pytest.approx(3.8), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
+    assert second["lat_ms"] == {"mean": 1.0, "p50": 1.25, "p95": 1.25, "p99": 1.25, "p99_9": 1.25, "max": 1.0}
+    # Of 150, the 75th and the 143rd.
+    assert r["read"]["lat_ms"] == latency_ms(long) == {
+        "mean": pytest.approx(430 / 150), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
+    assert r["lat_relative_error"] == 0.25
+    assert coarse_note([r, summarise(exact)], 1000) == ["of more than 1,000 I/Os, percentiles of latency are within 25%"]
+    assert coarse_note([summarise(exact)], 1000) == []
 
 
 def test_no_time_is_no_throughput() -> None:
@@ -129,15 +151,21 @@ def test_no_time_is_no_throughput() -> None:
     assert (r["throughput_MBps"], r["fairness_jain"], r["tasks"][0]["throughput_MBps"]) == (0.0, 1.0, 0.0)
 
 
-@pytest.mark.parametrize("wrong", [{"issued": 7}, {"completed": 9}])
-def test_what_is_lost_is_no_result(wrong: dict[str, int]) -> None:
-    with pytest.raises(Problem, match="of 8 I/Os"):
+@pytest.mark.parametrize(("wrong", "told"), [({"issued": 7}, "7 I/Os were issued, 8 completed"),
+                                             ({"completed": 9}, "8 I/Os were issued, 9 completed")])
+def test_what_is_lost_is_no_result(wrong: dict[str, int], told: str) -> None:
+    with pytest.raises(Problem, match=f"{told}, 8 are reported, 8 of them with a latency"):
         summarise(outcome(**wrong))
-    never = outcome()
-    complete = never.complete_ns.copy()
-    complete[3] = -1
-    with pytest.raises(Problem, match="7 are reported"):
-        summarise(dataclasses.replace(never, complete_ns=complete))
+
+
+def test_what_has_not_completed_is_no_result() -> None:
+    whole, seven = outcome(), outcome(ROWS[:3] + ROWS[4:])
+    with pytest.raises(Problem, match="8 completed, 7 are reported, 7 of them"):
+        summarise(dataclasses.replace(whole, tallies=seven.tallies, latencies=seven.latencies))
+    with pytest.raises(Problem, match="8 completed, 7 are reported, 8 of them"):
+        summarise(dataclasses.replace(whole, tallies=seven.tallies))
+    with pytest.raises(Problem, match="8 completed, 8 are reported, 7 of them with a latency"):
+        summarise(dataclasses.replace(whole, latencies=seven.latencies))
 
 
 def test_document() -> None:

@@ -139,10 +139,27 @@ def test_workloads_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_rows_and_totals_of_a_run(tmp_path: Path) -> None:
     """Two reads of 5 ms, one after the other, 3 ms of think time between them."""
     load = forest(tmp_path, f"{HEADER},complete_s\n7,1,R,1,0,8,7.002\n7.005,1,R,1,8,8,7.012\n")
-    run = simulate("noop", DRIVE, load)
-    assert (run.issue_ns.tolist(), run.complete_ns.tolist()) == ([0, 8 * MS], [5 * MS, 13 * MS])
-    assert (run.sector.tolist(), run.sectors.tolist(), run.drive) == ([0, 8], [8, 8], "constant:5")
+    run = simulate("noop", DRIVE, load, options=Options(record=True))
+    assert (run.rows.issue_ns.tolist(), run.rows.complete_ns.tolist()) == ([0, 8 * MS], [5 * MS, 13 * MS])
+    assert (run.rows.sector.tolist(), run.rows.sectors.tolist(), run.drive) == ([0, 8], [8, 8], "constant:5")
     assert (run.totals["issued"], run.totals["requests"], run.totals["busy_ns"]) == (2, 2, 10 * MS)
+
+
+def test_what_the_ios_of_a_run_came_to(tmp_path: Path) -> None:
+    """A task reads twice and writes once, and another one reads; 5 ms each, and the last two wait for those before."""
+    rows = ["0,7,R,1,0,8", "0.010,7,R,1,100,16", "0.010,7,W,1,200,32", "0.010,9,R,1,300,64", ""]
+    run = simulate("noop", DRIVE, forest(tmp_path, "\n".join([HEADER, *rows]), replay="open"))
+    columns = {name: column.tolist() for name, column in vars(run.tallies).items()}
+    assert columns == {
+        "task": [0, 0, 1], "op": [0, 1, 0], "ios": [2, 1, 1], "sectors": [24, 32, 64],
+        "first_issue_ns": [0, 10 * MS, 10 * MS], "last_done_ns": [15 * MS, 20 * MS, 25 * MS],
+        "latency_max_ns": [5 * MS, 10 * MS, 15 * MS], "latency_sum_ns": [10.0 * MS, 10.0 * MS, 15.0 * MS]}  # fmt: skip
+    found = run.latencies
+    assert sorted(zip(found.tally.tolist(), found.ns.tolist(), found.count.tolist(), strict=True)) == [
+        (0, 5 * MS, 1), (0, 5 * MS, 1), (1, 10 * MS, 1), (2, 15 * MS, 1)]
+    assert found.relative_error == 0
+    with pytest.raises(Problem, match="kept no rows"):
+        _ = run.rows
 
 
 def test_priorities_and_shares_reach_the_scheduler() -> None:
@@ -154,12 +171,12 @@ def test_priorities_and_shares_reach_the_scheduler() -> None:
                   np.zeros(n, np.uint8), np.ones(n, np.uint8), (ints * 5000).astype(np.uint64), np.full(n, 8, np.uint32),
                   np.zeros(n, np.uint16))  # fmt: skip
     run = simulate("cfq-slice", DRIVE, load)
-    last = [int(run.complete_ns[run.task == task].max()) for task in (0, 1)]
+    last = dict(zip(run.tallies.task.tolist(), run.tallies.last_done_ns.tolist(), strict=True))
     assert last[1] < last[0], "the real-time task is done first"
     for shares in ((1, 40), (40, 1)):
         tasks = [Task(5, "a", 0, share=shares[0]), Task(6, "b", 1, share=shares[1])]
-        run = simulate("as-share", DRIVE, dataclasses.replace(load, tasks=tasks))
-        first_ten = run.task[np.argsort(run.complete_ns)][:10]
+        run = simulate("as-share", DRIVE, dataclasses.replace(load, tasks=tasks), options=Options(record=True))
+        first_ten = run.rows.task[np.argsort(run.rows.complete_ns)][:10]
         assert (first_ten == shares.index(40)).sum() >= 8, shares
 
 
@@ -168,8 +185,8 @@ def test_totals_of_jobs_and_the_warmed_drive(tmp_path: Path) -> None:
     load = load_jobs(write(tmp_path / "a.fio", text), 1 << 20)
     run = simulate("noop", DRIVE, load)
     assert [(job.ios, job.bytes) for job in run.jobs] == [((3, 0), (12288, 0)), ((0, 2), (0, 16384))]
-    late = simulate("noop", DRIVE, load, options=Options(warm=(0, 0, 8)))
-    assert late.complete_ns.min() == 10 * MS, "the drive is busy with what warms it"
+    late = simulate("noop", DRIVE, load, options=Options(warm=(0, 0, 8), record=True))
+    assert late.rows.complete_ns.min() == 10 * MS, "the drive is busy with what warms it"
 
 
 def test_what_a_run_says_of_its_workload(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,8 @@ has none. Exit status 0 only if every fault is caught.
 
 --changed takes the faults that have to do with what has changed since the default branch of `origin`, or in the last COMMITS
 commits where that is the same: those whose file, list, or one of whose tests was changed. Of more than --most of them it takes
-so many, chosen by the commit. After --minutes no other one is begun; those that were not are told.
+so many, chosen by the commit. After --minutes no other one is begun, and those under way get no
+further test; those that were not begun, or neither caught nor through with all tests, are told.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ PYTHON_SUITE = (
 )
 PACKAGE = "headwaiter"
 TIMEOUT_S = 120
+BUILD_S = 600
+"""For a build of everything, as a busy machine needs it."""
 COMMITS = 20
 
 
@@ -178,15 +181,16 @@ class Bench:
                 shutil.copy2(source, target)
         self.build = self.root / "build"
         self.env["HEADWAITER_LIBRARY"] = str(self.build / "sim" / "libheadwaiter.so")
-        if not (self.command("meson", "setup", self.build, "-Dwerror=false", "-Ddebug=false") and self.make()):
-            sys.exit("the sources do not build as they are")
+        setup = ("meson", "setup", self.build, "-Dwerror=false", "-Ddebug=false")
+        if not (self.command(*setup, limit_s=BUILD_S) and self.command("ninja", "-C", self.build, "-j1", limit_s=BUILD_S)):
+            sys.exit(f"the sources do not build as they are, or not within {BUILD_S} s")
         self.library = (self.build / "sim" / "libheadwaiter.so").resolve().relative_to(self.build)
 
-    def command(self, *args: object) -> bool:
+    def command(self, *args: object, limit_s: float = TIMEOUT_S) -> bool:
         """Whether it succeeded in time."""
         try:
             done = subprocess.run([str(a) for a in args], cwd=self.root, env=self.env, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL)
+                                  stderr=subprocess.DEVNULL, timeout=limit_s, check=False, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             return False
         return done.returncode == 0
@@ -207,12 +211,17 @@ class Bench:
             return self.make_library() and self.pytest(str(TESTS / file), *options)
         return self.make(f"tests/c/{file}") and self.command(self.build / "tests" / "c" / file)
 
-    def failing(self, tests: Iterable[str]) -> str | None:
-        """The first of the tests that does not pass. Whatever does not compile fails as well."""
-        return next((t for t in tests if not self.passes(t)), None)
+    def failing(self, tests: Iterable[str], end_s: float = math.inf) -> str | None:
+        """The first of the tests that does not pass, as what does not compile. TimeoutError: after end_s none begins."""
+        for test in tests:
+            if time.monotonic() > end_s:
+                raise TimeoutError
+            if not self.passes(test):
+                return test
+        return None
 
-    def try_out(self, m: Mutant) -> tuple[bool, str]:
-        """Whether it was caught, and by what; the copy is as before afterwards."""
+    def try_out(self, m: Mutant, end_s: float = math.inf) -> tuple[bool | None, str]:
+        """Whether it was caught (None: there was no time to find out), and by what; the copy is as before afterwards."""
         path = self.root / m.file
         original, times = path.read_text(), path.stat()
         planted = original.replace(m.find, m.replace)
@@ -224,8 +233,10 @@ class Bench:
         try:
             if not (_is_python(planted) if m.python else self.make_library()):
                 return False, "DOES NOT COMPILE"
-            test = self.failing((*m.tests, *suite(m.python)))
+            test = self.failing((*m.tests, *suite(m.python)), end_s)
             return (True, test) if test else (False, "SURVIVED")
+        except TimeoutError:
+            return None, "NO TIME LEFT"
         finally:
             path.write_text(original)
             if m.python:
@@ -250,7 +261,7 @@ def main() -> int:
     parser.add_argument("only", nargs="*", help="run only mutants whose area, file or snippet contains one of these")
     parser.add_argument("--changed", action="store_true", help="run only those that have to do with what has changed")
     parser.add_argument("--most", type=int, default=60, help="with --changed: how many at most (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin none after so long")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no fault and no test of one after so long")
     args = parser.parse_args()
     end_s = time.monotonic() + 60 * args.minutes
     everything = mutants()
@@ -286,7 +297,7 @@ def main() -> int:
                 return None
             bench = benches.get()
             try:
-                caught, how = bench.try_out(m)
+                caught, how = bench.try_out(m, end_s)
             finally:
                 benches.put(bench)
             console.print(f"{how:32} {m.file}: {m.why}", markup=False, soft_wrap=True)
@@ -299,7 +310,8 @@ def main() -> int:
             sys.exit(f"{test} fails without any fault")
         found = [t.result() for t in tries]
     missed, untried = found.count(False), found.count(None)
-    print(f"{found.count(True)} passed, {missed} failed" + (f", {untried} not tried for want of time" if untried else ""))
+    left = f", {untried} not tried (to the end) for want of time" if untried else ""
+    print(f"{found.count(True)} passed, {missed} failed{left}")
     return int(missed > 0)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import mutants
 import pytest
 
@@ -35,6 +37,16 @@ def test_what_has_changed_concerns_its_faults() -> None:
     everything = [mutants.Mutant("area", f"{i}.c", "a", "b", "") for i in range(9)]
     assert all(len(mutants.concerned(everything, 4)[0]) <= 4 for _ in range(3))
     assert mutants.concerned(everything, 4) == mutants.concerned(everything, 4), "the same commit, the same choice"
+
+
+def test_no_test_begins_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = mutants.Bench.__new__(mutants.Bench)
+    begun: list[str] = []
+    monkeypatch.setattr(bench, "passes", lambda test: not begun.append(test) and test != "b")
+    assert bench.failing(["a", "b", "c"]) == "b" and begun == ["a", "b"]
+    with pytest.raises(TimeoutError):
+        bench.failing(["d"], time.monotonic() - 1)
+    assert begun == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

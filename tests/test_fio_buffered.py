@@ -219,6 +219,17 @@ def test_without_a_scheduler_a_flush_needs_a_tag(tmp_path: Path) -> None:
     assert ends["mq-deadline", 64] < 1_000_000_000
 
 
+def test_a_flush_keeps_the_only_tag_until_it_is_done(tmp_path: Path) -> None:
+    """A read that comes meanwhile waits for it, though the drive would take more commands; with a tag for each it does not."""
+    text = ("[global]\nfilename=/dev/sda\n[sync]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=20\nend_fsync=1\n"
+            "[read]\nstartdelay=20ms\ndirect=1\nrw=randread\noffset=10g\nsize=1g\nnumber_ios=1\n")
+    ends = {}
+    for tags in (1, 64):
+        run = on_a_disk(tmp_path, text, "none", nr_requests=tags, queue_depth=4, join_arriving=True, turnaround_ns=10_000)
+        ends[tags] = [job.end_ns for job in run.jobs]
+    assert ends[1][1] > ends[1][0] and ends[64][1] < ends[64][0]
+
+
 def dispatched(tmp_path: Path, text: str, tags: int) -> list[int]:
     """Sectors of each request of 16 KiB or more, in order."""
     on_a_disk(tmp_path, text, "none", tmp_path / "log.csv", nr_requests=tags, one_processor=True, join_arriving=True,

@@ -9,8 +9,8 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint bench fuzz docs lab-docs mutants mutants-changed c-test sanitize kmod kmod-all test-kernel-debug \
-	dkms-tree clean
+.PHONY: all build demo test test-tools quick lint bench fuzz docs lab-docs mutants mutants-changed c-test sanitize \
+	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
 
@@ -74,7 +74,7 @@ bench: build build/bench/build.ninja
 mutants: build
 	$(BIN)/python tests/mutants.py $(ONLY)
 
-# Those that have to do with what has changed; so many and so long that CI can bear it.
+# Those that have to do with what has changed, no more than sixty, and none begun after ten minutes.
 mutants-changed: build
 	$(BIN)/python tests/mutants.py --changed --most 60 --minutes 10
 

@@ -15,11 +15,8 @@ import random
 import numpy as np
 
 from .fio import JobLoad
-from .sim import Forest, Load, Options
+from .sim import PROCESSOR_TIMES, Forest, Load, Options
 
-PROCESSOR_TIMES = ("turnaround_ns", "turnaround_page_ns", "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns",
-                   "copy_ns", "copy_page_ns", "fetch_page_ns", "dirty_page_ns")  # fmt: skip
-"""Of Options."""
 PROCESSOR_SHARE = 0.2
 THINK_SHARE = 0.05
 START_NS = 10_000_000

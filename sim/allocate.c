@@ -155,6 +155,12 @@ void sim_request_freed(struct hws *s, u32 sectors)
 	}
 }
 
+static bool flush_has_tag(struct hws *s, struct sim_job *j)
+{
+	j->flush_tag = sim_tag_get(s->tags, s->opt.nr_requests);
+	return j->flush_tag >= 0;
+}
+
 bool sim_flush_tag(struct hws *s, struct sim_job *j)
 {
 	struct sim_task *t = &s->tasks[j->opt.task];
@@ -162,8 +168,7 @@ bool sim_flush_tag(struct hws *s, struct sim_job *j)
 	j->flush_tag = -1;
 	if (!s->tags || !(s->policy->flags & HW_POLICY_DIRECT))
 		return true;
-	j->flush_tag = sim_tag_get(s->tags, s->opt.nr_requests);
-	if (j->flush_tag >= 0)
+	if (flush_has_tag(s, j))
 		return true;
 	t->flusher = j;
 	if (!t->waiting)
@@ -188,8 +193,7 @@ static bool feed_task(struct hws *s, struct sim_task *t)
 	}
 	if (!j)
 		return true;
-	j->flush_tag = sim_tag_get(s->tags, s->opt.nr_requests);
-	if (j->flush_tag < 0)
+	if (!flush_has_tag(s, j))
 		return false;
 	t->flusher = NULL;
 	sim_flush_ready(s, j);

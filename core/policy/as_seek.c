@@ -55,7 +55,6 @@ static u32 oldest_below(struct rb_node *n)
 static void sum_up(struct rb_node *n)
 {
 	struct hw_sorted_request *s = hw_sorted_entry(n);
-
 	u32 own = (u32)min_t(u64, s->expires >> OLDEST_SHIFT, U32_MAX);
 
 	s->rq.below = min(own, min(oldest_below(n->rb_left), oldest_below(n->rb_right)));

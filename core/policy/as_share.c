@@ -176,9 +176,12 @@ static u64 place_of(struct rb_node *n)
 	return rb_entry(n, struct id_request, any)->place;
 }
 
+/* As lower(), which need not be asked as long as the places beside the nodes differ. */
 static bool goes_left(const struct hw_sorted_request *s, struct rb_node *of)
 {
-	return s->rq.sector != place_of(of) ? s->rq.sector < place_of(of) : s->rq.id < any_entry(of)->rq.id;
+	u64 place = place_of(of);
+
+	return s->rq.sector != place ? s->rq.sector < place : lower(s, any_entry(of));
 }
 
 static void share_add(struct id_device *d, struct id_task *t, struct hw_sorted_request *s)
@@ -223,15 +226,15 @@ struct outwards {
 
 static void begin_below(const struct id_device *d, struct outwards *o, struct rb_node *highest)
 {
-	struct rb_node *n = d->all.rb_node, *lowest = highest, *lower;
+	struct rb_node *n = d->all.rb_node, *lowest = highest, *below;
 	u64 ns;
 
 	o->below = o->lowest = o->highest = any_entry(highest);
 	if (!highest)
 		return;
 	ns = id_positioning(d, d->head, place_of(highest));
-	lower = rb_prev(highest);
-	if (!lower || id_positioning(d, d->head, place_of(lower)) > ns)
+	below = rb_prev(highest);
+	if (!below || id_positioning(d, d->head, place_of(below)) > ns)
 		return;
 	while (n) {
 		bool near = place_of(n) < d->head && id_positioning(d, d->head, place_of(n)) <= ns;

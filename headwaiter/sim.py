@@ -160,11 +160,11 @@ class Options:
     copy_page_ns: int = 2048
     fetch_page_ns: int = 0
     dirty_page_ns: int = 0
-    sync_limit: int = 0
-    """Requests of fsync on their way at once, as blk-mq's write-back throttling (wbt) has it; 0: any number."""
+    wbt_depth: int = 0
+    """Requests that blk-mq's write-back throttling (wbt) takes the device to hold, its nr_requests; 0: it does not throttle."""
+    max_segments: int = 0
+    """Pages of the page cache that one write may take; 0: as many as max_sectors."""
     one_processor: bool = False
-    flush_last: bool = False
-    """As blk-mq under a scheduler: a flush has no request of its own, and goes when the device has none."""
     cpus: int = 1
     record: bool = False
     """Keep a row per I/O (Outcome.rows), in memory that grows with the run."""

@@ -257,6 +257,8 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 	io->pieces = (u32)(((u64)left + s->opt.max_sectors - 1) / s->opt.max_sectors);
 	s->issued++;
 	s->tasks[task].outstanding++;
+	if (what->op == HW_READ)
+		sim_wbt_read(s);
 	sim_row_issue(s, row, task, what);
 	sim_tally_issue(s, io, what);
 	while (left) {
@@ -302,6 +304,7 @@ static void request_done(struct hws *s, struct sim_request *r)
 	sim_log(s, EV_COMPLETE, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
 	hw_complete(s->q, rq, s->now);
 	sim_log_waits(s);
+	sim_wbt_done(s, r);
 	sim_request_free(s, r);
 	while (p) {
 		struct sim_piece *next = p->next;
@@ -350,6 +353,7 @@ static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 	rq->dispatch_ns = s->now;
 	s->in_drive++;
 	s->requests++;
+	sim_wbt_issued(s, r);
 	sim_log(s, EV_DISPATCH, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
 	if (!delay_ns && !copy_ns) {
 		s->drive->model->submit(s->drive, &r->io, s->now);
@@ -377,7 +381,7 @@ static void submit_sent(struct hws *s)
 
 static bool flush(struct hws *s)
 {
-	if (s->in_drive >= s->depth || !sim_flush_wanted(s))
+	if (s->in_drive >= s->depth || !sim_flush_wanted(s) || s->flush.after_others)
 		return false;
 	s->in_drive++;
 	sim_flush_submit(s);
@@ -392,7 +396,7 @@ static void dispatch(struct hws *s, u64 delay_ns)
 		struct sim_request *r;
 		struct hw_request *rq;
 
-		if (!s->opt.flush_last && flush(s))
+		if (flush(s))
 			continue;
 		if (s->in_drive < s->depth && s->held) {
 			r = s->held;
@@ -405,6 +409,7 @@ static void dispatch(struct hws *s, u64 delay_ns)
 		sim_log_waits(s);
 		if (!rq) {
 			s->wake_ns = s->q->wake_ns;
+			s->flush.after_others = false;
 			flush(s);
 			return;
 		}
@@ -417,6 +422,7 @@ static void dispatch(struct hws *s, u64 delay_ns)
 			held = 1;
 		}
 	}
+	s->flush.after_others = false;
 	s->wake_ns = HW_NEVER;
 }
 
@@ -469,6 +475,7 @@ static void step(struct hws *s)
 {
 	bool done = complete(s), woken = s->wake_ns <= s->now;
 
+	s->done = done;
 	submit_sent(s);
 	woken = woken && worker_decides(s);
 	if (woken)
@@ -483,7 +490,7 @@ static void step(struct hws *s)
 	}
 	s->inserted = false;
 	arrive(s);
-	if (s->inserted || sim_flush_wanted(s) || !worker_decides(s))
+	if (s->inserted || (sim_flush_wanted(s) && s->worker_ns == HW_NEVER) || !worker_decides(s))
 		dispatch(s, s->opt.dispatch_ns);
 	sim_waiter_woken(s);
 	if (s->feed_ns <= s->now) {

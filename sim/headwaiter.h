@@ -71,9 +71,8 @@ struct hws_options {
 	uint32_t copy_ns, copy_page_ns;
 	uint32_t fetch_page_ns;	/* for a page in addition, before it is read into the page cache */
 	uint32_t dirty_page_ns;	/* for a page that is written into the page cache in addition, and again when fsync writes it back */
-	uint32_t sync_limit;	/* requests of fsync that may be on their way at once (wbt in blk-mq); 0: any number */
-	/* 1: a flush of the drive's cache goes when the device has nothing else to do, as blk-mq's do under a scheduler. */
-	uint32_t flush_last;
+	uint32_t wbt_depth;	/* requests that write-back throttling takes the device to hold (its nr_requests); 0: it does not throttle */
+	uint32_t max_segments;	/* pages of the page cache that one write may take; 0: as many as sectors */
 	uint32_t one_processor;	/* all have one processor together; else each job its own, but they start one after another */
 	uint32_t cpus;		/* software queues; tasks are spread over them; 0: one */
 	uint32_t record;	/* keep a row per I/O (struct hws_rows), in memory that grows with the run */

@@ -105,10 +105,11 @@ struct sim_processor {
 	bool feed_wanted;
 };
 
-/* A flush in the drive, and the jobs that wait for it and for the one after it; newest first. */
+/* A flush of the drive's cache, the jobs that wait for it, and those that wait for the one after it; newest first. */
 struct sim_flush {
 	struct hw_io io;
-	bool running;
+	bool waits;		/* for the drive */
+	bool after_others;	/* it goes behind what is being decided */
 	struct sim_job *current, *next;
 };
 
@@ -156,7 +157,7 @@ struct hws {
 	u32 in_use;		/* requests that exist */
 	struct sim_tags *tags;	/* NULL: they are only counted */
 	bool started;
-	bool inserted;		/* in this instant */
+	bool inserted, done;	/* in this instant */
 
 	struct sim_task *tasks;
 	u32 nr_tasks, room_tasks;
@@ -201,6 +202,7 @@ struct hws {
 	u64 last_done_ns;
 	struct sim_jobs *jobs;		/* job.c; NULL without generated load */
 	struct sim_cache *cache;	/* writeback.c; NULL without buffered writes */
+	struct sim_wbt *wbt;		/* wbt.c; NULL: it throttles nothing */
 	jmp_buf no_memory;
 	bool dead;		/* it ran out of memory, in the middle of something */
 	char error[SIM_ERROR_BYTES];
@@ -235,6 +237,11 @@ bool sim_flush_tag(struct hws *s, struct sim_job *j);
 bool sim_flush_wanted(const struct hws *s);
 void sim_flush_submit(struct hws *s);
 void sim_flush_done(struct hws *s);
+
+/* wbt.c: a read begins; a request goes to the drive; it is done */
+void sim_wbt_read(struct hws *s);
+void sim_wbt_issued(struct hws *s, const struct sim_request *r);
+void sim_wbt_done(struct hws *s, const struct sim_request *r);
 
 /* tags.c: the number of a tag, or -1; @limit as in limit_depth() */
 struct sim_tags *sim_tags_new(struct hws *s, u32 all);

@@ -26,7 +26,15 @@ struct sim_map {
 struct sim_transfer {
 	u64 first, pages;	/* reads: pages of the file; writes: pages of the drive */
 	bool write, done;
+	bool in_hand;		/* the first page of a write that waits for wbt */
 	struct sim_transfer *next, **pprev;
+};
+
+/* Somebody who writes back dirty pages. */
+struct sim_wbt_waiter {
+	struct sim_wbt_waiter *next;
+	bool background;
+	bool waits, may;
 };
 
 /* Reading ahead in one file, as one reader does it. */
@@ -109,7 +117,11 @@ struct sim_job {
 	bool computing;		/* has processor time to go, or waits for the processor */
 	bool sync_all;
 	u8 sync_next;		/* state after the begin of fsync */
-	u64 sync_ns;		/* fsync: pages that were dirty then */
+	u64 sync_file, sync_at;	/* fsync: it has been at the files and pages before */
+	struct sim_wbt_waiter wbt;
+	struct sim_transfer *in_hand;	/* fsync: what it writes next */
+	u64 hand_end;		/* and the page after the last that goes with it */
+	u64 behind;		/* fsync: a page that is in another's hand, plus one; 0: none */
 	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
 	bool flushing;		/* waits for that */
 	struct sim_job *flush_next;
@@ -185,5 +197,15 @@ u64 sim_dirty_pages(const struct hws *s);
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what);
 bool sim_fsync(struct hws *s, struct sim_job *j);
 void sim_fsync_done(struct hws *s, struct sim_transfer *t);
+/* Some of those who wait for wbt may write. */
+void sim_cache_look_again(struct hws *s);
+
+/* wbt.c */
+void sim_wbt_init(struct hws *s);
+/* May one more request be made? If not, it will be in its turn (sim_cache_look_again()), and must then be asked for again. */
+bool sim_wbt_get(struct hws *s, struct sim_wbt_waiter *who);
+void sim_wbt_put(struct hws *s);
+/* A writer has to wait for the cache to become cleaner. */
+void sim_wbt_slept(struct hws *s);
 
 #endif

@@ -6,9 +6,10 @@
  * writes them back in order of place, going round, in requests as large as the device takes, with
  * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty
  * for EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1)
- * would; fsync's with as many as sync_limit says. Writers wait while dirty and unfinished pages
- * exceed DIRTY_LIMIT. fsync writes a file's dirty pages as synchronous requests of the writer, waits
- * for all that are on their way, and has the drive's own cache flushed (flush.c).
+ * would. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
+ * dirty pages as synchronous requests of the writer, waits for all that are on their way, and has
+ * the drive's own cache flushed (flush.c). Where write-back is throttled (wbt.c) all these wait for their
+ * turn; fsync with the next page in its hand, which another fsync of the file stops at.
  *
  * The numbers are Linux's defaults (dirty_background_ratio 10, dirty_ratio 20,
  * dirty_expire_centisecs 3000, dirty_writeback_centisecs 500, 128 requests) on a machine with 1
@@ -36,8 +37,9 @@ struct sim_cache {
 	struct rb_root dirty;
 	u64 dirty_pages, under_way_pages;
 	u64 cursor;		/* where the flusher goes on */
+	u64 synced_before_ns;	/* the last fsync writes what has been dirty since before; 0: there was none */
 	u32 in_flight;
-	u32 syncing;		/* requests of fsync on their way */
+	struct sim_wbt_waiter wbt;	/* of the flusher */
 	u64 tick;		/* the next look at old pages; 0: none is due */
 	bool expired;		/* the flusher is at pages that were dirty before expired_ns */
 	u64 expired_ns;
@@ -133,8 +135,14 @@ static void insert_extent(struct hws *s, struct sim_cache *c, u64 first, u64 end
 	rb_insert_color(&e->node, &c->dirty);
 }
 
-/* Joins what it touches: extents never overlap or adjoin. */
-static void dirty(struct hws *s, struct sim_cache *c, u64 first, u64 end)
+/* What was dirty when the last fsync began stays by itself, so that none chases after what comes later. */
+static bool part_of_fsync(const struct sim_cache *c, const struct extent *e)
+{
+	return e->since_ns < c->synced_before_ns;
+}
+
+/* Joins what it touches of later pages. */
+static void dirty_clean(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 {
 	struct extent *e = first_at_or_after(c, first ? first - 1 : 0);
 	u64 since_ns = s->now;
@@ -143,25 +151,57 @@ static void dirty(struct hws *s, struct sim_cache *c, u64 first, u64 end)
 	while (e && e->first <= end) {
 		struct extent *next = next_extent(e);
 
-		if (max(first, e->first) < min(end, e->end))
-			c->dirty_pages -= min(end, e->end) - max(first, e->first);
-		first = min(first, e->first);
-		end = max(end, e->end);
-		since_ns = min(since_ns, e->since_ns);
-		remove_extent(c, e);
+		if (!part_of_fsync(c, e)) {
+			if (max(first, e->first) < min(end, e->end))
+				c->dirty_pages -= min(end, e->end) - max(first, e->first);
+			first = min(first, e->first);
+			end = max(end, e->end);
+			since_ns = min(since_ns, e->since_ns);
+			remove_extent(c, e);
+		}
 		e = next;
 	}
 	insert_extent(s, c, first, end, since_ns);
 }
 
-/* Takes pages first … end, all of one extent, out of the dirty ones and writes them. */
-static void write_back(struct hws *s, struct extent *e, u64 first, u64 end, u32 task, u8 flags)
+static void dirty(struct hws *s, struct sim_cache *c, u64 first, u64 end)
+{
+	while (first < end) {
+		struct extent *e = first_at_or_after(c, first);
+		u64 stop = end;
+
+		while (e && e->first < end && !part_of_fsync(c, e))
+			e = next_extent(e);
+		if (e && e->first <= first) {
+			first = e->end;
+			continue;
+		}
+		if (e && e->first < end)
+			stop = e->first;
+		dirty_clean(s, c, first, stop);
+		first = stop;
+	}
+}
+
+/* Pages first … end, all of one extent, are no longer dirty, and on their way. */
+static void cut(struct hws *s, struct extent *e, u64 first, u64 end)
+{
+	u64 e_first = e->first, e_end = e->end, since_ns = e->since_ns;
+	struct sim_cache *c = s->cache;
+
+	remove_extent(c, e);
+	if (e_first < first)
+		insert_extent(s, c, e_first, first, since_ns);
+	if (end < e_end)
+		insert_extent(s, c, end, e_end, since_ns);
+	c->dirty_pages -= end - first;
+	c->under_way_pages += end - first;
+}
+
+static struct sim_transfer *take(struct hws *s, struct extent *e, u64 first, u64 end)
 {
 	struct sim_cache *c = s->cache;
 	struct sim_transfer *t = c->free_transfers;
-	u64 e_first = e->first, e_end = e->end, since_ns = e->since_ns;
-	u64 sector = first * SIM_PAGE_SECTORS;
-	u64 end_sector = min(end * SIM_PAGE_SECTORS, s->drive->sectors);
 
 	if (t)
 		c->free_transfers = t->next;
@@ -172,14 +212,49 @@ static void write_back(struct hws *s, struct extent *e, u64 first, u64 end, u32 
 	if (t->next)
 		t->next->pprev = &t->next;
 	c->under_way = t;
-	remove_extent(c, e);
-	if (e_first < first)
-		insert_extent(s, c, e_first, first, since_ns);
-	if (end < e_end)
-		insert_extent(s, c, end, e_end, since_ns);
-	c->dirty_pages -= end - first;
-	c->under_way_pages += end - first;
+	cut(s, e, first, end);
+	return t;
+}
+
+/* And what is dirty behind it, up to end. */
+static void take_on(struct hws *s, struct sim_transfer *t, u64 end, bool of_fsync)
+{
+	struct sim_cache *c = s->cache;
+	struct extent *e;
+	u64 next;
+
+	while ((next = t->first + t->pages) < end && (e = first_at_or_after(c, next)) && e->first <= next &&
+	       (!of_fsync || part_of_fsync(c, e))) {
+		u64 stop = min(e->end, end);
+
+		cut(s, e, next, stop);
+		t->pages += stop - next;
+	}
+}
+
+/* It is no longer on its way. */
+static void leave(struct sim_cache *c, struct sim_transfer *t)
+{
+	*t->pprev = t->next;
+	if (t->next)
+		t->next->pprev = t->pprev;
+	t->next = c->free_transfers;
+	c->free_transfers = t;
+}
+
+static void write_back(struct hws *s, struct sim_transfer *t, u32 task, u8 flags)
+{
+	u64 sector = t->first * SIM_PAGE_SECTORS;
+	u64 end_sector = min((t->first + t->pages) * SIM_PAGE_SECTORS, s->drive->sectors);
+
 	sim_job_issue(s, task, sector, (u32)(end_sector - sector), HW_WRITE, flags, t);
+}
+
+static u64 pages_at_once(const struct hws *s)
+{
+	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u);
+
+	return s->opt.max_segments ? min(most, (u64)s->opt.max_segments) : most;
 }
 
 /* Everything that is dirty is to be written, not only what is old. */
@@ -215,21 +290,30 @@ static struct extent *next_to_flush(struct hws *s, struct sim_cache *c)
 void sim_cache_flush(struct hws *s)
 {
 	struct sim_cache *c = s->cache;
-	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u);
+	u64 most = pages_at_once(s);
 
 	while (may_flush(s, c)) {
 		struct extent *e = next_to_flush(s, c);
-		u64 first, end;
+		struct sim_transfer *t;
+		u64 first;
 
 		if (!e) {
 			c->expired = false;
 			continue;
 		}
+		c->wbt.background = !sim_jobs_over(s);
+		if (!sim_wbt_get(s, &c->wbt))
+			return;
 		first = c->cursor > e->first && c->cursor < e->end ? c->cursor : e->first;
-		end = min(e->end, first + most);
-		c->cursor = end;
+		t = take(s, e, first, first + 1);
+		take_on(s, t, first + most, false);
+		c->cursor = first + t->pages;
 		c->in_flight++;
-		write_back(s, e, first, end, c->task, 0);
+		write_back(s, t, c->task, 0);
+	}
+	if (c->wbt.may) {
+		c->wbt.may = false;
+		sim_wbt_put(s);
 	}
 }
 
@@ -255,14 +339,18 @@ static void cache_due(struct hws *s, struct sim_source *source, u64 order)
 		look_again(s, c);
 }
 
+void sim_cache_look_again(struct hws *s)
+{
+	unblock_all(s, s->cache);
+	if (s->cache->wbt.may)
+		sim_schedule(s, s->now, sim_order(s), &s->cache->source);
+}
+
 static void written(struct hws *s, struct sim_cache *c, struct sim_transfer *t)
 {
+	sim_wbt_put(s);
 	c->under_way_pages -= t->pages;
-	*t->pprev = t->next;
-	if (t->next)
-		t->next->pprev = t->pprev;
-	t->next = c->free_transfers;
-	c->free_transfers = t;
+	leave(c, t);
 	unblock_all(s, c);
 }
 
@@ -291,6 +379,7 @@ void sim_cache_init(struct hws *s, u32 flusher)
 	s->cache->source.due = cache_due;
 	s->cache->source.done = cache_done;
 	s->tasks[flusher].source = &s->cache->source;
+	sim_wbt_init(s);
 }
 
 static void pages_of(const struct sim_place *p, u64 *first, u64 *end)
@@ -317,6 +406,7 @@ bool sim_write_balance(struct hws *s, struct sim_job *j)
 
 	if (c->dirty_pages + c->under_way_pages <= DIRTY_LIMIT / SIM_PAGE_BYTES)
 		return true;
+	sim_wbt_slept(s);
 	return block(c, j);
 }
 
@@ -325,47 +415,94 @@ u64 sim_dirty_pages(const struct hws *s)
 	return s->cache ? s->cache->dirty_pages : 0;
 }
 
-/* Writes of a file what fsync has still to write, as far as it may; is anything left? */
-static bool sync_file(struct hws *s, struct sim_job *j, struct sim_place p)
+static bool in_a_hand(const struct sim_cache *c, u64 page)
 {
-	u64 most = max(s->opt.max_sectors / SIM_PAGE_SECTORS, 1u), first, end;
-	struct sim_cache *c = s->cache;
-	struct extent *e;
+	const struct sim_transfer *t;
 
-	pages_of(&p, &first, &end);
-	while ((e = first_at_or_after(c, first)) && e->first < end) {
-		first = max(first, e->first);
-		if (e->since_ns > j->sync_ns) {
-			first = e->end;
-			continue;
-		}
-		if (s->opt.sync_limit && c->syncing >= s->opt.sync_limit)
+	for (t = c->under_way; t; t = t->next)
+		if (t->in_hand && t->first == page)
 			return true;
-		c->syncing++;
-		write_back(s, e, first, min(min(e->end, end), first + most), j->opt.task, HW_RQ_SYNC);
-	}
 	return false;
 }
 
+/*
+ * The first page of pages first … end that fsync has to write, from now on in hand; NULL: there is none. A later fsync's
+ * are among them: pages bear one mark for all, and are visited in order of place.
+ */
+static struct sim_transfer *take_first(struct hws *s, u64 first, u64 end)
+{
+	struct sim_transfer *t;
+	struct extent *e;
+
+	while ((e = first_at_or_after(s->cache, first)) && e->first < end) {
+		first = max(first, e->first);
+		if (part_of_fsync(s->cache, e)) {
+			t = take(s, e, first, first + 1);
+			t->in_hand = true;
+			return t;
+		}
+		first = e->end;
+	}
+	return NULL;
+}
+
+/* What is in hand goes, with the pages behind it. */
+static void write_in_hand(struct hws *s, struct sim_job *j)
+{
+	struct sim_transfer *t = j->in_hand;
+	struct sim_cache *c = s->cache;
+
+	take_on(s, t, min(j->hand_end, t->first + pages_at_once(s)), true);
+	j->in_hand = NULL;
+	j->sync_at = t->first + t->pages;
+	t->in_hand = false;
+	write_back(s, t, j->opt.task, HW_RQ_SYNC);
+	j->behind = in_a_hand(c, j->sync_at) ? j->sync_at + 1 : 0;
+	unblock_all(s, c);
+}
+
+/* Writes of a file what fsync has still to write, as far as it may; is anything left? */
+static bool sync_file(struct hws *s, struct sim_job *j, struct sim_place p)
+{
+	u64 first, end;
+
+	pages_of(&p, &first, &end);
+	for (;;) {
+		if (!j->in_hand) {
+			if (j->behind && in_a_hand(s->cache, j->behind - 1))
+				return true;
+			j->behind = 0;
+			j->in_hand = take_first(s, max(first, j->sync_at), end);
+			j->hand_end = end;
+			if (!j->in_hand)
+				return false;
+		}
+		if (!sim_wbt_get(s, &j->wbt))
+			return true;
+		write_in_hand(s, j);
+	}
+}
+
+/* One file after another. */
 static bool sync_more(struct hws *s, struct sim_job *j)
 {
-	bool left = false;
-	u64 i;
-
 	if (j->sync_what.file)
 		return sync_file(s, j, j->sync_what);
-	for (i = 0; i < j->opt.nr_files; i++) {
-		struct sim_place p = { .file = &j->files[i], .bytes = j->files[i].at.size };
+	for (; j->sync_file < j->opt.nr_files; j->sync_file++, j->sync_at = 0) {
+		struct sim_file *f = &j->files[j->sync_file];
 
-		left |= sync_file(s, j, p);
+		if (sync_file(s, j, (struct sim_place){ .file = f, .bytes = f->at.size }))
+			return true;
 	}
-	return left;
+	return false;
 }
 
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what)
 {
 	j->sync_what = what ? *what : (struct sim_place){ 0 };
-	j->sync_ns = s->now;
+	j->sync_at = j->sync_file = 0;
+	if (s->cache)
+		s->cache->synced_before_ns = s->now + 1;
 	j->unflushed = s->drive->write_cache;
 	if (s->cache)
 		sync_more(s, j);
@@ -413,6 +550,5 @@ bool sim_fsync(struct hws *s, struct sim_job *j)
 
 void sim_fsync_done(struct hws *s, struct sim_transfer *t)
 {
-	s->cache->syncing--;
 	written(s, s->cache, t);
 }

@@ -50,14 +50,14 @@ def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
 JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")
 
 
-@pytest.mark.parametrize(("drive", "scheduler", "limit", "fsync", "kernels_own"), [
-    ("barracuda-80g", "none", 1, 2, True), ("barracuda-80g", "as", 64, 2, False), ("wd-re-4tb", "none", 32, 16, True),
-    ("wd-re-4tb", "mq-deadline", 64, 16, True), ("wd-re-4tb", "bfq", 64, 0, True), ("wd-re-4tb", "cfq-slice", 64, 16, False),
+@pytest.mark.parametrize(("drive", "scheduler", "limit", "wbt", "kernels_own"), [
+    ("barracuda-80g", "none", 1, 2, True), ("barracuda-80g", "as", 64, 2, False), ("wd-re-4tb", "none", 32, 64, True),
+    ("wd-re-4tb", "mq-deadline", 64, 64, True), ("wd-re-4tb", "bfq", 64, 0, True), ("wd-re-4tb", "cfq-slice", 64, 64, False),
 ])
 def test_a_run_as_in_the_lab(
-    monkeypatch: pytest.MonkeyPatch, drive: str, scheduler: str, limit: int, fsync: int, kernels_own: bool
+    monkeypatch: pytest.MonkeyPatch, drive: str, scheduler: str, limit: int, wbt: int, kernels_own: bool
 ) -> None:
-    """As many requests as the device takes under none, else 64; of fsync two at once on one command, else 16; under bfq any."""
+    """As many requests as the device takes under none, else 64; to wbt two for each command, under bfq none."""
     asked: list[tuple[Any, Options]] = []
 
     def simulate(name: str, device: object, load: object, tunables: object, options: Options) -> Outcome:
@@ -68,8 +68,8 @@ def test_a_run_as_in_the_lab(
     found = agree.simulated("6.12.3", drive, scheduler, JOB, (10**9,), 0)
     assert found == agree.Simulated(agree.Figures(pytest.approx(2.5), 990.0), pytest.approx(2.5), pytest.approx(2.5))
     ((tunables, options),) = asked
-    assert (options.nr_requests, options.sync_limit, options.pull_ahead) == (limit, fsync, kernels_own)
-    assert (options.flush_last, options.one_processor, options.join_arriving) == (scheduler != "none", True, True)
+    assert (options.nr_requests, options.wbt_depth, options.pull_ahead) == (limit, wbt, kernels_own)
+    assert (options.max_segments, options.one_processor, options.join_arriving) == (128, True, True)
     # fio without its statistics of the disk, and the scheduler's own time beyond mq-deadline's.
     own = -1_600 + {"none": -1_540, "bfq": 2_860, "cfq-slice": 370}.get(scheduler, 0)
     assert (options.turnaround_ns, options.dispatch_ns) == (MEASURED.turnaround.ns + own, MEASURED.dispatch.ns)

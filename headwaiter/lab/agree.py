@@ -57,6 +57,10 @@ WRITE_PAGE_NS = 2_060
 DIRTY_PAGE_NS = 6_000
 # What the page cache takes for a page before it is read: a place in memory, and its entry.
 FETCH_PAGE_NS = 3_400
+# A request's; the pages of the page cache lie apart from each other in memory.
+MAX_SEGMENTS = 128
+# Requests of a command of the device that blk-mq has when the disk appears, by which wbt takes its measure.
+REQUESTS_PER_COMMAND = 2
 # What fio does around a sleep.
 THINK_NS = 1_050
 # Processor time of an I/O, beyond what `headwaiter lab run processor` measures under mq-deadline. There fio keeps statistics.
@@ -255,13 +259,6 @@ def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
     return {"kernel": max(older, default=0)}
 
 
-def _sync_limit(depth: int, scheduler: str) -> int:
-    """As wbt has it, which a device of one command gets two writes under; bfq does without."""
-    if scheduler == "bfq":
-        return 0
-    return 2 if depth == 1 else 16
-
-
 @dataclass(frozen=True)
 class Simulated:
     """What the simulator says: the figures of the unperturbed run, which begins as the lab's did, and the lowest and highest
@@ -289,12 +286,12 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
         pull_ahead=scheduler in KERNELS_OWN,
         one_processor=True,
         join_arriving=True,
-        flush_last=scheduler != "none",
         warm=after_scatter(drive, starts_ns),
         dispatch_write_page_ns=WRITE_PAGE_NS,
         fetch_page_ns=FETCH_PAGE_NS,
         dirty_page_ns=DIRTY_PAGE_NS,
-        sync_limit=_sync_limit(depth, scheduler),
+        wbt_depth=0 if scheduler == "bfq" else REQUESTS_PER_COMMAND * depth,
+        max_segments=MAX_SEGMENTS,
     )
     options = processor_of_series(release).apply(options)
     options = dataclasses.replace(options, turnaround_ns=options.turnaround_ns + FIO_NS + SCHEDULER_NS.get(scheduler, 0))

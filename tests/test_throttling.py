@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Write-back throttling (wbt): how many requests of the page cache are on their way, and whose."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fioload import Io, places, run
+
+from headwaiter.device import open_drive
+from headwaiter.fio import load_jobs
+from headwaiter.sim import Options, Outcome, drive_sectors, simulate
+
+SCATTERED = "rw=randwrite\nsize=64m\nnorandommap\nend_fsync=1\n"
+READER = "[r]\ndirect=1\nrw=randread\nfilename=/dev/sda\noffset=10g\nsize=1g\nruntime=4\ntime_based\n"
+
+
+def most_at_once(ios: list[Io], task: str = "w", begin: float = 0, end: float = float("inf")) -> int:
+    """Writes of the task on their way when one of them is issued, itself among them, at most."""
+    writes = [io for io in ios if io.task == task and io.op == "W"]
+    return max(sum(o.issue <= io.issue < o.done for o in writes) for io in writes if begin <= io.issue < end)
+
+
+@pytest.mark.parametrize(("depth", "alone", "beside"), [(1, 2, 1), (2, 2, 1), (5, 3, 2), (64, 8, 4), (256, 8, 4)])
+def test_half_the_depth_and_a_quarter_beside_readers(tmp_path: Path, depth: int, alone: int, beside: int) -> None:
+    """The depth is 16 at most; for a device of one or two commands it is two."""
+    text = f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED}number_ios=80\n"
+    assert most_at_once(run(tmp_path, text, wbt_depth=depth), end=99) == alone
+    assert most_at_once(run(tmp_path, text + READER, wbt_depth=depth), end=99) == beside
+
+
+def test_nothing_is_throttled_unless_asked(tmp_path: Path) -> None:
+    assert most_at_once(run(tmp_path, f"[w]\n{SCATTERED}number_ios=40\n")) == 40
+
+
+@pytest.mark.parametrize(("depth", "early", "late"), [(64, 8, 24), (2, 2, 1)])
+def test_where_there_are_only_writes_more_go_at_once(tmp_path: Path, depth: int, early: int, late: int) -> None:
+    """A step with each window of 100 ms, up to three quarters of what the device holds; of two that is one."""
+    ios = run(tmp_path, f"[w]\n{SCATTERED}number_ios=200\n", wbt_depth=depth)
+    assert most_at_once(ios, end=99) == early
+    assert most_at_once(ios, begin=500) == late
+
+
+def test_a_reader_counts_for_a_tenth_of_a_second(tmp_path: Path) -> None:
+    text = ("[global]\nfilename=/dev/sda\n[w]\n" + SCATTERED + "number_ios=60\nstartdelay=60ms\n"
+            "[r]\ndirect=1\nrw=randread\noffset=10g\nsize=1g\nruntime=20ms\ntime_based\n")
+    ios = run(tmp_path, text, wbt_depth=64)
+    last = max(io.done for io in ios if io.op == "R")
+    assert most_at_once(ios, end=last + 99) == 4
+    assert most_at_once(ios, begin=last + 101, end=159) == 8, "before the first window is over"
+
+
+def queue_of_reads(tmp_path: Path, service_ms: float) -> list[Io]:
+    """Eight requests in the drive: a read takes eight times as long as its service."""
+    text = f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED}number_ios=800\n{READER}ioengine=libaio\niodepth=7\n"
+    return run(tmp_path, text, wbt_depth=64, service_ms=service_ms, queue_depth=8)
+
+
+@pytest.mark.parametrize(("service_ms", "most"), [(5, 12), (10, 4)])
+def test_slow_reads_make_room(tmp_path: Path, service_ms: float, most: int) -> None:
+    """Reads that take 75 ms and more halve the depth with each window; quick ones let it grow to three quarters of 64."""
+    assert most_at_once(queue_of_reads(tmp_path, service_ms), begin=700, end=2000) == most
+
+
+def test_after_slow_reads_the_depth_comes_back(tmp_path: Path) -> None:
+    ios = queue_of_reads(tmp_path, 10)
+    last = max(io.done for io in ios if io.op == "R")
+    assert most_at_once(ios, begin=last + 1000) == 24
+
+
+def test_the_flusher_is_throttled_too(tmp_path: Path) -> None:
+    """Pages that have been dirty for 30 s, beside a reader: a quarter of the depth."""
+    text = ("[global]\nfilename=/dev/sda\n[w]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=60\n[w2]\nrw=randwrite\nsize=64m\n"
+            "offset=1g\nnorandommap\nthinktime=41000000\nnumber_ios=2\n" + READER.replace("runtime=4", "runtime=40"))
+    for depth, most in ((0, 59), (64, 4)):
+        ios = run(tmp_path, text, wbt_depth=depth, sched="deadline")
+        assert most_at_once(ios, "flusher", 35_000, 35_099) == most
+
+
+def disk(tmp_path: Path, text: str, **options: Any) -> Outcome:
+    path = tmp_path / "job.fio"
+    path.write_text(text)
+    drive = open_drive("barracuda-80g")
+    return simulate("noop", drive, load_jobs(path, drive_sectors(drive)), options=Options(record=True, **options))
+
+
+def test_with_a_write_cache_the_line_moves_when_nothing_is_under_way(tmp_path: Path) -> None:
+    """On the drive of constant time two are kept up; on one with a write-back cache four go, then four more."""
+    text = f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED}number_ios=40\n" + READER
+    ios = run(tmp_path, text, wbt_depth=64)
+    writes = [io for io in ios if io.op == "W"]
+    assert len({io.issue for io in writes}) > 20, "one by one"
+    rows = disk(tmp_path, text, wbt_depth=64).rows
+    write = rows.op == 1
+    issued, done = rows.issue_ns[write].tolist(), rows.complete_ns[write].tolist()
+    batches = sorted(set(issued))
+    assert [issued.count(at) for at in batches] == [4] * 10
+    assert all(max(d for i, d in zip(issued, done, strict=True) if i == a) <= b for a, b in itertools.pairwise(batches))
+
+
+def test_requests_of_so_many_pages(tmp_path: Path) -> None:
+    text = "[w]\nrw=write\nbs=64k\nsize=1m\nend_fsync=1\n"
+    assert places(run(tmp_path, text)) == "W0+1024"
+    assert places(run(tmp_path, text, max_segments=128)) == "W0+512 W512+512"
+    assert places(run(tmp_path, text, max_segments=128, max_sectors=512)) == "W0+256 W256+256 W512+256 W768+256"
+
+
+TWO = ("[global]\nfilename=/dev/sda\nrw=write\nbs=128k\nsize=2m\nend_fsync=1\n[one]\n[two]\noffset=1g\n")
+
+
+def test_two_that_fsync_one_file_get_in_each_others_way(tmp_path: Path) -> None:
+    """Each waits with a page in its hand, and the other's request ends before it: 4, 512, 4, … KiB by turns."""
+    ios = run(tmp_path, TWO + READER, wbt_depth=2, max_segments=128)
+    lengths = [io.length for io in ios if io.op == "W"]
+    assert sum(lengths) == 4096
+    assert lengths[:3] in ([4, 512, 4], [512, 4, 512]) and lengths.count(4) >= 6
+    tasks = [io.task for io in ios if io.op == "W"]
+    assert tasks.count("one") > 3 and tasks.count("two") > 3, "both write what either has made dirty"
+    alone = [io.length for io in run(tmp_path, TWO.replace("[two]\noffset=1g\n", "") + READER, wbt_depth=2, max_segments=128)
+             if io.op == "W"]
+    assert alone == [512] * 4
+
+
+def test_all_files_are_written_wherever_they_lie(tmp_path: Path) -> None:
+    """fsync goes from file to file; the second lies before the first."""
+    text = "[w]\nrw=randwrite\nnorandommap\nnrfiles=4\nsize=64m\nnumber_ios=40\nend_fsync=1\n"
+    ios = run(tmp_path, text, wbt_depth=2)
+    assert {io.task for io in ios if io.op == "W"} == {"w"} and len({io.at for io in ios}) > 30
+
+
+def test_what_is_made_dirty_behind_a_page_of_fsync_is_not_part_of_it(tmp_path: Path) -> None:
+    """A writer goes on where its dirty pages end; fsync does not follow it."""
+    text = ("[global]\nfilename=/dev/sda\n[one]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=8\nend_fsync=1\n"
+            "[two]\nrw=write\nbs=4k\noffset=1g\nsize=1g\nthinktime=100\nruntime=2\ntime_based\n" + READER)
+    ios = run(tmp_path, text, wbt_depth=2)
+    assert sum(io.length for io in ios if io.task == "one") < 100
+
+
+def test_a_page_that_is_written_again_goes_once_more(tmp_path: Path) -> None:
+    """While fsync waits another one dirties the same pages: they are written by the sync at the end."""
+    text = ("[global]\nfilename=/dev/sda\nbs=4k\nsize=256k\n[one]\nrw=write\nend_fsync=1\n"
+            "[two]\nrw=write\nloops=3\nthinktime=20\n")
+    ios = run(tmp_path, text, wbt_depth=2, max_segments=8)
+    assert sum(io.length for io in ios if io.op == "W") >= 256
+
+
+def test_a_second_flush_goes_behind_what_is_decided_when_the_first_is_done(tmp_path: Path) -> None:
+    """Both ask while the drive is busy; between the two flushes one read is served."""
+    text = ("[global]\nfilename=/dev/sda\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=1\n[a]\nend_fsync=1\n[b]\nend_fsync=1\n"
+            "startdelay=12ms\n" + READER.replace("runtime=4", "runtime=1"))
+    run = disk(tmp_path, text, pull_ahead=True)
+    a, b = sorted(run.jobs[i].end_ns for i in (0, 1))
+    read = run.rows.op == 0
+    done = run.rows.complete_ns[read]
+    assert a < b and ((done > a) & (done < b)).sum() >= 1

@@ -154,6 +154,10 @@ class Options:
     dispatch_ns: int = 0
     dispatch_page_ns: int = 0
     dispatch_write_page_ns: int = 0
+    restart_ns: int = 0
+    """After a completion, while others wait: more until the next decision is in the drive."""
+    pass_ns: int = 0
+    """And where nothing is decided, of everybody's processor time."""
     turnaround_ns: int = 0
     turnaround_page_ns: int = 0
     copy_ns: int = 0

@@ -470,28 +470,43 @@ static u64 next_event(const struct hws *s)
 	return s->sent ? min(t, s->sent->arrives_ns) : t;
 }
 
+/* Ours are asked, and others' where something has come; after a completion the queue has to be run again for that. */
+static void decide(struct hws *s)
+{
+	bool again = s->done && !s->inserted && !worker_decides(s);
+	u64 before = s->requests;
+
+	dispatch(s, s->opt.dispatch_ns + (again ? s->opt.restart_ns : 0));
+	if (again && s->requests == before && s->q->nr_queued)
+		sim_interrupt(s, s->opt.pass_ns);
+}
+
 /* What happens now, in the order of a completion, what its process does next, and who waits for the tag. */
 static void step(struct hws *s)
 {
-	bool done = complete(s), woken = s->wake_ns <= s->now;
+	bool woken = s->wake_ns <= s->now;
 
-	s->done = done;
+	s->done = complete(s);
 	submit_sent(s);
 	woken = woken && worker_decides(s);
 	if (woken)
 		s->wake_ns = HW_NEVER;
-	if (s->worker_ns == HW_NEVER && (woken || (done && worker_wanted(s)))) {
-		s->worker_ns = sim_after(s->now, s->opt.dispatch_ns);
-		sim_interrupt(s, s->opt.dispatch_ns);
+	if (s->worker_ns == HW_NEVER && (woken || (s->done && worker_wanted(s)))) {
+		u64 takes_ns = s->opt.dispatch_ns + (s->done ? s->opt.restart_ns : 0);
+
+		s->worker_ns = sim_after(s->now, takes_ns);
+		sim_interrupt(s, takes_ns);
 	}
 	if (s->worker_ns <= s->now) {
 		s->worker_ns = HW_NEVER;
 		dispatch(s, 0);
 	}
+	if (s->done && s->waiters)
+		sim_interrupt(s, s->opt.pass_ns);
 	s->inserted = false;
 	arrive(s);
 	if (s->inserted || (sim_flush_wanted(s) && s->worker_ns == HW_NEVER) || !worker_decides(s))
-		dispatch(s, s->opt.dispatch_ns);
+		decide(s);
 	sim_waiter_woken(s);
 	if (s->feed_ns <= s->now) {
 		sim_feed_woken(s);

@@ -67,6 +67,8 @@ struct hws_options {
 	 * direct I/O before each of its I/Os. Copy: of a job that reads or writes through the page cache.
 	 */
 	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;	/* the last: for a page of a write in addition */
+	/* After a completion, while others wait: more until the next decision is in the drive; or, with nothing decided, for all. */
+	uint32_t restart_ns, pass_ns;
 	uint32_t turnaround_ns, turnaround_page_ns;
 	uint32_t copy_ns, copy_page_ns;
 	uint32_t fetch_page_ns;	/* for a page in addition, before it is read into the page cache */

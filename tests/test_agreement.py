@@ -73,7 +73,7 @@ def test_a_run_as_in_the_lab(
     # fio without its statistics of the disk, and the scheduler's own time beyond mq-deadline's.
     own = -1_600 + {"none": -1_540, "bfq": 2_860, "cfq-slice": 370}.get(scheduler, 0)
     assert (options.turnaround_ns, options.dispatch_ns) == (MEASURED.turnaround.ns + own, MEASURED.dispatch.ns)
-    assert options.fetch_page_ns == 3_400
+    assert (options.fetch_page_ns, options.restart_ns, options.pass_ns) == (3_400, 5_080, 1_250)
     assert options.warm is not None and options.warm[0] == 0
     assert tunables == ({"kernel": 1} if scheduler in ("mq-deadline", "bfq") else {})
 

@@ -228,6 +228,32 @@ def test_processor_time_goes_by_pages(tmp_path: Path) -> None:
     assert [io.done for io in ios] == [5.6, 11.2]
 
 
+def gaps_ms(ios: list[Io]) -> set[float]:
+    """Between completions, without the first of each reader."""
+    done = sorted(io.done for io in ios)[2:]
+    return {round(b - a, 3) for a, b in itertools.pairwise(done)}
+
+
+@pytest.mark.parametrize(("sched", "pull_ahead"), [("noop", False), ("deadline", False), ("mq-deadline", True), ("kyber", True)])
+def test_after_a_completion_the_queue_has_to_be_run_again(tmp_path: Path, sched: str, pull_ahead: bool) -> None:
+    """While another one's request waits; one reader alone has nothing in the queue."""
+    text = "[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n"
+    options = {"sched": sched, "pull_ahead": pull_ahead, "dispatch_ns": 10_000, "restart_ns": 100_000, "one_processor": True}
+    assert gaps_ms(run(tmp_path, text, **options)) == {5.01}
+    both = gaps_ms(run(tmp_path, text + "[b]\noffset=1g\n", **options))
+    assert both == {5.11, 5.01}, "the last one is alone"
+
+
+def test_to_find_that_one_has_to_wait_takes_time(tmp_path: Path) -> None:
+    """Of the process that is waited for, or that takes the only tag again."""
+    text = ("[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n[b]\noffset=1g\n")
+    for options in ({"sched": "as"}, {"sched": "none", "nr_requests": 1, "pull_ahead": True}):
+        plain, more = (run(tmp_path, text, turnaround_ns=50_000, pass_ns=ns, one_processor=True, **options) for ns in (0, 100_000))
+        first = [next(io for io in ios if io.task == "a" and io.at == 4).issue for ios in (plain, more)]
+        assert first[1] - first[0] == pytest.approx(0.1), options
+
+
+
 def test_one_processor_is_kept_until_its_process_waits(tmp_path: Path) -> None:
     """A process that copies eight pages into the cache is not interrupted by one whose read is done."""
     text = "[global]\nbs=4k\n[reader]\nrw=read\nsize=8k\ndirect=1\n[writer]\nrw=write\nsize=32k\nend_fsync=1\n"

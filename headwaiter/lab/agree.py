@@ -61,6 +61,10 @@ FETCH_PAGE_NS = 3_400
 MAX_SEGMENTS = 128
 # Requests of a command of the device that blk-mq has when the disk appears, by which wbt takes its measure.
 REQUESTS_PER_COMMAND = 2
+# To run the queue again when a request is done: a worker is woken for it, to decide, or to find that it has to wait. Measured
+# with two readers of one stretch, and with three of different ones.
+RESTART_NS = 5_080
+PASS_NS = 1_250
 # What fio does around a sleep.
 THINK_NS = 1_050
 # Processor time of an I/O, beyond what `headwaiter lab run processor` measures under mq-deadline. There fio keeps statistics.
@@ -288,6 +292,8 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
         join_arriving=True,
         warm=after_scatter(drive, starts_ns),
         dispatch_write_page_ns=WRITE_PAGE_NS,
+        restart_ns=RESTART_NS,
+        pass_ns=PASS_NS,
         fetch_page_ns=FETCH_PAGE_NS,
         dirty_page_ns=DIRTY_PAGE_NS,
         wbt_depth=0 if scheduler == "bfq" else REQUESTS_PER_COMMAND * depth,

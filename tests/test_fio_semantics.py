@@ -248,8 +248,9 @@ def test_to_find_that_one_has_to_wait_takes_time(tmp_path: Path) -> None:
     """Of the process that is waited for, or that takes the only tag again."""
     text = ("[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n[b]\noffset=1g\n")
     for options in ({"sched": "as"}, {"sched": "none", "nr_requests": 1, "pull_ahead": True}):
-        plain, more = (run(tmp_path, text, turnaround_ns=50_000, pass_ns=ns, one_processor=True, **options) for ns in (0, 100_000))
-        first = [next(io for io in ios if io.task == "a" and io.at == 4).issue for ios in (plain, more)]
+        options.update(turnaround_ns=50_000, one_processor=True)
+        first = [next(io for io in run(tmp_path, text, pass_ns=ns, **options) if io.task == "a" and io.at == 4).issue
+                 for ns in (0, 100_000)]
         assert first[1] - first[0] == pytest.approx(0.1), options
 
 

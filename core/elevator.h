@@ -170,6 +170,7 @@ struct hw_queue {
 #define HW_POLICY_HASH 1u	/* the host merges through its one-entry cache and end-sector hash, as blk-mq does */
 #define HW_POLICY_TOKENS 2u	/* a completion frees what it waits for: it is asked again, even if the device was not full */
 #define HW_POLICY_DIRECT 4u	/* there is no scheduler: requests, flushes too, have the device's own tags */
+#define HW_POLICY_UNTHROTTLED 8u	/* the host is not to throttle write-back: the policy sees to that */
 
 struct hw_policy {
 	const char *name;

@@ -197,7 +197,7 @@ void sim_wbt_init(struct hws *s)
 {
 	struct sim_wbt *w;
 
-	if (!s->opt.wbt_depth)
+	if (!s->opt.wbt_depth || s->policy->flags & HW_POLICY_UNTHROTTLED)
 		return;
 	w = s->wbt = sim_alloc(s, sizeof(*w));
 	w->source.due = window_over;

@@ -52,12 +52,12 @@ JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")
 
 @pytest.mark.parametrize(("drive", "scheduler", "limit", "wbt", "kernels_own"), [
     ("barracuda-80g", "none", 1, 2, True), ("barracuda-80g", "as", 64, 2, False), ("wd-re-4tb", "none", 32, 64, True),
-    ("wd-re-4tb", "mq-deadline", 64, 64, True), ("wd-re-4tb", "bfq", 64, 0, True), ("wd-re-4tb", "cfq-slice", 64, 64, False),
+    ("wd-re-4tb", "mq-deadline", 64, 64, True), ("wd-re-4tb", "bfq", 64, 64, True), ("wd-re-4tb", "cfq-slice", 64, 64, False),
 ])
 def test_a_run_as_in_the_lab(
     monkeypatch: pytest.MonkeyPatch, drive: str, scheduler: str, limit: int, wbt: int, kernels_own: bool
 ) -> None:
-    """As many requests as the device takes under none, else 64; to wbt two for each command, under bfq none."""
+    """As many requests as the device takes under none, else 64; to wbt two for each command."""
     asked: list[tuple[Any, Options]] = []
 
     def simulate(name: str, device: object, load: object, tunables: object, options: Options) -> Outcome:

@@ -45,6 +45,7 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(("args", "changed"), [
     (("--seed", 7), {"seed": 7}), (("--queue-depth", 9), {"queue_depth": 9}), (("--max-sectors", 10), {"max_sectors": 10}),
     (("--no-merging",), {"merging": False, "join_arriving": False}), (("--nr-requests", 11), {"nr_requests": 11}),
+    (("--wbt-depth", 12), {"wbt_depth": 12}),
     (("--pull-ahead",), {"pull_ahead": True}), (("--cpus", 12), {"cpus": 12}), (("--one-processor",), {"one_processor": True}),
     (("--turnaround", "1+2"), {"turnaround_ns": 1000, "turnaround_page_ns": 2000}),
     (("--dispatch-time", "3+4"), {"dispatch_ns": 3000, "dispatch_page_ns": 4000}),

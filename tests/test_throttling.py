@@ -35,6 +35,12 @@ def test_half_the_depth_and_a_quarter_beside_readers(tmp_path: Path, depth: int,
     assert most_at_once(run(tmp_path, text + READER, wbt_depth=depth), end=99) == beside
 
 
+def test_bfq_does_without(tmp_path: Path) -> None:
+    text = f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED}number_ios=40\n"
+    assert most_at_once(run(tmp_path, text, wbt_depth=2, sched="bfq")) == 40
+    assert most_at_once(run(tmp_path, text, wbt_depth=2, sched="mq-deadline")) == 2
+
+
 def test_nothing_is_throttled_unless_asked(tmp_path: Path) -> None:
     assert most_at_once(run(tmp_path, f"[w]\n{SCATTERED}number_ios=40\n")) == 40
 

@@ -53,6 +53,9 @@ _SIMULATION = (
                  help="Largest request, in sectors of 512 bytes."),
     click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=0, metavar="N",
                  help="Requests that may exist at once [default: no limit]."),
+    click.option("--wbt-depth", type=click.IntRange(0, 1 << 16), default=0, metavar="N",
+                 help="Job files, buffered writes: throttle write-back as Linux does on a device that holds N requests (twice "
+                      "its queue depth), but under bfq [default: no throttling]."),
     click.option("--pull-ahead", is_flag=True,
                  help="As blk-mq: take one request ahead of a full device, and hand requests out as tags."),
     click.option("--turnaround", default=str(MEASURED.turnaround), show_default=True, metavar="US+US_A_PAGE",
@@ -99,7 +102,8 @@ def run_options(given: dict[str, Any]) -> Options:
     """How runs are made."""
     options = Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
                       merging=given["merging"], join_arriving=given["merging"], nr_requests=given["nr_requests"],
-                      pull_ahead=given["pull_ahead"], cpus=given["cpus"], one_processor=given["one_processor"])
+                      pull_ahead=given["pull_ahead"], cpus=given["cpus"], one_processor=given["one_processor"],
+                      wbt_depth=given["wbt_depth"])
     names = ("turnaround", "dispatch_time", "copy_time")
     times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in names}
     return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)

@@ -296,7 +296,7 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
         pass_ns=PASS_NS,
         fetch_page_ns=FETCH_PAGE_NS,
         dirty_page_ns=DIRTY_PAGE_NS,
-        wbt_depth=0 if scheduler == "bfq" else REQUESTS_PER_COMMAND * depth,
+        wbt_depth=REQUESTS_PER_COMMAND * depth,
         max_segments=MAX_SEGMENTS,
     )
     options = processor_of_series(release).apply(options)

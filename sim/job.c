@@ -29,7 +29,6 @@ enum job_state {
 	JOB_REAP,	/* a slot is needed */
 	JOB_THINK,
 	JOB_QUIESCE,
-	JOB_SYNC_START,	/* fsync, after its processor time */
 	JOB_FSYNC,
 	JOB_DRAIN,	/* the pass is over */
 	JOB_END_FSYNC,
@@ -209,18 +208,12 @@ static u64 copying(const struct hws *s, const struct sim_job *j)
 	return s->opt.copy_ns + (s->opt.copy_page_ns + (j->direction == HW_WRITE ? s->opt.dirty_page_ns : 0)) * pages;
 }
 
-/* fsync of all the job's files, or of what it has just written, and then @next; true: at once. */
+/* fsync of all the job's files, or of what it has just written, and then @next. */
 static bool begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
 {
-	u64 need_ns = s->opt.dirty_page_ns * sim_dirty_pages(s);
-
-	j->sync_all = of_all;
-	j->sync_next = next;
-	j->state = JOB_SYNC_START;
-	if (!need_ns)
-		return true;
-	sim_compute(s, j, need_ns);
-	return false;
+	sim_fsync_begin(s, j, of_all ? NULL : &j->op);
+	j->state = next;
+	return true;
 }
 
 /* --- the loop --- */
@@ -369,10 +362,6 @@ static bool step(struct hws *s, struct sim_job *j)
 			return true;
 		sim_job_sleep(s, j, not_beyond_runtime(j, sim_after(s->now, j->opt.think_ns)));
 		return false;
-	case JOB_SYNC_START:
-		sim_fsync_begin(s, j, j->sync_all ? NULL : &j->op);
-		j->state = j->sync_next;
-		return true;
 	case JOB_FSYNC:
 		if (!sim_fsync(s, j))
 			return false;

@@ -33,7 +33,7 @@ struct sim_transfer {
 /* Somebody who writes back dirty pages. */
 struct sim_wbt_waiter {
 	struct sim_wbt_waiter *next;
-	bool background;
+	bool sync, background;
 	bool waits, may;
 };
 
@@ -115,12 +115,11 @@ struct sim_job {
 	struct sim_job *blocked_next;
 	struct sim_turn turn;
 	bool computing;		/* has processor time to go, or waits for the processor */
-	bool sync_all;
-	u8 sync_next;		/* state after the begin of fsync */
 	u64 sync_file, sync_at;	/* fsync: it has been at the files and pages before */
 	struct sim_wbt_waiter wbt;
 	struct sim_transfer *in_hand;	/* fsync: what it writes next */
 	u64 hand_end;		/* and the page after the last that goes with it */
+	bool preparing;		/* fsync: the request is being made */
 	u64 behind;		/* fsync: a page that is in another's hand, plus one; 0: none */
 	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
 	bool flushing;		/* waits for that */
@@ -193,7 +192,6 @@ void sim_cache_flush(struct hws *s);
 void sim_write(struct hws *s, struct sim_job *j);
 bool sim_write_balance(struct hws *s, struct sim_job *j);
 /* what NULL: all files of the job. */
-u64 sim_dirty_pages(const struct hws *s);
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what);
 bool sim_fsync(struct hws *s, struct sim_job *j);
 void sim_fsync_done(struct hws *s, struct sim_transfer *t);

@@ -3,9 +3,10 @@
  * Write-back throttling (block/blk-wbt.c): how many requests of the page cache may be on their way.
  *
  * The device is taken to hold wbt_depth requests, and a depth of up to DEFAULT_DEPTH is scaled by steps: down
- * when reads took too long in a window of time, up when there were only writes. Of it the cache gets
- * half, and a quarter while others read. Who finds no room waits in line; on a drive with a
- * write-back cache the line moves on only when nothing is on its way any more.
+ * when reads took too long in a window of time, up when they did not or there were only writes. fsync
+ * may have all of it; the flusher half, and a quarter while others read or where nobody waits for it.
+ * Who finds no room waits in line; on a drive with a write-back cache the line moves on only when nothing
+ * is on its way any more.
  */
 #include <stdlib.h>
 
@@ -170,7 +171,7 @@ static void window_over(struct hws *s, struct sim_source *source, u64 order)
 
 static u32 limit(const struct hws *s, const struct sim_wbt *w, const struct sim_wbt_waiter *for_whom)
 {
-	if (recent(s, w->slept_ns, SLEPT_NS))
+	if (for_whom->sync || recent(s, w->slept_ns, SLEPT_NS))
 		return w->depth;
 	return for_whom->background || recent(s, w->read_ns, RECENT_NS) ? w->background : w->normal;
 }

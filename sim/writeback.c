@@ -410,11 +410,6 @@ bool sim_write_balance(struct hws *s, struct sim_job *j)
 	return block(c, j);
 }
 
-u64 sim_dirty_pages(const struct hws *s)
-{
-	return s->cache ? s->cache->dirty_pages : 0;
-}
-
 static bool in_a_hand(const struct sim_cache *c, u64 page)
 {
 	const struct sim_transfer *t;
@@ -446,17 +441,15 @@ static struct sim_transfer *take_first(struct hws *s, u64 first, u64 end)
 	return NULL;
 }
 
-/* What is in hand goes, with the pages behind it. */
-static void write_in_hand(struct hws *s, struct sim_job *j)
+/* What is in hand is to go with the pages behind it; the next one is free to be taken. */
+static void gather(struct hws *s, struct sim_job *j)
 {
 	struct sim_transfer *t = j->in_hand;
 	struct sim_cache *c = s->cache;
 
 	take_on(s, t, min(j->hand_end, t->first + pages_at_once(s)), true);
-	j->in_hand = NULL;
 	j->sync_at = t->first + t->pages;
 	t->in_hand = false;
-	write_back(s, t, j->opt.task, HW_RQ_SYNC);
 	j->behind = in_a_hand(c, j->sync_at) ? j->sync_at + 1 : 0;
 	unblock_all(s, c);
 }
@@ -477,9 +470,19 @@ static bool sync_file(struct hws *s, struct sim_job *j, struct sim_place p)
 			if (!j->in_hand)
 				return false;
 		}
-		if (!sim_wbt_get(s, &j->wbt))
-			return true;
-		write_in_hand(s, j);
+		if (!j->preparing) {
+			if (!sim_wbt_get(s, &j->wbt))
+				return true;
+			gather(s, j);
+			j->preparing = s->opt.dirty_page_ns;
+			if (j->preparing) {
+				sim_compute(s, j, s->opt.dirty_page_ns * j->in_hand->pages);
+				return true;
+			}
+		}
+		j->preparing = false;
+		write_back(s, j->in_hand, j->opt.task, HW_RQ_SYNC);
+		j->in_hand = NULL;
 	}
 }
 
@@ -504,8 +507,7 @@ void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *w
 	if (s->cache)
 		s->cache->synced_before_ns = s->now + 1;
 	j->unflushed = s->drive->write_cache;
-	if (s->cache)
-		sync_more(s, j);
+	j->wbt.sync = true;
 }
 
 static bool under_way(const struct sim_cache *c, const struct sim_place *p)
@@ -540,7 +542,7 @@ bool sim_fsync(struct hws *s, struct sim_job *j)
 	if (j->flushing)
 		return false;
 	if (s->cache && (sync_more(s, j) || any_under_way(s->cache, j)))
-		return block(s->cache, j);
+		return j->preparing ? false : block(s->cache, j);
 	if (!j->unflushed)
 		return true;
 	j->unflushed = false;

@@ -128,7 +128,7 @@ def test_two_that_fsync_one_file_get_in_each_others_way(tmp_path: Path) -> None:
     ios = run(tmp_path, TWO + READER, wbt_depth=2, max_segments=128)
     lengths = [io.length for io in ios if io.op == "W"]
     assert sum(lengths) == 4096
-    assert lengths.count(4) >= 6, lengths
+    assert 6 <= lengths.count(4) <= 8 and len(lengths) <= 16, "half of the requests, not all"
     tasks = [io.task for io in ios if io.op == "W"]
     assert tasks.count("one") > 3 and tasks.count("two") > 3, "both write what either has made dirty"
     alone = [io.length for io in run(tmp_path, TWO.replace("[two]\noffset=1g\n", "") + READER, wbt_depth=2, max_segments=128)

@@ -450,6 +450,9 @@ static void gather(struct hws *s, struct sim_job *j)
 	take_on(s, t, min(j->hand_end, t->first + pages_at_once(s)), true);
 	j->sync_at = t->first + t->pages;
 	t->in_hand = false;
+	/* Without it nobody ever waits with a page in hand, and there may be thousands of requests to look through. */
+	if (!s->wbt)
+		return;
 	j->behind = in_a_hand(c, j->sync_at) ? j->sync_at + 1 : 0;
 	unblock_all(s, c);
 }

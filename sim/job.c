@@ -209,11 +209,10 @@ static u64 copying(const struct hws *s, const struct sim_job *j)
 }
 
 /* fsync of all the job's files, or of what it has just written, and then @next. */
-static bool begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
+static void begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
 {
 	sim_fsync_begin(s, j, of_all ? NULL : &j->op);
 	j->state = next;
-	return true;
 }
 
 /* --- the loop --- */
@@ -272,7 +271,8 @@ static bool step(struct hws *s, struct sim_job *j)
 			j->state = JOB_DRAIN;
 		} else if (fsync_due(j)) {
 			j->wrote_last = false;
-			return begin_sync(s, j, true, JOB_FSYNC);
+			begin_sync(s, j, true, JOB_FSYNC);
+			return true;
 		} else {
 			j->direction = pick_direction(j);
 			j->state = JOB_RATE;
@@ -329,9 +329,8 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		sim_write(s, j);
 		j->state = JOB_BALANCE;
-		if (j->opt.sync_writes) {
-			return begin_sync(s, j, false, JOB_SYNC);
-		}
+		if (j->opt.sync_writes)
+			begin_sync(s, j, false, JOB_SYNC);
 		return true;
 	case JOB_BALANCE:
 	case JOB_SYNC:
@@ -371,9 +370,8 @@ static bool step(struct hws *s, struct sim_job *j)
 		if (!wait_for(j, j->issued))
 			return false;
 		j->state = JOB_AGAIN;
-		if (j->opt.end_fsync) {
-			return begin_sync(s, j, true, JOB_END_FSYNC);
-		}
+		if (j->opt.end_fsync)
+			begin_sync(s, j, true, JOB_END_FSYNC);
 		return true;
 	case JOB_END_FSYNC:
 		if (!sim_fsync(s, j))

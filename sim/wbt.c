@@ -13,7 +13,9 @@
 #include "job.h"
 
 #define DEFAULT_DEPTH 16
-#define LATENCY_NS (75ull * HW_NSEC_PER_MSEC)	/* of reads, on a disk that rotates */
+/* Of reads: longer is too long. */
+#define ROTATIONAL_LATENCY_NS (75ull * HW_NSEC_PER_MSEC)
+#define LATENCY_NS (2ull * HW_NSEC_PER_MSEC)
 #define WINDOW_NS (100ull * HW_NSEC_PER_MSEC)
 #define RECENT_NS (100ull * HW_NSEC_PER_MSEC)	/* since then the device is taken to be read */
 #define SLEPT_NS HW_NSEC_PER_SEC		/* since then writers are taken to be in need */
@@ -26,6 +28,7 @@ enum verdict { TOO_SLOW, FAST_ENOUGH, ONLY_WRITES, UNKNOWN };
 struct sim_wbt {
 	struct sim_source source;
 	struct sim_wbt_waiter *first, **tail;
+	u64 latency_ns;
 	u32 in_flight;
 	u64 read_ns;		/* the last read, issued or done; HW_NEVER: none yet */
 	u64 slept_ns;		/* when a writer last had to wait; HW_NEVER: never */
@@ -73,8 +76,9 @@ static bool calculate_depth(const struct hws *s, struct sim_wbt *w)
 	return largest;
 }
 
-static void calculate_limits(struct sim_wbt *w)
+static void calculate_limits(const struct hws *s, struct sim_wbt *w)
 {
+	w->scaled_max = calculate_depth(s, w);
 	if (w->depth <= 2) {
 		w->normal = w->depth;
 		w->background = 1;
@@ -91,8 +95,7 @@ static void scale_up(struct hws *s, struct sim_wbt *w)
 	if (w->scaled_max)
 		return;
 	w->step--;
-	w->scaled_max = calculate_depth(s, w);
-	calculate_limits(w);
+	calculate_limits(s, w);
 	w->unknown = 0;
 	wake(s, w);
 }
@@ -102,8 +105,7 @@ static void scale_down(struct hws *s, struct sim_wbt *w, bool hard)
 	if (w->depth == 1)
 		return;
 	w->step = w->step < 0 && hard ? 0 : w->step + 1;
-	w->scaled_max = calculate_depth(s, w);
-	calculate_limits(w);
+	calculate_limits(s, w);
 	w->unknown = 0;
 }
 
@@ -112,11 +114,11 @@ static enum verdict window_says(const struct hws *s, const struct sim_wbt *w)
 {
 	u64 waits_ns = w->read ? s->now - w->read_issued_ns : 0;
 
-	if (waits_ns > w->window_ns || (waits_ns > LATENCY_NS && !w->reads))
+	if (waits_ns > w->window_ns || (waits_ns > w->latency_ns && !w->reads))
 		return TOO_SLOW;
 	if (!w->reads || w->writes < MIN_WRITES)
 		return w->writes || w->in_flight || recent(s, w->slept_ns, SLEPT_NS) ? ONLY_WRITES : UNKNOWN;
-	return w->fastest_read_ns > LATENCY_NS ? TOO_SLOW : FAST_ENOUGH;
+	return w->fastest_read_ns > w->latency_ns ? TOO_SLOW : FAST_ENOUGH;
 }
 
 static u32 root(u64 of)
@@ -204,8 +206,9 @@ void sim_wbt_init(struct hws *s)
 	w->source.due = window_over;
 	w->tail = &w->first;
 	w->read_ns = w->slept_ns = HW_NEVER;
-	calculate_depth(s, w);
-	calculate_limits(w);
+	w->latency_ns = s->drive->rotational ? ROTATIONAL_LATENCY_NS : LATENCY_NS;
+	calculate_limits(s, w);
+	w->scaled_max = false;
 }
 
 bool sim_wbt_get(struct hws *s, struct sim_wbt_waiter *who)

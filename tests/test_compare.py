@@ -239,11 +239,12 @@ def test_times_go_where_they_belong() -> None:
     assert processor_of(options) == processor
     assert Processor(Time(1500, 250), Time(3000), Time(4000, 600)).describe() == (
         "processor time, us: 1.5+0.25 a page before each direct I/O, 3 to the drive, 4+0.6 through the page cache")
-    options = dataclasses.replace(options, one_processor=True, dirty_page_ns=7, dispatch_write_page_ns=8, fetch_page_ns=9)
+    options = dataclasses.replace(
+        options, one_processor=True, dirty_page_ns=7, dispatch_write_page_ns=8, fetch_page_ns=9, restart_ns=10, pass_ns=11)
     told_us = processor_json(options)
     assert told_us == {"turnaround_us": 0.001, "turnaround_page_us": 0.002, "dispatch_us": 0.003, "dispatch_page_us": 0.004,
                        "dispatch_write_page_us": 0.008, "copy_us": 0.005, "copy_page_us": 0.006, "fetch_page_us": 0.009,
-                       "dirty_page_us": 0.007, "one_processor": True}
+                       "dirty_page_us": 0.007, "restart_us": 0.01, "pass_us": 0.011, "one_processor": True}
     assert parse_time("x", "2.5+0.25") == Time(2500, 250)
     assert parse_time("x", "1000000") == Time(10**9)
 

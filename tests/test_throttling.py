@@ -91,10 +91,10 @@ def test_the_flusher_is_throttled_too(tmp_path: Path) -> None:
         assert most_at_once(ios, "flusher", 35_000, 35_099) == most
 
 
-def disk(tmp_path: Path, text: str, **options: Any) -> Outcome:
+def disk(tmp_path: Path, text: str, profile: Path | None = None, **options: Any) -> Outcome:
     path = tmp_path / "job.fio"
     path.write_text(text)
-    drive = open_drive("barracuda-80g")
+    drive = open_drive(str(profile or "barracuda-80g"))
     return simulate("noop", drive, load_jobs(path, drive_sectors(drive)), options=Options(record=True, **options))
 
 
@@ -178,3 +178,15 @@ def test_a_flush_goes_behind_what_is_decided_when_its_data_are_written(tmp_path:
     written = rows.complete_ns[rows.op == 1].max()
     done = rows.complete_ns[rows.op == 0]
     assert ((done > written) & (done < end)).sum() == 1
+
+
+@pytest.mark.parametrize(("read_ms", "most"), [(0.07, 24), (3.0, 1)])
+def test_on_flash_two_milliseconds_are_slow(tmp_path: Path, read_ms: float, most: int) -> None:
+    profile = tmp_path / "flash.toml"
+    text = (Path(__file__).parents[1] / "drives" / "sata-ssd.toml").read_text()
+    profile.write_text(text.replace("page_read = 0.07", f"page_read = {read_ms}"))
+    rows = disk(tmp_path, f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED.replace('64m', '2g')}number_ios=200000\n{READER}",
+                profile, wbt_depth=32).rows
+    write = (rows.op == 1) & (rows.issue_ns < 4e9) & (rows.complete_ns > 1e9)
+    issued, done = rows.issue_ns[write], rows.complete_ns[write]
+    assert max(int(((issued <= at) & (at < done)).sum()) for at in issued[100:3000].tolist()) == most

@@ -38,17 +38,13 @@ struct sim_tags *sim_tags_new(struct hws *s, u32 all)
 	return t;
 }
 
+/* The first bit from @from on that is not marked; those before it come last. */
 static int find(const struct tag_word *w, u32 bits, u32 from)
 {
-	u32 i;
+	u64 seen = bits < 64 ? (1ull << bits) - 1 : U64_MAX, free = ~w->marked & seen;
+	u64 ahead = from < bits ? free & U64_MAX << from : free;
 
-	for (i = 0; i < bits; i++) {
-		u32 bit = (from < bits ? from + i : i) % bits;
-
-		if (!(w->marked & 1ull << bit))
-			return (int)bit;
-	}
-	return -1;
+	return free ? __builtin_ctzll(ahead ? ahead : free) : -1;
 }
 
 static int take(struct tag_word *w, u32 bits, u32 from)

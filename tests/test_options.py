@@ -32,7 +32,7 @@ def options(*args: object) -> Options:
 def test_defaults() -> None:
     """Requests of up to 1280 KiB, as Linux has them; merging, one software queue, no limit; processor times as measured."""
     assert options() == Options(
-        seed=0, queue_depth=0, max_sectors=2560, merging=True, join_arriving=True, nr_requests=0, pull_ahead=False, cpus=1,
+        seed=0, queue_depth=0, max_sectors=2560, merging=True, join_arriving=True, nr_requests=256, pull_ahead=False, cpus=1,
         one_processor=False, turnaround_ns=10_500, turnaround_page_ns=530, dispatch_ns=3_000, dispatch_page_ns=670,
         copy_ns=3_000, copy_page_ns=600,
     )  # fmt: skip

@@ -26,6 +26,9 @@ from ..workload import Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+NR_REQUESTS = 256
+"""Of blk-mq with a scheduler on most devices, and of reads and writes together before it."""
+
 
 class Finite(click.FloatRange):
     """A range of numbers; unlike click's own it takes neither nan, which lies in every range, nor infinities."""
@@ -51,8 +54,8 @@ _SIMULATION = (
     click.option("--merging/--no-merging", default=True, show_default=True, help="Join requests that touch."),
     click.option("--max-sectors", type=click.IntRange(1, 1 << 20), default=2560, show_default=True, metavar="N",
                  help="Largest request, in sectors of 512 bytes."),
-    click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=0, metavar="N",
-                 help="Requests that may exist at once [default: no limit]."),
+    click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=NR_REQUESTS, show_default=True, metavar="N",
+                 help="Requests that may exist at once; further I/O waits in front of the scheduler. 0: no limit."),
     click.option("--wbt-depth", type=click.IntRange(0, 1 << 16), default=0, metavar="N",
                  help="Job files, buffered writes: throttle write-back as Linux does on a device that holds N requests (twice "
                       "its queue depth), but under bfq [default: no throttling]."),

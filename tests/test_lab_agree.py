@@ -112,6 +112,22 @@ def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) ->
     assert {"rw=read", "rw=randread", "rw=write", "rw=randwrite", "rw=randrw", "direct=0", "direct=1", "ioengine=libaio"} <= kinds
 
 
+@pytest.mark.parametrize("drive", ["barracuda-80g", "wd-re-4tb", "maxtor-20g"])
+def test_random_jobs_stay_on_the_drive(tmp_path: Path, drive: str) -> None:
+    """Seed 711 had four processes step beyond the end of the first."""
+    sectors = drive_sectors(open_drive(drive))
+    path = tmp_path / "mixed.fio"
+    for seed in range(500, 1000):
+        path.write_text(agree.mixed(seed, drive).text)
+        load_jobs(path, sectors)
+
+
+def test_a_job_that_leaves_the_drive_is_refused_before_anything_runs() -> None:
+    job = agree.Job("far", "[far]\nfilename=/dev/sda\nrw=read\ndirect=1\noffset=1t\nsize=1m\n")
+    with pytest.raises(Problem, match="leaves the drive"):
+        agree.compare("no-such-series", "barracuda-80g", ["as"], [job], lambda line: None)
+
+
 def test_figures_of_fio() -> None:
     """What each process gets while it runs, together; the 99th percentile of all their I/Os."""
     def job(io_bytes: int, runtime: int, bins: dict[str, int]) -> dict[str, object]:

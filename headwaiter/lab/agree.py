@@ -45,7 +45,7 @@ from headwaiter.processor import processor_of_series
 from headwaiter.ranges import RUNS, spreads
 from headwaiter.results import latency_ms
 from headwaiter.schedulers import find
-from headwaiter.sim import Options, Outcome, drive_sectors, simulate
+from headwaiter.sim import Drive, Options, Outcome, drive_sectors, simulate
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.
@@ -254,6 +254,12 @@ def _as_file(job: Job) -> Iterator[Path]:
         yield path
 
 
+def _load(job: Job, device: Drive) -> JobLoad:
+    """The job's processes; Problem if they do not fit on the drive."""
+    with _as_file(job) as path:
+        return load_jobs(path, drive_sectors(device))
+
+
 def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
     """The tunables that make a scheduler follow a kernel: the latest that it knows and that is not newer."""
     kernels = find(scheduler).tunables.get("kernel")
@@ -283,8 +289,7 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
     """The unperturbed run, and so many perturbed ones."""
     device = open_drive(drive)
     depth = find_drive(drive).facts[1]
-    with _as_file(job) as path:
-        load = start_as_measured(load_jobs(path, drive_sectors(device)), starts_ns)
+    load = start_as_measured(_load(job, device), starts_ns)
     options = Options(
         nr_requests=depth if scheduler == "none" else NR_REQUESTS,
         pull_ahead=scheduler in KERNELS_OWN,
@@ -351,6 +356,8 @@ def compare(
     known = {**{name: name for name in KERNELS_OWN}, **{name: f"hw-{name}" for name in OURS}}
     if unknown := [name for name in schedulers if name not in known]:
         raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler that both have ({', '.join(known)})")
+    for job in jobs:
+        _load(job, open_drive(drive))
     on = kernel(series, say)
     rows = []
     # A guest needs one processor of the host's, and so does the simulator.

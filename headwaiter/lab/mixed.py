@@ -67,8 +67,8 @@ def _process(
         if direct:
             places.append((offset_mib, region_mib))
     out += [f"offset={offset_mib}m", f"size={region_mib}m"]
-    if apart:
-        rest_mib = drive_bytes // MIB - offset_mib - region_mib * alike
+    rest_mib = drive_bytes // MIB - offset_mib - region_mib * alike
+    if apart and rest_mib >= 0:
         step_mib = region_mib + int(dice.random() * rest_mib / alike)
         out.append(f"offset_increment={step_mib}m")
     if dice.random() < 0.4:

@@ -275,8 +275,6 @@ def main() -> int:
         print("no planted fault to try")
         return 0
     compiled = not all(m.python for m in chosen)
-    # What any of them may be tried on, before any is planted.
-    anyhow = dict.fromkeys(t for m in chosen for t in (*m.tests, *suite(m.python)))
     workers = len(os.sched_getaffinity(0))
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="headwaiter-mutants-") as tmp, ThreadPoolExecutor(workers) as pool:
@@ -284,31 +282,31 @@ def main() -> int:
         for bench in pool.map(lambda number: Bench(Path(tmp), number, compiled), range(workers)):
             benches.put(bench)
 
-        def failing_anyhow() -> str | None:
+        def fails_anyhow(test: str) -> bool:
             bench = benches.get()
             try:
-                return bench.failing(anyhow)
+                return not bench.passes(test)
             finally:
                 benches.put(bench)
 
-        def one(m: Mutant) -> bool | None:
-            """Was it caught? None: there was no time for it."""
+        def one(m: Mutant) -> tuple[bool | None, str]:
+            """Was it caught, and by what? None: there was no time for it."""
             if time.monotonic() > end_s:
-                return None
+                return None, ""
             bench = benches.get()
             try:
                 caught, how = bench.try_out(m, end_s)
             finally:
                 benches.put(bench)
             console.print(f"{how:32} {m.file}: {m.why}", markup=False, soft_wrap=True)
-            return caught
+            return caught, how
 
-        unharmed = pool.submit(failing_anyhow)
-        tries = [pool.submit(one, m) for m in chosen]
-        if test := unharmed.result():
-            pool.shutdown(cancel_futures=True)
-            sys.exit(f"{test} fails without any fault")
-        found = [t.result() for t in tries]
+        tries = list(pool.map(one, chosen))
+        # What has caught a fault must pass without it.
+        catchers = sorted({test for caught, test in tries if caught})
+        if broken := [test for test, fails in zip(catchers, pool.map(fails_anyhow, catchers), strict=True) if fails]:
+            sys.exit(f"fails without any fault: {', '.join(broken)}")
+        found = [caught for caught, _ in tries]
     missed, untried = found.count(False), found.count(None)
     left = f", {untried} not tried (to the end) for want of time" if untried else ""
     print(f"{found.count(True)} passed, {missed} failed{left}")

@@ -152,9 +152,10 @@ static u32 pick_direction(struct sim_job *j)
 	return j->mix_direction;
 }
 
+/* Of a job that also reads fio asks after every I/O: after the Nth write, and again after each read until the next one. */
 static bool fsync_due(const struct sim_job *j)
 {
-	return j->opt.fsync_every && j->wrote_last && j->writes % j->opt.fsync_every == 0;
+	return j->opt.fsync_every && j->writes && !j->synced_last && j->writes % j->opt.fsync_every == 0;
 }
 
 /* When the next I/O in a direction may go. */
@@ -229,7 +230,7 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 	j->pass_bytes += p->bytes;
 	j->bytes[d] += p->bytes;
 	j->writes += d;
-	j->wrote_last = d;
+	j->synced_last = false;
 	if (j->opt.buffered)
 		return;
 	if (d == HW_WRITE && j->opt.sync_writes)
@@ -270,7 +271,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		if (out_of_time(s, j) || job_over(j) || pass_over(j)) {
 			j->state = JOB_DRAIN;
 		} else if (fsync_due(j)) {
-			j->wrote_last = false;
+			j->synced_last = true;
 			begin_sync(s, j, true, JOB_FSYNC);
 			return true;
 		} else {

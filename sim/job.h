@@ -88,7 +88,7 @@ struct sim_job {
 	enum sim_job_life life;
 	u8 state;		/* enum job_state of job.c */
 	bool terminate;
-	bool wrote_last;
+	bool synced_last;
 	u64 expected;		/* the event that it sleeps for; others are stale */
 	u64 want;		/* it waits for this many completions; 0: it does not */
 	struct sim_die dice[NR_DICE];

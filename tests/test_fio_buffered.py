@@ -135,6 +135,22 @@ def test_fsync_writes_what_is_dirty_and_waits(tmp_path: Path) -> None:
     assert issues(ios) == pytest.approx([4 * COPY_4K, 5 + 8 * COPY_4K, 10 + 12 * COPY_4K])
 
 
+def test_fsync_comes_after_reads_too_until_the_next_write(tmp_path: Path) -> None:
+    """Of what another process makes dirty meanwhile: after the second write and each read behind it, not behind the third."""
+    ios = run(tmp_path, "[global]\nfilename=/dev/sda\nsize=64m\n[other]\nrw=write\noffset=1g\nrate=400k\nbs=4k\nnumber_ios=200\n"
+              "[a]\nrw=randrw\nrwmixread=80\nnorandommap\nfsync=2\nnumber_ios=40\nthinktime=10000\n", service_ms=1)
+    mine = [io for io in ios if io.task == "a"]
+    wrote = 0
+    for io, following in itertools.pairwise(mine):
+        if io.op == "R" and following.op == "W":
+            assert wrote or following.at < 65536
+        wrote += io.op == "W" and io.at < 65536
+        if io.op == "R" and following.op == "R":
+            assert wrote % 2 == 0, "an odd one still waits in memory, and no read has been followed by fsync"
+    synced = [io.issue for io in mine if io.op == "W" and io.at >= 1 << 20]
+    assert len(synced) > 2 * wrote and len(set(synced)) == len(synced)
+
+
 def test_fsync_at_the_end(tmp_path: Path) -> None:
     for option in ("end_fsync=1", "fsync_on_close=1"):
         ios = run(tmp_path, f"[w]\nrw=write\nsize=48k\n{option}\n[next]\nrw=read\nsize=4k\nstonewall\n")

@@ -193,6 +193,13 @@ def test_exitall_ends_the_others(tmp_path: Path) -> None:
     assert max(io.done for io in run(tmp_path, text + "exit_what=all\n")) == 25
 
 
+def test_exitall_of_a_stonewall_ends_what_has_begun_each_time(tmp_path: Path) -> None:
+    text = (f"{DIRECT}size=1g\nexit_what=stonewall\n[bg]\ntime_based\nruntime=1h\n[fg]\nsize=8k\nexitall\n"
+            "[bg2]\nstonewall\ntime_based\nruntime=1h\n[fg2]\nsize=8k\nexitall\n")
+    ios = run(tmp_path, text)
+    assert [[io.task for io in ios].count(task) for task in ("bg", "fg", "bg2", "fg2")] == [3, 2, 3, 2]
+
+
 def test_exitall_wakes_sleepers_and_does_not_count_their_sleep(tmp_path: Path) -> None:
     ios = run(tmp_path, f"{DIRECT}size=8k\nexitall\n[bg]\nthinktime=1h\n[fg]\nthinktime=1\n[after]\nstonewall\n")
     assert [io.task for io in ios] == ["bg", "fg", "fg"] + ["after"] * 2

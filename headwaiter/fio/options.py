@@ -191,7 +191,7 @@ USED: tuple[Used, ...] = (
     Used("buffered", _text(flag), "the opposite of direct"),
     Used("sync", _text(lambda v: choice(v, ("none", "0", "sync", "1", "dsync")) not in ("none", "0")),
          "each write is on the medium before the next"),
-    Used("fsync", _sized(_every), "fsync after so many writes; buffered only"),
+    Used("fsync", _sized(_every), "fsync after so many writes, and after each read until the next one, as fio 3.33 does; buffered only"),
     Used("fdatasync", _sized(_every), "the same as fsync here"),
     Used("end_fsync", _text(flag), "fsync when a pass is over; buffered only"),
     Used("fsync_on_close", _text(flag), "the same as end_fsync here"),

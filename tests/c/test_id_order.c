@@ -178,9 +178,57 @@ static void run(const struct hw_policy *policy, void (*check)(u64 now), u64 seed
 	}
 }
 
+/*
+ * A young request takes the age of an old one behind it. It is then the best, behind one that is older and farther away,
+ * wherever the two lie in the tree.
+ */
+static void joined(u32 at)
+{
+	u32 i;
+
+	memset(&dev, 0, sizeof(dev));
+	memset(tasks, 0, sizeof(tasks));
+	memset(requests, 0, sizeof(requests));
+	hw_queue_prepare(&dev.q, &hw_as_seek);
+	hw_merge_init(&merger, 64);
+	dev.q.dev.depth = 1;
+	dev.in_device = 1;
+	dev.W = 30;
+	dev.q.dev.nr_positions = 2;
+	dev.q.dev.position[1].sectors = 10000000;
+	dev.q.dev.position[1].ns = 20 * MS;
+	CHECK_EQ(hw_start(&dev.q, 0), 0);
+	hw_task_start(&dev.q, &tasks[0].task, 0);
+	for (i = 0; i < 42; i++) {
+		/* The farthest, the old one, and the others, of which the one in front of it is alike. */
+		u32 place = i < 2 ? at : (i * 17 + at) % 41;
+		u64 now = i < 2 ? i * 10 * MS : 1000 * MS;
+		struct id_request *r = &requests[i];
+
+		if (i > 1 && place == at)
+			continue;
+		r->s.rq.sector = i ? 1000000 + place * 16 : 9000000;
+		r->s.rq.sectors = 8;
+		r->s.rq.flags = HW_RQ_SYNC;
+		r->s.rq.task = &tasks[0].task;
+		hw_insert(&dev.q, &r->s.rq, now);
+		hw_merge_inserted(&merger, &dev.q, &r->s.rq);
+	}
+	if (at) {
+		struct hw_bio bio = { .sector = 1000000 + at * 16 - 8, .sectors = 8, .flags = HW_RQ_SYNC, .task = &tasks[0].task };
+
+		CHECK(hw_merge_try(&merger, &dev.q, &bio, 1000 * MS).gone == &requests[1].s.rq);
+	}
+	check_seek(2000 * MS);
+}
+
 int main(void)
 {
 	u64 seed;
+	u32 at;
+
+	for (at = 0; at < 41; at++)
+		joined(at);
 
 	for (seed = 0; seed < 60; seed++) {
 		run(&hw_as_seek, check_seek, seed);

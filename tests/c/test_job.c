@@ -218,6 +218,34 @@ static void refused(struct hws_job j, int err, const char *what)
 	hws_free(s);
 }
 
+/* Times up to the end of their type: what would go on after the clock's end is an error, what only may does no harm. */
+static void longest_times(const struct hws_file *file)
+{
+	struct hws_totals t;
+	struct hws_job j = plain(file);
+	struct hws *s = new_run(0, 0);
+
+	j.think_ns = UINT64_MAX;
+	hws_add_task(s, 0, 0, 0, 1);
+	CHECK_EQ(hws_add_job(s, &j), 0);
+	while (hws_run(s, 1u << 20) == 1)
+		;
+	CHECK(strstr(hws_error(s), "clock ends"));
+	hws_free(s);
+
+	s = new_run(0, 0);
+	j.think_ns = 1000;
+	j.start_min_ns = j.start_max_ns = 5000000;
+	j.runtime_ns = UINT64_MAX;
+	hws_add_task(s, 0, 0, 0, 1);
+	CHECK_EQ(hws_add_job(s, &j), 0);
+	while (hws_run(s, 1u << 20) == 1)
+		;
+	hws_totals(s, &t);
+	CHECK_EQ(t.completed, 16);
+	hws_free(s);
+}
+
 int main(void)
 {
 	struct hws_file file = { .span = 65536, .size = 65536 };
@@ -230,6 +258,7 @@ int main(void)
 		random_run();
 	}
 
+	longest_times(&file);
 	refused(plain(&outside), -ERANGE, "does not fit on a drive of 16777216 sectors");
 	j.task = 1;
 	refused(j, -EINVAL, "no such task");

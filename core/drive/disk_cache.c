@@ -122,12 +122,18 @@ enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg,
 {
 	const struct disk_run *r = &d->run;
 	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments;
-	u64 near = d->cfg.segment, upto;
+	u64 reach = lbn + d->cfg.segment, span = 2 * (u64)d->cfg.segment, upto;
 	u32 best = 0, rank, i;
 
-	for (; s < last; s++) {
-		if (likely(lbn - s->start + near >= 2 * near))
-			continue; /* neither window is as large */
+	for (;; s++) {
+		/* Neither window is as large: most are passed over here, and there may be many. */
+		while (s + 4 <= last && reach - s[0].start >= span && reach - s[1].start >= span &&
+		       reach - s[2].start >= span && reach - s[3].start >= span)
+			s += 4;
+		if (s >= last)
+			break;
+		if (reach - s->start >= span)
+			continue;
 		i = (u32)(s - d->segs);
 		if (s->state == SEG_EMPTY || (s->state == SEG_WRITING && !d->cfg.written_hits))
 			continue;

@@ -164,11 +164,7 @@ void disk_run_from_arrival(struct disk *d)
 	r->lap = true;
 }
 
-/*
- * Whether a block is going to pass in this run, and no later than if the head were sent for it at
- * t. If so the run is there afterwards.
- */
-bool disk_run_reaches(struct disk *d, u64 lbn, u64 t)
+static bool run_gets_there(struct disk *d, u64 lbn, u64 t)
 {
 	const struct disk_run run = d->run;
 	struct disk_mech *m = &d->mech;
@@ -178,9 +174,6 @@ bool disk_run_reaches(struct disk *d, u64 lbn, u64 t)
 	struct disk_place at;
 	u64 sent;
 
-	if (!run.active || run.write || lbn >= max(run.limit, run.track_end) ||
-	    lbn < min(run.first, run.piece.lbn))
-		return false;
 	disk_locate(&d->layout, lbn, &at);
 	sent = t + div64_u64(disk_positioning(m, disk_phase(m, t), at.cyl, at.head,
 					      disk_target(&d->layout, m, at.zone, at.angle), false),
@@ -197,6 +190,18 @@ bool disk_run_reaches(struct disk *d, u64 lbn, u64 t)
 	m->cyl = cyl;
 	m->head = head;
 	return false;
+}
+
+/*
+ * Whether a block is going to pass in this run, and no later than if the head were sent for it at
+ * t. If so the run is there afterwards.
+ */
+bool disk_run_reaches(struct disk *d, u64 lbn, u64 t)
+{
+	const struct disk_run *r = &d->run;
+
+	return r->active && !r->write && lbn < max(r->limit, r->track_end) &&
+	       lbn >= min(r->first, r->piece.lbn) && run_gets_there(d, lbn, t);
 }
 
 /* A request for lbn has come. Two in succession that go forward make a stream, which wants no lap. */

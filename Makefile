@@ -114,7 +114,7 @@ test-kernel-debug: build
 dkms-tree:
 	@rm -rf $(DKMS_TREE)
 	@mkdir -p $(DKMS_TREE)
-	@cp -r core kmod/api kmod/build kmod/*.py kmod/Kbuild kmod/*.[ch] $(DKMS_TREE)
+	@cp -r core kmod/api kmod/iosched kmod/disk kmod/build kmod/*.py kmod/Kbuild $(DKMS_TREE)
 	@sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf >$(DKMS_TREE)/dkms.conf
 	@echo $(DKMS_TREE)
 

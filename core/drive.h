@@ -28,7 +28,7 @@
 #ifndef HW_DRIVE_H
 #define HW_DRIVE_H
 
-#include "elevator.h"
+#include "core/elevator.h"
 
 struct hw_io {
 	u64 sector;

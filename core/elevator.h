@@ -24,7 +24,7 @@
 #ifndef HW_ELEVATOR_H
 #define HW_ELEVATOR_H
 
-#include "port.h"
+#include "core/port.h"
 
 #define HW_NEVER U64_MAX
 #define HW_SECTOR_BYTES 512u

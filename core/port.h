@@ -10,9 +10,9 @@
 #define HW_PORT_H
 
 #ifdef __KERNEL__
-#include "port/kernel.h"
+#include "core/port/kernel.h"
 #else
-#include "port/hosted.h"
+#include "core/port/hosted.h"
 #endif
 
 #endif

@@ -9,7 +9,7 @@
  *
  * A process whose I/O waits here is in the kernel, and goes no further.
  */
-#include "job.h"
+#include "sim/load/internal.h"
 
 /* How many requests may be in use if one like this is to be allocated? 0: any number. */
 static u32 limit_of(struct hws *s, const struct hw_bio *bio)

@@ -2,7 +2,7 @@
 /* What policies, tunables and statistics there are: core's tables, seen through the public interface. */
 #include <errno.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 int hws_policy_at(uint32_t index, struct hws_policy *out)
 {

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../core/drive.h"
-#include "headwaiter.h"
+#include "core/drive.h"
+#include "sim/headwaiter.h"
 
 static const struct hw_drive_model *model_at(uint32_t index)
 {

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../core/elevator.h"
-#include "headwaiter.h"
+#include "core/elevator.h"
+#include "sim/headwaiter.h"
 
 struct hwd_task {
 	struct list_head link;

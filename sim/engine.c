@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 int sim_fail(struct hws *s, int err, const char *format, ...)
 {

@@ -6,10 +6,10 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-#include "../core/drive.h"
-#include "../core/elevator.h"
-#include "../core/lib/merge.h"
-#include "headwaiter.h"
+#include "core/drive.h"
+#include "core/elevator.h"
+#include "core/lib/merge.h"
+#include "sim/headwaiter.h"
 
 #define SIM_ERROR_BYTES 256
 #define SIM_PAGE_BYTES 4096u

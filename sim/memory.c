@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 #define SLAB_BYTES (256u << 10)
 #define HUGE_BYTES (2u << 20)		/* from here on slabs ask for huge pages: long queues are walked in random order */

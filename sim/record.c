@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what)
 {

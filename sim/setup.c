@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 #define SIM_DEPTH_MOST 65536u
 #define SIM_TASKS_MOST (1u << 30)

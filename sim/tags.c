@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 struct tag_word {
 	u64 marked;	/* taken, or come back */

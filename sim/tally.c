@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 #define FINE_NS 2048u
 #define FINE_SHIFT 11

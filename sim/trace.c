@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "internal.h"
+#include "sim/internal.h"
 
 static int compare_roots(const void *a, const void *b, void *arg)
 {

@@ -5,7 +5,7 @@ A file there is one area of the sources:
 
     tests = ["test_as", "test_golden.py -k as-"]    # where a fault of this area should show: tried first, in this order
     [[mutant]]
-    file = "core/policy/as.c"
+    file = "core/policy/as/las.c"
     find = "…"         # occurs once in the file
     replace = "…"      # stands there instead
     why = "…"          # what goes wrong

@@ -19,7 +19,7 @@ def test_core_is_freestanding(tmp_path: Path) -> None:
     objects = []
     for i, source in enumerate(CORE):
         out = tmp_path / f"{i}.o"
-        subprocess.run(["cc", *FLAGS, "-c", source, "-o", out], check=True)
+        subprocess.run(["cc", *FLAGS, f"-I{ROOT}", "-c", source, "-o", out], check=True)
         objects.append(out)
     whole = tmp_path / "core.o"
     subprocess.run(["ld", "-r", *objects, "-o", whole], check=True)

@@ -6,7 +6,7 @@
  * a request makes at most one piece a member. A member that is full keeps further pieces waiting in
  * order. A request is done when its last piece is.
  */
-#include "profile.h"
+#include "core/drive/profile.h"
 
 enum { AP_KIND, AP_CHUNK, AP_MEMBERS, AP_DEPTH, AP_NR };
 enum { KIND_STRIPED, KIND_JOINED };

@@ -6,7 +6,7 @@
  * For tests: the expected times of a hand-worked scenario can be read off. With a depth above 1 it
  * queues in order of arrival. An I/O may carry its own service time (hw_io.fixed_ns).
  */
-#include "profile.h"
+#include "core/drive/profile.h"
 
 static struct hw_constant_drive *constant(const struct hw_drive *d)
 {

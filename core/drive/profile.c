@@ -7,7 +7,7 @@
  * never rises) is the model's own check(). Profiles nest one deep (an array of drives, but no array
  * of arrays), so nothing here recurses.
  */
-#include "profile.h"
+#include "core/drive/profile.h"
 
 #define EINVAL_ 22
 

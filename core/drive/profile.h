@@ -3,7 +3,7 @@
 #ifndef HW_DRIVE_PROFILE_H
 #define HW_DRIVE_PROFILE_H
 
-#include "../drive.h"
+#include "core/drive.h"
 
 extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model;
 

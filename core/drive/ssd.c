@@ -13,7 +13,7 @@
  * Everything about a request is known when it is submitted, so requests are not reordered: dies
  * serve in order of arrival.
  */
-#include "profile.h"
+#include "core/drive/profile.h"
 
 enum {
 	SP_SECTORS,

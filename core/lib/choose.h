@@ -3,7 +3,7 @@
 #ifndef HW_LIB_CHOOSE_H
 #define HW_LIB_CHOOSE_H
 
-#include "sorted.h"
+#include "core/lib/sorted.h"
 
 struct hw_reach {
 	u64 back_max;		/* sectors that the head may go back */

@@ -11,7 +11,7 @@
 #ifndef HW_LIB_DECAY_H
 #define HW_LIB_DECAY_H
 
-#include "../port.h"
+#include "core/port.h"
 
 struct hw_decay {
 	u64 samples;

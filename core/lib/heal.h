@@ -7,7 +7,7 @@
 #ifndef HW_LIB_HEAL_H
 #define HW_LIB_HEAL_H
 
-#include "../port.h"
+#include "core/port.h"
 
 /* @sum_up sets a node's sum from its own value and its children's sums. @n may be NULL: nothing is left. */
 static __always_inline void hw_heal(struct rb_node *n, void (*sum_up)(struct rb_node *n))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "merge.h"
+#include "core/lib/merge.h"
 
 /*
  * Requests that may merge have these in common. Consecutive ones differ in the bits above 8 sectors: those are

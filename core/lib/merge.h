@@ -9,7 +9,7 @@
 #ifndef HW_MERGE_H
 #define HW_MERGE_H
 
-#include "../elevator.h"
+#include "core/elevator.h"
 
 #define HW_MERGE_OWN_BITS 6u
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "softq.h"
+#include "core/lib/softq.h"
 
 void hw_softq_init(struct hw_softq *s)
 {

@@ -8,7 +8,7 @@
 #ifndef HW_LIB_SOFTQ_H
 #define HW_LIB_SOFTQ_H
 
-#include "../elevator.h"
+#include "core/elevator.h"
 
 #define HW_SOFT_CPUS 64u
 #define HW_SOFT_MERGE_SCAN 8u	/* a bio is compared with so many of its CPU's newest requests */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "sorted.h"
+#include "core/lib/sorted.h"
 
 struct hw_sorted_request *hw_sorted_at_or_after(const struct hw_sorted *t, u64 sector)
 {

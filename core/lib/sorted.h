@@ -8,7 +8,7 @@
 #ifndef HW_SORTED_H
 #define HW_SORTED_H
 
-#include "../elevator.h"
+#include "core/elevator.h"
 
 struct hw_sorted_request {
 	struct hw_request rq;

@@ -6,7 +6,7 @@
 #ifndef HW_LIB_TICKS_H
 #define HW_LIB_TICKS_H
 
-#include "../elevator.h"
+#include "core/elevator.h"
 
 static inline u64 hw_tick_of(u64 now, s64 tick_us)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The table of policies: a new one is a line here, a declaration in policies.h and a line in meson.build. */
-#include "policies.h"
+#include "core/policy/policies.h"
 
 const struct hw_policy *const hw_policies[] = {
 	&hw_noop,

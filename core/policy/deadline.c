@@ -15,9 +15,9 @@
  *  3. It begins at the oldest request of its direction if that has expired or nothing follows in sector order, else
  *     with `next`.
  */
-#include "../lib/sorted.h"
-#include "../lib/ticks.h"
-#include "policies.h"
+#include "core/lib/sorted.h"
+#include "core/lib/ticks.h"
+#include "core/policy/policies.h"
 
 struct deadline_queue {
 	struct hw_queue q;

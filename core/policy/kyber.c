@@ -22,9 +22,9 @@
  * or after it. The tokens are counted, where the kernel has a bitmap: that differs only after a
  * limit has fallen below the tokens in use.
  */
-#include "../lib/softq.h"
-#include "../lib/ticks.h"
-#include "policies.h"
+#include "core/lib/softq.h"
+#include "core/lib/ticks.h"
+#include "core/policy/policies.h"
 
 enum { DOMAINS = 4, STEERED = 3, OTHER = HW_OTHER };	/* a domain is its enum hw_op */
 enum { TOTAL_LATENCY, IO_LATENCY, LATENCIES };

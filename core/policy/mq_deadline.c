@@ -23,9 +23,9 @@
  *  writes wait and writes_starved read batches have gone before them, from the oldest request if it
  *  has expired or nothing lies upwards.
  */
-#include "../lib/sorted.h"
-#include "../lib/ticks.h"
-#include "policies.h"
+#include "core/lib/sorted.h"
+#include "core/lib/ticks.h"
+#include "core/policy/policies.h"
 
 enum { REALTIME, BEST_EFFORT, IDLE, CLASSES };
 enum { KERNEL_6_1, KERNEL_6_12 };

@@ -13,8 +13,8 @@
  * one request from each CPU's list in turn until the lists are empty; devices that hand out budgets
  * (SCSI: `budget`) always do. A range joins one of the last eight requests of its CPU.
  */
-#include "../lib/softq.h"
-#include "policies.h"
+#include "core/lib/softq.h"
+#include "core/policy/policies.h"
 
 struct none_queue {
 	struct hw_queue q;

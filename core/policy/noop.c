@@ -7,7 +7,7 @@
  * that ends where it begins, or the request that was merged into last. A grown request is joined with its neighbour in
  * order of arrival, not of sector.
  */
-#include "policies.h"
+#include "core/policy/policies.h"
 
 struct noop_queue {
 	struct hw_queue q;

@@ -3,7 +3,7 @@
 #ifndef HW_POLICIES_H
 #define HW_POLICIES_H
 
-#include "../elevator.h"
+#include "core/elevator.h"
 
 /* A row of a table of tunables for the s64 @field of @type. */
 #define HW_TUNE(qtype, field, def_, min_, max_, unit_, help_)                                       \

@@ -68,7 +68,7 @@ static inline unsigned int hweight32(u32 x)
 	return ((x + (x >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-#include "list.h"
-#include "rbtree.h"
+#include "core/port/list.h"
+#include "core/port/rbtree.h"
 
 #endif

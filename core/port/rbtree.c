@@ -6,7 +6,7 @@
  * tree as the kernel's does, which with four queues or more can miss the best one. That this tree takes the same
  * shapes is what the recorded decisions of real kernels check (docs/conformance.md).
  */
-#include "../port.h"
+#include "core/port.h"
 
 static inline bool is_red(const struct rb_node *n)
 {

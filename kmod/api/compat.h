@@ -11,7 +11,7 @@
 #include <linux/sbitmap.h>
 #include <linux/utsname.h>
 
-#include "private.h"
+#include "api/private.h"
 
 /* insert_requests: its last argument, and whether that means the head of the queue. */
 #ifdef HW_INSERT_BOOL

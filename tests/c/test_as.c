@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "core/lib/merge.h"
-#include "core/policy/as_core.h"
+#include "core/policy/as/internal.h"
 
 #define MS HW_NSEC_PER_MSEC
 #define MAX_TASKS 8

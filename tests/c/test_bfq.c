@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "core/policy/bfq/bfq.h"
+#include "core/policy/bfq/internal.h"
 #include "policy_bench.h"
 
 #define DISK_SECTORS (1ull << 30)

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "core/lib/merge.h"
-#include "core/policy/bfq/bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define TASKS 24
 #define ROUNDS 40000

@@ -4,7 +4,7 @@
  * that change hands.
  */
 #include "check.h"
-#include "core/policy/cfq_slice.h"
+#include "core/policy/cfq/internal.h"
 #include "core/policy/policies.h"
 
 #define MS HW_NSEC_PER_MSEC

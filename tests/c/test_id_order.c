@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "core/lib/merge.h"
-#include "core/policy/id_core.h"
+#include "core/policy/id/internal.h"
 
 #define MS HW_NSEC_PER_MSEC
 #define TASKS 12

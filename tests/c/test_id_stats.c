@@ -4,7 +4,7 @@
  * habits (I1-I5, I7).
  */
 #include "check.h"
-#include "core/policy/id_core.h"
+#include "core/policy/id/internal.h"
 
 #define MS HW_NSEC_PER_MSEC
 #define US HW_NSEC_PER_USEC

@@ -3,7 +3,7 @@
  * A request arrives: what it tells of its process (think time, seeks, how greedy it is), and
  * whether its queue, if it was idle, is raised and takes the disk from the queue in service.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define SMALL_SECTORS 32u
 #define IO_WINDOW_NS (200 * (u64)HW_NSEC_PER_MSEC)

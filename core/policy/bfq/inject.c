@@ -9,7 +9,7 @@
  * by trial: the *total service time* of first requests (from arrival to completion) is measured
  * with and without injection, and the limit goes up while injection lengthens it by less than half.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define WAKER_NEAR_NS (4 * (u64)HW_NSEC_PER_MSEC)
 #define WAKER_HITS 3

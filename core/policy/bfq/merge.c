@@ -14,7 +14,7 @@
  * Memory: a task has room for three queues. A queue lives in the task for which it was created, and
  * keeps that task's memory for as long as other tasks use it.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define LATE_MS 600	/* age at which a delayed stable merge is decided */
 

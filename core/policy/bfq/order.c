@@ -6,7 +6,7 @@
  * request that arrives (from the drive's position), and found anew when it is taken (from where it
  * began). Once a slot the oldest request is looked at, and goes first if its time has come.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define SEEK_SECTORS 800u
 #define CLOSE_SECTORS 8192u

@@ -8,7 +8,7 @@
  * on this drive. Soft real-time: a low rate in batches, each after the one before has completed;
  * 300 ms, renewed by each batch.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define SOFT_RT_COEFF (BFQ_INTERACTIVE_COEFF * 100)
 #define SOFT_RT_RATE 7000		/* sectors/s: high-definition video */

@@ -7,7 +7,7 @@
  * served as is dispatched. The estimate sets the device's max budget (what fits into a slot at that
  * rate) and how long interactive queues are raised.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define MIN_SAMPLES 32
 #define MIN_SPAN_NS (300 * (u64)HW_NSEC_PER_MSEC)

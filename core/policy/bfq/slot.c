@@ -9,7 +9,7 @@
  * are charged time in place of service. The next budget grows for queues that use theirs up, and
  * shrinks for those that leave the drive idle.
  */
-#include "bfq.h"
+#include "core/policy/bfq/internal.h"
 
 #define STATS_VALID 194			/* budgets_assigned from the 11th slot on */
 #define SLOW_MIN_US 1000u		/* shorter slots say nothing */

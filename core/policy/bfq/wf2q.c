@@ -19,8 +19,8 @@
  *  - All divisions round down, so V lags the finish of the only queue by a unit, and even a lone
  *    queue passes through the idle tree.
  */
-#include "../../lib/heal.h"
-#include "bfq.h"
+#include "core/lib/heal.h"
+#include "core/policy/bfq/internal.h"
 
 #define SERVICE_SHIFT 22
 

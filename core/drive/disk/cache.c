@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The buffer: segments, each one contiguous window of LBNs, and the read-ahead that fills one of
+ * them.
+ *
+ * A window slides: when it outgrows its segment the oldest blocks drop out. Read-ahead goes on
+ * after a request without a gap, up to a limit, until something else needs the mechanism. Nobody
+ * steps it: disk_catch_up() works out how far it has come.
+ */
+#include "core/drive/disk/internal.h"
+
+void disk_touch(struct disk *d, u32 seg)
+{
+	d->segs[seg].used = ++d->stamp;
+	if (seg >= d->cfg.separate)
+		list_move_tail(&d->segs[seg].link, &d->recent);
+}
+
+void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	if (seg >= d->cfg.separate) {
+		d->nr_empty -= s->state == SEG_EMPTY;
+		d->nr_empty += state == SEG_EMPTY;
+	}
+	s->state = state;
+}
+
+/* Give a segment to the blocks from lbn on. */
+void disk_segment_start(struct disk *d, u32 seg, u64 lbn)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	s->start = lbn;
+	s->end = lbn;
+	s->aside = 0;
+	s->aside_end = 0;
+}
+
+/* Let the window of a segment reach up to `end`. */
+void disk_window(struct disk *d, u32 seg, u64 end)
+{
+	struct disk_segment *s = &d->segs[seg];
+
+	s->end = end;
+	if (s->end - s->start + (s->aside_end - s->aside) > d->cfg.segment)
+		s->aside_end = s->aside;
+	if (s->end - s->start > d->cfg.segment)
+		s->start = s->end - d->cfg.segment;
+}
+
+/* Bring the medium's doings, and with them the windows, up to time t. */
+void disk_catch_up(struct disk *d, u64 t)
+{
+	struct disk_run *r = &d->run;
+	const struct disk_piece *p = &r->piece;
+	u64 wanted, done = 0;
+
+	if (!r->active || t == r->caught_ns)
+		return;
+	if (r->write) {
+		if (r->end_ns <= t)
+			disk_run_end(d, true);
+		return;
+	}
+	for (;;) {
+		wanted = disk_run_piece_end(d) - p->lbn;
+		if (t < p->start_ns + disk_sectors_ns(p->sector_fp, wanted))
+			break;
+		if (!disk_run_next(d))
+			return;
+	}
+	if (t > p->start_ns)
+		done = min(div64_u64((t - p->start_ns) << DISK_FP, p->sector_fp), wanted);
+	disk_run_progress(d, p->lbn + done);
+	r->caught_ns = t;
+}
+
+/*
+ * Something else needs the mechanism at t: end the read-ahead. Returns how long the mechanism still
+ * needs for the step it is in. A moving arm finishes its move. A drive that cannot stop within a
+ * sector finishes the sector too or, if it has just changed tracks, waits for the first one to come
+ * round.
+ */
+u64 disk_stop_ahead(struct disk *d, u64 t)
+{
+	struct disk_run *r = &d->run;
+	const struct disk_piece *p = &r->piece;
+	u64 wait = 0, done, until;
+
+	disk_catch_up(d, t);
+	if (!r->active || r->write)
+		return 0;
+	if (t < p->arrive_ns) {
+		wait = p->arrive_ns - t;
+	} else if (!d->cfg.stop_in_sector) {
+		if (t < p->start_ns) {
+			wait = p->start_ns - t;
+		} else {
+			done = (r->aside ? d->segs[r->seg].aside_end : d->segs[r->seg].end) -
+			       p->lbn + 1;
+			until = p->start_ns + disk_sectors_ns(p->sector_fp, done);
+			wait = until > t ? until - t : 0;
+			disk_run_progress(d, p->lbn + done);
+		}
+	}
+	disk_run_end(d, false);
+	return wait;
+}
+
+static bool within(u64 lbn, u64 start, u64 end)
+{
+	return lbn - start < end - start;
+}
+
+/*
+ * The segment that a read hits: one with all of it before one with its beginning, then the more
+ * recent kind. *have: up to where it is there.
+ */
+enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
+{
+	const struct disk_run *r = &d->run;
+	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments;
+	u64 reach = lbn + d->cfg.segment, span = 2 * (u64)d->cfg.segment, upto;
+	u32 best = 0, rank, i;
+
+	for (;; s++) {
+		/* Neither window is as large: most are passed over here, and there may be many. */
+		while (s + 4 <= last && reach - s[0].start >= span && reach - s[1].start >= span &&
+		       reach - s[2].start >= span && reach - s[3].start >= span)
+			s += 4;
+		if (s >= last)
+			break;
+		if (reach - s->start >= span)
+			continue;
+		i = (u32)(s - d->segs);
+		if (s->state == SEG_EMPTY || (s->state == SEG_WRITING && !d->cfg.written_hits))
+			continue;
+		if (within(lbn, s->start, s->end))
+			upto = s->end;
+		else if (within(lbn, s->aside, s->aside_end) &&
+			 (end <= s->aside_end || (r->active && r->aside && r->seg == i)))
+			upto = s->aside_end;
+		else
+			continue;
+		rank = s->state + (end <= upto ? 8 : 0);
+		if (rank > best) {
+			best = rank;
+			*seg = i;
+			*have = upto;
+		}
+	}
+	if (!best && d->cfg.almost && r->active && !r->write && lbn == d->segs[r->seg].end) {
+		*seg = r->seg;
+		*have = lbn;
+		return HIT_PARTIAL;
+	}
+	return best >= 8 ? HIT_FULL : best ? HIT_PARTIAL : HIT_NONE;
+}
+
+/*
+ * An empty segment, else the least recently used clean one, else the one being filled, else one
+ * being written.
+ */
+static u32 any_segment(const struct disk *d)
+{
+	const struct disk_segment *s;
+	u32 i, best = d->cfg.separate;
+	u64 key, least = U64_MAX;
+
+	if (!d->nr_empty) {
+		list_for_each_entry(s, &d->recent, link) {
+			if (s->state == SEG_CLEAN)
+				return (u32)(s - d->segs);
+		}
+	}
+	for (i = best; i < d->cfg.segments; i++) {
+		key = (u64)d->segs[i].state << 60 | d->segs[i].used;
+		if (key < least) {
+			least = key;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* For a read that has missed. */
+u32 disk_read_segment(struct disk *d)
+{
+	return any_segment(d);
+}
+
+static bool overlaps(const struct disk_segment *s, u64 lbn, u64 end)
+{
+	return (s->start < end && lbn < s->end) || (s->aside < end && lbn < s->aside_end);
+}
+
+/* For a write; *append: it continues what that segment is writing. */
+u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append)
+{
+	u32 i, first = d->cfg.separate;
+	s32 hit = -1;
+
+	*append = false;
+	for (i = 0; i < d->cfg.segments; i++) {
+		const struct disk_segment *s = &d->segs[i];
+
+		if (d->cfg.combine && s->state == SEG_WRITING && s->end == lbn) {
+			*append = true;
+			return i;
+		}
+		if (hit < 0 && i >= first && s->state == SEG_CLEAN && overlaps(s, lbn, end))
+			hit = (s32)i;
+	}
+	if (d->cfg.separate)
+		return 0;
+	return hit >= 0 ? (u32)hit : any_segment(d);
+}
+
+/* What a write overwrites is no longer valid in other segments. */
+void disk_forget(struct disk *d, u64 lbn, u64 end, u32 except)
+{
+	u32 i;
+
+	for (i = 0; i < d->cfg.segments; i++) {
+		if (i != except && d->segs[i].state == SEG_CLEAN && overlaps(&d->segs[i], lbn, end))
+			disk_segment_state(d, i, SEG_EMPTY);
+	}
+}

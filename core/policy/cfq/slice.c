@@ -1,0 +1,655 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * cfq-slice: each process gets the whole disk for a slice of time, and the disk waits for it within
+ * the slice.
+ *
+ * Source: Linux 2.6.32 cfq-iosched, which grew out of Axboe's "time sliced CFQ" (December 2004).
+ * The first posting is `slice_sync=83 slice_idle=4 slice_start=dispatch`.
+ *
+ * Caveats: a slice is disk time, so a process that seeks gets less data, not less disk. Whoever
+ * thinks longer than slice_idle loses the rest of its slice. Latency grows with the number of busy
+ * processes times slice_sync.
+ *
+ * Decides, one request a call:
+ *  1. The active queue goes on until its slice is used. The clock starts when its first request
+ *     completes, so that the seek to it is free.
+ *  2. When the active queue has nothing queued, the disk is held idle for it for at most
+ *     slice_idle, if its process is known to think for less (`idle_window`); unless another process
+ *     wants sectors nearby (slice_coop.c).
+ *  3. Then the first of the service tree: real time before best effort before idle class; within a
+ *     class by a key that is the time of joining, later for lower priorities, moved by what was
+ *     left of the last slice or overrun.
+ *  4. Within a queue the nearest request to the head, short seeks backwards allowed; once a slice,
+ *     at its beginning, the oldest request if that has expired.
+ *
+ * Asynchronous writes of all processes share a queue for each priority. They get slices in time and
+ * in number of requests, never beside synchronous requests in flight, and few at once after
+ * synchronous requests (low_latency).
+ *
+ * Four decisions of our own, where the published one is silent or would let a queue starve:
+ *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active.
+ *    If its next request comes after the slice's end, a new slice begins; if another process's
+ *    does, the queue is not charged for an overrun: nobody wanted the disk. (2.6.32 charges it, so
+ *    that a pause of an hour puts it an hour behind.)
+ *  - A single small request for which the disk is held goes out at once: hosts here do not plug.
+ *  - Reads of file system metadata are no part of a queue's seek history, and no cooperation. Two
+ *    look-ups far from a file made its reader seem to seek for a dozen requests, in which a slice
+ *    was one request; two readers whose files are in one table shared a queue, in which they took
+ *    turns. learn_meta brings that back.
+ *  - On a non-rotational device it does not idle at all. 2.6.32 did if the device did not queue
+ *    commands (wait_nonrot).
+ *
+ * Invariants:
+ *  1. At most one queue is active, and only its requests are dispatched (`first` and forced
+ *     dispatch excepted).
+ *  2. The idle timer runs only for an active, empty, synchronous queue with nothing in the driver.
+ *  3. A queue is in the service tree exactly while it has requests queued.
+ */
+#include "core/policy/cfq/internal.h"
+#include "core/policy/policies.h"
+
+#define CS_SLICE_SCALE 5		/* a priority step is a fifth of the slice */
+#define CS_SEEKY_IDLE_MS 2		/* idle allowance of a queue that seeks */
+#define CS_FRONT_MS 1000		/* how far before the leftmost a preempting queue is put */
+#define CS_IDLE_CLASS_MS 200
+#define CS_COOP_TIMEOUT_MS 1000
+#define CS_TAG_QUEUE 5u			/* so many in the driver show that the device queues */
+#define CS_TAG_SAMPLES 50u
+
+enum { START_COMPLETION, START_DISPATCH };
+enum { TAG_AUTO, TAG_OFF, TAG_ON };
+static const char *const slice_start_names[] = { "completion", "dispatch", NULL };
+static const char *const hw_tag_names[] = { "auto", "off", "on", NULL };
+
+static const struct hw_tunable cfq_slice_tunables[] = {
+	HW_TUNE(struct cs_device, slice_sync, 100, 1, HW_INT_MAX, "ms",
+		"slice of a process's synchronous requests at best-effort priority 4"),
+	HW_TUNE(struct cs_device, slice_async, 40, 1, HW_INT_MAX, "ms",
+		"slice of the asynchronous requests of priority 4"),
+	HW_TUNE(struct cs_device, slice_async_rq, 2, 1, HW_INT_MAX, "requests",
+		"base of the number of asynchronous requests in a slice (priority 4: 8 times "
+		"this)"),
+	HW_TUNE(struct cs_device, slice_idle, 8, 0, HW_INT_MAX, "ms",
+		"how long the disk is held idle for the next request of a process; 0: never"),
+	HW_TUNE_BOOL(struct cs_device, wait_nonrot, 0,
+		     "as in 2.6.32: wait on non-rotational devices, too, if they do not queue commands"),
+	HW_TUNE(struct cs_device, quantum, 4, 1, HW_INT_MAX, "requests",
+		"most requests of a queue in the device at once (4 times that without "
+		"competition)"),
+	HW_TUNE(struct cs_device, fifo_expire_sync, 125, 1, HW_INT_MAX, "ms",
+		"age from which a synchronous request begins its queue's next slice"),
+	HW_TUNE(struct cs_device, fifo_expire_async, 250, 1, HW_INT_MAX, "ms",
+		"age from which an asynchronous request begins its queue's next slice"),
+	HW_TUNE(struct cs_device, back_seek_max, 16384, 0, HW_INT_MAX, "KiB",
+		"how far the head may be sent back"),
+	HW_TUNE(struct cs_device, back_seek_penalty, 2, 1, HW_INT_MAX, "",
+		"a distance backwards counts as so many times itself"),
+	HW_TUNE_BOOL(struct cs_device, low_latency, 1,
+		     "hold back asynchronous requests after synchronous ones, and idle for "
+		     "processes that seek"),
+	HW_TUNE_BOOL(struct cs_device, learn_meta, 0,
+		     "as in Linux 2.6: reads of file system metadata count as a process's seeks, and as "
+		     "its cooperation with another"),
+	HW_TUNE_ENUM(
+		struct cs_device, slice_start, START_COMPLETION, slice_start_names,
+		"what starts a slice's clock: its first completion, or its first dispatch (2004)"),
+	HW_TUNE_ENUM(struct cs_device, hw_tag, TAG_AUTO, hw_tag_names,
+		     "does the device queue commands: observe it (no at depth 1), no, yes"),
+	HW_TUNE_TICK(struct cs_device, 1000),
+};
+
+static struct cs_device *cs_device(const struct hw_queue *q)
+{
+	return container_of(q, struct cs_device, q);
+}
+
+static struct cs_device *enter(struct hw_queue *q, u64 now)
+{
+	struct cs_device *d = cs_device(q);
+
+	d->now = now;
+	d->tick = hw_tick_of(now, d->tick_us);
+	return d;
+}
+
+/* --- slices --- */
+
+/* Slice of the class of request and priority, in ticks. */
+u64 cs_prio_slice(const struct cs_device *d, bool sync, u8 prio)
+{
+	s64 base = (s64)d->slice[sync];
+
+	return (u64)(base + base / CS_SLICE_SCALE * (s64)(CS_PRIO_DEFAULT - (s64)prio));
+}
+
+u32 cs_async_limit(const struct cs_device *d, const struct cs_queue *c)
+{
+	return (u32)min_t(s64, 2 * d->slice_async_rq * (1 + CS_PRIO_LOWEST - c->prio), U32_MAX);
+}
+
+static bool slice_used(const struct cs_queue *c, u64 tick)
+{
+	return !c->slice_new && tick >= c->slice_end;
+}
+
+static void start_clock(struct cs_device *d, struct cs_queue *c)
+{
+	if (!c->slice_new)
+		return;
+	c->slice_end = d->tick + cs_prio_slice(d, c->sync, c->prio);
+	c->slice_new = false;
+}
+
+/* --- the active queue --- */
+
+static void stop_idling(struct cs_device *d, enum hw_wait_outcome outcome)
+{
+	if (!d->timer_on)
+		return;
+	d->timer_on = false;
+	d->active->wait_request = false;
+	hw_wait_end(&d->q, outcome, d->now);
+}
+
+/*
+ * @timed_out: it had its time, or was robbed of it; what is left of the slice then moves its next
+ * place.
+ */
+static void expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome)
+{
+	struct cs_queue *c = d->active;
+
+	if (!c)
+		return;
+	stop_idling(d, outcome);
+	if (timed_out && !c->slice_new)
+		c->slice_resid = (s64)(c->slice_end - d->tick);
+	if (c->queued)
+		cs_tree_add(d, c, false);
+	d->active = NULL;
+	if (d->active_task)
+		hw_task_put(&d->q, d->active_task);
+	d->active_task = NULL;
+	cs_retire(d, c);
+}
+
+static void activate(struct cs_device *d, struct cs_queue *c)
+{
+	d->active = c;
+	if (!c)
+		return;
+	c->slice_end = 0;
+	c->slice_new = true;
+	c->slice_dispatched = 0;
+	c->fifo_checked = false;
+	c->wait_request = false;
+	c->must_dispatch = false;
+}
+
+static void idle_timer_fires(struct cs_device *d)
+{
+	if (d->busy)
+		expire_slice(d, false, HW_WAIT_FAIL);
+	else
+		stop_idling(d, HW_WAIT_FAIL);
+}
+
+static void arm_idle_timer(struct cs_device *d, struct cs_queue *c)
+{
+	struct hw_task *task = d->active_task;
+	u64 idle = d->idle;
+
+	if ((!d->q.dev.rotational && d->has_tags) || !idle || !c->idle_window)
+		return;
+	if (d->in_driver[0] + d->in_driver[1] || !task || task->exited)
+		return;
+	/* It would use up more than the rest of its slice with thinking. */
+	if (hw_decay_valid(&cs_task(task)->think) &&
+	    c->slice_end - d->tick < cs_task(task)->think.mean)
+		return;
+	if (hw_decay_valid(&c->seek) && cs_seeky(c))
+		idle = min(idle, d->idle_seeky);
+	c->wait_request = true;
+	d->timer_on = true;
+	d->timer_ns = hw_tick_ns(d->tick + idle, d->tick_us);
+}
+
+/* --- insertion, preemption --- */
+
+static u16 prio_of(const struct hw_task *task, u16 rq_ioprio)
+{
+	u16 p = rq_ioprio || !task ? rq_ioprio : task->ioprio;
+
+	return HW_IOPRIO_CLASS(p) == HW_IOPRIO_NONE ? HW_IOPRIO(HW_IOPRIO_BE, CS_PRIO_DEFAULT) : p;
+}
+
+static struct cs_queue *async_queue(struct cs_device *d, u16 ioprio)
+{
+	switch (HW_IOPRIO_CLASS(ioprio)) {
+	case HW_IOPRIO_RT:
+		return &d->async_rt[HW_IOPRIO_LEVEL(ioprio)];
+	case HW_IOPRIO_IDLE:
+		return &d->async_idle;
+	default:
+		return &d->async_be[HW_IOPRIO_LEVEL(ioprio)];
+	}
+}
+
+static void set_prio(struct cs_device *d, struct cs_queue *c, u16 ioprio)
+{
+	u8 class = (u8)HW_IOPRIO_CLASS(ioprio);
+	u8 prio = class == HW_IOPRIO_IDLE ? CS_PRIO_LOWEST : (u8)HW_IOPRIO_LEVEL(ioprio);
+	bool moved = class != c->class;
+
+	if (!moved && prio == c->prio)
+		return;
+	if (class == HW_IOPRIO_IDLE)
+		c->idle_window = false;
+	c->class = class;
+	c->prio = prio;
+	cs_near_update(d, c);
+	if (moved && c->queued)
+		cs_tree_add(d, c, false);
+}
+
+/* Shall @rq of queue @c end the slice of the active queue? */
+static bool preempts(const struct cs_device *d, const struct cs_queue *c,
+		     const struct hw_request *rq)
+{
+	const struct cs_queue *a = d->active;
+
+	if (!a)
+		return false;
+	if (slice_used(a, d->tick))
+		return true;
+	if (c->class == HW_IOPRIO_IDLE)
+		return false;
+	if (a->class == HW_IOPRIO_IDLE)
+		return true;
+	if (hw_is_sync(rq) && !a->sync)
+		return true;
+	if ((rq->flags & HW_RQ_META) && !a->meta_queued)
+		return true;
+	if (c->class == HW_IOPRIO_RT && a->class != HW_IOPRIO_RT)
+		return true;
+	if (!a->wait_request || !d->active_task)
+		return false;
+	/* The disk stands idle, and this costs it next to no seek. */
+	return cs_is_near(d, a, rq->sector);
+}
+
+/* Is the active queue only active because nobody else has come? Then its slice says nothing. */
+static bool abandoned(const struct cs_device *d)
+{
+	return !d->timer_on && !d->active->queued && !d->active->dispatched;
+}
+
+static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+	struct hw_sorted_request *s = hw_sorted(rq);
+	u16 ioprio = prio_of(rq->task, rq->ioprio);
+	struct cs_queue *c;
+
+	/* Nobody else was there when it fired. */
+	if (d->timer_on && d->timer_ns < now)
+		idle_timer_fires(d);
+	cs_request(s)->queue = NULL;
+	if (rq->flags & HW_RQ_AT_HEAD) {
+		cs_put_first(d, s);
+		return;
+	}
+	if (hw_is_sync(rq)) {
+		c = cs_sync_queue(d, rq->task);
+		set_prio(d, c, ioprio);
+	} else {
+		c = async_queue(d, ioprio);
+	}
+	cs_request(s)->queue = c;
+	cs_queue_add(d, c, s);
+	cs_learn(d, c, rq);
+
+	if (c == d->active) {
+		if (c->wait_request) {
+			stop_idling(d, HW_WAIT_SUCCESS);
+			c->must_dispatch = true;
+		}
+	} else if (preempts(d, c, rq)) {
+		expire_slice(d, !abandoned(d), HW_WAIT_OTHER);
+		cs_tree_add(d, c, true);
+	}
+}
+
+/* --- dispatch --- */
+
+/* The queue to serve, or NULL to leave the device to the active one. */
+static struct cs_queue *select_queue(struct cs_device *d)
+{
+	struct cs_queue *c = d->active, *other = NULL;
+
+	if (c && (!slice_used(c, d->tick) || c->must_dispatch)) {
+		if (c->queued)
+			return c;
+		other = cs_close_cooperator(d, c);
+		if (other)
+			cs_plan_merge(d, c, other);
+		else if (d->timer_on || (c->dispatched && c->idle_window))
+			return NULL;
+	}
+	expire_slice(d, false, HW_WAIT_OTHER);
+	activate(d, other ? other : cs_tree_first(d));
+	return d->active;
+}
+
+/* How many requests may @c have in the device? */
+static bool may_dispatch(const struct cs_device *d, const struct cs_queue *c)
+{
+	u64 most = (u64)d->quantum;
+
+	if (c->idle_window && d->in_driver[false])
+		return false;
+	if (!c->sync && d->sync_flight)
+		return false;
+	if (c->class == HW_IOPRIO_IDLE)
+		most = 1;
+	if (c->dispatched >= most) {
+		if (c->class == HW_IOPRIO_IDLE || d->busy > 1)
+			return false;
+		most *= 4;
+	}
+	if (!c->sync && d->low_latency) {
+		u64 depth = div64_u64(d->tick - d->last_end_sync, d->slice[true]);
+
+		if (!depth && !c->dispatched)
+			depth = 1;
+		most = min(most, depth);
+	}
+	return c->dispatched < most;
+}
+
+static struct hw_sorted_request *serve(struct cs_device *d, struct cs_queue *c)
+{
+	struct hw_sorted_request *s = c->next, *oldest = hw_fifo_first(&c->fifo);
+
+	if (!c->fifo_checked && d->tick >= oldest->expires)
+		s = oldest;
+	c->fifo_checked = true;
+	cs_take(d, s);
+	c->slice_dispatched++;
+	c->must_dispatch = false;
+	if (d->slice_start == START_DISPATCH)
+		start_clock(d, c);
+	if (!d->active_task && s->rq.task) {
+		d->active_task = s->rq.task;
+		hw_task_get(d->active_task);
+	}
+	if (d->busy > 1 && ((!c->sync && c->slice_dispatched >= cs_async_limit(d, c)) ||
+			    c->class == HW_IOPRIO_IDLE))
+		expire_slice(d, false, HW_WAIT_OTHER);
+	return s;
+}
+
+static struct hw_sorted_request *pick(struct cs_device *d)
+{
+	struct hw_sorted_request *s = hw_fifo_first(&d->first);
+	struct cs_queue *c;
+
+	if (s) {
+		list_del_init(&s->fifo);
+		return s;
+	}
+	if (!d->busy)
+		return NULL;
+	if (d->q.force) {
+		expire_slice(d, false, HW_WAIT_OTHER);
+		s = cs_tree_first(d)->next;
+		cs_take(d, s);
+		return s;
+	}
+	c = select_queue(d);
+	return c && may_dispatch(d, c) ? serve(d, c) : NULL;
+}
+
+static struct hw_request *cs_dispatch(struct hw_queue *q, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+	struct hw_sorted_request *s;
+
+	if (d->timer_on && d->timer_ns <= now)
+		idle_timer_fires(d);
+	s = pick(d);
+	if (s) {
+		d->in_driver[hw_is_sync(&s->rq)]++;
+		return &s->rq;
+	}
+	/* It is a wait only if the device could serve somebody else meanwhile. */
+	if (d->timer_on && q->nr_queued) {
+		if (!q->wait.active && !q->nr_in_flight)
+			hw_wait_begin(q, d->active_task, now);
+		q->wake_ns = d->timer_ns;
+	}
+	return NULL;
+}
+
+/* --- completion --- */
+
+/* Does the device queue commands? Says so after enough completions under enough load. */
+static void watch_tags(struct cs_device *d)
+{
+	u32 in_driver = d->in_driver[0] + d->in_driver[1];
+
+	d->tag_peak = max(d->tag_peak, in_driver);
+	if (d->q.nr_queued <= CS_TAG_QUEUE && in_driver <= CS_TAG_QUEUE)
+		return;
+	if (d->tag_samples++ < CS_TAG_SAMPLES)
+		return;
+	if (d->hw_tag == TAG_AUTO)
+		d->has_tags = d->tag_peak >= CS_TAG_QUEUE;
+	d->tag_samples = 0;
+	d->tag_peak = 0;
+}
+
+static void active_completed(struct cs_device *d, struct cs_queue *c, bool sync)
+{
+	start_clock(d, c);
+	if (slice_used(c, d->tick) || c->class == HW_IOPRIO_IDLE)
+		expire_slice(d, true, HW_WAIT_OTHER);
+	else if (sync && !c->queued && !cs_close_cooperator(d, c))
+		arm_idle_timer(d, c);
+}
+
+static void cs_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+	struct cs_queue *c = cs_request(hw_sorted(rq))->queue;
+	bool sync = hw_is_sync(rq);
+
+	watch_tags(d);
+	d->in_driver[sync]--;
+	if (!c)
+		return;
+	c->dispatched--;
+	if (sync) {
+		d->sync_flight--;
+		d->last_end_sync = d->tick;
+		if (rq->task)
+			cs_task(rq->task)->last_end = d->tick;
+	}
+	if (c == d->active)
+		active_completed(d, c, sync);
+	else
+		cs_retire(d, c);
+}
+
+static void cs_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+
+	d->in_driver[hw_is_sync(rq)]--;
+	cs_put_first(d, hw_sorted(rq));
+}
+
+static bool cs_has_work(const struct hw_queue *q)
+{
+	return q->nr_queued && !q->wait.active;
+}
+
+/* --- merging --- */
+
+/*
+ * A process merges with the requests of its own queue only; a synchronous range never joins an
+ * asynchronous request.
+ */
+static struct cs_queue *queue_for(struct cs_device *d, const struct hw_bio *bio)
+{
+	if (!(bio->flags & HW_RQ_SYNC))
+		return async_queue(d, prio_of(bio->task, bio->ioprio));
+	return bio->task ? cs_task(bio->task)->sync : &d->nobody;
+}
+
+static struct hw_request *cs_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					enum hw_merge *how)
+{
+	struct cs_queue *c = queue_for(cs_device(q), bio);
+
+	*how = HW_FRONT_MERGE;
+	return c ? hw_sorted_rq(hw_sorted_find(&c->sort, bio->sector + bio->sectors)) : NULL;
+}
+
+static bool cs_allow_merge(struct hw_queue *q, const struct hw_request *rq,
+			   const struct hw_bio *bio)
+{
+	const struct hw_sorted_request *s = container_of(rq, const struct hw_sorted_request, rq);
+
+	return container_of(s, const struct cs_request, s)->queue == queue_for(cs_device(q), bio);
+}
+
+static void cs_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
+{
+	struct cs_queue *c = cs_request(hw_sorted(rq))->queue;
+
+	if (how != HW_FRONT_MERGE)
+		return;
+	hw_sorted_del(&c->sort, hw_sorted(rq));
+	hw_sorted_add(&c->sort, hw_sorted(rq));
+	cs_near_update(cs_device(q), c);
+}
+
+static void cs_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+{
+	struct hw_sorted_request *k = hw_sorted(keep), *g = hw_sorted(gone);
+	struct cs_queue *c = cs_request(g)->queue;
+
+	/* They may be of two queues, each with a list of its own: see hw_merge_requests(). */
+	if (cs_request(k)->queue == c && !RB_EMPTY_NODE(&k->node))
+		hw_fifo_inherit(k, g);
+	cs_queue_del(cs_device(q), c, g);
+}
+
+static struct hw_request *cs_former(struct hw_queue *q, struct hw_request *rq)
+{
+	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
+}
+
+static struct hw_request *cs_latter(struct hw_queue *q, struct hw_request *rq)
+{
+	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
+}
+
+/* --- set-up --- */
+
+static int cs_init(struct hw_queue *q, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+	u8 i;
+
+	INIT_LIST_HEAD(&d->first);
+	INIT_LIST_HEAD(&d->spare);
+	for (i = 0; i < CS_PRIOS; i++) {
+		cs_queue_init(&d->async_rt[i], false, HW_IOPRIO_RT, i);
+		cs_queue_init(&d->async_be[i], false, HW_IOPRIO_BE, i);
+	}
+	cs_queue_init(&d->async_idle, false, HW_IOPRIO_IDLE, CS_PRIO_LOWEST);
+	cs_queue_init(&d->nobody, true, HW_IOPRIO_BE, CS_PRIO_DEFAULT);
+	d->last_end_sync = d->tick;
+	d->has_tags = q->dev.depth > 1;
+	return 0;
+}
+
+static void cs_tuned(struct hw_queue *q)
+{
+	struct cs_device *d = cs_device(q);
+
+	d->slice[false] = max_t(u64, hw_ms_ticks(d->slice_async, d->tick_us), 1);
+	d->slice[true] = max_t(u64, hw_ms_ticks(d->slice_sync, d->tick_us), 1);
+	d->expire[false] = hw_ms_ticks(d->fifo_expire_async, d->tick_us);
+	d->expire[true] = hw_ms_ticks(d->fifo_expire_sync, d->tick_us);
+	d->idle = d->slice_idle ? max_t(u64, hw_ms_ticks(d->slice_idle, d->tick_us), 1) : 0;
+	if (!hw_may_wait(&d->q, d->wait_nonrot))
+		d->idle = 0;
+	d->idle_seeky = max_t(u64, hw_ms_ticks(CS_SEEKY_IDLE_MS, d->tick_us), 1);
+	d->front = hw_ms_ticks(CS_FRONT_MS, d->tick_us);
+	d->idle_class_delay = hw_ms_ticks(CS_IDLE_CLASS_MS, d->tick_us);
+	d->coop_timeout = hw_ms_ticks(CS_COOP_TIMEOUT_MS, d->tick_us);
+	d->reach.back_max = (u64)d->back_seek_max * 2;
+	d->reach.back_penalty = (u64)d->back_seek_penalty;
+	if (d->hw_tag != TAG_AUTO)
+		d->has_tags = d->hw_tag == TAG_ON;
+}
+
+static void cs_task_init(struct hw_queue *q, struct hw_task *task, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+
+	cs_task(task)->last_end = d->tick;
+	cs_task_add(d, cs_task(task));
+}
+
+static void cs_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
+{
+	struct cs_device *d = enter(q, now);
+
+	if (d->active && d->active == cs_task(task)->sync)
+		expire_slice(d, false, HW_WAIT_OTHER);
+	cs_task_del(d, cs_task(task));
+}
+
+static s64 stat_hw_tag(const struct hw_queue *q) { return cs_device(q)->has_tags; }
+static s64 stat_merges(const struct hw_queue *q) { return (s64)cs_device(q)->merges; }
+static s64 stat_splits(const struct hw_queue *q) { return (s64)cs_device(q)->splits; }
+
+static const struct hw_stat cfq_slice_stats[] = {
+	{"hw_tag", "", "1 if the device is taken to queue commands", stat_hw_tag},
+	{"queue_merges", "processes", "processes redirected to the queue of a cooperator",
+	 stat_merges},
+	{"queue_splits", "processes", "processes that left a shared queue again", stat_splits},
+};
+
+const struct hw_policy hw_cfq_slice = {
+	.name = "cfq-slice",
+	.summary = "a slice of disk time for each process, and short waits for it inside the slice",
+	.source = "Linux 2.6.32 cfq-iosched; Axboe, time sliced CFQ (2004)",
+	.flags = HW_POLICY_HASH,
+	.queue_size = sizeof(struct cs_device),
+	.task_size = sizeof(struct cs_task),
+	.request_size = sizeof(struct cs_request),
+	.tunables = cfq_slice_tunables,
+	.nr_tunables = ARRAY_SIZE(cfq_slice_tunables),
+	.stats = cfq_slice_stats,
+	.nr_stats = ARRAY_SIZE(cfq_slice_stats),
+	.init = cs_init,
+	.tuned = cs_tuned,
+	.insert = cs_insert,
+	.dispatch = cs_dispatch,
+	.complete = cs_complete,
+	.requeue = cs_requeue,
+	.has_work = cs_has_work,
+	.find_merge = cs_find_merge,
+	.allow_merge = cs_allow_merge,
+	.merged = cs_merged,
+	.merged_requests = cs_merged_requests,
+	.former = cs_former,
+	.latter = cs_latter,
+	.task_init = cs_task_init,
+	.task_exit = cs_task_exit,
+};

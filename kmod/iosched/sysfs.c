@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * queue/iosched/: a file per tunable of the policy's table, and three of the glue's own:
+ *
+ *  - device_depth: how many requests the device is given at once (default: what the driver takes).
+ *  - positions: the device's positioning times, which a kernel has not measured: lines SECTORS NS, at most 32, in
+ *    increasing distance; linear between, constant beyond the last. A write replaces all of them, an empty line leaves none.
+ *    Policies that do not weigh positioning times have the file too.
+ *  - statistics: read-only, a line per figure: A, A_S, A_F (anticipations begun, successful, failed), T_ns, T_S_ns, T_F_ns
+ *    (time spent in them), and what the policy itself keeps.
+ *
+ * elv_fs_entry's functions are not told which file is meant, so each row of a table has functions of its own.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "iosched/internal.h"
+
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#define HW_ROWS 32	/* tunables that a policy may have */
+
+static const char *hw_name(const struct elevator_queue *eq)
+{
+	return eq->type->elevator_name;
+}
+
+static const struct hw_tunable *hw_row(struct elevator_queue *eq, unsigned int row)
+{
+	struct hw_disk *disk = eq->elevator_data;
+
+	return &disk->policy->tunables[row];
+}
+
+static ssize_t hw_show_choices(const struct hw_tunable *t, s64 value, char *page)
+{
+	ssize_t len = 0;
+	s64 i;
+
+	for (i = 0; t->choices[i]; i++)
+		len += sysfs_emit_at(page, len, i == value ? "%s[%s]" : "%s%s", i ? " " : "", t->choices[i]);
+	return len + sysfs_emit_at(page, len, "\n");
+}
+
+static ssize_t hw_show_tunable(struct elevator_queue *eq, char *page, unsigned int row)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	const struct hw_tunable *t = hw_row(eq, row);
+	s64 value = hw_tunable_get(disk->q, t);
+
+	if (t->type == HW_ENUM)
+		return hw_show_choices(t, value, page);
+	return sysfs_emit(page, "%lld\n", value);
+}
+
+static int hw_parse(const struct hw_tunable *t, const char *text, s64 *value)
+{
+	int i;
+
+	for (i = 0; t->type == HW_ENUM && t->choices[i]; i++) {
+		if (sysfs_streq(text, t->choices[i])) {
+			*value = i;
+			return 0;
+		}
+	}
+	return kstrtos64(text, 0, value);
+}
+
+/* Say why; returns the error. */
+static int hw_refuse(struct elevator_queue *eq, const struct hw_tunable *t, const char *text, int err)
+{
+	int len = strcspn(text, "\n");
+
+	if (err == -ERANGE)
+		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", hw_name(eq), t->name, len, text, t->min, t->max, t->unit);
+	else
+		pr_notice("%s: %s: not a value: %.*s\n", hw_name(eq), t->name, len, text);
+	return err;
+}
+
+static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, size_t count, unsigned int row)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	const struct hw_tunable *t = hw_row(eq, row);
+	unsigned long flags;
+	s64 value;
+	int ret;
+
+	ret = hw_parse(t, text, &value);
+	if (ret)
+		return hw_refuse(eq, t, text, ret);
+	flags = hw_lock(disk);
+	ret = hw_tunable_set(disk->q, t->name, value);
+	if (ret) {
+		hw_unlock(disk, flags);
+		return hw_refuse(eq, t, text, ret);
+	}
+	if (disk->policy->tuned)
+		disk->policy->tuned(disk->q);
+	hw_changed(disk, flags);
+	return count;
+}
+
+#define HW_EACH_ROW(do) \
+	do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10) do(11) do(12) do(13) do(14) do(15) \
+	do(16) do(17) do(18) do(19) do(20) do(21) do(22) do(23) do(24) do(25) do(26) do(27) do(28) do(29) do(30) do(31)
+
+#define HW_FUNCTIONS(n)								\
+static ssize_t hw_show_##n(struct elevator_queue *eq, char *page)		\
+{										\
+	return hw_show_tunable(eq, page, n);					\
+}										\
+static ssize_t hw_store_##n(struct elevator_queue *eq, const char *text, size_t count)	\
+{										\
+	return hw_store_tunable(eq, text, count, n);				\
+}
+HW_EACH_ROW(HW_FUNCTIONS)
+
+#define HW_ENTRY(n) { .show = hw_show_##n, .store = hw_store_##n },
+static const struct elv_fs_entry hw_entries[HW_ROWS] = { HW_EACH_ROW(HW_ENTRY) };
+
+static ssize_t hw_show_depth(struct elevator_queue *eq, char *page)
+{
+	struct hw_disk *disk = eq->elevator_data;
+
+	return sysfs_emit(page, "%u\n", disk->depth);
+}
+
+static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_t count)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	unsigned long flags;
+	u32 depth;
+	int ret;
+
+	ret = kstrtou32(text, 0, &depth);
+	if (!ret && !depth)
+		ret = -ERANGE;
+	if (ret) {
+		pr_notice("%s: device_depth: not a number from 1 to 2^32 - 1: %.*s\n", hw_name(eq), (int)strcspn(text, "\n"),
+			  text);
+		return ret;
+	}
+	flags = hw_lock(disk);
+	WRITE_ONCE(disk->depth, depth);
+	disk->q->dev.depth = depth;
+	hw_changed(disk, flags);
+	return count;
+}
+
+/* Products of a policy's interpolation stay within 64 bits up to these. */
+#define HW_MAX_DISTANCE (U64_MAX >> SECTOR_SHIFT)
+#define HW_MAX_POSITIONING U32_MAX
+
+static ssize_t hw_show_positions(struct elevator_queue *eq, char *page)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	const struct hw_device *dev = &disk->q->dev;
+	unsigned long flags;
+	ssize_t len = 0;
+	u32 i;
+
+	flags = hw_lock(disk);
+	for (i = 0; i < dev->nr_positions; i++)
+		len += sysfs_emit_at(page, len, "%llu %llu\n", dev->position[i].sectors, dev->position[i].ns);
+	hw_unlock(disk, flags);
+	return len;
+}
+
+/* One line, less the spaces around it. */
+static int hw_add_position(struct hw_device *dev, char *line, const char **why)
+{
+	const char *first = strsep(&line, " \t");
+	u64 sectors, ns;
+	int ret;
+
+	ret = kstrtou64(first, 10, &sectors) ?: kstrtou64(line ? skip_spaces(line) : "", 10, &ns);
+	*why = "two numbers are expected, SECTORS NS";
+	if (ret == -EINVAL)
+		return ret;
+	*why = "at most 2^55 - 1 sectors and 2^32 - 1 ns";
+	if (ret || sectors > HW_MAX_DISTANCE || ns > HW_MAX_POSITIONING)
+		return -ERANGE;
+	*why = "distances must increase";
+	if (dev->nr_positions && sectors <= dev->position[dev->nr_positions - 1].sectors)
+		return -EINVAL;
+	*why = "there may be 32 of them";
+	if (dev->nr_positions == HW_POSITION_POINTS)
+		return -EINVAL;
+	dev->position[dev->nr_positions].sectors = sectors;
+	dev->position[dev->nr_positions++].ns = ns;
+	return 0;
+}
+
+static int hw_read_positions(struct elevator_queue *eq, char *text, struct hw_device *dev)
+{
+	unsigned int number = 0;
+	const char *why;
+	char *line;
+	int ret;
+
+	while ((line = strsep(&text, "\n"))) {
+		number++;
+		line = strim(line);
+		if (!*line)
+			continue;
+		ret = hw_add_position(dev, line, &why);
+		if (ret) {
+			pr_notice("%s: positions, line %u: %s\n", hw_name(eq), number, why);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static ssize_t hw_store_positions(struct elevator_queue *eq, const char *text, size_t count)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	struct hw_device dev = {};
+	unsigned long flags;
+	char *copy;
+	int ret;
+
+	if (count >= PAGE_SIZE) {	/* what is longer arrives in pieces */
+		pr_notice("%s: positions: longer than a page\n", hw_name(eq));
+		return -EINVAL;
+	}
+	copy = kmemdup_nul(text, count, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	ret = hw_read_positions(eq, copy, &dev);
+	kfree(copy);
+	if (ret)
+		return ret;
+	flags = hw_lock(disk);
+	memcpy(disk->q->dev.position, dev.position, sizeof(dev.position));
+	disk->q->dev.nr_positions = dev.nr_positions;
+	hw_changed(disk, flags);
+	return count;
+}
+
+static ssize_t hw_show_statistics(struct elevator_queue *eq, char *page)
+{
+	struct hw_disk *disk = eq->elevator_data;
+	const struct hw_policy *policy = disk->policy;
+	unsigned long flags;
+	struct hw_wait wait;
+	ssize_t len = 0;
+	u64 ended;
+	u32 i;
+
+	flags = hw_lock(disk);
+	wait = disk->q->wait;
+	ended = disk->now;
+	hw_unlock(disk, flags);
+	len += sysfs_emit_at(page, len, "A %llu\nA_S %llu\nA_F %llu\n", wait.begun, wait.count[HW_WAIT_SUCCESS],
+			     wait.count[HW_WAIT_FAIL]);
+	len += sysfs_emit_at(page, len, "T_ns %llu\nT_S_ns %llu\nT_F_ns %llu\n",
+			     wait.total_ns[0] + wait.total_ns[1] + wait.total_ns[2] +
+				     (wait.active ? ended - wait.begin_ns : 0),
+			     wait.total_ns[HW_WAIT_SUCCESS], wait.total_ns[HW_WAIT_FAIL]);
+	for (i = 0; i < policy->nr_stats; i++) {
+		s64 value;
+
+		flags = hw_lock(disk);
+		value = policy->stats[i].get(disk->q);
+		hw_unlock(disk, flags);
+		len += sysfs_emit_at(page, len, "%s %lld %s\n", policy->stats[i].name, value, policy->stats[i].unit);
+	}
+	return len;
+}
+
+int hw_attributes_create(struct hw_type *t)
+{
+	const struct hw_policy *policy = t->policy;
+	struct elv_fs_entry *entry;
+	u32 i;
+
+	if (policy->nr_tunables > HW_ROWS)
+		return -E2BIG;
+	t->attributes = kcalloc(policy->nr_tunables + 4, sizeof(*t->attributes), GFP_KERNEL);
+	if (!t->attributes)
+		return -ENOMEM;
+	for (i = 0; i < policy->nr_tunables; i++) {
+		t->attributes[i] = hw_entries[i];
+		t->attributes[i].attr.name = policy->tunables[i].name;
+		t->attributes[i].attr.mode = 0644;
+		sysfs_attr_init(&t->attributes[i].attr);	/* lockdep wants a key for what is not static */
+	}
+	entry = &t->attributes[i];
+	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, hw_show_depth, hw_store_depth);
+	entry[1] = (struct elv_fs_entry)__ATTR(positions, 0644, hw_show_positions, hw_store_positions);
+	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, hw_show_statistics, NULL);
+	sysfs_attr_init(&entry[0].attr);
+	sysfs_attr_init(&entry[1].attr);
+	sysfs_attr_init(&entry[2].attr);
+	return 0;
+}
+
+void hw_attributes_free(struct hw_type *t)
+{
+	kfree(t->attributes);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Flushes of the drive's own cache, as blk-mq makes them (block/blk-flush.c): past the scheduler,
+ * before anything else that waits for the drive, one at a time; without a scheduler each has a tag.
+ * What is asked for while one is under way waits for the next, which serves all that have asked.
+ * A worker sends flushes on: what is decided on when a request is done, or a flush, comes before those that
+ * are asked for then.
+ */
+#include "sim/load/internal.h"
+
+bool sim_flush_wanted(const struct hws *s)
+{
+	return s->flush.waits;
+}
+
+/* The request for it is made at once; who asks from now on is of the next. */
+static void begin(struct sim_flush *f, struct sim_job *newest, bool after_others)
+{
+	f->current = newest;
+	f->waits = true;
+	f->after_others = after_others;
+}
+
+void sim_flush_ready(struct hws *s, struct sim_job *j)
+{
+	struct sim_flush *f = &s->flush;
+
+	if (f->current) {
+		j->flush_next = f->next;
+		f->next = j;
+		return;
+	}
+	j->flush_next = NULL;
+	begin(f, j, s->done || s->worker_ns != HW_NEVER);
+}
+
+void sim_flush(struct hws *s, struct sim_job *j)
+{
+	j->flushing = true;
+	if (sim_flush_tag(s, j))
+		sim_flush_ready(s, j);
+}
+
+void sim_flush_submit(struct hws *s)
+{
+	struct sim_flush *f = &s->flush;
+
+	f->waits = false;
+	f->io = (struct hw_io){ .op = HW_OTHER, .host = f };
+	s->drive->model->submit(s->drive, &f->io, s->now);
+}
+
+void sim_flush_done(struct hws *s)
+{
+	struct sim_flush *f = &s->flush;
+	struct sim_job *j, *in_order = NULL;
+
+	while ((j = f->current)) {
+		f->current = j->flush_next;
+		j->flush_next = in_order;
+		in_order = j;
+	}
+	if (f->next)
+		begin(f, f->next, true);
+	f->next = NULL;
+	for (j = in_order; j; j = j->flush_next) {
+		j->flushing = false;
+		sim_job_wake(s, j);
+		if (j->flush_tag < 0)
+			continue;
+		sim_tag_put(s->tags, j->flush_tag);
+		sim_request_freed(s, 0);
+	}
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the parts of generated load share: jobs (job.c), where their I/Os go (place.c), the page
+ * cache (readahead.c, writeback.c).
+ */
+#ifndef HW_SIM_LOAD_INTERNAL_H
+#define HW_SIM_LOAD_INTERNAL_H
+
+#include "sim/internal.h"
+
+/*
+ * Blocks that this pass has touched: bit b of level 0 is block b, a bit above is a full word
+ * below.
+ */
+#define SIM_MAP_LEVELS 7
+
+struct sim_map {
+	u64 blocks, unit;
+	u32 nr_levels;
+	struct sim_chunk **level[SIM_MAP_LEVELS];	/* NULL: nothing in it is set */
+	struct sim_chunk *chunks;
+	struct hws *run;
+};
+
+/* A piece of the page cache that is on its way from or to the drive. */
+struct sim_transfer {
+	u64 first, pages;	/* reads: pages of the file; writes: pages of the drive */
+	bool write, done;
+	bool in_hand;		/* the first page of a write that waits for wbt */
+	struct sim_transfer *next, **pprev;
+};
+
+/* Somebody who writes back dirty pages. */
+struct sim_wbt_waiter {
+	struct sim_wbt_waiter *next;
+	bool sync, background;
+	bool waits, may;
+};
+
+/* Reading ahead in one file, as one reader does it. */
+#define SIM_WINDOWS 8
+
+struct sim_stream {
+	u64 expected;		/* page after the last one read */
+	u64 start, pages;	/* newest window */
+	u64 marker;		/* reading this page asks for the next one */
+	u32 next_slot;
+	struct sim_transfer window[SIM_WINDOWS];
+};
+
+struct sim_file {
+	struct hws_file at;
+	u64 last_pos[2], last_start[2];
+	bool done;		/* in this pass */
+	struct sim_map map;
+	struct sim_stream stream;
+};
+
+/* Where an I/O goes: bytes of a file. */
+struct sim_place {
+	struct sim_file *file;
+	u64 offset, bytes;
+};
+
+enum sim_job_life { JOB_CREATED, JOB_RUNNING, JOB_ENDED };
+
+/* Independent sequences of random numbers, so that one choice does not shift another (dice.c). */
+enum sim_dice {
+	DICE_PLACE, DICE_DIRECTION, DICE_BYTES_READ, DICE_BYTES_WRITE, DICE_MIX_READ, DICE_MIX_WRITE,
+	DICE_FILE, DICE_START, NR_DICE
+};
+
+struct sim_die {
+	u32 s1, s2, s3;
+};
+
+struct sim_set;
+
+struct sim_job {
+	struct sim_source source;
+	u64 index;
+	struct sim_set *section, *group;
+	struct sim_job *group_next;
+	struct sim_job *waiting_next;	/* for a section to end */
+	struct rb_node ready;
+	struct hws_job opt;
+	struct sim_file *files;
+	enum sim_job_life life;
+	u8 state;		/* enum job_state of job.c */
+	bool terminate;
+	bool synced_last;
+	u64 expected;		/* the event that it sleeps for; others are stale */
+	u64 want;		/* it waits for this many completions; 0: it does not */
+	struct sim_die dice[NR_DICE];
+
+	u64 start_ns, epoch_ns, end_ns;
+	u64 loops_left;
+	u64 issued, completed, reaped, writes;
+	u64 issued_bytes, pass_bytes, pass_issued;
+	u64 think_mark, think_next;
+	u64 bytes[2];
+	u32 direction;
+	u64 dir_issued[2];
+	u32 mix_direction;	/* both directions: the one that it is at, until so many were issued */
+	u64 mix_until;
+	u32 until_random;	/* I/Os until the next random place */
+	u32 file, file_left;
+
+	struct sim_place op;	/* buffered: what is being copied */
+	u64 cursor, end;	/* and the pages still to be read */
+	struct sim_place sync_what;	/* fsync: what must be written; file NULL: all files */
+	bool reading;		/* waits for pages that are under way to it */
+	bool made_room;		/* has had the processor time that the pages it is to fetch take */
+	bool blocked;		/* waits for pages to be written, among others */
+	struct sim_job *blocked_next;
+	struct sim_turn turn;
+	bool computing;		/* has processor time to go, or waits for the processor */
+	u64 sync_file, sync_at;	/* fsync: it has been at the files and pages before */
+	struct sim_wbt_waiter wbt;
+	struct sim_transfer *in_hand;	/* fsync: what it writes next */
+	u64 hand_end;		/* and the page after the last that goes with it */
+	bool preparing;		/* fsync: the request is being made */
+	u64 behind;		/* fsync: a page that is in another's hand, plus one; 0: none */
+	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
+	bool flushing;		/* waits for that */
+	struct sim_job *flush_next;
+	int flush_tag;		/* -1: it needs none */
+};
+
+struct sim_jobs {
+	struct sim_job **job;
+	u64 nr, room;
+	u64 order;
+	u64 running;			/* started, not ended */
+	u64 left;			/* not ended */
+	u64 started, told;		/* so far, and when running ones were last told to end */
+	bool told_all;
+	struct rb_root sections, groups;	/* by number */
+	u64 *by_start, nr_due;		/* jobs by start delay, and how many of these are over */
+	struct rb_root ready;		/* due, not started; in order of the job file */
+};
+
+/* dice.c */
+void sim_dice_seed(struct sim_job *j, u64 run_seed);
+/* From 0 to n - 1. */
+u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n);
+
+/* start.c */
+void sim_start_add(struct hws *s, struct sim_job *j);
+/* Whoever may start now does. */
+void sim_start_jobs(struct hws *s);
+void sim_job_ended(struct hws *s, struct sim_job *j);
+
+/* job.c */
+void sim_job_sleep(struct hws *s, struct sim_job *j, u64 until_ns);
+/* Does it wait for a request? Then it goes on when it has one (allocate.c). */
+bool sim_job_stalls(struct hws *s, struct sim_job *j);
+void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag);
+u64 sim_order(struct hws *s);
+/* A job that the page cache has made to wait may look again. */
+void sim_job_wake(struct hws *s, struct sim_job *j);
+
+/* processor.c: the job is due when it has had so much processor time */
+void sim_compute(struct hws *s, struct sim_job *j, u64 need_ns);
+/* It is due: has it had all? If not, it will be due again. */
+bool sim_computed(struct hws *s, struct sim_job *j);
+/* It has nothing more to do now. */
+void sim_yield(struct hws *s, struct sim_job *j);
+
+/* flush.c: the job is woken when the drive's cache has been written */
+void sim_flush(struct hws *s, struct sim_job *j);
+/* It has a tag, where it needs one. */
+void sim_flush_ready(struct hws *s, struct sim_job *j);
+
+/* place.c */
+void sim_place_init(struct hws *s, struct sim_job *j);
+/* A new pass over the files begins. */
+void sim_place_reset(struct sim_job *j);
+/* The next I/O in this direction; false: the pass is over. */
+bool sim_place_next(struct sim_job *j, u32 direction, struct sim_place *place);
+
+/*
+ * readahead.c and writeback.c. What returns bool is called again, after sim_job_wake(), until it
+ * returns true.
+ */
+void sim_read_begin(struct sim_job *j);
+bool sim_read(struct hws *s, struct sim_job *j);
+void sim_read_done(struct hws *s, struct sim_job *j, struct sim_transfer *t);
+
+void sim_cache_init(struct hws *s, u32 flusher);
+void sim_cache_flush(struct hws *s);
+void sim_write(struct hws *s, struct sim_job *j);
+bool sim_write_balance(struct hws *s, struct sim_job *j);
+/* what NULL: all files of the job. */
+void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what);
+bool sim_fsync(struct hws *s, struct sim_job *j);
+void sim_fsync_done(struct hws *s, struct sim_transfer *t);
+/* Some of those who wait for wbt may write. */
+void sim_cache_look_again(struct hws *s);
+
+/* wbt.c */
+void sim_wbt_init(struct hws *s);
+/* May one more request be made? If not, it will be in its turn (sim_cache_look_again()), and must then be asked for again. */
+bool sim_wbt_get(struct hws *s, struct sim_wbt_waiter *who);
+void sim_wbt_put(struct hws *s);
+/* A writer has to wait for the cache to become cleaner. */
+void sim_wbt_slept(struct hws *s);
+
+#endif

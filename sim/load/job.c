@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Jobs: what the processes of a fio job file do, step by step as fio's own loop does it.
+ *
+ * One pass: as long as there is more to do, choose a direction, wait for the rate limit, issue;
+ * with as many I/Os in flight as the depth allows, wait for one; after every `think_blocks` I/Os
+ * wait for all that are in flight, then think. A pass over, wait for all; then the next pass, or
+ * the job ends and its task exits.
+ *
+ * A job is a state machine: step() goes on until the job has to wait for completions, or for a
+ * time. What completes only schedules the job for the same instant, so that it issues after every
+ * completion of that instant, as the contract says.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sim/load/internal.h"
+
+enum job_state {
+	JOB_NEXT,	/* is there more to do? */
+	JOB_RATE,	/* not before the rate limit allows it */
+	JOB_ISSUE,
+	JOB_SUBMIT,	/* after its processor time */
+	JOB_READ,	/* buffered: wait for the pages */
+	JOB_COPY,	/* and copy them, or the data to be written */
+	JOB_COPIED,
+	JOB_BALANCE,	/* too many dirty pages? */
+	JOB_SYNC,	/* sync=1: wait until they are written */
+	JOB_REAP,	/* a slot is needed */
+	JOB_THINK,
+	JOB_QUIESCE,
+	JOB_FSYNC,
+	JOB_DRAIN,	/* the pass is over */
+	JOB_END_FSYNC,
+	JOB_AGAIN,
+};
+
+/* --- events --- */
+
+u64 sim_order(struct hws *s)
+{
+	return s->jobs->order++;
+}
+
+void sim_job_sleep(struct hws *s, struct sim_job *j, u64 time_ns)
+{
+	j->expected = sim_order(s);
+	j->want = 0;
+	sim_schedule(s, time_ns, j->expected, &j->source);
+}
+
+void sim_job_wake(struct hws *s, struct sim_job *j)
+{
+	sim_job_sleep(s, j, s->now);
+}
+
+void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag)
+{
+	struct hw_bio what = { .sector = sector, .sectors = sectors, .op = op, .flags = flags,
+			       .ioprio = s->tasks[task].ioprio };
+
+	sim_issue(s, task, &what, s->issued, 0, tag);
+}
+
+static void job_done(struct hws *s, struct sim_source *source, void *tag)
+{
+	struct sim_job *j = container_of(source, struct sim_job, source);
+
+	struct sim_transfer *t = tag;
+
+	if (t && t->write)
+		sim_fsync_done(s, t);
+	else if (t)
+		sim_read_done(s, j, t);
+	if (t)
+		return;
+	j->completed++;
+	if (j->want && j->completed >= j->want)
+		sim_job_sleep(s, j, s->now);
+}
+
+/* --- decisions --- */
+
+static bool job_over(const struct sim_job *j)
+{
+	const struct hws_job *o = &j->opt;
+	u64 limit = o->io_size ? o->io_size : o->size;
+
+	if (o->time_based)
+		return false;
+	return j->issued_bytes / o->loops >= limit ||
+	       (o->number_ios && j->issued / o->loops >= o->number_ios);
+}
+
+static bool pass_over(const struct sim_job *j)
+{
+	const struct hws_job *o = &j->opt;
+	u64 limit = o->size;
+
+	if (!o->queued || o->time_based)
+		return false;
+	if (o->directions & 2 && o->random && !o->random_map)
+		limit = max(limit, o->io_size);
+	return j->pass_bytes >= limit;
+}
+
+static bool out_of_time(struct hws *s, struct sim_job *j)
+{
+	if (j->opt.runtime_ns && s->now - j->epoch_ns >= j->opt.runtime_ns)
+		j->terminate = true;
+	return j->terminate;
+}
+
+/*
+ * After a pass: another one? fio counts `loops` down first, and then goes on until io_size is
+ * reached.
+ */
+static bool again(struct sim_job *j)
+{
+	const struct hws_job *o = &j->opt;
+	u64 limit = o->io_size ? o->io_size : o->size;
+	u64 largest = max(o->directions & 1 ? o->max_bytes[0] : 0,
+			  o->directions & 2 ? o->max_bytes[1] : 0);
+
+	/* A pass in which nothing fitted would only come again. */
+	if (j->terminate || !j->pass_issued)
+		return false;
+	if (o->time_based)
+		return true;
+	if (j->loops_left) {
+		j->loops_left--;
+		return true;
+	}
+	if (o->number_ios && j->issued / o->loops >= o->number_ios)
+		return false;
+	return j->issued_bytes < limit && limit - j->issued_bytes >= largest && o->io_size;
+}
+
+static u32 pick_direction(struct sim_job *j)
+{
+	if (j->opt.directions != 3)
+		return j->opt.directions - 1;
+	/* As fio does: after a change, this direction first gets its share. */
+	if (j->dir_issued[j->mix_direction] >= j->mix_until) {
+		u32 d = 1 + sim_roll_below(j, DICE_DIRECTION, 100) > j->opt.read_percent;
+		u32 other_percent = j->mix_direction ? j->opt.read_percent : 100 - j->opt.read_percent;
+
+		if (d != j->mix_direction)
+			j->mix_until = j->dir_issued[j->mix_direction] * other_percent / 100;
+		j->mix_direction = d;
+	}
+	return j->mix_direction;
+}
+
+/* Of a job that also reads fio asks after every I/O: after the Nth write, and again after each read until the next one. */
+static bool fsync_due(const struct sim_job *j)
+{
+	return j->opt.fsync_every && j->writes && !j->synced_last && j->writes % j->opt.fsync_every == 0;
+}
+
+/* When the next I/O in a direction may go. */
+static u64 rate_ns(const struct sim_job *j, u32 d)
+{
+	u64 rate = j->opt.rate_bytes[d];
+
+	if (!rate)
+		return 0;
+	/* 64 bits of bytes at a byte a second last longer than the clock. */
+	if (j->bytes[d] / rate >= SIM_CLOCK_END / HW_NSEC_PER_SEC)
+		return SIM_CLOCK_END + 1;
+	return sim_after(j->epoch_ns, mul_u64_u64_div_u64(j->bytes[d], HW_NSEC_PER_SEC, rate));
+}
+
+/*
+ * The time until which the job has to sleep; 0: it may go on. With both directions it takes the
+ * one that may go first.
+ */
+static u64 rate_wait(struct hws *s, struct sim_job *j)
+{
+	u64 own = rate_ns(j, j->direction), other;
+
+	if (own <= s->now)
+		return 0;
+	if (j->opt.directions == 3) {
+		other = rate_ns(j, !j->direction);
+		if (other < own)
+			j->direction = !j->direction;
+		own = min(own, other);
+	}
+	return own <= s->now ? 0 : own;
+}
+
+static u64 not_beyond_runtime(const struct sim_job *j, u64 time_ns)
+{
+	return j->opt.runtime_ns ? min(time_ns, sim_after(j->epoch_ns, j->opt.runtime_ns)) : time_ns;
+}
+
+/* --- processor time --- */
+
+static u64 turnaround(const struct hws *s, const struct sim_job *j)
+{
+	return sim_turnaround(s, (u32)(j->op.bytes / HW_SECTOR_BYTES));
+}
+
+static u64 copying(const struct hws *s, const struct sim_job *j)
+{
+	u64 pages = (j->op.bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
+
+	return s->opt.copy_ns + (s->opt.copy_page_ns + (j->direction == HW_WRITE ? s->opt.dirty_page_ns : 0)) * pages;
+}
+
+/* fsync of all the job's files, or of what it has just written, and then @next. */
+static void begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
+{
+	sim_fsync_begin(s, j, of_all ? NULL : &j->op);
+	j->state = next;
+}
+
+/* --- the loop --- */
+
+static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
+{
+	u32 d = j->direction;
+	u8 flags = HW_RQ_SYNC;
+
+	j->issued++;
+	j->dir_issued[d]++;
+	j->pass_issued++;
+	j->issued_bytes += p->bytes;
+	j->pass_bytes += p->bytes;
+	j->bytes[d] += p->bytes;
+	j->writes += d;
+	j->synced_last = false;
+	if (j->opt.buffered)
+		return;
+	if (d == HW_WRITE && j->opt.sync_writes)
+		flags |= HW_IO_FUA | HW_RQ_NOMERGE;
+	sim_job_issue(s, j->opt.task, (p->file->at.base + p->offset) / HW_SECTOR_BYTES,
+		      (u32)(p->bytes / HW_SECTOR_BYTES), (u8)d, flags, NULL);
+}
+
+static void next_pass(struct hws *s, struct sim_job *j)
+{
+	j->pass_bytes = 0;
+	j->pass_issued = 0;
+	j->mix_until = 0;
+	sim_place_reset(j);
+	if (j->opt.repeat_random)
+		sim_dice_seed(j, s->opt.seed);
+}
+
+/* Waits until `count` of the job's I/Os have completed, and takes no more of them; true if they have. */
+static bool wait_for(struct sim_job *j, u64 count)
+{
+	if (j->completed >= count) {
+		j->reaped = count;
+		return true;
+	}
+	j->want = count;
+	return false;
+}
+
+/* One state further; false: the job waits. */
+static bool step(struct hws *s, struct sim_job *j)
+{
+	struct sim_place p;
+	u64 until;
+
+	switch (j->state) {
+	case JOB_NEXT:
+		if (out_of_time(s, j) || job_over(j) || pass_over(j)) {
+			j->state = JOB_DRAIN;
+		} else if (fsync_due(j)) {
+			j->synced_last = true;
+			begin_sync(s, j, true, JOB_FSYNC);
+			return true;
+		} else {
+			j->direction = pick_direction(j);
+			j->state = JOB_RATE;
+		}
+		return true;
+	case JOB_RATE:
+		until = rate_wait(s, j);
+		j->state = until ? JOB_RATE : JOB_ISSUE;
+		if (!until)
+			return true;
+		if (out_of_time(s, j)) {
+			j->state = JOB_DRAIN;
+			return true;
+		}
+		if (wait_for(j, j->issued))
+			sim_job_sleep(s, j, not_beyond_runtime(j, until));
+		return false;
+	case JOB_ISSUE:
+		if (!sim_place_next(j, j->direction, &p)) {
+			j->state = JOB_DRAIN;
+			return true;
+		}
+		j->op = p;
+		j->state = JOB_SUBMIT;
+		if (!j->opt.buffered && turnaround(s, j)) {
+			sim_compute(s, j, turnaround(s, j));
+			return false;
+		}
+		return true;
+	case JOB_SUBMIT:
+		issue(s, j, &j->op);
+		j->state = JOB_REAP;
+		if (j->opt.buffered && j->direction == HW_READ) {
+			sim_read_begin(j);
+			j->state = JOB_READ;
+		} else if (j->opt.buffered) {
+			j->state = JOB_COPY;
+		}
+		return true;
+	case JOB_READ:
+		if (!sim_read(s, j))
+			return false;
+		j->state = JOB_COPY;
+		return true;
+	case JOB_COPY:
+		j->state = JOB_COPIED;
+		sim_compute(s, j, copying(s, j));
+		return false;
+	case JOB_COPIED:
+		j->state = JOB_REAP;
+		if (j->direction == HW_READ) {
+			j->completed++;
+			return true;
+		}
+		sim_write(s, j);
+		j->state = JOB_BALANCE;
+		if (j->opt.sync_writes)
+			begin_sync(s, j, false, JOB_SYNC);
+		return true;
+	case JOB_BALANCE:
+	case JOB_SYNC:
+		if (!(j->state == JOB_SYNC ? sim_fsync(s, j) : sim_write_balance(s, j)))
+			return false;
+		j->completed++;
+		j->state = JOB_REAP;
+		return true;
+	case JOB_REAP:
+		if (j->issued - j->reaped >= j->opt.depth && !wait_for(j, j->reaped + 1))
+			return false;
+		j->state = JOB_THINK;
+		return true;
+	case JOB_THINK:
+		j->state = JOB_NEXT;
+		if (j->opt.think_ns) {
+			j->think_next = j->opt.think_issued ? j->issued : j->reaped;
+			if (j->think_next >= j->think_mark + j->opt.think_blocks)
+				j->state = JOB_QUIESCE;
+		}
+		return true;
+	case JOB_QUIESCE:
+		if (!wait_for(j, j->issued))
+			return false;
+		j->think_mark = j->think_next;
+		j->state = JOB_NEXT;
+		if (out_of_time(s, j))
+			return true;
+		sim_job_sleep(s, j, not_beyond_runtime(j, sim_after(s->now, j->opt.think_ns)));
+		return false;
+	case JOB_FSYNC:
+		if (!sim_fsync(s, j))
+			return false;
+		j->state = JOB_NEXT;
+		return true;
+	case JOB_DRAIN:
+		if (!wait_for(j, j->issued))
+			return false;
+		j->state = JOB_AGAIN;
+		if (j->opt.end_fsync)
+			begin_sync(s, j, true, JOB_END_FSYNC);
+		return true;
+	case JOB_END_FSYNC:
+		if (!sim_fsync(s, j))
+			return false;
+		j->state = JOB_AGAIN;
+		return true;
+	default:
+		if (!again(j)) {
+			sim_job_ended(s, j);
+			return false;
+		}
+		next_pass(s, j);
+		j->state = JOB_NEXT;
+		return true;
+	}
+}
+
+static void job_due(struct hws *s, struct sim_source *source, u64 order)
+{
+	struct sim_job *j = container_of(source, struct sim_job, source);
+
+	if (j->life == JOB_CREATED) {
+		sim_start_jobs(s);
+	} else if (j->life == JOB_RUNNING && order == j->expected && sim_computed(s, j)) {
+		while (!sim_job_stalls(s, j) && step(s, j))
+			;
+		sim_yield(s, j);
+	}
+}
+
+/* --- set-up --- */
+
+static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
+{
+	bool writes_buffered = o->buffered && o->directions & 2;
+	u32 d;
+
+	if (o->task < s->nr_tasks && s->tasks[o->task].source)
+		return "its task has another job";
+	if (writes_buffered && (o->flusher == o->task || (o->flusher < s->nr_tasks && s->tasks[o->flusher].source &&
+	    !s->cache)))
+		return "its flusher has a job";
+	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END)
+		return "bad start delay";
+	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
+		return "no such task";
+	/* Its clock would stand still. */
+	if (o->time_based && o->buffered && !s->opt.copy_ns && !s->opt.copy_page_ns && !o->think_ns)
+		return "time_based, and copying takes no time: it would never end";
+	if (o->nr_files >> 32)
+		return "too many files";
+	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 ||
+	    !o->random_every || (o->file_service == 0 && !o->file_every) ||
+	    (o->time_based && !o->runtime_ns) ||
+	    ((o->fsync_every || o->end_fsync) && !(o->directions & 2)))
+		return "a parameter is missing";
+	for (d = 0; d < 2; d++)
+		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||
+		    (!o->buffered && (o->min_bytes[d] | o->align_bytes[d]) % HW_SECTOR_BYTES))
+			return "bad block size";
+	return NULL;
+}
+
+static int check_job(struct hws *s, const struct hws_job *o)
+{
+	u64 i, nr = s->jobs->nr, drive_bytes = s->drive->sectors * HW_SECTOR_BYTES;
+	const char *wrong = what_is_wrong(s, o);
+
+	if (wrong)
+		return sim_fail(s, -EINVAL, "job %llu: %s", (unsigned long long)nr, wrong);
+	for (i = 0; i < o->nr_files; i++) {
+		const struct hws_file *f = &o->files[i];
+
+		if (f->base > drive_bytes || f->size > drive_bytes - f->base ||
+		    f->base % HW_SECTOR_BYTES || (!o->buffered && f->offset % HW_SECTOR_BYTES))
+			return sim_fail(s, -ERANGE,
+					"job %llu: file %llu does not fit on a drive of "
+					"%llu sectors",
+					(unsigned long long)nr, (unsigned long long)i,
+					(unsigned long long)s->drive->sectors);
+	}
+	return 0;
+}
+
+int sim_add_job(struct hws *s, const struct hws_job *job)
+{
+	struct sim_job *j;
+	u64 i;
+	int ret;
+
+	if (s->started || s->trace)
+		return sim_fail(s, -EBUSY, "a run takes jobs, or a trace, before it starts");
+	if (!s->drive)
+		return sim_fail(s, -EINVAL, "no drive");
+	if (!s->jobs)
+		s->jobs = sim_alloc(s, sizeof(*s->jobs));
+	ret = check_job(s, job);
+	if (ret)
+		return ret;
+	j = sim_alloc(s, sizeof(*j));
+	j->opt = *job;
+	j->files = sim_alloc(s, job->nr_files * sizeof(*j->files));
+	for (i = 0; i < job->nr_files; i++)
+		j->files[i].at = job->files[i];
+	j->opt.files = NULL;
+	j->loops_left = job->loops - 1;
+	j->source.due = job_due;
+	j->source.done = job_done;
+	s->tasks[job->task].source = &j->source;
+	sim_dice_seed(j, s->opt.seed);
+	sim_place_init(s, j);
+	if (job->buffered && job->directions & 2)
+		sim_cache_init(s, job->flusher);
+	j->start_ns = job->start_min_ns +
+		      sim_roll_below(j, DICE_START, job->start_max_ns - job->start_min_ns + 1);
+	sim_start_add(s, j);
+	sim_schedule(s, j->start_ns, sim_order(s), &j->source);
+	return 0;
+}
+
+int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *out)
+{
+	const struct sim_job *j;
+
+	if (!s->jobs || number >= s->jobs->nr)
+		return -ENOENT;
+	j = s->jobs->job[number];
+	*out = (struct hws_job_totals){ .begin_ns = j->epoch_ns, .end_ns = j->end_ns,
+					.ios = { j->dir_issued[0], j->dir_issued[1] },
+					.bytes = { j->bytes[0], j->bytes[1] } };
+	return 0;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Processor time. Without one_processor each process has a processor of its own, and only its time passes.
+ *
+ * With it there is one for all, first come, first served: a process keeps it until it has to wait for something, as one of
+ * the real-time class does. The kernel's own work (interrupts, the worker that runs the queue) does not wait for a processor; what
+ * runs meanwhile takes so much longer. Processes that wait for a tag are woken behind those whose I/O is done.
+ */
+#include "sim/load/internal.h"
+
+u64 sim_turnaround(const struct hws *s, u32 sectors)
+{
+	return s->opt.turnaround_ns + s->opt.turnaround_page_ns * SIM_PAGES(sectors);
+}
+
+static void enqueue(struct sim_processor *p, struct sim_turn *t)
+{
+	if (t->queued)
+		return;
+	t->queued = true;
+	t->next = NULL;
+	if (p->first)
+		p->last->next = t;
+	else
+		p->first = t;
+	p->last = t;
+}
+
+static void run(struct hws *s, struct sim_job *j)
+{
+	struct sim_processor *p = &s->processor;
+
+	p->running = j;
+	p->stolen_ns = 0;
+	sim_job_sleep(s, j, sim_after(max(s->now, p->kernel_until_ns), j->turn.need_ns));
+}
+
+void sim_compute(struct hws *s, struct sim_job *j, u64 need_ns)
+{
+	struct sim_processor *p = &s->processor;
+
+	if (!s->opt.one_processor) {
+		sim_job_sleep(s, j, sim_after(s->now, need_ns));
+		return;
+	}
+	j->computing = true;
+	j->turn.job = j;
+	j->turn.need_ns = need_ns;
+	if (!p->running || p->running == j) {
+		run(s, j);
+		return;
+	}
+	/* Nothing but its turn goes on with it. */
+	j->want = 0;
+	j->expected = sim_order(s);
+	enqueue(p, &j->turn);
+}
+
+bool sim_computed(struct hws *s, struct sim_job *j)
+{
+	struct sim_processor *p = &s->processor;
+	u64 stolen_ns = p->stolen_ns;
+
+	if (j->computing && p->running == j && stolen_ns) {
+		p->stolen_ns = 0;
+		sim_job_sleep(s, j, sim_after(s->now, stolen_ns));
+		return false;
+	}
+	j->computing = false;
+	return true;
+}
+
+void sim_yield(struct hws *s, struct sim_job *j)
+{
+	struct sim_processor *p = &s->processor;
+	struct sim_turn *t;
+
+	if (p->running != j || j->computing)
+		return;
+	p->running = NULL;
+	while (!p->running && (t = p->first)) {
+		p->first = t->next;
+		t->queued = false;
+		if (!t->job)
+			s->feed_ns = s->now;
+		else if (t->job->computing)
+			run(s, t->job);
+	}
+}
+
+void sim_interrupt(struct hws *s, u64 takes_ns)
+{
+	struct sim_processor *p = &s->processor;
+
+	p->kernel_until_ns = sim_after(max(p->kernel_until_ns, s->now), takes_ns);
+	if (p->running)
+		p->stolen_ns += takes_ns;
+}
+
+void sim_wake_waiter(struct hws *s, u32 sectors)
+{
+	s->woken++;
+	if (s->opt.one_processor)
+		s->processor.feed_wanted = true;
+	else
+		s->feed_ns = min(s->feed_ns, sim_after(s->now, sim_turnaround(s, sectors)));
+}
+
+void sim_waiter_woken(struct hws *s)
+{
+	struct sim_processor *p = &s->processor;
+
+	if (!p->feed_wanted)
+		return;
+	p->feed_wanted = false;
+	if (p->running)
+		enqueue(p, &p->feed);
+	else
+		s->feed_ns = max(s->now, p->kernel_until_ns);
+}

@@ -3,8 +3,8 @@
 
 A revolution takes 10 ms, a track has 100 sectors of 0.1 ms, and there are two surfaces: block 200 c + 100 h + s is sector s of
 head h on cylinder c and passes s/10 ms after each full revolution. A seek over d cylinders takes 1.9 + d/10 ms. Every overhead
-has a value of its own, so that each case says which of them it takes. The rules are those of DiskSim's parameters (see
-core/drive/disk/internal.h); a row is `R|W BLOCK COUNT [+THINK] = SERVICE`, times in ms, the think time from the completion before.
+has a value of its own, so that each case says which of them it takes. The rules are those of DiskSim's parameters
+(core/drive/disk/internal.h). A row is `R|W BLOCK COUNT [+THINK] = SERVICE`, times in ms, the think time from the last completion.
 """
 
 from __future__ import annotations

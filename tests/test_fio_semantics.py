@@ -385,6 +385,20 @@ def test_mixed_sequential_has_a_place_for_each_direction(tmp_path: Path) -> None
     assert 0.65 < sum(io.op == "R" for io in ios) / 1024 < 0.75
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_writes_go_on_until_they_have_their_share(tmp_path: Path, seed: int) -> None:
+    """fio does not change back to reads before there is a write for ten of those so far."""
+    ios = run(tmp_path, f"{DIRECT}[a]\nrw=rw\nsize=1m\nrwmixread=90\nrandrepeat=0\nrandseed={seed}\n")
+    reads = writes = changes = 0
+    for io, following in itertools.pairwise(ios):
+        reads += io.op == "R"
+        writes += io.op == "W"
+        if io.op == "W" and following.op == "R":
+            changes += 1
+            assert writes >= reads // 10
+    assert changes > 2
+
+
 def test_mixed_random_shares_one_map(tmp_path: Path) -> None:
     ios = run(tmp_path, f"{DIRECT}[a]\nrw=randrw\nsize=1m\nrwmixwrite=25\n")
     assert sorted(io.at for io in ios) == [4.0 * i for i in range(256)]

@@ -122,8 +122,8 @@ def readers(name: str) -> str:
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
-    heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "ranges", "untold")
-    table = rows(heads, ([f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
+    heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
+    table = rows([head.replace("_", " ") for head in heads], ([f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
                          for r in found["deviation_percent"]))
     right, jobs = found["winners_right"], len(found["winners"])
     return f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs.\n"

@@ -115,9 +115,21 @@ def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, *
 def test_the_distribution_is_of_deviations_without_sign() -> None:
     offs = [0, -2, 4, -6, 8, -10, 12, -14, 16, -18, 40]
     found = distribution([row("j", off=off, range=off == 16) for off in offs])
-    assert found == {"comparisons": 11, "median": 10.0, "p75": 15.0, "p90": 18.0, "largest": 40.0, "ranges": 1, "untold": 1}
+    assert found == {"comparisons": 11, "median": 10.0, "p75": 15.0, "p90": 18.0, "largest": 40.0, "p90_beyond": 18.0,
+                     "ranges": 1, "untold": 1}
     told = distribution([row("j", off=31, range=True), row("j", off=-30.5), row("j", off=29.9)])
     assert told["untold"] == 1, "what was told to be a range, and what is off by less than 30%, is not"
+
+
+def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
+    def beyond(low: float, high: float, told: bool = True) -> float:
+        found = distribution([row("j", off=50, range=told, sim_low_MBps=low, sim_high_MBps=high)])
+        return float(found["p90_beyond"])
+
+    assert beyond(110.0, 160.0) == pytest.approx(10.0)
+    assert beyond(60.0, 80.0) == pytest.approx(20.0)
+    assert beyond(60.0, 180.0) == 0.0
+    assert beyond(60.0, 180.0, told=False) == 50.0
 
 
 def test_winners() -> None:

@@ -55,8 +55,19 @@ def winners(rows: Sequence[Row]) -> list[Winner]:
     return out
 
 
+def beyond_percent(row: Row) -> float:
+    """How far the lab's throughput lies outside of what was told: of a range, from its nearer end."""
+    if not row["range"]:
+        return float(abs(row["throughput_off_percent"]))
+    low, high, lab = row["sim_low_MBps"], row["sim_high_MBps"], row["lab_MBps"]
+    return float(100 * max(low - lab, lab - high, 0.0) / lab)
+
+
 def distribution(rows: Sequence[Row]) -> Row:
-    """Of how far throughput is off, in percent without sign; `untold` are off by more than LARGEST_PERCENT, and no range."""
+    """Of how far throughput is off, in percent without sign.
+
+    p90_beyond is of how far it lies outside of what was told; `untold` are off by more than LARGEST_PERCENT, and no range.
+    """
     off = np.array([abs(row["throughput_off_percent"]) for row in rows])
     return {
         "comparisons": len(rows),
@@ -64,6 +75,7 @@ def distribution(rows: Sequence[Row]) -> Row:
         "p75": round(float(np.percentile(off, 75)), 2),
         "p90": round(float(np.percentile(off, 90)), 2),
         "largest": round(float(off.max()), 2),
+        "p90_beyond": round(float(np.percentile([beyond_percent(row) for row in rows], 90)), 2),
         "ranges": sum(row["range"] for row in rows),
         "untold": sum(1 for row in rows if abs(row["throughput_off_percent"]) > LARGEST_PERCENT and not row["range"]),
     }

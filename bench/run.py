@@ -22,8 +22,8 @@ from rich.table import Table
 
 from headwaiter.drives import find_drive
 from headwaiter.drives.validation import Measured, replay
-from headwaiter.report import console
-from headwaiter.schedulers import catalogue
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.report.tables import console
 
 FULL = 1_000_000
 SECTORS = 8

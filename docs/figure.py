@@ -18,10 +18,10 @@ import matplotlib as mpl
 import numpy as np
 from PIL import Image
 
-from headwaiter.device import DEFAULT_DRIVE, open_drive
 from headwaiter.drives import find_drive
-from headwaiter.results import Json, summarise
-from headwaiter.sim import Forest, Options, Task, drive_sectors, simulate
+from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
+from headwaiter.engine.sim import Forest, Options, Task, drive_sectors, simulate
+from headwaiter.study.results import Json, summarise
 
 mpl.use("agg")
 from matplotlib import pyplot as plt

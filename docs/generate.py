@@ -26,8 +26,8 @@ import figure
 from headwaiter.cli.schedulers import bounds
 from headwaiter.drives import bundled, load
 from headwaiter.drives.params import models
+from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.fio.options import IGNORED, REFUSED, USED
-from headwaiter.schedulers import catalogue, find
 from headwaiter.traces import formats as trace_formats
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,8 +123,9 @@ def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
     heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
-    table = rows([head.replace("_", " ") for head in heads], ([f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
-                         for r in found["deviation_percent"]))
+    titles = [head.replace("_", " ") for head in heads]
+    table = rows(titles, ([f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
+                          for r in found["deviation_percent"]))
     right, jobs = found["winners_right"], len(found["winners"])
     return f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs.\n"
 

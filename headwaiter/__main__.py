@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """python -m headwaiter."""
 
-from .cli import main
+from headwaiter.cli import main
 
 main()

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from errno import EACCES, EISDIR
 from pathlib import Path, PosixPath
 
-from .ending import tidied
-from .errors import Problem
+from headwaiter.ending import tidied
+from headwaiter.errors import Problem
 
 
 class BlockDevice(PosixPath):

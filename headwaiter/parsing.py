@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-from .errors import shown
+from headwaiter.errors import shown
 
 _WHOLE = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _REAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")

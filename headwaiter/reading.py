@@ -16,7 +16,7 @@ from pathlib import Path
 
 import zstandard
 
-from .errors import Problem
+from headwaiter.errors import Problem
 
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headwaiter.conformance.policy import NEVER, Policy, Request
+from headwaiter.engine.policy import NEVER, Policy, Request
 
 
 @dataclass

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.fio import JobLoad, load_jobs
-from headwaiter.sim import ConstantDrive, Options, simulate
 
 MS = 1_000_000
 SECTORS = 1 << 31

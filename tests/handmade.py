@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headwaiter.sim import Latencies, Tallies
+from headwaiter.engine.sim import Latencies, Tallies
 
 MS = 1_000_000
 Row = tuple[int, int, float, float, int]

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from headwaiter.schedulers import find
-from headwaiter.sim import ConstantDrive, Forest, Options, Task, simulate
+from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 
 MS = 1_000_000
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from test_properties import forest
 
 from headwaiter.cli.run import command as run_command
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
-from headwaiter.results import summarise
-from headwaiter.schedulers import catalogue
-from headwaiter.sim import ConstantDrive, Drive, Forest, Options, Task, simulate
+from headwaiter.study.results import summarise
 
 MS = 1_000_000
 END = 2**63 - 1

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from handmade import Row, latencies_of, tallies_of
 
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
-from headwaiter.processor import MEASURED
-from headwaiter.sim import JobTotals, Options, Outcome, Task
 
 MS = 1_000_000
 

@@ -22,11 +22,11 @@ from command import run, write
 from conftest import ROOT
 
 from headwaiter import reading
+from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.errors import Problem, plain
 from headwaiter.parsing import real, whole
 from headwaiter.reading import read_bytes, unpack
-from headwaiter.report import console
-from headwaiter.schedulers import catalogue, find
+from headwaiter.report.tables import console
 from headwaiter.traces import load
 
 DIGITS = "7" * 5000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.sim import READ, SYNC, Forest, Options, Task, simulate
+from headwaiter.engine.sim import READ, SYNC, Forest, Options, Task, simulate
 
 MS = 1_000_000
 SECTORS = 256  # 128 KiB

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from command import good, told, write
 
-from headwaiter import compare
-from headwaiter.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
+from headwaiter.engine.processor import MEASURED, Processor, Time, parse_time, processor_json, processor_of, processor_of_series
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task
 from headwaiter.fio import JobLoad
 from headwaiter.fio.jobs import Job
-from headwaiter.perturb import perturbed
-from headwaiter.processor import MEASURED, Processor, Time, parse_time, processor_json, processor_of, processor_of_series
-from headwaiter.ranges import FIGURES, is_range, measure, runs_for, with_range
-from headwaiter.sim import ConstantDrive, Forest, Options, Task
+from headwaiter.study import compare
+from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
+from headwaiter.study.perturb import perturbed
+from headwaiter.study.ranges import FIGURES, is_range, measure, runs_for, with_range
 
 MS = 1_000_000
 DISK = {"busy_s": 1.0, "idle_s": 0.0, "seek_s": 0.0, "rotation_s": 0.0, "seeks": 100}

@@ -16,8 +16,8 @@ from headwaiter.cli.conform import LEAST, command
 from headwaiter.conformance import recording, ring
 from headwaiter.conformance.check import check
 from headwaiter.conformance.follow import _op, follow
-from headwaiter.conformance.policy import Policy, Request
 from headwaiter.conformance.recording import Event, Recording
+from headwaiter.engine.policy import Policy, Request
 from headwaiter.errors import Problem
 from headwaiter.lab.btf import reader
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headwaiter.schedulers import catalogue
+from headwaiter.engine.schedulers import catalogue
 
 pytestmark = pytest.mark.slow  # only whole pages and tables pass: checked before the end of a change, not during it
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,9 +14,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from fioload import KIB, Io, issues, load, places, run
 
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.sim import Options, Outcome, drive_sectors, simulate
 from headwaiter.fio import load_jobs
-from headwaiter.sim import Options, Outcome, drive_sectors, simulate
 
 COPY_4K = 4096 / 2 / 1e6  # ms
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from fioload import SECTORS, load
 
+from headwaiter.engine.sim import ConstantDrive, Options, Outcome, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad
 from headwaiter.fio.options import known
-from headwaiter.sim import ConstantDrive, Options, Outcome, simulate
 
 RELAXED = settings(max_examples=60, deadline=None, database=None,
                    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -16,8 +16,8 @@ import itertools
 
 from fioload import MS, SECTORS, Io, issues, load, places, run
 
-from headwaiter.device import open_drive
-from headwaiter.sim import ConstantDrive, Options, drive_sectors, simulate
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.sim import ConstantDrive, Options, drive_sectors, simulate
 
 DIRECT = "[global]\ndirect=1\nfilename=/dev/sda\n"
 QUEUED = DIRECT + "ioengine=libaio\n"

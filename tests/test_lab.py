@@ -16,14 +16,14 @@ from conftest import ROOT
 
 from headwaiter.conformance import recording
 from headwaiter.conformance.check import check
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
 from headwaiter.lab import debug, guest, modules, script
 from headwaiter.lab.agree import KERNELS_OWN
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, Kernel, version_key
-from headwaiter.schedulers import catalogue
-from headwaiter.workload import Reading, read_workload
+from headwaiter.study.workload import Reading, read_workload
 
 
 def _unpack(archive: bytes) -> dict[str, tuple[int, bytes]]:

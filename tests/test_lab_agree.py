@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import failures, summary
-from headwaiter.results import latency_ms
-from headwaiter.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
+from headwaiter.study.results import latency_ms
 
 MIXED = """[global]
 filename=/dev/sda

@@ -14,28 +14,28 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from headwaiter import cost
 from headwaiter.cli import _options
 from headwaiter.cli.compare import command as compare_command
 from headwaiter.cli.run import command as run_command
-from headwaiter.cost import announcement, estimated_ios
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
-from headwaiter.processor import MEASURED
-from headwaiter.results import Json, summarise
-from headwaiter.schedulers import catalogue
-from headwaiter.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
+from headwaiter.study import cost
+from headwaiter.study.cost import announcement, estimated_ios
+from headwaiter.study.results import Json, summarise
 
 MS = 1_000_000
 GIB = 1 << 30
 SCRIPT = """
 import sys
 from pathlib import Path
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
 from headwaiter.fio import load_jobs
-from headwaiter.results import summarise
-from headwaiter.sim import Options, drive_sectors, simulate
+from headwaiter.study.results import summarise
+from headwaiter.engine.sim import Options, drive_sectors, simulate
 job, scheduler, log = sys.argv[1:]
 drive = open_drive("sata-ssd")
 run = simulate(scheduler, drive, load_jobs(Path(job), drive_sectors(drive)), None, Options(exact=5000),
@@ -265,7 +265,7 @@ def test_a_log_that_cannot_be_written_ends_the_run() -> None:
 
 POLICY = """
 import resource
-from headwaiter.conformance.policy import Policy, Request
+from headwaiter.engine.policy import Policy, Request
 from headwaiter.errors import Problem
 policy = Policy("{name}", nr_requests=0)
 policy.start_task(0, 0)

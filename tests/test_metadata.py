@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headwaiter.schedulers import find
-from headwaiter.sim import META, READ, SYNC, ConstantDrive, Forest, Options, Task, simulate
+from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import META, READ, SYNC, ConstantDrive, Forest, Options, Task, simulate
 
 MS = 1_000_000
 FILES = (10_000_000, 10_100_000)

@@ -8,7 +8,7 @@ import time
 import mutants
 import pytest
 
-from headwaiter.schedulers import catalogue
+from headwaiter.engine.schedulers import catalogue
 
 
 def test_every_fault_applies() -> None:

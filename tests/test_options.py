@@ -13,13 +13,13 @@ from command import good, told, write
 
 from headwaiter.cli._options import reading, run_options
 from headwaiter.cli.compare import command
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import MEASURED, Time
+from headwaiter.engine.schedulers import find, settings
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.parsing import real, whole
-from headwaiter.processor import MEASURED, Time
-from headwaiter.schedulers import find, settings
-from headwaiter.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.workload import Reading
+from headwaiter.study.workload import Reading
 
 MS = 1_000_000
 AT_ONCE = "time_s,task,op,sync,sector,sectors,complete_s\n"

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headwaiter.schedulers import catalogue
-from headwaiter.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
 
 MS = 1_000_000
 PRIOS = [0, 1 << 13, 1 << 13 | 7, 2 << 13, 2 << 13 | 4, 2 << 13 | 7, 3 << 13]

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headwaiter.compare import rank, uncertain
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import MEASURED, Time, parse_time
+from headwaiter.engine.sim import Options, drive_sectors
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
-from headwaiter.perturb import START_NS, TURN_NS, perturbed
-from headwaiter.processor import MEASURED, Time, parse_time
-from headwaiter.ranges import is_range, measure, with_range
-from headwaiter.sim import Options, drive_sectors
-from headwaiter.workload import Reading, read_workload
+from headwaiter.study.compare import rank, uncertain
+from headwaiter.study.perturb import START_NS, TURN_NS, perturbed
+from headwaiter.study.ranges import is_range, measure, with_range
+from headwaiter.study.workload import Reading, read_workload
 
 SIDE_BY_SIDE = """[global]
 filename=/dev/sda

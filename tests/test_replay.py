@@ -13,7 +13,8 @@ from command import run, write
 
 from headwaiter.traces import Trace, formats, load, stream_order, write_csv
 from headwaiter.traces.blkevents import Processes
-from headwaiter.traces.model import SYNC, make_trace
+from headwaiter.traces.making import make_trace
+from headwaiter.traces.model import SYNC
 
 MS = 1_000_000
 HEADER = "time_s,task,op,sync,sector,sectors"

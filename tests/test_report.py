@@ -12,7 +12,7 @@ import pytest
 from command import good, told, write
 from rich.table import Table
 
-from headwaiter.report import table, tasks_table, write_csv
+from headwaiter.report.tables import table, tasks_table, write_csv
 
 LAT = {"mean": 11.125, "p50": 12.0, "p95": 13.0, "p99": 14.25, "p99_9": 15.0, "max": 1600.0}
 FULL: dict[str, Any] = {

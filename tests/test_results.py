@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from handmade import Row, latencies_of, tallies_of
 
+from headwaiter.engine.sim import Latencies, Outcome, Task
 from headwaiter.errors import Problem
-from headwaiter.results import coarse_note, document, jain, latency_ms, summarise
-from headwaiter.sim import Latencies, Outcome, Task
+from headwaiter.study.results import coarse_note, document, jain, latency_ms, summarise
 
 MS = 1_000_000
 READ, WRITE, DISCARD, OTHER = range(4)

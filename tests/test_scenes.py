@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, drive_sectors, simulate
 from headwaiter.errors import Problem
-from headwaiter.sim import ConstantDrive, Forest, Options, Outcome, Task, drive_sectors, simulate
 
 MS = 1_000_000
 

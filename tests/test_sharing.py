@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
+from headwaiter.engine.sim import Options, Outcome, drive_sectors, simulate
 from headwaiter.fio import load_jobs
-from headwaiter.sim import Options, Outcome, drive_sectors, simulate
 
 DRIVES = ["barracuda-80g", "wd-re-4tb", "cheetah-15k"]
 SECONDS = 20

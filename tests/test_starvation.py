@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.sim import READ, SYNC, WRITE, ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
+from headwaiter.engine.sim import READ, SYNC, WRITE, ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
 
 MS = 1_000_000
 

@@ -13,9 +13,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from fioload import Io, places, run
 
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.sim import Options, Outcome, drive_sectors, simulate
 from headwaiter.fio import load_jobs
-from headwaiter.sim import Options, Outcome, drive_sectors, simulate
 
 SCATTERED = "rw=randwrite\nsize=64m\nnorandommap\nend_fsync=1\n"
 READER = "[r]\ndirect=1\nrw=randread\nfilename=/dev/sda\noffset=10g\nsize=1g\nruntime=4\ntime_based\n"

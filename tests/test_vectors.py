@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from device import Device
 from vectors import MS, replay, request, rows
 
-from headwaiter.conformance.policy import Policy
+from headwaiter.engine.policy import Policy
 
 SETUPS: list[tuple[str, str, Mapping[str, int], int]] = [
     ("mq-deadline", "mq-deadline-*.txt", {"tick_us": 4000}, 25 * MS),

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.schedulers import catalogue
-from headwaiter.sim import READ, SYNC, ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.sim import READ, SYNC, ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
 
 # What each needs besides wait_nonrot to wait on flash: cfq-slice's source has a rule of its own for queueing devices.
 ANTICIPATING: dict[str, dict[str, int]] = {

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from command import told, write
 
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
-from headwaiter.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
-from headwaiter.workload import Reading, Workload, find_workload, read_workload
+from headwaiter.study.workload import Reading, Workload, find_workload, read_workload
 
 MS = 1_000_000
 HEADER = "time_s,task,op,sync,sector,sectors"

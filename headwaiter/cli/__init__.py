@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from ..ending import Ended, end_tidily_on_signals
-from ..errors import Problem
-from ._streams import Unwritten, discard_output, standard_streams
+from headwaiter.cli._streams import Unwritten, discard_output, standard_streams
+from headwaiter.ending import Ended, end_tidily_on_signals
+from headwaiter.errors import Problem
 
 _CLOSED_PIPE = 128 + 13  # as if by SIGPIPE
 

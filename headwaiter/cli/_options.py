@@ -14,15 +14,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..cost import announcement
-from ..device import DEFAULT_DRIVE
-from ..errors import Problem, shown
-from ..parsing import whole
-from ..processor import MEASURED, Processor, parse_time
-from ..ranges import RUNS, SHORT_IOS
-from ..sim import Drive, Load, Options
-from ..traces.registry import DEFAULT_GROUP_GAP_MS
-from ..workload import Reading
+from headwaiter.drives.choose import DEFAULT_DRIVE
+from headwaiter.engine.processor import MEASURED, Processor, parse_time
+from headwaiter.engine.sim import Drive, Load, Options
+from headwaiter.errors import Problem, shown
+from headwaiter.parsing import whole
+from headwaiter.study.cost import announcement
+from headwaiter.study.ranges import RUNS, SHORT_IOS
+from headwaiter.study.workload import Reading
+from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from ..outputs import BlockDevice, check, writing
-from ..report import console
-from ..results import Json
+from headwaiter.outputs import BlockDevice, check, writing
+from headwaiter.report.tables import console
+from headwaiter.study.results import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 _BLOCK_DEVICE = "headwaiter.block_device"

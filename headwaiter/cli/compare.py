@@ -9,17 +9,17 @@ from typing import Any
 
 import click
 
-from ..compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
-from ..device import open_drive
-from ..errors import Problem, shown
-from ..outputs import distinct
-from ..processor import processor_json, processor_of
-from ..report import table, write_csv
-from ..results import coarse_note, document
-from ..schedulers import catalogue, find
-from ..workload import find_workload, read_workload
-from ._options import announce, progress_bar, reading, run_options, simulation_options
-from ._output import output_options, page, write_json, write_text
+from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
+from headwaiter.cli._output import output_options, page, write_json, write_text
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import processor_json, processor_of
+from headwaiter.engine.schedulers import catalogue, find
+from headwaiter.errors import Problem, shown
+from headwaiter.outputs import distinct
+from headwaiter.report.tables import table, write_csv
+from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
+from headwaiter.study.results import coarse_note, document
+from headwaiter.study.workload import find_workload, read_workload
 
 
 def _schedulers(text: str) -> list[str]:

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from ..conformance import check as checking
-from ..conformance import recording
-from ..errors import Problem
-from ._output import output_options, page, write_json
+from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.conformance import check as checking
+from headwaiter.conformance import recording
+from headwaiter.errors import Problem
 
 # The least part of decisions that must be the kernel's.
 LEAST = {"none": 0.99, "mq-deadline": 0.99, "kyber": 0.95, "bfq": 0.90}

@@ -13,18 +13,18 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..drives import Profile, bundled, find_drive, load
-from ..drives.convert import convert, falls
-from ..drives.datasheet import DataSheet, from_datasheet
-from ..drives.params import DRIVES, LIST, Model, Param, models
-from ..drives.profile import Toml, from_toml, parse_toml
-from ..drives.writing import toml_text
-from ..errors import Problem, plain, shown
-from ..outputs import distinct, writing
-from ..report import console
-from ..results import SCHEMA, Json
-from ._options import Finite
-from ._output import output_option, output_options, write_json, write_text
+from headwaiter.cli._options import Finite
+from headwaiter.cli._output import output_option, output_options, write_json, write_text
+from headwaiter.drives import Profile, bundled, find_drive, load
+from headwaiter.drives.convert import convert, falls
+from headwaiter.drives.datasheet import DataSheet, from_datasheet
+from headwaiter.drives.params import DRIVES, LIST, Model, Param, models
+from headwaiter.drives.profile import Toml, from_toml, parse_toml
+from headwaiter.drives.writing import toml_text
+from headwaiter.errors import Problem, plain, shown
+from headwaiter.outputs import distinct, writing
+from headwaiter.report.tables import console
+from headwaiter.study.results import SCHEMA, Json
 
 _LARGEST = 10**18
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from ..errors import plain
-from ..outputs import distinct, writing
-from ..traces import Op, Trace, formats, load, write_csv
-from ..traces.registry import DEFAULT_GROUP_GAP_MS
-from ._options import Finite
-from ._output import output_option
+from headwaiter.cli._options import Finite
+from headwaiter.cli._output import output_option
+from headwaiter.errors import plain
+from headwaiter.outputs import distinct, writing
+from headwaiter.traces import Op, Trace, formats, load, write_csv
+from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
 @click.command()

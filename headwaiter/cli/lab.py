@@ -14,16 +14,16 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ..device import DEFAULT_DRIVE
-from ..errors import Problem
-from ..lab.agree import JOBS, KERNELS_OWN, OURS, SECOND_DRIVE, compare, job_of_file, mixed
-from ..lab.agreement import failures, summary
-from ..lab.kernels import Progress
-from ..lab.script import Row, execute, experiments, read
-from ..outputs import writing
-from ..ranges import RUNS
-from ..report import console
-from ._output import output_options, page, write_json, write_text
+from headwaiter.cli._output import output_options, page, write_json, write_text
+from headwaiter.drives.choose import DEFAULT_DRIVE
+from headwaiter.errors import Problem
+from headwaiter.lab.agree import JOBS, KERNELS_OWN, OURS, SECOND_DRIVE, compare, job_of_file, mixed
+from headwaiter.lab.agreement import failures, summary
+from headwaiter.lab.kernels import Progress
+from headwaiter.lab.script import Row, execute, experiments, read
+from headwaiter.outputs import writing
+from headwaiter.report.tables import console
+from headwaiter.study.ranges import RUNS
 
 
 @click.group("lab")

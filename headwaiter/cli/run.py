@@ -10,17 +10,17 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ..device import open_drive
-from ..outputs import distinct, writing
-from ..processor import processor_json, processor_of
-from ..ranges import is_range, others, runs_for, with_range
-from ..report import table, tasks_table
-from ..results import Json, coarse_note, document, summarise
-from ..schedulers import Scheduler, find, settings
-from ..sim import simulate
-from ..workload import find_workload, read_workload
-from ._options import announce, progress_bar, reading, run_options, simulation_options
-from ._output import file_option, output_options, page, write_json
+from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
+from headwaiter.cli._output import file_option, output_options, page, write_json
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import processor_json, processor_of
+from headwaiter.engine.schedulers import Scheduler, find, settings
+from headwaiter.engine.sim import simulate
+from headwaiter.outputs import distinct, writing
+from headwaiter.report.tables import table, tasks_table
+from headwaiter.study.ranges import is_range, others, runs_for, with_range
+from headwaiter.study.results import Json, coarse_note, document, summarise
+from headwaiter.study.workload import find_workload, read_workload
 
 
 @click.command("run")

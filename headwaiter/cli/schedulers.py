@@ -11,10 +11,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..report import console
-from ..results import SCHEMA
-from ..schedulers import Scheduler, Tunable, catalogue, find
-from ._output import output_options, write_json
+from headwaiter.cli._output import output_options, write_json
+from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find
+from headwaiter.report.tables import console
+from headwaiter.study.results import SCHEMA
 
 
 def bounds(t: Tunable) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from ..drives.profile import find_drive
-from ..drives.validation import Validation, read_trace, validate
-from ..errors import Problem, plain
-from ..outputs import distinct, writing
-from ..report import console
-from ..results import SCHEMA
-from ._output import file_option, output_options, write_json
+from headwaiter.cli._output import file_option, output_options, write_json
+from headwaiter.drives.profile import find_drive
+from headwaiter.drives.validation import Validation, read_trace, validate
+from headwaiter.errors import Problem, plain
+from headwaiter.outputs import distinct, writing
+from headwaiter.report.tables import console
+from headwaiter.study.results import SCHEMA
 
 _FORMATS = ("png", "svg", "pdf")
 

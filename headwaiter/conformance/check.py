@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ..errors import Problem
-from ..schedulers import find
-from .policy import NEVER, Policy, Request
-from .recording import NONE, Event, Recording
+from headwaiter.conformance.recording import NONE, Event, Recording
+from headwaiter.engine.policy import NEVER, Policy, Request
+from headwaiter.engine.schedulers import find
+from headwaiter.errors import Problem
 
 MAX_SHOWN = 20
 # A timer runs up to so much late, while the kernel is busy with interrupts.

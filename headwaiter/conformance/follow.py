@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..errors import Problem
-from ..sim import META, PRIO, SYNC
-from . import ring
-from .recording import NONE, Event, Recording
+from headwaiter.conformance import ring
+from headwaiter.conformance.recording import NONE, Event, Recording
+from headwaiter.engine.sim import META, PRIO, SYNC
+from headwaiter.errors import Problem
 
 QUEUED, DISPATCHED, ISSUED = range(3)
 OPERATIONS = {"R": 0, "W": 1, "D": 2}

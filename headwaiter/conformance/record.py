@@ -13,13 +13,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import Problem
-from ..lab import btf
-from ..lab.guest import Outcome, boot
-from ..lab.kernels import Kernel, Progress
-from ..lab.script import Script, guest
-from . import recording, ring
-from .follow import follow
+from headwaiter.conformance import recording, ring
+from headwaiter.conformance.follow import follow
+from headwaiter.errors import Problem
+from headwaiter.lab import btf
+from headwaiter.lab.guest import Outcome, boot
+from headwaiter.lab.kernels import Kernel, Progress
+from headwaiter.lab.script import Script, guest
 
 # Those for which any workload will do.
 SCHEDULERS = ("mq-deadline", "kyber", "bfq")

@@ -26,9 +26,9 @@ import lzma
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import Problem, plain, shown
-from ..parsing import whole
-from ..reading import read_bytes, unpack
+from headwaiter.errors import Problem, plain, shown
+from headwaiter.parsing import whole
+from headwaiter.reading import read_bytes, unpack
 
 VERSION = "headwaiter-conformance-1"
 COLUMNS = ("time_ns", "event", "request", "other", "sector", "sectors", "op", "flags", "ioprio", "task", "cpu")

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..errors import Problem
+from headwaiter.errors import Problem
 
 PAGE = 4096
 PAGE_HEADER = 16

@@ -23,9 +23,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem
-from .disksim import Block, Parameters, read_curve, read_parameters
-from .profile import Toml
+from headwaiter.drives.disksim import Block, Parameters, read_curve, read_parameters
+from headwaiter.drives.profile import Toml
+from headwaiter.errors import Problem
 
 _SPARING = ("none", "zone-tracks", "cylinder", "track", "cylinder-push", "cylinder-front", "cylinder-front-push", "disk",
             "range", "zone", "zone-push")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from ..errors import Problem
-from .convert import lee_curve
-from .profile import Toml
+from headwaiter.drives.convert import lee_curve
+from headwaiter.drives.profile import Toml
+from headwaiter.errors import Problem
 
 _ZONES = 16
 _SECTOR = 512

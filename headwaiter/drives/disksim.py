@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from ..errors import Problem
-from ..parsing import real
-from ..reading import TEXT_BYTES, read_bytes
+from headwaiter.errors import Problem
+from headwaiter.parsing import real
+from headwaiter.reading import TEXT_BYTES, read_bytes
 
 _TOKEN = re.compile(r"#[^\n]*|[{}\[\]=,]|[^\s{}\[\]=,#]+|\n")
 _MARKS = frozenset("{}[]=,")

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import Problem
-from ..native import ffi, lib, text
+from headwaiter.engine.native import ffi, lib, text
+from headwaiter.errors import Problem
 
 NUMBER, BOOL, ENUM, LIST, DRIVES = range(5)
 

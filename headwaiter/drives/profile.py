@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Problem, shown
-from ..native import borrow, ffi, lib, text
-from ..paths import DRIVES as DIRECTORY
-from ..reading import TEXT_BYTES, read_bytes
-from .params import BOOL, DRIVES, ENUM, LIST, Model, Param, model
+from headwaiter.drives.params import BOOL, DRIVES, ENUM, LIST, Model, Param, model
+from headwaiter.engine.native import borrow, ffi, lib, text
+from headwaiter.errors import Problem, shown
+from headwaiter.paths import DRIVES as DIRECTORY
+from headwaiter.reading import TEXT_BYTES, read_bytes
 
 _MAGIC = 0x31445748
 _INT64 = 1 << 63

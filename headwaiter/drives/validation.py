@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Problem
-from ..native import borrow, ffi, lib
-from ..parsing import real, whole
-from ..reading import read_bytes, unpack
-from .profile import Profile
+from headwaiter.drives.profile import Profile
+from headwaiter.engine.native import borrow, ffi, lib
+from headwaiter.errors import Problem
+from headwaiter.parsing import real, whole
+from headwaiter.reading import read_bytes, unpack
 
 FRACTIONS = 10_000
 _LONGEST_US = 3.6e13

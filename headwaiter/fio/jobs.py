@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem, plain
-from ..native import ffi, lib
-from ..sim import Task
-from .layout import Region, is_device, lay_out, split_filenames
-from .options import SYNC_ENGINES, Pattern
-from .parser import Section, Where, parse
-from .values import LARGEST, Percent
+from headwaiter.engine.native import ffi, lib
+from headwaiter.engine.sim import Task
+from headwaiter.errors import Problem, plain
+from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
+from headwaiter.fio.options import SYNC_ENGINES, Pattern
+from headwaiter.fio.parser import Section, Where, parse
+from headwaiter.fio.values import LARGEST, Percent
 
 SECTOR = 512
 # Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem, plain, shown
-from ..reading import exists, read_bytes
-from .options import BY_NAME, IGNORED_NAMES, known, refuses
+from headwaiter.errors import Problem, plain, shown
+from headwaiter.fio.options import BY_NAME, IGNORED_NAMES, known, refuses
+from headwaiter.reading import exists, read_bytes
 
 _SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..errors import shown
-from ..parsing import whole
+from headwaiter.errors import shown
+from headwaiter.parsing import whole
 
 T = TypeVar("T")
 

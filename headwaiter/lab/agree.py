@@ -29,8 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from headwaiter.device import open_drive
 from headwaiter.drives import find_drive
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import processor_of_series
+from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import Drive, Options, Outcome, drive_sectors, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
@@ -40,12 +43,9 @@ from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
-from headwaiter.perturb import perturbed
-from headwaiter.processor import processor_of_series
-from headwaiter.ranges import RUNS, spreads
-from headwaiter.results import latency_ms
-from headwaiter.schedulers import find
-from headwaiter.sim import Drive, Options, Outcome, drive_sectors, simulate
+from headwaiter.study.perturb import perturbed
+from headwaiter.study.ranges import RUNS, spreads
+from headwaiter.study.results import latency_ms
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.

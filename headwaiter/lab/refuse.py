@@ -98,7 +98,7 @@ def damaged_profiles() -> dict[str, bytes]:
 
 def tunables() -> dict[str, bytes]:
     """A file for each scheduler, a line for each tunable: NAME MIN MAX DEFAULT, and names instead of numbers for choices."""
-    from headwaiter.schedulers import catalogue  # noqa: PLC0415 (needs the compiled library; booting does not)
+    from headwaiter.engine.schedulers import catalogue  # noqa: PLC0415 (needs the compiled library; booting does not)
 
     files = {}
     for scheduler in catalogue().values():

@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from headwaiter.traces.devices import pick_device
-from headwaiter.traces.model import META, SYNC, Op, Trace, make_trace
+from headwaiter.traces.making import make_trace
+from headwaiter.traces.model import META, SYNC, Op, Trace
 from headwaiter.traces.registry import Options
 from headwaiter.traces.source import Source
 

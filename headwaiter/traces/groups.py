@@ -12,15 +12,10 @@ A task lasts from its first request's issue to its last completion (issue, where
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from headwaiter.traces.model import Task
-
-Array = npt.NDArray[Any]
+from headwaiter.traces.model import Array, Task
 
 
 def find_groups(

@@ -21,16 +21,16 @@ from headwaiter.cli._options import parse_shares
 from headwaiter.cli.compare import _tunables
 from headwaiter.conformance import check, recording
 from headwaiter.conformance.recording import encode
-from headwaiter.device import open_drive
+from headwaiter.drives.choose import open_drive
 from headwaiter.drives.convert import convert
 from headwaiter.drives.profile import Profile, from_toml, load, parse_toml
 from headwaiter.drives.validation import read_trace, validate
 from headwaiter.drives.writing import toml_text
+from headwaiter.engine.native import ffi, lib
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
-from headwaiter.native import ffi, lib
-from headwaiter.schedulers import catalogue
-from headwaiter.sim import ConstantDrive, Options, _options
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS

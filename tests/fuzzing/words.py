@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from headwaiter.schedulers import catalogue
+from headwaiter.engine.schedulers import catalogue
 
 from .mutate import Records
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.devices import pick_device
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors, make_trace
+from headwaiter.traces.making import make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

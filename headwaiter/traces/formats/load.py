@@ -12,7 +12,8 @@ import re
 
 from headwaiter.traces.columns import split
 from headwaiter.traces.devices import refuse_device
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace, make_trace
+from headwaiter.traces.making import make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

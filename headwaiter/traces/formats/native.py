@@ -17,7 +17,8 @@ import numpy as np
 
 from headwaiter.traces.columns import Array, split
 from headwaiter.traces.devices import refuse_device
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, META, SYNC, Op, Trace, make_trace
+from headwaiter.traces.making import make_trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, META, SYNC, Op, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .fio import JobLoad
-from .fio.jobs import READAHEAD_BYTES, SECTOR
-from .ranges import runs_for
-from .sim import READ, WRITE, Drive, Forest, Load, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import READ, WRITE, Drive, Forest, Load, Options, Task, drive_sectors, simulate
+from headwaiter.fio import JobLoad
+from headwaiter.fio.jobs import READAHEAD_BYTES, SECTOR
+from headwaiter.study.ranges import runs_for
 
 IO_S = 1.5e-6
 """Of processor time for an I/O, all in all: what the schedulers need on bundled drives, within a factor of two."""

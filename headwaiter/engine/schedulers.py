@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from .errors import Problem, shown
-from .native import ffi, lib, text
-from .parsing import whole
+from headwaiter.engine.native import ffi, lib, text
+from headwaiter.errors import Problem, shown
+from headwaiter.parsing import whole
 
 
 @dataclass(frozen=True)

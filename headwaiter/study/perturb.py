@@ -14,8 +14,8 @@ import random
 
 import numpy as np
 
-from .fio import JobLoad
-from .sim import PROCESSOR_TIMES, Forest, Load, Options
+from headwaiter.engine.sim import PROCESSOR_TIMES, Forest, Load, Options
+from headwaiter.fio import JobLoad
 
 PROCESSOR_SHARE = 0.2
 THINK_SHARE = 0.05

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from .errors import Problem, shown
-from .parsing import real
-from .sim import PROCESSOR_FIELDS, Options
+from headwaiter.engine.sim import PROCESSOR_FIELDS, Options
+from headwaiter.errors import Problem, shown
+from headwaiter.parsing import real
 
 LARGEST_US = 1e6
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Problem
-from .schedulers import find
-from .sim import I64, READ, WRITE, Outcome
+from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import I64, READ, WRITE, Outcome
+from headwaiter.errors import Problem
 
 SCHEMA = "headwaiter/1"
 SECTOR_BYTES = 512

@@ -8,11 +8,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from .fio import JobLoad
-from .processor import MEASURED
-from .ranges import FIGURES, MARGIN, is_range, measure, read_latency
-from .results import Json
-from .sim import Drive, Load, Options
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.sim import Drive, Load, Options
+from headwaiter.fio import JobLoad
+from headwaiter.study.ranges import FIGURES, MARGIN, is_range, measure, read_latency
+from headwaiter.study.results import Json
 
 EVEN = 0.02
 """Two runs that differ by less than this share are called even."""

@@ -13,7 +13,7 @@ from typing import Any
 import cffi
 import numpy as np
 
-from .paths import PACKAGE
+from headwaiter.paths import PACKAGE
 
 
 def _load() -> tuple[Any, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import math
 
-from .errors import Problem, shown
-from .parsing import real
-from .sim import ConstantDrive, Drive
+from headwaiter.engine.sim import ConstantDrive, Drive
+from headwaiter.errors import Problem, shown
+from headwaiter.parsing import real
 
 DEFAULT_DRIVE = "barracuda-80g"
 
@@ -16,7 +16,7 @@ def open_drive(text: str) -> Drive:
     """The drive that is meant; Problem if there is none."""
     kind, colon, value = text.partition(":")
     if kind != "constant" or not colon:
-        from .drives import find_drive  # noqa: PLC0415 (constant: needs no profiles)
+        from headwaiter.drives import find_drive  # noqa: PLC0415 (constant: needs no profiles)
 
         return find_drive(text)
     try:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from .perturb import perturbed
-from .results import Json, summarise
-from .sim import Drive, Load, Options, simulate
+from headwaiter.engine.sim import Drive, Load, Options, simulate
+from headwaiter.study.perturb import perturbed
+from headwaiter.study.results import Json, summarise
 
 Run = TypeVar("Run")
 MARGIN = 0.05

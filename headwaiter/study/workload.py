@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import Problem, plain
-from .fio import load_jobs, looks_like_job_file
-from .paths import WORKLOADS
-from .reading import exists, is_folder
-from .sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
-from .traces import Source, Trace, closed_loop, stream_order
-from .traces import load as load_trace
-from .traces.registry import DEFAULT_GROUP_GAP_MS
+from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
+from headwaiter.errors import Problem, plain
+from headwaiter.fio import load_jobs, looks_like_job_file
+from headwaiter.paths import WORKLOADS
+from headwaiter.reading import exists, is_folder
+from headwaiter.traces import Source, Trace, closed_loop, stream_order
+from headwaiter.traces import load as load_trace
+from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 CLOSED, OPEN = "closed", "open"
 _HEAD_BYTES = 1 << 16

@@ -7,9 +7,9 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import Problem
-from ..native import ffi, lib
-from ..schedulers import find
+from headwaiter.engine.native import ffi, lib
+from headwaiter.engine.schedulers import find
+from headwaiter.errors import Problem
 
 NEVER = 2**64 - 1
 

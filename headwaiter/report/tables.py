@@ -12,8 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from .ranges import is_range
-from .results import Json
+from headwaiter.study.ranges import is_range
+from headwaiter.study.results import Json
 
 _WIDTH = 200
 

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from . import ending
-from .errors import Problem
-from .native import borrow, ffi, lib, text, view
-from .schedulers import Scheduler, find
+from headwaiter import ending
+from headwaiter.engine.native import borrow, ffi, lib, text, view
+from headwaiter.engine.schedulers import Scheduler, find
+from headwaiter.errors import Problem
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]

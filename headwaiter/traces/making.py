@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""From recorded columns to a Trace: order, numbers of tasks and groups, and what a trace may rely upon (model.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from headwaiter.errors import Problem, plain
+from headwaiter.traces.groups import find_groups
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SYNC, Array, Op, Task, Trace
+
+
+def make_trace(
+    *,
+    source: str,
+    format: str,
+    time_ns: Array,
+    sector: Array,
+    sectors: Array,
+    op: Array,
+    flags: Array | None = None,
+    complete_ns: Array | None = None,
+    task_id: Array | None = None,
+    group: Array | None = None,
+    ioprio: Array | None = None,
+    names: Mapping[int, str] | None = None,
+    exits_ns: Mapping[int, int] | None = None,
+    parents: Mapping[int, int] | None = None,
+    group_gap_ns: int = 0,
+    notes: Sequence[str] = (),
+) -> Trace:
+    """Put recorded columns into order, number tasks and groups, and uphold the invariants.
+
+    All arrays have shape (n,), in any order of time. Without `flags` every read is synchronous and no write is.
+    Without `task_id` everything is task 0 and the trace's tasks are unknown. Without `group` groups are found (see
+    groups.py). What cannot be a request (no length, beyond MAX_SECTOR) or completes before it was issued is put right
+    and told in the notes; formats whose rules forbid it check before. Raises Problem if nothing remains.
+    """
+    told = list(notes)
+    sector, sectors = np.asarray(sector).astype(np.uint64), np.asarray(sectors).astype(np.uint64)
+    keep = (sectors >= 1) & (sector <= MAX_SECTOR) & (sector + sectors <= MAX_SECTOR) & (sectors < 2**32)
+    if not keep.all():
+        told.append(f"{_count(int((~keep).sum()), 'request')} without length or beyond any disk left out")
+    index = np.flatnonzero(keep)
+    if not len(index):
+        raise Problem(f"{source}: no request in it")
+    time = np.asarray(time_ns)[index].astype(np.int64)
+    if time.min() < 0 or time.max() > MAX_TIME_NS:
+        raise Problem(f"{source}: a time in it is negative or beyond 73 years")
+    order = np.argsort(time, kind="stable")
+    index, time = index[order], time[order]
+
+    def column(values: Array | None, dtype: type, default: int) -> Array:
+        if values is None:
+            return np.full(len(index), default, dtype)
+        return np.asarray(values)[index].astype(dtype)
+
+    ops = column(op, np.uint8, 0)
+    complete = column(complete_ns, np.int64, -1)
+    wrong = (complete >= 0) & (complete < time)
+    if wrong.any():
+        told.append(f"{_count(int(wrong.sum()), 'completion')} before the request's own issue taken as unknown")
+        complete[wrong] = -1
+    late = complete > MAX_TIME_NS
+    if late.any():
+        told.append(f"{_count(int(late.sum()), 'completion')} beyond any clock taken as unknown")
+        complete[late] = -1
+    ids, task = _number(column(task_id, np.int64, 0))
+    names = names or {}
+    exits_ns = exits_ns or {}
+    tasks = tuple(Task(i, plain(names.get(i, "")), exits_ns.get(i)) for i in ids.tolist())
+    if group is None:
+        groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
+    else:
+        groups = column(group, np.int64, 0)
+    return Trace(
+        time_ns=time,
+        complete_ns=complete,
+        task=task.astype(np.uint32),
+        group=_number(groups)[1].astype(np.uint32),
+        op=ops,
+        flags=column(flags, np.uint8, 0) if flags is not None else (ops == Op.READ).astype(np.uint8) * np.uint8(SYNC),
+        sector=column(sector, np.uint64, 0),
+        sectors=column(sectors, np.uint32, 0),
+        ioprio=column(ioprio, np.uint16, 0),
+        tasks=tasks,
+        source=source,
+        format=format,
+        tasks_known=task_id is not None,
+        notes=tuple(plain(note) for note in told),
+    )
+
+
+def _number(values: Array) -> tuple[Array, Array]:
+    """Number distinct values in order of first appearance: (values, index of each element's)."""
+    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return distinct[order], rank[inverse]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

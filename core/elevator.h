@@ -171,6 +171,7 @@ struct hw_queue {
 #define HW_POLICY_TOKENS 2u	/* a completion frees what it waits for: it is asked again, even if the device was not full */
 #define HW_POLICY_DIRECT 4u	/* there is no scheduler: requests, flushes too, have the device's own tags */
 #define HW_POLICY_UNTHROTTLED 8u	/* the host is not to throttle write-back: the policy sees to that */
+#define HW_POLICY_MODEL 16u	/* of the scheduler of that name in today's kernel: no module offers it there */
 
 struct hw_policy {
 	const char *name;

@@ -13,7 +13,8 @@ int hws_policy_at(uint32_t index, struct hws_policy *out)
 	if (!*p)
 		return -ENOENT;
 	*out = (struct hws_policy){ .name = (*p)->name, .summary = (*p)->summary, .source = (*p)->source,
-				    .nr_tunables = (*p)->nr_tunables, .nr_stats = (*p)->nr_stats };
+				    .nr_tunables = (*p)->nr_tunables, .nr_stats = (*p)->nr_stats,
+				    .model = !!((*p)->flags & HW_POLICY_MODEL) };
 	return 0;
 }
 

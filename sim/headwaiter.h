@@ -26,6 +26,7 @@ struct hws_policy {
 	const char *source;
 	uint32_t nr_tunables;
 	uint32_t nr_stats;
+	uint32_t model;		/* 1: of the scheduler of that name in today's kernel */
 };
 
 struct hws_tunable {

@@ -18,6 +18,7 @@ from headwaiter.conformance.check import check
 from headwaiter.conformance.follow import _op, follow
 from headwaiter.conformance.recording import Event, Recording
 from headwaiter.engine.policy import Policy, Request
+from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
 from headwaiter.lab.btf import reader
 
@@ -25,7 +26,7 @@ DATA = Path(__file__).parent / "data" / "conformance"
 # Two of each scheduler and kernel in `make quick`, the others in `make test`.
 QUICK = ("mixed", "priorities", "steered", "refused", "streams")
 RECORDED = [pytest.param(p, id=f"{p.parent.name}-{p.stem}", marks=() if p.stem.endswith(QUICK) else pytest.mark.slow)
-            for s in ("none", "mq-deadline", "kyber", "bfq") for p in sorted(DATA.glob(f"*/{s}-*.xz"))]
+            for s in catalogue() if catalogue()[s].is_model for p in sorted(DATA.glob(f"*/{s}-*.xz"))]
 TICK = 4_000_000
 
 

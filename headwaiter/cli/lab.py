@@ -17,7 +17,7 @@ from rich.table import Table
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.errors import Problem
-from headwaiter.lab.agree import JOBS, KERNELS_OWN, OURS, SECOND_DRIVE, compare, job_of_file, mixed
+from headwaiter.lab.agree import JOBS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
 from headwaiter.lab.agreement import failures, summary
 from headwaiter.lab.kernels import Progress
 from headwaiter.lab.script import Row, execute, experiments, read
@@ -78,7 +78,7 @@ def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Pa
               help="Series of Debian's cloud kernel; may be repeated [default: 6.12; with --random also 6.1].")
 @click.option("--drive", "-d", "drives", multiple=True, metavar="NAME",
               help=f"The drive's profile; may be repeated [default: {DEFAULT_DRIVE}; with --random also {SECOND_DRIVE}].")
-@click.option("--sched", "-s", "schedulers", default=",".join((*KERNELS_OWN, *OURS)), show_default=True, metavar="a,b,…",
+@click.option("--sched", "-s", "schedulers", default=",".join(SCHEDULERS), show_default=True, metavar="a,b,…",
               help="Schedulers.")
 @click.option("--job", "-j", "names", multiple=True, metavar="NAME|FILE",
               help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of the disk itself "

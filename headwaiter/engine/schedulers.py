@@ -59,6 +59,13 @@ class Scheduler:
     source: str
     tunables: dict[str, Tunable]
     stats: dict[str, Stat]
+    is_model: bool
+    """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
+
+    @property
+    def kernel_name(self) -> str:
+        """How a kernel with the modules calls it."""
+        return self.name if self.is_model else f"hw-{self.name}"
 
 
 def _tunable(policy: bytes, index: int) -> Tunable:
@@ -87,7 +94,7 @@ def catalogue() -> dict[str, Scheduler]:
         tunables = (_tunable(name, i) for i in range(p.nr_tunables))
         stats = (_stat(name, i) for i in range(p.nr_stats))
         found[name.decode()] = Scheduler(name.decode(), text(p.summary), text(p.source),
-                                         {t.name: t for t in tunables}, {s.name: s for s in stats})
+                                         {t.name: t for t in tunables}, {s.name: s for s in stats}, bool(p.model))
     return found
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from headwaiter.drives import find_drive
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import processor_of_series
-from headwaiter.engine.schedulers import find
+from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, drive_sectors, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
@@ -74,8 +74,8 @@ SCHEDULER_NS = {"none": -1_540, "kyber": 230, "bfq": 2_860, "noop": -400, "deadl
 # Nor does fio spend its time on statistics of the disk.
 PREFACE = "[global]\nzero_buffers=1\ndisk_util=0\n\n"
 TICK_NS = 4_000_000  # of Debian's kernels, and of the simulator, which counts them from 0
-KERNELS_OWN = ("none", "mq-deadline", "kyber", "bfq")
-OURS = ("noop", "deadline", "as", "as-95", "cas", "as-seek", "as-share", "cfq", "cfq-slice")
+# The kernel's own first.
+SCHEDULERS = tuple(sorted(catalogue(), key=lambda name: not catalogue()[name].is_model))
 SCATTERED = 64  # reads before each job, past each other's read-ahead, to empty the drive's cache
 SCATTER_SECTORS = 128  # of one of them
 SCATTER_STRIDE_MIB = 64  # as in lab/guest/scatter.c
@@ -292,7 +292,7 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
     load = start_as_measured(_load(job, device), starts_ns)
     options = Options(
         nr_requests=depth if scheduler == "none" else NR_REQUESTS,
-        pull_ahead=scheduler in KERNELS_OWN,
+        pull_ahead=find(scheduler).is_model,
         one_processor=True,
         join_arriving=True,
         warm=after_scatter(drive, starts_ns),
@@ -353,9 +353,9 @@ def compare(
     series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[Job], say: Progress, runs: int = RUNS
 ) -> list[Row]:
     """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are."""
-    known = {**{name: name for name in KERNELS_OWN}, **{name: f"hw-{name}" for name in OURS}}
-    if unknown := [name for name in schedulers if name not in known]:
-        raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler that both have ({', '.join(known)})")
+    if unknown := [name for name in schedulers if name not in SCHEDULERS]:
+        raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler that both have ({', '.join(SCHEDULERS)})")
+    known = {name: find(name).kernel_name for name in schedulers}
     for job in jobs:
         _load(job, open_drive(drive))
     on = kernel(series, say)

@@ -243,20 +243,6 @@ static void hw_exit_sched(struct elevator_queue *eq)
 
 /* ---- registration ---- */
 
-static bool hw_is_the_kernels_own(const struct hw_policy *policy)
-{
-	static const char *const models[] = { "none", "mq-deadline", "kyber", "bfq" };
-
-	return match_string(models, ARRAY_SIZE(models), policy->name) >= 0;
-}
-
-/* Names that stand for another policy for as long as core has none of that name. */
-static const struct {
-	const char *name, *policy;
-} hw_aliases[] = {
-	{ "was", "as" },
-};
-
 /* Operations that the policy has no use for are left out: the core then does without the call. */
 static void hw_fill_type(struct hw_type *t, const struct hw_policy *policy)
 {
@@ -295,11 +281,11 @@ static void hw_fill_type(struct hw_type *t, const struct hw_policy *policy)
 	t->type.elevator_owner = THIS_MODULE;
 }
 
-static int hw_register(struct hw_type *t, const struct hw_policy *policy, const char *name)
+static int hw_register(struct hw_type *t, const struct hw_policy *policy)
 {
 	int ret;
 
-	if (snprintf(t->name, sizeof(t->name), "hw-%s", name) >= sizeof(t->name))
+	if (snprintf(t->name, sizeof(t->name), "hw-%s", policy->name) >= sizeof(t->name))
 		return -ENAMETOOLONG;
 	t->policy = policy;
 	ret = hw_attributes_create(t);
@@ -312,12 +298,12 @@ static int hw_register(struct hw_type *t, const struct hw_policy *policy, const 
 	return ret;
 }
 
-static int hw_register_next(const struct hw_policy *policy, const char *name)
+static int hw_register_next(const struct hw_policy *policy)
 {
-	int ret = hw_register(&hw_types[hw_nr_types], policy, name);
+	int ret = hw_register(&hw_types[hw_nr_types], policy);
 
 	if (ret)
-		pr_err("cannot register hw-%s (%d)\n", name, ret);
+		pr_err("cannot register hw-%s (%d)\n", policy->name, ret);
 	else
 		hw_nr_types++;
 	return ret;
@@ -335,7 +321,7 @@ static void hw_unregister_all(void)
 static int __init hw_iosched_init(void)
 {
 	const struct hw_policy *const *p;
-	unsigned int n = ARRAY_SIZE(hw_aliases), i;
+	unsigned int n = 0;
 	int ret = hw_check_release();
 
 	if (ret)
@@ -346,11 +332,8 @@ static int __init hw_iosched_init(void)
 	if (!hw_types)
 		return -ENOMEM;
 	for (p = hw_policies; *p && !ret; p++)
-		if (!hw_is_the_kernels_own(*p))
-			ret = hw_register_next(*p, (*p)->name);
-	for (i = 0; i < ARRAY_SIZE(hw_aliases) && !ret; i++)
-		if (!hw_policy_find(hw_aliases[i].name))
-			ret = hw_register_next(hw_policy_find(hw_aliases[i].policy), hw_aliases[i].name);
+		if (!((*p)->flags & HW_POLICY_MODEL))
+			ret = hw_register_next(*p);
 	if (ret)
 		hw_unregister_all();
 	return ret;

@@ -58,14 +58,13 @@ check_tunable() {
 
 null_disk nvme0 64 1000
 queue=/sys/block/nvme0/queue
-for name in deadline as as-95 as-seek as-share cas was cfq cfq-slice; do
+for name in deadline as as-95 as-seek as-share cas cfq cfq-slice; do
 	echo "hw-$name" >$queue/scheduler || fail "hw-$name is not offered"
 done
 for scheduler in $(ours nvme0); do
 	say "$scheduler: every tunable"
 	elevator nvme0 "$scheduler"
 	table=/lab/tunables/$scheduler
-	[ -e "$table" ] || table=/lab/tunables/hw-as	# hw-was, as long as there is no such policy
 	mark "$scheduler"
 	n=0
 	while read -r line; do

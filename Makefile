@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint bench fuzz docs lab-docs mutants mutants-changed c-test sanitize \
+.PHONY: all build demo test test-tools quick lint bench fuzz docs new-policy lab-docs mutants mutants-changed c-test sanitize \
 	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
@@ -62,9 +62,10 @@ test-tools: build
 	$(BIN)/pytest -m "needs or recorded"
 
 lint: build
-	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build .ci/bare
+	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build core/new-policy .ci/bare
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
+	$(BIN)/mypy core/new-policy
 
 bench: build build/bench/build.ninja
 	@$(MESON) compile -C build/bench >/dev/null
@@ -84,6 +85,11 @@ fuzz: build
 
 docs: build
 	$(BIN)/python docs/generate.py
+
+# A policy to begin with: make new-policy NAME=mine
+new-policy: .venv/.tools
+	$(BIN)/python core/new-policy "$(NAME)"
+	$(MAKE) docs
 
 # Measure anew what docs/lab/*.json holds (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"

@@ -30,7 +30,7 @@ def test_every_scheduler_has_a_page() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
             assert (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"
 

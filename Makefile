@@ -16,12 +16,16 @@ all: build
 
 build: .venv/.installed
 
+# What pyproject.toml says is needed to build, to run and to develop.
+REQUIRED = import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); project = p["project"]; \
+	print(*p["build-system"]["requires"], *project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")
+
 # pip says nothing for minutes.
 .venv/.tools: pyproject.toml
 	@echo "Installing Python packages from PyPI into .venv (some minutes, once) ..." >&2
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install -q --disable-pip-version-check meson ninja meson-python \
-		numpy cffi click rich tomli-w zstandard pytest hypothesis matplotlib ruff mypy types-cffi
+	@$(BIN)/python -c '$(REQUIRED)' >.venv/requirements.txt
+	@$(BIN)/pip install -q --disable-pip-version-check -r .venv/requirements.txt
 	@touch $@
 
 .venv/.installed: .venv/.tools $(SOURCES)

@@ -20,7 +20,7 @@ from PIL import Image
 
 from headwaiter.drives import find_drive
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
-from headwaiter.engine.sim import Forest, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import Forest, Options, Task, simulate
 from headwaiter.study.results import Json, summarise
 
 mpl.use("agg")
@@ -68,7 +68,7 @@ def caption() -> str:
 def dispatches() -> dict[str, tuple[Json, np.ndarray, np.ndarray]]:
     """Of each scheduler its figures, and when (ms) and where (GiB) it dispatched."""
     drive = open_drive(DEFAULT_DRIVE)
-    load = two_readers(drive_sectors(drive))
+    load = two_readers(drive.sectors)
     found = {}
     for name in SCHEDULERS:
         with tempfile.TemporaryDirectory() as tmp:

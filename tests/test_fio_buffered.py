@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fioload import KIB, Io, issues, load, places, run
 
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.sim import Options, Outcome, drive_sectors, simulate
+from headwaiter.engine.sim import Options, Outcome, simulate
 from headwaiter.fio import load_jobs
 
 COPY_4K = 4096 / 2 / 1e6  # ms
@@ -178,7 +178,7 @@ def on_a_disk(tmp_path: Path, text: str, sched: str = "noop", log: Path | None =
     path = tmp_path / "job.fio"
     path.write_text(text)
     drive = open_drive("barracuda-80g")
-    return simulate(sched, drive, load_jobs(path, drive_sectors(drive)), options=Options(record=True, **options), log=log)
+    return simulate(sched, drive, load_jobs(path, drive.sectors), options=Options(record=True, **options), log=log)
 
 
 def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import itertools
 from fioload import MS, SECTORS, Io, issues, load, places, run
 
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.sim import ConstantDrive, Options, drive_sectors, simulate
+from headwaiter.engine.sim import ConstantDrive, Options, simulate
 
 DIRECT = "[global]\ndirect=1\nfilename=/dev/sda\n"
 QUEUED = DIRECT + "ioengine=libaio\n"
@@ -323,7 +323,7 @@ def test_nobody_waits_for_a_task_whose_job_has_ended(tmp_path: Path, sched: str)
 def test_synchronous_writes_go_to_the_medium(tmp_path: Path) -> None:
     text = "[a]\ndirect=1\nrw=write\nsize=1m\n"
     drive = open_drive("barracuda-80g")
-    cached, written = (simulate("noop", drive, load(tmp_path, text + more, drive_sectors(drive))).totals
+    cached, written = (simulate("noop", drive, load(tmp_path, text + more, drive.sectors)).totals
                        for more in ("", "sync=1\n"))
     assert cached["now_ns"] * 2 < written["now_ns"]
 

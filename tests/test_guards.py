@@ -99,7 +99,7 @@ def test_make_says_what_it_does_while_its_tools_are_silent() -> None:
     silent = [i for i, line in enumerate(lines) if "pip install -q" in line or "--print-errorlogs -q" in line]
     assert len(silent) == 4
     for i in silent:
-        assert any("echo" in line and "..." in line for line in lines[max(0, i - 2) : i]), lines[i]
+        assert any("echo" in line and "..." in line for line in lines[max(0, i - 3) : i]), lines[i]
 
 
 def test_no_test_looks_for_tools_by_itself() -> None:

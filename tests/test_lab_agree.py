@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
@@ -97,7 +97,7 @@ def test_summary_of_many() -> None:
 
 
 def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) -> None:
-    sectors = drive_sectors(open_drive("barracuda-80g"))
+    sectors = open_drive("barracuda-80g").sectors
     texts = [agree.mixed(seed, "barracuda-80g").text for seed in range(40)]
     assert texts == [agree.mixed(seed, "barracuda-80g").text for seed in range(40)]
     assert len(set(texts)) == 40
@@ -115,7 +115,7 @@ def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) ->
 @pytest.mark.parametrize("drive", ["barracuda-80g", "wd-re-4tb", "maxtor-20g"])
 def test_random_jobs_stay_on_the_drive(tmp_path: Path, drive: str) -> None:
     """Seed 711 had four processes step beyond the end of the first."""
-    sectors = drive_sectors(open_drive(drive))
+    sectors = open_drive(drive).sectors
     path = tmp_path / "mixed.fio"
     for seed in range(500, 1000):
         path.write_text(agree.mixed(seed, drive).text)
@@ -180,7 +180,7 @@ stonewall
     assert [job.fields["start_min_ns"] for job in began.jobs] == [*starts[2:], *starts[:2], 15_001_000_000, starts[0]]
     warm = agree.after_scatter("barracuda-80g", starts)
     drive = open_drive("barracuda-80g")
-    assert warm == (9_001_000_000, (drive_sectors(drive) // 2048 - 64) * 2048, 128)
+    assert warm == (9_001_000_000, (drive.sectors // 2048 - 64) * 2048, 128)
     run = simulate("noop", drive, began, options=Options(record=True, warm=warm))
     first_ns = [int(run.rows.issue_ns[run.rows.task == task].min()) for task in range(5)]
     assert first_ns[:4] == [*starts[2:], *starts[:2], 15_001_000_000]

@@ -20,7 +20,7 @@ from headwaiter.cli.run import command as run_command
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study import cost
@@ -35,10 +35,10 @@ from pathlib import Path
 from headwaiter.drives.choose import open_drive
 from headwaiter.fio import load_jobs
 from headwaiter.study.results import summarise
-from headwaiter.engine.sim import Options, drive_sectors, simulate
+from headwaiter.engine.sim import Options, simulate
 job, scheduler, log = sys.argv[1:]
 drive = open_drive("sata-ssd")
-run = simulate(scheduler, drive, load_jobs(Path(job), drive_sectors(drive)), None, Options(exact=5000),
+run = simulate(scheduler, drive, load_jobs(Path(job), drive.sectors), None, Options(exact=5000),
                Path("/dev/null") if log == "log" else None)
 print(summarise(run)["requests"])
 """
@@ -178,7 +178,7 @@ def jobs(tmp_path: Path, text: str, drive: str = "constant:1") -> tuple[float, i
     path = tmp_path / "j.fio"
     path.write_text(f"[global]\ndirect=1\nfilename=/dev/sda\nbs=4k\n{text}")
     device, options = open_drive(drive), MEASURED.apply(Options())
-    load = load_jobs(path, drive_sectors(device))
+    load = load_jobs(path, device.sectors)
     return estimated_ios(load, device, options), simulate("as", device, load, options=options).totals["issued"]
 
 

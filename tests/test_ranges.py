@@ -12,7 +12,7 @@ import pytest
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time, parse_time
-from headwaiter.engine.sim import Options, drive_sectors
+from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.compare import rank, uncertain
@@ -64,7 +64,7 @@ def test_who_cannot_be_told_apart_is_said() -> None:
 def test_the_same_number_is_the_same_change(tmp_path: Path) -> None:
     path = tmp_path / "side.fio"
     path.write_text(SIDE_BY_SIDE)
-    load = load_jobs(path, drive_sectors(open_drive("barracuda-80g")))
+    load = load_jobs(path, open_drive("barracuda-80g").sectors)
     options = MEASURED.apply(Options())
     assert perturbed(load, options, 0) == (load, options)
     assert perturbed(load, options, 3) == perturbed(load, options, 3)
@@ -95,7 +95,7 @@ def test_what_hangs_on_microseconds_is_a_range(tmp_path: Path) -> None:
     for text in (SIDE_BY_SIDE, ALONE):
         path = tmp_path / "job.fio"
         path.write_text(text)
-        load = load_jobs(path, drive_sectors(drive))
+        load = load_jobs(path, drive.sectors)
         found.append(measure("bfq", drive, load, None, MEASURED.apply(Options(join_arriving=True))))
     assert is_range(found[0]) and not is_range(found[1])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, drive_sectors, simulate
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
 from headwaiter.errors import Problem
 
 MS = 1_000_000
@@ -139,7 +139,7 @@ def test_merged_requests_complete_together(tmp_path: Path) -> None:
 
 def test_end_of_the_drive() -> None:
     drive = ConstantDrive(MS, sectors=1000)
-    assert drive_sectors(drive) == 1000
+    assert drive.sectors == 1000
     simulate("noop", drive, load([(0, 0, 0, 992, 8)]))
     with pytest.raises(Problem, match="do not fit"):
         simulate("noop", drive, load([(0, 0, 0, 993, 8)]))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.engine.sim import Options, Outcome, drive_sectors, simulate
+from headwaiter.engine.sim import Options, Outcome, simulate
 from headwaiter.fio import load_jobs
 
 DRIVES = ["barracuda-80g", "wd-re-4tb", "cheetah-15k"]
@@ -25,7 +25,7 @@ def readers(tmp_path: Path, drive_name: str, scheduler: str, count: int, shares:
     path.write_text(f"[reader]\nrw=read\nbs=64k\nsize=1g\nnumjobs={count}\nthinktime={THINK_US}\ndirect=1\n"
                     f"runtime={SECONDS}\ntime_based\n")
     drive = find_drive(drive_name)
-    load = load_jobs(path, drive_sectors(drive))
+    load = load_jobs(path, drive.sectors)
     if shares:
         tasks = tuple(dataclasses.replace(t, share=s) for t, s in zip(load.tasks, shares, strict=True))
         load = dataclasses.replace(load, tasks=tasks)
@@ -74,6 +74,6 @@ def test_what_is_inserted_joins_the_request_of_another_process(tmp_path: Path, j
     path.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\nnumber_ios=1\n[first]\noffset=1g\n[second]\n"
                     "offset=0\nstartdelay=1ms\n[third]\noffset=64k\nstartdelay=2ms\n")
     drive = find_drive("barracuda-80g")
-    outcome = simulate("cfq-slice", drive, load_jobs(path, drive_sectors(drive)), {}, Options(join_arriving=join))
+    outcome = simulate("cfq-slice", drive, load_jobs(path, drive.sectors), {}, Options(join_arriving=join))
     assert outcome.totals["merges"] == int(join)
     assert outcome.totals["requests"] == 3 - int(join)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fioload import Io, places, run
 
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.sim import Options, Outcome, drive_sectors, simulate
+from headwaiter.engine.sim import Options, Outcome, simulate
 from headwaiter.fio import load_jobs
 
 SCATTERED = "rw=randwrite\nsize=64m\nnorandommap\nend_fsync=1\n"
@@ -95,7 +95,7 @@ def disk(tmp_path: Path, text: str, profile: Path | None = None, **options: Any)
     path = tmp_path / "job.fio"
     path.write_text(text)
     drive = open_drive(str(profile or "barracuda-80g"))
-    return simulate("noop", drive, load_jobs(path, drive_sectors(drive)), options=Options(record=True, **options))
+    return simulate("noop", drive, load_jobs(path, drive.sectors), options=Options(record=True, **options))
 
 
 def test_with_a_write_cache_the_line_moves_when_nothing_is_under_way(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from command import told, write
 
-from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.workload import Reading, Workload, find_workload, read_workload
@@ -116,7 +116,7 @@ def test_the_device_of_a_trace_of_several(tmp_path: Path) -> None:
 
 def test_what_lies_beyond_the_drive(tmp_path: Path) -> None:
     small = ConstantDrive(MS, sectors=1000)
-    assert drive_sectors(small) == 1000
+    assert small.sectors == 1000
     rows = [f"{HEADER}", "0,1,R,1,992,8", "0,1,R,1,993,8", "0,1,R,1,0,8", "0,1,R,1,5000,8", ""]
     assert forest(tmp_path, "\n".join(rows[:2]), small).sector.tolist() == [992], "up to the end"
     with pytest.raises(Problem, match=r"request 1 \(sectors 993\+8\) and 1 more lie past the end of constant:1, which has 1000"):

@@ -60,6 +60,11 @@ class Profile:
         return out.sectors, out.depth, bool(out.rotational)
 
     @property
+    def sectors(self) -> int:
+        """Capacity, in sectors of 512 bytes."""
+        return self.facts[0]
+
+    @property
     def positions(self) -> list[tuple[int, int]]:
         """What schedulers are told of positioning times: distances in sectors, increasing, and ns."""
         out = self._described()
@@ -241,7 +246,7 @@ def from_toml(data: Toml, name: str, where: str, find: Callable[[str], Profile] 
     blob = _Encoder(where, data, m, find or find_drive).blob()
     _check(where, blob)
     profile = Profile(name, description, m, data, blob)
-    if not profile.facts[0]:
+    if not profile.sectors:
         raise Problem(f"{where}: the drive has no sectors (an array's chunk is larger than a member?)")
     return profile
 

@@ -35,6 +35,10 @@ class Drive(Protocol):
     def name(self) -> str:
         """How the drive is called in results."""
 
+    @property
+    def sectors(self) -> int:
+        """Capacity, in sectors of 512 bytes."""
+
     def attach(self, run: Any) -> int:
         """Give the drive to a `struct hws *`; what libheadwaiter returned."""
 
@@ -66,17 +70,6 @@ class Task:
     ioprio: int = 0
     share: int = 0
     exits: bool = True
-
-
-def drive_sectors(drive: Drive) -> int:
-    """The capacity of a drive, in sectors of 512 bytes."""
-    options = Options()
-    c_options, _keep = _options(find("noop"), options)
-    run = _new(c_options)
-    _check(run, drive.attach(run))
-    totals = ffi.new("struct hws_totals *")
-    lib.hws_totals(run, totals)
-    return int(totals.drive_sectors)
 
 
 class Load(Protocol):

@@ -33,7 +33,7 @@ from headwaiter.drives import find_drive
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import processor_of_series
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.engine.sim import Drive, Options, Outcome, drive_sectors, simulate
+from headwaiter.engine.sim import Drive, Options, Outcome, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
@@ -142,7 +142,7 @@ def job_of_file(path: Path) -> Job:
 
 def mixed(seed: int, drive: str) -> Job:
     """The random job of a seed (mixed.py) for a drive."""
-    return Job(f"mixed-{seed}", mixed_job(seed, drive_sectors(open_drive(drive)) * SECTOR_BYTES))
+    return Job(f"mixed-{seed}", mixed_job(seed, open_drive(drive).sectors * SECTOR_BYTES))
 
 
 def _check(section: Section, kept: bool) -> None:
@@ -182,7 +182,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
 
 def _scatter(drive: str) -> tuple[int, int]:
     """The reads that empty the device's cache: where they begin (MiB), and how many; the last are at its end."""
-    whole = drive_sectors(open_drive(drive)) // SECTORS_PER_MIB
+    whole = open_drive(drive).sectors // SECTORS_PER_MIB
     count = min(SCATTERED, whole // SCATTER_STRIDE_MIB)
     return whole - count * SCATTER_STRIDE_MIB, count
 
@@ -257,7 +257,7 @@ def _as_file(job: Job) -> Iterator[Path]:
 def _load(job: Job, device: Drive) -> JobLoad:
     """The job's processes; Problem if they do not fit on the drive."""
     with _as_file(job) as path:
-        return load_jobs(path, drive_sectors(device))
+        return load_jobs(path, device.sectors)
 
 
 def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:

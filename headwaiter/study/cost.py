@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from headwaiter.engine.sim import READ, WRITE, Drive, Forest, Load, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import READ, WRITE, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import JobLoad
 from headwaiter.fio.jobs import READAHEAD_BYTES, SECTOR
 from headwaiter.study.ranges import runs_for
@@ -136,7 +136,7 @@ class _Rates:
 
     def _served_s(self, op: int, span: int, sectors: int, at_once: int, merging: bool = True) -> float:
         """Of the drive alone, for an I/O among many like it, so many at once: random in so many sectors, or (0) in sequence."""
-        room = drive_sectors(self.drive)
+        room = self.drive.sectors
         if span:
             room = min(room, max(span, sectors))
         sectors = min(sectors, room)

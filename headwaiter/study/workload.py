@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, drive_sectors, simulate
+from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.errors import Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.paths import WORKLOADS
@@ -62,7 +62,7 @@ def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
         for option, given in (("--replay", reading.replay), ("--device", reading.device)):
             if given:
                 raise Problem(f"{path}: {option} is for traces, and this is a job file")
-        jobs = load_jobs(path, drive_sectors(drive), source.raw)
+        jobs = load_jobs(path, drive.sectors, source.raw)
         return Workload(plain(path.name), _with_shares(jobs, reading), None, jobs.notes)
     trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, source=source)
     return _replay(path, trace, drive, reading)
@@ -101,7 +101,7 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
 
 
 def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:
-    sectors = drive_sectors(drive)
+    sectors = drive.sectors
     beyond = np.flatnonzero(trace.sector + trace.sectors > sectors)
     if len(beyond):
         i = int(beyond[0])

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The hosted tree against a plain sorted array; ties; fifo inheritance; tunables. */
+/* The hosted tree against a plain sorted array; ties; fifo inheritance; tunables; merging with more buckets. */
 #include <stdlib.h>
 
 #include "check.h"
+#include "core/lib/merge.h"
 #include "core/lib/sorted.h"
 #include "core/policy/policies.h"
 
@@ -121,8 +122,44 @@ static void test_tunables(void)
 	}
 }
 
+struct noop_like {
+	struct hw_request rq;
+	struct list_head link;
+};
+
+/* Of requests that end at one place the newest takes what follows, however many buckets there are. */
+static void test_rehash(void)
+{
+	static struct noop_like requests[100];
+	static struct hw_request *buckets[1u << 8];
+	struct hw_queue *q = calloc(1, hw_noop.queue_size);
+	struct hw_merger m;
+	struct hw_bio bio = { .sector = 108, .sectors = 8, .op = HW_WRITE };
+	u32 i;
+
+	CHECK(hw_noop.request_size <= sizeof(requests[0]));
+	hw_queue_prepare(q, &hw_noop);
+	hw_merge_init(&m, 256);
+	CHECK_EQ(hw_start(q, 0), 0);
+	for (i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct hw_request *rq = &requests[i].rq;
+
+		rq->op = HW_WRITE;
+		rq->sector = i % 50 ? 10000 + 100 * i : 100;
+		rq->sectors = 8;
+		hw_insert(q, rq, 0);
+		hw_merge_inserted(&m, q, rq);
+	}
+	CHECK(hw_merge_is_crowded(&m));
+	hw_merge_rehash(&m, buckets, 8);
+	CHECK(!hw_merge_is_crowded(&m));
+	CHECK(hw_merge_arriving(&m, q, &bio, 0) == &requests[50].rq);
+	free(q);
+}
+
 int main(void)
 {
+	test_rehash();
 	test_tree();
 	test_fifo();
 	test_tunables();

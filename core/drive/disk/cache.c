@@ -11,7 +11,6 @@
 
 void disk_touch(struct disk *d, u32 seg)
 {
-	d->segs[seg].used = ++d->stamp;
 	if (seg >= d->cfg.separate)
 		list_move_tail(&d->segs[seg].link, &d->recent);
 }
@@ -165,24 +164,16 @@ enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg,
  */
 static u32 any_segment(const struct disk *d)
 {
-	const struct disk_segment *s;
-	u32 i, best = d->cfg.separate;
-	u64 key, least = U64_MAX;
+	enum disk_seg_state least = d->nr_empty ? SEG_EMPTY : SEG_CLEAN;
+	const struct disk_segment *s, *best = NULL;
 
-	if (!d->nr_empty) {
-		list_for_each_entry(s, &d->recent, link) {
-			if (s->state == SEG_CLEAN)
-				return (u32)(s - d->segs);
-		}
+	list_for_each_entry(s, &d->recent, link) {
+		if (!best || s->state < best->state)
+			best = s;
+		if (best->state <= least)
+			break;
 	}
-	for (i = best; i < d->cfg.segments; i++) {
-		key = (u64)d->segs[i].state << 60 | d->segs[i].used;
-		if (key < least) {
-			least = key;
-			best = i;
-		}
-	}
-	return best;
+	return (u32)(best - d->segs);
 }
 
 /* For a read that has missed. */

@@ -240,7 +240,6 @@ enum disk_seg_state { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
 struct disk_segment {
 	u64 start, end; /* the window; of one being filled, as of the last catch-up */
 	u64 aside, aside_end; /* blocks of the same track that are there, too, but apart */
-	u64 used;	/* stamp for LRU */
 	struct list_head link; /* in disk->recent; not that of a separate write segment */
 	u8 state;
 };
@@ -289,7 +288,6 @@ struct disk {
 	struct disk_cfg cfg;
 	struct disk_run run;
 	struct disk_segment *segs;
-	u64 stamp;
 	struct list_head recent; /* segments, the least recently used first */
 	u32 nr_empty;		 /* of them */
 	u64 bus_free;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from headwaiter.drives.profile import find_drive
 from headwaiter.engine.sim import ConstantDrive, Drive
 from headwaiter.errors import Problem, shown
 from headwaiter.parsing import real
@@ -16,8 +17,6 @@ def open_drive(text: str) -> Drive:
     """The drive that is meant; Problem if there is none."""
     kind, colon, value = text.partition(":")
     if kind != "constant" or not colon:
-        from headwaiter.drives import find_drive  # noqa: PLC0415 (constant: needs no profiles)
-
         return find_drive(text)
     try:
         service_ns = round(real(value, -math.inf, math.inf) * 1e6)

@@ -355,18 +355,18 @@ def compare(
     """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are."""
     if unknown := [name for name in schedulers if name not in SCHEDULERS]:
         raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler that both have ({', '.join(SCHEDULERS)})")
-    known = {name: find(name).kernel_name for name in schedulers}
+    device = open_drive(drive)
     for job in jobs:
-        _load(job, open_drive(drive))
+        _load(job, device)
     on = kernel(series, say)
     rows = []
     # A guest needs one processor of the host's, and so does the simulator.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        guests = {name: pool.submit(in_lab, on, drive, known[name], jobs, say) for name in schedulers}
+        guests = {name: pool.submit(in_lab, on, drive, find(name).kernel_name, jobs, say) for name in schedulers}
         for name in schedulers:
             found = guests[name].result()
             say(f"simulating {name}")
             sims = [pool.submit(simulated, on.release, drive, name, job, found[job.name].starts_ns, runs) for job in jobs]
             for job, sim in zip(jobs, sims, strict=True):
-                rows.append(row(series, drive, known[name], job.name, found[job.name].figures, sim.result()))
+                rows.append(row(series, drive, find(name).kernel_name, job.name, found[job.name].figures, sim.result()))
     return rows

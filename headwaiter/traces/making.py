@@ -70,7 +70,7 @@ def make_trace(
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
     exits_ns = exits_ns or {}
-    tasks = tuple(Task(i, plain(names.get(i, "")), exits_ns.get(i)) for i in ids.tolist())
+    tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exits_ns.get(i)) for i in ids.tolist())
     if group is None:
         groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
     else:

@@ -6,7 +6,8 @@ Invariants (checked by `make_trace` in making.py, relied upon by everybody else)
  2. `complete_ns` is -1 (unknown) or not before `time_ns`.
  3. `sectors` is at least 1 and `sector + sectors` at most MAX_SECTOR, so that a byte address fits in 64 bits.
  4. `task` indexes `tasks`; ids in `tasks` are distinct. `group` counts from 0 without gaps.
- 5. Times are from 0 to MAX_TIME_NS, so that sums of two of them fit in 64 bits. Names are printable.
+ 5. Times are from 0 to MAX_TIME_NS, so that sums of two of them fit in 64 bits. Names are printable,
+   without blanks at either end.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def sound(t: Trace) -> None:
     assert (t.op <= 3).all() and (t.flags <= 3).all()
     assert int(t.task.max()) < len(t.tasks) and len({task.id for task in t.tasks}) == len(t.tasks)
     assert set(t.group.tolist()) == set(range(int(t.group.max()) + 1))
-    assert all(task.name.isprintable() for task in t.tasks)
+    assert all(task.name.isprintable() and task.name == task.name.strip() for task in t.tasks)
     parent, delay = closed_loop(t)
     assert (parent < np.arange(n)).all() and (delay >= 0).all()
     assert (stream_order(t) < np.arange(n)).all()

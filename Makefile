@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint bench fuzz docs new-policy lab-docs mutants mutants-changed c-test sanitize \
+.PHONY: all build demo test test-tools quick lint format bench fuzz docs new-policy lab-docs mutants mutants-changed c-test sanitize \
 	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
@@ -65,11 +65,23 @@ test: build c-test sanitize
 test-tools: build
 	$(BIN)/pytest -m "needs or recorded"
 
+PYTHON_FILES := headwaiter tests bench docs kmod kmod/build core/new-policy .ci/bare
+C_FILES = $(shell git ls-files '*.c' '*.h')
+
 lint: build
-	$(BIN)/ruff check headwaiter tests bench docs kmod kmod/build core/new-policy .ci/bare
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
+	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+	$(BIN)/shellcheck .ci/run lab/guest/init lab/guest/*.sh
+	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*.sh
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
 	$(BIN)/mypy core/new-policy
+
+# Put all of Python and C into the one form that lint asks for.
+format: .venv/.tools
+	$(BIN)/ruff format -q $(PYTHON_FILES)
+	$(BIN)/clang-format -i $(C_FILES)
 
 bench: build build/bench/build.ninja
 	@$(MESON) compile -C build/bench >/dev/null

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * bench POLICY seq|random REQUESTS [PROFILE]: one run through libheadwaiter, and the processor time it took.
+ * bench POLICY seq|random REQUESTS [PROFILE]: one run through libheadwaiter, and the processor time
+ * it took.
  *
- * 32 tasks, each with one request outstanding and no think time: sequential ones far apart, or random 4 KiB reads. On the
- * `constant` drive the time is the engine's and the policy's; with a drive profile (a blob) it is the drive model's too.
+ * 32 tasks, each with one request outstanding and no think time: sequential ones far apart, or
+ * random 4 KiB reads. On the `constant` drive the time is the engine's and the policy's; with a
+ * drive profile (a blob) it is the drive model's too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,11 +99,18 @@ int main(int argc, char **argv)
 		task[i] = i % TASKS;
 		parent[i] = i < TASKS ? -1 : (int64_t)(i - TASKS);
 		sectors[i] = 8;
-		sector[i] = sequential ? task[i] * span + i / TASKS * 8 % (span - 8)
-				       : next_random() % (totals.drive_sectors - 8) / 8 * 8;
+		sector[i] = sequential ? task[i] * span + i / TASKS * 8 % (span - 8) :
+					 next_random() % (totals.drive_sectors - 8) / 8 * 8;
 	}
-	t = (struct hws_trace){ .n = n, .time_ns = time_ns, .parent = parent, .delay_ns = delay_ns, .task = task,
-				.op = op, .flags = flags, .sector = sector, .sectors = sectors };
+	t = (struct hws_trace){ .n = n,
+				.time_ns = time_ns,
+				.parent = parent,
+				.delay_ns = delay_ns,
+				.task = task,
+				.op = op,
+				.flags = flags,
+				.sector = sector,
+				.sectors = sectors };
 	if (hws_add_trace(s, &t)) {
 		fprintf(stderr, "bench: %s\n", hws_error(s));
 		return 2;

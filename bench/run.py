@@ -38,8 +38,12 @@ def seconds(bench: Path, args: list[str]) -> float:
 def instructions(bench: Path, args: list[str]) -> int:
     """Instructions of the whole process."""
     with tempfile.TemporaryDirectory() as tmp:
-        done = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp}/out", bench, *args],
-                              check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp}/out", bench, *args],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
     found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     assert found, done.stderr
     return int(found.group(1))
@@ -73,8 +77,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("bench", type=Path, help="the compiled bench/bench.c")
     parser.add_argument("--requests", type=int, default=FULL)
-    parser.add_argument("--drives", default="barracuda-80g,wd-re-4tb",
-                        help="profiles to time under noop and alone, comma-separated")
+    parser.add_argument(
+        "--drives", default="barracuda-80g,wd-re-4tb", help="profiles to time under noop and alone, comma-separated"
+    )
     args = parser.parse_args()
     table = Table(title=f"{args.requests} requests of 4 KiB from 32 tasks", title_justify="left", box=box.SIMPLE_HEAD)
     for head in ("policy", "drive", "load", "Mrequests/s", "÷ noop", "instructions/request", "÷ noop"):
@@ -91,8 +96,15 @@ def main() -> None:
                 rate, count = measure(args.bench, policy, pattern, profile, args.requests)
                 base.setdefault(pattern, (rate, count))
                 rate0, count0 = base[pattern]
-                table.add_row(policy, drive, pattern, f"{rate / 1e6:.2f}", f"{rate / rate0:.2f}",
-                              f"{count:.0f}" if count else "–", f"{count / count0:.2f}" if count and count0 else "–")
+                table.add_row(
+                    policy,
+                    drive,
+                    pattern,
+                    f"{rate / 1e6:.2f}",
+                    f"{rate / rate0:.2f}",
+                    f"{count:.0f}" if count else "–",
+                    f"{count / count0:.2f}" if count and count0 else "–",
+                )
                 print(f"\r{policy} {drive} {pattern}".ljust(60), end="", file=sys.stderr, flush=True)
     print("\r".ljust(60), end="\r", file=sys.stderr)
     console().print(table)

@@ -88,8 +88,8 @@ struct hw_param {
 };
 
 #define HW_PARAM_REQUIRED S64_MIN
-#define HW_PROFILE_MAGIC 0x31445748u /* "HWD1" */
-#define HW_IO_FUA 0x80u		     /* hw_io.flags: on the medium before completion */
+#define HW_PROFILE_MAGIC  0x31445748u /* "HWD1" */
+#define HW_IO_FUA	  0x80u	      /* hw_io.flags: on the medium before completion */
 
 /*
  * The blob, in s64 words of the host's byte order. value[i] belongs to the model's parameter i: the
@@ -139,8 +139,8 @@ struct hw_drive {
 	u32 depth;   /* I/Os that it takes at once */
 	bool rotational;
 	/*
-	 * Writes are reported before they are on the medium. An I/O of no sectors (op HW_OTHER) is a
-	 * flush: it completes when they are.
+	 * Writes are reported before they are on the medium. An I/O of no sectors (op HW_OTHER) is
+	 * a flush: it completes when they are.
 	 */
 	bool write_cache;
 	struct hw_drive_stats stats;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What every host would otherwise do for itself around a policy: counts, references, tunables, the clock of waits. */
+/*
+ * What every host would otherwise do for itself around a policy: counts, references, tunables, the
+ * clock of waits.
+ */
 #include "core/elevator.h"
 
 #define HW_ENOENT 2

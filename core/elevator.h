@@ -4,18 +4,23 @@
  *
  * Caveats first.
  *  - The host holds one lock per queue around every call below. A policy needs none and takes none.
- *  - A policy never allocates. It says how large its areas per queue, task and request are; the host provides them,
- *    zeroed, with struct hw_queue, hw_task and hw_request as their first members.
- *  - A policy has no timer and no clock. Every call carries `now` (ns, never decreasing). To hold the device idle,
- *    dispatch() returns NULL and sets q->wake_ns; the host calls dispatch() again at that time at the latest.
- *  - The host calls dispatch() after every insertion, completion, requeue, task exit and due wake-up for as long as the
- *    device takes requests. So a policy that ends a wait in insert() has nothing to announce.
- *  - In one instant the host delivers completions, then arrivals, then asks for dispatch: a request that arrives at the
- *    very moment at which a wait ends has arrived in time.
- *  - Hosts call the hw_* functions at the end, never the operations directly: those keep the counts that policies read.
+ *  - A policy never allocates. It says how large its areas per queue, task and request are; the
+ *    host provides them, zeroed, with struct hw_queue, hw_task and hw_request as their first
+ *    members.
+ *  - A policy has no timer and no clock. Every call carries `now` (ns, never decreasing). To hold
+ *    the device idle, dispatch() returns NULL and sets q->wake_ns; the host calls dispatch() again
+ *    at that time at the latest.
+ *  - The host calls dispatch() after every insertion, completion, requeue, task exit and due
+ *    wake-up for as long as the device takes requests. So a policy that ends a wait in insert() has
+ *    nothing to announce.
+ *  - In one instant the host delivers completions, then arrivals, then asks for dispatch: a request
+ *    that arrives at the very moment at which a wait ends has arrived in time.
+ *  - Hosts call the hw_* functions at the end, never the operations directly: those keep the counts
+ *    that policies read.
  *
  * Invariants (tests refer to them by number).
- *  1. Every inserted request is dispatched exactly once and completed exactly once, or merged away exactly once.
+ *  1. Every inserted request is dispatched exactly once and completed exactly once, or merged away
+ *     exactly once.
  *  2. While a wait is on (q->wait.active), dispatch() returns nothing.
  *  3. Waits begin and end in turn, and only with a request queued that could have been dispatched.
  *  4. A policy with requests queued and none in the device returns a request, or sets wake_ns.
@@ -26,11 +31,11 @@
 
 #include "core/port.h"
 
-#define HW_NEVER U64_MAX
-#define HW_SECTOR_BYTES 512u
+#define HW_NEVER	 U64_MAX
+#define HW_SECTOR_BYTES	 512u
 #define HW_NSEC_PER_USEC 1000u
 #define HW_NSEC_PER_MSEC 1000000u
-#define HW_NSEC_PER_SEC 1000000000u
+#define HW_NSEC_PER_SEC	 1000000000u
 
 struct hw_queue;
 struct hw_policy;
@@ -38,48 +43,51 @@ struct hw_policy;
 enum hw_op { HW_READ, HW_WRITE, HW_DISCARD, HW_OTHER };
 
 /* Request flags. */
-#define HW_RQ_SYNC 0x01u	/* somebody waits for it: reads, and writes that were asked to be synchronous */
-#define HW_RQ_META 0x02u	/* file-system metadata */
-#define HW_RQ_PRIO 0x04u
-#define HW_RQ_AT_HEAD 0x08u	/* the host wants it next, whatever the order */
-#define HW_RQ_NOMERGE 0x10u	/* policies set it by hw_forbid_merge() */
+#define HW_RQ_SYNC    0x01u /* waited for: reads, and writes asked to be synchronous */
+#define HW_RQ_META    0x02u /* file-system metadata */
+#define HW_RQ_PRIO    0x04u
+#define HW_RQ_AT_HEAD 0x08u /* the host wants it next, whatever the order */
+#define HW_RQ_NOMERGE 0x10u /* policies set it by hw_forbid_merge() */
 
 /* I/O priority as the kernel encodes it: class << 13 | level; 0 means that none was set. */
-#define HW_IOPRIO_NONE 0u
-#define HW_IOPRIO_RT 1u
-#define HW_IOPRIO_BE 2u
-#define HW_IOPRIO_IDLE 3u
+#define HW_IOPRIO_NONE		0u
+#define HW_IOPRIO_RT		1u
+#define HW_IOPRIO_BE		2u
+#define HW_IOPRIO_IDLE		3u
 #define HW_IOPRIO(class, level) ((u16)((class) << 13 | (level)))
-#define HW_IOPRIO_CLASS(p) ((u32)(p) >> 13)
-#define HW_IOPRIO_LEVEL(p) ((u32)(p) & 7u)
+#define HW_IOPRIO_CLASS(p)	((u32)(p) >> 13)
+#define HW_IOPRIO_LEVEL(p)	((u32)(p) & 7u)
 
 /* What a policy may know of whoever issues requests (a process, an io_context, a connection). */
 struct hw_task {
 	u32 id;
-	u16 ioprio;		/* the task's own; a request may carry another */
-	u16 share;		/* tickets for proportional share; 0 = from ioprio */
+	u16 ioprio; /* the task's own; a request may carry another */
+	u16 share;  /* tickets for proportional share; 0 = from ioprio */
 	bool exited;
-	u32 refs;		/* requests and policy pointers that keep this memory; see hw_task_get() */
+	u32 refs; /* requests and policy pointers that keep this memory; see hw_task_get() */
 	struct list_head reap;
 	u64 created_ns;
 };
 
 struct hw_request {
-	u8 op;			/* enum hw_op */
-	u8 flags;		/* HW_RQ_* */
+	u8 op;	  /* enum hw_op */
+	u8 flags; /* HW_RQ_* */
 	u16 ioprio;
-	u16 cpu;		/* software queue it came in on */
-	u8 state;		/* enum hw_state, kept by elevator.c */
+	u16 cpu;  /* software queue it came in on */
+	u8 state; /* enum hw_state, kept by elevator.c */
 	struct hw_task *task;
-	u64 id;			/* insertions counted from 0 */
-	u64 insert_ns;		/* when it was inserted */
-	u64 dispatch_ns;	/* when it was given to the device */
-	struct hw_request *hash_next, **hash_pprev;	/* merge.c */
+	u64 id;					    /* insertions counted from 0 */
+	u64 insert_ns;				    /* when it was inserted */
+	u64 dispatch_ns;			    /* when it was given to the device */
+	struct hw_request *hash_next, **hash_pprev; /* merge.c */
 	void *host;
-	/* Last, next to the node of a tree that a policy puts behind: searches in long queues read both. */
-	u64 sector;		/* first sector, 512 bytes each */
+	/*
+	 * Last, next to the node of a tree that a policy puts behind: searches in long queues read
+	 * both.
+	 */
+	u64 sector; /* first sector, 512 bytes each */
 	u32 sectors;
-	u32 below;		/* the policy's: what such a search has to know of all requests below the node */
+	u32 below; /* the policy's: what such a search has to know of all requests below the node */
 };
 
 /* A range that looks for a request to join. */
@@ -91,31 +99,41 @@ struct hw_bio {
 	u16 ioprio;
 	u16 cpu;
 	struct hw_task *task;
-	u64 now_ns;		/* when it looks; 0: at the time of the last call */
+	u64 now_ns; /* when it looks; 0: at the time of the last call */
 };
 
 enum hw_merge { HW_NO_MERGE, HW_BACK_MERGE, HW_FRONT_MERGE };
 enum hw_state { HW_IDLE, HW_QUEUED, HW_DISPATCHED, HW_MERGED };
 
-static inline u64 hw_end(const struct hw_request *rq) { return rq->sector + rq->sectors; }
-static inline bool hw_is_sync(const struct hw_request *rq) { return rq->flags & HW_RQ_SYNC; }
+static inline u64 hw_end(const struct hw_request *rq)
+{
+	return rq->sector + rq->sectors;
+}
+static inline bool hw_is_sync(const struct hw_request *rq)
+{
+	return rq->flags & HW_RQ_SYNC;
+}
 
 /*
- * What the host knows of the device; written before init(), constant afterwards but for depth and positions, which may
- * change between calls.
+ * What the host knows of the device; written before init(), constant afterwards but for depth and
+ * positions, which may change between calls.
  */
 #define HW_POSITION_POINTS 32
 struct hw_device {
-	u64 sectors;		/* capacity */
+	u64 sectors; /* capacity */
 	bool rotational;
-	u32 depth;		/* requests that the device takes at once */
-	u32 nr_requests;	/* requests that the host lets exist at once; 0 = no limit */
+	u32 depth;	 /* requests that the device takes at once */
+	u32 nr_requests; /* requests that the host lets exist at once; 0 = no limit */
 	/*
-	 * Positioning time by distance, as an off-line measurement would give it: points in increasing distance, linear
-	 * between, constant beyond the last. Seek and half a revolution; point 0 is the contiguous case.
+	 * Positioning time by distance, as an off-line measurement would give it: points in
+	 * increasing distance, linear between, constant beyond the last. Seek and half a
+	 * revolution; point 0 is the contiguous case.
 	 */
 	u32 nr_positions;
-	struct { u64 sectors; u64 ns; } position[HW_POSITION_POINTS];
+	struct {
+		u64 sectors;
+		u64 ns;
+	} position[HW_POSITION_POINTS];
 };
 
 /* Deliberate idleness, counted as the papers count it. */
@@ -123,26 +141,27 @@ enum hw_wait_outcome { HW_WAIT_SUCCESS, HW_WAIT_FAIL, HW_WAIT_OTHER };
 
 struct hw_wait {
 	bool active;
-	struct hw_task *task;		/* who is waited for; NULL if nobody in particular */
+	struct hw_task *task; /* who is waited for; NULL if nobody in particular */
 	u64 begin_ns;
-	u64 begun;			/* waits begun so far: hosts see begin and end by watching this and active */
-	u64 count[3], total_ns[3];	/* by outcome: A_S, A_F, other; T_S, T_F, other */
+	/* waits begun so far: hosts see begin and end by watching this and active */
+	u64 begun;
+	u64 count[3], total_ns[3]; /* by outcome: A_S, A_F, other; T_S, T_F, other */
 };
 
 enum hw_tunable_type { HW_INT, HW_BOOL, HW_ENUM };
 
 /*
- * A tunable: one row makes the sysfs file, `--set`, the documentation and `headwaiter schedulers`. Its value is the s64
- * at `offset` of the policy's queue area, in `unit`.
+ * A tunable: one row makes the sysfs file, `--set`, the documentation and `headwaiter schedulers`.
+ * Its value is the s64 at `offset` of the policy's queue area, in `unit`.
  */
 struct hw_tunable {
 	const char *name;
 	enum hw_tunable_type type;
 	u32 offset;
 	s64 def, min, max;
-	const char *unit;		/* "ms", "sectors", "requests", …; "" for a plain number */
-	const char *help;		/* one line */
-	const char *const *choices;	/* HW_ENUM: names of 0, 1, …, NULL-terminated */
+	const char *unit;	    /* "ms", "sectors", "requests", …; "" for a plain number */
+	const char *help;	    /* one line */
+	const char *const *choices; /* HW_ENUM: names of 0, 1, …, NULL-terminated */
 };
 
 /* A figure that a policy keeps and lets be read, such as the exit probability. */
@@ -156,27 +175,37 @@ struct hw_stat {
 struct hw_queue {
 	const struct hw_policy *policy;
 	struct hw_device dev;
-	u64 wake_ns;		/* set by dispatch() when it returns NULL; HW_NEVER if only an event can help */
-	bool force;		/* the host is draining: serve what there is, do not idle */
-	u32 nr_queued;		/* inserted, neither dispatched nor merged away */
-	u32 nr_in_flight;	/* dispatched, not completed */
+	/* set by dispatch() when it returns NULL; HW_NEVER if only an event can help */
+	u64 wake_ns;
+	bool force;	  /* the host is draining: serve what there is, do not idle */
+	u32 nr_queued;	  /* inserted, neither dispatched nor merged away */
+	u32 nr_in_flight; /* dispatched, not completed */
 	u64 nr_inserted;
 	struct hw_wait wait;
-	struct list_head reap;	/* exited tasks that nothing refers to any more: the host's to free */
-	/* The host's, or NULL: a policy has ruled out that @rq, which is queued, merges with anything. */
+	/* exited tasks that nothing refers to any more: the host's to free */
+	struct list_head reap;
+	/*
+	 * The host's, or NULL: a policy has ruled out that @rq, which is queued, merges with
+	 * anything.
+	 */
 	void (*unmergeable)(struct hw_queue *q, struct hw_request *rq);
 };
 
-#define HW_POLICY_HASH 1u	/* the host merges through its one-entry cache and end-sector hash, as blk-mq does */
-#define HW_POLICY_TOKENS 2u	/* a completion frees what it waits for: it is asked again, even if the device was not full */
-#define HW_POLICY_DIRECT 4u	/* there is no scheduler: requests, flushes too, have the device's own tags */
-#define HW_POLICY_UNTHROTTLED 8u	/* the host is not to throttle write-back: the policy sees to that */
-#define HW_POLICY_MODEL 16u	/* of the scheduler of that name in today's kernel: no module offers it there */
+#define HW_POLICY_HASH \
+	1u /* the host merges through its one-entry cache and end-sector hash, as blk-mq does */
+#define HW_POLICY_TOKENS \
+	2u /* a completion frees what it waits for: it is asked again, even if the device was not full */
+#define HW_POLICY_DIRECT \
+	4u /* there is no scheduler: requests, flushes too, have the device's own tags */
+#define HW_POLICY_UNTHROTTLED \
+	8u /* the host is not to throttle write-back: the policy sees to that */
+#define HW_POLICY_MODEL \
+	16u /* of the scheduler of that name in today's kernel: no module offers it there */
 
 struct hw_policy {
 	const char *name;
-	const char *summary;		/* one line */
-	const char *source;		/* document or kernel that it follows */
+	const char *summary; /* one line */
+	const char *source;  /* document or kernel that it follows */
 	u32 flags;
 	u32 queue_size, task_size, request_size;
 	const struct hw_tunable *tunables;
@@ -192,26 +221,39 @@ struct hw_policy {
 	void (*insert)(struct hw_queue *q, struct hw_request *rq, u64 now);
 	struct hw_request *(*dispatch)(struct hw_queue *q, u64 now);
 	void (*complete)(struct hw_queue *q, struct hw_request *rq, u64 now);
-	/* A dispatched request comes back unserved; it is to be dispatched again, before others. Optional. */
+	/*
+	 * A dispatched request comes back unserved; it is to be dispatched again, before others.
+	 * Optional.
+	 */
 	void (*requeue)(struct hw_queue *q, struct hw_request *rq, u64 now);
 	/*
-	 * Nothing is queued. For policies whose dispatch() takes note of that, and hosts that do not ask it then. Optional.
+	 * Nothing is queued. For policies whose dispatch() takes note of that, and hosts that do
+	 * not ask it then. Optional.
 	 */
 	void (*idle)(struct hw_queue *q);
 	/* Would dispatch() now perhaps return a request? Cheap; false during a wait. */
 	bool (*has_work)(const struct hw_queue *q);
 
 	/* The policy's own look-up, after the host's cache and hash. Optional. */
-	struct hw_request *(*find_merge)(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how);
+	struct hw_request *(*find_merge)(struct hw_queue *q, const struct hw_bio *bio,
+					 enum hw_merge *how);
 	/* Veto. Optional. */
-	bool (*allow_merge)(struct hw_queue *q, const struct hw_request *rq, const struct hw_bio *bio);
+	bool (*allow_merge)(struct hw_queue *q, const struct hw_request *rq,
+			    const struct hw_bio *bio);
 	/* rq has grown at its back or front. Optional (front merges change the sort key). */
 	void (*merged)(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now);
-	/* gone's range has become part of keep: take over its deadline and place, forget gone. Needed with former/latter. */
-	void (*merged_requests)(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
+	/*
+	 * gone's range has become part of keep: take over its deadline and place, forget gone.
+	 * Needed with former/latter.
+	 */
+	void (*merged_requests)(struct hw_queue *q, struct hw_request *keep,
+				struct hw_request *gone);
 	struct hw_request *(*former)(struct hw_queue *q, struct hw_request *rq);
 	struct hw_request *(*latter)(struct hw_queue *q, struct hw_request *rq);
-	/* How many of dev.nr_requests a request of this kind may see in use when it is allocated. Optional. */
+	/*
+	 * How many of dev.nr_requests a request of this kind may see in use when it is allocated.
+	 * Optional.
+	 */
 	u32 (*limit_depth)(struct hw_queue *q, const struct hw_bio *bio);
 
 	void (*task_init)(struct hw_queue *q, struct hw_task *task, u64 now);
@@ -222,7 +264,10 @@ struct hw_policy {
 extern const struct hw_policy *const hw_policies[];
 const struct hw_policy *hw_policy_find(const char *name);
 
-/* For hosts. The area at q has policy->queue_size zeroed bytes; q->dev is filled in after this and before hw_start(). */
+/*
+ * For hosts. The area at q has policy->queue_size zeroed bytes; q->dev is filled in after this and
+ * before hw_start().
+ */
 void hw_queue_prepare(struct hw_queue *q, const struct hw_policy *policy);
 int hw_start(struct hw_queue *q, u64 now);
 /* 0, -ENOENT (2) for an unknown name, -ERANGE (34) outside min..max. */
@@ -234,15 +279,15 @@ void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
 /*
- * The request that @gone's range joined is @keep; the host frees gone afterwards. Where an insertion
- * has closed the gap the host does not ask first: the two may belong to different tasks, and lie in
- * different lists of the policy's. For neither has the policy called hw_forbid_merge().
+ * The request that @gone's range joined is @keep; the host frees gone afterwards. Where an
+ * insertion has closed the gap the host does not ask first: the two may belong to different tasks,
+ * and lie in different lists of the policy's. For neither has the policy called hw_forbid_merge().
  */
 void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
 
 /*
- * blk-mq keeps its tags in words of so many bits, as a shift: small pools are spread over four words
- * (lib/sbitmap.c, on 64 bits).
+ * blk-mq keeps its tags in words of so many bits, as a shift: small pools are spread over four
+ * words (lib/sbitmap.c, on 64 bits).
  */
 static inline u32 hw_tag_word_shift(u32 tags)
 {
@@ -274,10 +319,13 @@ static inline void hw_forbid_merge(struct hw_queue *q, struct hw_request *rq)
 }
 
 /*
- * For policies: keep a pointer to a task beyond its exit. A task's memory stays while refs is not 0 or it has not exited;
- * requests hold one reference each from insertion to completion.
+ * For policies: keep a pointer to a task beyond its exit. A task's memory stays while refs is not 0
+ * or it has not exited; requests hold one reference each from insertion to completion.
  */
-static inline void hw_task_get(struct hw_task *task) { task->refs++; }
+static inline void hw_task_get(struct hw_task *task)
+{
+	task->refs++;
+}
 
 static inline void hw_task_put(struct hw_queue *q, struct hw_task *task)
 {
@@ -305,8 +353,8 @@ static inline void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome,
 }
 
 /*
- * For hosts: what happens to every request. In line, for a kernel's sake: on a fast device a call costs as much as a
- * decision.
+ * For hosts: what happens to every request. In line, for a kernel's sake: on a fast device a call
+ * costs as much as a decision.
  */
 static inline void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 {

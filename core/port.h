@@ -2,9 +2,9 @@
 /*
  * The seam between core and its hosts.
  *
- * Core is written in the kernel's idiom and uses a handful of the kernel's names: fixed-width types, list_head, rb_node,
- * 64-bit division, min/max. In a kernel they come from the kernel's own headers; everywhere else from port/hosted.h. This
- * is the only conditional in core.
+ * Core is written in the kernel's idiom and uses a handful of the kernel's names: fixed-width
+ * types, list_head, rb_node, 64-bit division, min/max. In a kernel they come from the kernel's own
+ * headers; everywhere else from port/hosted.h. This is the only conditional in core.
  */
 #ifndef HW_PORT_H
 #define HW_PORT_H

@@ -46,8 +46,10 @@ def tunables(name: str) -> str:
     s = find(name)
     if not s.tunables:
         return "No tunables.\n"
-    return rows(("tunable", "default", "unit", "values", "meaning"),
-                ((f"`{t.name}`", t.show(t.default), t.unit, bounds(t), t.help) for t in s.tunables.values()))
+    return rows(
+        ("tunable", "default", "unit", "values", "meaning"),
+        ((f"`{t.name}`", t.show(t.default), t.unit, bounds(t), t.help) for t in s.tunables.values()),
+    )
 
 
 def stats(name: str) -> str:
@@ -58,8 +60,10 @@ def stats(name: str) -> str:
 
 def schedulers(folder: str) -> str:
     """All schedulers, a line each, with links to their pages in `folder`."""
-    return rows(("scheduler", "what", "source"),
-                ((f"[`{s.name}`]({folder}/{s.name}.md)", s.summary, s.source) for s in catalogue().values()))
+    return rows(
+        ("scheduler", "what", "source"),
+        ((f"[`{s.name}`]({folder}/{s.name}.md)", s.summary, s.source) for s in catalogue().values()),
+    )
 
 
 def formats(_: str) -> str:
@@ -69,23 +73,27 @@ def formats(_: str) -> str:
 
 def drives(_: str) -> str:
     """All bundled drives, a line each."""
-    return rows(("drive", "capacity", "queue", "what"),
-                ((f"`{p.name}`", f"{p.facts[0] * 512 / 1e9:.0f} GB", p.facts[1], p.description)
-                 for p in map(load, bundled().values())))
+    return rows(
+        ("drive", "capacity", "queue", "what"),
+        ((f"`{p.name}`", f"{p.facts[0] * 512 / 1e9:.0f} GB", p.facts[1], p.description) for p in map(load, bundled().values())),
+    )
 
 
 def parameters(name: str) -> str:
     """Every parameter of a drive model."""
-    return rows(("parameter", "default", "unit", "values", "meaning"),
-                ((f"`{key}`", p.default_text, p.unit, p.bounds, p.help) for p, key in models()[name].rows()))
+    return rows(
+        ("parameter", "default", "unit", "values", "meaning"),
+        ((f"`{key}`", p.default_text, p.unit, p.bounds, p.help) for p, key in models()[name].rows()),
+    )
 
 
 def output(command: str) -> str:
     """What a headwaiter command prints, run from the top folder."""
     program, *words = shlex.split(command)
     assert program == "headwaiter", command
-    done = subprocess.run([sys.executable, "-P", "-m", program, *words], check=True, capture_output=True, cwd=ROOT,
-                          encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", program, *words], check=True, capture_output=True, cwd=ROOT, encoding="utf-8"
+    )
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     while lines and not lines[-1]:
         lines.pop()
@@ -110,12 +118,25 @@ def readers(name: str) -> str:
         return " / ".join(f"{found[n][key]:.2f}" for n in several)
 
     return rows(
-        ("scheduler", *(f"MB/s, {n} reader{'s' if n > 1 else ''}" for n in counts), "of mq-deadline", "of bfq",
-         "of bfq-throughput", "longest read, ms", "least Jain's index"),
-        ((f"`{scheduler}`", *(f"{found[n]['throughput_MBps']:.1f}" for n in counts),
-          *(ratio(found, key) for key in ("of_mq_deadline", "of_bfq", "of_bfq_throughput")),
-          " / ".join(f"{found[n]['max_lat_ms']:.0f}" for n in several),
-          " / ".join(f"{found[n]['fairness_jain']:.3f}" for n in several)) for scheduler, found in by.items()),
+        (
+            "scheduler",
+            *(f"MB/s, {n} reader{'s' if n > 1 else ''}" for n in counts),
+            "of mq-deadline",
+            "of bfq",
+            "of bfq-throughput",
+            "longest read, ms",
+            "least Jain's index",
+        ),
+        (
+            (
+                f"`{scheduler}`",
+                *(f"{found[n]['throughput_MBps']:.1f}" for n in counts),
+                *(ratio(found, key) for key in ("of_mq_deadline", "of_bfq", "of_bfq_throughput")),
+                " / ".join(f"{found[n]['max_lat_ms']:.0f}" for n in several),
+                " / ".join(f"{found[n]['fairness_jain']:.3f}" for n in several),
+            )
+            for scheduler, found in by.items()
+        ),
     )
 
 
@@ -124,8 +145,13 @@ def agreement(name: str) -> str:
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
     heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
     titles = [head.replace("_", " ") for head in heads]
-    table = rows(titles, ([f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
-                          for r in found["deviation_percent"]))
+    table = rows(
+        titles,
+        (
+            [f"`{r['scheduler']}`" if r["scheduler"] != "all" else "all", *(str(r[key]) for key in heads[1:])]
+            for r in found["deviation_percent"]
+        ),
+    )
     right, jobs = found["winners_right"], len(found["winners"])
     return f"{table}\nThe simulator's winner was the kernel's, or within 5% of it, on {right} of {jobs} jobs.\n"
 
@@ -133,18 +159,34 @@ def agreement(name: str) -> str:
 def disagreements(name: str) -> str:
     """Of the same: what did not agree, by seed."""
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["failures"]
-    return rows(("kernel", "drive", "job", "scheduler", "lab, MB/s", "simulator, MB/s", "its range", "off by"),
-                ((f["kernel"], f["drive"], f["job"], f"`{f['scheduler']}`", f"{f['lab_MBps']:.1f}", f"{f['sim_MBps']:.1f}",
-                  f"{f['sim_low_MBps']:.1f} to {f['sim_high_MBps']:.1f}", f"{f['throughput_off_percent']:+.0f}%") for f in found))
+    return rows(
+        ("kernel", "drive", "job", "scheduler", "lab, MB/s", "simulator, MB/s", "its range", "off by"),
+        (
+            (
+                f["kernel"],
+                f["drive"],
+                f["job"],
+                f"`{f['scheduler']}`",
+                f"{f['lab_MBps']:.1f}",
+                f"{f['sim_MBps']:.1f}",
+                f"{f['sim_low_MBps']:.1f} to {f['sim_high_MBps']:.1f}",
+                f"{f['throughput_off_percent']:+.0f}%",
+            )
+            for f in found
+        ),
+    )
 
 
 def fio_options(_: str) -> str:
     """Every option of fio, by what becomes of it."""
     used = rows(("option", "meaning"), ((", ".join(f"`{n}`" for n in o.names), o.help) for o in USED))
-    ignored = rows(("ignored: it is about", "options"),
-                   ((why, ", ".join(f"`{n}`" for n in names.split())) for why, names in IGNORED.items()))
-    refused = ", ".join(f"`{name}`" + (f" ({' or '.join(f'`{v}`' for v in harmless)} is accepted)" if harmless else "")
-                        for name, harmless in REFUSED.items())
+    ignored = rows(
+        ("ignored: it is about", "options"), ((why, ", ".join(f"`{n}`" for n in names.split())) for why, names in IGNORED.items())
+    )
+    refused = ", ".join(
+        f"`{name}`" + (f" ({' or '.join(f'`{v}`' for v in harmless)} is accepted)" if harmless else "")
+        for name, harmless in REFUSED.items()
+    )
     return f"{used}\n{ignored}\nRefused: {refused}.\n"
 
 
@@ -154,15 +196,24 @@ def picture(_: str) -> str:
 
 
 KINDS: dict[str, Callable[[str], str]] = {
-    "tunables": tunables, "stats": stats, "schedulers": schedulers, "formats": formats, "drives": drives,
-    "parameters": parameters, "output": output,
-    "figure": picture, "options": fio_options, "readers": readers, "agreement": agreement,
+    "tunables": tunables,
+    "stats": stats,
+    "schedulers": schedulers,
+    "formats": formats,
+    "drives": drives,
+    "parameters": parameters,
+    "output": output,
+    "figure": picture,
+    "options": fio_options,
+    "readers": readers,
+    "agreement": agreement,
     "disagreements": disagreements,
 }
 
 
 def generate(text: str) -> str:
     """The document with every generated block made anew."""
+
     def block(match: re.Match[str]) -> str:
         kind, name = match.groups()
         if kind not in KINDS:

@@ -107,9 +107,7 @@ class _HungryError(Exception):
     """The data ask for a dictionary that is too large."""
 
 
-def _unpack(
-    path: Path, raw: bytes, name: str, open_: Callable[[bytes], Iterator[bytes]], most: int | None
-) -> bytes:
+def _unpack(path: Path, raw: bytes, name: str, open_: Callable[[bytes], Iterator[bytes]], most: int | None) -> bytes:
     try:
         return _gather(path, open_(raw), "unpack", most)
     except _CutError:

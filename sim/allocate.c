@@ -2,10 +2,11 @@
 /*
  * Who may have a request, and who waits for one, if only so many may exist at once.
  *
- * Requests are counted, and whoever finds none waits in one line; or, where the host is blk-mq (pull_ahead), they are tags
- * (tags.c). Then each task waits for itself, with the limit that it was told at first, and what else it issues comes behind. A
- * tag that comes back wakes one task. The task whose I/O it was has been woken before, and may have the tag again first; who
- * is woken in vain goes to the end of the line, and nobody is woken instead.
+ * Requests are counted, and whoever finds none waits in one line; or, where the host is blk-mq
+ * (pull_ahead), they are tags (tags.c). Then each task waits for itself, with the limit that it was
+ * told at first, and what else it issues comes behind. A tag that comes back wakes one task. The
+ * task whose I/O it was has been woken before, and may have the tag again first; who is woken in
+ * vain goes to the end of the line, and nobody is woken instead.
  *
  * A process whose I/O waits here is in the kernel, and goes no further.
  */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What policies, tunables and statistics there are: core's tables, seen through the public interface. */
+/*
+ * What policies, tunables and statistics there are: core's tables, seen through the public
+ * interface.
+ */
 #include <errno.h>
 
 #include "sim/internal.h"
@@ -12,8 +15,11 @@ int hws_policy_at(uint32_t index, struct hws_policy *out)
 		p++;
 	if (!*p)
 		return -ENOENT;
-	*out = (struct hws_policy){ .name = (*p)->name, .summary = (*p)->summary, .source = (*p)->source,
-				    .nr_tunables = (*p)->nr_tunables, .nr_stats = (*p)->nr_stats,
+	*out = (struct hws_policy){ .name = (*p)->name,
+				    .summary = (*p)->summary,
+				    .source = (*p)->source,
+				    .nr_tunables = (*p)->nr_tunables,
+				    .nr_stats = (*p)->nr_stats,
 				    .model = !!((*p)->flags & HW_POLICY_MODEL) };
 	return 0;
 }
@@ -26,8 +32,14 @@ int hws_tunable_at(const char *policy, uint32_t index, struct hws_tunable *out)
 	if (!p || index >= p->nr_tunables)
 		return -ENOENT;
 	t = &p->tunables[index];
-	*out = (struct hws_tunable){ .name = t->name, .type = t->type, .def = t->def, .min = t->min, .max = t->max,
-				     .unit = t->unit, .help = t->help, .choices = t->choices };
+	*out = (struct hws_tunable){ .name = t->name,
+				     .type = t->type,
+				     .def = t->def,
+				     .min = t->min,
+				     .max = t->max,
+				     .unit = t->unit,
+				     .help = t->help,
+				     .choices = t->choices };
 	return 0;
 }
 
@@ -37,7 +49,8 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out)
 
 	if (!p || index >= p->nr_stats)
 		return -ENOENT;
-	*out = (struct hws_stat){ .name = p->stats[index].name, .unit = p->stats[index].unit,
+	*out = (struct hws_stat){ .name = p->stats[index].name,
+				  .unit = p->stats[index].unit,
 				  .help = p->stats[index].help };
 	return 0;
 }

@@ -11,15 +11,15 @@
 
 struct hwd_task {
 	struct list_head link;
-	struct hw_task task;	/* the policy's, as long as it says: must be last */
+	struct hw_task task; /* the policy's, as long as it says: must be last */
 };
 
 struct hwd {
 	const struct hw_policy *policy;
 	struct hw_queue *q;
-	struct hw_request **requests;	/* by id; NULL once completed or merged away */
+	struct hw_request **requests; /* by id; NULL once completed or merged away */
 	u64 room;
-	struct list_head tasks;		/* exited ones too, until nothing refers to them */
+	struct list_head tasks; /* exited ones too, until nothing refers to them */
 };
 
 struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth,

@@ -2,9 +2,10 @@
 /*
  * The engine: one queue, one policy, one drive, in virtual time.
  *
- * The clock jumps to the earliest of: the drive's next event, the next I/O that is due, the time at which the policy asked
- * to be called again. In one instant: completions, then arrivals, then dispatch for as long as the device takes requests.
- * A row of events at the same time (an I/O that takes no time, a task that does not think) is the same instant.
+ * The clock jumps to the earliest of: the drive's next event, the next I/O that is due, the time at
+ * which the policy asked to be called again. In one instant: completions, then arrivals, then
+ * dispatch for as long as the device takes requests. A row of events at the same time (an I/O that
+ * takes no time, a task that does not think) is the same instant.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -333,14 +334,16 @@ static bool worker_wanted(const struct hws *s)
 {
 	if (!worker_decides(s))
 		return false;
-	return s->held || (s->q->nr_queued && (!s->in_drive || s->policy->flags & HW_POLICY_TOKENS));
+	return s->held ||
+	       (s->q->nr_queued && (!s->in_drive || s->policy->flags & HW_POLICY_TOKENS));
 }
 
 /* --- the drive --- */
 
 static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 {
-	u64 page_ns = s->opt.dispatch_page_ns + (r->rq.op == HW_WRITE ? s->opt.dispatch_write_page_ns : 0);
+	u64 page_ns = s->opt.dispatch_page_ns +
+		      (r->rq.op == HW_WRITE ? s->opt.dispatch_write_page_ns : 0);
 	u64 copy_ns = page_ns * SIM_PAGES(r->rq.sectors);
 	struct hw_request *rq = &r->rq;
 
@@ -461,7 +464,8 @@ static void arrive(struct hws *s)
 
 static u64 next_event(const struct hws *s)
 {
-	u64 t = min(min(s->drive->model->next(s->drive), s->wake_ns), min(s->feed_ns, s->worker_ns));
+	u64 t = min(min(s->drive->model->next(s->drive), s->wake_ns),
+		    min(s->feed_ns, s->worker_ns));
 	struct sim_due due;
 	bool is_root;
 
@@ -470,7 +474,10 @@ static u64 next_event(const struct hws *s)
 	return s->sent ? min(t, s->sent->arrives_ns) : t;
 }
 
-/* Ours are asked, and others' where something has come; after a completion the queue has to be run again for that. */
+/*
+ * Ours are asked, and others' where something has come; after a completion the queue has to be run
+ * again for that.
+ */
 static void decide(struct hws *s)
 {
 	bool again = s->done && !s->inserted && !worker_decides(s);
@@ -481,7 +488,10 @@ static void decide(struct hws *s)
 		sim_interrupt(s, s->opt.pass_ns);
 }
 
-/* What happens now, in the order of a completion, what its process does next, and who waits for the tag. */
+/*
+ * What happens now, in the order of a completion, what its process does next, and who waits for the
+ * tag.
+ */
 static void step(struct hws *s)
 {
 	bool woken = s->wake_ns <= s->now;
@@ -529,9 +539,11 @@ int sim_run(struct hws *s, u64 events)
 		if (t == HW_NEVER)
 			break;
 		if (t > SIM_CLOCK_END)
-			return sim_fail(s, -EOVERFLOW, "time runs out: the clock ends after 292 years, "
+			return sim_fail(s, -EOVERFLOW,
+					"time runs out: the clock ends after 292 years, "
 					"when %llu of the %llu I/Os issued have completed",
-					(unsigned long long)s->completed, (unsigned long long)s->issued);
+					(unsigned long long)s->completed,
+					(unsigned long long)s->issued);
 		s->now = max(s->now, t);
 		step(s);
 	}

@@ -3,7 +3,8 @@
  * libheadwaiter: the public interface of the simulator.
  *
  * Caveats first.
- *  - A struct hws is one run of one policy on one drive. It is not thread-safe; different ones are independent.
+ *  - A struct hws is one run of one policy on one drive. It is not thread-safe; different ones are
+ *    independent.
  *  - Times are ns of virtual time, places are 512-byte sectors.
  *  - Same input, same seed, same bytes out.
  *  - Functions return 0 or a negative errno; hws_error() then says what was wrong in one line.
@@ -26,16 +27,16 @@ struct hws_policy {
 	const char *source;
 	uint32_t nr_tunables;
 	uint32_t nr_stats;
-	uint32_t model;		/* 1: of the scheduler of that name in today's kernel */
+	uint32_t model; /* 1: of the scheduler of that name in today's kernel */
 };
 
 struct hws_tunable {
 	const char *name;
-	int32_t type;		/* 0 integer, 1 flag, 2 one of choices */
+	int32_t type; /* 0 integer, 1 flag, 2 one of choices */
 	int64_t def, min, max;
 	const char *unit;
 	const char *help;
-	const char *const *choices;	/* names of 0, 1, …; NULL-terminated; NULL unless type is 2 */
+	const char *const *choices; /* names of 0, 1, …; NULL-terminated; NULL unless type is 2 */
 };
 
 struct hws_stat {
@@ -56,30 +57,57 @@ struct hws;
 struct hws_options {
 	const char *policy;
 	uint64_t seed;
-	uint32_t queue_depth;	/* requests that the device takes at once; 0: the drive's own */
-	uint32_t max_sectors;	/* largest request; larger I/Os are split, merging stops there */
-	uint32_t merging;	/* 0: requests are never merged */
-	uint32_t join_arriving;	/* 1: as blk-mq, what is inserted joins the request that ends there, whatever the policy says */
-	uint32_t nr_requests;	/* requests that may exist at once; 0: no limit */
-	uint32_t pull_ahead;	/* 1: take one request beyond the depth from the policy, hand nr_requests out as tags, as blk-mq does */
+	uint32_t queue_depth; /* requests that the device takes at once; 0: the drive's own */
+	uint32_t max_sectors; /* largest request; larger I/Os are split, merging stops there */
+	uint32_t merging;     /* 0: requests are never merged */
 	/*
-	 * Processor time, each for a request or I/O and for each of its pages of 4 KiB. Dispatch: from the decision to the drive,
-	 * or, of a worker (pull_ahead), from a completion or a timer to the decision, the pages from there. Turnaround: of a job of
-	 * direct I/O before each of its I/Os. Copy: of a job that reads or writes through the page cache.
+	 * 1: as blk-mq, what is inserted joins the request that ends there, whatever the policy
+	 * says
 	 */
-	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;	/* the last: for a page of a write in addition */
-	/* After a completion, while others wait: more until the next decision is in the drive; or, with nothing decided, for all. */
+	uint32_t join_arriving;
+	uint32_t nr_requests; /* requests that may exist at once; 0: no limit */
+	/*
+	 * 1: take one request beyond the depth from the policy, hand nr_requests out as tags, as
+	 * blk-mq does
+	 */
+	uint32_t pull_ahead;
+	/*
+	 * Processor time, each for a request or I/O and for each of its pages of 4 KiB. Dispatch:
+	 * from the decision to the drive, or, of a worker (pull_ahead), from a completion or a
+	 * timer to the decision, the pages from there. Turnaround: of a job of direct I/O before
+	 * each of its I/Os. Copy: of a job that reads or writes through the page cache.
+	 */
+	/* the last: for a page of a write in addition */
+	uint32_t dispatch_ns, dispatch_page_ns, dispatch_write_page_ns;
+	/*
+	 * After a completion, while others wait: more until the next decision is in the drive; or,
+	 * with nothing decided, for all.
+	 */
 	uint32_t restart_ns, pass_ns;
 	uint32_t turnaround_ns, turnaround_page_ns;
 	uint32_t copy_ns, copy_page_ns;
-	uint32_t fetch_page_ns;	/* for a page in addition, before it is read into the page cache */
-	uint32_t dirty_page_ns;	/* for a page that is written into the page cache in addition, and again when fsync writes it back */
-	uint32_t wbt_depth;	/* requests that write-back throttling takes the device to hold (its nr_requests); 0: it does not throttle */
-	uint32_t max_segments;	/* pages of the page cache that one write may take; 0: as many as sectors */
-	uint32_t one_processor;	/* all have one processor together; else each job its own, but they start one after another */
-	uint32_t cpus;		/* software queues; tasks are spread over them; 0: one */
-	uint32_t record;	/* keep a row per I/O (struct hws_rows), in memory that grows with the run */
-	uint32_t exact;		/* tally I/Os (struct hws_tally), latencies one by one up to so many; 0: no tallies */
+	uint32_t fetch_page_ns; /* for a page in addition, before it is read into the page cache */
+	/*
+	 * for a page that is written into the page cache in addition, and again when fsync writes
+	 * it back
+	 */
+	uint32_t dirty_page_ns;
+	/*
+	 * requests that write-back throttling takes the device to hold (its nr_requests); 0: it
+	 * does not throttle
+	 */
+	uint32_t wbt_depth;
+	/* pages of the page cache that one write may take; 0: as many as sectors */
+	uint32_t max_segments;
+	/*
+	 * all have one processor together; else each job its own, but they start one after another
+	 */
+	uint32_t one_processor;
+	uint32_t cpus; /* software queues; tasks are spread over them; 0: one */
+	/* keep a row per I/O (struct hws_rows), in memory that grows with the run */
+	uint32_t record;
+	/* tally I/Os (struct hws_tally), latencies one by one up to so many; 0: no tallies */
+	uint32_t exact;
 };
 
 struct hws *hws_new(const struct hws_options *options);
@@ -96,35 +124,37 @@ int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors);
 int hws_drive_profile(struct hws *s, const void *profile, size_t bytes);
 
 /*
- * A read that the drive serves before the run, past the policy: it leaves the head where it ends, and the clock at its completion.
- * After the drive was given.
+ * A read that the drive serves before the run, past the policy: it leaves the head where it ends,
+ * and the clock at its completion. After the drive was given.
  */
 int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t sectors);
 
 /*
- * Tasks are numbered from 0 as they are added; id is how the event log calls them. exits: the task exits when its last
- * I/O has completed.
+ * Tasks are numbered from 0 as they are added; id is how the event log calls them. exits: the task
+ * exits when its last I/O has completed.
  */
 int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits);
 
 /*
- * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O parent[i] completes, or
- * at time_ns[i] if parent[i] is -1, but never before I/O after[i] was issued. Columns of n elements; they must stay in place
- * until the run is over.
+ * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O
+ * parent[i] completes, or at time_ns[i] if parent[i] is -1, but never before I/O after[i] was
+ * issued. Columns of n elements; they must stay in place until the run is over.
  */
 struct hws_trace {
 	uint64_t n;
 	const int64_t *time_ns;
 	const int64_t *parent;
 	const int64_t *delay_ns;
-	const int64_t *after;		/* an earlier row, or -1: keeps a stream in order; each row at most once; may be NULL */
+	/* an earlier row, or -1: keeps a stream in order; each row at most once; may be NULL */
+	const int64_t *after;
 	const uint32_t *task;
-	const uint8_t *op;		/* 0 read, 1 write, 2 discard, 3 other */
-	const uint8_t *flags;		/* 1 synchronous, 2 metadata, 4 prio */
+	const uint8_t *op;    /* 0 read, 1 write, 2 discard, 3 other */
+	const uint8_t *flags; /* 1 synchronous, 2 metadata, 4 prio */
 	const uint64_t *sector;
 	const uint32_t *sectors;
-	const uint16_t *ioprio;		/* class << 13 | level, 0: the task's own; may be NULL */
-	const int64_t *service_ns;	/* service time for the constant drive, 0: the drive's; may be NULL */
+	const uint16_t *ioprio; /* class << 13 | level, 0: the task's own; may be NULL */
+	/* service time for the constant drive, 0: the drive's; may be NULL */
+	const int64_t *service_ns;
 };
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);
@@ -140,67 +170,70 @@ struct hws_file {
 
 struct hws_job {
 	uint32_t task;
-	uint32_t flusher;		/* task that writes dirty pages back, for buffered writes */
-	uint32_t section;		/* jobs of one section of the job file share this number */
-	uint32_t group;			/* what exit_group ends */
-	int32_t wait_for;		/* section that must have ended first, or -1 */
-	uint32_t stonewall;		/* starts when whatever was started before has ended */
-	uint32_t exit_what;		/* ends with it: 0 nothing, 1 its group, 2 what runs, 3 all */
+	uint32_t flusher;   /* task that writes dirty pages back, for buffered writes */
+	uint32_t section;   /* jobs of one section of the job file share this number */
+	uint32_t group;	    /* what exit_group ends */
+	int32_t wait_for;   /* section that must have ended first, or -1 */
+	uint32_t stonewall; /* starts when whatever was started before has ended */
+	uint32_t exit_what; /* ends with it: 0 nothing, 1 its group, 2 what runs, 3 all */
 	uint64_t start_min_ns, start_max_ns;
-	uint64_t runtime_ns;		/* 0: no limit */
+	uint64_t runtime_ns; /* 0: no limit */
 	uint32_t time_based;
-	uint64_t size, io_size, loops, number_ios;	/* io_size, number_ios: 0 if not given */
-	uint32_t directions;		/* 1 reads, 2 writes, 3 both */
+	uint64_t size, io_size, loops, number_ios; /* io_size, number_ios: 0 if not given */
+	uint32_t directions;			   /* 1 reads, 2 writes, 3 both */
 	uint32_t read_percent;
 	uint32_t random;
 	uint32_t random_percent[2];
-	uint32_t random_map;		/* every block once before any comes again */
-	uint32_t repeat_random;		/* passes over the files repeat the same random numbers */
-	uint64_t random_seed;		/* fio's randseed, and the process's number among all, from 0 */
+	uint32_t random_map;	/* every block once before any comes again */
+	uint32_t repeat_random; /* passes over the files repeat the same random numbers */
+	uint64_t random_seed;	/* fio's randseed, and the process's number among all, from 0 */
 	uint32_t number;
 	uint64_t min_bytes[2], max_bytes[2], align_bytes[2];
-	int64_t hole_bytes;		/* rw=read:N: added after each sequential I/O */
-	uint32_t random_every;		/* rw=randread:N: a new place every N I/Os */
-	uint32_t identical;		/* and between them the same place again */
-	uint32_t file_service;		/* 0 round robin, 1 one file after another, 2 random */
-	uint32_t file_every;		/* I/Os to a file before the next */
-	uint32_t depth;			/* I/Os in flight */
-	uint32_t queued;		/* the engine queues: a pass ends after `size` bytes */
+	int64_t hole_bytes;    /* rw=read:N: added after each sequential I/O */
+	uint32_t random_every; /* rw=randread:N: a new place every N I/Os */
+	uint32_t identical;    /* and between them the same place again */
+	uint32_t file_service; /* 0 round robin, 1 one file after another, 2 random */
+	uint32_t file_every;   /* I/Os to a file before the next */
+	uint32_t depth;	       /* I/Os in flight */
+	uint32_t queued;       /* the engine queues: a pass ends after `size` bytes */
 	uint32_t buffered;
 	uint32_t sync_writes;
-	uint32_t fsync_every;		/* writes between fsyncs; 0: none */
+	uint32_t fsync_every; /* writes between fsyncs; 0: none */
 	uint32_t end_fsync;
 	uint64_t think_ns;
 	uint64_t think_blocks;
-	uint32_t think_issued;		/* blocks count when issued, not when reaped */
-	uint64_t rate_bytes[2];		/* a second; 0: no limit */
-	uint64_t readahead_bytes;	/* largest window of buffered sequential reads; 0: none */
+	uint32_t think_issued;	  /* blocks count when issued, not when reaped */
+	uint64_t rate_bytes[2];	  /* a second; 0: no limit */
+	uint64_t readahead_bytes; /* largest window of buffered sequential reads; 0: none */
 	uint64_t nr_files;
-	const struct hws_file *files;	/* copied */
+	const struct hws_file *files; /* copied */
 };
 
 /* Jobs start in the order in which they are added. Before hws_run(), instead of a trace. */
 int hws_add_job(struct hws *s, const struct hws_job *job);
 
 /*
- * The event log as CSV with a header line, written into the file as the run goes and closed when it is over. Before the first
- * hws_run(); from then on that fails with the cause when the file cannot be written.
+ * The event log as CSV with a header line, written into the file as the run goes and closed when it
+ * is over. Before the first hws_run(); from then on that fails with the cause when the file cannot
+ * be written.
  */
 int hws_log(struct hws *s, const char *path);
 
-/* At most `events` instants further. 1: there is more to do; 0: the run is over; negative: error. */
+/*
+ * At most `events` instants further. 1: there is more to do; 0: the run is over; negative: error.
+ */
 int hws_run(struct hws *s, uint64_t events);
 
 /* --- what came of it --- */
 
 struct hws_totals {
-	uint64_t now_ns;	/* the clock: the last completion, once the run is over */
-	uint64_t issued, completed;	/* I/Os */
-	uint64_t requests;		/* given to the drive */
+	uint64_t now_ns;	    /* the clock: the last completion, once the run is over */
+	uint64_t issued, completed; /* I/Os */
+	uint64_t requests;	    /* given to the drive */
 	uint64_t merges;
 	uint64_t busy_ns, seek_ns, rotation_ns, transfer_ns, overhead_ns;
 	uint64_t seeks, seek_cylinders, cache_hits, media_reads, media_writes;
-	uint64_t a_success, a_fail, a_other;	/* waits by outcome */
+	uint64_t a_success, a_fail, a_other; /* waits by outcome */
 	uint64_t t_success_ns, t_fail_ns, t_other_ns;
 	uint64_t drive_sectors;
 	uint32_t queue_depth;
@@ -210,37 +243,40 @@ void hws_totals(const struct hws *s, struct hws_totals *out);
 
 /* What the I/Os of one task and operation came to. */
 struct hws_tally {
-	uint32_t task;			/* by the order in which they were added */
+	uint32_t task; /* by the order in which they were added */
 	uint8_t op;
 	uint64_t ios, sectors;
 	uint64_t first_issue_ns, last_done_ns;
 	uint64_t latency_max_ns;
-	uint64_t latency_sum_ns, latency_sum_high;	/* the latter in 2^64 ns */
+	uint64_t latency_sum_ns, latency_sum_high; /* the latter in 2^64 ns */
 };
 
 /* How many there are, in the order of their first I/Os. Valid until the next hws_run(). */
 uint64_t hws_tallies(const struct hws *s, const struct hws_tally **out);
 
 /*
- * Latencies with how many I/Os each had, in no particular order. One by one as long as there were at most `exact` I/Os; else
- * each is within 1 / error_denominator of what it was.
+ * Latencies with how many I/Os each had, in no particular order. One by one as long as there were
+ * at most `exact` I/Os; else each is within 1 / error_denominator of what it was.
  */
 struct hws_latencies {
-	uint64_t room;			/* elements of the columns */
-	uint32_t *tally;		/* out: index of hws_tallies() */
-	uint64_t *ns;			/* out */
-	uint64_t *count;		/* out */
-	uint32_t error_denominator;	/* out: 0 for none */
+	uint64_t room;		    /* elements of the columns */
+	uint32_t *tally;	    /* out: index of hws_tallies() */
+	uint64_t *ns;		    /* out */
+	uint64_t *count;	    /* out */
+	uint32_t error_denominator; /* out: 0 for none */
 };
 
 /* How many there are; as many are filled in as there is room for. */
 uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out);
 
-/* One row per I/O, in the order of the trace (or of issue, for generated load). Valid until the next hws_run(). */
+/*
+ * One row per I/O, in the order of the trace (or of issue, for generated load). Valid until the
+ * next hws_run().
+ */
 struct hws_rows {
 	uint64_t n;
-	const int64_t *issue_ns;	/* -1: never issued */
-	const int64_t *complete_ns;	/* -1: never completed */
+	const int64_t *issue_ns;    /* -1: never issued */
+	const int64_t *complete_ns; /* -1: never completed */
 	const uint64_t *sector;
 	const uint32_t *sectors;
 	const uint32_t *task;
@@ -249,10 +285,13 @@ struct hws_rows {
 
 void hws_rows(const struct hws *s, struct hws_rows *out);
 
-/* What a job did, by its number (hws_add_job()); I/Os and bytes as it counts them, not as the drive sees them. */
+/*
+ * What a job did, by its number (hws_add_job()); I/Os and bytes as it counts them, not as the drive
+ * sees them.
+ */
 struct hws_job_totals {
 	uint64_t begin_ns, end_ns;
-	uint64_t ios[2], bytes[2];	/* reads, writes */
+	uint64_t ios[2], bytes[2]; /* reads, writes */
 };
 
 /* -ENOENT: no such job. */
@@ -261,9 +300,10 @@ int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *
 /* --- a policy by itself --- */
 
 /*
- * For checks of a policy's decisions: the caller is the host and says what happens and when, with `now` never decreasing.
- * The caller keeps to the contract (core/elevator.h): completions, then arrivals, then dispatches of one instant.
- * -ENOENT: no such task, tunable, statistic, or no request with this id in that state. -ENOMEM: no memory; nothing has happened.
+ * For checks of a policy's decisions: the caller is the host and says what happens and when, with
+ * `now` never decreasing. The caller keeps to the contract (core/elevator.h): completions, then
+ * arrivals, then dispatches of one instant. -ENOENT: no such task, tunable, statistic, or no
+ * request with this id in that state. -ENOMEM: no memory; nothing has happened.
  */
 struct hwd;
 
@@ -271,23 +311,30 @@ struct hwd_request {
 	uint64_t sector;
 	uint32_t sectors;
 	uint32_t task;
-	uint8_t op;		/* 0 read, 1 write, 2 discard, 3 other */
-	uint8_t flags;		/* 1 synchronous, 2 metadata, 4 prio, 8 at head, 16 no merge */
-	uint16_t ioprio;	/* class << 13 | level; 0: none */
+	uint8_t op;	 /* 0 read, 1 write, 2 discard, 3 other */
+	uint8_t flags;	 /* 1 synchronous, 2 metadata, 4 prio, 8 at head, 16 no merge */
+	uint16_t ioprio; /* class << 13 | level; 0: none */
 	uint16_t cpu;
 };
 
-/* NULL: no such policy, or no memory. Tunables are set before hwd_start() (and may be later, where the policy reads them anew). */
-struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth, uint32_t nr_requests);
+/*
+ * NULL: no such policy, or no memory. Tunables are set before hwd_start() (and may be later, where
+ * the policy reads them anew).
+ */
+struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth,
+		    uint32_t nr_requests);
 void hwd_free(struct hwd *d);
-int hwd_set(struct hwd *d, const char *tunable, int64_t value);	/* -ERANGE outside min..max */
+int hwd_set(struct hwd *d, const char *tunable, int64_t value); /* -ERANGE outside min..max */
 int hwd_start(struct hwd *d, uint64_t now);
 /* Tasks are numbered by the caller; a number may be used again after the task's exit. */
 int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t share, uint64_t now);
 int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now);
 /* The request's id: insertions counted from 0. */
 int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now);
-/* The id of the request that the policy decides for, or -1; then hwd_wake_ns() is when to ask again. */
+/*
+ * The id of the request that the policy decides for, or -1; then hwd_wake_ns() is when to ask
+ * again.
+ */
 int64_t hwd_dispatch(struct hwd *d, uint64_t now);
 uint64_t hwd_wake_ns(const struct hwd *d);
 int hwd_has_work(const struct hwd *d);
@@ -314,16 +361,19 @@ struct hws_drive_model {
 	uint32_t nr_params;
 };
 
-/* A parameter of a drive model, or a column of one that is a list. Values here are in blob units: TOML value * scale. */
+/*
+ * A parameter of a drive model, or a column of one that is a list. Values here are in blob units:
+ * TOML value * scale.
+ */
 struct hws_param {
 	const char *key;
-	int32_t type;		/* 0 number, 1 flag, 2 one of choices, 3 list of rows, 4 list of drives */
+	int32_t type; /* 0 number, 1 flag, 2 one of choices, 3 list of rows, 4 list of drives */
 	uint32_t scale;
 	const char *unit;
 	int32_t required;
 	int64_t def, min, max;
 	const char *help;
-	const char *const *choices;	/* NULL-terminated; NULL unless type is 2 */
+	const char *const *choices; /* NULL-terminated; NULL unless type is 2 */
 	uint32_t nr_columns;
 };
 
@@ -332,19 +382,19 @@ int hws_param_at(uint32_t model, uint32_t index, struct hws_param *out);
 int hws_param_column_at(uint32_t model, uint32_t index, uint32_t column, struct hws_param *out);
 
 struct hws_profile_error {
-	const char *key;	/* NULL: the profile as a whole */
-	const char *column;	/* NULL: not in a list's column */
+	const char *key;    /* NULL: the profile as a whole */
+	const char *column; /* NULL: not in a list's column */
 	const char *what;
-	int64_t row;		/* -1: not in a list */
-	int64_t bound;		/* for "must be at least", "must be at most" */
-	uint32_t scale;		/* of bound; 0: none */
+	int64_t row;	/* -1: not in a list */
+	int64_t bound;	/* for "must be at least", "must be at most" */
+	uint32_t scale; /* of bound; 0: none */
 };
 
 /* 0, or -EINVAL with *out filled in. */
 int hws_profile_check(const void *profile, size_t bytes, struct hws_profile_error *out);
 
 struct hws_position {
-	uint64_t sectors;	/* distance */
+	uint64_t sectors; /* distance */
 	uint64_t ns;
 };
 
@@ -353,18 +403,22 @@ struct hws_drive_facts {
 	uint32_t depth;
 	int32_t rotational;
 	uint32_t nr_positions;
-	struct hws_position position[32];	/* what policies are told of positioning times */
+	struct hws_position position[32]; /* what policies are told of positioning times */
 };
 
 int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *out);
 
-/* Where a block lies; angle is that of the sector's beginning in sectors of its zone, run the blocks that follow without a gap. */
+/*
+ * Where a block lies; angle is that of the sector's beginning in sectors of its zone, run the
+ * blocks that follow without a gap.
+ */
 struct hws_place {
 	uint32_t zone, cylinder, head, sector, angle, sectors_per_track, run;
 };
 
 /* -ERANGE: a block lies beyond the drive, or the drive has no such places. */
-int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn, struct hws_place *out);
+int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn,
+		     struct hws_place *out);
 
 struct hws_replay_totals {
 	uint64_t now_ns, seek_ns, rotation_ns, transfer_ns, cache_hits;
@@ -376,16 +430,19 @@ struct hws_replay {
 	const uint8_t *op;
 	const uint64_t *sector;
 	const uint32_t *sectors;
-	const int64_t *think_ns;	/* from this request's completion to the next issue in its place; NULL: none */
-	int64_t *service_ns;		/* out: from issue to completion */
-	struct hws_replay_totals *totals;	/* out */
+	/* from this request's completion to the next issue in its place; NULL: none */
+	const int64_t *think_ns;
+	int64_t *service_ns;		  /* out: from issue to completion */
+	struct hws_replay_totals *totals; /* out */
 };
 
 /*
- * A closed loop on the bare drive, without scheduler: requests are issued in order, so many at once, the first at time 0, and
- * each further one when one completes and its think time is over. -ERANGE: a request lies beyond the drive.
+ * A closed loop on the bare drive, without scheduler: requests are issued in order, so many at
+ * once, the first at time 0, and each further one when one completes and its think time is over.
+ * -ERANGE: a request lies beyond the drive.
  */
-int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding, const struct hws_replay *load);
+int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
+		     const struct hws_replay *load);
 
 #pragma GCC visibility pop
 

@@ -6,8 +6,10 @@
 #include "sim/internal.h"
 
 #define SLAB_BYTES (256u << 10)
-#define HUGE_BYTES (2u << 20)		/* from here on slabs ask for huge pages: long queues are walked in random order */
-#define SLAB_MOST_BYTES (64u << 20)
+#define HUGE_BYTES \
+	(2u        \
+	 << 20) /* from here on slabs ask for huge pages: long queues are walked in random order */
+#define SLAB_MOST_BYTES	 (64u << 20)
 #define REQUESTS_AT_ONCE 64u
 
 struct sim_slab {
@@ -19,7 +21,8 @@ struct sim_slab {
 /* Zeroed memory, of which only what is touched counts. */
 static struct sim_slab *slab_new(size_t bytes)
 {
-	struct sim_slab *slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sim_slab *slab =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (slab == MAP_FAILED)
 		return NULL;
@@ -29,7 +32,10 @@ static struct sim_slab *slab_new(size_t bytes)
 	return slab;
 }
 
-/* Each slab is as large as all before it together, within limits; what does not fit has one of its own. */
+/*
+ * Each slab is as large as all before it together, within limits; what does not fit has one of its
+ * own.
+ */
 static struct sim_slab *more(struct hws *s, size_t bytes)
 {
 	size_t size = max_t(size_t, SLAB_BYTES, min_t(size_t, s->slab_bytes, SLAB_MOST_BYTES));

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What a run leaves behind besides tallies: totals, the event log, and a row per I/O where that was asked for. */
+/*
+ * What a run leaves behind besides tallies: totals, the event log, and a row per I/O where that was
+ * asked for.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +21,11 @@ void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what)
 
 		if (row >= r->room) {
 			room = r->room;
-			r->issue_ns = sim_grow(s, r->issue_ns, &room, row + 1, sizeof(*r->issue_ns));
+			r->issue_ns =
+				sim_grow(s, r->issue_ns, &room, row + 1, sizeof(*r->issue_ns));
 			room = r->room;
-			r->complete_ns = sim_grow(s, r->complete_ns, &room, row + 1, sizeof(*r->complete_ns));
+			r->complete_ns = sim_grow(s, r->complete_ns, &room, row + 1,
+						  sizeof(*r->complete_ns));
 			room = r->room;
 			r->sector = sim_grow(s, r->sector, &room, row + 1, sizeof(*r->sector));
 			room = r->room;
@@ -51,8 +56,13 @@ void hws_rows(const struct hws *s, struct hws_rows *out)
 {
 	const struct sim_rows *r = &s->rows;
 
-	*out = (struct hws_rows){ .n = r->n, .issue_ns = r->issue_ns, .complete_ns = r->complete_ns,
-				  .sector = r->sector, .sectors = r->sectors, .task = r->task, .op = r->op };
+	*out = (struct hws_rows){ .n = r->n,
+				  .issue_ns = r->issue_ns,
+				  .complete_ns = r->complete_ns,
+				  .sector = r->sector,
+				  .sectors = r->sectors,
+				  .task = r->task,
+				  .op = r->op };
 	if (s->trace) {
 		out->sector = s->trace->sector;
 		out->sectors = s->trace->sectors;
@@ -61,16 +71,19 @@ void hws_rows(const struct hws *s, struct hws_rows *out)
 	}
 }
 
-static const char *const log_names[] = { "insert", "merge", "dispatch", "complete", "wait_begin", "wait_end" };
+static const char *const log_names[] = { "insert",   "merge",	   "dispatch",
+					 "complete", "wait_begin", "wait_end" };
 
-void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector, u32 sectors)
+void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector,
+	     u32 sectors)
 {
 	int ret;
 
 	if (!s->log)
 		return;
-	ret = fprintf(s->log, "%llu,%s,%llu,%u,%c,%llu,%u\n", (unsigned long long)s->now, log_names[type],
-		      (unsigned long long)request, s->tasks[task].id, "RWDO"[op & 3], (unsigned long long)sector, sectors);
+	ret = fprintf(s->log, "%llu,%s,%llu,%u,%c,%llu,%u\n", (unsigned long long)s->now,
+		      log_names[type], (unsigned long long)request, s->tasks[task].id,
+		      "RWDO"[op & 3], (unsigned long long)sector, sectors);
 	if (ret < 0 && !s->log_errno)
 		s->log_errno = errno;
 }
@@ -87,7 +100,10 @@ static void log_wait(struct hws *s, enum sim_event_type type)
 		s->log_errno = errno;
 }
 
-/* A policy call may have ended a wait, begun one, or both, in this order; a call that did begin and end one shows both. */
+/*
+ * A policy call may have ended a wait, begun one, or both, in this order; a call that did begin and
+ * end one shows both.
+ */
 void sim_log_waits(struct hws *s)
 {
 	const struct hw_wait *w = &s->q->wait;
@@ -139,30 +155,35 @@ int sim_log_close(struct hws *s)
 }
 
 /*
- * The run is over: every I/O that there was to be has been issued, has completed, and is in the rows; nothing is left on its
- * way. Whatever is wrong with a load, a policy or a drive model ends here at the latest.
+ * The run is over: every I/O that there was to be has been issued, has completed, and is in the
+ * rows; nothing is left on its way. Whatever is wrong with a load, a policy or a drive model ends
+ * here at the latest.
  */
 int sim_account(struct hws *s)
 {
 	u64 wanted = s->trace ? s->trace->n : s->issued;
 
 	if (s->issued != s->completed)
-		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for", s->policy->name,
-				(unsigned long long)(s->issued - s->completed));
+		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for",
+				s->policy->name, (unsigned long long)(s->issued - s->completed));
 	if (s->issued != wanted)
-		return sim_fail(s, -EPROTO, "%llu of %llu I/Os were never issued: they wait for each other",
-				(unsigned long long)(wanted - s->issued), (unsigned long long)wanted);
+		return sim_fail(s, -EPROTO,
+				"%llu of %llu I/Os were never issued: they wait for each other",
+				(unsigned long long)(wanted - s->issued),
+				(unsigned long long)wanted);
 	if (s->jobs && !sim_jobs_over(s))
 		return sim_fail(s, -EPROTO, "jobs wait for each other, and never end");
 	if (s->q->nr_queued || s->q->nr_in_flight || s->in_drive || s->in_use)
-		return sim_fail(s, -EPROTO, "%s still holds %u requests, of which %u are in the drive", s->policy->name,
-				s->in_use, s->in_drive);
+		return sim_fail(s, -EPROTO,
+				"%s still holds %u requests, of which %u are in the drive",
+				s->policy->name, s->in_use, s->in_drive);
 	if (s->opt.record && s->rows.n != s->completed)
 		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu have rows",
 				(unsigned long long)s->completed, (unsigned long long)s->rows.n);
 	if (s->opt.exact && sim_tallied(s) != s->completed)
 		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu are reported",
-				(unsigned long long)s->completed, (unsigned long long)sim_tallied(s));
+				(unsigned long long)s->completed,
+				(unsigned long long)sim_tallied(s));
 	return 0;
 }
 

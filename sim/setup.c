@@ -2,9 +2,9 @@
 /*
  * A run from outside: how it is set up, set going, and freed.
  *
- * Whatever may need memory comes in through ENTER(). Where there is none, the code that asked does not go on; the call ends
- * here with -ENOMEM, and so does every later one, for the run may be in the middle of something. All its memory belongs to
- * the run, so that hws_free() loses none.
+ * Whatever may need memory comes in through ENTER(). Where there is none, the code that asked does
+ * not go on; the call ends here with -ENOMEM, and so does every later one, for the run may be in
+ * the middle of something. All its memory belongs to the run, so that hws_free() loses none.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,12 +21,12 @@ static int out_of_memory(struct hws *s)
 			(unsigned long long)s->completed, (unsigned long long)s->issued);
 }
 
-#define ENTER(s)                                                                                   \
-	do {                                                                                       \
-		if ((s)->dead)                                                                     \
-			return -ENOMEM;                                                            \
-		if (setjmp((s)->no_memory))                                                        \
-			return out_of_memory(s);                                                   \
+#define ENTER(s)                                 \
+	do {                                     \
+		if ((s)->dead)                   \
+			return -ENOMEM;          \
+		if (setjmp((s)->no_memory))      \
+			return out_of_memory(s); \
 	} while (0)
 
 const char *hws_error(const struct hws *s)
@@ -93,8 +93,8 @@ int hws_set(struct hws *s, const char *tunable, int64_t value)
 	if (ret == -ENOENT)
 		return sim_fail(s, ret, "%s has no tunable '%s'", s->policy->name, tunable);
 	if (ret == -ERANGE)
-		return sim_fail(s, ret, "%s.%s: %lld is outside %lld..%lld", s->policy->name, tunable,
-				(long long)value, (long long)t->min, (long long)t->max);
+		return sim_fail(s, ret, "%s.%s: %lld is outside %lld..%lld", s->policy->name,
+				tunable, (long long)value, (long long)t->min, (long long)t->max);
 	if (s->started && s->policy->tuned)
 		s->policy->tuned(s->q);
 	return ret;
@@ -112,7 +112,8 @@ static int may_attach(struct hws *s)
 	if (s->drive)
 		return sim_fail(s, -EBUSY, "a run has one drive");
 	if (s->opt.queue_depth > SIM_DEPTH_MOST)
-		return sim_fail(s, -ERANGE, "queue depth %u: at most %u", s->opt.queue_depth, SIM_DEPTH_MOST);
+		return sim_fail(s, -ERANGE, "queue depth %u: at most %u", s->opt.queue_depth,
+				SIM_DEPTH_MOST);
 	return 0;
 }
 
@@ -144,9 +145,10 @@ int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
 	if (ret)
 		return ret;
 	if (hw_profile_check(profile, bytes, &err))
-		return sim_fail(s, -EINVAL, "drive profile: %s: %s", err.key ? err.key : "header", err.what);
-	s->drive = hw_drive_create(sim_alloc(s, hw_drive_size(profile, s->opt.queue_depth)), profile,
-				   s->opt.queue_depth);
+		return sim_fail(s, -EINVAL, "drive profile: %s: %s", err.key ? err.key : "header",
+				err.what);
+	s->drive = hw_drive_create(sim_alloc(s, hw_drive_size(profile, s->opt.queue_depth)),
+				   profile, s->opt.queue_depth);
 	return 0;
 }
 
@@ -156,12 +158,15 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
 	u64 now = time_ns;
 
 	if (s->started || !s->drive)
-		return sim_fail(s, -EINVAL, "a drive is warmed once it is there, and before the run");
+		return sim_fail(s, -EINVAL,
+				"a drive is warmed once it is there, and before the run");
 	if (time_ns > SIM_CLOCK_END)
-		return sim_fail(s, -ERANGE, "%llu ns: the clock ends before", (unsigned long long)time_ns);
+		return sim_fail(s, -ERANGE, "%llu ns: the clock ends before",
+				(unsigned long long)time_ns);
 	if (!sectors || sector >= s->drive->sectors || sectors > s->drive->sectors - sector)
 		return sim_fail(s, -ERANGE, "sectors %llu+%u do not fit on a drive of %llu sectors",
-				(unsigned long long)sector, sectors, (unsigned long long)s->drive->sectors);
+				(unsigned long long)sector, sectors,
+				(unsigned long long)s->drive->sectors);
 	s->drive->model->submit(s->drive, &io, now);
 	while (!s->drive->model->poll(s->drive, now))
 		now = s->drive->model->next(s->drive);
@@ -181,7 +186,8 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 		return sim_fail(s, -E2BIG, "at most %u tasks", SIM_TASKS_MOST);
 	s->tasks = sim_grow(s, s->tasks, &room, s->nr_tasks + 1ull, sizeof(*s->tasks));
 	s->room_tasks = (u32)room;
-	s->tasks[s->nr_tasks++] = (struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
+	s->tasks[s->nr_tasks++] =
+		(struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
 	return 0;
 }
 

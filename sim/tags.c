@@ -2,19 +2,20 @@
 /*
  * blk-mq's map of tags (lib/sbitmap.c of 6.12), on one CPU: who may have a tag, and which.
  *
- * Which one matters, for a limit is not a number of tags in use: it says how much of the map an allocation may look at, spread
- * over its words. A request that may look at one bit waits if that bit is taken, by whomever, and else does not.
+ * Which one matters, for a limit is not a number of tags in use: it says how much of the map an
+ * allocation may look at, spread over its words. A request that may look at one bit waits if that
+ * bit is taken, by whomever, and else does not.
  *
- * A search begins where the last one ended, or at the tag that came back last. Tags that came back stay marked until a word
- * has no others left; then all of the word's are cleared at once.
+ * A search begins where the last one ended, or at the tag that came back last. Tags that came back
+ * stay marked until a word has no others left; then all of the word's are cleared at once.
  */
 #include <string.h>
 
 #include "sim/internal.h"
 
 struct tag_word {
-	u64 marked;	/* taken, or come back */
-	u64 back;	/* come back */
+	u64 marked; /* taken, or come back */
+	u64 back;   /* come back */
 	u32 bits;
 };
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What I/Os came to, by task and operation, counted as they complete, so that a run needs no more memory the longer it is.
+ * What I/Os came to, by task and operation, counted as they complete, so that a run needs no more
+ * memory the longer it is.
  *
- * Latencies are kept one by one up to a number that the options give. A longer run counts them in intervals: each ns up to
- * FINE_NS, from there FINE_NS / 2 intervals of equal width between a power of two and the next. An interval stands for its
- * middle, which is off by at most 1 / FINE_NS of the latency. Only intervals that were met take memory, in a hash table.
+ * Latencies are kept one by one up to a number that the options give. A longer run counts them in
+ * intervals: each ns up to FINE_NS, from there FINE_NS / 2 intervals of equal width between a power
+ * of two and the next. An interval stands for its middle, which is off by at most 1 / FINE_NS of
+ * the latency. Only intervals that were met take memory, in a hash table.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "sim/internal.h"
 
-#define FINE_NS 2048u
-#define FINE_SHIFT 11
+#define FINE_NS	      2048u
+#define FINE_SHIFT    11
 #define INTERVAL_BITS 16
-#define FIRST_BITS 12		/* of the hash table's size */
+#define FIRST_BITS    12 /* of the hash table's size */
 
 /* @interval with its tally above; count 0: free. */
 struct sim_slot {
@@ -103,9 +105,11 @@ static void keep(struct hws *s, u32 tally, u64 ns)
 	if (t->nr_exact == t->room_exact) {
 		u64 room = t->room_exact;
 
-		t->exact_tally = sim_grow(s, t->exact_tally, &room, t->nr_exact + 1, sizeof(*t->exact_tally));
+		t->exact_tally = sim_grow(s, t->exact_tally, &room, t->nr_exact + 1,
+					  sizeof(*t->exact_tally));
 		room = t->room_exact;
-		t->exact_ns = sim_grow(s, t->exact_ns, &room, t->nr_exact + 1, sizeof(*t->exact_ns));
+		t->exact_ns =
+			sim_grow(s, t->exact_ns, &room, t->nr_exact + 1, sizeof(*t->exact_ns));
 		t->room_exact = room;
 	}
 	t->exact_tally[t->nr_exact] = tally;
@@ -121,7 +125,9 @@ void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what
 		return;
 	if (!*number) {
 		t->of = sim_grow(s, t->of, &t->room, t->nr + 1, sizeof(*t->of));
-		t->of[t->nr] = (struct hws_tally){ .task = io->task, .op = what->op, .first_issue_ns = s->now };
+		t->of[t->nr] = (struct hws_tally){ .task = io->task,
+						   .op = what->op,
+						   .first_issue_ns = s->now };
 		*number = (u32)++t->nr;
 	}
 	io->tally = *number - 1;
@@ -198,7 +204,8 @@ uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out)
 			continue;
 		out->tally[n] = tally;
 		/* The middle of the last one may be longer than the longest. */
-		out->ns[n] = min(middle_of(slot->what & ((1u << INTERVAL_BITS) - 1)), t->of[tally].latency_max_ns);
+		out->ns[n] = min(middle_of(slot->what & ((1u << INTERVAL_BITS) - 1)),
+				 t->of[tally].latency_max_ns);
 		out->count[n++] = slot->count;
 	}
 	return t->slots_used;

@@ -18,11 +18,14 @@ static int compare_roots(const void *a, const void *b, void *arg)
 static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 {
 	if (t->task[i] >= s->nr_tasks)
-		return sim_fail(s, -EINVAL, "row %llu: no task %u", (unsigned long long)i, t->task[i]);
-	if (!t->sectors[i] || t->sector[i] >= s->drive->sectors || t->sectors[i] > s->drive->sectors - t->sector[i])
-		return sim_fail(s, -ERANGE, "row %llu: sectors %llu+%u do not fit on a drive of %llu sectors",
-				(unsigned long long)i, (unsigned long long)t->sector[i], t->sectors[i],
-				(unsigned long long)s->drive->sectors);
+		return sim_fail(s, -EINVAL, "row %llu: no task %u", (unsigned long long)i,
+				t->task[i]);
+	if (!t->sectors[i] || t->sector[i] >= s->drive->sectors ||
+	    t->sectors[i] > s->drive->sectors - t->sector[i])
+		return sim_fail(s, -ERANGE,
+				"row %llu: sectors %llu+%u do not fit on a drive of %llu sectors",
+				(unsigned long long)i, (unsigned long long)t->sector[i],
+				t->sectors[i], (unsigned long long)s->drive->sectors);
 	if (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1)
 		return sim_fail(s, -EINVAL, "row %llu: bad parent %lld", (unsigned long long)i,
 				(long long)t->parent[i]);
@@ -32,11 +35,14 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 	if ((t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
 		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
 	if (t->op[i] > HW_OTHER)
-		return sim_fail(s, -EINVAL, "row %llu: no operation %u", (unsigned long long)i, t->op[i]);
+		return sim_fail(s, -EINVAL, "row %llu: no operation %u", (unsigned long long)i,
+				t->op[i]);
 	if (t->flags[i] & ~(HW_RQ_SYNC | HW_RQ_META | HW_RQ_PRIO))
-		return sim_fail(s, -EINVAL, "row %llu: unknown flags %u", (unsigned long long)i, t->flags[i]);
+		return sim_fail(s, -EINVAL, "row %llu: unknown flags %u", (unsigned long long)i,
+				t->flags[i]);
 	if (t->service_ns && t->service_ns[i] < 0)
-		return sim_fail(s, -EINVAL, "row %llu: negative service time", (unsigned long long)i);
+		return sim_fail(s, -EINVAL, "row %llu: negative service time",
+				(unsigned long long)i);
 	return 0;
 }
 
@@ -74,8 +80,10 @@ static int link_rows(struct hws *s, const struct hws_trace *t)
 		s->tasks[t->task[i]].remaining++;
 		if (t->after && t->after[i] >= 0) {
 			if (s->follower[t->after[i]] != NO_ROW)
-				return sim_fail(s, -EINVAL, "row %llu: its predecessor %lld has another follower",
-						(unsigned long long)i, (long long)t->after[i]);
+				return sim_fail(
+					s, -EINVAL,
+					"row %llu: its predecessor %lld has another follower",
+					(unsigned long long)i, (long long)t->after[i]);
 			s->follower[t->after[i]] = (u32)i;
 		}
 		if (t->parent[i] < 0) {
@@ -88,7 +96,8 @@ static int link_rows(struct hws *s, const struct hws_trace *t)
 		s->first_child[t->parent[i]] = (u32)i;
 	}
 	if (!in_order)
-		qsort_r(s->roots, s->nr_roots, sizeof(*s->roots), compare_roots, (void *)t->time_ns);
+		qsort_r(s->roots, s->nr_roots, sizeof(*s->roots), compare_roots,
+			(void *)t->time_ns);
 	return 0;
 }
 
@@ -103,7 +112,8 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 	if (!s->drive)
 		return sim_fail(s, -EINVAL, "no drive");
 	if (trace->n >= NO_ROW)
-		return sim_fail(s, -E2BIG, "%llu rows: a trace has fewer than 2^32", (unsigned long long)trace->n);
+		return sim_fail(s, -E2BIG, "%llu rows: a trace has fewer than 2^32",
+				(unsigned long long)trace->n);
 	s->trace_copy = *trace;
 	for (i = 0; i < t->n; i++) {
 		ret = check_row(s, t, i);
@@ -119,7 +129,8 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 
 		s->rows.issue_ns = sim_grow(s, s->rows.issue_ns, &room, t->n, sizeof(int64_t));
 		room = s->rows.room;
-		s->rows.complete_ns = sim_grow(s, s->rows.complete_ns, &room, t->n, sizeof(int64_t));
+		s->rows.complete_ns =
+			sim_grow(s, s->rows.complete_ns, &room, t->n, sizeof(int64_t));
 		s->rows.room = room;
 		s->rows.n = t->n;
 		memset(s->rows.issue_ns, 0xff, t->n * sizeof(int64_t));
@@ -167,6 +178,7 @@ void sim_trace_completed(struct hws *s, u64 row)
 
 	if (--task->remaining == 0 && task->exits)
 		sim_task_exit(s, s->trace->task[row]);
-	for (child = s->first_child ? s->first_child[row] : NO_ROW; child != NO_ROW; child = s->next_sibling[child])
+	for (child = s->first_child ? s->first_child[row] : NO_ROW; child != NO_ROW;
+	     child = s->next_sibling[child])
 		sim_schedule(s, sim_after(s->now, (u64)s->trace->delay_ns[child]), child, NULL);
 }

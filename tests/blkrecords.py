@@ -53,9 +53,7 @@ def event(time: int, letter: str, rwbs: str, sector: int, sectors: int, *, pid: 
     category = 0
     for c in rwbs:
         category |= CATEGORIES[c]
-    return record(
-        time, ACTIONS[letter], category=category, sector=sector, size=sectors * 512, pid=pid, payload=payload, **more
-    )  # type: ignore[arg-type]
+    return record(time, ACTIONS[letter], category=category, sector=sector, size=sectors * 512, pid=pid, payload=payload, **more)  # type: ignore[arg-type]
 
 
 def process(time: int, pid: int, name: str, **more: object) -> bytes:

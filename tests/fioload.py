@@ -43,8 +43,15 @@ def run(
     assert o.totals["issued"] == o.totals["completed"] == len(o.rows.op)
     return [
         Io(o.tasks[t].name, "RW"[op], i / MS, c / MS, s * 512 / KIB, n * 512 / KIB)
-        for t, op, i, c, s, n in zip(o.rows.task, o.rows.op, o.rows.issue_ns.tolist(), o.rows.complete_ns.tolist(),
-                                     o.rows.sector.tolist(), o.rows.sectors.tolist(), strict=True)
+        for t, op, i, c, s, n in zip(
+            o.rows.task,
+            o.rows.op,
+            o.rows.issue_ns.tolist(),
+            o.rows.complete_ns.tolist(),
+            o.rows.sector.tolist(),
+            o.rows.sectors.tolist(),
+            strict=True,
+        )
     ]
 
 

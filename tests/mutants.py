@@ -51,17 +51,55 @@ TESTS = ROOT / "tests"
 LISTS = TESTS / "mutants"
 SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "pyproject.toml")
 # The Python tests that a fault in core or sim can fail, quick ones first.
-SUITE = ("test_golden.py", "test_scenes.py", "test_disk_timing.py", "test_bfq_slots.py", "test_drive_layout.py",
-         "test_conformance.py", "test_bfq_newcomer.py", "test_fio_properties.py", "test_properties.py", "test_drives.py",
-         "test_fio_semantics.py", "test_fio_buffered.py")
+SUITE = (
+    "test_golden.py",
+    "test_scenes.py",
+    "test_disk_timing.py",
+    "test_bfq_slots.py",
+    "test_drive_layout.py",
+    "test_conformance.py",
+    "test_bfq_newcomer.py",
+    "test_fio_properties.py",
+    "test_properties.py",
+    "test_drives.py",
+    "test_fio_semantics.py",
+    "test_fio_buffered.py",
+)
 # Those that a fault in headwaiter/ can fail, quick ones first; none compares with a document.
 PYTHON_SUITE = (
-    "test_results.py", "test_report.py", "test_compare.py", "test_workload.py", "test_options.py", "test_convert.py",
-    "test_datasheet.py", "test_validation.py", "test_writing.py", "test_replay.py", "test_fio_fields.py", "test_agreement.py",
-    "test_traces.py", "test_traces_formats.py", "test_traces_blktrace.py", "test_fio_parser.py", "test_fio_semantics.py",
-    "test_fio_buffered.py", "test_lab_agree.py", "test_lab.py", "test_lab_guest.py", "test_lab_kernels.py", "test_ranges.py",
-    "test_conformance.py", "test_cli.py", "test_drives.py", "test_bad_input.py", "test_fio_properties.py",
-    "test_accounting.py", "test_properties.py", "test_sharing.py", "test_waiting.py", "test_scenes.py",
+    "test_results.py",
+    "test_report.py",
+    "test_compare.py",
+    "test_workload.py",
+    "test_options.py",
+    "test_convert.py",
+    "test_datasheet.py",
+    "test_validation.py",
+    "test_writing.py",
+    "test_replay.py",
+    "test_fio_fields.py",
+    "test_agreement.py",
+    "test_traces.py",
+    "test_traces_formats.py",
+    "test_traces_blktrace.py",
+    "test_fio_parser.py",
+    "test_fio_semantics.py",
+    "test_fio_buffered.py",
+    "test_lab_agree.py",
+    "test_lab.py",
+    "test_lab_guest.py",
+    "test_lab_kernels.py",
+    "test_ranges.py",
+    "test_conformance.py",
+    "test_cli.py",
+    "test_drives.py",
+    "test_bad_input.py",
+    "test_fio_properties.py",
+    "test_accounting.py",
+    "test_properties.py",
+    "test_sharing.py",
+    "test_waiting.py",
+    "test_scenes.py",
 )
 PACKAGE = "headwaiter"
 TIMEOUT_S = 120
@@ -191,8 +229,16 @@ class Bench:
     def command(self, *args: object, limit_s: float = TIMEOUT_S, good: Set[int] = frozenset({0})) -> bool:
         """Whether it succeeded in time: exited with a status that is good."""
         try:
-            done = subprocess.run([str(a) for a in args], cwd=self.root, env=self.env, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=limit_s, check=False, stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                [str(a) for a in args],
+                cwd=self.root,
+                env=self.env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=limit_s,
+                check=False,
+                stdin=subprocess.DEVNULL,
+            )
         except subprocess.TimeoutExpired:
             return False
         return done.returncode in good
@@ -204,8 +250,22 @@ class Bench:
         return not self.compiled or self.make(self.library)
 
     def pytest(self, *args: str) -> bool:
-        return self.command(sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow and not needs", "-p", "no:cacheprovider",
-                            f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", *args, good={0, NOTHING_COLLECTED})
+        return self.command(
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-m",
+            "not slow and not needs",
+            "-p",
+            "no:cacheprovider",
+            f"--rootdir={ROOT}",
+            "-c",
+            ROOT / "pyproject.toml",
+            *args,
+            good={0, NOTHING_COLLECTED},
+        )
 
     def passes(self, test: str) -> bool:
         file, *options = test.split()

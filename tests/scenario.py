@@ -71,12 +71,27 @@ def parse(workload: str, default_svc: int) -> list[Item]:
         elif kind == "stream":
             think = ns(option.get("think", "0"))
             for i in range(int(option["count"])):
-                items.append(Item(f"{name}{i + 1}", task, op, sector + i * sectors, sectors, at,
-                                  f"{name}{i}" if i else None, think, svc, prio, flags))
+                items.append(
+                    Item(
+                        f"{name}{i + 1}",
+                        task,
+                        op,
+                        sector + i * sectors,
+                        sectors,
+                        at,
+                        f"{name}{i}" if i else None,
+                        think,
+                        svc,
+                        prio,
+                        flags,
+                    )
+                )
         elif kind == "batch":
             first = int(option.get("from", "1"))
-            items += [Item(f"{name}{first + i}", task, op, sector + i * sectors, sectors, at, None, 0, svc, prio, flags)
-                      for i in range(int(option["count"]))]
+            items += [
+                Item(f"{name}{first + i}", task, op, sector + i * sectors, sectors, at, None, 0, svc, prio, flags)
+                for i in range(int(option["count"]))
+            ]
         else:
             raise ValueError(raw)
     return items
@@ -90,7 +105,7 @@ def expand(expect: str) -> list[tuple[int, str]]:
         if ".." in names:
             first, last = names.split("..")
             stem = first.rstrip("0123456789")
-            numbers = range(int(first[len(stem):]), int(re.sub(r"\D+", "", last[len(stem):])) + 1)
+            numbers = range(int(first[len(stem) :]), int(re.sub(r"\D+", "", last[len(stem) :])) + 1)
             out += [(ns(start) + i * ns(step), f"{stem}{k}") for i, k in enumerate(numbers)]
         else:
             out.append((ns(start), names))
@@ -131,15 +146,19 @@ def run(scenario: dict[str, Any], tmp_path: Path) -> Ran:
     log = tmp_path / "log.csv"
     scheduler = find(scenario["scheduler"])
     settings = {k: scheduler.tunables[k].parse(k, str(v)) for k, v in scenario.get("set", {}).items()}
-    options = Options(merging=scenario.get("merge", False), queue_depth=scenario.get("depth", 1),
-                      pull_ahead=scenario.get("pull_ahead", False))
+    options = Options(
+        merging=scenario.get("merge", False), queue_depth=scenario.get("depth", 1), pull_ahead=scenario.get("pull_ahead", False)
+    )
     outcome = simulate(scheduler.name, ConstantDrive(5 * MS), forest, settings, options, log)
     with log.open() as f:
         rows = list(csv.DictReader(f))
     # Requests are told by their place: a scenario's requests differ in task and first sector, or are merged.
     by_place = {(task_names.index(i.task), i.sector): i.name for i in items}
-    dispatches = [(int(r["time_ns"]), by_place.get((int(r["task"]), int(r["sector"])), f"{r['sector']}+{r['sectors']}"))
-                  for r in rows if r["event"] == "dispatch"]
+    dispatches = [
+        (int(r["time_ns"]), by_place.get((int(r["task"]), int(r["sector"])), f"{r['sector']}+{r['sectors']}"))
+        for r in rows
+        if r["event"] == "dispatch"
+    ]
     begins = [int(r["time_ns"]) for r in rows if r["event"] == "wait_begin"]
     ends = [int(r["time_ns"]) for r in rows if r["event"] == "wait_end"]
     return Ran(dispatches, list(zip(begins, ends, strict=True)), dict(outcome.stats), rows)

@@ -30,13 +30,26 @@ DRIVES: list[Drive] = [ConstantDrive(5 * MS), ConstantDrive(1), open_drive("wd-r
 def row(**columns: list[int]) -> Forest:
     """A forest of reads of one task, from the columns that matter."""
     n = len(next(iter(columns.values())))
-    full: dict[str, list[int]] = {"time_ns": [0] * n, "parent": [-1] * n, "delay_ns": [0] * n,
-                                  "sector": [8 * i for i in range(n)], "sectors": [8] * n, **columns}
+    full: dict[str, list[int]] = {
+        "time_ns": [0] * n,
+        "parent": [-1] * n,
+        "delay_ns": [0] * n,
+        "sector": [8 * i for i in range(n)],
+        "sectors": [8] * n,
+        **columns,
+    }
     return Forest(
-        tasks=[Task(1, "t", 0)], time_ns=np.array(full["time_ns"], np.int64), parent=np.array(full["parent"], np.int64),
-        delay_ns=np.array(full["delay_ns"], np.int64), task=np.zeros(n, np.uint32), op=np.zeros(n, np.uint8),
-        flags=np.zeros(n, np.uint8), sector=np.array(full["sector"], np.uint64), sectors=np.array(full["sectors"], np.uint32),
-        ioprio=np.zeros(n, np.uint16))
+        tasks=[Task(1, "t", 0)],
+        time_ns=np.array(full["time_ns"], np.int64),
+        parent=np.array(full["parent"], np.int64),
+        delay_ns=np.array(full["delay_ns"], np.int64),
+        task=np.zeros(n, np.uint32),
+        op=np.zeros(n, np.uint8),
+        flags=np.zeros(n, np.uint8),
+        sector=np.array(full["sector"], np.uint64),
+        sectors=np.array(full["sectors"], np.uint32),
+        ioprio=np.zeros(n, np.uint16),
+    )
 
 
 @st.composite
@@ -53,10 +66,16 @@ def tunables(draw: st.DrawFn, scheduler: str) -> dict[str, int]:
 def options(draw: st.DrawFn) -> Options:
     """Any way to make a run, with requests small enough that I/Os are split."""
     return Options(
-        record=True, queue_depth=draw(st.sampled_from([0, 1, 2, 32])), max_sectors=draw(st.sampled_from([1, 3, 8, 64, 2560])),
-        merging=draw(st.booleans()), nr_requests=draw(st.sampled_from([0, 1, 3, 64])), pull_ahead=draw(st.booleans()),
-        dispatch_ns=draw(st.sampled_from([0, 1, 20_000])), turnaround_ns=draw(st.sampled_from([0, 10_000])),
-        cpus=draw(st.sampled_from([1, 3, 64, 70])))
+        record=True,
+        queue_depth=draw(st.sampled_from([0, 1, 2, 32])),
+        max_sectors=draw(st.sampled_from([1, 3, 8, 64, 2560])),
+        merging=draw(st.booleans()),
+        nr_requests=draw(st.sampled_from([0, 1, 3, 64])),
+        pull_ahead=draw(st.booleans()),
+        dispatch_ns=draw(st.sampled_from([0, 1, 20_000])),
+        turnaround_ns=draw(st.sampled_from([0, 10_000])),
+        cpus=draw(st.sampled_from([1, 3, 64, 70])),
+    )
 
 
 @pytest.mark.parametrize("scheduler", catalogue())
@@ -88,8 +107,9 @@ def test_any_time(scheduler: str, data: st.DataObject) -> None:
     service = np.array(data.draw(st.lists(ns, min_size=n, max_size=n)), np.int64)
     load = dataclasses.replace(load, time_ns=times, delay_ns=delays, service_ns=service)
     try:
-        outcome = simulate(scheduler, data.draw(st.sampled_from(DRIVES)), load, data.draw(tunables(scheduler)),
-                           data.draw(options()))
+        outcome = simulate(
+            scheduler, data.draw(st.sampled_from(DRIVES)), load, data.draw(tunables(scheduler)), data.draw(options())
+        )
     except Problem as e:
         assert "time runs out" in str(e)
         return
@@ -142,10 +162,12 @@ def test_out_of_memory(tmp_path: Path) -> None:
     job = tmp_path / "j.fio"
     # Which of the 10^11 blocks of this drive were read is what grows.
     job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nbs=4k\n[a]\n")
-    script = ("import resource, sys; import headwaiter.cli.run; from headwaiter.cli import main;"
-              f" sys.argv = ['headwaiter', 'run', {str(job)!r}, '-s', 'noop', '-d', 'constant:0.001', '--turnaround', '0'];"
-              " used = int(open('/proc/self/statm').read().split()[0]) * 4096;"
-              " resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2); main()")
+    script = (
+        "import resource, sys; import headwaiter.cli.run; from headwaiter.cli import main;"
+        f" sys.argv = ['headwaiter', 'run', {str(job)!r}, '-s', 'noop', '-d', 'constant:0.001', '--turnaround', '0'];"
+        " used = int(open('/proc/self/statm').read().split()[0]) * 4096;"
+        " resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20),) * 2); main()"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2 and done.stdout == ""
     announced, *lines = [line for line in done.stderr.splitlines() if "arning" not in line]

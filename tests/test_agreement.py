@@ -18,26 +18,32 @@ MS = 1_000_000
 
 # --- fio's output ---
 
+
 def way(io_bytes: int = 0, runtime: int = 0, **bins: int) -> dict[str, Any]:
     return {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": {ns.lstrip("n"): n for ns, n in bins.items()}}}
 
 
 def test_reads_and_writes_of_all_processes_count() -> None:
     """3 MB read and 1 written in 2 s, 5 MB written in 4 s. Of 200 I/Os, 198 take up to 5 ms, though 180 take up to 1 ms."""
-    fio = {"jobs": [
-        {"read": way(3_000_000, 1500, n1000000=100, n2000000=10), "write": way(1_000_000, 2000, n1000000=20)},
-        {"read": way(), "write": way(5_000_000, 4000, n1000000=60, n5000000=8, n9000000=2)},
-    ]}
+    fio = {
+        "jobs": [
+            {"read": way(3_000_000, 1500, n1000000=100, n2000000=10), "write": way(1_000_000, 2000, n1000000=20)},
+            {"read": way(), "write": way(5_000_000, 4000, n1000000=60, n5000000=8, n9000000=2)},
+        ]
+    }
     found = agree.lab_figures(fio)
     assert (found.throughput_mbps, found.p99_ms) == (pytest.approx(2.0 + 1.25), 5.0)
 
 
 def test_births_are_in_order_of_their_numbers() -> None:
     assert agree.lab_starts("1000 9000000\n99 8010000\ntick 4001000\n") == (
-        8_010_000 - agree.CALL_NS - 1000, 9_000_000 - agree.CALL_NS - 1000)
+        8_010_000 - agree.CALL_NS - 1000,
+        9_000_000 - agree.CALL_NS - 1000,
+    )
 
 
 # --- what the simulator is asked ---
+
 
 def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
     """1000 I/Os of 1 to 1000 ms, the quickest last, that begin at 50 ms; for each rate (MB/s) a process that works for 100 ms."""
@@ -50,10 +56,17 @@ def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
 JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")
 
 
-@pytest.mark.parametrize(("drive", "scheduler", "limit", "wbt", "kernels_own"), [
-    ("barracuda-80g", "none", 1, 2, True), ("barracuda-80g", "as", 64, 2, False), ("wd-re-4tb", "none", 32, 64, True),
-    ("wd-re-4tb", "mq-deadline", 64, 64, True), ("wd-re-4tb", "bfq", 64, 64, True), ("wd-re-4tb", "cfq-slice", 64, 64, False),
-])
+@pytest.mark.parametrize(
+    ("drive", "scheduler", "limit", "wbt", "kernels_own"),
+    [
+        ("barracuda-80g", "none", 1, 2, True),
+        ("barracuda-80g", "as", 64, 2, False),
+        ("wd-re-4tb", "none", 32, 64, True),
+        ("wd-re-4tb", "mq-deadline", 64, 64, True),
+        ("wd-re-4tb", "bfq", 64, 64, True),
+        ("wd-re-4tb", "cfq-slice", 64, 64, False),
+    ],
+)
 def test_a_run_as_in_the_lab(
     monkeypatch: pytest.MonkeyPatch, drive: str, scheduler: str, limit: int, wbt: int, kernels_own: bool
 ) -> None:
@@ -97,6 +110,7 @@ def test_the_unperturbed_run_and_what_small_changes_make_of_it(monkeypatch: pyte
 
 # --- a comparison ---
 
+
 def test_a_row_says_which_figure_is_whose() -> None:
     sim = agree.Simulated(agree.Figures(44.0, 15.0), 42.5, 45.25)
     assert agree.row("6.12", "/x/drive.toml", "hw-as", "job", agree.Figures(40.0, 20.0), sim) == {
@@ -107,16 +121,35 @@ def test_a_row_says_which_figure_is_whose() -> None:
 
 
 def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> dict[str, Any]:
-    return {"kernel": "6.12", "drive": "d", "scheduler": scheduler, "job": job, "lab_MBps": lab,
-            "sim_MBps": lab * (1 + off / 100), "throughput_off_percent": off, "sim_low_MBps": lab, "sim_high_MBps": lab,
-            "range": False, "agree": False, **more}
+    return {
+        "kernel": "6.12",
+        "drive": "d",
+        "scheduler": scheduler,
+        "job": job,
+        "lab_MBps": lab,
+        "sim_MBps": lab * (1 + off / 100),
+        "throughput_off_percent": off,
+        "sim_low_MBps": lab,
+        "sim_high_MBps": lab,
+        "range": False,
+        "agree": False,
+        **more,
+    }
 
 
 def test_the_distribution_is_of_deviations_without_sign() -> None:
     offs = [0, -2, 4, -6, 8, -10, 12, -14, 16, -18, 40]
     found = distribution([row("j", off=off, range=off == 16) for off in offs])
-    assert found == {"comparisons": 11, "median": 10.0, "p75": 15.0, "p90": 18.0, "largest": 40.0, "p90_beyond": 18.0,
-                     "ranges": 1, "untold": 1}
+    assert found == {
+        "comparisons": 11,
+        "median": 10.0,
+        "p75": 15.0,
+        "p90": 18.0,
+        "largest": 40.0,
+        "p90_beyond": 18.0,
+        "ranges": 1,
+        "untold": 1,
+    }
     told = distribution([row("j", off=31, range=True), row("j", off=-30.5), row("j", off=29.9)])
     assert told["untold"] == 1, "what was told to be a range, and what is off by less than 30%, is not"
 
@@ -134,6 +167,7 @@ def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
 
 def test_winners() -> None:
     """In the lab by throughput; in the simulator by the lower end of the range. To lose 5% by it is still right."""
+
     def found(*rows: dict[str, Any]) -> list[tuple[str, str, float, bool]]:
         return [(w.simulator, w.lab, w.behind_percent, w.right) for w in winners(rows)]
 
@@ -171,5 +205,17 @@ def test_a_distribution_for_each_scheduler() -> None:
 def test_failures_are_what_does_not_agree_and_is_off_by_more_than_the_bound() -> None:
     rows = [row("1", off=-3.5), row("2", off=2.5), row("3", off=50.0, agree=True), row("4", off=3.0)]
     assert [f["job"] for f in failures(rows)] == ["1"]
-    assert failures(rows)[0] == {k: rows[0][k] for k in (
-        "kernel", "drive", "scheduler", "job", "lab_MBps", "sim_MBps", "throughput_off_percent", "sim_low_MBps", "sim_high_MBps")}
+    assert failures(rows)[0] == {
+        k: rows[0][k]
+        for k in (
+            "kernel",
+            "drive",
+            "scheduler",
+            "job",
+            "lab_MBps",
+            "sim_MBps",
+            "throughput_off_percent",
+            "sim_low_MBps",
+            "sim_high_MBps",
+        )
+    }

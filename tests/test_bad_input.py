@@ -124,8 +124,16 @@ def test_values_of_a_profile(tmp_path: Path, capfd: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", DIGITS, "\0", "\x1b(31m"])
-@pytest.mark.parametrize("key", ["Rotation speed (in rpms) = 6000", "Head switch time = 0.5", "Blocks per track = 50",
-                                 "Skew for track switch = 7.0", "Constant seek time = 4.0"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "Rotation speed (in rpms) = 6000",
+        "Head switch time = 0.5",
+        "Blocks per track = 50",
+        "Skew for track switch = 7.0",
+        "Constant seek time = 4.0",
+    ],
+)
 def test_values_of_parameters(tmp_path: Path, capfd: pytest.CaptureFixture[str], key: str, value: str) -> None:
     name = key.partition(" = ")[0]
     path = write(tmp_path / "d.parv", PARV.replace(key, f"{name} = {value}"))
@@ -266,8 +274,11 @@ def test_names_of_profiles_that_are_made(tmp_path: Path, capfd: pytest.CaptureFi
 ])  # fmt: skip
 def test_file_names_that_are_too_long(tmp_path: Path, capfd: pytest.CaptureFixture[str], args: tuple[str, ...]) -> None:
     long = "/" + "x" * 300 + ".toml"
-    names = {"LONG": str(tmp_path) + long, "JOB": str(write(tmp_path / "j.fio", f"include {long[1:]}\n[a]\nsize=1m\n")),
-             "ARRAY": str(write(tmp_path / "a.toml", ARRAY.format(long[1:])))}
+    names = {
+        "LONG": str(tmp_path) + long,
+        "JOB": str(write(tmp_path / "j.fio", f"include {long[1:]}\n[a]\nsize=1m\n")),
+        "ARRAY": str(write(tmp_path / "a.toml", ARRAY.format(long[1:]))),
+    }
     assert "File name too long" in bad(capfd, *(names.get(a, a) for a in args))
 
 
@@ -395,8 +406,11 @@ def test_parameters_that_include_each_other(tmp_path: Path, capfd: pytest.Captur
 def test_a_long_chain_of_forks_is_followed_in_good_time(tmp_path: Path) -> None:
     """With as many steps at each link as there are links before it, this takes minutes."""
     n = 20_000
-    lines = [f"8,0 0 {k} {k // 1000}.{k % 1000:03d}000000 {k} Q R {8 * k} + 8 [a{k}]\n8,0 0 {k} {k // 1000}.{k % 1000:03d}000000 "
-             f"{k} m N fork {k} {k + 1}\n" for k in range(1, n)]
+    lines = [
+        f"8,0 0 {k} {k // 1000}.{k % 1000:03d}000000 {k} Q R {8 * k} + 8 [a{k}]\n8,0 0 {k} {k // 1000}.{k % 1000:03d}000000 "
+        f"{k} m N fork {k} {k + 1}\n"
+        for k in range(1, n)
+    ]
     trace = load(write(tmp_path / "t.txt", "".join(lines)))
     assert len(trace) == n - 1
 

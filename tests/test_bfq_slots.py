@@ -29,8 +29,7 @@ SERVICE_NS = 30 * MS
 WARM_GAP_NS = 700 * MS
 SUBMIT_NS = 10_000
 BLOCKERS = 3
-SET_UP = {"low_latency": 0, "slice_idle": 0, "fifo_expire_sync": 100000, "fifo_expire_async": 100000,
-          "timeout_sync": 100000}
+SET_UP = {"low_latency": 0, "slice_idle": 0, "fifo_expire_sync": 100000, "fifo_expire_async": 100000, "timeout_sync": 100000}
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,14 @@ def rows(path: Path) -> Iterator[Row]:
         head, letters = line.split("|")
         number, *words = head.split()
         given = dict(w.split("=") for w in words)
-        yield Row(int(number), int(given["max_budget"]), tuple(int(n) for n in given["be_levels"].split(",")),
-                  int(given["per_process"]), int(given["sectors_each"]), letters.strip())
+        yield Row(
+            int(number),
+            int(given["max_budget"]),
+            tuple(int(n) for n in given["be_levels"].split(",")),
+            int(given["per_process"]),
+            int(given["sectors_each"]),
+            letters.strip(),
+        )
 
 
 def serve(row: Row) -> str:
@@ -92,18 +97,20 @@ def slots(letters: str) -> str:
 def test_recorded_slots(shared: Path) -> None:
     found = [row for path in sorted((shared / "data/vectors").glob("bfq-wf2q-*.txt")) for row in rows(path)]
     assert found
-    wrong = [row.number for row in found
-             if (serve(row) != row.letters if row.warm else slots(serve(row)) != slots(row.letters))]
+    wrong = [row.number for row in found if (serve(row) != row.letters if row.warm else slots(serve(row)) != slots(row.letters))]
     assert not wrong
 
 
-@pytest.mark.parametrize(("levels", "max_budget", "want"), [
-    ((4, 4), 992, "AABBAAAABBBBAAAABBBB"),
-    ((4, 0), 992, "BBAABBBBAAAABBBBBBBBAAAABBBBBBBBAAAA"),
-    ((4, 0), 512, "BBAABBBBAABBBBAABBBB"),
-    ((4, 0), 256, "BBAABBBABBABBABBABBA"),
-    ((7, 0), 992, "BBAA" + 16 * "B" + "AAAAB"),
-])
+@pytest.mark.parametrize(
+    ("levels", "max_budget", "want"),
+    [
+        ((4, 4), 992, "AABBAAAABBBBAAAABBBB"),
+        ((4, 0), 992, "BBAABBBBAAAABBBBBBBBAAAABBBBBBBBAAAA"),
+        ((4, 0), 512, "BBAABBBBAABBBBAABBBB"),
+        ((4, 0), 256, "BBAABBBABBABBABBABBA"),
+        ((7, 0), 992, "BBAA" + 16 * "B" + "AAAAB"),
+    ],
+)
 def test_measured_slots(levels: tuple[int, ...], max_budget: int, want: str) -> None:
     """The table of the reference: weights 40:40, 40:80, 10:80."""
     assert serve(Row(0, max_budget, levels, 60, 248, ""))[: len(want)] == want

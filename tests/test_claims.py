@@ -22,8 +22,9 @@ def compare(path: Path, drive: str, *args: str) -> dict[str, dict[str, Any]]:
 
 def readers(path: Path, n: int, size_mib: int = 16) -> Path:
     """n synchronous sequential readers of 4 KiB that think 0.1 ms, each on a file of its own, far apart."""
-    path.write_text(f"[global]\nrw=read\nbs=4k\ndirect=1\nioengine=psync\nthinktime=100\nsize={size_mib}m\n"
-                    f"[reader]\nnumjobs={n}\n")
+    path.write_text(
+        f"[global]\nrw=read\nbs=4k\ndirect=1\nioengine=psync\nthinktime=100\nsize={size_mib}m\n[reader]\nnumjobs={n}\n"
+    )
     return path
 
 
@@ -65,8 +66,10 @@ def test_chain_of_short_lived_readers(tmp_path: Path, drive: str) -> None:
 
 
 def shares(path: Path) -> Path:
-    path.write_text("[global]\nrw=read\nbs=4k\ndirect=1\nioengine=psync\nthinktime=100\nsize=1g\nruntime=20\n"
-                    "time_based\n[reader]\nnumjobs=2\n")
+    path.write_text(
+        "[global]\nrw=read\nbs=4k\ndirect=1\nioengine=psync\nthinktime=100\nsize=1g\nruntime=20\n"
+        "time_based\n[reader]\nnumjobs=2\n"
+    )
     return path
 
 
@@ -82,9 +85,11 @@ def test_proportional_shares(tmp_path: Path, drive: str) -> None:
 def test_bfq_helps_the_newcomer(tmp_path: Path) -> None:
     """A small reader that starts against eight streaming readers gets its first 10 MB at least twice as fast."""
     path = tmp_path / "newcomer.fio"
-    path.write_text("[global]\nrw=read\ndirect=1\nioengine=psync\nbs=128k\n"
-                    "[stream]\nnumjobs=8\nsize=2g\nruntime=60\ntime_based\n"
-                    "[newcomer]\nbs=64k\nsize=10m\nstartdelay=15\n")
+    path.write_text(
+        "[global]\nrw=read\ndirect=1\nioengine=psync\nbs=128k\n"
+        "[stream]\nnumjobs=8\nsize=2g\nruntime=60\ntime_based\n"
+        "[newcomer]\nbs=64k\nsize=10m\nstartdelay=15\n"
+    )
     r = compare(path, "barracuda-80g", "--sched", "bfq,mq-deadline")
     took = {s: next(t["elapsed_s"] for t in r[s]["tasks"] if t["name"] == "newcomer") for s in r}
     assert 2 * took["bfq"] <= took["mq-deadline"], took

@@ -18,7 +18,8 @@ import pytest
 HEADER = "time_s,task,op,sync,sector,sectors,complete_s\n"
 TWO = HEADER + "".join(
     f"{0.006 * i:.6f},{t},R,1,{base + 8 * i},8,{0.006 * i + 0.005:.6f}\n"
-    for i in range(40) for t, base in ((1, 0), (2, 1_000_000))
+    for i in range(40)
+    for t, base in ((1, 0), (2, 1_000_000))
 )
 
 
@@ -138,21 +139,24 @@ def test_schedulers() -> None:
     assert d["schedulers"][0]["tunables"]["fifo_batch"]["default"] == 16
 
 
-@pytest.mark.parametrize(("args", "words"), [
-    (["--sched", "nonesuch"], ["no scheduler 'nonesuch'", "deadline"]),
-    (["--sched", "as", "--set", "antic_expire=-1"], ["antic_expire=-1", "outside 0.."]),
-    (["--sched", "as", "--set", "antic_expire=soon"], ["'soon'", "whole number"]),
-    (["--sched", "as", "--set", "nonesuch=1"], ["no tunable 'nonesuch'"]),
-    (["--sched", "as", "--set", "antic_expire"], ["TUNABLE=VALUE"]),
-    (["--sched", "deadline", "--set", "wrap=sideways"], ["'sideways'", "one of fifo, lowest"]),
-    (["--sched", "as", "--drive", "nonesuch"], ["nonesuch"]),
-    (["--sched", "as", "--drive", "constant:slow"], ["constant:slow"]),
-    (["--sched", "as", "--drive", "constant:-1"], ["service time"]),
-    (["--sched", "as", "--queue-depth", "-1"], ["queue-depth"]),
-    (["--sched", "as", "--frobnicate"], ["--frobnicate"]),
-    (["--sched", "as", "--share", "7=2"], ["no task 7"]),
-    (["--sched", "as", "--log", "/nonexistent/dir/log.csv"], ["/nonexistent/dir/log.csv"]),
-])
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--sched", "nonesuch"], ["no scheduler 'nonesuch'", "deadline"]),
+        (["--sched", "as", "--set", "antic_expire=-1"], ["antic_expire=-1", "outside 0.."]),
+        (["--sched", "as", "--set", "antic_expire=soon"], ["'soon'", "whole number"]),
+        (["--sched", "as", "--set", "nonesuch=1"], ["no tunable 'nonesuch'"]),
+        (["--sched", "as", "--set", "antic_expire"], ["TUNABLE=VALUE"]),
+        (["--sched", "deadline", "--set", "wrap=sideways"], ["'sideways'", "one of fifo, lowest"]),
+        (["--sched", "as", "--drive", "nonesuch"], ["nonesuch"]),
+        (["--sched", "as", "--drive", "constant:slow"], ["constant:slow"]),
+        (["--sched", "as", "--drive", "constant:-1"], ["service time"]),
+        (["--sched", "as", "--queue-depth", "-1"], ["queue-depth"]),
+        (["--sched", "as", "--frobnicate"], ["--frobnicate"]),
+        (["--sched", "as", "--share", "7=2"], ["no task 7"]),
+        (["--sched", "as", "--log", "/nonexistent/dir/log.csv"], ["/nonexistent/dir/log.csv"]),
+    ],
+)
 def test_bad_options(two: Path, args: list[str], words: list[str]) -> None:
     defaults = [] if "--drive" in args else ["--drive", "constant:5"]
     line = bad("run", two, *defaults, *args)
@@ -160,16 +164,19 @@ def test_bad_options(two: Path, args: list[str], words: list[str]) -> None:
         assert word in line
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    (b"", ["empty"]),
-    (b"\x00\x01\x02\x03" * 40, ["format"]),
-    (gzip.compress(TWO.encode())[:-30], ["gz"]),
-    (HEADER.encode() + b"0,1,R,1,-8,8,\n", [":2:"]),
-    (HEADER.encode() + b"0,1,R,1,8,-8,\n", [":2:"]),
-    (HEADER.encode() + b"0,1,Q,1,8,8,\n", [":2:", "Q"]),
-    (HEADER.encode() + b"0,1,R,1,8,8,\n1,1,R,1\n", [":3:"]),
-    (HEADER.encode() + b"0,1,R,1,1099511627776,8,\n", ["past the end", "constant:5"]),
-])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", ["empty"]),
+        (b"\x00\x01\x02\x03" * 40, ["format"]),
+        (gzip.compress(TWO.encode())[:-30], ["gz"]),
+        (HEADER.encode() + b"0,1,R,1,-8,8,\n", [":2:"]),
+        (HEADER.encode() + b"0,1,R,1,8,-8,\n", [":2:"]),
+        (HEADER.encode() + b"0,1,Q,1,8,8,\n", [":2:", "Q"]),
+        (HEADER.encode() + b"0,1,R,1,8,8,\n1,1,R,1\n", [":3:"]),
+        (HEADER.encode() + b"0,1,R,1,1099511627776,8,\n", ["past the end", "constant:5"]),
+    ],
+)
 def test_bad_traces(tmp_path: Path, content: bytes, words: list[str]) -> None:
     path = tmp_path / "trace"
     path.write_bytes(content)

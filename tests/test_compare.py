@@ -26,11 +26,27 @@ MS = 1_000_000
 DISK = {"busy_s": 1.0, "idle_s": 0.0, "seek_s": 0.0, "rotation_s": 0.0, "seeks": 100}
 
 
-def entry(name: str, rate: float = 10.0, elapsed: float = 1.0, mean: float = 1.0, p99: float = 1.0, longest: float = 1.0,
-          fair: float = 1.0, **more: Any) -> dict[str, Any]:
+def entry(
+    name: str,
+    rate: float = 10.0,
+    elapsed: float = 1.0,
+    mean: float = 1.0,
+    p99: float = 1.0,
+    longest: float = 1.0,
+    fair: float = 1.0,
+    **more: Any,
+) -> dict[str, Any]:
     lat = {"mean": mean, "p50": 0.5, "p95": 0.7, "p99": p99, "p99_9": 0.9, "max": longest}
-    return {"scheduler": name, "throughput_MBps": rate, "elapsed_s": elapsed, "read": {"lat_ms": lat}, "fairness_jain": fair,
-            "dispatched": 1000, "disk": DISK, **more}
+    return {
+        "scheduler": name,
+        "throughput_MBps": rate,
+        "elapsed_s": elapsed,
+        "read": {"lat_ms": lat},
+        "fairness_jain": fair,
+        "dispatched": 1000,
+        "disk": DISK,
+        **more,
+    }
 
 
 def order(results: list[dict[str, Any]]) -> str:
@@ -43,10 +59,17 @@ FOUR = [entry("a", 60, 4, 3, 30, 100, 0.5), entry("b", 50, 3, 5, 20, 300, 0.9), 
         entry("d", 30, 2, 6, 40, 50, 0.6)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("by", "best_first"), [
-    ("throughput", "a b c d"), ("elapsed", "d b a c"), ("latency", "a c b d"), ("p99", "c b a d"), ("max", "d a c b"),
-    ("fairness", "b c d a"),
-])
+@pytest.mark.parametrize(
+    ("by", "best_first"),
+    [
+        ("throughput", "a b c d"),
+        ("elapsed", "d b a c"),
+        ("latency", "a c b d"),
+        ("p99", "c b a d"),
+        ("max", "d a c b"),
+        ("fairness", "b c d a"),
+    ],
+)
 def test_each_criterion_ranks_by_its_own_figure(by: str, best_first: str) -> None:
     assert rank(FOUR, by)[0] == by
     assert order(rank(FOUR, by)[1]) == order(rank(FOUR[::-1], by)[1]) == best_first
@@ -77,6 +100,7 @@ def test_latency_is_that_of_writes_where_there_are_no_reads() -> None:
 
 # --- why ---
 
+
 def because(best: dict[str, Any], last: dict[str, Any]) -> str:
     words = explain("throughput", [entry("a", 20, **best), entry("b", 10, **last)])
     head, _, why = words.partition("; a compared with b: ")
@@ -91,17 +115,23 @@ def disk(**figures: float) -> dict[str, Any]:
 def test_reasons() -> None:
     waits = {"anticipation": {"A": 9, "A_S": 7}}
     assert because(disk(seeks=10) | waits, disk(seeks=40)) == (
-        "it held the head for the next request of the same reader 9 times (7 times rightly)"
-        " and so made 10 seeks where b made 40.")
+        "it held the head for the next request of the same reader 9 times (7 times rightly) and so made 10 seeks where b made 40."
+    )
     assert because(disk(seeks=10), disk(seeks=40)) == "its order of service took 10 seeks where b's took 40."
     assert because({"dispatched": 500}, {}) == "it merged the load into 500 requests, against 1000."
     assert because(disk(seek_s=0.2), disk(seek_s=0.5)) == "the disk spent 20% of the time seeking, against 50%."
     assert because(disk(seek_s=0.2, rotation_s=0.1), disk(seek_s=0.3, rotation_s=0.7)) == (
-        "the disk spent 10% of the time waiting for the platter, against 70%.")
+        "the disk spent 10% of the time waiting for the platter, against 70%."
+    )
     assert because(disk(idle_s=0.25), disk(idle_s=0.75)) == "it left the disk idle for 0.25 s, against 0.75 s."
     # Nothing that is better: fewer waits without fewer seeks, as many requests, the same shares, the same idleness.
-    for best, last in ((waits, {}), ({"dispatched": 1000}, {"dispatched": 900}), (disk(seek_s=0.5), disk(seek_s=0.2)),
-                       (disk(idle_s=0.01), disk(idle_s=0.02)), (disk(seeks=95), disk(seeks=100))):
+    for best, last in (
+        (waits, {}),
+        ({"dispatched": 1000}, {"dispatched": 900}),
+        (disk(seek_s=0.5), disk(seek_s=0.2)),
+        (disk(idle_s=0.01), disk(idle_s=0.02)),
+        (disk(seeks=95), disk(seeks=100)),
+    ):
         assert because(best, last) == "it served the requests that were waited for earlier."
 
 
@@ -125,6 +155,7 @@ def test_who_is_best_and_by_how_much() -> None:
 
 # --- doubt ---
 
+
 def spread(name: str, figure: str, middle: float, low: float, high: float) -> dict[str, Any]:
     key = {"throughput_MBps": "rate", "lat_p99_ms": "p99"}[figure]
     ranges = {other: {"low": 1.0, "high": 1.0} for other in FIGURES}
@@ -135,12 +166,14 @@ def test_doubt_is_of_the_figure_that_ranks() -> None:
     found = [spread("a", "lat_p99_ms", 5, 4, 9), spread("b", "lat_p99_ms", 8, 8, 8.1), spread("c", "lat_p99_ms", 20, 20, 20)]
     assert uncertain("p99", found) == (
         "Uncertain: by 99th percentile of read latency, small changes of processor time, start and think times make of"
-        " a 4 to 9. a and b cannot be told apart on this load.")
+        " a 4 to 9. a and b cannot be told apart on this load."
+    )
     assert uncertain("throughput", [entry("a"), entry("b")]) == ""
     apart = uncertain("throughput", [spread("a", "throughput_MBps", 20, 15, 25), spread("b", "throughput_MBps", 14, 13, 14.9)])
     assert apart.endswith("make of a 15 to 25; b 13 to 14.9.")
-    inside = uncertain("throughput", [spread("a", "throughput_MBps", 20, 19.9, 20),
-                                      spread("b", "throughput_MBps", 15, 10, 19.95)])
+    inside = uncertain(
+        "throughput", [spread("a", "throughput_MBps", 20, 19.9, 20), spread("b", "throughput_MBps", 15, 10, 19.95)]
+    )
     assert inside.endswith("a and b cannot be told apart on this load.")
 
 
@@ -166,6 +199,7 @@ def test_how_many_runs() -> None:
 
 
 # --- perturbation ---
+
 
 def reader(think_ms: float, n: int = 50) -> Forest:
     """One task, one I/O after another."""
@@ -232,19 +266,33 @@ def test_perturbed_runs_are_runs_of_the_perturbed_load() -> None:
 
 # --- processor time ---
 
+
 def test_times_go_where_they_belong() -> None:
     processor = Processor(turnaround=Time(1, 2), dispatch=Time(3, 4), copy=Time(5, 6))
     options = processor.apply(Options(seed=9))
     assert [getattr(options, name) for name in PROCESSOR] == [1, 2, 3, 4, 5, 6] and options.seed == 9
     assert processor_of(options) == processor
     assert Processor(Time(1500, 250), Time(3000), Time(4000, 600)).describe() == (
-        "processor time, us: 1.5+0.25 a page before each direct I/O, 3 to the drive, 4+0.6 through the page cache")
+        "processor time, us: 1.5+0.25 a page before each direct I/O, 3 to the drive, 4+0.6 through the page cache"
+    )
     options = dataclasses.replace(
-        options, one_processor=True, dirty_page_ns=7, dispatch_write_page_ns=8, fetch_page_ns=9, restart_ns=10, pass_ns=11)
+        options, one_processor=True, dirty_page_ns=7, dispatch_write_page_ns=8, fetch_page_ns=9, restart_ns=10, pass_ns=11
+    )
     told_us = processor_json(options)
-    assert told_us == {"turnaround_us": 0.001, "turnaround_page_us": 0.002, "dispatch_us": 0.003, "dispatch_page_us": 0.004,
-                       "dispatch_write_page_us": 0.008, "copy_us": 0.005, "copy_page_us": 0.006, "fetch_page_us": 0.009,
-                       "dirty_page_us": 0.007, "restart_us": 0.01, "pass_us": 0.011, "one_processor": True}
+    assert told_us == {
+        "turnaround_us": 0.001,
+        "turnaround_page_us": 0.002,
+        "dispatch_us": 0.003,
+        "dispatch_page_us": 0.004,
+        "dispatch_write_page_us": 0.008,
+        "copy_us": 0.005,
+        "copy_page_us": 0.006,
+        "fetch_page_us": 0.009,
+        "dirty_page_us": 0.007,
+        "restart_us": 0.01,
+        "pass_us": 0.011,
+        "one_processor": True,
+    }
     assert parse_time("x", "2.5+0.25") == Time(2500, 250)
     assert parse_time("x", "1000000") == Time(10**9)
 

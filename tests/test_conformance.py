@@ -25,8 +25,12 @@ from headwaiter.lab.btf import reader
 DATA = Path(__file__).parent / "data" / "conformance"
 # Two of each scheduler and kernel in `make quick`, the others in `make test`.
 QUICK = ("mixed", "priorities", "steered", "refused", "streams")
-RECORDED = [pytest.param(p, id=f"{p.parent.name}-{p.stem}", marks=() if p.stem.endswith(QUICK) else pytest.mark.slow)
-            for s in catalogue() if catalogue()[s].is_model for p in sorted(DATA.glob(f"*/{s}-*.xz"))]
+RECORDED = [
+    pytest.param(p, id=f"{p.parent.name}-{p.stem}", marks=() if p.stem.endswith(QUICK) else pytest.mark.slow)
+    for s in catalogue()
+    if catalogue()[s].is_model
+    for p in sorted(DATA.glob(f"*/{s}-*.xz"))
+]
 TICK = 4_000_000
 
 
@@ -69,8 +73,15 @@ def test_an_exchange_costs_two_decisions() -> None:
 
 def small() -> Recording:
     """Two reads under mq-deadline, the second below the first."""
-    facts = {"kernel": "6.12.1", "scheduler": "mq-deadline", "workload": "small", "depth": "1", "nr_requests": "64",
-             "tick_ns": str(TICK), "set.fifo_batch": "16"}
+    facts = {
+        "kernel": "6.12.1",
+        "scheduler": "mq-deadline",
+        "workload": "small",
+        "depth": "1",
+        "nr_requests": "64",
+        "tick_ns": str(TICK),
+        "set.fifo_batch": "16",
+    }
     return Recording(facts, [
         Event(10, "insert", 0, sector=900, sectors=8, op=0, flags=1, ioprio=0, task=0, cpu=0),
         Event(11, "insert", 1, sector=100, sectors=8, op=0, flags=1, ioprio=0, task=0, cpu=0),
@@ -106,8 +117,7 @@ def test_refusals_differ() -> None:
     made.events.insert(3, Event(12, "dispatch", 1))
     verdict = check(made)
     # Ours gives 1, then 0 where the kernel gives 1, then nothing where the kernel gives 0.
-    assert verdict.kinds == {"ours gives, the kernel refuses": 1, "another request": 1,
-                             "the kernel gives, ours refuses": 1}
+    assert verdict.kinds == {"ours gives, the kernel refuses": 1, "another request": 1, "the kernel gives, ours refuses": 1}
     assert verdict.share == 0
 
 
@@ -198,13 +208,17 @@ def entry(delta: int, data: bytes) -> bytes:
 
 def test_ring_buffer() -> None:
     long = record_bytes(3) + bytes(200)
-    body = (entry(100, record_bytes(1))
-            + struct.pack("<II", ring.TIME_EXTEND | 7 << 5, 2)  # 2 << 27 | 7 ns later
-            + entry(1, record_bytes(2))
-            + struct.pack("<II", ring.PADDING | 9 << 5, 8) + bytes(4)  # discarded: its time counts
-            + struct.pack("<II", 0 | 1 << 5, len(long) + 4) + long
-            + entry(1, record_bytes(4, number=78))
-            + struct.pack("<I", ring.PADDING))
+    body = (
+        entry(100, record_bytes(1))
+        + struct.pack("<II", ring.TIME_EXTEND | 7 << 5, 2)  # 2 << 27 | 7 ns later
+        + entry(1, record_bytes(2))
+        + struct.pack("<II", ring.PADDING | 9 << 5, 8)
+        + bytes(4)  # discarded: its time counts
+        + struct.pack("<II", 0 | 1 << 5, len(long) + 4)
+        + long
+        + entry(1, record_bytes(4, number=78))
+        + struct.pack("<I", ring.PADDING)
+    )
     data = page(1000, body) + page(10**12, entry(5, record_bytes(6)))
     found = list(ring.events(data, 3, {77: INSERT}))
     high = 1100 + (2 << 27) + 7
@@ -213,12 +227,15 @@ def test_ring_buffer() -> None:
     assert found[0].cpu == 3 and found[0].values["rwbs"] == b"RS" + bytes(6) and found[0].values["common_pid"] == 5
 
 
-@pytest.mark.parametrize(("data", "said"), [
-    (page(0, entry(0, record_bytes(1)))[:-1], "no whole pages"),
-    (page(0, entry(0, record_bytes(1)), flags=1 << 31), "events were lost"),
-    (struct.pack("<QQ", 0, 5000).ljust(ring.PAGE, b"\0"), "longer than a page"),
-    (page(0, struct.pack("<I", 28) + bytes(4)), "is cut off"),
-])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (page(0, entry(0, record_bytes(1)))[:-1], "no whole pages"),
+        (page(0, entry(0, record_bytes(1)), flags=1 << 31), "events were lost"),
+        (struct.pack("<QQ", 0, 5000).ljust(ring.PAGE, b"\0"), "longer than a page"),
+        (page(0, struct.pack("<I", 28) + bytes(4)), "is cut off"),
+    ],
+)
 def test_damaged_ring_buffer(data: bytes, said: str) -> None:
     with pytest.raises(Problem, match=said):
         list(ring.events(data, 0, {77: INSERT}))
@@ -259,8 +276,20 @@ def test_following_requests() -> None:
         ring.Event(base + 2 * TICK + 2, 0, "sched_process_exit", {"pid": 8}),
     ], "mq-deadline", {"kernel": "6.12.1"}, TICK)  # fmt: skip
     rows = [(e.event, e.request) for e in made.events]
-    assert rows == [("insert", 0), ("back", 0), ("front", 0), ("insert", 1), ("join", 0), ("insert", 2),
-                    ("dispatch", 0), ("issue", 0), ("dispatch", 2), ("dispatch", -1), ("complete", 0), ("exit", -1)]
+    assert rows == [
+        ("insert", 0),
+        ("back", 0),
+        ("front", 0),
+        ("insert", 1),
+        ("join", 0),
+        ("insert", 2),
+        ("dispatch", 0),
+        ("issue", 0),
+        ("dispatch", 2),
+        ("dispatch", -1),
+        ("complete", 0),
+        ("exit", -1),
+    ]
     assert made.events[4].other == 1
     first, write = made.events[0], made.events[5]
     assert (first.sector, first.sectors, first.op, first.flags, first.ioprio) == (1000, 8, 0, 3, 0x4003)
@@ -270,12 +299,14 @@ def test_following_requests() -> None:
 
 def test_bfq_goes_by_its_own_times() -> None:
     """Rows are at the times that bfq saw, and where its decisions were taken; it says when, and a pid may come again."""
+
     def probe(time: int, name: str, pid: int = 7, **values: int) -> ring.Event:
         return ring.Event(time, 0, f"{name}_bfq", {"common_pid": pid, **values})
 
     def gave(time: int, sector: int, now: int, start: int, pid: int = 7) -> ring.Event:
-        return probe(time, "dispatch", pid, rq=1, sector=sector, bytes=4096, flags=0, ioprio=0x4004, jiffies=0, now=now,
-                     start=start)
+        return probe(
+            time, "dispatch", pid, rq=1, sector=sector, bytes=4096, flags=0, ioprio=0x4004, jiffies=0, now=now, start=start
+        )
 
     base = TICK
     made = follow([
@@ -302,9 +333,21 @@ def test_bfq_goes_by_its_own_times() -> None:
     ], "bfq", {"kernel": "6.12.1"}, TICK)  # fmt: skip
     zero = made.events[0].time_ns
     assert [(e.event, e.request, e.time_ns - zero) for e in made.events] == [
-        ("attach", -1, 0), ("insert", 0, 900), ("dispatch", 0, 900), ("issue", 0, 900), ("insert", 1, 1990),
-        ("dispatch", 1, 2055), ("complete", 0, 2113), ("insert", 2, 2200), ("issue", 1, 2300), ("allow", 2, 2400),
-        ("complete", 1, 3010), ("timer", -1, 3050), ("exit", -1, 3200), ("insert", 3, 3300)]
+        ("attach", -1, 0),
+        ("insert", 0, 900),
+        ("dispatch", 0, 900),
+        ("issue", 0, 900),
+        ("insert", 1, 1990),
+        ("dispatch", 1, 2055),
+        ("complete", 0, 2113),
+        ("insert", 2, 2200),
+        ("issue", 1, 2300),
+        ("allow", 2, 2400),
+        ("complete", 1, 3010),
+        ("timer", -1, 3050),
+        ("exit", -1, 3200),
+        ("insert", 3, 3300),
+    ]
     bio = made.events[9]
     assert (bio.sector, bio.sectors, bio.op, bio.flags) == (2400, 1, 1, 1)
     assert [e.task for e in made.events if e.event in ("insert", "allow", "exit")] == [0, 0, 0, 1, 0, 2]
@@ -312,27 +355,45 @@ def test_bfq_goes_by_its_own_times() -> None:
 
 def test_a_late_timer() -> None:
     """bfq waits for 8 ms, but the kernel's timer runs 30 us late: ours does not give the request before that."""
+
     def recorded(timer_ns: int) -> Recording:
-        facts = {"kernel": "6.12.1", "scheduler": "bfq", "workload": "late", "depth": "1", "nr_requests": "64",
-                 "tick_ns": str(TICK), "set.low_latency": "0"}
+        facts = {
+            "kernel": "6.12.1",
+            "scheduler": "bfq",
+            "workload": "late",
+            "depth": "1",
+            "nr_requests": "64",
+            "tick_ns": str(TICK),
+            "set.low_latency": "0",
+        }
         due = 9_000_000
         events = [Event(0, "attach")]
         for i, sector in enumerate((8, 80_000)):
             events += [Event(i, "insert", i, sector=sector, sectors=8, op=0, flags=1, ioprio=0, task=i, cpu=0)]
-        events += [Event(2, "dispatch", 0), Event(3, "issue", 0), Event(1_000_000, "complete", 0),
-                   Event(1_000_001, "dispatch"), Event(due + 20_000, "dispatch"), Event(due + timer_ns, "timer"),
-                   Event(due + 31_000, "dispatch", 1), Event(due + 31_001, "issue", 1)]
+        events += [
+            Event(2, "dispatch", 0),
+            Event(3, "issue", 0),
+            Event(1_000_000, "complete", 0),
+            Event(1_000_001, "dispatch"),
+            Event(due + 20_000, "dispatch"),
+            Event(due + timer_ns, "timer"),
+            Event(due + 31_000, "dispatch", 1),
+            Event(due + 31_001, "issue", 1),
+        ]
         return Recording(facts, sorted(events, key=lambda e: e.time_ns))
 
     assert check(recorded(30_000)).kinds == {}
     assert check(recorded(0)).kinds == {"ours gives, the kernel refuses": 1, "the kernel gives, ours refuses": 1}
 
 
-@pytest.mark.parametrize(("events", "said"), [
-    ([decided(1, 8, 8, 0)], "that nobody inserted"),
-    ([trace(1, "block_rq_insert", 8), decided(2, 8, 16, 0)], "a request of 8 sectors was dispatched as one of 8192"),
-    ([trace(1, "block_rq_insert", 8), trace(2, "block_rq_insert", 8), decided(3, 8, 8, 0)], "two requests fit"),
-])
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([decided(1, 8, 8, 0)], "that nobody inserted"),
+        ([trace(1, "block_rq_insert", 8), decided(2, 8, 16, 0)], "a request of 8 sectors was dispatched as one of 8192"),
+        ([trace(1, "block_rq_insert", 8), trace(2, "block_rq_insert", 8), decided(3, 8, 8, 0)], "two requests fit"),
+    ],
+)
 def test_traces_that_contradict_themselves(events: list[ring.Event], said: str) -> None:
     with pytest.raises(Problem, match=said):
         follow(events, "mq-deadline", {}, TICK)
@@ -363,7 +424,14 @@ def test_without_scheduler() -> None:
         trace(7, "block_rq_complete", 100),
     ], "none", {}, TICK)  # fmt: skip
     assert [(e.event, e.request) for e in made.events] == [
-        ("insert", 0), ("insert", 1), ("dispatch", 0), ("requeue", 0), ("dispatch", 0), ("issue", 0), ("complete", 0)]
+        ("insert", 0),
+        ("insert", 1),
+        ("dispatch", 0),
+        ("requeue", 0),
+        ("dispatch", 0),
+        ("issue", 0),
+        ("complete", 0),
+    ]
     assert made.facts["unqueued"] == "1"
 
 
@@ -375,7 +443,8 @@ def test_type_information() -> None:
     long_ = struct.pack("<IIII", at["long"], 1 << 24, 8, 64)
     union = struct.pack("<III", 0, 5 << 24 | 2, 8) + struct.pack("<6I", at["b"], 2, 0, at["c"], 1, 0)
     outer = struct.pack("<III", at["r"], 1 << 31 | 4 << 24 | 3, 24) + struct.pack(
-        "<9I", at["a"], 1, 0, 0, 3, 64, at["d"], 1, 3 << 24 | 128)
+        "<9I", at["a"], 1, 0, 0, 3, 64, at["d"], 1, 3 << 24 | 128
+    )
     types = int_ + long_ + union + outer
     blob = struct.pack("<HBB5I", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(names)) + types + names
     btf = reader()

@@ -116,17 +116,22 @@ def test_what_measured_drives_do_otherwise(tmp_path: Path) -> None:
     assert ours["zones"] == theirs["zones"]
 
 
-@pytest.mark.parametrize(("given", "one_cylinder", "settle", "expected"), [
-    ("0.03", "1.1", "0.2", 1.1),  # as long as a move by one cylinder
-    ("0.03", "9.0", "0.2", 13 / 60 * 10 - 0.2),  # but no longer than the skew, less a write's settling
-    ("0.03", "9.0", "-0.7", 13 / 60 * 10),  # a negative one is none
-    ("2.5", "1.1", "0.2", 2.5), ("3.0", "9.0", "0.2", 3.0),  # and no shorter than what is given
-])
-def test_rule_1_how_long_a_head_switch_takes(
-    tmp_path: Path, given: str, one_cylinder: str, settle: str, expected: float
-) -> None:
-    changes = (("Constant seek time = 4.0", f"Constant seek time = {one_cylinder}"),
-               ("Head switch time = 0.5", f"Head switch time = {given}"), ("settling delay = 0.25", f"settling delay = {settle}"))
+@pytest.mark.parametrize(
+    ("given", "one_cylinder", "settle", "expected"),
+    [
+        ("0.03", "1.1", "0.2", 1.1),  # as long as a move by one cylinder
+        ("0.03", "9.0", "0.2", 13 / 60 * 10 - 0.2),  # but no longer than the skew, less a write's settling
+        ("0.03", "9.0", "-0.7", 13 / 60 * 10),  # a negative one is none
+        ("2.5", "1.1", "0.2", 2.5),
+        ("3.0", "9.0", "0.2", 3.0),  # and no shorter than what is given
+    ],
+)
+def test_rule_1_how_long_a_head_switch_takes(tmp_path: Path, given: str, one_cylinder: str, settle: str, expected: float) -> None:
+    changes = (
+        ("Constant seek time = 4.0", f"Constant seek time = {one_cylinder}"),
+        ("Head switch time = 0.5", f"Head switch time = {given}"),
+        ("settling delay = 0.25", f"settling delay = {settle}"),
+    )
     ours, theirs = (profile(tmp_path, *changes, as_disksim=flag)["mechanics"] for flag in (False, True))
     assert ours["head_switch"] == pytest.approx(expected, abs=1e-6)
     assert theirs["head_switch"] == float(given)
@@ -134,10 +139,14 @@ def test_rule_1_how_long_a_head_switch_takes(
     assert (ours["write_settle"], theirs["write_settle"]) == (max(0.0, float(settle)), float(settle))
 
 
-@pytest.mark.parametrize(("read", "written", "expected"), [
-    ((0.5, 0.2), (0.9, 0.1), (0.2, 0.2, 0.9, 0.2)), ((0.2, 0.5), (0.1, 0.9), (0.2, 0.2, 0.2, 0.9)),
-    ((0.4, 0.3), (0.6, 0.5), (0.3, 0.3, 0.6, 0.5)),
-])
+@pytest.mark.parametrize(
+    ("read", "written", "expected"),
+    [
+        ((0.5, 0.2), (0.9, 0.1), (0.2, 0.2, 0.9, 0.2)),
+        ((0.2, 0.5), (0.1, 0.9), (0.2, 0.2, 0.2, 0.9)),
+        ((0.4, 0.3), (0.6, 0.5), (0.3, 0.3, 0.6, 0.5)),
+    ],
+)
 def test_rule_4_overheads_of_misses(
     tmp_path: Path, read: tuple[float, float], written: tuple[float, float], expected: tuple[float, ...]
 ) -> None:
@@ -178,15 +187,26 @@ def test_choices(tmp_path: Path) -> None:
 
 def test_skews_in_turns(tmp_path: Path) -> None:
     """A quarter of a turn of 60 sectors, and a turn and a tenth."""
-    zone = profile(tmp_path, ("Skew units = sectors", "Skew units = revolutions"), ("track switch = 13.0", "track switch = 0.25"),
-                   ("cylinder switch = 17.0", "cylinder switch = 1.1"), ("first block = 11.0", "first block = 0.5"))["zones"][0]
+    zone = profile(
+        tmp_path,
+        ("Skew units = sectors", "Skew units = revolutions"),
+        ("track switch = 13.0", "track switch = 0.25"),
+        ("cylinder switch = 17.0", "cylinder switch = 1.1"),
+        ("first block = 11.0", "first block = 0.5"),
+    )["zones"][0]
     assert (zone["track_skew"], zone["cylinder_skew"], zone["offset"]) == (15, 6, 30)
 
 
 def test_defaults_of_what_is_not_said(tmp_path: Path) -> None:
     text = EVERY_KEY.format(policy=1)
-    for key in ("Bulk sector transfer time = 0.15, ", "Time scale for overheads = 2.0, ", "Stop prefetch in sector = 0, ",
-                "Read-ahead over requested = -1,", "Combine seq writes = 0,", "Minimum seek delay = 0.07,"):
+    for key in (
+        "Bulk sector transfer time = 0.15, ",
+        "Time scale for overheads = 2.0, ",
+        "Stop prefetch in sector = 0, ",
+        "Read-ahead over requested = -1,",
+        "Combine seq writes = 0,",
+        "Minimum seek delay = 0.07,",
+    ):
         assert key in text
         text = text.replace(key, "")
     data = convert(write(tmp_path / "a.parv", text.replace("source nothing.parv", "dm_disk N { }")))[0]
@@ -201,9 +221,13 @@ def test_fractions_of_whole_numbers_are_cut(tmp_path: Path) -> None:
 
 # --- seek curves ---
 
+
 def seeks(folder: Path, kind: str, **more: list[list[float]]) -> dict[int, float]:
-    mechanics = profile(folder, ("Seek type = constant, Constant seek time = 4.0", f"Seek type = {kind}"),
-                        ("Number of cylinders = 40", "Number of cylinders = 901"))["mechanics"]
+    mechanics = profile(
+        folder,
+        ("Seek type = constant, Constant seek time = 4.0", f"Seek type = {kind}"),
+        ("Number of cylinders = 40", "Number of cylinders = 901"),
+    )["mechanics"]
     assert mechanics.get("seek_write") == more.get("writes")
     return {int(d): t for d, t in mechanics["seek"]}
 
@@ -255,10 +279,12 @@ def test_where_a_curve_falls() -> None:
 
     assert said([1, 1.0], [2, 1.0], [9, 3.0]) == []
     assert said([1, 3.0], [2, 2.5], [5, 4.0], [9, 1.5], [20, 9.0]) == [
-        "mechanics.seek_write: falls at 2 of 5 points, most from 4 ms at 5 cylinders to 1.5 ms at 9"]
+        "mechanics.seek_write: falls at 2 of 5 points, most from 4 ms at 5 cylinders to 1.5 ms at 9"
+    ]
 
 
 # --- the command ---
+
 
 def test_import(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path, out = params(tmp_path), tmp_path / "d.toml"

@@ -17,8 +17,22 @@ from headwaiter.drives.profile import from_toml
 from headwaiter.drives.writing import toml_text
 from headwaiter.errors import Problem
 
-FULL = DataSheet(rpm=6000, capacity=20 * 10**9, seek_average=8, seek_track=1, seek_full=16, seek_average_write=9, rate_outer=50,
-                 rate_inner=25, surfaces=2, head_switch=0.9, cache_mib=4, interface_rate=100, queue_depth=8, write_cache=False)
+FULL = DataSheet(
+    rpm=6000,
+    capacity=20 * 10**9,
+    seek_average=8,
+    seek_track=1,
+    seek_full=16,
+    seek_average_write=9,
+    rate_outer=50,
+    rate_inner=25,
+    surfaces=2,
+    head_switch=0.9,
+    cache_mib=4,
+    interface_rate=100,
+    queue_depth=8,
+    write_cache=False,
+)
 BARE = DataSheet(rpm=6000, capacity=10 * 10**9, seek_average=8)
 
 
@@ -64,8 +78,14 @@ def test_guesses() -> None:
     assert data["cache"] == {"segments": 16, "segment": 256} and data["write"] == {"mode": "back", "limit": 2048}
     assert data["bus"]["block_read"] == pytest.approx(512 / 300e3, abs=1e-6) and data["queue"] == {"depth": 1}
     assert {key for key, note in notes.items() if note.startswith("guessed")} >= {
-        "mechanics.seek", "mechanics.head_switch", "mechanics.write_settle", "zones", "geometry.surfaces", "cache.segments",
-        "bus"}
+        "mechanics.seek",
+        "mechanics.head_switch",
+        "mechanics.write_settle",
+        "zones",
+        "geometry.surfaces",
+        "cache.segments",
+        "bus",
+    }
     fast, _ = from_datasheet(DataSheet(rpm=10000, capacity=10 * 10**9, seek_average=5))
     assert fast["mechanics"]["write_settle"] == 0.4
     # A larger drive reads faster, but not in proportion: 80 GB, 20 * 8 ** 0.35.
@@ -73,37 +93,78 @@ def test_guesses() -> None:
     assert large["zones"][0]["sectors_per_track"] == round(20e6 * 8**0.35 / 512 * track_ms / 1000)
 
 
-@pytest.mark.parametrize(("wrong", "says"), [
-    ({"seek_track": 8.0}, "must rise"), ({"seek_full": 8.0}, "must rise"), ({"rate_outer": 10.0, "rate_inner": 10.5}, "exceeds"),
-])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"seek_track": 8.0}, "must rise"),
+        ({"seek_full": 8.0}, "must rise"),
+        ({"rate_outer": 10.0, "rate_inner": 10.5}, "exceeds"),
+    ],
+)
 def test_what_contradicts_itself(wrong: dict[str, float], says: str) -> None:
     with pytest.raises(Problem, match=says):
         from_datasheet(DataSheet(rpm=6000, capacity=10 * 10**9, seek_average=8, **wrong))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("size", "size_bytes"), [
-    ("80GB", 80e9), ("0.5t", 5e11), ("512000000", 512e6), ("900m", 9e8), ("1000000kB", 1e9)])
+@pytest.mark.parametrize(
+    ("size", "size_bytes"), [("80GB", 80e9), ("0.5t", 5e11), ("512000000", 512e6), ("900m", 9e8), ("1000000kB", 1e9)]
+)
 def test_the_command_takes_sizes_as_data_sheets_have_them(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], size: str, size_bytes: float
 ) -> None:
     out = tmp_path / "d.toml"
-    status, _, err = run(capfd, "drives", "new", "--rpm", 5400, "--capacity", size, "--seek-average", 9, "--seek-track", 1.5,
-                         "--head-switch", 1.25, "--surfaces", 1, "--interface", 200, "--queue-depth", 7, "--no-write-cache",
-                         "--rate-outer", 30, "--rate-inner", 30, "-o", out)
+    status, _, err = run(
+        capfd,
+        "drives",
+        "new",
+        "--rpm",
+        5400,
+        "--capacity",
+        size,
+        "--seek-average",
+        9,
+        "--seek-track",
+        1.5,
+        "--head-switch",
+        1.25,
+        "--surfaces",
+        1,
+        "--interface",
+        200,
+        "--queue-depth",
+        7,
+        "--no-write-cache",
+        "--rate-outer",
+        30,
+        "--rate-inner",
+        30,
+        "-o",
+        out,
+    )
     assert status == 0 and "mechanics.seek: guessed: full stroke" in err
     data = tomllib.loads(out.read_text())
     assert data["geometry"]["sectors"] == int(size_bytes) // 512
     assert (data["mechanics"]["head_switch"], data["bus"]["block_read"], data["queue"]["depth"], data["write"]["mode"]) == (
-        1.25, 0.00256, 7, "through")
+        1.25,
+        0.00256,
+        7,
+        "through",
+    )
     assert data["geometry"]["surfaces"] == 1 and data["mechanics"]["seek"][0] == [1, 1.5]
 
 
 # --- profiles as text ---
 
+
 def test_text_is_read_as_it_was() -> None:
     long = [[i, i / 7] for i in range(100)]
-    data = {"model": "disk", "flag": True, "other": False, "section": {"pi": 3.14159265, "name": 'a "b" \\c', "long": long},
-            "rows": [{"a": 1}, {"a": 2, "b": [1, 2]}]}
+    data = {
+        "model": "disk",
+        "flag": True,
+        "other": False,
+        "section": {"pi": 3.14159265, "name": 'a "b" \\c', "long": long},
+        "rows": [{"a": 1}, {"a": 2, "b": [1, 2]}],
+    }
     text = toml_text(data, "one\ntwo", {"section": "of it", "section.pi": "ratio"})
     assert text.startswith("# one\n# two\n\n") and "pi = 3.14159265  # ratio\n" in text and "# of it\n[section]\n" in text
     again = tomllib.loads(text)

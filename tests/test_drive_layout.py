@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 from headwaiter.drives.profile import Profile, from_toml
 from headwaiter.errors import Problem
 
-SPARINGS = ("none", "zone-tracks", "cylinder", "track", "cylinder-push", "cylinder-front", "cylinder-front-push", "disk",
-            "range", "zone", "zone-push")
+SPARINGS = (
+    "none",
+    "zone-tracks",
+    "cylinder",
+    "track",
+    "cylinder-push",
+    "cylinder-front",
+    "cylinder-front-push",
+    "disk",
+    "range",
+    "zone",
+    "zone-push",
+)
 MAPPINGS = ("cylinder", "serpentine", "serpentine-absolute", "band", "band-serpentine")
 
 
@@ -31,13 +42,24 @@ def drives(draw: st.DrawFn) -> dict[str, Any]:
     places = surfaces * cylinders * (1 if sparing == "zone-tracks" else spt)
     slips = sorted(draw(st.sets(st.integers(0, places - 1), max_size=2)))
     zone = {
-        "first_cylinder": first, "last_cylinder": first + cylinders - 1, "sectors_per_track": spt,
-        "offset": draw(st.integers(0, spt - 1)), "track_skew": draw(st.integers(0, spt - 1)),
-        "cylinder_skew": draw(st.integers(0, spt - 1)), "reserved": draw(st.integers(0, spt)),
-        "spares": len(slips) if sparing not in ("none", "disk") else 0, "slips": slips,
+        "first_cylinder": first,
+        "last_cylinder": first + cylinders - 1,
+        "sectors_per_track": spt,
+        "offset": draw(st.integers(0, spt - 1)),
+        "track_skew": draw(st.integers(0, spt - 1)),
+        "cylinder_skew": draw(st.integers(0, spt - 1)),
+        "reserved": draw(st.integers(0, spt)),
+        "spares": len(slips) if sparing not in ("none", "disk") else 0,
+        "slips": slips,
     }
-    geometry = {"surfaces": surfaces, "cylinders": first + cylinders, "sparing": sparing, "mapping": mapping,
-                "spare_range": spare_range, "band": draw(st.integers(1, 3))}
+    geometry = {
+        "surfaces": surfaces,
+        "cylinders": first + cylinders,
+        "sparing": sparing,
+        "mapping": mapping,
+        "spare_range": spare_range,
+        "band": draw(st.integers(1, 3)),
+    }
     return profile(geometry, [zone])
 
 
@@ -57,8 +79,14 @@ def written_down(data: dict[str, Any]) -> list[tuple[int, int, int, int]]:
         slips = {t * spt + k for t in slips for k in range(spt)}
         spares *= spt
     total = len(tracks) * spt
-    period = {"cylinder": s * spt, "cylinder-push": s * spt, "cylinder-front": s * spt, "cylinder-front-push": s * spt,
-              "track": spt, "range": s * spt * g["spare_range"]}.get(kind, total)
+    period = {
+        "cylinder": s * spt,
+        "cylinder-push": s * spt,
+        "cylinder-front": s * spt,
+        "cylinder-front-push": s * spt,
+        "track": spt,
+        "range": s * spt * g["spare_range"],
+    }.get(kind, total)
     local = kind in ("cylinder", "cylinder-front", "track", "range")
     free: list[int] = []
     in_use: set[int] = set()
@@ -68,7 +96,7 @@ def written_down(data: dict[str, Any]) -> list[tuple[int, int, int, int]]:
         lead = spares if kind.startswith("cylinder-front") else 0
         mine = [p for p in range(start + (0 if local else lead), start + size) if p not in slips]
         if local and whole:
-            mine = mine[len(mine) - (period - spares):] if lead else mine[:period - spares]
+            mine = mine[len(mine) - (period - spares) :] if lead else mine[: period - spares]
         elif period < total or kind.startswith("cylinder"):
             end = start + size - (0 if lead or not whole else spares)
             mine = [p for p in mine if p < end]
@@ -79,7 +107,7 @@ def written_down(data: dict[str, Any]) -> list[tuple[int, int, int, int]]:
         keep = total - spares - (len(slips) if kind == "zone-push" else 0)
         free = free[:keep]
     out = []
-    for p in free[z["reserved"]:]:
+    for p in free[z["reserved"] :]:
         t, k = divmod(p, spt)
         shift = sum(q < p // period * period for q in slips & in_use) if kind.startswith(("cylinder", "track")) else 0
         out.append((*tracks[t], k, (z["offset"] + angles[t] + k + shift) % spt))
@@ -154,8 +182,10 @@ def test_a_replaced_sector_is_read_where_it_lies() -> None:
 
 
 def test_zones_follow_each_other() -> None:
-    zones = [{"first_cylinder": 0, "last_cylinder": 9, "sectors_per_track": 20},
-             {"first_cylinder": 12, "last_cylinder": 19, "sectors_per_track": 10, "reserved": 4}]
+    zones = [
+        {"first_cylinder": 0, "last_cylinder": 9, "sectors_per_track": 20},
+        {"first_cylinder": 12, "last_cylinder": 19, "sectors_per_track": 10, "reserved": 4},
+    ]
     drive = from_toml(profile({"surfaces": 3, "cylinders": 20}, zones), "d", "d")
     assert drive.facts[0] == 600 + 240 - 4
     assert drive.locate(np.array([599, 600], np.uint64))[:, :4].tolist() == [[0, 9, 2, 19], [1, 12, 0, 4]]

@@ -144,8 +144,13 @@ class Physics:
         pieces = n // self.fewest + 2 + min(2 * self.odd, n)
         late = n > self.data["cache"]["segment"] or bus > self.sector_least
         dry = 0.0 if write else n * self.overhead
-        return (pieces * (self.move + 2 * self.revolution) + n * (self.sector_most + bus + 10) + dry + self.overhead
-                + (n * (self.revolution + self.overhead) if late else 0))
+        return (
+            pieces * (self.move + 2 * self.revolution)
+            + n * (self.sector_most + bus + 10)
+            + dry
+            + self.overhead
+            + (n * (self.revolution + self.overhead) if late else 0)
+        )
 
     def ahead(self) -> float:
         """The longest that reading ahead may keep the medium to itself."""

@@ -22,13 +22,25 @@ FIRST_TEN = {
     "atlas_III": "1.6860 12.9506 14.4488 3.9448 3.3558 2.1100 1.7772 14.5565 8.2084 0.8380",
 }
 # DiskSim's demerit figures by exact quantiles in ms (../shared/data/drives/README.md).
-DISKSIM_DEMERIT = {"cheetah9LP": 0.108, "hp_c2247a": 0.098, "hp_c3323a": 0.286, "dec_rz26": 0.340, "barracuda": 0.348,
-                   "atlas_III": 0.378}
+DISKSIM_DEMERIT = {
+    "cheetah9LP": 0.108,
+    "hp_c2247a": 0.098,
+    "hp_c3323a": 0.286,
+    "dec_rz26": 0.340,
+    "barracuda": 0.348,
+    "atlas_III": 0.378,
+}
 
 
 # With the project's own rules (../shared/spec/drive_rules.md, the last column of its table): demerit, mean absolute error, ms.
-WITH_RULES = {"cheetah9LP": (0.100, 1.02), "hp_c2247a": (0.094, 0.57), "hp_c3323a": (0.260, 2.88), "dec_rz26": (0.314, 1.62),
-              "barracuda": (0.213, 1.43), "atlas_III": (0.230, 1.99)}
+WITH_RULES = {
+    "cheetah9LP": (0.100, 1.02),
+    "hp_c2247a": (0.094, 0.57),
+    "hp_c3323a": (0.260, 2.88),
+    "dec_rz26": (0.314, 1.62),
+    "barracuda": (0.213, 1.43),
+    "atlas_III": (0.230, 1.99),
+}
 
 
 def converted(shared: Path, drive: str, as_disksim: bool = False) -> Profile:

@@ -28,8 +28,13 @@ ROTATING = [n for n in ("maxtor-20g", "deskstar-75gxp", "barracuda-80g", "cheeta
 def load_of(sector: Any, sectors: int, op: Any = READ, think_ns: int = 0) -> Measured:
     s = np.asarray(sector, np.uint64)
     n = len(s)
-    return Measured(np.broadcast_to(np.asarray(op, np.uint8), n).copy(), s, np.full(n, sectors, np.uint32),
-                    np.zeros(n, np.int64), np.full(n, think_ns, np.int64))
+    return Measured(
+        np.broadcast_to(np.asarray(op, np.uint8), n).copy(),
+        s,
+        np.full(n, sectors, np.uint32),
+        np.zeros(n, np.int64),
+        np.full(n, think_ns, np.int64),
+    )
 
 
 def random_places(drive: Profile, n: int, sectors: int, seed: int = 1) -> Any:
@@ -87,9 +92,14 @@ def test_a_command_queue_gains_half_as_much_again(name: str) -> None:
 @pytest.mark.parametrize(("aware", "first"), [(True, "other track"), (False, "same track")])
 def test_the_queue_knows_that_a_read_after_a_write_switches_heads(aware: bool, first: str) -> None:
     """A write ends at 3.2 ms. On its track sector 35 passes at 3.5, on the other one sector 45 at 4.5; a switch takes 1 ms."""
-    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "read_ahead": {"mode": "none"},
-            "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]], "switch_after_write": aware},
-            "queue": {"depth": 4}, "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}]}
+    data = {
+        "model": "disk",
+        "geometry": {"surfaces": 2, "cylinders": 100},
+        "read_ahead": {"mode": "none"},
+        "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]], "switch_after_write": aware},
+        "queue": {"depth": 4},
+        "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}],
+    }
     times = replay(from_toml(data, "d", "d"), load_of([30, 35, 145], 2, [WRITE, READ, READ]), 3) / 1e6
     assert times.tolist() == pytest.approx([3.2, 13.7, 4.7] if first == "other track" else [3.2, 3.7, 14.7], abs=1e-4)
 
@@ -110,11 +120,21 @@ def test_a_reader_that_skips_sectors_keeps_up_with_the_platter(step: int, think_
 
 def test_a_block_that_is_being_read_for_another_request_is_not_there_yet() -> None:
     """Block 10 has passed at 1.1 ms at the earliest; the request of 150 blocks needs two tracks."""
-    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "cache": {"segment": 512},
-            "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]]}, "queue": {"depth": 4},
-            "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}]}
-    load = Measured(np.zeros(2, np.uint8), np.array([0, 10], np.uint64), np.array([150, 1], np.uint32), np.zeros(2, np.int64),
-                    np.zeros(2, np.int64))
+    data = {
+        "model": "disk",
+        "geometry": {"surfaces": 2, "cylinders": 100},
+        "cache": {"segment": 512},
+        "mechanics": {"rpm": 6000, "head_switch": 1, "seek": [[1, 2.0], [99, 11.8]]},
+        "queue": {"depth": 4},
+        "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}],
+    }
+    load = Measured(
+        np.zeros(2, np.uint8),
+        np.array([0, 10], np.uint64),
+        np.array([150, 1], np.uint32),
+        np.zeros(2, np.int64),
+        np.zeros(2, np.int64),
+    )
     assert replay(from_toml(data, "d", "d"), load, 2)[1] >= 1_100_000
 
 
@@ -122,10 +142,15 @@ def test_a_block_that_is_being_read_for_another_request_is_not_there_yet() -> No
 @given(st.integers(0, 1 << 32), st.sampled_from([0.0, 0.05, 1.0]), st.booleans())
 def test_the_queue_serves_what_takes_the_shortest_positioning(seed: int, age: float, near: bool) -> None:
     """Of what is queued when the medium is free, by arithmetic on places, phases and the seek curve; age is taken off."""
-    data = {"model": "disk", "geometry": {"surfaces": 2, "cylinders": 100}, "read_ahead": {"mode": "none"}, "cache": {
-        "enabled": False}, "mechanics": {"rpm": 6000, "head_switch": 1.05, "seek": [[1, 2.03], [99, 11.83]]},
-            "queue": {"depth": 16, "age_weight": age}, "zones": [{"first_cylinder": 0, "last_cylinder": 99,
-                                                                 "sectors_per_track": 100}]}
+    data = {
+        "model": "disk",
+        "geometry": {"surfaces": 2, "cylinders": 100},
+        "read_ahead": {"mode": "none"},
+        "cache": {"enabled": False},
+        "mechanics": {"rpm": 6000, "head_switch": 1.05, "seek": [[1, 2.03], [99, 11.83]]},
+        "queue": {"depth": 16, "age_weight": age},
+        "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}],
+    }
     n = 16
     where = np.random.default_rng(seed).choice(400 if near else 20_000, n, replace=False).astype(np.uint64)
     done_ms = replay(from_toml(data, "d", "d"), load_of(where, 1), n) / 1e6
@@ -162,8 +187,13 @@ def test_every_request_is_served_and_twice_the_same(name: str, depth: int) -> No
     rng = np.random.default_rng(depth)
     n = 3000
     where = np.where(rng.random(n) < 0.5, random_places(drive, n, 64, depth), (np.arange(n) * 64)).astype(np.uint64)
-    load = Measured((rng.random(n) < 0.4).astype(np.uint8), where, rng.integers(1, 65, n).astype(np.uint32),
-                    np.zeros(n, np.int64), rng.integers(0, 3_000_000, n))
+    load = Measured(
+        (rng.random(n) < 0.4).astype(np.uint8),
+        where,
+        rng.integers(1, 65, n).astype(np.uint32),
+        np.zeros(n, np.int64),
+        rng.integers(0, 3_000_000, n),
+    )
     first = replay(drive, load, depth)
     assert (first > 0).all()
     assert (replay(drive, load, depth) == first).all()
@@ -253,7 +283,7 @@ def test_every_value_of_a_bundled_drive_names_its_source(path: Path) -> None:
     text = path.read_text()
     assert text.startswith("# ")
     load(path)
-    if "model = \"array\"" in text:
+    if 'model = "array"' in text:
         return
     for block in text.split("\n\n")[2:]:
         lines = block.strip().splitlines()
@@ -283,38 +313,41 @@ sectors_per_track = 80
 """
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    ("", "", ""),
-    ('model = "disk"', "", "model: is missing"),
-    ('model = "disk"', 'model = "drum"', "model: no such drive model 'drum'"),
-    ("rpm = 7200", "rpm = 0", "mechanics.rpm: must be at least 100"),
-    ("rpm = 7200", "rpm = -1", "mechanics.rpm: must be at least 100"),
-    ("rpm = 7200", 'rpm = "fast"', "mechanics.rpm: must be a number"),
-    ("rpm = 7200", "rpm = nan", "mechanics.rpm: must be a number"),
-    ("rpm = 7200", "rpm = 1e300", "mechanics.rpm: is out of range"),
-    ("rpm = 7200", "", "mechanics.rpm: is missing"),
-    ("rpm = 7200", "rpm = 7200\nrmp = 1", "mechanics.rmp: unknown key"),
-    ("surfaces = 2", "surfaces = 2.5", "geometry.surfaces: must be a whole number"),
-    ("surfaces = 2", 'surfaces = 2\nmapping = "spiral"', "geometry.mapping: must be one of cylinder"),
-    ("surfaces = 2", "surfaces = 2\nsectors = 100000", "geometry.sectors: is more than the zones hold"),
-    ("[geometry]", "[geometri]", "geometry.surfaces: is missing"),
-    ("[geometry]", "[cash]\nx = 1\n[geometry]", "cash: unknown key"),
-    ("first_cylinder = 10", "first_cylinder = 9", "zones[1].first_cylinder: overlaps the zone before it"),
-    ("last_cylinder = 19", "last_cylinder = 9", "zones[1].last_cylinder: lies in front of first_cylinder"),
-    ("last_cylinder = 19", "last_cylinder = 20", "zones[1].last_cylinder: lies beyond geometry.cylinders"),
-    ("last_cylinder = 19", "", "zones[1].last_cylinder: is missing"),
-    ("sectors_per_track = 80", "sectors_per_track = 0", "zones[1].sectors_per_track: must be at least 1"),
-    ("sectors_per_track = 80", "sectors_per_track = 80\nslips = [1, -1]", "zones.slips[1].place: must be at least 0"),
-    ("sectors_per_track = 80", "sectors_per_track = 80\nslips = [1600]", "zones.slips[0].place: lies beyond the zone"),
-    ("sectors_per_track = 80", "sectors_per_track = 80\nslips = 3", "zones[1].slips: must be a list"),
-    ("sectors_per_track = 80", "sectors_per_track = 80\nspare = 1", "zones[1].spare: unknown key"),
-    ("sectors_per_track = 80", "sectors_per_track = 80\nreserved = 1600", "zones[1]: reserve and spares leave no room"),
-    ("[10, 3.0]", "[1, 3.0]", "mechanics.seek[1].cylinders: must increase"),
-    ("[10, 3.0]", "[10, 0]", "mechanics.seek[1].ms: must not be 0"),
-    ("[10, 3.0]", "[10]", "mechanics.seek[1]: must have 2 values"),
-    ("[[1, 1.0], [10, 3.0]]", "[]", "mechanics.seek: must have a number of rows of at least 1"),
-    ("rpm = 7200", "rpm = = 1", "not TOML"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("", "", ""),
+        ('model = "disk"', "", "model: is missing"),
+        ('model = "disk"', 'model = "drum"', "model: no such drive model 'drum'"),
+        ("rpm = 7200", "rpm = 0", "mechanics.rpm: must be at least 100"),
+        ("rpm = 7200", "rpm = -1", "mechanics.rpm: must be at least 100"),
+        ("rpm = 7200", 'rpm = "fast"', "mechanics.rpm: must be a number"),
+        ("rpm = 7200", "rpm = nan", "mechanics.rpm: must be a number"),
+        ("rpm = 7200", "rpm = 1e300", "mechanics.rpm: is out of range"),
+        ("rpm = 7200", "", "mechanics.rpm: is missing"),
+        ("rpm = 7200", "rpm = 7200\nrmp = 1", "mechanics.rmp: unknown key"),
+        ("surfaces = 2", "surfaces = 2.5", "geometry.surfaces: must be a whole number"),
+        ("surfaces = 2", 'surfaces = 2\nmapping = "spiral"', "geometry.mapping: must be one of cylinder"),
+        ("surfaces = 2", "surfaces = 2\nsectors = 100000", "geometry.sectors: is more than the zones hold"),
+        ("[geometry]", "[geometri]", "geometry.surfaces: is missing"),
+        ("[geometry]", "[cash]\nx = 1\n[geometry]", "cash: unknown key"),
+        ("first_cylinder = 10", "first_cylinder = 9", "zones[1].first_cylinder: overlaps the zone before it"),
+        ("last_cylinder = 19", "last_cylinder = 9", "zones[1].last_cylinder: lies in front of first_cylinder"),
+        ("last_cylinder = 19", "last_cylinder = 20", "zones[1].last_cylinder: lies beyond geometry.cylinders"),
+        ("last_cylinder = 19", "", "zones[1].last_cylinder: is missing"),
+        ("sectors_per_track = 80", "sectors_per_track = 0", "zones[1].sectors_per_track: must be at least 1"),
+        ("sectors_per_track = 80", "sectors_per_track = 80\nslips = [1, -1]", "zones.slips[1].place: must be at least 0"),
+        ("sectors_per_track = 80", "sectors_per_track = 80\nslips = [1600]", "zones.slips[0].place: lies beyond the zone"),
+        ("sectors_per_track = 80", "sectors_per_track = 80\nslips = 3", "zones[1].slips: must be a list"),
+        ("sectors_per_track = 80", "sectors_per_track = 80\nspare = 1", "zones[1].spare: unknown key"),
+        ("sectors_per_track = 80", "sectors_per_track = 80\nreserved = 1600", "zones[1]: reserve and spares leave no room"),
+        ("[10, 3.0]", "[1, 3.0]", "mechanics.seek[1].cylinders: must increase"),
+        ("[10, 3.0]", "[10, 0]", "mechanics.seek[1].ms: must not be 0"),
+        ("[10, 3.0]", "[10]", "mechanics.seek[1]: must have 2 values"),
+        ("[[1, 1.0], [10, 3.0]]", "[]", "mechanics.seek: must have a number of rows of at least 1"),
+        ("rpm = 7200", "rpm = = 1", "not TOML"),
+    ],
+)
 def test_a_malformed_profile_is_told_by_its_key(tmp_path: Path, old: str, new: str, says: str) -> None:
     file = tmp_path / "drive.toml"
     file.write_text(GOOD.replace(old, new, 1) if old else GOOD)
@@ -367,8 +400,13 @@ def test_import_writes_a_profile_that_loads(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     drive = load(out)
     assert drive.facts[0] == 100 * 100
-    assert drive.data["bus"] == {"block_read": 0.15, "block_write": 0.2, "hold_read": False, "hold_write": False,
-                                 "never_disconnect": False}
+    assert drive.data["bus"] == {
+        "block_read": 0.15,
+        "block_write": 0.2,
+        "hold_read": False,
+        "hold_write": False,
+        "never_disconnect": False,
+    }
     assert drive.data["write"]["mode"] == "immediate"
     assert drive.data["read_ahead"]["mode"] == "free"
     # a head switch takes as long as a one-cylinder move, but no longer than the skew: 7 of 50 sectors of 10 ms
@@ -378,10 +416,14 @@ def test_import_writes_a_profile_that_loads(tmp_path: Path) -> None:
 def test_import_takes_parameters_as_measured_drives_do(tmp_path: Path) -> None:
     """Unless they are to be what DiskSim makes of them."""
     file = tmp_path / "a.parv"
-    file.write_text(PARV.replace("Head switch time = 0.5", "Head switch time = 0.5, Add. write settling delay = -0.4").replace(
-        "Fast write level = 1", """Fast write level = 0, Read miss over. after read = 3.6, Read miss over. after write = 2.2,
+    file.write_text(
+        PARV.replace("Head switch time = 0.5", "Head switch time = 0.5, Add. write settling delay = -0.4").replace(
+            "Fast write level = 1",
+            """Fast write level = 0, Read miss over. after read = 3.6, Read miss over. after write = 2.2,
         Write miss over. after read = 3.3, Write miss over. after write = 0.8, Immediate buffer read = 1,
-        Read any free blocks = 1, Maximum read-ahead (blks) = 40, Read-ahead over requested = 0"""))
+        Read any free blocks = 1, Maximum read-ahead (blks) = 40, Read-ahead over requested = 0""",
+        )
+    )
     (ours, _), (theirs, _) = convert(file), convert(file, as_disksim=True)
     misses = [f"{op}_miss_after_{last}" for op in ("read", "write") for last in ("read", "write")]
     assert [ours["overhead"][k] for k in misses] == [2.2, 2.2, 3.3, 2.2]
@@ -389,9 +431,12 @@ def test_import_takes_parameters_as_measured_drives_do(tmp_path: Path) -> None:
     assert (ours["mechanics"]["write_settle"], theirs["mechanics"]["write_settle"]) == (0, -0.4)
     # no time to settle has to be left of the skew, 1.4 ms
     assert ours["mechanics"]["head_switch"] == pytest.approx(1.4)
-    for section, key, here, there in (("mechanics", "switch_after_write", True, False),
-                                      ("read_ahead", "from_arrival", True, False), ("write", "buffered_first", True, False),
-                                      ("read_ahead", "requested", "keep", "overwrite")):
+    for section, key, here, there in (
+        ("mechanics", "switch_after_write", True, False),
+        ("read_ahead", "from_arrival", True, False),
+        ("write", "buffered_first", True, False),
+        ("read_ahead", "requested", "keep", "overwrite"),
+    ):
         assert (ours[section][key], theirs[section][key]) == (here, there), key
     text = file.read_text()
     for flag in ("Immediate buffer read", "Read any free blocks"):  # either alone does not mean it
@@ -415,8 +460,11 @@ def test_import_warns_of_a_seek_curve_that_falls(tmp_path: Path) -> None:
 
 def test_import_forgives_what_has_no_effect(tmp_path: Path) -> None:
     file = tmp_path / "a.parv"
-    file.write_text(PARV.replace("cylinders = 100", "cylinders = 99").replace("slips = []", "slips = [3, 3, 99999]")
-                    .replace("= 0.15", "= -0.01"))
+    file.write_text(
+        PARV.replace("cylinders = 100", "cylinders = 99")
+        .replace("slips = []", "slips = [3, 3, 99999]")
+        .replace("= 0.15", "= -0.01")
+    )
     data, _ = convert(file)
     assert data["geometry"]["cylinders"] == 100
     assert data["zones"][0]["slips"] == [3]
@@ -424,25 +472,36 @@ def test_import_forgives_what_has_no_effect(tmp_path: Path) -> None:
     assert from_toml(data, "a", "a").facts[0] == 100 * 100 - 1
 
 
-@pytest.mark.parametrize(("old", "new", "says"), [
-    ("Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = 0", "line 10: Rotation speed (in rpms): must be positive"),
-    ("Rotation speed (in rpms) = 6000", "Rotation speed (in rpms) = fast", "line 10: Rotation speed (in rpms): 'fast' is not a"),
-    ("Rotation speed (in rpms) = 6000,", "", "line 10: Rotation speed (in rpms): is missing"),
-    ("Zones = [", "Zonen = [", "Zones: there is no zone"),
-    ("Blocks per track = 50,", "Blocks per track = 0,", "line 8: Blocks per track: must be at least 1"),
-    ("dm_layout_g1 {", "dm_layout_g4 {", "dm_layout_g4 is not supported"),
-    ("Sparing scheme used = 0", "Sparing scheme used = 11", "line 7: Sparing scheme used: must be 0..10"),
-    ("Seek type = constant", "Seek type = magic", "line 10: Seek type: 'magic' is not known"),
-    ("Seek type = constant", "Seek type = extracted, Full seek curve = no.seek", "no.seek: No such file"),
-    ("disksim_disk DISK {", "disksim_disk DISK", "where '{' should be"),
-    ("disk0 [] ] ]", "disk0 [] ]", "line 18: ends too early"),
-    ("slips = [],", "slips = [1, two],", "line 9: slips: must be a list of numbers"),
-    ("Fast write level = 1", "Fast write level 1", "where '=' should be"),
-    ("Last cylinder number = 99", "Last cylinder number = -1", "zones[0].last_cylinder: must be at least 0"),
-    ("slips = [],", "slips = [-1],", "line 9: slips: must not be negative"),
-    ("disksim_disk", "disksim_tape", "no disk in it"),
-    ("instantiate", "source missing.inc\ninstantiate", "missing.inc: No such file"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "Rotation speed (in rpms) = 6000",
+            "Rotation speed (in rpms) = 0",
+            "line 10: Rotation speed (in rpms): must be positive",
+        ),
+        (
+            "Rotation speed (in rpms) = 6000",
+            "Rotation speed (in rpms) = fast",
+            "line 10: Rotation speed (in rpms): 'fast' is not a",
+        ),
+        ("Rotation speed (in rpms) = 6000,", "", "line 10: Rotation speed (in rpms): is missing"),
+        ("Zones = [", "Zonen = [", "Zones: there is no zone"),
+        ("Blocks per track = 50,", "Blocks per track = 0,", "line 8: Blocks per track: must be at least 1"),
+        ("dm_layout_g1 {", "dm_layout_g4 {", "dm_layout_g4 is not supported"),
+        ("Sparing scheme used = 0", "Sparing scheme used = 11", "line 7: Sparing scheme used: must be 0..10"),
+        ("Seek type = constant", "Seek type = magic", "line 10: Seek type: 'magic' is not known"),
+        ("Seek type = constant", "Seek type = extracted, Full seek curve = no.seek", "no.seek: No such file"),
+        ("disksim_disk DISK {", "disksim_disk DISK", "where '{' should be"),
+        ("disk0 [] ] ]", "disk0 [] ]", "line 18: ends too early"),
+        ("slips = [],", "slips = [1, two],", "line 9: slips: must be a list of numbers"),
+        ("Fast write level = 1", "Fast write level 1", "where '=' should be"),
+        ("Last cylinder number = 99", "Last cylinder number = -1", "zones[0].last_cylinder: must be at least 0"),
+        ("slips = [],", "slips = [-1],", "line 9: slips: must not be negative"),
+        ("disksim_disk", "disksim_tape", "no disk in it"),
+        ("instantiate", "source missing.inc\ninstantiate", "missing.inc: No such file"),
+    ],
+)
 def test_a_malformed_parameter_file_is_told_by_line_or_key(tmp_path: Path, old: str, new: str, says: str) -> None:
     file = tmp_path / "a.parv"
     assert old in PARV
@@ -471,7 +530,7 @@ def test_whatever_a_parameter_file_or_profile_holds_there_is_one_line(tmp_path: 
     for _ in range(data.draw(st.integers(1, 3))):
         at, n = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 12))
         new = data.draw(st.sampled_from([*"{}[]=,0x\n\0\xff", "", "-1", "9" * 25, "1e400", "nan"]))
-        text = text[:at] + new + text[at + n:]
+        text = text[:at] + new + text[at + n :]
     file = tmp_path / f"a{suffix}"
     file.write_text(text, encoding="latin-1")
     try:
@@ -515,12 +574,20 @@ def test_validate_tells_the_demerit_and_what_is_wrong_with_a_trace(tmp_path: Pat
     assert "no such drive 'nothing'" in run("validate", "nothing", trace).stderr
 
 
-@pytest.mark.parametrize(("content", "says"), [
-    ("", "no requests"), ("R Hit 100 4 9000\n", "line 1: not 'R|W"), ("R Hit 1 4 9 1\nX Hit 1 1 1 1\n", "line 2: not"),
-    ("R Hit 100 0 1 1\n", "line 1: blocks: 0 is outside"), ("R Hit -1 4 1 1\n", "block: -1 is outside"),
-    ("R Hit 1 4 nan 1\n", "line 1"),
-    ("R Hit 1 4 1 -1\n", "think_us: -1 is outside"), ("R Hit 1 4 1 1e300\n", "line 1"), ("R Hit 1 99999999999 1 1\n", "line 1"),
-])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "no requests"),
+        ("R Hit 100 4 9000\n", "line 1: not 'R|W"),
+        ("R Hit 1 4 9 1\nX Hit 1 1 1 1\n", "line 2: not"),
+        ("R Hit 100 0 1 1\n", "line 1: blocks: 0 is outside"),
+        ("R Hit -1 4 1 1\n", "block: -1 is outside"),
+        ("R Hit 1 4 nan 1\n", "line 1"),
+        ("R Hit 1 4 1 -1\n", "think_us: -1 is outside"),
+        ("R Hit 1 4 1 1e300\n", "line 1"),
+        ("R Hit 1 99999999999 1 1\n", "line 1"),
+    ],
+)
 def test_a_malformed_trace_is_told_by_its_line(tmp_path: Path, content: str, says: str) -> None:
     trace = tmp_path / "a.trace"
     trace.write_text(content)
@@ -532,8 +599,24 @@ def test_a_malformed_trace_is_told_by_its_line(tmp_path: Path, content: str, say
 
 def test_new_makes_a_drive_of_the_wanted_size_and_says_what_it_guessed(tmp_path: Path) -> None:
     out = tmp_path / "n.toml"
-    done = run("drives", "new", "--rpm", 5400, "--capacity", "500GB", "--seek-average", 12, "--rate-outer", 90,
-               "--rate-inner", 45, "--cache", 8, "-o", out)
+    done = run(
+        "drives",
+        "new",
+        "--rpm",
+        5400,
+        "--capacity",
+        "500GB",
+        "--seek-average",
+        12,
+        "--rate-outer",
+        90,
+        "--rate-inner",
+        45,
+        "--cache",
+        8,
+        "-o",
+        out,
+    )
     assert done.returncode == 0
     assert "geometry.surfaces: guessed" in done.stderr
     assert "rate" not in done.stderr.replace("outer to the inner rate", "").replace("and rates", "")

@@ -110,8 +110,9 @@ def test_flushing_begins_in_the_background_and_writers_wait_at_the_limit(tmp_pat
 
 def test_the_flusher_goes_round(tmp_path: Path) -> None:
     """Pages at the front that get dirty again and again wait until it comes back to them."""
-    ios = run(tmp_path, "[global]\nrw=write\n[front]\nsize=4k\ntime_based\nruntime=1s\nthinktime=100us\n"
-                        "[back]\nsize=400m\nbs=1m\n")
+    ios = run(
+        tmp_path, "[global]\nrw=write\n[front]\nsize=4k\ntime_based\nruntime=1s\nthinktime=100us\n[back]\nsize=400m\nbs=1m\n"
+    )
     assert 1 <= sum(io.at == 0 for io in ios) <= 4
 
 
@@ -137,8 +138,12 @@ def test_fsync_writes_what_is_dirty_and_waits(tmp_path: Path) -> None:
 
 def test_fsync_comes_after_reads_too_until_the_next_write(tmp_path: Path) -> None:
     """Of what another process makes dirty meanwhile: after the second write and each read behind it, not behind the third."""
-    ios = run(tmp_path, "[global]\nfilename=/dev/sda\nsize=64m\n[other]\nrw=write\noffset=1g\nrate=400k\nbs=4k\nnumber_ios=200\n"
-              "[a]\nrw=randrw\nrwmixread=80\nnorandommap\nfsync=2\nnumber_ios=40\nthinktime=10000\n", service_ms=1)
+    ios = run(
+        tmp_path,
+        "[global]\nfilename=/dev/sda\nsize=64m\n[other]\nrw=write\noffset=1g\nrate=400k\nbs=4k\nnumber_ios=200\n"
+        "[a]\nrw=randrw\nrwmixread=80\nnorandommap\nfsync=2\nnumber_ios=40\nthinktime=10000\n",
+        service_ms=1,
+    )
     mine = [io for io in ios if io.task == "a"]
     wrote = 0
     for io, following in itertools.pairwise(mine):
@@ -193,8 +198,10 @@ def test_fsync_has_the_drives_cache_flushed(tmp_path: Path) -> None:
 
 
 def test_what_is_written_while_fsync_goes_on_is_not_part_of_it(tmp_path: Path) -> None:
-    text = ("[global]\nfilename=/dev/sda\nsize=64m\nrw=randwrite\nnorandommap\n[one]\nnumber_ios=8\nend_fsync=1\n"
-            "[two]\nrw=write\noffset=1g\nnumber_ios=2000\nthinktime=1000\n")
+    text = (
+        "[global]\nfilename=/dev/sda\nsize=64m\nrw=randwrite\nnorandommap\n[one]\nnumber_ios=8\nend_fsync=1\n"
+        "[two]\nrw=write\noffset=1g\nnumber_ios=2000\nthinktime=1000\n"
+    )
     ios = run(tmp_path, text, wbt_depth=2)
     assert sum(io.task == "one" for io in ios) < 20, "and not the thousands that the other one writes meanwhile"
 
@@ -207,20 +214,32 @@ def test_dirty_pages_take_processor_time_twice(tmp_path: Path) -> None:
 
 def test_a_flush_goes_when_the_device_is_free_next(tmp_path: Path) -> None:
     """Beside others that keep eight requests queued: the drive's cache is written while they wait, not after them."""
-    text = ("[global]\nfilename=/dev/sda\n[sync]\nrw=write\nsize=1m\nbs=64k\nfsync=4\n[others]\nioengine=libaio\niodepth=8\n"
-            "direct=1\nrw=randread\noffset=10g\nsize=1g\nruntime=2\ntime_based\n")
+    text = (
+        "[global]\nfilename=/dev/sda\n[sync]\nrw=write\nsize=1m\nbs=64k\nfsync=4\n[others]\nioengine=libaio\niodepth=8\n"
+        "direct=1\nrw=randread\noffset=10g\nsize=1g\nruntime=2\ntime_based\n"
+    )
     assert on_a_disk(tmp_path, text).jobs[0].end_ns < 1_500_000_000
 
 
 def test_without_a_scheduler_a_flush_needs_a_tag(tmp_path: Path) -> None:
     """Which the others have: each I/O of theirs that is done wakes one who waits, in vain as long as they go on at once."""
-    text = ("[global]\nfilename=/dev/sda\n[sync]\nstartdelay=100ms\nrw=write\nsize=256k\nbs=64k\nfsync=1\n[other]\ndirect=1\n"
-            "rw=randread\noffset=10g\nsize=1g\nruntime=1\ntime_based\n[third]\ndirect=1\n"
-            "rw=randread\noffset=20g\nsize=1g\nruntime=1\ntime_based\n")
+    text = (
+        "[global]\nfilename=/dev/sda\n[sync]\nstartdelay=100ms\nrw=write\nsize=256k\nbs=64k\nfsync=1\n[other]\ndirect=1\n"
+        "rw=randread\noffset=10g\nsize=1g\nruntime=1\ntime_based\n[third]\ndirect=1\n"
+        "rw=randread\noffset=20g\nsize=1g\nruntime=1\ntime_based\n"
+    )
     ends = {}
     for sched, tags in (("none", 1), ("none", 64), ("mq-deadline", 64)):
-        run = on_a_disk(tmp_path, text, sched, nr_requests=tags, pull_ahead=sched != "none", join_arriving=True,
-                        turnaround_ns=10_000, one_processor=True)
+        run = on_a_disk(
+            tmp_path,
+            text,
+            sched,
+            nr_requests=tags,
+            pull_ahead=sched != "none",
+            join_arriving=True,
+            turnaround_ns=10_000,
+            one_processor=True,
+        )
         ends[sched, tags] = run.jobs[0].end_ns
     assert ends["none", 1] > 1_000_000_000 > ends["none", 64], "it ends when the others have"
     assert ends["mq-deadline", 64] < 1_000_000_000
@@ -228,8 +247,10 @@ def test_without_a_scheduler_a_flush_needs_a_tag(tmp_path: Path) -> None:
 
 def test_a_flush_keeps_the_only_tag_until_it_is_done(tmp_path: Path) -> None:
     """A read that comes meanwhile waits for it, though the drive would take more commands; with a tag for each it does not."""
-    text = ("[global]\nfilename=/dev/sda\n[sync]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=20\nend_fsync=1\n"
-            "[read]\nstartdelay=20ms\ndirect=1\nrw=randread\noffset=10g\nsize=1g\nnumber_ios=1\n")
+    text = (
+        "[global]\nfilename=/dev/sda\n[sync]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=20\nend_fsync=1\n"
+        "[read]\nstartdelay=20ms\ndirect=1\nrw=randread\noffset=10g\nsize=1g\nnumber_ios=1\n"
+    )
     ends = {}
     for tags in (1, 64):
         run = on_a_disk(tmp_path, text, "none", nr_requests=tags, queue_depth=4, join_arriving=True, turnaround_ns=10_000)
@@ -239,8 +260,17 @@ def test_a_flush_keeps_the_only_tag_until_it_is_done(tmp_path: Path) -> None:
 
 def dispatched(tmp_path: Path, text: str, tags: int) -> list[int]:
     """Sectors of each request of 16 KiB or more, in order."""
-    on_a_disk(tmp_path, text, "none", tmp_path / "log.csv", nr_requests=tags, one_processor=True, join_arriving=True,
-              turnaround_ns=10_000, dispatch_ns=3_000)
+    on_a_disk(
+        tmp_path,
+        text,
+        "none",
+        tmp_path / "log.csv",
+        nr_requests=tags,
+        one_processor=True,
+        join_arriving=True,
+        turnaround_ns=10_000,
+        dispatch_ns=3_000,
+    )
     rows = csv.DictReader((tmp_path / "log.csv").read_text().splitlines())
     return [int(row["sectors"]) for row in rows if row["event"] == "dispatch" and int(row["sectors"]) > 8]
 
@@ -254,8 +284,10 @@ def test_who_waits_for_a_tag_reads_no_further(tmp_path: Path, tags: int) -> None
 
 
 def test_who_waits_for_a_tag_for_its_first_window_asks_for_no_second(tmp_path: Path) -> None:
-    text = ("[global]\nfilename=/dev/sda\n[other]\ndirect=1\nioengine=libaio\niodepth=4\nrw=randread\nnumber_ios=300\n"
-            "offset=10g\nsize=1g\n[a]\nstartdelay=50ms\nrw=read\nbs=256k\nsize=4m\n")
+    text = (
+        "[global]\nfilename=/dev/sda\n[other]\ndirect=1\nioengine=libaio\niodepth=4\nrw=randread\nnumber_ios=300\n"
+        "offset=10g\nsize=1g\n[a]\nstartdelay=50ms\nrw=read\nbs=256k\nsize=4m\n"
+    )
     assert set(dispatched(tmp_path, text, 1)) == {512}
 
 

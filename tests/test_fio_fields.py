@@ -31,38 +31,59 @@ def test_defaults(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "changed"), [
-    (["startdelay=3"], {"start_min_ns": 3 * SECOND, "start_max_ns": 3 * SECOND}),
-    (["startdelay=2-90s"], {"start_min_ns": 2 * SECOND, "start_max_ns": 90 * SECOND}),
-    (["runtime=5"], {"runtime_ns": 5 * SECOND}), (["timeout=2m"], {"runtime_ns": 2 * MINUTE}),
-    (["runtime=5", "time_based"], {"runtime_ns": 5 * SECOND, "time_based": True}),
-    (["loops=3"], {"loops": 3}), (["number_ios=17"], {"number_ios": 17}),
-    (["rw=write"], {"directions": 2}), (["rw=rw"], {"directions": 3}),
-    (["rw=randread"], {"random": True}), (["rw=randwrite:5"], {"random": True, "directions": 2, "random_every": 5}),
-    (["rw=randrw", "rwmixread=70"], {"random": True, "directions": 3, "read_percent": 70}),
-    (["rw=rw", "rwmixwrite=30"], {"directions": 3, "read_percent": 70}),
-    (["rw=read:8k"], {"hole_bytes": 8192}), (["rw=read:-8k"], {"hole_bytes": -8192}),
-    (["rw=randread", "rw_sequencer=identical"], {"random": True, "identical": True}),
-    (["percentage_random=30,60"], {"random_percent": [30, 60]}), (["percentage_random=25"], {"random_percent": [25, 25]}),
-    (["norandommap"], {"random_map": False}), (["randrepeat=0"], {"repeat_random": False}),
-    (["allrandrepeat=0"], {"repeat_random": False}), (["randseed=77"], {"random_seed": 77}),
-    (["bs=8k,16k"], {"min_bytes": [8192, 16384], "max_bytes": [8192, 16384], "align_bytes": [8192, 16384]}),
-    (["bsrange=4k-64k"], {"max_bytes": [65536, 65536]}),
-    (["ba=64k"], {"align_bytes": [65536, 65536], "random_map": False}),
-    (["ioengine=libaio", "iodepth=9"], {"depth": 9, "queued": True}), (["iodepth=9"], {}),
-    (["rw=write", "sync=1"], {"directions": 2, "sync_writes": True}),
-    (["rw=write", "sync=dsync"], {"directions": 2, "sync_writes": True}),
-    (["rw=write", "sync=none"], {"directions": 2}),
-    (["thinktime=250"], {"think_ns": 250_000}), (["thinktime=2ms", "thinktime_spin=900"], {"think_ns": 2_000_000}),
-    (["thinktime=100", "thinktime_spin=900"], {"think_ns": 900_000}), (["thinktime_spin=900"], {}),
-    (["thinktime=1", "thinktime_blocks=6", "thinktime_blocks_type=issue"],
-     {"think_ns": 1000, "think_blocks": 6, "think_issued": True}),
-    (["rate=1m,2m"], {"rate_bytes": [MIB, 2 * MIB]}), (["rate_iops=100", "bs=8k,2k"], {
-        "rate_bytes": [819200, 204800], "min_bytes": [8192, 2048], "max_bytes": [8192, 2048], "align_bytes": [8192, 2048]}),
-    (["io_size=1m"], {"io_size": MIB}), (["io_size=25%"], {"io_size": 1 << 38}),
-    (["file_service_type=random"], {"file_service": 2}), (["file_service_type=sequential"], {"file_service": 1}),
-    (["file_service_type=roundrobin:4"], {"file_every": 4}),
-])
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        (["startdelay=3"], {"start_min_ns": 3 * SECOND, "start_max_ns": 3 * SECOND}),
+        (["startdelay=2-90s"], {"start_min_ns": 2 * SECOND, "start_max_ns": 90 * SECOND}),
+        (["runtime=5"], {"runtime_ns": 5 * SECOND}),
+        (["timeout=2m"], {"runtime_ns": 2 * MINUTE}),
+        (["runtime=5", "time_based"], {"runtime_ns": 5 * SECOND, "time_based": True}),
+        (["loops=3"], {"loops": 3}),
+        (["number_ios=17"], {"number_ios": 17}),
+        (["rw=write"], {"directions": 2}),
+        (["rw=rw"], {"directions": 3}),
+        (["rw=randread"], {"random": True}),
+        (["rw=randwrite:5"], {"random": True, "directions": 2, "random_every": 5}),
+        (["rw=randrw", "rwmixread=70"], {"random": True, "directions": 3, "read_percent": 70}),
+        (["rw=rw", "rwmixwrite=30"], {"directions": 3, "read_percent": 70}),
+        (["rw=read:8k"], {"hole_bytes": 8192}),
+        (["rw=read:-8k"], {"hole_bytes": -8192}),
+        (["rw=randread", "rw_sequencer=identical"], {"random": True, "identical": True}),
+        (["percentage_random=30,60"], {"random_percent": [30, 60]}),
+        (["percentage_random=25"], {"random_percent": [25, 25]}),
+        (["norandommap"], {"random_map": False}),
+        (["randrepeat=0"], {"repeat_random": False}),
+        (["allrandrepeat=0"], {"repeat_random": False}),
+        (["randseed=77"], {"random_seed": 77}),
+        (["bs=8k,16k"], {"min_bytes": [8192, 16384], "max_bytes": [8192, 16384], "align_bytes": [8192, 16384]}),
+        (["bsrange=4k-64k"], {"max_bytes": [65536, 65536]}),
+        (["ba=64k"], {"align_bytes": [65536, 65536], "random_map": False}),
+        (["ioengine=libaio", "iodepth=9"], {"depth": 9, "queued": True}),
+        (["iodepth=9"], {}),
+        (["rw=write", "sync=1"], {"directions": 2, "sync_writes": True}),
+        (["rw=write", "sync=dsync"], {"directions": 2, "sync_writes": True}),
+        (["rw=write", "sync=none"], {"directions": 2}),
+        (["thinktime=250"], {"think_ns": 250_000}),
+        (["thinktime=2ms", "thinktime_spin=900"], {"think_ns": 2_000_000}),
+        (["thinktime=100", "thinktime_spin=900"], {"think_ns": 900_000}),
+        (["thinktime_spin=900"], {}),
+        (
+            ["thinktime=1", "thinktime_blocks=6", "thinktime_blocks_type=issue"],
+            {"think_ns": 1000, "think_blocks": 6, "think_issued": True},
+        ),
+        (["rate=1m,2m"], {"rate_bytes": [MIB, 2 * MIB]}),
+        (
+            ["rate_iops=100", "bs=8k,2k"],
+            {"rate_bytes": [819200, 204800], "min_bytes": [8192, 2048], "max_bytes": [8192, 2048], "align_bytes": [8192, 2048]},
+        ),
+        (["io_size=1m"], {"io_size": MIB}),
+        (["io_size=25%"], {"io_size": 1 << 38}),
+        (["file_service_type=random"], {"file_service": 2}),
+        (["file_service_type=sequential"], {"file_service": 1}),
+        (["file_service_type=roundrobin:4"], {"file_every": 4}),
+    ],
+)
 def test_each_option_changes_what_it_names(tmp_path: Path, options: list[str], changed: dict[str, Any]) -> None:
     """On a drive of 1 TiB."""
     plain = fields(tmp_path)
@@ -70,16 +91,21 @@ def test_each_option_changes_what_it_names(tmp_path: Path, options: list[str], c
     assert fields(tmp_path, *options) == {**plain, **changed}
 
 
-@pytest.mark.parametrize(("options", "changed"), [
-    (["rw=randread"], {"random": True, "readahead_bytes": 0}), (["fadvise_hint=0"], {"readahead_bytes": 128 << 10}),
-    (["rw=randread", "fadvise_hint=sequential"], {"random": True, "readahead_bytes": 256 << 10}),
-    (["fadvise_hint=random"], {"readahead_bytes": 0}),
-    (["rw=write", "fsync=7"], {"directions": 2, "fsync_every": 7}),
-    (["rw=write", "fdatasync=7"], {"directions": 2, "fsync_every": 7}),
-    (["fsync=7", "end_fsync=1"], {}), (["rw=write", "end_fsync=1"], {"directions": 2, "end_fsync": True}),
-    (["rw=write", "fsync_on_close=1"], {"directions": 2, "end_fsync": True}),
-    (["ioengine=libaio", "iodepth=9"], {"queued": True}),
-])
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        (["rw=randread"], {"random": True, "readahead_bytes": 0}),
+        (["fadvise_hint=0"], {"readahead_bytes": 128 << 10}),
+        (["rw=randread", "fadvise_hint=sequential"], {"random": True, "readahead_bytes": 256 << 10}),
+        (["fadvise_hint=random"], {"readahead_bytes": 0}),
+        (["rw=write", "fsync=7"], {"directions": 2, "fsync_every": 7}),
+        (["rw=write", "fdatasync=7"], {"directions": 2, "fsync_every": 7}),
+        (["fsync=7", "end_fsync=1"], {}),
+        (["rw=write", "end_fsync=1"], {"directions": 2, "end_fsync": True}),
+        (["rw=write", "fsync_on_close=1"], {"directions": 2, "end_fsync": True}),
+        (["ioengine=libaio", "iodepth=9"], {"queued": True}),
+    ],
+)
 def test_through_the_page_cache(tmp_path: Path, options: list[str], changed: dict[str, Any]) -> None:
     assert fields(tmp_path, *options, device=False) == {**fields(tmp_path, device=False), **changed}
 
@@ -132,15 +158,23 @@ exit_what=all
         (2, 2, 0, False, 1, 4, 4), (3, 2, -1, False, 3, 5, 5),
     ]  # fmt: skip
     assert [(t.id, t.name, t.group, t.ioprio) for t in jobs.tasks] == [
-        (0, "a.0", 0, 2 << 13 | 3), (1, "a.1", 1, 2 << 13 | 3), (2, "b.0", 2, 0), (3, "b.1", 3, 0), (4, "c", 4, 3 << 13),
-        (5, "d", 5, 2 << 13 | 2)]
+        (0, "a.0", 0, 2 << 13 | 3),
+        (1, "a.1", 1, 2 << 13 | 3),
+        (2, "b.0", 2, 0),
+        (3, "b.1", 3, 0),
+        (4, "c", 4, 3 << 13),
+        (5, "d", 5, 2 << 13 | 2),
+    ]
     assert jobs.notes == () and all(t.exits for t in jobs.tasks)
 
 
 def test_the_flusher_is_a_thread_of_its_own(tmp_path: Path) -> None:
     jobs = load(tmp_path, "[a]\nsize=1m\nrw=write\nnumjobs=2\n")
     assert [(t.id, t.name, t.group, t.exits) for t in jobs.tasks] == [
-        (0, "a.0", 0, True), (1, "a.1", 1, True), (2, "flusher", 2, False)]
+        (0, "a.0", 0, True),
+        (1, "a.1", 1, True),
+        (2, "flusher", 2, False),
+    ]
     assert [job.fields["flusher"] for job in jobs.jobs] == [2, 2] and "buffered" in jobs.notes[0]
 
 

@@ -17,11 +17,28 @@ from headwaiter.fio.parser import parse
 from headwaiter.fio.values import Percent, duration, per_direction, size, size_or_percent, span
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("0", 0), ("512", 512), ("4k", 4096), ("4K", 4096), ("4kb", 4096), ("4kB", 4096), ("4ki", 4096), ("1m", 1 << 20),
-    ("3g", 3 << 30), ("2t", 2 << 40), ("1p", 1 << 50), ("0x1000", 4096), ("0x10k", 16384), ("100b", 100),
-    ("1kib", 1000), ("1MiB", 1000**2), ("2gib", 2 * 1000**3),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("512", 512),
+        ("4k", 4096),
+        ("4K", 4096),
+        ("4kb", 4096),
+        ("4kB", 4096),
+        ("4ki", 4096),
+        ("1m", 1 << 20),
+        ("3g", 3 << 30),
+        ("2t", 2 << 40),
+        ("1p", 1 << 50),
+        ("0x1000", 4096),
+        ("0x10k", 16384),
+        ("100b", 100),
+        ("1kib", 1000),
+        ("1MiB", 1000**2),
+        ("2gib", 2 * 1000**3),
+    ],
+)
 def test_sizes(text: str, expected: int) -> None:
     assert size(text) == expected
 
@@ -49,11 +66,23 @@ def test_percentages() -> None:
         size_or_percent("101%")
 
 
-@pytest.mark.parametrize(("text", "unit", "ns"), [
-    ("10", "us", 10_000), ("10", "s", 10 * 10**9), ("10us", "s", 10_000), ("10usec", "s", 10_000),
-    ("3ms", "us", 3 * 10**6), ("3MSEC", "us", 3 * 10**6), ("2s", "us", 2 * 10**9), ("2sec", "us", 2 * 10**9),
-    ("5m", "us", 300 * 10**9), ("1h", "us", 3600 * 10**9), ("1d", "us", 86400 * 10**9), ("0", "s", 0),
-])
+@pytest.mark.parametrize(
+    ("text", "unit", "ns"),
+    [
+        ("10", "us", 10_000),
+        ("10", "s", 10 * 10**9),
+        ("10us", "s", 10_000),
+        ("10usec", "s", 10_000),
+        ("3ms", "us", 3 * 10**6),
+        ("3MSEC", "us", 3 * 10**6),
+        ("2s", "us", 2 * 10**9),
+        ("2sec", "us", 2 * 10**9),
+        ("5m", "us", 300 * 10**9),
+        ("1h", "us", 3600 * 10**9),
+        ("1d", "us", 86400 * 10**9),
+        ("0", "s", 0),
+    ],
+)
 def test_times(text: str, unit: str, ns: int) -> None:
     assert duration(text, unit) == ns
 
@@ -86,8 +115,7 @@ def test_sections_inherit_from_every_global_before_them(tmp_path: Path) -> None:
 
 
 def test_comments_blank_lines_and_spaces(tmp_path: Path) -> None:
-    (job,) = parse(write(tmp_path, "# one\n ; two\n\n[a]  # head\n  size = 1m ; here\n bs=8k# there\ntime_based\n"
-                                   "runtime=3\n"))
+    (job,) = parse(write(tmp_path, "# one\n ; two\n\n[a]  # head\n  size = 1m ; here\n bs=8k# there\ntime_based\nruntime=3\n"))
     assert (job.get("size"), job.get("bs")[0], job.get("time_based")) == (1 << 20, (8192, 8192), True)
 
 
@@ -135,32 +163,34 @@ ERRORS = [
     ("[a]\nsize=1q\n", "test.fio:2: option 'size': '1q' is not a size (such as 4096, 4k, 1m, 10g)"),
     ("[a]\nsize=-4k\n", "test.fio:2: option 'size': '-4k' is not a size (such as 4096, 4k, 1m, 10g)"),
     ("[a]\nbs=0\n", "test.fio:2: option 'bs': 0 is outside 1..4294967295"),
-    ("[a]\nbs=4k,4k,4k,4k\n",
-     "test.fio:2: option 'bs': '4k,4k,4k,4k' has more than three parts (reads, writes, trims)"),
+    ("[a]\nbs=4k,4k,4k,4k\n", "test.fio:2: option 'bs': '4k,4k,4k,4k' has more than three parts (reads, writes, trims)"),
     ("[a]\nbs=,\n", "test.fio:2: option 'bs': a value is missing"),
     ("[a]\nbsrange=1k-2k-3k\n", "test.fio:2: option 'bsrange': '1k-2k-3k' is not a range (such as 4k-64k)"),
     ("[a]\niodepth=0\n", "test.fio:2: option 'iodepth': 0 is outside 1..4294967295"),
     ("[a]\nnumjobs=many\n", "test.fio:2: option 'numjobs': 'many' is not a whole number"),
     ("[a]\nrwmixread=101\n", "test.fio:2: option 'rwmixread': 101 is outside 0..100"),
-    ("[a]\nrw=foo\n",
-     "test.fio:2: option 'rw': 'foo' is none of read, write, randread, randwrite, rw, readwrite, randrw"),
+    ("[a]\nrw=foo\n", "test.fio:2: option 'rw': 'foo' is none of read, write, randread, randwrite, rw, readwrite, randrw"),
     ("[a]\nrw=randtrim\n", "test.fio:2: option 'rw': 'randtrim': discards are not supported"),
     ("[a]\nrw=randread:0\n", "test.fio:2: option 'rw': 0 is outside 1..4294967295"),
-    ("[a]\nthinktime=2 s\n",
-     "test.fio:2: option 'thinktime': '2 s' is not a time (such as 10, 500us, 20ms, 30s, 5m, 1h)"),
+    ("[a]\nthinktime=2 s\n", "test.fio:2: option 'thinktime': '2 s' is not a time (such as 10, 500us, 20ms, 30s, 5m, 1h)"),
     ("[a]\nrate=0\n", "test.fio:2: option 'rate': 0 is no rate"),
-    ("[a]\nioengine=mmap\n",
-     "test.fio:2: option 'ioengine': engine 'mmap' is not supported (there are sync, psync, vsync, "
-                              "pvsync, pvsync2, libaio, io_uring, posixaio)"),
-    ("[a]\nrandom_distribution=zipf:1.2\n",
-     "test.fio:2: option 'random_distribution': distribution 'zipf' is not supported (only random is)"),
-    ("[a]\nfile_service_type=zipf\n",
-     "test.fio:2: option 'file_service_type': 'zipf' is not supported (roundrobin, sequential and random are)"),
+    (
+        "[a]\nioengine=mmap\n",
+        "test.fio:2: option 'ioengine': engine 'mmap' is not supported (there are sync, psync, vsync, "
+        "pvsync, pvsync2, libaio, io_uring, posixaio)",
+    ),
+    (
+        "[a]\nrandom_distribution=zipf:1.2\n",
+        "test.fio:2: option 'random_distribution': distribution 'zipf' is not supported (only random is)",
+    ),
+    (
+        "[a]\nfile_service_type=zipf\n",
+        "test.fio:2: option 'file_service_type': 'zipf' is not supported (roundrobin, sequential and random are)",
+    ),
     ("[a]\nfilesize=1m-2m\n", "test.fio:2: option 'filesize': '1m-2m': files of random size are not supported"),
     ("[a]\nramp_time=5\n", "test.fio:2: option 'ramp_time' would change the result and is not supported (ramp_time=5)"),
     ("[a]\nverify=md5\n", "test.fio:2: option 'verify' would change the result and is not supported (verify=md5)"),
-    ("[a]\nbs_unaligned\n", "test.fio:2: option 'bs_unaligned' would change the result and is not supported "
-                            "(bs_unaligned)"),
+    ("[a]\nbs_unaligned\n", "test.fio:2: option 'bs_unaligned' would change the result and is not supported (bs_unaligned)"),
     ("[a]\nsize=${NO_SUCH_NAME}\n", "test.fio:2: option 'size': environment variable NO_SUCH_NAME is not set"),
     ("[a]\nnumjobs=$ncpus\n", "test.fio:2: option 'numjobs': $ncpus depends on the machine and is not supported"),
     ("[a]\ninclude\n", "test.fio:2: include: the name of a file is missing"),
@@ -176,19 +206,31 @@ ERRORS = [
     ("[a]\nsize=1m\ndirect=1\noffset=100\n", "test.fio:4: option 'offset': direct I/O goes in multiples of 512 bytes"),
     ("[a]\nsize=1m\ndirect=1\nrw=read:100\n", "test.fio:4: option 'rw': direct I/O goes in multiples of 512 bytes"),
     ("[a]\nsize=1m\ntime_based\n", "test.fio:3: option 'time_based' needs runtime"),
-    ("[a]\nsize=1m\nrw=write\ndirect=1\nfsync=1\n",
-     "test.fio:5: option 'fsync' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)"),
-    ("[a]\nsize=1m\nioengine=io_uring\niodepth=4\n",
-     "test.fio:4: option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1"),
-    ("[a]\nsize=1m\ndirect=1\nnrfiles=2\nioengine=posixaio\niodepth=4\n",
-     "test.fio:6: option 'iodepth': posixaio with several files is not supported"),
+    (
+        "[a]\nsize=1m\nrw=write\ndirect=1\nfsync=1\n",
+        "test.fio:5: option 'fsync' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)",
+    ),
+    (
+        "[a]\nsize=1m\nioengine=io_uring\niodepth=4\n",
+        "test.fio:4: option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1",
+    ),
+    (
+        "[a]\nsize=1m\ndirect=1\nnrfiles=2\nioengine=posixaio\niodepth=4\n",
+        "test.fio:6: option 'iodepth': posixaio with several files is not supported",
+    ),
     ("[a]\nsize=1m\nwait_for=b\n[b]\nsize=1m\n", "test.fio:3: option 'wait_for': no job 'b' before this one"),
-    ("[a]\nfilename=/dev/sda\nsize=1t\noffset=1g\n",
-     "test.fio:3: job 'a' leaves the drive: /dev/sda would end at byte 1100585369600 of 1099511627776"),
-    ("[a]\nsize=600g\n[b]\nsize=600g\n",
-     "test.fio:4: job 'b' leaves the drive: file 'b.0.0' would end at byte 1288490188800 of 1099511627776"),
-    ("[a]\nfilename=/dev/sda\nsize=500g\nnumjobs=3\noffset_increment=400g\n",
-     "test.fio:3: job 'a.1' leaves the drive: /dev/sda would end at byte 1395864371200 of 1099511627776"),
+    (
+        "[a]\nfilename=/dev/sda\nsize=1t\noffset=1g\n",
+        "test.fio:3: job 'a' leaves the drive: /dev/sda would end at byte 1100585369600 of 1099511627776",
+    ),
+    (
+        "[a]\nsize=600g\n[b]\nsize=600g\n",
+        "test.fio:4: job 'b' leaves the drive: file 'b.0.0' would end at byte 1288490188800 of 1099511627776",
+    ),
+    (
+        "[a]\nfilename=/dev/sda\nsize=500g\nnumjobs=3\noffset_increment=400g\n",
+        "test.fio:3: job 'a.1' leaves the drive: /dev/sda would end at byte 1395864371200 of 1099511627776",
+    ),
 ]
 
 
@@ -222,14 +264,25 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_harmless_options_are_accepted(tmp_path: Path) -> None:
     one = load(tmp_path, "[a]\nsize=1m\n")
-    two = load(tmp_path, "[a]\nsize=1m\ngroup_reporting\nthread=1\nverify=0\nwrite_bw_log=x\ngtod_reduce=1\n"
-                         "iodepth_batch=1\nzero_buffers\nrandom_generator=lfsr\n")
+    two = load(
+        tmp_path,
+        "[a]\nsize=1m\ngroup_reporting\nthread=1\nverify=0\nwrite_bw_log=x\ngtod_reduce=1\n"
+        "iodepth_batch=1\nzero_buffers\nrandom_generator=lfsr\n",
+    )
     assert one == two
 
 
-@pytest.mark.parametrize(("head", "is_one"), [
-    (b"[global]\n", True), (b"# c\n\n  [a b]\nsize=1m", True), (b"", False), (b"time_s,task,op\n0,1,R\n", False),
-    (b"[a]\0\n", False), (b"x [a]\n", False), (b"[]\n", False),
-])
+@pytest.mark.parametrize(
+    ("head", "is_one"),
+    [
+        (b"[global]\n", True),
+        (b"# c\n\n  [a b]\nsize=1m", True),
+        (b"", False),
+        (b"time_s,task,op\n0,1,R\n", False),
+        (b"[a]\0\n", False),
+        (b"x [a]\n", False),
+        (b"[]\n", False),
+    ],
+)
 def test_sniffer(head: bytes, is_one: bool) -> None:
     assert looks_like_job_file(head) is is_one

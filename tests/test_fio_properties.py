@@ -21,8 +21,12 @@ from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad
 from headwaiter.fio.options import known
 
-RELAXED = settings(max_examples=60, deadline=None, database=None,
-                   suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+RELAXED = settings(
+    max_examples=60,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 DRIVE = ConstantDrive(200_000, SECTORS)
 
 
@@ -31,14 +35,36 @@ def jobs(draw: st.DrawFn, direct: bool) -> str:
     """The options of a job that ends in reasonable time."""
     block = draw(st.sampled_from([512, 1024, 4096, 12288, 65536]))
     size = max(4096, block * draw(st.integers(2, 60))) + draw(st.sampled_from([0, 0, 512, block // 2]))
-    lines = [f"direct={int(direct)}", f"rw={draw(st.sampled_from(['read', 'write', 'randread', 'randwrite', 'rw', 'randrw']))}",
-             f"size={size}", f"numjobs={draw(st.integers(1, 3))}", f"offset={512 * draw(st.integers(0, 999))}"]
+    lines = [
+        f"direct={int(direct)}",
+        f"rw={draw(st.sampled_from(['read', 'write', 'randread', 'randwrite', 'rw', 'randrw']))}",
+        f"size={size}",
+        f"numjobs={draw(st.integers(1, 3))}",
+        f"offset={512 * draw(st.integers(0, 999))}",
+    ]
     lines.append(f"bsrange={block}-{block * draw(st.integers(1, 5))}" if draw(st.booleans()) else f"bs={block}")
     options = [
-        "norandommap", "loops=3", f"io_size={size * 2 + 1}", "number_ios=7", "thinktime=50us\nthinktime_blocks=3",
-        "rwmixread=20", "nrfiles=2", "nrfiles=2\nfile_service_type=random", "rate_iops=2000", "percentage_random=50",
-        "runtime=20ms", "time_based\nruntime=20ms", "rw_sequencer=identical", "startdelay=5ms", "stonewall",
-        "randrepeat=0", "sync=1", "offset_increment=1m", "ba=2k", f"filesize={size + (4 << 20)}", "prioclass=2",
+        "norandommap",
+        "loops=3",
+        f"io_size={size * 2 + 1}",
+        "number_ios=7",
+        "thinktime=50us\nthinktime_blocks=3",
+        "rwmixread=20",
+        "nrfiles=2",
+        "nrfiles=2\nfile_service_type=random",
+        "rate_iops=2000",
+        "percentage_random=50",
+        "runtime=20ms",
+        "time_based\nruntime=20ms",
+        "rw_sequencer=identical",
+        "startdelay=5ms",
+        "stonewall",
+        "randrepeat=0",
+        "sync=1",
+        "offset_increment=1m",
+        "ba=2k",
+        f"filesize={size + (4 << 20)}",
+        "prioclass=2",
     ]
     options += ["ioengine=libaio\niodepth=7"] if direct else ["fsync=3", "end_fsync=1", "fadvise_hint=0"]
     lines += draw(st.lists(st.sampled_from(options), max_size=5, unique=True))
@@ -125,8 +151,11 @@ def test_buffered_jobs(tmp_path: Path, text: str, seed: int) -> None:
 
 @pytest.mark.parametrize("sched", ["deadline", "as", "cas", "cfq-slice", "mq-deadline", "bfq"])
 def test_a_random_pass_is_complete_under_any_scheduler(tmp_path: Path, sched: str) -> None:
-    work = load(tmp_path, "[global]\nsize=4m\nrw=randrw\nbsrange=4k-32k\n[a]\ndirect=1\nioengine=io_uring\niodepth=16\n"
-                          "[b]\ndirect=1\nthinktime=300us\n[c]\nrw=randwrite\n")
+    work = load(
+        tmp_path,
+        "[global]\nsize=4m\nrw=randrw\nbsrange=4k-32k\n[a]\ndirect=1\nioengine=io_uring\niodepth=16\n"
+        "[b]\ndirect=1\nthinktime=300us\n[c]\nrw=randwrite\n",
+    )
     o = outcome(work, sched, seed=3)
     for k in (0, 1):
         own = o.rows.task == k
@@ -138,9 +167,31 @@ def test_a_random_pass_is_complete_under_any_scheduler(tmp_path: Path, sched: st
 
 WORDS = st.one_of(
     st.text(alphabet="[]=;#${}:,%- \n\t0123456789kmgabcrw/\\", max_size=60),
-    st.builds(lambda o, v: f"{o}={v}\n", st.sampled_from(sorted(known())),
-              st.sampled_from(["0", "1", "4k", "1m", "-1", "50%", "", "x", "1:2", "4k,8k", "99999999999999999999", "10s",
-                               "randrw", "libaio", "/dev/sda", "a:b", "none"])),
+    st.builds(
+        lambda o, v: f"{o}={v}\n",
+        st.sampled_from(sorted(known())),
+        st.sampled_from(
+            [
+                "0",
+                "1",
+                "4k",
+                "1m",
+                "-1",
+                "50%",
+                "",
+                "x",
+                "1:2",
+                "4k,8k",
+                "99999999999999999999",
+                "10s",
+                "randrw",
+                "libaio",
+                "/dev/sda",
+                "a:b",
+                "none",
+            ]
+        ),
+    ),
     st.sampled_from(["[global]\n", "[a]\n", "[b]\n", "size=1m\n", "direct=1\n"]),
 )
 

@@ -48,13 +48,31 @@ def test_bundled_files_are_fios(fio: str, path: Path) -> None:
 
 
 SEQUENCES = [
-    "size=10k", "size=16k\nloops=2", "size=16k\nio_size=40k", "size=16k\nio_size=40k\nloops=2",
-    "size=16k\nio_size=8k\nloops=2", "size=16k\nio_size=18k", "size=16k\nio_size=22k", "size=32k\nnumber_ios=3",
-    "size=32k\nnumber_ios=3\nloops=2", "size=32k\nrw=read:4k", "size=64k\nrw=write:12k", "size=32k\nrw=read:-8k",
-    "size=32k\noffset=32k\nrw=read:-8k", "size=32k\noffset=32k\nrw=read:4k", "size=16k\nfilesize=32k\noffset=8k",
-    "size=40k\nfilesize=32k\noffset=8k", "size=16k\nfilesize=64k\nloops=2", "size=50%\nfilesize=16m\nbs=1m",
-    "size=16m\nfilesize=16m\nbs=1m\noffset=50%", "size=10m\nfilesize=10m\nbs=1m\noffset=25%\noffset_align=3m",
-    "size=4kib\nbs=500", "size=8ki\nbs=1ki", "kb_base=1000\nsize=8k\nbs=1k", "size=0x4000\nbs=4096", "bs=,8k\nsize=16k",
+    "size=10k",
+    "size=16k\nloops=2",
+    "size=16k\nio_size=40k",
+    "size=16k\nio_size=40k\nloops=2",
+    "size=16k\nio_size=8k\nloops=2",
+    "size=16k\nio_size=18k",
+    "size=16k\nio_size=22k",
+    "size=32k\nnumber_ios=3",
+    "size=32k\nnumber_ios=3\nloops=2",
+    "size=32k\nrw=read:4k",
+    "size=64k\nrw=write:12k",
+    "size=32k\nrw=read:-8k",
+    "size=32k\noffset=32k\nrw=read:-8k",
+    "size=32k\noffset=32k\nrw=read:4k",
+    "size=16k\nfilesize=32k\noffset=8k",
+    "size=40k\nfilesize=32k\noffset=8k",
+    "size=16k\nfilesize=64k\nloops=2",
+    "size=50%\nfilesize=16m\nbs=1m",
+    "size=16m\nfilesize=16m\nbs=1m\noffset=50%",
+    "size=10m\nfilesize=10m\nbs=1m\noffset=25%\noffset_align=3m",
+    "size=4kib\nbs=500",
+    "size=8ki\nbs=1ki",
+    "kb_base=1000\nsize=8k\nbs=1k",
+    "size=0x4000\nbs=4096",
+    "bs=,8k\nsize=16k",
     "size=1m\nbs=64k\nrwmixread=30",
 ]
 
@@ -79,10 +97,15 @@ def test_sequential_places(fio: str, tmp_path: Path, options: str) -> None:
         assert places(run(tmp_path, f"[a]\ndirect=1\n{options}\n")) == expected
 
 
-@pytest.mark.parametrize("options", [
-    "size=16k\nfilesize=64k\nloops=2", "size=16k\nfilesize=64k\nio_size=40k", "size=20k\nloops=2\niodepth=4",
-    "size=64k\niodepth=4\nio_size=80k",
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "size=16k\nfilesize=64k\nloops=2",
+        "size=16k\nfilesize=64k\nio_size=40k",
+        "size=20k\nloops=2\niodepth=4",
+        "size=64k\niodepth=4\nio_size=80k",
+    ],
+)
 def test_places_with_a_queue(fio: str, tmp_path: Path, options: str) -> None:
     (tmp_path / "file").write_bytes(bytes(65536))
     options = f"direct=1\nfilename={tmp_path}/file\n{options}"
@@ -95,10 +118,15 @@ def test_places_with_a_queue(fio: str, tmp_path: Path, options: str) -> None:
     assert places(run(tmp_path, f"[a]\nioengine=libaio\n{options}\n")) == expected
 
 
-@pytest.mark.parametrize("options", [
-    "rw=randread\nsize=1m", "rw=randread\nsize=1m\noffset=64k", "rw=randwrite\nsize=256k\nfilesize=1m",
-    "rw=randread\nsize=100k\nbs=8k",
-])
+@pytest.mark.parametrize(
+    "options",
+    [
+        "rw=randread\nsize=1m",
+        "rw=randread\nsize=1m\noffset=64k",
+        "rw=randwrite\nsize=256k\nfilesize=1m",
+        "rw=randread\nsize=100k\nbs=8k",
+    ],
+)
 def test_random_passes_touch_as_many_blocks(fio: str, tmp_path: Path, options: str) -> None:
     expected = issued_by_fio(fio, tmp_path, options, "null").split()
     own = places(run(tmp_path, f"[a]\ndirect=1\n{options}\n")).split()
@@ -130,18 +158,30 @@ def test_each_process_draws_its_own_places(fio: str, tmp_path: Path) -> None:
     ours = run(tmp_path, text, sectors=1 << 20)
     (tmp_path / "real.fio").write_text(
         f"[global]\nioengine=null\nstonewall\n[first]\n{job}write_iolog={tmp_path}/0.log\n"
-        f"[second]\n{job}write_iolog={tmp_path}/1.log\n[third]\n{job}write_iolog={tmp_path}/2.log\n")
+        f"[second]\n{job}write_iolog={tmp_path}/1.log\n[third]\n{job}write_iolog={tmp_path}/2.log\n"
+    )
     output(fio, tmp_path / "real.fio", cwd=tmp_path)
     for number, name in enumerate(("first", "second.0", "second.1")):
         log = (tmp_path / f"{number}.log").read_text()
         assert [int(at) for at in re.findall(r" read (\d+) \d+$", log, re.M)] == [
-            round(io.at * 1024) for io in ours if io.task == name]
+            round(io.at * 1024) for io in ours if io.task == name
+        ]
 
 
-@pytest.mark.parametrize("text", [
-    "[a]\nsiez=1m\n", "[a]\nbs\n", "[a]\ndirect=yes\n", "[a]\nrw=foo\n", "size=1m\n[a]\n", "[a]\ndirect\n",
-    "[a]\nrwmixread=101\n", "[a]\nprio=9\n", "[a]\niodepth=0\n",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[a]\nsiez=1m\n",
+        "[a]\nbs\n",
+        "[a]\ndirect=yes\n",
+        "[a]\nrw=foo\n",
+        "size=1m\n[a]\n",
+        "[a]\ndirect\n",
+        "[a]\nrwmixread=101\n",
+        "[a]\nprio=9\n",
+        "[a]\niodepth=0\n",
+    ],
+)
 def test_fio_refuses_it_too(fio: str, tmp_path: Path, text: str) -> None:
     (tmp_path / "bad.fio").write_text(text)
     done = subprocess.run([fio, "--parse-only", tmp_path / "bad.fio"], check=False, capture_output=True, timeout=60)

@@ -23,29 +23,32 @@ DIRECT = "[global]\ndirect=1\nfilename=/dev/sda\n"
 QUEUED = DIRECT + "ioengine=libaio\n"
 
 
-@pytest.mark.parametrize(("options", "expected"), [
-    ("size=10k", "R0+4 R4+4 R8+4"),  # a device has room for the rest of the last block
-    ("size=16k\nloops=2\nfilename=f", "R0+4 R4+4 R8+4 R12+4 " * 2),
-    ("size=16k\nloops=2", "R0+4 R4+4 R8+4 R12+4 " * 2),
-    ("size=16k\nio_size=40k", "R0+4 R4+4 R8+4 R12+4 " * 2 + "R0+4 R4+4"),
-    ("size=16k\nio_size=40k\nloops=2", "R0+4 R4+4 R8+4 R12+4 " * 3),
-    ("size=16k\nio_size=8k\nloops=2", "R0+4 R4+4 R8+4 R12+4"),
-    ("size=16k\nio_size=18k", "R0+4 R4+4 R8+4 R12+4"),
-    ("size=16k\nio_size=22k", "R0+4 R4+4 R8+4 R12+4 R0+4 R4+4"),
-    ("size=32k\nnumber_ios=3", "R0+4 R4+4 R8+4"),
-    ("size=32k\nrw=read:4k", "R0+4 R8+4 R16+4 R24+4"),  # only the end of a file wraps
-    ("size=32k\nrw=read:4k\nfilename=f", "R0+4 R8+4 R16+4 R24+4 " * 2),
-    ("size=32k\nrw=read:-8k\nfilename=f", "R0+4 R24+4 R20+4 R16+4 R12+4 R8+4 R4+4 R0+4"),
-    ("size=32k\noffset=32k\nrw=read:-8k\nfilename=f", "R32+4 R56+4 R52+4 R48+4 R44+4 R40+4 R36+4 R32+4"),
-    ("size=32k\noffset=32k\nrw=read:4k\nfilename=f", "R32+4 R40+4 R48+4 R56+4"),
-    ("size=16k\nfilesize=32k\noffset=8k\nfilename=f", "R8+4 R12+4 R16+4 R20+4"),
-    ("size=40k\nfilesize=32k\noffset=8k\nfilename=f", "R8+4 R12+4 R16+4 R20+4 R24+4 R28+4"),
-    ("size=16k\nfilesize=64k\nloops=2\nfilename=f", "R0+4 R4+4 R8+4 R12+4 R16+4 R20+4 R24+4 R28+4"),
-    ("size=16k\nfilesize=64k\nloops=2\nfilename=f\nioengine=libaio", "R0+4 R4+4 R8+4 R12+4 " * 2),
-    ("size=50%\nfilesize=16m\nbs=1m\nfilename=f\noffset=2m", " ".join(f"R{k}+1024" for k in range(2048, 10240, 1024))),
-    ("size=16m\nfilesize=16m\nbs=1m\nfilename=f\noffset=50%", " ".join(f"R{k}+1024" for k in range(8192, 16384, 1024))),
-    ("size=4m\nbs=1m\noffset=33%\noffset_align=3m", " ".join(f"R{354336768 + k}+1024" for k in range(0, 4096, 1024))),
-])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("size=10k", "R0+4 R4+4 R8+4"),  # a device has room for the rest of the last block
+        ("size=16k\nloops=2\nfilename=f", "R0+4 R4+4 R8+4 R12+4 " * 2),
+        ("size=16k\nloops=2", "R0+4 R4+4 R8+4 R12+4 " * 2),
+        ("size=16k\nio_size=40k", "R0+4 R4+4 R8+4 R12+4 " * 2 + "R0+4 R4+4"),
+        ("size=16k\nio_size=40k\nloops=2", "R0+4 R4+4 R8+4 R12+4 " * 3),
+        ("size=16k\nio_size=8k\nloops=2", "R0+4 R4+4 R8+4 R12+4"),
+        ("size=16k\nio_size=18k", "R0+4 R4+4 R8+4 R12+4"),
+        ("size=16k\nio_size=22k", "R0+4 R4+4 R8+4 R12+4 R0+4 R4+4"),
+        ("size=32k\nnumber_ios=3", "R0+4 R4+4 R8+4"),
+        ("size=32k\nrw=read:4k", "R0+4 R8+4 R16+4 R24+4"),  # only the end of a file wraps
+        ("size=32k\nrw=read:4k\nfilename=f", "R0+4 R8+4 R16+4 R24+4 " * 2),
+        ("size=32k\nrw=read:-8k\nfilename=f", "R0+4 R24+4 R20+4 R16+4 R12+4 R8+4 R4+4 R0+4"),
+        ("size=32k\noffset=32k\nrw=read:-8k\nfilename=f", "R32+4 R56+4 R52+4 R48+4 R44+4 R40+4 R36+4 R32+4"),
+        ("size=32k\noffset=32k\nrw=read:4k\nfilename=f", "R32+4 R40+4 R48+4 R56+4"),
+        ("size=16k\nfilesize=32k\noffset=8k\nfilename=f", "R8+4 R12+4 R16+4 R20+4"),
+        ("size=40k\nfilesize=32k\noffset=8k\nfilename=f", "R8+4 R12+4 R16+4 R20+4 R24+4 R28+4"),
+        ("size=16k\nfilesize=64k\nloops=2\nfilename=f", "R0+4 R4+4 R8+4 R12+4 R16+4 R20+4 R24+4 R28+4"),
+        ("size=16k\nfilesize=64k\nloops=2\nfilename=f\nioengine=libaio", "R0+4 R4+4 R8+4 R12+4 " * 2),
+        ("size=50%\nfilesize=16m\nbs=1m\nfilename=f\noffset=2m", " ".join(f"R{k}+1024" for k in range(2048, 10240, 1024))),
+        ("size=16m\nfilesize=16m\nbs=1m\nfilename=f\noffset=50%", " ".join(f"R{k}+1024" for k in range(8192, 16384, 1024))),
+        ("size=4m\nbs=1m\noffset=33%\noffset_align=3m", " ".join(f"R{354336768 + k}+1024" for k in range(0, 4096, 1024))),
+    ],
+)
 def test_sequential_places(tmp_path: Path, options: str, expected: str) -> None:
     assert places(run(tmp_path, f"{DIRECT}[a]\n{options}\n")) == expected.strip()
 
@@ -64,6 +67,7 @@ def test_runtime_ends_a_job_and_waits_for_what_is_in_flight(tmp_path: Path) -> N
 
 def test_files_in_turn(tmp_path: Path) -> None:
     base = {"a.0.0": 0, "a.0.1": 16 << 30 >> 10}  # 1 TiB / 64 apart, in KiB
+
     def named(options: str) -> str:
         ios = run(tmp_path, f"[a]\ndirect=1\nnrfiles=2\nsize=32k\n{options}\n")
         return " ".join(f"{'ab'[io.at >= base['a.0.1']]}{io.at % base['a.0.1']:g}" for io in ios)
@@ -80,8 +84,11 @@ def test_several_filenames_share_the_size(tmp_path: Path) -> None:
 
 
 def test_layout_spaces_files_and_lets_devices_be_the_drive(tmp_path: Path) -> None:
-    jobs = load(tmp_path, "[global]\ndirect=1\nsize=1m\n[a]\nnumjobs=2\n[b]\nfilename=/dev/sdz\n[c]\nfilename=big\n"
-                          "size=100g\n[d]\nfilename=big\nsize=1m\n[e]\n[f]\nfilename=/dev/shm/x\n")
+    jobs = load(
+        tmp_path,
+        "[global]\ndirect=1\nsize=1m\n[a]\nnumjobs=2\n[b]\nfilename=/dev/sdz\n[c]\nfilename=big\n"
+        "size=100g\n[d]\nfilename=big\nsize=1m\n[e]\n[f]\nfilename=/dev/shm/x\n",
+    )
     spacing = (1 << 40) // 64
     bases = [j.files[0]["base"] for j in jobs.jobs]
     assert bases == [0, spacing, 0, 2 * spacing, 2 * spacing, 2 * spacing + (100 << 30), 3 * spacing + (100 << 30)]
@@ -95,7 +102,13 @@ def test_files_get_closer_when_there_are_many(tmp_path: Path) -> None:
 def test_thinking_readers_take_turns(tmp_path: Path) -> None:
     ios = run(tmp_path, "[r]\ndirect=1\nsize=12k\nnumjobs=2\nthinktime=100\n")
     assert [(io.task, round(io.issue, 4), round(io.done, 4)) for io in ios] == [
-        ("r.0", 0, 5), ("r.1", 0, 10), ("r.0", 5.1, 15), ("r.1", 10.1, 20), ("r.0", 15.1, 25), ("r.1", 20.1, 30)]
+        ("r.0", 0, 5),
+        ("r.1", 0, 10),
+        ("r.0", 5.1, 15),
+        ("r.1", 10.1, 20),
+        ("r.0", 15.1, 25),
+        ("r.1", 20.1, 30),
+    ]
 
 
 def test_think_after_several_blocks(tmp_path: Path) -> None:
@@ -116,8 +129,7 @@ def test_thinking_takes_the_depth_away(tmp_path: Path) -> None:
 
 
 def test_think_counts_what_is_issued_if_asked_to(tmp_path: Path) -> None:
-    ios = run(tmp_path, f"{QUEUED}[a]\nsize=16k\niodepth=8\nthinktime=1ms\nthinktime_blocks=2\n"
-                        "thinktime_blocks_type=issue\n")
+    ios = run(tmp_path, f"{QUEUED}[a]\nsize=16k\niodepth=8\nthinktime=1ms\nthinktime_blocks=2\nthinktime_blocks_type=issue\n")
     assert issues(ios) == [0, 0, 11, 11]
 
 
@@ -194,8 +206,10 @@ def test_exitall_ends_the_others(tmp_path: Path) -> None:
 
 
 def test_exitall_of_a_stonewall_ends_what_has_begun_each_time(tmp_path: Path) -> None:
-    text = (f"{DIRECT}size=1g\nexit_what=stonewall\n[bg]\ntime_based\nruntime=1h\n[fg]\nsize=8k\nexitall\n"
-            "[bg2]\nstonewall\ntime_based\nruntime=1h\n[fg2]\nsize=8k\nexitall\n")
+    text = (
+        f"{DIRECT}size=1g\nexit_what=stonewall\n[bg]\ntime_based\nruntime=1h\n[fg]\nsize=8k\nexitall\n"
+        "[bg2]\nstonewall\ntime_based\nruntime=1h\n[fg2]\nsize=8k\nexitall\n"
+    )
     ios = run(tmp_path, text)
     assert [[io.task for io in ios].count(task) for task in ("bg", "fg", "bg2", "fg2")] == [3, 2, 3, 2]
 
@@ -253,13 +267,14 @@ def test_after_a_completion_the_queue_has_to_be_run_again(tmp_path: Path, sched:
 
 def test_to_find_that_one_has_to_wait_takes_time(tmp_path: Path) -> None:
     """Of the process that is waited for, or that takes the only tag again."""
-    text = ("[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n[b]\noffset=1g\n")
+    text = "[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n[b]\noffset=1g\n"
     for options in ({"sched": "as"}, {"sched": "none", "nr_requests": 1, "pull_ahead": True}):
         options.update(turnaround_ns=50_000, one_processor=True)
-        first = [next(io for io in run(tmp_path, text, pass_ns=ns, **options) if io.task == "a" and io.at == 4).issue
-                 for ns in (0, 100_000)]
+        first = [
+            next(io for io in run(tmp_path, text, pass_ns=ns, **options) if io.task == "a" and io.at == 4).issue
+            for ns in (0, 100_000)
+        ]
         assert first[1] - first[0] == pytest.approx(0.1), options
-
 
 
 def test_one_processor_is_kept_until_its_process_waits(tmp_path: Path) -> None:
@@ -297,11 +312,20 @@ def test_name_replaces_the_sections(tmp_path: Path) -> None:
     assert [t.name for t in load(tmp_path, "[a]\nsize=4k\nname=other job\n").tasks] == ["other job"]
 
 
-@pytest.mark.parametrize(("options", "expected"), [
-    ("", 0), ("prio=3", 2 << 13 | 3), ("prioclass=1\nprio=2", 1 << 13 | 2), ("prioclass=3", 3 << 13),
-    ("prioclass=2", 2 << 13), ("nice=0", 0), ("nice=10", 2 << 13 | 6), ("nice=-20", 2 << 13),
-    ("nice=10\nprio=1", 2 << 13 | 1),
-])
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("", 0),
+        ("prio=3", 2 << 13 | 3),
+        ("prioclass=1\nprio=2", 1 << 13 | 2),
+        ("prioclass=3", 3 << 13),
+        ("prioclass=2", 2 << 13),
+        ("nice=0", 0),
+        ("nice=10", 2 << 13 | 6),
+        ("nice=-20", 2 << 13),
+        ("nice=10\nprio=1", 2 << 13 | 1),
+    ],
+)
 def test_priorities(tmp_path: Path, options: str, expected: int) -> None:
     (task,) = load(tmp_path, f"[a]\nsize=4k\n{options}\n").tasks
     assert task.ioprio == expected
@@ -323,8 +347,7 @@ def test_nobody_waits_for_a_task_whose_job_has_ended(tmp_path: Path, sched: str)
 def test_synchronous_writes_go_to_the_medium(tmp_path: Path) -> None:
     text = "[a]\ndirect=1\nrw=write\nsize=1m\n"
     drive = open_drive("barracuda-80g")
-    cached, written = (simulate("noop", drive, load(tmp_path, text + more, drive.sectors)).totals
-                       for more in ("", "sync=1\n"))
+    cached, written = (simulate("noop", drive, load(tmp_path, text + more, drive.sectors)).totals for more in ("", "sync=1\n"))
     assert cached["now_ns"] * 2 < written["now_ns"]
 
 
@@ -357,9 +380,9 @@ def test_a_map_is_emptied_when_time_goes_on(tmp_path: Path) -> None:
     ios = run(tmp_path, f"{DIRECT}[a]\nrw=randread\nsize=16k\ntime_based\nruntime=195ms\n")
     assert len(ios) == 39
     for k in range(0, 36, 4):
-        assert sorted(io.at for io in ios[k:k + 4]) == [0, 4, 8, 12]
+        assert sorted(io.at for io in ios[k : k + 4]) == [0, 4, 8, 12]
     # Time goes on, and so do the random numbers: this is no new pass.
-    assert len({tuple(io.at for io in ios[k:k + 4]) for k in range(0, 36, 4)}) > 1
+    assert len({tuple(io.at for io in ios[k : k + 4]) for k in range(0, 36, 4)}) > 1
 
 
 def test_ranges_of_block_sizes_cover_a_pass_without_overlap(tmp_path: Path) -> None:
@@ -431,6 +454,7 @@ def test_a_share_of_random_io(tmp_path: Path) -> None:
 
 def test_seeds(tmp_path: Path) -> None:
     text = f"{DIRECT}rw=randread\nsize=1m\n[a]\n[b]\n"
+
     def order(more: str = "", seed: int = 0) -> list[float]:
         return [io.at for io in run(tmp_path, text + more, seed=seed)]
 

@@ -10,8 +10,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = sorted((ROOT / "core").rglob("*.c"))
-FLAGS = ["-std=gnu11", "-O2", "-ffreestanding", "-fno-builtin", "-mgeneral-regs-only", "-Wall", "-Wextra", "-Werror",
-         "-Wno-unused-parameter"]
+FLAGS = [
+    "-std=gnu11",
+    "-O2",
+    "-ffreestanding",
+    "-fno-builtin",
+    "-mgeneral-regs-only",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unused-parameter",
+]
 
 
 @pytest.mark.needs("binutils")

@@ -20,8 +20,18 @@ EXECUTIONS = 2000
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz(tmp_path: Path, target: str) -> None:
-    command = [sys.executable, "-m", "fuzzing", target, "--executions", str(EXECUTIONS), "--seed", SEED,
-               "--findings", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "fuzzing",
+        target,
+        "--executions",
+        str(EXECUTIONS),
+        "--seed",
+        SEED,
+        "--findings",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT / "tests")
     told = "".join(p.read_text(encoding="utf-8") for p in sorted(tmp_path.rglob("*.txt")))
     assert done.returncode == 0, f"HEADWAITER_FUZZ_SEED={SEED} finds it again\n{done.stdout}{done.stderr}{told}"

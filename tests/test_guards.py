@@ -60,9 +60,13 @@ def test_what_is_lacking_is_skipped_and_counted(tmp_path: Path) -> None:
     assert "1 failed, 1 passed, 7 skipped" in done.stdout, done.stdout + done.stderr
     assert "FAILED test_these.py::test_unmarked" in done.stdout, "a test that needs something must say so"
     lines = done.stdout.splitlines()
-    for line in ("3 more tests with apt-get install fio", "1 more test with apt-get install dkms",
-                 "1 more test with apt-get install busybox-static fio", "1 more test with recorded data (HEADWAITER_SHARED)",
-                 "1 more test with what is missing here: lab: no-such-tool is not installed (apt-get install no-such-package)"):
+    for line in (
+        "3 more tests with apt-get install fio",
+        "1 more test with apt-get install dkms",
+        "1 more test with apt-get install busybox-static fio",
+        "1 more test with recorded data (HEADWAITER_SHARED)",
+        "1 more test with what is missing here: lab: no-such-tool is not installed (apt-get install no-such-package)",
+    ):
         assert line in lines, done.stdout
 
 

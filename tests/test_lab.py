@@ -118,8 +118,7 @@ def test_results_are_rows_with_their_kernel(tmp_path: Path) -> None:
 
 
 def test_build_refuses_what_is_no_kernel(tmp_path: Path) -> None:
-    done = subprocess.run([str(ROOT / "kmod" / "build"), "--headers", str(tmp_path)], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([str(ROOT / "kmod" / "build"), "--headers", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("kmod/build: ") and done.stderr.count("\n") == 1
 
@@ -164,8 +163,17 @@ def test_smoke_on_a_stock_kernel(series: str) -> None:
     """Load, switch under verified load, set every tunable, take the disk away, unload; the kernel's log stays clean."""
     rows = _run("smoke", series)
     found = {row["scheduler"]: row for row in rows if "tunables" in row}
-    assert {"hw-noop", "hw-deadline", "hw-as", "hw-as-95", "hw-as-seek", "hw-as-share", "hw-cas", "hw-cfq",
-            "hw-cfq-slice"} <= set(found)
+    assert {
+        "hw-noop",
+        "hw-deadline",
+        "hw-as",
+        "hw-as-95",
+        "hw-as-seek",
+        "hw-as-share",
+        "hw-cas",
+        "hw-cfq",
+        "hw-cfq-slice",
+    } <= set(found)
     assert all(row["tunables"] >= 1 for row in found.values()), json.dumps(rows)
     assert {row["scheduler"] for row in rows if row.get("taken_away")} == set(found)
     assert [row["switches"] for row in rows if "switches" in row] == [2 * (len(found) + 4)]

@@ -55,7 +55,10 @@ def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
 def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
     for scheduler in ("mq-deadline", "bfq"):
         assert [agree.as_in_kernel(scheduler, series) for series in ("6.1.0-50-cloud-amd64", "6.12.117", "7.2.12")] == [
-            {"kernel": 0}, {"kernel": 1}, {"kernel": 1}]
+            {"kernel": 0},
+            {"kernel": 1},
+            {"kernel": 1},
+        ]
     assert agree.as_in_kernel("as", "6.1") == {}
 
 
@@ -66,8 +69,12 @@ def sim_of(rate: float, p99: float, low: float | None = None, high: float | None
 def test_verdict() -> None:
     lab = agree.Figures(100.0, 10.0)
     for sim, verdict in (
-        (sim_of(102.9, 10.9), True), (sim_of(97.1, 9.1), True), (sim_of(103.1, 10.0), False), (sim_of(96.9, 10.0), False),
-        (sim_of(100.0, 11.1), False), (sim_of(100.0, 8.9), False),
+        (sim_of(102.9, 10.9), True),
+        (sim_of(97.1, 9.1), True),
+        (sim_of(103.1, 10.0), False),
+        (sim_of(96.9, 10.0), False),
+        (sim_of(100.0, 11.1), False),
+        (sim_of(100.0, 8.9), False),
         (sim_of(60.0, 50.0, 20.0, 99.0), True),  # the lab's throughput is in what was told
         (sim_of(60.0, 50.0, 20.0, 80.0), False),
         (sim_of(106.0, 10.0, 104.0, 107.0), False),  # no range: it spreads by less than 5%
@@ -130,9 +137,12 @@ def test_a_job_that_leaves_the_drive_is_refused_before_anything_runs() -> None:
 
 def test_figures_of_fio() -> None:
     """What each process gets while it runs, together; the 99th percentile of all their I/Os."""
+
     def job(io_bytes: int, runtime: int, bins: dict[str, int]) -> dict[str, object]:
-        return {"read": {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": bins}},
-                "write": {"io_bytes": 0, "runtime": 0}}
+        return {
+            "read": {"io_bytes": io_bytes, "runtime": runtime, "clat_ns": {"bins": bins}},
+            "write": {"io_bytes": 0, "runtime": 0},
+        }
 
     slow = job(5_000_000, 2000, {"2000000": 39, "9000000": 1})
     found = agree.lab_figures({"jobs": [job(3_000_000, 1000, {"1000000": 60}), slow]})
@@ -140,8 +150,19 @@ def test_figures_of_fio() -> None:
     assert found.p99_ms == pytest.approx(2.0)
     alone = np.repeat([1_000_000, 2_000_000, 9_000_000], [60, 39, 1])
     n, zeros = len(alone), np.zeros(len(alone), np.int64)
-    ours = Forest([Task(0, "t", 0)], np.arange(n) * 10_000_000, zeros - 1, zeros, zeros.astype(np.uint32), zeros.astype(np.uint8),
-                  zeros.astype(np.uint8), zeros.astype(np.uint64), zeros.astype(np.uint32) + 8, zeros.astype(np.uint16), alone)
+    ours = Forest(
+        [Task(0, "t", 0)],
+        np.arange(n) * 10_000_000,
+        zeros - 1,
+        zeros,
+        zeros.astype(np.uint32),
+        zeros.astype(np.uint8),
+        zeros.astype(np.uint8),
+        zeros.astype(np.uint64),
+        zeros.astype(np.uint32) + 8,
+        zeros.astype(np.uint16),
+        alone,
+    )
     assert latency_ms(simulate("noop", ConstantDrive(1), ours))["p99"] == found.p99_ms
 
 
@@ -189,11 +210,14 @@ stonewall
     assert run.totals["seeks"] <= len(run.rows.op), "what warmed the drive is not counted"
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    ("[a]\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
-    ("[a]\nfilename=/dev/sda\nsize=1m\n", "invalidate=0"),
-    ("[a]\nfilename=/dev/sda:/dev/sdb\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
-])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[a]\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
+        ("[a]\nfilename=/dev/sda\nsize=1m\n", "invalidate=0"),
+        ("[a]\nfilename=/dev/sda:/dev/sdb\nsize=1m\ndirect=1\n", "filename=/dev/sda"),
+    ],
+)
 def test_jobs_that_cannot_be_compared_are_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "job.fio"
     path.write_text(text)

@@ -104,8 +104,9 @@ def test_complaints_may_be_provoked(stand_in: StandIn) -> None:
     ("[ 1.0] WARNING: CPU: 0 at x\\n@@ done\\n", "", "the kernel complains: [ 1.0] WARNING: CPU: 0 at x", ["WARNING"]),
     ("BUG: KASAN: x\\n@@ fail no disk\\n", "", "the kernel complains: BUG: KASAN: x; then: no disk", ["KASAN"]),
 ])  # fmt: skip
-def test_a_bad_end(stand_in: StandIn, capfd: pytest.CaptureFixture[str], say: str, results: str, message: str,
-                   shown: list[str]) -> None:
+def test_a_bad_end(
+    stand_in: StandIn, capfd: pytest.CaptureFixture[str], say: str, results: str, message: str, shown: list[str]
+) -> None:
     stand_in.does(say, results)
     with pytest.raises(Problem) as problem:
         _boot()
@@ -140,8 +141,9 @@ class Impatient(selectors.DefaultSelector):
         return super().select(None)
 
 
-def test_a_guest_that_falls_silent_is_ended(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch,
-                                            capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_guest_that_falls_silent_is_ended(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("selectors.DefaultSelector", Impatient)
     stand_in.does("last words\\n", sleep=True)
     with pytest.raises(Problem, match="the guest hangs: no sign of life for 60 s"):
@@ -150,8 +152,9 @@ def test_a_guest_that_falls_silent_is_ended(stand_in: StandIn, monkeypatch: pyte
     assert stand_in.is_gone()
 
 
-def test_a_guest_that_goes_on_and_on_is_ended(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch,
-                                              capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_guest_that_goes_on_and_on_is_ended(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     clock = iter((0.0, 0.0))
     monkeypatch.setattr("headwaiter.lab.guest.time.monotonic", lambda: next(clock, 100.0))
     stand_in.does("last words\\n", sleep=True)

@@ -77,9 +77,14 @@ def peak(tmp_path: Path, scheduler: str, ms: int, log: str) -> tuple[int, int]:
     return ios, used.ru_maxrss
 
 
-@pytest.mark.parametrize(("scheduler", "log"), [
-    ("noop", ""), ("bfq", "log"),
-    *(pytest.param(name, log, marks=pytest.mark.slow) for name in catalogue() for log in ("", "log"))])
+@pytest.mark.parametrize(
+    ("scheduler", "log"),
+    [
+        ("noop", ""),
+        ("bfq", "log"),
+        *(pytest.param(name, log, marks=pytest.mark.slow) for name in catalogue() for log in ("", "log")),
+    ],
+)
 def test_memory_is_flat_in_the_length_of_a_run(tmp_path: Path, scheduler: str, log: str) -> None:
     """Eight times as many I/Os, and no more memory: a byte for each of them would be seen."""
     few, little = peak(tmp_path, scheduler, 1000, log)
@@ -95,9 +100,18 @@ def scattered(n: int, seed: int = 1) -> Forest:
     service[: n // 4] = dice.integers(1, 5000, n // 4)
     zeros = np.zeros(n, np.int64)
     return Forest(
-        [Task(i, f"t{i}", i // 2) for i in range(4)], zeros, np.arange(n) - 1, zeros, dice.integers(0, 4, n).astype(np.uint32),
-        dice.integers(0, 3, n).astype(np.uint8), np.zeros(n, np.uint8), np.arange(n, dtype=np.uint64) * 8,
-        dice.integers(1, 9, n).astype(np.uint32), np.zeros(n, np.uint16), service)
+        [Task(i, f"t{i}", i // 2) for i in range(4)],
+        zeros,
+        np.arange(n) - 1,
+        zeros,
+        dice.integers(0, 4, n).astype(np.uint32),
+        dice.integers(0, 3, n).astype(np.uint8),
+        np.zeros(n, np.uint8),
+        np.arange(n, dtype=np.uint64) * 8,
+        dice.integers(1, 9, n).astype(np.uint32),
+        np.zeros(n, np.uint16),
+        service,
+    )
 
 
 def figures(load: Forest, exact: int) -> Json:
@@ -148,9 +162,19 @@ def test_a_sum_beyond_64_bits() -> None:
     """A hundred I/Os wait for a hundred years each."""
     n, century = 100, 100 * 365 * 86400 * 10**9
     zeros = np.zeros(n, np.int64)
-    load = Forest([Task(0, "t", 0)], zeros, zeros - 1, zeros, zeros.astype(np.uint32), zeros.astype(np.uint8),
-                  zeros.astype(np.uint8), np.arange(n, dtype=np.uint64), np.ones(n, np.uint32), zeros.astype(np.uint16),
-                  np.where(np.arange(n) == 0, century, 1))
+    load = Forest(
+        [Task(0, "t", 0)],
+        zeros,
+        zeros - 1,
+        zeros,
+        zeros.astype(np.uint32),
+        zeros.astype(np.uint8),
+        zeros.astype(np.uint8),
+        np.arange(n, dtype=np.uint64),
+        np.ones(n, np.uint32),
+        zeros.astype(np.uint16),
+        np.where(np.arange(n) == 0, century, 1),
+    )
     assert figures(load, n)["read"]["lat_ms"]["mean"] == pytest.approx((century + (n - 1) / 2) / 1e6, rel=1e-12)
 
 
@@ -170,7 +194,8 @@ def test_a_note_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             assert ("Note: of more than 100 I/Os, percentiles of latency are within 0.049%." in said) == told
             document = json.loads(CliRunner().invoke(command, [str(job), *words, "--json", "--seeds", "0"]).stdout)
             assert [r.get("lat_relative_error") for r in document["results"]] == [1 / 2048 if told else None] * len(
-                document["results"])
+                document["results"]
+            )
 
 
 def jobs(tmp_path: Path, text: str, drive: str = "constant:1") -> tuple[float, int]:
@@ -182,25 +207,31 @@ def jobs(tmp_path: Path, text: str, drive: str = "constant:1") -> tuple[float, i
     return estimated_ios(load, device, options), simulate("as", device, load, options=options).totals["issued"]
 
 
-@pytest.mark.parametrize("text", [
-    "rw=randread\nsize=4m\n[a]\n",
-    "rw=randread\nsize=4m\nnumjobs=3\nloops=2\n[a]\n[b]\nstonewall\nio_size=9m\n",
-    "rw=read\nbs=64k\nsize=1g\nnumber_ios=77\n[a]\n",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rw=randread\nsize=4m\n[a]\n",
+        "rw=randread\nsize=4m\nnumjobs=3\nloops=2\n[a]\n[b]\nstonewall\nio_size=9m\n",
+        "rw=read\nbs=64k\nsize=1g\nnumber_ios=77\n[a]\n",
+    ],
+)
 def test_ios_are_estimated_by_size(tmp_path: Path, text: str) -> None:
     estimated, issued = jobs(tmp_path, text)
     assert estimated == issued
 
 
 @pytest.mark.parametrize("drive", ["constant:1", "barracuda-80g", "sata-ssd"])
-@pytest.mark.parametrize("text", [
-    "rw=randread\nruntime=3\n[a]\n",
-    "rw=read\nruntime=1\n[a]\n",
-    "time_based\nruntime=1\nrw=randread\nioengine=libaio\niodepth=16\nnumjobs=2\n[a]\n[b]\nstonewall\nrw=write\n",
-    "runtime=1\nrw=randread\nthinktime=10ms\n[a]\n",
-    "runtime=1\nrw=read\nrate=1m\n[a]\n",
-    "runtime=1\nrw=randrw\nrwmixread=80\nsize=10g\n[a]\n",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rw=randread\nruntime=3\n[a]\n",
+        "rw=read\nruntime=1\n[a]\n",
+        "time_based\nruntime=1\nrw=randread\nioengine=libaio\niodepth=16\nnumjobs=2\n[a]\n[b]\nstonewall\nrw=write\n",
+        "runtime=1\nrw=randread\nthinktime=10ms\n[a]\n",
+        "runtime=1\nrw=read\nrate=1m\n[a]\n",
+        "runtime=1\nrw=randrw\nrwmixread=80\nsize=10g\n[a]\n",
+    ],
+)
 def test_ios_are_estimated_by_runtime(tmp_path: Path, text: str, drive: str) -> None:
     """Within a factor of three: that is enough to know whether to wait."""
     estimated, issued = jobs(tmp_path, text, drive)
@@ -209,20 +240,28 @@ def test_ios_are_estimated_by_runtime(tmp_path: Path, text: str, drive: str) -> 
 
 def trace(n: int) -> Forest:
     """As many rows, of which only the number matters."""
-    return Forest([Task(0, "t", 0)], *(np.zeros(n, kind) for kind in (
-        np.int64, np.int64, np.int64, np.uint32, np.uint8, np.uint8, np.uint64, np.uint32, np.uint16)))
+    return Forest(
+        [Task(0, "t", 0)],
+        *(
+            np.zeros(n, kind)
+            for kind in (np.int64, np.int64, np.int64, np.uint32, np.uint8, np.uint8, np.uint64, np.uint32, np.uint16)
+        ),
+    )
 
 
-@pytest.mark.parametrize(("ios", "schedulers", "runs", "said"), [
-    (6_600_000, 1, None, ""),
-    (6_700_000, 1, None, "about 6.7 million I/Os, some 10 seconds; Ctrl-C ends it"),
-    (20_000_000, 1, 0, "about 20 million I/Os, some 30 seconds; Ctrl-C ends it"),
-    (20_000_000, 13, 0, "13 runs of about 20 million I/Os each, some 3.2 minutes; Ctrl-C ends it"),
-    (20_000_000, 2, 4, "10 runs of about 20 million I/Os each, some 2.5 minutes; Ctrl-C ends it"),
-    (100_000, 13, None, ""),
-    (200_000, 13, None, "117 runs of about 200,000 I/Os each, some 18 seconds; Ctrl-C ends it"),
-    (200_001, 13, None, ""),
-])
+@pytest.mark.parametrize(
+    ("ios", "schedulers", "runs", "said"),
+    [
+        (6_600_000, 1, None, ""),
+        (6_700_000, 1, None, "about 6.7 million I/Os, some 10 seconds; Ctrl-C ends it"),
+        (20_000_000, 1, 0, "about 20 million I/Os, some 30 seconds; Ctrl-C ends it"),
+        (20_000_000, 13, 0, "13 runs of about 20 million I/Os each, some 3.2 minutes; Ctrl-C ends it"),
+        (20_000_000, 2, 4, "10 runs of about 20 million I/Os each, some 2.5 minutes; Ctrl-C ends it"),
+        (100_000, 13, None, ""),
+        (200_000, 13, None, "117 runs of about 200,000 I/Os each, some 18 seconds; Ctrl-C ends it"),
+        (200_001, 13, None, ""),
+    ],
+)
 def test_what_is_told(monkeypatch: pytest.MonkeyPatch, ios: int, schedulers: int, runs: int | None, said: str) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(cost, "estimated_ios", lambda *_: float(ios))
@@ -256,8 +295,18 @@ def test_a_log_that_cannot_be_written_ends_the_run() -> None:
     """At once, and not after hours."""
     n, done = 1_000_000, [0]
     zeros = np.zeros(n, np.int64)
-    load = Forest([Task(0, "t", 0)], zeros, np.arange(n) - 1, zeros, zeros.astype(np.uint32), zeros.astype(np.uint8),
-                  zeros.astype(np.uint8), np.arange(n, dtype=np.uint64), np.ones(n, np.uint32), zeros.astype(np.uint16))
+    load = Forest(
+        [Task(0, "t", 0)],
+        zeros,
+        np.arange(n) - 1,
+        zeros,
+        zeros.astype(np.uint32),
+        zeros.astype(np.uint8),
+        zeros.astype(np.uint8),
+        np.arange(n, dtype=np.uint64),
+        np.ones(n, np.uint32),
+        zeros.astype(np.uint16),
+    )
     with pytest.raises(Problem, match=r"^/dev/full: No space left on device$"):
         simulate("noop", ConstantDrive(MS), load, log=Path("/dev/full"), progress=done.append)
     assert done[-1] < 50_000

@@ -38,9 +38,13 @@ def test_a_new_policy_compiles_and_does_what_its_scenario_says(tree: Path) -> No
     subprocess.run(["meson", "setup", "build"], cwd=tree, env=env, check=True, capture_output=True)
     subprocess.run(["ninja", "-C", "build"], cwd=tree, env=env, check=True, capture_output=True)
     library = env | {"HEADWAITER_LIBRARY": str(tree / "build" / "sim" / "libheadwaiter.so")}
-    lines = ("from pathlib import Path", f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r})", "import scenario, tomllib",
-             "(case,) = tomllib.loads(Path('tests/golden/my-own.toml').read_text())['scenario']",
-             "assert scenario.run(case, Path('.')).dispatches == scenario.expand(case['expect'])")
+    lines = (
+        "from pathlib import Path",
+        f"import sys; sys.path.insert(0, {str(ROOT / 'tests')!r})",
+        "import scenario, tomllib",
+        "(case,) = tomllib.loads(Path('tests/golden/my-own.toml').read_text())['scenario']",
+        "assert scenario.run(case, Path('.')).dispatches == scenario.expand(case['expect'])",
+    )
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=tree, env=library, check=True)
 
 

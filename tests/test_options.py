@@ -42,15 +42,23 @@ def test_defaults() -> None:
     assert (given["drive"], given["sched"], given["seeds"], given["by"]) == ("barracuda-80g", "all", None, None)
 
 
-@pytest.mark.parametrize(("args", "changed"), [
-    (("--seed", 7), {"seed": 7}), (("--queue-depth", 9), {"queue_depth": 9}), (("--max-sectors", 10), {"max_sectors": 10}),
-    (("--no-merging",), {"merging": False, "join_arriving": False}), (("--nr-requests", 11), {"nr_requests": 11}),
-    (("--wbt-depth", 12), {"wbt_depth": 12}),
-    (("--pull-ahead",), {"pull_ahead": True}), (("--cpus", 12), {"cpus": 12}), (("--one-processor",), {"one_processor": True}),
-    (("--turnaround", "1+2"), {"turnaround_ns": 1000, "turnaround_page_ns": 2000}),
-    (("--dispatch-time", "3+4"), {"dispatch_ns": 3000, "dispatch_page_ns": 4000}),
-    (("--copy-time", "5+6"), {"copy_ns": 5000, "copy_page_ns": 6000}),
-])
+@pytest.mark.parametrize(
+    ("args", "changed"),
+    [
+        (("--seed", 7), {"seed": 7}),
+        (("--queue-depth", 9), {"queue_depth": 9}),
+        (("--max-sectors", 10), {"max_sectors": 10}),
+        (("--no-merging",), {"merging": False, "join_arriving": False}),
+        (("--nr-requests", 11), {"nr_requests": 11}),
+        (("--wbt-depth", 12), {"wbt_depth": 12}),
+        (("--pull-ahead",), {"pull_ahead": True}),
+        (("--cpus", 12), {"cpus": 12}),
+        (("--one-processor",), {"one_processor": True}),
+        (("--turnaround", "1+2"), {"turnaround_ns": 1000, "turnaround_page_ns": 2000}),
+        (("--dispatch-time", "3+4"), {"dispatch_ns": 3000, "dispatch_page_ns": 4000}),
+        (("--copy-time", "5+6"), {"copy_ns": 5000, "copy_page_ns": 6000}),
+    ],
+)
 def test_each_option_changes_what_it_names(args: tuple[object, ...], changed: dict[str, int]) -> None:
     assert options(*args) == dataclasses.replace(options(), **changed)  # type: ignore[arg-type]
 
@@ -62,6 +70,7 @@ def test_options_of_reading() -> None:
 
 
 # --- what they do ---
+
 
 def together(n: int, tasks: int = 1, sectors: int = 8, apart: int = 1000) -> Forest:
     """n reads that come at once, of tasks in turn, far from each other."""
@@ -146,8 +155,22 @@ def test_one_processor_serves_one_process_at_a_time(tmp_path: Path, capfd: pytes
     path = write(tmp_path / "a.fio", "[a]\nfilename=/dev/sda\ndirect=1\nrw=randread\nbs=4k\nnumber_ios=10\nnumjobs=2\n")
 
     def elapsed(*args: object) -> float:
-        found: float = told(capfd, "run", path, "-s", "noop", "-d", "constant:0.001", "--turnaround", 4000, "--dispatch-time", 0,
-                            "--seeds", 0, *args)["results"][0]["elapsed_s"]
+        found: float = told(
+            capfd,
+            "run",
+            path,
+            "-s",
+            "noop",
+            "-d",
+            "constant:0.001",
+            "--turnaround",
+            4000,
+            "--dispatch-time",
+            0,
+            "--seeds",
+            0,
+            *args,
+        )["results"][0]["elapsed_s"]
         return found
 
     assert elapsed() == pytest.approx(10 * 0.004, rel=0.01)
@@ -167,8 +190,9 @@ def test_buffered_io_takes_the_time_of_copying(tmp_path: Path, capfd: pytest.Cap
     path = write(tmp_path / "a.fio", "[a]\nfilename=f\nsize=256k\nrw=read\nbs=4k\n")
 
     def elapsed(copying: str) -> float:
-        found: float = told(capfd, "run", path, "-s", "noop", "-d", "constant:0.001", "--seeds", 0, "--dispatch-time", 0,
-                            "--copy-time", copying)["results"][0]["elapsed_s"]
+        found: float = told(
+            capfd, "run", path, "-s", "noop", "-d", "constant:0.001", "--seeds", 0, "--dispatch-time", 0, "--copy-time", copying
+        )["results"][0]["elapsed_s"]
         return found
 
     nothing, two, three = elapsed("0"), elapsed("2000"), elapsed("3000")
@@ -203,10 +227,15 @@ def test_the_drives_queue(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
 # --- what is shown ---
 
+
 def test_tunables_are_shown_with_their_bounds(capfd: pytest.CaptureFixture[str]) -> None:
     rows = {line.split()[0]: line for line in good(capfd, "schedulers", "deadline").splitlines() if line.split()}
-    for name, values in (("fifo_batch", "16   requests   0..INT_MAX"), ("front_merges", "1   0, 1"),
-                         ("writes_starved", "2   batches   INT_MIN..INT_MAX"), ("wrap", "fifo   fifo, lowest")):
+    for name, values in (
+        ("fifo_batch", "16   requests   0..INT_MAX"),
+        ("front_merges", "1   0, 1"),
+        ("writes_starved", "2   batches   INT_MIN..INT_MAX"),
+        ("wrap", "fifo   fifo, lowest"),
+    ):
         assert " ".join(values.split()) in " ".join(rows[name].split())
 
 
@@ -218,6 +247,7 @@ def test_text_in_complaints() -> None:
 
 
 # --- drives and numbers ---
+
 
 def test_constant_drives() -> None:
     assert open_drive("constant:2.5") == ConstantDrive(2_500_000)
@@ -239,8 +269,16 @@ def test_numbers_and_their_bounds() -> None:
 
 def test_tunables_are_as_core_has_them() -> None:
     deadline = find("deadline")
-    assert list(deadline.tunables) == ["read_expire", "write_expire", "writes_starved", "fifo_batch", "front_merges", "batching",
-                                       "wrap", "tick_us"]
+    assert list(deadline.tunables) == [
+        "read_expire",
+        "write_expire",
+        "writes_starved",
+        "fifo_batch",
+        "front_merges",
+        "batching",
+        "wrap",
+        "tick_us",
+    ]
     batch, flag, wrap = (deadline.tunables[name] for name in ("fifo_batch", "front_merges", "wrap"))
     assert (batch.default, batch.minimum, batch.maximum, batch.unit, batch.is_flag) == (16, 0, 2**31 - 1, "requests", False)
     assert (flag.default, flag.minimum, flag.maximum, flag.is_flag) == (1, 0, 1, True)

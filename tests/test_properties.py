@@ -33,8 +33,10 @@ def forest(seed: int, n: int, n_tasks: int, hot: bool) -> Forest:
         sector[i] = sector[i - 1] + sectors[i - 1]
     op = rng.choice([0, 0, 1, 1, 2], n, p=[0.3, 0.3, 0.19, 0.2, 0.01]).astype(np.uint8)
     return Forest(
-        tasks=[Task(k + 100, f"t{k}", k, int(rng.choice(PRIOS)), int(rng.integers(0, 4)), bool(rng.random() < 0.7))
-               for k in range(n_tasks)],
+        tasks=[
+            Task(k + 100, f"t{k}", k, int(rng.choice(PRIOS)), int(rng.integers(0, 4)), bool(rng.random() < 0.7))
+            for k in range(n_tasks)
+        ],
         time_ns=np.sort(rng.integers(0, 300 * MS, n)),
         parent=parent,
         delay_ns=rng.choice([0, 100_000, MS, 7 * MS, 30 * MS], n).astype(np.int64),
@@ -102,16 +104,44 @@ def check_log(path: Path, load: Forest, outcome: Outcome, depth: int, options: O
 
 
 @pytest.mark.parametrize("name", list(catalogue()))
-@settings(max_examples=12, deadline=None,
-          suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32), n=st.integers(1, 250), tasks=st.integers(1, 12), depth=st.sampled_from([1, 1, 2, 31]),
-       hot=st.booleans(), merging=st.booleans(), nr_requests=st.sampled_from([0, 0, 4, 64]), pull=st.booleans(),
-       dispatch_ns=st.sampled_from([0, 30_000]), max_sectors=st.sampled_from([2560, 2560, 255, 64, 8, 7]))
-def test_every_request_once(name: str, tmp_path: Path, seed: int, n: int, tasks: int, depth: int, hot: bool,
-                            merging: bool, nr_requests: int, pull: bool, dispatch_ns: int, max_sectors: int) -> None:
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 250),
+    tasks=st.integers(1, 12),
+    depth=st.sampled_from([1, 1, 2, 31]),
+    hot=st.booleans(),
+    merging=st.booleans(),
+    nr_requests=st.sampled_from([0, 0, 4, 64]),
+    pull=st.booleans(),
+    dispatch_ns=st.sampled_from([0, 30_000]),
+    max_sectors=st.sampled_from([2560, 2560, 255, 64, 8, 7]),
+)
+def test_every_request_once(
+    name: str,
+    tmp_path: Path,
+    seed: int,
+    n: int,
+    tasks: int,
+    depth: int,
+    hot: bool,
+    merging: bool,
+    nr_requests: int,
+    pull: bool,
+    dispatch_ns: int,
+    max_sectors: int,
+) -> None:
     load = forest(seed, n, tasks, hot)
-    options = Options(record=True, queue_depth=depth, merging=merging, nr_requests=nr_requests, pull_ahead=pull,
-                      dispatch_ns=dispatch_ns, cpus=3, max_sectors=max_sectors)
+    options = Options(
+        record=True,
+        queue_depth=depth,
+        merging=merging,
+        nr_requests=nr_requests,
+        pull_ahead=pull,
+        dispatch_ns=dispatch_ns,
+        cpus=3,
+        max_sectors=max_sectors,
+    )
     drive = ConstantDrive(5 * MS)
     first, second = tmp_path / "a.csv", tmp_path / "b.csv"
     outcome = simulate(name, drive, load, options=options, log=first)

@@ -30,12 +30,19 @@ def trace(rows: list[tuple[int, int, int, int, int]], **more: Any) -> Trace:
 
 # --- streams ---
 
+
 def test_what_continues_a_stream() -> None:
     """The same thread of control, the same operation, where the one before it ends."""
     rows = [
-        (0, 9, 1, 0, 0), (1, 9, 1, 0, 8), (2, 9, 1, 0, 8),  # the third repeats the second
-        (3, 9, 1, 1, 16), (4, 9, 1, 0, 16), (5, 9, 1, 1, 24),  # a write between reads: each has its own stream
-        (6, 9, 2, 0, 24), (7, 9, 3, 0, 24), (8, 9, 2, 0, 32),
+        (0, 9, 1, 0, 0),
+        (1, 9, 1, 0, 8),
+        (2, 9, 1, 0, 8),  # the third repeats the second
+        (3, 9, 1, 1, 16),
+        (4, 9, 1, 0, 16),
+        (5, 9, 1, 1, 24),  # a write between reads: each has its own stream
+        (6, 9, 2, 0, 24),
+        (7, 9, 3, 0, 24),
+        (8, 9, 2, 0, 32),
     ]
     assert stream_order(trace(rows)).tolist() == [-1, 0, -1, -1, 2, 3, -1, -1, 6]
 
@@ -52,6 +59,7 @@ def test_a_write_does_not_continue_a_read() -> None:
 
 
 # --- threads of control ---
+
 
 def groups(rows: list[tuple[int, int, int, int, int]], **more: Any) -> list[int]:
     return trace(rows, **more).group.tolist()
@@ -104,6 +112,7 @@ def test_import_takes_the_device_and_the_format_that_are_named(tmp_path: Path, c
 
 
 # --- rows ---
+
 
 def test_reads_are_waited_for_where_nothing_is_said(tmp_path: Path) -> None:
     t = load(write(tmp_path / "t", "13.5\t0\t100\t5\t1\n17.5\t0\t900\t6\t0\n"))

@@ -23,8 +23,14 @@ FULL: dict[str, Any] = {
     "anticipation": {"A": 9, "A_S": 6, "A_F": 3, "A_other": 1, "T_ms": 41.0, "T_S_ms": 42.0, "T_F_ms": 43.0, "T_other_ms": 44.0},
     "range": {"throughput_MBps": {"low": 21.0, "high": 29.0}},
 }  # fmt: skip
-BARE: dict[str, Any] = {"scheduler": "noop", "requests": 1, "bytes": 512, "elapsed_s": 0.0, "throughput_MBps": 0.0,
-                        "disk": {"busy_s": 0.0, "idle_s": 0.0, "seeks": 0}}
+BARE: dict[str, Any] = {
+    "scheduler": "noop",
+    "requests": 1,
+    "bytes": 512,
+    "elapsed_s": 0.0,
+    "throughput_MBps": 0.0,
+    "disk": {"busy_s": 0.0, "idle_s": 0.0, "seeks": 0},
+}
 TWO_READERS = "time_s,task,op,sync,sector,sectors,complete_s,name\n" + "".join(
     f"{0.006 * i:.6f},{t},R,1,{base + 8 * i},8,{0.006 * i + 0.005:.6f},{name}\n"
     for i in range(12) for t, base, name in ((1, 0, "ann"), (2, 900_000, "bob"))
@@ -62,13 +68,28 @@ def test_csv() -> None:
         "anticipation.T_S_ms": "42.0", "anticipation.T_F_ms": "43.0", "range.throughput_MBps.low": "21.0",
         "range.throughput_MBps.high": "29.0",
     }  # fmt: skip
-    assert {k for k, v in bare.items() if v} == {"scheduler", "requests", "bytes", "throughput_MBps", "elapsed_s",
-                                                 "disk.idle_s", "disk.seeks"}
+    assert {k for k, v in bare.items() if v} == {
+        "scheduler",
+        "requests",
+        "bytes",
+        "throughput_MBps",
+        "elapsed_s",
+        "disk.idle_s",
+        "disk.seeks",
+    }
 
 
 def row(number: int, **more: object) -> dict[str, Any]:
-    return {"name": f"t{number}", "op": "read", "requests": number, "bytes": 1_250_000, "throughput_MBps": 2.5, "elapsed_s": 0.75,
-            "lat_ms": LAT, **more}
+    return {
+        "name": f"t{number}",
+        "op": "read",
+        "requests": number,
+        "bytes": 1_250_000,
+        "throughput_MBps": 2.5,
+        "elapsed_s": 0.75,
+        "lat_ms": LAT,
+        **more,
+    }
 
 
 def test_table_of_tasks() -> None:
@@ -76,8 +97,16 @@ def test_table_of_tasks() -> None:
     t = tasks_table({"tasks": rows}, limit=4)
     found = by_head(t)
     assert {head: cells[3] for head, cells in found.items()} == {
-        "name": "t3", "op": "read", "requests": "3", "MB": "1.2", "MB/s": "2.50", "elapsed s": "0.75", "mean ms": "11.12",
-        "p99 ms": "14.2", "max ms": "1600"}
+        "name": "t3",
+        "op": "read",
+        "requests": "3",
+        "MB": "1.2",
+        "MB/s": "2.50",
+        "elapsed s": "0.75",
+        "mean ms": "11.12",
+        "p99 ms": "14.2",
+        "max ms": "1600",
+    }
     assert found["name"] == ["t0", "t1", "t2", "t3"]
     assert t.caption == "… and 1 more (--json shows all)"
     whole = tasks_table({"tasks": rows}, limit=5)

@@ -50,17 +50,32 @@ def test_the_whole() -> None:
     assert {k: r[k] for k in ("requests", "bytes", "throughput_MBps")} == {"requests": 8, **figures(288, 143)}
     assert (r["merges"], r["dispatched"]) == (2, 6)
     # Reads took 10, 1, 60 and 4 ms. Throughput of reads is over the whole run.
-    assert r["read"] == {"requests": 4, **figures(112, 143), "lat_ms": {
-        "mean": 18.75, "p50": 4.0, "p95": 60.0, "p99": 60.0, "p99_9": 60.0, "max": 60.0}}
-    assert r["write"] == {"requests": 2, **figures(160, 143), "lat_ms": {
-        "mean": 12.5, "p50": 5.0, "p95": 20.0, "p99": 20.0, "p99_9": 20.0, "max": 20.0}}
+    assert r["read"] == {
+        "requests": 4,
+        **figures(112, 143),
+        "lat_ms": {"mean": 18.75, "p50": 4.0, "p95": 60.0, "p99": 60.0, "p99_9": 60.0, "max": 60.0},
+    }
+    assert r["write"] == {
+        "requests": 2,
+        **figures(160, 143),
+        "lat_ms": {"mean": 12.5, "p50": 5.0, "p95": 20.0, "p99": 20.0, "p99_9": 20.0, "max": 20.0},
+    }
     assert "stats" not in r
 
 
 def test_where_the_disks_time_went() -> None:
     disk = summarise(outcome())["disk"]
-    expected = {"busy_s": 0.103, "idle_s": 0.14, "seek_s": 0.031, "rotation_s": 0.017, "transfer_s": 0.041, "overhead_s": 0.005,
-                "cache_hits": 1, "seeks": 4, "mean_seek_cylinders": 250.0}
+    expected = {
+        "busy_s": 0.103,
+        "idle_s": 0.14,
+        "seek_s": 0.031,
+        "rotation_s": 0.017,
+        "transfer_s": 0.041,
+        "overhead_s": 0.005,
+        "cache_hits": 1,
+        "seeks": 4,
+        "mean_seek_cylinders": 250.0,
+    }
     assert disk == {k: pytest.approx(v) for k, v in expected.items()}
     # What has no platter has no parts of its time.
     flash = summarise(outcome(media_reads=0, media_writes=0, seek_cylinders=0, seeks=6))["disk"]
@@ -69,7 +84,15 @@ def test_where_the_disks_time_went() -> None:
 
 def test_waits_by_outcome() -> None:
     assert summarise(outcome())["anticipation"] == {
-        "A": 8, "A_S": 5, "A_F": 3, "A_other": 2, "T_ms": 25.0, "T_S_ms": 7.0, "T_F_ms": 18.0, "T_other_ms": 4.0}
+        "A": 8,
+        "A_S": 5,
+        "A_F": 3,
+        "A_other": 2,
+        "T_ms": 25.0,
+        "T_S_ms": 7.0,
+        "T_F_ms": 18.0,
+        "T_other_ms": 4.0,
+    }
     assert "anticipation" not in summarise(outcome(a_success=0, a_fail=0, a_other=0))
     assert summarise(outcome(a_success=0, a_fail=0))["anticipation"]["A_other"] == 2
 
@@ -83,7 +106,11 @@ def test_rows_of_tasks() -> None:
         "lat_ms": {"mean": pytest.approx(71 / 3), "p50": 10.0, "p95": 60.0, "p99": 60.0, "p99_9": 60.0, "max": 60.0},
     }  # fmt: skip
     assert {k: rows[12, "discard"][k] for k in ("name", "group", "start_s", "bytes")} == {
-        "name": "second child", "group": 7, "start_s": 0.24, "bytes": 4096}
+        "name": "second child",
+        "group": 7,
+        "start_s": 0.24,
+        "bytes": 4096,
+    }
     assert "tasks" not in summarise(outcome(), tasks=False)
 
 
@@ -139,8 +166,11 @@ def test_latencies_that_many_had() -> None:
     assert first["lat_ms"] == {"mean": pytest.approx(3.8), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
     assert second["lat_ms"] == {"mean": 1.0, "p50": 1.25, "p95": 1.25, "p99": 1.25, "p99_9": 1.25, "max": 1.0}
     # Of 150, the 75th and the 143rd.
-    assert r["read"]["lat_ms"] == latency_ms(long) == {
-        "mean": pytest.approx(430 / 150), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
+    assert (
+        r["read"]["lat_ms"]
+        == latency_ms(long)
+        == {"mean": pytest.approx(430 / 150), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
+    )
     assert r["lat_relative_error"] == 0.25
     assert coarse_note([r, summarise(exact)], 1000) == ["of more than 1,000 I/Os, percentiles of latency are within 25%"]
     assert coarse_note([summarise(exact)], 1000) == []
@@ -151,8 +181,9 @@ def test_no_time_is_no_throughput() -> None:
     assert (r["throughput_MBps"], r["fairness_jain"], r["tasks"][0]["throughput_MBps"]) == (0.0, 1.0, 0.0)
 
 
-@pytest.mark.parametrize(("wrong", "told"), [({"issued": 7}, "7 I/Os were issued, 8 completed"),
-                                             ({"completed": 9}, "8 I/Os were issued, 9 completed")])
+@pytest.mark.parametrize(
+    ("wrong", "told"), [({"issued": 7}, "7 I/Os were issued, 8 completed"), ({"completed": 9}, "8 I/Os were issued, 9 completed")]
+)
 def test_what_is_lost_is_no_result(wrong: dict[str, int], told: str) -> None:
     with pytest.raises(Problem, match=f"{told}, 8 are reported, 8 of them with a latency"):
         summarise(outcome(**wrong))
@@ -170,4 +201,10 @@ def test_what_has_not_completed_is_no_result() -> None:
 
 def test_document() -> None:
     assert document("w", "d", 3, [{"x": 1}], notes=["n"]) == {
-        "schema": "headwaiter/1", "workload": "w", "drive": "d", "seed": 3, "notes": ["n"], "results": [{"x": 1}]}
+        "schema": "headwaiter/1",
+        "workload": "w",
+        "drive": "d",
+        "seed": 3,
+        "notes": ["n"],
+        "results": [{"x": 1}],
+    }

@@ -34,8 +34,9 @@ def load(rows: list[tuple[int, int, int, int, int]], exits: bool = True) -> Fore
     )
 
 
-def run(rows: list[tuple[int, int, int, int, int]], tmp_path: Path, scheduler: str = "noop",
-        **options: int) -> tuple[Outcome, list[dict[str, str]]]:
+def run(
+    rows: list[tuple[int, int, int, int, int]], tmp_path: Path, scheduler: str = "noop", **options: int
+) -> tuple[Outcome, list[dict[str, str]]]:
     log = tmp_path / "log.csv"
     outcome = simulate(scheduler, ConstantDrive(10 * MS), load(rows), options=Options(record=True, **options), log=log)
     with log.open() as f:
@@ -53,7 +54,11 @@ def test_merging_stops_at_the_limit(tmp_path: Path) -> None:
 def test_large_ios_are_split(tmp_path: Path) -> None:
     outcome, log = run([(0, 0, 0, 0, 100)], tmp_path, max_sectors=32, merging=False)
     assert [(r["sector"], r["sectors"]) for r in log if r["event"] == "dispatch"] == [
-        ("0", "32"), ("32", "32"), ("64", "32"), ("96", "4")]
+        ("0", "32"),
+        ("32", "32"),
+        ("64", "32"),
+        ("96", "4"),
+    ]
     # The I/O is complete when its last piece is.
     assert outcome.rows.complete_ns.tolist() == [40 * MS]
     assert outcome.totals["issued"] == outcome.totals["completed"] == 1
@@ -110,8 +115,9 @@ def test_the_process_that_is_done_has_the_only_tag_again() -> None:
     assert orders == [[0, 1, 2, 3], [0, 2, 3, 1]]
 
 
-@pytest.mark.parametrize(("when_ms", "pull_ahead", "inserted_ms"),
-                         [(1, True, 10), (12, True, 12), (1, False, 20), (12, False, 20)])
+@pytest.mark.parametrize(
+    ("when_ms", "pull_ahead", "inserted_ms"), [(1, True, 10), (12, True, 12), (1, False, 20), (12, False, 20)]
+)
 def test_a_limit_of_one_is_the_first_tag(tmp_path: Path, when_ms: int, pull_ahead: bool, inserted_ms: int) -> None:
     """A write that may see one request waits for the read that has tag 0, and not for the other."""
     rows = [(0, 0, 0, 0, 8), (0, 1, 0, 1000, 8), (when_ms, 2, 1, 2000, 8)]

@@ -18,12 +18,14 @@ SECONDS = 20
 THINK_US = 200
 
 
-def readers(tmp_path: Path, drive_name: str, scheduler: str, count: int, shares: tuple[int, ...] = (),
-            **tunables: int) -> Outcome:
+def readers(
+    tmp_path: Path, drive_name: str, scheduler: str, count: int, shares: tuple[int, ...] = (), **tunables: int
+) -> Outcome:
     """Sequential synchronous readers of 64 KiB, each of a file of its own, for 20 s."""
     path = tmp_path / "readers.fio"
-    path.write_text(f"[reader]\nrw=read\nbs=64k\nsize=1g\nnumjobs={count}\nthinktime={THINK_US}\ndirect=1\n"
-                    f"runtime={SECONDS}\ntime_based\n")
+    path.write_text(
+        f"[reader]\nrw=read\nbs=64k\nsize=1g\nnumjobs={count}\nthinktime={THINK_US}\ndirect=1\nruntime={SECONDS}\ntime_based\n"
+    )
     drive = find_drive(drive_name)
     load = load_jobs(path, drive.sectors)
     if shares:
@@ -71,8 +73,10 @@ def test_as_seek_is_three_times_as_fast_with_anticipation(tmp_path: Path, drive:
 def test_what_is_inserted_joins_the_request_of_another_process(tmp_path: Path, join: bool) -> None:
     """As blk-mq does: cfq-slice itself merges within a process only."""
     path = tmp_path / "job.fio"
-    path.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\nnumber_ios=1\n[first]\noffset=1g\n[second]\n"
-                    "offset=0\nstartdelay=1ms\n[third]\noffset=64k\nstartdelay=2ms\n")
+    path.write_text(
+        "[global]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\nnumber_ios=1\n[first]\noffset=1g\n[second]\n"
+        "offset=0\nstartdelay=1ms\n[third]\noffset=64k\nstartdelay=2ms\n"
+    )
     drive = find_drive("barracuda-80g")
     outcome = simulate("cfq-slice", drive, load_jobs(path, drive.sectors), {}, Options(join_arriving=join))
     assert outcome.totals["merges"] == int(join)

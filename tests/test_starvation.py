@@ -25,8 +25,17 @@ class Load:
     sizes: list[int] = field(default_factory=list)
     tasks: int = 0
 
-    def chain(self, sectors: list[int], *, size: int = 8, think_us: int | list[int] = 0, start_ms: int = 0,
-              asynchronous: bool = False, lives: int = 0, same_task: bool = False) -> int:
+    def chain(
+        self,
+        sectors: list[int],
+        *,
+        size: int = 8,
+        think_us: int | list[int] = 0,
+        start_ms: int = 0,
+        asynchronous: bool = False,
+        lives: int = 0,
+        same_task: bool = False,
+    ) -> int:
         """I/Os at `sectors`, each after the one before, by one task, or `lives` each by one; returns the (last) task.
 
         `same_task`: one more chain of the task of the chain before.
@@ -35,8 +44,17 @@ class Load:
             if not (same_task or (k % lives if lives else k)):
                 self.tasks += 1
             think = think_us if isinstance(think_us, int) else think_us[k]
-            self.rows.append((start_ms * MS, len(self.rows) - 1 if k else -1, think * 1000, self.tasks - 1,
-                              WRITE if asynchronous else READ, 0 if asynchronous else SYNC, sector))
+            self.rows.append(
+                (
+                    start_ms * MS,
+                    len(self.rows) - 1 if k else -1,
+                    think * 1000,
+                    self.tasks - 1,
+                    WRITE if asynchronous else READ,
+                    0 if asynchronous else SYNC,
+                    sector,
+                )
+            )
             self.sizes.append(size)
         return self.tasks - 1
 
@@ -46,9 +64,17 @@ class Load:
         """The outcome, with tasks that exit after their last I/O. Nothing merges."""
         time, parent, delay, task, op, flags, sector = (np.array(c, np.int64) for c in zip(*self.rows, strict=True))
         forest = Forest(
-            tasks=[Task(k, f"t{k}", k) for k in range(self.tasks)], time_ns=time, parent=parent, delay_ns=delay,
-            task=task.astype(np.uint32), op=op.astype(np.uint8), flags=flags.astype(np.uint8), sector=sector.astype(np.uint64),
-            sectors=np.array(self.sizes, np.uint32), ioprio=np.zeros(len(task), np.uint16))
+            tasks=[Task(k, f"t{k}", k) for k in range(self.tasks)],
+            time_ns=time,
+            parent=parent,
+            delay_ns=delay,
+            task=task.astype(np.uint32),
+            op=op.astype(np.uint8),
+            flags=flags.astype(np.uint8),
+            sector=sector.astype(np.uint64),
+            sectors=np.array(self.sizes, np.uint32),
+            ioprio=np.zeros(len(task), np.uint16),
+        )
         drive = self.drive or find_drive("barracuda-80g")
         return simulate(scheduler, drive, forest, tunables, Options(record=True, queue_depth=depth, merging=False))
 
@@ -72,8 +98,10 @@ def test_as_forgets_the_oldest_write_of_a_deep_queue(scheduler: str) -> None:
         load = Load(drive=ConstantDrive(5 * MS))
         rng = np.random.default_rng(1)
         for reader in range(30):
-            load.chain((rng.integers(0, 1 << 20, 300) * 8 + reader * (1 << 22)).tolist(),
-                       think_us=rng.integers(100, 40_000, 300).tolist())
+            load.chain(
+                (rng.integers(0, 1 << 20, 300) * 8 + reader * (1 << 22)).tolist(),
+                think_us=rng.integers(100, 40_000, 300).tolist(),
+            )
         for k in range(32):
             load.chain((100_000_000 + rng.integers(0, 60_000, 60) * 8).tolist(), asynchronous=True, same_task=k > 0)
         victim = load.chain([60_000_000], start_ms=2000, asynchronous=True)

@@ -56,8 +56,10 @@ def test_where_there_are_only_writes_more_go_at_once(tmp_path: Path, depth: int,
 @pytest.mark.parametrize(("depth", "beside", "alone"), [(1, 1, 2), (2, 1, 2), (5, 2, 3), (64, 4, 8), (256, 4, 8)])
 def test_the_flusher_has_half_and_beside_readers_a_quarter(tmp_path: Path, depth: int, beside: int, alone: int) -> None:
     """What is written as by sync(1), at the end, within the first window; a read counts for a tenth of a second."""
-    text = ("[global]\nfilename=/dev/sda\n[w]\nstartdelay=70ms\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=120\n"
-            + READER.replace("runtime=4", "runtime=20ms"))
+    text = (
+        "[global]\nfilename=/dev/sda\n[w]\nstartdelay=70ms\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=120\n"
+        + READER.replace("runtime=4", "runtime=20ms")
+    )
     ios = run(tmp_path, text, wbt_depth=depth, service_ms=4)
     last = max(io.done for io in ios if io.op == "R")
     assert most_at_once(ios, "flusher", end=last + 99) == beside
@@ -84,8 +86,10 @@ def test_after_slow_reads_the_depth_comes_back(tmp_path: Path) -> None:
 
 def test_the_flusher_is_throttled_too(tmp_path: Path) -> None:
     """Pages that have been dirty for 30 s, beside a reader: a quarter of the depth."""
-    text = ("[global]\nfilename=/dev/sda\n[w]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=60\n[w2]\nrw=randwrite\nsize=64m\n"
-            "offset=1g\nnorandommap\nthinktime=41000000\nnumber_ios=2\n" + READER.replace("runtime=4", "runtime=40"))
+    text = (
+        "[global]\nfilename=/dev/sda\n[w]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=60\n[w2]\nrw=randwrite\nsize=64m\n"
+        "offset=1g\nnorandommap\nthinktime=41000000\nnumber_ios=2\n" + READER.replace("runtime=4", "runtime=40")
+    )
     for depth, most in ((0, 59), (64, 4)):
         ios = run(tmp_path, text, wbt_depth=depth, sched="deadline")
         assert most_at_once(ios, "flusher", 35_000, 35_099) == most
@@ -120,7 +124,7 @@ def test_requests_of_so_many_pages(tmp_path: Path) -> None:
     assert places(run(tmp_path, text, max_segments=128, max_sectors=512)) == "W0+256 W256+256 W512+256 W768+256"
 
 
-TWO = ("[global]\nfilename=/dev/sda\nrw=write\nbs=128k\nsize=2m\nend_fsync=1\n[one]\n[two]\noffset=1g\n")
+TWO = "[global]\nfilename=/dev/sda\nrw=write\nbs=128k\nsize=2m\nend_fsync=1\n[one]\n[two]\noffset=1g\n"
 
 
 def test_two_that_fsync_one_file_get_in_each_others_way(tmp_path: Path) -> None:
@@ -131,38 +135,46 @@ def test_two_that_fsync_one_file_get_in_each_others_way(tmp_path: Path) -> None:
     assert 6 <= lengths.count(4) <= 8 and len(lengths) <= 16, "half of the requests, not all"
     tasks = [io.task for io in ios if io.op == "W"]
     assert tasks.count("one") > 3 and tasks.count("two") > 3, "both write what either has made dirty"
-    alone = [io.length for io in run(tmp_path, TWO.replace("[two]\noffset=1g\n", "") + READER, wbt_depth=2, max_segments=128)
-             if io.op == "W"]
+    alone = [
+        io.length
+        for io in run(tmp_path, TWO.replace("[two]\noffset=1g\n", "") + READER, wbt_depth=2, max_segments=128)
+        if io.op == "W"
+    ]
     assert alone == [512] * 4
 
 
 def test_all_files_are_written_wherever_they_lie(tmp_path: Path) -> None:
     """fsync goes from file to file; the second lies before the first."""
-    text = ("[z]\nfilename=a:b\nrw=read\nsize=8m\nnumber_ios=1\n"
-            "[w]\nrw=randwrite\nnorandommap\nfilename=b:a\nsize=8m\nnumber_ios=40\nend_fsync=1\n")
+    text = (
+        "[z]\nfilename=a:b\nrw=read\nsize=8m\nnumber_ios=1\n"
+        "[w]\nrw=randwrite\nnorandommap\nfilename=b:a\nsize=8m\nnumber_ios=40\nend_fsync=1\n"
+    )
     assert {io.task for io in run(tmp_path, text, wbt_depth=2) if io.op == "W"} == {"w"}, "nothing is left to the flusher"
 
 
 def test_what_is_made_dirty_behind_a_page_of_fsync_is_not_part_of_it(tmp_path: Path) -> None:
     """A writer goes on where its dirty pages end; fsync does not follow it."""
-    text = ("[global]\nfilename=/dev/sda\n[one]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=8\nend_fsync=1\n"
-            "[two]\nrw=write\nbs=4k\noffset=1g\nsize=1g\nthinktime=100\nruntime=2\ntime_based\n" + READER)
+    text = (
+        "[global]\nfilename=/dev/sda\n[one]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=8\nend_fsync=1\n"
+        "[two]\nrw=write\nbs=4k\noffset=1g\nsize=1g\nthinktime=100\nruntime=2\ntime_based\n" + READER
+    )
     ios = run(tmp_path, text, wbt_depth=2)
     assert sum(io.length for io in ios if io.task == "one") < 100
 
 
 def test_a_page_that_is_written_again_goes_once_more(tmp_path: Path) -> None:
     """While fsync waits another one dirties the same pages: they are written by the sync at the end."""
-    text = ("[global]\nfilename=/dev/sda\nbs=4k\nsize=256k\n[one]\nrw=write\nend_fsync=1\n"
-            "[two]\nrw=write\nloops=3\nthinktime=20\n")
+    text = "[global]\nfilename=/dev/sda\nbs=4k\nsize=256k\n[one]\nrw=write\nend_fsync=1\n[two]\nrw=write\nloops=3\nthinktime=20\n"
     ios = run(tmp_path, text, wbt_depth=2, max_segments=8)
     assert sum(io.length for io in ios if io.op == "W") >= 256
 
 
 def test_a_second_flush_goes_behind_what_is_decided_when_the_first_is_done(tmp_path: Path) -> None:
     """Both ask while the drive is busy; between the two flushes one read is served."""
-    text = ("[global]\nfilename=/dev/sda\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=1\n[a]\nend_fsync=1\n[b]\nend_fsync=1\n"
-            "startdelay=12ms\n" + READER.replace("runtime=4", "runtime=1"))
+    text = (
+        "[global]\nfilename=/dev/sda\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=1\n[a]\nend_fsync=1\n[b]\nend_fsync=1\n"
+        "startdelay=12ms\n" + READER.replace("runtime=4", "runtime=1")
+    )
     run = disk(tmp_path, text, pull_ahead=True)
     a, b = sorted(run.jobs[i].end_ns for i in (0, 1))
     read = run.rows.op == 0
@@ -171,8 +183,11 @@ def test_a_second_flush_goes_behind_what_is_decided_when_the_first_is_done(tmp_p
 
 
 def test_a_flush_goes_behind_what_is_decided_when_its_data_are_written(tmp_path: Path) -> None:
-    text = ("[global]\nfilename=/dev/sda\n[w]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=1\nend_fsync=1\n"
-            + READER.replace("runtime=4", "runtime=1") + "ioengine=libaio\niodepth=8\n")
+    text = (
+        "[global]\nfilename=/dev/sda\n[w]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=1\nend_fsync=1\n"
+        + READER.replace("runtime=4", "runtime=1")
+        + "ioengine=libaio\niodepth=8\n"
+    )
     run = disk(tmp_path, text)
     rows, end = run.rows, run.jobs[0].end_ns
     written = rows.complete_ns[rows.op == 1].max()
@@ -185,8 +200,12 @@ def test_on_flash_two_milliseconds_are_slow(tmp_path: Path, read_ms: float, most
     profile = tmp_path / "flash.toml"
     text = (Path(__file__).parents[1] / "drives" / "sata-ssd.toml").read_text()
     profile.write_text(text.replace("page_read = 0.07", f"page_read = {read_ms}"))
-    rows = disk(tmp_path, f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED.replace('64m', '2g')}number_ios=200000\n{READER}",
-                profile, wbt_depth=32).rows
+    rows = disk(
+        tmp_path,
+        f"[global]\nfilename=/dev/sda\n[w]\n{SCATTERED.replace('64m', '2g')}number_ios=200000\n{READER}",
+        profile,
+        wbt_depth=32,
+    ).rows
     write = (rows.op == 1) & (rows.issue_ns < 4e9) & (rows.complete_ns > 1e9)
     issued, done = rows.issue_ns[write], rows.complete_ns[write]
     assert max(int(((issued <= at) & (at < done)).sum()) for at in issued[100:3000].tolist()) == most

@@ -57,12 +57,7 @@ def srt_record(
     return struct.pack(f">{len(words) + 1}I", 4 * len(words) + 4, *words)
 
 
-SRT = (
-    SRT_HEADER
-    + srt_record(0, 5, 8192, 33, 0x101)
-    + srt_record(1, 7, 1024, 6, 0x100)
-    + srt_record(2, 0, 1024, 5, 0, disk=1)
-)
+SRT = SRT_HEADER + srt_record(0, 5, 8192, 33, 0x101) + srt_record(1, 7, 1024, 6, 0x100) + srt_record(2, 0, 1024, 5, 0, disk=1)
 BY_NAME: dict[str, bytes] = {
     "load": LOAD.encode(), "disksim": DISKSIM.encode(), "mqsim": MQSIM.encode(), "msr": MSR.encode(),
     "systor": SYSTOR.encode(), "iolog": IOLOG3.encode(), "srt": SRT,
@@ -144,8 +139,7 @@ def test_srt(tmp_path: Path) -> None:
 
 def test_srt_records_of_several_kinds(tmp_path: Path) -> None:
     kinds = [
-        srt_record(k, 0, 512, 2 * k, 1, version=v, kind=kind)
-        for k, (v, kind) in enumerate([(1, 1), (3, 2), (4, 2), (4, 1)])
+        srt_record(k, 0, 512, 2 * k, 1, version=v, kind=kind) for k, (v, kind) in enumerate([(1, 1), (3, 2), (4, 2), (4, 1)])
     ]
     assert [r[2] for r in rows(read(tmp_path, SRT_HEADER + b"".join(kinds)))] == [0, 3]
     t = read(tmp_path, SRT_HEADER.replace(b"sectorsize", b"sector_size") + kinds[0])

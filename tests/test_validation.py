@@ -82,8 +82,16 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         "mean_absolute_error_ms": pytest.approx(3), "mean_error_ms": pytest.approx(-1), "max_error_ms": pytest.approx(2),
         "measured_ms": {"mean": 7.0, "max": 9.0}, "simulated_ms": {"mean": 6.0, "max": 10.0},
     }  # fmt: skip
-    assert [line.split() for line in good(capfd, "validate", "barracuda-80g", path).splitlines()] == [line.split() for line in (
-        "barracuda-80g: 3 requests of t.trace", f"demerit figure {root:.3f} ms ({root / 7:.1%} of the mean)",
-        "error per request 3.000 ms (mean of its absolute value)", "mean, measured 7.000 ms",
-        "mean, model 6.000 ms (error -1.000)", "maximum, measured 9.000 ms", "maximum, model 10.000 ms",
-        "largest distance between the distributions 2.000 ms")]
+    assert [line.split() for line in good(capfd, "validate", "barracuda-80g", path).splitlines()] == [
+        line.split()
+        for line in (
+            "barracuda-80g: 3 requests of t.trace",
+            f"demerit figure {root:.3f} ms ({root / 7:.1%} of the mean)",
+            "error per request 3.000 ms (mean of its absolute value)",
+            "mean, measured 7.000 ms",
+            "mean, model 6.000 ms (error -1.000)",
+            "maximum, measured 9.000 ms",
+            "maximum, model 10.000 ms",
+            "largest distance between the distributions 2.000 ms",
+        )
+    ]

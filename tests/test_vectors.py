@@ -23,18 +23,20 @@ from headwaiter.engine.policy import Policy
 SETUPS: list[tuple[str, str, Mapping[str, int], int]] = [
     ("mq-deadline", "mq-deadline-*.txt", {"tick_us": 4000}, 25 * MS),
     ("kyber", "kyber-*.txt", {}, 25 * MS),
-    ("bfq", "bfq-order-*.txt", {"low_latency": 0, "slice_idle": 0, "fifo_expire_sync": 100000,
-                                "fifo_expire_async": 100000, "timeout_sync": 100000}, 30 * MS),
+    (
+        "bfq",
+        "bfq-order-*.txt",
+        {"low_latency": 0, "slice_idle": 0, "fifo_expire_sync": 100000, "fifo_expire_async": 100000, "timeout_sync": 100000},
+        30 * MS,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("scheduler", "pattern", "tunables", "service_ns"), SETUPS, ids=[s[0] for s in SETUPS])
-def test_recorded_order(shared: Path, scheduler: str, pattern: str, tunables: Mapping[str, int],
-                        service_ns: int) -> None:
+def test_recorded_order(shared: Path, scheduler: str, pattern: str, tunables: Mapping[str, int], service_ns: int) -> None:
     found = [(path.name, row) for path in sorted((shared / "data/vectors").glob(pattern)) for row in rows(path)]
     assert found, f"no rows in {shared}/data/vectors/{pattern}"
-    wrong = [f"{name} row {row.name}" for name, row in found
-             if replay(scheduler, row, tunables, service_ns) != row.order]
+    wrong = [f"{name} row {row.name}" for name, row in found if replay(scheduler, row, tunables, service_ns) != row.order]
     assert not wrong
 
 

@@ -12,7 +12,12 @@ from headwaiter.engine.sim import READ, SYNC, ConstantDrive, Drive, Forest, Opti
 
 # What each needs besides wait_nonrot to wait on flash: cfq-slice's source has a rule of its own for queueing devices.
 ANTICIPATING: dict[str, dict[str, int]] = {
-    "as": {}, "as-95": {}, "cas": {}, "as-seek": {}, "as-share": {}, "cfq-slice": {"hw_tag": 1},
+    "as": {},
+    "as-95": {},
+    "cas": {},
+    "as-seek": {},
+    "as-share": {},
+    "cfq-slice": {"hw_tag": 1},
 }
 
 
@@ -68,8 +73,13 @@ def test_shares_of_flash_need_waits() -> None:
     """Of two that read one request after the other, each is served whenever the other thinks: 1:1 whatever the tickets."""
     got = []
     for wait_nonrot in (0, 1):
-        out = simulate("as-share", find_drive("sata-ssd"), readers(2, 600, 10_000, True), {"wait_nonrot": wait_nonrot},
-                       Options(record=True, queue_depth=1))
+        out = simulate(
+            "as-share",
+            find_drive("sata-ssd"),
+            readers(2, 600, 10_000, True),
+            {"wait_nonrot": wait_nonrot},
+            Options(record=True, queue_depth=1),
+        )
         first_done = out.rows.complete_ns[out.rows.task == 1].max()
         got.append(np.count_nonzero((out.rows.task == 0) & (out.rows.complete_ns <= first_done)))
     assert abs(got[0] - 600) <= 1

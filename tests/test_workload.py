@@ -92,11 +92,16 @@ SHELL = "\n".join([f"{HEADER},complete_s,name", "0,1,R,1,0,8,0.005,sh", "0.015,2
 
 def test_the_gap_decides_what_is_one_thread_of_control(tmp_path: Path) -> None:
     """Pauses of 10 and 25 ms: 20 ms by default."""
+
     def groups(**how: float) -> list[int]:
         return [t.group for t in forest(tmp_path, SHELL, **how).tasks]
 
     assert (groups(), groups(group_gap_ms=30), groups(group_gap_ms=25), groups(group_gap_ms=9)) == (
-        [0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 1, 2])
+        [0, 0, 1],
+        [0, 0, 0],
+        [0, 0, 0],
+        [0, 1, 2],
+    )
     assert forest(tmp_path, SHELL).parent.tolist() == [-1, 0, -1]
 
 
@@ -136,6 +141,7 @@ def test_workloads_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 # --- what the simulator gives back ---
 
+
 def test_rows_and_totals_of_a_run(tmp_path: Path) -> None:
     """Two reads of 5 ms, one after the other, 3 ms of think time between them."""
     load = forest(tmp_path, f"{HEADER},complete_s\n7,1,R,1,0,8,7.002\n7.005,1,R,1,8,8,7.012\n")
@@ -156,7 +162,11 @@ def test_what_the_ios_of_a_run_came_to(tmp_path: Path) -> None:
         "latency_max_ns": [5 * MS, 10 * MS, 15 * MS], "latency_sum_ns": [10.0 * MS, 10.0 * MS, 15.0 * MS]}  # fmt: skip
     found = run.latencies
     assert sorted(zip(found.tally.tolist(), found.ns.tolist(), found.count.tolist(), strict=True)) == [
-        (0, 5 * MS, 1), (0, 5 * MS, 1), (1, 10 * MS, 1), (2, 15 * MS, 1)]
+        (0, 5 * MS, 1),
+        (0, 5 * MS, 1),
+        (1, 10 * MS, 1),
+        (2, 15 * MS, 1),
+    ]
     assert found.relative_error == 0
     with pytest.raises(Problem, match="kept no rows"):
         _ = run.rows

@@ -116,6 +116,7 @@ def test_output_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
 
 # --- reading ---
 
+
 def test_how_much_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the free memory, and 64 MiB in any case."""
     for free, most in ((10 << 30, 1 << 30), (1 << 20, 64 << 20)):
@@ -134,6 +135,7 @@ def test_what_is_packed_is_known_by_its_first_bytes() -> None:
 
 
 # --- the end of the process ---
+
 
 def test_the_status_is_that_of_shells(monkeypatch: pytest.MonkeyPatch) -> None:
     ending.check()

@@ -41,8 +41,12 @@ def rows(path: Path) -> Iterator[Row]:
             continue
         head, requests, order = line.split("|")
         name, *settings = head.split()
-        yield Row(name, {k: int(v) for k, v in (s.split("=") for s in settings)},
-                  tuple(request(r) for r in requests.split()), tuple(int(i) for i in order.split()))
+        yield Row(
+            name,
+            {k: int(v) for k, v in (s.split("=") for s in settings)},
+            tuple(request(r) for r in requests.split()),
+            tuple(int(i) for i in order.split()),
+        )
 
 
 def replay(scheduler: str, row: Row, tunables: Mapping[str, int], service_ns: int) -> tuple[int, ...]:

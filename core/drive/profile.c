@@ -101,8 +101,8 @@ static int check_list(const struct hw_profile *p, const struct hw_param *list, s
 		return hw_profile_bad(err, list->key, -1, NULL, "lies outside the profile");
 	if (rows < list->min || rows > list->max) {
 		hw_profile_bad(err, list->key, -1, NULL,
-			       rows < list->min ? "must have a number of rows of at least"
-						: "must have a number of rows of at most");
+			       rows < list->min ? "must have a number of rows of at least" :
+						  "must have a number of rows of at most");
 		err->bound = rows < list->min ? list->min : list->max;
 		err->scale = 1;
 		return -EINVAL_;

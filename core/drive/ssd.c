@@ -39,23 +39,23 @@ enum {
 	SP_NR
 };
 
-#define MS(k, d, h) \
-	{ .key = k, \
+#define MS(k, d, h)                \
+	{ .key = k,                \
 	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000, \
-	  .unit = "ms", \
-	  .def = d, \
-	  .min = 0, \
-	  .max = 1000000000, \
+	  .scale = 1000000,        \
+	  .unit = "ms",            \
+	  .def = d,                \
+	  .min = 0,                \
+	  .max = 1000000000,       \
 	  .help = h }
-#define NUM(k, u, d, lo, hi, h) \
-	{ .key = k, \
+#define NUM(k, u, d, lo, hi, h)    \
+	{ .key = k,                \
 	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1, \
-	  .unit = u, \
-	  .def = d, \
-	  .min = lo, \
-	  .max = hi, \
+	  .scale = 1,              \
+	  .unit = u,               \
+	  .def = d,                \
+	  .min = lo,               \
+	  .max = hi,               \
 	  .help = h }
 
 static const struct hw_param ssd_params[SP_NR] = {
@@ -279,8 +279,8 @@ static u64 ssd_next(const struct hw_drive *drive)
 {
 	const struct ssd *s = ssd_of(drive);
 
-	return list_empty(&s->done) ? HW_NEVER
-				    : list_first_entry(&s->done, struct hw_io, link)->done_ns;
+	return list_empty(&s->done) ? HW_NEVER :
+				      list_first_entry(&s->done, struct hw_io, link)->done_ns;
 }
 
 struct parts {

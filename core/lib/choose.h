@@ -6,8 +6,8 @@
 #include "core/lib/sorted.h"
 
 struct hw_reach {
-	u64 back_max;		/* sectors that the head may go back */
-	u64 back_penalty;	/* a sector backwards costs as much as so many forwards */
+	u64 back_max;	  /* sectors that the head may go back */
+	u64 back_penalty; /* a sector backwards costs as much as so many forwards */
 };
 
 /*

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Trees in which every node sums up what hangs below it (the least start, the oldest request), on plain
- * red-black trees: after a change the sums are restored from the lowest node that it can have touched up to the
- * root, siblings included, for a rotation moves them as well.
+ * Trees in which every node sums up what hangs below it (the least start, the oldest request), on
+ * plain red-black trees: after a change the sums are restored from the lowest node that it can have
+ * touched up to the root, siblings included, for a rotation moves them as well.
  */
 #ifndef HW_LIB_HEAL_H
 #define HW_LIB_HEAL_H
 
 #include "core/port.h"
 
-/* @sum_up sets a node's sum from its own value and its children's sums. @n may be NULL: nothing is left. */
+/*
+ * @sum_up sets a node's sum from its own value and its children's sums. @n may be NULL: nothing is
+ * left.
+ */
 static __always_inline void hw_heal(struct rb_node *n, void (*sum_up)(struct rb_node *n))
 {
 	struct rb_node *parent, *sibling;

@@ -2,8 +2,8 @@
 #include "core/lib/merge.h"
 
 /*
- * Requests that may merge have these in common. Consecutive ones differ in the bits above 8 sectors: those are
- * spread.
+ * Requests that may merge have these in common. Consecutive ones differ in the bits above 8
+ * sectors: those are spread.
  */
 static struct hw_request **bucket_of(const struct hw_merger *m, u64 end, u8 op, u16 ioprio)
 {
@@ -71,8 +71,8 @@ void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits)
 }
 
 /* Only the requests of policies that ask for it are hashed. */
-static void grow(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq, const struct hw_bio *bio,
-		 enum hw_merge how, u64 now)
+static void grow(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
+		 const struct hw_bio *bio, enum hw_merge how, u64 now)
 {
 	hash_del(m, rq);
 	rq->sectors += bio->sectors;
@@ -87,7 +87,8 @@ static void grow(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
 /* As far as the block layer is concerned. */
 static bool fits(const struct hw_merger *m, const struct hw_request *rq, const struct hw_bio *bio)
 {
-	if (rq->state != HW_QUEUED || rq->op != bio->op || rq->op > HW_WRITE || rq->ioprio != bio->ioprio)
+	if (rq->state != HW_QUEUED || rq->op != bio->op || rq->op > HW_WRITE ||
+	    rq->ioprio != bio->ioprio)
 		return false;
 	if ((rq->flags | bio->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))
 		return false;
@@ -111,7 +112,8 @@ static enum hw_merge touches(const struct hw_request *rq, const struct hw_bio *b
 	return HW_NO_MERGE;
 }
 
-static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio,
+			       enum hw_merge *how)
 {
 	struct hw_request *rq;
 
@@ -136,11 +138,17 @@ static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const st
 
 static struct hw_bio range_of(const struct hw_request *rq)
 {
-	return (struct hw_bio){ .sector = rq->sector, .sectors = rq->sectors, .op = rq->op,
-				.flags = rq->flags, .ioprio = rq->ioprio, .cpu = rq->cpu, .task = rq->task };
+	return (struct hw_bio){ .sector = rq->sector,
+				.sectors = rq->sectors,
+				.op = rq->op,
+				.flags = rq->flags,
+				.ioprio = rq->ioprio,
+				.cpu = rq->cpu,
+				.task = rq->task };
 }
 
-static void join(struct hw_merger *m, struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+static void join(struct hw_merger *m, struct hw_queue *q, struct hw_request *keep,
+		 struct hw_request *gone)
 {
 	hash_del(m, keep);
 	hash_del(m, gone);
@@ -151,9 +159,12 @@ static void join(struct hw_merger *m, struct hw_queue *q, struct hw_request *kee
 		m->last = keep;
 }
 
-/* @rq has grown @how: does it now touch its neighbour? Returns the neighbour that was swallowed, or NULL. */
-static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q, struct hw_request **rqp,
-					 enum hw_merge how)
+/*
+ * @rq has grown @how: does it now touch its neighbour? Returns the neighbour that was swallowed, or
+ * NULL.
+ */
+static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q,
+					 struct hw_request **rqp, enum hw_merge how)
 {
 	struct hw_request *keep, *gone, *rq = *rqp;
 	struct hw_bio bio;
@@ -191,7 +202,8 @@ static bool merges_unasked(const struct hw_merger *m, const struct hw_queue *q)
 	return m->max_sectors && q->policy->flags & HW_POLICY_HASH && q->policy->merged_requests;
 }
 
-struct hw_request *hw_merge_arriving(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now)
+struct hw_request *hw_merge_arriving(struct hw_merger *m, struct hw_queue *q,
+				     const struct hw_bio *bio, u64 now)
 {
 	struct hw_request *rq;
 
@@ -204,7 +216,8 @@ struct hw_request *hw_merge_arriving(struct hw_merger *m, struct hw_queue *q, co
 	return rq;
 }
 
-struct hw_request *hw_merge_onwards(struct hw_merger *m, struct hw_queue *q, struct hw_request **rqp)
+struct hw_request *hw_merge_onwards(struct hw_merger *m, struct hw_queue *q,
+				    struct hw_request **rqp)
 {
 	struct hw_request *gone = *rqp, *keep;
 	struct hw_bio bio = range_of(gone);
@@ -217,7 +230,8 @@ struct hw_request *hw_merge_onwards(struct hw_merger *m, struct hw_queue *q, str
 	return gone;
 }
 
-struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q, const struct hw_bio *bio, u64 now)
+struct hw_merge_result hw_merge_try(struct hw_merger *m, struct hw_queue *q,
+				    const struct hw_bio *bio, u64 now)
 {
 	struct hw_merge_result r = { NULL, HW_NO_MERGE, NULL };
 	struct hw_request *rq;

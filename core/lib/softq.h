@@ -10,8 +10,8 @@
 
 #include "core/elevator.h"
 
-#define HW_SOFT_CPUS 64u
-#define HW_SOFT_MERGE_SCAN 8u	/* a bio is compared with so many of its CPU's newest requests */
+#define HW_SOFT_CPUS	   64u
+#define HW_SOFT_MERGE_SCAN 8u /* a bio is compared with so many of its CPU's newest requests */
 
 struct hw_soft_request {
 	struct hw_request rq;
@@ -20,7 +20,7 @@ struct hw_soft_request {
 
 struct hw_softq {
 	struct list_head cpu[HW_SOFT_CPUS];
-	u64 busy;			/* bit n: list n is not empty */
+	u64 busy; /* bit n: list n is not empty */
 };
 
 static inline struct hw_soft_request *hw_soft(struct hw_request *rq)
@@ -28,7 +28,10 @@ static inline struct hw_soft_request *hw_soft(struct hw_request *rq)
 	return container_of(rq, struct hw_soft_request, rq);
 }
 
-static inline bool hw_softq_empty(const struct hw_softq *s) { return !s->busy; }
+static inline bool hw_softq_empty(const struct hw_softq *s)
+{
+	return !s->busy;
+}
 
 static inline struct hw_request *hw_soft_pop(struct list_head *list)
 {

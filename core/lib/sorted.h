@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues sorted by first sector, and queues in order of arrival with an expiry time: what every elevator needs.
+ * Queues sorted by first sector, and queues in order of arrival with an expiry time: what every
+ * elevator needs.
  *
- * A policy that uses them makes struct hw_sorted_request the first member of its request. Requests with the same first
- * sector keep their order of arrival. The unit of `expires` is the policy's (ticks or ns).
+ * A policy that uses them makes struct hw_sorted_request the first member of its request. Requests
+ * with the same first sector keep their order of arrival. The unit of `expires` is the policy's
+ * (ticks or ns).
  */
 #ifndef HW_SORTED_H
 #define HW_SORTED_H
@@ -31,7 +33,10 @@ static inline struct hw_sorted_request *hw_sorted_entry(struct rb_node *n)
 	return n ? rb_entry(n, struct hw_sorted_request, node) : NULL;
 }
 
-static inline struct hw_request *hw_sorted_rq(struct hw_sorted_request *s) { return s ? &s->rq : NULL; }
+static inline struct hw_request *hw_sorted_rq(struct hw_sorted_request *s)
+{
+	return s ? &s->rq : NULL;
+}
 
 static inline struct hw_sorted_request *hw_sorted_next(struct hw_sorted_request *s)
 {
@@ -48,7 +53,10 @@ static inline struct hw_sorted_request *hw_sorted_first(const struct hw_sorted *
 	return hw_sorted_entry(rb_first(&t->root));
 }
 
-static inline bool hw_sorted_empty(const struct hw_sorted *t) { return RB_EMPTY_ROOT(&t->root); }
+static inline bool hw_sorted_empty(const struct hw_sorted *t)
+{
+	return RB_EMPTY_ROOT(&t->root);
+}
 
 /* Is @s, which is in @t, all that there is? */
 static inline bool hw_sorted_alone(const struct hw_sorted *t, const struct hw_sorted_request *s)
@@ -62,7 +70,8 @@ static inline void hw_sorted_add(struct hw_sorted *t, struct hw_sorted_request *
 
 	while (*link) {
 		parent = *link;
-		link = s->rq.sector < hw_sorted_entry(parent)->rq.sector ? &parent->rb_left : &parent->rb_right;
+		link = s->rq.sector < hw_sorted_entry(parent)->rq.sector ? &parent->rb_left :
+									   &parent->rb_right;
 	}
 	rb_link_node(&s->node, parent, link);
 	rb_insert_color(&s->node, &t->root);
@@ -96,7 +105,10 @@ static inline void hw_fifo_add(struct list_head *fifo, struct hw_sorted_request 
 	list_add_tail(&s->fifo, fifo);
 }
 
-/* After a merge of two requests: the survivor takes the earlier deadline, and the place that goes with it. */
+/*
+ * After a merge of two requests: the survivor takes the earlier deadline, and the place that goes
+ * with it.
+ */
 void hw_fifo_inherit(struct hw_sorted_request *keep, struct hw_sorted_request *gone);
 
 #endif

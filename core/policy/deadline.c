@@ -4,16 +4,18 @@
  *
  * Source: Linux 2.6 deadline-iosched (2.6.11 to 2.6.32), as the papers used it.
  *
- * Caveats: the age of a request is looked at only when a batch begins, never inside one; and a batch is always of one
- * direction. It never waits, so two synchronous sequential readers make it seek on every request.
+ * Caveats: the age of a request is looked at only when a batch begins, never inside one; and a
+ * batch is always of one direction. It never waits, so two synchronous sequential readers make it
+ * seek on every request.
  *
  * Decides, one request a call:
- *  1. Inside a batch: the request that followed the last one in sector order when that was dispatched (`next`), until
- *     fifo_batch requests have gone out. The published scheduler (`batching=sequential`) lets a batch go on only without
- *     a gap in the sectors: a gap counts as a full batch. From 2.6.25 on (`batching=any`) gaps are allowed.
+ *  1. Inside a batch: the request that followed the last one in sector order when that was
+ *     dispatched (`next`), until fifo_batch requests have gone out. The published scheduler
+ *     (`batching=sequential`) lets a batch go on only without a gap in the sectors: a gap counts as
+ *     a full batch. From 2.6.25 on (`batching=any`) gaps are allowed.
  *  2. A new batch: reads, unless writes wait and writes_starved read batches have gone before them.
- *  3. It begins at the oldest request of its direction if that has expired or nothing follows in sector order, else
- *     with `next`.
+ *  3. It begins at the oldest request of its direction if that has expired or nothing follows in
+ *     sector order, else with `next`.
  */
 #include "core/lib/sorted.h"
 #include "core/lib/ticks.h"
@@ -21,13 +23,14 @@
 
 struct deadline_queue {
 	struct hw_queue q;
-	struct hw_sorted sort[2];	/* reads; writes, which is anything that is not a read */
+	struct hw_sorted sort[2]; /* reads; writes, which is anything that is not a read */
 	struct list_head fifo[2];
-	struct hw_sorted_request *next[2];	/* at most one is set */
-	struct list_head head;		/* already decided: requests that the host or the alias rule put first */
-	u64 last;			/* end of the last dispatched request */
-	s64 batched;			/* requests of the current batch so far */
-	s64 starved;			/* read batches begun since the last write batch while writes waited */
+	struct hw_sorted_request *next[2]; /* at most one is set */
+	/* already decided: requests that the host or the alias rule put first */
+	struct list_head head;
+	u64 last;    /* end of the last dispatched request */
+	s64 batched; /* requests of the current batch so far */
+	s64 starved; /* read batches begun since the last write batch while writes waited */
 	u64 expire_ticks[2];
 
 	s64 read_expire, write_expire, writes_starved, fifo_batch, front_merges;
@@ -48,11 +51,14 @@ static const struct hw_tunable deadline_tunables[] = {
 		"read batches that may go before waiting writes"),
 	HW_TUNE(struct deadline_queue, fifo_batch, 16, 0, HW_INT_MAX, "requests",
 		"most requests in a batch"),
-	HW_TUNE_BOOL(struct deadline_queue, front_merges, 1, "look for requests that a new one could precede"),
-	HW_TUNE_ENUM(struct deadline_queue, batching, BATCH_SEQUENTIAL, batching_names,
-		     "a batch goes on only without a gap (2.6.11-2.6.24), or in any ascending order (2.6.25 on)"),
-	HW_TUNE_ENUM(struct deadline_queue, wrap, WRAP_FIFO, wrap_names,
-		     "where a batch begins when nothing follows: at the oldest request, or the lowest sector (2.6.11)"),
+	HW_TUNE_BOOL(struct deadline_queue, front_merges, 1,
+		     "look for requests that a new one could precede"),
+	HW_TUNE_ENUM(
+		struct deadline_queue, batching, BATCH_SEQUENTIAL, batching_names,
+		"a batch goes on only without a gap (2.6.11-2.6.24), or in any ascending order (2.6.25 on)"),
+	HW_TUNE_ENUM(
+		struct deadline_queue, wrap, WRAP_FIFO, wrap_names,
+		"where a batch begins when nothing follows: at the oldest request, or the lowest sector (2.6.11)"),
 	HW_TUNE_TICK(struct deadline_queue, 1000),
 };
 
@@ -84,7 +90,9 @@ static void deadline_tuned(struct hw_queue *q)
 	dq->expire_ticks[1] = hw_ms_ticks(dq->write_expire, dq->tick_us);
 }
 
-/* Leave both orders. A `next` that leaves hands its place to its successor; it is not chosen anew. */
+/*
+ * Leave both orders. A `next` that leaves hands its place to its successor; it is not chosen anew.
+ */
 static void leave(struct deadline_queue *dq, struct hw_sorted_request *s)
 {
 	int dir = direction(&s->rq);
@@ -143,7 +151,10 @@ static int choose_direction(struct deadline_queue *dq)
 
 	if (!reads && !writes)
 		return -1;
-	/* The count is compared before it is raised: writes_starved batches do go before the writes. */
+	/*
+	 * The count is compared before it is raised: writes_starved batches do go before the
+	 * writes.
+	 */
 	if (reads && (!writes || dq->starved++ < dq->writes_starved))
 		return HW_READ;
 	dq->starved = 0;
@@ -187,7 +198,8 @@ static bool deadline_has_work(const struct hw_queue *q)
 	return !list_empty(&dq->fifo[0]) || !list_empty(&dq->fifo[1]) || !list_empty(&dq->head);
 }
 
-static struct hw_request *deadline_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
+static struct hw_request *deadline_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					      enum hw_merge *how)
 {
 	struct deadline_queue *dq = deadline_queue(q);
 	struct hw_sorted_request *s;
@@ -212,7 +224,8 @@ static void deadline_merged(struct hw_queue *q, struct hw_request *rq, enum hw_m
 	hw_sorted_add(&dq->sort[direction(rq)], s);
 }
 
-static void deadline_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+static void deadline_merged_requests(struct hw_queue *q, struct hw_request *keep,
+				     struct hw_request *gone)
 {
 	hw_fifo_inherit(hw_sorted(keep), hw_sorted(gone));
 	leave(deadline_queue(q), hw_sorted(gone));

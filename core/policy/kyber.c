@@ -26,16 +26,16 @@
 #include "core/lib/ticks.h"
 #include "core/policy/policies.h"
 
-enum { DOMAINS = 4, STEERED = 3, OTHER = HW_OTHER };	/* a domain is its enum hw_op */
+enum { DOMAINS = 4, STEERED = 3, OTHER = HW_OTHER }; /* a domain is its enum hw_op */
 enum { TOTAL_LATENCY, IO_LATENCY, LATENCIES };
 enum { BUCKETS = 8, GOOD_BUCKETS = 4, BUCKET_SHIFT = 2 };
 enum { UNKNOWN = -1 };
 
-#define PERIOD_NS (100ull * HW_NSEC_PER_MSEC)
+#define PERIOD_NS	  (100ull * HW_NSEC_PER_MSEC)
 /* A percentile of few samples is taken after this time. */
-#define PATIENCE_NS (1ull * HW_NSEC_PER_SEC)
-#define ENOUGH_SAMPLES 500u
-#define ASYNC_PERCENT 75u
+#define PATIENCE_NS	  (1ull * HW_NSEC_PER_SEC)
+#define ENOUGH_SAMPLES	  500u
+#define ASYNC_PERCENT	  75u
 #define DISCARD_TARGET_NS (5ll * HW_NSEC_PER_SEC)
 
 static const u32 max_depth[DOMAINS] = { 256, 128, 64, 16 };
@@ -43,18 +43,18 @@ static const u32 batch_size[DOMAINS] = { 16, 8, 1, 1 };
 
 struct kyber_queue {
 	struct hw_queue q;
-	struct hw_softq soft[DOMAINS];		/* mergeable */
-	struct list_head waiting[DOMAINS];	/* taken over from soft */
+	struct hw_softq soft[DOMAINS];	   /* mergeable */
+	struct list_head waiting[DOMAINS]; /* taken over from soft */
 	u32 domain;
 	u32 batched;
-	u32 depth[DOMAINS];			/* tokens there are */
-	u32 used[DOMAINS];			/* tokens held by requests in the device */
-	u64 throttled;				/* times that a domain with requests had no token */
+	u32 depth[DOMAINS]; /* tokens there are */
+	u32 used[DOMAINS];  /* tokens held by requests in the device */
+	u64 throttled;	    /* times that a domain with requests had no token */
 
 	u32 hist[STEERED][LATENCIES][BUCKETS];
-	u64 patience_ns[STEERED];		/* when a few samples will do; 0: clock stopped */
+	u64 patience_ns[STEERED]; /* when a few samples will do; 0: clock stopped */
 	int last_p99[STEERED];
-	u64 timer_ns;				/* HW_NEVER: not armed */
+	u64 timer_ns; /* HW_NEVER: not armed */
 
 	s64 read_lat_nsec, write_lat_nsec, tick_us;
 };
@@ -285,19 +285,46 @@ static u32 kyber_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 	return async_depth(q);
 }
 
-static s64 get_depth_read(const struct hw_queue *q) { return kyber_queue(q)->depth[HW_READ]; }
-static s64 get_depth_write(const struct hw_queue *q) { return kyber_queue(q)->depth[HW_WRITE]; }
-static s64 get_depth_discard(const struct hw_queue *q) { return kyber_queue(q)->depth[HW_DISCARD]; }
-static s64 get_depth_other(const struct hw_queue *q) { return kyber_queue(q)->depth[OTHER]; }
-static s64 get_used_read(const struct hw_queue *q) { return kyber_queue(q)->used[HW_READ]; }
-static s64 get_used_write(const struct hw_queue *q) { return kyber_queue(q)->used[HW_WRITE]; }
+static s64 get_depth_read(const struct hw_queue *q)
+{
+	return kyber_queue(q)->depth[HW_READ];
+}
+static s64 get_depth_write(const struct hw_queue *q)
+{
+	return kyber_queue(q)->depth[HW_WRITE];
+}
+static s64 get_depth_discard(const struct hw_queue *q)
+{
+	return kyber_queue(q)->depth[HW_DISCARD];
+}
+static s64 get_depth_other(const struct hw_queue *q)
+{
+	return kyber_queue(q)->depth[OTHER];
+}
+static s64 get_used_read(const struct hw_queue *q)
+{
+	return kyber_queue(q)->used[HW_READ];
+}
+static s64 get_used_write(const struct hw_queue *q)
+{
+	return kyber_queue(q)->used[HW_WRITE];
+}
 static s64 get_async_depth(const struct hw_queue *q)
 {
 	return q->dev.nr_requests ? async_depth(q) : 0;
 }
-static s64 get_domain(const struct hw_queue *q) { return kyber_queue(q)->domain; }
-static s64 get_batched(const struct hw_queue *q) { return kyber_queue(q)->batched; }
-static s64 get_throttled(const struct hw_queue *q) { return (s64)kyber_queue(q)->throttled; }
+static s64 get_domain(const struct hw_queue *q)
+{
+	return kyber_queue(q)->domain;
+}
+static s64 get_batched(const struct hw_queue *q)
+{
+	return kyber_queue(q)->batched;
+}
+static s64 get_throttled(const struct hw_queue *q)
+{
+	return (s64)kyber_queue(q)->throttled;
+}
 
 static const struct hw_stat kyber_stats[] = {
 	{ "depth_read", "requests", "reads that may be in the device", get_depth_read },

@@ -38,21 +38,21 @@ static const char *const kernel_names[] = { "6.1", "6.12", NULL };
 #define POLL_MS 3
 
 struct mq_class {
-	struct hw_sorted sort[2];	/* reads; writes, which is anything that is not a read */
+	struct hw_sorted sort[2]; /* reads; writes, which is anything that is not a read */
 	struct list_head fifo[2];
-	struct list_head head;		/* put first by the host (6.1) */
-	u64 pos[2];			/* first sector of the last request: the sweep (6.12) */
-	struct hw_sorted_request *next[2];	/* what followed the last request (6.1) */
-	u32 unfinished;			/* inserted, neither completed nor merged away */
+	struct list_head head;		   /* put first by the host (6.1) */
+	u64 pos[2];			   /* first sector of the last request: the sweep (6.12) */
+	struct hw_sorted_request *next[2]; /* what followed the last request (6.1) */
+	u32 unfinished;			   /* inserted, neither completed nor merged away */
 };
 
 struct mq_queue {
 	struct hw_queue q;
 	struct mq_class class[CLASSES];
-	struct list_head head;		/* put first by the host (6.12) */
+	struct list_head head; /* put first by the host (6.12) */
 	int last_dir;
-	s64 batched;			/* requests of the current batch so far */
-	s64 starved;			/* read batches begun while writes waited */
+	s64 batched; /* requests of the current batch so far */
+	s64 starved; /* read batches begun while writes waited */
 	s64 expire_ticks[2], aging_ticks;
 
 	s64 read_expire, write_expire, writes_starved, fifo_batch, front_merges;
@@ -371,15 +371,30 @@ static u32 mq_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 	return async_tags(mq_queue(q));
 }
 
-static s64 get_batching(const struct hw_queue *q) { return mq_queue(q)->batched; }
-static s64 get_starved(const struct hw_queue *q) { return mq_queue(q)->starved; }
+static s64 get_batching(const struct hw_queue *q)
+{
+	return mq_queue(q)->batched;
+}
+static s64 get_starved(const struct hw_queue *q)
+{
+	return mq_queue(q)->starved;
+}
 static s64 get_async_tags(const struct hw_queue *q)
 {
 	return q->dev.nr_requests ? async_tags(mq_queue(q)) : 0;
 }
-static s64 get_rt(const struct hw_queue *q) { return mq_queue(q)->class[REALTIME].unfinished; }
-static s64 get_be(const struct hw_queue *q) { return mq_queue(q)->class[BEST_EFFORT].unfinished; }
-static s64 get_idle(const struct hw_queue *q) { return mq_queue(q)->class[IDLE].unfinished; }
+static s64 get_rt(const struct hw_queue *q)
+{
+	return mq_queue(q)->class[REALTIME].unfinished;
+}
+static s64 get_be(const struct hw_queue *q)
+{
+	return mq_queue(q)->class[BEST_EFFORT].unfinished;
+}
+static s64 get_idle(const struct hw_queue *q)
+{
+	return mq_queue(q)->class[IDLE].unfinished;
+}
 
 static const struct hw_stat mq_stats[] = {
 	{ "batching", "requests", "length of the current batch so far", get_batching },

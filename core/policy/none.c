@@ -19,9 +19,9 @@
 struct none_queue {
 	struct hw_queue q;
 	struct hw_softq soft;
-	struct list_head leftover;	/* decided, but not taken by the device yet: always first */
-	u32 turn;			/* CPU whose list is looked at first */
-	bool busy;			/* refused one, and lists not empty since */
+	struct list_head leftover; /* decided, but not taken by the device yet: always first */
+	u32 turn;		   /* CPU whose list is looked at first */
+	bool busy;		   /* refused one, and lists not empty since */
 	s64 budget;
 };
 

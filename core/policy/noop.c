@@ -2,10 +2,10 @@
 /*
  * noop: first come, first served.
  *
- * Source: Linux 2.6 noop-iosched.
- * Decides: the oldest request is next, whatever its place. Merging is the block layer's alone: a range joins the request
- * that ends where it begins, or the request that was merged into last. A grown request is joined with its neighbour in
- * order of arrival, not of sector.
+ * Source: Linux 2.6 noop-iosched. Decides: the oldest request is next, whatever its place. Merging
+ * is the block layer's alone: a range joins the request that ends where it begins, or the request
+ * that was merged into last. A grown request is joined with its neighbour in order of arrival, not
+ * of sector.
  */
 #include "core/policy/policies.h"
 
@@ -62,7 +62,8 @@ static bool noop_has_work(const struct hw_queue *q)
 	return !list_empty(&noop_queue(q)->fifo);
 }
 
-static void noop_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+static void noop_merged_requests(struct hw_queue *q, struct hw_request *keep,
+				 struct hw_request *gone)
 {
 	list_del_init(&noop_request(gone)->link);
 }

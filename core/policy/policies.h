@@ -6,31 +6,53 @@
 #include "core/elevator.h"
 
 /* A row of a table of tunables for the s64 @field of @type. */
-#define HW_TUNE(qtype, field, def_, min_, max_, unit_, help_)                                       \
-	{ .name = #field, .type = HW_INT, .offset = offsetof(qtype, field), .def = (def_),          \
-	  .min = (min_), .max = (max_), .unit = (unit_), .help = (help_) }
-#define HW_TUNE_BOOL(qtype, field, def_, help_)                                                     \
-	{ .name = #field, .type = HW_BOOL, .offset = offsetof(qtype, field), .def = (def_),         \
-	  .min = 0, .max = 1, .unit = "", .help = (help_) }
-#define HW_TUNE_ENUM(qtype, field, def_, choices_, help_)                                           \
-	{ .name = #field, .type = HW_ENUM, .offset = offsetof(qtype, field), .def = (def_),         \
-	  .min = 0, .max = ARRAY_SIZE(choices_) - 2, .unit = "", .help = (help_), .choices = (choices_) }
+#define HW_TUNE(qtype, field, def_, min_, max_, unit_, help_) \
+	{ .name = #field,                                     \
+	  .type = HW_INT,                                     \
+	  .offset = offsetof(qtype, field),                   \
+	  .def = (def_),                                      \
+	  .min = (min_),                                      \
+	  .max = (max_),                                      \
+	  .unit = (unit_),                                    \
+	  .help = (help_) }
+#define HW_TUNE_BOOL(qtype, field, def_, help_) \
+	{ .name = #field,                       \
+	  .type = HW_BOOL,                      \
+	  .offset = offsetof(qtype, field),     \
+	  .def = (def_),                        \
+	  .min = 0,                             \
+	  .max = 1,                             \
+	  .unit = "",                           \
+	  .help = (help_) }
+#define HW_TUNE_ENUM(qtype, field, def_, choices_, help_) \
+	{ .name = #field,                                 \
+	  .type = HW_ENUM,                                \
+	  .offset = offsetof(qtype, field),               \
+	  .def = (def_),                                  \
+	  .min = 0,                                       \
+	  .max = ARRAY_SIZE(choices_) - 2,                \
+	  .unit = "",                                     \
+	  .help = (help_),                                \
+	  .choices = (choices_) }
 
 #define HW_INT_MAX 0x7fffffffll
 
 /*
- * Policies whose source counts in jiffies count in ticks. The tunable is called tick_us everywhere; HZ is derived from it.
- * Field: s64 tick_us.
+ * Policies whose source counts in jiffies count in ticks. The tunable is called tick_us everywhere;
+ * HZ is derived from it. Field: s64 tick_us.
  */
-#define HW_TUNE_TICK(qtype, def_)                                                                   \
-	HW_TUNE(qtype, tick_us, def_, 1, 100000, "us", "length of the tick in which this policy counts time")
+#define HW_TUNE_TICK(qtype, def_)                      \
+	HW_TUNE(qtype, tick_us, def_, 1, 100000, "us", \
+		"length of the tick in which this policy counts time")
 
 /*
- * Policies that wait do so for the seek that it saves. Where nothing moves there is none to save, and the wait is lost
- * time: so the flag of the host's says, unless the tunable says to wait all the same. Field: s64 wait_nonrot.
+ * Policies that wait do so for the seek that it saves. Where nothing moves there is none to save,
+ * and the wait is lost time: so the flag of the host's says, unless the tunable says to wait all
+ * the same. Field: s64 wait_nonrot.
  */
-#define HW_TUNE_WAIT_NONROT(qtype)                                                                  \
-	HW_TUNE_BOOL(qtype, wait_nonrot, 0, "wait on non-rotational devices, too, where no seek is saved")
+#define HW_TUNE_WAIT_NONROT(qtype)          \
+	HW_TUNE_BOOL(qtype, wait_nonrot, 0, \
+		     "wait on non-rotational devices, too, where no seek is saved")
 
 static inline bool hw_may_wait(const struct hw_queue *q, s64 wait_nonrot)
 {

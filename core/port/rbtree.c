@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Red-black trees after Cormen, Leiserson, Rivest and Stein, with the kernel's interface (hosted builds only).
+ * Red-black trees after Cormen, Leiserson, Rivest and Stein, with the kernel's interface (hosted
+ * builds only).
  *
- * A policy may depend on the order only, not on the shape, with one exception: bfq's search for the next queue walks the
- * tree as the kernel's does, which with four queues or more can miss the best one. That this tree takes the same
- * shapes is what the recorded decisions of real kernels check (docs/conformance.md).
+ * A policy may depend on the order only, not on the shape, with one exception: bfq's search for the
+ * next queue walks the tree as the kernel's does, which with four queues or more can miss the best
+ * one. That this tree takes the same shapes is what the recorded decisions of real kernels check
+ * (docs/conformance.md).
  */
 #include "core/port.h"
 

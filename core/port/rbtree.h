@@ -14,15 +14,18 @@ struct rb_root {
 	struct rb_node *rb_node;
 };
 
-#define RB_ROOT ((struct rb_root){ NULL })
+#define RB_ROOT			    ((struct rb_root){ NULL })
 #define rb_entry(ptr, type, member) container_of(ptr, type, member)
-#define rb_entry_safe(ptr, type, member)                                                           \
-	({ __typeof__(ptr) p_ = (ptr); p_ ? rb_entry(p_, type, member) : NULL; })
-#define rb_parent(n) ((n)->rb_parent)
+#define rb_entry_safe(ptr, type, member)                \
+	({                                              \
+		__typeof__(ptr) p_ = (ptr);             \
+		p_ ? rb_entry(p_, type, member) : NULL; \
+	})
+#define rb_parent(n)	    ((n)->rb_parent)
 #define RB_EMPTY_ROOT(root) ((root)->rb_node == NULL)
 /* As in the kernel, a node that is in no tree is its own parent. */
-#define RB_EMPTY_NODE(n) ((n)->rb_parent == (n))
-#define RB_CLEAR_NODE(n) ((n)->rb_parent = (n))
+#define RB_EMPTY_NODE(n)    ((n)->rb_parent == (n))
+#define RB_CLEAR_NODE(n)    ((n)->rb_parent = (n))
 
 static inline void rb_link_node(struct rb_node *n, struct rb_node *parent, struct rb_node **link)
 {

@@ -40,39 +40,96 @@ class Finite(click.FloatRange):
             self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
+
 _SIMULATION = (
-    click.option("--drive", "-d", default=DEFAULT_DRIVE, show_default=True, metavar="NAME|FILE.toml|constant:MS",
-                 help="The drive that is simulated."),
-    click.option("--queue-depth", type=click.IntRange(0, 1024), default=0, metavar="N",
-                 help="Requests that the device takes at once [default: the drive's own]."),
-    click.option("--replay", type=click.Choice(["closed", "open"]),
-                 help="Traces: keep think times, or timestamps [default: closed if the trace tells its tasks]."),
-    click.option("--group-gap", type=Finite(0, 1e6), default=DEFAULT_GROUP_GAP_MS, show_default=True, metavar="MS",
-                 help="Traces: longest pause between tasks of one name that are one thread of control."),
+    click.option(
+        "--drive",
+        "-d",
+        default=DEFAULT_DRIVE,
+        show_default=True,
+        metavar="NAME|FILE.toml|constant:MS",
+        help="The drive that is simulated.",
+    ),
+    click.option(
+        "--queue-depth",
+        type=click.IntRange(0, 1024),
+        default=0,
+        metavar="N",
+        help="Requests that the device takes at once [default: the drive's own].",
+    ),
+    click.option(
+        "--replay",
+        type=click.Choice(["closed", "open"]),
+        help="Traces: keep think times, or timestamps [default: closed if the trace tells its tasks].",
+    ),
+    click.option(
+        "--group-gap",
+        type=Finite(0, 1e6),
+        default=DEFAULT_GROUP_GAP_MS,
+        show_default=True,
+        metavar="MS",
+        help="Traces: longest pause between tasks of one name that are one thread of control.",
+    ),
     click.option("--device", help="Traces of several devices: which one [default: the busiest]."),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
     click.option("--merging/--no-merging", default=True, show_default=True, help="Join requests that touch."),
-    click.option("--max-sectors", type=click.IntRange(1, 1 << 20), default=2560, show_default=True, metavar="N",
-                 help="Largest request, in sectors of 512 bytes."),
-    click.option("--nr-requests", type=click.IntRange(0, 1 << 20), default=NR_REQUESTS, show_default=True, metavar="N",
-                 help="Requests that may exist at once; further I/O waits in front of the scheduler. 0: no limit."),
-    click.option("--wbt-depth", type=click.IntRange(0, 1 << 16), default=0, metavar="N",
-                 help="Job files, buffered writes: throttle write-back as Linux does on a device that holds N requests (twice "
-                      "its queue depth), but under bfq [default: no throttling]."),
-    click.option("--pull-ahead", is_flag=True,
-                 help="As blk-mq: take one request ahead of a full device, and hand requests out as tags."),
-    click.option("--turnaround", default=str(MEASURED.turnaround), show_default=True, metavar="US+US_A_PAGE",
-                 help="Job files, direct I/O: processor time of a process before each of its I/Os."),
-    click.option("--dispatch-time", default=str(MEASURED.dispatch), show_default=True, metavar="US+US_A_PAGE",
-                 help="Processor time from a scheduler's decision to the device."),
-    click.option("--copy-time", default=str(MEASURED.copy), show_default=True, metavar="US+US_A_PAGE",
-                 help="Job files, buffered I/O: processor time of an I/O through the page cache."),
+    click.option(
+        "--max-sectors",
+        type=click.IntRange(1, 1 << 20),
+        default=2560,
+        show_default=True,
+        metavar="N",
+        help="Largest request, in sectors of 512 bytes.",
+    ),
+    click.option(
+        "--nr-requests",
+        type=click.IntRange(0, 1 << 20),
+        default=NR_REQUESTS,
+        show_default=True,
+        metavar="N",
+        help="Requests that may exist at once; further I/O waits in front of the scheduler. 0: no limit.",
+    ),
+    click.option(
+        "--wbt-depth",
+        type=click.IntRange(0, 1 << 16),
+        default=0,
+        metavar="N",
+        help="Job files, buffered writes: throttle write-back as Linux does on a device that holds N requests (twice "
+        "its queue depth), but under bfq [default: no throttling].",
+    ),
+    click.option(
+        "--pull-ahead", is_flag=True, help="As blk-mq: take one request ahead of a full device, and hand requests out as tags."
+    ),
+    click.option(
+        "--turnaround",
+        default=str(MEASURED.turnaround),
+        show_default=True,
+        metavar="US+US_A_PAGE",
+        help="Job files, direct I/O: processor time of a process before each of its I/Os.",
+    ),
+    click.option(
+        "--dispatch-time",
+        default=str(MEASURED.dispatch),
+        show_default=True,
+        metavar="US+US_A_PAGE",
+        help="Processor time from a scheduler's decision to the device.",
+    ),
+    click.option(
+        "--copy-time",
+        default=str(MEASURED.copy),
+        show_default=True,
+        metavar="US+US_A_PAGE",
+        help="Job files, buffered I/O: processor time of an I/O through the page cache.",
+    ),
     click.option("--one-processor", is_flag=True, help="Job files: all processes share one processor."),
-    click.option("--seeds", type=click.IntRange(0, 1000), metavar="N",
-                 help=f"Runs with small changes of processor time, starts and think times, to see whether they decide the result "
-                      f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0]."),
-    click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N",
-                 help="Software queues, for none and kyber."),
+    click.option(
+        "--seeds",
+        type=click.IntRange(0, 1000),
+        metavar="N",
+        help=f"Runs with small changes of processor time, starts and think times, to see whether they decide the result "
+        f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0].",
+    ),
+    click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Software queues, for none and kyber."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),
 )
 
@@ -103,10 +160,18 @@ def reading(given: dict[str, Any]) -> Reading:
 
 def run_options(given: dict[str, Any]) -> Options:
     """How runs are made."""
-    options = Options(seed=given["seed"], queue_depth=given["queue_depth"], max_sectors=given["max_sectors"],
-                      merging=given["merging"], join_arriving=given["merging"], nr_requests=given["nr_requests"],
-                      pull_ahead=given["pull_ahead"], cpus=given["cpus"], one_processor=given["one_processor"],
-                      wbt_depth=given["wbt_depth"])
+    options = Options(
+        seed=given["seed"],
+        queue_depth=given["queue_depth"],
+        max_sectors=given["max_sectors"],
+        merging=given["merging"],
+        join_arriving=given["merging"],
+        nr_requests=given["nr_requests"],
+        pull_ahead=given["pull_ahead"],
+        cpus=given["cpus"],
+        one_processor=given["one_processor"],
+        wbt_depth=given["wbt_depth"],
+    )
     names = ("turnaround", "dispatch_time", "copy_time")
     times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in names}
     return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)

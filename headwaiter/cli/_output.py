@@ -42,9 +42,16 @@ def file_option(*names: str, **more: Any) -> Callable[[F], F]:
 
 def output_option(metavar: str = "FILE") -> Callable[[F], F]:
     """-o, and what it needs for block devices."""
+
     def add(function: F) -> F:
-        function = click.option("--block-device", is_flag=True, is_eager=True, expose_value=False, callback=_allow,
-                                help="Let FILE be a block device, and overwrite what is on it.")(function)
+        function = click.option(
+            "--block-device",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_allow,
+            help="Let FILE be a block device, and overwrite what is on it.",
+        )(function)
         return file_option("--output", "-o", metavar=metavar, help="Write there instead of to stdout.")(function)
 
     return add

@@ -51,13 +51,20 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
 @click.argument("workload", required=False)
 @click.option("--sched", "-s", default="all", show_default=True, metavar="a,b,…|all", help="Schedulers to compare.")
 @click.option("--set", "pairs", multiple=True, metavar="[SCHED.]TUNABLE=VALUE", help="Override a tunable's default.")
-@click.option("--by", type=click.Choice(list(RANKINGS)),
-              help="What is best [default: throughput, or latency if all keep up].")
+@click.option("--by", type=click.Choice(list(RANKINGS)), help="What is best [default: throughput, or latency if all keep up].")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @simulation_options
 @output_options
-def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | None, as_csv: bool, as_json: bool,
-            output: Path | None, **given: Any) -> None:
+def command(
+    workload: str | None,
+    sched: str,
+    pairs: tuple[str, ...],
+    by: str | None,
+    as_csv: bool,
+    as_json: bool,
+    output: Path | None,
+    **given: Any,
+) -> None:
     """Run WORKLOAD (a trace or a fio job file; default: the bundled example) under several schedulers.
 
     Prints a table, best first, and why the first won.
@@ -74,15 +81,31 @@ def command(workload: str | None, sched: str, pairs: tuple[str, ...], by: str | 
     announce(work.load, drive, options, len(chosen), given["seeds"])
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
         results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"], as_json)
-        notes = [*work.notes, *coarse_note(results, options.exact),
-                 *without_processor(results, drive, work.load, tunables, options)]
+        notes = [
+            *work.notes,
+            *coarse_note(results, options.exact),
+            *without_processor(results, drive, work.load, tunables, options),
+        ]
     criterion, ranked = rank(results, by)
     sentence = explain(criterion, ranked)
     doubt = uncertain(criterion, ranked)
     if as_json:
         more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
-        write_json(document(work.name, drive.name, given["seed"], ranked, **more, ranked_by=criterion, why=sentence,
-                            uncertain=doubt, processor=processor_json(options), notes=notes), output)
+        write_json(
+            document(
+                work.name,
+                drive.name,
+                given["seed"],
+                ranked,
+                **more,
+                ranked_by=criterion,
+                why=sentence,
+                uncertain=doubt,
+                processor=processor_json(options),
+                notes=notes,
+            ),
+            output,
+        )
         return
     if as_csv:
         buffer = io.StringIO()

@@ -33,16 +33,24 @@ def _files(paths: Iterable[Path]) -> list[Path]:
 
 
 def _row(path: Path, v: checking.Verdict) -> dict[str, object]:
-    return {"recording": str(path), "scheduler": v.scheduler, "workload": v.workload, "kernel": v.kernel,
-            "requests": v.requests, "decisions": v.decisions, "equal": v.equal, "share": v.share,
-            "refused_by_both": v.refusals, "differences": dict(v.kinds)}
+    return {
+        "recording": str(path),
+        "scheduler": v.scheduler,
+        "workload": v.workload,
+        "kernel": v.kernel,
+        "requests": v.requests,
+        "decisions": v.decisions,
+        "equal": v.equal,
+        "share": v.share,
+        "refused_by_both": v.refusals,
+        "differences": dict(v.kinds),
+    }
 
 
 @command.command("check")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="RECORDING...")
 @click.option("--sched", "-s", "schedulers", multiple=True, metavar="NAME", help="Only this one (may be repeated).")
-@click.option("--differences", type=click.IntRange(min=0), default=0, metavar="N",
-              help="Print the first N differences of each.")
+@click.option("--differences", type=click.IntRange(min=0), default=0, metavar="N", help="Print the first N differences of each.")
 @output_options
 def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int, as_json: bool, output: Path | None) -> int:
     """Feed recordings (or folders of them) to our schedulers; status 1 if one decides too often as the kernel did not.
@@ -63,12 +71,15 @@ def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int
         return int(failed)
     table = Table("kernel", "scheduler", "workload", "decisions", "equal", "not", box=None)
     for _, v in verdicts:
-        table.add_row(v.kernel, v.scheduler, v.workload, str(v.decisions), f"{v.share:.2%}",
-                      str(v.decisions - v.equal) if v.kinds else "")
+        table.add_row(
+            v.kernel, v.scheduler, v.workload, str(v.decisions), f"{v.share:.2%}", str(v.decisions - v.equal) if v.kinds else ""
+        )
     with page(output) as out:
         out.print(table)
         for _, v in verdicts:
             for d in v.first[:differences]:
-                out.print(f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel decided for {d.kernel}, "
-                          f"ours for {d.ours}")
+                out.print(
+                    f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel decided for {d.kernel}, "
+                    f"ours for {d.ours}"
+                )
     return int(failed)

@@ -41,8 +41,14 @@ class _Group(click.Group):
 
 def _facts(p: Profile) -> Json:
     sectors, depth, rotational = p.facts
-    return {"drive": p.name, "description": p.description, "model": p.model.name, "capacity_bytes": sectors * 512,
-            "queue_depth": depth, "rotational": rotational}
+    return {
+        "drive": p.name,
+        "description": p.description,
+        "model": p.model.name,
+        "capacity_bytes": sectors * 512,
+        "queue_depth": depth,
+        "rotational": rotational,
+    }
 
 
 @click.group("drives", cls=_Group, invoke_without_command=True)
@@ -102,15 +108,20 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
         return
     out = console()
     out.print(Text.assemble((plain(p.name), "bold"), f": {plain(p.description)}"), soft_wrap=True)
-    out.print(f"{p.model.name}: {p.model.summary}; {facts['capacity_bytes'] / 1e9:.1f} GB, queue depth {facts['queue_depth']}",
-              soft_wrap=True)
+    out.print(
+        f"{p.model.name}: {p.model.summary}; {facts['capacity_bytes'] / 1e9:.1f} GB, queue depth {facts['queue_depth']}",
+        soft_wrap=True,
+    )
     out.print(_param_table(p.model, p.data))
 
 
 @command.command("export")
 @click.argument("name")
-@click.option("--positions", is_flag=True,
-              help="What a scheduler is told of positioning times instead: a line for each distance, SECTORS NS.")
+@click.option(
+    "--positions",
+    is_flag=True,
+    help="What a scheduler is told of positioning times instead: a line for each distance, SECTORS NS.",
+)
 @output_option()
 def export(name: str, positions: bool, output: Path | None) -> None:
     """A profile in the form that the kernel modules take: flat for headwaiter_disk, or --positions for queue/iosched."""

@@ -45,15 +45,26 @@ def _list() -> None:
 
 @command.command("run")
 @click.argument("target", metavar="EXPERIMENT|SCRIPT")
-@click.option("--kernel", "-k", "series", multiple=True, metavar="KERNEL",
-              help="Series (6.12) or release (7.2.11) of Debian's cloud kernel, as apt's sources have it, or a ./FOLDER with "
-                   "its unpacked packages; may be repeated [default: the script's own].")
+@click.option(
+    "--kernel",
+    "-k",
+    "series",
+    multiple=True,
+    metavar="KERNEL",
+    help="Series (6.12) or release (7.2.11) of Debian's cloud kernel, as apt's sources have it, or a ./FOLDER with "
+    "its unpacked packages; may be repeated [default: the script's own].",
+)
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the script.")
-@click.option("--files", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-              help="Where to put other files that the guest sends, as FOLDER/SERIES/NAME.")
+@click.option(
+    "--files",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where to put other files that the guest sends, as FOLDER/SERIES/NAME.",
+)
 @output_options
-def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Path | None, as_json: bool,
-         output: Path | None) -> None:
+def _run(
+    target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Path | None, as_json: bool, output: Path | None
+) -> None:
     """Boot kernels, run an experiment (see 'headwaiter lab list') or a script in each, and show what it measured."""
     given = {}
     for pair in pairs:
@@ -74,26 +85,70 @@ def _run(target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Pa
 
 
 @command.command("agree")
-@click.option("--kernel", "-k", "kernels", multiple=True, metavar="SERIES",
-              help="Series of Debian's cloud kernel; may be repeated [default: 6.12; with --random also 6.1].")
-@click.option("--drive", "-d", "drives", multiple=True, metavar="NAME",
-              help=f"The drive's profile; may be repeated [default: {DEFAULT_DRIVE}; with --random also {SECOND_DRIVE}].")
-@click.option("--sched", "-s", "schedulers", default=",".join(SCHEDULERS), show_default=True, metavar="a,b,…",
-              help="Schedulers.")
-@click.option("--job", "-j", "names", multiple=True, metavar="NAME|FILE",
-              help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of the disk itself "
-                   "(filename=/dev/sda); may be repeated [default: those eight].")
-@click.option("--random", "count", type=click.IntRange(1, 100_000), metavar="N",
-              help="N random mixed jobs instead, in turn on each kernel and drive.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True,
-              help="Of the first random job; the next has the next seed.")
-@click.option("--seeds", type=click.IntRange(0, 1000), default=RUNS, show_default=True, metavar="N",
-              help="Simulated runs of each job with small changes.")
-@click.option("--show", type=click.IntRange(0, 2**63 - 1), metavar="SEED",
-              help="Print the random job of that seed for each drive, and end.")
+@click.option(
+    "--kernel",
+    "-k",
+    "kernels",
+    multiple=True,
+    metavar="SERIES",
+    help="Series of Debian's cloud kernel; may be repeated [default: 6.12; with --random also 6.1].",
+)
+@click.option(
+    "--drive",
+    "-d",
+    "drives",
+    multiple=True,
+    metavar="NAME",
+    help=f"The drive's profile; may be repeated [default: {DEFAULT_DRIVE}; with --random also {SECOND_DRIVE}].",
+)
+@click.option("--sched", "-s", "schedulers", default=",".join(SCHEDULERS), show_default=True, metavar="a,b,…", help="Schedulers.")
+@click.option(
+    "--job",
+    "-j",
+    "names",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of the disk itself "
+    "(filename=/dev/sda); may be repeated [default: those eight].",
+)
+@click.option(
+    "--random",
+    "count",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="N random mixed jobs instead, in turn on each kernel and drive.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Of the first random job; the next has the next seed.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(0, 1000),
+    default=RUNS,
+    show_default=True,
+    metavar="N",
+    help="Simulated runs of each job with small changes.",
+)
+@click.option(
+    "--show", type=click.IntRange(0, 2**63 - 1), metavar="SEED", help="Print the random job of that seed for each drive, and end."
+)
 @output_options
-def _agree(kernels: tuple[str, ...], drives: tuple[str, ...], schedulers: str, names: tuple[str, ...], count: int | None,
-           seed: int, seeds: int, show: int | None, as_json: bool, output: Path | None) -> None:
+def _agree(
+    kernels: tuple[str, ...],
+    drives: tuple[str, ...],
+    schedulers: str,
+    names: tuple[str, ...],
+    count: int | None,
+    seed: int,
+    seeds: int,
+    show: int | None,
+    as_json: bool,
+    output: Path | None,
+) -> None:
     """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare.
 
     They agree if throughput is within 3% and p99 latency within 10%, or if the simulator gives a range, and the kernel's
@@ -125,13 +180,28 @@ def _agree(kernels: tuple[str, ...], drives: tuple[str, ...], schedulers: str, n
         return
     found = summary(rows)
     if as_json:
-        write_json({"schema": "headwaiter-lab/1", "experiment": "agree", "seed": seed, "results": rows, "summary": found,
-                    "failures": failures(rows)}, output)
+        write_json(
+            {
+                "schema": "headwaiter-lab/1",
+                "experiment": "agree",
+                "seed": seed,
+                "results": rows,
+                "summary": found,
+                "failures": failures(rows),
+            },
+            output,
+        )
     else:
-        _print([(f"{title}: throughput, off by percent", found["deviation_percent"]), ("What does not agree", failures(rows)),
-                ("Winners that the simulator did not name", [w for w in found["winners"] if not w["right"]])],
-               f"The simulator's winner is the kernel's, or within 5% of it, on {found['winners_right']}"
-               f" of {len(found['winners'])} jobs.", output)
+        _print(
+            [
+                (f"{title}: throughput, off by percent", found["deviation_percent"]),
+                ("What does not agree", failures(rows)),
+                ("Winners that the simulator did not name", [w for w in found["winners"] if not w["right"]]),
+            ],
+            f"The simulator's winner is the kernel's, or within 5% of it, on {found['winners_right']}"
+            f" of {len(found['winners'])} jobs.",
+            output,
+        )
     if not found["holds"]:
         sys.exit(1)
 

@@ -30,8 +30,9 @@ from headwaiter.study.workload import find_workload, read_workload
 @file_option("--log", metavar="FILE", help="Write the event log (CSV).")
 @simulation_options
 @output_options
-def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None, as_json: bool, output: Path | None,
-            **given: Any) -> None:
+def command(
+    workload: str, sched: str, pairs: tuple[str, ...], log: Path | None, as_json: bool, output: Path | None, **given: Any
+) -> None:
     """Run WORKLOAD (a trace or a fio job file) under one scheduler."""
     policy = find(sched)
     tunables = settings(policy, pairs)
@@ -44,8 +45,7 @@ def command(workload: str, sched: str, pairs: tuple[str, ...], log: Path | None,
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
         with progress_bar(f"{work.name} under {policy.name}", None) as update:
-            outcome = simulate(policy.name, drive, work.load, tunables, options, log_file,
-                               lambda done: update(policy.name, done))
+            outcome = simulate(policy.name, drive, work.load, tunables, options, log_file, lambda done: update(policy.name, done))
             result = summarise(outcome)
             runs = runs_for(outcome.totals["issued"], given["seeds"])
             spread = with_range(result, others(policy.name, drive, work.load, tunables, options, runs))

@@ -58,13 +58,21 @@ def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: P
     if plot:
         _plot(v, profile.name, plot)
     if as_json or output:
-        write_json({
-            "schema": SCHEMA, "drive": profile.name, "trace": trace.name, "requests": len(v.measured_ms),
-            "demerit_ms": v.demerit_ms, "mean_absolute_error_ms": v.mean_absolute_error_ms,
-            "mean_error_ms": v.mean_error_ms, "max_error_ms": v.max_error_ms,
-            "measured_ms": {"mean": v.mean_measured_ms, "max": v.max_measured_ms},
-            "simulated_ms": {"mean": v.mean_simulated_ms, "max": v.max_simulated_ms},
-        }, output)
+        write_json(
+            {
+                "schema": SCHEMA,
+                "drive": profile.name,
+                "trace": trace.name,
+                "requests": len(v.measured_ms),
+                "demerit_ms": v.demerit_ms,
+                "mean_absolute_error_ms": v.mean_absolute_error_ms,
+                "mean_error_ms": v.mean_error_ms,
+                "max_error_ms": v.max_error_ms,
+                "measured_ms": {"mean": v.mean_measured_ms, "max": v.max_measured_ms},
+                "simulated_ms": {"mean": v.mean_simulated_ms, "max": v.max_simulated_ms},
+            },
+            output,
+        )
         return
     out = console()
     out.print(plain(f"{profile.name}: {len(v.measured_ms)} requests of {trace.name}"))

@@ -86,8 +86,13 @@ class _Check:
         scheduler = recording.fact("scheduler")
         self.verdict = Verdict(scheduler, recording.fact("workload"), recording.fact("kernel"))
         start = recording.events[0].time_ns if recording.events else 0
-        self.policy = Policy(scheduler, tunables(recording), depth=recording.number("depth"),
-                             nr_requests=recording.number("nr_requests"), now=start)
+        self.policy = Policy(
+            scheduler,
+            tunables(recording),
+            depth=recording.number("depth"),
+            nr_requests=recording.number("nr_requests"),
+            now=start,
+        )
         self.ids: dict[int, int] = {}  # ours by the recording's, of requests that exist
         self.names: dict[int, int] = {}  # and back
         self.early: set[int] = set()  # given by ours, not yet by the kernel
@@ -119,8 +124,9 @@ class _Check:
     def _allow(self, e: Event) -> None:
         if e.request not in self.early:
             self._start(e)
-            self.policy.allow_merge(self.ids[e.request],
-                                    Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), self.now)
+            self.policy.allow_merge(
+                self.ids[e.request], Request(e.sector, e.sectors, e.op, e.task, e.flags, e.ioprio, e.cpu), self.now
+            )
 
     def _insert(self, e: Event) -> None:
         if e.request in self.ids:
@@ -203,6 +209,5 @@ def check(recording: Recording) -> Verdict:
         try:
             c.take(e)
         except KeyError as missing:
-            raise Problem(f"recording: at {e.time_ns} ns {e.event} speaks of a request that does not exist: "
-                          f"{missing}") from None
+            raise Problem(f"recording: at {e.time_ns} ns {e.event} speaks of a request that does not exist: {missing}") from None
     return c.verdict

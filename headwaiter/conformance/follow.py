@@ -89,10 +89,17 @@ class Follower:
         probe = e.name.partition("_")[0]
         getattr(self, f"_{probe if probe in PROBES else e.name}")(e)
 
-    def _find(self, e: ring.Event, state: int, *, sector: int | None = None, end: int | None = None,
-              op: int | None = None) -> _Request | None:
-        found = [r for r in self._live if r.state == state and (op is None or r.op == op)
-                 and (sector is None or r.sector == sector) and (end is None or r.sector + r.sectors == end)]
+    def _find(
+        self, e: ring.Event, state: int, *, sector: int | None = None, end: int | None = None, op: int | None = None
+    ) -> _Request | None:
+        found = [
+            r
+            for r in self._live
+            if r.state == state
+            and (op is None or r.op == op)
+            and (sector is None or r.sector == sector)
+            and (end is None or r.sector + r.sectors == end)
+        ]
         if len(found) > 1:
             raise Problem(f"trace: at {e.time_ns} ns two requests fit {e.name} at {sector if end is None else end}")
         return found[0] if found else None
@@ -109,10 +116,18 @@ class Follower:
             raise Problem(f"trace: at {e.time_ns} ns {e.name} speaks of a request that nobody inserted: {e.values}")
         return found
 
-    def _row(self, e: ring.Event, event: str, request: _Request | None = None, other: _Request | None = None,
-             sectors: int = NONE) -> None:
-        self.events.append(Event(e.time_ns, event, request.insertion.request if request else NONE,
-                                 other.insertion.request if other else NONE, sectors=sectors))
+    def _row(
+        self, e: ring.Event, event: str, request: _Request | None = None, other: _Request | None = None, sectors: int = NONE
+    ) -> None:
+        self.events.append(
+            Event(
+                e.time_ns,
+                event,
+                request.insertion.request if request else NONE,
+                other.insertion.request if other else NONE,
+                sectors=sectors,
+            )
+        )
         if self._submitters and event in ("dispatch", "issue"):
             submitted = self._submitters.get(_number(e.values, "common_pid"))
             if submitted:
@@ -129,10 +144,21 @@ class Follower:
         asked = self._find(e, QUEUED, sector=_number(v, "sector"), op=_number(v, "flags") & 0xFF)
         if asked:
             op = _number(v, "bio_flags") & 0xFF
-            self.events.append(Event(
-                e.time_ns, "allow", asked.insertion.request, NONE, _number(v, "bio_sector"),
-                _number(v, "bio_bytes") // 512, op, _flags(op, _number(v, "bio_flags")), _number(v, "bio_ioprio"),
-                self._task(v), e.cpu))
+            self.events.append(
+                Event(
+                    e.time_ns,
+                    "allow",
+                    asked.insertion.request,
+                    NONE,
+                    _number(v, "bio_sector"),
+                    _number(v, "bio_bytes") // 512,
+                    op,
+                    _flags(op, _number(v, "bio_flags")),
+                    _number(v, "bio_ioprio"),
+                    self._task(v),
+                    e.cpu,
+                )
+            )
 
     def _finish(self, e: ring.Event) -> None:
         """The scheduler hears of the completion that the block layer has just told, and knows the time of the last."""
@@ -146,8 +172,19 @@ class Follower:
         v = e.values
         task = self._task(v)
         op = _op(v)
-        row = Event(e.time_ns, "insert", self._count, NONE, _number(v, "sector"), _number(v, "nr_sector"), op,
-                    SYNC if op == 0 else 0, 0, task, e.cpu)
+        row = Event(
+            e.time_ns,
+            "insert",
+            self._count,
+            NONE,
+            _number(v, "sector"),
+            _number(v, "nr_sector"),
+            op,
+            SYNC if op == 0 else 0,
+            0,
+            task,
+            e.cpu,
+        )
         self._count += 1
         self._live.append(_Request(row, row.sector, row.sectors, op))
         self.events.append(row)
@@ -203,11 +240,14 @@ class Follower:
             self._decided(e, None)
             return
         bits = _number(v, "flags")
-        given = self._must(self._find(e, QUEUED, sector=_number(v, "sector"), op=min(bits & 0xFF, 3)
-                                      if bits & 0xFF < 2 else None), e)
+        given = self._must(
+            self._find(e, QUEUED, sector=_number(v, "sector"), op=min(bits & 0xFF, 3) if bits & 0xFF < 2 else None), e
+        )
         if given.sectors * 512 != _number(v, "bytes"):
-            raise Problem(f"trace: at {e.time_ns} ns a request of {given.sectors} sectors was dispatched as one of "
-                          f"{_number(v, 'bytes')} bytes")
+            raise Problem(
+                f"trace: at {e.time_ns} ns a request of {given.sectors} sectors was dispatched as one of "
+                f"{_number(v, 'bytes')} bytes"
+            )
         given.state = DISPATCHED
         given.start_ns = _number(v, "start") if self._cached else 0
         given.insertion.ioprio = _number(v, "ioprio")

@@ -82,8 +82,18 @@ WORKLOADS: dict[str, Workload] = {
         settings=(("mq-deadline", "prio_aging_expire=300,writes_starved=1"),),
     ),
     "processes": Workload(
-        tuple(_job("read" if i % 4 else "write", i, n=80, qd=1 + i % 3, rthink=1000 * (1 + i), delay=40 * i,
-                   **({"rand": True} if i % 2 else {})) for i in range(16)),
+        tuple(
+            _job(
+                "read" if i % 4 else "write",
+                i,
+                n=80,
+                qd=1 + i % 3,
+                rthink=1000 * (1 + i),
+                delay=40 * i,
+                **({"rand": True} if i % 2 else {}),
+            )
+            for i in range(16)
+        ),
         depth=4,
         service_ns=9 * MS,
     ),
@@ -110,8 +120,10 @@ WORKLOADS: dict[str, Workload] = {
         schedulers=("kyber",),
     ),
     "cpus": Workload(
-        tuple(_job("read" if i % 3 else "write", i, n=150, qd=6, rthink=4000, cpu=i % 4,
-                   **({"rand": True} if i % 2 else {})) for i in range(8)),
+        tuple(
+            _job("read" if i % 3 else "write", i, n=150, qd=6, rthink=4000, cpu=i % 4, **({"rand": True} if i % 2 else {}))
+            for i in range(8)
+        ),
         depth=4,
         schedulers=("kyber",),
         device="scsi",
@@ -142,14 +154,23 @@ def _offsets(system: Kernel) -> dict[str, str]:
     request, bio = types.offsets("request"), types.offsets("bio")
     # Since 6.12.y a request's priority is its first bio's.
     ioprio = f"+{request['ioprio']}($retval)" if "ioprio" in request else f"+{bio['bi_ioprio']}(+{request['bio']}($retval))"
-    data = (f"+{types.offsets('elevator_queue')['elevator_data']}(+{types.offsets('request_queue')['elevator']}"
-            f"(+{request['q']}(REQUEST)))")
-    return {"SECTOR": str(request["__sector"]), "BYTES": str(request["__data_len"]),
-            "FLAGS": str(request["cmd_flags"]), "IOPRIO": ioprio, "START": str(request["start_time_ns"]),
-            "DISPATCHED": f"+{types.offsets('bfq_data')['last_dispatch']}({data})",
-            "BIO": (f"bio_sector=+{bio['bi_iter']}($arg3):u64 bio_bytes=+{bio['bi_iter'] + 8}($arg3):u32 "
-                    f"bio_flags=+{bio['bi_opf']}($arg3):u32 bio_ioprio=+{bio['bi_ioprio']}($arg3):u16"),
-            "COMPLETED": f"+{types.offsets('bfq_data')['last_completion']}({data})"}
+    data = (
+        f"+{types.offsets('elevator_queue')['elevator_data']}(+{types.offsets('request_queue')['elevator']}"
+        f"(+{request['q']}(REQUEST)))"
+    )
+    return {
+        "SECTOR": str(request["__sector"]),
+        "BYTES": str(request["__data_len"]),
+        "FLAGS": str(request["cmd_flags"]),
+        "IOPRIO": ioprio,
+        "START": str(request["start_time_ns"]),
+        "DISPATCHED": f"+{types.offsets('bfq_data')['last_dispatch']}({data})",
+        "BIO": (
+            f"bio_sector=+{bio['bi_iter']}($arg3):u64 bio_bytes=+{bio['bi_iter'] + 8}($arg3):u32 "
+            f"bio_flags=+{bio['bi_opf']}($arg3):u32 bio_ioprio=+{bio['bi_ioprio']}($arg3):u16"
+        ),
+        "COMPLETED": f"+{types.offsets('bfq_data')['last_completion']}({data})",
+    }
 
 
 def _tick_ns(system: Kernel) -> int:
@@ -176,8 +197,10 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     rows = []
     for cpus in sorted({w.cpus for _, _, w in wanted}):
         runs = [(s, n, w) for s, n, w in wanted if w.cpus == cpus]
-        lines = (f"{s}-{n} {s} {w.device} {w.depth} {w.service_ns} {w.nr_requests} {w.tunables(s)} {' '.join(w.jobs)}\n"
-                 for s, n, w in runs)
+        lines = (
+            f"{s}-{n} {s} {w.device} {w.depth} {w.service_ns} {w.nr_requests} {w.tunables(s)} {' '.join(w.jobs)}\n"
+            for s, n, w in runs
+        )
         sent = boot(replace(whole, cpus=cpus, files=whole.files | {"lab/runs": "".join(lines).encode()}), say).files
         for s, n, w in runs:
             made = _recording(on, s, n, w, sent)
@@ -192,8 +215,15 @@ def _recording(on: Kernel, scheduler: str, name: str, load: Workload, sent: Mapp
     formats = [ring.Format.parse(data.decode()) for file, data in sent.items() if file.startswith("format-")]
     by_number = {f.number: f for f in formats}
     raw = [e for cpu in range(load.cpus) for e in ring.events(sent[f"{scheduler}-{name}.{cpu}"], cpu, by_number)]
-    facts = {"kernel": on.release, "scheduler": scheduler, "workload": name, "depth": str(load.depth),
-             "service_ns": str(load.service_ns), "nr_requests": str(load.nr_requests), "cpus": str(load.cpus)}
+    facts = {
+        "kernel": on.release,
+        "scheduler": scheduler,
+        "workload": name,
+        "depth": str(load.depth),
+        "service_ns": str(load.service_ns),
+        "nr_requests": str(load.nr_requests),
+        "cpus": str(load.cpus),
+    }
     settings = (line.partition("=") for line in sent[f"{scheduler}-{name}.settings"].decode().splitlines())
     facts |= {f"set.{key}": value for key, _, value in settings}
     return follow(raw, scheduler, facts, _tick_ns(on))

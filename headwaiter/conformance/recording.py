@@ -32,11 +32,20 @@ from headwaiter.reading import read_bytes, unpack
 
 VERSION = "headwaiter-conformance-1"
 COLUMNS = ("time_ns", "event", "request", "other", "sector", "sectors", "op", "flags", "ioprio", "task", "cpu")
-EVENTS = ("insert", "back", "front", "join", "dispatch", "issue", "complete", "requeue", "exit", "attach",
-          "timer", "allow")
+EVENTS = ("insert", "back", "front", "join", "dispatch", "issue", "complete", "requeue", "exit", "attach", "timer", "allow")
 NONE = -1
-LARGEST = {"time_ns": 2**62, "request": 2**40, "other": 2**40, "sector": 2**55, "sectors": 2**32 - 1, "op": 3,
-           "flags": 7, "ioprio": 2**16 - 1, "task": 2**32 - 1, "cpu": 1023}
+LARGEST = {
+    "time_ns": 2**62,
+    "request": 2**40,
+    "other": 2**40,
+    "sector": 2**55,
+    "sectors": 2**32 - 1,
+    "op": 3,
+    "flags": 7,
+    "ioprio": 2**16 - 1,
+    "task": 2**32 - 1,
+    "cpu": 1023,
+}
 FACTS = {"depth": (1, 2**20), "nr_requests": (0, 2**20), "tick_ns": (1000, 10**9)}
 """The least and largest value of the facts that are numbers."""
 NEEDS: dict[str, tuple[str, ...]] = {

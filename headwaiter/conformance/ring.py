@@ -94,6 +94,7 @@ def events(data: bytes, cpu: int, formats: dict[int, Format]) -> Iterator[Event]
             number = struct.unpack_from("<H", data, body)[0]
             if number in formats:
                 f = formats[number]
-                yield Event(now, cpu, f.name,
-                            {n: struct.unpack_from(code, data, body + o)[0] for n, (o, code) in f.fields.items()})
+                yield Event(
+                    now, cpu, f.name, {n: struct.unpack_from(code, data, body + o)[0] for n, (o, code) in f.fields.items()}
+                )
             at = body + (length + 3 & ~3)

@@ -27,8 +27,19 @@ from headwaiter.drives.disksim import Block, Parameters, read_curve, read_parame
 from headwaiter.drives.profile import Toml
 from headwaiter.errors import Problem
 
-_SPARING = ("none", "zone-tracks", "cylinder", "track", "cylinder-push", "cylinder-front", "cylinder-front-push", "disk",
-            "range", "zone", "zone-push")
+_SPARING = (
+    "none",
+    "zone-tracks",
+    "cylinder",
+    "track",
+    "cylinder-push",
+    "cylinder-front",
+    "cylinder-front-push",
+    "disk",
+    "range",
+    "zone",
+    "zone-push",
+)
 _MAPPING = ("cylinder", "serpentine", "serpentine-absolute")
 _AHEAD = ("none", "track", "cylinder", "free", "whole-track")
 _OVERHEADS = {
@@ -159,8 +170,7 @@ def _hpl(mech: Block, cylinders: int, first_ten: bool) -> list[tuple[int, float]
 
 
 def _three_point(mech: Block, cylinders: int) -> tuple[float, float, float]:
-    return (mech.number("Single cylinder seek time"), mech.number("Average seek time"),
-            mech.number("Full strobe seek time"))
+    return (mech.number("Single cylinder seek time"), mech.number("Average seek time"), mech.number("Full strobe seek time"))
 
 
 def lee_curve(cylinders: int, one: float, average: float, full: float) -> list[tuple[int, float]]:
@@ -236,8 +246,10 @@ def falls(data: Toml) -> list[str]:
         drops = [(a, b) for a, b in pairwise(points) if b[1] < a[1]]
         if drops:
             (d0, t0), (d1, t1) = max(drops, key=lambda pair: pair[0][1] - pair[1][1])
-            out.append(f"mechanics.{key}: falls at {len(drops)} of {len(points)} points, most from {t0:g} ms at {d0} cylinders "
-                       f"to {t1:g} ms at {d1}")
+            out.append(
+                f"mechanics.{key}: falls at {len(drops)} of {len(points)} points, most from {t0:g} ms at {d0} cylinders "
+                f"to {t1:g} ms at {d1}"
+            )
     return out
 
 

@@ -58,13 +58,15 @@ def _zones(outer: int, inner: int, cylinders: int, revolution: float, switch: fl
     n = min(_ZONES, cylinders)
     for i in range(n):
         spt = round(outer + (inner - outer) * (i / (n - 1) if n > 1 else 0))
-        rows.append({
-            "first_cylinder": cylinders * i // n,
-            "last_cylinder": cylinders * (i + 1) // n - 1,
-            "sectors_per_track": spt,
-            "track_skew": min(spt - 1, math.ceil(switch * 1.05 / revolution * spt)),
-            "cylinder_skew": min(spt - 1, math.ceil(track * 1.05 / revolution * spt)),
-        })
+        rows.append(
+            {
+                "first_cylinder": cylinders * i // n,
+                "last_cylinder": cylinders * (i + 1) // n - 1,
+                "sectors_per_track": spt,
+                "track_skew": min(spt - 1, math.ceil(switch * 1.05 / revolution * spt)),
+                "cylinder_skew": min(spt - 1, math.ceil(track * 1.05 / revolution * spt)),
+            }
+        )
     return rows
 
 
@@ -88,11 +90,17 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     track = g.take(sheet.seek_track, "mechanics.seek", sheet.seek_average / 8, "track-to-track seek as an eighth of the average")
     full = g.take(sheet.seek_full, "mechanics.seek", sheet.seek_average * 2, "full stroke as twice the average seek")
     if not track < sheet.seek_average < full:
-        raise Problem(f"drives new: seek times must rise from track-to-track ({track:g}) over average "
-                      f"({sheet.seek_average:g}) to full stroke ({full:g})")
+        raise Problem(
+            f"drives new: seek times must rise from track-to-track ({track:g}) over average "
+            f"({sheet.seek_average:g}) to full stroke ({full:g})"
+        )
     switch = g.take(sheet.head_switch, "mechanics.head_switch", track, "as long as a track-to-track seek")
-    settle = g.take(None if sheet.seek_average_write is None else sheet.seek_average_write - sheet.seek_average,
-                    "mechanics.write_settle", 0.5 if sheet.rpm < 10000 else 0.4, "usual for its rotation speed")
+    settle = g.take(
+        None if sheet.seek_average_write is None else sheet.seek_average_write - sheet.seek_average,
+        "mechanics.write_settle",
+        0.5 if sheet.rpm < 10000 else 0.4,
+        "usual for its rotation speed",
+    )
     outer_rate = g.take(sheet.rate_outer, "zones", 20.0 * (sheet.capacity / 10e9) ** 0.35, "outer rate by the capacity's class")
     inner_rate = g.take(sheet.rate_inner, "zones", outer_rate * 0.52, "inner rate 52% of the outer one")
     if inner_rate > outer_rate:
@@ -121,10 +129,12 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
             "write_settle": round(settle, 4),
             "seek": [list(p) for p in lee_curve(cylinders, track, sheet.seek_average, full)],
         },
-        "overhead": dict.fromkeys(("read_hit_after_read", "read_hit_after_write", "write_hit_after_read",
-                                   "write_hit_after_write"), 0.05)
-        | dict.fromkeys(("read_miss_after_read", "read_miss_after_write", "write_miss_after_read",
-                         "write_miss_after_write"), 0.15),
+        "overhead": dict.fromkeys(
+            ("read_hit_after_read", "read_hit_after_write", "write_hit_after_read", "write_hit_after_write"), 0.05
+        )
+        | dict.fromkeys(
+            ("read_miss_after_read", "read_miss_after_write", "write_miss_after_read", "write_miss_after_write"), 0.15
+        ),
         "bus": {"block_read": round(_SECTOR / interface / 1e3, 6), "block_write": round(_SECTOR / interface / 1e3, 6)},
         "cache": {"segments": segments, "segment": max(64, int(cache) // segments)},
         "read_ahead": {"mode": "free", "sectors": max(32, int(cache) // segments // 2)},
@@ -133,4 +143,3 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
         "zones": _zones(outer, inner, cylinders, revolution, switched, moved),
     }
     return data, g.notes
-

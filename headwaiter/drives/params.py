@@ -74,7 +74,7 @@ class Model:
         """Parameters and, after a list, its columns: each with the name under which tables show it."""
         for p in self.params.values():
             yield p, p.key
-            for c in p.columns[1 if p.parent else 0:]:
+            for c in p.columns[1 if p.parent else 0 :]:
                 yield c, f"{p.key}[].{c.key}"
 
 
@@ -83,8 +83,20 @@ def _param(c: Any, columns: tuple[Param, ...], lists: Collection[str] = ()) -> P
     while c.choices != ffi.NULL and c.choices[len(choices)] != ffi.NULL:
         choices.append(text(c.choices[len(choices)]))
     parent = text(c.key).rpartition(".")[0]
-    return Param(text(c.key), c.type, c.scale, text(c.unit), bool(c.required), getattr(c, "def"), c.min, c.max,
-                 text(c.help), tuple(choices), columns, parent if c.type == LIST and parent in lists else "")
+    return Param(
+        text(c.key),
+        c.type,
+        c.scale,
+        text(c.unit),
+        bool(c.required),
+        getattr(c, "def"),
+        c.min,
+        c.max,
+        text(c.help),
+        tuple(choices),
+        columns,
+        parent if c.type == LIST and parent in lists else "",
+    )
 
 
 def _params(model: int, n: int) -> dict[str, Param]:

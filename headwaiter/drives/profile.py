@@ -86,8 +86,13 @@ class Profile:
         Problem if a block lies beyond the drive, or the drive has no such places.
         """
         out = np.zeros((len(lbns), 7), np.uint32)
-        if lib.hws_drive_locate(self.blob, len(self.blob), len(lbns), borrow("uint64_t[]", lbns),
-                                ffi.from_buffer("struct hws_place[]", out, require_writable=True)):
+        if lib.hws_drive_locate(
+            self.blob,
+            len(self.blob),
+            len(lbns),
+            borrow("uint64_t[]", lbns),
+            ffi.from_buffer("struct hws_place[]", out, require_writable=True),
+        ):
             raise Problem(f"{self.name}: a block lies beyond the drive, or it has no tracks")
         return out
 

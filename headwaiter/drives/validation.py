@@ -83,8 +83,13 @@ def read_trace(path: Path) -> Measured:
     op, sector, sectors, service, think = zip(*rows, strict=True)
     if not any(service):
         raise Problem(f"{path}: all service times in it are 0")
-    return Measured(np.array(op, np.uint8), np.array(sector, np.uint64), np.array(sectors, np.uint32),
-                    np.array(service, np.int64), np.array(think, np.int64))
+    return Measured(
+        np.array(op, np.uint8),
+        np.array(sector, np.uint64),
+        np.array(sectors, np.uint32),
+        np.array(service, np.int64),
+        np.array(think, np.int64),
+    )
 
 
 def _row(path: Path, number: int, fields: list[str]) -> tuple[int, int, int, int, int]:
@@ -134,8 +139,17 @@ def validate(drive: Profile, load: Measured, name: str) -> Validation:
     capacity = drive.facts[0]
     beyond = np.flatnonzero(load.sector + load.sectors > capacity)
     if len(beyond):
-        raise Problem(f"{name}: request {beyond[0] + 1} (block {load.sector[beyond[0]]}) lies beyond the end of "
-                      f"{drive.name} ({capacity} blocks)")
+        raise Problem(
+            f"{name}: request {beyond[0] + 1} (block {load.sector[beyond[0]]}) lies beyond the end of "
+            f"{drive.name} ({capacity} blocks)"
+        )
     measured, simulated = load.service_ns / 1e6, replay(drive, load) / 1e6
-    return Validation(measured, simulated, demerit(measured, simulated), float(measured.mean()), float(simulated.mean()),
-                      float(measured.max()), float(simulated.max()))
+    return Validation(
+        measured,
+        simulated,
+        demerit(measured, simulated),
+        float(measured.mean()),
+        float(simulated.mean()),
+        float(measured.max()),
+        float(simulated.max()),
+    )

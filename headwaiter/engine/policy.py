@@ -36,8 +36,17 @@ class Policy:
     Methods raise Problem when the caller breaks the contract, such as completing what was not dispatched, or memory is out.
     """
 
-    def __init__(self, name: str, tunables: Mapping[str, int] | None = None, *, sectors: int = 1 << 40,
-                 rotational: bool = True, depth: int = 1, nr_requests: int = 0, now: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        tunables: Mapping[str, int] | None = None,
+        *,
+        sectors: int = 1 << 40,
+        rotational: bool = True,
+        depth: int = 1,
+        nr_requests: int = 0,
+        now: int = 0,
+    ) -> None:
         """Tunables are numbers, as Tunable.parse gives them; nr_requests 0 is no limit of tags."""
         self.scheduler = find(name)
         self._d = ffi.gc(lib.hwd_new(name.encode(), sectors, rotational, depth, nr_requests), lib.hwd_free)
@@ -55,8 +64,18 @@ class Policy:
 
     @staticmethod
     def _request(r: Request) -> object:
-        return ffi.new("struct hwd_request *", {"sector": r.sector, "sectors": r.sectors, "task": r.task, "op": r.op,
-                                                "flags": r.flags, "ioprio": r.ioprio, "cpu": r.cpu})
+        return ffi.new(
+            "struct hwd_request *",
+            {
+                "sector": r.sector,
+                "sectors": r.sectors,
+                "task": r.task,
+                "op": r.op,
+                "flags": r.flags,
+                "ioprio": r.ioprio,
+                "cpu": r.cpu,
+            },
+        )
 
     def start_task(self, task: int, now: int, ioprio: int = 0, share: int = 0) -> None:
         """A task must have started before it issues requests."""
@@ -113,8 +132,7 @@ class Policy:
 
     def allow_merge(self, request: int, bio: Request, now: int) -> bool:
         """Would the policy let a bio join the queued request? It may merge queues when it is asked."""
-        return bool(self._check(lib.hwd_allow_merge(self._d, request, self._request(bio), now),
-                                f"merge into request {request}"))
+        return bool(self._check(lib.hwd_allow_merge(self._d, request, self._request(bio), now), f"merge into request {request}"))
 
     def limit_depth(self, request: Request) -> int:
         """How many tags such a request may see in use when it is allocated."""

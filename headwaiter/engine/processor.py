@@ -46,8 +46,10 @@ class Processor:
 
     def describe(self) -> str:
         """One line for people."""
-        return (f"processor time, us: {self.turnaround} a page before each direct I/O, {self.dispatch} to the drive,"
-                f" {self.copy} through the page cache")
+        return (
+            f"processor time, us: {self.turnaround} a page before each direct I/O, {self.dispatch} to the drive,"
+            f" {self.copy} through the page cache"
+        )
 
 
 def processor_of(options: Options) -> Processor:

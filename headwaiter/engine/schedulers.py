@@ -74,8 +74,7 @@ def _tunable(policy: bytes, index: int) -> Tunable:
     choices: list[str] = []
     while t.choices != ffi.NULL and t.choices[len(choices)] != ffi.NULL:
         choices.append(text(t.choices[len(choices)]))
-    return Tunable(text(t.name), getattr(t, "def"), t.min, t.max,
-                   text(t.unit), text(t.help), tuple(choices), t.type == 1)
+    return Tunable(text(t.name), getattr(t, "def"), t.min, t.max, text(t.unit), text(t.help), tuple(choices), t.type == 1)
 
 
 def _stat(policy: bytes, index: int) -> Stat:
@@ -93,8 +92,14 @@ def catalogue() -> dict[str, Scheduler]:
         name = ffi.string(p.name)
         tunables = (_tunable(name, i) for i in range(p.nr_tunables))
         stats = (_stat(name, i) for i in range(p.nr_stats))
-        found[name.decode()] = Scheduler(name.decode(), text(p.summary), text(p.source),
-                                         {t.name: t for t in tunables}, {s.name: s for s in stats}, bool(p.model))
+        found[name.decode()] = Scheduler(
+            name.decode(),
+            text(p.summary),
+            text(p.source),
+            {t.name: t for t in tunables},
+            {s.name: s for s in stats},
+            bool(p.model),
+        )
     return found
 
 
@@ -114,7 +119,9 @@ def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
         if not sign:
             raise Problem(f"--set {shown(pair, 200)}: expected TUNABLE=VALUE")
         if key not in scheduler.tunables:
-            raise Problem(f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"
-                          f" (there are: {', '.join(scheduler.tunables) or 'none'})")
+            raise Problem(
+                f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"
+                f" (there are: {', '.join(scheduler.tunables) or 'none'})"
+            )
         out[key] = scheduler.tunables[key].parse(f"--set {pair}", value)
     return out

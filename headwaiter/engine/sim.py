@@ -83,9 +83,19 @@ class Load(Protocol):
         """Give the work to a `struct hws *`, after its tasks; what libheadwaiter returned."""
 
 
-_COLUMNS = {"time_ns": "int64_t[]", "parent": "int64_t[]", "delay_ns": "int64_t[]", "after": "int64_t[]", "task": "uint32_t[]",
-            "op": "uint8_t[]", "flags": "uint8_t[]", "sector": "uint64_t[]", "sectors": "uint32_t[]", "ioprio": "uint16_t[]",
-            "service_ns": "int64_t[]"}
+_COLUMNS = {
+    "time_ns": "int64_t[]",
+    "parent": "int64_t[]",
+    "delay_ns": "int64_t[]",
+    "after": "int64_t[]",
+    "task": "uint32_t[]",
+    "op": "uint8_t[]",
+    "flags": "uint8_t[]",
+    "sector": "uint64_t[]",
+    "sectors": "uint32_t[]",
+    "ioprio": "uint16_t[]",
+    "service_ns": "int64_t[]",
+}
 
 
 @dataclass(frozen=True)
@@ -313,9 +323,18 @@ def _tallies(run: Any) -> Tallies:
     c = ffi.new("struct hws_tally **")
     n = lib.hws_tallies(run, c)
     kind = ffi.typeof("struct hws_tally")
-    rows = view(c[0], n, np.dtype({
-        "names": [name for name, _ in kind.fields], "formats": [f"u{ffi.sizeof(f.type)}" for _, f in kind.fields],
-        "offsets": [f.offset for _, f in kind.fields], "itemsize": ffi.sizeof(kind)}))
+    rows = view(
+        c[0],
+        n,
+        np.dtype(
+            {
+                "names": [name for name, _ in kind.fields],
+                "formats": [f"u{ffi.sizeof(f.type)}" for _, f in kind.fields],
+                "offsets": [f.offset for _, f in kind.fields],
+                "itemsize": ffi.sizeof(kind),
+            }
+        ),
+    )
     whole = {name: rows[name].astype(np.int64) for name, _ in kind.fields if not name.startswith("latency_sum")}
     return Tallies(**whole, latency_sum_ns=rows["latency_sum_ns"] + rows["latency_sum_high"] * 2.0**64)
 

@@ -91,9 +91,12 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
             "number": len(jobs),
         }
         tasks.append(Task(len(jobs), plain(draft.name), len(jobs), _ioprio(section)))
-        jobs.append(Job(fields, tuple(
-            {"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions
-        )))
+        jobs.append(
+            Job(
+                fields,
+                tuple({"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions),
+            )
+        )
     notes: tuple[str, ...] = ()
     if any(d.fields["buffered"] for d in drafts):
         notes = ("buffered I/O is modelled simply (see docs/fio.md); direct=1 says exactly what the disk is asked",)
@@ -174,7 +177,8 @@ def _common_fields(s: Section) -> dict[str, Any]:
         for option in ("fsync", "end_fsync"):
             if s.get(option):
                 raise s.at(option).problem(
-                    f"option '{option}' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)")
+                    f"option '{option}' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)"
+                )
     service, every = s.get("file_service_type", ("roundrobin", 1))
     think = s.get("thinktime", 0)
     start = s.get("startdelay", (0, 0))
@@ -268,7 +272,8 @@ def _check_number(sections: Sequence[Section]) -> None:
             raise where.problem(f"{files} files of processes up to here: more than {_MOST_FILES} are not supported")
         if ios > _MOST_IOS:
             raise s.at("iodepth", "numjobs").problem(
-                f"{ios} I/Os in flight at once up to here: more than {_MOST_IOS} are not supported")
+                f"{ios} I/Os in flight at once up to here: more than {_MOST_IOS} are not supported"
+            )
 
 
 # --- regions: which bytes of its files a job touches ---
@@ -288,7 +293,8 @@ def _regions(
         offset = _offset(s, whole, number, block)
         if not shared["buffered"] and offset % SECTOR:
             raise s.at("offset_increment" if number else "offset", "offset").problem(
-                f"option 'offset': direct I/O goes in multiples of {SECTOR} bytes")
+                f"option 'offset': direct I/O goes in multiples of {SECTOR} bytes"
+            )
         if isinstance(size, Percent):
             span = min(whole * size.value // 100, whole - offset)
             span -= span % block
@@ -313,8 +319,7 @@ def _regions(
 def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
     if span <= 0:
         return s.at("offset", "offset_increment").problem(f"option 'offset': nothing is left from byte {offset} on")
-    return s.at("size", "filesize", "offset", "bs").problem(
-        f"a region of {span} bytes is smaller than a block of {block}")
+    return s.at("size", "filesize", "offset", "bs").problem(f"a region of {span} bytes is smaller than a block of {block}")
 
 
 def _whole(s: Section, name: str, files: int, capacity: int) -> int:
@@ -325,7 +330,8 @@ def _whole(s: Section, name: str, files: int, capacity: int) -> int:
     if isinstance(size, int) and size:
         return size // files
     raise s.at("size", "filename").problem(
-        f"'{name}' is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)"))
+        f"'{name}' is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)")
+    )
 
 
 def _offset(s: Section, whole: int, number: int, block: int) -> int:

@@ -121,9 +121,7 @@ def reading(readers: int, random: bool, io_size: str = "832000k") -> Job:
     load = ["rw=randread", "bs=4k", "runtime=120", "time_based", "norandommap"] if random else [
         "rw=read", "bs=208k", f"io_size={io_size}"]  # fmt: skip
     lines = ["[global]", "filename=/dev/sda", "ioengine=psync", "direct=1", "size=2g", "offset_increment=2g", *load]
-    return Job(
-        f"{'random' if random else 'sequential'}-{readers}", "\n".join([*lines, "", "[reader]", f"numjobs={readers}", ""])
-    )
+    return Job(f"{'random' if random else 'sequential'}-{readers}", "\n".join([*lines, "", "[reader]", f"numjobs={readers}", ""]))
 
 
 JOBS = tuple(reading(readers, random) for random in (False, True) for readers in (1, 2, 4, 8))
@@ -221,9 +219,7 @@ def lab_starts(text: str) -> tuple[int, ...]:
 def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
     """The same processes; those that wait for no other begin when they did in the lab, as far as that is known."""
     later = {"start_min_ns": starts_ns[0], "start_max_ns": starts_ns[0]}
-    jobs = [
-        _with(job, **{key: job.fields[key] + ns for key, ns in (later | _thinking(job)).items()}) for job in load.jobs
-    ]
+    jobs = [_with(job, **{key: job.fields[key] + ns for key, ns in (later | _thinking(job)).items()}) for job in load.jobs]
     walls = [i for i, job in enumerate(jobs) if i and job.fields["stonewall"]]
     free = [i for i in range(walls[0] if walls else len(jobs)) if jobs[i].fields["wait_for"] < 0]
     for i, start in zip(sorted(free, key=lambda i: jobs[i].fields["start_min_ns"]), starts_ns, strict=False):

@@ -94,14 +94,27 @@ def summary(rows: Sequence[Row]) -> dict[str, Any]:
         and whole["p90"] <= NINETIETH_PERCENT
         and not whole["untold"]
     )
-    return {"deviation_percent": [*table, whole], "winners": [{**vars(winner), "right": winner.right} for winner in won],
-            "winners_right": right, "holds": holds}
+    return {
+        "deviation_percent": [*table, whole],
+        "winners": [{**vars(winner), "right": winner.right} for winner in won],
+        "winners_right": right,
+        "holds": holds,
+    }
 
 
 def failures(rows: Sequence[Row]) -> list[Row]:
     """What does not agree; the job's name says its seed."""
-    keys = ("kernel", "drive", "scheduler", "job", "lab_MBps", "sim_MBps", "throughput_off_percent",
-            "sim_low_MBps", "sim_high_MBps")
+    keys = (
+        "kernel",
+        "drive",
+        "scheduler",
+        "job",
+        "lab_MBps",
+        "sim_MBps",
+        "throughput_off_percent",
+        "sim_low_MBps",
+        "sim_high_MBps",
+    )
     return [
         {key: row[key] for key in keys} for row in rows
         if not row["agree"] and abs(row["throughput_off_percent"]) > THROUGHPUT_BOUND_PERCENT

@@ -91,9 +91,17 @@ def tasks_table(result: Json, limit: int = 24) -> Table:
         t.add_column(head, justify="left" if head in ("name", "op") else "right", no_wrap=True)
     for r in rows[:limit]:
         lat = r["lat_ms"]
-        t.add_row(str(r["name"]), str(r["tasks"] if chains else r["op"]), str(r["requests"]), f"{r['bytes'] / 1e6:.1f}",
-                  f"{r['throughput_MBps']:.2f}", f"{r['elapsed_s']:.2f}",
-                  f"{lat['mean']:.2f}", f"{lat['p99']:.1f}", f"{lat['max']:.0f}")
+        t.add_row(
+            str(r["name"]),
+            str(r["tasks"] if chains else r["op"]),
+            str(r["requests"]),
+            f"{r['bytes'] / 1e6:.1f}",
+            f"{r['throughput_MBps']:.2f}",
+            f"{r['elapsed_s']:.2f}",
+            f"{lat['mean']:.2f}",
+            f"{lat['p99']:.1f}",
+            f"{lat['max']:.0f}",
+        )
     if len(rows) > limit:
         t.caption = f"… and {len(rows) - limit} more (--json shows all)"
     return t

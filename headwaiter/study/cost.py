@@ -146,11 +146,20 @@ class _Rates:
         if span:
             place = np.random.default_rng(0).integers(0, room - sectors + 1, n)
         load = Forest(
-            tasks=[Task(0, "sample", 0)], time_ns=np.zeros(n, np.int64), parent=np.maximum(number - at_once, -1),
-            delay_ns=np.zeros(n, np.int64), task=np.zeros(n, np.uint32), op=np.full(n, op, np.uint8), flags=np.ones(n, np.uint8),
-            sector=place.astype(np.uint64), sectors=np.full(n, sectors, np.uint32), ioprio=np.zeros(n, np.uint16))
+            tasks=[Task(0, "sample", 0)],
+            time_ns=np.zeros(n, np.int64),
+            parent=np.maximum(number - at_once, -1),
+            delay_ns=np.zeros(n, np.int64),
+            task=np.zeros(n, np.uint32),
+            op=np.full(n, op, np.uint8),
+            flags=np.ones(n, np.uint8),
+            sector=place.astype(np.uint64),
+            sectors=np.full(n, sectors, np.uint32),
+            ioprio=np.zeros(n, np.uint16),
+        )
         o = self.options
-        options = Options(merging=merging and o.merging, join_arriving=o.join_arriving, queue_depth=o.queue_depth,
-                          max_sectors=o.max_sectors)
+        options = Options(
+            merging=merging and o.merging, join_arriving=o.join_arriving, queue_depth=o.queue_depth, max_sectors=o.max_sectors
+        )
         run = simulate("noop", self.drive, load, options=options)
         return max(1, run.totals["now_ns"]) / 1e9 / n

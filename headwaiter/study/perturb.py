@@ -48,12 +48,17 @@ def _jobs(load: JobLoad, dice: random.Random, turn: int) -> JobLoad:
     for job in load.jobs:
         later = turn + dice.randrange(START_NS)
         think = round(job.fields["think_ns"] * dice.uniform(1 - THINK_SHARE, 1 + THINK_SHARE))
-        jobs.append(dataclasses.replace(job, fields={
-            **job.fields,
-            "start_min_ns": job.fields["start_min_ns"] + later,
-            "start_max_ns": job.fields["start_max_ns"] + later,
-            "think_ns": think,
-        }))
+        jobs.append(
+            dataclasses.replace(
+                job,
+                fields={
+                    **job.fields,
+                    "start_min_ns": job.fields["start_min_ns"] + later,
+                    "start_max_ns": job.fields["start_max_ns"] + later,
+                    "think_ns": think,
+                },
+            )
+        )
     return dataclasses.replace(load, jobs=tuple(jobs))
 
 

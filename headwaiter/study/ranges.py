@@ -61,7 +61,12 @@ def runs_for(ios: float, asked: int | None) -> int:
 
 
 def others(
-    scheduler: str, drive: Drive, load: Load, tunables: Mapping[str, int] | None, options: Options, runs: int,
+    scheduler: str,
+    drive: Drive,
+    load: Load,
+    tunables: Mapping[str, int] | None,
+    options: Options,
+    runs: int,
     tasks: bool = True,
 ) -> list[Json]:
     """The entries of so many perturbed runs."""

@@ -78,9 +78,14 @@ def _part(o: Outcome, key: I64) -> _Parts:
         # The least latency that so many percent of them do not exceed: one that occurred, as fio counts, and no mean of two.
         lat_ms[name] = ns[np.searchsorted(until, begin + _place(count, percent), side="right")] / 1e6
     lat_ms["max"] = np.maximum.reduceat(t.latency_max_ns[order], first) / 1e6
-    return _Parts(keys, count, np.add.reduceat(t.sectors[order], first) * SECTOR_BYTES,
-                  np.minimum.reduceat(t.first_issue_ns[order], first),
-                  np.maximum.reduceat(t.last_done_ns[order], first), lat_ms)
+    return _Parts(
+        keys,
+        count,
+        np.add.reduceat(t.sectors[order], first) * SECTOR_BYTES,
+        np.minimum.reduceat(t.first_issue_ns[order], first),
+        np.maximum.reduceat(t.last_done_ns[order], first),
+        lat_ms,
+    )
 
 
 def latency_ms(o: Outcome) -> dict[str, float]:
@@ -107,8 +112,13 @@ def _rows(parts: _Parts) -> Iterator[Json]:
     columns = [parts.requests, parts.bytes, parts.throughput_mbps, parts.elapsed_s]
     latencies = np.column_stack(list(parts.lat_ms.values())).tolist() if len(parts.key) else []
     for requests, size, throughput, elapsed, lat in zip(*(c.tolist() for c in columns), latencies, strict=True):
-        yield {"requests": requests, "bytes": size, "throughput_MBps": throughput, "elapsed_s": elapsed,
-               "lat_ms": dict(zip(parts.lat_ms, lat, strict=True))}
+        yield {
+            "requests": requests,
+            "bytes": size,
+            "throughput_MBps": throughput,
+            "elapsed_s": elapsed,
+            "lat_ms": dict(zip(parts.lat_ms, lat, strict=True)),
+        }
 
 
 def _task_rows(o: Outcome) -> list[Json]:
@@ -118,10 +128,20 @@ def _task_rows(o: Outcome) -> list[Json]:
     starts = (parts.issue_ns / _NS_PER_S).tolist()
     for k, start, row in zip(parts.key.tolist(), starts, _rows(parts), strict=True):
         task = o.tasks[k // 4]
-        rows.append({"task": task.id, "name": task.name, "op": ("read", "write", "discard", "other")[k % 4],
-                     "group": task.group, "requests": row["requests"], "bytes": row["bytes"],
-                     "throughput_MBps": row["throughput_MBps"], "start_s": start, "elapsed_s": row["elapsed_s"],
-                     "lat_ms": row["lat_ms"]})
+        rows.append(
+            {
+                "task": task.id,
+                "name": task.name,
+                "op": ("read", "write", "discard", "other")[k % 4],
+                "group": task.group,
+                "requests": row["requests"],
+                "bytes": row["bytes"],
+                "throughput_MBps": row["throughput_MBps"],
+                "start_s": start,
+                "elapsed_s": row["elapsed_s"],
+                "lat_ms": row["lat_ms"],
+            }
+        )
     return rows
 
 
@@ -153,9 +173,20 @@ def _group_rows(o: Outcome) -> list[Json]:
     for t in o.tasks:
         names.setdefault(t.group, t.name)
     ends = (parts.complete_ns / _NS_PER_S).tolist()
-    return [{"group": g, "name": names[g], "tasks": members[g], "requests": row["requests"], "bytes": row["bytes"],
-             "throughput_MBps": row["throughput_MBps"], "elapsed_s": row["elapsed_s"], "end_s": end,
-             "lat_ms": row["lat_ms"]} for g, end, row in zip(parts.key.tolist(), ends, _rows(parts), strict=True)]
+    return [
+        {
+            "group": g,
+            "name": names[g],
+            "tasks": members[g],
+            "requests": row["requests"],
+            "bytes": row["bytes"],
+            "throughput_MBps": row["throughput_MBps"],
+            "elapsed_s": row["elapsed_s"],
+            "end_s": end,
+            "lat_ms": row["lat_ms"],
+        }
+        for g, end, row in zip(parts.key.tolist(), ends, _rows(parts), strict=True)
+    ]
 
 
 def _account(o: Outcome) -> None:
@@ -163,8 +194,10 @@ def _account(o: Outcome) -> None:
     issued, completed = o.totals["issued"], o.totals["completed"]
     reported, measured = int(o.tallies.ios.sum()), int(o.latencies.count.sum())
     if not issued == completed == reported == measured:
-        raise Problem(f"{o.scheduler}: {issued} I/Os were issued, {completed} completed, {reported} are reported,"
-                      f" {measured} of them with a latency")
+        raise Problem(
+            f"{o.scheduler}: {issued} I/Os were issued, {completed} completed, {reported} are reported,"
+            f" {measured} of them with a latency"
+        )
 
 
 def summarise(o: Outcome, tasks: bool = True) -> Json:
@@ -210,9 +243,14 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
     waits = t["a_success"] + t["a_fail"]
     if waits or t["a_other"]:
         out["anticipation"] = {
-            "A": waits, "A_S": t["a_success"], "A_F": t["a_fail"], "A_other": t["a_other"],
-            "T_ms": (t["t_success_ns"] + t["t_fail_ns"]) / 1e6, "T_S_ms": t["t_success_ns"] / 1e6,
-            "T_F_ms": t["t_fail_ns"] / 1e6, "T_other_ms": t["t_other_ns"] / 1e6,
+            "A": waits,
+            "A_S": t["a_success"],
+            "A_F": t["a_fail"],
+            "A_other": t["a_other"],
+            "T_ms": (t["t_success_ns"] + t["t_fail_ns"]) / 1e6,
+            "T_S_ms": t["t_success_ns"] / 1e6,
+            "T_F_ms": t["t_fail_ns"] / 1e6,
+            "T_other_ms": t["t_other_ns"] / 1e6,
         }
     if o.stats:
         out["stats"] = dict(o.stats)

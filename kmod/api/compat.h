@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What differs between kernels from 6.1 on; which variant holds is found by kmod/build, never by version number. */
+/*
+ * What differs between kernels from 6.1 on; which variant holds is found by kmod/build, never by
+ * version number.
+ */
 #ifndef HW_API_COMPAT_H
 #define HW_API_COMPAT_H
 
@@ -16,13 +19,21 @@
 /* insert_requests: its last argument, and whether that means the head of the queue. */
 #ifdef HW_INSERT_BOOL
 typedef bool hw_insert_t;
-static inline bool hw_insert_at_head(hw_insert_t at_head) { return at_head; }
+static inline bool hw_insert_at_head(hw_insert_t at_head)
+{
+	return at_head;
+}
 #else
 typedef blk_insert_t hw_insert_t;
-static inline bool hw_insert_at_head(hw_insert_t flags) { return (__force u32)flags & 1; }
+static inline bool hw_insert_at_head(hw_insert_t flags)
+{
+	return (__force u32)flags & 1;
+}
 #endif
 
-/* The flag of requests that went through prepare_request (6.1: also without elv.priv, for flushes). */
+/*
+ * The flag of requests that went through prepare_request (6.1: also without elv.priv, for flushes).
+ */
 #ifdef HW_RQF_ELVPRIV
 #define HW_RQF_PREPARED RQF_ELVPRIV
 #else
@@ -31,14 +42,15 @@ static inline bool hw_insert_at_head(hw_insert_t flags) { return (__force u32)fl
 
 static inline bool hw_rotational(struct request_queue *rq_queue)
 {
-#ifdef blk_queue_rot	/* 7.0; it had the opposite before */
+#ifdef blk_queue_rot /* 7.0; it had the opposite before */
 	return blk_queue_rot(rq_queue);
 #else
 	return !blk_queue_nonrot(rq_queue);
 #endif
 }
 
-static inline void hw_timer_setup(struct hrtimer *timer, enum hrtimer_restart (*fire)(struct hrtimer *))
+static inline void hw_timer_setup(struct hrtimer *timer,
+				  enum hrtimer_restart (*fire)(struct hrtimer *))
 {
 #ifdef HW_HRTIMER_SETUP
 	hrtimer_setup(timer, fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
@@ -49,20 +61,35 @@ static inline void hw_timer_setup(struct hrtimer *timer, enum hrtimer_restart (*
 }
 
 /*
- * queue/async_depth, from 7.0 on: how many scheduler tags requests other than synchronous reads may take. The core leaves
- * it to elevators to see to it, and to say what it is at first: no limit.
+ * queue/async_depth, from 7.0 on: how many scheduler tags requests other than synchronous reads may
+ * take. The core leaves it to elevators to see to it, and to say what it is at first: no limit.
  */
 #ifdef HW_ASYNC_DEPTH
-static inline u32 hw_async_depth(const struct request_queue *rq_queue) { return rq_queue->async_depth; }
-static inline void hw_async_depth_reset(struct request_queue *rq_queue) { rq_queue->async_depth = rq_queue->nr_requests; }
+static inline u32 hw_async_depth(const struct request_queue *rq_queue)
+{
+	return rq_queue->async_depth;
+}
+static inline void hw_async_depth_reset(struct request_queue *rq_queue)
+{
+	rq_queue->async_depth = rq_queue->nr_requests;
+}
 #else
 #define HW_ASYNC_DEPTH 0
-static inline u32 hw_async_depth(const struct request_queue *rq_queue) { return U32_MAX; }
-static inline void hw_async_depth_reset(struct request_queue *rq_queue) {}
+static inline u32 hw_async_depth(const struct request_queue *rq_queue)
+{
+	return U32_MAX;
+}
+static inline void hw_async_depth_reset(struct request_queue *rq_queue)
+{
+}
 #endif
 
-/* How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 << @shift of it. */
-static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all, unsigned int depth)
+/*
+ * How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 <<
+ * @shift of it.
+ */
+static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all,
+					    unsigned int depth)
 {
 #ifdef HW_SHALLOW_PER_WORD
 	return max_t(unsigned int, DIV_ROUND_UP(depth << shift, all), 1);
@@ -72,8 +99,8 @@ static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all
 }
 
 /*
- * Symbol versions do not cover private structures, so a module built for another kernel would load and crash. The release
- * that the layouts were checked against must be the one that runs.
+ * Symbol versions do not cover private structures, so a module built for another kernel would load
+ * and crash. The release that the layouts were checked against must be the one that runs.
  */
 static inline int hw_check_release(void)
 {

@@ -2,8 +2,8 @@
 /*
  * headwaiter_disk: a disk in memory that takes as long as a disk.
  *
- * Data live in a sparse store (store.c). When a request is done, the drive model of core says; the same model, from the
- * same profile, that the simulator runs.
+ * Data live in a sparse store (store.c). When a request is done, the drive model of core says; the
+ * same model, from the same profile, that the simulator runs.
  *
  * In configfs, under headwaiter_disk/NAME, where NAME becomes the disk's name:
  *  - profile (binary, write): what `headwaiter drives export` writes
@@ -11,10 +11,11 @@
  *  - power: 1 starts the disk, 0 takes it away
  *  - statistics: where its time went
  *
- * A drive whose model reports writes before they are on the medium has a volatile write cache for the kernel too: a flush
- * completes when the model has written what its cache held, a write with FUA when it is on the medium. (Data are in the
- * store at once; there is no power to fail.) Discards give memory back and take what a command without data takes;
- * write-zeroes give memory back and take as long as writes.
+ * A drive whose model reports writes before they are on the medium has a volatile write cache for
+ * the kernel too: a flush completes when the model has written what its cache held, a write with
+ * FUA when it is on the medium. (Data are in the store at once; there is no power to fail.)
+ * Discards give memory back and take what a command without data takes; write-zeroes give memory
+ * back and take as long as writes.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,22 +27,22 @@
 
 #include "core/drive.h"
 
-#define MAX_PROFILE_BYTES (1 << 20)
-#define MAX_SECTORS 2560	/* of one request, as the kernel allows disks by default */
-#define MAX_DISCARD_SECTORS (1 << 19)	/* 256 MiB: so many pages are freed without a pause */
-#define PHYSICAL_BYTES 4096
+#define MAX_PROFILE_BYTES   (1 << 20)
+#define MAX_SECTORS	    2560      /* of one request, as the kernel allows disks by default */
+#define MAX_DISCARD_SECTORS (1 << 19) /* 256 MiB: so many pages are freed without a pause */
+#define PHYSICAL_BYTES	    4096
 
 struct emulated {
 	struct config_group group;
-	struct mutex setup;		/* around everything up to `lock` */
+	struct mutex setup; /* around everything up to `lock` */
 	struct hw_profile *profile;
 	size_t profile_bytes;
 	u32 depth;
-	struct gendisk *disk;		/* NULL while it is off */
+	struct gendisk *disk; /* NULL while it is off */
 	struct blk_mq_tag_set tags;
 	struct hw_store store;
 
-	spinlock_t lock;		/* around calls of the model */
+	spinlock_t lock; /* around calls of the model */
 	struct hw_drive *drive;
 	struct hrtimer timer;
 	u64 now, timer_ns;
@@ -77,7 +78,8 @@ static blk_status_t drive_transfer(struct emulated *e, struct request *rq, struc
 	memset(io, 0, sizeof(*io));
 	io->sector = blk_rq_pos(rq);
 	io->sectors = blk_rq_sectors(rq);
-	io->flags = (op_is_sync(rq->cmd_flags) ? HW_RQ_SYNC : 0) | (rq->cmd_flags & REQ_FUA ? HW_IO_FUA : 0);
+	io->flags = (op_is_sync(rq->cmd_flags) ? HW_RQ_SYNC : 0) |
+		    (rq->cmd_flags & REQ_FUA ? HW_IO_FUA : 0);
 	io->host = rq;
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
@@ -217,8 +219,8 @@ static int profile_check(struct emulated *e)
 		snprintf(bound, sizeof(bound), " %lld/%u", err.bound, err.scale);
 	else if (err.scale)
 		snprintf(bound, sizeof(bound), " %lld", err.bound);
-	pr_err("%s: profile: %s%s%s%s%s%s%s\n", name, err.key ?: "", row, err.column ? "." : "", err.column ?: "",
-	       err.key ? ": " : "", err.what, bound);
+	pr_err("%s: profile: %s%s%s%s%s%s%s\n", name, err.key ?: "", row, err.column ? "." : "",
+	       err.column ?: "", err.key ? ": " : "", err.what, bound);
 	return ret;
 }
 
@@ -305,8 +307,8 @@ static ssize_t drive_depth_store(struct config_item *item, const char *text, siz
 	if (!ret && depth > BLK_MQ_MAX_DEPTH)
 		ret = -ERANGE;
 	if (ret) {
-		pr_err("%s: depth: not a number from 0 to %d: %.*s\n", config_item_name(item), BLK_MQ_MAX_DEPTH,
-		       (int)strcspn(text, "\n"), text);
+		pr_err("%s: depth: not a number from 0 to %d: %.*s\n", config_item_name(item),
+		       BLK_MQ_MAX_DEPTH, (int)strcspn(text, "\n"), text);
 		return ret;
 	}
 	mutex_lock(&e->setup);
@@ -332,7 +334,8 @@ static ssize_t drive_power_store(struct config_item *item, const char *text, siz
 
 	ret = kstrtobool(text, &on);
 	if (ret) {
-		pr_err("%s: power: neither 0 nor 1: %.*s\n", config_item_name(item), (int)strcspn(text, "\n"), text);
+		pr_err("%s: power: neither 0 nor 1: %.*s\n", config_item_name(item),
+		       (int)strcspn(text, "\n"), text);
 		return ret;
 	}
 	mutex_lock(&e->setup);
@@ -360,17 +363,21 @@ static ssize_t drive_statistics_show(struct config_item *item, char *page)
 		spin_unlock_irq(&e->lock);
 	}
 	mutex_unlock(&e->setup);
-	return sysfs_emit(page,
-			  "requests %llu\nbusy_ns %llu\nseek_ns %llu\nrotation_ns %llu\ntransfer_ns %llu\n"
-			  "overhead_ns %llu\nseeks %llu\nseek_cylinders %llu\ncache_hits %llu\nmedia_reads %llu\n"
-			  "media_writes %llu\nmemory_bytes %llu\n",
-			  requests, s.busy_ns, s.seek_ns, s.rotation_ns, s.transfer_ns, s.overhead_ns, s.seeks,
-			  s.seek_cylinders, s.cache_hits, s.media_reads, s.media_writes,
-			  pages << PAGE_SHIFT);
+	return sysfs_emit(
+		page,
+		"requests %llu\nbusy_ns %llu\nseek_ns %llu\nrotation_ns %llu\ntransfer_ns %llu\n"
+		"overhead_ns %llu\nseeks %llu\nseek_cylinders %llu\ncache_hits %llu\nmedia_reads %llu\n"
+		"media_writes %llu\nmemory_bytes %llu\n",
+		requests, s.busy_ns, s.seek_ns, s.rotation_ns, s.transfer_ns, s.overhead_ns,
+		s.seeks, s.seek_cylinders, s.cache_hits, s.media_reads, s.media_writes,
+		pages << PAGE_SHIFT);
 }
 CONFIGFS_ATTR_RO(drive_, statistics);
 
-/* Called when the writer closes the file, so that an error goes nowhere: the profile is checked at power-on. */
+/*
+ * Called when the writer closes the file, so that an error goes nowhere: the profile is checked at
+ * power-on.
+ */
 static ssize_t drive_profile_write(struct config_item *item, const void *data, size_t bytes)
 {
 	struct emulated *e = emulated(item);

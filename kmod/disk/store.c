@@ -43,7 +43,8 @@ static int store_write(struct hw_store *store, u64 at, const void *from, u32 byt
 		page = alloc_page(GFP_NOWAIT | __GFP_ZERO | __GFP_NOWARN);
 		if (!page)
 			return -ENOMEM;
-		other = xa_cmpxchg(&store->pages, at >> PAGE_SHIFT, NULL, page, GFP_NOWAIT | __GFP_NOWARN);
+		other = xa_cmpxchg(&store->pages, at >> PAGE_SHIFT, NULL, page,
+				   GFP_NOWAIT | __GFP_NOWARN);
 		if (other) {
 			__free_page(page);
 			if (xa_is_err(other))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What an emulated disk holds: pages by number; a page that was never written, or only with zeros, costs nothing. */
+/*
+ * What an emulated disk holds: pages by number; a page that was never written, or only with zeros,
+ * costs nothing.
+ */
 #ifndef HW_STORE_H
 #define HW_STORE_H
 
@@ -13,14 +16,20 @@ struct request;
 struct hw_store {
 	struct xarray pages;
 	atomic_long_t nr_pages;
-	rwlock_t lock;		/* for reading: pages stay while their data are moved */
+	rwlock_t lock; /* for reading: pages stay while their data are moved */
 };
 
 void hw_store_init(struct hw_store *store);
 void hw_store_free(struct hw_store *store);
-/* Move a read's or write's data; does not sleep. 0, or -ENOMEM with a write done in part, which may be repeated. */
+/*
+ * Move a read's or write's data; does not sleep. 0, or -ENOMEM with a write done in part, which may
+ * be repeated.
+ */
 int hw_store_transfer(struct hw_store *store, struct request *rq);
-/* A request's range reads as zeros from now on, and the pages within it are given back; does not sleep. */
+/*
+ * A request's range reads as zeros from now on, and the pages within it are given back; does not
+ * sleep.
+ */
 void hw_store_clear(struct hw_store *store, struct request *rq);
 
 #endif

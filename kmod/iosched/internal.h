@@ -17,34 +17,34 @@ struct hw_type {
 /* A task's memory outlives its io_cq for as long as the policy refers to it. */
 struct hw_ktask {
 	struct list_head all;
-	u8 area[] __aligned(8);		/* policy->task_size: struct hw_task first */
+	u8 area[] __aligned(8); /* policy->task_size: struct hw_task first */
 };
 
 struct hw_icq {
-	struct io_cq icq;		/* first */
-	struct hw_task *task;		/* under the disk's lock; NULL once it has exited */
+	struct io_cq icq;     /* first */
+	struct hw_task *task; /* under the disk's lock; NULL once it has exited */
 	struct hw_disk *disk;
 };
 
 struct hw_disk {
-	spinlock_t lock;		/* around every call of the policy */
+	spinlock_t lock; /* around every call of the policy */
 	struct request_queue *rq_queue;
 	const struct hw_policy *policy;
-	struct hw_queue *q;		/* policy->queue_size bytes */
-	u64 now;			/* the policy's clock: never decreasing */
-	u32 depth;			/* requests that the device may have at once */
-	u32 tag_shift;			/* of the scheduler tags' bitmap: log2 of tags per word */
-	bool tasks;			/* the policy cares who issues requests */
-	bool ready;			/* there is one in `picked` or `bypass`: what has_work() answers */
-	struct request *picked;		/* dispatched by the policy, not yet fetched by the core */
-	struct request *lone;		/* the latest insertion, mergeable but not yet hashed */
-	struct list_head bypass;	/* requests that the policy never sees */
-	struct list_head merged;	/* merged away at insertion: to be freed without the lock */
+	struct hw_queue *q;	 /* policy->queue_size bytes */
+	u64 now;		 /* the policy's clock: never decreasing */
+	u32 depth;		 /* requests that the device may have at once */
+	u32 tag_shift;		 /* of the scheduler tags' bitmap: log2 of tags per word */
+	bool tasks;		 /* the policy cares who issues requests */
+	bool ready;		 /* there is one in `picked` or `bypass`: what has_work() answers */
+	struct request *picked;	 /* dispatched by the policy, not yet fetched by the core */
+	struct request *lone;	 /* the latest insertion, mergeable but not yet hashed */
+	struct list_head bypass; /* requests that the policy never sees */
+	struct list_head merged; /* merged away at insertion: to be freed without the lock */
 	struct hrtimer timer;
-	u64 timer_ns;			/* when it fires; HW_NEVER if it is not armed */
+	u64 timer_ns; /* when it fires; HW_NEVER if it is not armed */
 	struct list_head all_tasks;
-	struct hw_task *anyone;		/* whoever cannot be told apart */
-	struct hw_task *merging;	/* who submits the bio that is being merged */
+	struct hw_task *anyone;	 /* whoever cannot be told apart */
+	struct hw_task *merging; /* who submits the bio that is being merged */
 };
 
 static inline struct hw_disk *hw_disk_of(struct request_queue *rq_queue)

@@ -4,18 +4,22 @@
  *
  * Nothing is decided here. The block layer's calls become calls of the contract (core/elevator.h):
  *
- *  - One policy queue per disk, whatever the number of hardware queues; one irq-safe lock around every call.
- *  - A request's private area is preallocated per scheduler tag, a task hangs on the io_cq of (process, disk).
- *  - The contract has dispatch asked after every event while the device takes requests. blk-mq asks when it runs the
- *    hardware queue and has_work() says yes; a yes that comes to nothing makes it poll every 3 ms. So every event ends with
- *    hw_settle(), which asks the policy there and then, as of the event's time, and keeps the answer: has_work() knows.
- *    Insertions are followed by a run of the queue; a completion that makes work marks the queue for one.
- *  - blk-mq pulls one request ahead of the driver: whoever holds the device idle would decide one request early, on what
- *    it cannot know yet. So no more requests are handed out than the device takes at once.
+ *  - One policy queue per disk, whatever the number of hardware queues; one irq-safe lock around
+ *    every call.
+ *  - A request's private area is preallocated per scheduler tag, a task hangs on the io_cq of
+ *    (process, disk).
+ *  - The contract has dispatch asked after every event while the device takes requests. blk-mq asks
+ *    when it runs the hardware queue and has_work() says yes; a yes that comes to nothing makes it
+ *    poll every 3 ms. So every event ends with hw_settle(), which asks the policy there and then,
+ *    as of the event's time, and keeps the answer: has_work() knows. Insertions are followed by a
+ *    run of the queue; a completion that makes work marks the queue for one.
+ *  - blk-mq pulls one request ahead of the driver: whoever holds the device idle would decide one
+ *    request early, on what it cannot know yet. So no more requests are handed out than the device
+ *    takes at once.
  *  - Waits are an hrtimer. It is armed lazily: one that fires early finds a later time to fire at.
  *
- * Lock order: queue_lock, io_context.lock, hw_disk.lock. Queues are never run under hw_disk.lock, nor from exit_icq (its
- * caller may hold queue_lock, which blk_mq_run_hw_queue() takes).
+ * Lock order: queue_lock, io_context.lock, hw_disk.lock. Queues are never run under hw_disk.lock,
+ * nor from exit_icq (its caller may hold queue_lock, which blk_mq_run_hw_queue() takes).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,7 +37,9 @@ static unsigned int hw_nr_types;
 static u32 hw_policy_depth(struct hw_disk *disk, blk_opf_t opf)
 {
 	struct io_cq *icq = disk->tasks ? hw_get_icq(disk->rq_queue) : NULL;
-	struct hw_bio what = { .op = hw_op(opf), .flags = hw_flags(opf), .cpu = raw_smp_processor_id() };
+	struct hw_bio what = { .op = hw_op(opf),
+			       .flags = hw_flags(opf),
+			       .cpu = raw_smp_processor_id() };
 	u32 limit;
 
 	spin_lock_irq(&disk->lock);
@@ -50,7 +56,7 @@ static void hw_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
 	struct hw_disk *disk = hw_disk_of(data->q);
 	u32 limit = op_is_sync(opf) && !op_is_write(opf) ? U32_MAX : hw_async_depth(data->q);
-	u32 all = disk->q->dev.nr_requests;	/* changes only while the queue is frozen */
+	u32 all = disk->q->dev.nr_requests; /* changes only while the queue is frozen */
 
 	if (disk->policy->limit_depth)
 		limit = min(limit, hw_policy_depth(disk, opf));
@@ -58,7 +64,10 @@ static void hw_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 		data->shallow_depth = hw_shallow_depth(disk->tag_shift, all, limit);
 }
 
-/* Called with the queue frozen: at attachment, and when nr_requests has changed. 0 or a negative errno. */
+/*
+ * Called with the queue frozen: at attachment, and when nr_requests has changed. 0 or a negative
+ * errno.
+ */
 static int hw_size_areas(struct hw_disk *disk, struct blk_mq_hw_ctx *hctx)
 {
 	struct hw_areas *areas = hctx->sched_data;
@@ -162,7 +171,8 @@ static void hw_disk_free(struct hw_disk *disk)
 	kfree(disk);
 }
 
-static struct hw_disk *hw_disk_create(struct request_queue *rq_queue, const struct hw_policy *policy)
+static struct hw_disk *hw_disk_create(struct request_queue *rq_queue,
+				      const struct hw_policy *policy)
 {
 	struct hw_disk *disk = kzalloc_node(sizeof(*disk), GFP_KERNEL, rq_queue->node);
 	struct hw_ktask *anyone;
@@ -201,7 +211,8 @@ fail:
 
 static int hw_attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 {
-	struct hw_disk *disk = hw_disk_create(rq_queue, container_of(eq->type, struct hw_type, type)->policy);
+	struct hw_disk *disk =
+		hw_disk_create(rq_queue, container_of(eq->type, struct hw_type, type)->policy);
 
 	if (IS_ERR(disk))
 		return PTR_ERR(disk);
@@ -350,4 +361,5 @@ module_exit(hw_iosched_exit);
 MODULE_DESCRIPTION("headwaiter's I/O schedulers");
 MODULE_AUTHOR("The headwaiter authors");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_ALIAS("hw-*-iosched");	/* what the kernel asks for when a scheduler is chosen that is not there */
+MODULE_ALIAS(
+	"hw-*-iosched"); /* what the kernel asks for when a scheduler is chosen that is not there */

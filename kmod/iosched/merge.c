@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Merging: the core looks in its cache and hash, the policy after it. Called by the core under the disk's lock. */
+/*
+ * Merging: the core looks in its cache and hash, the policy after it. Called by the core under the
+ * disk's lock.
+ */
 #include "iosched/requests.h"
 
 static struct hw_bio hw_bio_of(struct hw_disk *disk, struct bio *bio)
@@ -8,7 +11,8 @@ static struct hw_bio hw_bio_of(struct hw_disk *disk, struct bio *bio)
 		.sector = bio->bi_iter.bi_sector,
 		.sectors = bio_sectors(bio),
 		.op = hw_op(bio->bi_opf),
-		.flags = hw_flags(bio->bi_opf) | (bio->bi_opf & REQ_NOMERGE_FLAGS ? HW_RQ_NOMERGE : 0),
+		.flags = hw_flags(bio->bi_opf) |
+			 (bio->bi_opf & REQ_NOMERGE_FLAGS ? HW_RQ_NOMERGE : 0),
 		.ioprio = bio->bi_ioprio,
 		.cpu = raw_smp_processor_id(),
 		.task = disk->merging,
@@ -55,13 +59,15 @@ int hw_request_merge(struct request_queue *rq_queue, struct request **req, struc
 	if (!hwrq || !hw_mergeable(hwrq->host) || !elv_bio_merge_ok(hwrq->host, bio))
 		return ELEVATOR_NO_MERGE;
 	*req = hwrq->host;
-	return how == HW_FRONT_MERGE ? ELEVATOR_FRONT_MERGE : how == HW_BACK_MERGE ? ELEVATOR_BACK_MERGE :
-										   ELEVATOR_NO_MERGE;
+	return how == HW_FRONT_MERGE ? ELEVATOR_FRONT_MERGE :
+	       how == HW_BACK_MERGE  ? ELEVATOR_BACK_MERGE :
+				       ELEVATOR_NO_MERGE;
 }
 
 /*
- * The core joins what is in its hash without asking, when an insertion closes the gap: a request that the policy has put aside
- * must not be found there. It would be taken out of the list in which it lies, or another be put into that.
+ * The core joins what is in its hash without asking, when an insertion closes the gap: a request
+ * that the policy has put aside must not be found there. It would be taken out of the list in which
+ * it lies, or another be put into that.
  */
 void hw_unmergeable(struct hw_queue *q, struct hw_request *hwrq)
 {
@@ -98,10 +104,14 @@ static void hw_grown(struct hw_disk *disk, struct request *rq, enum hw_merge how
 
 void hw_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type)
 {
-	hw_grown(hw_disk_of(rq_queue), rq, type == ELEVATOR_FRONT_MERGE ? HW_FRONT_MERGE : HW_BACK_MERGE);
+	hw_grown(hw_disk_of(rq_queue), rq,
+		 type == ELEVATOR_FRONT_MERGE ? HW_FRONT_MERGE : HW_BACK_MERGE);
 }
 
-/* @gone's range has been added to @keep already. At insertion, @gone is a request that the policy has not seen yet. */
+/*
+ * @gone's range has been added to @keep already. At insertion, @gone is a request that the policy
+ * has not seen yet.
+ */
 void hw_requests_merged(struct request_queue *rq_queue, struct request *keep, struct request *gone)
 {
 	struct hw_disk *disk = hw_disk_of(rq_queue);

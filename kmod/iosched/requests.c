@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The life of a request: prepared, inserted, dispatched, completed. All that runs once a request is in this file, so that
- * the compiler can put it in line.
+ * The life of a request: prepared, inserted, dispatched, completed. All that runs once a request is
+ * in this file, so that the compiler can put it in line.
  */
 #include "iosched/requests.h"
 
@@ -93,7 +93,8 @@ void hw_prepare_request(struct request *rq)
 
 	rq->elv.icq = disk->tasks ? hw_get_icq(rq->q) : NULL;
 	if (likely((u32)rq->internal_tag < areas->nr)) {
-		hwrq = (struct hw_request *)(areas->area + (size_t)rq->internal_tag * areas->stride);
+		hwrq = (struct hw_request *)(areas->area +
+					     (size_t)rq->internal_tag * areas->stride);
 		hw_clear(hwrq + 1, areas->clear);
 		hwrq->host = rq;
 		hwrq->cpu = raw_smp_processor_id();
@@ -104,7 +105,8 @@ void hw_prepare_request(struct request *rq)
 }
 
 /* The policy's view of a request. What prepare_request() knew already stands there. */
-static __always_inline void hw_fill(struct hw_disk *disk, struct hw_request *hwrq, const struct request *rq, u8 op, u8 flags)
+static __always_inline void hw_fill(struct hw_disk *disk, struct hw_request *hwrq,
+				    const struct request *rq, u8 op, u8 flags)
 {
 	struct io_cq *icq = rq->elv.icq;
 	struct hw_task *task = disk->anyone;
@@ -122,14 +124,15 @@ static __always_inline void hw_fill(struct hw_disk *disk, struct hw_request *hwr
 }
 
 /* A request that the policy has had before, or never sees. */
-static noinline void hw_insert_known(struct hw_disk *disk, struct request *rq, struct hw_request *hwrq)
+static noinline void hw_insert_known(struct hw_disk *disk, struct request *rq,
+				     struct hw_request *hwrq)
 {
 	if (!hwrq) {
 		list_add_tail(&rq->queuelist, &disk->bypass);
 		WRITE_ONCE(disk->ready, true);
 		return;
 	}
-	hw_set_range(hwrq, rq);		/* the driver gave it back */
+	hw_set_range(hwrq, rq); /* the driver gave it back */
 	hw_requeue(disk->q, hwrq, disk->now);
 }
 
@@ -143,7 +146,8 @@ static noinline bool hw_insert_merged(struct hw_disk *disk, struct request *rq, 
 static __always_inline void hw_insert_one(struct hw_disk *disk, struct request *rq, bool at_head)
 {
 	struct hw_request *hwrq = hw_request_of(rq);
-	u8 op = hw_op(rq->cmd_flags), flags = hw_flags(rq->cmd_flags) | (at_head ? HW_RQ_AT_HEAD : 0);
+	u8 op = hw_op(rq->cmd_flags),
+	   flags = hw_flags(rq->cmd_flags) | (at_head ? HW_RQ_AT_HEAD : 0);
 	bool mergeable = op <= HW_WRITE && hw_may_merge(rq);
 	struct hw_queue *q = disk->q;
 
@@ -158,7 +162,8 @@ static __always_inline void hw_insert_one(struct hw_disk *disk, struct request *
 	trace_block_rq_insert(rq);
 	hw_fill(disk, hwrq, rq, op, flags);
 	hw_insert(q, hwrq, disk->now);
-	if (likely(!(hwrq->flags & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))) && disk->policy->flags & HW_POLICY_HASH) {
+	if (likely(!(hwrq->flags & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))) &&
+	    disk->policy->flags & HW_POLICY_HASH) {
 		disk->lone = rq;
 		if (!disk->rq_queue->last_merge)
 			disk->rq_queue->last_merge = rq;
@@ -178,7 +183,8 @@ static noinline void hw_unlock_and_free_merged(struct hw_disk *disk)
 	}
 }
 
-static __always_inline void hw_insert_all(struct hw_disk *disk, struct list_head *list, bool at_head, u64 now)
+static __always_inline void hw_insert_all(struct hw_disk *disk, struct list_head *list,
+					  bool at_head, u64 now)
 {
 	struct list_head *at = list->next, *next;
 
@@ -186,7 +192,7 @@ static __always_inline void hw_insert_all(struct hw_disk *disk, struct list_head
 	hw_set_now(disk, now);
 	do {
 		next = at->next;
-		INIT_LIST_HEAD(at);	/* all of them leave the list */
+		INIT_LIST_HEAD(at); /* all of them leave the list */
 		hw_insert_one(disk, list_entry(at, struct request, queuelist), at_head);
 		at = next;
 	} while (at != list);
@@ -203,7 +209,10 @@ static noinline void hw_insert_at_head_of_all(struct hw_disk *disk, struct list_
 	hw_insert_all(disk, list, true, ktime_get_ns());
 }
 
-/* When the last of them was allocated, a moment ago, is known; when those for the head came back is not. */
+/*
+ * When the last of them was allocated, a moment ago, is known; when those for the head came back is
+ * not.
+ */
 void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_insert_t how)
 {
 	struct hw_disk *disk = hw_disk_of(hctx->queue);
@@ -211,7 +220,8 @@ void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_i
 	if (unlikely(list_empty(list)))
 		return;
 	if (likely(!hw_insert_at_head(how)))
-		hw_insert_all(disk, list, false, list_last_entry(list, struct request, queuelist)->start_time_ns);
+		hw_insert_all(disk, list, false,
+			      list_last_entry(list, struct request, queuelist)->start_time_ns);
 	else
 		hw_insert_at_head_of_all(disk, list);
 }
@@ -258,7 +268,10 @@ struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx)
 	return rq;
 }
 
-/* The time to which the policy wanted to wait; or earlier, armed for a wait that has ended; or a task's exit. */
+/*
+ * The time to which the policy wanted to wait; or earlier, armed for a wait that has ended; or a
+ * task's exit.
+ */
 enum hrtimer_restart hw_timer(struct hrtimer *timer)
 {
 	struct hw_disk *disk = container_of(timer, struct hw_disk, timer);
@@ -308,7 +321,10 @@ void hw_completed_request(struct request *rq, u64 now)
 	hw_unlock(disk, flags);
 	if (likely(!restart))
 		return;
-	/* The core runs a marked queue when it has freed the request's driver tag. Others it does not run by itself. */
+	/*
+	 * The core runs a marked queue when it has freed the request's driver tag. Others it does
+	 * not run by itself.
+	 */
 	if (rq->q->nr_hw_queues == 1)
 		blk_mq_sched_mark_restart_hctx(rq->mq_hctx);
 	else
@@ -321,7 +337,8 @@ void hw_finish_request(struct request *rq)
 	struct hw_request *hwrq = hw_request_of(rq);
 	struct io_cq *icq = rq->elv.icq;
 
-	if (unlikely(hwrq && hwrq->state == HW_DISPATCHED))	/* freed without having been completed */
+	if (unlikely(hwrq &&
+		     hwrq->state == HW_DISPATCHED)) /* freed without having been completed */
 		hw_completed_request(rq, ktime_get_ns());
 	if (icq) {
 		rq->elv.icq = NULL;

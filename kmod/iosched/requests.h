@@ -8,7 +8,7 @@
 /* Per hardware queue: the requests' private areas, by scheduler tag. */
 struct hw_areas {
 	u32 nr, stride;
-	u32 clear;		/* bytes of the policy's own after struct hw_request, a multiple of HW_PIECE */
+	u32 clear; /* bytes of the policy's own after struct hw_request, a multiple of HW_PIECE */
 	u8 *area;
 };
 
@@ -76,8 +76,8 @@ static inline struct hw_icq *hw_icq(struct io_cq *icq)
 }
 
 /*
- * With a reference on its io_context. The hint is the icq that the process used last; its owner being here, and the queue
- * not frozen, it cannot go away.
+ * With a reference on its io_context. The hint is the icq that the process used last; its owner
+ * being here, and the queue not frozen, it cannot go away.
  */
 static inline struct io_cq *hw_get_icq(struct request_queue *rq_queue)
 {
@@ -85,7 +85,7 @@ static inline struct io_cq *hw_get_icq(struct request_queue *rq_queue)
 	struct io_cq *icq;
 
 	if (likely(ioc)) {
-		rcu_read_lock_sched();	/* in line, unlike rcu_read_lock() */
+		rcu_read_lock_sched(); /* in line, unlike rcu_read_lock() */
 		icq = rcu_dereference_sched(ioc->icq_hint);
 		if (likely(icq && icq->q == rq_queue)) {
 			rcu_read_unlock_sched();
@@ -117,8 +117,8 @@ static inline void hw_unhash(struct hw_disk *disk, struct request *rq)
 }
 
 /*
- * Requests that others may merge with are hashed by where they end. The latest one only when there is somebody who might:
- * on a fast device most are gone by then.
+ * Requests that others may merge with are hashed by where they end. The latest one only when there
+ * is somebody who might: on a fast device most are gone by then.
  */
 static inline void hw_hash_lone(struct hw_disk *disk)
 {

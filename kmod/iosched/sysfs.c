@@ -3,13 +3,15 @@
  * queue/iosched/: a file per tunable of the policy's table, and three of the glue's own:
  *
  *  - device_depth: how many requests the device is given at once (default: what the driver takes).
- *  - positions: the device's positioning times, which a kernel has not measured: lines SECTORS NS, at most 32, in
- *    increasing distance; linear between, constant beyond the last. A write replaces all of them, an empty line leaves none.
- *    Policies that do not weigh positioning times have the file too.
- *  - statistics: read-only, a line per figure: A, A_S, A_F (anticipations begun, successful, failed), T_ns, T_S_ns, T_F_ns
- *    (time spent in them), and what the policy itself keeps.
+ *  - positions: the device's positioning times, which a kernel has not measured: lines SECTORS NS,
+ *    at most 32, in increasing distance; linear between, constant beyond the last. A write replaces
+ *    all of them, an empty line leaves none. Policies that do not weigh positioning times have the
+ *    file too.
+ *  - statistics: read-only, a line per figure: A, A_S, A_F (anticipations begun, successful,
+ *    failed), T_ns, T_S_ns, T_F_ns (time spent in them), and what the policy itself keeps.
  *
- * elv_fs_entry's functions are not told which file is meant, so each row of a table has functions of its own.
+ * elv_fs_entry's functions are not told which file is meant, so each row of a table has functions
+ * of its own.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,7 +20,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#define HW_ROWS 32	/* tunables that a policy may have */
+#define HW_ROWS 32 /* tunables that a policy may have */
 
 static const char *hw_name(const struct elevator_queue *eq)
 {
@@ -38,7 +40,8 @@ static ssize_t hw_show_choices(const struct hw_tunable *t, s64 value, char *page
 	s64 i;
 
 	for (i = 0; t->choices[i]; i++)
-		len += sysfs_emit_at(page, len, i == value ? "%s[%s]" : "%s%s", i ? " " : "", t->choices[i]);
+		len += sysfs_emit_at(page, len, i == value ? "%s[%s]" : "%s%s", i ? " " : "",
+				     t->choices[i]);
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
@@ -67,18 +70,21 @@ static int hw_parse(const struct hw_tunable *t, const char *text, s64 *value)
 }
 
 /* Say why; returns the error. */
-static int hw_refuse(struct elevator_queue *eq, const struct hw_tunable *t, const char *text, int err)
+static int hw_refuse(struct elevator_queue *eq, const struct hw_tunable *t, const char *text,
+		     int err)
 {
 	int len = strcspn(text, "\n");
 
 	if (err == -ERANGE)
-		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", hw_name(eq), t->name, len, text, t->min, t->max, t->unit);
+		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", hw_name(eq), t->name, len, text,
+			  t->min, t->max, t->unit);
 	else
 		pr_notice("%s: %s: not a value: %.*s\n", hw_name(eq), t->name, len, text);
 	return err;
 }
 
-static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, size_t count, unsigned int row)
+static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, size_t count,
+				unsigned int row)
 {
 	struct hw_disk *disk = eq->elevator_data;
 	const struct hw_tunable *t = hw_row(eq, row);
@@ -101,19 +107,21 @@ static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, siz
 	return count;
 }
 
+// clang-format off: a table
 #define HW_EACH_ROW(do) \
 	do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10) do(11) do(12) do(13) do(14) do(15) \
 	do(16) do(17) do(18) do(19) do(20) do(21) do(22) do(23) do(24) do(25) do(26) do(27) do(28) do(29) do(30) do(31)
+// clang-format on
 
-#define HW_FUNCTIONS(n)								\
-static ssize_t hw_show_##n(struct elevator_queue *eq, char *page)		\
-{										\
-	return hw_show_tunable(eq, page, n);					\
-}										\
-static ssize_t hw_store_##n(struct elevator_queue *eq, const char *text, size_t count)	\
-{										\
-	return hw_store_tunable(eq, text, count, n);				\
-}
+#define HW_FUNCTIONS(n)                                                                        \
+	static ssize_t hw_show_##n(struct elevator_queue *eq, char *page)                      \
+	{                                                                                      \
+		return hw_show_tunable(eq, page, n);                                           \
+	}                                                                                      \
+	static ssize_t hw_store_##n(struct elevator_queue *eq, const char *text, size_t count) \
+	{                                                                                      \
+		return hw_store_tunable(eq, text, count, n);                                   \
+	}
 HW_EACH_ROW(HW_FUNCTIONS)
 
 #define HW_ENTRY(n) { .show = hw_show_##n, .store = hw_store_##n },
@@ -137,8 +145,8 @@ static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_
 	if (!ret && !depth)
 		ret = -ERANGE;
 	if (ret) {
-		pr_notice("%s: device_depth: not a number from 1 to 2^32 - 1: %.*s\n", hw_name(eq), (int)strcspn(text, "\n"),
-			  text);
+		pr_notice("%s: device_depth: not a number from 1 to 2^32 - 1: %.*s\n", hw_name(eq),
+			  (int)strcspn(text, "\n"), text);
 		return ret;
 	}
 	flags = hw_lock(disk);
@@ -149,7 +157,7 @@ static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_
 }
 
 /* Products of a policy's interpolation stay within 64 bits up to these. */
-#define HW_MAX_DISTANCE (U64_MAX >> SECTOR_SHIFT)
+#define HW_MAX_DISTANCE	   (U64_MAX >> SECTOR_SHIFT)
 #define HW_MAX_POSITIONING U32_MAX
 
 static ssize_t hw_show_positions(struct elevator_queue *eq, char *page)
@@ -162,7 +170,8 @@ static ssize_t hw_show_positions(struct elevator_queue *eq, char *page)
 
 	flags = hw_lock(disk);
 	for (i = 0; i < dev->nr_positions; i++)
-		len += sysfs_emit_at(page, len, "%llu %llu\n", dev->position[i].sectors, dev->position[i].ns);
+		len += sysfs_emit_at(page, len, "%llu %llu\n", dev->position[i].sectors,
+				     dev->position[i].ns);
 	hw_unlock(disk, flags);
 	return len;
 }
@@ -221,7 +230,7 @@ static ssize_t hw_store_positions(struct elevator_queue *eq, const char *text, s
 	char *copy;
 	int ret;
 
-	if (count >= PAGE_SIZE) {	/* what is longer arrives in pieces */
+	if (count >= PAGE_SIZE) { /* what is longer arrives in pieces */
 		pr_notice("%s: positions: longer than a page\n", hw_name(eq));
 		return -EINVAL;
 	}
@@ -253,8 +262,8 @@ static ssize_t hw_show_statistics(struct elevator_queue *eq, char *page)
 	wait = disk->q->wait;
 	ended = disk->now;
 	hw_unlock(disk, flags);
-	len += sysfs_emit_at(page, len, "A %llu\nA_S %llu\nA_F %llu\n", wait.begun, wait.count[HW_WAIT_SUCCESS],
-			     wait.count[HW_WAIT_FAIL]);
+	len += sysfs_emit_at(page, len, "A %llu\nA_S %llu\nA_F %llu\n", wait.begun,
+			     wait.count[HW_WAIT_SUCCESS], wait.count[HW_WAIT_FAIL]);
 	len += sysfs_emit_at(page, len, "T_ns %llu\nT_S_ns %llu\nT_F_ns %llu\n",
 			     wait.total_ns[0] + wait.total_ns[1] + wait.total_ns[2] +
 				     (wait.active ? ended - wait.begin_ns : 0),
@@ -265,7 +274,8 @@ static ssize_t hw_show_statistics(struct elevator_queue *eq, char *page)
 		flags = hw_lock(disk);
 		value = policy->stats[i].get(disk->q);
 		hw_unlock(disk, flags);
-		len += sysfs_emit_at(page, len, "%s %lld %s\n", policy->stats[i].name, value, policy->stats[i].unit);
+		len += sysfs_emit_at(page, len, "%s %lld %s\n", policy->stats[i].name, value,
+				     policy->stats[i].unit);
 	}
 	return len;
 }
@@ -285,11 +295,13 @@ int hw_attributes_create(struct hw_type *t)
 		t->attributes[i] = hw_entries[i];
 		t->attributes[i].attr.name = policy->tunables[i].name;
 		t->attributes[i].attr.mode = 0644;
-		sysfs_attr_init(&t->attributes[i].attr);	/* lockdep wants a key for what is not static */
+		/* lockdep wants a key for what is not static */
+		sysfs_attr_init(&t->attributes[i].attr);
 	}
 	entry = &t->attributes[i];
 	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, hw_show_depth, hw_store_depth);
-	entry[1] = (struct elv_fs_entry)__ATTR(positions, 0644, hw_show_positions, hw_store_positions);
+	entry[1] =
+		(struct elv_fs_entry)__ATTR(positions, 0644, hw_show_positions, hw_store_positions);
 	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, hw_show_statistics, NULL);
 	sysfs_attr_init(&entry[0].attr);
 	sysfs_attr_init(&entry[1].attr);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tasks: a policy's task area hangs on the io_cq of (process, disk), and outlives it for as long as the policy likes. */
+/*
+ * Tasks: a policy's task area hangs on the io_cq of (process, disk), and outlives it for as long as
+ * the policy likes.
+ */
 #include "iosched/requests.h"
 
 #include <linux/slab.h>
 
 static struct hw_ktask *hw_ktask(struct hw_task *task)
 {
-	return container_of((u8 (*)[])task, struct hw_ktask, area);
+	return container_of((u8(*)[])task, struct hw_ktask, area);
 }
 
 static void hw_take_reaped(struct hw_disk *disk, struct list_head *reaped)

@@ -9,7 +9,7 @@
 #   NAME SCHEDULER DEVICE DEPTH SERVICE_NS NR_REQUESTS TUNABLE=VALUE,…|- JOB…
 # DEVICE is "null" (null_blk), "throttled" (null_blk that refuses what comes too fast, 4 MB/s) or "scsi" (scsi_debug, which
 # hands out budgets). Where the members of struct request are comes from the environment: kernels differ.
-cd /sys/kernel/tracing
+cd /sys/kernel/tracing || exit
 echo mono >trace_clock
 echo 32768 >buffer_size_kb
 fields="rq=\$retval:u64 sector=+$SECTOR(\$retval):u64 bytes=+$BYTES(\$retval):u32 flags=+$FLAGS(\$retval):u32"

@@ -66,10 +66,10 @@ disk=0
 for kind in $KINDS; do
 	disk=$((disk + 1))
 	say "$kind"
+	# shellcheck disable=SC2046 # words
 	queues "many$disk" $(echo "$kind" | tr , ' ')
 	touch /lab/watch
 	watch "many$disk" &
-	watcher=$!
 	unplug &
 	load "many$disk" "$DURATION"
 	switch "many$disk" $load

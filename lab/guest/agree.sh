@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=busybox
 # Runs every job of /lab/jobs under a scheduler on a disk with a drive profile, and sends what fio says of it.
 #
 # fio's processes get the processor in the order in which they ask for it (real-time class), so that they start in the
@@ -29,6 +30,7 @@ for job in /lab/jobs/*.fio; do
 	name=${name%.fio}
 	say "$SCHEDULER: $name"
 	elevator sda none
+	# shellcheck disable=SC2086 # two words
 	must scatter /dev/sda $SCATTER
 	elevator sda "$SCHEDULER"
 	rm -f /lab/first_ios

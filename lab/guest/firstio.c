@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Preloaded into fio: notes when each of its processes asks for its first I/O, as lines "PID NANOSECONDS" (CLOCK_MONOTONIC)
- * appended to the file named by FIRST_IO. Afterwards each call costs a few instructions; tracing would cost each I/O a
- * microsecond, and say nothing of buffered writes.
+ * Preloaded into fio: notes when each of its processes asks for its first I/O, as lines "PID
+ * NANOSECONDS" (CLOCK_MONOTONIC) appended to the file named by FIRST_IO. Afterwards each call costs
+ * a few instructions; tracing would cost each I/O a microsecond, and say nothing of buffered
+ * writes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +40,8 @@ static void note(void)
 		return;
 	noted_by = getpid();
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	n = snprintf(line, sizeof(line), "%d %lld\n", noted_by, now.tv_sec * 1000000000ll + now.tv_nsec);
+	n = snprintf(line, sizeof(line), "%d %lld\n", noted_by,
+		     now.tv_sec * 1000000000ll + now.tv_nsec);
 	if (write(notes, line, (size_t)n) != n)
 		abort();
 }

@@ -34,8 +34,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECTOR 512ull
-#define MAX_DEPTH 256
+#define SECTOR		   512ull
+#define MAX_DEPTH	   256
 #define IOPRIO_WHO_PROCESS 1
 
 struct job {
@@ -87,12 +87,9 @@ static void parse(struct job *j, char *text)
 	char *word, *value;
 	size_t i;
 
-	*j = (struct job){ .span = 1 << 20,
-			   .sectors = 8,
-			   .count = 100,
-			   .depth = 1,
-			   .seed = 1,
-			   .cpu = UINT64_MAX };
+	*j = (struct job){
+		.span = 1 << 20, .sectors = 8, .count = 100, .depth = 1, .seed = 1, .cpu = UINT64_MAX
+	};
 	while ((word = strsep(&text, ","))) {
 		value = strchr(word, '=');
 		if (value)
@@ -246,7 +243,7 @@ int main(int argc, char **argv)
 			break;
 		case 0:
 			close(gate[1]);
-			if (read(gate[0], &go, 1) != 0)	/* opens when the parent closes it */
+			if (read(gate[0], &go, 1) != 0) /* opens when the parent closes it */
 				die("gate");
 			run(&jobs[i - 2], argv[1]);
 		}

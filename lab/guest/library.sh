@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=busybox
 # What every script in a guest may use.
 
 # Tell the host what is going on.

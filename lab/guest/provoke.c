@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A module that does wrong what its parameter names, so that the debug kernel complains: does every check work, and is its
- * complaint noticed? Its insertion always fails, and undoes what it can.
+ * A module that does wrong what its parameter names, so that the debug kernel complains: does every
+ * check work, and is its complaint noticed? Its insertion always fails, and undoes what it can.
  */
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
@@ -122,7 +122,9 @@ static void double_delete(void)
 	list_del(&entry);
 }
 
-static void never(struct timer_list *timer) { }
+static void never(struct timer_list *timer)
+{
+}
 
 static void free_armed_timer(void)
 {
@@ -132,7 +134,7 @@ static void free_armed_timer(void)
 		return;
 	timer_setup(timer, never, 0);
 	mod_timer(timer, jiffies + 3600 * HZ);
-	kfree(timer);	/* the check disarms it */
+	kfree(timer); /* the check disarms it */
 }
 
 static void warn(void)

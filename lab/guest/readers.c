@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Processes that together begin to read a file each, from beginning to end: readers CHUNK_BYTES FILE...
+ * Processes that together begin to read a file each, from beginning to end: readers CHUNK_BYTES
+ * FILE...
  *
- * Before, each looks up its file's folder, 300 ms after the one before: to bfq, eight processes that turn up within 180 ms
- * of each other on an idle disk are the burst of one program's start, and it does not favour them as it does others.
+ * Before, each looks up its file's folder, 300 ms after the one before: to bfq, eight processes
+ * that turn up within 180 ms of each other on an idle disk are the burst of one program's start,
+ * and it does not favour them as it does others.
  *
- * Prints the bytes that all read together, the ns until the last reader's end, the ns of the longest single read(), and the
- * ns until each reader's end.
+ * Prints the bytes that all read together, the ns until the last reader's end, the ns of the
+ * longest single read(), and the ns until each reader's end.
  */
 #include <fcntl.h>
 #include <inttypes.h>

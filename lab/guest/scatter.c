@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Reads of a disk past the page cache, far apart from each other, so that the drive's own cache holds nothing else
- * afterwards: scatter DISK OFFSET_MIB COUNT. Each is of 64 KiB, the next one 64 MiB further on.
+ * Reads of a disk past the page cache, far apart from each other, so that the drive's own cache
+ * holds nothing else afterwards: scatter DISK OFFSET_MIB COUNT. Each is of 64 KiB, the next one 64
+ * MiB further on.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BYTES (64 << 10)
+#define BYTES  (64 << 10)
 #define STRIDE (64ll << 20)
 
 int main(int argc, char **argv)

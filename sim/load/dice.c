@@ -13,7 +13,7 @@
 #include "sim/load/internal.h"
 
 #define DEFAULT_PLACE_SEED 0xb1899bedu
-#define SEED_FACTOR 0x9e370001u
+#define SEED_FACTOR	   0x9e370001u
 
 static u64 mix(u64 z)
 {
@@ -51,8 +51,9 @@ void sim_dice_seed(struct sim_job *j, u64 run_seed)
 {
 	/* The place of each kind in fio's list of seeds. */
 	static const u8 nth[NR_DICE] = {
-		[DICE_BYTES_READ] = 0, [DICE_BYTES_WRITE] = 1, [DICE_DIRECTION] = 4, [DICE_FILE] = 5,
-		[DICE_PLACE] = 6, [DICE_MIX_READ] = 10, [DICE_MIX_WRITE] = 10, [DICE_START] = 13,
+		[DICE_BYTES_READ] = 0, [DICE_BYTES_WRITE] = 1, [DICE_DIRECTION] = 4,
+		[DICE_FILE] = 5,       [DICE_PLACE] = 6,       [DICE_MIX_READ] = 10,
+		[DICE_MIX_WRITE] = 10, [DICE_START] = 13,
 	};
 	u64 own = run_seed ? mix(run_seed) : 0, number = (u64)j->opt.number + 1, factor;
 	u32 i, n;

@@ -2,9 +2,9 @@
 /*
  * Flushes of the drive's own cache, as blk-mq makes them (block/blk-flush.c): past the scheduler,
  * before anything else that waits for the drive, one at a time; without a scheduler each has a tag.
- * What is asked for while one is under way waits for the next, which serves all that have asked.
- * A worker sends flushes on: what is decided on when a request is done, or a flush, comes before those that
- * are asked for then.
+ * What is asked for while one is under way waits for the next, which serves all that have asked. A
+ * worker sends flushes on: what is decided on when a request is done, or a flush, comes before
+ * those that are asked for then.
  */
 #include "sim/load/internal.h"
 

@@ -17,16 +17,16 @@
 struct sim_map {
 	u64 blocks, unit;
 	u32 nr_levels;
-	struct sim_chunk **level[SIM_MAP_LEVELS];	/* NULL: nothing in it is set */
+	struct sim_chunk **level[SIM_MAP_LEVELS]; /* NULL: nothing in it is set */
 	struct sim_chunk *chunks;
 	struct hws *run;
 };
 
 /* A piece of the page cache that is on its way from or to the drive. */
 struct sim_transfer {
-	u64 first, pages;	/* reads: pages of the file; writes: pages of the drive */
+	u64 first, pages; /* reads: pages of the file; writes: pages of the drive */
 	bool write, done;
-	bool in_hand;		/* the first page of a write that waits for wbt */
+	bool in_hand; /* the first page of a write that waits for wbt */
 	struct sim_transfer *next, **pprev;
 };
 
@@ -41,9 +41,9 @@ struct sim_wbt_waiter {
 #define SIM_WINDOWS 8
 
 struct sim_stream {
-	u64 expected;		/* page after the last one read */
-	u64 start, pages;	/* newest window */
-	u64 marker;		/* reading this page asks for the next one */
+	u64 expected;	  /* page after the last one read */
+	u64 start, pages; /* newest window */
+	u64 marker;	  /* reading this page asks for the next one */
 	u32 next_slot;
 	struct sim_transfer window[SIM_WINDOWS];
 };
@@ -51,7 +51,7 @@ struct sim_stream {
 struct sim_file {
 	struct hws_file at;
 	u64 last_pos[2], last_start[2];
-	bool done;		/* in this pass */
+	bool done; /* in this pass */
 	struct sim_map map;
 	struct sim_stream stream;
 };
@@ -66,8 +66,15 @@ enum sim_job_life { JOB_CREATED, JOB_RUNNING, JOB_ENDED };
 
 /* Independent sequences of random numbers, so that one choice does not shift another (dice.c). */
 enum sim_dice {
-	DICE_PLACE, DICE_DIRECTION, DICE_BYTES_READ, DICE_BYTES_WRITE, DICE_MIX_READ, DICE_MIX_WRITE,
-	DICE_FILE, DICE_START, NR_DICE
+	DICE_PLACE,
+	DICE_DIRECTION,
+	DICE_BYTES_READ,
+	DICE_BYTES_WRITE,
+	DICE_MIX_READ,
+	DICE_MIX_WRITE,
+	DICE_FILE,
+	DICE_START,
+	NR_DICE
 };
 
 struct sim_die {
@@ -81,16 +88,16 @@ struct sim_job {
 	u64 index;
 	struct sim_set *section, *group;
 	struct sim_job *group_next;
-	struct sim_job *waiting_next;	/* for a section to end */
+	struct sim_job *waiting_next; /* for a section to end */
 	struct rb_node ready;
 	struct hws_job opt;
 	struct sim_file *files;
 	enum sim_job_life life;
-	u8 state;		/* enum job_state of job.c */
+	u8 state; /* enum job_state of job.c */
 	bool terminate;
 	bool synced_last;
-	u64 expected;		/* the event that it sleeps for; others are stale */
-	u64 want;		/* it waits for this many completions; 0: it does not */
+	u64 expected; /* the event that it sleeps for; others are stale */
+	u64 want;     /* it waits for this many completions; 0: it does not */
 	struct sim_die dice[NR_DICE];
 
 	u64 start_ns, epoch_ns, end_ns;
@@ -101,43 +108,43 @@ struct sim_job {
 	u64 bytes[2];
 	u32 direction;
 	u64 dir_issued[2];
-	u32 mix_direction;	/* both directions: the one that it is at, until so many were issued */
+	u32 mix_direction; /* both directions: the one that it is at, until so many were issued */
 	u64 mix_until;
-	u32 until_random;	/* I/Os until the next random place */
+	u32 until_random; /* I/Os until the next random place */
 	u32 file, file_left;
 
-	struct sim_place op;	/* buffered: what is being copied */
-	u64 cursor, end;	/* and the pages still to be read */
-	struct sim_place sync_what;	/* fsync: what must be written; file NULL: all files */
-	bool reading;		/* waits for pages that are under way to it */
-	bool made_room;		/* has had the processor time that the pages it is to fetch take */
-	bool blocked;		/* waits for pages to be written, among others */
+	struct sim_place op;	    /* buffered: what is being copied */
+	u64 cursor, end;	    /* and the pages still to be read */
+	struct sim_place sync_what; /* fsync: what must be written; file NULL: all files */
+	bool reading;		    /* waits for pages that are under way to it */
+	bool made_room; /* has had the processor time that the pages it is to fetch take */
+	bool blocked;	/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
 	struct sim_turn turn;
 	bool computing;		/* has processor time to go, or waits for the processor */
-	u64 sync_file, sync_at;	/* fsync: it has been at the files and pages before */
+	u64 sync_file, sync_at; /* fsync: it has been at the files and pages before */
 	struct sim_wbt_waiter wbt;
-	struct sim_transfer *in_hand;	/* fsync: what it writes next */
-	u64 hand_end;		/* and the page after the last that goes with it */
-	bool preparing;		/* fsync: the request is being made */
-	u64 behind;		/* fsync: a page that is in another's hand, plus one; 0: none */
-	bool unflushed;		/* fsync: the drive's cache is still to be flushed */
-	bool flushing;		/* waits for that */
+	struct sim_transfer *in_hand; /* fsync: what it writes next */
+	u64 hand_end;		      /* and the page after the last that goes with it */
+	bool preparing;		      /* fsync: the request is being made */
+	u64 behind;	/* fsync: a page that is in another's hand, plus one; 0: none */
+	bool unflushed; /* fsync: the drive's cache is still to be flushed */
+	bool flushing;	/* waits for that */
 	struct sim_job *flush_next;
-	int flush_tag;		/* -1: it needs none */
+	int flush_tag; /* -1: it needs none */
 };
 
 struct sim_jobs {
 	struct sim_job **job;
 	u64 nr, room;
 	u64 order;
-	u64 running;			/* started, not ended */
-	u64 left;			/* not ended */
-	u64 started, told;		/* so far, and when running ones were last told to end */
+	u64 running;	   /* started, not ended */
+	u64 left;	   /* not ended */
+	u64 started, told; /* so far, and when running ones were last told to end */
 	bool told_all;
-	struct rb_root sections, groups;	/* by number */
-	u64 *by_start, nr_due;		/* jobs by start delay, and how many of these are over */
-	struct rb_root ready;		/* due, not started; in order of the job file */
+	struct rb_root sections, groups; /* by number */
+	u64 *by_start, nr_due;		 /* jobs by start delay, and how many of these are over */
+	struct rb_root ready;		 /* due, not started; in order of the job file */
 };
 
 /* dice.c */
@@ -200,7 +207,10 @@ void sim_cache_look_again(struct hws *s);
 
 /* wbt.c */
 void sim_wbt_init(struct hws *s);
-/* May one more request be made? If not, it will be in its turn (sim_cache_look_again()), and must then be asked for again. */
+/*
+ * May one more request be made? If not, it will be in its turn (sim_cache_look_again()), and must
+ * then be asked for again.
+ */
 bool sim_wbt_get(struct hws *s, struct sim_wbt_waiter *who);
 void sim_wbt_put(struct hws *s);
 /* A writer has to wait for the cache to become cleaner. */

@@ -17,20 +17,20 @@
 #include "sim/load/internal.h"
 
 enum job_state {
-	JOB_NEXT,	/* is there more to do? */
-	JOB_RATE,	/* not before the rate limit allows it */
+	JOB_NEXT, /* is there more to do? */
+	JOB_RATE, /* not before the rate limit allows it */
 	JOB_ISSUE,
-	JOB_SUBMIT,	/* after its processor time */
-	JOB_READ,	/* buffered: wait for the pages */
-	JOB_COPY,	/* and copy them, or the data to be written */
+	JOB_SUBMIT, /* after its processor time */
+	JOB_READ,   /* buffered: wait for the pages */
+	JOB_COPY,   /* and copy them, or the data to be written */
 	JOB_COPIED,
-	JOB_BALANCE,	/* too many dirty pages? */
-	JOB_SYNC,	/* sync=1: wait until they are written */
-	JOB_REAP,	/* a slot is needed */
+	JOB_BALANCE, /* too many dirty pages? */
+	JOB_SYNC,    /* sync=1: wait until they are written */
+	JOB_REAP,    /* a slot is needed */
 	JOB_THINK,
 	JOB_QUIESCE,
 	JOB_FSYNC,
-	JOB_DRAIN,	/* the pass is over */
+	JOB_DRAIN, /* the pass is over */
 	JOB_END_FSYNC,
 	JOB_AGAIN,
 };
@@ -56,7 +56,10 @@ void sim_job_wake(struct hws *s, struct sim_job *j)
 
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag)
 {
-	struct hw_bio what = { .sector = sector, .sectors = sectors, .op = op, .flags = flags,
+	struct hw_bio what = { .sector = sector,
+			       .sectors = sectors,
+			       .op = op,
+			       .flags = flags,
 			       .ioprio = s->tasks[task].ioprio };
 
 	sim_issue(s, task, &what, s->issued, 0, tag);
@@ -143,7 +146,8 @@ static u32 pick_direction(struct sim_job *j)
 	/* As fio does: after a change, this direction first gets its share. */
 	if (j->dir_issued[j->mix_direction] >= j->mix_until) {
 		u32 d = 1 + sim_roll_below(j, DICE_DIRECTION, 100) > j->opt.read_percent;
-		u32 other_percent = j->mix_direction ? j->opt.read_percent : 100 - j->opt.read_percent;
+		u32 other_percent = j->mix_direction ? j->opt.read_percent :
+						       100 - j->opt.read_percent;
 
 		if (d != j->mix_direction)
 			j->mix_until = j->dir_issued[j->mix_direction] * other_percent / 100;
@@ -152,10 +156,14 @@ static u32 pick_direction(struct sim_job *j)
 	return j->mix_direction;
 }
 
-/* Of a job that also reads fio asks after every I/O: after the Nth write, and again after each read until the next one. */
+/*
+ * Of a job that also reads fio asks after every I/O: after the Nth write, and again after each read
+ * until the next one.
+ */
 static bool fsync_due(const struct sim_job *j)
 {
-	return j->opt.fsync_every && j->writes && !j->synced_last && j->writes % j->opt.fsync_every == 0;
+	return j->opt.fsync_every && j->writes && !j->synced_last &&
+	       j->writes % j->opt.fsync_every == 0;
 }
 
 /* When the next I/O in a direction may go. */
@@ -192,7 +200,8 @@ static u64 rate_wait(struct hws *s, struct sim_job *j)
 
 static u64 not_beyond_runtime(const struct sim_job *j, u64 time_ns)
 {
-	return j->opt.runtime_ns ? min(time_ns, sim_after(j->epoch_ns, j->opt.runtime_ns)) : time_ns;
+	return j->opt.runtime_ns ? min(time_ns, sim_after(j->epoch_ns, j->opt.runtime_ns)) :
+				   time_ns;
 }
 
 /* --- processor time --- */
@@ -206,7 +215,9 @@ static u64 copying(const struct hws *s, const struct sim_job *j)
 {
 	u64 pages = (j->op.bytes + SIM_PAGE_BYTES - 1) / SIM_PAGE_BYTES;
 
-	return s->opt.copy_ns + (s->opt.copy_page_ns + (j->direction == HW_WRITE ? s->opt.dirty_page_ns : 0)) * pages;
+	return s->opt.copy_ns +
+	       (s->opt.copy_page_ns + (j->direction == HW_WRITE ? s->opt.dirty_page_ns : 0)) *
+		       pages;
 }
 
 /* fsync of all the job's files, or of what it has just written, and then @next. */
@@ -249,7 +260,10 @@ static void next_pass(struct hws *s, struct sim_job *j)
 		sim_dice_seed(j, s->opt.seed);
 }
 
-/* Waits until `count` of the job's I/Os have completed, and takes no more of them; true if they have. */
+/*
+ * Waits until `count` of the job's I/Os have completed, and takes no more of them; true if they
+ * have.
+ */
 static bool wait_for(struct sim_job *j, u64 count)
 {
 	if (j->completed >= count) {
@@ -412,8 +426,9 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 
 	if (o->task < s->nr_tasks && s->tasks[o->task].source)
 		return "its task has another job";
-	if (writes_buffered && (o->flusher == o->task || (o->flusher < s->nr_tasks && s->tasks[o->flusher].source &&
-	    !s->cache)))
+	if (writes_buffered &&
+	    (o->flusher == o->task ||
+	     (o->flusher < s->nr_tasks && s->tasks[o->flusher].source && !s->cache)))
 		return "its flusher has a job";
 	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END)
 		return "bad start delay";
@@ -500,7 +515,8 @@ int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *
 	if (!s->jobs || number >= s->jobs->nr)
 		return -ENOENT;
 	j = s->jobs->job[number];
-	*out = (struct hws_job_totals){ .begin_ns = j->epoch_ns, .end_ns = j->end_ns,
+	*out = (struct hws_job_totals){ .begin_ns = j->epoch_ns,
+					.end_ns = j->end_ns,
 					.ios = { j->dir_issued[0], j->dir_issued[1] },
 					.bytes = { j->bytes[0], j->bytes[1] } };
 	return 0;

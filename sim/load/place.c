@@ -9,8 +9,8 @@
  */
 #include "sim/load/internal.h"
 
-#define NO_START U64_MAX
-#define CHUNK_WORDS 511u	/* with the link a page */
+#define NO_START    U64_MAX
+#define CHUNK_WORDS 511u /* with the link a page */
 
 /* --- the map of blocks: its memory is what has been touched, also of a map of a whole drive --- */
 
@@ -29,8 +29,8 @@ static void map_init(struct hws *s, struct sim_map *m, u64 bytes, u64 unit)
 	n = m->blocks;
 	do {
 		n = (n + 63) / 64;
-		m->level[m->nr_levels++] =
-			sim_alloc(s, (n + CHUNK_WORDS - 1) / CHUNK_WORDS * sizeof(struct sim_chunk *));
+		m->level[m->nr_levels++] = sim_alloc(s, (n + CHUNK_WORDS - 1) / CHUNK_WORDS *
+								sizeof(struct sim_chunk *));
 	} while (n > 1 && m->nr_levels < SIM_MAP_LEVELS);
 }
 
@@ -210,7 +210,8 @@ static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *off
 		if (!o->time_based)
 			return false;
 		map_clear(&f->map);
-		*offset = sim_roll_below(j, DICE_PLACE, span / o->align_bytes[d]) * o->align_bytes[d];
+		*offset =
+			sim_roll_below(j, DICE_PLACE, span / o->align_bytes[d]) * o->align_bytes[d];
 		return true;
 	}
 	*offset = block * f->map.unit;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Processor time. Without one_processor each process has a processor of its own, and only its time passes.
+ * Processor time. Without one_processor each process has a processor of its own, and only its time
+ * passes.
  *
- * With it there is one for all, first come, first served: a process keeps it until it has to wait for something, as one of
- * the real-time class does. The kernel's own work (interrupts, the worker that runs the queue) does not wait for a processor; what
- * runs meanwhile takes so much longer. Processes that wait for a tag are woken behind those whose I/O is done.
+ * With it there is one for all, first come, first served: a process keeps it until it has to wait
+ * for something, as one of the real-time class does. The kernel's own work (interrupts, the worker
+ * that runs the queue) does not wait for a processor; what runs meanwhile takes so much longer.
+ * Processes that wait for a tag are woken behind those whose I/O is done.
  */
 #include "sim/load/internal.h"
 

@@ -133,7 +133,7 @@ bool sim_read(struct hws *s, struct sim_job *j)
 		struct sim_transfer *w = window_of(st, j->cursor);
 		u64 end;
 
-		j->reading = true;	/* unless this is the last round */
+		j->reading = true; /* unless this is the last round */
 		if (!w) {
 			if (!fetch_now(s, j, largest) || sim_job_stalls(s, j))
 				return false;

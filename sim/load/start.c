@@ -16,10 +16,10 @@
 struct sim_set {
 	struct rb_node node;
 	u32 number;
-	u64 left;			/* not ended */
-	bool ended;			/* exit_group has ended it */
-	struct sim_job *first, **tail;	/* a group's */
-	struct sim_job *waiting;	/* due, once this section has ended */
+	u64 left;		       /* not ended */
+	bool ended;		       /* exit_group has ended it */
+	struct sim_job *first, **tail; /* a group's */
+	struct sim_job *waiting;       /* due, once this section has ended */
 };
 
 static struct sim_set *find_set(struct rb_root *root, u32 number, struct rb_node ***link,
@@ -151,7 +151,10 @@ void sim_start_jobs(struct hws *s)
 		j->epoch_ns = s->now;
 		all->running++;
 		all->started++;
-		sim_job_sleep(s, j, sim_after(s->now, s->opt.one_processor ? 0 : started++ * s->opt.turnaround_ns));
+		sim_job_sleep(s, j,
+			      sim_after(s->now, s->opt.one_processor ?
+							0 :
+							started++ * s->opt.turnaround_ns));
 	}
 }
 

@@ -2,26 +2,26 @@
 /*
  * Write-back throttling (block/blk-wbt.c): how many requests of the page cache may be on their way.
  *
- * The device is taken to hold wbt_depth requests, and a depth of up to DEFAULT_DEPTH is scaled by steps: down
- * when reads took too long in a window of time, up when they did not or there were only writes. fsync
- * may have all of it; the flusher half, and a quarter while others read or where nobody waits for it.
- * Who finds no room waits in line; on a drive with a write-back cache the line moves on only when nothing
- * is on its way any more.
+ * The device is taken to hold wbt_depth requests, and a depth of up to DEFAULT_DEPTH is scaled by
+ * steps: down when reads took too long in a window of time, up when they did not or there were only
+ * writes. fsync may have all of it; the flusher half, and a quarter while others read or where
+ * nobody waits for it. Who finds no room waits in line; on a drive with a write-back cache the line
+ * moves on only when nothing is on its way any more.
  */
 #include <stdlib.h>
 
 #include "sim/load/internal.h"
 
-#define DEFAULT_DEPTH 16
+#define DEFAULT_DEPTH	      16
 /* Of reads: longer is too long. */
 #define ROTATIONAL_LATENCY_NS (75ull * HW_NSEC_PER_MSEC)
-#define LATENCY_NS (2ull * HW_NSEC_PER_MSEC)
-#define WINDOW_NS (100ull * HW_NSEC_PER_MSEC)
-#define RECENT_NS (100ull * HW_NSEC_PER_MSEC)	/* since then the device is taken to be read */
-#define SLEPT_NS HW_NSEC_PER_SEC		/* since then writers are taken to be in need */
-#define MIN_WRITES 3				/* in a window that tells */
-#define UNKNOWN_WINDOWS 5			/* until the scale goes back to the middle */
-#define MAX_SHIFT 31
+#define LATENCY_NS	      (2ull * HW_NSEC_PER_MSEC)
+#define WINDOW_NS	      (100ull * HW_NSEC_PER_MSEC)
+#define RECENT_NS	      (100ull * HW_NSEC_PER_MSEC) /* since then the device is taken to be read */
+#define SLEPT_NS	      HW_NSEC_PER_SEC /* since then writers are taken to be in need */
+#define MIN_WRITES	      3		      /* in a window that tells */
+#define UNKNOWN_WINDOWS	      5		      /* until the scale goes back to the middle */
+#define MAX_SHIFT	      31
 
 enum verdict { TOO_SLOW, FAST_ENOUGH, ONLY_WRITES, UNKNOWN };
 
@@ -30,8 +30,8 @@ struct sim_wbt {
 	struct sim_wbt_waiter *first, **tail;
 	u64 latency_ns;
 	u32 in_flight;
-	u64 read_ns;		/* the last read, issued or done; HW_NEVER: none yet */
-	u64 slept_ns;		/* when a writer last had to wait; HW_NEVER: never */
+	u64 read_ns;  /* the last read, issued or done; HW_NEVER: none yet */
+	u64 slept_ns; /* when a writer last had to wait; HW_NEVER: never */
 
 	int step;
 	bool scaled_max;
@@ -42,7 +42,7 @@ struct sim_wbt {
 	u64 window_ns;
 	u32 reads, writes, unknown;
 	u64 fastest_read_ns;
-	const struct sim_request *read;	/* the read in the drive that is watched */
+	const struct sim_request *read; /* the read in the drive that is watched */
 	u64 read_issued_ns;
 };
 
@@ -117,7 +117,8 @@ static enum verdict window_says(const struct hws *s, const struct sim_wbt *w)
 	if (waits_ns > w->window_ns || (waits_ns > w->latency_ns && !w->reads))
 		return TOO_SLOW;
 	if (!w->reads || w->writes < MIN_WRITES)
-		return w->writes || w->in_flight || recent(s, w->slept_ns, SLEPT_NS) ? ONLY_WRITES : UNKNOWN;
+		return w->writes || w->in_flight || recent(s, w->slept_ns, SLEPT_NS) ? ONLY_WRITES :
+										       UNKNOWN;
 	return w->fastest_read_ns > w->latency_ns ? TOO_SLOW : FAST_ENOUGH;
 }
 
@@ -171,7 +172,8 @@ static void window_over(struct hws *s, struct sim_source *source, u64 order)
 
 /* --- who may write --- */
 
-static u32 limit(const struct hws *s, const struct sim_wbt *w, const struct sim_wbt_waiter *for_whom)
+static u32 limit(const struct hws *s, const struct sim_wbt *w,
+		 const struct sim_wbt_waiter *for_whom)
 {
 	if (for_whom->sync || recent(s, w->slept_ns, SLEPT_NS))
 		return w->depth;

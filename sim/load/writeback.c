@@ -4,30 +4,30 @@
  *
  * Writes dirty pages and go on. One flusher (a task of its own, its requests not synchronous)
  * writes them back in order of place, going round, in requests as large as the device takes, with
- * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty
- * for EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1)
- * would. Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's
- * dirty pages as synchronous requests of the writer, waits for all that are on their way, and has
- * the drive's own cache flushed (flush.c). Where write-back is throttled (wbt.c) all these wait for their
- * turn; fsync with the next page in its hand, which another fsync of the file stops at.
+ * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty for
+ * EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1) would.
+ * Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's dirty
+ * pages as synchronous requests of the writer, waits for all that are on their way, and has the
+ * drive's own cache flushed (flush.c). Where write-back is throttled (wbt.c) all these wait for
+ * their turn; fsync with the next page in its hand, which another fsync of the file stops at.
  *
  * The numbers are Linux's defaults (dirty_background_ratio 10, dirty_ratio 20,
- * dirty_expire_centisecs 3000, dirty_writeback_centisecs 500, 128 requests) on a machine with 1
- * GB of memory.
+ * dirty_expire_centisecs 3000, dirty_writeback_centisecs 500, 128 requests) on a machine with 1 GB
+ * of memory.
  */
 #include "sim/load/internal.h"
 
 #define DIRTY_BACKGROUND ((u64)100 << 20)
-#define DIRTY_LIMIT ((u64)200 << 20)
-#define EXPIRE_NS (30ull * HW_NSEC_PER_SEC)
-#define PERIOD_NS (5ull * HW_NSEC_PER_SEC)
-#define FLUSH_DEPTH 128
+#define DIRTY_LIMIT	 ((u64)200 << 20)
+#define EXPIRE_NS	 (30ull * HW_NSEC_PER_SEC)
+#define PERIOD_NS	 (5ull * HW_NSEC_PER_SEC)
+#define FLUSH_DEPTH	 128
 
 /* Dirty pages in a row on the drive. */
 struct extent {
 	struct rb_node node;
 	u64 first, end;
-	u64 since_ns;		/* the oldest of them */
+	u64 since_ns; /* the oldest of them */
 	struct extent *free_next;
 };
 
@@ -36,12 +36,13 @@ struct sim_cache {
 	u32 task;
 	struct rb_root dirty;
 	u64 dirty_pages, under_way_pages;
-	u64 cursor;		/* where the flusher goes on */
-	u64 synced_before_ns;	/* the last fsync writes what has been dirty since before; 0: there was none */
+	u64 cursor; /* where the flusher goes on */
+	/* the last fsync writes what has been dirty since before; 0: there was none */
+	u64 synced_before_ns;
 	u32 in_flight;
-	struct sim_wbt_waiter wbt;	/* of the flusher */
-	u64 tick;		/* the next look at old pages; 0: none is due */
-	bool expired;		/* the flusher is at pages that were dirty before expired_ns */
+	struct sim_wbt_waiter wbt; /* of the flusher */
+	u64 tick;		   /* the next look at old pages; 0: none is due */
+	bool expired;		   /* the flusher is at pages that were dirty before expired_ns */
 	u64 expired_ns;
 	struct sim_transfer *under_way, *free_transfers;
 	struct extent *free_extents;
@@ -135,7 +136,10 @@ static void insert_extent(struct hws *s, struct sim_cache *c, u64 first, u64 end
 	rb_insert_color(&e->node, &c->dirty);
 }
 
-/* What was dirty when the last fsync began stays by itself, so that none chases after what comes later. */
+/*
+ * What was dirty when the last fsync began stays by itself, so that none chases after what comes
+ * later.
+ */
 static bool part_of_fsync(const struct sim_cache *c, const struct extent *e)
 {
 	return e->since_ns < c->synced_before_ns;
@@ -207,8 +211,11 @@ static struct sim_transfer *take(struct hws *s, struct extent *e, u64 first, u64
 		c->free_transfers = t->next;
 	else
 		t = sim_alloc(s, sizeof(*t));
-	*t = (struct sim_transfer){ .first = first, .pages = end - first, .write = true,
-				    .next = c->under_way, .pprev = &c->under_way };
+	*t = (struct sim_transfer){ .first = first,
+				    .pages = end - first,
+				    .write = true,
+				    .next = c->under_way,
+				    .pprev = &c->under_way };
 	if (t->next)
 		t->next->pprev = &t->next;
 	c->under_way = t;
@@ -223,8 +230,8 @@ static void take_on(struct hws *s, struct sim_transfer *t, u64 end, bool of_fsyn
 	struct extent *e;
 	u64 next;
 
-	while ((next = t->first + t->pages) < end && (e = first_at_or_after(c, next)) && e->first <= next &&
-	       (!of_fsync || part_of_fsync(c, e))) {
+	while ((next = t->first + t->pages) < end && (e = first_at_or_after(c, next)) &&
+	       e->first <= next && (!of_fsync || part_of_fsync(c, e))) {
 		u64 stop = min(e->end, end);
 
 		cut(s, e, next, stop);
@@ -421,8 +428,9 @@ static bool in_a_hand(const struct sim_cache *c, u64 page)
 }
 
 /*
- * The first page of pages first … end that fsync has to write, from now on in hand; NULL: there is none. A later fsync's
- * are among them: pages bear one mark for all, and are visited in order of place.
+ * The first page of pages first … end that fsync has to write, from now on in hand; NULL: there is
+ * none. A later fsync's are among them: pages bear one mark for all, and are visited in order of
+ * place.
  */
 static struct sim_transfer *take_first(struct hws *s, u64 first, u64 end)
 {
@@ -450,7 +458,10 @@ static void gather(struct hws *s, struct sim_job *j)
 	take_on(s, t, min(j->hand_end, t->first + pages_at_once(s)), true);
 	j->sync_at = t->first + t->pages;
 	t->in_hand = false;
-	/* Without it nobody ever waits with a page in hand, and there may be thousands of requests to look through. */
+	/*
+	 * Without it nobody ever waits with a page in hand, and there may be thousands of requests
+	 * to look through.
+	 */
 	if (!s->wbt)
 		return;
 	j->behind = in_a_hand(c, j->sync_at) ? j->sync_at + 1 : 0;

@@ -7,21 +7,21 @@
 
 static int check_failures;
 
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);                  \
-			check_failures++;                                                          \
-		}                                                                                  \
+#define CHECK(cond)                                                               \
+	do {                                                                      \
+		if (!(cond)) {                                                    \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+			check_failures++;                                         \
+		}                                                                 \
 	} while (0)
 
-#define CHECK_EQ(a, b)                                                                             \
-	do {                                                                                       \
-		long long a_ = (long long)(a), b_ = (long long)(b);                                \
-		if (a_ != b_) {                                                                    \
-			printf("%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_, b_);   \
-			check_failures++;                                                          \
-		}                                                                                  \
+#define CHECK_EQ(a, b)                                                                           \
+	do {                                                                                     \
+		long long a_ = (long long)(a), b_ = (long long)(b);                              \
+		if (a_ != b_) {                                                                  \
+			printf("%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_, b_); \
+			check_failures++;                                                        \
+		}                                                                                \
 	} while (0)
 
 #define CHECK_DONE() (check_failures ? 1 : 0)

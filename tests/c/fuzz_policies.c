@@ -19,13 +19,13 @@
 
 #include "core/lib/merge.h"
 
-#define MAX_DEPTH 32u
-#define MAX_TASKS 12u
-#define MAX_LIVE 96u		/* requests in existence at once */
-#define CAPACITY (1ull << 31)
+#define MAX_DEPTH     32u
+#define MAX_TASKS     12u
+#define MAX_LIVE      96u /* requests in existence at once */
+#define CAPACITY      (1ull << 31)
 #define DEFAULT_SEEDS 6u
 #define DEFAULT_STEPS 12000u
-#define PATIENCE 100000u	/* dispatches without progress before a drain counts as stuck */
+#define PATIENCE      100000u /* dispatches without progress before a drain counts as stuck */
 
 /* A task's memory, and how to find it at the end, when nobody else may point to it any more. */
 struct block {
@@ -38,17 +38,17 @@ struct fuzz {
 	const struct hw_policy *policy;
 	struct hw_queue *q;
 	struct hw_merger merger;
-	struct hw_task *tasks[MAX_TASKS];	/* NULL: not there now */
+	struct hw_task *tasks[MAX_TASKS]; /* NULL: not there now */
 	struct hw_request *live[MAX_LIVE];
 	u32 nr_live, nr_tasks_made;
 	u64 seed, rng, now, step, hash;
 	u64 inserted, completed, merged;
-	u64 load;	/* insertions in a hundred steps, for a while */
+	u64 load; /* insertions in a hundred steps, for a while */
 	bool draining;
 };
 
-__attribute__((noreturn, format(printf, 2, 3)))
-static void fail(const struct fuzz *f, const char *format, ...)
+__attribute__((noreturn, format(printf, 2, 3))) static void fail(const struct fuzz *f,
+								 const char *format, ...)
 {
 	va_list args;
 
@@ -69,7 +69,10 @@ static u64 draw(struct fuzz *f, u64 bound)
 	return (f->rng * 0x2545f4914f6cdd1dull >> 11) % bound;
 }
 
-static bool one_in(struct fuzz *f, u64 n) { return draw(f, n) == 0; }
+static bool one_in(struct fuzz *f, u64 n)
+{
+	return draw(f, n) == 0;
+}
 
 /* What the policy has answered, for the comparison of two runs. */
 static void note(struct fuzz *f, u64 x)
@@ -213,7 +216,9 @@ static struct hw_bio some_bio(struct fuzz *f)
 	u64 kind = draw(f, 20);
 	struct hw_bio bio = {
 		.sectors = one_in(f, 4) ? 1 + (u32)draw(f, 64) : 8,
-		.op = kind < 12 ? HW_READ : kind < 18 ? HW_WRITE : HW_DISCARD + kind % 2,
+		.op = kind < 12 ? HW_READ :
+		      kind < 18 ? HW_WRITE :
+				  HW_DISCARD + kind % 2,
 		.cpu = (u16)draw(f, 4),
 		.task = some_task(f),
 	};
@@ -291,17 +296,21 @@ static void unmergeable(struct hw_queue *q, struct hw_request *rq)
 }
 
 /*
- * May @gone be joined to @keep? The host looks at what is in its hash, and at the requests alone: not
- * at whose they are, nor at the policy's flags.
+ * May @gone be joined to @keep? The host looks at what is in its hash, and at the requests alone:
+ * not at whose they are, nor at the policy's flags.
  */
-static bool joinable(const struct fuzz *f, const struct hw_request *keep, const struct hw_request *gone)
+static bool joinable(const struct fuzz *f, const struct hw_request *keep,
+		     const struct hw_request *gone)
 {
 	return keep->hash_pprev && gone->hash_pprev && hw_end(keep) == gone->sector &&
 	       keep->op == gone->op && keep->op <= HW_WRITE && keep->ioprio == gone->ioprio &&
 	       keep->sectors + gone->sectors <= f->merger.max_sectors;
 }
 
-/* Joins two queued requests that touch, without asking the policy, as blk-mq does after an insertion. */
+/*
+ * Joins two queued requests that touch, without asking the policy, as blk-mq does after an
+ * insertion.
+ */
 static void join(struct fuzz *f)
 {
 	u32 i, j, from;
@@ -503,7 +512,10 @@ static void finish(struct fuzz *f)
 
 static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 {
-	struct fuzz f = { .policy = policy, .seed = seed, .hash = seed, .load = 45,
+	struct fuzz f = { .policy = policy,
+			  .seed = seed,
+			  .hash = seed,
+			  .load = 45,
 			  .rng = seed * 0x9e3779b97f4a7c15ull + 1 };
 	struct block *b, *next;
 
@@ -512,8 +524,11 @@ static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 	hw_queue_prepare(f.q, policy);
 	f.q->unmergeable = unmergeable;
 	f.q->dev = (struct hw_device){
-		.sectors = CAPACITY, .rotational = seed % 4 != 0, .nr_requests = MAX_LIVE,
-		.depth = seed % 3 ? 1 : MAX_DEPTH, .nr_positions = 3,
+		.sectors = CAPACITY,
+		.rotational = seed % 4 != 0,
+		.nr_requests = MAX_LIVE,
+		.depth = seed % 3 ? 1 : MAX_DEPTH,
+		.nr_positions = 3,
 		.position = { { 0, 100000 }, { 1000, 5000000 }, { CAPACITY, 15000000 } },
 	};
 	if (hw_start(f.q, 0))

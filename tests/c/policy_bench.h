@@ -17,7 +17,7 @@
 struct bench {
 	struct hw_queue *q;
 	struct hw_task *task;
-	struct hw_request *named[128];	/* by letter */
+	struct hw_request *named[128]; /* by letter */
 };
 
 static inline struct bench bench_new(const char *policy, u32 nr_requests)
@@ -126,13 +126,13 @@ static inline void bench_free(struct bench *b)
 	free(b->q);
 }
 
-#define CHECK_ORDER(got, want)                                                                     \
-	do {                                                                                       \
-		const char *got_ = (got);                                                          \
-		if (strcmp(got_, (want))) {                                                        \
-			printf("%s:%d: order is %s, not %s\n", __FILE__, __LINE__, got_, (want));  \
-			check_failures++;                                                          \
-		}                                                                                  \
+#define CHECK_ORDER(got, want)                                                                    \
+	do {                                                                                      \
+		const char *got_ = (got);                                                         \
+		if (strcmp(got_, (want))) {                                                       \
+			printf("%s:%d: order is %s, not %s\n", __FILE__, __LINE__, got_, (want)); \
+			check_failures++;                                                         \
+		}                                                                                 \
 	} while (0)
 
 #endif

@@ -4,10 +4,11 @@
  *
  *     starvation [POLICY|all [SECONDS [LOADS [SEED [DEPTH]]]]]
  *
- * A load is up to 30 tasks in a closed loop: readers and writers, sequential, random or near each other, that think,
- * pause, exit and are followed by others, on a disk with a seek curve. Each is played for SECONDS of simulated time.
- * LOADS are tried: drawn afresh, or the worst so far with a change; the same SEED tries the same ones. The longest wait
- * counts from insertion to completion, or to the end for what is still waiting. Nothing merges.
+ * A load is up to 30 tasks in a closed loop: readers and writers, sequential, random or near each
+ * other, that think, pause, exit and are followed by others, on a disk with a seek curve. Each is
+ * played for SECONDS of simulated time. LOADS are tried: drawn afresh, or the worst so far with a
+ * change; the same SEED tries the same ones. The longest wait counts from insertion to completion,
+ * or to the end for what is still waiting. Nothing merges.
  *
  * Without arguments it is a test: every policy against the longest wait that its page promises.
  */
@@ -17,24 +18,28 @@
 
 #include "core/elevator.h"
 
-#define MAX_TASKS 30u
-#define MAX_SLOTS 4u		/* requests that a task keeps going */
-#define MS ((u64)HW_NSEC_PER_MSEC)
-#define SECOND ((u64)HW_NSEC_PER_SEC)
-#define CAPACITY (1ull << 28)
+#define MAX_TASKS  30u
+#define MAX_SLOTS  4u /* requests that a task keeps going */
+#define MS	   ((u64)HW_NSEC_PER_MSEC)
+#define SECOND	   ((u64)HW_NSEC_PER_SEC)
+#define CAPACITY   (1ull << 28)
 #define REVOLUTION (8333 * (u64)HW_NSEC_PER_USEC)
-#define SECTOR_NS 8000u		/* 64 MB/s */
+#define SECTOR_NS  8000u /* 64 MB/s */
 
 enum { QUICK_SECONDS = 120, QUICK_LOADS = 24 };
 
 /*
- * What docs/schedulers/ promises: no wait as long as this for such loads, on devices of `depth` (0: of any).
- * Who is not here has no bound, and starves somebody in tests/test_starvation.py.
+ * What docs/schedulers/ promises: no wait as long as this for such loads, on devices of `depth` (0:
+ * of any). Who is not here has no bound, and starves somebody in tests/test_starvation.py.
  */
-static const struct { const char *policy; u32 depth; u64 seconds; } promised[] = {
-	{ "noop", 0, 5 },	  { "none", 0, 5 },  { "deadline", 0, 30 }, { "mq-deadline", 0, 30 },
-	{ "kyber", 0, 15 },	  { "cfq", 0, 30 },  { "as-seek", 0, 5 },   { "as", 1, 90 },
-	{ "as-95", 1, 90 },	  { "cas", 1, 90 },
+static const struct {
+	const char *policy;
+	u32 depth;
+	u64 seconds;
+} promised[] = {
+	{ "noop", 0, 5 },   { "none", 0, 5 }, { "deadline", 0, 30 }, { "mq-deadline", 0, 30 },
+	{ "kyber", 0, 15 }, { "cfq", 0, 30 }, { "as-seek", 0, 5 },   { "as", 1, 90 },
+	{ "as-95", 1, 90 }, { "cas", 1, 90 },
 };
 
 enum place { SEQUENTIAL, SKIPPING, RANDOM, BACKWARDS, PLACES };
@@ -43,25 +48,25 @@ enum kind { READS, SYNC_WRITES, ASYNC_WRITES, KINDS };
 /* What a task does; times in us. */
 struct habit {
 	u32 place, kind;
-	u32 region;		/* where: a 64th of the disk */
+	u32 region; /* where: a 64th of the disk */
 	u32 sectors, slots;
 	u32 think_us, jitter_us;
-	u32 lives;		/* requests until it exits and another one goes on; 0: for ever */
-	u32 work, pause_us;	/* requests between pauses; 0: no pauses */
+	u32 lives;	    /* requests until it exits and another one goes on; 0: for ever */
+	u32 work, pause_us; /* requests between pauses; 0: no pauses */
 	u32 start_us;
 };
 
 struct load {
 	u32 nr;
-	u32 depth;		/* of the device */
-	u32 quick;		/* sequential requests from the drive's buffer */
+	u32 depth; /* of the device */
+	u32 quick; /* sequential requests from the drive's buffer */
 	struct habit habit[MAX_TASKS];
 };
 
 /* A request to be, in the device's hands or queued. */
 struct slot {
 	struct hw_request *rq;
-	u64 due_ns;		/* of the next one; HW_NEVER while there is one */
+	u64 due_ns; /* of the next one; HW_NEVER while there is one */
 };
 
 struct runner {
@@ -76,7 +81,7 @@ struct runner {
 /* Also those that have exited, until nothing refers to them. */
 struct kept {
 	struct list_head link;
-	struct hw_task task;	/* the policy's, as long as it says: must be last */
+	struct hw_task task; /* the policy's, as long as it says: must be last */
 };
 
 struct world {
@@ -86,12 +91,12 @@ struct world {
 	struct runner runner[MAX_TASKS];
 	u32 nr;
 	u64 rng, now, head, served;
-	struct hw_request *in_device[64];	/* in the order in which they came */
+	struct hw_request *in_device[64]; /* in the order in which they came */
 	u32 nr_in_device;
-	u64 done_ns;				/* when the first of them will be */
+	u64 done_ns; /* when the first of them will be */
 	bool quick;
 	u64 longest_ns;
-	u32 whose;				/* the runner that had the longest wait */
+	u32 whose; /* the runner that had the longest wait */
 	u32 nr_tasks;
 };
 
@@ -104,10 +109,14 @@ static u64 next_random(u64 *rng)
 	return z ^ (z >> 31);
 }
 
-static u64 draw(u64 *rng, u64 n) { return next_random(rng) % n; }
+static u64 draw(u64 *rng, u64 n)
+{
+	return next_random(rng) % n;
+}
 
-#define PICK(rng, ...)                                                                         \
-	(((const u32[]){ __VA_ARGS__ })[draw(rng, sizeof((const u32[]){ __VA_ARGS__ }) / sizeof(u32))])
+#define PICK(rng, ...)   \
+	(((const u32[]){ \
+		__VA_ARGS__ })[draw(rng, sizeof((const u32[]){ __VA_ARGS__ }) / sizeof(u32))])
 
 static void *take_memory(size_t size)
 {
@@ -125,12 +134,14 @@ static void *take_memory(size_t size)
 static void draw_habit(u64 *rng, struct habit *h)
 {
 	*h = (struct habit){
-		.place = PICK(rng, SEQUENTIAL, SEQUENTIAL, SEQUENTIAL, SKIPPING, RANDOM, RANDOM, BACKWARDS),
+		.place = PICK(rng, SEQUENTIAL, SEQUENTIAL, SEQUENTIAL, SKIPPING, RANDOM, RANDOM,
+			      BACKWARDS),
 		.kind = PICK(rng, READS, READS, READS, READS, SYNC_WRITES, ASYNC_WRITES),
 		.region = (u32)draw(rng, 64),
 		.sectors = PICK(rng, 8, 8, 8, 64, 256),
 		.slots = 1,
-		.think_us = PICK(rng, 0, 20, 100, 500, 1000, 3000, 5000, 7000, 10000, 20000, 100000),
+		.think_us =
+			PICK(rng, 0, 20, 100, 500, 1000, 3000, 5000, 7000, 10000, 20000, 100000),
 		.jitter_us = PICK(rng, 0, 0, 100, 1000, 5000, 20000),
 		.lives = PICK(rng, 0, 0, 0, 0, 1, 2, 5, 100),
 		.work = PICK(rng, 0, 0, 0, 1, 10, 100, 1000),
@@ -188,14 +199,31 @@ static void change_load(u64 *rng, struct load *l)
 	h = &l->habit[draw(rng, l->nr)];
 	draw_habit(rng, &drawn);
 	switch (draw(rng, 8)) {
-	case 0: h->place = drawn.place; break;
-	case 1: h->region = drawn.region; break;
-	case 2: h->sectors = drawn.sectors; break;
-	case 3: h->think_us = drawn.think_us; break;
-	case 4: h->jitter_us = drawn.jitter_us; break;
-	case 5: h->lives = drawn.lives; break;
-	case 6: h->work = drawn.work; h->pause_us = drawn.pause_us; break;
-	case 7: h->start_us = drawn.start_us; break;
+	case 0:
+		h->place = drawn.place;
+		break;
+	case 1:
+		h->region = drawn.region;
+		break;
+	case 2:
+		h->sectors = drawn.sectors;
+		break;
+	case 3:
+		h->think_us = drawn.think_us;
+		break;
+	case 4:
+		h->jitter_us = drawn.jitter_us;
+		break;
+	case 5:
+		h->lives = drawn.lives;
+		break;
+	case 6:
+		h->work = drawn.work;
+		h->pause_us = drawn.pause_us;
+		break;
+	case 7:
+		h->start_us = drawn.start_us;
+		break;
 	}
 	if (!draw(rng, 4))
 		*h = drawn;
@@ -211,8 +239,9 @@ static void describe(const struct load *l, u32 whose)
 	for (i = 0; i < l->nr; i++) {
 		const struct habit *h = &l->habit[i];
 
-		printf("    %s%2u: %u x %u sectors, %s %s in %u, think %u+%u us", i == whose ? "*" : " ", i, h->slots,
-		       h->sectors, places[h->place], kinds[h->kind], h->region, h->think_us, h->jitter_us);
+		printf("    %s%2u: %u x %u sectors, %s %s in %u, think %u+%u us",
+		       i == whose ? "*" : " ", i, h->slots, h->sectors, places[h->place],
+		       kinds[h->kind], h->region, h->think_us, h->jitter_us);
 		if (h->lives)
 			printf(", exits after %u", h->lives);
 		if (h->work)
@@ -225,7 +254,10 @@ static void describe(const struct load *l, u32 whose)
 
 /* --- the disk --- */
 
-static u64 distance(u64 a, u64 b) { return a > b ? a - b : b - a; }
+static u64 distance(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
+}
 
 /* 2 ms to 16 ms, about as the square root of the distance. */
 static u64 seek_ns(u64 sectors)
@@ -348,7 +380,8 @@ static void completed(struct world *w)
 	hw_complete(w->q, rq, w->now);
 	free(rq);
 	s->rq = NULL;
-	s->due_ns = w->now + h->think_us * 1000ull + (h->jitter_us ? draw(&w->rng, h->jitter_us * 1000ull) : 0);
+	s->due_ns = w->now + h->think_us * 1000ull +
+		    (h->jitter_us ? draw(&w->rng, h->jitter_us * 1000ull) : 0);
 	if (h->work && !--r->until_pause) {
 		r->until_pause = h->work;
 		s->due_ns += h->pause_us * 1000ull;
@@ -405,13 +438,19 @@ static void begin(struct world *w, const struct hw_policy *policy, const struct 
 {
 	u32 i, k;
 
-	*w = (struct world){ .policy = policy, .nr = l->nr, .rng = 1, .done_ns = HW_NEVER, .quick = l->quick };
+	*w = (struct world){
+		.policy = policy, .nr = l->nr, .rng = 1, .done_ns = HW_NEVER, .quick = l->quick
+	};
 	INIT_LIST_HEAD(&w->tasks);
 	w->q = take_memory(policy->queue_size);
 	hw_queue_prepare(w->q, policy);
 	w->q->dev = (struct hw_device){
-		.sectors = CAPACITY, .rotational = true, .depth = l->depth, .nr_positions = 6,
-		.position = { { 0, 0 }, { 1, seek_ns(1) + REVOLUTION / 2 },
+		.sectors = CAPACITY,
+		.rotational = true,
+		.depth = l->depth,
+		.nr_positions = 6,
+		.position = { { 0, 0 },
+			      { 1, seek_ns(1) + REVOLUTION / 2 },
 			      { CAPACITY / 256, seek_ns(CAPACITY / 256) + REVOLUTION / 2 },
 			      { CAPACITY / 16, seek_ns(CAPACITY / 16) + REVOLUTION / 2 },
 			      { CAPACITY / 4, seek_ns(CAPACITY / 4) + REVOLUTION / 2 },
@@ -447,7 +486,8 @@ static void end(struct world *w)
 }
 
 /* The longest wait, ns; *@whose had it. */
-static u64 play(const struct hw_policy *policy, const struct load *l, u64 until_ns, u32 *whose, u64 *served)
+static u64 play(const struct hw_policy *policy, const struct load *l, u64 until_ns, u32 *whose,
+		u64 *served)
 {
 	struct world w;
 
@@ -475,7 +515,8 @@ static u64 play(const struct hw_policy *policy, const struct load *l, u64 until_
 /* --- the search --- */
 
 /* Leave out whoever is not needed for nine tenths of the wait. */
-static u64 reduce(const struct hw_policy *policy, struct load *l, u64 until_ns, u32 *whose, u64 longest)
+static u64 reduce(const struct hw_policy *policy, struct load *l, u64 until_ns, u32 *whose,
+		  u64 longest)
 {
 	struct load less;
 	u64 waited, served;
@@ -496,7 +537,8 @@ static u64 reduce(const struct hw_policy *policy, struct load *l, u64 until_ns, 
 	return play(policy, l, until_ns, whose, &served);
 }
 
-static u64 search(const struct hw_policy *policy, u64 seconds, u64 loads, u64 seed, u32 depth, bool show)
+static u64 search(const struct hw_policy *policy, u64 seconds, u64 loads, u64 seed, u32 depth,
+		  bool show)
 {
 	struct load best = { 0 }, l;
 	u64 rng = seed, longest = 0, i, waited, served, all = 0;
@@ -522,8 +564,9 @@ static u64 search(const struct hw_policy *policy, u64 seconds, u64 loads, u64 se
 		best_whose = whose;
 	}
 	if (show) {
-		printf("%s: %.1f s in %llu loads of %llu s, %llu requests\n", policy->name, (double)longest / 1e9,
-		       (unsigned long long)loads, (unsigned long long)seconds, (unsigned long long)all);
+		printf("%s: %.1f s in %llu loads of %llu s, %llu requests\n", policy->name,
+		       (double)longest / 1e9, (unsigned long long)loads,
+		       (unsigned long long)seconds, (unsigned long long)all);
 		waited = reduce(policy, &best, seconds * SECOND, &best_whose, longest);
 		printf("  %.1f s of it with these alone:\n", (double)waited / 1e9);
 		describe(&best, best_whose);
@@ -539,7 +582,8 @@ static int test(void)
 
 	for (i = 0; i < ARRAY_SIZE(promised); i++) {
 		const struct hw_policy *policy = hw_policy_find(promised[i].policy);
-		u64 longest = search(policy, QUICK_SECONDS, QUICK_LOADS, 1, promised[i].depth, false);
+		u64 longest =
+			search(policy, QUICK_SECONDS, QUICK_LOADS, 1, promised[i].depth, false);
 
 		if (longest < promised[i].seconds * SECOND)
 			continue;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The public interface under bad input: an error each time, with a line that says what, and no harm done. */
+/*
+ * The public interface under bad input: an error each time, with a line that says what, and no harm
+ * done.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "check.h"
 #include "sim/headwaiter.h"
 
-#define ROWS 4
+#define ROWS	4
 #define SECTORS (1ull << 24)
 
 static int64_t time_ns[ROWS], parent[ROWS], delay_ns[ROWS], after[ROWS], service_ns[ROWS];
@@ -15,8 +18,17 @@ static uint8_t op[ROWS], flags[ROWS];
 static uint64_t sector[ROWS];
 
 static const struct hws_trace trace = {
-	.n = ROWS, .time_ns = time_ns, .parent = parent, .delay_ns = delay_ns, .after = after, .task = task,
-	.op = op, .flags = flags, .sector = sector, .sectors = sectors, .service_ns = service_ns,
+	.n = ROWS,
+	.time_ns = time_ns,
+	.parent = parent,
+	.delay_ns = delay_ns,
+	.after = after,
+	.task = task,
+	.op = op,
+	.flags = flags,
+	.sector = sector,
+	.sectors = sectors,
+	.service_ns = service_ns,
 };
 
 /* Four reads side by side, each by itself. */
@@ -144,9 +156,15 @@ static void test_order_of_calls(void)
 
 static void test_limits(void)
 {
-	struct hws_options options = { .policy = "kyber", .queue_depth = UINT32_MAX, .max_sectors = UINT32_MAX,
-				       .merging = 1, .nr_requests = UINT32_MAX, .cpus = UINT32_MAX, .record = 1,
-				       .dispatch_ns = UINT32_MAX, .turnaround_ns = UINT32_MAX };
+	struct hws_options options = { .policy = "kyber",
+				       .queue_depth = UINT32_MAX,
+				       .max_sectors = UINT32_MAX,
+				       .merging = 1,
+				       .nr_requests = UINT32_MAX,
+				       .cpus = UINT32_MAX,
+				       .record = 1,
+				       .dispatch_ns = UINT32_MAX,
+				       .turnaround_ns = UINT32_MAX };
 	struct hws *s = hws_new(&options);
 
 	refused(hws_drive_constant(s, 1, SECTORS), s, -ERANGE, "queue depth");
@@ -169,9 +187,20 @@ static void test_jobs(void)
 {
 	const struct hws_file file = { .span = 65536, .size = 65536 };
 	const struct hws_job good = {
-		.wait_for = -1, .size = 65536, .loops = 1, .directions = 1, .random_percent = { 100, 100 },
-		.min_bytes = { 4096, 4096 }, .max_bytes = { 4096, 4096 }, .align_bytes = { 4096, 4096 },
-		.random_every = 1, .file_every = 1, .depth = 1, .think_blocks = 1, .nr_files = 1, .files = &file,
+		.wait_for = -1,
+		.size = 65536,
+		.loops = 1,
+		.directions = 1,
+		.random_percent = { 100, 100 },
+		.min_bytes = { 4096, 4096 },
+		.max_bytes = { 4096, 4096 },
+		.align_bytes = { 4096, 4096 },
+		.random_every = 1,
+		.file_every = 1,
+		.depth = 1,
+		.think_blocks = 1,
+		.nr_files = 1,
+		.files = &file,
 	};
 	struct hws_job j = good;
 	struct hws *s = new_run("noop");

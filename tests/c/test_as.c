@@ -9,8 +9,8 @@
 #include "core/lib/merge.h"
 #include "core/policy/as/internal.h"
 
-#define MS HW_NSEC_PER_MSEC
-#define MAX_TASKS 8
+#define MS	     HW_NSEC_PER_MSEC
+#define MAX_TASKS    8
 #define MAX_REQUESTS 512
 
 static struct hw_queue *q;
@@ -143,7 +143,7 @@ static void test_new_tasks(void)
 	start("as", SET("exit_prob_init", VALUE(200)));
 	serve(0, 0, 0, 5 * MS);
 	CHECK_EQ(stat_of("exit_prob"), 200);
-	serve(0, 1008, 9 * MS, 5 * MS);		/* thinks 4 ms, seeks 1000 sectors */
+	serve(0, 1008, 9 * MS, 5 * MS); /* thinks 4 ms, seeks 1000 sectors */
 	CHECK_EQ(stat_of("exit_prob"), 175);
 	CHECK_EQ(stat_of("new_ttime_mean"), 4 / 8);
 	CHECK_EQ(stat_of("new_seek_mean"), 1000 / 8);
@@ -277,7 +277,7 @@ static void test_batch_change(void)
 
 	for (bug = 0; bug < 2; bug++) {
 		start("as", SET("wb_start_bug", VALUE(bug), "antic_expire", VALUE(0)));
-		serve(0, 0, 0, 5 * MS);			/* the batch of reads ends at 505 */
+		serve(0, 0, 0, 5 * MS); /* the batch of reads ends at 505 */
 		r1 = add(0, HW_READ, 8, 500 * MS);
 		w1 = add(1, HW_WRITE, 1000, 500 * MS);
 		w2 = add(1, HW_WRITE, 1008, 500 * MS);
@@ -317,7 +317,7 @@ static void test_put_first(void)
 	hw_requeue(q, a, 8 * MS);
 	CHECK(hw_dispatch(q, 8 * MS) == a);
 	hw_complete(q, a, 9 * MS);
-	CHECK(!hw_dispatch(q, 9 * MS));		/* waits for task 1 now */
+	CHECK(!hw_dispatch(q, 9 * MS)); /* waits for task 1 now */
 	CHECK(q->wait.active && q->wait.task == tasks[1]);
 	q->force = true;
 	CHECK(hw_dispatch(q, 9 * MS) == b);
@@ -327,10 +327,15 @@ static void test_put_first(void)
 /* How waits are counted: by what ended them. */
 static void test_outcomes(void)
 {
-	static const struct { int task; u8 op; u64 sector; enum hw_wait_outcome outcome; } cases[] = {
-		{ 0, HW_READ, 5000000, HW_WAIT_SUCCESS },	/* its own read, wherever that is */
-		{ 0, HW_WRITE, 8, HW_WAIT_OTHER },		/* its own write */
-		{ 2, HW_READ, 16, HW_WAIT_OTHER },		/* a close one of another task */
+	static const struct {
+		int task;
+		u8 op;
+		u64 sector;
+		enum hw_wait_outcome outcome;
+	} cases[] = {
+		{ 0, HW_READ, 5000000, HW_WAIT_SUCCESS }, /* its own read, wherever that is */
+		{ 0, HW_WRITE, 8, HW_WAIT_OTHER },	  /* its own write */
+		{ 2, HW_READ, 16, HW_WAIT_OTHER },	  /* a close one of another task */
 	};
 	u32 i, k;
 

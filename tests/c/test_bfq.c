@@ -18,7 +18,8 @@ static struct bfq *begin(bool rotational, const char *tunable, s64 value)
 	struct bfq *b = calloc(1, p->queue_size);
 
 	hw_queue_prepare(&b->q, p);
-	b->q.dev = (struct hw_device){ .sectors = DISK_SECTORS, .depth = 1, .rotational = rotational };
+	b->q.dev =
+		(struct hw_device){ .sectors = DISK_SECTORS, .depth = 1, .rotational = rotational };
 	if (tunable)
 		CHECK_EQ(hw_tunable_set(&b->q, tunable, value), 0);
 	CHECK_EQ(hw_start(&b->q, 0), 0);
@@ -86,7 +87,7 @@ static void budgets(void)
 
 	CHECK_EQ(b->cap_budget, 16384);
 	CHECK_EQ(b->rate.peak, 9333);
-	CHECK_EQ(bfq_budget_at_peak(b), 17658);	/* 31 ticks of 4 ms */
+	CHECK_EQ(bfq_budget_at_peak(b), 17658); /* 31 ticks of 4 ms */
 	for (i = 0; i < ARRAY_SIZE(assigned); i++) {
 		CHECK_EQ(bfq_max_budget(b), 16384);
 		b->budgets_assigned = BFQ_SAMPLES_STEP(b->budgets_assigned);
@@ -248,7 +249,10 @@ static void idle_tree(void)
 	free(b);
 }
 
-/* Raised 30 times, a queue is first though its budget is ten times the other's; what it gets is 30 shares of 31. */
+/*
+ * Raised 30 times, a queue is first though its budget is ten times the other's; what it gets is 30
+ * shares of 31.
+ */
 static void raised_weight(void)
 {
 	struct bfq *b = begin(true, NULL, 0);
@@ -314,7 +318,10 @@ static void idle_class(void)
 	free(b);
 }
 
-/* A queue that runs empty and is back in time goes on with what it had left; later, with a whole budget. */
+/*
+ * A queue that runs empty and is back in time goes on with what it had left; later, with a whole
+ * budget.
+ */
 static void back_in_time(bool late)
 {
 	struct bench t = bench_new("bfq", 0);
@@ -427,7 +434,7 @@ static void raising(void)
 	struct bfq *b = begin(true, NULL, 0);
 	struct bfq_queue bq = { .served_backlogged = 2800 };
 
-	CHECK_EQ(bfq_raise_duration(b), 2625);		/* 10.5 s in ticks of 4 ms */
+	CHECK_EQ(bfq_raise_duration(b), 2625); /* 10.5 s in ticks of 4 ms */
 	b->rate.peak = 1000;
 	CHECK_EQ(bfq_raise_duration(b), 6250);
 	b->rate.peak = 1000000;
@@ -442,7 +449,7 @@ static void raising(void)
 
 	b = begin(false, NULL, 0);
 	CHECK_EQ(b->rate.peak, 22000);
-	CHECK_EQ(bfq_raise_duration(b), 937);		/* 3.75 s */
+	CHECK_EQ(bfq_raise_duration(b), 937); /* 3.75 s */
 	free(b);
 }
 
@@ -511,7 +518,9 @@ static void think_times(void)
 
 static u32 tags(struct bench *t, u8 op, bool sync)
 {
-	struct hw_bio bio = { .sectors = 8, .op = op, .flags = sync ? HW_RQ_SYNC : 0, .task = t->task };
+	struct hw_bio bio = {
+		.sectors = 8, .op = op, .flags = sync ? HW_RQ_SYNC : 0, .task = t->task
+	};
 
 	return t->q->policy->limit_depth(t->q, &bio);
 }

@@ -10,8 +10,8 @@
 #include "core/lib/merge.h"
 #include "core/policy/bfq/internal.h"
 
-#define TASKS 24
-#define ROUNDS 40000
+#define TASKS	 24
+#define ROUNDS	 40000
 #define IN_DRIVE 32
 
 struct world {
@@ -22,7 +22,7 @@ struct world {
 	struct hw_request *drive[IN_DRIVE];
 	u32 depth, in_drive;
 	u64 now;
-	u32 live;	/* tasks that the host has not got back */
+	u32 live; /* tasks that the host has not got back */
 	u64 inserted, dispatched, completed, requeued, merged;
 	u64 rand;
 };
@@ -51,8 +51,13 @@ static void reap(struct world *w)
 
 static void start_task(struct world *w, int i)
 {
-	static const u16 prios[] = { 0, HW_IOPRIO(1, 3), HW_IOPRIO(2, 0), HW_IOPRIO(2, 4), HW_IOPRIO(2, 4),
-				     HW_IOPRIO(2, 7), HW_IOPRIO(3, 0) };
+	static const u16 prios[] = { 0,
+				     HW_IOPRIO(1, 3),
+				     HW_IOPRIO(2, 0),
+				     HW_IOPRIO(2, 4),
+				     HW_IOPRIO(2, 4),
+				     HW_IOPRIO(2, 7),
+				     HW_IOPRIO(3, 0) };
 
 	w->task[i] = calloc(1, w->q->policy->task_size);
 	w->live++;
@@ -148,7 +153,8 @@ static void check_state(struct world *w)
 	CHECK(b->in_driver <= w->in_drive);
 	for (i = 0; i < TASKS; i++)
 		for (k = 0; w->task[i] && k < 2; k++)
-			CHECK(!bfq_task(w->task[i])->queue[k] || bfq_task(w->task[i])->queue[k]->users);
+			CHECK(!bfq_task(w->task[i])->queue[k] ||
+			      bfq_task(w->task[i])->queue[k]->users);
 }
 
 static void dispatch(struct world *w)
@@ -209,8 +215,8 @@ static void end_task(struct world *w)
 
 static void retune(struct world *w)
 {
-	static const char *const names[] = { "low_latency", "strict_guarantees", "slice_idle", "max_budget",
-					     "timeout_sync" };
+	static const char *const names[] = { "low_latency", "strict_guarantees", "slice_idle",
+					     "max_budget", "timeout_sync" };
 	static const s64 values[][2] = { { 0, 1 }, { 0, 1 }, { 0, 8 }, { 0, 1024 }, { 125, 40 } };
 	u32 i = roll(w, ARRAY_SIZE(names));
 
@@ -250,7 +256,8 @@ static void play(u64 seed, bool rotational, u32 depth)
 
 	w.q = calloc(1, p->queue_size);
 	hw_queue_prepare(w.q, p);
-	w.q->dev = (struct hw_device){ .sectors = 1u << 30, .depth = depth, .rotational = rotational };
+	w.q->dev =
+		(struct hw_device){ .sectors = 1u << 30, .depth = depth, .rotational = rotational };
 	hw_merge_init(&w.merger, 256);
 	CHECK_EQ(hw_start(w.q, 0), 0);
 	for (i = 0; i < ROUNDS && !check_failures; i++) {

@@ -4,9 +4,9 @@
 #include "core/elevator.h"
 #include "core/lib/sorted.h"
 
-#define TASKS 3
+#define TASKS	 3
 #define REQUESTS 40
-#define MS HW_NSEC_PER_MSEC
+#define MS	 HW_NSEC_PER_MSEC
 
 enum { RR, V1, V2 };
 

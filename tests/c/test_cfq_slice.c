@@ -7,8 +7,8 @@
 #include "core/policy/cfq/internal.h"
 #include "core/policy/policies.h"
 
-#define MS HW_NSEC_PER_MSEC
-#define TASKS 6
+#define MS	 HW_NSEC_PER_MSEC
+#define TASKS	 6
 #define REQUESTS 400
 
 static struct cs_device dev;
@@ -96,7 +96,7 @@ static void test_slices(void)
 static void test_keys(void)
 {
 	start(1);
-	serve_one(0, 0, 0, 5 * MS);	/* slice ends at 105 */
+	serve_one(0, 0, 0, 5 * MS); /* slice ends at 105 */
 	read_at(1, 1000000, 6 * MS);
 	/* The only busy queue: its key is the time. */
 	CHECK_EQ(tasks[1].sync->key, 6);
@@ -260,8 +260,8 @@ static void test_split(void)
 }
 
 /*
- * blk-mq joins requests of two processes when a third closes the gap between them. What is left of them stays in its own
- * queue's list, whichever was the older.
+ * blk-mq joins requests of two processes when a third closes the gap between them. What is left of
+ * them stays in its own queue's list, whichever was the older.
  */
 static void test_requests_of_two_queues_are_joined(void)
 {

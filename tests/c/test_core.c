@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The hosted tree against a plain sorted array; ties; fifo inheritance; tunables; merging with more buckets. */
+/*
+ * The hosted tree against a plain sorted array; ties; fifo inheritance; tunables; merging with more
+ * buckets.
+ */
 #include <stdlib.h>
 
 #include "check.h"
@@ -108,7 +111,8 @@ static void test_tunables(void)
 			const struct hw_tunable *t = &(*p)->tunables[i];
 
 			CHECK(t->min <= t->def && t->def <= t->max);
-			CHECK(t->offset >= sizeof(struct hw_queue) && t->offset + sizeof(s64) <= (*p)->queue_size);
+			CHECK(t->offset >= sizeof(struct hw_queue) &&
+			      t->offset + sizeof(s64) <= (*p)->queue_size);
 			CHECK_EQ(hw_tunable_get(q, t), t->def);
 			CHECK_EQ(hw_tunable_set(q, t->name, t->min), 0);
 			CHECK_EQ(hw_tunable_get(q, t), t->min);
@@ -127,7 +131,9 @@ struct noop_like {
 	struct list_head link;
 };
 
-/* Of requests that end at one place the newest takes what follows, however many buckets there are. */
+/*
+ * Of requests that end at one place the newest takes what follows, however many buckets there are.
+ */
 static void test_rehash(void)
 {
 	static struct noop_like requests[100];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * as-seek and as-share under random calls: what their trees find is what looking at every request and every process
- * finds, with positioning times that rise, that are flat, and that are both.
+ * as-seek and as-share under random calls: what their trees find is what looking at every request
+ * and every process finds, with positioning times that rise, that are flat, and that are both.
  */
 #include <stdlib.h>
 
@@ -9,10 +9,10 @@
 #include "core/lib/merge.h"
 #include "core/policy/id/internal.h"
 
-#define MS HW_NSEC_PER_MSEC
-#define TASKS 12
+#define MS	 HW_NSEC_PER_MSEC
+#define TASKS	 12
 #define REQUESTS 400
-#define STEPS 4000
+#define STEPS	 4000
 
 static struct id_device dev;
 static struct id_task tasks[TASKS];
@@ -108,7 +108,10 @@ static void check_share(u64 now)
 static void insert(struct id_request *r, u64 span, u64 now)
 {
 	struct hw_task *task = &tasks[roll(TASKS)].task;
-	struct hw_bio bio = { .sector = roll(span) * 8, .sectors = 8, .flags = roll(4) ? HW_RQ_SYNC : 0, .task = task };
+	struct hw_bio bio = { .sector = roll(span) * 8,
+			      .sectors = 8,
+			      .flags = roll(4) ? HW_RQ_SYNC : 0,
+			      .task = task };
 	struct hw_merge_result m = hw_merge_try(&merger, &dev.q, &bio, now);
 
 	if (m.gone)
@@ -179,8 +182,8 @@ static void run(const struct hw_policy *policy, void (*check)(u64 now), u64 seed
 }
 
 /*
- * A young request takes the age of an old one behind it. It is then the best, behind one that is older and farther away,
- * wherever the two lie in the tree.
+ * A young request takes the age of an old one behind it. It is then the best, behind one that is
+ * older and farther away, wherever the two lie in the tree.
  */
 static void joined(u32 at)
 {
@@ -200,7 +203,10 @@ static void joined(u32 at)
 	CHECK_EQ(hw_start(&dev.q, 0), 0);
 	hw_task_start(&dev.q, &tasks[0].task, 0);
 	for (i = 0; i < 42; i++) {
-		/* The farthest, the old one, and the others, of which the one in front of it is alike. */
+		/*
+		 * The farthest, the old one, and the others, of which the one in front of it is
+		 * alike.
+		 */
 		u32 place = i < 2 ? at : (i * 17 + at) % 41;
 		u64 now = i < 2 ? i * 10 * MS : 1000 * MS;
 		struct id_request *r = &requests[i];
@@ -215,7 +221,10 @@ static void joined(u32 at)
 		hw_merge_inserted(&merger, &dev.q, &r->s.rq);
 	}
 	if (at) {
-		struct hw_bio bio = { .sector = 1000000 + at * 16 - 8, .sectors = 8, .flags = HW_RQ_SYNC, .task = &tasks[0].task };
+		struct hw_bio bio = { .sector = 1000000 + at * 16 - 8,
+				      .sectors = 8,
+				      .flags = HW_RQ_SYNC,
+				      .task = &tasks[0].task };
 
 		CHECK(hw_merge_try(&merger, &dev.q, &bio, 1000 * MS).gone == &requests[1].s.rq);
 	}

@@ -6,9 +6,9 @@
 #include "check.h"
 #include "core/policy/id/internal.h"
 
-#define MS HW_NSEC_PER_MSEC
-#define US HW_NSEC_PER_USEC
-#define TASKS 4
+#define MS	 HW_NSEC_PER_MSEC
+#define US	 HW_NSEC_PER_USEC
+#define TASKS	 4
 #define REQUESTS 64
 
 static struct id_device dev;

@@ -23,16 +23,29 @@ static uint64_t roll(uint64_t n)
 static struct hws_job plain(const struct hws_file *file)
 {
 	return (struct hws_job){
-		.wait_for = -1, .size = 65536, .loops = 1, .directions = 1,
-		.random_percent = { 100, 100 }, .min_bytes = { 4096, 4096 },
-		.max_bytes = { 4096, 4096 }, .align_bytes = { 4096, 4096 }, .random_every = 1,
-		.file_every = 1, .depth = 1, .think_blocks = 1, .nr_files = 1, .files = file,
+		.wait_for = -1,
+		.size = 65536,
+		.loops = 1,
+		.directions = 1,
+		.random_percent = { 100, 100 },
+		.min_bytes = { 4096, 4096 },
+		.max_bytes = { 4096, 4096 },
+		.align_bytes = { 4096, 4096 },
+		.random_every = 1,
+		.file_every = 1,
+		.depth = 1,
+		.think_blocks = 1,
+		.nr_files = 1,
+		.files = file,
 	};
 }
 
 static struct hws *new_run(uint32_t record, uint32_t exact)
 {
-	struct hws_options options = { .policy = "noop", .seed = state, .record = record, .copy_page_ns = 2048,
+	struct hws_options options = { .policy = "noop",
+				       .seed = state,
+				       .record = record,
+				       .copy_page_ns = 2048,
 				       .exact = exact };
 	struct hws *s = hws_new(&options);
 
@@ -90,7 +103,8 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* Of one tally, in ascending order; how many there are. */
-static uint64_t latencies_of(uint32_t tally, const struct hws_latencies *all, uint64_t n, uint64_t *out)
+static uint64_t latencies_of(uint32_t tally, const struct hws_latencies *all, uint64_t n,
+			     uint64_t *out)
 {
 	uint64_t i, k, found = 0;
 
@@ -106,7 +120,8 @@ static void check_tallies(const struct hws *s, const struct hws_rows *rows, uint
 {
 	const struct hws_tally *tally;
 	uint64_t nr = hws_tallies(s, &tally), room = rows->n + 1, total = 0, n, i, k;
-	uint64_t *ours = calloc(3 * room, 8), *theirs = ours + room, *ns = theirs + room, *count = calloc(room, 8);
+	uint64_t *ours = calloc(3 * room, 8), *theirs = ours + room, *ns = theirs + room,
+		 *count = calloc(room, 8);
 	uint32_t *number = calloc(room, 4);
 	struct hws_latencies l = { .room = room, .tally = number, .ns = ns, .count = count };
 
@@ -123,8 +138,11 @@ static void check_tallies(const struct hws *s, const struct hws_rows *rows, uint
 			if (rows->task[i] != t->task || rows->op[i] != t->op)
 				continue;
 			sectors += rows->sectors[i];
-			first = (uint64_t)rows->issue_ns[i] < first ? (uint64_t)rows->issue_ns[i] : first;
-			last = (uint64_t)rows->complete_ns[i] > last ? (uint64_t)rows->complete_ns[i] : last;
+			first = (uint64_t)rows->issue_ns[i] < first ? (uint64_t)rows->issue_ns[i] :
+								      first;
+			last = (uint64_t)rows->complete_ns[i] > last ?
+				       (uint64_t)rows->complete_ns[i] :
+				       last;
 			theirs[of] = (uint64_t)(rows->complete_ns[i] - rows->issue_ns[i]);
 			sum += theirs[of++];
 		}
@@ -139,7 +157,8 @@ static void check_tallies(const struct hws *s, const struct hws_rows *rows, uint
 		CHECK_EQ(t->latency_max_ns, theirs[of - 1]);
 		CHECK_EQ(latencies_of((uint32_t)k, &l, n, ours), of);
 		for (i = 0; i < of; i++) {
-			uint64_t off = ours[i] > theirs[i] ? ours[i] - theirs[i] : theirs[i] - ours[i];
+			uint64_t off = ours[i] > theirs[i] ? ours[i] - theirs[i] :
+							     theirs[i] - ours[i];
 
 			CHECK(l.error_denominator ? off <= theirs[i] / l.error_denominator : !off);
 			CHECK(ours[i] <= t->latency_max_ns);
@@ -180,8 +199,10 @@ static void random_run(void)
 			uint64_t offset = 512 * roll(100);
 
 			files[i][k] = (struct hws_file){
-				.base = (2ull * i + k) << 28, .offset = offset,
-				.span = j.size, .size = j.size + offset,
+				.base = (2ull * i + k) << 28,
+				.offset = offset,
+				.span = j.size,
+				.size = j.size + offset,
 			};
 		}
 		CHECK_EQ(hws_add_job(s, &j), 0);
@@ -218,7 +239,10 @@ static void refused(struct hws_job j, int err, const char *what)
 	hws_free(s);
 }
 
-/* Times up to the end of their type: what would go on after the clock's end is an error, what only may does no harm. */
+/*
+ * Times up to the end of their type: what would go on after the clock's end is an error, what only
+ * may does no harm.
+ */
 static void longest_times(const struct hws_file *file)
 {
 	struct hws_totals t;

@@ -17,7 +17,7 @@ static u32 bucket_of(s64 target, u64 latency)
 	return i;
 }
 
-static void test_buckets(void)	/* K1 */
+static void test_buckets(void) /* K1 */
 {
 	static const struct {
 		u64 latency;
@@ -47,7 +47,7 @@ static int percentile_of(const u32 *hist, u32 percent)
 	return percentile(&kq, HW_READ, IO_LATENCY, percent, 0);
 }
 
-static void test_percentiles(void)	/* K2, K3 */
+static void test_percentiles(void) /* K2, K3 */
 {
 	CHECK_EQ(percentile_of((u32[BUCKETS]){ 400, 50, 20, 20, 5, 3, 1, 1 }, 90), 1);
 	CHECK_EQ(percentile_of((u32[BUCKETS]){ 400, 50, 20, 20, 5, 3, 1, 1 }, 99), 4);
@@ -89,7 +89,7 @@ static u32 resized(u32 domain, u32 depth, int p99)
 	return kq.depth[domain];
 }
 
-static void test_resizing(void)	/* K4 to K7 */
+static void test_resizing(void) /* K4 to K7 */
 {
 	static const u32 shrink[] = { 64, 32, 16, 8, 4, 2, 1, 1 },
 			 grow[] = { 2, 4, 8, 16, 32, 64, 128, 128 };

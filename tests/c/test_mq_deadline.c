@@ -5,8 +5,8 @@
  */
 #include "policy_bench.h"
 
-#define RT HW_IOPRIO(HW_IOPRIO_RT, 4)
-#define BE HW_IOPRIO(HW_IOPRIO_BE, 4)
+#define RT	   HW_IOPRIO(HW_IOPRIO_RT, 4)
+#define BE	   HW_IOPRIO(HW_IOPRIO_BE, 4)
 #define IDLE_CLASS HW_IOPRIO(HW_IOPRIO_IDLE, 0)
 
 enum { KERNEL_6_1, KERNEL_6_12 };

@@ -8,7 +8,7 @@ static void insert_on(struct bench *b, char name, u16 cpu)
 	bench_insert_flags(b, name, HW_READ, 100 * (u64)name, 0, HW_RQ_SYNC, cpu, 0);
 }
 
-static void test_order(s64 budget, const char *want)	/* N2 */
+static void test_order(s64 budget, const char *want) /* N2 */
 {
 	struct bench b = bench_new("none", 0);
 
@@ -72,7 +72,7 @@ static struct hw_request *look_up(struct bench *b, const struct hw_bio *bio, enu
 	return b->q->policy->find_merge(b->q, bio, how);
 }
 
-static void test_merge_scan(void)	/* N3 */
+static void test_merge_scan(void) /* N3 */
 {
 	struct bench b = bench_new("none", 0);
 	struct hw_bio bio = { .sectors = 8, .op = HW_READ, .flags = HW_RQ_SYNC };

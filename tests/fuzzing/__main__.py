@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """make fuzz: all targets, or some, for so long; findings become files that --replay runs again.
 
-    python -m fuzzing [TARGET …] [--seconds N | --executions N] [--seed N] [--jobs N] [--samples FOLDER]
-    python -m fuzzing TARGET --replay FILE
+python -m fuzzing [TARGET …] [--seconds N | --executions N] [--seed N] [--jobs N] [--samples FOLDER]
+python -m fuzzing TARGET --replay FILE
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ def main() -> int:
 
     def one(name: str) -> bool:
         samples = sorted((given.samples / name).glob("*")) if given.samples else []
-        report = fuzz(TARGETS[name], seed, given.executions, given.seconds, given.findings / name,
-                      [p.read_bytes() for p in samples])
+        report = fuzz(
+            TARGETS[name], seed, given.executions, given.seconds, given.findings / name, [p.read_bytes() for p in samples]
+        )
         print(report, flush=True)
         for path in report.findings:
             print(f"  python -m fuzzing {name} --replay {path}", flush=True)

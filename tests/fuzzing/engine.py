@@ -65,8 +65,10 @@ class Report:
 
     def __str__(self) -> str:
         rate = self.executions / self.cpu_s if self.cpu_s else 0.0
-        return (f"{self.target}: {self.executions} executions, {rate:.0f} a second, {self.behaviours} behaviours, "
-                f"{len(self.findings)} findings (seed {self.seed})")
+        return (
+            f"{self.target}: {self.executions} executions, {rate:.0f} a second, {self.behaviours} behaviours, "
+            f"{len(self.findings)} findings (seed {self.seed})"
+        )
 
 
 def corpus(target: Target) -> list[bytes]:

@@ -48,10 +48,31 @@ class Mutator:
         self.rng = rng
         self.dictionary = tuple(dictionary)
         self.records = records
-        text = (self._number, self._number, self._number, self._field, self._field, self._field, self._line, self._line,
-                self._line, self._oddity, self._bytes, self._bits)
-        binary = (self._record, self._record, self._record, self._record_field, self._record_field, self._record_field,
-                  self._record_field, self._bytes, self._bits)
+        text = (
+            self._number,
+            self._number,
+            self._number,
+            self._field,
+            self._field,
+            self._field,
+            self._line,
+            self._line,
+            self._line,
+            self._oddity,
+            self._bytes,
+            self._bits,
+        )
+        binary = (
+            self._record,
+            self._record,
+            self._record,
+            self._record_field,
+            self._record_field,
+            self._record_field,
+            self._record_field,
+            self._bytes,
+            self._bits,
+        )
         self.ways = binary if records else text
 
     def mutate(self, data: bytes, other: bytes) -> bytes:
@@ -90,8 +111,11 @@ class Mutator:
             case 0 | 1:
                 new = rng.choice(BOUNDARIES)
             case 2:
-                new = str(max(0, int(old[:18], 16 if old[:2] == b"0x" else 10) + rng.choice((-8, -2, -1, 1, 2, 8)))).encode() \
-                    if len(old) > 2 or old.isdigit() else b"1"
+                new = (
+                    str(max(0, int(old[:18], 16 if old[:2] == b"0x" else 10) + rng.choice((-8, -2, -1, 1, 2, 8)))).encode()
+                    if len(old) > 2 or old.isdigit()
+                    else b"1"
+                )
             case 3:
                 new = b"-" + old
             case 4:

@@ -103,10 +103,17 @@ def same_when_written(t: Trace, path: Path) -> None:
 
 def trace_kind(t: Trace) -> str:
     """The kind of trace that an input turned out to be."""
-    return " ".join((
-        t.format, str(len(t).bit_length()), str(len(t.tasks).bit_length()), str(int(t.group.max()).bit_length()),
-        *(str(k) for k in np.unique(t.op | t.flags << 2).tolist()), str(t.completions_known), *map(behaviour, t.notes),
-    ))
+    return " ".join(
+        (
+            t.format,
+            str(len(t).bit_length()),
+            str(len(t.tasks).bit_length()),
+            str(int(t.group.max()).bit_length()),
+            *(str(k) for k in np.unique(t.op | t.flags << 2).tolist()),
+            str(t.completions_known),
+            *map(behaviour, t.notes),
+        )
+    )
 
 
 def trace_target(format: str) -> Callable[[Path, bytes], str]:
@@ -198,8 +205,12 @@ def _toml(folder: Path, data: bytes) -> str:
         _use(drive)
         # Profiles that name files beside them find them again only there.
         text = toml_text(drive.data, "again")
-        again = from_toml(parse_toml(str(path), text.encode()), drive.name, str(path), lambda name: load(folder / name)
-                          if name.endswith(".toml") else open_profile(name))
+        again = from_toml(
+            parse_toml(str(path), text.encode()),
+            drive.name,
+            str(path),
+            lambda name: load(folder / name) if name.endswith(".toml") else open_profile(name),
+        )
         assert again.facts == drive.facts, "written again, it is another drive"
         return f"{drive.model.name} {drive.facts[1]} {drive.facts[2]} {sorted(drive.data)}"
 

@@ -9,7 +9,7 @@
  */
 #include "core/drive/disk/internal.h"
 
-#define NEAR 8	  /* ranges tried on either side of the arm */
+#define NEAR  8	  /* ranges tried on either side of the arm */
 #define CHUNK 512 /* sectors written at a time */
 
 static struct disk_extent *extent(struct rb_node *n)

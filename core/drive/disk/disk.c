@@ -150,7 +150,6 @@ static u32 choose(struct disk *d, u64 t)
 	if (d->cfg.age)
 		most = aged(d, t - oldest->submit_ns);
 	for (i = first_at(d, phase > slack ? phase - slack : 0);; i++) {
-
 		if (i == d->nr_queued) {
 			i = 0;
 			turns += m->rev_units;
@@ -166,7 +165,8 @@ static u32 choose(struct disk *d, u64 t)
 		cost = (s64)(slack + disk_positioning(m, phase, s->cyl, s->head, s->target,
 						      s->io->op == HW_WRITE)) -
 		       off;
-		if (cost < bound || (cost == bound && (s32)(s->number - d->queue[best].number) < 0)) {
+		if (cost < bound ||
+		    (cost == bound && (s32)(s->number - d->queue[best].number) < 0)) {
 			bound = cost;
 			best = i;
 		}

@@ -178,7 +178,7 @@ struct disk_layout {
 	u64 *defects; /* pairs bad place, replacement; sorted by bad place */
 	u64 sectors;
 	u32 nr_zones, surfaces, band;
-	u32 last; /* zone of the last look-up */
+	u32 last;      /* zone of the last look-up */
 	u64 known_lbn; /* a place that is asked for again before long; U64_MAX: none */
 	struct disk_place known;
 	u8 mapping;
@@ -203,7 +203,7 @@ struct disk_mech {
 	struct disk_curve read, write;
 	u64 least_units[258]; /* by bucket of `read`: no distance from its start on takes less */
 	u64 rev_units, ns_units, rev_ns, slack; /* slack in units: see disk_latency() */
-	u64 ref_ns, ref_units; /* a known phase, not long ago */
+	u64 ref_ns, ref_units;			/* a known phase, not long ago */
 	s64 settle;
 	u32 head_switch;
 	u32 after_write; /* least time to move in front of a read after a write */
@@ -238,8 +238,8 @@ struct disk_run {
 enum disk_seg_state { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
 
 struct disk_segment {
-	u64 start, end; /* the window; of one being filled, as of the last catch-up */
-	u64 aside, aside_end; /* blocks of the same track that are there, too, but apart */
+	u64 start, end;	       /* the window; of one being filled, as of the last catch-up */
+	u64 aside, aside_end;  /* blocks of the same track that are there, too, but apart */
 	struct list_head link; /* in disk->recent; not that of a separate write segment */
 	u8 state;
 };
@@ -299,7 +299,7 @@ struct disk {
 	u8 last_seg; /* of the previous request */
 	bool last_write;
 	u64 last_end;
-	struct list_head done;	 /* by done_ns */
+	struct list_head done;	   /* by done_ns */
 	struct list_head queued;   /* what wants the mechanism, in order of arrival */
 	struct disk_slot *queue;   /* the same by angle */
 	struct disk_place *places; /* of what is queued */
@@ -310,11 +310,11 @@ struct disk {
 	struct rb_root dirty;
 	struct list_head unused;
 	u64 dirty_sectors;
-	u64 destage_ns; /* when destaging may begin if nothing else is to do */
+	u64 destage_ns;	 /* when destaging may begin if nothing else is to do */
 	u64 destaged_ns; /* when the latest write from the cache is on the medium */
-	u64 asked_ns;	/* of the last request submitted */
-	u64 head_lbn;	/* where the last access ended */
-	u64 press_ns;	/* since when it presses; HW_NEVER if it does not */
+	u64 asked_ns;	 /* of the last request submitted */
+	u64 head_lbn;	 /* where the last access ended */
+	u64 press_ns;	 /* since when it presses; HW_NEVER if it does not */
 	u32 nr_extents, max_extents;
 	u64 turn_ends; /* of the write-back cache's turn; HW_NEVER while it has none */
 };

@@ -167,9 +167,9 @@ void disk_layout_create(struct disk_layout *l, const struct hw_profile *p)
 
 		z->unit = zone_period(p, rows, &z->period, &spares);
 		z->usable = z->period - spares;
-		z->lead = sparing == SPARE_CYLINDER_FRONT || sparing == SPARE_CYLINDER_FRONT_PUSH
-				  ? (u32)spares
-				  : 0;
+		z->lead = sparing == SPARE_CYLINDER_FRONT || sparing == SPARE_CYLINDER_FRONT_PUSH ?
+				  (u32)spares :
+				  0;
 		z->local = sparing == SPARE_CYLINDER || sparing == SPARE_CYLINDER_FRONT ||
 			   sparing == SPARE_TRACK || sparing == SPARE_RANGE;
 		z->shifting = sparing >= SPARE_CYLINDER && sparing <= SPARE_CYLINDER_FRONT_PUSH;
@@ -413,13 +413,17 @@ void disk_track_limits(const struct disk_layout *l, u64 lbn, const struct disk_p
 		from = div_u64(from, l->surfaces) * l->surfaces;
 	*first = first_from(l, z, from, 0);
 	*end = first_from(l, z, from + (cylinder ? l->surfaces : 1), 0);
-	if (lbn < *first || lbn >= *end) { /* its own sector is bad, and the one it lies on a spare */
+	/* its own sector is bad, and the one it lies on a spare */
+	if (lbn < *first || lbn >= *end) {
 		*first = lbn;
 		*end = lbn + 1;
 	}
 }
 
-/* The first LBN of a place's track from a physical sector of it on; the track's end if there is none. */
+/*
+ * The first LBN of a place's track from a physical sector of it on; the track's end if there is
+ * none.
+ */
 u64 disk_first_from(const struct disk_layout *l, const struct disk_place *at, u32 sector)
 {
 	return first_from(l, &l->zones[at->zone], at->track, sector);

@@ -8,9 +8,9 @@
  */
 #include "core/drive/disk/internal.h"
 
-#define SLOPE_FP 24
+#define SLOPE_FP  24
 #define RPM_SCALE 100u
-#define STEEPEST (1ll << 40) /* 65 us a cylinder: over any distance within 63 bits */
+#define STEEPEST  (1ll << 40) /* 65 us a cylinder: over any distance within 63 bits */
 
 /* Points that a curve needs: those of the list, (0, 0) in front, none twice. */
 u32 disk_curve_points(const struct hw_profile *p, u32 param)

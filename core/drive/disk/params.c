@@ -5,58 +5,58 @@
  */
 #include "core/drive/disk/internal.h"
 
-#define MS(k, d, lo, hi, h) \
-	{ .key = k, \
+#define MS(k, d, lo, hi, h)        \
+	{ .key = k,                \
 	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000, \
-	  .unit = "ms", \
-	  .def = d, \
-	  .min = lo, \
-	  .max = hi, \
+	  .scale = 1000000,        \
+	  .unit = "ms",            \
+	  .def = d,                \
+	  .min = lo,               \
+	  .max = hi,               \
 	  .help = h }
 #define OVERHEAD(k, h) MS(k, 0, 0, 1000000000, h)
-#define NUM(k, u, d, lo, hi, h) \
-	{ .key = k, \
+#define NUM(k, u, d, lo, hi, h)    \
+	{ .key = k,                \
 	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1, \
-	  .unit = u, \
-	  .def = d, \
-	  .min = lo, \
-	  .max = hi, \
+	  .scale = 1,              \
+	  .unit = u,               \
+	  .def = d,                \
+	  .min = lo,               \
+	  .max = hi,               \
 	  .help = h }
-#define PART(k, d, h) \
-	{ .key = k, \
+#define PART(k, d, h)              \
+	{ .key = k,                \
 	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000, \
-	  .unit = "", \
-	  .def = d, \
-	  .min = 0, \
-	  .max = 1000000, \
+	  .scale = 1000000,        \
+	  .unit = "",              \
+	  .def = d,                \
+	  .min = 0,                \
+	  .max = 1000000,          \
 	  .help = h }
 #define FLAG(k, d, h) \
 	{ .key = k, .type = HW_PARAM_BOOL, .scale = 1, .unit = "", .def = d, .max = 1, .help = h }
-#define CHOICE(k, d, c, h) \
-	{ .key = k, \
+#define CHOICE(k, d, c, h)       \
+	{ .key = k,              \
 	  .type = HW_PARAM_ENUM, \
-	  .scale = 1, \
-	  .unit = "", \
-	  .def = d, \
-	  .choices = c, \
+	  .scale = 1,            \
+	  .unit = "",            \
+	  .def = d,              \
+	  .choices = c,          \
 	  .help = h }
-#define LIST(k, c, lo, hi, h) \
-	{ .key = k, \
-	  .type = HW_PARAM_LIST, \
-	  .scale = 1, \
-	  .unit = "", \
+#define LIST(k, c, lo, hi, h)                \
+	{ .key = k,                          \
+	  .type = HW_PARAM_LIST,             \
+	  .scale = 1,                        \
+	  .unit = "",                        \
 	  .def = lo ? HW_PARAM_REQUIRED : 0, \
-	  .min = lo, \
-	  .max = hi, \
-	  .columns = c, \
-	  .nr_columns = ARRAY_SIZE(c), \
+	  .min = lo,                         \
+	  .max = hi,                         \
+	  .columns = c,                      \
+	  .nr_columns = ARRAY_SIZE(c),       \
 	  .help = h }
 
 #define MAX_CYLINDERS 4000000
-#define MAX_PLACE (1ll << 40)
+#define MAX_PLACE     (1ll << 40)
 
 static const char *const mappings[] = { "cylinder", "serpentine",      "serpentine-absolute",
 					"band",	    "band-serpentine", NULL };
@@ -233,8 +233,9 @@ const struct hw_param disk_params[DP_NR] = {
 		"how far; 0 = as much as the segment holds, in mode whole-track to the track's end"),
 	[DP_RA_MIN] = NUM("read_ahead.least", "sectors", 0, 0, 1 << 24,
 			  "read before another request may take the mechanism"),
-	[DP_RA_OVER] = CHOICE("read_ahead.requested", 2, overs,
-			      "what becomes of the blocks just asked for; kept, they end reading ahead when the segment is full"),
+	[DP_RA_OVER] = CHOICE(
+		"read_ahead.requested", 2, overs,
+		"what becomes of the blocks just asked for; kept, they end reading ahead when the segment is full"),
 	[DP_RA_IDLE_HIT] =
 		FLAG("read_ahead.on_idle_hit", 1, "a full hit with the mechanism idle reads on"),
 	[DP_RA_STOP] = FLAG("read_ahead.stop_in_sector", 1, "can be stopped within a sector"),

@@ -256,12 +256,13 @@ static u64 read_full_hit(struct disk *d, u64 n, u32 seg, u64 limit, u64 bus, u64
 }
 
 /* What is not in the buffer: up to `have` it is, if it is a hit. Returns when the last block is. */
-static u64 read_medium(struct disk *d, struct flow *f, u64 lbn, u64 have, u64 end, u32 seg, bool hit,
-		       u64 t, u64 m0)
+static u64 read_medium(struct disk *d, struct flow *f, u64 lbn, u64 have, u64 end, u32 seg,
+		       bool hit, u64 t, u64 m0)
 {
 	struct disk_run *r = &d->run;
 
-	if (hit && r->active && r->seg == seg && (!d->cfg.arrival || disk_run_reaches(d, have, m0))) {
+	if (hit && r->active && r->seg == seg &&
+	    (!d->cfg.arrival || disk_run_reaches(d, have, m0))) {
 		r->limit = max(r->limit, end);
 	} else {
 		start_run(d, seg, have, m0 + disk_stop_ahead(d, t), end);

@@ -107,7 +107,8 @@ static u32 angle_at(struct disk *d, const struct disk_piece *p)
 }
 
 /* If nothing is skipped between two blocks of a track, the place of one tells that of the other. */
-static void know_on_track(struct disk *d, const struct disk_place *at, u64 lbn, u64 other, u32 sector)
+static void know_on_track(struct disk *d, const struct disk_place *at, u64 lbn, u64 other,
+			  u32 sector)
 {
 	struct disk_layout *l = &d->layout;
 	u32 spt = l->zones[at->zone].spt;
@@ -204,7 +205,9 @@ bool disk_run_reaches(struct disk *d, u64 lbn, u64 t)
 	       lbn >= min(r->first, r->piece.lbn) && run_gets_there(d, lbn, t);
 }
 
-/* A request for lbn has come. Two in succession that go forward make a stream, which wants no lap. */
+/*
+ * A request for lbn has come. Two in succession that go forward make a stream, which wants no lap.
+ */
 void disk_run_follows(struct disk *d, u64 lbn)
 {
 	struct disk_run *r = &d->run;

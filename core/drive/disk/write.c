@@ -185,8 +185,8 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 		disk_piece_go(d, &d->run.piece, lbn, m0 + wait, true, c->min_seek_delay);
 		if (cyl != d->mech.cyl) {
 			d->drive.stats.seeks++;
-			d->drive.stats.seek_cylinders +=
-				cyl > d->mech.cyl ? cyl - d->mech.cyl : d->mech.cyl - cyl;
+			d->drive.stats.seek_cylinders += cyl > d->mech.cyl ? cyl - d->mech.cyl :
+									     d->mech.cyl - cyl;
 		}
 		disk_segment_start(d, seg, lbn);
 	}

@@ -18,15 +18,15 @@
  */
 #include "core/policy/as/las.h"
 
-#define AS95_BINS 256		/* ticks; the last bin holds all longer times */
+#define AS95_BINS	256 /* ticks; the last bin holds all longer times */
 #define AS95_WINDOW_MAX 256
 
 struct as95_task {
 	struct as_task as;
-	u32 thoughts;			/* think times so far */
-	u32 wait_ticks;			/* their percentile */
-	u32 bin[AS95_BINS];		/* how many of each length, rounded up to a tick */
-	u8 latest[AS95_WINDOW_MAX];	/* the lengths of the latest of them, in a ring */
+	u32 thoughts;		    /* think times so far */
+	u32 wait_ticks;		    /* their percentile */
+	u32 bin[AS95_BINS];	    /* how many of each length, rounded up to a tick */
+	u8 latest[AS95_WINDOW_MAX]; /* the lengths of the latest of them, in a ring */
 };
 
 struct as95_queue {
@@ -85,7 +85,10 @@ static void as95_arrived(struct as_queue *aq, struct as_task *as, const struct h
 
 	if (!as->served || as->nr_queued)
 		return;
-	/* As the timer counts: from the tick of the completion to the end of the tick of the arrival. */
+	/*
+	 * As the timer counts: from the tick of the completion to the end of the tick of the
+	 * arrival.
+	 */
 	ticks = hw_tick_of(aq->exact_now + as_ticks_ns(aq, 1) - 1, aq->tick_us) -
 		hw_tick_of(as->last_end_ns, aq->tick_us);
 	ticks = min_t(u64, ticks, AS95_BINS - 1);

@@ -24,11 +24,11 @@
  *  6. the task thinks for longer than antic_expire: no
  *  7. yes
  *
- * Caveats. With nothing learned yet (exit_prob 0), 4 makes it treat the dead as `as` does: six or so
- * deaths have to be seen before it begins to wait behind them. The paper counts every death of an
- * awaited task for that, and so does this; counting only tasks that made a single request, as `as`
- * does (exit_update=nosample), it would not see chains whose tasks read their files in two requests
- * or more. A write is never close.
+ * Caveats. With nothing learned yet (exit_prob 0), 4 makes it treat the dead as `as` does: six or
+ * so deaths have to be seen before it begins to wait behind them. The paper counts every death of
+ * an awaited task for that, and so does this; counting only tasks that made a single request, as
+ * `as` does (exit_update=nosample), it would not see chains whose tasks read their files in two
+ * requests or more. A write is never close.
  */
 #include "core/policy/as/internal.h"
 
@@ -58,7 +58,10 @@ static struct cas_queue *cas_queue(const struct as_queue *aq)
 	return container_of(aq, struct cas_queue, as);
 }
 
-static s64 cas_stat_coop(const struct hw_queue *q) { return (s64)cas_queue(as_queue(q))->coop; }
+static s64 cas_stat_coop(const struct hw_queue *q)
+{
+	return (s64)cas_queue(as_queue(q))->coop;
+}
 
 static const struct hw_stat cas_stats[] = {
 	AS_STATS,

@@ -14,15 +14,27 @@
  */
 #include "core/policy/as/internal.h"
 
-#define AS_MAX_THINK_MS 20
+#define AS_MAX_THINK_MS	    20
 #define AS_MAX_DOUBLINGS_MS 20
 
 static const struct hw_reach as_reach = { .back_max = 1024 * 1024, .back_penalty = 2 };
 
-s64 as_stat_exit_prob(const struct hw_queue *q) { return (s64)as_queue(q)->exit_prob; }
-s64 as_stat_new_ttime_mean(const struct hw_queue *q) { return (s64)as_queue(q)->new_ttime_mean; }
-s64 as_stat_new_seek_mean(const struct hw_queue *q) { return (s64)as_queue(q)->new_seek_mean; }
-s64 as_stat_wcount(const struct hw_queue *q) { return as_queue(q)->wcount; }
+s64 as_stat_exit_prob(const struct hw_queue *q)
+{
+	return (s64)as_queue(q)->exit_prob;
+}
+s64 as_stat_new_ttime_mean(const struct hw_queue *q)
+{
+	return (s64)as_queue(q)->new_ttime_mean;
+}
+s64 as_stat_new_seek_mean(const struct hw_queue *q)
+{
+	return (s64)as_queue(q)->new_seek_mean;
+}
+s64 as_stat_wcount(const struct hw_queue *q)
+{
+	return as_queue(q)->wcount;
+}
 
 static struct as_request *as_request(struct hw_sorted_request *s)
 {
@@ -86,7 +98,7 @@ static u64 think_ticks(const struct as_queue *aq, const struct as_task *t)
 
 	if (!t->served || t->nr_queued)
 		return 0;
-	if (t->last_end_ns >= aq->now)		/* in this very tick */
+	if (t->last_end_ns >= aq->now) /* in this very tick */
 		return 0;
 	max_ticks = max_t(u64, 1, hw_ms_ticks(AS_MAX_THINK_MS, aq->tick_us)) - 1;
 	ticks = hw_tick_of(aq->now, aq->tick_us) - hw_tick_of(t->last_end_ns, aq->tick_us);
@@ -113,7 +125,8 @@ static __always_inline void learn_seek(struct as_queue *aq, struct as_task *t, u
 	hw_decay_seek(&t->seek, hw_seek_clamp(&t->seek, seek));
 }
 
-static __always_inline void learn(struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
+static __always_inline void learn(struct as_queue *aq, struct as_task *t,
+				  const struct hw_request *rq)
 {
 	u64 think;
 
@@ -450,15 +463,17 @@ static __always_inline void restart_clock(struct as_queue *aq)
 }
 
 /*
- * Reads alone, the next of them from the task that was served last, and it is not time yet to look at their age: it goes
- * out. The general rules come to the same; on a fast device this is what nearly always happens.
+ * Reads alone, the next of them from the task that was served last, and it is not time yet to look
+ * at their age: it goes out. The general rules come to the same; on a fast device this is what
+ * nearly always happens.
  */
 static __always_inline struct hw_sorted_request *decide_at_once(struct as_queue *aq)
 {
 	struct hw_sorted_request *s = aq->next[AS_SYNC];
 
-	if (!s || as_task(&s->rq) != aq->waited_for || aq->dir != AS_SYNC || aq->changed || waiting(aq) ||
-	    !list_empty(&aq->fifo[AS_ASYNC]) || aq->now - aq->last_check[AS_SYNC] >= aq->expire[AS_SYNC])
+	if (!s || as_task(&s->rq) != aq->waited_for || aq->dir != AS_SYNC || aq->changed ||
+	    waiting(aq) || !list_empty(&aq->fifo[AS_ASYNC]) ||
+	    aq->now - aq->last_check[AS_SYNC] >= aq->expire[AS_SYNC])
 		return NULL;
 	restart_clock(aq);
 	return s;

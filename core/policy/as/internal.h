@@ -21,30 +21,30 @@ enum { AS_ASYNC, AS_SYNC };
 
 enum as_status {
 	AS_OFF,
-	AS_WAIT_REQ,	/* will wait when the task's request has completed: no timer yet */
-	AS_WAIT_NEXT,	/* waits for the task's next request */
-	AS_FINISHED,	/* has waited: the next dispatch must not begin to wait again */
+	AS_WAIT_REQ,  /* will wait when the task's request has completed: no timer yet */
+	AS_WAIT_NEXT, /* waits for the task's next request */
+	AS_FINISHED,  /* has waited: the next dispatch must not begin to wait again */
 };
 
 /* Learned probabilities are in 1/256. */
-#define AS_ONE 256
+#define AS_ONE	256
 #define AS_HALF 128
 
 struct as_task {
 	struct hw_task task;
-	bool started;		/* has queued a sync request */
-	bool served;		/* has had a sync request completed */
-	bool placed;		/* last_pos is known */
-	u32 nr_queued;		/* its requests that the device has not taken yet */
-	u64 last_end_ns;	/* when its latest sync request completed; not rounded */
-	u64 last_pos;		/* where its latest one to count for its seeks, as queued, ended */
-	struct hw_decay think;	/* ticks from a completion to the next request */
-	struct hw_decay seek;	/* sectors */
+	bool started;	       /* has queued a sync request */
+	bool served;	       /* has had a sync request completed */
+	bool placed;	       /* last_pos is known */
+	u32 nr_queued;	       /* its requests that the device has not taken yet */
+	u64 last_end_ns;       /* when its latest sync request completed; not rounded */
+	u64 last_pos;	       /* where its latest one to count for its seeks, as queued, ended */
+	struct hw_decay think; /* ticks from a completion to the next request */
+	struct hw_decay seek;  /* sectors */
 };
 
 struct as_request {
 	struct hw_sorted_request s;
-	struct list_head aliases;	/* same first sector: go out right after this one */
+	struct list_head aliases; /* same first sector: go out right after this one */
 };
 
 struct as_queue;
@@ -75,31 +75,31 @@ struct as_rules {
 struct as_queue {
 	struct hw_queue q;
 	const struct as_rules *rules;
-	u64 exact_now, now;		/* of this call; the same rounded down to a tick */
+	u64 exact_now, now; /* of this call; the same rounded down to a tick */
 
 	struct hw_sorted sort[2];
 	struct list_head fifo[2];
-	struct hw_sorted_request *next[2];	/* likely the best request to go out next */
-	u64 last[2];			/* where the last dispatched request of the class ended */
-	u64 last_check[2];		/* when the age of the class was last looked at */
-	struct list_head ready;		/* decided: the device takes these first, in this order */
+	struct hw_sorted_request *next[2]; /* likely the best request to go out next */
+	u64 last[2];		/* where the last dispatched request of the class ended */
+	u64 last_check[2];	/* when the age of the class was last looked at */
+	struct list_head ready; /* decided: the device takes these first, in this order */
 
-	int dir;			/* class of the running batch */
-	bool changed;			/* the class has; the old batch is in the device yet */
-	bool new_batch;			/* of sync requests; none of it has completed yet */
+	int dir;	/* class of the running batch */
+	bool changed;	/* the class has; the old batch is in the device yet */
+	bool new_batch; /* of sync requests; none of it has completed yet */
 	u64 batch_expires;
-	s64 wcount;			/* how many writes a batch may hold: learned */
-	s64 wleft;			/* how many this one may still hold */
-	bool widled;			/* it lacked writes or competition: not to be timed */
+	s64 wcount;  /* how many writes a batch may hold: learned */
+	s64 wleft;   /* how many this one may still hold */
+	bool widled; /* it lacked writes or competition: not to be timed */
 
 	enum as_status status;
-	struct as_task *waited_for;	/* made the last dispatched request; NULL if async */
-	bool waited_for_done;		/* that request has completed, at antic_start */
+	struct as_task *waited_for; /* made the last dispatched request; NULL if async */
+	bool waited_for_done;	    /* that request has completed, at antic_start */
 	u64 antic_start;
 
-	u64 exit_prob;			/* chance that a task makes no second sync request */
-	u64 new_ttime_total, new_ttime_mean;	/* first think times of tasks, ticks */
-	u64 new_seek_total, new_seek_mean;	/* first seeks of tasks, sectors */
+	u64 exit_prob;			     /* chance that a task makes no second sync request */
+	u64 new_ttime_total, new_ttime_mean; /* first think times of tasks, ticks */
+	u64 new_seek_total, new_seek_mean;   /* first seeks of tasks, sectors */
 
 	/* From the tunables, in whole ticks. */
 	u64 expire[2], batch_expire[2], antic_expire_ns;
@@ -107,6 +107,7 @@ struct as_queue {
 	s64 wait_nonrot, wb_start_bug, exit_prob_init, learn_meta, tick_us;
 };
 
+// clang-format off: a table
 #define AS_TUNABLES                                                                            \
 	HW_TUNE(struct as_queue, read_expire, 125, 0, HW_INT_MAX, "ms",                        \
 		"age that makes a sync request overdue, and interval between two overdue ones"), \
@@ -126,17 +127,22 @@ struct as_queue {
 	HW_TUNE_BOOL(struct as_queue, learn_meta, 0,                                           \
 		     "as in Linux 2.6: a task's reads of file system metadata count as its seeks"), \
 	HW_TUNE_TICK(struct as_queue, 1000)
+// clang-format on
 
 s64 as_stat_exit_prob(const struct hw_queue *q);
 s64 as_stat_new_ttime_mean(const struct hw_queue *q);
 s64 as_stat_new_seek_mean(const struct hw_queue *q);
 s64 as_stat_wcount(const struct hw_queue *q);
 
-#define AS_STATS                                                                               \
+#define AS_STATS                                                                                   \
 	{ "exit_prob", "1/256", "chance that a task makes no second request", as_stat_exit_prob }, \
-	{ "new_ttime_mean", "ticks", "mean first think time of tasks", as_stat_new_ttime_mean }, \
-	{ "new_seek_mean", "sectors", "mean first seek of tasks", as_stat_new_seek_mean },     \
-	{ "wcount", "requests", "most requests in a batch of async ones, now", as_stat_wcount }
+		{ "new_ttime_mean", "ticks", "mean first think time of tasks",                     \
+		  as_stat_new_ttime_mean },                                                        \
+		{ "new_seek_mean", "sectors", "mean first seek of tasks", as_stat_new_seek_mean }, \
+	{                                                                                          \
+		"wcount", "requests", "most requests in a batch of async ones, now",               \
+			as_stat_wcount                                                             \
+	}
 
 /* Called by the policy's own init() and tuned(), which choose the rules. */
 void as_init(struct as_queue *aq, u64 now);
@@ -154,10 +160,10 @@ void as_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 struct hw_request *as_former(struct hw_queue *q, struct hw_request *rq);
 struct hw_request *as_latter(struct hw_queue *q, struct hw_request *rq);
 
-#define AS_OPERATIONS                                                                          \
-	.insert = as_insert, .dispatch = as_dispatch, .complete = as_complete,                 \
-	.requeue = as_requeue, .idle = as_idle, .has_work = as_has_work, .find_merge = as_find_merge,           \
-	.merged = as_merged, .merged_requests = as_merged_requests,                            \
+#define AS_OPERATIONS                                                                            \
+	.insert = as_insert, .dispatch = as_dispatch, .complete = as_complete,                   \
+	.requeue = as_requeue, .idle = as_idle, .has_work = as_has_work,                         \
+	.find_merge = as_find_merge, .merged = as_merged, .merged_requests = as_merged_requests, \
 	.former = as_former, .latter = as_latter
 
 /* For rules. */
@@ -188,10 +194,19 @@ static inline bool as_is_candidate(struct hw_request *rq)
 	return as_class(rq) == AS_SYNC && !RB_EMPTY_NODE(&hw_sorted(rq)->node);
 }
 
-static inline bool as_dead(const struct as_task *t) { return t->task.exited; }
+static inline bool as_dead(const struct as_task *t)
+{
+	return t->task.exited;
+}
 
-static inline void as_more_likely(u64 *prob) { *prob = hw_decay_step(*prob, 1); }
-static inline void as_less_likely(u64 *prob) { *prob = hw_decay_step(*prob, 0); }
+static inline void as_more_likely(u64 *prob)
+{
+	*prob = hw_decay_step(*prob, 1);
+}
+static inline void as_less_likely(u64 *prob)
+{
+	*prob = hw_decay_step(*prob, 0);
+}
 
 /* @ticks as ns. */
 static inline u64 as_ticks_ns(const struct as_queue *aq, u64 ticks)

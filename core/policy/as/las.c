@@ -34,7 +34,7 @@
  */
 #include "core/policy/as/las.h"
 
-#define LAS_11_WINDOW 64	/* sectors */
+#define LAS_11_WINDOW 64 /* sectors */
 #define LAS_26_WINDOW 8192
 
 s64 las_stat_exit_no_coop(const struct hw_queue *q)

@@ -5,11 +5,11 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define SMALL_SECTORS 32u
-#define IO_WINDOW_NS (200 * (u64)HW_NSEC_PER_MSEC)
-#define BURST_OVER_MS 10000
+#define SMALL_SECTORS	 32u
+#define IO_WINDOW_NS	 (200 * (u64)HW_NSEC_PER_MSEC)
+#define BURST_OVER_MS	 10000
 #define INJECT_SETTLE_MS 100
-#define IN_TIME 3	/* times slice_idle after the last completion */
+#define IN_TIME		 3 /* times slice_idle after the last completion */
 
 static void update_think_time(struct bfq *b, struct bfq_queue *bq)
 {
@@ -30,8 +30,7 @@ static void judge_think_time(struct bfq *b, struct bfq_queue *bq)
 	if (!bq->sync || bfq_idle_class(bq) || !b->slice_idle_ns ||
 	    bq->split_time + b->span.idle_interactive >= b->tick)
 		return;
-	brief = !hw_decay_valid(&bq->think.gap_ns) ||
-		bq->think.gap_ns.mean <= b->slice_idle_ns / 2;
+	brief = !hw_decay_valid(&bq->think.gap_ns) || bq->think.gap_ns.mean <= b->slice_idle_ns / 2;
 	changed = brief != bq->short_think;
 	bq->short_think = brief;
 	/*
@@ -183,7 +182,8 @@ static void end_wait(struct bfq *b, struct bfq_queue *bq, const struct hw_reques
 {
 	bool timed_out = bfq_timed_out(b, bq);
 
-	if (bq->queued == 1 && rq->sectors < SMALL_SECTORS && bfq_idling_boosts(b, bq) && !timed_out)
+	if (bq->queued == 1 && rq->sectors < SMALL_SECTORS && bfq_idling_boosts(b, bq) &&
+	    !timed_out)
 		return;
 	bfq_stop_waiting(b, bq);
 	if (timed_out)

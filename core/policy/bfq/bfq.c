@@ -85,7 +85,7 @@ static void derive_spans(struct bfq *b)
 	b->charge_ms = div64_s64(div64_s64(b->hz, 8) * b->tick_us, 1000);
 }
 
-#define DEFAULT_TIMEOUT_MS 125
+#define DEFAULT_TIMEOUT_MS    125
 #define DEFAULT_SLICE_IDLE_MS 8
 #define DEFAULT_SLICE_IDLE_US 8000
 
@@ -120,8 +120,9 @@ static void bfq_tuned(struct hw_queue *q)
 	 * The default is an eighth of a second in whole ticks: 124 ms at 250 ticks a second, as the
 	 * kernel's.
 	 */
-	b->timeout_ticks = b->timeout_sync == DEFAULT_TIMEOUT_MS ? div64_s64(b->hz, 8) :
-			   bfq_ms_to_ticks(b, b->timeout_sync);
+	b->timeout_ticks = b->timeout_sync == DEFAULT_TIMEOUT_MS ?
+				   div64_s64(b->hz, 8) :
+				   bfq_ms_to_ticks(b, b->timeout_sync);
 	if (b->max_budget)
 		b->cap_budget = b->max_budget;
 	else if (b->timeout_ticks != timeout_was || b->seen.max_budget)
@@ -228,7 +229,9 @@ static void count_wait(struct bfq *b, const struct hw_request *rq)
 	struct hw_task *waited_for;
 
 	if (rq) {
-		hw_wait_end(q, q->wait.task && q->wait.task == rq->task ? HW_WAIT_SUCCESS : HW_WAIT_OTHER,
+		hw_wait_end(q,
+			    q->wait.task && q->wait.task == rq->task ? HW_WAIT_SUCCESS :
+								       HW_WAIT_OTHER,
 			    b->now_ns);
 		return;
 	}
@@ -327,7 +330,8 @@ static struct hw_request *bfq_find_merge(struct hw_queue *q, const struct hw_bio
 }
 
 /* Only within one queue. This is also where cooperating processes are noticed early. */
-static bool bfq_allow_merge(struct hw_queue *q, const struct hw_request *rq, const struct hw_bio *bio)
+static bool bfq_allow_merge(struct hw_queue *q, const struct hw_request *rq,
+			    const struct hw_bio *bio)
 {
 	struct bfq *b = bfq_of(q);
 	struct bfq_queue *bq = queue_of_bio(bio), *into;
@@ -353,7 +357,8 @@ static void bfq_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge 
 		bfq_moved_front(b, rq);
 }
 
-static void bfq_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
+static void bfq_merged_requests(struct hw_queue *q, struct hw_request *keep,
+				struct hw_request *gone)
 {
 	struct bfq *b = bfq_of(q);
 	struct bfq_request *k = bfq_rq(keep), *g = bfq_rq(gone);
@@ -439,7 +444,8 @@ static const struct hw_tunable tunables[] = {
 	     "age at which a synchronous request goes first in its queue"),
 	TUNE(fifo_expire_async, 250, 1, HW_INT_MAX, "ms",
 	     "age at which an asynchronous request goes first in its queue"),
-	TUNE(back_seek_max, 16384, 0, HW_INT_MAX, "KiB", "how far the head may go back for a request"),
+	TUNE(back_seek_max, 16384, 0, HW_INT_MAX, "KiB",
+	     "how far the head may go back for a request"),
 	TUNE(back_seek_penalty, 2, 1, HW_INT_MAX, "",
 	     "a sector backwards costs as much as so many forwards"),
 	TUNE(slice_idle, DEFAULT_SLICE_IDLE_MS, 0, HW_INT_MAX, "ms",
@@ -481,7 +487,8 @@ static const struct hw_stat stats[] = {
 
 const struct hw_policy hw_bfq = {
 	.name = "bfq",
-	.summary = "budget fair queueing: weighted shares of sectors, waiting, low latency for new work",
+	.summary =
+		"budget fair queueing: weighted shares of sectors, waiting, low latency for new work",
 	.source = "Linux 6.12 bfq; Valente and Checconi, IEEE ToC 59(9), 2010",
 	.flags = HW_POLICY_HASH | HW_POLICY_UNTHROTTLED | HW_POLICY_MODEL,
 	.queue_size = sizeof(struct bfq),

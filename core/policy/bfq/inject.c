@@ -12,10 +12,10 @@
 #include "core/policy/bfq/internal.h"
 
 #define WAKER_NEAR_NS (4 * (u64)HW_NSEC_PER_MSEC)
-#define WAKER_HITS 3
-#define WAKER_WINDOW 128	/* times slice_idle */
-#define RESET_MS 1000		/* workloads change: begin again */
-#define PAUSE_MS 10		/* between a decrease and the next measurement */
+#define WAKER_HITS    3
+#define WAKER_WINDOW  128  /* times slice_idle */
+#define RESET_MS      1000 /* workloads change: begin again */
+#define PAUSE_MS      10   /* between a decrease and the next measurement */
 
 void bfq_set_waker(struct bfq_queue *bq, struct bfq_queue *waker)
 {

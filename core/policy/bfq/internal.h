@@ -17,17 +17,18 @@
 #include "core/policy/policies.h"
 
 #define BFQ_NR_CLASSES 3
-#define BFQ_NR_LEVELS 8
-#define BFQ_TASK_QUEUES 3		/* queues that a task can own at a time: its present one and left-overs of merges */
-#define BFQ_DEFAULT_WEIGHT 40		/* of class best-effort, level 4; only such queues are raised */
+#define BFQ_NR_LEVELS  8
+#define BFQ_TASK_QUEUES \
+	3 /* queues that a task can own at a time: its present one and left-overs of merges */
+#define BFQ_DEFAULT_WEIGHT 40 /* of class best-effort, level 4; only such queues are raised */
 
-#define BFQ_INTERACTIVE_COEFF 30u
-#define BFQ_DEFAULT_MAX_BUDGET 16384	/* sectors */
-#define BFQ_SAMPLES_STEP(n) (((n) * 7 + 256) / 8)
-#define BFQ_MIN_THINK_NS (2 * HW_NSEC_PER_MSEC)
-#define BFQ_NONROT_LARGE 64u		/* sectors: below it a far request of a non-rotating disk is a seek */
-#define BFQ_RATE_SHIFT 16
-#define BFQ_TICK_NEVER (-((s64)1 << 60))	/* longer ago than anything */
+#define BFQ_INTERACTIVE_COEFF  30u
+#define BFQ_DEFAULT_MAX_BUDGET 16384 /* sectors */
+#define BFQ_SAMPLES_STEP(n)    (((n) * 7 + 256) / 8)
+#define BFQ_MIN_THINK_NS       (2 * HW_NSEC_PER_MSEC)
+#define BFQ_NONROT_LARGE       64u /* sectors: below it a far request of a non-rotating disk is a seek */
+#define BFQ_RATE_SHIFT	       16
+#define BFQ_TICK_NEVER	       (-((s64)1 << 60)) /* longer ago than anything */
 
 enum bfq_reason { BFQ_TOO_IDLE, BFQ_TIMEOUT, BFQ_EXHAUSTED, BFQ_NO_MORE_REQUESTS, BFQ_PREEMPTED };
 
@@ -39,16 +40,18 @@ struct bfq_task;
 
 struct bfq_think {
 	u64 last_end_ns;	/* when a request last completed */
-	struct hw_decay gap_ns;	/* from then to the next arrival */
+	struct hw_decay gap_ns; /* from then to the next arrival */
 };
 
 /* What decides whether a queue is raised, and what a merged queue gets back when it is split. */
 struct bfq_raise {
-	u32 coeff;		/* 1: not raised */
-	s64 start;		/* tick at which raising began; of a queue not raised, its last request or expiry */
-	s64 duration;		/* ticks */
-	s64 interactive_start;	/* `start` of the interactive period that soft real-time raising interrupted */
-	u64 service;		/* sectors served while raised */
+	u32 coeff; /* 1: not raised */
+	/* tick at which raising began; of a queue not raised, its last request or expiry */
+	s64 start;
+	s64 duration; /* ticks */
+	/* `start` of the interactive period that soft real-time raising interrupted */
+	s64 interactive_start;
+	u64 service; /* sectors served while raised */
 };
 
 /*
@@ -57,66 +60,69 @@ struct bfq_raise {
  */
 struct bfq_inject {
 	u32 limit;
-	u64 base_ns;		/* total service time of a first request with nothing injected; 0: not known */
-	s64 lowered;		/* tick of the last decrease or reset */
+	u64 base_ns; /* total service time of a first request with nothing injected; 0: not known */
+	s64 lowered; /* tick of the last decrease or reset */
 };
 
 struct bfq_queue {
 	/* B-WF2Q+ (wf2q.c) */
 	struct rb_node node;
-	struct list_head active_link;	/* b->active, latest first */
+	struct list_head active_link; /* b->active, latest first */
 	enum bfq_tree tree;
-	bool counted;			/* its weight is in its class's sum */
-	u64 start, finish;		/* virtual times */
-	u64 min_start;			/* smallest start in the subtree */
-	s64 service, budget;		/* sectors */
-	u32 weight;			/* with raising */
-	u32 own_weight, new_weight;	/* without; new_ is what the next insertion into a tree takes over */
-	u8 class, new_class;		/* enum of the contract: 1 real time, 2 best effort, 3 idle */
+	bool counted;	     /* its weight is in its class's sum */
+	u64 start, finish;   /* virtual times */
+	u64 min_start;	     /* smallest start in the subtree */
+	s64 service, budget; /* sectors */
+	u32 weight;	     /* with raising */
+	/* without; new_ is what the next insertion into a tree takes over */
+	u32 own_weight, new_weight;
+	u8 class, new_class; /* enum of the contract: 1 real time, 2 best effort, 3 idle */
 	u8 level, new_level;
 	bool prio_changed;
-	u8 weight_slot;			/* b->weights[] that counts this queue; 0: none */
+	u8 weight_slot; /* b->weights[] that counts this queue; 0: none */
 
 	/* requests (order.c) */
 	struct hw_sorted sorted;
 	struct list_head fifo;
 	struct hw_request *next;
 	u32 queued;
-	u32 dispatched;			/* in the drive */
-	u32 allocated;			/* queued or in the drive */
-	u32 seek_history;		/* a bit a request, newest lowest; set: far from the one before */
-	u64 last_pos;			/* sector after the last request that arrived */
-	struct rb_node pos_node;	/* b->positions: by the sector of `next` */
+	u32 dispatched;		 /* in the drive */
+	u32 allocated;		 /* queued or in the drive */
+	u32 seek_history;	 /* a bit a request, newest lowest; set: far from the one before */
+	u64 last_pos;		 /* sector after the last request that arrived */
+	struct rb_node pos_node; /* b->positions: by the sector of `next` */
 	bool in_positions;
 
 	/* flags */
-	bool in_use, permanent, sync, busy, just_created, wait_request, fifo_checked, non_blocking_wait;
+	bool in_use, permanent, sync, busy, just_created, wait_request, fifo_checked,
+		non_blocking_wait;
 	bool short_think, io_bound, in_large_burst, coop, split_coop, softrt_update;
 
 	/* budgets and times (slot.c) */
 	s64 max_budget;
-	s64 budget_timeout;	/* tick at which the slot is over; of a queue without requests, when it became so */
+	/* tick at which the slot is over; of a queue without requests, when it became so */
+	s64 budget_timeout;
 	u64 served_backlogged;	/* sectors since it last became busy */
 	s64 backlogged_since;	/* tick */
 	s64 first_io;		/* tick of the first service since it became busy */
 	s64 created;		/* tick */
 	s64 split_time;		/* tick */
-	s64 soft_rt_next_start;	/* tick before which a request is too soon for soft real time */
+	s64 soft_rt_next_start; /* tick before which a request is too soon for soft real time */
 	struct bfq_think think;
 	u64 io_start_ns, idle_total_ns;
 	struct bfq_raise raise;
 	struct bfq_inject inject;
 
 	/* company (merge.c, inject.c) */
-	u64 id;				/* counted from 1 */
-	struct bfq_task *home;		/* whose memory this is; NULL: the policy's own */
-	struct bfq_task *owner;		/* the only task that uses it; NULL if shared or async */
-	u32 users;			/* tasks whose requests go here, or will by a merge already agreed on */
-	u32 stable_refs;		/* tasks that may yet be merged into this one */
+	u64 id;			/* counted from 1 */
+	struct bfq_task *home;	/* whose memory this is; NULL: the policy's own */
+	struct bfq_task *owner; /* the only task that uses it; NULL if shared or async */
+	u32 users;	 /* tasks whose requests go here, or will by a merge already agreed on */
+	u32 stable_refs; /* tasks that may yet be merged into this one */
 	struct bfq_queue *merge_into;
 	struct list_head burst_link;
 	struct bfq_queue *waker;
-	u64 maybe_waker;		/* by id, for it may be gone by now */
+	u64 maybe_waker; /* by id, for it may be gone by now */
 	u32 waker_hits;
 	u64 waker_since_ns;
 	struct list_head woken, woken_link;
@@ -134,23 +140,23 @@ struct bfq_saved {
 
 struct bfq_task {
 	struct hw_task task;
-	struct bfq_queue *queue[2];	/* async, sync */
+	struct bfq_queue *queue[2]; /* async, sync */
 	u16 ioprio;
 	u32 requests;
-	struct bfq_queue *stable_merge;	/* candidate for a delayed stable merge */
+	struct bfq_queue *stable_merge; /* candidate for a delayed stable merge */
 	bool stably_merged;
 	struct bfq_saved saved;
 	struct bfq_queue own[BFQ_TASK_QUEUES];
 };
 
 struct bfq_request {
-	struct hw_sorted_request s;	/* its fifo link: in the queue's FIFO, or in b->head */
+	struct hw_sorted_request s; /* its fifo link: in the queue's FIFO, or in b->head */
 	struct bfq_queue *queue;
-	bool queued;			/* in the queue's order and FIFO */
+	bool queued; /* in the queue's order and FIFO */
 };
 
 struct bfq_vtree {
-	struct rb_root active, idle;	/* both by finish */
+	struct rb_root active, idle; /* both by finish */
 	struct bfq_queue *first_idle, *last_idle;
 	u64 vtime;
 	u64 weight_sum;
@@ -159,11 +165,11 @@ struct bfq_vtree {
 /* The rate observation under way (rate.c). */
 struct bfq_rate {
 	u64 first_dispatch_ns, last_dispatch_ns, last_completion_ns;
-	u64 span_ns;			/* first dispatch to the latest */
+	u64 span_ns; /* first dispatch to the latest */
 	u32 samples, sequential;
 	u64 sectors;
-	u32 max_sectors;		/* largest of the latest requests */
-	u64 peak;			/* sectors/us << BFQ_RATE_SHIFT */
+	u32 max_sectors; /* largest of the latest requests */
+	u64 peak;	 /* sectors/us << BFQ_RATE_SHIFT */
 };
 
 struct bfq {
@@ -188,14 +194,15 @@ struct bfq {
 	u64 fifo_expire_ns[2];
 	struct hw_reach reach;
 	u64 slice_idle_ns;
-	s64 cap_budget;			/* sectors: the device's max budget */
-	s64 hz;				/* ticks a second */
+	s64 cap_budget; /* sectors: the device's max budget */
+	s64 hz;		/* ticks a second */
 	s64 timeout_ticks;
-	s64 charge_ms;			/* the slot length that a time charge of one whole max budget stands for */
+	s64 charge_ms; /* the slot length that a time charge of one whole max budget stands for */
 	struct {
-		s64 burst, idle_interactive, async_gap, soft_rt, merge, stable, idle_class, ref_duration;
+		s64 burst, idle_interactive, async_gap, soft_rt, merge, stable, idle_class,
+			ref_duration;
 		s64 raise_min, raise_max;
-	} span;				/* in ticks */
+	} span; /* in ticks */
 
 	/* now */
 	u64 now_ns;
@@ -207,24 +214,25 @@ struct bfq {
 	struct bfq_queue *in_service, *cached_next;
 	struct list_head active;
 	u32 nr_busy[BFQ_NR_CLASSES], nr_busy_raised;
-	u32 weights[BFQ_NR_LEVELS + 1];	/* queues with requests, by weight / 10; raised ones left out */
-	s64 idle_class_served;		/* tick */
+	/* queues with requests, by weight / 10; raised ones left out */
+	u32 weights[BFQ_NR_LEVELS + 1];
+	s64 idle_class_served; /* tick */
 	u32 budgets_assigned;
 
 	/* device */
-	struct list_head head;		/* requests that go first, or belong to no queue */
+	struct list_head head; /* requests that go first, or belong to no queue */
 	u32 in_driver, max_in_driver, hw_samples;
-	s32 hw_queueing;		/* -1: not known yet */
+	s32 hw_queueing; /* -1: not known yet */
 	bool nonrot_queueing;
-	u64 last_position;		/* sector after the last dispatched request */
+	u64 last_position; /* sector after the last dispatched request */
 	u64 in_service_last_pos;
 	struct bfq_rate rate;
 
 	/* the slot */
 	u64 slot_begin_ns;
 	u64 idling_begin_ns;
-	s64 idling_begin;		/* tick */
-	u64 idle_until_ns;		/* HW_NEVER: no wait under way */
+	s64 idling_begin;  /* tick */
+	u64 idle_until_ns; /* HW_NEVER: no wait under way */
 
 	/* injection */
 	struct bfq_queue *last_completed;
@@ -236,7 +244,7 @@ struct bfq {
 	struct list_head burst;
 	u32 burst_size;
 	bool large_burst;
-	s64 last_in_burst;		/* tick */
+	s64 last_in_burst; /* tick */
 	struct bfq_queue *last_created;
 	u64 nr_created;
 	struct rb_root positions;
@@ -254,16 +262,40 @@ static inline struct bfq_task *bfq_task(struct hw_task *task)
 	return container_of(task, struct bfq_task, task);
 }
 
-static inline bool bfq_empty(const struct bfq_queue *bq) { return hw_sorted_empty(&bq->sorted); }
-static inline bool bfq_raised(const struct bfq_queue *bq) { return bq->raise.coeff > 1; }
-static inline bool bfq_seeky(const struct bfq_queue *bq) { return hweight32(bq->seek_history) > 19; }
-static inline bool bfq_idle_class(const struct bfq_queue *bq) { return bq->class == HW_IOPRIO_IDLE; }
-static inline s64 bfq_budget_left(const struct bfq_queue *bq) { return bq->budget - bq->service; }
-static inline u32 bfq_nr_busy(const struct bfq *b) { return b->nr_busy[0] + b->nr_busy[1] + b->nr_busy[2]; }
+static inline bool bfq_empty(const struct bfq_queue *bq)
+{
+	return hw_sorted_empty(&bq->sorted);
+}
+static inline bool bfq_raised(const struct bfq_queue *bq)
+{
+	return bq->raise.coeff > 1;
+}
+static inline bool bfq_seeky(const struct bfq_queue *bq)
+{
+	return hweight32(bq->seek_history) > 19;
+}
+static inline bool bfq_idle_class(const struct bfq_queue *bq)
+{
+	return bq->class == HW_IOPRIO_IDLE;
+}
+static inline s64 bfq_budget_left(const struct bfq_queue *bq)
+{
+	return bq->budget - bq->service;
+}
+static inline u32 bfq_nr_busy(const struct bfq *b)
+{
+	return b->nr_busy[0] + b->nr_busy[1] + b->nr_busy[2];
+}
 /* Has @tick + @span passed? */
-static inline bool bfq_past(const struct bfq *b, s64 tick, s64 span) { return tick + span < b->tick; }
+static inline bool bfq_past(const struct bfq *b, s64 tick, s64 span)
+{
+	return tick + span < b->tick;
+}
 /* Is it @tick + @span at least? */
-static inline bool bfq_reached(const struct bfq *b, s64 tick, s64 span) { return tick + span <= b->tick; }
+static inline bool bfq_reached(const struct bfq *b, s64 tick, s64 span)
+{
+	return tick + span <= b->tick;
+}
 s64 bfq_ms_to_ticks(const struct bfq *b, s64 ms);
 
 /* wf2q.c */
@@ -276,7 +308,10 @@ void bfq_mark_busy(struct bfq *b, struct bfq_queue *bq);
 void bfq_unmark_busy(struct bfq *b, struct bfq_queue *bq, bool expiring);
 void bfq_weight_uncount(struct bfq *b, struct bfq_queue *bq);
 struct bfq_queue *bfq_take_next(struct bfq *b);
-static inline bool bfq_other_is_next(const struct bfq *b) { return b->cached_next != b->in_service; }
+static inline bool bfq_other_is_next(const struct bfq *b)
+{
+	return b->cached_next != b->in_service;
+}
 
 /* order.c */
 s64 bfq_cost(struct bfq *b, const struct hw_request *rq, const struct bfq_queue *bq);
@@ -321,8 +356,8 @@ s64 bfq_raise_duration(const struct bfq *b);
 void bfq_end_raising(struct bfq *b, struct bfq_queue *bq);
 void bfq_end_all_raising(struct bfq *b);
 void bfq_back_to_interactive(struct bfq *b, struct bfq_queue *bq);
-void bfq_consider_raising(struct bfq *b, struct bfq_queue *bq, bool deserves, bool interactive, bool in_burst,
-			  bool soft_rt);
+void bfq_consider_raising(struct bfq *b, struct bfq_queue *bq, bool deserves, bool interactive,
+			  bool in_burst, bool soft_rt);
 void bfq_review_raising(struct bfq *b, struct bfq_queue *bq);
 void bfq_totally_seeky(struct bfq *b, struct bfq_queue *bq);
 s64 bfq_soft_rt_next_start(const struct bfq *b, const struct bfq_queue *bq);
@@ -332,10 +367,12 @@ void bfq_join_burst(struct bfq *b, struct bfq_queue *bq);
 struct bfq_queue *bfq_queue_of(struct bfq *b, struct hw_request *rq);
 void bfq_merge_queues(struct bfq *b, struct bfq_task *task, struct bfq_queue *bq,
 		      struct bfq_queue *into);
-struct bfq_queue *bfq_cooperator(struct bfq *b, struct bfq_queue *bq, u64 sector, struct bfq_task *task);
+struct bfq_queue *bfq_cooperator(struct bfq *b, struct bfq_queue *bq, u64 sector,
+				 struct bfq_task *task);
 void bfq_forget_task(struct bfq *b, struct bfq_task *task);
 void bfq_drop(struct bfq *b, struct bfq_queue *bq);
-void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, bool sync, u16 ioprio);
+void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, bool sync,
+		    u16 ioprio);
 
 /* inject.c */
 void bfq_check_waker(struct bfq *b, struct bfq_queue *bq);

@@ -16,7 +16,7 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define LATE_MS 600	/* age at which a delayed stable merge is decided */
+#define LATE_MS 600 /* age at which a delayed stable merge is decided */
 
 static u16 sane_ioprio(const struct hw_request *rq, const struct hw_task *task)
 {
@@ -58,7 +58,9 @@ void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, 
 	bq->just_created = sync;
 	bq->short_think = sync;
 	bq->io_bound = true;
-	/* 6.12 reads the clock once for creation and arrival, so that this is in the future then. */
+	/*
+	 * 6.12 reads the clock once for creation and arrival, so that this is in the future then.
+	 */
 	bq->think.last_end_ns = b->now_ns + (b->kernel == BFQ_6_12);
 	bq->io_start_ns = b->now_ns;
 	bq->created = b->tick;
@@ -223,8 +225,8 @@ static void restore_state(struct bfq *b, struct bfq_queue *bq, struct bfq_task *
 	bq->raise = s->raise;
 	if (!b->low_latency)
 		bq->raise.coeff = was;
-	if (bfq_raised(bq) && (bq->in_large_burst ||
-			       bfq_past(b, bq->raise.start, bq->raise.duration))) {
+	if (bfq_raised(bq) &&
+	    (bq->in_large_burst || bfq_past(b, bq->raise.start, bq->raise.duration))) {
 		if (bq->raise.duration == b->span.soft_rt && !bq->in_large_burst &&
 		    !bfq_past(b, bq->raise.interactive_start, bfq_raise_duration(b)))
 			bfq_back_to_interactive(b, bq);
@@ -343,8 +345,7 @@ struct bfq_queue *bfq_cooperator(struct bfq *b, struct bfq_queue *bq, u64 sector
 /* ---- creation ---- */
 
 /* A stable merge: at once, or noted for later. */
-static struct bfq_queue *consider_stable(struct bfq *b, struct bfq_queue *bq,
-					 struct bfq_task *task)
+static struct bfq_queue *consider_stable(struct bfq *b, struct bfq_queue *bq, struct bfq_task *task)
 {
 	struct bfq_queue *last = b->last_created, *into;
 
@@ -394,8 +395,9 @@ static struct bfq_queue *sync_queue(struct bfq *b, struct bfq_task *task, bool s
 static struct bfq_queue *async_queue(struct bfq *b, u16 ioprio)
 {
 	u32 class = HW_IOPRIO_CLASS(ioprio);
-	struct bfq_queue *bq = class == HW_IOPRIO_IDLE ? &b->async_idle :
-			       &b->async[class - HW_IOPRIO_RT][HW_IOPRIO_LEVEL(ioprio)];
+	struct bfq_queue *bq = class == HW_IOPRIO_IDLE ?
+				       &b->async_idle :
+				       &b->async[class - HW_IOPRIO_RT][HW_IOPRIO_LEVEL(ioprio)];
 
 	if (!bq->in_use) {
 		bfq_queue_init(b, bq, NULL, false, ioprio);

@@ -8,9 +8,9 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define SEEK_SECTORS 800u
+#define SEEK_SECTORS  800u
 #define CLOSE_SECTORS 8192u
-#define ASYNC_CHARGE 3
+#define ASYNC_CHARGE  3
 
 static u64 apart(u64 a, u64 b)
 {

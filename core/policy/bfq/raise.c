@@ -10,12 +10,12 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define SOFT_RT_COEFF (BFQ_INTERACTIVE_COEFF * 100)
-#define SOFT_RT_RATE 7000		/* sectors/s: high-definition video */
+#define SOFT_RT_COEFF	    (BFQ_INTERACTIVE_COEFF * 100)
+#define SOFT_RT_RATE	    7000 /* sectors/s: high-definition video */
 #define SOFT_RT_EXTRA_TICKS 4
-#define MAX_SERVICE 120000u		/* sectors; no application needs more to start */
-#define LARGE_BURST 8
-#define SPLIT_GRACE_MS 10
+#define MAX_SERVICE	    120000u /* sectors; no application needs more to start */
+#define LARGE_BURST	    8
+#define SPLIT_GRACE_MS	    10
 
 /*
  * Ticks for which an interactive queue is raised: as long as the reference application loads at the
@@ -127,7 +127,8 @@ void bfq_review_raising(struct bfq *b, struct bfq_queue *bq)
 		if (bq->in_large_burst) {
 			bfq_end_raising(b, bq);
 		} else if (bfq_past(b, bq->raise.start, bq->raise.duration)) {
-			if (bq->raise.duration == b->span.soft_rt && !interactive_period_over(b, bq)) {
+			if (bq->raise.duration == b->span.soft_rt &&
+			    !interactive_period_over(b, bq)) {
 				bfq_back_to_interactive(b, bq);
 				bq->prio_changed = true;
 			} else {
@@ -163,7 +164,8 @@ s64 bfq_soft_rt_next_start(const struct bfq *b, const struct bfq_queue *bq)
 {
 	s64 by_rate = bq->backlogged_since +
 		      (s64)div64_u64((u64)b->hz * bq->served_backlogged, SOFT_RT_RATE);
-	s64 not_greedy = b->tick + (s64)div64_u64(b->slice_idle_ns, b->tick_ns) + SOFT_RT_EXTRA_TICKS;
+	s64 not_greedy =
+		b->tick + (s64)div64_u64(b->slice_idle_ns, b->tick_ns) + SOFT_RT_EXTRA_TICKS;
 
 	return max(bq->soft_rt_next_start, max(by_rate, not_greedy));
 }

@@ -9,13 +9,14 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define MIN_SAMPLES 32
-#define MIN_SPAN_NS (300 * (u64)HW_NSEC_PER_MSEC)
-#define REF_SPAN_NS ((u64)HW_NSEC_PER_SEC)
+#define MIN_SAMPLES   32
+#define MIN_SPAN_NS   (300 * (u64)HW_NSEC_PER_MSEC)
+#define REF_SPAN_NS   ((u64)HW_NSEC_PER_SEC)
 #define LONG_PAUSE_NS (100 * (u64)HW_NSEC_PER_MSEC)
-#define ABSURD_RATE ((u64)20 << BFQ_RATE_SHIFT)
-#define CRAWLING_RATE ((u64)1 << (BFQ_RATE_SHIFT - 10))	/* a request at less than 2^-10 sectors/us */
-#define QUEUEING_DEPTH 3
+#define ABSURD_RATE   ((u64)20 << BFQ_RATE_SHIFT)
+#define CRAWLING_RATE \
+	((u64)1 << (BFQ_RATE_SHIFT - 10)) /* a request at less than 2^-10 sectors/us */
+#define QUEUEING_DEPTH	 3
 #define QUEUEING_SAMPLES 32
 
 s64 bfq_budget_at_peak(const struct bfq *b)

@@ -11,13 +11,13 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define STATS_VALID 194			/* budgets_assigned from the 11th slot on */
-#define SLOW_MIN_US 1000u		/* shorter slots say nothing */
-#define SLOW_LONG_US 20000u		/* longer ones are judged by their rate */
-#define SEEK_CHARGE_MS 8		/* a short slot costs a rotating disk a seek at least */
+#define STATS_VALID	194    /* budgets_assigned from the 11th slot on */
+#define SLOW_MIN_US	1000u  /* shorter slots say nothing */
+#define SLOW_LONG_US	20000u /* longer ones are judged by their rate */
+#define SEEK_CHARGE_MS	8      /* a short slot costs a rotating disk a seek at least */
 #define FLASH_CHARGE_MS 2
-#define RAISED_WAIT_NS (20 * (u64)HW_NSEC_PER_MSEC)
-#define CROWD 4u			/* requests of others in the drive that threaten a raised queue */
+#define RAISED_WAIT_NS	(20 * (u64)HW_NSEC_PER_MSEC)
+#define CROWD		4u /* requests of others in the drive that threaten a raised queue */
 
 /*
  * The device's max budget, or the default for as long as too few budgets have been used to trust
@@ -70,8 +70,8 @@ static bool idling_guarantees(const struct bfq *b, const struct bfq_queue *bq)
 
 	if (!bq->users)
 		return false;
-	return (bfq_raised(bq) && (b->nr_busy_raised < busy ||
-				   b->in_driver >= bq->dispatched + CROWD)) ||
+	return (bfq_raised(bq) &&
+		(b->nr_busy_raised < busy || b->in_driver >= bq->dispatched + CROWD)) ||
 	       bfq_asymmetric(b, bq) || busy == 1;
 }
 

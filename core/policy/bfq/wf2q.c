@@ -51,7 +51,8 @@ static void insert_by_finish(struct rb_root *root, struct bfq_queue *bq)
 
 	while (*link) {
 		parent = *link;
-		link = later(queue_at(parent)->finish, bq->finish) ? &parent->rb_left : &parent->rb_right;
+		link = later(queue_at(parent)->finish, bq->finish) ? &parent->rb_left :
+								     &parent->rb_right;
 	}
 	rb_link_node(&bq->node, parent, link);
 	rb_insert_color(&bq->node, root);
@@ -198,7 +199,8 @@ void bfq_serve(struct bfq *b, struct bfq_queue *bq, s64 sectors)
  */
 void bfq_charge_time(struct bfq *b, struct bfq_queue *bq, s64 ms)
 {
-	s64 for_time = (s64)div64_u64((u64)(b->cap_budget * min(ms, b->charge_ms)), (u64)b->charge_ms);
+	s64 for_time =
+		(s64)div64_u64((u64)(b->cap_budget * min(ms, b->charge_ms)), (u64)b->charge_ms);
 	s64 total = max(for_time, bq->service);
 
 	bq->budget = max(bq->budget, total);
@@ -244,7 +246,7 @@ static struct bfq_queue *look_up(struct bfq *b, bool expiring)
 			class = BFQ_NR_CLASSES - 1;
 		b->idle_class_served = b->tick;
 	}
-	for (; class < BFQ_NR_CLASSES; class++) {
+	for (; class < BFQ_NR_CLASSES; class ++) {
 		vt = &b->vtree[class];
 		if (RB_EMPTY_ROOT(&vt->active))
 			continue;

@@ -22,38 +22,38 @@
 #include "core/lib/ticks.h"
 #include "core/policy/policies.h"
 
-#define CFQ_TAGGED 4u	/* a drive that has held so many at once queues by itself */
-#define CFQ_V1_LIMIT 3u		/* v1: requests that everybody may always hold */
-#define CFQ_V2_SHARE 16u	/* v2: nobody holds more than this part of all requests */
-#define CFQ_PERIOD_MS 1000	/* v2: service older than this fades */
-#define CFQ_FADE 8u
+#define CFQ_TAGGED	4u   /* a drive that has held so many at once queues by itself */
+#define CFQ_V1_LIMIT	3u   /* v1: requests that everybody may always hold */
+#define CFQ_V2_SHARE	16u  /* v2: nobody holds more than this part of all requests */
+#define CFQ_PERIOD_MS	1000 /* v2: service older than this fades */
+#define CFQ_FADE	8u
 #define CFQ_FADE_TAGGED 10u
 
 /* One process's requests and its account. */
 struct cfq_proc {
 	struct hw_sorted sort;
-	struct list_head fifo[2];		/* asynchronous, synchronous */
-	struct list_head ring;			/* in cfq_queue.ring while it has requests */
-	struct hw_sorted_request *next;		/* v2: next to serve */
+	struct list_head fifo[2];	/* asynchronous, synchronous */
+	struct list_head ring;		/* in cfq_queue.ring while it has requests */
+	struct hw_sorted_request *next; /* v2: next to serve */
 	u32 queued, in_flight;
-	u64 last;				/* rr: end of the last request of this process */
-	u64 used;		/* v2: service had: ticks, or requests on a drive that queues */
-	u64 used_since;				/* tick */
-	u64 expired_at;		/* tick at which an expired request was last preferred */
+	u64 last;	/* rr: end of the last request of this process */
+	u64 used;	/* v2: service had: ticks, or requests on a drive that queues */
+	u64 used_since; /* tick */
+	u64 expired_at; /* tick at which an expired request was last preferred */
 };
 
 struct cfq_queue {
 	struct hw_queue q;
-	struct list_head ring;			/* processes with requests */
-	struct list_head first;	/* what the host wants first, and what came back unserved */
+	struct list_head ring;	/* processes with requests */
+	struct list_head first; /* what the host wants first, and what came back unserved */
 	struct list_head out;	/* v1, v2: this round's requests as they will go out */
-	struct cfq_proc nobody;			/* requests that belong to no task */
-	u64 head;				/* end of the last dispatched request */
+	struct cfq_proc nobody; /* requests that belong to no task */
+	u64 head;		/* end of the last dispatched request */
 	u32 turn;		/* rr: requests of the first process of the ring in this turn */
-	u32 busy;				/* processes on the ring */
+	u32 busy;		/* processes on the ring */
 	bool tagged;
 	struct hw_reach reach;
-	u64 expire[2], expire_gap, period;	/* ticks */
+	u64 expire[2], expire_gap, period; /* ticks */
 
 	s64 variant, quantum, queued, fifo_expire_sync, fifo_expire_async, fifo_batch_expire;
 	s64 back_seek_max, back_seek_penalty, find_best, tick_us;
@@ -74,9 +74,8 @@ enum { CFQ_RR, CFQ_V1, CFQ_V2 };
 static const char *const variant_names[] = { "rr", "v1", "v2", NULL };
 
 static const struct hw_tunable cfq_tunables[] = {
-	HW_TUNE_ENUM(
-		struct cfq_queue, variant, CFQ_RR, variant_names,
-		"rr: turns of a quantum each (as in the papers); v1: 2.6.9; v2: 2.6.10-2.6.12"),
+	HW_TUNE_ENUM(struct cfq_queue, variant, CFQ_RR, variant_names,
+		     "rr: turns of a quantum each (as in the papers); v1: 2.6.9; v2: 2.6.10-2.6.12"),
 	HW_TUNE(struct cfq_queue, quantum, 4, 1, HW_INT_MAX, "requests",
 		"rr: requests in a turn; v1, v2: least requests in a round, all processes "
 		"together"),

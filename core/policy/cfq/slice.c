@@ -48,13 +48,13 @@
 #include "core/policy/cfq/internal.h"
 #include "core/policy/policies.h"
 
-#define CS_SLICE_SCALE 5		/* a priority step is a fifth of the slice */
-#define CS_SEEKY_IDLE_MS 2		/* idle allowance of a queue that seeks */
-#define CS_FRONT_MS 1000		/* how far before the leftmost a preempting queue is put */
-#define CS_IDLE_CLASS_MS 200
+#define CS_SLICE_SCALE	   5	/* a priority step is a fifth of the slice */
+#define CS_SEEKY_IDLE_MS   2	/* idle allowance of a queue that seeks */
+#define CS_FRONT_MS	   1000 /* how far before the leftmost a preempting queue is put */
+#define CS_IDLE_CLASS_MS   200
 #define CS_COOP_TIMEOUT_MS 1000
-#define CS_TAG_QUEUE 5u			/* so many in the driver show that the device queues */
-#define CS_TAG_SAMPLES 50u
+#define CS_TAG_QUEUE	   5u /* so many in the driver show that the device queues */
+#define CS_TAG_SAMPLES	   50u
 
 enum { START_COMPLETION, START_DISPATCH };
 enum { TAG_AUTO, TAG_OFF, TAG_ON };
@@ -71,8 +71,9 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 		"this)"),
 	HW_TUNE(struct cs_device, slice_idle, 8, 0, HW_INT_MAX, "ms",
 		"how long the disk is held idle for the next request of a process; 0: never"),
-	HW_TUNE_BOOL(struct cs_device, wait_nonrot, 0,
-		     "as in 2.6.32: wait on non-rotational devices, too, if they do not queue commands"),
+	HW_TUNE_BOOL(
+		struct cs_device, wait_nonrot, 0,
+		"as in 2.6.32: wait on non-rotational devices, too, if they do not queue commands"),
 	HW_TUNE(struct cs_device, quantum, 4, 1, HW_INT_MAX, "requests",
 		"most requests of a queue in the device at once (4 times that without "
 		"competition)"),
@@ -87,9 +88,10 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 	HW_TUNE_BOOL(struct cs_device, low_latency, 1,
 		     "hold back asynchronous requests after synchronous ones, and idle for "
 		     "processes that seek"),
-	HW_TUNE_BOOL(struct cs_device, learn_meta, 0,
-		     "as in Linux 2.6: reads of file system metadata count as a process's seeks, and as "
-		     "its cooperation with another"),
+	HW_TUNE_BOOL(
+		struct cs_device, learn_meta, 0,
+		"as in Linux 2.6: reads of file system metadata count as a process's seeks, and as "
+		"its cooperation with another"),
 	HW_TUNE_ENUM(
 		struct cs_device, slice_start, START_COMPLETION, slice_start_names,
 		"what starts a slice's clock: its first completion, or its first dispatch (2004)"),
@@ -614,15 +616,24 @@ static void cs_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	cs_task_del(d, cs_task(task));
 }
 
-static s64 stat_hw_tag(const struct hw_queue *q) { return cs_device(q)->has_tags; }
-static s64 stat_merges(const struct hw_queue *q) { return (s64)cs_device(q)->merges; }
-static s64 stat_splits(const struct hw_queue *q) { return (s64)cs_device(q)->splits; }
+static s64 stat_hw_tag(const struct hw_queue *q)
+{
+	return cs_device(q)->has_tags;
+}
+static s64 stat_merges(const struct hw_queue *q)
+{
+	return (s64)cs_device(q)->merges;
+}
+static s64 stat_splits(const struct hw_queue *q)
+{
+	return (s64)cs_device(q)->splits;
+}
 
 static const struct hw_stat cfq_slice_stats[] = {
-	{"hw_tag", "", "1 if the device is taken to queue commands", stat_hw_tag},
-	{"queue_merges", "processes", "processes redirected to the queue of a cooperator",
-	 stat_merges},
-	{"queue_splits", "processes", "processes that left a shared queue again", stat_splits},
+	{ "hw_tag", "", "1 if the device is taken to queue commands", stat_hw_tag },
+	{ "queue_merges", "processes", "processes redirected to the queue of a cooperator",
+	  stat_merges },
+	{ "queue_splits", "processes", "processes that left a shared queue again", stat_splits },
 };
 
 const struct hw_policy hw_cfq_slice = {

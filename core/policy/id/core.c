@@ -29,7 +29,7 @@
  */
 #include "core/policy/id/internal.h"
 
-#define ID_TRIAL_NS (3 * HW_NSEC_PER_MSEC)	/* how long a new process is waited for */
+#define ID_TRIAL_NS (3 * HW_NSEC_PER_MSEC) /* how long a new process is waited for */
 
 static struct id_task *id_task(struct hw_task *task)
 {
@@ -52,7 +52,10 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 
 	if (!n)
 		return 0;
-	/* The last point at or below the distance. It is as good as random: no branch depends on it. */
+	/*
+	 * The last point at or below the distance. It is as good as random: no branch depends on
+	 * it.
+	 */
 	for (; n > 1; n -= n / 2)
 		lo += dev->position[lo + n / 2].sectors <= distance ? n / 2 : 0;
 	if (lo + 1 == dev->nr_positions || distance <= dev->position[lo].sectors)
@@ -78,13 +81,17 @@ struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_
 	effort = id_positioning(d, d->head, below->rq.sector);
 	if (above && id_positioning(d, d->head, above->rq.sector) < effort)
 		return above;
-	/* The lowest that is as near: the further below the head, the longer it takes. Mostly there is no other. */
+	/*
+	 * The lowest that is as near: the further below the head, the longer it takes. Mostly there
+	 * is no other.
+	 */
 	lower = hw_sorted_prev(below);
 	if (!lower || id_positioning(d, d->head, lower->rq.sector) > effort)
 		return below;
 	while (n) {
 		struct hw_sorted_request *s = hw_sorted_entry(n);
-		bool far = s->rq.sector < d->head && id_positioning(d, d->head, s->rq.sector) > effort;
+		bool far = s->rq.sector < d->head &&
+			   id_positioning(d, d->head, s->rq.sector) > effort;
 
 		if (!far && s->rq.sector < d->head)
 			below = s;
@@ -128,7 +135,8 @@ void id_learn_positioning(const struct id_device *d, struct id_task *t, u64 posi
 	if (!t->positioned)
 		t->positioning_ns = positioning_ns;
 	t->positioning_ns = div_u64(t->positioning_ns * (u64)(10000 - d->pos_alpha) +
-				    positioning_ns * (u64)d->pos_alpha, 10000);
+					    positioning_ns * (u64)d->pos_alpha,
+				    10000);
 	t->positioned = true;
 }
 
@@ -372,7 +380,7 @@ void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 	if (d->rules->aged)
 		d->rules->aged(hw_sorted(keep));
 	leave(d, g);
-	busy_update(d, t);	/* the request that stays may be another's */
+	busy_update(d, t); /* the request that stays may be another's */
 	if (hw_is_sync(gone))
 		t->outstanding--;
 }

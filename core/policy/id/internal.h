@@ -10,48 +10,48 @@
 #include "core/policy/policies.h"
 
 #define ID_MAX_BUCKETS 240u
-#define ID_ONE 1000000u		/* one sample in a decayed frequency table, and the fraction 1 */
+#define ID_ONE	       1000000u /* one sample in a decayed frequency table, and the fraction 1 */
 
 struct id_device;
 
 /* A process: its requests, its habits, its account. */
 struct id_task {
 	struct hw_task task;
-	struct hw_sorted sort;			/* as-share: its queued requests */
+	struct hw_sorted sort; /* as-share: its queued requests */
 	u32 queued, in_flight;
-	bool busy;				/* it has requests */
+	bool busy; /* it has requests */
 
 	/* Think times: a decayed table, the last element for times beyond it. */
 	u32 think[ID_MAX_BUCKETS + 1];
-	bool thought;				/* there is at least one sample */
-	u32 outstanding;			/* synchronous requests */
-	bool completed;				/* a synchronous request has */
+	bool thought;	 /* there is at least one sample */
+	u32 outstanding; /* synchronous requests */
+	bool completed;	 /* a synchronous request has */
 	u64 completed_ns;
 
 	/* Places. */
-	bool placed;				/* last_end is valid */
-	u64 last_end;				/* of its last synchronous request */
-	bool positioned;			/* there is a sample of positioning time */
-	u64 positioning_ns;			/* expected, if the head stays where it left it */
-	u32 backward;				/* decayed fraction of moves back, of ID_ONE */
+	bool placed;	    /* last_end is valid */
+	u64 last_end;	    /* of its last synchronous request */
+	bool positioned;    /* there is a sample of positioning time */
+	u64 positioning_ns; /* expected, if the head stays where it left it */
+	u32 backward;	    /* decayed fraction of moves back, of ID_ONE */
 
 	/* as-share. */
-	bool served;				/* served_end is valid */
-	u64 served_end;				/* end of its last dispatched request */
-	u64 clock;				/* service received over tickets, ns */
-	struct rb_node by_clock;		/* in id_device.clocks while it is busy */
-	u64 turn;				/* who became busy first goes first at equal clocks */
-	u32 tickets;				/* as counted when it became busy */
+	bool served;		 /* served_end is valid */
+	u64 served_end;		 /* end of its last dispatched request */
+	u64 clock;		 /* service received over tickets, ns */
+	struct rb_node by_clock; /* in id_device.clocks while it is busy */
+	u64 turn;		 /* who became busy first goes first at equal clocks */
+	u32 tickets;		 /* as counted when it became busy */
 };
 
 struct id_request {
-	struct hw_sorted_request s;		/* `expires` is the time of insertion */
+	struct hw_sorted_request s; /* `expires` is the time of insertion */
 	struct id_task *owner;
 	bool has_positioning;
 	u64 positioning_ns;
-	u64 detour_ns;				/* positioning for which others are to blame */
-	u64 place;				/* as-share: its sector, next to the node that is sorted by it */
-	struct rb_node any;			/* as-share: in id_device.all */
+	u64 detour_ns;	    /* positioning for which others are to blame */
+	u64 place;	    /* as-share: its sector, next to the node that is sorted by it */
+	struct rb_node any; /* as-share: in id_device.all */
 };
 
 /* What makes a policy of the framework. */
@@ -76,30 +76,31 @@ struct id_rules {
 struct id_device {
 	struct hw_queue q;
 	const struct id_rules *rules;
-	struct hw_sorted sort;			/* as-seek: all requests of all processes */
-	struct list_head fifo;			/* all requests in order of insertion */
-	struct list_head first;			/* at the host's wish, or returned */
-	struct id_task nobody;			/* requests without a task */
-	u64 head;				/* end of the last dispatched request */
+	struct hw_sorted sort;	/* as-seek: all requests of all processes */
+	struct list_head fifo;	/* all requests in order of insertion */
+	struct list_head first; /* at the host's wish, or returned */
+	struct id_task nobody;	/* requests without a task */
+	u64 head;		/* end of the last dispatched request */
 
-	struct id_task *last;			/* whose completed last; NULL: asynchronous */
-	u64 done_ns;				/* when the last request completed */
-	u64 deadline_ns;			/* of the current wait */
+	struct id_task *last; /* whose completed last; NULL: asynchronous */
+	u64 done_ns;	      /* when the last request completed */
+	u64 deadline_ns;      /* of the current wait */
 
 	/* as-share. */
-	struct rb_root clocks;			/* busy processes by clock */
-	struct rb_root all;			/* requests of all processes by place */
-	u64 turns, processes, tickets;		/* so far; busy, and what they hold together */
+	struct rb_root clocks;	       /* busy processes by clock */
+	struct rb_root all;	       /* requests of all processes by place */
+	u64 turns, processes, tickets; /* so far; busy, and what they hold together */
 	u64 minclock;
-	u64 service_ns, service_sectors;	/* sums for the average */
+	u64 service_ns, service_sectors; /* sums for the average */
 
-	s64 anticipate, wait_nonrot, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha, max_wait,
-		timer_resolution, in_device;
-	s64 order, W, back_frac;		/* as-seek */
-	s64 think_threshold, tau, charge;		/* as-share */
+	s64 anticipate, wait_nonrot, pct_wait, pct_cost, bucket, buckets, decay, pos_alpha,
+		max_wait, timer_resolution, in_device;
+	s64 order, W, back_frac;	  /* as-seek */
+	s64 think_threshold, tau, charge; /* as-share */
 };
 
 /* The tunables of both. */
+// clang-format off: a table
 #define ID_TUNABLES                                                                               \
 	HW_TUNE_BOOL(struct id_device, anticipate, 1,                                             \
 		     "wait for the process that was served last"),                                \
@@ -122,6 +123,7 @@ struct id_device {
 		"a wait ends at a multiple of this; 0: exactly"),                                 \
 	HW_TUNE(struct id_device, in_device, 1, 1, 1024, "requests",                              \
 		"requests given to the device at once; it waits only while that has none")
+// clang-format on
 
 static inline struct id_device *id_device(const struct hw_queue *q)
 {

@@ -19,9 +19,9 @@
 #include "core/lib/heal.h"
 #include "core/policy/id/internal.h"
 
-#define WEIGHT_BITS 20		/* of W, and more */
-#define OLDEST_SHIFT 22		/* ns -> 4 ms; what is 208 days old or more is as old as that */
-#define TREE_HEIGHT 66		/* of one of 2^32 requests, and one */
+#define WEIGHT_BITS  20 /* of W, and more */
+#define OLDEST_SHIFT 22 /* ns -> 4 ms; what is 208 days old or more is as old as that */
+#define TREE_HEIGHT  66 /* of one of 2^32 requests, and one */
 
 enum { ORDER_SPTF, ORDER_CSCAN };
 static const char *const order_names[] = { "sptf", "cscan", NULL };
@@ -88,7 +88,10 @@ static s64 forgiven(const struct id_device *d, u64 age)
 
 	if (likely(age <= S64_MAX >> WEIGHT_BITS))
 		return (s64)div_u64(age * (u64)d->W, 1000);
-	/* After hours in the queue the product may not fit; after weeks it is more than any place can cost. */
+	/*
+	 * After hours in the queue the product may not fit; after weeks it is more than any place
+	 * can cost.
+	 */
 	us = div_u64(age, 1000);
 	return (s64)(us > div64_u64(most, (u64)d->W) ? most : us * (u64)d->W);
 }
@@ -99,7 +102,8 @@ static s64 positioning_of(const struct id_device *d, const struct hw_sorted_requ
 }
 
 /* Positioning time less what age makes up for. */
-static s64 effort(const struct id_device *d, const struct hw_sorted_request *s, s64 positioning, u64 now)
+static s64 effort(const struct id_device *d, const struct hw_sorted_request *s, s64 positioning,
+		  u64 now)
 {
 	return positioning - forgiven(d, now - s->expires);
 }
@@ -132,11 +136,15 @@ static s64 consider(struct search *f, struct hw_sorted_request *s)
 /* A branch of the tree that is yet to be looked at. */
 struct branch {
 	struct rb_node *n;
-	s64 least;	/* no positioning in it is shorter: that of the request between it and the head */
-	bool below;	/* the head */
+	/* no positioning in it is shorter: that of the request between it and the head */
+	s64 least;
+	bool below; /* the head */
 };
 
-/* Might something in the branch be better? It would at best take as long as the least and be the oldest. */
+/*
+ * Might something in the branch be better? It would at best take as long as the least and be the
+ * oldest.
+ */
 static bool promising(const struct search *f, const struct branch *b)
 {
 	struct rb_node *n = b->n;
@@ -150,8 +158,8 @@ static bool promising(const struct search *f, const struct branch *b)
 }
 
 /*
- * From the head outwards, leaving out every branch of the tree in which nothing can be better than the best so far. To begin
- * with that is the oldest.
+ * From the head outwards, leaving out every branch of the tree in which nothing can be better than
+ * the best so far. To begin with that is the oldest.
  */
 static struct hw_sorted_request *least_effort(struct id_device *d, u64 now)
 {

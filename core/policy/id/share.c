@@ -31,7 +31,7 @@
  */
 #include "core/policy/id/internal.h"
 
-#define SHARE_TAU_NS (100 * (u64)HW_NSEC_PER_MSEC)
+#define SHARE_TAU_NS		(100 * (u64)HW_NSEC_PER_MSEC)
 #define SHARE_TICKETS_PER_CLASS 8u
 
 /* The average forgets half after so many: it must not follow the turns of single processes. */
@@ -221,7 +221,7 @@ static bool nearer(const struct id_device *d, struct hw_sorted_request *a,
 /* All requests in that order, from the head outwards. */
 struct outwards {
 	struct hw_sorted_request *above;
-	struct hw_sorted_request *below, *lowest, *highest;	/* that are as near as each other */
+	struct hw_sorted_request *below, *lowest, *highest; /* that are as near as each other */
 };
 
 static void begin_below(const struct id_device *d, struct outwards *o, struct rb_node *highest)
@@ -278,8 +278,9 @@ static struct hw_sorted_request *step_outwards(const struct id_device *d, struct
 }
 
 /*
- * The nearest request of a process that is not ahead. Two searches take turns, one through these processes and one
- * through all requests outwards from the head: if the processes are many, the second soon meets one of theirs.
+ * The nearest request of a process that is not ahead. Two searches take turns, one through these
+ * processes and one through all requests outwards from the head: if the processes are many, the
+ * second soon meets one of theirs.
  */
 static struct hw_sorted_request *share_candidate(struct id_device *d, u64 now)
 {

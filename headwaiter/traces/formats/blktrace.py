@@ -70,9 +70,7 @@ def read(source: Source, options: Options) -> Trace:
     devices, code = np.unique(np.concatenate([c["device"] for c in columns]), return_inverse=True)
     joined = {name: np.concatenate([c[name] for c in columns]) for name in columns[0]} | {"device": code}
     names = [f"{d >> 20},{d & 0xFFFFF}" for d in devices.tolist()]
-    return make_block_trace(
-        source, FORMAT.name, Events(**joined), device_names=names, processes=processes, options=options
-    )
+    return make_block_trace(source, FORMAT.name, Events(**joined), device_names=names, processes=processes, options=options)
 
 
 def _files(path: Path) -> list[Path]:
@@ -207,6 +205,4 @@ def _moves(part: _Part, index: Array, start: Any) -> dict[str, Array]:
     }
 
 
-FORMAT = Format(
-    "blktrace", "blktrace binary files; all CPUs' files of a recording are merged", sniff, read, files=_files
-)
+FORMAT = Format("blktrace", "blktrace binary files; all CPUs' files of a recording are merged", sniff, read, files=_files)

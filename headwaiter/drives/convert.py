@@ -142,7 +142,7 @@ def _layout(model: Block) -> tuple[Toml, list[Toml]]:
 def _sampled(cylinders: int, until: int, growth: float, f: Callable[[int], float]) -> list[tuple[int, float]]:
     """A formula as points: every distance up to `until`, then each longer by a factor, and the longest."""
     last = max(1, cylinders - 1)
-    distances = list(range(1, min(until, last) + 1))
+    distances = list(range(1, min(max(1, until), last) + 1))
     while distances[-1] < last:
         distances.append(min(last, max(distances[-1] + 1, int(distances[-1] * growth))))
     return [(d, f(d)) for d in distances]

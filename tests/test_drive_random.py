@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from headwaiter.drives import Profile
 from headwaiter.drives.params import BOOL, ENUM, NUMBER, Param, models
@@ -211,3 +212,35 @@ def test_buffering_from_arrival_takes_no_time_from_nowhere(drive: Profile) -> No
         times = replay(drive, random_load(rng, drive.facts[0]), outstanding)
         assert (times >= 0).all()
         assert (times < 1e13).all()
+
+
+def test_what_a_drive_did_long_ago_does_not_matter() -> None:
+    """Once its buffer holds other things and the platter stands as it did, the same requests take the same times."""
+    turn_ns = 10_000_000
+    drive = from_toml({
+        "model": "disk",
+        "geometry": {"surfaces": 2, "cylinders": 2000},
+        "mechanics": {"rpm": 6000.0, "seek": [[1, 1.0], [1999, 10.0]]},
+        "cache": {"segments": 8, "segment": 300},
+        "read_ahead": {"mode": "free", "sectors": 200, "from_arrival": True},
+        "zones": [{"first_cylinder": 0, "last_cylinder": 1999, "sectors_per_track": 250}],
+    }, "buffered", "buffered")  # fmt: skip
+    capacity = drive.facts[0]
+    away = np.linspace(capacity // 2, capacity - 8, 16).astype(np.uint64)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        near = rng.integers(0, 1200, 200).astype(np.uint64)
+        found = []
+        for before in (0, 1, 3, 6):
+            sector = np.concatenate([rng.integers(0, capacity // 4, before).astype(np.uint64), away, near])
+            n = len(sector)
+            think = np.zeros(n, np.int64)
+
+            def times(sector: NDArray[np.uint64] = sector, n: int = n, think: NDArray[np.int64] = think) -> NDArray[np.int64]:
+                load = Measured(np.zeros(n, np.uint8), sector, np.full(n, 8, np.uint32), np.zeros(n, np.int64), think)
+                return replay(drive, load)
+
+            first = before + len(away)
+            think[first] = 10**9 - int(times()[:first].sum()) % turn_ns
+            found.append(times()[first:])
+        assert all(np.array_equal(found[0], one) for one in found[1:]), seed

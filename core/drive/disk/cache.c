@@ -13,6 +13,7 @@ void disk_touch(struct disk *d, u32 seg)
 {
 	if (seg >= d->cfg.separate)
 		list_move_tail(&d->segs[seg].link, &d->recent);
+	d->segs[seg].touched = ++d->touches;
 }
 
 void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state)
@@ -115,14 +116,15 @@ static bool within(u64 lbn, u64 start, u64 end)
 
 /*
  * The segment that a read hits: one with all of it before one with its beginning, then the more
- * recent kind. *have: up to where it is there.
+ * recent kind, then the one used last: which of them it is must not hang on their numbers, that is,
+ * on what the drive did long ago. *have: up to where it is there.
  */
 enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
 {
 	const struct disk_run *r = &d->run;
 	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments;
 	u64 reach = lbn + d->cfg.segment, span = 2 * (u64)d->cfg.segment, upto;
-	u32 best = 0, rank, i;
+	u32 best = 0, touched = 0, rank, i;
 
 	for (;; s++) {
 		/* Neither window is as large: most are passed over here, and there may be many. */
@@ -144,8 +146,9 @@ enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg,
 		else
 			continue;
 		rank = s->state + (end <= upto ? 8 : 0);
-		if (rank > best) {
+		if (rank > best || (rank == best && (s32)(s->touched - touched) > 0)) {
 			best = rank;
+			touched = s->touched;
 			*seg = i;
 			*have = upto;
 		}
@@ -201,7 +204,8 @@ u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append)
 			*append = true;
 			return i;
 		}
-		if (hit < 0 && i >= first && s->state == SEG_CLEAN && overlaps(s, lbn, end))
+		if (i >= first && s->state == SEG_CLEAN && overlaps(s, lbn, end) &&
+		    (hit < 0 || (s32)(s->touched - d->segs[hit].touched) > 0))
 			hit = (s32)i;
 	}
 	if (d->cfg.separate)

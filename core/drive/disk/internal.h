@@ -241,6 +241,7 @@ struct disk_segment {
 	u64 start, end;	       /* the window; of one being filled, as of the last catch-up */
 	u64 aside, aside_end;  /* blocks of the same track that are there, too, but apart */
 	struct list_head link; /* in disk->recent; not that of a separate write segment */
+	u32 touched;	       /* disk->touches when it was used last */
 	u8 state;
 };
 
@@ -290,6 +291,7 @@ struct disk {
 	struct disk_segment *segs;
 	struct list_head recent; /* segments, the least recently used first */
 	u32 nr_empty;		 /* of them */
+	u32 touches;		 /* of any segment, so far */
 	u64 bus_free;
 	u64 side_free; /* the same, for what is served beside the medium's work */
 	u64 decide_ns; /* when the mechanism may be given to the next request */

@@ -15,12 +15,12 @@ REQUEST, REQUESTS, HCTX = "struct request *", "struct request_queue *", "struct 
 OPERATIONS: dict[str, Forms] = {
     "init_sched": {
         f"int ({REQUESTS}, struct elevator_type *)": "",
-        f"int ({REQUESTS}, struct elevator_queue *)": "HW_INIT_GIVEN_QUEUE",
+        f"int ({REQUESTS}, struct elevator_queue *)": "HWK_INIT_GIVEN_QUEUE",
     },
     "exit_sched": {"void (struct elevator_queue *)": ""},
     "init_hctx": {f"int ({HCTX}, unsigned int)": ""},
     "exit_hctx": {f"void ({HCTX}, unsigned int)": ""},
-    "depth_updated": {f"void ({HCTX})": "", f"void ({REQUESTS})": "HW_DEPTH_UPDATED_QUEUE"},
+    "depth_updated": {f"void ({HCTX})": "", f"void ({REQUESTS})": "HWK_DEPTH_UPDATED_QUEUE"},
     "allow_merge": {f"bool ({REQUESTS}, {REQUEST}, struct bio *)": ""},
     "bio_merge": {f"bool ({REQUESTS}, struct bio *, unsigned int)": ""},
     "request_merge": {f"int ({REQUESTS}, struct request **, struct bio *)": ""},
@@ -30,7 +30,7 @@ OPERATIONS: dict[str, Forms] = {
     "prepare_request": {f"void ({REQUEST})": ""},
     "finish_request": {f"void ({REQUEST})": ""},
     "insert_requests": {
-        f"void ({HCTX}, struct list_head *, bool)": "HW_INSERT_BOOL",
+        f"void ({HCTX}, struct list_head *, bool)": "HWK_INSERT_BOOL",
         f"void ({HCTX}, struct list_head *, blk_insert_t)": "",
     },
     "dispatch_request": {f"{REQUEST} ({HCTX})": ""},
@@ -90,14 +90,14 @@ FUNCTIONS: dict[str, str] = {
     "sbitmap_queue_min_shallow_depth": "void (struct sbitmap_queue *, unsigned int)",
 }
 # Functions that a kernel has no use for which defines the macro: it calls elevator_alloc itself.
-UNNEEDED = {"elevator_alloc": "HW_INIT_GIVEN_QUEUE"}
+UNNEEDED = {"elevator_alloc": "HWK_INIT_GIVEN_QUEUE"}
 
 # What the public headers tell: the macro is defined where the pattern is found.
 HEADER_SIGNS: dict[str, str] = {
-    "HW_SHALLOW_PER_WORD": r"@shallow_depth: The maximum number of bits to allocate from a single word",
-    "HW_ASYNC_DEPTH": r"\bunsigned int\s+async_depth;",
-    "HW_RQF_ELVPRIV": r"\bRQF_ELVPRIV\b",
-    "HW_HRTIMER_SETUP": r"\bvoid hrtimer_setup\(",
-    "HW_QUEUE_LIMITS": r"\bblk_mq_alloc_disk\(set, lim, ",
-    "HW_SHOULD_MERGE": r"\bBLK_MQ_F_SHOULD_MERGE\b",
+    "HWK_SHALLOW_PER_WORD": r"@shallow_depth: The maximum number of bits to allocate from a single word",
+    "HWK_ASYNC_DEPTH": r"\bunsigned int\s+async_depth;",
+    "HWK_RQF_ELVPRIV": r"\bRQF_ELVPRIV\b",
+    "HWK_HRTIMER_SETUP": r"\bvoid hrtimer_setup\(",
+    "HWK_QUEUE_LIMITS": r"\bblk_mq_alloc_disk\(set, lim, ",
+    "HWK_SHOULD_MERGE": r"\bBLK_MQ_F_SHOULD_MERGE\b",
 }

@@ -136,7 +136,7 @@ def test_a_known_kernel_is_configured_and_its_layout_compiled(tmp_path: Path) ->
     done = _run(*Imagined().unpack(tmp_path))
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "out/api/private.h").read_text()
-    assert f'#define HW_KERNEL_RELEASE "{RELEASE}"' in text
+    assert f'#define HWK_KERNEL_RELEASE "{RELEASE}"' in text
     assert 'static_assert(offsetof(struct elevator_type, icq_size) == 168, "elevator_type.icq_size");' in text
     assert "int elv_register(struct elevator_type *);" in text
 

@@ -3,8 +3,8 @@
  * What differs between kernels from 6.1 on; which variant holds is found by kmod/build, never by
  * version number.
  */
-#ifndef HW_API_COMPAT_H
-#define HW_API_COMPAT_H
+#ifndef HWK_API_COMPAT_H
+#define HWK_API_COMPAT_H
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
@@ -17,15 +17,15 @@
 #include "api/private.h"
 
 /* insert_requests: its last argument, and whether that means the head of the queue. */
-#ifdef HW_INSERT_BOOL
-typedef bool hw_insert_t;
-static inline bool hw_insert_at_head(hw_insert_t at_head)
+#ifdef HWK_INSERT_BOOL
+typedef bool hwk_insert_t;
+static inline bool hwk_insert_at_head(hwk_insert_t at_head)
 {
 	return at_head;
 }
 #else
-typedef blk_insert_t hw_insert_t;
-static inline bool hw_insert_at_head(hw_insert_t flags)
+typedef blk_insert_t hwk_insert_t;
+static inline bool hwk_insert_at_head(hwk_insert_t flags)
 {
 	return (__force u32)flags & 1;
 }
@@ -34,13 +34,13 @@ static inline bool hw_insert_at_head(hw_insert_t flags)
 /*
  * The flag of requests that went through prepare_request (6.1: also without elv.priv, for flushes).
  */
-#ifdef HW_RQF_ELVPRIV
-#define HW_RQF_PREPARED RQF_ELVPRIV
+#ifdef HWK_RQF_ELVPRIV
+#define HWK_RQF_PREPARED RQF_ELVPRIV
 #else
-#define HW_RQF_PREPARED RQF_USE_SCHED
+#define HWK_RQF_PREPARED RQF_USE_SCHED
 #endif
 
-static inline bool hw_rotational(struct request_queue *rq_queue)
+static inline bool hwk_rotational(struct request_queue *rq_queue)
 {
 #ifdef blk_queue_rot /* 7.0; it had the opposite before */
 	return blk_queue_rot(rq_queue);
@@ -49,10 +49,10 @@ static inline bool hw_rotational(struct request_queue *rq_queue)
 #endif
 }
 
-static inline void hw_timer_setup(struct hrtimer *timer,
-				  enum hrtimer_restart (*fire)(struct hrtimer *))
+static inline void hwk_timer_setup(struct hrtimer *timer,
+				   enum hrtimer_restart (*fire)(struct hrtimer *))
 {
-#ifdef HW_HRTIMER_SETUP
+#ifdef HWK_HRTIMER_SETUP
 	hrtimer_setup(timer, fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 #else
 	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
@@ -64,22 +64,22 @@ static inline void hw_timer_setup(struct hrtimer *timer,
  * queue/async_depth, from 7.0 on: how many scheduler tags requests other than synchronous reads may
  * take. The core leaves it to elevators to see to it, and to say what it is at first: no limit.
  */
-#ifdef HW_ASYNC_DEPTH
-static inline u32 hw_async_depth(const struct request_queue *rq_queue)
+#ifdef HWK_ASYNC_DEPTH
+static inline u32 hwk_async_depth(const struct request_queue *rq_queue)
 {
 	return rq_queue->async_depth;
 }
-static inline void hw_async_depth_reset(struct request_queue *rq_queue)
+static inline void hwk_async_depth_reset(struct request_queue *rq_queue)
 {
 	rq_queue->async_depth = rq_queue->nr_requests;
 }
 #else
-#define HW_ASYNC_DEPTH 0
-static inline u32 hw_async_depth(const struct request_queue *rq_queue)
+#define HWK_ASYNC_DEPTH 0
+static inline u32 hwk_async_depth(const struct request_queue *rq_queue)
 {
 	return U32_MAX;
 }
-static inline void hw_async_depth_reset(struct request_queue *rq_queue)
+static inline void hwk_async_depth_reset(struct request_queue *rq_queue)
 {
 }
 #endif
@@ -88,10 +88,10 @@ static inline void hw_async_depth_reset(struct request_queue *rq_queue)
  * How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 <<
  * @shift of it.
  */
-static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all,
-					    unsigned int depth)
+static inline unsigned int hwk_shallow_depth(unsigned int shift, unsigned int all,
+					     unsigned int depth)
 {
-#ifdef HW_SHALLOW_PER_WORD
+#ifdef HWK_SHALLOW_PER_WORD
 	return max_t(unsigned int, DIV_ROUND_UP(depth << shift, all), 1);
 #else
 	return depth;
@@ -102,11 +102,11 @@ static inline unsigned int hw_shallow_depth(unsigned int shift, unsigned int all
  * Symbol versions do not cover private structures, so a module built for another kernel would load
  * and crash. The release that the layouts were checked against must be the one that runs.
  */
-static inline int hw_check_release(void)
+static inline int hwk_check_release(void)
 {
-	if (!strcmp(init_utsname()->release, HW_KERNEL_RELEASE))
+	if (!strcmp(init_utsname()->release, HWK_KERNEL_RELEASE))
 		return 0;
-	pr_err("built for kernel %s, this is %s\n", HW_KERNEL_RELEASE, init_utsname()->release);
+	pr_err("built for kernel %s, this is %s\n", HWK_KERNEL_RELEASE, init_utsname()->release);
 	return -ENOEXEC;
 }
 

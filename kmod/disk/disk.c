@@ -40,7 +40,7 @@ struct emulated {
 	u32 depth;
 	struct gendisk *disk; /* NULL while it is off */
 	struct blk_mq_tag_set tags;
-	struct hw_store store;
+	struct hwk_store store;
 
 	spinlock_t lock; /* around calls of the model */
 	struct hw_drive *drive;
@@ -56,13 +56,13 @@ static struct emulated *emulated(struct config_item *item)
 
 /* ---- serving ---- */
 
-static u64 drive_now(struct emulated *e)
+static u64 advance_clock(struct emulated *e)
 {
 	e->now = max_t(u64, e->now, ktime_get_ns());
 	return e->now;
 }
 
-static void drive_arm(struct emulated *e)
+static void arm_timer(struct emulated *e)
 {
 	u64 next = e->drive->model->next(e->drive);
 
@@ -73,7 +73,7 @@ static void drive_arm(struct emulated *e)
 }
 
 /* Move the data, and say what the model is asked for. */
-static blk_status_t drive_transfer(struct emulated *e, struct request *rq, struct hw_io *io)
+static blk_status_t transfer(struct emulated *e, struct request *rq, struct hw_io *io)
 {
 	memset(io, 0, sizeof(*io));
 	io->sector = blk_rq_pos(rq);
@@ -84,17 +84,17 @@ static blk_status_t drive_transfer(struct emulated *e, struct request *rq, struc
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
 		io->op = HW_READ;
-		return hw_store_transfer(&e->store, rq) ? BLK_STS_RESOURCE : BLK_STS_OK;
+		return hwk_store_transfer(&e->store, rq) ? BLK_STS_RESOURCE : BLK_STS_OK;
 	case REQ_OP_WRITE:
 		io->op = HW_WRITE;
-		return hw_store_transfer(&e->store, rq) ? BLK_STS_RESOURCE : BLK_STS_OK;
+		return hwk_store_transfer(&e->store, rq) ? BLK_STS_RESOURCE : BLK_STS_OK;
 	case REQ_OP_WRITE_ZEROES:
 		io->op = HW_WRITE;
-		hw_store_clear(&e->store, rq);
+		hwk_store_clear(&e->store, rq);
 		return BLK_STS_OK;
 	case REQ_OP_DISCARD:
 		io->op = HW_DISCARD;
-		hw_store_clear(&e->store, rq);
+		hwk_store_clear(&e->store, rq);
 		return BLK_STS_OK;
 	case REQ_OP_FLUSH:
 		io->op = HW_OTHER;
@@ -104,12 +104,12 @@ static blk_status_t drive_transfer(struct emulated *e, struct request *rq, struc
 	}
 }
 
-static blk_status_t drive_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
+static blk_status_t queue_request(struct blk_mq_hw_ctx *hctx, const struct blk_mq_queue_data *bd)
 {
 	struct emulated *e = hctx->queue->queuedata;
 	struct request *rq = bd->rq;
 	struct hw_io *io = blk_mq_rq_to_pdu(rq);
-	blk_status_t status = drive_transfer(e, rq, io);
+	blk_status_t status = transfer(e, rq, io);
 	unsigned long flags;
 
 	if (status)
@@ -117,13 +117,13 @@ static blk_status_t drive_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_
 	blk_mq_start_request(rq);
 	spin_lock_irqsave(&e->lock, flags);
 	e->requests++;
-	e->drive->model->submit(e->drive, io, drive_now(e));
-	drive_arm(e);
+	e->drive->model->submit(e->drive, io, advance_clock(e));
+	arm_timer(e);
 	spin_unlock_irqrestore(&e->lock, flags);
 	return BLK_STS_OK;
 }
 
-static enum hrtimer_restart drive_timer(struct hrtimer *timer)
+static enum hrtimer_restart fire(struct hrtimer *timer)
 {
 	struct emulated *e = container_of(timer, struct emulated, timer);
 	struct hw_io *io;
@@ -132,9 +132,9 @@ static enum hrtimer_restart drive_timer(struct hrtimer *timer)
 
 	spin_lock_irqsave(&e->lock, flags);
 	e->timer_ns = HW_NEVER;
-	while ((io = e->drive->model->poll(e->drive, drive_now(e))))
+	while ((io = e->drive->model->poll(e->drive, advance_clock(e))))
 		list_add_tail(&io->link, &done);
-	drive_arm(e);
+	arm_timer(e);
 	spin_unlock_irqrestore(&e->lock, flags);
 	while (!list_empty(&done)) {
 		io = list_first_entry(&done, struct hw_io, link);
@@ -144,17 +144,17 @@ static enum hrtimer_restart drive_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static void drive_complete(struct request *rq)
+static void complete_request(struct request *rq)
 {
 	blk_mq_end_request(rq, BLK_STS_OK);
 }
 
-static const struct blk_mq_ops drive_mq_ops = {
-	.queue_rq = drive_queue_rq,
-	.complete = drive_complete,
+static const struct blk_mq_ops mq_ops = {
+	.queue_rq = queue_request,
+	.complete = complete_request,
 };
 
-static const struct block_device_operations drive_ops = {
+static const struct block_device_operations disk_ops = {
 	.owner = THIS_MODULE,
 };
 
@@ -163,7 +163,7 @@ static const struct block_device_operations drive_ops = {
 static struct gendisk *alloc_gendisk(struct emulated *e)
 {
 	struct gendisk *disk;
-#ifdef HW_QUEUE_LIMITS
+#ifdef HWK_QUEUE_LIMITS
 	struct queue_limits limits = {
 		.logical_block_size = 512,
 		.physical_block_size = PHYSICAL_BYTES,
@@ -237,15 +237,15 @@ static int power_on(struct emulated *e)
 	e->drive = hw_drive_create(e->drive, e->profile, e->depth);
 	e->timer_ns = HW_NEVER;
 	e->requests = 0;
-	hw_store_init(&e->store);
+	hwk_store_init(&e->store);
 
 	memset(&e->tags, 0, sizeof(e->tags));
-	e->tags.ops = &drive_mq_ops;
+	e->tags.ops = &mq_ops;
 	e->tags.nr_hw_queues = 1;
 	e->tags.queue_depth = e->drive->depth;
 	e->tags.numa_node = NUMA_NO_NODE;
 	e->tags.cmd_size = sizeof(struct hw_io);
-#ifdef HW_SHOULD_MERGE
+#ifdef HWK_SHOULD_MERGE
 	e->tags.flags = BLK_MQ_F_SHOULD_MERGE;
 #endif
 	ret = blk_mq_alloc_tag_set(&e->tags);
@@ -256,7 +256,7 @@ static int power_on(struct emulated *e)
 		ret = PTR_ERR(disk);
 		goto free_tags;
 	}
-	disk->fops = &drive_ops;
+	disk->fops = &disk_ops;
 	disk->private_data = e;
 	strscpy(disk->disk_name, config_item_name(&e->group.cg_item), sizeof(disk->disk_name));
 	set_capacity(disk, e->drive->sectors);
@@ -270,7 +270,7 @@ put:
 free_tags:
 	blk_mq_free_tag_set(&e->tags);
 free_drive:
-	hw_store_free(&e->store);
+	hwk_store_free(&e->store);
 	kvfree(e->drive);
 	e->drive = NULL;
 	return ret;
@@ -285,7 +285,7 @@ static void power_off(struct emulated *e)
 	e->disk = NULL;
 	hrtimer_cancel(&e->timer);
 	blk_mq_free_tag_set(&e->tags);
-	hw_store_free(&e->store);
+	hwk_store_free(&e->store);
 	kvfree(e->drive);
 	e->drive = NULL;
 }
@@ -395,19 +395,19 @@ static ssize_t drive_profile_write(struct config_item *item, const void *data, s
 }
 CONFIGFS_BIN_ATTR_WO(drive_, profile, NULL, MAX_PROFILE_BYTES);
 
-static struct configfs_attribute *drive_attrs[] = {
+static struct configfs_attribute *attributes[] = {
 	&drive_attr_depth,
 	&drive_attr_power,
 	&drive_attr_statistics,
 	NULL,
 };
 
-static struct configfs_bin_attribute *drive_bin_attrs[] = {
+static struct configfs_bin_attribute *bin_attributes[] = {
 	&drive_attr_profile,
 	NULL,
 };
 
-static void drive_release(struct config_item *item)
+static void release_disk(struct config_item *item)
 {
 	struct emulated *e = emulated(item);
 
@@ -415,18 +415,18 @@ static void drive_release(struct config_item *item)
 	kfree(e);
 }
 
-static struct configfs_item_operations drive_item_ops = {
-	.release = drive_release,
+static struct configfs_item_operations item_ops = {
+	.release = release_disk,
 };
 
-static const struct config_item_type drive_type = {
-	.ct_item_ops = &drive_item_ops,
-	.ct_attrs = drive_attrs,
-	.ct_bin_attrs = drive_bin_attrs,
+static const struct config_item_type item_type = {
+	.ct_item_ops = &item_ops,
+	.ct_attrs = attributes,
+	.ct_bin_attrs = bin_attributes,
 	.ct_owner = THIS_MODULE,
 };
 
-static struct config_group *drive_make(struct config_group *parent, const char *name)
+static struct config_group *make_disk(struct config_group *parent, const char *name)
 {
 	struct emulated *e;
 
@@ -437,12 +437,12 @@ static struct config_group *drive_make(struct config_group *parent, const char *
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&e->setup);
 	spin_lock_init(&e->lock);
-	hw_timer_setup(&e->timer, drive_timer);
-	config_group_init_type_name(&e->group, name, &drive_type);
+	hwk_timer_setup(&e->timer, fire);
+	config_group_init_type_name(&e->group, name, &item_type);
 	return &e->group;
 }
 
-static void drive_drop(struct config_group *parent, struct config_item *item)
+static void drop_disk(struct config_group *parent, struct config_item *item)
 {
 	struct emulated *e = emulated(item);
 
@@ -452,39 +452,39 @@ static void drive_drop(struct config_group *parent, struct config_item *item)
 	config_item_put(item);
 }
 
-static struct configfs_group_operations drives_group_ops = {
-	.make_group = drive_make,
-	.drop_item = drive_drop,
+static struct configfs_group_operations group_ops = {
+	.make_group = make_disk,
+	.drop_item = drop_disk,
 };
 
-static const struct config_item_type drives_type = {
-	.ct_group_ops = &drives_group_ops,
+static const struct config_item_type group_type = {
+	.ct_group_ops = &group_ops,
 	.ct_owner = THIS_MODULE,
 };
 
-static struct configfs_subsystem drives = {
+static struct configfs_subsystem subsystem = {
 	.su_group.cg_item.ci_namebuf = "headwaiter_disk",
-	.su_group.cg_item.ci_type = &drives_type,
+	.su_group.cg_item.ci_type = &group_type,
 };
 
-static int __init hw_disk_init(void)
+static int __init emulated_init(void)
 {
-	int ret = hw_check_release();
+	int ret = hwk_check_release();
 
 	if (ret)
 		return ret;
-	config_group_init(&drives.su_group);
-	mutex_init(&drives.su_mutex);
-	return configfs_register_subsystem(&drives);
+	config_group_init(&subsystem.su_group);
+	mutex_init(&subsystem.su_mutex);
+	return configfs_register_subsystem(&subsystem);
 }
 
-static void __exit hw_disk_exit(void)
+static void __exit emulated_exit(void)
 {
-	configfs_unregister_subsystem(&drives);
+	configfs_unregister_subsystem(&subsystem);
 }
 
-module_init(hw_disk_init);
-module_exit(hw_disk_exit);
+module_init(emulated_init);
+module_exit(emulated_exit);
 
 MODULE_DESCRIPTION("A disk in memory with the service times of a real one");
 MODULE_AUTHOR("The headwaiter authors");

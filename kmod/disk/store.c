@@ -6,14 +6,14 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 
-void hw_store_init(struct hw_store *store)
+void hwk_store_init(struct hwk_store *store)
 {
 	xa_init(&store->pages);
 	atomic_long_set(&store->nr_pages, 0);
 	rwlock_init(&store->lock);
 }
 
-void hw_store_free(struct hw_store *store)
+void hwk_store_free(struct hwk_store *store)
 {
 	struct page *page;
 	unsigned long i;
@@ -23,7 +23,7 @@ void hw_store_free(struct hw_store *store)
 	xa_destroy(&store->pages);
 }
 
-static void store_read(struct hw_store *store, u64 at, void *to, u32 bytes)
+static void read_piece(struct hwk_store *store, u64 at, void *to, u32 bytes)
 {
 	struct page *page = xa_load(&store->pages, at >> PAGE_SHIFT);
 
@@ -33,7 +33,7 @@ static void store_read(struct hw_store *store, u64 at, void *to, u32 bytes)
 		memset(to, 0, bytes);
 }
 
-static int store_write(struct hw_store *store, u64 at, const void *from, u32 bytes)
+static int write_piece(struct hwk_store *store, u64 at, const void *from, u32 bytes)
 {
 	struct page *page = xa_load(&store->pages, at >> PAGE_SHIFT), *other;
 
@@ -58,7 +58,7 @@ static int store_write(struct hw_store *store, u64 at, const void *from, u32 byt
 	return 0;
 }
 
-static int store_transfer(struct hw_store *store, struct request *rq)
+static int transfer(struct hwk_store *store, struct request *rq)
 {
 	u64 at = (u64)blk_rq_pos(rq) << SECTOR_SHIFT;
 	struct req_iterator iter;
@@ -73,9 +73,9 @@ static int store_transfer(struct hw_store *store, struct request *rq)
 			int ret = 0;
 
 			if (rq_data_dir(rq) == READ)
-				store_read(store, at, data, bytes);
+				read_piece(store, at, data, bytes);
 			else
-				ret = store_write(store, at, data, bytes);
+				ret = write_piece(store, at, data, bytes);
 			kunmap_local(data);
 			if (ret)
 				return ret;
@@ -86,18 +86,18 @@ static int store_transfer(struct hw_store *store, struct request *rq)
 	return 0;
 }
 
-int hw_store_transfer(struct hw_store *store, struct request *rq)
+int hwk_store_transfer(struct hwk_store *store, struct request *rq)
 {
 	int ret;
 
 	read_lock(&store->lock);
-	ret = store_transfer(store, rq);
+	ret = transfer(store, rq);
 	read_unlock(&store->lock);
 	return ret;
 }
 
 /* Within one page. */
-static void store_zero(struct hw_store *store, u64 from, u64 to)
+static void zero_piece(struct hwk_store *store, u64 from, u64 to)
 {
 	struct page *page = from < to ? xa_load(&store->pages, from >> PAGE_SHIFT) : NULL;
 
@@ -105,7 +105,7 @@ static void store_zero(struct hw_store *store, u64 from, u64 to)
 		memset(page_address(page) + offset_in_page(from), 0, to - from);
 }
 
-void hw_store_clear(struct hw_store *store, struct request *rq)
+void hwk_store_clear(struct hwk_store *store, struct request *rq)
 {
 	u64 from = (u64)blk_rq_pos(rq) << SECTOR_SHIFT, to = from + blk_rq_bytes(rq);
 	unsigned long first = DIV_ROUND_UP_ULL(from, PAGE_SIZE), end = to >> PAGE_SHIFT, i;
@@ -113,10 +113,10 @@ void hw_store_clear(struct hw_store *store, struct request *rq)
 
 	write_lock(&store->lock);
 	if (first > end) {
-		store_zero(store, from, to);
+		zero_piece(store, from, to);
 	} else {
-		store_zero(store, from, (u64)first << PAGE_SHIFT);
-		store_zero(store, (u64)end << PAGE_SHIFT, to);
+		zero_piece(store, from, (u64)first << PAGE_SHIFT);
+		zero_piece(store, (u64)end << PAGE_SHIFT, to);
 	}
 	if (first < end) {
 		xa_for_each_range(&store->pages, i, page, first, end - 1) {

@@ -3,8 +3,8 @@
  * What an emulated disk holds: pages by number; a page that was never written, or only with zeros,
  * costs nothing.
  */
-#ifndef HW_STORE_H
-#define HW_STORE_H
+#ifndef HWK_DISK_STORE_H
+#define HWK_DISK_STORE_H
 
 #include <linux/atomic.h>
 #include <linux/spinlock.h>
@@ -13,23 +13,23 @@
 
 struct request;
 
-struct hw_store {
+struct hwk_store {
 	struct xarray pages;
 	atomic_long_t nr_pages;
 	rwlock_t lock; /* for reading: pages stay while their data are moved */
 };
 
-void hw_store_init(struct hw_store *store);
-void hw_store_free(struct hw_store *store);
+void hwk_store_init(struct hwk_store *store);
+void hwk_store_free(struct hwk_store *store);
 /*
  * Move a read's or write's data; does not sleep. 0, or -ENOMEM with a write done in part, which may
  * be repeated.
  */
-int hw_store_transfer(struct hw_store *store, struct request *rq);
+int hwk_store_transfer(struct hwk_store *store, struct request *rq);
 /*
  * A request's range reads as zeros from now on, and the pages within it are given back; does not
  * sleep.
  */
-void hw_store_clear(struct hw_store *store, struct request *rq);
+void hwk_store_clear(struct hwk_store *store, struct request *rq);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One disk under one of our elevators: what the glue keeps beside the policy's own state. */
-#ifndef HW_KMOD_IOSCHED_INTERNAL_H
-#define HW_KMOD_IOSCHED_INTERNAL_H
+/* What the files of the glue share: a scheduler at work on a disk, its types and its tasks. */
+#ifndef HWK_IOSCHED_INTERNAL_H
+#define HWK_IOSCHED_INTERNAL_H
 
 #include "api/compat.h"
 #include "core/elevator.h"
 
 /* An elevator as the kernel knows it, and the policy behind it. */
-struct hw_type {
+struct hwk_type {
 	struct elevator_type type;
 	const struct hw_policy *policy;
 	char name[16];
@@ -15,18 +15,20 @@ struct hw_type {
 };
 
 /* A task's memory outlives its io_cq for as long as the policy refers to it. */
-struct hw_ktask {
+struct hwk_task_mem {
 	struct list_head all;
 	u8 area[] __aligned(8); /* policy->task_size: struct hw_task first */
 };
 
-struct hw_icq {
+/* What the kernel keeps of a process on a disk. */
+struct hwk_icq {
 	struct io_cq icq;     /* first */
-	struct hw_task *task; /* under the disk's lock; NULL once it has exited */
-	struct hw_disk *disk;
+	struct hw_task *task; /* under sched->lock; NULL once it has exited */
+	struct hwk_sched *sched;
 };
 
-struct hw_disk {
+/* A policy at work: one for each disk, from the moment at which it is chosen. */
+struct hwk_sched {
 	spinlock_t lock; /* around every call of the policy */
 	struct request_queue *rq_queue;
 	const struct hw_policy *policy;
@@ -47,65 +49,68 @@ struct hw_disk {
 	struct hw_task *merging; /* who submits the bio that is being merged */
 };
 
-static inline struct hw_disk *hw_disk_of(struct request_queue *rq_queue)
+static inline struct hwk_sched *hwk_sched_of(struct request_queue *rq_queue)
 {
 	return rq_queue->elevator->elevator_data;
 }
 
-/* requests.c */
-unsigned long hw_lock(struct hw_disk *disk);
-void hw_changed(struct hw_disk *disk, unsigned long flags);
-void hw_changed_silently(struct hw_disk *disk);
-enum hrtimer_restart hw_timer(struct hrtimer *timer);
-void hw_prepare_request(struct request *rq);
-void hw_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hw_insert_t how);
-bool hw_has_work(struct blk_mq_hw_ctx *hctx);
-struct request *hw_dispatch_request(struct blk_mq_hw_ctx *hctx);
-void hw_completed_request(struct request *rq, u64 now);
-void hw_finish_request(struct request *rq);
+/* lock.c */
+unsigned long hwk_lock(struct hwk_sched *sched);
+void hwk_unlock_and_reap(struct hwk_sched *sched, unsigned long flags);
+void hwk_unlock_irq_and_reap(struct hwk_sched *sched);
 
-/* merge.c */
-bool hw_bio_merge(struct request_queue *rq_queue, struct bio *bio, unsigned int nr_segs);
-bool hw_allow_merge(struct request_queue *rq_queue, struct request *rq, struct bio *bio);
-void hw_unmergeable(struct hw_queue *q, struct hw_request *hwrq);
-int hw_request_merge(struct request_queue *rq_queue, struct request **req, struct bio *bio);
-void hw_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type);
-void hw_requests_merged(struct request_queue *rq_queue, struct request *keep, struct request *gone);
-struct request *hw_former_request(struct request_queue *rq_queue, struct request *rq);
-struct request *hw_next_request(struct request_queue *rq_queue, struct request *rq);
-
-/* tasks.c */
-struct hw_ktask *hw_ktask_alloc(const struct hw_policy *policy, gfp_t gfp);
-struct hw_task *hw_ktask_start(struct hw_disk *disk, struct hw_ktask *kt, u32 id, u16 ioprio);
-void hw_unlock_and_reap(struct hw_disk *disk, unsigned long flags);
-void hw_unlock_irq_and_reap(struct hw_disk *disk);
-void hw_init_icq(struct io_cq *icq);
-void hw_exit_icq(struct io_cq *icq);
-
-static __always_inline void hw_unlock(struct hw_disk *disk, unsigned long flags)
+static __always_inline void hwk_unlock(struct hwk_sched *sched, unsigned long flags)
 {
-	if (likely(list_empty(&disk->q->reap)))
-		spin_unlock_irqrestore(&disk->lock, flags);
+	if (likely(list_empty(&sched->q->reap)))
+		spin_unlock_irqrestore(&sched->lock, flags);
 	else
-		hw_unlock_and_reap(disk, flags);
+		hwk_unlock_and_reap(sched, flags);
 }
 
 /* For process context, where interrupts are on. */
-static __always_inline void hw_unlock_irq(struct hw_disk *disk)
+static __always_inline void hwk_unlock_irq(struct hwk_sched *sched)
 {
-	if (likely(list_empty(&disk->q->reap)))
-		spin_unlock_irq(&disk->lock);
+	if (likely(list_empty(&sched->q->reap)))
+		spin_unlock_irq(&sched->lock);
 	else
-		hw_unlock_irq_and_reap(disk);
+		hwk_unlock_irq_and_reap(sched);
 }
 
-static __always_inline void hw_set_now(struct hw_disk *disk, u64 now)
+static __always_inline void hwk_set_now(struct hwk_sched *sched, u64 now)
 {
-	disk->now = max(disk->now, now);
+	sched->now = max(sched->now, now);
 }
+
+/* requests.c */
+void hwk_changed(struct hwk_sched *sched, unsigned long flags);
+void hwk_changed_silently(struct hwk_sched *sched);
+enum hrtimer_restart hwk_timer(struct hrtimer *timer);
+void hwk_prepare_request(struct request *rq);
+void hwk_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hwk_insert_t how);
+bool hwk_has_work(struct blk_mq_hw_ctx *hctx);
+struct request *hwk_dispatch_request(struct blk_mq_hw_ctx *hctx);
+void hwk_completed_request(struct request *rq, u64 now);
+void hwk_finish_request(struct request *rq);
+
+/* merge.c */
+bool hwk_bio_merge(struct request_queue *rq_queue, struct bio *bio, unsigned int nr_segs);
+bool hwk_allow_merge(struct request_queue *rq_queue, struct request *rq, struct bio *bio);
+void hwk_unmergeable(struct hw_queue *q, struct hw_request *hwrq);
+int hwk_request_merge(struct request_queue *rq_queue, struct request **req, struct bio *bio);
+void hwk_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type);
+void hwk_requests_merged(struct request_queue *rq_queue, struct request *keep,
+			 struct request *gone);
+struct request *hwk_former_request(struct request_queue *rq_queue, struct request *rq);
+struct request *hwk_next_request(struct request_queue *rq_queue, struct request *rq);
+
+/* tasks.c */
+struct hwk_task_mem *hwk_task_alloc(const struct hw_policy *policy, gfp_t gfp);
+struct hw_task *hwk_task_add(struct hwk_sched *sched, struct hwk_task_mem *mem, u32 id, u16 ioprio);
+void hwk_init_icq(struct io_cq *icq);
+void hwk_exit_icq(struct io_cq *icq);
 
 /* sysfs.c */
-int hw_attributes_create(struct hw_type *t);
-void hw_attributes_free(struct hw_type *t);
+int hwk_attributes_create(struct hwk_type *t);
+void hwk_attributes_free(struct hwk_type *t);
 
 #endif

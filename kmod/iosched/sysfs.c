@@ -20,21 +20,21 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#define HW_ROWS 32 /* tunables that a policy may have */
+#define ROWS 32 /* tunables that a policy may have */
 
-static const char *hw_name(const struct elevator_queue *eq)
+static const char *name_of(const struct elevator_queue *eq)
 {
 	return eq->type->elevator_name;
 }
 
-static const struct hw_tunable *hw_row(struct elevator_queue *eq, unsigned int row)
+static const struct hw_tunable *tunable_of(struct elevator_queue *eq, unsigned int row)
 {
-	struct hw_disk *disk = eq->elevator_data;
+	struct hwk_sched *sched = eq->elevator_data;
 
-	return &disk->policy->tunables[row];
+	return &sched->policy->tunables[row];
 }
 
-static ssize_t hw_show_choices(const struct hw_tunable *t, s64 value, char *page)
+static ssize_t show_choices(const struct hw_tunable *t, s64 value, char *page)
 {
 	ssize_t len = 0;
 	s64 i;
@@ -45,18 +45,18 @@ static ssize_t hw_show_choices(const struct hw_tunable *t, s64 value, char *page
 	return len + sysfs_emit_at(page, len, "\n");
 }
 
-static ssize_t hw_show_tunable(struct elevator_queue *eq, char *page, unsigned int row)
+static ssize_t show_tunable(struct elevator_queue *eq, char *page, unsigned int row)
 {
-	struct hw_disk *disk = eq->elevator_data;
-	const struct hw_tunable *t = hw_row(eq, row);
-	s64 value = hw_tunable_get(disk->q, t);
+	struct hwk_sched *sched = eq->elevator_data;
+	const struct hw_tunable *t = tunable_of(eq, row);
+	s64 value = hw_tunable_get(sched->q, t);
 
 	if (t->type == HW_ENUM)
-		return hw_show_choices(t, value, page);
+		return show_choices(t, value, page);
 	return sysfs_emit(page, "%lld\n", value);
 }
 
-static int hw_parse(const struct hw_tunable *t, const char *text, s64 *value)
+static int parse(const struct hw_tunable *t, const char *text, s64 *value)
 {
 	int i;
 
@@ -70,73 +70,72 @@ static int hw_parse(const struct hw_tunable *t, const char *text, s64 *value)
 }
 
 /* Say why; returns the error. */
-static int hw_refuse(struct elevator_queue *eq, const struct hw_tunable *t, const char *text,
-		     int err)
+static int refuse(struct elevator_queue *eq, const struct hw_tunable *t, const char *text, int err)
 {
 	int len = strcspn(text, "\n");
 
 	if (err == -ERANGE)
-		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", hw_name(eq), t->name, len, text,
+		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", name_of(eq), t->name, len, text,
 			  t->min, t->max, t->unit);
 	else
-		pr_notice("%s: %s: not a value: %.*s\n", hw_name(eq), t->name, len, text);
+		pr_notice("%s: %s: not a value: %.*s\n", name_of(eq), t->name, len, text);
 	return err;
 }
 
-static ssize_t hw_store_tunable(struct elevator_queue *eq, const char *text, size_t count,
-				unsigned int row)
+static ssize_t store_tunable(struct elevator_queue *eq, const char *text, size_t count,
+			     unsigned int row)
 {
-	struct hw_disk *disk = eq->elevator_data;
-	const struct hw_tunable *t = hw_row(eq, row);
+	struct hwk_sched *sched = eq->elevator_data;
+	const struct hw_tunable *t = tunable_of(eq, row);
 	unsigned long flags;
 	s64 value;
 	int ret;
 
-	ret = hw_parse(t, text, &value);
+	ret = parse(t, text, &value);
 	if (ret)
-		return hw_refuse(eq, t, text, ret);
-	flags = hw_lock(disk);
-	ret = hw_tunable_set(disk->q, t->name, value);
+		return refuse(eq, t, text, ret);
+	flags = hwk_lock(sched);
+	ret = hw_tunable_set(sched->q, t->name, value);
 	if (ret) {
-		hw_unlock(disk, flags);
-		return hw_refuse(eq, t, text, ret);
+		hwk_unlock(sched, flags);
+		return refuse(eq, t, text, ret);
 	}
-	if (disk->policy->tuned)
-		disk->policy->tuned(disk->q);
-	hw_changed(disk, flags);
+	if (sched->policy->tuned)
+		sched->policy->tuned(sched->q);
+	hwk_changed(sched, flags);
 	return count;
 }
 
 // clang-format off: a table
-#define HW_EACH_ROW(do) \
+#define EACH_ROW(do) \
 	do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10) do(11) do(12) do(13) do(14) do(15) \
 	do(16) do(17) do(18) do(19) do(20) do(21) do(22) do(23) do(24) do(25) do(26) do(27) do(28) do(29) do(30) do(31)
 // clang-format on
 
-#define HW_FUNCTIONS(n)                                                                        \
-	static ssize_t hw_show_##n(struct elevator_queue *eq, char *page)                      \
-	{                                                                                      \
-		return hw_show_tunable(eq, page, n);                                           \
-	}                                                                                      \
-	static ssize_t hw_store_##n(struct elevator_queue *eq, const char *text, size_t count) \
-	{                                                                                      \
-		return hw_store_tunable(eq, text, count, n);                                   \
+#define FUNCTIONS(n)                                                                        \
+	static ssize_t show_##n(struct elevator_queue *eq, char *page)                      \
+	{                                                                                   \
+		return show_tunable(eq, page, n);                                           \
+	}                                                                                   \
+	static ssize_t store_##n(struct elevator_queue *eq, const char *text, size_t count) \
+	{                                                                                   \
+		return store_tunable(eq, text, count, n);                                   \
 	}
-HW_EACH_ROW(HW_FUNCTIONS)
+EACH_ROW(FUNCTIONS)
 
-#define HW_ENTRY(n) { .show = hw_show_##n, .store = hw_store_##n },
-static const struct elv_fs_entry hw_entries[HW_ROWS] = { HW_EACH_ROW(HW_ENTRY) };
+#define ENTRY(n) { .show = show_##n, .store = store_##n },
+static const struct elv_fs_entry entries[ROWS] = { EACH_ROW(ENTRY) };
 
-static ssize_t hw_show_depth(struct elevator_queue *eq, char *page)
+static ssize_t show_depth(struct elevator_queue *eq, char *page)
 {
-	struct hw_disk *disk = eq->elevator_data;
+	struct hwk_sched *sched = eq->elevator_data;
 
-	return sysfs_emit(page, "%u\n", disk->depth);
+	return sysfs_emit(page, "%u\n", sched->depth);
 }
 
-static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_t count)
+static ssize_t store_depth(struct elevator_queue *eq, const char *text, size_t count)
 {
-	struct hw_disk *disk = eq->elevator_data;
+	struct hwk_sched *sched = eq->elevator_data;
 	unsigned long flags;
 	u32 depth;
 	int ret;
@@ -145,39 +144,39 @@ static ssize_t hw_store_depth(struct elevator_queue *eq, const char *text, size_
 	if (!ret && !depth)
 		ret = -ERANGE;
 	if (ret) {
-		pr_notice("%s: device_depth: not a number from 1 to 2^32 - 1: %.*s\n", hw_name(eq),
+		pr_notice("%s: device_depth: not a number from 1 to 2^32 - 1: %.*s\n", name_of(eq),
 			  (int)strcspn(text, "\n"), text);
 		return ret;
 	}
-	flags = hw_lock(disk);
-	WRITE_ONCE(disk->depth, depth);
-	disk->q->dev.depth = depth;
-	hw_changed(disk, flags);
+	flags = hwk_lock(sched);
+	WRITE_ONCE(sched->depth, depth);
+	sched->q->dev.depth = depth;
+	hwk_changed(sched, flags);
 	return count;
 }
 
 /* Products of a policy's interpolation stay within 64 bits up to these. */
-#define HW_MAX_DISTANCE	   (U64_MAX >> SECTOR_SHIFT)
-#define HW_MAX_POSITIONING U32_MAX
+#define MAX_DISTANCE	(U64_MAX >> SECTOR_SHIFT)
+#define MAX_POSITIONING U32_MAX
 
-static ssize_t hw_show_positions(struct elevator_queue *eq, char *page)
+static ssize_t show_positions(struct elevator_queue *eq, char *page)
 {
-	struct hw_disk *disk = eq->elevator_data;
-	const struct hw_device *dev = &disk->q->dev;
+	struct hwk_sched *sched = eq->elevator_data;
+	const struct hw_device *dev = &sched->q->dev;
 	unsigned long flags;
 	ssize_t len = 0;
 	u32 i;
 
-	flags = hw_lock(disk);
+	flags = hwk_lock(sched);
 	for (i = 0; i < dev->nr_positions; i++)
 		len += sysfs_emit_at(page, len, "%llu %llu\n", dev->position[i].sectors,
 				     dev->position[i].ns);
-	hw_unlock(disk, flags);
+	hwk_unlock(sched, flags);
 	return len;
 }
 
 /* One line, less the spaces around it. */
-static int hw_add_position(struct hw_device *dev, char *line, const char **why)
+static int add_position(struct hw_device *dev, char *line, const char **why)
 {
 	const char *first = strsep(&line, " \t");
 	u64 sectors, ns;
@@ -188,7 +187,7 @@ static int hw_add_position(struct hw_device *dev, char *line, const char **why)
 	if (ret == -EINVAL)
 		return ret;
 	*why = "at most 2^55 - 1 sectors and 2^32 - 1 ns";
-	if (ret || sectors > HW_MAX_DISTANCE || ns > HW_MAX_POSITIONING)
+	if (ret || sectors > MAX_DISTANCE || ns > MAX_POSITIONING)
 		return -ERANGE;
 	*why = "distances must increase";
 	if (dev->nr_positions && sectors <= dev->position[dev->nr_positions - 1].sectors)
@@ -201,7 +200,7 @@ static int hw_add_position(struct hw_device *dev, char *line, const char **why)
 	return 0;
 }
 
-static int hw_read_positions(struct elevator_queue *eq, char *text, struct hw_device *dev)
+static int read_positions(struct elevator_queue *eq, char *text, struct hw_device *dev)
 {
 	unsigned int number = 0;
 	const char *why;
@@ -213,55 +212,55 @@ static int hw_read_positions(struct elevator_queue *eq, char *text, struct hw_de
 		line = strim(line);
 		if (!*line)
 			continue;
-		ret = hw_add_position(dev, line, &why);
+		ret = add_position(dev, line, &why);
 		if (ret) {
-			pr_notice("%s: positions, line %u: %s\n", hw_name(eq), number, why);
+			pr_notice("%s: positions, line %u: %s\n", name_of(eq), number, why);
 			return ret;
 		}
 	}
 	return 0;
 }
 
-static ssize_t hw_store_positions(struct elevator_queue *eq, const char *text, size_t count)
+static ssize_t store_positions(struct elevator_queue *eq, const char *text, size_t count)
 {
-	struct hw_disk *disk = eq->elevator_data;
+	struct hwk_sched *sched = eq->elevator_data;
 	struct hw_device dev = {};
 	unsigned long flags;
 	char *copy;
 	int ret;
 
 	if (count >= PAGE_SIZE) { /* what is longer arrives in pieces */
-		pr_notice("%s: positions: longer than a page\n", hw_name(eq));
+		pr_notice("%s: positions: longer than a page\n", name_of(eq));
 		return -EINVAL;
 	}
 	copy = kmemdup_nul(text, count, GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;
-	ret = hw_read_positions(eq, copy, &dev);
+	ret = read_positions(eq, copy, &dev);
 	kfree(copy);
 	if (ret)
 		return ret;
-	flags = hw_lock(disk);
-	memcpy(disk->q->dev.position, dev.position, sizeof(dev.position));
-	disk->q->dev.nr_positions = dev.nr_positions;
-	hw_changed(disk, flags);
+	flags = hwk_lock(sched);
+	memcpy(sched->q->dev.position, dev.position, sizeof(dev.position));
+	sched->q->dev.nr_positions = dev.nr_positions;
+	hwk_changed(sched, flags);
 	return count;
 }
 
-static ssize_t hw_show_statistics(struct elevator_queue *eq, char *page)
+static ssize_t show_statistics(struct elevator_queue *eq, char *page)
 {
-	struct hw_disk *disk = eq->elevator_data;
-	const struct hw_policy *policy = disk->policy;
+	struct hwk_sched *sched = eq->elevator_data;
+	const struct hw_policy *policy = sched->policy;
 	unsigned long flags;
 	struct hw_wait wait;
 	ssize_t len = 0;
 	u64 ended;
 	u32 i;
 
-	flags = hw_lock(disk);
-	wait = disk->q->wait;
-	ended = disk->now;
-	hw_unlock(disk, flags);
+	flags = hwk_lock(sched);
+	wait = sched->q->wait;
+	ended = sched->now;
+	hwk_unlock(sched, flags);
 	len += sysfs_emit_at(page, len, "A %llu\nA_S %llu\nA_F %llu\n", wait.begun,
 			     wait.count[HW_WAIT_SUCCESS], wait.count[HW_WAIT_FAIL]);
 	len += sysfs_emit_at(page, len, "T_ns %llu\nT_S_ns %llu\nT_F_ns %llu\n",
@@ -271,45 +270,44 @@ static ssize_t hw_show_statistics(struct elevator_queue *eq, char *page)
 	for (i = 0; i < policy->nr_stats; i++) {
 		s64 value;
 
-		flags = hw_lock(disk);
-		value = policy->stats[i].get(disk->q);
-		hw_unlock(disk, flags);
+		flags = hwk_lock(sched);
+		value = policy->stats[i].get(sched->q);
+		hwk_unlock(sched, flags);
 		len += sysfs_emit_at(page, len, "%s %lld %s\n", policy->stats[i].name, value,
 				     policy->stats[i].unit);
 	}
 	return len;
 }
 
-int hw_attributes_create(struct hw_type *t)
+int hwk_attributes_create(struct hwk_type *t)
 {
 	const struct hw_policy *policy = t->policy;
 	struct elv_fs_entry *entry;
 	u32 i;
 
-	if (policy->nr_tunables > HW_ROWS)
+	if (policy->nr_tunables > ROWS)
 		return -E2BIG;
 	t->attributes = kcalloc(policy->nr_tunables + 4, sizeof(*t->attributes), GFP_KERNEL);
 	if (!t->attributes)
 		return -ENOMEM;
 	for (i = 0; i < policy->nr_tunables; i++) {
-		t->attributes[i] = hw_entries[i];
+		t->attributes[i] = entries[i];
 		t->attributes[i].attr.name = policy->tunables[i].name;
 		t->attributes[i].attr.mode = 0644;
 		/* lockdep wants a key for what is not static */
 		sysfs_attr_init(&t->attributes[i].attr);
 	}
 	entry = &t->attributes[i];
-	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, hw_show_depth, hw_store_depth);
-	entry[1] =
-		(struct elv_fs_entry)__ATTR(positions, 0644, hw_show_positions, hw_store_positions);
-	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, hw_show_statistics, NULL);
+	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, show_depth, store_depth);
+	entry[1] = (struct elv_fs_entry)__ATTR(positions, 0644, show_positions, store_positions);
+	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, show_statistics, NULL);
 	sysfs_attr_init(&entry[0].attr);
 	sysfs_attr_init(&entry[1].attr);
 	sysfs_attr_init(&entry[2].attr);
 	return 0;
 }
 
-void hw_attributes_free(struct hw_type *t)
+void hwk_attributes_free(struct hwk_type *t)
 {
 	kfree(t->attributes);
 }

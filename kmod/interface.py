@@ -30,7 +30,7 @@ OPERATIONS: dict[str, Forms] = {
     "prepare_request": {f"void ({REQUEST})": ""},
     "finish_request": {f"void ({REQUEST})": ""},
     "insert_requests": {
-        f"void ({HCTX}, struct list_head *, bool)": "HWK_INSERT_BOOL",
+        f"void ({HCTX}, struct list_head *, bool)": "",
         f"void ({HCTX}, struct list_head *, blk_insert_t)": "",
     },
     "dispatch_request": {f"{REQUEST} ({HCTX})": ""},
@@ -71,7 +71,8 @@ MEMBERS: dict[str, dict[str, Forms]] = {
 PUBLIC_STRUCTS = ("request", "request_queue", "blk_mq_hw_ctx", "blk_mq_tag_set", "io_cq", "io_context", "bio", "gendisk",
                   "sbitmap_queue", "sbitmap")  # fmt: skip
 
-PRIVATE_TYPEDEFS = ("blk_insert_t",)
+# What the code calls by them stands behind: kernels that lack them have that.
+PRIVATE_TYPEDEFS = {"blk_insert_t": "bool"}
 
 FUNCTIONS: dict[str, str] = {
     "elv_register": "int (struct elevator_type *)",

@@ -16,20 +16,11 @@
 
 #include "api/private.h"
 
-/* insert_requests: its last argument, and whether that means the head of the queue. */
-#ifdef HWK_INSERT_BOOL
-typedef bool hwk_insert_t;
-static inline bool hwk_insert_at_head(hwk_insert_t at_head)
+/* insert_requests: does its last argument, one flag or several, say the head of the queue? */
+static inline bool hwk_insert_at_head(blk_insert_t how)
 {
-	return at_head;
+	return (__force u32)how & 1;
 }
-#else
-typedef blk_insert_t hwk_insert_t;
-static inline bool hwk_insert_at_head(hwk_insert_t flags)
-{
-	return (__force u32)flags & 1;
-}
-#endif
 
 /*
  * The flag of requests that went through prepare_request (6.1: also without elv.priv, for flushes).
@@ -69,6 +60,7 @@ static inline u32 hwk_async_depth(const struct request_queue *rq_queue)
 {
 	return rq_queue->async_depth;
 }
+
 static inline void hwk_async_depth_reset(struct request_queue *rq_queue)
 {
 	rq_queue->async_depth = rq_queue->nr_requests;
@@ -79,6 +71,7 @@ static inline u32 hwk_async_depth(const struct request_queue *rq_queue)
 {
 	return U32_MAX;
 }
+
 static inline void hwk_async_depth_reset(struct request_queue *rq_queue)
 {
 }

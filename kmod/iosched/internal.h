@@ -86,7 +86,7 @@ void hwk_changed(struct hwk_sched *sched, unsigned long flags);
 void hwk_changed_silently(struct hwk_sched *sched);
 enum hrtimer_restart hwk_timer(struct hrtimer *timer);
 void hwk_prepare_request(struct request *rq);
-void hwk_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hwk_insert_t how);
+void hwk_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, blk_insert_t how);
 bool hwk_has_work(struct blk_mq_hw_ctx *hctx);
 struct request *hwk_dispatch_request(struct blk_mq_hw_ctx *hctx);
 void hwk_completed_request(struct request *rq, u64 now);

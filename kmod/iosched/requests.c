@@ -200,7 +200,7 @@ static noinline void insert_at_head_of_all(struct hwk_sched *sched, struct list_
  * When the last of them was allocated, a moment ago, is known; when those for the head came back is
  * not.
  */
-void hwk_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, hwk_insert_t how)
+void hwk_insert_requests(struct blk_mq_hw_ctx *hctx, struct list_head *list, blk_insert_t how)
 {
 	struct hwk_sched *sched = hwk_sched_of(hctx->queue);
 

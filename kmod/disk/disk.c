@@ -23,13 +23,14 @@
 #include "disk/store.h"
 
 #include <linux/configfs.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
 #include "core/drive.h"
 
-#define MAX_PROFILE_BYTES   (1 << 20)
-#define MAX_SECTORS	    2560      /* of one request, as the kernel allows disks by default */
-#define MAX_DISCARD_SECTORS (1 << 19) /* 256 MiB: so many pages are freed without a pause */
+#define MAX_PROFILE_BYTES   SZ_1M
+#define MAX_SECTORS	    2560 /* of one request, as the kernel allows disks by default */
+#define MAX_DISCARD_SECTORS (SZ_256M >> SECTOR_SHIFT) /* so many pages are freed without a pause */
 #define PHYSICAL_BYTES	    4096
 
 struct emulated {
@@ -323,7 +324,7 @@ CONFIGFS_ATTR(drive_, depth);
 
 static ssize_t drive_power_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%d\n", emulated(item)->disk != NULL);
+	return sysfs_emit(page, "%d\n", !!emulated(item)->disk);
 }
 
 static ssize_t drive_power_store(struct config_item *item, const char *text, size_t count)
@@ -348,11 +349,24 @@ static ssize_t drive_power_store(struct config_item *item, const char *text, siz
 }
 CONFIGFS_ATTR(drive_, power);
 
+/* A drive's figures have the same names in its statistics. */
+#define FIGURE(name) { #name, offsetof(struct hw_drive_stats, name) }
+static const struct {
+	const char *name;
+	size_t offset;
+} figures[] = {
+	FIGURE(busy_ns),     FIGURE(seek_ns),	   FIGURE(rotation_ns),	   FIGURE(transfer_ns),
+	FIGURE(overhead_ns), FIGURE(seeks),	   FIGURE(seek_cylinders), FIGURE(cache_hits),
+	FIGURE(media_reads), FIGURE(media_writes),
+};
+
 static ssize_t drive_statistics_show(struct config_item *item, char *page)
 {
 	struct emulated *e = emulated(item);
 	struct hw_drive_stats s = {};
 	u64 requests = 0, pages = 0;
+	unsigned int i;
+	ssize_t len;
 
 	mutex_lock(&e->setup);
 	if (e->drive) {
@@ -363,14 +377,11 @@ static ssize_t drive_statistics_show(struct config_item *item, char *page)
 		spin_unlock_irq(&e->lock);
 	}
 	mutex_unlock(&e->setup);
-	return sysfs_emit(
-		page,
-		"requests %llu\nbusy_ns %llu\nseek_ns %llu\nrotation_ns %llu\ntransfer_ns %llu\n"
-		"overhead_ns %llu\nseeks %llu\nseek_cylinders %llu\ncache_hits %llu\nmedia_reads %llu\n"
-		"media_writes %llu\nmemory_bytes %llu\n",
-		requests, s.busy_ns, s.seek_ns, s.rotation_ns, s.transfer_ns, s.overhead_ns,
-		s.seeks, s.seek_cylinders, s.cache_hits, s.media_reads, s.media_writes,
-		pages << PAGE_SHIFT);
+	len = sysfs_emit(page, "requests %llu\n", requests);
+	for (i = 0; i < ARRAY_SIZE(figures); i++)
+		len += sysfs_emit_at(page, len, "%s %llu\n", figures[i].name,
+				     *(const u64 *)((const u8 *)&s + figures[i].offset));
+	return len + sysfs_emit_at(page, len, "memory_bytes %llu\n", pages << PAGE_SHIFT);
 }
 CONFIGFS_ATTR_RO(drive_, statistics);
 

@@ -362,5 +362,5 @@ module_exit(iosched_exit);
 MODULE_DESCRIPTION("headwaiter's I/O schedulers");
 MODULE_AUTHOR("The headwaiter authors");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_ALIAS(
-	"hw-*-iosched"); /* what the kernel asks for when a scheduler is chosen that is not there */
+/* What the kernel asks for when a scheduler is chosen that is not there. */
+MODULE_ALIAS("hw-*-iosched");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Merging: the block layer looks in its cache and hash, the policy after it. It calls all but
- * hwk_bio_merge() under hwk_sched.lock.
+ * Merging: the block layer looks in its cache and hash, the policy after it. All but
+ * hwk_bio_merge() are called under hwk_sched.lock.
  */
 #include "iosched/requests.h"
 

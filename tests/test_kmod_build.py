@@ -8,6 +8,7 @@ import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -226,3 +227,31 @@ def test_a_real_kernel_with_a_member_elsewhere_is_refused(tmp_path: Path, series
     done = _run("--headers", str(folder), "--btf", str(tmp_path / "btf"), "--output", str(tmp_path / "out"))
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == f"kmod/build: {member}: the kernel's BTF and its headers disagree"
+
+
+@pytest.mark.slow
+@pytest.mark.needs("stock-kernel")
+@pytest.mark.needs("binutils")
+def test_no_circle_of_calls_between_files(tmp_path: Path) -> None:
+    """Of two files of a module that the linker joins, one at most needs the other. Nor do two define the same."""
+    stock = kernel("6.12", lambda text: None)
+    folder = headers(stock, lambda text: None)
+    done = _run("--headers", str(folder), "--btf", str(stock.image), "--output", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    for room in ("iosched", "disk"):
+        defined: dict[str, str] = {}
+        wanted: dict[str, set[str]] = {}
+        for path in sorted((tmp_path / room).glob("*.o")):
+            lines = subprocess.run(["nm", "-g", str(path)], capture_output=True, text=True, check=True).stdout.splitlines()
+            symbols = [line.split()[-2:] for line in lines]
+            wanted[path.stem] = {name for kind, name in symbols if kind == "U"}
+            here = {name for kind, name in symbols if kind == "T"}
+            assert here.isdisjoint(defined), f"{path}: {here & set(defined)}"
+            assert all(name.startswith("hwk_") for name in here - MODULE), here
+            defined |= dict.fromkeys(here - MODULE, path.stem)
+        assert len(wanted) >= 2 and defined, room
+        TopologicalSorter({file: {defined[name] for name in names & set(defined)} for file, names in wanted.items()}).prepare()
+
+
+MODULE = {"init_module", "cleanup_module"}
+"""What the kernel calls of every module."""

@@ -10,7 +10,7 @@
  *
  * A process whose I/O waits here is in the kernel, and goes no further.
  */
-#include "sim/load/internal.h"
+#include "sim/internal.h"
 
 /* How many requests may be in use if one like this is to be allocated? 0: any number. */
 static u32 limit_of(struct hws *s, const struct hw_bio *bio)
@@ -39,19 +39,17 @@ static void waited(struct hws *s, u32 task)
 	if (t->exiting)
 		sim_task_exit(s, task);
 	if (t->stalled) {
-		struct sim_job *j = t->stalled;
-
-		t->stalled = NULL;
-		sim_job_wake(s, j);
+		t->stalled = false;
+		t->source->ops->wake(s, t->source);
 	}
 }
 
-bool sim_job_stalls(struct hws *s, struct sim_job *j)
+bool sim_task_stalls(struct hws *s, u32 task)
 {
-	struct sim_task *t = &s->tasks[j->opt.task];
+	struct sim_task *t = &s->tasks[task];
 
 	if (t->nr_waiting)
-		t->stalled = j;
+		t->stalled = true;
 	return t->nr_waiting;
 }
 
@@ -89,7 +87,10 @@ static bool insert_with_tag(struct hws *s, struct sim_piece *p)
 	if (tag < 0)
 		return false;
 	p->next = NULL;
-	sim_insert_piece(s, p, tag);
+	if (!sim_insert_piece(s, p, tag)) {
+		sim_tag_put(s->tags, tag);
+		sim_wake_waiter(s, p->bio.sectors);
+	}
 	return true;
 }
 
@@ -149,38 +150,37 @@ static bool next_needs_tag(struct hws *s, struct sim_task *t)
 
 void sim_request_freed(struct hws *s, u32 sectors)
 {
-	if (!s->tags) {
-		feed_counted(s);
-	} else if (s->waiters) {
+	if (s->tags)
 		sim_wake_waiter(s, sectors);
+	else
+		feed_counted(s);
+}
+
+static bool flush_has_tag(struct hws *s, struct sim_flush_wait *w)
+{
+	w->tag = sim_tag_get(s->tags, s->opt.nr_requests);
+	return w->tag >= 0;
+}
+
+void sim_flush(struct hws *s, struct sim_flush_wait *w)
+{
+	struct sim_task *t = &s->tasks[w->task];
+
+	w->waits = true;
+	w->tag = -1;
+	if (!s->tags || !(s->policy->flags & HW_POLICY_DIRECT) || flush_has_tag(s, w)) {
+		sim_flush_ready(s, w);
+		return;
 	}
-}
-
-static bool flush_has_tag(struct hws *s, struct sim_job *j)
-{
-	j->flush_tag = sim_tag_get(s->tags, s->opt.nr_requests);
-	return j->flush_tag >= 0;
-}
-
-bool sim_flush_tag(struct hws *s, struct sim_job *j)
-{
-	struct sim_task *t = &s->tasks[j->opt.task];
-
-	j->flush_tag = -1;
-	if (!s->tags || !(s->policy->flags & HW_POLICY_DIRECT))
-		return true;
-	if (flush_has_tag(s, j))
-		return true;
-	t->flusher = j;
+	t->flush = w;
 	if (!t->waiting)
 		wait_for_tag(s, t);
-	return false;
 }
 
 /* The task looks for tags, for its requests and then for its flush; false: it waits on. */
 static bool feed_task(struct hws *s, struct sim_task *t)
 {
-	struct sim_job *j = t->flusher;
+	struct sim_flush_wait *w = t->flush;
 
 	while (t->waiting) {
 		struct sim_piece *p = t->waiting, *behind = p->next;
@@ -192,12 +192,12 @@ static bool feed_task(struct hws *s, struct sim_task *t)
 		if (!next_needs_tag(s, t))
 			break;
 	}
-	if (!j)
+	if (!w)
 		return true;
-	if (!flush_has_tag(s, j))
+	if (!flush_has_tag(s, w))
 		return false;
-	t->flusher = NULL;
-	sim_flush_ready(s, j);
+	t->flush = NULL;
+	sim_flush_ready(s, w);
 	return true;
 }
 

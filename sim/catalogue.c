@@ -7,6 +7,32 @@
 
 #include "sim/internal.h"
 
+/* The public interface numbers things as core does; where the two meet, no number is translated. */
+#define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a " is not " #b)
+SAME(HWS_READ, HW_READ);
+SAME(HWS_WRITE, HW_WRITE);
+SAME(HWS_DISCARD, HW_DISCARD);
+SAME(HWS_OTHER, HW_OTHER);
+SAME(HWS_SYNC, HW_RQ_SYNC);
+SAME(HWS_META, HW_RQ_META);
+SAME(HWS_PRIO, HW_RQ_PRIO);
+SAME(HWS_AT_HEAD, HW_RQ_AT_HEAD);
+SAME(HWS_NOMERGE, HW_RQ_NOMERGE);
+SAME(HWS_IOPRIO_NONE, HW_IOPRIO_NONE);
+SAME(HWS_IOPRIO_RT, HW_IOPRIO_RT);
+SAME(HWS_IOPRIO_BE, HW_IOPRIO_BE);
+SAME(HWS_IOPRIO_IDLE, HW_IOPRIO_IDLE);
+SAME(1 << HWS_IOPRIO_SHIFT, HW_IOPRIO(1, 0));
+SAME(HWS_INTEGER, HW_INT);
+SAME(HWS_FLAG, HW_BOOL);
+SAME(HWS_CHOICE, HW_ENUM);
+SAME(HWS_PARAM_NUMBER, HW_PARAM_NUMBER);
+SAME(HWS_PARAM_FLAG, HW_PARAM_BOOL);
+SAME(HWS_PARAM_CHOICE, HW_PARAM_ENUM);
+SAME(HWS_PARAM_LIST, HW_PARAM_LIST);
+SAME(HWS_PARAM_DRIVES, HW_PARAM_DRIVES);
+#undef SAME
+
 int hws_policy_at(uint32_t index, struct hws_policy *out)
 {
 	const struct hw_policy *const *p = hw_policies;
@@ -55,14 +81,20 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out)
 	return 0;
 }
 
-int hws_stat_value(const struct hws *s, const char *stat, int64_t *value)
+int sim_stat_value(const struct hw_queue *q, const char *stat, int64_t *value)
 {
+	const struct hw_policy *p = q->policy;
 	u32 i;
 
-	for (i = 0; i < s->policy->nr_stats; i++)
-		if (!strcmp(s->policy->stats[i].name, stat)) {
-			*value = s->policy->stats[i].get(s->q);
+	for (i = 0; i < p->nr_stats; i++)
+		if (!strcmp(p->stats[i].name, stat)) {
+			*value = p->stats[i].get(q);
 			return 0;
 		}
 	return -ENOENT;
+}
+
+int hws_stat_value(const struct hws *s, const char *stat, int64_t *value)
+{
+	return sim_stat_value(s->q, stat, value);
 }

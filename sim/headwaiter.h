@@ -19,6 +19,28 @@
 
 #pragma GCC visibility push(default)
 
+/* --- what numbers mean --- */
+
+enum hws_op { HWS_READ, HWS_WRITE, HWS_DISCARD, HWS_OTHER };
+
+/* Flags of an I/O. The last two are for a policy by itself alone. */
+enum hws_flag {
+	HWS_SYNC = 1, /* waited for */
+	HWS_META = 2, /* file-system metadata */
+	HWS_PRIO = 4,
+	HWS_AT_HEAD = 8, /* next, whatever the order */
+	HWS_NOMERGE = 16,
+};
+
+/* I/O priorities are class << HWS_IOPRIO_SHIFT | level; 0: none was set. */
+enum hws_ioprio_class {
+	HWS_IOPRIO_NONE,
+	HWS_IOPRIO_RT,
+	HWS_IOPRIO_BE,
+	HWS_IOPRIO_IDLE,
+	HWS_IOPRIO_SHIFT = 13,
+};
+
 /* --- what there is --- */
 
 struct hws_policy {
@@ -30,13 +52,15 @@ struct hws_policy {
 	uint32_t model; /* 1: of the scheduler of that name in today's kernel */
 };
 
+enum hws_tunable_type { HWS_INTEGER, HWS_FLAG, HWS_CHOICE };
+
 struct hws_tunable {
 	const char *name;
-	int32_t type; /* 0 integer, 1 flag, 2 one of choices */
+	int32_t type; /* enum hws_tunable_type */
 	int64_t def, min, max;
 	const char *unit;
 	const char *help;
-	const char *const *choices; /* names of 0, 1, …; NULL-terminated; NULL unless type is 2 */
+	const char *const *choices; /* HWS_CHOICE: names of 0, 1, …; NULL-terminated; else NULL */
 };
 
 struct hws_stat {
@@ -148,20 +172,28 @@ struct hws_trace {
 	/* an earlier row, or -1: keeps a stream in order; each row at most once; may be NULL */
 	const int64_t *after;
 	const uint32_t *task;
-	const uint8_t *op;    /* 0 read, 1 write, 2 discard, 3 other */
-	const uint8_t *flags; /* 1 synchronous, 2 metadata, 4 prio */
+	const uint8_t *op;    /* enum hws_op */
+	const uint8_t *flags; /* enum hws_flag */
 	const uint64_t *sector;
 	const uint32_t *sectors;
-	const uint16_t *ioprio; /* class << 13 | level, 0: the task's own; may be NULL */
+	const uint16_t *ioprio; /* 0: the task's own; may be NULL */
 	/* service time for the constant drive, 0: the drive's; may be NULL */
 	const int64_t *service_ns;
 };
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);
 
+enum hws_directions { HWS_READS = 1, HWS_WRITES = 2, HWS_READS_AND_WRITES = 3 };
+
+/* What ends with a job. */
+enum hws_exit { HWS_EXIT_ITSELF, HWS_EXIT_GROUP, HWS_EXIT_RUNNING, HWS_EXIT_ALL };
+
+/* In which order a job goes through its files: in turn, one to its end and then the next, at random. */
+enum hws_file_service { HWS_FILES_IN_TURN, HWS_FILES_ONE_BY_ONE, HWS_FILES_RANDOM };
+
 /*
- * Generated load: what one process of a fio job does (docs/fio.md). Index 0 is reads, 1 writes;
- * sizes are bytes, times ns. A file lies on the drive from byte `base`; the job uses its bytes
+ * Generated load: what one process of a fio job does (docs/fio.md). Arrays of two are by operation:
+ * HWS_READ, HWS_WRITE; sizes are bytes, times ns. A file lies on the drive from byte `base`; the job uses its bytes
  * offset … offset + span, and I/Os end by `size`.
  */
 struct hws_file {
@@ -172,15 +204,15 @@ struct hws_job {
 	uint32_t task;
 	uint32_t flusher;   /* task that writes dirty pages back, for buffered writes */
 	uint32_t section;   /* jobs of one section of the job file share this number */
-	uint32_t group;	    /* what exit_group ends */
+	uint32_t group;	    /* what HWS_EXIT_GROUP ends */
 	int32_t wait_for;   /* section that must have ended first, or -1 */
 	uint32_t stonewall; /* starts when whatever was started before has ended */
-	uint32_t exit_what; /* ends with it: 0 nothing, 1 its group, 2 what runs, 3 all */
+	uint32_t exit_what; /* enum hws_exit */
 	uint64_t start_min_ns, start_max_ns;
 	uint64_t runtime_ns; /* 0: no limit */
 	uint32_t time_based;
 	uint64_t size, io_size, loops, number_ios; /* io_size, number_ios: 0 if not given */
-	uint32_t directions;			   /* 1 reads, 2 writes, 3 both */
+	uint32_t directions;			   /* enum hws_directions */
 	uint32_t read_percent;
 	uint32_t random;
 	uint32_t random_percent[2];
@@ -192,8 +224,8 @@ struct hws_job {
 	int64_t hole_bytes;    /* rw=read:N: added after each sequential I/O */
 	uint32_t random_every; /* rw=randread:N: a new place every N I/Os */
 	uint32_t identical;    /* and between them the same place again */
-	uint32_t file_service; /* 0 round robin, 1 one file after another, 2 random */
-	uint32_t file_every;   /* I/Os to a file before the next */
+	uint32_t file_service; /* enum hws_file_service */
+	uint32_t file_every;   /* HWS_FILES_IN_TURN: I/Os to a file before the next */
 	uint32_t depth;	       /* I/Os in flight */
 	uint32_t queued;       /* the engine queues: a pass ends after `size` bytes */
 	uint32_t buffered;
@@ -219,9 +251,9 @@ int hws_add_job(struct hws *s, const struct hws_job *job);
  */
 int hws_log(struct hws *s, const char *path);
 
-/*
- * At most `events` instants further. 1: there is more to do; 0: the run is over; negative: error.
- */
+enum hws_progress { HWS_OVER, HWS_MORE };
+
+/* At most `events` instants further: enum hws_progress, or an error. */
 int hws_run(struct hws *s, uint64_t events);
 
 /* --- what came of it --- */
@@ -244,7 +276,7 @@ void hws_totals(const struct hws *s, struct hws_totals *out);
 /* What the I/Os of one task and operation came to. */
 struct hws_tally {
 	uint32_t task; /* by the order in which they were added */
-	uint8_t op;
+	uint8_t op;    /* enum hws_op */
 	uint64_t ios, sectors;
 	uint64_t first_issue_ns, last_done_ns;
 	uint64_t latency_max_ns;
@@ -280,7 +312,7 @@ struct hws_rows {
 	const uint64_t *sector;
 	const uint32_t *sectors;
 	const uint32_t *task;
-	const uint8_t *op;
+	const uint8_t *op; /* enum hws_op */
 };
 
 void hws_rows(const struct hws *s, struct hws_rows *out);
@@ -291,7 +323,7 @@ void hws_rows(const struct hws *s, struct hws_rows *out);
  */
 struct hws_job_totals {
 	uint64_t begin_ns, end_ns;
-	uint64_t ios[2], bytes[2]; /* reads, writes */
+	uint64_t ios[2], bytes[2]; /* HWS_READ, HWS_WRITE */
 };
 
 /* -ENOENT: no such job. */
@@ -311,9 +343,9 @@ struct hwd_request {
 	uint64_t sector;
 	uint32_t sectors;
 	uint32_t task;
-	uint8_t op;	 /* 0 read, 1 write, 2 discard, 3 other */
-	uint8_t flags;	 /* 1 synchronous, 2 metadata, 4 prio, 8 at head, 16 no merge */
-	uint16_t ioprio; /* class << 13 | level; 0: none */
+	uint8_t op;    /* enum hws_op */
+	uint8_t flags; /* enum hws_flag */
+	uint16_t ioprio;
 	uint16_t cpu;
 };
 
@@ -361,19 +393,27 @@ struct hws_drive_model {
 	uint32_t nr_params;
 };
 
+enum hws_param_type {
+	HWS_PARAM_NUMBER,
+	HWS_PARAM_FLAG,
+	HWS_PARAM_CHOICE,
+	HWS_PARAM_LIST,	  /* of rows */
+	HWS_PARAM_DRIVES, /* a list of drives */
+};
+
 /*
  * A parameter of a drive model, or a column of one that is a list. Values here are in blob units:
  * TOML value * scale.
  */
 struct hws_param {
 	const char *key;
-	int32_t type; /* 0 number, 1 flag, 2 one of choices, 3 list of rows, 4 list of drives */
+	int32_t type; /* enum hws_param_type */
 	uint32_t scale;
 	const char *unit;
 	int32_t required;
 	int64_t def, min, max;
 	const char *help;
-	const char *const *choices; /* NULL-terminated; NULL unless type is 2 */
+	const char *const *choices; /* HWS_PARAM_CHOICE: NULL-terminated; else NULL */
 	uint32_t nr_columns;
 };
 
@@ -424,7 +464,7 @@ struct hws_replay_totals {
 	uint64_t now_ns, seek_ns, rotation_ns, transfer_ns, cache_hits;
 };
 
-/* Columns of n elements; op is 0 read, 1 write. */
+/* Columns of n elements; op is HWS_READ or HWS_WRITE. */
 struct hws_replay {
 	uint64_t n;
 	const uint8_t *op;

@@ -9,6 +9,7 @@
 #include "core/drive.h"
 #include "core/elevator.h"
 #include "core/lib/merge.h"
+#include "sim/grow.h"
 #include "sim/headwaiter.h"
 
 #define SIM_ERROR_BYTES	   256
@@ -37,7 +38,7 @@ struct sim_io {
 	u32 tally, sectors; /* tally.c */
 	u64 issue_ns;
 	u64 fixed_ns;
-	void *tag; /* for the source of a generated I/O */
+	void *cookie; /* its source's */
 	struct sim_io *free_next;
 };
 
@@ -68,69 +69,93 @@ struct sim_task {
 	struct hw_task *task; /* NULL until its first I/O and after it was freed */
 	struct sim_piece *waiting, **waiting_tail; /* for a tag */
 	struct sim_task *next_waiter;
-	struct sim_job *flusher; /* has no tag for its flush */
-	struct sim_job *stalled; /* goes on when nothing of its waits */
-	u64 nr_waiting;	 /* pieces that wait for a request or a tag: it cannot exit before */
-	u64 outstanding; /* I/Os issued, not completed */
-	u64 remaining;	 /* I/Os of the trace not completed */
+	struct sim_flush_wait *flush; /* has no tag */
+	struct sim_source *source;    /* whose I/O this is */
+	u64 nr_waiting; /* pieces that wait for a request or a tag: it cannot exit before */
 	/* by operation: one more than the number of its tally; 0: none yet */
 	u32 tally[HW_OTHER + 1];
 	u32 id; /* for the log */
 	u16 ioprio, share;
 	bool exits, exiting;
-	struct sim_source *source; /* told of completions; NULL: the trace */
+	bool stalled; /* its source goes on when nothing of its waits */
 };
 
 /*
- * Something that generates load: it is called when what it scheduled is due, and when an I/O of its
- * tasks is done.
+ * Something that issues I/O: a trace, a process, the page cache. This table is the only way in
+ * which the rest of the simulator calls it.
  */
-struct sim_source {
+struct sim_source_ops {
+	/*
+	 * Of a source with a list (sim_list()): takes the next from it, in order of (time, order);
+	 * false: that was all. due() follows at its time.
+	 */
+	bool (*next)(struct hws *s, struct sim_source *source, u64 *time_ns, u64 *order);
+	/* It is time for what it had scheduled, or for the next of its list. */
 	void (*due)(struct hws *s, struct sim_source *source, u64 order);
-	void (*done)(struct hws *s, struct sim_source *source, void *tag);
+	/* An I/O that it issued with this cookie is done. */
+	void (*done)(struct hws *s, struct sim_source *source, void *cookie);
+	/* It may go on: what it waited for in the block layer is there. */
+	void (*wake)(struct hws *s, struct sim_source *source);
+	/* The run is over: 0, or an error if the source still has something to do. */
+	int (*over)(struct hws *s, struct sim_source *source);
+};
+
+struct sim_source {
+	const struct sim_source_ops *ops;
+	u64 expected; /* the order of the event that it sleeps for (sim_sleep()) */
 };
 
 /* What is due. Ties go by order: traces in their own, generated load in order of scheduling. */
 struct sim_due {
 	u64 time_ns;
 	u64 order;
-	struct sim_source *source; /* or NULL: `order` is a row of the trace */
+	struct sim_source *source;
 };
 
 /* A place in the line before the one processor. */
 struct sim_turn {
 	struct sim_turn *next;
-	struct sim_job *job; /* NULL: who waits for a tag */
+	struct sim_source *source; /* who it is; NULL: the one who waits for a tag */
 	u64 need_ns;
+	bool computing; /* has processor time to go, or waits for the processor */
 	bool queued;
 };
 
 struct sim_processor {
-	struct sim_job *running;
+	struct sim_turn *running;
 	struct sim_turn *first, *last, feed;
 	u64 stolen_ns; /* from the running one, since it began */
 	u64 kernel_until_ns;
 	bool feed_wanted;
 };
 
-/*
- * A flush of the drive's cache, the jobs that wait for it, and those that wait for the one after
- * it; newest first.
- */
+/* A task that waits for a flush of the drive's cache. */
+struct sim_flush_wait {
+	struct sim_flush_wait *next;
+	u32 task;
+	int tag;    /* -1: it needs none */
+	bool waits; /* until it has been flushed */
+};
+
+/* A flush, those who wait for it, and those who wait for the one after it; newest first. */
 struct sim_flush {
 	struct hw_io io;
 	bool waits;	   /* for the drive */
 	bool after_others; /* it goes behind what is being decided */
-	struct sim_job *current, *next;
+	struct sim_flush_wait *current, *next;
+};
+
+/* Somebody who writes back dirty pages. */
+struct sim_wbt_waiter {
+	struct sim_wbt_waiter *next;
+	bool sync, background;
+	bool waits, may;
 };
 
 enum sim_event_type { EV_INSERT, EV_MERGE, EV_DISPATCH, EV_COMPLETE, EV_WAIT_BEGIN, EV_WAIT_END };
 
-#define NO_ROW U32_MAX
-
-enum sim_row_state { ROW_WAITING, ROW_DUE, ROW_ISSUED };
-
 struct sim_rows {
+	const struct hws_trace *trace; /* whose columns the others are; NULL: their own */
 	u64 n, room;
 	int64_t *issue_ns, *complete_ns;
 	uint64_t *sector;
@@ -171,19 +196,16 @@ struct hws {
 	bool inserted, done; /* in this instant */
 
 	struct sim_task *tasks;
-	u32 nr_tasks, room_tasks;
+	u32 nr_tasks;
+	u64 room_tasks;
 
-	const struct hws_trace *trace;
-	struct hws_trace trace_copy;
-	/* Rows by number, NO_ROW ends; NULL where there are none. */
-	u32 *first_child, *next_sibling; /* rows that follow a row */
-	u32 *follower;			 /* the row that may not be issued before a row */
-	u8 *row_state;			 /* enum sim_row_state, if some rows have followers */
-	u32 *roots; /* rows without parent, by time; NULL: all rows, as they stand */
-	u64 nr_roots, next_root;
+	struct sim_source *load; /* all of it: a trace, or all jobs */
+	bool load_ended;	 /* every job: what is left is to be written back */
 
 	struct sim_due *heap;
 	u64 nr_heap, room_heap;
+	struct sim_due listed; /* the next of a source's list; HW_NEVER: there is none */
+	u64 order;	       /* of what is scheduled next */
 
 	struct sim_request *held; /* pulled ahead, waiting for the drive */
 	/* decided on, with a place in the drive, on the way there */
@@ -221,18 +243,74 @@ struct hws {
 	char error[SIM_ERROR_BYTES];
 };
 
-/* engine.c */
+/* catalogue.c: -ENOENT, if the policy has no such statistic */
+int sim_stat_value(const struct hw_queue *q, const char *stat, int64_t *value);
+
+/* error.c: @err, for the caller to return */
 int sim_fail(struct hws *s, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns,
-	       void *tag);
+
+/* run.c */
+int sim_run(struct hws *s, u64 events);
+
+/* loop.c: when something happens next; it happens */
+u64 sim_next_event(const struct hws *s);
+void sim_step(struct hws *s);
+
+/* due.c: @order breaks ties, and is given back to due() */
+u64 sim_order(struct hws *s);
 void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_source *source);
+/* Once at a time: it is due then, and no event of an earlier sleep is the expected one. */
+void sim_sleep(struct hws *s, struct sim_source *source, u64 until_ns);
+/* The source has a list, as no other of the run has. */
+void sim_list(struct hws *s, struct sim_source *source);
+u64 sim_due_ns(const struct hws *s);
+struct sim_due sim_due_take(struct hws *s);
+
+/* dispatch.c: @delay_ns from a decision until it is on its way */
+void sim_dispatch(struct hws *s, u64 delay_ns);
+void sim_submit_sent(struct hws *s);
+
+/* io.c */
+void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns,
+	       void *cookie);
+void sim_request_done(struct hws *s, struct sim_request *r);
+
+/* task.c */
+struct hw_task *sim_task_of(struct hws *s, u32 task);
 void sim_task_exit(struct hws *s, u32 task);
-void sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
+/* Those that nothing refers to any more are freed. */
+void sim_task_reap(struct hws *s);
+
+/* request.c: false: it has joined another request, and needs no tag */
+bool sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
 /* Does it become part of a request that there is? */
 bool sim_merge_piece(struct hws *s, struct sim_piece *p);
 
+/* allocate.c */
+void sim_submit_piece(struct hws *s, struct sim_piece *p);
+/* Does the task wait for a request? Then its source is woken when it has one. */
+bool sim_task_stalls(struct hws *s, u32 task);
+/* @sectors: of what has been done */
+void sim_request_freed(struct hws *s, u32 sectors);
+void sim_feed_woken(struct hws *s);
+/* The task's source is woken when the drive's cache has been written. */
+void sim_flush(struct hws *s, struct sim_flush_wait *w);
+
+/* flush.c */
+bool sim_flush_wanted(const struct hws *s);
+/* It has a tag, where it needs one. */
+void sim_flush_ready(struct hws *s, struct sim_flush_wait *w);
+void sim_flush_submit(struct hws *s);
+void sim_flush_done(struct hws *s);
+
 /* processor.c */
 u64 sim_turnaround(const struct hws *s, u32 sectors);
+/* The source is due when it has had so much processor time. */
+void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns);
+/* It is due: has it had all? If not, it will be due again. */
+bool sim_computed(struct hws *s, struct sim_turn *t);
+/* It has nothing more to do now. */
+void sim_yield(struct hws *s, struct sim_turn *t);
 void sim_interrupt(struct hws *s, u64 takes_ns);
 /*
  * A tag has come back, of a request of so many sectors: one of those who wait looks when it gets
@@ -242,20 +320,16 @@ void sim_wake_waiter(struct hws *s, u32 sectors);
 /* After the processes whose I/O is done. */
 void sim_waiter_woken(struct hws *s);
 
-/* allocate.c */
-void sim_submit_piece(struct hws *s, struct sim_piece *p);
-/* @sectors: of what has been done */
-void sim_request_freed(struct hws *s, u32 sectors);
-void sim_feed_woken(struct hws *s);
-/* Has the job what its flush needs? If not, it will be woken when it has. */
-bool sim_flush_tag(struct hws *s, struct sim_job *j);
-
-/* flush.c */
-bool sim_flush_wanted(const struct hws *s);
-void sim_flush_submit(struct hws *s);
-void sim_flush_done(struct hws *s);
-
-/* wbt.c: a read begins; a request goes to the drive; it is done */
+/* wbt.c: @cache is woken when some of those who wait may write */
+void sim_wbt_init(struct hws *s, struct sim_source *cache);
+/*
+ * May one more request be made? If not, it will be in its turn, and must then be asked for again.
+ */
+bool sim_wbt_get(struct hws *s, struct sim_wbt_waiter *who);
+void sim_wbt_put(struct hws *s);
+/* A writer has to wait for the cache to become cleaner. */
+void sim_wbt_slept(struct hws *s);
+/* A read begins; a request goes to the drive; it is done. */
 void sim_wbt_read(struct hws *s);
 void sim_wbt_issued(struct hws *s, const struct sim_request *r);
 void sim_wbt_done(struct hws *s, const struct sim_request *r);
@@ -271,7 +345,14 @@ void sim_tag_put(struct sim_tags *t, int tag);
  */
 void *sim_alloc(struct hws *s, size_t bytes);
 void sim_free_all(struct hws *s);
-void *sim_grow(struct hws *s, void *array, u64 *room, u64 need, size_t element_bytes);
+/* Columns of a table (grow.h), which are not: whoever has them frees them. */
+#define SIM_GROW(s, room, need, ...)                        \
+	do {                                                \
+		if (!SIM_TRY_GROW(room, need, __VA_ARGS__)) \
+			longjmp((s)->no_memory, 1);         \
+	} while (0)
+
+/* pool.c */
 struct sim_request *sim_request_new(struct hws *s);
 void sim_request_free(struct hws *s, struct sim_request *r);
 struct sim_io *sim_io_new(struct hws *s);
@@ -281,18 +362,12 @@ void sim_piece_free(struct hws *s, struct sim_piece *p);
 struct hw_task *sim_hw_task_new(struct hws *s);
 void sim_hw_task_free(struct hws *s, struct hw_task *t);
 
-/* What the calls from outside do, once memory may run out. */
-int sim_run(struct hws *s, u64 events);
-int sim_add_trace(struct hws *s, const struct hws_trace *trace);
-int sim_add_job(struct hws *s, const struct hws_job *job);
-
 /* trace.c */
-void sim_trace_issue(struct hws *s, u64 row);
-void sim_trace_completed(struct hws *s, u64 row);
+int sim_add_trace(struct hws *s, const struct hws_trace *trace);
 
-/* job.c */
+/* load/job.c, load/start.c */
+int sim_add_job(struct hws *s, const struct hws_job *job);
 void sim_jobs_free(struct hws *s);
-bool sim_jobs_over(const struct hws *s);
 
 /* tally.c */
 void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what);
@@ -301,15 +376,21 @@ void sim_tally_complete(struct hws *s, const struct sim_io *io);
 u64 sim_tallied(const struct hws *s);
 void sim_tallies_free(struct hws *s);
 
-/* record.c */
-int sim_account(struct hws *s);
+/* rows.c */
+void sim_rows_of_trace(struct hws *s, const struct hws_trace *trace);
 void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what);
 void sim_row_complete(struct hws *s, u64 row);
+void sim_rows_free(struct hws *s);
+
+/* log.c */
 int sim_log_open(struct hws *s, const char *path);
 int sim_log_check(struct hws *s);
 int sim_log_close(struct hws *s);
 void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector,
 	     u32 sectors);
 void sim_log_waits(struct hws *s);
+
+/* account.c */
+int sim_account(struct hws *s);
 
 #endif

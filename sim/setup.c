@@ -57,6 +57,7 @@ struct hws *hws_new(const struct hws_options *options)
 	s->wake_ns = HW_NEVER;
 	s->feed_ns = HW_NEVER;
 	s->worker_ns = HW_NEVER;
+	s->listed.time_ns = HW_NEVER;
 	s->sent_tail = &s->sent;
 	s->starved_tail = &s->starved;
 	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
@@ -74,12 +75,7 @@ void hws_free(struct hws *s)
 	free(s->buckets);
 	sim_tallies_free(s);
 	sim_log_close(s);
-	free(s->rows.issue_ns);
-	free(s->rows.complete_ns);
-	free(s->rows.sector);
-	free(s->rows.sectors);
-	free(s->rows.task);
-	free(s->rows.op);
+	sim_rows_free(s);
 	sim_jobs_free(s);
 	sim_free_all(s);
 	free(s);
@@ -177,15 +173,12 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
 
 int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits)
 {
-	u64 room = s->room_tasks;
-
 	ENTER(s);
-	if (s->started || s->trace || s->jobs)
+	if (s->started || s->load)
 		return sim_fail(s, -EBUSY, "tasks come before the work");
 	if (s->nr_tasks == SIM_TASKS_MOST)
 		return sim_fail(s, -E2BIG, "at most %u tasks", SIM_TASKS_MOST);
-	s->tasks = sim_grow(s, s->tasks, &room, s->nr_tasks + 1ull, sizeof(*s->tasks));
-	s->room_tasks = (u32)room;
+	SIM_GROW(s, &s->room_tasks, s->nr_tasks + 1ull, SIM_COLUMN(s->tasks));
 	s->tasks[s->nr_tasks++] =
 		(struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
 	return 0;

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "core/lib/tags.h"
 #include "sim/internal.h"
 
 struct tag_word {

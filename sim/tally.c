@@ -102,16 +102,8 @@ static void keep(struct hws *s, u32 tally, u64 ns)
 {
 	struct sim_tallies *t = &s->tallies;
 
-	if (t->nr_exact == t->room_exact) {
-		u64 room = t->room_exact;
-
-		t->exact_tally = sim_grow(s, t->exact_tally, &room, t->nr_exact + 1,
-					  sizeof(*t->exact_tally));
-		room = t->room_exact;
-		t->exact_ns =
-			sim_grow(s, t->exact_ns, &room, t->nr_exact + 1, sizeof(*t->exact_ns));
-		t->room_exact = room;
-	}
+	SIM_GROW(s, &t->room_exact, t->nr_exact + 1, SIM_COLUMN(t->exact_tally),
+		 SIM_COLUMN(t->exact_ns));
 	t->exact_tally[t->nr_exact] = tally;
 	t->exact_ns[t->nr_exact++] = ns;
 }
@@ -124,7 +116,7 @@ void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what
 	if (!s->opt.exact)
 		return;
 	if (!*number) {
-		t->of = sim_grow(s, t->of, &t->room, t->nr + 1, sizeof(*t->of));
+		SIM_GROW(s, &t->room, t->nr + 1, SIM_COLUMN(t->of));
 		t->of[t->nr] = (struct hws_tally){ .task = io->task,
 						   .op = what->op,
 						   .first_issue_ns = s->now };

@@ -24,6 +24,7 @@
  *  has expired or nothing lies upwards.
  */
 #include "core/lib/sorted.h"
+#include "core/lib/tags.h"
 #include "core/lib/ticks.h"
 #include "core/policy/policies.h"
 

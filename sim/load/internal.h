@@ -30,13 +30,6 @@ struct sim_transfer {
 	struct sim_transfer *next, **pprev;
 };
 
-/* Somebody who writes back dirty pages. */
-struct sim_wbt_waiter {
-	struct sim_wbt_waiter *next;
-	bool sync, background;
-	bool waits, may;
-};
-
 /* Reading ahead in one file, as one reader does it. */
 #define SIM_WINDOWS 8
 
@@ -96,8 +89,7 @@ struct sim_job {
 	u8 state; /* enum job_state of job.c */
 	bool terminate;
 	bool synced_last;
-	u64 expected; /* the event that it sleeps for; others are stale */
-	u64 want;     /* it waits for this many completions; 0: it does not */
+	u64 want; /* it waits for this many completions; 0: it does not */
 	struct sim_die dice[NR_DICE];
 
 	u64 start_ns, epoch_ns, end_ns;
@@ -121,7 +113,6 @@ struct sim_job {
 	bool blocked;	/* waits for pages to be written, among others */
 	struct sim_job *blocked_next;
 	struct sim_turn turn;
-	bool computing;		/* has processor time to go, or waits for the processor */
 	u64 sync_file, sync_at; /* fsync: it has been at the files and pages before */
 	struct sim_wbt_waiter wbt;
 	struct sim_transfer *in_hand; /* fsync: what it writes next */
@@ -129,15 +120,13 @@ struct sim_job {
 	bool preparing;		      /* fsync: the request is being made */
 	u64 behind;	/* fsync: a page that is in another's hand, plus one; 0: none */
 	bool unflushed; /* fsync: the drive's cache is still to be flushed */
-	bool flushing;	/* waits for that */
-	struct sim_job *flush_next;
-	int flush_tag; /* -1: it needs none */
+	struct sim_flush_wait flush;
 };
 
 struct sim_jobs {
+	struct sim_source source; /* of all of them: only for the end of the run */
 	struct sim_job **job;
 	u64 nr, room;
-	u64 order;
 	u64 running;	   /* started, not ended */
 	u64 left;	   /* not ended */
 	u64 started, told; /* so far, and when running ones were last told to end */
@@ -158,26 +147,12 @@ void sim_start_add(struct hws *s, struct sim_job *j);
 void sim_start_jobs(struct hws *s);
 void sim_job_ended(struct hws *s, struct sim_job *j);
 
-/* job.c */
+/* process.c: a job goes on later; now; when it has had so much processor time */
 void sim_job_sleep(struct hws *s, struct sim_job *j, u64 until_ns);
-/* Does it wait for a request? Then it goes on when it has one (allocate.c). */
-bool sim_job_stalls(struct hws *s, struct sim_job *j);
-void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag);
-u64 sim_order(struct hws *s);
-/* A job that the page cache has made to wait may look again. */
 void sim_job_wake(struct hws *s, struct sim_job *j);
-
-/* processor.c: the job is due when it has had so much processor time */
-void sim_compute(struct hws *s, struct sim_job *j, u64 need_ns);
-/* It is due: has it had all? If not, it will be due again. */
-bool sim_computed(struct hws *s, struct sim_job *j);
-/* It has nothing more to do now. */
-void sim_yield(struct hws *s, struct sim_job *j);
-
-/* flush.c: the job is woken when the drive's cache has been written */
-void sim_flush(struct hws *s, struct sim_job *j);
-/* It has a tag, where it needs one. */
-void sim_flush_ready(struct hws *s, struct sim_job *j);
+void sim_job_compute(struct hws *s, struct sim_job *j, u64 need_ns);
+/* @cookie: a transfer of the page cache, or NULL for an I/O of the job's own. */
+void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *cookie);
 
 /* place.c */
 void sim_place_init(struct hws *s, struct sim_job *j);
@@ -202,18 +177,5 @@ bool sim_write_balance(struct hws *s, struct sim_job *j);
 void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *what);
 bool sim_fsync(struct hws *s, struct sim_job *j);
 void sim_fsync_done(struct hws *s, struct sim_transfer *t);
-/* Some of those who wait for wbt may write. */
-void sim_cache_look_again(struct hws *s);
-
-/* wbt.c */
-void sim_wbt_init(struct hws *s);
-/*
- * May one more request be made? If not, it will be in its turn (sim_cache_look_again()), and must
- * then be asked for again.
- */
-bool sim_wbt_get(struct hws *s, struct sim_wbt_waiter *who);
-void sim_wbt_put(struct hws *s);
-/* A writer has to wait for the cache to become cleaner. */
-void sim_wbt_slept(struct hws *s);
 
 #endif

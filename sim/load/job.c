@@ -37,39 +37,20 @@ enum job_state {
 
 /* --- events --- */
 
-u64 sim_order(struct hws *s)
+static struct sim_job *job_of(struct sim_source *source)
 {
-	return s->jobs->order++;
+	return container_of(source, struct sim_job, source);
 }
 
-void sim_job_sleep(struct hws *s, struct sim_job *j, u64 time_ns)
+static void job_woken(struct hws *s, struct sim_source *source)
 {
-	j->expected = sim_order(s);
-	j->want = 0;
-	sim_schedule(s, time_ns, j->expected, &j->source);
+	sim_job_wake(s, job_of(source));
 }
 
-void sim_job_wake(struct hws *s, struct sim_job *j)
+static void job_done(struct hws *s, struct sim_source *source, void *cookie)
 {
-	sim_job_sleep(s, j, s->now);
-}
-
-void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *tag)
-{
-	struct hw_bio what = { .sector = sector,
-			       .sectors = sectors,
-			       .op = op,
-			       .flags = flags,
-			       .ioprio = s->tasks[task].ioprio };
-
-	sim_issue(s, task, &what, s->issued, 0, tag);
-}
-
-static void job_done(struct hws *s, struct sim_source *source, void *tag)
-{
-	struct sim_job *j = container_of(source, struct sim_job, source);
-
-	struct sim_transfer *t = tag;
+	struct sim_job *j = job_of(source);
+	struct sim_transfer *t = cookie;
 
 	if (t && t->write)
 		sim_fsync_done(s, t);
@@ -102,7 +83,7 @@ static bool pass_over(const struct sim_job *j)
 
 	if (!o->queued || o->time_based)
 		return false;
-	if (o->directions & 2 && o->random && !o->random_map)
+	if (o->directions & HWS_WRITES && o->random && !o->random_map)
 		limit = max(limit, o->io_size);
 	return j->pass_bytes >= limit;
 }
@@ -122,8 +103,8 @@ static bool again(struct sim_job *j)
 {
 	const struct hws_job *o = &j->opt;
 	u64 limit = o->io_size ? o->io_size : o->size;
-	u64 largest = max(o->directions & 1 ? o->max_bytes[0] : 0,
-			  o->directions & 2 ? o->max_bytes[1] : 0);
+	u64 largest = max(o->directions & HWS_READS ? o->max_bytes[HWS_READ] : 0,
+			  o->directions & HWS_WRITES ? o->max_bytes[HWS_WRITE] : 0);
 
 	/* A pass in which nothing fitted would only come again. */
 	if (j->terminate || !j->pass_issued)
@@ -141,8 +122,8 @@ static bool again(struct sim_job *j)
 
 static u32 pick_direction(struct sim_job *j)
 {
-	if (j->opt.directions != 3)
-		return j->opt.directions - 1;
+	if (j->opt.directions != HWS_READS_AND_WRITES)
+		return j->opt.directions == HWS_WRITES ? HWS_WRITE : HWS_READ;
 	/* As fio does: after a change, this direction first gets its share. */
 	if (j->dir_issued[j->mix_direction] >= j->mix_until) {
 		u32 d = 1 + sim_roll_below(j, DICE_DIRECTION, 100) > j->opt.read_percent;
@@ -189,7 +170,7 @@ static u64 rate_wait(struct hws *s, struct sim_job *j)
 
 	if (own <= s->now)
 		return 0;
-	if (j->opt.directions == 3) {
+	if (j->opt.directions == HWS_READS_AND_WRITES) {
 		other = rate_ns(j, !j->direction);
 		if (other < own)
 			j->direction = !j->direction;
@@ -313,7 +294,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->op = p;
 		j->state = JOB_SUBMIT;
 		if (!j->opt.buffered && turnaround(s, j)) {
-			sim_compute(s, j, turnaround(s, j));
+			sim_job_compute(s, j, turnaround(s, j));
 			return false;
 		}
 		return true;
@@ -334,7 +315,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		return true;
 	case JOB_COPY:
 		j->state = JOB_COPIED;
-		sim_compute(s, j, copying(s, j));
+		sim_job_compute(s, j, copying(s, j));
 		return false;
 	case JOB_COPIED:
 		j->state = JOB_REAP;
@@ -406,22 +387,41 @@ static bool step(struct hws *s, struct sim_job *j)
 
 static void job_due(struct hws *s, struct sim_source *source, u64 order)
 {
-	struct sim_job *j = container_of(source, struct sim_job, source);
+	struct sim_job *j = job_of(source);
 
 	if (j->life == JOB_CREATED) {
 		sim_start_jobs(s);
-	} else if (j->life == JOB_RUNNING && order == j->expected && sim_computed(s, j)) {
-		while (!sim_job_stalls(s, j) && step(s, j))
+	} else if (j->life == JOB_RUNNING && order == source->expected &&
+		   sim_computed(s, &j->turn)) {
+		while (!sim_task_stalls(s, j->opt.task) && step(s, j))
 			;
-		sim_yield(s, j);
+		sim_yield(s, &j->turn);
 	}
 }
+
+static const struct sim_source_ops job_ops = {
+	.due = job_due,
+	.done = job_done,
+	.wake = job_woken,
+};
+
+static int jobs_over(struct hws *s, struct sim_source *source)
+{
+	if (s->jobs->left)
+		return sim_fail(s, -EPROTO, "jobs wait for each other, and never end");
+	/* A job may have slept on after its last I/O, or been woken from its sleep to end. */
+	s->now = s->last_done_ns;
+	return 0;
+}
+
+/* Of all jobs together. */
+static const struct sim_source_ops jobs_ops = { .over = jobs_over };
 
 /* --- set-up --- */
 
 static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 {
-	bool writes_buffered = o->buffered && o->directions & 2;
+	bool writes_buffered = o->buffered && o->directions & HWS_WRITES;
 	u32 d;
 
 	if (o->task < s->nr_tasks && s->tasks[o->task].source)
@@ -439,10 +439,11 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 		return "time_based, and copying takes no time: it would never end";
 	if (o->nr_files >> 32)
 		return "too many files";
-	if (!o->nr_files || !o->depth || !o->loops || !o->size || o->directions - 1 > 2 ||
-	    !o->random_every || (o->file_service == 0 && !o->file_every) ||
+	if (!o->nr_files || !o->depth || !o->loops || !o->size || !o->directions ||
+	    o->directions > HWS_READS_AND_WRITES || !o->random_every ||
+	    (o->file_service == HWS_FILES_IN_TURN && !o->file_every) ||
 	    (o->time_based && !o->runtime_ns) ||
-	    ((o->fsync_every || o->end_fsync) && !(o->directions & 2)))
+	    ((o->fsync_every || o->end_fsync) && !(o->directions & HWS_WRITES)))
 		return "a parameter is missing";
 	for (d = 0; d < 2; d++)
 		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||
@@ -478,12 +479,15 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	u64 i;
 	int ret;
 
-	if (s->started || s->trace)
+	if (s->started || (s->load && !s->jobs))
 		return sim_fail(s, -EBUSY, "a run takes jobs, or a trace, before it starts");
 	if (!s->drive)
 		return sim_fail(s, -EINVAL, "no drive");
-	if (!s->jobs)
+	if (!s->jobs) {
 		s->jobs = sim_alloc(s, sizeof(*s->jobs));
+		s->jobs->source.ops = &jobs_ops;
+		s->load = &s->jobs->source;
+	}
 	ret = check_job(s, job);
 	if (ret)
 		return ret;
@@ -494,12 +498,13 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 		j->files[i].at = job->files[i];
 	j->opt.files = NULL;
 	j->loops_left = job->loops - 1;
-	j->source.due = job_due;
-	j->source.done = job_done;
+	j->source.ops = &job_ops;
+	j->turn.source = &j->source;
+	j->flush.task = job->task;
 	s->tasks[job->task].source = &j->source;
 	sim_dice_seed(j, s->opt.seed);
 	sim_place_init(s, j);
-	if (job->buffered && job->directions & 2)
+	if (job->buffered && job->directions & HWS_WRITES)
 		sim_cache_init(s, job->flusher);
 	j->start_ns = job->start_min_ns +
 		      sim_roll_below(j, DICE_START, job->start_max_ns - job->start_min_ns + 1);

@@ -140,9 +140,9 @@ static void file_reset(struct sim_job *j, struct sim_file *f)
 void sim_place_init(struct hws *s, struct sim_job *j)
 {
 	const struct hws_job *o = &j->opt;
-	u64 i, unit = o->min_bytes[o->directions == 2];
+	u64 i, unit = o->min_bytes[o->directions == HWS_WRITES ? HWS_WRITE : HWS_READ];
 
-	if (o->directions == 3)
+	if (o->directions == HWS_READS_AND_WRITES)
 		unit = min(o->min_bytes[0], o->min_bytes[1]);
 
 	for (i = 0; i < o->nr_files; i++) {
@@ -170,7 +170,7 @@ static struct sim_file *next_file(struct sim_job *j)
 {
 	u32 n = (u32)j->opt.nr_files, tried;
 
-	if (j->opt.file_service == 2) {
+	if (j->opt.file_service == HWS_FILES_RANDOM) {
 		u32 at = (u32)sim_roll_below(j, DICE_FILE, n);
 
 		for (tried = 0; tried < n; tried++, at = (at + 1) % n)
@@ -181,8 +181,8 @@ static struct sim_file *next_file(struct sim_job *j)
 	for (tried = 0; tried <= n; tried++) {
 		struct sim_file *f = &j->files[j->file];
 
-		if (!f->done && (j->opt.file_service == 1 || j->file_left)) {
-			j->file_left -= j->opt.file_service == 0;
+		if (!f->done && (j->opt.file_service == HWS_FILES_ONE_BY_ONE || j->file_left)) {
+			j->file_left -= j->opt.file_service == HWS_FILES_IN_TURN;
 			return f;
 		}
 		j->file = (j->file + 1) % n;

@@ -59,7 +59,7 @@ static bool make_room(struct hws *s, struct sim_job *j, u64 pages)
 	if (!j->made_room)
 		return true;
 	j->reading = false;
-	sim_compute(s, j, s->opt.fetch_page_ns * pages);
+	sim_job_compute(s, j, s->opt.fetch_page_ns * pages);
 	return false;
 }
 
@@ -135,7 +135,7 @@ bool sim_read(struct hws *s, struct sim_job *j)
 
 		j->reading = true; /* unless this is the last round */
 		if (!w) {
-			if (!fetch_now(s, j, largest) || sim_job_stalls(s, j))
+			if (!fetch_now(s, j, largest) || sim_task_stalls(s, j->opt.task))
 				return false;
 			continue;
 		}

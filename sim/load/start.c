@@ -79,7 +79,7 @@ void sim_start_add(struct hws *s, struct sim_job *j)
 	*j->group->tail = j;
 	j->group->tail = &j->group_next;
 	j->index = all->nr;
-	all->job = sim_grow(s, all->job, &all->room, all->nr + 1, sizeof(*all->job));
+	SIM_GROW(s, &all->room, all->nr + 1, SIM_COLUMN(all->job));
 	all->job[all->nr++] = j;
 	all->left++;
 }
@@ -158,12 +158,13 @@ void sim_start_jobs(struct hws *s)
 	}
 }
 
-static void ended(struct sim_jobs *all, struct sim_job *j)
+static void ended(struct hws *s, struct sim_job *j)
 {
+	struct sim_jobs *all = s->jobs;
 	struct sim_job *w;
 
 	j->life = JOB_ENDED;
-	all->left--;
+	s->load_ended = !--all->left;
 	if (--j->section->left)
 		return;
 	while ((w = j->section->waiting)) {
@@ -175,12 +176,12 @@ static void ended(struct sim_jobs *all, struct sim_job *j)
 static void terminate(struct hws *s, struct sim_job *j)
 {
 	if (j->life == JOB_CREATED)
-		ended(s->jobs, j);
+		ended(s, j);
 	if (j->life != JOB_RUNNING || j->terminate)
 		return;
 	j->terminate = true;
 	/* Out of its sleep; a job that waits for I/O will see it when that is done. */
-	if (!j->want && !j->reading && !j->blocked && !j->flushing)
+	if (!j->want && !j->reading && !j->blocked && !j->flush.waits)
 		sim_job_wake(s, j);
 }
 
@@ -213,22 +214,17 @@ static void end_jobs(struct hws *s, bool all_of_them)
 void sim_job_ended(struct hws *s, struct sim_job *j)
 {
 	j->end_ns = s->now;
-	ended(s->jobs, j);
+	ended(s, j);
 	s->jobs->running--;
 	if (s->tasks[j->opt.task].exits)
 		sim_task_exit(s, j->opt.task);
-	if (j->opt.exit_what == 1)
+	if (j->opt.exit_what == HWS_EXIT_GROUP)
 		end_group(s, j->group);
-	else if (j->opt.exit_what)
-		end_jobs(s, j->opt.exit_what == 3);
+	else if (j->opt.exit_what != HWS_EXIT_ITSELF)
+		end_jobs(s, j->opt.exit_what == HWS_EXIT_ALL);
 	sim_start_jobs(s);
-	if (s->cache && !s->jobs->left)
+	if (s->cache && s->load_ended)
 		sim_cache_flush(s);
-}
-
-bool sim_jobs_over(const struct hws *s)
-{
-	return !s->jobs->left;
 }
 
 void sim_jobs_free(struct hws *s)

@@ -267,7 +267,7 @@ static u64 pages_at_once(const struct hws *s)
 /* Everything that is dirty is to be written, not only what is old. */
 static bool flush_all(struct hws *s, const struct sim_cache *c)
 {
-	return sim_jobs_over(s) || c->dirty_pages > DIRTY_BACKGROUND / SIM_PAGE_BYTES;
+	return s->load_ended || c->dirty_pages > DIRTY_BACKGROUND / SIM_PAGE_BYTES;
 }
 
 static bool may_flush(struct hws *s, const struct sim_cache *c)
@@ -308,7 +308,7 @@ void sim_cache_flush(struct hws *s)
 			c->expired = false;
 			continue;
 		}
-		c->wbt.background = !sim_jobs_over(s);
+		c->wbt.background = !s->load_ended;
 		if (!sim_wbt_get(s, &c->wbt))
 			return;
 		first = c->cursor > e->first && c->cursor < e->end ? c->cursor : e->first;
@@ -327,15 +327,20 @@ void sim_cache_flush(struct hws *s)
 static void look_again(struct hws *s, struct sim_cache *c)
 {
 	c->tick = 0;
-	if (!c->dirty_pages || sim_jobs_over(s))
+	if (!c->dirty_pages || s->load_ended)
 		return;
 	c->tick = sim_order(s);
 	sim_schedule(s, sim_after(s->now, PERIOD_NS), c->tick, &c->source);
 }
 
+static struct sim_cache *cache_of(struct sim_source *source)
+{
+	return container_of(source, struct sim_cache, source);
+}
+
 static void cache_due(struct hws *s, struct sim_source *source, u64 order)
 {
-	struct sim_cache *c = container_of(source, struct sim_cache, source);
+	struct sim_cache *c = cache_of(source);
 
 	if (order == c->tick && s->now >= EXPIRE_NS) {
 		c->expired = true;
@@ -346,11 +351,14 @@ static void cache_due(struct hws *s, struct sim_source *source, u64 order)
 		look_again(s, c);
 }
 
-void sim_cache_look_again(struct hws *s)
+/* Some of those who wait for wbt may write. */
+static void cache_woken(struct hws *s, struct sim_source *source)
 {
-	unblock_all(s, s->cache);
-	if (s->cache->wbt.may)
-		sim_schedule(s, s->now, sim_order(s), &s->cache->source);
+	struct sim_cache *c = cache_of(source);
+
+	unblock_all(s, c);
+	if (c->wbt.may)
+		sim_schedule(s, s->now, sim_order(s), source);
 }
 
 static void written(struct hws *s, struct sim_cache *c, struct sim_transfer *t)
@@ -365,15 +373,21 @@ static void written(struct hws *s, struct sim_cache *c, struct sim_transfer *t)
  * Flushing goes on when what is under way has made room; as everything that issues, not before
  * this instant's arrivals.
  */
-static void cache_done(struct hws *s, struct sim_source *source, void *tag)
+static void cache_done(struct hws *s, struct sim_source *source, void *cookie)
 {
-	struct sim_cache *c = container_of(source, struct sim_cache, source);
+	struct sim_cache *c = cache_of(source);
 
 	c->in_flight--;
-	written(s, c, tag);
+	written(s, c, cookie);
 	if (may_flush(s, c))
 		sim_schedule(s, s->now, sim_order(s), &c->source);
 }
+
+static const struct sim_source_ops cache_ops = {
+	.due = cache_due,
+	.done = cache_done,
+	.wake = cache_woken,
+};
 
 /* --- what jobs call --- */
 
@@ -383,10 +397,9 @@ void sim_cache_init(struct hws *s, u32 flusher)
 		return;
 	s->cache = sim_alloc(s, sizeof(*s->cache));
 	s->cache->task = flusher;
-	s->cache->source.due = cache_due;
-	s->cache->source.done = cache_done;
+	s->cache->source.ops = &cache_ops;
 	s->tasks[flusher].source = &s->cache->source;
-	sim_wbt_init(s);
+	sim_wbt_init(s, &s->cache->source);
 }
 
 static void pages_of(const struct sim_place *p, u64 *first, u64 *end)
@@ -490,7 +503,7 @@ static bool sync_file(struct hws *s, struct sim_job *j, struct sim_place p)
 			gather(s, j);
 			j->preparing = s->opt.dirty_page_ns;
 			if (j->preparing) {
-				sim_compute(s, j, s->opt.dirty_page_ns * j->in_hand->pages);
+				sim_job_compute(s, j, s->opt.dirty_page_ns * j->in_hand->pages);
 				return true;
 			}
 		}
@@ -553,14 +566,14 @@ static bool any_under_way(const struct sim_cache *c, const struct sim_job *j)
 
 bool sim_fsync(struct hws *s, struct sim_job *j)
 {
-	if (j->flushing)
+	if (j->flush.waits)
 		return false;
 	if (s->cache && (sync_more(s, j) || any_under_way(s->cache, j)))
 		return j->preparing ? false : block(s->cache, j);
 	if (!j->unflushed)
 		return true;
 	j->unflushed = false;
-	sim_flush(s, j);
+	sim_flush(s, &j->flush);
 	return false;
 }
 

@@ -21,6 +21,7 @@
  * Left out: cgroups (one group holds all), several actuators, idle nice values (a task without an
  * I/O priority is best-effort, level 4).
  */
+#include "core/lib/tags.h"
 #include "core/policy/bfq/internal.h"
 
 static struct bfq *bfq_of(struct hw_queue *q)

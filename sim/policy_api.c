@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/elevator.h"
-#include "sim/headwaiter.h"
+#include "sim/internal.h"
 
 struct hwd_task {
 	struct list_head link;
@@ -135,21 +134,6 @@ static void forget(struct hwd *d, struct hw_request *rq)
 	reap(d);
 }
 
-static bool has_room(struct hwd *d)
-{
-	u64 room = d->room ? 2 * d->room : 1024;
-	struct hw_request **more;
-
-	if (d->q->nr_inserted < d->room)
-		return true;
-	more = realloc(d->requests, room * sizeof(*more));
-	if (!more)
-		return false;
-	d->requests = more;
-	d->room = room;
-	return true;
-}
-
 int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 {
 	struct hw_task *task = find_task(d, what->task);
@@ -159,7 +143,9 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 		return -ENOENT;
 	if (what->op > HW_OTHER)
 		return -EINVAL;
-	rq = has_room(d) ? calloc(1, d->policy->request_size) : NULL;
+	if (!SIM_TRY_GROW(&d->room, d->q->nr_inserted + 1, SIM_COLUMN(d->requests)))
+		return -ENOMEM;
+	rq = calloc(1, d->policy->request_size);
 	if (!rq)
 		return -ENOMEM;
 	rq->sector = what->sector;
@@ -294,12 +280,5 @@ uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value)
 {
-	u32 i;
-
-	for (i = 0; i < d->policy->nr_stats; i++)
-		if (!strcmp(d->policy->stats[i].name, stat)) {
-			*value = d->policy->stats[i].get(d->q);
-			return 0;
-		}
-	return -ENOENT;
+	return sim_stat_value(d->q, stat, value);
 }

@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "sim/load/internal.h"
+#include "sim/internal.h"
 
 #define DEFAULT_DEPTH	      16
 /* Of reads: longer is too long. */
@@ -27,6 +27,7 @@ enum verdict { TOO_SLOW, FAST_ENOUGH, ONLY_WRITES, UNKNOWN };
 
 struct sim_wbt {
 	struct sim_source source;
+	struct sim_source *cache; /* is told when some of those who wait may write */
 	struct sim_wbt_waiter *first, **tail;
 	u64 latency_ns;
 	u32 in_flight;
@@ -166,7 +167,7 @@ static void window_over(struct hws *s, struct sim_source *source, u64 order)
 			scale_down(s, w, false);
 		break;
 	}
-	if ((w->step || w->in_flight) && !sim_jobs_over(s))
+	if ((w->step || w->in_flight) && !s->load_ended)
 		arm(s, w);
 }
 
@@ -195,17 +196,20 @@ static void wake(struct hws *s, struct sim_wbt *w)
 		any = true;
 	}
 	if (any)
-		sim_cache_look_again(s);
+		w->cache->ops->wake(s, w->cache);
 }
 
-void sim_wbt_init(struct hws *s)
+static const struct sim_source_ops wbt_ops = { .due = window_over };
+
+void sim_wbt_init(struct hws *s, struct sim_source *cache)
 {
 	struct sim_wbt *w;
 
 	if (!s->opt.wbt_depth || s->policy->flags & HW_POLICY_UNTHROTTLED)
 		return;
 	w = s->wbt = sim_alloc(s, sizeof(*w));
-	w->source.due = window_over;
+	w->source.ops = &wbt_ops;
+	w->cache = cache;
 	w->tail = &w->first;
 	w->read_ns = w->slept_ns = HW_NEVER;
 	w->latency_ns = s->drive->rotational ? ROTATIONAL_LATENCY_NS : LATENCY_NS;

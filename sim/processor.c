@@ -8,7 +8,7 @@
  * that runs the queue) does not wait for a processor; what runs meanwhile takes so much longer.
  * Processes that wait for a tag are woken behind those whose I/O is done.
  */
-#include "sim/load/internal.h"
+#include "sim/internal.h"
 
 u64 sim_turnaround(const struct hws *s, u32 sectors)
 {
@@ -28,65 +28,63 @@ static void enqueue(struct sim_processor *p, struct sim_turn *t)
 	p->last = t;
 }
 
-static void run(struct hws *s, struct sim_job *j)
+static void run(struct hws *s, struct sim_turn *t)
 {
 	struct sim_processor *p = &s->processor;
 
-	p->running = j;
+	p->running = t;
 	p->stolen_ns = 0;
-	sim_job_sleep(s, j, sim_after(max(s->now, p->kernel_until_ns), j->turn.need_ns));
+	sim_sleep(s, t->source, sim_after(max(s->now, p->kernel_until_ns), t->need_ns));
 }
 
-void sim_compute(struct hws *s, struct sim_job *j, u64 need_ns)
+void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns)
 {
 	struct sim_processor *p = &s->processor;
 
 	if (!s->opt.one_processor) {
-		sim_job_sleep(s, j, sim_after(s->now, need_ns));
+		sim_sleep(s, t->source, sim_after(s->now, need_ns));
 		return;
 	}
-	j->computing = true;
-	j->turn.job = j;
-	j->turn.need_ns = need_ns;
-	if (!p->running || p->running == j) {
-		run(s, j);
+	t->computing = true;
+	t->need_ns = need_ns;
+	if (!p->running || p->running == t) {
+		run(s, t);
 		return;
 	}
 	/* Nothing but its turn goes on with it. */
-	j->want = 0;
-	j->expected = sim_order(s);
-	enqueue(p, &j->turn);
+	t->source->expected = sim_order(s);
+	enqueue(p, t);
 }
 
-bool sim_computed(struct hws *s, struct sim_job *j)
+bool sim_computed(struct hws *s, struct sim_turn *t)
 {
 	struct sim_processor *p = &s->processor;
 	u64 stolen_ns = p->stolen_ns;
 
-	if (j->computing && p->running == j && stolen_ns) {
+	if (t->computing && p->running == t && stolen_ns) {
 		p->stolen_ns = 0;
-		sim_job_sleep(s, j, sim_after(s->now, stolen_ns));
+		sim_sleep(s, t->source, sim_after(s->now, stolen_ns));
 		return false;
 	}
-	j->computing = false;
+	t->computing = false;
 	return true;
 }
 
-void sim_yield(struct hws *s, struct sim_job *j)
+void sim_yield(struct hws *s, struct sim_turn *t)
 {
 	struct sim_processor *p = &s->processor;
-	struct sim_turn *t;
+	struct sim_turn *next;
 
-	if (p->running != j || j->computing)
+	if (p->running != t || t->computing)
 		return;
 	p->running = NULL;
-	while (!p->running && (t = p->first)) {
-		p->first = t->next;
-		t->queued = false;
-		if (!t->job)
+	while (!p->running && (next = p->first)) {
+		p->first = next->next;
+		next->queued = false;
+		if (next == &p->feed)
 			s->feed_ns = s->now;
-		else if (t->job->computing)
-			run(s, t->job);
+		else if (next->computing)
+			run(s, next);
 	}
 }
 
@@ -101,6 +99,8 @@ void sim_interrupt(struct hws *s, u64 takes_ns)
 
 void sim_wake_waiter(struct hws *s, u32 sectors)
 {
+	if (!s->waiters)
+		return;
 	s->woken++;
 	if (s->opt.one_processor)
 		s->processor.feed_wanted = true;

@@ -6,7 +6,7 @@
  * worker sends flushes on: what is decided on when a request is done, or a flush, comes before
  * those that are asked for then.
  */
-#include "sim/load/internal.h"
+#include "sim/internal.h"
 
 bool sim_flush_wanted(const struct hws *s)
 {
@@ -14,31 +14,24 @@ bool sim_flush_wanted(const struct hws *s)
 }
 
 /* The request for it is made at once; who asks from now on is of the next. */
-static void begin(struct sim_flush *f, struct sim_job *newest, bool after_others)
+static void begin(struct sim_flush *f, struct sim_flush_wait *newest, bool after_others)
 {
 	f->current = newest;
 	f->waits = true;
 	f->after_others = after_others;
 }
 
-void sim_flush_ready(struct hws *s, struct sim_job *j)
+void sim_flush_ready(struct hws *s, struct sim_flush_wait *w)
 {
 	struct sim_flush *f = &s->flush;
 
 	if (f->current) {
-		j->flush_next = f->next;
-		f->next = j;
+		w->next = f->next;
+		f->next = w;
 		return;
 	}
-	j->flush_next = NULL;
-	begin(f, j, s->done || s->worker_ns != HW_NEVER);
-}
-
-void sim_flush(struct hws *s, struct sim_job *j)
-{
-	j->flushing = true;
-	if (sim_flush_tag(s, j))
-		sim_flush_ready(s, j);
+	w->next = NULL;
+	begin(f, w, s->done || s->worker_ns != HW_NEVER);
 }
 
 void sim_flush_submit(struct hws *s)
@@ -53,22 +46,24 @@ void sim_flush_submit(struct hws *s)
 void sim_flush_done(struct hws *s)
 {
 	struct sim_flush *f = &s->flush;
-	struct sim_job *j, *in_order = NULL;
+	struct sim_flush_wait *w, *in_order = NULL;
+	struct sim_source *source;
 
-	while ((j = f->current)) {
-		f->current = j->flush_next;
-		j->flush_next = in_order;
-		in_order = j;
+	while ((w = f->current)) {
+		f->current = w->next;
+		w->next = in_order;
+		in_order = w;
 	}
 	if (f->next)
 		begin(f, f->next, true);
 	f->next = NULL;
-	for (j = in_order; j; j = j->flush_next) {
-		j->flushing = false;
-		sim_job_wake(s, j);
-		if (j->flush_tag < 0)
+	for (w = in_order; w; w = w->next) {
+		source = s->tasks[w->task].source;
+		w->waits = false;
+		source->ops->wake(s, source);
+		if (w->tag < 0)
 			continue;
-		sim_tag_put(s->tags, j->flush_tag);
-		sim_request_freed(s, 0);
+		sim_tag_put(s->tags, w->tag);
+		sim_wake_waiter(s, 0);
 	}
 }

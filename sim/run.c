@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A run: one queue, one policy, one drive, in virtual time.
+ *
+ * The clock jumps to the earliest of: the drive's next event, the next I/O that is due, the time at
+ * which the policy asked to be called again. What happens there is an instant (loop.c).
+ */
+#include <errno.h>
+
+#include "sim/internal.h"
+
+static int start(struct hws *s)
+{
+	int ret;
+
+	if (!s->drive)
+		return sim_fail(s, -EINVAL, "no drive");
+	s->depth = s->opt.queue_depth ? s->opt.queue_depth : s->drive->depth;
+	hw_drive_describe(s->drive, &s->q->dev);
+	s->q->dev.depth = s->depth;
+	s->q->dev.nr_requests = s->opt.nr_requests;
+	if (s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving))
+		s->tags = sim_tags_new(s, s->opt.nr_requests);
+	ret = hw_start(s->q, 0);
+	if (ret)
+		return sim_fail(s, ret, "%s does not start", s->policy->name);
+	s->started = true;
+	return 0;
+}
+
+int sim_run(struct hws *s, u64 events)
+{
+	int ret;
+
+	if (!s->started) {
+		ret = start(s);
+		if (ret)
+			return ret;
+	}
+	while (events--) {
+		u64 t = sim_next_event(s);
+
+		if (t == HW_NEVER)
+			break;
+		if (t > SIM_CLOCK_END)
+			return sim_fail(s, -EOVERFLOW,
+					"time runs out: the clock ends after 292 years, "
+					"when %llu of the %llu I/Os issued have completed",
+					(unsigned long long)s->completed,
+					(unsigned long long)s->issued);
+		s->now = max(s->now, t);
+		sim_step(s);
+	}
+	ret = sim_log_check(s);
+	if (ret)
+		return ret;
+	if (events == UINT64_MAX)
+		return HWS_MORE;
+	ret = sim_account(s);
+	if (!ret)
+		ret = sim_log_close(s);
+	return ret ? ret : HWS_OVER;
+}

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.engine.sim import READ, SYNC, Forest, Options, Task, simulate
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import Forest, Options, Task, simulate
 
 MS = 1_000_000
 SECTORS = 256  # 128 KiB
@@ -34,7 +35,7 @@ def newcomer_s(scheduler: str, drive: str, start_ms: int) -> float:
         parent=np.where(first, -1, np.arange(n) - 1),
         delay_ns=np.full(n, THINK_NS),
         task=task.astype(np.uint32),
-        op=np.full(n, READ, np.uint8),
+        op=np.full(n, Op.READ, np.uint8),
         flags=np.full(n, SYNC, np.uint8),
         sector=(base + nth * SECTORS).astype(np.uint64),
         sectors=np.full(n, SECTORS, np.uint32),

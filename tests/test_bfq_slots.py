@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from device import Device
 from vectors import MS
 
+from headwaiter.engine.constants import SYNC
 from headwaiter.engine.policy import Policy, Request
-from headwaiter.engine.sim import SYNC
 
 SERVICE_NS = 30 * MS
 WARM_GAP_NS = 700 * MS

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from headwaiter.drives import Profile
-from headwaiter.drives.params import BOOL, ENUM, NUMBER, Param, models
+from headwaiter.drives.params import Param, models
 from headwaiter.drives.profile import from_toml
 from headwaiter.drives.validation import Measured, replay
+from headwaiter.engine.constants import ParamType
 from headwaiter.errors import Problem
 
 DISK = models()["disk"].params
@@ -24,9 +25,9 @@ LARGEST = 600  # sectors of a request
 
 def units(p: Param) -> st.SearchStrategy[int]:
     """A value of a parameter in the blob's units: its default, an end of its range, any magnitude between."""
-    if p.type == BOOL:
+    if p.type == ParamType.FLAG:
         return st.integers(0, 1)
-    if p.type == ENUM:
+    if p.type == ParamType.CHOICE:
         return st.integers(0, len(p.choices) - 1)
     magnitude = st.floats(0, p.maximum.bit_length()).map(lambda bits: min(max(int(2**bits) - 1, p.minimum), p.maximum))
     usual = magnitude if p.required else st.just(p.default)
@@ -68,7 +69,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     data: dict[str, Any] = {"model": "disk"}
     for key, p in DISK.items():
         section, _, name = key.partition(".")
-        if p.type in (NUMBER, BOOL, ENUM):
+        if p.type in (ParamType.NUMBER, ParamType.FLAG, ParamType.CHOICE):
             data.setdefault(section, {})[name] = p.show(draw(units(p)))
     data["zones"] = draw(zones(data["geometry"]["surfaces"]))
     data["geometry"]["cylinders"] = data["zones"][-1]["last_cylinder"] + 1

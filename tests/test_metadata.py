@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.engine.schedulers import find
-from headwaiter.engine.sim import META, READ, SYNC, ConstantDrive, Forest, Options, Task, simulate
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 
 MS = 1_000_000
 FILES = (10_000_000, 10_100_000)
@@ -37,7 +38,7 @@ def _readers(apart: int, start_ms: int) -> Forest:
         parent=parent.astype(np.int64),
         delay_ns=np.full(n, MS // 10, np.int64),
         task=task.astype(np.uint32),
-        op=np.full(n, READ, np.uint8),
+        op=np.full(n, Op.READ, np.uint8),
         flags=flags.astype(np.uint8),
         sector=sector.astype(np.uint64),
         sectors=np.full(n, 8, np.uint32),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from command import run, write
 
+from headwaiter.engine.constants import SYNC
 from headwaiter.traces import Trace, formats, load, stream_order, write_csv
 from headwaiter.traces.blkevents import Processes
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import SYNC
 
 MS = 1_000_000
 HEADER = "time_s,task,op,sync,sector,sectors"

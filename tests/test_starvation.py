@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.engine.sim import READ, SYNC, WRITE, ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
 
 MS = 1_000_000
 
@@ -50,7 +51,7 @@ class Load:
                     len(self.rows) - 1 if k else -1,
                     think * 1000,
                     self.tasks - 1,
-                    WRITE if asynchronous else READ,
+                    Op.WRITE if asynchronous else Op.READ,
                     0 if asynchronous else SYNC,
                     sector,
                 )

@@ -14,10 +14,11 @@ import zstandard
 from click.testing import CliRunner
 
 from headwaiter.cli import import_
+from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.errors import Problem
-from headwaiter.traces import Op, Trace, closed_loop, detect, load, write_csv
+from headwaiter.traces import Trace, closed_loop, detect, load, write_csv
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import META, SYNC, Task
+from headwaiter.traces.model import Task
 
 HEADER = "time_s,task,op,sync,sector,sectors"
 PLAIN = f"{HEADER}\n0.5,7,R,1,1000,8\n0.25,9,W,0,2000,16\n0.5,7,D,0,5000,1024\n"

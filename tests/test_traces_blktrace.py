@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from blkrecords import event, message, process, record
 
+from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.errors import Problem
-from headwaiter.traces import Op, Task, Trace, load
-from headwaiter.traces.model import META, SYNC
+from headwaiter.traces import Task, Trace, load
 
 
 def read(folder: Path, *records: bytes, **options: object) -> Trace:

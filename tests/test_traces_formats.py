@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headwaiter.engine.constants import SYNC, Op
 from headwaiter.errors import Problem
-from headwaiter.traces import Op, Trace, closed_loop, load
-from headwaiter.traces.model import SYNC
+from headwaiter.traces import Trace, closed_loop, load
 
 LOAD = """\
 Copyright somebody

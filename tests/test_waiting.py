@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
+from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.engine.sim import READ, SYNC, ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
+from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
 
 # What each needs besides wait_nonrot to wait on flash: cfq-slice's source has a rule of its own for queueing devices.
 ANTICIPATING: dict[str, dict[str, int]] = {
@@ -32,7 +33,7 @@ def readers(tasks: int = 4, requests: int = 60, think_ns: int = 200_000, shares:
         parent=np.where(nth == 0, -1, np.arange(n) - 1),
         delay_ns=np.full(n, think_ns),
         task=task.astype(np.uint32),
-        op=np.full(n, READ, np.uint8),
+        op=np.full(n, Op.READ, np.uint8),
         flags=np.full(n, SYNC, np.uint8),
         sector=(task * 8_000_000 + nth * 8).astype(np.uint64),
         sectors=np.full(n, 8, np.uint32),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from device import Device
 
+from headwaiter.engine.constants import SYNC
 from headwaiter.engine.policy import Policy, Request
-from headwaiter.engine.sim import SYNC
 
 MS = 1_000_000
 # Between two submissions by one thread; nothing depends on it but that all come before the first completion.

@@ -18,9 +18,10 @@ from headwaiter.cli._output import output_option, output_options, write_json, wr
 from headwaiter.drives import Profile, bundled, find_drive, load
 from headwaiter.drives.convert import convert, falls
 from headwaiter.drives.datasheet import DataSheet, from_datasheet
-from headwaiter.drives.params import DRIVES, LIST, Model, Param, models
+from headwaiter.drives.params import Model, Param, models
 from headwaiter.drives.profile import Toml, from_toml, parse_toml
 from headwaiter.drives.writing import toml_text
+from headwaiter.engine.constants import ParamType
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.tables import console
@@ -77,8 +78,8 @@ def _value(p: Param, data: Toml) -> str:
         value = value.get(part) if isinstance(value, dict) else None
         if value is None:
             return ""
-    if p.type in (LIST, DRIVES):
-        return f"{len(value)} rows" if p.type == LIST else ", ".join(value)
+    if p.type in (ParamType.LIST, ParamType.DRIVES):
+        return f"{len(value)} rows" if p.type == ParamType.LIST else ", ".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

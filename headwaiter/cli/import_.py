@@ -10,9 +10,10 @@ import click
 
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option
+from headwaiter.engine.constants import Op
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct, writing
-from headwaiter.traces import Op, Trace, formats, load, write_csv
+from headwaiter.traces import Trace, formats, load, write_csv
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from headwaiter.conformance import ring
 from headwaiter.conformance.recording import NONE, Event, Recording
-from headwaiter.engine.sim import META, PRIO, SYNC
+from headwaiter.engine.constants import META, PRIO, SYNC, Op
 from headwaiter.errors import Problem
 
 QUEUED, DISPATCHED, ISSUED = range(3)
-OPERATIONS = {"R": 0, "W": 1, "D": 2}
+OPERATIONS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD)}
 # Bits of a request's cmd_flags (include/linux/blk_types.h, 6.1 to 6.12).
 # A task's submission goes by the time at which it began (since 6.10), unless that is longer ago than this: then the task
 # slept meanwhile, and looked at the clock again.
@@ -29,7 +29,7 @@ REQ_SYNC, REQ_META, REQ_PRIO, REQ_FUA, REQ_PREFLUSH = 1 << 11, 1 << 12, 1 << 13,
 
 def _flags(op: int, bits: int) -> int:
     """Ours, from those of a request or a bio."""
-    sync = op == 0 or bits & (REQ_SYNC | REQ_FUA | REQ_PREFLUSH)
+    sync = op == Op.READ or bits & (REQ_SYNC | REQ_FUA | REQ_PREFLUSH)
     return (SYNC if sync else 0) | (META if bits & REQ_META else 0) | (PRIO if bits & REQ_PRIO else 0)
 
 
@@ -180,7 +180,7 @@ class Follower:
             _number(v, "sector"),
             _number(v, "nr_sector"),
             op,
-            SYNC if op == 0 else 0,
+            SYNC if op == Op.READ else 0,
             0,
             task,
             e.cpu,

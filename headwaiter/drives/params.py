@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import ffi, lib, text
 from headwaiter.errors import Problem
-
-NUMBER, BOOL, ENUM, LIST, DRIVES = range(5)
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class Param:
     """A parameter, or a column of a list. default, minimum and maximum are in blob units: TOML value times scale."""
 
     key: str
-    type: int
+    type: ParamType
     scale: int
     unit: str
     required: bool
@@ -33,9 +32,9 @@ class Param:
 
     def show(self, value: int) -> str | int | float | bool:
         """A blob value as TOML has it."""
-        if self.type == BOOL:
+        if self.type == ParamType.FLAG:
             return bool(value)
-        if self.type == ENUM:
+        if self.type == ParamType.CHOICE:
             return self.choices[value]
         return value if self.scale == 1 else value / self.scale
 
@@ -44,7 +43,7 @@ class Param:
         """The value that it has if it is not given, as people write it."""
         if self.required:
             return "must be given"
-        if self.type in (LIST, DRIVES):
+        if self.type in (ParamType.LIST, ParamType.DRIVES):
             return "none"
         shown = self.show(self.default)
         return str(shown).lower() if isinstance(shown, bool) else str(shown)
@@ -52,11 +51,11 @@ class Param:
     @property
     def bounds(self) -> str:
         """The values that it takes, as people write them."""
-        if self.type == BOOL:
+        if self.type == ParamType.FLAG:
             return "true, false"
-        if self.type == ENUM:
+        if self.type == ParamType.CHOICE:
             return ", ".join(self.choices)
-        if self.type in (LIST, DRIVES):
+        if self.type in (ParamType.LIST, ParamType.DRIVES):
             return f"{self.minimum}..{self.maximum} rows"
         return f"{self.minimum / self.scale:.15g}..{self.maximum / self.scale:.15g}"
 
@@ -85,7 +84,7 @@ def _param(c: Any, columns: tuple[Param, ...], lists: Collection[str] = ()) -> P
     parent = text(c.key).rpartition(".")[0]
     return Param(
         text(c.key),
-        c.type,
+        ParamType(c.type),
         c.scale,
         text(c.unit),
         bool(c.required),
@@ -95,7 +94,7 @@ def _param(c: Any, columns: tuple[Param, ...], lists: Collection[str] = ()) -> P
         text(c.help),
         tuple(choices),
         columns,
-        parent if c.type == LIST and parent in lists else "",
+        parent if c.type == ParamType.LIST and parent in lists else "",
     )
 
 

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.drives.params import BOOL, DRIVES, ENUM, LIST, Model, Param, model
+from headwaiter.drives.params import Model, Param, model
+from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import borrow, ffi, lib, text
 from headwaiter.errors import Problem, shown
 from headwaiter.paths import DRIVES as DIRECTORY
@@ -98,11 +99,11 @@ class Profile:
 
 
 def _scalar(p: Param, value: Any, where: str) -> int:
-    if p.type == BOOL:
+    if p.type == ParamType.FLAG:
         if not isinstance(value, bool):
             raise Problem(f"{where}: must be true or false")
         return int(value)
-    if p.type == ENUM:
+    if p.type == ParamType.CHOICE:
         if not isinstance(value, str) or value not in p.choices:
             raise Problem(f"{where}: must be one of {', '.join(p.choices)}")
         return p.choices.index(value)
@@ -200,18 +201,18 @@ class _Encoder:
         tail: list[int] = []
         lists: dict[str, list[list[int]]] = {}
         for i, p in enumerate(params):
-            if p.type == LIST and not p.parent:
+            if p.type == ParamType.LIST and not p.parent:
                 lists |= self._rows(p, [q for q in params if q.parent == p.key])
-            elif p.type not in (LIST, DRIVES):
+            elif p.type not in (ParamType.LIST, ParamType.DRIVES):
                 value = self._get(p)
                 if value is None and p.required:
                     raise Problem(f"{self.where}: {p.key}: is missing")
                 values[i] = p.default if value is None else _scalar(p, value, f"{self.where}: {p.key}")
         for i, p in enumerate(params):
-            if p.type == LIST:
+            if p.type == ParamType.LIST:
                 values[i] = len(params) + len(tail)
                 tail += [len(lists[p.key]), *(v for row in lists[p.key] for v in row)]
-            elif p.type == DRIVES:
+            elif p.type == ParamType.DRIVES:
                 members = self._members(p)
                 values[i] = len(params) + len(tail)
                 at = values[i] + 1 + len(members)

@@ -16,9 +16,9 @@ NEVER = 2**64 - 1
 
 @dataclass(frozen=True)
 class Request:
-    """What a policy is told of a request: sectors of 512 bytes, op 0 read … 3 other, flags as sim.SYNC ….
+    """What a policy is told of a request: sectors of 512 bytes, op as constants.Op, flags as constants.SYNC ….
 
-    ioprio is class << 13 | level, 0 for none; cpu is the software queue.
+    ioprio as constants.ioprio(), 0 for none; cpu is the software queue.
     """
 
     sector: int

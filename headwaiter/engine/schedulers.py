@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from headwaiter.engine.constants import TunableType
 from headwaiter.engine.native import ffi, lib, text
 from headwaiter.errors import Problem, shown
 from headwaiter.parsing import whole
@@ -74,7 +75,8 @@ def _tunable(policy: bytes, index: int) -> Tunable:
     choices: list[str] = []
     while t.choices != ffi.NULL and t.choices[len(choices)] != ffi.NULL:
         choices.append(text(t.choices[len(choices)]))
-    return Tunable(text(t.name), getattr(t, "def"), t.min, t.max, text(t.unit), text(t.help), tuple(choices), t.type == 1)
+    is_flag = t.type == TunableType.FLAG
+    return Tunable(text(t.name), getattr(t, "def"), t.min, t.max, text(t.unit), text(t.help), tuple(choices), is_flag)
 
 
 def _stat(policy: bytes, index: int) -> Stat:

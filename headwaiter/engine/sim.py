@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter import ending
+from headwaiter.engine.constants import Progress
 from headwaiter.engine.native import borrow, ffi, lib, text, view
 from headwaiter.engine.schedulers import Scheduler, find
 from headwaiter.errors import Problem
@@ -22,8 +23,6 @@ U32 = NDArray[np.uint32]
 U16 = NDArray[np.uint16]
 U8 = NDArray[np.uint8]
 
-READ, WRITE, DISCARD, OTHER = range(4)
-SYNC, META, PRIO = 1, 2, 4
 INSTANTS = 20_000
 """Simulated between two looks at whether the process is to end: some ms."""
 
@@ -103,8 +102,8 @@ class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
     It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order. Sectors of 512
-    bytes, times in ns, op and flags as READ … and SYNC …; service_ns is for the constant drive (0: its own). attach() raises
-    Problem when a column is shorter than another.
+    bytes, times in ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). attach()
+    raises Problem when a column is shorter than another.
     """
 
     tasks: Sequence[Task]
@@ -310,7 +309,7 @@ def simulate(
     if log is not None:
         _check(run, lib.hws_log(run, str(log).encode()))
     totals = ffi.new("struct hws_totals *")
-    while _check(run, lib.hws_run(run, INSTANTS)):
+    while _check(run, lib.hws_run(run, INSTANTS)) == Progress.MORE:
         ending.check()
         if progress:
             lib.hws_totals(run, totals)

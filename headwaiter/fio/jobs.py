@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwaiter.engine.constants import Directions, Exit, FileService, IoprioClass, ioprio
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
 from headwaiter.errors import Problem, plain
@@ -20,9 +21,8 @@ SECTOR = 512
 # Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.
 READAHEAD_BYTES = 128 << 10
 FIO_RANDSEED = 0x89  # of job files that name none
-_EXIT = {"group": 1, "stonewall": 2, "all": 3}
-_SERVICE = {"roundrobin": 0, "sequential": 1, "random": 2}
-_BEST_EFFORT = 2
+_EXIT = {"group": Exit.GROUP, "stonewall": Exit.RUNNING, "all": Exit.ALL}
+_SERVICE = {"roundrobin": FileService.IN_TURN, "sequential": FileService.ONE_BY_ONE, "random": FileService.RANDOM}
 _MOST_PROCESSES = 100_000
 _MOST_FILES = 1_000_000
 _MOST_IOS = 1_000_000
@@ -69,7 +69,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
         _check_fit(draft, bases, capacity)
     ids = {s.get("name", s.name): i for i, s in reversed(list(enumerate(sections)))}
     exitall = any(s.get("exitall") for s in sections)
-    writes_back = any(d.fields["buffered"] and d.fields["directions"] & 2 for d in drafts)
+    writes_back = any(d.fields["buffered"] and d.fields["directions"] & Directions.WRITES for d in drafts)
     waits = _waits(sections, ids)
     tasks: list[Task] = []
     jobs: list[Job] = []
@@ -86,7 +86,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
             "group": group,
             "wait_for": waits[id(section)],
             "stonewall": bool(section.get("stonewall") and draft.clone == 0),
-            "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else 0,
+            "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else Exit.ITSELF,
             "random_seed": section.get("randseed", FIO_RANDSEED),
             "number": len(jobs),
         }
@@ -154,7 +154,7 @@ def _file_names(s: Section, job_name: str, number: int) -> list[str]:
 
 def _common_fields(s: Section) -> dict[str, Any]:
     """What all clones share."""
-    pattern: Pattern = s.get("rw", Pattern(False, 1))
+    pattern: Pattern = s.get("rw", Pattern(False, Directions.READS))
     buffered = not s.get("direct", False)
     engine = s.get("ioengine", "psync")
     queued = engine not in SYNC_ENGINES
@@ -172,7 +172,7 @@ def _common_fields(s: Section) -> dict[str, Any]:
         raise s.at("iodepth").problem("option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1")
     if s.get("time_based") and not s.get("runtime"):
         raise s.at("time_based").problem("option 'time_based' needs runtime")
-    writes = bool(pattern.directions & 2)
+    writes = bool(pattern.directions & Directions.WRITES)
     if not buffered and writes:
         for option in ("fsync", "end_fsync"):
             if s.get(option):
@@ -236,9 +236,9 @@ def _readahead(s: Section, pattern: Pattern) -> int:
 def _ioprio(s: Section) -> int:
     """As ioprio_set(2) takes it; 0 if nothing was asked for."""
     if "prio" in s.settings or "prioclass" in s.settings:
-        return int(s.get("prioclass", 0) or _BEST_EFFORT) << 13 | int(s.get("prio", 0))
+        return ioprio(IoprioClass(s.get("prioclass", 0) or IoprioClass.BE), int(s.get("prio", 0)))
     nice = int(s.get("nice", 0))
-    return _BEST_EFFORT << 13 | (nice + 20) // 5 if nice else 0
+    return ioprio(IoprioClass.BE, (nice + 20) // 5) if nice else 0
 
 
 def _waits(sections: Sequence[Section], ids: Mapping[str, int]) -> dict[int, int]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headwaiter.engine.constants import Directions
 from headwaiter.errors import shown
 from headwaiter.fio.values import (
     LARGEST,
@@ -35,10 +36,10 @@ Parse = Callable[[str | None, int], Any]
 
 @dataclass(frozen=True)
 class Pattern:
-    """rw=: `random` and directions (1 reads, 2 writes, 3 both), and the number after the colon."""
+    """rw=: `random` and directions, and the number after the colon."""
 
     random: bool
-    directions: int
+    directions: Directions
     every: int = 1
     hole: int = 0
 
@@ -114,7 +115,7 @@ def _pattern(value: str, kb_base: int) -> Pattern:
     choice(word, _PATTERNS)
     random = word.startswith("rand")
     what = word.removeprefix("rand")
-    directions = {"read": 1, "write": 2}.get(what, 3)
+    directions = {"read": Directions.READS, "write": Directions.WRITES}.get(what, Directions.BOTH)
     if not after:
         return Pattern(random, directions)
     if random:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from headwaiter.engine.sim import READ, WRITE, Drive, Forest, Load, Options, Task, simulate
+from headwaiter.engine.constants import Directions, Op
+from headwaiter.engine.sim import Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import JobLoad
 from headwaiter.fio.jobs import READAHEAD_BYTES, SECTOR
 from headwaiter.study.ranges import runs_for
@@ -102,8 +103,8 @@ class _Rates:
         return sum(self._job(f, at_once, len(jobs)) for f in jobs)
 
     def _job(self, f: Mapping[str, Any], at_once: int, sharing: int) -> float:
-        reads = {1: 1.0, 2: 0.0, 3: f["read_percent"] / 100}[f["directions"]]
-        parts = [(op, share) for op, share in ((READ, reads), (WRITE, 1 - reads)) if share]
+        reads = {Directions.READS: 1.0, Directions.WRITES: 0.0}.get(f["directions"], f["read_percent"] / 100)
+        parts = [(op, share) for op, share in ((Op.READ, reads), (Op.WRITE, 1 - reads)) if share]
         mean_bytes = sum(share * (f["min_bytes"][op] + f["max_bytes"][op]) / 2 for op, share in parts)
         by_size = math.inf if f["time_based"] else _bytes(f["size"], f["io_size"], f["loops"]) / mean_bytes
         if f["number_ios"] and not f["time_based"]:
@@ -140,7 +141,7 @@ class _Rates:
         if span:
             room = min(room, max(span, sectors))
         sectors = min(sectors, room)
-        n = at_once + (_WRITES if span and op == WRITE else _SAMPLE)
+        n = at_once + (_WRITES if span and op == Op.WRITE else _SAMPLE)
         number = np.arange(n)
         place = number * sectors % max(1, room - sectors + 1)
         if span:

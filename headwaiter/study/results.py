@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.engine.constants import Op
 from headwaiter.engine.schedulers import find
-from headwaiter.engine.sim import I64, READ, WRITE, Outcome
+from headwaiter.engine.sim import I64, Outcome
 from headwaiter.errors import Problem
 
 SCHEMA = "headwaiter/1"
@@ -217,7 +218,7 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
     size = int(tallies.sectors.sum()) * SECTOR_BYTES
     out |= {"elapsed_s": elapsed, **_figures(int(tallies.ios.sum()), size, elapsed)}
     by_op = _part(o, tallies.op)
-    for name, op in (("read", READ), ("write", WRITE)):
+    for name, op in (("read", Op.READ), ("write", Op.WRITE)):
         for i in np.flatnonzero(by_op.key == op).tolist():
             out[name] = _figures(int(by_op.requests[i]), int(by_op.bytes[i]), elapsed)
             out[name]["lat_ms"] = {k: float(v[i]) for k, v in by_op.lat_ms.items()}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Traces of block requests: one model, many file formats, and what depends on what in them."""
 
+from headwaiter.engine.constants import Op
 from headwaiter.traces.closed import closed_loop, stream_order
 from headwaiter.traces.formats.native import write_csv
-from headwaiter.traces.model import Op, Task, Trace
+from headwaiter.traces.model import Task, Trace
 from headwaiter.traces.registry import Format, Options, detect, formats, load
 from headwaiter.traces.source import Source
 

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import META, SYNC, Op, Trace
+from headwaiter.traces.model import Trace
 from headwaiter.traces.registry import Options
 from headwaiter.traces.source import Source
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from headwaiter.engine.constants import SYNC, Op
 from headwaiter.errors import Problem, plain
 from headwaiter.traces.groups import find_groups
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SYNC, Array, Op, Task, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Task, Trace
 
 
 def make_trace(

@@ -13,7 +13,6 @@ Invariants (checked by `make_trace` in making.py, relied upon by everybody else)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -25,18 +24,6 @@ SECTOR_BYTES = 512
 MAX_SECTOR = 2**55
 MAX_TIME_NS = 2**61
 """73 years."""
-SYNC = 0x01
-META = 0x02
-"""Request flags: HW_RQ_SYNC and HW_RQ_META of core/elevator.h."""
-
-
-class Op(IntEnum):
-    """Operations, as enum hw_op of core/elevator.h numbers them."""
-
-    READ = 0
-    WRITE = 1
-    DISCARD = 2
-    OTHER = 3
 
 
 @dataclass(frozen=True)
@@ -54,7 +41,7 @@ class Trace:
     """Requests of one device in order of arrival; n requests, every column of shape (n,).
 
     time_ns, complete_ns: int64, ns since the recording began; task, group: uint32; op, flags: uint8;
-    sector: uint64, sectors: uint32, of 512 bytes; ioprio: uint16, class << 13 | level as the kernel has it, 0 none.
+    sector: uint64, sectors: uint32, of 512 bytes; ioprio: uint16, as ioprio_set(2) takes it, 0 none.
     """
 
     time_ns: npt.NDArray[np.int64]

@@ -13,9 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headwaiter.engine.constants import Op
 from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags
 from headwaiter.traces.columns import Array, Table, split_ragged
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Trace, bytes_to_sectors
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

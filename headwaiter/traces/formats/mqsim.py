@@ -10,10 +10,11 @@ import re
 
 import numpy as np
 
+from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import split
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Op, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

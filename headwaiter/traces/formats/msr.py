@@ -13,10 +13,11 @@ import re
 
 import numpy as np
 
+from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import split
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Op, Trace, bytes_to_sectors, from_zero
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Trace, bytes_to_sectors, from_zero
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

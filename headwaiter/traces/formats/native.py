@@ -15,10 +15,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from headwaiter.engine.constants import META, SYNC, IoprioClass, Op, ioprio, ioprio_parts
 from headwaiter.traces.columns import Array, split
 from headwaiter.traces.devices import refuse_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, META, SYNC, Op, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -29,9 +30,9 @@ _OPS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD), "O": int(Op
 _LETTERS = {number: letter for letter, number in _OPS.items()}
 _YES_NO = {"0": 0, "1": 1}
 _IOPRIO = (
-    {"none": 0, "": 0, "idle": 3 << 13}
-    | {f"rt/{level}": 1 << 13 | level for level in range(8)}
-    | {f"be/{level}": 2 << 13 | level for level in range(8)}
+    {"none": 0, "": 0, "idle": ioprio(IoprioClass.IDLE)}
+    | {f"rt/{level}": ioprio(IoprioClass.RT, level) for level in range(8)}
+    | {f"be/{level}": ioprio(IoprioClass.BE, level) for level in range(8)}
 )
 _WRITE_ROWS = 65536
 
@@ -157,8 +158,9 @@ def _seconds(ns: Array) -> list[str]:
 
 
 def _ioprio(value: int) -> str:
-    level = min(value & 0x1FFF, 7)
-    return {1: f"rt/{level}", 2: f"be/{level}", 3: "idle"}.get(value >> 13, "none")
+    kind, level = ioprio_parts(value)
+    level = min(level, 7)
+    return {IoprioClass.RT: f"rt/{level}", IoprioClass.BE: f"be/{level}", IoprioClass.IDLE: "idle"}.get(kind, "none")
 
 
 def _plain(name: str) -> str:

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The numbers of libheadwaiter's interface, by name: each is what its public header says."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from headwaiter.engine.native import lib
+
+SYNC, META, PRIO = int(lib.HWS_SYNC), int(lib.HWS_META), int(lib.HWS_PRIO)
+"""Flags of an I/O: waited for, file-system metadata, prio. AT_HEAD and NOMERGE are for a policy by itself alone."""
+AT_HEAD, NOMERGE = int(lib.HWS_AT_HEAD), int(lib.HWS_NOMERGE)
+
+
+class Op(IntEnum):
+    """Operations."""
+
+    READ = lib.HWS_READ
+    WRITE = lib.HWS_WRITE
+    DISCARD = lib.HWS_DISCARD
+    OTHER = lib.HWS_OTHER
+
+
+class Directions(IntEnum):
+    """What a job does; WRITES is a bit of BOTH, as READS is."""
+
+    READS = lib.HWS_READS
+    WRITES = lib.HWS_WRITES
+    BOTH = lib.HWS_READS_AND_WRITES
+
+
+class Exit(IntEnum):
+    """What ends with a job."""
+
+    ITSELF = lib.HWS_EXIT_ITSELF
+    GROUP = lib.HWS_EXIT_GROUP
+    RUNNING = lib.HWS_EXIT_RUNNING
+    ALL = lib.HWS_EXIT_ALL
+
+
+class FileService(IntEnum):
+    """In which order a job goes through its files."""
+
+    IN_TURN = lib.HWS_FILES_IN_TURN
+    ONE_BY_ONE = lib.HWS_FILES_ONE_BY_ONE
+    RANDOM = lib.HWS_FILES_RANDOM
+
+
+class TunableType(IntEnum):
+    """Of a scheduler's tunable."""
+
+    INTEGER = lib.HWS_INTEGER
+    FLAG = lib.HWS_FLAG
+    CHOICE = lib.HWS_CHOICE
+
+
+class ParamType(IntEnum):
+    """Of a drive model's parameter."""
+
+    NUMBER = lib.HWS_PARAM_NUMBER
+    FLAG = lib.HWS_PARAM_FLAG
+    CHOICE = lib.HWS_PARAM_CHOICE
+    LIST = lib.HWS_PARAM_LIST
+    DRIVES = lib.HWS_PARAM_DRIVES
+
+
+class Progress(IntEnum):
+    """What a piece of a run came to."""
+
+    OVER = lib.HWS_OVER
+    MORE = lib.HWS_MORE
+
+
+class IoprioClass(IntEnum):
+    """The class of an I/O priority."""
+
+    NONE = lib.HWS_IOPRIO_NONE
+    RT = lib.HWS_IOPRIO_RT
+    BE = lib.HWS_IOPRIO_BE
+    IDLE = lib.HWS_IOPRIO_IDLE
+
+
+def ioprio(kind: IoprioClass, level: int = 0) -> int:
+    """An I/O priority, as ioprio_set(2) takes it."""
+    return int(kind << lib.HWS_IOPRIO_SHIFT | level)
+
+
+def ioprio_parts(value: int) -> tuple[IoprioClass, int]:
+    """(class, level) of an I/O priority; no class for one that there is not."""
+    kind = value >> lib.HWS_IOPRIO_SHIFT
+    level = value & (1 << lib.HWS_IOPRIO_SHIFT) - 1
+    return (IoprioClass(kind) if kind in list(IoprioClass) else IoprioClass.NONE), level

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * To the drive: what the policy decides on, and flushes past it, for as long as the drive takes any; with
- * the processor time that lies between a decision and the drive.
+ * To the drive: what the policy decides on, and flushes past it, for as long as the drive takes any;
+ * with the processor time that lies between a decision and the drive.
  */
 #include "sim/internal.h"
 

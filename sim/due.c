@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is due, and when: by time, and at one time by order. What sources have scheduled is a binary heap.
- * Beside it stands the next one of a list that a source has, in order already, which takes no place in
- * the heap.
+ * What is due, and when: by time, and at one time by order. What sources have scheduled is a binary
+ * heap. Beside it stands the next one of a list that a source has, in order already, which takes no
+ * place in the heap.
  */
 #include "sim/internal.h"
 
@@ -52,17 +52,11 @@ static struct sim_due heap_pop(struct hws *s)
 	return top;
 }
 
-/* The next of the list comes to stand beside the heap. */
-static void look_ahead(struct hws *s, struct sim_source *source)
+void sim_look_ahead(struct hws *s, struct sim_source *source)
 {
 	s->listed.source = source;
 	if (!source->ops->next(s, source, &s->listed.time_ns, &s->listed.order))
 		s->listed.time_ns = HW_NEVER;
-}
-
-void sim_list(struct hws *s, struct sim_source *source)
-{
-	look_ahead(s, source);
 }
 
 u64 sim_due_ns(const struct hws *s)
@@ -76,6 +70,6 @@ struct sim_due sim_due_take(struct hws *s)
 
 	if (s->nr_heap && sooner(&s->heap[0], &due))
 		return heap_pop(s);
-	look_ahead(s, due.source);
+	sim_look_ahead(s, due.source);
 	return due;
 }

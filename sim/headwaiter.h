@@ -188,13 +188,13 @@ enum hws_directions { HWS_READS = 1, HWS_WRITES = 2, HWS_READS_AND_WRITES = 3 };
 /* What ends with a job. */
 enum hws_exit { HWS_EXIT_ITSELF, HWS_EXIT_GROUP, HWS_EXIT_RUNNING, HWS_EXIT_ALL };
 
-/* In which order a job goes through its files: in turn, one to its end and then the next, at random. */
+/* How a job goes through its files: in turn, one to its end and then the next, at random. */
 enum hws_file_service { HWS_FILES_IN_TURN, HWS_FILES_ONE_BY_ONE, HWS_FILES_RANDOM };
 
 /*
  * Generated load: what one process of a fio job does (docs/fio.md). Arrays of two are by operation:
- * HWS_READ, HWS_WRITE; sizes are bytes, times ns. A file lies on the drive from byte `base`; the job uses its bytes
- * offset … offset + span, and I/Os end by `size`.
+ * HWS_READ, HWS_WRITE; sizes are bytes, times ns. A file lies on the drive from byte `base`; the
+ * job uses its bytes offset … offset + span, and I/Os end by `size`.
  */
 struct hws_file {
 	uint64_t base, offset, span, size;

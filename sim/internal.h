@@ -81,13 +81,14 @@ struct sim_task {
 };
 
 /*
- * Something that issues I/O: a trace, a process, the page cache. This table is the only way in
- * which the rest of the simulator calls it.
+ * Something that issues I/O, or has something to do at some time: a trace, a process, the page
+ * cache. This table is the only way in which the rest of the simulator calls it; what a source has
+ * no use for is NULL.
  */
 struct sim_source_ops {
 	/*
-	 * Of a source with a list (sim_list()): takes the next from it, in order of (time, order);
-	 * false: that was all. due() follows at its time.
+	 * Of a source with a list (sim_look_ahead()): takes the next from it, in order of (time,
+	 * order); false: that was all. due() follows at its time.
 	 */
 	bool (*next)(struct hws *s, struct sim_source *source, u64 *time_ns, u64 *order);
 	/* It is time for what it had scheduled, or for the next of its list. */
@@ -261,8 +262,9 @@ u64 sim_order(struct hws *s);
 void sim_schedule(struct hws *s, u64 time_ns, u64 order, struct sim_source *source);
 /* Once at a time: it is due then, and no event of an earlier sleep is the expected one. */
 void sim_sleep(struct hws *s, struct sim_source *source, u64 until_ns);
-/* The source has a list, as no other of the run has. */
-void sim_list(struct hws *s, struct sim_source *source);
+/* The source has a list, as no other of the run has; its next is peeked at. */
+void sim_look_ahead(struct hws *s, struct sim_source *source);
+/* When something is due next, HW_NEVER if nothing is; what it is, which then is no longer there. */
 u64 sim_due_ns(const struct hws *s);
 struct sim_due sim_due_take(struct hws *s);
 

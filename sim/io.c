@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An I/O of a source: at its issue it is cut into pieces that a request can hold, and when the last of
- * them has been served its source is told.
+ * An I/O of a source: at its issue it is cut into pieces that a request can hold, and when the last
+ * of them has been served its source is told.
  */
 #include "sim/internal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One instant: completions, then arrivals, then dispatch for as long as the device takes requests. A row
- * of events at the same time (an I/O that takes no time, a task that does not think) is the same
+ * One instant: completions, then arrivals, then dispatch for as long as the device takes requests. A
+ * row of events at the same time (an I/O that takes no time, a task that does not think) is the same
  * instant.
  */
 #include "sim/internal.h"

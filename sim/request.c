@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * From a piece of an I/O to a request: it joins one that there is, or the policy is given a new one.
- */
+/* From a piece of an I/O to a request: it joins one that there is, or the policy gets a new one. */
 #include <stdlib.h>
 
 #include "sim/internal.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A row per I/O, where that was asked for: of a trace its own rows, of generated load in order of issue.
+ * A row per I/O, where that was asked for: of a trace its own rows, of generated load in order of
+ * issue.
  */
 #include <stdlib.h>
 #include <string.h>

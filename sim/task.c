@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tasks as the policy knows them: there from their first I/O until their exit, and as long as anything
- * refers to them.
+ * Tasks as the policy knows them: there from their first I/O until their exit, and as long as
+ * anything refers to them.
  */
 #include "sim/internal.h"
 

@@ -235,7 +235,7 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 	for (task = 0; task < s->nr_tasks; task++)
 		s->tasks[task].source = &t->source;
 	sim_rows_of_trace(s, &t->given);
-	sim_list(s, &t->source);
+	sim_look_ahead(s, &t->source);
 	s->load = &t->source;
 	return 0;
 }

@@ -149,6 +149,14 @@ def test_calls_are_those_that_a_compiler_sees(tmp_path: Path) -> None:
 
 # --- Python ---
 
+
+def test_python_has_every_number_of_the_interface() -> None:
+    """Those that the public header names, each read from there."""
+    enums = re.findall(r"^enum \w+ \{(.*?)\};", (ROOT / "sim/headwaiter.h").read_text(), re.M | re.S)
+    names = set(re.findall(r"\bHWS_\w+", " ".join(enums)))
+    assert names == set(re.findall(r"\blib\.(HWS_\w+)", (ROOT / "headwaiter/engine/constants.py").read_text()))
+
+
 # From the lowest up: a room may import from those in front of it. Files beside the rooms are helpers that know no room.
 PACKAGE = "headwaiter"
 LAYERS = (

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How blk-mq lays out its scheduler tags: for policies that limit them, and hosts that hand them out. */
+/*
+ * How blk-mq lays out its scheduler tags: for policies that limit them, and hosts that hand them
+ * out.
+ */
 #ifndef HW_LIB_TAGS_H
 #define HW_LIB_TAGS_H
 

@@ -9,14 +9,18 @@
  * B-WF2Q+ says which is next. If the queue in service runs empty, the disk may wait for it. Queues
  * that look interactive or soft real-time weigh many times their weight for a while.
  *
+ *	queue.c		a queue by itself: its beginning, its wakers, its end
+ *	idle.c		whether it is worth keeping the disk idle for a queue
  *	wf2q.c		which queue is next: virtual times, weights, classes
- *	slot.c		one queue's slot: budgets, waiting, time-outs, charges
  *	order.c		which request of a queue is next; which queues lie close
- *	arrive.c	what an arrival means for its queue and for the one in service
  *	raise.c		weight raising, bursts
- *	inject.c	requests of others while the disk waits
  *	rate.c		the drive's peak rate and whether it queues
- *	merge.c		queues and tasks: creation, merging, splitting, the end
+ *	inject.c	requests of others while the disk waits
+ *	slot.c		one queue's slot: budgets, waiting, time-outs, charges
+ *	merge.c		queues and tasks: merging, splitting, the end of a task
+ *	arrive.c	what an arrival means for its queue and for the one in service
+ *
+ * Each calls none but those above it in this list.
  *
  * Left out: cgroups (one group holds all), several actuators, idle nice values (a task without an
  * I/O priority is best-effort, level 4).
@@ -32,12 +36,6 @@ static struct bfq *bfq_of(struct hw_queue *q)
 static const struct bfq *bfq_of_const(const struct hw_queue *q)
 {
 	return container_of(q, struct bfq, q);
-}
-
-/* ms in ticks, rounded up as the kernel does. */
-s64 bfq_ms_to_ticks(const struct bfq *b, s64 ms)
-{
-	return (s64)div64_u64((u64)(ms * 1000 + b->tick_us - 1), (u64)b->tick_us);
 }
 
 static void set_tick(struct bfq *b)

@@ -17,26 +17,6 @@
 #define RESET_MS      1000 /* workloads change: begin again */
 #define PAUSE_MS      10   /* between a decrease and the next measurement */
 
-void bfq_set_waker(struct bfq_queue *bq, struct bfq_queue *waker)
-{
-	list_del_init(&bq->woken_link);
-	bq->waker = waker;
-	if (waker) {
-		bq->maybe_waker = 0;
-		list_add(&bq->woken_link, &waker->woken);
-	}
-}
-
-/* @bq is no more: it wakes nobody and is woken by nobody. */
-void bfq_forget_waker(struct bfq *b, struct bfq_queue *bq)
-{
-	bfq_set_waker(bq, NULL);
-	while (!list_empty(&bq->woken))
-		bfq_set_waker(list_first_entry(&bq->woken, struct bfq_queue, woken_link), NULL);
-	if (b->last_completed == bq)
-		b->last_completed = NULL;
-}
-
 /* A request of @bq arrives: did a completion of another queue bring it about? */
 void bfq_check_waker(struct bfq *b, struct bfq_queue *bq)
 {

@@ -25,6 +25,7 @@
 #define BFQ_INTERACTIVE_COEFF  30u
 #define BFQ_DEFAULT_MAX_BUDGET 16384 /* sectors */
 #define BFQ_SAMPLES_STEP(n)    (((n) * 7 + 256) / 8)
+#define BFQ_BUDGETS_KNOWN      194 /* budgets_assigned from the 11th slot on */
 #define BFQ_MIN_THINK_NS       (2 * HW_NSEC_PER_MSEC)
 #define BFQ_NONROT_LARGE       64u /* sectors: below it a far request of a non-rotating disk is a seek */
 #define BFQ_RATE_SHIFT	       16
@@ -296,7 +297,34 @@ static inline bool bfq_reached(const struct bfq *b, s64 tick, s64 span)
 {
 	return tick + span <= b->tick;
 }
-s64 bfq_ms_to_ticks(const struct bfq *b, s64 ms);
+/* ms in ticks, rounded up as the kernel does. */
+static inline s64 bfq_ms_to_ticks(const struct bfq *b, s64 ms)
+{
+	return (s64)div64_u64((u64)(ms * 1000 + b->tick_us - 1), (u64)b->tick_us);
+}
+/* Have enough budgets been used to trust the device's max budget? */
+static inline bool bfq_budgets_known(const struct bfq *b)
+{
+	return b->budgets_assigned >= BFQ_BUDGETS_KNOWN;
+}
+/* The device's max budget, or the default for as long as it is not to be trusted. */
+static inline s64 bfq_max_budget(const struct bfq *b)
+{
+	return bfq_budgets_known(b) ? b->cap_budget : BFQ_DEFAULT_MAX_BUDGET;
+}
+
+/* queue.c */
+void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, bool sync,
+		    u16 ioprio);
+void bfq_plan_prio(struct bfq_queue *bq, u16 ioprio);
+void bfq_set_waker(struct bfq_queue *bq, struct bfq_queue *waker);
+void bfq_drop(struct bfq *b, struct bfq_queue *bq);
+
+/* idle.c */
+bool bfq_asymmetric(const struct bfq *b, const struct bfq_queue *bq);
+bool bfq_idling_boosts(const struct bfq *b, const struct bfq_queue *bq);
+bool bfq_idling_guarantees(const struct bfq *b, const struct bfq_queue *bq);
+bool bfq_better_to_idle(const struct bfq *b, const struct bfq_queue *bq);
 
 /* wf2q.c */
 u64 bfq_vspan(u64 service, u64 weight);
@@ -330,10 +358,6 @@ struct hw_request *bfq_latter(struct hw_queue *q, struct hw_request *rq);
 void bfq_moved_front(struct bfq *b, struct hw_request *rq);
 
 /* slot.c */
-s64 bfq_max_budget(const struct bfq *b);
-bool bfq_asymmetric(const struct bfq *b, const struct bfq_queue *bq);
-bool bfq_idling_boosts(const struct bfq *b, const struct bfq_queue *bq);
-bool bfq_better_to_idle(const struct bfq *b, const struct bfq_queue *bq);
 bool bfq_timed_out(const struct bfq *b, const struct bfq_queue *bq);
 void bfq_stop_waiting(struct bfq *b, struct bfq_queue *bq);
 void bfq_expire(struct bfq *b, struct bfq_queue *bq, bool compensate, enum bfq_reason reason);
@@ -370,17 +394,12 @@ void bfq_merge_queues(struct bfq *b, struct bfq_task *task, struct bfq_queue *bq
 struct bfq_queue *bfq_cooperator(struct bfq *b, struct bfq_queue *bq, u64 sector,
 				 struct bfq_task *task);
 void bfq_forget_task(struct bfq *b, struct bfq_task *task);
-void bfq_drop(struct bfq *b, struct bfq_queue *bq);
-void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, bool sync,
-		    u16 ioprio);
 
 /* inject.c */
 void bfq_check_waker(struct bfq *b, struct bfq_queue *bq);
 void bfq_inject_reset(struct bfq *b, struct bfq_queue *bq);
 void bfq_inject_arrived(struct bfq *b, struct bfq_queue *bq);
 void bfq_inject_measured(struct bfq *b, struct bfq_queue *bq);
-void bfq_set_waker(struct bfq_queue *bq, struct bfq_queue *waker);
-void bfq_forget_waker(struct bfq *b, struct bfq_queue *bq);
 struct bfq_queue *bfq_inject(struct bfq *b, struct bfq_queue *bq);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Queues and tasks: whose requests go to which queue, from creation through merging and splitting
- * to the end.
+ * Queues and tasks: whose requests go to which queue, from a task's first request through merging and
+ * splitting to its end.
  *
  * Two processes that read one region by turns (a dump's threads, a virtual machine's I/O threads)
  * are served best from one queue. When a young queue gets a request close to where the disk works,
@@ -33,69 +33,7 @@ static u16 sane_ioprio(const struct hw_request *rq, const struct hw_task *task)
 	}
 }
 
-static void plan_prio(struct bfq_queue *bq, u16 ioprio)
-{
-	bq->new_class = (u8)HW_IOPRIO_CLASS(ioprio);
-	bq->new_level = (u8)HW_IOPRIO_LEVEL(ioprio);
-	bq->new_weight = (BFQ_NR_LEVELS - bq->new_level) * 10;
-	bq->prio_changed = true;
-}
-
-void bfq_queue_init(struct bfq *b, struct bfq_queue *bq, struct bfq_task *home, bool sync,
-		    u16 ioprio)
-{
-	memset(bq, 0, sizeof(*bq));
-	bq->in_use = true;
-	bq->id = ++b->nr_created;
-	bq->home = home;
-	INIT_LIST_HEAD(&bq->active_link);
-	INIT_LIST_HEAD(&bq->fifo);
-	INIT_LIST_HEAD(&bq->burst_link);
-	INIT_LIST_HEAD(&bq->woken);
-	INIT_LIST_HEAD(&bq->woken_link);
-	plan_prio(bq, ioprio);
-	bq->sync = sync;
-	bq->just_created = sync;
-	bq->short_think = sync;
-	bq->io_bound = true;
-	/*
-	 * 6.12 reads the clock once for creation and arrival, so that this is in the future then.
-	 */
-	bq->think.last_end_ns = b->now_ns + (b->kernel == BFQ_6_12);
-	bq->io_start_ns = b->now_ns;
-	bq->created = b->tick;
-	bq->max_budget = 2 * bfq_max_budget(b) / 3;
-	bq->budget_timeout = BFQ_TICK_NEVER;
-	bq->split_time = BFQ_TICK_NEVER;
-	bq->soft_rt_next_start = b->tick;
-	bq->raise.coeff = 1;
-	bq->raise.start = b->tick;
-	bq->raise.interactive_start = BFQ_TICK_NEVER;
-	bq->inject.lowered = b->tick;
-	bq->seek_history = 1;
-	bq->class = bq->new_class;
-	bq->level = bq->new_level;
-	bq->own_weight = bq->new_weight;
-	bq->weight = bq->new_weight;
-}
-
-/* ---- the end of a queue ---- */
-
-/* Free @bq if nothing refers to it any more. */
-void bfq_drop(struct bfq *b, struct bfq_queue *bq)
-{
-	if (!bq->in_use || bq->permanent || bq->users || bq->allocated || bq->stable_refs ||
-	    bq->counted || bq->weight_slot || bq == b->in_service)
-		return;
-	if (!list_empty(&bq->burst_link)) {
-		list_del_init(&bq->burst_link);
-		if (bq->owner && b->burst_size)
-			b->burst_size--;
-	}
-	bfq_forget_waker(b, bq);
-	bq->in_use = false;
-	hw_task_put(&b->q, &bq->home->task);
-}
+/* ---- the ways of a task ---- */
 
 /* A task, or a promise of one, leaves @bq. */
 static void leave(struct bfq *b, struct bfq_queue *bq)
@@ -162,11 +100,6 @@ void bfq_forget_task(struct bfq *b, struct bfq_task *task)
 }
 
 /* ---- merging ---- */
-
-bool bfq_too_late_to_merge(const struct bfq *b, const struct bfq_queue *bq)
-{
-	return bq->served_backlogged && bfq_past(b, bq->first_io, b->span.merge);
-}
 
 /* Agree that @bq's tasks shall go to @into, or to where its own go. NULL if that cannot be. */
 static struct bfq_queue *agree(struct bfq_queue *bq, struct bfq_queue *into)
@@ -420,7 +353,7 @@ static void follow_ioprio(struct bfq *b, struct bfq_task *task, u16 ioprio)
 		leave(b, old);
 	}
 	if (task->queue[1])
-		plan_prio(task->queue[1], ioprio);
+		bfq_plan_prio(task->queue[1], ioprio);
 }
 
 /*

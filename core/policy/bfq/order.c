@@ -165,6 +165,12 @@ static struct bfq_queue *queue_at(struct rb_node *n)
 	return rb_entry_safe(n, struct bfq_queue, pos_node);
 }
 
+/* A queue that has been served for long is near another's next by chance. */
+bool bfq_too_late_to_merge(const struct bfq *b, const struct bfq_queue *bq)
+{
+	return bq->served_backlogged && bfq_past(b, bq->first_io, b->span.merge);
+}
+
 void bfq_unplace(struct bfq *b, struct bfq_queue *bq)
 {
 	if (bq->in_positions) {

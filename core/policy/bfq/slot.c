@@ -11,80 +11,18 @@
  */
 #include "core/policy/bfq/internal.h"
 
-#define STATS_VALID	194    /* budgets_assigned from the 11th slot on */
 #define SLOW_MIN_US	1000u  /* shorter slots say nothing */
 #define SLOW_LONG_US	20000u /* longer ones are judged by their rate */
 #define SEEK_CHARGE_MS	8      /* a short slot costs a rotating disk a seek at least */
 #define FLASH_CHARGE_MS 2
 #define RAISED_WAIT_NS	(20 * (u64)HW_NSEC_PER_MSEC)
-#define CROWD		4u /* requests of others in the drive that threaten a raised queue */
-
-/*
- * The device's max budget, or the default for as long as too few budgets have been used to trust
- * it.
- */
-s64 bfq_max_budget(const struct bfq *b)
-{
-	return b->budgets_assigned < STATS_VALID ? BFQ_DEFAULT_MAX_BUDGET : b->cap_budget;
-}
 
 static s64 min_budget(const struct bfq *b)
 {
 	return bfq_max_budget(b) / 32;
 }
 
-/* ---- is it worth waiting for @bq? ---- */
-
-/* Must some queue get more than another? False also if @bq is among those that must get least. */
-bool bfq_asymmetric(const struct bfq *b, const struct bfq_queue *bq)
-{
-	u32 i, kinds = 0, lowest = 0;
-
-	if (!!b->nr_busy[0] + !!b->nr_busy[1] + !!b->nr_busy[2] > 1)
-		return true;
-	for (i = BFQ_NR_LEVELS; i > 0; i--) {
-		if (b->weights[i]) {
-			lowest = i;
-			kinds++;
-		}
-	}
-	return kinds > 1 && !(bq && bq->weight_slot == lowest);
-}
-
-/* Does the disk do more work if it waits? Not at the expense of raised queues. */
-bool bfq_idling_boosts(const struct bfq *b, const struct bfq_queue *bq)
-{
-	bool rotational = b->q.dev.rotational;
-	bool greedy = !bfq_seeky(bq) && bq->io_bound && bq->short_think;
-
-	if (!bq->users || b->nr_busy_raised)
-		return false;
-	if (rotational && !b->hw_queueing)
-		return true;
-	return (rotational || !b->hw_queueing) && greedy;
-}
-
-static bool idling_guarantees(const struct bfq *b, const struct bfq_queue *bq)
-{
-	u32 busy = bfq_nr_busy(b);
-
-	if (!bq->users)
-		return false;
-	return (bfq_raised(bq) &&
-		(b->nr_busy_raised < busy || b->in_driver >= bq->dispatched + CROWD)) ||
-	       bfq_asymmetric(b, bq) || busy == 1;
-}
-
-bool bfq_better_to_idle(const struct bfq *b, const struct bfq_queue *bq)
-{
-	if (!bq->users || b->q.force)
-		return false;
-	if (b->strict_guarantees)
-		return true;
-	if (!b->slice_idle_ns || !bq->sync || bfq_idle_class(bq))
-		return false;
-	return bfq_idling_boosts(b, bq) || idling_guarantees(b, bq);
-}
+/* ---- the wait ---- */
 
 static bool must_idle(const struct bfq *b, const struct bfq_queue *bq)
 {
@@ -183,7 +121,7 @@ static void adjust_budget(struct bfq *b, struct bfq_queue *bq, enum bfq_reason r
 	if (bq->sync && !bfq_raised(bq) && reason == BFQ_PREEMPTED)
 		return;
 	bq->max_budget = next_max_budget(b, bq, reason);
-	if (b->budgets_assigned >= STATS_VALID && !b->max_budget)
+	if (bfq_budgets_known(b) && !b->max_budget)
 		bq->max_budget = min(bq->max_budget, b->cap_budget);
 	if (bq->next)
 		bq->budget = max(bq->max_budget, bfq_cost(b, bq->next, bq));
@@ -195,7 +133,7 @@ void bfq_leave_service(struct bfq *b, struct bfq_queue *bq, enum bfq_reason reas
 	if (bq->coop && bfq_seeky(bq))
 		bq->split_coop = true;
 	/* An empty queue that others must not overtake stays in the tree when it is preempted. */
-	if (bfq_empty(bq) && !(reason == BFQ_PREEMPTED && idling_guarantees(b, bq))) {
+	if (bfq_empty(bq) && !(reason == BFQ_PREEMPTED && bfq_idling_guarantees(b, bq))) {
 		if (!bq->dispatched)
 			bq->budget_timeout = b->tick;
 		bfq_unmark_busy(b, bq, true);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cfq-slice: what its files share. The policy is described in slice.c, the order of queues in
- * slice_queue.c, what is learnt in slice_habits.c, cooperation in slice_coop.c.
+ * cfq-slice: what its files share. The policy is described in slice.c, the queue in service in
+ * slice_active.c, the order of queues in slice_queue.c, what is learnt in slice_habits.c, cooperation
+ * in slice_coop.c.
  */
 #ifndef HW_POLICY_CFQ_INTERNAL_H
 #define HW_POLICY_CFQ_INTERNAL_H
@@ -10,6 +11,9 @@
 #include "core/lib/decay.h"
 #include "core/lib/sorted.h"
 #include "core/lib/ticks.h"
+
+/* slice_start */
+enum { CS_START_COMPLETION, CS_START_DISPATCH };
 
 #define CS_PRIOS	8u
 #define CS_PRIO_DEFAULT 4u
@@ -128,10 +132,16 @@ static inline bool cs_is_near(const struct cs_device *d, const struct cs_queue *
 	return distance <= (hw_decay_valid(&c->seek) ? c->seek.mean : CS_NEAR_SECTORS);
 }
 
-u64 cs_prio_slice(const struct cs_device *d, bool sync, u8 prio);
+/* slice_active.c */
 u32 cs_async_limit(const struct cs_device *d, const struct cs_queue *c);
+void cs_expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome);
+void cs_idle_timer_fires(struct cs_device *d);
+void cs_arrived(struct cs_device *d, struct cs_queue *c, const struct hw_request *rq);
+struct hw_sorted_request *cs_next(struct cs_device *d);
+void cs_active_completed(struct cs_device *d, struct cs_queue *c, bool sync);
 
 /* slice_queue.c */
+u64 cs_prio_slice(const struct cs_device *d, bool sync, u8 prio);
 struct cs_queue *cs_tree_first(const struct cs_device *d);
 void cs_tree_add(struct cs_device *d, struct cs_queue *c, bool front);
 void cs_queue_add(struct cs_device *d, struct cs_queue *c, struct hw_sorted_request *s);

@@ -48,7 +48,6 @@
 #include "core/policy/cfq/internal.h"
 #include "core/policy/policies.h"
 
-#define CS_SLICE_SCALE	   5	/* a priority step is a fifth of the slice */
 #define CS_SEEKY_IDLE_MS   2	/* idle allowance of a queue that seeks */
 #define CS_FRONT_MS	   1000 /* how far before the leftmost a preempting queue is put */
 #define CS_IDLE_CLASS_MS   200
@@ -56,7 +55,6 @@
 #define CS_TAG_QUEUE	   5u /* so many in the driver show that the device queues */
 #define CS_TAG_SAMPLES	   50u
 
-enum { START_COMPLETION, START_DISPATCH };
 enum { TAG_AUTO, TAG_OFF, TAG_ON };
 static const char *const slice_start_names[] = { "completion", "dispatch", NULL };
 static const char *const hw_tag_names[] = { "auto", "off", "on", NULL };
@@ -93,7 +91,7 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 		"as in Linux 2.6: reads of file system metadata count as a process's seeks, and as "
 		"its cooperation with another"),
 	HW_TUNE_ENUM(
-		struct cs_device, slice_start, START_COMPLETION, slice_start_names,
+		struct cs_device, slice_start, CS_START_COMPLETION, slice_start_names,
 		"what starts a slice's clock: its first completion, or its first dispatch (2004)"),
 	HW_TUNE_ENUM(struct cs_device, hw_tag, TAG_AUTO, hw_tag_names,
 		     "does the device queue commands: observe it (no at depth 1), no, yes"),
@@ -114,109 +112,7 @@ static struct cs_device *enter(struct hw_queue *q, u64 now)
 	return d;
 }
 
-/* --- slices --- */
-
-/* Slice of the class of request and priority, in ticks. */
-u64 cs_prio_slice(const struct cs_device *d, bool sync, u8 prio)
-{
-	s64 base = (s64)d->slice[sync];
-
-	return (u64)(base + base / CS_SLICE_SCALE * (s64)(CS_PRIO_DEFAULT - (s64)prio));
-}
-
-u32 cs_async_limit(const struct cs_device *d, const struct cs_queue *c)
-{
-	return (u32)min_t(s64, 2 * d->slice_async_rq * (1 + CS_PRIO_LOWEST - c->prio), U32_MAX);
-}
-
-static bool slice_used(const struct cs_queue *c, u64 tick)
-{
-	return !c->slice_new && tick >= c->slice_end;
-}
-
-static void start_clock(struct cs_device *d, struct cs_queue *c)
-{
-	if (!c->slice_new)
-		return;
-	c->slice_end = d->tick + cs_prio_slice(d, c->sync, c->prio);
-	c->slice_new = false;
-}
-
-/* --- the active queue --- */
-
-static void stop_idling(struct cs_device *d, enum hw_wait_outcome outcome)
-{
-	if (!d->timer_on)
-		return;
-	d->timer_on = false;
-	d->active->wait_request = false;
-	hw_wait_end(&d->q, outcome, d->now);
-}
-
-/*
- * @timed_out: it had its time, or was robbed of it; what is left of the slice then moves its next
- * place.
- */
-static void expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome)
-{
-	struct cs_queue *c = d->active;
-
-	if (!c)
-		return;
-	stop_idling(d, outcome);
-	if (timed_out && !c->slice_new)
-		c->slice_resid = (s64)(c->slice_end - d->tick);
-	if (c->queued)
-		cs_tree_add(d, c, false);
-	d->active = NULL;
-	if (d->active_task)
-		hw_task_put(&d->q, d->active_task);
-	d->active_task = NULL;
-	cs_retire(d, c);
-}
-
-static void activate(struct cs_device *d, struct cs_queue *c)
-{
-	d->active = c;
-	if (!c)
-		return;
-	c->slice_end = 0;
-	c->slice_new = true;
-	c->slice_dispatched = 0;
-	c->fifo_checked = false;
-	c->wait_request = false;
-	c->must_dispatch = false;
-}
-
-static void idle_timer_fires(struct cs_device *d)
-{
-	if (d->busy)
-		expire_slice(d, false, HW_WAIT_FAIL);
-	else
-		stop_idling(d, HW_WAIT_FAIL);
-}
-
-static void arm_idle_timer(struct cs_device *d, struct cs_queue *c)
-{
-	struct hw_task *task = d->active_task;
-	u64 idle = d->idle;
-
-	if ((!d->q.dev.rotational && d->has_tags) || !idle || !c->idle_window)
-		return;
-	if (d->in_driver[0] + d->in_driver[1] || !task || task->exited)
-		return;
-	/* It would use up more than the rest of its slice with thinking. */
-	if (hw_decay_valid(&cs_task(task)->think) &&
-	    c->slice_end - d->tick < cs_task(task)->think.mean)
-		return;
-	if (hw_decay_valid(&c->seek) && cs_seeky(c))
-		idle = min(idle, d->idle_seeky);
-	c->wait_request = true;
-	d->timer_on = true;
-	d->timer_ns = hw_tick_ns(d->tick + idle, d->tick_us);
-}
-
-/* --- insertion, preemption --- */
+/* --- insertion --- */
 
 static u16 prio_of(const struct hw_task *task, u16 rq_ioprio)
 {
@@ -254,38 +150,6 @@ static void set_prio(struct cs_device *d, struct cs_queue *c, u16 ioprio)
 		cs_tree_add(d, c, false);
 }
 
-/* Shall @rq of queue @c end the slice of the active queue? */
-static bool preempts(const struct cs_device *d, const struct cs_queue *c,
-		     const struct hw_request *rq)
-{
-	const struct cs_queue *a = d->active;
-
-	if (!a)
-		return false;
-	if (slice_used(a, d->tick))
-		return true;
-	if (c->class == HW_IOPRIO_IDLE)
-		return false;
-	if (a->class == HW_IOPRIO_IDLE)
-		return true;
-	if (hw_is_sync(rq) && !a->sync)
-		return true;
-	if ((rq->flags & HW_RQ_META) && !a->meta_queued)
-		return true;
-	if (c->class == HW_IOPRIO_RT && a->class != HW_IOPRIO_RT)
-		return true;
-	if (!a->wait_request || !d->active_task)
-		return false;
-	/* The disk stands idle, and this costs it next to no seek. */
-	return cs_is_near(d, a, rq->sector);
-}
-
-/* Is the active queue only active because nobody else has come? Then its slice says nothing. */
-static bool abandoned(const struct cs_device *d)
-{
-	return !d->timer_on && !d->active->queued && !d->active->dispatched;
-}
-
 static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct cs_device *d = enter(q, now);
@@ -295,7 +159,7 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 
 	/* Nobody else was there when it fired. */
 	if (d->timer_on && d->timer_ns < now)
-		idle_timer_fires(d);
+		cs_idle_timer_fires(d);
 	cs_request(s)->queue = NULL;
 	if (rq->flags & HW_RQ_AT_HEAD) {
 		cs_put_first(d, s);
@@ -310,91 +174,14 @@ static void cs_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	cs_request(s)->queue = c;
 	cs_queue_add(d, c, s);
 	cs_learn(d, c, rq);
-
-	if (c == d->active) {
-		if (c->wait_request) {
-			stop_idling(d, HW_WAIT_SUCCESS);
-			c->must_dispatch = true;
-		}
-	} else if (preempts(d, c, rq)) {
-		expire_slice(d, !abandoned(d), HW_WAIT_OTHER);
-		cs_tree_add(d, c, true);
-	}
+	cs_arrived(d, c, rq);
 }
 
 /* --- dispatch --- */
 
-/* The queue to serve, or NULL to leave the device to the active one. */
-static struct cs_queue *select_queue(struct cs_device *d)
-{
-	struct cs_queue *c = d->active, *other = NULL;
-
-	if (c && (!slice_used(c, d->tick) || c->must_dispatch)) {
-		if (c->queued)
-			return c;
-		other = cs_close_cooperator(d, c);
-		if (other)
-			cs_plan_merge(d, c, other);
-		else if (d->timer_on || (c->dispatched && c->idle_window))
-			return NULL;
-	}
-	expire_slice(d, false, HW_WAIT_OTHER);
-	activate(d, other ? other : cs_tree_first(d));
-	return d->active;
-}
-
-/* How many requests may @c have in the device? */
-static bool may_dispatch(const struct cs_device *d, const struct cs_queue *c)
-{
-	u64 most = (u64)d->quantum;
-
-	if (c->idle_window && d->in_driver[false])
-		return false;
-	if (!c->sync && d->sync_flight)
-		return false;
-	if (c->class == HW_IOPRIO_IDLE)
-		most = 1;
-	if (c->dispatched >= most) {
-		if (c->class == HW_IOPRIO_IDLE || d->busy > 1)
-			return false;
-		most *= 4;
-	}
-	if (!c->sync && d->low_latency) {
-		u64 depth = div64_u64(d->tick - d->last_end_sync, d->slice[true]);
-
-		if (!depth && !c->dispatched)
-			depth = 1;
-		most = min(most, depth);
-	}
-	return c->dispatched < most;
-}
-
-static struct hw_sorted_request *serve(struct cs_device *d, struct cs_queue *c)
-{
-	struct hw_sorted_request *s = c->next, *oldest = hw_fifo_first(&c->fifo);
-
-	if (!c->fifo_checked && d->tick >= oldest->expires)
-		s = oldest;
-	c->fifo_checked = true;
-	cs_take(d, s);
-	c->slice_dispatched++;
-	c->must_dispatch = false;
-	if (d->slice_start == START_DISPATCH)
-		start_clock(d, c);
-	if (!d->active_task && s->rq.task) {
-		d->active_task = s->rq.task;
-		hw_task_get(d->active_task);
-	}
-	if (d->busy > 1 && ((!c->sync && c->slice_dispatched >= cs_async_limit(d, c)) ||
-			    c->class == HW_IOPRIO_IDLE))
-		expire_slice(d, false, HW_WAIT_OTHER);
-	return s;
-}
-
 static struct hw_sorted_request *pick(struct cs_device *d)
 {
 	struct hw_sorted_request *s = hw_fifo_first(&d->first);
-	struct cs_queue *c;
 
 	if (s) {
 		list_del_init(&s->fifo);
@@ -403,13 +190,12 @@ static struct hw_sorted_request *pick(struct cs_device *d)
 	if (!d->busy)
 		return NULL;
 	if (d->q.force) {
-		expire_slice(d, false, HW_WAIT_OTHER);
+		cs_expire_slice(d, false, HW_WAIT_OTHER);
 		s = cs_tree_first(d)->next;
 		cs_take(d, s);
 		return s;
 	}
-	c = select_queue(d);
-	return c && may_dispatch(d, c) ? serve(d, c) : NULL;
+	return cs_next(d);
 }
 
 static struct hw_request *cs_dispatch(struct hw_queue *q, u64 now)
@@ -418,7 +204,7 @@ static struct hw_request *cs_dispatch(struct hw_queue *q, u64 now)
 	struct hw_sorted_request *s;
 
 	if (d->timer_on && d->timer_ns <= now)
-		idle_timer_fires(d);
+		cs_idle_timer_fires(d);
 	s = pick(d);
 	if (s) {
 		d->in_driver[hw_is_sync(&s->rq)]++;
@@ -451,15 +237,6 @@ static void watch_tags(struct cs_device *d)
 	d->tag_peak = 0;
 }
 
-static void active_completed(struct cs_device *d, struct cs_queue *c, bool sync)
-{
-	start_clock(d, c);
-	if (slice_used(c, d->tick) || c->class == HW_IOPRIO_IDLE)
-		expire_slice(d, true, HW_WAIT_OTHER);
-	else if (sync && !c->queued && !cs_close_cooperator(d, c))
-		arm_idle_timer(d, c);
-}
-
 static void cs_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct cs_device *d = enter(q, now);
@@ -478,7 +255,7 @@ static void cs_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 			cs_task(rq->task)->last_end = d->tick;
 	}
 	if (c == d->active)
-		active_completed(d, c, sync);
+		cs_active_completed(d, c, sync);
 	else
 		cs_retire(d, c);
 }
@@ -612,7 +389,7 @@ static void cs_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	struct cs_device *d = enter(q, now);
 
 	if (d->active && d->active == cs_task(task)->sync)
-		expire_slice(d, false, HW_WAIT_OTHER);
+		cs_expire_slice(d, false, HW_WAIT_OTHER);
 	cs_task_del(d, cs_task(task));
 }
 

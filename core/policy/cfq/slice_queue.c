@@ -8,7 +8,17 @@
  */
 #include "core/policy/cfq/internal.h"
 
+#define CS_SLICE_SCALE 5 /* a priority step is a fifth of the slice */
+
 /* --- the service tree --- */
+
+/* Slice of the class of request and priority, in ticks. */
+u64 cs_prio_slice(const struct cs_device *d, bool sync, u8 prio)
+{
+	s64 base = (s64)d->slice[sync];
+
+	return (u64)(base + base / CS_SLICE_SCALE * (s64)(CS_PRIO_DEFAULT - (s64)prio));
+}
 
 static struct cs_queue *tree_entry(struct rb_node *n)
 {

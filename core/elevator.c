@@ -79,6 +79,19 @@ s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t)
 	return *tunable_slot(q, t);
 }
 
+int hw_stat_get(const struct hw_queue *q, const char *name, s64 *value)
+{
+	u32 i;
+
+	for (i = 0; i < q->policy->nr_stats; i++) {
+		if (same_name(q->policy->stats[i].name, name)) {
+			*value = q->policy->stats[i].get(q);
+			return 0;
+		}
+	}
+	return -HW_ENOENT;
+}
+
 void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now)
 {
 	task->created_ns = now;

@@ -274,6 +274,8 @@ int hw_start(struct hw_queue *q, u64 now);
 const struct hw_tunable *hw_tunable_find(const struct hw_policy *policy, const char *name);
 int hw_tunable_set(struct hw_queue *q, const char *name, s64 value);
 s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t);
+/* 0, or -ENOENT for an unknown name. */
+int hw_stat_get(const struct hw_queue *q, const char *name, s64 *value);
 
 void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);

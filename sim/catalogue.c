@@ -81,20 +81,7 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out)
 	return 0;
 }
 
-int sim_stat_value(const struct hw_queue *q, const char *stat, int64_t *value)
-{
-	const struct hw_policy *p = q->policy;
-	u32 i;
-
-	for (i = 0; i < p->nr_stats; i++)
-		if (!strcmp(p->stats[i].name, stat)) {
-			*value = p->stats[i].get(q);
-			return 0;
-		}
-	return -ENOENT;
-}
-
 int hws_stat_value(const struct hws *s, const char *stat, int64_t *value)
 {
-	return sim_stat_value(s->q, stat, value);
+	return hw_stat_get(s->q, stat, value);
 }

@@ -244,8 +244,6 @@ struct hws {
 	char error[SIM_ERROR_BYTES];
 };
 
-/* catalogue.c: -ENOENT, if the policy has no such statistic */
-int sim_stat_value(const struct hw_queue *q, const char *stat, int64_t *value);
 
 /* error.c: @err, for the caller to return */
 int sim_fail(struct hws *s, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -280,5 +280,5 @@ uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value)
 {
-	return sim_stat_value(d->q, stat, value);
+	return hw_stat_get(d->q, stat, value);
 }

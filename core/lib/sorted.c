@@ -19,6 +19,16 @@ struct hw_sorted_request *hw_sorted_at_or_after(const struct hw_sorted *t, u64 s
 	return best;
 }
 
+struct hw_request *hw_sorted_former(struct hw_queue *q, struct hw_request *rq)
+{
+	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
+}
+
+struct hw_request *hw_sorted_latter(struct hw_queue *q, struct hw_request *rq)
+{
+	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
+}
+
 void hw_fifo_inherit(struct hw_sorted_request *keep, struct hw_sorted_request *gone)
 {
 	if (gone->expires >= keep->expires)

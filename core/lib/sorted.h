@@ -48,9 +48,19 @@ static inline struct hw_sorted_request *hw_sorted_prev(struct hw_sorted_request 
 	return hw_sorted_entry(rb_prev(&s->node));
 }
 
+/* The operations of the contract, for policies in which a request has no neighbours but in its tree. */
+struct hw_request *hw_sorted_former(struct hw_queue *q, struct hw_request *rq);
+struct hw_request *hw_sorted_latter(struct hw_queue *q, struct hw_request *rq);
+
 static inline struct hw_sorted_request *hw_sorted_first(const struct hw_sorted *t)
 {
 	return hw_sorted_entry(rb_first(&t->root));
+}
+
+/* Sectors from one place to another. */
+static inline u64 hw_apart(u64 a, u64 b)
+{
+	return a > b ? a - b : b - a;
 }
 
 static inline bool hw_sorted_empty(const struct hw_sorted *t)
@@ -81,6 +91,13 @@ static inline void hw_sorted_del(struct hw_sorted *t, struct hw_sorted_request *
 {
 	rb_erase(&s->node, &t->root);
 	RB_CLEAR_NODE(&s->node);
+}
+
+/* @s has grown at its front. */
+static inline void hw_sorted_moved(struct hw_sorted *t, struct hw_sorted_request *s)
+{
+	hw_sorted_del(t, s);
+	hw_sorted_add(t, s);
 }
 
 /* The lowest request that starts at or after @sector, or NULL. */

@@ -17,6 +17,7 @@
  *  3. It begins at the oldest request of its direction if that has expired or nothing follows in
  *     sector order, else with `next`.
  */
+#include "core/lib/direction.h"
 #include "core/lib/sorted.h"
 #include "core/lib/ticks.h"
 #include "core/policy/policies.h"
@@ -143,24 +144,6 @@ static bool expired(const struct deadline_queue *dq, int dir, u64 now)
 	return oldest && hw_tick_of(now, dq->tick_us) > oldest->expires;
 }
 
-/* Which way the new batch goes, or -1 if nothing is queued. */
-static int choose_direction(struct deadline_queue *dq)
-{
-	bool reads = !list_empty(&dq->fifo[HW_READ]);
-	bool writes = !list_empty(&dq->fifo[HW_WRITE]);
-
-	if (!reads && !writes)
-		return -1;
-	/*
-	 * The count is compared before it is raised: writes_starved batches do go before the
-	 * writes.
-	 */
-	if (reads && (!writes || dq->starved++ < dq->writes_starved))
-		return HW_READ;
-	dq->starved = 0;
-	return HW_WRITE;
-}
-
 static struct hw_request *deadline_dispatch(struct hw_queue *q, u64 now)
 {
 	struct deadline_queue *dq = deadline_queue(q);
@@ -176,7 +159,7 @@ static struct hw_request *deadline_dispatch(struct hw_queue *q, u64 now)
 	if (s && dq->batching == BATCH_SEQUENTIAL && s->rq.sector != dq->last)
 		dq->batched += dq->fifo_batch;
 	if (!s || dq->batched >= dq->fifo_batch) {
-		dir = choose_direction(dq);
+		dir = hw_choose_direction(dq->fifo, &dq->starved, dq->writes_starved);
 		if (dir < 0)
 			return NULL;
 		if (!expired(dq, dir, now) && dq->next[dir])
@@ -215,13 +198,8 @@ static struct hw_request *deadline_find_merge(struct hw_queue *q, const struct h
 
 static void deadline_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
 {
-	struct deadline_queue *dq = deadline_queue(q);
-	struct hw_sorted_request *s = hw_sorted(rq);
-
-	if (how != HW_FRONT_MERGE)
-		return;
-	hw_sorted_del(&dq->sort[direction(rq)], s);
-	hw_sorted_add(&dq->sort[direction(rq)], s);
+	if (how == HW_FRONT_MERGE)
+		hw_sorted_moved(&deadline_queue(q)->sort[direction(rq)], hw_sorted(rq));
 }
 
 static void deadline_merged_requests(struct hw_queue *q, struct hw_request *keep,
@@ -229,16 +207,6 @@ static void deadline_merged_requests(struct hw_queue *q, struct hw_request *keep
 {
 	hw_fifo_inherit(hw_sorted(keep), hw_sorted(gone));
 	leave(deadline_queue(q), hw_sorted(gone));
-}
-
-static struct hw_request *deadline_former(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
-}
-
-static struct hw_request *deadline_latter(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
 }
 
 const struct hw_policy hw_deadline = {
@@ -259,6 +227,6 @@ const struct hw_policy hw_deadline = {
 	.find_merge = deadline_find_merge,
 	.merged = deadline_merged,
 	.merged_requests = deadline_merged_requests,
-	.former = deadline_former,
-	.latter = deadline_latter,
+	.former = hw_sorted_former,
+	.latter = hw_sorted_latter,
 };

@@ -23,6 +23,7 @@
  *  writes wait and writes_starved read batches have gone before them, from the oldest request if it
  *  has expired or nothing lies upwards.
  */
+#include "core/lib/direction.h"
 #include "core/lib/sorted.h"
 #include "core/lib/tags.h"
 #include "core/lib/ticks.h"
@@ -198,24 +199,6 @@ static struct hw_sorted_request *upwards(const struct mq_queue *mq, const struct
 	return hw_sorted_at_or_after(&c->sort[dir], c->pos[dir]);
 }
 
-/* Which way the new batch goes, or -1 if nothing is queued. */
-static int choose_direction(struct mq_queue *mq, const struct mq_class *c)
-{
-	bool reads = !list_empty(&c->fifo[HW_READ]);
-	bool writes = !list_empty(&c->fifo[HW_WRITE]);
-
-	if (!reads && !writes)
-		return -1;
-	/*
-	 * The count is compared before it is raised: writes_starved batches do go before the
-	 * writes.
-	 */
-	if (reads && (!writes || mq->starved++ < mq->writes_starved))
-		return HW_READ;
-	mq->starved = 0;
-	return HW_WRITE;
-}
-
 static bool queued_after(const struct mq_queue *mq, const struct hw_sorted_request *s, s64 latest)
 {
 	return (s64)s->expires - mq->expire_ticks[direction(s->rq.op)] > latest;
@@ -237,7 +220,7 @@ static struct hw_request *choose(struct mq_queue *mq, struct mq_class *c, s64 no
 	dir = mq->last_dir;
 	s = mq->batched < mq->fifo_batch ? upwards(mq, c, dir) : NULL;
 	if (!s) {
-		dir = choose_direction(mq, c);
+		dir = hw_choose_direction(c->fifo, &mq->starved, mq->writes_starved);
 		if (dir < 0)
 			return NULL;
 		s = upwards(mq, c, dir);
@@ -327,12 +310,10 @@ static struct hw_request *mq_find_merge(struct hw_queue *q, const struct hw_bio 
 
 static void mq_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
 {
-	struct hw_sorted *sort = &class_of(mq_queue(q), rq->ioprio)->sort[direction(rq->op)];
+	struct mq_class *c = class_of(mq_queue(q), rq->ioprio);
 
-	if (how != HW_FRONT_MERGE)
-		return;
-	hw_sorted_del(sort, hw_sorted(rq));
-	hw_sorted_add(sort, hw_sorted(rq));
+	if (how == HW_FRONT_MERGE)
+		hw_sorted_moved(&c->sort[direction(rq->op)], hw_sorted(rq));
 }
 
 static void mq_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
@@ -342,16 +323,6 @@ static void mq_merged_requests(struct hw_queue *q, struct hw_request *keep, stru
 	hw_fifo_inherit(hw_sorted(keep), hw_sorted(gone));
 	leave(c, hw_sorted(gone));
 	c->unfinished--;
-}
-
-static struct hw_request *mq_former(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
-}
-
-static struct hw_request *mq_latter(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
 }
 
 static u32 async_tags(const struct mq_queue *mq)
@@ -430,7 +401,7 @@ const struct hw_policy hw_mq_deadline = {
 	.find_merge = mq_find_merge,
 	.merged = mq_merged,
 	.merged_requests = mq_merged_requests,
-	.former = mq_former,
-	.latter = mq_latter,
+	.former = hw_sorted_former,
+	.latter = hw_sorted_latter,
 	.limit_depth = mq_limit_depth,
 };

@@ -107,13 +107,10 @@ static inline const char *bench_drain(struct bench *b, u64 now)
 
 static inline s64 bench_stat(const struct bench *b, const char *name)
 {
-	u32 i;
+	s64 value = -1;
 
-	for (i = 0; i < b->q->policy->nr_stats; i++)
-		if (!strcmp(b->q->policy->stats[i].name, name))
-			return b->q->policy->stats[i].get(b->q);
-	CHECK(!"no such statistic");
-	return -1;
+	CHECK_EQ(hw_stat_get(b->q, name, &value), 0);
+	return value;
 }
 
 static inline void bench_free(struct bench *b)

@@ -12,10 +12,10 @@
  * the wait goes on after the death of a task if chains have been seen to be common. For that it
  * learns `coop`, the chance that somebody carries on where a task left off.
  *
- * Queues, batches and statistics are those of the family (core.c). This file is the decision
+ * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the decision
  * whether to wait, in this order; a "no" ends the wait or prevents it:
  *  0. the request is the awaited task's own, or that task has more queued: no
- *  1. the queue has just waited, or an overdue request is to go (core.c): no
+ *  1. the queue has just waited, or an overdue request is to go (decide.c): no
  *  2. the wait has lasted antic_expire: no
  *  3. a read close to the head, or closer than the task's mean seek: no, and coop rises; its maker
  *     is awaited next

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The machinery of the anticipatory family. Source: Linux 2.6 as-iosched (2.6.11, 2.6.18, 2.6.32).
+ * The machinery of the anticipatory family: what is learned of tasks, the queues, and a request's way
+ * through them. What goes out next is decided in decide.c. Source: Linux 2.6 as-iosched (2.6.11, 2.6.18, 2.6.32).
  *
  * Caveats. Ending a wait does not mean serving the request that ended it: dispatch then takes what
  * lies best. The timer runs from the completion, not from the decision to wait. Age is looked at
@@ -14,8 +15,7 @@
  */
 #include "core/policy/as/internal.h"
 
-#define AS_MAX_THINK_MS	    20
-#define AS_MAX_DOUBLINGS_MS 20
+#define AS_MAX_THINK_MS 20
 
 static const struct hw_reach as_reach = { .back_max = 1024 * 1024, .back_penalty = 2 };
 
@@ -43,21 +43,10 @@ static struct as_request *as_request(struct hw_sorted_request *s)
 
 /* ---- time ---- */
 
-static u64 tick_floor(const struct as_queue *aq, u64 ns)
-{
-	return as_ticks_ns(aq, hw_tick_of(ns, aq->tick_us));
-}
-
 static void set_now(struct as_queue *aq, u64 now)
 {
 	aq->exact_now = now;
-	aq->now = tick_floor(aq, now);
-}
-
-/* The first beginning of a tick at or after @ns. */
-static u64 tick_ceil(const struct as_queue *aq, u64 ns)
-{
-	return tick_floor(aq, ns + as_ticks_ns(aq, 1) - 1);
+	aq->now = as_tick_floor(aq, now);
 }
 
 /* A tunable in ms as whole ticks in ns; at least one tick unless it is 0. */
@@ -105,11 +94,6 @@ static u64 think_ticks(const struct as_queue *aq, const struct as_task *t)
 	return min(ticks, max_ticks);
 }
 
-static u64 distance(u64 a, u64 b)
-{
-	return a > b ? a - b : b - a;
-}
-
 /* Where the file system keeps its tables says nothing of where the task will read on. */
 static __always_inline bool placed(const struct as_queue *aq, const struct hw_request *rq)
 {
@@ -141,7 +125,7 @@ static __always_inline void learn(struct as_queue *aq, struct as_task *t,
 	}
 	if (placed(aq, rq)) {
 		if (t->placed)
-			learn_seek(aq, t, distance(rq->sector, t->last_pos));
+			learn_seek(aq, t, hw_apart(rq->sector, t->last_pos));
 		t->last_pos = hw_end(rq);
 		t->placed = true;
 	}
@@ -160,28 +144,7 @@ u64 as_seek_mean(const struct as_queue *aq, const struct as_task *t)
 
 u64 as_distance(const struct as_queue *aq, const struct hw_request *rq)
 {
-	return distance(rq->sector, aq->last[aq->dir]);
-}
-
-/* How long the present wait may last. */
-static u64 interval_of(const struct as_queue *aq)
-{
-	return aq->rules->interval(aq, aq->waited_for);
-}
-
-bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 window, u64 grace_ms)
-{
-	u64 head = aq->last[aq->dir], waited = 0, delay_ms;
-
-	if (aq->status != AS_OFF && aq->waited_for_done)
-		waited = aq->now - aq->antic_start;
-	delay_ms = div_u64(waited, HW_NSEC_PER_MSEC);
-	if (delay_ms > grace_ms) {
-		if (delay_ms > AS_MAX_DOUBLINGS_MS || waited > interval_of(aq))
-			return true;
-		window <<= delay_ms - grace_ms;
-	}
-	return head <= rq->sector + window / 2 && rq->sector <= head + window;
+	return hw_apart(rq->sector, aq->last[aq->dir]);
 }
 
 /* ---- the sorted queues ---- */
@@ -216,29 +179,7 @@ static __always_inline void leave(struct as_queue *aq, int class, struct hw_sort
 	list_del_init(&s->fifo);
 }
 
-/* ---- waiting ---- */
-
-static bool waiting(const struct as_queue *aq)
-{
-	return aq->status == AS_WAIT_REQ || aq->status == AS_WAIT_NEXT;
-}
-
-bool as_waited_out(const struct as_queue *aq)
-{
-	return aq->waited_for_done && aq->now - aq->antic_start >= interval_of(aq);
-}
-
-static void stop_waiting(struct as_queue *aq, enum hw_wait_outcome outcome, enum as_status status)
-{
-	hw_wait_end(&aq->q, outcome, aq->exact_now);
-	aq->status = status;
-}
-
-static void wait_next(struct as_queue *aq)
-{
-	aq->status = AS_WAIT_NEXT;
-	hw_wait_begin(&aq->q, &aq->waited_for->task, aq->exact_now);
-}
+/* ---- who is waited for ---- */
 
 static noinline void wait_for_another(struct as_queue *aq, struct as_task *t)
 {
@@ -265,7 +206,7 @@ static __always_inline void decided_upon(struct as_queue *aq, struct hw_sorted_r
 {
 	int class = as_class(&s->rq);
 
-	stop_waiting(aq, HW_WAIT_OTHER, AS_OFF);
+	as_stop_waiting(aq, HW_WAIT_OTHER, AS_OFF);
 	aq->last[class] = hw_end(&s->rq);
 	if (class == AS_SYNC) {
 		wait_for(aq, as_task(&s->rq));
@@ -314,8 +255,8 @@ static void put_first(struct as_queue *aq, struct hw_sorted_request *s)
 {
 	struct as_task *t = as_task(&s->rq);
 
-	if (waiting(aq))
-		stop_waiting(aq, HW_WAIT_OTHER, AS_FINISHED);
+	if (as_waiting(aq))
+		as_stop_waiting(aq, HW_WAIT_OTHER, AS_FINISHED);
 	if (t)
 		t->nr_queued++;
 	hw_forbid_merge(&aq->q, &s->rq);
@@ -361,7 +302,7 @@ static noinline void arrived_in_wait(struct as_queue *aq, struct hw_request *rq)
 	else if (as_waited_out(aq))
 		outcome = HW_WAIT_FAIL;
 	if (aq->rules->breaks(aq, rq))
-		stop_waiting(aq, outcome, AS_FINISHED);
+		as_stop_waiting(aq, outcome, AS_FINISHED);
 }
 
 void as_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
@@ -391,76 +332,11 @@ void as_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		hw_fifo_add(&aq->fifo[class], s, aq->now + aq->expire[class]);
 		offer_next(aq, class, s);
 	}
-	if (waiting(aq))
+	if (as_waiting(aq))
 		arrived_in_wait(aq, rq);
 }
 
-/* ---- the decision ---- */
-
-static bool batch_expired(const struct as_queue *aq)
-{
-	if (aq->changed || aq->new_batch)
-		return false;
-	return aq->now > aq->batch_expires || (aq->dir == AS_ASYNC && !aq->wleft);
-}
-
-/* Is the oldest request of the class overdue? No more than one an interval is found to be. */
-static bool fifo_expired(struct as_queue *aq, int class)
-{
-	const struct hw_sorted_request *oldest = hw_fifo_first(&aq->fifo[class]);
-
-	if (aq->now - aq->last_check[class] < aq->expire[class])
-		return false;
-	aq->last_check[class] = aq->now;
-	return oldest && aq->now > oldest->expires;
-}
-
-static bool can_anticipate(struct as_queue *aq, struct hw_sorted_request *s)
-{
-	if (!aq->waited_for || aq->status == AS_FINISHED)
-		return false;
-	return !aq->rules->breaks(aq, hw_sorted_rq(s));
-}
-
-static struct hw_sorted_request *switch_to_reads(struct as_queue *aq)
-{
-	if (aq->dir == AS_ASYNC)
-		aq->changed = true;
-	aq->dir = AS_SYNC;
-	aq->last_check[AS_SYNC] = aq->now;
-	return hw_fifo_first(&aq->fifo[AS_SYNC]);
-}
-
-static struct hw_sorted_request *switch_to_writes(struct as_queue *aq)
-{
-	if (aq->dir == AS_SYNC) {
-		aq->changed = true;
-		aq->new_batch = false;
-	}
-	aq->dir = AS_ASYNC;
-	aq->wleft = aq->wcount;
-	aq->widled = false;
-	return aq->next[AS_ASYNC];
-}
-
-/* The batch has changed class: it may begin only when the device has finished the old one. */
-static bool begin_batch(struct as_queue *aq)
-{
-	if (aq->q.nr_in_flight)
-		return false;
-	if (aq->dir == AS_ASYNC)
-		aq->batch_expires = aq->now + aq->batch_expire[AS_ASYNC];
-	else
-		aq->new_batch = true;
-	aq->changed = false;
-	return true;
-}
-
-/* A batch of reads is timed only while writes compete with it. */
-static __always_inline void restart_clock(struct as_queue *aq)
-{
-	aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
-}
+/* ---- departure ---- */
 
 /*
  * Reads alone, the next of them from the task that was served last, and it is not time yet to look
@@ -472,73 +348,10 @@ static __always_inline struct hw_sorted_request *decide_at_once(struct as_queue 
 	struct hw_sorted_request *s = aq->next[AS_SYNC];
 
 	if (!s || as_task(&s->rq) != aq->waited_for || aq->dir != AS_SYNC || aq->changed ||
-	    waiting(aq) || !list_empty(&aq->fifo[AS_ASYNC]) ||
+	    as_waiting(aq) || !list_empty(&aq->fifo[AS_ASYNC]) ||
 	    aq->now - aq->last_check[AS_SYNC] >= aq->expire[AS_SYNC])
 		return NULL;
-	restart_clock(aq);
-	return s;
-}
-
-/* What goes out now, or NULL: nothing queued, a wait, or the old batch has to drain. */
-static noinline struct hw_sorted_request *decide(struct as_queue *aq)
-{
-	bool reads = !list_empty(&aq->fifo[AS_SYNC]), writes = !list_empty(&aq->fifo[AS_ASYNC]);
-	struct hw_sorted_request *s = NULL;
-	bool overdue = false, looked = false;
-
-	if (aq->dir == AS_ASYNC && !reads && (!aq->wleft || !writes))
-		aq->widled = true;
-	if (!(reads || writes) || waiting(aq) || aq->changed)
-		return NULL;
-
-	if (!(reads && writes && batch_expired(aq))) {
-		s = aq->next[aq->dir];
-		if (aq->dir == AS_SYNC && aq->antic_expire_ns) {
-			overdue = fifo_expired(aq, AS_SYNC);
-			looked = true;
-			if (!overdue && can_anticipate(aq, s)) {
-				if (aq->waited_for_done)
-					wait_next(aq);
-				else
-					aq->status = AS_WAIT_REQ;
-				return NULL;
-			}
-		}
-		if (s && !overdue && reads && !writes)
-			restart_clock(aq);
-	}
-	if (!s && reads && !(writes && aq->dir == AS_SYNC))
-		s = switch_to_reads(aq);
-	else if (!s)
-		s = switch_to_writes(aq);
-	if (overdue || (!(looked && aq->dir == AS_SYNC) && fifo_expired(aq, aq->dir)))
-		s = hw_fifo_first(&aq->fifo[aq->dir]);
-	return aq->changed && !begin_batch(aq) ? NULL : s;
-}
-
-/* The host drains: sync requests in order, then async ones, without a wait. */
-static noinline struct hw_sorted_request *drain(struct as_queue *aq)
-{
-	aq->dir = AS_SYNC;
-	aq->changed = false;
-	aq->new_batch = false;
-	aq->last_check[AS_SYNC] = aq->now;
-	aq->last_check[AS_ASYNC] = aq->now;
-	return aq->next[AS_SYNC] ? aq->next[AS_SYNC] : aq->next[AS_ASYNC];
-}
-
-/* The general case: the end of a wait, and what then. */
-static noinline struct hw_sorted_request *weigh(struct as_queue *aq)
-{
-	struct hw_sorted_request *s;
-
-	if (aq->status == AS_WAIT_NEXT && as_waited_out(aq)) {
-		stop_waiting(aq, HW_WAIT_FAIL, AS_FINISHED);
-		aq->rules->timed_out(aq);
-	}
-	s = aq->q.force ? drain(aq) : decide(aq);
-	if (!s && aq->status == AS_WAIT_NEXT)
-		aq->q.wake_ns = tick_ceil(aq, aq->antic_start + interval_of(aq));
+	as_restart_clock(aq);
 	return s;
 }
 
@@ -552,7 +365,7 @@ struct hw_request *as_dispatch(struct hw_queue *q, u64 now)
 		return take_ready(aq);
 	s = unlikely(q->force) ? NULL : decide_at_once(aq);
 	if (!s)
-		s = weigh(aq);
+		s = as_weigh(aq);
 	if (!s)
 		return NULL;
 	decided_upon(aq, s);
@@ -572,26 +385,10 @@ bool as_has_work(const struct hw_queue *q)
 {
 	const struct as_queue *aq = as_queue(q);
 
-	return q->nr_queued && (q->force || !waiting(aq));
+	return q->nr_queued && (q->force || !as_waiting(aq));
 }
 
 /* ---- completion ---- */
-
-/*
- * How long did the batch of writes take, up to the first completion of a read after it? Let the
- * next be nearer to plan.
- */
-static void adapt_write_batch(struct as_queue *aq)
-{
-	u64 plan = aq->batch_expire[AS_ASYNC];
-	u64 took = aq->now + plan > aq->batch_expires ? aq->now + plan - aq->batch_expires : 0;
-
-	if (took > plan && !aq->widled)
-		aq->wcount = took > 3 * plan ? aq->wcount / 2 : aq->wcount - 1;
-	else if (took < plan && !aq->wleft)
-		aq->wcount = plan > 3 * took ? aq->wcount * 2 : aq->wcount + 1;
-	aq->wcount = clamp_t(s64, aq->wcount, 1, HW_INT_MAX);
-}
 
 void as_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
@@ -607,7 +404,7 @@ void as_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 			aq->batch_expires = aq->now + aq->batch_expire[aq->dir];
 	}
 	if (aq->new_batch && class == aq->dir) {
-		adapt_write_batch(aq);
+		as_adapt_write_batch(aq);
 		aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
 		aq->new_batch = false;
 	}
@@ -615,7 +412,7 @@ void as_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 		aq->antic_start = aq->now;
 		aq->waited_for_done = true;
 		if (aq->status == AS_WAIT_REQ)
-			wait_next(aq);
+			as_wait_next(aq);
 	}
 	if (t && class == AS_SYNC) {
 		t->served = true;
@@ -676,18 +473,4 @@ void as_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 	leave(aq, class, g);
 	if (t)
 		t->nr_queued--;
-}
-
-struct hw_request *as_former(struct hw_queue *q, struct hw_request *rq)
-{
-	struct hw_sorted_request *s = hw_sorted(rq);
-
-	return RB_EMPTY_NODE(&s->node) ? NULL : hw_sorted_rq(hw_sorted_prev(s));
-}
-
-struct hw_request *as_latter(struct hw_queue *q, struct hw_request *rq)
-{
-	struct hw_sorted_request *s = hw_sorted(rq);
-
-	return RB_EMPTY_NODE(&s->node) ? NULL : hw_sorted_rq(hw_sorted_next(s));
 }

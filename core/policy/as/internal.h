@@ -157,14 +157,12 @@ bool as_has_work(const struct hw_queue *q);
 struct hw_request *as_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how);
 void as_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now);
 void as_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
-struct hw_request *as_former(struct hw_queue *q, struct hw_request *rq);
-struct hw_request *as_latter(struct hw_queue *q, struct hw_request *rq);
 
 #define AS_OPERATIONS                                                                            \
 	.insert = as_insert, .dispatch = as_dispatch, .complete = as_complete,                   \
 	.requeue = as_requeue, .idle = as_idle, .has_work = as_has_work,                         \
 	.find_merge = as_find_merge, .merged = as_merged, .merged_requests = as_merged_requests, \
-	.former = as_former, .latter = as_latter
+	.former = hw_sorted_former, .latter = hw_sorted_latter
 
 /* For rules. */
 
@@ -214,18 +212,53 @@ static inline u64 as_ticks_ns(const struct as_queue *aq, u64 ticks)
 	return hw_tick_ns(ticks, aq->tick_us);
 }
 
+/* @ns rounded down to the beginning of a tick. */
+static inline u64 as_tick_floor(const struct as_queue *aq, u64 ns)
+{
+	return as_ticks_ns(aq, hw_tick_of(ns, aq->tick_us));
+}
+
+static inline bool as_waiting(const struct as_queue *aq)
+{
+	return aq->status == AS_WAIT_REQ || aq->status == AS_WAIT_NEXT;
+}
+
+static inline void as_stop_waiting(struct as_queue *aq, enum hw_wait_outcome outcome,
+				   enum as_status status)
+{
+	hw_wait_end(&aq->q, outcome, aq->exact_now);
+	aq->status = status;
+}
+
+/* A batch of reads is timed only while writes compete with it. */
+static __always_inline void as_restart_clock(struct as_queue *aq)
+{
+	aq->batch_expires = aq->now + aq->batch_expire[AS_SYNC];
+}
+
+/* decide.c */
+
+/* The timer begins to run for the task that is waited for. */
+void as_wait_next(struct as_queue *aq);
+/* The general case of a decision: the end of a wait, and what then. NULL: nothing goes out now. */
+struct hw_sorted_request *as_weigh(struct as_queue *aq);
+/* The first read after a batch of writes has completed: let the next batch be nearer to plan. */
+void as_adapt_write_batch(struct as_queue *aq);
 /* Has the wait, begun or not, lasted as long as it may? */
 bool as_waited_out(const struct as_queue *aq);
-/* How far the head has to go for @rq. */
-u64 as_distance(const struct as_queue *aq, const struct hw_request *rq);
-/* The mean seek of @t, or that of new tasks if it has made none. */
-u64 as_seek_mean(const struct as_queue *aq, const struct as_task *t);
 /*
  * Does @rq lie within @window sectors after the head, or half as many before it? The window doubles
  * with every ms of waiting after the first @grace_ms; beyond 20 ms, or once the wait is over,
  * everything is near.
  */
 bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 window, u64 grace_ms);
+
+/* core.c */
+
+/* How far the head has to go for @rq. */
+u64 as_distance(const struct as_queue *aq, const struct hw_request *rq);
+/* The mean seek of @t, or that of new tasks if it has made none. */
+u64 as_seek_mean(const struct as_queue *aq, const struct as_task *t);
 /* Take the sync request @rq into the think-time and seek statistics of @t. */
 void as_learn(struct as_queue *aq, struct as_task *t, const struct hw_request *rq);
 

@@ -10,7 +10,7 @@
  * it. It learns of every task how long it thinks and how far it seeks, and of tasks at large how
  * often the first request is the last.
  *
- * Queues, batches and statistics are those of the family (core.c). This file is the decision
+ * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the decision
  * whether to wait, in this order; a "no" ends the wait or prevents it:
  *
  *   2.6.0-2.6.11                                   2.6.12-2.6.32

@@ -12,14 +12,9 @@
 #define CLOSE_SECTORS 8192u
 #define ASYNC_CHARGE  3
 
-static u64 apart(u64 a, u64 b)
-{
-	return a > b ? a - b : b - a;
-}
-
 bool bfq_is_seek(const struct bfq *b, u64 last_pos, const struct hw_request *rq)
 {
-	return last_pos && apart(last_pos, rq->sector) > SEEK_SECTORS &&
+	return last_pos && hw_apart(last_pos, rq->sector) > SEEK_SECTORS &&
 	       (b->q.dev.rotational || rq->sectors < BFQ_NONROT_LARGE);
 }
 
@@ -150,8 +145,7 @@ void bfq_moved_front(struct bfq *b, struct hw_request *rq)
 
 	if (!before || rq->sector >= before->rq.sector)
 		return;
-	hw_sorted_del(&bq->sorted, hw_sorted(rq));
-	hw_sorted_add(&bq->sorted, hw_sorted(rq));
+	hw_sorted_moved(&bq->sorted, hw_sorted(rq));
 	if (bfq_offer_next(b, bq, rq)) {
 		bfq_budget_for_next(b, bq);
 		bfq_place(b, bq);
@@ -203,7 +197,7 @@ void bfq_place(struct bfq *b, struct bfq_queue *bq)
 
 bool bfq_close(u64 a, u64 b)
 {
-	return apart(a, b) <= CLOSE_SECTORS;
+	return hw_apart(a, b) <= CLOSE_SECTORS;
 }
 
 /* The queue whose next request lies at @sector, or close to it. */

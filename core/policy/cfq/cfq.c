@@ -442,12 +442,8 @@ static struct hw_request *cfq_find_merge(struct hw_queue *q, const struct hw_bio
 
 static void cfq_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
 {
-	struct cfq_proc *p = cfq_request(hw_sorted(rq))->proc;
-
-	if (how != HW_FRONT_MERGE)
-		return;
-	hw_sorted_del(&p->sort, hw_sorted(rq));
-	hw_sorted_add(&p->sort, hw_sorted(rq));
+	if (how == HW_FRONT_MERGE)
+		hw_sorted_moved(&cfq_request(hw_sorted(rq))->proc->sort, hw_sorted(rq));
 }
 
 static void cfq_merged_requests(struct hw_queue *q, struct hw_request *keep,
@@ -460,16 +456,6 @@ static void cfq_merged_requests(struct hw_queue *q, struct hw_request *keep,
 	if (cfq_request(k)->proc == p && hw_is_sync(keep) == hw_is_sync(gone))
 		hw_fifo_inherit(k, g);
 	proc_drop(cfq_queue(q), p, g);
-}
-
-static struct hw_request *cfq_former(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
-}
-
-static struct hw_request *cfq_latter(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
 }
 
 /*
@@ -517,8 +503,8 @@ const struct hw_policy hw_cfq = {
 	.find_merge = cfq_find_merge,
 	.merged = cfq_merged,
 	.merged_requests = cfq_merged_requests,
-	.former = cfq_former,
-	.latter = cfq_latter,
+	.former = hw_sorted_former,
+	.latter = hw_sorted_latter,
 	.limit_depth = cfq_limit_depth,
 	.task_init = cfq_task_init,
 };

@@ -126,8 +126,7 @@ static inline bool cs_seeky(const struct cs_queue *c)
 /* Is @sector so near to the head that @c's processes might as well have asked for it? */
 static inline bool cs_is_near(const struct cs_device *d, const struct cs_queue *c, u64 sector)
 {
-	u64 distance = sector > d->last_position ? sector - d->last_position :
-						   d->last_position - sector;
+	u64 distance = hw_apart(sector, d->last_position);
 
 	return distance <= (hw_decay_valid(&c->seek) ? c->seek.mean : CS_NEAR_SECTORS);
 }

@@ -309,8 +309,7 @@ static void cs_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge h
 
 	if (how != HW_FRONT_MERGE)
 		return;
-	hw_sorted_del(&c->sort, hw_sorted(rq));
-	hw_sorted_add(&c->sort, hw_sorted(rq));
+	hw_sorted_moved(&c->sort, hw_sorted(rq));
 	cs_near_update(cs_device(q), c);
 }
 
@@ -323,16 +322,6 @@ static void cs_merged_requests(struct hw_queue *q, struct hw_request *keep, stru
 	if (cs_request(k)->queue == c && !RB_EMPTY_NODE(&k->node))
 		hw_fifo_inherit(k, g);
 	cs_queue_del(cs_device(q), c, g);
-}
-
-static struct hw_request *cs_former(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
-}
-
-static struct hw_request *cs_latter(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
 }
 
 /* --- set-up --- */
@@ -436,8 +425,8 @@ const struct hw_policy hw_cfq_slice = {
 	.allow_merge = cs_allow_merge,
 	.merged = cs_merged,
 	.merged_requests = cs_merged_requests,
-	.former = cs_former,
-	.latter = cs_latter,
+	.former = hw_sorted_former,
+	.latter = hw_sorted_latter,
 	.task_init = cs_task_init,
 	.task_exit = cs_task_exit,
 };

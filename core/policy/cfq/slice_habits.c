@@ -19,10 +19,7 @@ static void learn_seek(struct cs_device *d, struct cs_queue *c, const struct hw_
 	/* Where the file system keeps its tables says nothing of where the process will read on. */
 	if ((rq->flags & HW_RQ_META) && !d->learn_meta)
 		return;
-	distance = rq->sector > c->last_pos ? rq->sector - c->last_pos : c->last_pos - rq->sector;
-
-	if (!c->last_pos)
-		distance = 0;
+	distance = c->last_pos ? hw_apart(rq->sector, c->last_pos) : 0;
 	hw_decay_seek(&c->seek, hw_seek_clamp(&c->seek, distance));
 	c->last_pos = hw_end(rq);
 	if (!cs_seeky(c))

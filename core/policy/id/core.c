@@ -46,7 +46,7 @@ static struct id_task *task_of(struct id_device *d, struct hw_task *task)
 u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 {
 	const struct hw_device *dev = &d->q.dev;
-	u64 distance = sector > from ? sector - from : from - sector;
+	u64 distance = hw_apart(sector, from);
 	u32 lo = 0, n = dev->nr_positions, shift;
 	u64 step, into;
 
@@ -383,16 +383,6 @@ void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_r
 	busy_update(d, t); /* the request that stays may be another's */
 	if (hw_is_sync(gone))
 		t->outstanding--;
-}
-
-struct hw_request *id_former(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_prev(hw_sorted(rq)));
-}
-
-struct hw_request *id_latter(struct hw_queue *q, struct hw_request *rq)
-{
-	return hw_sorted_rq(hw_sorted_next(hw_sorted(rq)));
 }
 
 /* --- set-up --- */

@@ -170,7 +170,14 @@ struct hw_request *id_find_merge(struct hw_queue *q, const struct hw_bio *bio, e
 bool id_allow_merge(struct hw_queue *q, const struct hw_request *rq, const struct hw_bio *bio);
 void id_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now);
 void id_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone);
-struct hw_request *id_former(struct hw_queue *q, struct hw_request *rq);
-struct hw_request *id_latter(struct hw_queue *q, struct hw_request *rq);
+
+/* What the tables of both have alike. */
+#define ID_POLICY                                                                                  \
+	.source = "Iyer & Druschel, Anticipatory scheduling, SOSP 2001", .flags = HW_POLICY_HASH,  \
+	.queue_size = sizeof(struct id_device), .task_size = sizeof(struct id_task),               \
+	.request_size = sizeof(struct id_request), .dispatch = id_dispatch, .requeue = id_requeue, \
+	.has_work = id_has_work, .find_merge = id_find_merge, .allow_merge = id_allow_merge,       \
+	.merged = id_merged, .merged_requests = id_merged_requests, .former = hw_sorted_former,    \
+	.latter = hw_sorted_latter, .task_exit = id_task_exit
 
 #endif

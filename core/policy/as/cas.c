@@ -12,8 +12,8 @@
  * the wait goes on after the death of a task if chains have been seen to be common. For that it
  * learns `coop`, the chance that somebody carries on where a task left off.
  *
- * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the decision
- * whether to wait, in this order; a "no" ends the wait or prevents it:
+ * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the
+ * decision whether to wait, in this order; a "no" ends the wait or prevents it:
  *  0. the request is the awaited task's own, or that task has more queued: no
  *  1. the queue has just waited, or an overdue request is to go (decide.c): no
  *  2. the wait has lasted antic_expire: no

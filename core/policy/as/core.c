@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The machinery of the anticipatory family: what is learned of tasks, the queues, and a request's way
- * through them. What goes out next is decided in decide.c. Source: Linux 2.6 as-iosched (2.6.11, 2.6.18, 2.6.32).
+ * The machinery of the anticipatory family: what is learned of tasks, the queues, and a request's
+ * way through them; decide.c decides what goes out next. Source: Linux 2.6 as-iosched (2.6.11,
+ * 2.6.18, 2.6.32).
  *
  * Caveats. Ending a wait does not mean serving the request that ended it: dispatch then takes what
  * lies best. The timer runs from the completion, not from the decision to wait. Age is looked at

@@ -10,8 +10,8 @@
  * it. It learns of every task how long it thinks and how far it seeks, and of tasks at large how
  * often the first request is the last.
  *
- * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the decision
- * whether to wait, in this order; a "no" ends the wait or prevents it:
+ * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the
+ * decision whether to wait, in this order; a "no" ends the wait or prevents it:
  *
  *   2.6.0-2.6.11                                   2.6.12-2.6.32
  *   1. the request is the task's own: no           the same

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Queues and tasks: whose requests go to which queue, from a task's first request through merging and
- * splitting to its end.
+ * Queues and tasks: whose requests go to which queue, from a task's first request through merging
+ * and splitting to its end.
  *
  * Two processes that read one region by turns (a dump's threads, a virtual machine's I/O threads)
  * are served best from one queue. When a young queue gets a request close to where the disk works,

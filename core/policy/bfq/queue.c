@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A queue by itself: what it is when it begins, its links to the queues that wake it or are woken by
- * it, and its end, once nothing refers to it any more. It knows no other part of the policy; whose
- * requests go to which queue is merge.c's.
+ * A queue by itself: what it is when it begins, its links to the queues that wake it or are woken
+ * by it, and its end, once nothing refers to it any more. Whose requests go to which queue is
+ * merge.c's.
  */
 #include "core/policy/bfq/internal.h"
 

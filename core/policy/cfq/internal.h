@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * cfq-slice: what its files share. The policy is described in slice.c, the queue in service in
- * slice_active.c, the order of queues in slice_queue.c, what is learnt in slice_habits.c, cooperation
- * in slice_coop.c.
+ * cfq-slice: what its files share. The policy is described in slice.c, the active queue in
+ * slice_active.c, the order of queues in slice_queue.c, what is learnt in slice_habits.c,
+ * cooperation in slice_coop.c.
  */
 #ifndef HW_POLICY_CFQ_INTERNAL_H
 #define HW_POLICY_CFQ_INTERNAL_H

@@ -26,6 +26,10 @@
  * in number of requests, never beside synchronous requests in flight, and few at once after
  * synchronous requests (low_latency).
  *
+ * The active queue is slice_active.c's, the order of queues and of a queue's requests
+ * slice_queue.c's, who is worth waiting for slice_habits.c's, cooperation slice_coop.c's. Calls go
+ * from this file to the others, and from slice_active.c to slice_queue.c to slice_coop.c.
+ *
  * Four decisions of our own, where the published one is silent or would let a queue starve:
  *  - An idle timer that fires with nobody else busy ends the wait, though the queue stays active.
  *    If its next request comes after the slice's end, a new slice begins; if another process's

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cfq-slice: the active queue. Who it is, how long its slice lasts, whether the disk is held idle for
- * it, how many of its requests may be in the device, and who takes the disk from it.
+ * cfq-slice: the active queue. Who it is, how long its slice lasts, whether the disk is held idle
+ * for it, how many of its requests may be in the device, and who takes the disk from it.
  *
  * The rules are told in slice.c, which calls this with every request that comes, is asked for or
  * completes.

@@ -5,7 +5,21 @@
  */
 #include "core/policy/policies.h"
 
+// clang-format off: one a line, where core/new-policy adds another
 const struct hw_policy *const hw_policies[] = {
-	&hw_noop,  &hw_deadline, &hw_as,       &hw_as_95, &hw_cas,	 &hw_none, &hw_mq_deadline,
-	&hw_kyber, &hw_as_seek,	 &hw_as_share, &hw_cfq,	  &hw_cfq_slice, &hw_bfq,  NULL,
+	&hw_noop,
+	&hw_deadline,
+	&hw_as,
+	&hw_as_95,
+	&hw_cas,
+	&hw_none,
+	&hw_mq_deadline,
+	&hw_kyber,
+	&hw_as_seek,
+	&hw_as_share,
+	&hw_cfq,
+	&hw_cfq_slice,
+	&hw_bfq,
+	NULL,
 };
+// clang-format on

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "core/drive.h"
+#include "core/drive/disk/internal.h"
 
 /* A profile in the making: values by key, defaults elsewhere, lists behind. */
 struct maker {
@@ -425,6 +426,40 @@ static void test_mutated_profiles(void)
 	free(m.p);
 }
 
+/* Wherever on the disk a window lies, its blocks are found, those aside too, and no others. */
+static void test_the_buffer_is_found_wherever_it_lies(void)
+{
+	struct maker m = small_disk();
+	struct hw_drive *drive;
+	struct disk_segment *s;
+	struct disk *d;
+	u64 start, lbn, have;
+	u32 seg;
+
+	set(&m, "cache.segments", 4);
+	set(&m, "cache.segment", 100);
+	drive = drive_of(&m, 0);
+	d = container_of(drive, struct disk, drive);
+	s = &d->segs[2];
+	disk_segment_state(d, 2, SEG_CLEAN);
+	for (start = 300; start < 700; start++) {
+		disk_segment_start(d, 2, start);
+		disk_window(d, 2, start + 20);
+		s->aside = start - 80;
+		s->aside_end = start - 60;
+		for (lbn = start - 200; lbn < start + 200; lbn++) {
+			bool there = (lbn >= start && lbn < start + 20) ||
+				     (lbn >= start - 80 && lbn < start - 60);
+			enum disk_hit hit = disk_read_lookup(d, lbn, lbn + 1, &seg, &have);
+
+			CHECK_EQ(hit, there ? HIT_FULL : HIT_NONE);
+			if (hit)
+				CHECK_EQ(seg, 2);
+		}
+	}
+	free(drive);
+}
+
 int main(void)
 {
 	test_a_read_by_hand();
@@ -433,6 +468,7 @@ int main(void)
 	test_write_back();
 	test_idle_drive_empties_its_cache();
 	test_reading_ahead();
+	test_the_buffer_is_found_wherever_it_lies();
 	test_profile_blob();
 	test_positions_for_policies();
 	test_mutated_profiles();

@@ -27,12 +27,25 @@ void disk_segment_state(struct disk *d, u32 seg, enum disk_seg_state state)
 	s->state = state;
 }
 
+static u32 stretch_of(const struct disk *d, u64 lbn)
+{
+	return (u32)(lbn >> d->stretch_shift) % DISK_STRETCHES;
+}
+
+/* Let the window of a segment begin at `start`. */
+void disk_window_from(struct disk *d, struct disk_segment *s, u64 start)
+{
+	d->begun[stretch_of(d, s->start)]--;
+	d->begun[stretch_of(d, start)]++;
+	s->start = start;
+}
+
 /* Give a segment to the blocks from lbn on. */
 void disk_segment_start(struct disk *d, u32 seg, u64 lbn)
 {
 	struct disk_segment *s = &d->segs[seg];
 
-	s->start = lbn;
+	disk_window_from(d, s, lbn);
 	s->end = lbn;
 	s->aside = 0;
 	s->aside_end = 0;
@@ -47,7 +60,7 @@ void disk_window(struct disk *d, u32 seg, u64 end)
 	if (s->end - s->start + (s->aside_end - s->aside) > d->cfg.segment)
 		s->aside_end = s->aside;
 	if (s->end - s->start > d->cfg.segment)
-		s->start = s->end - d->cfg.segment;
+		disk_window_from(d, s, s->end - d->cfg.segment);
 }
 
 /* Bring the medium's doings, and with them the windows, up to time t. */
@@ -109,31 +122,30 @@ u64 disk_stop_ahead(struct disk *d, u64 t)
 	return wait;
 }
 
+/* False: no window begins so near to lbn that the block could be in it, or in the one aside. */
+static bool might_hit(const struct disk *d, u64 lbn)
+{
+	u32 i = stretch_of(d, lbn);
+
+	return d->begun[i] + d->begun[(i + 1) % DISK_STRETCHES] +
+	       d->begun[(i - 1) % DISK_STRETCHES];
+}
+
 static bool within(u64 lbn, u64 start, u64 end)
 {
 	return lbn - start < end - start;
 }
 
-/*
- * The segment that a read hits: one with all of it before one with its beginning, then the more
- * recent kind, then the one used last: which of them it is must not hang on their numbers, that is,
- * on what the drive did long ago. *have: up to where it is there.
- */
-enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
+/* How good the best segment is, 0 if there is none; from 8 on all of the read is there. */
+static noinline u32 best_segment(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
 {
 	const struct disk_run *r = &d->run;
 	const struct disk_segment *s = d->segs + d->cfg.separate, *last = d->segs + d->cfg.segments;
 	u64 reach = lbn + d->cfg.segment, span = 2 * (u64)d->cfg.segment, upto;
 	u32 best = 0, touched = 0, rank, i;
 
-	for (;; s++) {
-		/* Neither window is as large: most are passed over here, and there may be many. */
-		while (s + 4 <= last && reach - s[0].start >= span && reach - s[1].start >= span &&
-		       reach - s[2].start >= span && reach - s[3].start >= span)
-			s += 4;
-		if (s >= last)
-			break;
-		if (reach - s->start >= span)
+	for (; s < last; s++) {
+		if (reach - s->start >= span) /* neither window is as large */
 			continue;
 		i = (u32)(s - d->segs);
 		if (s->state == SEG_EMPTY || (s->state == SEG_WRITING && !d->cfg.written_hits))
@@ -153,6 +165,19 @@ enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg,
 			*have = upto;
 		}
 	}
+	return best;
+}
+
+/*
+ * The segment that a read hits: one with all of it before one with its beginning, then the more
+ * recent kind, then the one used last: which of them it is must not hang on their numbers, that is,
+ * on what the drive did long ago. *have: up to where it is there.
+ */
+enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have)
+{
+	const struct disk_run *r = &d->run;
+	u32 best = might_hit(d, lbn) ? best_segment(d, lbn, end, seg, have) : 0;
+
 	if (!best && d->cfg.almost && r->active && !r->write && lbn == d->segs[r->seg].end) {
 		*seg = r->seg;
 		*have = lbn;

@@ -100,22 +100,17 @@ static s64 aged(const struct disk *d, u64 waited)
 	return (s64)(ns * d->mech.ns_units);
 }
 
-/* The first of the queue, which is sorted by angle, whose target is not less. */
+/*
+ * The first of the queue, which is sorted by angle, whose target is not less. It is as good as
+ * random: no branch depends on it.
+ */
 static u32 first_at(const struct disk *d, u64 target)
 {
 	u32 lo = 0, n = d->nr_queued;
 
-	while (n) {
-		u32 half = n / 2;
-
-		if (d->queue[lo + half].target < target) {
-			lo += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return lo;
+	for (; n > 1; n -= n / 2)
+		lo += n / 2 & -(u32)(d->queue[lo + n / 2 - 1].target < target);
+	return lo + (n && d->queue[lo].target < target);
 }
 
 static u32 index_of(const struct disk *d, const struct hw_io *io)
@@ -137,10 +132,9 @@ static u32 choose(struct disk *d, u64 t)
 {
 	const struct hw_io *oldest = list_first_entry(&d->queued, struct hw_io, link);
 	struct disk_mech *m = &d->mech;
-	u64 phase, ahead, turns = 0, slack = m->slack;
-	s64 bound = S64_MAX, off = 0, most = 0, cost; /* with the slack */
-	const struct disk_slot *s;
-	u32 i, best = 0;
+	const struct disk_slot *s, *end = d->queue + d->nr_queued, *best = end;
+	u64 phase, ahead, from, slack = m->slack;
+	s64 bound = 0, latest = S64_MAX, off = 0, most = 0, cost; /* with the slack */
 
 	if (d->nr_queued == 1)
 		return 0;
@@ -149,15 +143,15 @@ static u32 choose(struct disk *d, u64 t)
 	phase = disk_phase(m, t);
 	if (d->cfg.age)
 		most = aged(d, t - oldest->submit_ns);
-	for (i = first_at(d, phase > slack ? phase - slack : 0);; i++) {
-		if (i == d->nr_queued) {
-			i = 0;
-			turns += m->rev_units;
+	from = slack - phase;
+	for (s = d->queue + first_at(d, phase > slack ? phase - slack : 0);; s++) {
+		if (s == end) {
+			s = d->queue;
+			from += m->rev_units;
 		}
-		s = &d->queue[i];
-		ahead = s->target + slack + turns - phase;
-		if ((s64)ahead - most > bound)
-			return best;
+		ahead = s->target + from;
+		if ((s64)ahead > latest)
+			return (u32)(best - d->queue);
 		if (disk_least_move(m, s->cyl) > ahead)
 			continue;
 		if (d->cfg.age)
@@ -165,10 +159,11 @@ static u32 choose(struct disk *d, u64 t)
 		cost = (s64)(slack + disk_positioning(m, phase, s->cyl, s->head, s->target,
 						      s->io->op == HW_WRITE)) -
 		       off;
-		if (cost < bound ||
-		    (cost == bound && (s32)(s->number - d->queue[best].number) < 0)) {
+		if (best == end || cost < bound ||
+		    (cost == bound && (s32)(s->number - best->number) < 0)) {
 			bound = cost;
-			best = i;
+			latest = bound + most;
+			best = s;
 		}
 	}
 }
@@ -226,8 +221,7 @@ static bool destage_now(struct disk *d, u64 t)
 	return t < d->turn_ends;
 }
 
-/* Everything that the drive decides up to and including `now`. */
-static void advance(struct disk *d, u64 now)
+static noinline void decide(struct disk *d, u64 now)
 {
 	while (d->decide_ns <= now) {
 		u64 t = d->decide_ns;
@@ -256,6 +250,13 @@ static void advance(struct disk *d, u64 now)
 		d->destaged_ns = disk_back_destage(d, t);
 		d->decide_ns = d->destaged_ns;
 	}
+}
+
+/* Everything that the drive decides up to and including `now`. */
+static inline void advance(struct disk *d, u64 now)
+{
+	if (d->decide_ns <= now)
+		decide(d, now);
 }
 
 static void enqueue(struct disk *d, struct hw_io *io)
@@ -491,6 +492,9 @@ static void disk_create(void *mem, const struct hw_profile *p, u32 depth)
 	for (i = d->cfg.separate; i < d->cfg.segments; i++)
 		list_add_tail(&d->segs[i].link, &d->recent);
 	d->nr_empty = d->cfg.segments - d->cfg.separate;
+	while (d->cfg.segment > 1u << d->stretch_shift)
+		d->stretch_shift++;
+	d->begun[0] = d->cfg.segments; /* nothing is in them yet */
 	INIT_LIST_HEAD(&d->queued);
 	INIT_LIST_HEAD(&d->waiting);
 	INIT_LIST_HEAD(&d->unused);
@@ -516,7 +520,7 @@ static bool disk_where(const struct hw_drive *drive, u64 lbn, struct hw_drive_pl
 	const struct disk *d = disk_of(drive);
 	struct disk_place at;
 
-	disk_locate((struct disk_layout *)&d->layout, lbn, &at);
+	disk_locate(&d->layout, lbn, &at);
 	*out = (struct hw_drive_place){ at.zone,   at.cyl,   at.head,
 					at.sector, at.angle, d->layout.zones[at.zone].spt,
 					at.run };

@@ -172,14 +172,17 @@ struct disk_place {
 	u64 track;  /* within the zone */
 };
 
+#define DISK_PARTS 512u /* many more than most drives have zones */
+
 struct disk_layout {
 	struct disk_zone *zones;
 	u64 *slips;   /* sorted within a zone; places, or usable places where they push on */
 	u64 *defects; /* pairs bad place, replacement; sorted by bad place */
 	u64 sectors;
 	u32 nr_zones, surfaces, band;
-	u32 last;      /* zone of the last look-up */
-	u64 known_lbn; /* a place that is asked for again before long; U64_MAX: none */
+	u32 part_shift;
+	u16 part[DISK_PARTS + 1]; /* by LBN >> part_shift: the zone in which the part begins */
+	u64 known_lbn;		  /* a place that is asked for again before long; U64_MAX: none */
 	struct disk_place known;
 	u8 mapping;
 };
@@ -281,6 +284,13 @@ struct disk_cfg {
 		buffered, arrival;
 };
 
+/*
+ * Where the windows of segments begin: how many in each stretch of the disk that is as long as a
+ * segment or longer, by the lowest bits of its number. A read that hits nothing is so told from one
+ * that might.
+ */
+#define DISK_STRETCHES 1024u
+
 struct disk {
 	struct hw_drive drive;
 	struct disk_layout layout;
@@ -292,6 +302,8 @@ struct disk {
 	struct list_head recent; /* segments, the least recently used first */
 	u32 nr_empty;		 /* of them */
 	u32 touches;		 /* of any segment, so far */
+	u32 stretch_shift;
+	u8 begun[DISK_STRETCHES];
 	u64 bus_free;
 	u64 side_free; /* the same, for what is served beside the medium's work */
 	u64 decide_ns; /* when the mechanism may be given to the next request */
@@ -324,7 +336,7 @@ struct disk {
 /* layout.c */
 u64 disk_zone_lbns(const struct hw_profile *p, const s64 *row, u64 slips);
 void disk_layout_create(struct disk_layout *l, const struct hw_profile *p);
-void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at);
+void disk_locate(const struct disk_layout *l, u64 lbn, struct disk_place *at);
 /* LBNs first..end (exclusive) that lie on lbn's track, or cylinder, of which `at` is the place. */
 void disk_track_limits(const struct disk_layout *l, u64 lbn, const struct disk_place *at,
 		       bool cylinder, u64 *first, u64 *end);
@@ -404,6 +416,7 @@ void disk_catch_up(struct disk *d, u64 t);
 u64 disk_stop_ahead(struct disk *d, u64 t);
 enum disk_hit disk_read_lookup(const struct disk *d, u64 lbn, u64 end, u32 *seg, u64 *have);
 void disk_segment_start(struct disk *d, u32 seg, u64 lbn);
+void disk_window_from(struct disk *d, struct disk_segment *s, u64 start);
 u32 disk_read_segment(struct disk *d);
 u32 disk_write_segment(struct disk *d, u64 lbn, u64 end, bool *append);
 void disk_window(struct disk *d, u32 seg, u64 end);

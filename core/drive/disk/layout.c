@@ -151,7 +151,7 @@ static u64 zone_slips(const s64 *slips, u32 n, u32 zone)
 /* zones, slips and defects point to memory that is large enough. */
 void disk_layout_create(struct disk_layout *l, const struct hw_profile *p)
 {
-	u32 i, nr_zones, nr_slips, nr_defects, slip = 0, defect = 0;
+	u32 i, zone, nr_zones, nr_slips, nr_defects, slip = 0, defect = 0;
 	const s64 *rows = hw_profile_list(p, DP_ZONES, &nr_zones);
 	const s64 *slips = hw_profile_list(p, DP_SLIPS, &nr_slips);
 	const s64 *defects = hw_profile_list(p, DP_DEFECTS, &nr_defects);
@@ -191,6 +191,13 @@ void disk_layout_create(struct disk_layout *l, const struct hw_profile *p)
 		lbn += z->lbns;
 	}
 	l->sectors = lbn;
+	while (lbn >> l->part_shift >= DISK_PARTS)
+		l->part_shift++;
+	for (i = 0, zone = 0; i <= DISK_PARTS; i++) {
+		while (zone + 1 < nr_zones && l->zones[zone + 1].lbn <= (u64)i << l->part_shift)
+			zone++;
+		l->part[i] = (u16)zone;
+	}
 	l->known_lbn = U64_MAX;
 }
 
@@ -284,13 +291,11 @@ static u64 index_of(const struct disk_layout *l, const struct disk_zone *z, u64 
 	return g * z->usable + min(y, z->usable);
 }
 
-static u32 find_zone(struct disk_layout *l, u64 lbn)
+static u32 find_zone(const struct disk_layout *l, u64 lbn)
 {
-	u32 lo = 0, hi = l->nr_zones - 1;
-	const struct disk_zone *z = &l->zones[l->last];
+	u32 part = (u32)min_t(u64, lbn >> l->part_shift, DISK_PARTS - 1);
+	u32 lo = l->part[part], hi = l->part[part + 1];
 
-	if (lbn >= z->lbn && lbn - z->lbn < z->lbns)
-		return l->last;
 	while (lo < hi) {
 		u32 mid = (lo + hi + 1) / 2;
 
@@ -299,7 +304,6 @@ static u32 find_zone(struct disk_layout *l, u64 lbn)
 		else
 			hi = mid - 1;
 	}
-	l->last = lo;
 	return lo;
 }
 
@@ -334,7 +338,7 @@ static u64 track_place(const struct disk_layout *l, const struct disk_zone *z, u
 	return (u64)(l->surfaces - 1) * c + h;
 }
 
-void disk_locate(struct disk_layout *l, u64 lbn, struct disk_place *at)
+void disk_locate(const struct disk_layout *l, u64 lbn, struct disk_place *at)
 {
 	const struct disk_zone *z;
 	u64 x, run, p, heads, n;

@@ -160,14 +160,16 @@ u64 disk_seek(const struct disk_mech *m, u32 distance, bool write)
 		b = 256;
 	lo = c->bucket[b];
 	hi = c->bucket[b + 1];
-	while (lo < hi) {
-		u32 mid = (lo + hi + 1) / 2;
+	while (hi - lo > 1) {
+		u32 mid = (lo + hi) / 2;
 
 		if (c->points[mid].distance <= distance)
 			lo = mid;
 		else
-			hi = mid - 1;
+			hi = mid;
 	}
+	/* Mostly nothing but this is left, and is as good as random: no branch. */
+	lo += (hi - lo) & (c->points[hi].distance <= distance);
 	pt = &c->points[lo];
 	ns = pt->ns + (((s64)(distance - pt->distance) * pt->slope) >> SLOPE_FP);
 	return ns > 0 ? (u64)ns : 0;

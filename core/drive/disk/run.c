@@ -60,7 +60,7 @@ bool disk_run_next(struct disk *d)
 	disk_run_progress(d, at);
 	if (at == stretch_end(d)) {
 		if (r->aside && s->aside < s->start) { /* the rest of the track */
-			s->start = s->aside;
+			disk_window_from(d, s, s->aside);
 			s->aside_end = s->aside;
 			next = s->end;
 			r->aside = false;
@@ -150,9 +150,9 @@ void disk_run_from_arrival(struct disk *d)
 		r->lap = true;
 		return;
 	}
-	s->start = min(from, lbn);
+	disk_window_from(d, s, min(from, lbn));
 	if (from > lbn) {
-		s->start = r->first;
+		disk_window_from(d, s, r->first);
 		s->aside = from;
 		s->aside_end = from;
 		r->aside = true;
@@ -187,6 +187,7 @@ static bool run_gets_there(struct disk *d, u64 lbn, u64 t)
 		}
 	} while (p->start_ns <= sent && disk_run_next(d));
 	d->run = run;
+	disk_window_from(d, &d->segs[run.seg], seg.start);
 	d->segs[run.seg] = seg;
 	m->cyl = cyl;
 	m->head = head;

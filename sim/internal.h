@@ -244,7 +244,6 @@ struct hws {
 	char error[SIM_ERROR_BYTES];
 };
 
-
 /* error.c: @err, for the caller to return */
 int sim_fail(struct hws *s, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

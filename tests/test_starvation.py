@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Who starves under which scheduler, as the pages of docs/schedulers/ say under "The longest wait".
+"""Who starves under which scheduler, as the pages of docs/schedulers/ say under "Longest wait".
 
 tests/c/starvation.c searches for the worst load; here are the shapes that it found, cut down to what matters.
 """

@@ -61,20 +61,20 @@ def stats(name: str) -> str:
 def schedulers(folder: str) -> str:
     """All schedulers, a line each, with links to their pages in `folder`."""
     return rows(
-        ("scheduler", "what", "source"),
+        ("scheduler", "description", "source"),
         ((f"[`{s.name}`]({folder}/{s.name}.md)", s.summary, s.source) for s in catalogue().values()),
     )
 
 
 def formats(_: str) -> str:
     """All trace formats that can be read, a line each."""
-    return rows(("format", "what"), ((f"`{f.name}`", f.title) for f in trace_formats().values()))
+    return rows(("format", "description"), ((f"`{f.name}`", f.title) for f in trace_formats().values()))
 
 
 def drives(_: str) -> str:
     """All bundled drives, a line each."""
     return rows(
-        ("drive", "capacity", "queue", "what"),
+        ("drive", "capacity", "queue", "description"),
         ((f"`{p.name}`", f"{p.facts[0] * 512 / 1e9:.0f} GB", p.facts[1], p.description) for p in map(load, bundled().values())),
     )
 
@@ -181,7 +181,8 @@ def fio_options(_: str) -> str:
     """Every option of fio, by what becomes of it."""
     used = rows(("option", "meaning"), ((", ".join(f"`{n}`" for n in o.names), o.help) for o in USED))
     ignored = rows(
-        ("ignored: it is about", "options"), ((why, ", ".join(f"`{n}`" for n in names.split())) for why, names in IGNORED.items())
+        ("ignored options about", "options"),
+        ((why, ", ".join(f"`{n}`" for n in names.split())) for why, names in IGNORED.items()),
     )
     refused = ", ".join(
         f"`{name}`" + (f" ({' or '.join(f'`{v}`' for v in harmless)} is accepted)" if harmless else "")

@@ -39,7 +39,7 @@ def writing(target: Path) -> Iterator[Path]:
             yield temporary
         with _told_of(target):
             if _place(target) != place:
-                raise Problem(f"{target}: has become something else meanwhile")
+                raise Problem(f"{target}: was replaced by something else meanwhile")
             _flush(temporary)
             if place:
                 _take_over(temporary, place)
@@ -77,7 +77,7 @@ def _place(target: Path) -> Path | None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     if stat.S_ISBLK(mode) and not isinstance(target, BlockDevice):
-        raise Problem(f"{target}: a block device, and --block-device is not given")
+        raise Problem(f"{target}: is a block device: use --block-device to overwrite it")
     if not stat.S_ISREG(mode) or _descriptor(target) is not None:
         return None
     # root could write what nobody may write, but does not: the mode says that it is to stay.

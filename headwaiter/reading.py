@@ -61,7 +61,7 @@ def _mode(path: Path) -> int | None:
     except OSError as e:
         raise Problem(f"{path}: {e.strerror}") from None
     except ValueError:
-        raise Problem(f"{path}: not a file's name") from None
+        raise Problem(f"{path}: not a valid file name") from None
 
 
 def most_bytes() -> int:
@@ -77,7 +77,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     except OSError as e:
         raise Problem(f"{path}: {e.strerror or 'cannot be read'}") from None
     except ValueError:
-        raise Problem(f"{path}: not a file's name") from None
+        raise Problem(f"{path}: not a valid file name") from None
 
 
 def read_text(path: Path, encoding: str = "utf-8", most: int = TEXT_BYTES) -> str:
@@ -111,9 +111,9 @@ def _unpack(path: Path, raw: bytes, name: str, open_: Callable[[bytes], Iterator
     try:
         return _gather(path, open_(raw), "unpack", most)
     except _CutError:
-        raise Problem(f"{path}: the {name} stream is cut short") from None
+        raise Problem(f"{path}: the {name} stream is truncated") from None
     except _HungryError:
-        raise Problem(f"{path}: the {name} stream needs more memory to unpack than there is") from None
+        raise Problem(f"{path}: the {name} stream needs more memory to unpack than is available") from None
     except (zlib.error, lzma.LZMAError, zstandard.ZstdError):
         raise Problem(f"{path}: the {name} stream is damaged") from None
 
@@ -125,9 +125,9 @@ def _gather(path: Path, chunks: Iterator[bytes], verb: str, most: int | None) ->
         for chunk in chunks:
             out.write(chunk)
             if out.tell() > limit and (most is not None or out.tell() > (limit := most_bytes())):
-                why = "what the free memory allows" if most is None else "any file of its kind"
+                why = "the free memory" if most is None else "this kind of file"
                 what = "unpacks to" if verb == "unpack" else "has"
-                raise Problem(f"{path}: {what} more than {limit >> 20} MiB, which is more than {why}")
+                raise Problem(f"{path}: {what} more than {limit >> 20} MiB, the limit set by {why}")
         return out.getvalue()
     except MemoryError:
         out.close()

@@ -44,7 +44,7 @@ int sim_run(struct hws *s, u64 events)
 			break;
 		if (t > SIM_CLOCK_END)
 			return sim_fail(s, -EOVERFLOW,
-					"time runs out: the clock ends after 292 years, "
+					"time overflow: the clock ends after 292 years, "
 					"when %llu of the %llu I/Os issued have completed",
 					(unsigned long long)s->completed,
 					(unsigned long long)s->issued);

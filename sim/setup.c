@@ -154,8 +154,7 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
 	u64 now = time_ns;
 
 	if (s->started || !s->drive)
-		return sim_fail(s, -EINVAL,
-				"a drive is warmed once it is there, and before the run");
+		return sim_fail(s, -EINVAL, "warm the drive after opening it and before the run");
 	if (time_ns > SIM_CLOCK_END)
 		return sim_fail(s, -ERANGE, "%llu ns: the clock ends before",
 				(unsigned long long)time_ns);
@@ -175,7 +174,7 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 {
 	ENTER(s);
 	if (s->started || s->load)
-		return sim_fail(s, -EBUSY, "tasks come before the work");
+		return sim_fail(s, -EBUSY, "add tasks before the work");
 	if (s->nr_tasks == SIM_TASKS_MOST)
 		return sim_fail(s, -E2BIG, "at most %u tasks", SIM_TASKS_MOST);
 	SIM_GROW(s, &s->room_tasks, s->nr_tasks + 1ull, SIM_COLUMN(s->tasks));

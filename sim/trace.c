@@ -215,7 +215,8 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 	int ret;
 
 	if (s->started || s->load)
-		return sim_fail(s, -EBUSY, "a run takes one trace, or jobs, before it starts");
+		return sim_fail(s, -EBUSY,
+				"a run accepts one trace or jobs, only before it starts");
 	if (!s->drive)
 		return sim_fail(s, -EINVAL, "no drive");
 	if (trace->n >= NO_ROW)

@@ -117,7 +117,7 @@ def test_missing_completions_are_said(tmp_path: Path) -> None:
     path = tmp_path / "bare.csv"
     path.write_text("time_s,task,op,sync,sector,sectors\n0,1,R,1,0,8\n0.01,1,R,1,8,8\n")
     d = json.loads(good("run", path, "--sched", "noop", "--drive", "constant:5", "--json"))
-    assert any("stand in" in note for note in d["notes"])
+    assert any("are used instead" in note for note in d["notes"])
     # Completed at 5 ms under noop, issued at 10: a think time of 5 ms.
     assert d["results"][0]["elapsed_s"] == pytest.approx(0.015, rel=1e-3)
 

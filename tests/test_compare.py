@@ -103,7 +103,7 @@ def test_latency_is_that_of_writes_where_there_are_no_reads() -> None:
 
 def because(best: dict[str, Any], last: dict[str, Any]) -> str:
     words = explain("throughput", [entry("a", 20, **best), entry("b", 10, **last)])
-    head, _, why = words.partition("; a compared with b: ")
+    head, _, why = words.partition(". a compared with b: ")
     assert head == "a is best, 2.0 times ahead of b by throughput"
     return why
 
@@ -115,7 +115,7 @@ def disk(**figures: float) -> dict[str, Any]:
 def test_reasons() -> None:
     waits = {"anticipation": {"A": 9, "A_S": 7}}
     assert because(disk(seeks=10) | waits, disk(seeks=40)) == (
-        "it held the head for the next request of the same reader 9 times (7 times rightly) and so made 10 seeks where b made 40."
+        "it held the head for the same reader's next request 9 times (correctly in 7 cases), so it made 10 seeks where b made 40."
     )
     assert because(disk(seeks=10), disk(seeks=40)) == "its order of service took 10 seeks where b's took 40."
     assert because({"dispatched": 500}, {}) == "it merged the load into 500 requests, against 1000."
@@ -132,23 +132,23 @@ def test_reasons() -> None:
         (disk(idle_s=0.01), disk(idle_s=0.02)),
         (disk(seeks=95), disk(seeks=100)),
     ):
-        assert because(best, last) == "it served the requests that were waited for earlier."
+        assert because(best, last) == "it served the awaited requests earlier."
 
 
 def test_who_is_best_and_by_how_much() -> None:
     def said(*rates: float) -> str:
-        return explain("throughput", [entry(name, rate) for name, rate in zip("abcde", rates, strict=False)]).split(";")[0]
+        return explain("throughput", [entry(name, rate) for name, rate in zip("abcde", rates, strict=False)]).split(". ")[0]
 
     assert said(20, 16, 4) == "a is best, 25% ahead of b by throughput"
     assert said(20, 10.1, 4) == "a is best, 2.0 times ahead of b by throughput"
-    assert said(20, 19.7, 10) == "a and b are best, even with each other, 2.0 times ahead of c by throughput"
-    assert said(20, 19.7, 19.61, 2) == "a, b and c are best, even with each other, 10.0 times ahead of d by throughput"
+    assert said(20, 19.7, 10) == "a and b tie for best, 2.0 times ahead of c by throughput"
+    assert said(20, 19.7, 19.61, 2) == "a, b and c tie for best, 10.0 times ahead of d by throughput"
     assert said(20, 19.5) == "a is best, 3% ahead of b by throughput", "2.6% is no longer even"
     assert said(20, 19.7) == "No significant difference: all 2 are within 2% of each other by throughput."
     assert said(20) == "Only a ran: there is nothing to compare."
     quick = explain("latency", [entry("a", mean=2), entry("b", mean=5)])
-    assert quick.startswith("a is best, 2.5 times ahead of b by mean read latency;")
-    nothing = "a is best, far ahead of b by 99th percentile of read latency;"
+    assert quick.startswith("a is best, 2.5 times ahead of b by mean read latency.")
+    nothing = "a is best, far ahead of b by 99th percentile of read latency."
     assert explain("p99", [entry("a", p99=0), entry("b", p99=5)]).startswith(nothing)
     assert said(20, 0) == "a is best, far ahead of b by throughput"
 
@@ -165,12 +165,12 @@ def spread(name: str, figure: str, middle: float, low: float, high: float) -> di
 def test_doubt_is_of_the_figure_that_ranks() -> None:
     found = [spread("a", "lat_p99_ms", 5, 4, 9), spread("b", "lat_p99_ms", 8, 8, 8.1), spread("c", "lat_p99_ms", 20, 20, 20)]
     assert uncertain("p99", found) == (
-        "Uncertain: by 99th percentile of read latency, small changes of processor time, start and think times make of"
+        "Uncertain: 99th percentile of read latency depends on small changes of processor time, start and think times:"
         " a 4 to 9. a and b cannot be told apart on this load."
     )
     assert uncertain("throughput", [entry("a"), entry("b")]) == ""
     apart = uncertain("throughput", [spread("a", "throughput_MBps", 20, 15, 25), spread("b", "throughput_MBps", 14, 13, 14.9)])
-    assert apart.endswith("make of a 15 to 25; b 13 to 14.9.")
+    assert apart.endswith("think times: a 15 to 25; b 13 to 14.9.")
     inside = uncertain(
         "throughput", [spread("a", "throughput_MBps", 20, 19.9, 20), spread("b", "throughput_MBps", 15, 10, 19.95)]
     )
@@ -273,7 +273,7 @@ def test_times_go_where_they_belong() -> None:
     assert [getattr(options, name) for name in PROCESSOR] == [1, 2, 3, 4, 5, 6] and options.seed == 9
     assert processor_of(options) == processor
     assert Processor(Time(1500, 250), Time(3000), Time(4000, 600)).describe() == (
-        "processor time, us: 1.5+0.25 a page before each direct I/O, 3 to the drive, 4+0.6 through the page cache"
+        "processor time, us: 1.5+0.25 per page before each direct I/O, 3 to the drive, 4+0.6 through the page cache"
     )
     options = dataclasses.replace(
         options, one_processor=True, dirty_page_ns=7, dispatch_write_page_ns=8, fetch_page_ns=9, restart_ns=10, pass_ns=11
@@ -308,7 +308,7 @@ def test_zero_processor_time_that_decides(monkeypatch: pytest.MonkeyPatch) -> No
     results = [entry("a", 10.0), entry("b", 20.0)]
     jobs = JobLoad((), ())
     (note,) = without_processor(results, ConstantDrive(MS), jobs, {}, Options())
-    assert note.endswith("with what was measured, a comes to +300% of this throughput, and the best is a")
+    assert note.endswith("with the measured processor time, a's throughput changes by +300%, and a is best")
     assert without_processor([entry("a", 40.0), entry("b", 22.5)], ConstantDrive(MS), jobs, {}, Options()) == [], "2%"
     for given in (Options(turnaround_ns=1), Options(dispatch_ns=1)):
         assert without_processor(results, ConstantDrive(MS), jobs, {}, given) == []

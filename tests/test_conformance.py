@@ -123,16 +123,16 @@ def test_refusals_differ() -> None:
 
 DAMAGE = [
     (lambda t: t.replace("# headwaiter-conformance-1", "# other", 1), ":1: not a recording"),
-    (lambda t: t.replace("time_ns,event", "time,event", 1), ":9: the line of column names expected"),
+    (lambda t: t.replace("time_ns,event", "time,event", 1), ":9: expected the line of column names"),
     (lambda t: t.replace("13,issue,1", "13,issue", 1), ":13: 10 columns, not 11"),
-    (lambda t: t.replace("13,issue", "13,sleep", 1), ":13: 'sleep' is no event"),
+    (lambda t: t.replace("13,issue", "13,sleep", 1), ":13: 'sleep' is not an event"),
     (lambda t: t.replace("13,issue,1", "13,issue,x", 1), ":13: request: 'x' is not a whole number"),
     (lambda t: t.replace("13,issue,1", "13,issue,-7", 1), ":13: request: -7 is outside"),
-    (lambda t: t.replace("13,issue", "3,issue", 1), ":13: time goes back, from 12 to 3 ns"),
-    (lambda t: t.replace("# depth=1\n", "", 1), "it does not say 'depth='"),
+    (lambda t: t.replace("13,issue", "3,issue", 1), ":13: time goes backwards, from 12 to 3 ns"),
+    (lambda t: t.replace("# depth=1\n", "", 1), "'depth=' is missing"),
     (lambda t: t.replace("# depth=1", "# depth=one", 1), "depth: 'one' is not a whole number"),
     (lambda t: t.replace("fifo_batch=16", "fifo_batch=-16", 1), "-16 is outside"),
-    (lambda t: t.replace("20,complete,1", "20,complete,5", 1), "speaks of a request that does not exist: 5"),
+    (lambda t: t.replace("20,complete,1", "20,complete,5", 1), "refers to a request that does not exist: 5"),
     (lambda t: t.replace("scheduler=mq-deadline", "scheduler=elsewhere", 1), "no scheduler 'elsewhere'"),
 ]
 
@@ -152,11 +152,11 @@ def test_damaged_recordings(tmp_path: Path, damage: object, said: str) -> None:
 def test_not_a_recording(tmp_path: Path) -> None:
     path = tmp_path / "r.xz"
     path.write_bytes(b"plain")
-    with pytest.raises(Problem, match="no whole xz file"):
+    with pytest.raises(Problem, match="not a complete xz file"):
         recording.read(path)
     path.write_bytes(recording.encode(small()))
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(Problem, match="the xz stream is cut short"):
+    with pytest.raises(Problem, match="the xz stream is truncated"):
         recording.read(path)
 
 
@@ -174,7 +174,7 @@ def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path.write_bytes(recording.encode(bad))
     done = CliRunner().invoke(command, ["check", "--differences", "1", str(path)], standalone_mode=False)
     assert done.return_value == 1
-    assert "at 12 ns the kernel decided for 0, ours for 1" in done.output
+    assert "at 12 ns the kernel chose 0, ours 1" in done.output
     assert run_command(capfd, "conform", "check", path)[0] == 1, "the status of the process, too"
 
 
@@ -230,7 +230,7 @@ def test_ring_buffer() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (page(0, entry(0, record_bytes(1)))[:-1], "no whole pages"),
+        (page(0, entry(0, record_bytes(1)))[:-1], "not whole pages"),
         (page(0, entry(0, record_bytes(1)), flags=1 << 31), "events were lost"),
         (struct.pack("<QQ", 0, 5000).ljust(ring.PAGE, b"\0"), "longer than a page"),
         (page(0, struct.pack("<I", 28) + bytes(4)), "is cut off"),
@@ -389,7 +389,7 @@ def test_a_late_timer() -> None:
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ([decided(1, 8, 8, 0)], "that nobody inserted"),
+        ([decided(1, 8, 8, 0)], "that was never inserted"),
         ([trace(1, "block_rq_insert", 8), decided(2, 8, 16, 0)], "a request of 8 sectors was dispatched as one of 8192"),
         ([trace(1, "block_rq_insert", 8), trace(2, "block_rq_insert", 8), decided(3, 8, 8, 0)], "two requests fit"),
     ],

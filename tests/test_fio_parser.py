@@ -148,7 +148,7 @@ def test_opposites_replace_each_other(tmp_path: Path) -> None:
 
 
 ERRORS = [
-    ("size=1m\n", "test.fio:1: option 'size' stands before any section ([NAME])"),
+    ("size=1m\n", "test.fio:1: option 'size' is before the first section ([NAME])"),
     ("[global]\nbs=4k\n", "test.fio: no jobs (no section but [global])"),
     ("# nothing\n", "test.fio: no jobs (no section but [global])"),
     ("[a\nsize=1m\n", "test.fio:1: '[a' is not a section ([NAME])"),
@@ -169,14 +169,14 @@ ERRORS = [
     ("[a]\niodepth=0\n", "test.fio:2: option 'iodepth': 0 is outside 1..4294967295"),
     ("[a]\nnumjobs=many\n", "test.fio:2: option 'numjobs': 'many' is not a whole number"),
     ("[a]\nrwmixread=101\n", "test.fio:2: option 'rwmixread': 101 is outside 0..100"),
-    ("[a]\nrw=foo\n", "test.fio:2: option 'rw': 'foo' is none of read, write, randread, randwrite, rw, readwrite, randrw"),
+    ("[a]\nrw=foo\n", "test.fio:2: option 'rw': 'foo' is not one of read, write, randread, randwrite, rw, readwrite, randrw"),
     ("[a]\nrw=randtrim\n", "test.fio:2: option 'rw': 'randtrim': discards are not supported"),
     ("[a]\nrw=randread:0\n", "test.fio:2: option 'rw': 0 is outside 1..4294967295"),
     ("[a]\nthinktime=2 s\n", "test.fio:2: option 'thinktime': '2 s' is not a time (such as 10, 500us, 20ms, 30s, 5m, 1h)"),
-    ("[a]\nrate=0\n", "test.fio:2: option 'rate': 0 is no rate"),
+    ("[a]\nrate=0\n", "test.fio:2: option 'rate': the rate must not be 0"),
     (
         "[a]\nioengine=mmap\n",
-        "test.fio:2: option 'ioengine': engine 'mmap' is not supported (there are sync, psync, vsync, "
+        "test.fio:2: option 'ioengine': engine 'mmap' is not supported (known: sync, psync, vsync, "
         "pvsync, pvsync2, libaio, io_uring, posixaio)",
     ),
     (
@@ -199,12 +199,12 @@ ERRORS = [
     ("[a]\nsize=1k\n", "test.fio:2: a region of 1024 bytes is smaller than a block of 4096"),
     ("[a]\nrw=randread\nsize=4k\nbs=1k\nba=8k\n", "test.fio:5: a region of 4096 bytes holds no place aligned to 8192"),
     ("[a]\nsize=1m\nnrfiles=1000\n", "test.fio:2: a region of 1048 bytes is smaller than a block of 4096"),
-    ("[a]\nfilename=/dev/sda\noffset=2t\n", "test.fio:3: option 'offset': nothing is left from byte 2199023255552 on"),
-    ("[a]\nfilename=:\nsize=1m\n", "test.fio:2: option 'filename': no name"),
-    ("[a]\nsize=1m\ndirect=1\nbs=1000\n", "test.fio:4: option 'bs': direct I/O goes in multiples of 512 bytes"),
-    ("[a]\nsize=1m\ndirect=1\nba=100\n", "test.fio:4: option 'ba': direct I/O goes in multiples of 512 bytes"),
-    ("[a]\nsize=1m\ndirect=1\noffset=100\n", "test.fio:4: option 'offset': direct I/O goes in multiples of 512 bytes"),
-    ("[a]\nsize=1m\ndirect=1\nrw=read:100\n", "test.fio:4: option 'rw': direct I/O goes in multiples of 512 bytes"),
+    ("[a]\nfilename=/dev/sda\noffset=2t\n", "test.fio:3: option 'offset': nothing remains from byte 2199023255552 on"),
+    ("[a]\nfilename=:\nsize=1m\n", "test.fio:2: option 'filename': a name is missing"),
+    ("[a]\nsize=1m\ndirect=1\nbs=1000\n", "test.fio:4: option 'bs': direct I/O must be in multiples of 512 bytes"),
+    ("[a]\nsize=1m\ndirect=1\nba=100\n", "test.fio:4: option 'ba': direct I/O must be in multiples of 512 bytes"),
+    ("[a]\nsize=1m\ndirect=1\noffset=100\n", "test.fio:4: option 'offset': direct I/O must be in multiples of 512 bytes"),
+    ("[a]\nsize=1m\ndirect=1\nrw=read:100\n", "test.fio:4: option 'rw': direct I/O must be in multiples of 512 bytes"),
     ("[a]\nsize=1m\ntime_based\n", "test.fio:3: option 'time_based' needs runtime"),
     (
         "[a]\nsize=1m\nrw=write\ndirect=1\nfsync=1\n",

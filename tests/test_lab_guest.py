@@ -101,8 +101,8 @@ def test_complaints_may_be_provoked(stand_in: StandIn) -> None:
     ("one\\n@@ say disks\\n@@ fail no disk\\n", "", "no disk (during: disks)", ["one"]),
     ("@@ fail no disk\\n@@ fail no files\\n", "", "no disk", []),
     ("one\\n@@ done\\n", "file a 4\\nxyz", "results are damaged at byte 9", []),
-    ("[ 1.0] WARNING: CPU: 0 at x\\n@@ done\\n", "", "the kernel complains: [ 1.0] WARNING: CPU: 0 at x", ["WARNING"]),
-    ("BUG: KASAN: x\\n@@ fail no disk\\n", "", "the kernel complains: BUG: KASAN: x; then: no disk", ["KASAN"]),
+    ("[ 1.0] WARNING: CPU: 0 at x\\n@@ done\\n", "", "the kernel reports: [ 1.0] WARNING: CPU: 0 at x", ["WARNING"]),
+    ("BUG: KASAN: x\\n@@ fail no disk\\n", "", "the kernel reports: BUG: KASAN: x; then: no disk", ["KASAN"]),
 ])  # fmt: skip
 def test_a_bad_end(
     stand_in: StandIn, capfd: pytest.CaptureFixture[str], say: str, results: str, message: str, shown: list[str]
@@ -158,7 +158,7 @@ def test_a_guest_that_goes_on_and_on_is_ended(
     clock = iter((0.0, 0.0))
     monkeypatch.setattr("headwaiter.lab.guest.time.monotonic", lambda: next(clock, 100.0))
     stand_in.does("last words\\n", sleep=True)
-    with pytest.raises(Problem, match="does not come to its end in 90 s"):
+    with pytest.raises(Problem, match="does not finish within 90 s"):
         _boot(hang_s=1000, limit_s=90)
     assert capfd.readouterr().err == "  | last words\n"
     assert stand_in.is_gone()

@@ -191,7 +191,7 @@ def test_a_note_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(_options, "Options", functools.partial(Options, exact=exact))
         for command, words in ((run_command, ["-s", "as"]), (compare_command, ["-s", "as,noop"])):
             said = CliRunner().invoke(command, [str(job), *words, "--seeds", "0"]).stdout
-            assert ("Note: of more than 100 I/Os, percentiles of latency are within 0.049%." in said) == told
+            assert ("Note: with more than 100 I/Os, percentiles of latency are accurate to 0.049%." in said) == told
             document = json.loads(CliRunner().invoke(command, [str(job), *words, "--json", "--seeds", "0"]).stdout)
             assert [r.get("lat_relative_error") for r in document["results"]] == [1 / 2048 if told else None] * len(
                 document["results"]
@@ -253,12 +253,12 @@ def trace(n: int) -> Forest:
     ("ios", "schedulers", "runs", "said"),
     [
         (6_600_000, 1, None, ""),
-        (6_700_000, 1, None, "about 6.7 million I/Os, some 10 seconds; Ctrl-C ends it"),
-        (20_000_000, 1, 0, "about 20 million I/Os, some 30 seconds; Ctrl-C ends it"),
-        (20_000_000, 13, 0, "13 runs of about 20 million I/Os each, some 3.2 minutes; Ctrl-C ends it"),
-        (20_000_000, 2, 4, "10 runs of about 20 million I/Os each, some 2.5 minutes; Ctrl-C ends it"),
+        (6_700_000, 1, None, "about 6.7 million I/Os, about 10 seconds; Ctrl-C stops it"),
+        (20_000_000, 1, 0, "about 20 million I/Os, about 30 seconds; Ctrl-C stops it"),
+        (20_000_000, 13, 0, "13 runs of about 20 million I/Os each, about 3.2 minutes; Ctrl-C stops it"),
+        (20_000_000, 2, 4, "10 runs of about 20 million I/Os each, about 2.5 minutes; Ctrl-C stops it"),
         (100_000, 13, None, ""),
-        (200_000, 13, None, "117 runs of about 200,000 I/Os each, some 18 seconds; Ctrl-C ends it"),
+        (200_000, 13, None, "117 runs of about 200,000 I/Os each, about 18 seconds; Ctrl-C stops it"),
         (200_001, 13, None, ""),
     ],
 )
@@ -269,10 +269,10 @@ def test_what_is_told(monkeypatch: pytest.MonkeyPatch, ios: int, schedulers: int
 
 
 def test_large_numbers_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for ios, said in ((3e9, "about 3 billion I/Os, some 75 minutes"), (8.4e9, "about 8.4 billion I/Os, some 3.5 hours"),
-                      (3.17e12, "about 3,200 billion I/Os, some 55 days")):  # fmt: skip
+    for ios, said in ((3e9, "about 3 billion I/Os, about 75 minutes"), (8.4e9, "about 8.4 billion I/Os, about 3.5 hours"),
+                      (3.17e12, "about 3,200 billion I/Os, about 55 days")):  # fmt: skip
         monkeypatch.setattr(cost, "estimated_ios", lambda *_, ios=ios: ios)
-        assert announcement(trace(1), ConstantDrive(MS), Options(), 1, 0) == f"{said}; Ctrl-C ends it"
+        assert announcement(trace(1), ConstantDrive(MS), Options(), 1, 0) == f"{said}; Ctrl-C stops it"
 
 
 def test_rows_of_a_trace_are_counted() -> None:
@@ -288,7 +288,7 @@ def test_stdout_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, com
     told = CliRunner().invoke(command, [str(job), *words])  # type: ignore[arg-type]
     assert silent.exit_code == told.exit_code == 0
     assert silent.stderr == "" and silent.stdout == told.stdout
-    assert told.stderr.endswith("about 10 I/Os each, some 0 seconds; Ctrl-C ends it\n")
+    assert told.stderr.endswith("about 10 I/Os each, about 0 seconds; Ctrl-C stops it\n")
 
 
 def test_a_log_that_cannot_be_written_ends_the_run() -> None:

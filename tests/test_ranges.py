@@ -118,7 +118,7 @@ def test_zero_processor_time_is_warned_of_where_it_decides(tmp_path: Path) -> No
     path = tmp_path / "far.fio"
     path.write_text(SIDE_BY_SIDE.replace("size=16m", "size=1g\noffset_increment=10g"))
     zero = ("--turnaround", "0", "--dispatch-time", "0", "--seeds", "0", "--sched", "mq-deadline,as", "--json")
-    assert any("processor time was set to 0" in note for note in json.loads(good("compare", path, *zero))["notes"])
+    assert any("processor time is set to 0" in note for note in json.loads(good("compare", path, *zero))["notes"])
     measured = json.loads(good("compare", path, "--seeds", "0", "--sched", "mq-deadline,as", "--json"))
     assert measured["processor"]["turnaround_us"] == MEASURED.turnaround.ns / 1000
     assert not any("processor" in note for note in measured["notes"])

@@ -105,7 +105,7 @@ def test_import_takes_the_device_and_the_format_that_are_named(tmp_path: Path, c
     assert "disksim, 2 requests, 10.2 MB in 0.003 s" in err, "20,005 sectors"
     assert "100.0% read; tasks unknown; completions unknown" in err
     status, out, err = run(capfd, "import", path, "--device", "3")
-    assert status == 0 and out.splitlines()[1:] == ["0.002500000,0,W,0,900,6"] and "as asked for" in err
+    assert status == 0 and out.splitlines()[1:] == ["0.002500000,0,W,0,900,6"] and "as requested" in err
     assert run(capfd, "import", path, "--format", "disksim")[0] == 0
     status, out, err = run(capfd, "import", path, "--format", "native")
     assert (status, out) == (2, "") and "unknown column" in err

@@ -136,7 +136,7 @@ def test_a_run_says_what_small_changes_make_of_it(
     path = write(tmp_path / "two.csv", TWO_READERS)
     d = told(capfd, "run", path, "-s", "noop", "-d", "constant:5")
     (note,) = d["notes"]
-    assert note.endswith("make 0.125 to 2.25 MB/s of it")
+    assert note.endswith("throughput is 0.125 to 2.25 MB/s")
     r = d["results"][0]
     assert r["range"]["throughput_MBps"] == {"low": 0.125, "high": 2.25}
     assert r["throughput_MBps"] == pytest.approx(r["bytes"] / 1e6 / r["elapsed_s"]) != 2.25

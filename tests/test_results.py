@@ -172,7 +172,7 @@ def test_latencies_that_many_had() -> None:
         == {"mean": pytest.approx(430 / 150), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
     )
     assert r["lat_relative_error"] == 0.25
-    assert coarse_note([r, summarise(exact)], 1000) == ["of more than 1,000 I/Os, percentiles of latency are within 25%"]
+    assert coarse_note([r, summarise(exact)], 1000) == ["with more than 1,000 I/Os, percentiles of latency are accurate to 25%"]
     assert coarse_note([summarise(exact)], 1000) == []
 
 

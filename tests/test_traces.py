@@ -133,11 +133,11 @@ def test_only_columns_that_say_something_are_written(tmp_path: Path) -> None:
         ("", ": empty file"),
         ("\n\n", ": no known trace format"),
         ("hello\n", ": no known trace format"),
-        (HEADER, ": no request in it"),
-        (HEADER + "\n\n", ": no request in it"),
+        (HEADER, ": contains no requests"),
+        (HEADER + "\n\n", ": contains no requests"),
         ("time_s,task,op,sync,sector\n0,1,R,1,0\n", ":1: column sectors is missing"),
         ("# x\ntime_s,task,op,sync,sector,sectors,colour\n", ":2: unknown column 'colour'"),
-        ("time_s,task,op,sync,sector,sectors,op\n", ":1: column op is there twice"),
+        ("time_s,task,op,sync,sector,sectors,op\n", ":1: column op occurs twice"),
         (HEADER + "\n0,1,R,1,0\n", ":2: 5 fields where 6 are expected"),
         (HEADER + "\n0,1,R,1,0,8\n\n0,1,R,1,0,8,9\n", ":4: 7 fields where 6 are expected"),
         (HEADER + "\n0,1,R,1,0,-8\n", ":2: sectors '-8' is negative"),
@@ -168,8 +168,8 @@ def test_native_errors_name_line_and_cause(tmp_path: Path, text: str, said: str)
 
 def test_missing_file_directory_and_options(tmp_path: Path) -> None:
     assert problem(tmp_path / "none") == ": No such file or directory"
-    assert problem(tmp_path) == ": a directory, and no recording of several files in it"
-    assert problem(tmp_path, format="native") == ": a directory, and no recording of several files in it"
+    assert problem(tmp_path) == ": a directory without a recording of several files"
+    assert problem(tmp_path, format="native") == ": a directory without a recording of several files"
     path = write(tmp_path, PLAIN)
     assert problem(path, format="foo").startswith("unknown trace format 'foo'")
     assert problem(path, group_gap_ms=-1).startswith("group gap of -1 ms")
@@ -198,7 +198,7 @@ def test_files_packed_in_several_parts(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("keep", [0.02, 0.5, 0.999])
 def test_cut_packed_file(tmp_path: Path, kind: str, keep: float) -> None:
     packed = PACKERS[kind](LONG)
-    assert problem(write(tmp_path, packed[: int(len(packed) * keep)])) == f": the {kind} stream is cut short"
+    assert problem(write(tmp_path, packed[: int(len(packed) * keep)])) == f": the {kind} stream is truncated"
 
 
 @pytest.mark.parametrize("kind", PACKERS)
@@ -332,8 +332,8 @@ def test_what_cannot_be_is_left_out_and_told() -> None:
     assert t.sector.tolist() == [2]
     assert t.complete_ns.tolist() == [-1]
     assert t.notes == (
-        "2 requests without length or beyond any disk left out",
-        "1 completion before the request's own issue taken as unknown",
+        "2 requests without length or beyond any disk omitted",
+        "1 completion before the request's own issue treated as unknown",
     )
 
 

@@ -174,11 +174,11 @@ def test_operations_and_flags(tmp_path: Path) -> None:
 
 def test_insertions_then_issues_stand_in_for_queue_events(tmp_path: Path) -> None:
     t = read(tmp_path, *SIMPLE[2:])
-    assert rows(t) == [(0, 800, 8, 898)] and "insertions taken as arrivals" in t.notes[0]
+    assert rows(t) == [(0, 800, 8, 898)] and "insertions used as arrivals" in t.notes[0]
     t = read(tmp_path, *SIMPLE[3:])
-    assert rows(t) == [(0, 800, 8, 897)] and "issues taken as arrivals" in t.notes[0]
+    assert rows(t) == [(0, 800, 8, 897)] and "issues used as arrivals" in t.notes[0]
     (tmp_path / "x.blktrace.0").write_bytes(SIMPLE[4])
-    assert problem(tmp_path / "x.blktrace.0") == ": no queue, insertion or issue of a request in it"
+    assert problem(tmp_path / "x.blktrace.0") == ": contains no queue, insertion or issue of a request"
 
 
 def test_names_forks_and_exits(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_the_busiest_device_or_the_one_asked_for(tmp_path: Path) -> None:
     assert t.notes[0] == "device 8,16, the busiest, of 2: 8,16 (3), 8,0 (1)"
     for name in ("8,0", "8:0"):
         assert rows(read(tmp_path, *records, device=name)) == [(9, 77, 8, 11)]
-    assert ": no device '9,9' in it" in problem(tmp_path / "x.blktrace.0", device="9,9")
+    assert ": no device '9,9'" in problem(tmp_path / "x.blktrace.0", device="9,9")
 
 
 def test_all_cpus_files_of_a_recording(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_all_cpus_files_of_a_recording(tmp_path: Path) -> None:
     for cpu in range(4):
         assert rows(load(tmp_path / f"sda.blktrace.{cpu}")) == [(0, 800, 8, 900)]
     (tmp_path / "sda.blktrace.3").write_bytes(parts[3][:-5])
-    with pytest.raises(Problem, match=r"sda\.blktrace\.3: byte 48: the recording is cut within this record"):
+    with pytest.raises(Problem, match=r"sda\.blktrace\.3: byte 48: the recording is truncated within this record"):
         load(tmp_path / "sda.blktrace.0")
 
 
@@ -255,16 +255,16 @@ def test_cut_within_a_record(tmp_path: Path, cut: int, at: int) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"".join(SIMPLE)[:cut])
     assert problem(path, format="blktrace") in (
-        f": byte {at}: the recording is cut within this record", f": byte {at}: not a blktrace record",
+        f": byte {at}: the recording is truncated within this record", f": byte {at}: not a blktrace record",
     )  # fmt: skip
     if cut != 3:
-        assert problem(path).endswith("cut within this record")
+        assert problem(path).endswith("truncated within this record")
 
 
 def test_cut_within_a_payload(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(SIMPLE[0] + process(5, 1, "cat")[:-1])
-    assert problem(path) == ": byte 48: the recording is cut within this record"
+    assert problem(path) == ": byte 48: the recording is truncated within this record"
 
 
 def test_foreign_bytes_and_versions(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_foreign_bytes_and_versions(tmp_path: Path) -> None:
     path.write_bytes(event(0, "Q", "R", 0, 8, version=6 & 7))
     assert problem(path) == ": byte 0: blktrace record of version 6 (known: 7, 8)"
     path.write_bytes(event(0, "Q", "R", 0, 8) + event(2**63, "Q", "R", 0, 8))
-    assert problem(path) == ": times in it differ by more than 73 years"
+    assert problem(path) == ": times differ by more than 73 years"
     path.write_bytes(process(0, 1, "x"))
-    assert problem(path) == ": no request in it"
+    assert problem(path) == ": contains no requests"
 
 
 # blkparse's text

@@ -143,7 +143,7 @@ def test_srt_records_of_several_kinds(tmp_path: Path) -> None:
     ]
     assert [r[2] for r in rows(read(tmp_path, SRT_HEADER + b"".join(kinds)))] == [0, 3]
     t = read(tmp_path, SRT_HEADER.replace(b"sectorsize", b"sector_size") + kinds[0])
-    assert t.notes == ("the header does not say how large disk 0's sectors are: 512 bytes assumed",)
+    assert t.notes == ("the header does not give the sector size of disk 0: 512 bytes assumed",)
 
 
 AT = len(SRT_HEADER)
@@ -155,7 +155,7 @@ AT = len(SRT_HEADER)
         (LOAD.replace(" W ", " X "), ":5: unknown op 'X' (known: R, W, RA)"),
         (LOAD.replace("626343408", "-626343408"), ":5: sector '-626343408' is negative"),
         (LOAD.replace("; 0.0\n", "\n", 1), ":4: 5 fields where 6 are expected"),
-        (LOAD[: LOAD.index("      0.0")], ": no request in it"),
+        (LOAD[: LOAD.index("      0.0")], ": contains no requests"),
         (DISKSIM.replace("576560", "5765z"), ":2: block '5765z' is not a whole number"),
         (DISKSIM.replace("8000000", "80g"), ":3: flags '80g' is not a hexadecimal number"),
         (MQSIM.replace("64 0", "-64 0"), ":2: number of sectors '-64' is negative"),
@@ -171,11 +171,11 @@ AT = len(SRT_HEADER)
         (IOLOG3.replace("write 0 4096", "wait 5 0"), ":4: wait is not allowed in version 3"),
         (IOLOG3.replace("50 ", "-50 "), ":4: time '-50' is negative"),
         (IOLOG3.replace("version 3", "version 4"), ":1: not an iolog of version 2 or 3"),
-        (IOLOG3[: IOLOG3.index("30")], ": no request in it"),
-        (SRT[:60], ": the header (from $$TR_IOREC-1.3 to a form feed) is not whole"),
-        (SRT_HEADER, ": no request in it"),
-        (SRT[:-3], f": byte {AT + 112}: the trace is cut within this record"),
-        (SRT[: AT + 6], f": byte {AT}: the trace is cut within this record"),
+        (IOLOG3[: IOLOG3.index("30")], ": contains no requests"),
+        (SRT[:60], ": the header (from $$TR_IOREC-1.3 to a form feed) is incomplete"),
+        (SRT_HEADER, ": contains no requests"),
+        (SRT[:-3], f": byte {AT + 112}: the trace is truncated within this record"),
+        (SRT[: AT + 6], f": byte {AT}: the trace is truncated within this record"),
         (SRT + b"junkjunkjunk", f": byte {AT + 168}: not a record"),
     ],
 )

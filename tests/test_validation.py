@@ -87,7 +87,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
         for line in (
             "barracuda-80g: 3 requests of t.trace",
             f"demerit figure {root:.3f} ms ({root / 7:.1%} of the mean)",
-            "error per request 3.000 ms (mean of its absolute value)",
+            "error per request 3.000 ms (mean absolute value)",
             "mean, measured 7.000 ms",
             "mean, model 6.000 ms (error -1.000)",
             "maximum, measured 9.000 ms",

@@ -37,7 +37,7 @@ def test_stand_in_completions_are_on_the_clock_of_the_trace(tmp_path: Path) -> N
     assert w.load.parent.tolist() == [-1, 0, 1]
     assert (w.load.delay_ns / MS).tolist() == [0, 5, 25]
     assert w.load.time_ns.tolist() == [0, 10 * MS, 40 * MS]
-    assert w.notes == ("the completions were not recorded: service times of noop on constant:5 stand in",)
+    assert w.notes == ("the completions were not recorded: service times of noop on constant:5 are used instead",)
 
 
 def test_what_stands_in_is_served_in_the_order_of_arrival(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_replay_is_closed_where_tasks_are_known(tmp_path: Path) -> None:
     assert (opened.load.parent.tolist(), opened.load.time_ns.tolist()) == ([-1, -1], [0, 10 * MS])
     assert opened.load.delay_ns.tolist() == [0, 0]
     unknown = workload(tmp_path, UNKNOWN)
-    assert unknown.replay == "open" and any("does not tell its tasks" in note for note in unknown.notes)
+    assert unknown.replay == "open" and any("does not identify tasks" in note for note in unknown.notes)
     assert workload(tmp_path, UNKNOWN, replay="closed").replay == "closed"
 
 

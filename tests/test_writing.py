@@ -77,7 +77,7 @@ def test_what_must_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     file.chmod(0o644)
     check(file)
     monkeypatch.setattr(outputs.stat, "S_ISBLK", stat.S_ISREG)
-    with pytest.raises(Problem, match=f"^{file}: a block device, and --block-device is not given"):
+    with pytest.raises(Problem, match=f"^{file}: is a block device: use --block-device to overwrite it"):
         check(file)
     check(BlockDevice(file))
     assert file.read_text() == OLD

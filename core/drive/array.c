@@ -30,7 +30,7 @@ static const struct hw_param array_params[AP_NR] = {
 		       .def = 1024,
 		       .min = 1,
 		       .max = 1 << 24,
-		       .help = "what lies on one drive before the next one follows" },
+		       .help = "contiguous sectors on one drive before the next" },
 	[AP_MEMBERS] = { .key = "array.drives",
 			 .type = HW_PARAM_DRIVES,
 			 .scale = 1,
@@ -46,7 +46,7 @@ static const struct hw_param array_params[AP_NR] = {
 		       .def = 0,
 		       .min = 0,
 		       .max = 1024,
-		       .help = "requests at once; 0 = what the drives take together" },
+		       .help = "requests at once; 0 = the sum of the drives" },
 };
 
 struct piece {

@@ -84,7 +84,7 @@ static const struct hw_param constant_params[NR_PARAMS] = {
 			  .def = 1,
 			  .min = 1,
 			  .max = 65536,
-			  .help = "requests that it takes at once" },
+			  .help = "requests that it accepts at once" },
 };
 
 static size_t constant_size(const struct hw_profile *p, u32 depth)

@@ -63,15 +63,15 @@ static const struct hw_param ssd_params[SP_NR] = {
 		NUM("geometry.sectors", "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 50, "capacity"),
 	[SP_CHANNELS] = NUM("geometry.channels", "channels", HW_PARAM_REQUIRED, 1, 256, "channels"),
 	[SP_WAYS] = NUM("geometry.ways", "dies", HW_PARAM_REQUIRED, 1, 256,
-			"dies (planes that work alone) a channel"),
+			"dies (independent planes) per channel"),
 	[SP_PAGE] = NUM("geometry.page", "sectors", 32, 1, 4096, "page"),
-	[SP_BLOCK] = NUM("geometry.block", "pages", 256, 1, 1 << 20, "pages of an erase block"),
+	[SP_BLOCK] = NUM("geometry.block", "pages", 256, 1, 1 << 20, "pages per erase block"),
 	[SP_READ] = MS("timing.page_read", HW_PARAM_REQUIRED, "from the cells to the register"),
 	[SP_PROGRAM] =
 		MS("timing.page_program", HW_PARAM_REQUIRED, "from the register to the cells"),
 	[SP_ERASE] = MS("timing.block_erase", HW_PARAM_REQUIRED, "erasing a block"),
 	[SP_TRANSFER] = MS("timing.transfer", 0, "a sector between register and controller"),
-	[SP_SUSPEND] = MS("timing.suspend", 0, "what a read waits for a program to be suspended"),
+	[SP_SUSPEND] = MS("timing.suspend", 0, "time for a read to suspend a program"),
 	[SP_SUSPENDS] = { .key = "timing.suspends",
 			  .type = HW_PARAM_BOOL,
 			  .scale = 1,
@@ -84,8 +84,7 @@ static const struct hw_param ssd_params[SP_NR] = {
 	[SP_O_READ] = MS("overhead.read", 0, "command and completion of a read"),
 	[SP_O_WRITE] = MS("overhead.write", 0, "command and completion of a write"),
 	[SP_BUFFER] = NUM("write.buffer", "pages", 64, 1, 65536, "write buffer"),
-	[SP_POOL] =
-		NUM("write.pool", "pages", 65536, 1, 1ll << 40, "erased pages when it has rested"),
+	[SP_POOL] = NUM("write.pool", "pages", 65536, 1, 1ll << 40, "erased pages after idle time"),
 	[SP_VALID] = { .key = "write.valid",
 		       .type = HW_PARAM_NUMBER,
 		       .scale = 1000000,
@@ -93,11 +92,11 @@ static const struct hw_param ssd_params[SP_NR] = {
 		       .def = 600000,
 		       .min = 0,
 		       .max = 990000,
-		       .help = "part of a block that is still valid when garbage is collected there" },
-	[SP_GC_IDLE] = MS("write.gc_idle", 100000000,
-			  "idle time after which garbage is collected in the background"),
+		       .help = "fraction of a block that is still valid at garbage collection" },
+	[SP_GC_IDLE] =
+		MS("write.gc_idle", 100000000, "idle time before background garbage collection"),
 	[SP_DEPTH] = NUM("queue.depth", "requests", 32, 1, 1024,
-			 "requests that the drive takes at once"),
+			 "requests that the drive accepts at once"),
 };
 
 struct ssd_die {

@@ -51,15 +51,15 @@ static const struct hw_tunable deadline_tunables[] = {
 	HW_TUNE(struct deadline_queue, writes_starved, 2, -HW_INT_MAX - 1, HW_INT_MAX, "batches",
 		"read batches that may go before waiting writes"),
 	HW_TUNE(struct deadline_queue, fifo_batch, 16, 0, HW_INT_MAX, "requests",
-		"most requests in a batch"),
+		"maximum requests in a batch"),
 	HW_TUNE_BOOL(struct deadline_queue, front_merges, 1,
-		     "look for requests that a new one could precede"),
+		     "merge a new request in front of a queued one"),
 	HW_TUNE_ENUM(
 		struct deadline_queue, batching, BATCH_SEQUENTIAL, batching_names,
-		"a batch goes on only without a gap (2.6.11-2.6.24), or in any ascending order (2.6.25 on)"),
+		"a batch continues only without a gap (2.6.11-2.6.24), or in any ascending order (2.6.25 on)"),
 	HW_TUNE_ENUM(
 		struct deadline_queue, wrap, WRAP_FIFO, wrap_names,
-		"where a batch begins when nothing follows: at the oldest request, or the lowest sector (2.6.11)"),
+		"start of a batch when nothing follows: the oldest request, or the lowest sector (2.6.11)"),
 	HW_TUNE_TICK(struct deadline_queue, 1000),
 };
 

@@ -337,12 +337,14 @@ static const struct hw_stat kyber_stats[] = {
 	  get_async_depth },
 	{ "cur_domain", "", "domain served: 0 reads, 1 writes, 2 discards, 3 others", get_domain },
 	{ "batching", "requests", "length of the current batch so far", get_batched },
-	{ "throttled", "", "times that a domain with requests had no token", get_throttled },
+	{ "throttled", "", "number of times that a domain with requests had no token",
+	  get_throttled },
 };
 
 const struct hw_policy hw_kyber = {
 	.name = "kyber",
-	.summary = "reads, writes and discards in turn, limited in the device to meet latencies",
+	.summary =
+		"reads, writes and discards in turn, with limits in the device to meet latency targets",
 	.source = "Linux 6.1-6.18 kyber-iosched",
 	.flags = HW_POLICY_TOKENS | HW_POLICY_MODEL,
 	.queue_size = sizeof(struct kyber_queue),

@@ -43,7 +43,7 @@
  */
 #define HW_TUNE_TICK(qtype, def_)                      \
 	HW_TUNE(qtype, tick_us, def_, 1, 100000, "us", \
-		"length of the tick in which this policy counts time")
+		"length of the tick, this policy's unit of time")
 
 /*
  * Policies that wait do so for the seek that it saves. Where nothing moves there is none to save,
@@ -52,7 +52,7 @@
  */
 #define HW_TUNE_WAIT_NONROT(qtype)          \
 	HW_TUNE_BOOL(qtype, wait_nonrot, 0, \
-		     "wait on non-rotational devices, too, where no seek is saved")
+		     "wait also on non-rotational devices, where no seek is saved")
 
 static inline bool hw_may_wait(const struct hw_queue *q, s64 wait_nonrot)
 {

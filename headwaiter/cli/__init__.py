@@ -36,7 +36,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headwaiter", prog_name="headwaiter")
 def _headwaiter() -> None:
-    """Which I/O scheduler for this disk and this load: simulate, prove, deploy."""
+    """Find the best I/O scheduler for a disk and a workload: simulate, compare, deploy."""
 
 
 def main() -> None:

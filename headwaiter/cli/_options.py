@@ -48,19 +48,19 @@ _SIMULATION = (
         default=DEFAULT_DRIVE,
         show_default=True,
         metavar="NAME|FILE.toml|constant:MS",
-        help="The drive that is simulated.",
+        help="Drive to simulate.",
     ),
     click.option(
         "--queue-depth",
         type=click.IntRange(0, 1024),
         default=0,
         metavar="N",
-        help="Requests that the device takes at once [default: the drive's own].",
+        help="Queue depth of the device [default: the drive's own].",
     ),
     click.option(
         "--replay",
         type=click.Choice(["closed", "open"]),
-        help="Traces: keep think times, or timestamps [default: closed if the trace tells its tasks].",
+        help="Traces: keep think times (closed) or timestamps (open) [default: closed if the trace identifies tasks].",
     ),
     click.option(
         "--group-gap",
@@ -68,11 +68,11 @@ _SIMULATION = (
         default=DEFAULT_GROUP_GAP_MS,
         show_default=True,
         metavar="MS",
-        help="Traces: longest pause between tasks of one name that are one thread of control.",
+        help="Traces: longest pause between two tasks of one name in one thread of control.",
     ),
-    click.option("--device", help="Traces of several devices: which one [default: the busiest]."),
+    click.option("--device", help="Traces of several devices: the device to use [default: the busiest]."),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
-    click.option("--merging/--no-merging", default=True, show_default=True, help="Join requests that touch."),
+    click.option("--merging/--no-merging", default=True, show_default=True, help="Merge adjacent requests."),
     click.option(
         "--max-sectors",
         type=click.IntRange(1, 1 << 20),
@@ -87,38 +87,38 @@ _SIMULATION = (
         default=NR_REQUESTS,
         show_default=True,
         metavar="N",
-        help="Requests that may exist at once; further I/O waits in front of the scheduler. 0: no limit.",
+        help="Most requests at once; further I/O waits in front of the scheduler. 0: no limit.",
     ),
     click.option(
         "--wbt-depth",
         type=click.IntRange(0, 1 << 16),
         default=0,
         metavar="N",
-        help="Job files, buffered writes: throttle write-back as Linux does on a device that holds N requests (twice "
-        "its queue depth), but under bfq [default: no throttling].",
+        help="Job files, buffered writes: throttle write-back as Linux does for N requests (twice the device's "
+        "queue depth), except under bfq [default: no throttling].",
     ),
     click.option(
-        "--pull-ahead", is_flag=True, help="As blk-mq: take one request ahead of a full device, and hand requests out as tags."
+        "--pull-ahead", is_flag=True, help="Model blk-mq: take one request ahead of a full device, and assign requests as tags."
     ),
     click.option(
         "--turnaround",
         default=str(MEASURED.turnaround),
         show_default=True,
-        metavar="US+US_A_PAGE",
+        metavar="US+US_PER_PAGE",
         help="Job files, direct I/O: processor time of a process before each of its I/Os.",
     ),
     click.option(
         "--dispatch-time",
         default=str(MEASURED.dispatch),
         show_default=True,
-        metavar="US+US_A_PAGE",
+        metavar="US+US_PER_PAGE",
         help="Processor time from a scheduler's decision to the device.",
     ),
     click.option(
         "--copy-time",
         default=str(MEASURED.copy),
         show_default=True,
-        metavar="US+US_A_PAGE",
+        metavar="US+US_PER_PAGE",
         help="Job files, buffered I/O: processor time of an I/O through the page cache.",
     ),
     click.option("--one-processor", is_flag=True, help="Job files: all processes share one processor."),
@@ -126,11 +126,13 @@ _SIMULATION = (
         "--seeds",
         type=click.IntRange(0, 1000),
         metavar="N",
-        help=f"Runs with small changes of processor time, starts and think times, to see whether they decide the result "
+        help=f"Runs with small changes of processor time, starts and think times, to check whether they decide the result "
         f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0].",
     ),
-    click.option("--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Software queues, for none and kyber."),
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of random load."),
+    click.option(
+        "--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of software queues, for none and kyber."
+    ),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of random load."),
 )
 
 

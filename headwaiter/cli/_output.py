@@ -50,9 +50,9 @@ def output_option(metavar: str = "FILE") -> Callable[[F], F]:
             is_eager=True,
             expose_value=False,
             callback=_allow,
-            help="Let FILE be a block device, and overwrite what is on it.",
+            help="Allow FILE to be a block device, and overwrite its contents.",
         )(function)
-        return file_option("--output", "-o", metavar=metavar, help="Write there instead of to stdout.")(function)
+        return file_option("--output", "-o", metavar=metavar, help="Write to this file instead of stdout.")(function)
 
     return add
 

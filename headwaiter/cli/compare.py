@@ -51,7 +51,7 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
 @click.argument("workload", required=False)
 @click.option("--sched", "-s", default="all", show_default=True, metavar="a,b,…|all", help="Schedulers to compare.")
 @click.option("--set", "pairs", multiple=True, metavar="[SCHED.]TUNABLE=VALUE", help="Override a tunable's default.")
-@click.option("--by", type=click.Choice(list(RANKINGS)), help="What is best [default: throughput, or latency if all keep up].")
+@click.option("--by", type=click.Choice(list(RANKINGS)), help="Ranking [default: throughput, or latency if all keep up].")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @simulation_options
 @output_options
@@ -67,10 +67,10 @@ def command(
 ) -> None:
     """Run WORKLOAD (a trace or a fio job file; default: the bundled example) under several schedulers.
 
-    Prints a table, best first, and why the first won.
+    Print a table, best first, with the reason why the first is best.
     """
     if as_csv and as_json:
-        raise Problem("--csv and --json exclude each other")
+        raise Problem("--csv and --json are mutually exclusive")
     chosen = _schedulers(sched)
     tunables = _tunables(pairs, chosen)
     drive = open_drive(given["drive"])

@@ -28,7 +28,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         found += sorted(path.rglob("*.xz")) if path.is_dir() else [path]
     if not found:
-        raise Problem("no recordings (*.xz) there")
+        raise Problem("no recordings (*.xz) found")
     return found
 
 
@@ -49,13 +49,13 @@ def _row(path: Path, v: checking.Verdict) -> dict[str, object]:
 
 @command.command("check")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="RECORDING...")
-@click.option("--sched", "-s", "schedulers", multiple=True, metavar="NAME", help="Only this one (may be repeated).")
+@click.option("--sched", "-s", "schedulers", multiple=True, metavar="NAME", help="Check only this scheduler (may be repeated).")
 @click.option("--differences", type=click.IntRange(min=0), default=0, metavar="N", help="Print the first N differences of each.")
 @output_options
 def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int, as_json: bool, output: Path | None) -> int:
-    """Feed recordings (or folders of them) to our schedulers; status 1 if one decides too often as the kernel did not.
+    """Feed recordings (or folders of them) to our schedulers; exit with status 1 if one differs from the kernel too often.
 
-    A recording says what a kernel's scheduler was given and what it decided; 'headwaiter lab run conformance' makes them.
+    A recording holds the input of a kernel's scheduler and its decisions; 'headwaiter lab run conformance' makes one.
     """
     verdicts = []
     for path in _files(paths):
@@ -69,7 +69,7 @@ def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int
     if as_json:
         write_json({"schema": "headwaiter/1", "conformance": [_row(p, v) for p, v in verdicts]}, output)
         return int(failed)
-    table = Table("kernel", "scheduler", "workload", "decisions", "equal", "not", box=None)
+    table = Table("kernel", "scheduler", "workload", "decisions", "equal", "differ", box=None)
     for _, v in verdicts:
         table.add_row(
             v.kernel, v.scheduler, v.workload, str(v.decisions), f"{v.share:.2%}", str(v.decisions - v.equal) if v.kinds else ""
@@ -78,8 +78,5 @@ def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int
         out.print(table)
         for _, v in verdicts:
             for d in v.first[:differences]:
-                out.print(
-                    f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel decided for {d.kernel}, "
-                    f"ours for {d.ours}"
-                )
+                out.print(f"{v.kernel} {v.scheduler} {v.workload}: at {d.time_ns} ns the kernel chose {d.kernel}, ours {d.ours}")
     return int(failed)

@@ -56,7 +56,7 @@ def _facts(p: Profile) -> Json:
 @output_options
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
-    """List the drives; NAME or FILE.toml shows one; import and new make profiles; export is for kernels."""
+    """List the drives. NAME or FILE.toml shows one, import and new make profiles, export is for the kernel modules."""
     if ctx.invoked_subcommand:
         return
     rows = [_facts(load(path)) for path in bundled().values()]
@@ -101,7 +101,7 @@ def _param_table(m: Model, data: Toml | None) -> Table:
 @click.argument("name")
 @output_options
 def show(name: str, as_json: bool, output: Path | None) -> None:
-    """A drive's parameters (`headwaiter drives NAME` is short for this)."""
+    """Show a drive's parameters (short form: `headwaiter drives NAME`)."""
     p = find_drive(name)
     facts = _facts(p)
     if as_json or output:
@@ -121,11 +121,11 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
 @click.option(
     "--positions",
     is_flag=True,
-    help="What a scheduler is told of positioning times instead: a line for each distance, SECTORS NS.",
+    help="Write the positioning times for a scheduler instead: one line SECTORS NS for each distance.",
 )
 @output_option()
 def export(name: str, positions: bool, output: Path | None) -> None:
-    """A profile in the form that the kernel modules take: flat for headwaiter_disk, or --positions for queue/iosched."""
+    """Write a profile in the kernel modules' format: flat for headwaiter_disk, or --positions for queue/iosched."""
     p = find_drive(name)
     if positions:
         write_text(p.positions_text, output)
@@ -133,7 +133,7 @@ def export(name: str, positions: bool, output: Path | None) -> None:
         with writing(output) as temporary:
             temporary.write_bytes(p.blob)
     elif sys.stdout.isatty():
-        raise Problem("drives export: a profile is not text: -o FILE, or into a pipe")
+        raise Problem("drives export: the profile is binary: use -o FILE or a pipe")
     else:
         click.echo(p.blob, nl=False)
 
@@ -141,9 +141,9 @@ def export(name: str, positions: bool, output: Path | None) -> None:
 @command.command("models")
 @click.argument("name", required=False)
 def models_(name: str | None) -> None:
-    """Every drive model, or one, with all parameters of its profiles."""
+    """Show every drive model, or one, with all parameters of its profiles."""
     if name is not None and name not in models():
-        raise Problem(f"no such drive model '{shown(name)}' (there are {', '.join(models())})")
+        raise Problem(f"no such drive model '{shown(name)}' (known: {', '.join(models())})")
     for m in models().values():
         if name in (None, m.name):
             console().print(Text.assemble((m.name, "bold"), f": {m.summary}"), soft_wrap=True)
@@ -160,13 +160,13 @@ def _write(data: Toml, output: Path | None, heading: str, notes: dict[str, str])
 @command.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @output_option("DRIVE.toml")
-@click.option("--as-disksim", is_flag=True, help="Take parameters as DiskSim does, also where real drives do otherwise.")
+@click.option("--as-disksim", is_flag=True, help="Interpret parameters as DiskSim does, even where real drives differ.")
 def import_(file: Path, output: Path | None, as_disksim: bool) -> None:
-    """A profile from DiskSim's parameters: FILE.parv or .diskspecs, with the files that it sources."""
+    """Make a profile from DiskSim's parameters: FILE.parv or .diskspecs, with the files that it sources."""
     distinct({"FILE": file}, {"-o": output})
     data, name = convert(file, as_disksim)
     data = {"model": data.pop("model"), "description": name.replace("_", " "), **data}
-    how = "\nParameters as DiskSim takes them." if as_disksim else ""
+    how = "\nParameters interpreted as in DiskSim." if as_disksim else ""
     try:
         _write(data, output, f"{name}, from {file.name} (DiskSim parameters).{how}", {})
     except Problem as e:
@@ -191,24 +191,24 @@ _POSITIVE = Finite(0, 1e6, min_open=True)
 
 
 @command.command("new")
-@click.option("--name", default="", help="What the drive is called.")
+@click.option("--name", default="", help="Name of the drive.")
 @click.option("--rpm", type=Finite(100, 50000), required=True, help="Rotation speed.")
-@click.option("--capacity", type=_Size(), required=True, metavar="SIZE", help="Such as 80GB.")
+@click.option("--capacity", type=_Size(), required=True, metavar="SIZE", help="Capacity, such as 80GB.")
 @click.option("--seek-average", type=_POSITIVE, required=True, metavar="MS", help="Average seek of reads.")
 @click.option("--seek-average-write", type=_POSITIVE, metavar="MS", help="Average seek of writes.")
 @click.option("--seek-track", type=_POSITIVE, metavar="MS", help="Track-to-track seek.")
 @click.option("--seek-full", type=_POSITIVE, metavar="MS", help="Full-stroke seek.")
 @click.option("--rate-outer", type=_POSITIVE, metavar="MB/S", help="Sustained rate on the outermost tracks.")
 @click.option("--rate-inner", type=_POSITIVE, metavar="MB/S", help="Sustained rate on the innermost tracks.")
-@click.option("--surfaces", type=click.IntRange(1, 64), help="Heads.")
-@click.option("--head-switch", type=_POSITIVE, metavar="MS", help="Change of head.")
-@click.option("--cache", "cache_mib", type=_POSITIVE, metavar="MIB", help="Buffer.")
+@click.option("--surfaces", type=click.IntRange(1, 64), help="Number of heads.")
+@click.option("--head-switch", type=_POSITIVE, metavar="MS", help="Head switch time.")
+@click.option("--cache", "cache_mib", type=_POSITIVE, metavar="MIB", help="Buffer size.")
 @click.option("--interface", "interface_rate", type=_POSITIVE, metavar="MB/S", help="Rate of the interface.")
-@click.option("--queue-depth", type=click.IntRange(1, 1024), default=1, show_default=True, help="Command queue.")
-@click.option("--write-cache/--no-write-cache", default=True, show_default=True, help="Writes are reported from the cache.")
+@click.option("--queue-depth", type=click.IntRange(1, 1024), default=1, show_default=True, help="Depth of the command queue.")
+@click.option("--write-cache/--no-write-cache", default=True, show_default=True, help="Report writes from the cache.")
 @output_option("DRIVE.toml")
 def new(name: str, output: Path | None, **given: Any) -> None:
-    """A profile from the numbers of a data sheet. What was guessed is said on stderr and in the profile."""
+    """Make a profile from the numbers of a data sheet. Guesses are listed on stderr and in the profile."""
     data, notes = from_datasheet(DataSheet(**given))
     data = {"model": data.pop("model"), "description": name or "made from data-sheet numbers", **data}
     _write(data, output, f"{name or 'A drive'}, from data-sheet numbers by 'headwaiter drives new'.", notes)

@@ -20,8 +20,10 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @output_option()
-@click.option("--format", "format_", type=click.Choice(list(formats())), help="Default: found from the content.")
-@click.option("--device", help="The device to take of a recording of several.  [default: the busiest]")
+@click.option(
+    "--format", "format_", type=click.Choice(list(formats())), help="Trace format [default: detected from the content]."
+)
+@click.option("--device", help="Traces of several devices: the device to use [default: the busiest].")
 @click.option(
     "--group-gap",
     "group_gap_ms",
@@ -29,12 +31,12 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     default=DEFAULT_GROUP_GAP_MS,
     show_default=True,
     metavar="MS",
-    help="Longest pause between two processes of one name that count as one thread of control.",
+    help="Longest pause between two tasks of one name in one thread of control.",
 )
 def command(file: Path, output: Path | None, format_: str | None, device: str | None, group_gap_ms: float) -> None:
     """Convert the trace FILE to native CSV.
 
-    FILE may be packed (gzip, xz, zstd); of a blktrace recording name any CPU's file, or the directory.
+    FILE may be compressed (gzip, xz, zstd). For a blktrace recording, name any CPU's file or the directory.
     """
     distinct({"FILE": file}, {"-o": output})
     trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms)

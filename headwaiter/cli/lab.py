@@ -28,14 +28,14 @@ from headwaiter.study.ranges import RUNS
 
 @click.group("lab")
 def command() -> None:
-    """The kernel lab: stock kernels in QEMU, in virtual time, the same on every run."""
+    """Run the kernel lab: stock kernels in QEMU, in virtual time, the same on every run."""
 
 
 @command.command("list")
 def _list() -> None:
-    """The experiments that there are."""
+    """List the experiments."""
     out = Table(box=None, pad_edge=False)
-    for heading in ("experiment", "what", "kernels", "parameters"):
+    for heading in ("experiment", "description", "kernels", "parameters"):
         out.add_column(heading)
     for name in experiments():
         script = read(name)
@@ -51,21 +51,21 @@ def _list() -> None:
     "series",
     multiple=True,
     metavar="KERNEL",
-    help="Series (6.12) or release (7.2.11) of Debian's cloud kernel, as apt's sources have it, or a ./FOLDER with "
+    help="Series (6.12) or release (7.2.11) of Debian's cloud kernel from apt's sources, or a ./FOLDER with "
     "its unpacked packages; may be repeated [default: the script's own].",
 )
-@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="A parameter of the script.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the script.")
 @click.option(
     "--files",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Where to put other files that the guest sends, as FOLDER/SERIES/NAME.",
+    help="Store the files that the guest sends as FOLDER/SERIES/NAME.",
 )
 @output_options
 def _run(
     target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Path | None, as_json: bool, output: Path | None
 ) -> None:
-    """Boot kernels, run an experiment (see 'headwaiter lab list') or a script in each, and show what it measured."""
+    """Boot kernels, run an experiment (see 'headwaiter lab list') or a script in each, and show the results."""
     given = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -108,22 +108,22 @@ def _run(
     "names",
     multiple=True,
     metavar="NAME|FILE",
-    help="sequential-N or random-N, of N = 1, 2, 4, 8 readers, or a fio job file of the disk itself "
-    "(filename=/dev/sda); may be repeated [default: those eight].",
+    help="sequential-N or random-N with N = 1, 2, 4, 8 readers, or a fio job file on the disk itself "
+    "(filename=/dev/sda); may be repeated [default: these eight].",
 )
 @click.option(
     "--random",
     "count",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="N random mixed jobs instead, in turn on each kernel and drive.",
+    help="Run N random mixed jobs instead, in turn on each kernel and drive.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**63 - 1),
     default=1,
     show_default=True,
-    help="Of the first random job; the next has the next seed.",
+    help="Seed of the first random job; each further job has the next seed.",
 )
 @click.option(
     "--seeds",
@@ -131,10 +131,13 @@ def _run(
     default=RUNS,
     show_default=True,
     metavar="N",
-    help="Simulated runs of each job with small changes.",
+    help="Number of simulated runs of each job with small changes.",
 )
 @click.option(
-    "--show", type=click.IntRange(0, 2**63 - 1), metavar="SEED", help="Print the random job of that seed for each drive, and end."
+    "--show",
+    type=click.IntRange(0, 2**63 - 1),
+    metavar="SEED",
+    help="Print the random job of this seed for each drive, and exit.",
 )
 @output_options
 def _agree(
@@ -152,10 +155,10 @@ def _agree(
     """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare.
 
     They agree if throughput is within 3% and p99 latency within 10%, or if the simulator gives a range, and the kernel's
-    throughput is in it. Exits with status 1 if they do not; with --random, if they do not on the whole (docs/lab.md).
+    throughput is in it. Exit with status 1 if they do not; with --random, if they do not overall (docs/lab.md).
     """
     if names and (count or show is not None):
-        raise Problem("--job and --random exclude each other")
+        raise Problem("--job and --random are mutually exclusive")
     random = count is not None or show is not None
     kernels = tuple(dict.fromkeys(kernels)) or (("6.12", "6.1") if random else ("6.12",))
     drives = tuple(dict.fromkeys(drives)) or ((DEFAULT_DRIVE, SECOND_DRIVE) if random else (DEFAULT_DRIVE,))
@@ -165,7 +168,7 @@ def _agree(
     known = {job.name: job for job in JOBS}
     given = [known[name] if name in known else job_of_file(Path(name)) for name in dict.fromkeys(names)] or list(JOBS)
     if len({job.name for job in given}) < len(given):
-        raise Problem("--job: two files of one name")
+        raise Problem("--job: two files have the same name")
     places = list(itertools.product(kernels, drives))
     rows: list[Row] = []
     with _progress() as say:
@@ -194,9 +197,9 @@ def _agree(
     else:
         _print(
             [
-                (f"{title}: throughput, off by percent", found["deviation_percent"]),
-                ("What does not agree", failures(rows)),
-                ("Winners that the simulator did not name", [w for w in found["winners"] if not w["right"]]),
+                (f"{title}: deviation of throughput in percent", found["deviation_percent"]),
+                ("Disagreements", failures(rows)),
+                ("Winners that the simulator missed", [w for w in found["winners"] if not w["right"]]),
             ],
             f"The simulator's winner is the kernel's, or within 5% of it, on {found['winners_right']}"
             f" of {len(found['winners'])} jobs.",

@@ -54,7 +54,9 @@ def command(
         notes = [*work.notes, *coarse_note([result], options.exact)]
         if is_range(result):
             low, high = (result["range"]["throughput_MBps"][end] for end in ("low", "high"))
-            notes.append(f"small changes of processor time, starts and think times make {low:.4g} to {high:.4g} MB/s of it")
+            notes.append(
+                f"with small changes of processor time, starts and think times, throughput is {low:.4g} to {high:.4g} MB/s"
+            )
         if as_json:
             more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
             more |= {"processor": processor_json(options), "notes": notes}

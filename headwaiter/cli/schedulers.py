@@ -38,14 +38,14 @@ def _describe(s: Scheduler) -> None:
             t.add_row(k.name, str(k.show(k.default)), k.unit, bounds(k), k.help)
         out.print(t)
     for stat in s.stats.values():
-        out.print(f"Keeps {stat.name}{f' ({stat.unit})' if stat.unit else ''}: {stat.help}", soft_wrap=True)
+        out.print(f"Statistic {stat.name}{f' ({stat.unit})' if stat.unit else ''}: {stat.help}", soft_wrap=True)
 
 
 @click.command("schedulers")
 @click.argument("name", required=False)
 @output_options
 def command(name: str | None, as_json: bool, output: Path | None) -> None:
-    """List the schedulers, or tell about one: what it is, its source, its tunables."""
+    """List the schedulers, or describe one with its source and tunables."""
     chosen = [find(name)] if name else list(catalogue().values())
     if as_json or output:
         write_json({"schema": SCHEMA, "schedulers": [dataclasses.asdict(s) for s in chosen]}, output)

@@ -21,7 +21,7 @@ _FORMATS = ("png", "svg", "pdf")
 def _plot(v: Validation, title: str, path: Path) -> None:
     form = path.suffix.lstrip(".").lower()
     if form not in _FORMATS:
-        raise Problem(f"{path}: a plot's name must end in {', '.join('.' + f for f in _FORMATS)}")
+        raise Problem(f"{path}: the plot's name must end in {', '.join('.' + f for f in _FORMATS)}")
     try:
         import matplotlib  # noqa: PLC0415 (an optional dependency)
     except ImportError:
@@ -50,7 +50,7 @@ def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: P
     """Replay a measured TRACE on a DRIVE alone and compare the service times.
 
     The demerit figure is the root mean square of the horizontal distance between the two distributions. The error per request
-    compares each request with itself.
+    compares each request's own two times.
     """
     distinct({"TRACE": trace}, {"-o": output, "--plot": plot})
     profile = find_drive(drive)
@@ -77,7 +77,7 @@ def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: P
     out = console()
     out.print(plain(f"{profile.name}: {len(v.measured_ms)} requests of {trace.name}"))
     out.print(f"demerit figure     {v.demerit_ms:8.3f} ms  ({v.demerit_ms / v.mean_measured_ms:.1%} of the mean)")
-    out.print(f"error per request  {v.mean_absolute_error_ms:8.3f} ms  (mean of its absolute value)")
+    out.print(f"error per request  {v.mean_absolute_error_ms:8.3f} ms  (mean absolute value)")
     out.print(f"mean, measured     {v.mean_measured_ms:8.3f} ms")
     out.print(f"mean, model        {v.mean_simulated_ms:8.3f} ms  (error {v.mean_error_ms:+.3f})")
     out.print(f"maximum, measured  {v.max_measured_ms:8.3f} ms")

@@ -145,7 +145,7 @@ class _Check:
 
     def _join(self, e: Event) -> None:
         if e.request in self.early or e.other in self.early:
-            raise Problem("recording: requests were joined after ours had dispatched one: cannot go on")
+            raise Problem("recording: requests were merged after ours had dispatched one: cannot continue")
         self.policy.join(self.ids[e.request], self.ids[e.other])
         del self.ids[e.other]
 
@@ -209,5 +209,5 @@ def check(recording: Recording) -> Verdict:
         try:
             c.take(e)
         except KeyError as missing:
-            raise Problem(f"recording: at {e.time_ns} ns {e.event} speaks of a request that does not exist: {missing}") from None
+            raise Problem(f"recording: at {e.time_ns} ns {e.event} refers to a request that does not exist: {missing}") from None
     return c.verdict

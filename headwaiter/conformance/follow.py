@@ -113,7 +113,7 @@ class Follower:
 
     def _must(self, found: _Request | None, e: ring.Event) -> _Request:
         if found is None:
-            raise Problem(f"trace: at {e.time_ns} ns {e.name} speaks of a request that nobody inserted: {e.values}")
+            raise Problem(f"trace: at {e.time_ns} ns {e.name} refers to a request that was never inserted: {e.values}")
         return found
 
     def _row(

@@ -189,7 +189,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     schedulers = whole.environment.pop("SCHEDULERS").split() or ["none", *SCHEDULERS]
     for name, known in [(n, list(WORKLOADS)) for n in names] + [(s, ["none", *SCHEDULERS]) for s in schedulers]:
         if name not in known:
-            raise Problem(f"{script.name}: no such thing as {name} (there are: {', '.join(known)})")
+            raise Problem(f"{script.name}: unknown {name} (known: {', '.join(known)})")
     loads = {n: replace(WORKLOADS[n], cpus=1) if on.series in ONE_CPU else WORKLOADS[n] for n in names}
     wanted = [(s, n, loads[n]) for n in names for s in schedulers if s in loads[n].schedulers]
     whole.environment.update(_offsets(on))

@@ -87,7 +87,7 @@ class Recording:
         try:
             return self.facts[name]
         except KeyError:
-            raise Problem(f"recording: it does not say '{name}='") from None
+            raise Problem(f"recording: '{name}=' is missing") from None
 
     def number(self, name: str) -> int:
         """A fact that is a number, within the bounds of FACTS."""
@@ -121,7 +121,7 @@ def _event(path: Path, number: int, row: list[str], last_ns: int) -> Event:
     if len(row) != len(COLUMNS):
         raise Problem(f"{where}: {len(row)} columns, not {len(COLUMNS)}")
     if row[1] not in EVENTS:
-        raise Problem(f"{where}: '{shown(row[1])}' is no event (there are: {', '.join(EVENTS)})")
+        raise Problem(f"{where}: '{shown(row[1])}' is not an event (known: {', '.join(EVENTS)})")
     values = {}
     for name, text in zip(COLUMNS, row, strict=True):
         if name == "event":
@@ -139,7 +139,7 @@ def _event(path: Path, number: int, row: list[str], last_ns: int) -> Event:
     if row[1] in ("insert", "allow", "back", "front") and not event.sectors:
         raise Problem(f"{where}: {row[1]} of no sectors")
     if event.time_ns < last_ns:
-        raise Problem(f"{where}: time goes back, from {last_ns} to {event.time_ns} ns")
+        raise Problem(f"{where}: time goes backwards, from {last_ns} to {event.time_ns} ns")
     return event
 
 
@@ -147,7 +147,7 @@ def read(path: Path) -> Recording:
     """Read a recording; Problem naming file and line when it is damaged."""
     raw = read_bytes(path)
     if not raw.startswith(b"\xfd7zXZ\0"):
-        raise Problem(f"{path}: not a recording: no whole xz file of text")
+        raise Problem(f"{path}: not a recording: not a complete xz file of text")
     return parse(path, unpack(path, raw))
 
 
@@ -156,11 +156,11 @@ def parse(path: Path, data: bytes) -> Recording:
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError:
-        raise Problem(f"{path}: not a recording: no whole xz file of text") from None
+        raise Problem(f"{path}: not a recording: not a complete xz file of text") from None
     if lines[-1] == "":
         lines.pop()
     if not lines or lines[0] != f"# {VERSION}":
-        raise Problem(f"{path}:1: not a recording: '# {VERSION}' expected")
+        raise Problem(f"{path}:1: not a recording: expected '# {VERSION}'")
     recording = Recording({})
     at = 1
     while at < len(lines) and lines[at].startswith("# "):
@@ -168,7 +168,7 @@ def parse(path: Path, data: bytes) -> Recording:
         recording.facts[plain(key)] = plain(value)
         at += 1
     if at == len(lines) or lines[at] != ",".join(COLUMNS):
-        raise Problem(f"{path}:{at + 1}: the line of column names expected")
+        raise Problem(f"{path}:{at + 1}: expected the line of column names")
     last_ns = 0
     for number, line in enumerate(lines[at + 1 :], at + 2):
         event = _event(path, number, line.split(","), last_ns)

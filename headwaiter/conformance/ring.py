@@ -62,7 +62,7 @@ def events(data: bytes, cpu: int, formats: dict[int, Format]) -> Iterator[Event]
     Problem when pages were lost or are damaged.
     """
     if len(data) % PAGE:
-        raise Problem(f"trace of CPU {cpu}: {len(data)} bytes are no whole pages")
+        raise Problem(f"trace of CPU {cpu}: {len(data)} bytes are not whole pages")
     for page in range(0, len(data), PAGE):
         now, commit = struct.unpack_from("<QQ", data, page)
         if commit >> 30:
@@ -70,7 +70,7 @@ def events(data: bytes, cpu: int, formats: dict[int, Format]) -> Iterator[Event]
         at = page + PAGE_HEADER
         end = at + (commit & 0xFFFFF)
         if end > page + PAGE:
-            raise Problem(f"trace of CPU {cpu}: the page at byte {page} says that it is longer than a page")
+            raise Problem(f"trace of CPU {cpu}: the page at byte {page} claims to be longer than a page")
         while at < end:
             head = struct.unpack_from("<I", data, at)[0]
             kind, delta = head & 31, head >> 5

@@ -121,7 +121,7 @@ def _layout(model: Block) -> tuple[Toml, list[Toml]]:
     turns = layout.text("Skew units", "sectors").startswith("rev")
     zones = layout.items("Zones")
     if not zones:
-        layout.fail("Zones", "there is no zone")
+        layout.fail("Zones", "must not be empty")
     surfaces, sparing = model.integer("Number of data surfaces"), _choice(layout, "Sparing scheme used", _SPARING)
     rows: list[Toml] = []
     for z in zones:
@@ -307,10 +307,10 @@ def _read_ahead(disk: Block, as_disksim: bool) -> Toml:
 def _disk_of(everything: Parameters) -> Block:
     disks = everything.instantiated("disksim_disk")
     if not disks:
-        raise Problem(f"{everything.path}: no disk in it (a block disksim_disk)")
+        raise Problem(f"{everything.path}: contains no disk (a block disksim_disk)")
     if len(disks) > 1:
         names = ", ".join(d.name for d in disks)
-        raise Problem(f"{everything.path}: several disks in it ({names}): give the file of one")
+        raise Problem(f"{everything.path}: contains several disks ({names}): name the file of one")
     return disks[0]
 
 

@@ -99,9 +99,9 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
         None if sheet.seek_average_write is None else sheet.seek_average_write - sheet.seek_average,
         "mechanics.write_settle",
         0.5 if sheet.rpm < 10000 else 0.4,
-        "usual for its rotation speed",
+        "typical of its rotation speed",
     )
-    outer_rate = g.take(sheet.rate_outer, "zones", 20.0 * (sheet.capacity / 10e9) ** 0.35, "outer rate by the capacity's class")
+    outer_rate = g.take(sheet.rate_outer, "zones", 20.0 * (sheet.capacity / 10e9) ** 0.35, "outer rate typical of the capacity")
     inner_rate = g.take(sheet.rate_inner, "zones", outer_rate * 0.52, "inner rate 52% of the outer one")
     if inner_rate > outer_rate:
         raise Problem(f"drives new: the inner rate ({inner_rate:g}) exceeds the outer one ({outer_rate:g})")
@@ -113,13 +113,13 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     sectors = sheet.capacity // _SECTOR
     cylinders = _cylinders(sectors, surfaces, outer, inner)
     if cylinders < 10:
-        raise Problem("drives new: capacity and rates make fewer than ten cylinders")
+        raise Problem("drives new: capacity and rates give fewer than ten cylinders")
     g.notes["geometry.cylinders"] = "from capacity, surfaces and rates"
-    g.take(None, "zones", 0, "sixteen zones, evenly falling from the outer to the inner rate")
+    g.take(None, "zones", 0, "sixteen zones, with rates falling evenly from outer to inner")
     cache = g.take(sheet.cache_mib, "cache.segments", 2, "2 MiB") * 2048
     interface = g.take(sheet.interface_rate, "bus", 300, "300 MB/s")
     segments = 16
-    g.notes["overhead"] = "guessed: usual for the interface"
+    g.notes["overhead"] = "guessed: typical of the interface"
     data: Toml = {
         "model": "disk",
         "geometry": {"surfaces": surfaces, "cylinders": cylinders, "sectors": sectors, "mapping": "serpentine"},

@@ -115,7 +115,7 @@ class _Budget:
         self.left -= len(source)
         self.files -= 1
         if self.left < 0 or self.files < 0:
-            raise Problem(f"{path}: with it there are more than {TEXT_BYTES >> 20} MiB or {_MOST_FILES} files of parameters")
+            raise Problem(f"{path}: with it the parameters exceed {TEXT_BYTES >> 20} MiB or {_MOST_FILES} files")
         return source
 
 
@@ -281,7 +281,7 @@ def read_curve(path: Path) -> tuple[list[tuple[int, float]], list[tuple[int, flo
         if len(values) >= 4:
             writes.append((int(values[0]), values[3]))
     if not reads:
-        raise Problem(f"{path}: no points of a seek curve")
+        raise Problem(f"{path}: contains no points of a seek curve")
     return reads, writes
 
 

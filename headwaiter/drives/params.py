@@ -42,7 +42,7 @@ class Param:
     def default_text(self) -> str:
         """The value that it has if it is not given, as people write it."""
         if self.required:
-            return "must be given"
+            return "required"
         if self.type in (ParamType.LIST, ParamType.DRIVES):
             return "none"
         shown = self.show(self.default)
@@ -128,4 +128,4 @@ def model(name: str, where: str) -> Model:
     try:
         return models()[name]
     except KeyError:
-        raise Problem(f"{where}: model: no such drive model '{name}' (there are {', '.join(models())})") from None
+        raise Problem(f"{where}: model: no such drive model '{name}' (known: {', '.join(models())})") from None

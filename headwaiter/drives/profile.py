@@ -273,7 +273,7 @@ class _Loader:
         self.depth += 1
         self.count += 1
         if self.depth > _DEEPEST:
-            raise Problem(f"{path}: profiles name each other more than {_DEEPEST} deep")
+            raise Problem(f"{path}: profiles are nested more than {_DEEPEST} deep")
         if self.count > _MOST:
             raise Problem(f"{path}: more than {_MOST} profiles in one drive")
         data = parse_toml(str(path), read_bytes(path, TEXT_BYTES))
@@ -302,10 +302,10 @@ def parse_toml(where: str, data: bytes) -> Toml:
     except tomllib.TOMLDecodeError as e:
         raise Problem(f"{where}: not TOML: {e}") from None
     except RecursionError:
-        raise Problem(f"{where}: not TOML that can be read: nested too deeply") from None
+        raise Problem(f"{where}: not valid TOML: nested too deeply") from None
     except ValueError:
         # Of what tomllib converts by int() and datetime: a number of thousands of digits, a day that no month has.
-        raise Problem(f"{where}: not TOML: a number or date in it is out of range") from None
+        raise Problem(f"{where}: not valid TOML: a number or date is out of range") from None
 
 
 def bundled() -> dict[str, Path]:
@@ -324,4 +324,4 @@ def _place(text: str) -> Path:
         return bundled()[text]
     if text.endswith(".toml") or "/" in text:
         return Path(text)
-    raise Problem(f"no such drive '{shown(text)}' (there are {', '.join(bundled())}; or a TOML file; or constant:MS)")
+    raise Problem(f"no such drive '{shown(text)}' (known: {', '.join(bundled())}; or a TOML file; or constant:MS)")

@@ -79,10 +79,10 @@ def read_trace(path: Path) -> Measured:
         if fields:
             rows.append(_row(path, number, [f.decode("latin-1") for f in fields]))
     if not rows:
-        raise Problem(f"{path}: no requests in it")
+        raise Problem(f"{path}: contains no requests")
     op, sector, sectors, service, think = zip(*rows, strict=True)
     if not any(service):
-        raise Problem(f"{path}: all service times in it are 0")
+        raise Problem(f"{path}: all service times are 0")
     return Measured(
         np.array(op, np.uint8),
         np.array(sector, np.uint64),

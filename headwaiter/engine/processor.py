@@ -47,7 +47,7 @@ class Processor:
     def describe(self) -> str:
         """One line for people."""
         return (
-            f"processor time, us: {self.turnaround} a page before each direct I/O, {self.dispatch} to the drive,"
+            f"processor time, us: {self.turnaround} per page before each direct I/O, {self.dispatch} to the drive,"
             f" {self.copy} through the page cache"
         )
 
@@ -81,7 +81,7 @@ def parse_time(where: str, text: str) -> Time:
     except ValueError:
         parts = []
     if not 1 <= len(parts) <= 2:
-        raise Problem(f"{where} {shown(text)}: expected US or US+US_A_PAGE, each from 0 to {LARGEST_US:g}")
+        raise Problem(f"{where} {shown(text)}: expected US or US+US_PER_PAGE, each from 0 to {LARGEST_US:g}")
     return Time(*(round(part * 1000) for part in parts))
 
 

@@ -110,7 +110,7 @@ def find(name: str) -> Scheduler:
     try:
         return catalogue()[name]
     except KeyError:
-        raise Problem(f"no scheduler '{shown(name)}' (there are: {', '.join(catalogue())})") from None
+        raise Problem(f"no scheduler '{shown(name)}' (known: {', '.join(catalogue())})") from None
 
 
 def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
@@ -123,7 +123,7 @@ def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
         if key not in scheduler.tunables:
             raise Problem(
                 f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"
-                f" (there are: {', '.join(scheduler.tunables) or 'none'})"
+                f" (known: {', '.join(scheduler.tunables) or 'none'})"
             )
         out[key] = scheduler.tunables[key].parse(f"--set {pair}", value)
     return out

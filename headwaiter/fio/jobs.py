@@ -146,7 +146,7 @@ def _file_names(s: Section, job_name: str, number: int) -> list[str]:
     if "filename" in s.settings:
         names = split_filenames(s.get("filename"))
         if not names:
-            raise s.at("filename").problem("option 'filename': no name")
+            raise s.at("filename").problem("option 'filename': a name is missing")
     else:
         names = [f"{job_name}.{number}.{n}" for n in range(s.get("nrfiles", 1))]
     return [f"{directory}/{n}" if directory and not n.startswith("/") else n for n in names]
@@ -164,9 +164,9 @@ def _common_fields(s: Section) -> dict[str, Any]:
     if not buffered:
         for option, sizes in (("bs", low), ("ba", align)):
             if any(n % SECTOR for n in sizes):
-                raise s.at(option).problem(f"option '{option}': direct I/O goes in multiples of {SECTOR} bytes")
+                raise s.at(option).problem(f"option '{option}': direct I/O must be in multiples of {SECTOR} bytes")
         if pattern.hole % SECTOR:
-            raise s.at("rw").problem(f"option 'rw': direct I/O goes in multiples of {SECTOR} bytes")
+            raise s.at("rw").problem(f"option 'rw': direct I/O must be in multiples of {SECTOR} bytes")
     depth = s.get("iodepth", 1) if queued and not buffered else 1
     if buffered and engine == "io_uring" and s.get("iodepth", 1) > 1:
         raise s.at("iodepth").problem("option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1")
@@ -222,7 +222,7 @@ def _rate(s: Section, block: Sequence[int]) -> list[int]:
     rate, iops = s.get("rate", (None, None)), s.get("rate_iops", (None, None))
     out = [r or (i or 0) * b for r, i, b in zip(rate, iops, block, strict=True)]
     if max(out) > LARGEST:
-        raise s.at("rate_iops").problem(f"option 'rate_iops': {max(out)} bytes a second is more than any drive has")
+        raise s.at("rate_iops").problem(f"option 'rate_iops': {max(out)} bytes per second exceeds any drive")
     return out
 
 
@@ -293,7 +293,7 @@ def _regions(
         offset = _offset(s, whole, number, block)
         if not shared["buffered"] and offset % SECTOR:
             raise s.at("offset_increment" if number else "offset", "offset").problem(
-                f"option 'offset': direct I/O goes in multiples of {SECTOR} bytes"
+                f"option 'offset': direct I/O must be in multiples of {SECTOR} bytes"
             )
         if isinstance(size, Percent):
             span = min(whole * size.value // 100, whole - offset)
@@ -318,7 +318,7 @@ def _regions(
 
 def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
     if span <= 0:
-        return s.at("offset", "offset_increment").problem(f"option 'offset': nothing is left from byte {offset} on")
+        return s.at("offset", "offset_increment").problem(f"option 'offset': nothing remains from byte {offset} on")
     return s.at("size", "filesize", "offset", "bs").problem(f"a region of {span} bytes is smaller than a block of {block}")
 
 

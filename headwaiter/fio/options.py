@@ -97,7 +97,7 @@ def _rates(value: str, kb_base: int) -> tuple[int | None, int | None]:
 
 def _nonzero(number: int) -> int:
     if not number:
-        raise ValueError("0 is no rate")
+        raise ValueError("the rate must not be 0")
     return number
 
 
@@ -126,7 +126,7 @@ def _pattern(value: str, kb_base: int) -> Pattern:
 
 def _engine(value: str) -> str:
     if value not in SYNC_ENGINES + QUEUE_ENGINES:
-        raise ValueError(f"engine '{shown(value)}' is not supported (there are {', '.join(SYNC_ENGINES + QUEUE_ENGINES)})")
+        raise ValueError(f"engine '{shown(value)}' is not supported (known: {', '.join(SYNC_ENGINES + QUEUE_ENGINES)})")
     return value
 
 
@@ -158,7 +158,7 @@ def _service(value: str, kb_base: int) -> tuple[str, int]:
 
 
 USED: tuple[Used, ...] = (
-    Used("name", _text(str), "name of the job, instead of the section's"),
+    Used("name", _text(str), "name of the job; overrides the section's"),
     Used(
         "rw",
         _sized(_pattern),
@@ -166,45 +166,47 @@ USED: tuple[Used, ...] = (
         "new place every N I/Os, after a sequential one it skips N bytes between I/Os (back, if negative)",
         ("readwrite",),
     ),
-    Used("rw_sequencer", _text(lambda v: choice(v, ("sequential", "identical"))), "what rw=rand…:N does between random places"),
+    Used(
+        "rw_sequencer", _text(lambda v: choice(v, ("sequential", "identical"))), "behaviour of rw=rand…:N between random places"
+    ),
     Used("rwmixread", _text(lambda v: integer(v, 0, 100)), "percentage of reads in rw and randrw (default 50)"),
-    Used("rwmixwrite", _text(lambda v: integer(v, 0, 100)), "percentage of writes; the later of the two holds"),
+    Used("rwmixwrite", _text(lambda v: integer(v, 0, 100)), "percentage of writes; the later of the two applies"),
     Used("bs", _sized(_sizes), "block size: one, or reads,writes (default 4k)", ("blocksize",)),
     Used("bsrange", _sized(_ranges), "block sizes drawn from a range, multiples of its lower end", ("blocksize_range",)),
     Used("ba", _sized(_sizes), "alignment of random places (default: the block size); turns the random map off", ("blockalign",)),
-    Used("size", _sized(size_or_percent), "bytes to do, and the region in which they lie"),
-    Used("io_size", _sized(size_or_percent), "bytes to do, where that differs from the region", ("io_limit",)),
+    Used("size", _sized(size_or_percent), "bytes to transfer, and the size of the region"),
+    Used("io_size", _sized(size_or_percent), "bytes to transfer, if different from the region", ("io_limit",)),
     Used("filesize", _sized(_filesize), "size of each file"),
-    Used("offset", _sized(size_or_percent), "where in the file (or on the device) the region begins", ("fileoffset",)),
+    Used("offset", _sized(size_or_percent), "start of the region in the file (or on the device)", ("fileoffset",)),
     Used(
         "offset_increment",
         _sized(size_or_percent),
-        "added to offset, as often as the clone's number says: 0, N-1, ..., 1 in the order of their starts",
+        "added to offset, times the clone's number: 0, N-1, ..., 1 in the order of their starts",
     ),
     Used("offset_align", _sized(size), "alignment of an offset given as a percentage (default: the block size)"),
-    Used("number_ios", _text(lambda v: integer(v, 0, LARGEST)), "end after so many I/Os"),
-    Used("loops", _sized(count), "passes"),
+    Used("number_ios", _text(lambda v: integer(v, 0, LARGEST)), "end after this number of I/Os"),
+    Used("loops", _sized(count), "number of passes"),
     Used("numjobs", _text(lambda v: integer(v, 1, 100_000)), "clones of the job, named NAME.0, NAME.1, …"),
     Used("filename", _text(str), "a device (/dev/…: the one drive), or files; several are separated by ':'"),
     Used("directory", _text(str), "part of the names of files"),
     Used("nrfiles", _text(lambda v: integer(v, 1, 100_000)), "files of each clone, if filename is not given", ("nr_files",)),
-    Used("file_service_type", _sized(_service), "which file next: roundrobin[:N], sequential, random"),
+    Used("file_service_type", _sized(_service), "choice of the next file: roundrobin[:N], sequential, random"),
     Used("ioengine", _text(_engine), f"{', '.join(SYNC_ENGINES)} (one I/O at a time); {', '.join(QUEUE_ENGINES)}"),
-    Used("iodepth", _sized(count), "I/Os in flight of an engine that queues"),
-    Used("direct", _text(flag), "1: past the page cache (default 0: through it)"),
+    Used("iodepth", _sized(count), "I/Os in flight, for engines that queue"),
+    Used("direct", _text(flag), "1: bypass the page cache (default 0: use it)"),
     Used("buffered", _text(flag), "the opposite of direct"),
     Used(
         "sync",
         _text(lambda v: choice(v, ("none", "0", "sync", "1", "dsync")) not in ("none", "0")),
-        "each write is on the medium before the next",
+        "each write reaches the medium before the next begins",
     ),
     Used(
         "fsync",
         _sized(_every),
-        "fsync after so many writes, and after each read until the next one, as fio 3.33 does; buffered only",
+        "fsync after this number of writes, and after each read until the next write, as in fio 3.33; buffered only",
     ),
     Used("fdatasync", _sized(_every), "the same as fsync here"),
-    Used("end_fsync", _text(flag), "fsync when a pass is over; buffered only"),
+    Used("end_fsync", _text(flag), "fsync at the end of a pass; buffered only"),
     Used("fsync_on_close", _text(flag), "the same as end_fsync here"),
     Used(
         "fadvise_hint",
@@ -217,32 +219,34 @@ USED: tuple[Used, ...] = (
     Used(
         "thinktime_blocks_type",
         _text(lambda v: choice(v, ("complete", "issue"))),
-        "blocks count when they are complete, or when they are issued",
+        "count blocks at completion or at issue",
     ),
-    Used("rate", _sized(_rates), "at most so many bytes a second: one, or reads,writes"),
-    Used("rate_iops", _sized(_rates), "at most so many I/Os a second"),
-    Used("startdelay", _text(_delay), "start so much after the beginning of all; a range draws; s"),
+    Used("rate", _sized(_rates), "limit in bytes per second: one, or reads,writes"),
+    Used("rate_iops", _sized(_rates), "limit in I/Os per second"),
+    Used("startdelay", _text(_delay), "start this long after the beginning of the run; a range draws a random time; s"),
     Used("runtime", _time("s"), "end after this time; s", ("timeout",)),
-    Used("time_based", lambda v, _: flag(v), "go on until runtime, pass after pass", alone=True),
-    Used("norandommap", lambda v, _: flag(v), "random places may repeat before all have been touched", alone=True),
+    Used("time_based", lambda v, _: flag(v), "repeat passes until runtime", alone=True),
+    Used("norandommap", lambda v, _: flag(v), "random places may repeat before all have been used", alone=True),
     Used("percentage_random", _sized(_percents), "percentage of random I/O in a random pattern: one, or reads,writes"),
     Used("random_distribution", _text(_distribution), "random (uniform) only"),
-    Used("randrepeat", _text(flag), "1 (default): each pass draws the same places, and those do not depend on randseed"),
-    Used("allrandrepeat", _text(flag), "as randrepeat"),
+    Used("randrepeat", _text(flag), "1 (default): each pass draws the same places, independent of randseed"),
+    Used("allrandrepeat", _text(flag), "same as randrepeat"),
     Used(
-        "randseed", _text(lambda v: integer(v, 0, LARGEST)), "seeds what is drawn, as fio does; with randrepeat=1 not the places"
+        "randseed",
+        _text(lambda v: integer(v, 0, LARGEST)),
+        "seed of random choices, as in fio; not of the places with randrepeat=1",
     ),
     Used(
         "stonewall",
         lambda v, _: flag(v),
-        "start when all jobs that were started before have ended",
+        "start when all jobs started before have ended",
         ("wait_for_previous",),
         alone=True,
     ),
-    Used("wait_for", _text(str), "start when the job of that name has ended"),
+    Used("wait_for", _text(str), "start when the named job has ended"),
     Used("new_group", lambda v, _: flag(v), "begin a new group, for exit_what", alone=True),
     Used("exitall", lambda v, _: flag(v), "when one job ends, end the others of its group", alone=True),
-    Used("exit_what", _text(lambda v: choice(v, ("group", "stonewall", "all"))), "whom exitall ends"),
+    Used("exit_what", _text(lambda v: choice(v, ("group", "stonewall", "all"))), "the jobs that exitall ends"),
     Used(
         "prio",
         _text(lambda v: integer(v, 0, 7)),
@@ -250,30 +254,30 @@ USED: tuple[Used, ...] = (
         ("ioprio",),
     ),
     Used("prioclass", _text(lambda v: integer(v, 0, 3)), "I/O priority class: 1 real-time, 2 best-effort, 3 idle"),
-    Used("nice", _text(lambda v: integer(v, -20, 19)), "makes a best-effort priority, where prio and prioclass do not"),
-    Used("kb_base", _text(lambda v: int(choice(v, ("1024", "1000")))), "what k means in sizes (default 1024)"),
+    Used("nice", _text(lambda v: integer(v, -20, 19)), "sets a best-effort priority, if prio and prioclass do not"),
+    Used("kb_base", _text(lambda v: int(choice(v, ("1024", "1000")))), "value of k in sizes (default 1024)"),
 )
 
 # What cannot change which I/Os reach a disk, or when.
 IGNORED: Mapping[str, str] = {
-    "what fio prints and logs": """description group_reporting thread per_job_logs write_bw_log write_lat_log
+    "fio's output and logs": """description group_reporting thread per_job_logs write_bw_log write_lat_log
         write_iops_log write_hist_log write_iolog log_entries log_avg_msec log_hist_msec log_hist_coarseness
         log_max_value log_offset log_prio log_compression log_compression_cpus log_store_compressed log_unix_epoch
         log_alternate_epoch log_alternate_epoch_clock_id bwavgtime iopsavgtime block_error_percentiles stats
         clat_percentiles lat_percentiles slat_percentiles percentile_list significant_figures disk_util gtod_reduce
         disable_lat disable_clat disable_slat disable_bw_measurement disable_bw gtod_cpu clocksource
         unified_rw_reporting unit_base error_dump rate_cycle ratecycle""",
-    "what is in the buffers": """zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage
+    "contents of the buffers": """zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage
         buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global mem iomem
         iomem_align mem_align hugepage-size lockmem""",
-    "how files are made and removed": """fallocate create_serialize create_fsync create_on_open allow_file_create
+    "creation and removal of files": """fallocate create_serialize create_fsync create_on_open allow_file_create
         allow_mounted_write overwrite unlink unlink_each_loop unique_filename invalidate""",
-    "who runs it and where": """cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy uid gid
+    "user, processors and memory of the jobs": """cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy uid gid
         cgroup_nodelete""",
     "errors that do not occur here": "continue_on_error ignore_error exitall_on_error",
-    "how the engine talks to the kernel": """userspace_reap hipri hipri_percentage fixedbufs registerfiles
+    "interface between engine and kernel": """userspace_reap hipri hipri_percentage fixedbufs registerfiles
         sqthread_poll sqthread_poll_cpu nonvectored force_async write_hint""",
-    "the random number generator (ours has one)": "random_generator",
+    "the random number generator (there is only one here)": "random_generator",
 }
 
 # What would change the result and is not supported; the values at which it changes nothing are accepted.

@@ -97,7 +97,7 @@ def parse(path: Path, data: bytes | None = None) -> list[Section]:
             continue
         option, equals, value = (part.strip() for part in text.partition("="))
         if current is None:
-            raise where.problem(f"option '{shown(option)}' stands before any section ([NAME])")
+            raise where.problem(f"option '{shown(option)}' is before the first section ([NAME])")
         pending.append((option, _substituted(value, option, where) if equals else None, where))
     finish()
     if not sections:

@@ -118,7 +118,7 @@ def choice(value: str, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if value in allowed:
         return value
-    raise ValueError(f"'{shown(value)}' is none of {', '.join(allowed)}")
+    raise ValueError(f"'{shown(value)}' is not one of {', '.join(allowed)}")
 
 
 def span(value: str, parse: Callable[[str], int]) -> tuple[int, int]:

@@ -134,7 +134,7 @@ def job_of_file(path: Path) -> Job:
     for section in sections:
         _check(section, kept=re.search(r"^\s*invalidate\s*=\s*0\s*$", text, re.MULTILINE) is not None)
     if re.search(r"^\s*include\s", text, re.MULTILINE):
-        raise Problem(f"{path}: includes a file, which the lab would not find")
+        raise Problem(f"{path}: includes a file, which the lab does not support")
     return Job(path.stem, re.sub(r"^(\s*filename\s*=).*$", r"\1/dev/sda", text, flags=re.MULTILINE))
 
 
@@ -189,7 +189,7 @@ def lab_figures(fio: Mapping[str, Any]) -> Figures:
     """Of fio's output as "json+"."""
     both = [job[way] for job in fio["jobs"] for way in ("read", "write") if job[way]["io_bytes"]]
     if not both:
-        raise Problem("lab agree: fio has done no I/O")
+        raise Problem("lab agree: fio did no I/O")
     bins: dict[int, int] = {}
     for one in both:
         for ns, count in one["clat_ns"]["bins"].items():
@@ -212,7 +212,7 @@ def lab_starts(text: str) -> tuple[int, ...]:
     noted = dict(line.split() for line in text.splitlines())
     tick_ns = int(noted.pop("tick", 0)) % TICK_NS
     if not noted:
-        raise Problem("lab agree: fio has not been seen to begin")
+        raise Problem("lab agree: the start of fio was not recorded")
     return tuple(int(noted[pid]) - CALL_NS - tick_ns for pid in sorted(noted, key=int))
 
 
@@ -350,7 +350,7 @@ def compare(
 ) -> list[Row]:
     """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are."""
     if unknown := [name for name in schedulers if name not in SCHEDULERS]:
-        raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler that both have ({', '.join(SCHEDULERS)})")
+        raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler of both kernel and simulator ({', '.join(SCHEDULERS)})")
     device = open_drive(drive)
     for job in jobs:
         _load(job, device)

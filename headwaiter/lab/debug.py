@@ -84,7 +84,7 @@ def _check(config: Path, made: Path) -> None:
     has = set(made.read_text(encoding="utf-8").splitlines())
     for number, line in enumerate(config.read_text(encoding="utf-8").splitlines(), 1):
         if re.match("CONFIG_", line) and line not in has:
-            raise Problem(f"{config}:{number}: {line}: {SOURCE} does not take it")
+            raise Problem(f"{config}:{number}: {line}: {SOURCE} does not accept it")
 
 
 def _compile(command: list[str]) -> None:

@@ -202,7 +202,7 @@ def _follow(command: list[str], guest: Guest, say: Progress) -> list[str]:
         except _Hang as hang:
             failure = failure or str(hang)
     if complaint is not None:
-        failure = f"the kernel complains: {console[complaint].strip()}{f'; then: {failure}' if failure else ''}"
+        failure = f"the kernel reports: {console[complaint].strip()}{f'; then: {failure}' if failure else ''}"
     if failure or not done:
         _show(console, complaint)
         during = f" (during: {doing})" if doing else ""
@@ -224,7 +224,7 @@ def _lines(process: subprocess.Popen[bytes], guest: Guest) -> Iterator[str]:
         while True:
             left = started + guest.limit_s - time.monotonic()
             if left <= 0:
-                raise _Hang(f"the guest does not come to its end in {guest.limit_s:g} s")
+                raise _Hang(f"the guest does not finish within {guest.limit_s:g} s")
             if not selector.select(min(guest.hang_s, left)):
                 if left > guest.hang_s:
                     raise _Hang(f"the guest hangs: no sign of life for {guest.hang_s:g} s")

@@ -37,7 +37,7 @@ def build_one(kernel: Kernel, name: str, say: Progress) -> bytes:
     """The module of lab/guest/`name`.c."""
     source = source_folder() / "lab" / "guest" / f"{name}.c"
     if not source.is_file():
-        raise Problem(f"lab: there is no module {name} in lab/guest")
+        raise Problem(f"lab: no module {name} in lab/guest")
     tree = headers(kernel, say)
     with tempfile.TemporaryDirectory(prefix="headwaiter-module-") as aside:
         folder = Path(aside)

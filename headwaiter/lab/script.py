@@ -91,7 +91,7 @@ class Script:
             if name not in values:
                 raise Problem(f"{self.name} has no parameter {name} (it has {', '.join(values) or 'none'})")
             if not re.fullmatch(r"[\w.,:/ +=-]*", value):
-                raise Problem(f"{name}={value}: only letters, digits, spaces and .,:/+=- may stand there")
+                raise Problem(f"{name}={value}: only letters, digits, spaces and .,:/+=- are allowed")
             values[name] = value
         return values
 
@@ -113,7 +113,7 @@ def read(target: str) -> Script:
     needs: dict[str, list[str]] = {}
     for key, words in HEADER.findall(text):
         if key not in KEYS:
-            raise Problem(f"{path}: '# lab: {key}': unknown (there are {', '.join(KEYS)})")
+            raise Problem(f"{path}: '# lab: {key}': unknown (known: {', '.join(KEYS)})")
         needs.setdefault(key, []).extend(shlex.split(words))
     return Script(path.stem, text, needs)
 
@@ -122,7 +122,7 @@ def tool(name: str, *, preloaded: bool = False) -> bytes:
     """A program of lab/guest, compiled statically; or a library that is loaded before those of a program."""
     source = source_folder() / "lab" / "guest" / f"{name}.c"
     if not source.is_file():
-        raise Problem(f"lab: there is no tool {name} in lab/guest")
+        raise Problem(f"lab: no tool {name} in lab/guest")
     target = cache_folder() / "tools" / name
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
     programs = []
     for program in script.needs.get("programs", []):
         if program not in PACKAGES:
-            raise Problem(f"{script.name}: '# lab: programs {program}': unknown (there are {', '.join(PACKAGES)})")
+            raise Problem(f"{script.name}: '# lab: programs {program}': unknown (known: {', '.join(PACKAGES)})")
         programs.append((program, PACKAGES[program]))
     environment = script.environment(given)
     drives = {word for words in script.needs.get("drives", []) for word in words.split(",")}
@@ -196,7 +196,7 @@ def _run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) ->
     if not names:
         return boot(guest(script, on, given, say), say)
     if len(names) > 1 or names[0] not in HOSTS:
-        raise Problem(f"{script.name}: '# lab: host {' '.join(names)}': unknown (there are {', '.join(HOSTS)})")
+        raise Problem(f"{script.name}: '# lab: host {' '.join(names)}': unknown (known: {', '.join(HOSTS)})")
     outcome: Outcome = importlib.import_module(HOSTS[names[0]]).run(script, on, given, say)
     return outcome
 

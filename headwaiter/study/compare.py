@@ -81,8 +81,8 @@ def without_processor(
         return []
     best = rank(measured, "throughput")[1][0]["scheduler"]
     return [
-        f"processor time was set to 0, and that decides the result: with what was measured, {worst} comes to"
-        f" {100 / (1 + off[worst]) - 100:+.0f}% of this throughput, and the best is {best}"
+        f"processor time is set to 0, and that decides the result: with the measured processor time, {worst}'s throughput"
+        f" changes by {100 / (1 + off[worst]) - 100:+.0f}%, and {best} is best"
     ]
 
 
@@ -117,11 +117,11 @@ def _versus(best: Json, other: Json) -> str:
     reasons = []
     if a and success and o_seeks > b_seeks * 1.1:
         reasons.append(
-            f"it held the head for the next request of the same reader {a} times ({success} times rightly)"
-            f" and so made {b_seeks} seeks where {other['scheduler']} made {o_seeks}"
+            f"it held the head for the same reader's next request {a:,} times (correctly in {success:,} cases)"
+            f", so it made {b_seeks:,} seeks where {other['scheduler']} made {o_seeks:,}"
         )
     elif o_seeks > b_seeks * 1.1:
-        reasons.append(f"its order of service took {b_seeks} seeks where {other['scheduler']}'s took {o_seeks}")
+        reasons.append(f"its order of service took {b_seeks:,} seeks where {other['scheduler']}'s took {o_seeks:,}")
     elif best["dispatched"] < 0.9 * other["dispatched"]:
         reasons.append(f"it merged the load into {best['dispatched']} requests, against {other['dispatched']}")
     away = {p: _share(other, p) - _share(best, p) for p in ("seek", "rotation")}
@@ -135,12 +135,12 @@ def _versus(best: Json, other: Json) -> str:
             mine, theirs = best["disk"]["idle_s"], other["disk"]["idle_s"]
             reasons.append(f"it left the disk idle for {mine:.2f} s, against {theirs:.2f} s")
         else:
-            reasons.append("it served the requests that were waited for earlier")
-    return " and ".join(reasons)
+            reasons.append("it served the awaited requests earlier")
+    return "; ".join(reasons)
 
 
 def explain(by: str, ranked: Sequence[Json]) -> str:
-    """One plain sentence: who won by the criterion, against whom, and why."""
+    """Two plain sentences: the winner by the criterion, and why it is ahead of the last."""
     if len(ranked) < 2:
         return f"Only {_names(ranked)} ran: there is nothing to compare."
     title, key = RANKINGS[by][0], _key(by)
@@ -154,9 +154,9 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     less, more = sorted((abs(top), abs(key(runner))))
     factor = more / less if less else math.inf
     margin = "far" if factor == math.inf else f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
-    verb = "are best, even with each other" if len(even) > 1 else "is best"
+    verb = "tie for best" if len(even) > 1 else "is best"
     ahead = f"{margin} ahead of {runner['scheduler']} by {title}"
-    return f"{_names(even)} {verb}, {ahead}; {best['scheduler']} compared with {last['scheduler']}: {_versus(best, last)}."
+    return f"{_names(even)} {verb}, {ahead}. {best['scheduler']} compared with {last['scheduler']}: {_versus(best, last)}."
 
 
 def uncertain(by: str, ranked: Sequence[Json]) -> str:
@@ -166,7 +166,7 @@ def uncertain(by: str, ranked: Sequence[Json]) -> str:
     if not ranges:
         return ""
     told = "; ".join(_range(r, figure) for r in ranges)
-    out = f"Uncertain: by {title}, small changes of processor time, start and think times make of {told}."
+    out = f"Uncertain: {title} depends on small changes of processor time, start and think times: {told}."
     if len(ranked) > 1:
         best = ranked[0]
         rivals = [r for r in ranked[1:] if _overlap(best, r, figure)]

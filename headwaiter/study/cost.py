@@ -53,7 +53,7 @@ def announcement(load: Load, drive: Drive, options: Options, schedulers: int, as
         return ""
     number = schedulers * runs
     many = f"{number} runs of about {_amount(ios)} I/Os each" if number > 1 else f"about {_amount(ios)} I/Os"
-    return f"{many}, some {_duration(seconds)}; Ctrl-C ends it"
+    return f"{many}, about {_duration(seconds)}; Ctrl-C stops it"
 
 
 def _amount(n: float) -> str:

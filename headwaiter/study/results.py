@@ -261,7 +261,7 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
 def coarse_note(results: Sequence[Json], exact: int) -> list[str]:
     """A note, if latencies of a run were counted in intervals (Options.exact)."""
     off = max((float(r.get("lat_relative_error", 0.0)) for r in results), default=0.0)
-    return [f"of more than {exact:,} I/Os, percentiles of latency are within {100 * off:.2g}%"] if off else []
+    return [f"with more than {exact:,} I/Os, percentiles of latency are accurate to {100 * off:.2g}%"] if off else []
 
 
 def document(workload: str, drive: str, seed: int, results: list[Json], **more: Any) -> Json:

@@ -86,14 +86,14 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
     notes = list(trace.notes)
     replay = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and replay == OPEN:
-        notes.append("the trace does not tell its tasks: replayed open, at its timestamps")
+        notes.append("the trace does not identify tasks: replayed open, at its timestamps")
     forest = _forest(trace, None, None)
     if replay == CLOSED:
         complete = trace.complete_ns
         if (complete < 0).any():
             stand_in = simulate("noop", drive, forest, options=Options(record=True))
             which = "the" if not trace.completions_known else f"{int((complete < 0).sum())} missing"
-            notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} stand in")
+            notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} are used instead")
             shift = int(trace.time_ns[0])
             complete = np.where(complete < 0, stand_in.rows.complete_ns + shift, complete)
         forest = dataclasses.replace(_forest(trace, *closed_loop(trace, complete)), after=stream_order(trace))

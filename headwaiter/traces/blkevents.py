@@ -100,8 +100,8 @@ def arrival_action(events: Events) -> tuple[bytes, str | None]:
     """(letters of the actions that count as arrivals, or none if there are none; what to tell the user of it)."""
     for letters, note in (
         (b"QA", None),
-        (b"I", "no queue events recorded: insertions taken as arrivals, already merged"),
-        (b"D", "no queue events recorded: issues taken as arrivals, already merged"),
+        (b"I", "no queue events recorded: insertions used as arrivals, already merged"),
+        (b"D", "no queue events recorded: issues used as arrivals, already merged"),
     ):
         if events.having(letters).any():
             return letters, note
@@ -236,14 +236,14 @@ def make_block_trace(
     """The Trace of one device's requests. events in any order of time; their device indexes device_names."""
     letters, note = arrival_action(events)
     if not letters:
-        raise source.problem("no queue, insertion or issue of a request in it")
+        raise source.problem("contains no queue, insertion or issue of a request")
     wanted = options.device.replace(":", ",") if options.device else None
     mask, notes = pick_device(source, device_names, events.device, wanted, events.having(letters))
     events = events.rows(np.flatnonzero(mask))
     events = events.rows(np.argsort(events.time_ns, kind="stable"))
     bios = find_bios(events, letters)
     if not len(bios.event):
-        raise source.problem("no request of that device in it")
+        raise source.problem("contains no request of that device")
     if note:
         notes.append(note)
     lost = int((bios.complete_ns < 0).sum())

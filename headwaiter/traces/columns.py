@@ -252,7 +252,7 @@ def _lines(source: Source, skip: int) -> tuple[Array, Array, Array, Array]:
     _strip(data, begin, end)
     filled = np.flatnonzero(begin < end)
     if not len(filled):
-        raise source.problem("no request in it")
+        raise source.problem("contains no requests")
     return data, begin[filled], end[filled], filled + 1 + skip
 
 

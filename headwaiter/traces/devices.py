@@ -33,13 +33,13 @@ def pick_device(
         listing += ", …"
     if wanted is not None:
         if wanted not in names:
-            raise source.problem(f"no device {wanted!r} in it (devices and their requests: {listing})")
+            raise source.problem(f"no device {wanted!r} (devices and their requests: {listing})")
         chosen = list(names).index(wanted)
     else:
         chosen = int(np.argmax(counts))
     notes = []
     if len(names) > 1:
-        why = "as asked for" if wanted is not None else "the busiest"
+        why = "as requested" if wanted is not None else "the busiest"
         notes.append(f"device {names[chosen]}, {why}, of {len(names)}: {listing}")
     return code == chosen, notes
 
@@ -47,4 +47,4 @@ def pick_device(
 def refuse_device(source: Source, wanted: str | None) -> None:
     """For formats that tell no device: Problem if one was asked for."""
     if wanted is not None:
-        raise source.problem(f"no device {wanted!r} in it: traces of this format do not name devices")
+        raise source.problem(f"no device {wanted!r}: traces of this format do not name devices")

@@ -43,13 +43,13 @@ def make_trace(
     sector, sectors = np.asarray(sector).astype(np.uint64), np.asarray(sectors).astype(np.uint64)
     keep = (sectors >= 1) & (sector <= MAX_SECTOR) & (sector + sectors <= MAX_SECTOR) & (sectors < 2**32)
     if not keep.all():
-        told.append(f"{_count(int((~keep).sum()), 'request')} without length or beyond any disk left out")
+        told.append(f"{_count(int((~keep).sum()), 'request')} without length or beyond any disk omitted")
     index = np.flatnonzero(keep)
     if not len(index):
-        raise Problem(f"{source}: no request in it")
+        raise Problem(f"{source}: contains no requests")
     time = np.asarray(time_ns)[index].astype(np.int64)
     if time.min() < 0 or time.max() > MAX_TIME_NS:
-        raise Problem(f"{source}: a time in it is negative or beyond 73 years")
+        raise Problem(f"{source}: contains a time that is negative or beyond 73 years")
     order = np.argsort(time, kind="stable")
     index, time = index[order], time[order]
 
@@ -62,11 +62,11 @@ def make_trace(
     complete = column(complete_ns, np.int64, -1)
     wrong = (complete >= 0) & (complete < time)
     if wrong.any():
-        told.append(f"{_count(int(wrong.sum()), 'completion')} before the request's own issue taken as unknown")
+        told.append(f"{_count(int(wrong.sum()), 'completion')} before the request's own issue treated as unknown")
         complete[wrong] = -1
     late = complete > MAX_TIME_NS
     if late.any():
-        told.append(f"{_count(int(late.sum()), 'completion')} beyond any clock taken as unknown")
+        told.append(f"{_count(int(late.sum()), 'completion')} beyond any clock treated as unknown")
         complete[late] = -1
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}

@@ -83,7 +83,7 @@ def load(
     chosen = formats()[format] if format else _detect(source)
     if chosen is None or not chosen.files:
         if is_folder(source.path):
-            raise source.problem("a directory, and no recording of several files in it")
+            raise source.problem("a directory without a recording of several files")
         if not source.data:
             raise source.problem("empty file")
     if chosen is None:

@@ -208,7 +208,7 @@ static int profile_check(struct emulated *e)
 	int ret;
 
 	if (!e->profile) {
-		pr_err("%s: no profile has been written\n", name);
+		pr_err("%s: no profile was written\n", name);
 		return -ENODATA;
 	}
 	ret = hw_profile_check(e->profile, e->profile_bytes, &err);

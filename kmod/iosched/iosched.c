@@ -98,7 +98,7 @@ static int size_areas(struct hwk_sched *sched, struct blk_mq_hw_ctx *hctx)
 static void depth_updated_hctx(struct blk_mq_hw_ctx *hctx)
 {
 	if (size_areas(hwk_sched_of(hctx->queue), hctx))
-		pr_warn("no memory for more requests: some will not be scheduled\n");
+		pr_warn("no memory for more requests: some bypass the scheduler\n");
 }
 
 #ifdef HWK_DEPTH_UPDATED_QUEUE

@@ -183,7 +183,7 @@ static int add_position(struct hw_device *dev, char *line, const char **why)
 	int ret;
 
 	ret = kstrtou64(first, 10, &sectors) ?: kstrtou64(line ? skip_spaces(line) : "", 10, &ns);
-	*why = "two numbers are expected, SECTORS NS";
+	*why = "expected two numbers, SECTORS NS";
 	if (ret == -EINVAL)
 		return ret;
 	*why = "at most 2^55 - 1 sectors and 2^32 - 1 ns";
@@ -192,7 +192,7 @@ static int add_position(struct hw_device *dev, char *line, const char **why)
 	*why = "distances must increase";
 	if (dev->nr_positions && sectors <= dev->position[dev->nr_positions - 1].sectors)
 		return -EINVAL;
-	*why = "there may be 32 of them";
+	*why = "at most 32 lines";
 	if (dev->nr_positions == HW_POSITION_POINTS)
 		return -EINVAL;
 	dev->position[dev->nr_positions].sectors = sectors;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Switching schedulers in a loop under I/O; flushes, discards, requeues, dying tasks; nothing may get lost
+# Switching schedulers in a loop under I/O; flushes, discards, requeues, dying tasks; no request may get lost
 # lab: programs fio mkfs.ext4 fsck.ext4
 # lab: tools ioload
 # lab: modules sd_mod crc_t10dif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Recorded: what the kernel's own schedulers decide, for 'headwaiter conform check'
+# Records the decisions of the kernel's own schedulers, for 'headwaiter conform check'
 # lab: host conformance
 # lab: stock configfs null_blk mq-deadline kyber-iosched bfq scsi_debug sd_mod
 # lab: tools ioload

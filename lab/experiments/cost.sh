@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What a scheduler costs: I/O per second on a disk that takes no time, at 2 ns per instruction
+# Cost of a scheduler: I/O per second on a disk that takes no time, at 2 ns per instruction
 # lab: kernels 6.12
 # lab: programs fio
 # lab: set IOS=40000 SCHEDULERS="" RW="randread read"

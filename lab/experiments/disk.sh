@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The emulated disk: flushes and FUA reach the medium, discards and zeros give memory back
+# The emulated disk: flushes and FUA reach the medium, discards and zeros free memory
 # lab: programs blkdiscard dd
 # lab: drives barracuda-80g cheetah-15k
 # lab: memory 512

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Recorded: the bundled trace, of a stream, a search and a dump that run together
+# Records the bundled trace: a stream, a search and a dump that run together
 # lab: host example
 # lab: kernels 6.12
 # lab: stock configfs null_blk mq-deadline

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Does the debug kernel complain about everything that it is there to complain about, and is it noticed?
+# Planted errors: the debug kernel must report each, and the lab must notice
 # lab: kernels debug
 # lab: own provoke
 # lab: memory 320

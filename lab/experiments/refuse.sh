@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What must be refused: modules of another kernel, values out of range, profiles that are none
+# Rejected input: modules of another kernel, values out of range, invalid profiles
 # lab: host refuse
 disks=/sys/kernel/config/headwaiter_disk
 
@@ -128,7 +128,7 @@ insert headwaiter_iosched
 insert headwaiter_disk
 for scheduler in $(ours nvme0); do elevator nvme0 "$scheduler"; done
 
-say "profiles that are none"
+say "invalid profiles"
 must mkdir $disks/sda
 refused $disks/sda/power 1 "No data available"
 refused $disks/sda/power x "$INVALID"

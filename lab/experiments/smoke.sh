@@ -6,11 +6,11 @@ disk=sda
 queue=/sys/block/$disk/queue
 drive_disk $disk barracuda-80g
 all=$(ours $disk)
-[ -n "$all" ] || fail "no scheduler of ours is offered"
+[ -n "$all" ] || fail "none of our schedulers is offered"
 must mkfs.ext4 -q -E lazy_itable_init=1,nodiscard /dev/$disk 1G
 must mount -t ext4 -o noinit_itable /dev/$disk /mnt
 
-# Every tunable takes its own value, and refuses what is no value.
+# Every tunable accepts its own value, and refuses malformed ones.
 set_all() {
 	local file n=0
 	for file in "$queue"/iosched/*; do

@@ -436,7 +436,7 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 		return "no such task";
 	/* Its clock would stand still. */
 	if (o->time_based && o->buffered && !s->opt.copy_ns && !s->opt.copy_page_ns && !o->think_ns)
-		return "time_based, and copying takes no time: it would never end";
+		return "time_based without copying time: it would never end";
 	if (o->nr_files >> 32)
 		return "too many files";
 	if (!o->nr_files || !o->depth || !o->loops || !o->size || !o->directions ||
@@ -480,7 +480,7 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	int ret;
 
 	if (s->started || (s->load && !s->jobs))
-		return sim_fail(s, -EBUSY, "a run takes jobs, or a trace, before it starts");
+		return sim_fail(s, -EBUSY, "a run accepts jobs or a trace only before it starts");
 	if (!s->drive)
 		return sim_fail(s, -EINVAL, "no drive");
 	if (!s->jobs) {

@@ -138,7 +138,7 @@ static void test_order_of_calls(void)
 	refused(hws_drive_constant(s, 1, SECTORS), s, -EBUSY, "one drive");
 	s = new_run("as");
 	CHECK_EQ(hws_add_trace(s, &trace), 0);
-	refused(hws_add_task(s, 3, 0, 0, 1), s, -EBUSY, "tasks come before the work");
+	refused(hws_add_task(s, 3, 0, 0, 1), s, -EBUSY, "add tasks before the work");
 	s = new_run("as");
 	CHECK_EQ(hws_add_trace(s, &trace), 0);
 	CHECK_EQ(hws_run(s, 2), 1);

@@ -81,11 +81,11 @@ static const struct hw_param zone_columns[ZC_NR] = {
 	NUM("first_cylinder", "cylinders", HW_PARAM_REQUIRED, 0, MAX_CYLINDERS, "first cylinder"),
 	NUM("last_cylinder", "cylinders", HW_PARAM_REQUIRED, 0, MAX_CYLINDERS, "last cylinder"),
 	NUM("sectors_per_track", "sectors", HW_PARAM_REQUIRED, 1, 16384,
-	    "physical sectors a track, spares included"),
+	    "physical sectors per track, including spares"),
 	NUM("offset", "sectors", 0, 0, 16384, "angle of the zone's first sector"),
-	NUM("reserved", "sectors", 0, 0, 1ll << 32, "usable sectors in front of the first LBN"),
-	NUM("track_skew", "sectors", 0, 0, 16384, "angle added by a change of head"),
-	NUM("cylinder_skew", "sectors", 0, 0, 16384, "angle added by a change of cylinder"),
+	NUM("reserved", "sectors", 0, 0, 1ll << 32, "usable sectors before the first LBN"),
+	NUM("track_skew", "sectors", 0, 0, 16384, "angle added by a head switch"),
+	NUM("cylinder_skew", "sectors", 0, 0, 16384, "angle added by a cylinder switch"),
 	NUM("spares", "sectors", 0, 0, 1ll << 32,
 	    "spares in a period of the sparing scheme; tracks for zone-tracks"),
 };
@@ -101,7 +101,7 @@ static const struct hw_param defect_columns[] = {
 	NUM("place", "sectors", HW_PARAM_REQUIRED, 0, MAX_PLACE,
 	    "bad physical sector within the zone"),
 	NUM("replacement", "sectors", HW_PARAM_REQUIRED, 0, MAX_PLACE,
-	    "the one that takes its place"),
+	    "physical sector that replaces it"),
 };
 
 static const struct hw_param seek_columns[] = {
@@ -110,26 +110,26 @@ static const struct hw_param seek_columns[] = {
 };
 
 const struct hw_param disk_params[DP_NR] = {
-	[DP_SURFACES] = NUM("geometry.surfaces", "heads", HW_PARAM_REQUIRED, 1, 64,
-			    "surfaces that carry data"),
+	[DP_SURFACES] =
+		NUM("geometry.surfaces", "heads", HW_PARAM_REQUIRED, 1, 64, "data surfaces"),
 	[DP_CYLINDERS] = NUM("geometry.cylinders", "cylinders", HW_PARAM_REQUIRED, 1, MAX_CYLINDERS,
 			     "cylinders"),
 	[DP_SECTORS] = NUM("geometry.sectors", "sectors", 0, 0, 1ll << 50,
-			   "capacity; 0 = what the zones hold"),
+			   "capacity; 0 = the capacity of the zones"),
 	[DP_MAPPING] = CHOICE(
 		"geometry.mapping", MAP_CYLINDER, mappings,
-		"order of tracks: the heads of a cylinder (serpentine: every second one backwards), or a band of cylinders head by head"),
+		"order of tracks: the heads of a cylinder (serpentine: every second one backwards), or a band of cylinders, head by head"),
 	[DP_BAND] = NUM("geometry.band", "cylinders", 64, 1, 65536,
 			"cylinders in a band, for the band mappings"),
 	[DP_SPARING] = CHOICE(
 		"geometry.sparing", SPARE_NONE, sparings,
-		"where spares lie; -push: slipped sectors push LBNs on to the end of the disk instead of into the spares"),
+		"location of spares; -push: slipped sectors push LBNs towards the end of the disk instead of into the spares"),
 	[DP_SPARE_RANGE] = NUM("geometry.spare_range", "cylinders", 1, 1, MAX_CYLINDERS,
 			       "cylinders that share spares, for sparing \"range\""),
 	[DP_ZONES] = LIST("zones", zone_columns, 1, 65535, "zones, outermost first"),
-	[DP_SLIPS] = LIST("zones.slips", slip_columns, 0, 1 << 24, "places that LBNs skip"),
-	[DP_DEFECTS] = LIST("zones.defects", defect_columns, 0, 1 << 24,
-			    "places that another one stands in for"),
+	[DP_SLIPS] = LIST("zones.slips", slip_columns, 0, 1 << 24, "sectors that LBNs skip"),
+	[DP_DEFECTS] =
+		LIST("zones.defects", defect_columns, 0, 1 << 24, "bad sectors with a replacement"),
 
 	[DP_RPM] = { .key = "mechanics.rpm",
 		     .scale = 100,
@@ -139,20 +139,20 @@ const struct hw_param disk_params[DP_NR] = {
 		     .max = 5000000,
 		     .help = "rotation speed, to a hundredth" },
 	[DP_HEAD_SWITCH] = MS("mechanics.head_switch", 0, 0, 1000000000,
-			      "change of head; overlaps with a seek"),
+			      "head switch time; overlaps with a seek"),
 	[DP_WRITE_SETTLE] = MS("mechanics.write_settle", 0, -1000000000, 1000000000,
-			       "added to a movement in front of a write; may be negative"),
+			       "added to a movement before a write; may be negative"),
 	[DP_MIN_SEEK_DELAY] = MS("mechanics.min_write_move", 0, 0, 1000000000,
-				 "least time to move in front of a write"),
+				 "minimum time to move before a write"),
 	[DP_SWITCH_WRITTEN] = FLAG(
 		"mechanics.switch_after_write", 1,
-		"a read after a write takes at least a head switch, on the same track too: heads read beside where they write"),
+		"a read after a write takes at least a head switch, even on the same track: heads read beside the place where they write"),
 	[DP_SEEK] = LIST("mechanics.seek", seek_columns, 1, 65000,
-			 "seek curve; linear between points, prolonged beyond"),
+			 "seek curve; linear between points, extrapolated beyond"),
 	[DP_SEEK_WRITE] = LIST("mechanics.seek_write", seek_columns, 0, 65000,
-			       "seek curve of writes, if another"),
+			       "seek curve of writes, if different"),
 
-	[DP_O_COMMAND] = OVERHEAD("overhead.command", "before the drive looks at a command"),
+	[DP_O_COMMAND] = OVERHEAD("overhead.command", "before the drive processes a command"),
 	[DP_O_READ_HIT_R] =
 		OVERHEAD("overhead.read_hit_after_read", "read hit, before the first data"),
 	[DP_O_READ_HIT_W] = OVERHEAD("overhead.read_hit_after_write",
@@ -172,7 +172,7 @@ const struct hw_param disk_params[DP_NR] = {
 	[DP_O_READ_DONE] =
 		OVERHEAD("overhead.read_completion", "after a read's data, before its status"),
 	[DP_O_WRITE_DONE] = OVERHEAD("overhead.write_completion", "before a write's status"),
-	[DP_O_PREPARE] = OVERHEAD("overhead.data_preparation", "in front of every data phase"),
+	[DP_O_PREPARE] = OVERHEAD("overhead.data_preparation", "before every data phase"),
 	[DP_O_RESELECT] = OVERHEAD("overhead.reselect", "taking the bus again"),
 	[DP_O_RESELECT_OTHER] =
 		OVERHEAD("overhead.reselect_other", "taking it a second time for one write"),
@@ -200,78 +200,79 @@ const struct hw_param disk_params[DP_NR] = {
 	[DP_BUS_NEVER_DISC] = FLAG("bus.never_disconnect", 0,
 				   "keeps the bus from a read's command to its status"),
 
-	[DP_C_ENABLE] = FLAG("cache.enabled", 1, "the buffer's contents outlive a request"),
+	[DP_C_ENABLE] = FLAG("cache.enabled", 1, "the buffer keeps its contents after a request"),
 	[DP_C_SEGMENTS] = NUM("cache.segments", "segments", 1, 1, 255, "segments of the buffer"),
 	[DP_C_SEGMENT] = NUM("cache.segment", "sectors", 128, 1, 1 << 24, "size of a segment"),
 	[DP_C_SEPARATE] = FLAG("cache.separate_write_segment", 0,
-			       "one segment serves all writes and nothing else"),
+			       "one segment serves all writes, and only writes"),
 	[DP_C_WRITTEN] =
 		FLAG("cache.read_hits_on_written", 1, "written data may be read from the buffer"),
 	[DP_C_ALMOST] = FLAG("cache.almost_hits", 1,
-			     "a read of the very next block that is being read ahead hits"),
+			     "a read of the very next block in read-ahead counts as a hit"),
 	[DP_C_PARTIAL] = FLAG("cache.partial_hits_at_once", 1,
-			      "a partial hit's data go out at once, however few"),
+			      "a partial hit's data is sent at once, however little"),
 	[DP_C_CONCURRENT] = FLAG("cache.hits_while_busy", 1,
 				 "hits are served while the medium works for another request"),
-	[DP_C_READ_MARK] =
-		PART("cache.read_watermark", 0,
-		     "part of a read that is in the buffer before the bus is taken again"),
-	[DP_C_READ_MARK_REQ] = FLAG("cache.watermark_by_request", 1,
-				    "the mark is a part of the request, not of the segment"),
-	[DP_C_WRITE_MARK] =
-		PART("cache.write_watermark", 0,
-		     "part of a segment to which dirty data fall before more are taken"),
+	[DP_C_READ_MARK] = PART(
+		"cache.read_watermark", 0,
+		"fraction of a read that must be in the buffer before the drive takes the bus again"),
+	[DP_C_READ_MARK_REQ] =
+		FLAG("cache.watermark_by_request", 1,
+		     "the watermark is a fraction of the request, not of the segment"),
+	[DP_C_WRITE_MARK] = PART(
+		"cache.write_watermark", 0,
+		"fraction of a segment to which dirty data must fall before the drive accepts more"),
 	[DP_C_DIRECT] =
 		FLAG("cache.direct", 1,
 		     "a sector needs room in its segment before it begins, not when it ends"),
 
 	[DP_RA_MODE] = CHOICE(
 		"read_ahead.mode", AHEAD_FREE, aheads,
-		"where reading ahead ends: end of track, of cylinder, after so many sectors, or with the next block's track at the earliest"),
+		"end of read-ahead: end of track, of cylinder, after read_ahead.sectors, or at the earliest with the next block's track"),
 	[DP_RA_MAX] = NUM(
 		"read_ahead.sectors", "sectors", 0, 0, 1 << 24,
-		"how far; 0 = as much as the segment holds, in mode whole-track to the track's end"),
+		"length of read-ahead; 0 = as much as the segment holds, in mode whole-track to the end of the track"),
 	[DP_RA_MIN] = NUM("read_ahead.least", "sectors", 0, 0, 1 << 24,
-			  "read before another request may take the mechanism"),
+			  "minimum read-ahead before another request may use the mechanism"),
 	[DP_RA_OVER] = CHOICE(
 		"read_ahead.requested", 2, overs,
-		"what becomes of the blocks just asked for; kept, they end reading ahead when the segment is full"),
-	[DP_RA_IDLE_HIT] =
-		FLAG("read_ahead.on_idle_hit", 1, "a full hit with the mechanism idle reads on"),
-	[DP_RA_STOP] = FLAG("read_ahead.stop_in_sector", 1, "can be stopped within a sector"),
+		"treatment of the blocks just requested; kept blocks end read-ahead when the segment is full"),
+	[DP_RA_IDLE_HIT] = FLAG("read_ahead.on_idle_hit", 1,
+				"a full hit continues read-ahead if the mechanism is idle"),
+	[DP_RA_STOP] = FLAG("read_ahead.stop_in_sector", 1, "read-ahead can stop within a sector"),
 	[DP_RA_ARRIVAL] = FLAG(
 		"read_ahead.from_arrival", 0,
-		"a track is buffered from the head's arrival on, all of it; what is about to pass is waited for"),
+		"buffer the whole track from the head's arrival on, and wait for a block that is about to pass"),
 
 	[DP_W_MODE] = CHOICE(
 		"write.mode", WRITE_THROUGH, write_modes,
 		"status from the medium; from the buffer, one write at a time; from a write-back cache"),
 	[DP_W_BUFFERED] = FLAG(
 		"write.buffered_first", 1,
-		"a write reported from the medium begins there when ten of its blocks, or fifteen of 45 and more, are in the buffer"),
+		"a write reported from the medium begins when ten of its blocks (fifteen of 45 or more) are in the buffer"),
 	[DP_W_ZERO_LATENCY] = FLAG("write.zero_latency", 0,
 				   "a write may begin in the middle of its sectors on a track"),
 	[DP_W_COMBINE] =
-		FLAG("write.combine", 1, "a write that continues the one being written joins it"),
+		FLAG("write.combine", 1, "a write that continues the current one joins it"),
 	[DP_W_LIMIT] = NUM("write.limit", "sectors", 4096, 1, 1 << 28,
-			   "most dirty sectors of a write-back cache"),
+			   "maximum number of dirty sectors in a write-back cache"),
 	[DP_W_EXTENTS] = NUM("write.extents", "extents", 128, 1, 65536,
-			     "most separate dirty ranges of a write-back cache"),
+			     "maximum number of separate dirty ranges in a write-back cache"),
 	[DP_W_IDLE] = MS("write.idle", 50000000, 0, 3600000000000ll,
 			 "idle time after which a write-back cache is emptied"),
 
-	[DP_Q_DEPTH] =
-		NUM("queue.depth", "requests", 1, 1, 1024, "requests that the drive takes at once"),
+	[DP_Q_DEPTH] = NUM("queue.depth", "requests", 1, 1, 1024,
+			   "requests that the drive accepts at once"),
 	[DP_Q_POLICY] = CHOICE("queue.policy", QUEUE_SPTF, policies,
-			       "order: of arrival, or shortest positioning time first"),
+			       "order of service: arrival, or shortest positioning time first"),
 	[DP_Q_AGE] =
 		PART("queue.age_weight", 0,
-		     "part of its waiting time that is taken off a request's positioning time"),
+		     "fraction of its waiting time subtracted from a request's positioning time"),
 	[DP_Q_MAX_WAIT] = MS("queue.max_wait", 2000000000, 1, 3600000000000ll,
 			     "a request that has waited longer is next"),
 	[DP_Q_PRESEEK] = NUM(
 		"queue.preseek", "", 2, 0, 2,
-		"next request may move the arm after: 0 the last one's completion, 1 its status, 2 its media access"),
+		"the next request may move the arm after the last one's: 0 completion, 1 status, 2 media access"),
 };
 
 static int check_curve(const struct hw_profile *p, u32 param, struct hw_profile_error *err)
@@ -302,7 +303,7 @@ static int check_places(const struct hw_profile *p, u32 param, struct hw_profile
 
 		if (row[0] >= zones)
 			return hw_profile_bad(err, disk_params[param].key, i, "zone",
-					      "there is no such zone");
+					      "no such zone");
 		places = (u64)(z[ZC_LAST] - z[ZC_FIRST] + 1) * (u64)p->value[DP_SURFACES];
 		if (p->value[DP_SPARING] != SPARE_ZONE_TRACKS)
 			places *= (u64)z[ZC_SPT];
@@ -329,7 +330,7 @@ static int check_zones(const struct hw_profile *p, struct hw_profile_error *err)
 
 		if (z[ZC_LAST] < z[ZC_FIRST])
 			return hw_profile_bad(err, key, i, "last_cylinder",
-					      "lies in front of first_cylinder");
+					      "lies before first_cylinder");
 		if (z[ZC_LAST] >= p->value[DP_CYLINDERS])
 			return hw_profile_bad(err, key, i, "last_cylinder",
 					      "lies beyond geometry.cylinders");
@@ -341,7 +342,7 @@ static int check_zones(const struct hw_profile *p, struct hw_profile_error *err)
 		lbns = disk_zone_lbns(p, z, mine);
 		if (!lbns)
 			return hw_profile_bad(err, key, i, NULL,
-					      "reserve and spares leave no room for data");
+					      "reserved sectors and spares leave no room for data");
 		sectors += lbns;
 	}
 	if ((u64)p->value[DP_SECTORS] > sectors)

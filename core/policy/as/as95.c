@@ -37,9 +37,9 @@ struct as95_queue {
 static const struct hw_tunable as95_tunables[] = {
 	LAS_TUNABLES,
 	HW_TUNE(struct as95_queue, window, 0, 0, AS95_WINDOW_MAX, "requests",
-		"how many of a task's latest think times count; 0 = all"),
+		"number of a task's latest think times that count; 0 = all"),
 	HW_TUNE(struct as95_queue, cap, 20, 1, 1000, "ms",
-		"a task that would need a longer wait than this is not waited for"),
+		"longest wait; no wait for a task that would need more"),
 };
 
 static const struct hw_stat as95_stats[] = { LAS_STATS };
@@ -164,7 +164,7 @@ static void as95_tuned(struct hw_queue *q)
 
 const struct hw_policy hw_as_95 = {
 	.name = "as-95",
-	.summary = "anticipatory, waiting as long as would have met 95% of the task's requests",
+	.summary = "anticipatory, with a wait that would have met 95% of the task's requests",
 	.source = "Tsakalozos et al., JSS 2009 (95% heuristic)",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct as95_queue),

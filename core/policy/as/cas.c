@@ -10,7 +10,7 @@
  * -exec cat, make), starves beside a streaming reader: nobody waits for the dead. Here a request
  * near the head is served during a wait whoever made it, whether the awaited task lives or not; and
  * the wait goes on after the death of a task if chains have been seen to be common. For that it
- * learns `coop`, the chance that somebody carries on where a task left off.
+ * learns `coop`, the chance that another task continues where one ended.
  *
  * Queues, batches and statistics are those of the family (core.c, decide.c). This file is the
  * decision whether to wait, in this order; a "no" ends the wait or prevents it:
@@ -44,13 +44,14 @@ static const char *const exit_update_names[] = { "nosample", "always", NULL };
 static const struct hw_tunable cas_tunables[] = {
 	AS_TUNABLES,
 	HW_TUNE(struct cas_queue, coop_init, AS_ONE, 0, AS_ONE, "1/256",
-		"probability to begin with that somebody carries on where a task left off"),
+		"initial probability that another task continues where one ended"),
 	HW_TUNE(struct cas_queue, close_delta0, 8192, 0, 1 << 20, "sectors",
 		"window after the head in which a read is close; doubles every ms after the first"),
-	HW_TUNE_ENUM(struct cas_queue, exit_update, EXIT_ALWAYS, exit_update_names,
-		     "dead tasks that raise the exit probability: of a single request, or all"),
+	HW_TUNE_ENUM(
+		struct cas_queue, exit_update, EXIT_ALWAYS, exit_update_names,
+		"dead tasks that raise the exit probability: those of a single request, or all"),
 	HW_TUNE_BOOL(struct cas_queue, serve_breaker, 0,
-		     "the request that ends a wait is served, even if another lies closer"),
+		     "serve the request that ends a wait, even if another is closer"),
 };
 
 static struct cas_queue *cas_queue(const struct as_queue *aq)
@@ -65,7 +66,7 @@ static s64 cas_stat_coop(const struct hw_queue *q)
 
 static const struct hw_stat cas_stats[] = {
 	AS_STATS,
-	{ "coop", "1/256", "chance that somebody carries on where a task left off", cas_stat_coop },
+	{ "coop", "1/256", "chance that another task continues where one ended", cas_stat_coop },
 };
 
 static bool cas_close(const struct as_queue *aq, const struct hw_request *rq)
@@ -159,7 +160,7 @@ static void cas_tuned(struct hw_queue *q)
 
 const struct hw_policy hw_cas = {
 	.name = "cas",
-	.summary = "cooperative anticipatory: waits for whoever carries on for a dead task, too",
+	.summary = "cooperative anticipatory: also waits for a task that continues for a dead one",
 	.source = "Seelam et al., OLS 2005",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct cas_queue),

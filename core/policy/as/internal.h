@@ -116,14 +116,14 @@ struct as_queue {
 	HW_TUNE(struct as_queue, read_batch_expire, 500, 0, HW_INT_MAX, "ms",                  \
 		"length of a batch of sync requests while async ones are queued"),             \
 	HW_TUNE(struct as_queue, write_batch_expire, 125, 0, HW_INT_MAX, "ms",                 \
-		"length that batches of async requests are adapted to"),                       \
+		"target length of batches of async requests"),                       \
 	HW_TUNE(struct as_queue, antic_expire, 6, 0, HW_INT_MAX, "ms",                         \
 		"longest wait for a task's next sync request; 0 = never wait"),                \
 	HW_TUNE_WAIT_NONROT(struct as_queue),                                                  \
 	HW_TUNE_BOOL(struct as_queue, wb_start_bug, 0,                                         \
-		     "as before 2.6.32: a batch that awaits its turn keeps the old end time"), \
+		     "as before 2.6.32: a batch that waits for its turn keeps the old end time"), \
 	HW_TUNE(struct as_queue, exit_prob_init, 0, 0, AS_ONE, "1/256",                        \
-		"exit probability to begin with"),                                             \
+		"initial exit probability"),                                             \
 	HW_TUNE_BOOL(struct as_queue, learn_meta, 0,                                           \
 		     "as in Linux 2.6: a task's reads of file system metadata count as its seeks"), \
 	HW_TUNE_TICK(struct as_queue, 1000)
@@ -140,7 +140,7 @@ s64 as_stat_wcount(const struct hw_queue *q);
 		  as_stat_new_ttime_mean },                                                        \
 		{ "new_seek_mean", "sectors", "mean first seek of tasks", as_stat_new_seek_mean }, \
 	{                                                                                          \
-		"wcount", "requests", "most requests in a batch of async ones, now",               \
+		"wcount", "requests", "current maximum of requests in an async batch",             \
 			as_stat_wcount                                                             \
 	}
 

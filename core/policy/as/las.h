@@ -15,24 +15,24 @@ enum las_cooperation {
 
 struct las_queue {
 	struct as_queue as;
-	u64 exit_no_coop; /* chance that nobody carries on for a dead task; LAS_26 only */
+	u64 exit_no_coop; /* chance that no task continues for a dead one; LAS_26 only */
 	s64 cooperation, exit_no_coop_init;
 };
 
-#define LAS_TUNABLES                                                                             \
-	AS_TUNABLES,                                                                             \
-		HW_TUNE_BOOL(struct las_queue, cooperation, LAS_11,                              \
-			     "the rules of 2.6.12-2.6.32, which know tasks that work together"), \
-		HW_TUNE(struct las_queue, exit_no_coop_init, 0, 0, AS_ONE, "1/256",              \
-			"probability to begin with that nobody carries on for a dead task")
+#define LAS_TUNABLES                                                                               \
+	AS_TUNABLES,                                                                               \
+		HW_TUNE_BOOL(struct las_queue, cooperation, LAS_11,                                \
+			     "use the rules of 2.6.12-2.6.32, which recognise cooperating tasks"), \
+		HW_TUNE(struct las_queue, exit_no_coop_init, 0, 0, AS_ONE, "1/256",                \
+			"initial probability that no task continues for a dead one")
 
 s64 las_stat_exit_no_coop(const struct hw_queue *q);
 
-#define LAS_STATS                                                                         \
-	AS_STATS,                                                                         \
-	{                                                                                 \
-		"exit_no_coop", "1/256", "chance that nobody carries on for a dead task", \
-			las_stat_exit_no_coop                                             \
+#define LAS_STATS                                                                        \
+	AS_STATS,                                                                        \
+	{                                                                                \
+		"exit_no_coop", "1/256", "chance that no task continues for a dead one", \
+			las_stat_exit_no_coop                                            \
 	}
 
 static inline struct las_queue *las_queue(const struct as_queue *aq)

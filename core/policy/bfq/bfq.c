@@ -443,23 +443,22 @@ static const struct hw_tunable tunables[] = {
 	     "age at which a synchronous request goes first in its queue"),
 	TUNE(fifo_expire_async, 250, 1, HW_INT_MAX, "ms",
 	     "age at which an asynchronous request goes first in its queue"),
-	TUNE(back_seek_max, 16384, 0, HW_INT_MAX, "KiB",
-	     "how far the head may go back for a request"),
+	TUNE(back_seek_max, 16384, 0, HW_INT_MAX, "KiB", "maximum distance backwards to a request"),
 	TUNE(back_seek_penalty, 2, 1, HW_INT_MAX, "",
-	     "a sector backwards costs as much as so many forwards"),
+	     "cost of a sector backwards, in sectors forwards"),
 	TUNE(slice_idle, DEFAULT_SLICE_IDLE_MS, 0, HW_INT_MAX, "ms",
 	     "longest wait for a queue's next request; 0: never wait"),
 	TUNE(slice_idle_us, DEFAULT_SLICE_IDLE_US, 0, U32_MAX, "us",
-	     "slice_idle in microseconds; the one that was written last counts"),
+	     "slice_idle in microseconds; the last one written applies"),
 	TUNE(max_budget, 0, 0, HW_INT_MAX, "sectors",
-	     "most that a queue is served in a slot; 0: what the drive's peak rate allows"),
+	     "maximum service of a queue in a slot; 0: derived from the drive's peak rate"),
 	TUNE(timeout_sync, DEFAULT_TIMEOUT_MS, 1, HW_INT_MAX, "ms", "longest slot"),
 	HW_TUNE_BOOL(struct bfq, strict_guarantees, 0,
 		     "one request in the drive at a time, and always wait"),
 	HW_TUNE_BOOL(struct bfq, low_latency, 1,
 		     "raise the weight of interactive and soft real-time queues"),
 	HW_TUNE_ENUM(struct bfq, kernel, BFQ_6_12, kernel_names,
-		     "the kernel to follow where they differ: the first think time of a queue"),
+		     "kernel version to follow in the first think time of a queue"),
 	HW_TUNE_TICK(struct bfq, 4000),
 };
 
@@ -481,7 +480,7 @@ static s64 stat_raised(const struct hw_queue *q)
 static const struct hw_stat stats[] = {
 	{ "peak_rate", "sectors/s", "estimated peak rate of the drive", stat_peak_rate },
 	{ "device_max_budget", "sectors", "largest budget at that rate", stat_max_budget },
-	{ "raised_queues", "queues", "busy queues that are raised now", stat_raised },
+	{ "raised_queues", "queues", "busy queues whose weight is raised", stat_raised },
 };
 
 const struct hw_policy hw_bfq = {

@@ -77,23 +77,24 @@ static const struct hw_tunable cfq_tunables[] = {
 	HW_TUNE_ENUM(struct cfq_queue, variant, CFQ_RR, variant_names,
 		     "rr: turns of a quantum each (as in the papers); v1: 2.6.9; v2: 2.6.10-2.6.12"),
 	HW_TUNE(struct cfq_queue, quantum, 4, 1, HW_INT_MAX, "requests",
-		"rr: requests in a turn; v1, v2: least requests in a round, all processes "
+		"rr: requests in a turn; v1, v2: minimum requests in a round, all processes "
 		"together"),
 	HW_TUNE(struct cfq_queue, queued, 8, 1, HW_INT_MAX, "requests",
-		"v1: requests set aside when the limit for a process is worked out; v2: what each "
-		"may always hold"),
+		"v1: requests set aside in computing the limit per process; v2: requests that each "
+		"process may always hold"),
 	HW_TUNE(struct cfq_queue, fifo_expire_sync, 500, 0, HW_INT_MAX, "ms",
 		"v2: age after which a synchronous request is preferred"),
 	HW_TUNE(struct cfq_queue, fifo_expire_async, 5000, 0, HW_INT_MAX, "ms",
 		"v2: age after which an asynchronous request is preferred"),
 	HW_TUNE(struct cfq_queue, fifo_batch_expire, 125, 0, HW_INT_MAX, "ms",
-		"v2: least time between two such preferences in one process"),
+		"v2: minimum time between two such preferences in one process"),
 	HW_TUNE(struct cfq_queue, back_seek_max, 16384, 0, HW_INT_MAX, "KiB",
-		"v2: how far the head may be sent back"),
+		"v2: maximum distance backwards to a request"),
 	HW_TUNE(struct cfq_queue, back_seek_penalty, 2, 1, HW_INT_MAX, "",
-		"v2: a distance backwards counts as so many times itself"),
-	HW_TUNE_BOOL(struct cfq_queue, find_best, 1,
-		     "v2: within a process the request nearest to the head, not the lowest sector"),
+		"v2: factor by which a distance backwards counts"),
+	HW_TUNE_BOOL(
+		struct cfq_queue, find_best, 1,
+		"v2: within a process, serve the request nearest to the head, not the lowest sector"),
 	HW_TUNE_TICK(struct cfq_queue, 1000),
 };
 

@@ -72,21 +72,20 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 		"base of the number of asynchronous requests in a slice (priority 4: 8 times "
 		"this)"),
 	HW_TUNE(struct cs_device, slice_idle, 8, 0, HW_INT_MAX, "ms",
-		"how long the disk is held idle for the next request of a process; 0: never"),
-	HW_TUNE_BOOL(
-		struct cs_device, wait_nonrot, 0,
-		"as in 2.6.32: wait on non-rotational devices, too, if they do not queue commands"),
+		"longest idle time to wait for the next request of a process; 0: never wait"),
+	HW_TUNE_BOOL(struct cs_device, wait_nonrot, 0,
+		     "as in 2.6.32: wait also on non-rotational devices that do not queue commands"),
 	HW_TUNE(struct cs_device, quantum, 4, 1, HW_INT_MAX, "requests",
-		"most requests of a queue in the device at once (4 times that without "
+		"maximum requests of a queue in the device at once (4 times that without "
 		"competition)"),
 	HW_TUNE(struct cs_device, fifo_expire_sync, 125, 1, HW_INT_MAX, "ms",
-		"age from which a synchronous request begins its queue's next slice"),
+		"age after which a synchronous request begins its queue's next slice"),
 	HW_TUNE(struct cs_device, fifo_expire_async, 250, 1, HW_INT_MAX, "ms",
-		"age from which an asynchronous request begins its queue's next slice"),
+		"age after which an asynchronous request begins its queue's next slice"),
 	HW_TUNE(struct cs_device, back_seek_max, 16384, 0, HW_INT_MAX, "KiB",
-		"how far the head may be sent back"),
+		"maximum distance backwards to a request"),
 	HW_TUNE(struct cs_device, back_seek_penalty, 2, 1, HW_INT_MAX, "",
-		"a distance backwards counts as so many times itself"),
+		"factor by which a distance backwards counts"),
 	HW_TUNE_BOOL(struct cs_device, low_latency, 1,
 		     "hold back asynchronous requests after synchronous ones, and idle for "
 		     "processes that seek"),
@@ -96,9 +95,9 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 		"its cooperation with another"),
 	HW_TUNE_ENUM(
 		struct cs_device, slice_start, CS_START_COMPLETION, slice_start_names,
-		"what starts a slice's clock: its first completion, or its first dispatch (2004)"),
+		"event that starts a slice's clock: its first completion, or its first dispatch (2004)"),
 	HW_TUNE_ENUM(struct cs_device, hw_tag, TAG_AUTO, hw_tag_names,
-		     "does the device queue commands: observe it (no at depth 1), no, yes"),
+		     "whether the device queues commands: observed (no at depth 1), no, yes"),
 	HW_TUNE_TICK(struct cs_device, 1000),
 };
 
@@ -400,7 +399,7 @@ static s64 stat_splits(const struct hw_queue *q)
 }
 
 static const struct hw_stat cfq_slice_stats[] = {
-	{ "hw_tag", "", "1 if the device is taken to queue commands", stat_hw_tag },
+	{ "hw_tag", "", "1 if the device is assumed to queue commands", stat_hw_tag },
 	{ "queue_merges", "processes", "processes redirected to the queue of a cooperator",
 	  stat_merges },
 	{ "queue_splits", "processes", "processes that left a shared queue again", stat_splits },
@@ -408,7 +407,8 @@ static const struct hw_stat cfq_slice_stats[] = {
 
 const struct hw_policy hw_cfq_slice = {
 	.name = "cfq-slice",
-	.summary = "a slice of disk time for each process, and short waits for it inside the slice",
+	.summary =
+		"a slice of disk time for each process, with short waits for its requests inside the slice",
 	.source = "Linux 2.6.32 cfq-iosched; Axboe, time sliced CFQ (2004)",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct cs_device),

@@ -106,23 +106,23 @@ struct id_device {
 		     "wait for the process that was served last"),                                \
 	HW_TUNE_WAIT_NONROT(struct id_device),                                                    \
 	HW_TUNE(struct id_device, pct_wait, 95, 1, 100, "percentile",                             \
-		"of a process's think times: how long it is waited for"),                         \
+		"percentile of a process's think times that sets the wait"),                         \
 	HW_TUNE(struct id_device, pct_cost, 50, 1, 100, "percentile",                             \
-		"of a process's think times: what waiting for it is taken to cost"),              \
+		"percentile of a process's think times that sets the cost of a wait"),              \
 	HW_TUNE(struct id_device, bucket, 500, 1, 1000000, "us",                                  \
 		"width of a think-time bucket"),                                                  \
 	HW_TUNE(struct id_device, buckets, 60, 1, ID_MAX_BUCKETS, "buckets",                      \
-		"length of the think-time table; longer times are never waited for"),             \
+		"length of the think-time table; longer think times cause no wait"),             \
 	HW_TUNE(struct id_device, decay, 900, 0, 999, "permille",                                 \
-		"what is kept of the think-time table, and of backward moves, at each sample"),   \
+		"part of the think-time table, and of backward moves, kept at each sample"),   \
 	HW_TUNE(struct id_device, pos_alpha, 2589, 1, 10000, "1/10000",                           \
 		"weight of the newest positioning time in the expected one"),                     \
 	HW_TUNE(struct id_device, max_wait, 20, 0, 1000, "ms",                                    \
-		"a process whose wait would be longer is not waited for"),                        \
+		"longest wait; no wait for a process that would need more"),                        \
 	HW_TUNE(struct id_device, timer_resolution, 0, 0, 1000000, "us",                          \
 		"a wait ends at a multiple of this; 0: exactly"),                                 \
 	HW_TUNE(struct id_device, in_device, 1, 1, 1024, "requests",                              \
-		"requests given to the device at once; it waits only while that has none")
+		"requests in the device at once; waits begin only while it has none")
 // clang-format on
 
 static inline struct id_device *id_device(const struct hw_queue *q)

@@ -31,10 +31,10 @@ static const struct hw_tunable as_seek_tunables[] = {
 		     "the work-conserving policy: shortest positioning time first, or a one-way "
 		     "elevator"),
 	HW_TUNE(struct id_device, W, 30, 0, 1000000, "us/ms",
-		"sptf: positioning time forgiven for each ms of age; 0: starves whoever is far "
-		"from the others"),
+		"sptf: positioning time subtracted for each ms of age; 0: requests far from the "
+		"others may starve"),
 	HW_TUNE(struct id_device, back_frac, 800, 0, 1001, "permille",
-		"cscan: no wait for a process with this part of its requests behind the one "
+		"cscan: no wait for a process with this fraction of its requests behind the one "
 		"before"),
 	ID_TUNABLES,
 };
@@ -234,7 +234,7 @@ static int as_seek_init(struct hw_queue *q, u64 now)
 
 const struct hw_policy hw_as_seek = {
 	.name = "as-seek",
-	.summary = "shortest positioning time first, waiting where that is shorter still",
+	.summary = "shortest positioning time first, including expected requests",
 	.tunables = as_seek_tunables,
 	.nr_tunables = ARRAY_SIZE(as_seek_tunables),
 	.init = as_seek_init,

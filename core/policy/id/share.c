@@ -42,11 +42,11 @@ static const char *const charge_names[] = { "bytes", "time", NULL };
 
 static const struct hw_tunable as_share_tunables[] = {
 	HW_TUNE_ENUM(struct id_device, charge, CHARGE_BYTES, charge_names,
-		     "what shares are of: bytes, or time in the device"),
+		     "unit of shares: bytes, or time in the device"),
 	HW_TUNE(struct id_device, think_threshold, 3, 0, 1000, "ms",
-		"a process whose median think time is longer is not waited for"),
+		"longest median think time of a process to wait for"),
 	HW_TUNE(struct id_device, tau, -1, -1, 1000000, "virtual ms",
-		"how far a clock may be ahead of the slowest; 0: strict; -1: 100 over the mean "
+		"maximum lead of a clock over the slowest; 0: strict; -1: 100 divided by the mean "
 		"number of tickets,"
 		" or 0 on a device without seeks"),
 	ID_TUNABLES,
@@ -390,7 +390,7 @@ static void as_share_complete(struct hw_queue *q, struct hw_request *rq, u64 now
 
 const struct hw_policy hw_as_share = {
 	.name = "as-share",
-	.summary = "shares of the disk in proportion to tickets, waiting so that none is lost",
+	.summary = "shares of the disk in proportion to tickets, with waits that preserve them",
 	.tunables = as_share_tunables,
 	.nr_tunables = ARRAY_SIZE(as_share_tunables),
 	.init = as_share_init,

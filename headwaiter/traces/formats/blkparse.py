@@ -37,7 +37,7 @@ def read(source: Source, options: Options) -> Trace:
     data, start, end, first, line_end, lines = split_ragged(source)
     summary = _summary(data, start, first)
     if not summary:
-        raise source.problem("no event in it", line=int(lines[0]))
+        raise source.problem("contains no events", line=int(lines[0]))
     first, line_end, lines = first[: summary + 1], line_end[:summary], lines[:summary]
     tokens = np.diff(first)
     short = tokens < _COLUMNS
@@ -129,4 +129,4 @@ def _processes(table: Callable[[Array, list[int]], Table], head: Table, rows: Ar
     return found
 
 
-FORMAT = Format("blkparse", "text that blkparse prints by default", sniff, read)
+FORMAT = Format("blkparse", "blkparse's default text output", sniff, read)

@@ -60,10 +60,10 @@ def read(source: Source, options: Options) -> Trace:
     notes = [p.record["action"] >> np.uint64(16) & np.uint64(_NOTIFY) != 0 for p in parts]
     times = np.concatenate([p.record["time"][~n] for p, n in zip(parts, notes, strict=True)])
     if not len(times):
-        raise source.problem("no request in it")
+        raise source.problem("contains no requests")
     start = times.min()
     if int(times.max()) - int(start) > MAX_TIME_NS:
-        raise source.problem("times in it differ by more than 73 years")
+        raise source.problem("times differ by more than 73 years")
     processes = Processes()
     for part, note in zip(parts, notes, strict=True):
         _read_notes(part, np.flatnonzero(note), int(start), processes)
@@ -129,7 +129,7 @@ def _records(source: Source) -> _Part:
     for k in (1, 2, 3):
         at = at[data[at + k] == head[k]]
     if not len(at):
-        raise source.problem("the recording is cut within this record", byte=0)
+        raise source.problem("the recording is truncated within this record", byte=0)
     low, high = (size - 2, size - 1) if version == 7 else (50, 51)
     if order == ">":
         low, high = high, low
@@ -149,9 +149,9 @@ def _records(source: Source) -> _Part:
         if k == len(at) or at[k] != target:
             rest = source.data[target : target + 4]
             if target > len(data):
-                raise source.problem("the recording is cut within this record", byte=int(at[last]))
+                raise source.problem("the recording is truncated within this record", byte=int(at[last]))
             cut = len(data) - target < size and head.startswith(rest)
-            cause = "the recording is cut within this record" if cut else "not a blktrace record"
+            cause = "the recording is truncated within this record" if cut else "not a blktrace record"
             raise source.problem(cause, byte=target)
     at = at[np.concatenate(runs)]
     anywhere: Array = np.ndarray(len(data) - size + 1, kind, source.data, strides=(1,))

@@ -67,7 +67,7 @@ def read(source: Source, options: Options) -> Trace:
 
     moves = np.flatnonzero(np.isin(action, list(_MOVES.values())))
     if not len(moves):
-        raise source.problem("no request in it")
+        raise source.problem("contains no requests")
     body = table(moves, [0, 2, 3])
     files, code = body.distinct([0])
     mask, notes = pick_device(source, [name for (name,) in files], code, options.device)

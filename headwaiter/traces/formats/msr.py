@@ -41,7 +41,7 @@ def read(source: Source, options: Options) -> Trace:
     ticks = table.integers(0, "timestamp")
     ticks -= ticks.min()
     if (late := ticks > _MAX_TICKS).any():
-        raise table.problem(int(np.argmax(late)), "timestamp is too long after the first")
+        raise table.problem(int(np.argmax(late)), "timestamp is too far from the first")
     time = ticks * _TICK_NS
     time, complete = from_zero(time, time + table.integers(6, "response", high=_MAX_TICKS) * _TICK_NS)
     offset = table.integers(4, "offset", high=MAX_SECTOR * SECTOR_BYTES - 1)

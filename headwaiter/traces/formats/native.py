@@ -107,7 +107,7 @@ def _header(source: Source) -> tuple[list[str], int]:
         if name not in REQUIRED + OPTIONAL:
             raise source.problem(f"unknown column {name[:40]!r} (known: {', '.join(REQUIRED + OPTIONAL)})", line=number)
         if header.count(name) > 1:
-            raise source.problem(f"column {name} is there twice", line=number)
+            raise source.problem(f"column {name} occurs twice", line=number)
     for name in REQUIRED:
         if name not in header:
             raise source.problem(f"column {name} is missing", line=number)

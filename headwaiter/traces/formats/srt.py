@@ -40,7 +40,7 @@ def read(source: Source, options: Options) -> Trace:
     """Read one disk's requests. Raises Problem, naming the byte, at anything that is not a whole record."""
     header_end = source.data.find(b"\f")
     if not sniff(source.head) or header_end < 0:
-        raise source.problem("the header (from $$TR_IOREC-1.3 to a form feed) is not whole")
+        raise source.problem("the header (from $$TR_IOREC-1.3 to a form feed) is incomplete")
     words = _records(source, header_end + 1)
     disk = words[:, _DEVICE] >> 8 & 0xFF
     disks, code = np.unique(disk, return_inverse=True)
@@ -49,7 +49,7 @@ def read(source: Source, options: Options) -> Trace:
     size = _sector_sizes(source.data[:header_end]).get(chosen)
     if not size:
         size = SECTOR_BYTES
-        notes.append(f"the header does not say how large disk {chosen}'s sectors are: {SECTOR_BYTES} bytes assumed")
+        notes.append(f"the header does not give the sector size of disk {chosen}: {SECTOR_BYTES} bytes assumed")
     time = (words[:, _SEC] * 1_000_000 + words[:, _USEC]) * 1000
     sector, sectors = bytes_to_sectors(words[:, _SECTOR] * size, words[:, _BYTES])
     is_read = words[:, _FLAGS] & _READ != 0
@@ -70,7 +70,7 @@ def _records(source: Source, begin: int) -> Array:
     """All requests as words, int64 of shape (n, 13)."""
     body = source.data[begin:]
     if len(body) < 4:
-        raise source.problem("no request in it")
+        raise source.problem("contains no requests")
     size = int.from_bytes(body[:4], "big")
     if size in (52, 56, 60) and len(body) % size == 0:
         words = np.frombuffer(body, ">u4").reshape(-1, size // 4)
@@ -82,7 +82,7 @@ def _records(source: Source, begin: int) -> Array:
         size = int.from_bytes(body[at : at + 4], "big")
         ident = np.frombuffer(body[at + 4 : at + 8].ljust(4, b"\0"), ">u4")
         if len(body) - at < 8 or (size in (52, 56, 60) and len(body) - at < size):
-            raise source.problem("the trace is cut within this record", byte=begin + at)
+            raise source.problem("the trace is truncated within this record", byte=begin + at)
         if not _sound(ident, size).all():
             raise source.problem(f"not a record (size {size}, id {int(ident[0]):#x})", byte=begin + at)
         rows.append(np.frombuffer(body[at : at + 52], ">u4"))
@@ -101,7 +101,7 @@ def _sound(ident: Array, size: int) -> Array:
 def _requests(source: Source, words: Array) -> Array:
     words = words[words[:, _ID] & 0xFFFF == _REQUEST]
     if not len(words):
-        raise source.problem("no request in it")
+        raise source.problem("contains no requests")
     return words
 
 

@@ -22,7 +22,7 @@
  * For hosts:
  *	hw_profile_check(p, bytes, &err);
  *	d = hw_drive_create(zalloc(hw_drive_size(p, depth)), p, depth);
- *	hw_drive_describe(d, &queue->dev);
+ *	hw_drive_describe(d, &queue->dev, positions);
  *	then d->model->submit, next, poll.
  */
 #ifndef HW_DRIVE_H
@@ -123,8 +123,8 @@ struct hw_drive_model {
 	int (*check)(const struct hw_profile *p, struct hw_profile_error *err);
 	size_t (*size)(const struct hw_profile *p, u32 depth);
 	void (*create)(void *mem, const struct hw_profile *p, u32 depth);
-	/* Fills in position[] and nr_positions; the rest of dev is filled in already. */
-	void (*describe)(const struct hw_drive *d, struct hw_device *dev);
+	/* Rows of the table `positions`, into room for HW_POSITION_POINTS: how many. Optional. */
+	u32 (*positions)(const struct hw_drive *d, s64 (*row)[2]);
 	bool (*locate)(const struct hw_drive *d, u64 lbn,
 		       struct hw_drive_place *out); /* optional */
 	void (*submit)(struct hw_drive *d, struct hw_io *io, u64 now);
@@ -162,10 +162,10 @@ int hw_profile_check(const struct hw_profile *p, size_t bytes, struct hw_profile
 size_t hw_drive_size(const struct hw_profile *p, u32 depth);
 struct hw_drive *hw_drive_create(void *mem, const struct hw_profile *p, u32 depth);
 /*
- * What policies may know: capacity, depth, rotational, positioning times. nr_requests is left as it
- * is.
+ * What policies may know: capacity, depth, rotational, positioning times, which go into the rows at
+ * @cells, with room for HW_POSITION_POINTS of them. nr_requests is left as it is.
  */
-void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev);
+void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev, s64 (*cells)[2]);
 
 /* Where a block lies, on a drive that has such places. */
 struct hw_drive_place {

@@ -4,25 +4,17 @@
  * clock of waits.
  */
 #include "core/elevator.h"
+#include "core/lib/names.h"
 
 #define HW_ENOENT 2
 #define HW_ERANGE 34
-
-static bool same_name(const char *a, const char *b)
-{
-	while (*a && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
 
 const struct hw_policy *hw_policy_find(const char *name)
 {
 	const struct hw_policy *const *p;
 
 	for (p = hw_policies; *p; p++)
-		if (same_name((*p)->name, name))
+		if (hw_same_name((*p)->name, name))
 			return *p;
 	return NULL;
 }
@@ -57,7 +49,7 @@ const struct hw_tunable *hw_tunable_find(const struct hw_policy *policy, const c
 	u32 i;
 
 	for (i = 0; i < policy->nr_tunables; i++)
-		if (same_name(policy->tunables[i].name, name))
+		if (hw_same_name(policy->tunables[i].name, name))
 			return &policy->tunables[i];
 	return NULL;
 }
@@ -84,7 +76,7 @@ int hw_stat_get(const struct hw_queue *q, const char *name, s64 *value)
 	u32 i;
 
 	for (i = 0; i < q->policy->nr_stats; i++) {
-		if (same_name(q->policy->stats[i].name, name)) {
+		if (hw_same_name(q->policy->stats[i].name, name)) {
 			*value = q->policy->stats[i].get(q);
 			return 0;
 		}

@@ -29,7 +29,7 @@
 #ifndef HW_ELEVATOR_H
 #define HW_ELEVATOR_H
 
-#include "core/port.h"
+#include "core/table.h"
 
 #define HW_NEVER	 U64_MAX
 #define HW_SECTOR_BYTES	 512u
@@ -118,23 +118,28 @@ static inline bool hw_is_sync(const struct hw_request *rq)
  * What the host knows of the device; written before init(), constant afterwards but for depth and
  * positions, which may change between calls.
  */
-#define HW_POSITION_POINTS 32
+#define HW_POSITION_POINTS 32 /* most rows of positions */
 struct hw_device {
 	u64 sectors; /* capacity */
 	bool rotational;
 	u32 depth;	 /* requests that the device takes at once */
 	u32 nr_requests; /* requests that the host lets exist at once; 0 = no limit */
 	/*
-	 * Positioning time by distance, as an off-line measurement would give it: points in
-	 * increasing distance, linear between, constant beyond the last. Seek and half a
-	 * revolution; point 0 is the contiguous case.
+	 * The table `positions`, which every policy has: positioning time by distance, as an
+	 * off-line measurement would give it, in rows (sectors, ns). Seek and half a revolution;
+	 * row 0 is the contiguous case.
 	 */
-	u32 nr_positions;
-	struct {
-		u64 sectors;
-		u64 ns;
-	} position[HW_POSITION_POINTS];
+	struct hw_rows positions;
 };
+
+static inline u64 hw_position_sectors(const struct hw_device *dev, u32 row)
+{
+	return (u64)dev->positions.cells[2 * row];
+}
+static inline u64 hw_position_ns(const struct hw_device *dev, u32 row)
+{
+	return (u64)dev->positions.cells[2 * row + 1];
+}
 
 /* Deliberate idleness, counted as the papers count it. */
 enum hw_wait_outcome { HW_WAIT_SUCCESS, HW_WAIT_FAIL, HW_WAIT_OTHER };
@@ -210,12 +215,14 @@ struct hw_policy {
 	u32 queue_size, task_size, request_size;
 	const struct hw_tunable *tunables;
 	u32 nr_tunables;
+	const struct hw_table *tables;
+	u32 nr_tables;
 	const struct hw_stat *stats;
 	u32 nr_stats;
 
 	/* Tunables hold their values already. 0 or a negative errno. */
 	int (*init)(struct hw_queue *q, u64 now);
-	/* The tunables have changed (also called once after init). */
+	/* Tunables or tables have changed (also called once after init). */
 	void (*tuned)(struct hw_queue *q);
 
 	void (*insert)(struct hw_queue *q, struct hw_request *rq, u64 now);

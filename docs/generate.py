@@ -4,7 +4,8 @@
     python docs/generate.py            rewrites the documents
     python docs/generate.py --check    fails if one would change
 
-Kinds: `tunables: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`, `parameters: MODEL`, and
+Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
+`parameters: MODEL`, and
 `output: headwaiter …`, which is what a command prints; `figure: head` is a picture's caption, and the picture is drawn anew when
 the simulator says something else. Results of the lab take longer: `readers: NAME` and
 `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs` measures anew.
@@ -23,7 +24,8 @@ from typing import Any
 
 import figure
 
-from headwaiter.cli.schedulers import bounds
+from headwaiter.cli.schedulers import bounds, limits
+from headwaiter.cli.schedulers import rows as length
 from headwaiter.drives import bundled, load
 from headwaiter.drives.params import models
 from headwaiter.engine.schedulers import catalogue, find
@@ -50,6 +52,14 @@ def tunables(name: str) -> str:
         ("tunable", "default", "unit", "values", "meaning"),
         ((f"`{t.name}`", t.show(t.default), t.unit, bounds(t), t.help) for t in s.tunables.values()),
     )
+
+
+def table(name: str) -> str:
+    """The columns of a scheduler's table, SCHEDULER.TABLE."""
+    scheduler, _, of = name.partition(".")
+    t = find(scheduler).tables[of]
+    columns = rows(("column", "unit", "values", "meaning"), ((f"`{c.name}`", c.unit, limits(c), c.help) for c in t.columns))
+    return f"{length(t)}\n\n{columns}"
 
 
 def stats(name: str) -> str:
@@ -198,6 +208,7 @@ def picture(_: str) -> str:
 
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables,
+    "table": table,
     "stats": stats,
     "schedulers": schedulers,
     "formats": formats,

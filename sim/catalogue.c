@@ -46,6 +46,7 @@ int hws_policy_at(uint32_t index, struct hws_policy *out)
 				    .source = (*p)->source,
 				    .nr_tunables = (*p)->nr_tunables,
 				    .nr_stats = (*p)->nr_stats,
+				    .nr_tables = hw_table_count(*p),
 				    .model = !!((*p)->flags & HW_POLICY_MODEL) };
 	return 0;
 }

@@ -102,20 +102,21 @@ static struct hw_drive *make_drive(const void *profile, size_t bytes, uint32_t d
 int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *out)
 {
 	struct hw_drive *d = make_drive(profile, bytes, 0);
+	s64 positions[HW_POSITION_POINTS][2];
 	struct hw_device dev = { 0 };
 	uint32_t i;
 
 	if (!d)
 		return -EINVAL;
-	hw_drive_describe(d, &dev);
+	hw_drive_describe(d, &dev, positions);
 	*out = (struct hws_drive_facts){ .sectors = dev.sectors,
 					 .depth = dev.depth,
 					 .rotational = dev.rotational,
-					 .nr_positions = dev.nr_positions };
+					 .nr_positions = dev.positions.nr };
 	_Static_assert(HW_POSITION_POINTS == 32, "hws_drive_facts.position");
-	for (i = 0; i < dev.nr_positions; i++)
-		out->position[i] =
-			(struct hws_position){ dev.position[i].sectors, dev.position[i].ns };
+	for (i = 0; i < dev.positions.nr; i++)
+		out->position[i] = (struct hws_position){ hw_position_sectors(&dev, i),
+							  hw_position_ns(&dev, i) };
 	free(d);
 	return 0;
 }

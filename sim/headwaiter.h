@@ -49,6 +49,7 @@ struct hws_policy {
 	const char *source;
 	uint32_t nr_tunables;
 	uint32_t nr_stats;
+	uint32_t nr_tables;
 	uint32_t model; /* 1: of the scheduler of that name in today's kernel */
 };
 
@@ -69,10 +70,58 @@ struct hws_stat {
 	const char *help;
 };
 
-/* -ENOENT when there is no such policy, tunable or statistic. */
+/* Rows of whole numbers that a policy can be given, beside single numbers. */
+struct hws_table {
+	const char *name;
+	const char *help;
+	uint32_t nr_columns;
+	uint32_t min_rows, max_rows;
+	uint32_t common; /* 1: every policy has it */
+};
+
+struct hws_column {
+	const char *name;
+	const char *unit;
+	const char *help;
+	int64_t min, max;
+	int32_t order;	  /* from row to row: 0 any, 1 ascending */
+	int32_t left_out; /* 0 no; text may do without it: 1 as in the row before, 2 one more */
+	const char *const *choices; /* names of 0, 1, …; NULL-terminated; or NULL */
+};
+
+/* -ENOENT when there is no such policy, tunable, statistic, table or column. */
 int hws_policy_at(uint32_t index, struct hws_policy *out);
 int hws_tunable_at(const char *policy, uint32_t index, struct hws_tunable *out);
 int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out);
+int hws_table_at(const char *policy, uint32_t index, struct hws_table *out);
+int hws_column_at(const char *policy, const char *table, uint32_t index, struct hws_column *out);
+
+/* What is wrong with a table. */
+struct hws_table_error {
+	int64_t row;	    /* from 0; -1: the table as a whole */
+	uint32_t line;	    /* of text, from 1; 0: there was no text */
+	const char *column; /* NULL: the row as a whole */
+	const char *what;   /* "must be at least", … */
+	int32_t bounded;    /* 1: the sentence ends with bound */
+	int64_t bound;
+	char text[256]; /* all of it in one line */
+};
+
+/*
+ * Rows of @columns cells, one behind the other: 0, or with *err filled in -EINVAL, or -ERANGE where
+ * a cell is outside its limits. -ENOENT: no such table.
+ */
+int hws_table_check(const char *policy, const char *table, const int64_t *cells, uint32_t rows,
+		    uint32_t columns, struct hws_table_error *err);
+/* Text (a row a line) as rows, into room for max_rows of them, and checked. */
+int hws_table_parse(const char *policy, const char *table, const char *text, size_t bytes,
+		    int64_t *cells, uint32_t *rows, struct hws_table_error *err);
+/*
+ * Checked rows as text: at most @room bytes, with a 0 at the end; returns how many there are
+ * without it. @brief: cells that may be left out are.
+ */
+int64_t hws_table_print(const char *policy, const char *table, const int64_t *cells, uint32_t rows,
+			int brief, char *text, size_t room);
 
 /* --- a run --- */
 
@@ -141,6 +190,9 @@ const char *hws_error(const struct hws *s);
 /* After hws_new() and before the first hws_run(): tunables, then the drive, then tasks and work. */
 int hws_set(struct hws *s, const char *tunable, int64_t value);
 int64_t hws_get(const struct hws *s, const char *tunable);
+/* Rows for a table of the policy, copied. Between two hws_run(), too. */
+int hws_set_table(struct hws *s, const char *table, const int64_t *cells, uint32_t rows,
+		  uint32_t columns);
 int hws_stat_value(const struct hws *s, const char *stat, int64_t *value);
 
 int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors);
@@ -357,6 +409,9 @@ struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32
 		    uint32_t nr_requests);
 void hwd_free(struct hwd *d);
 int hwd_set(struct hwd *d, const char *tunable, int64_t value); /* -ERANGE outside min..max */
+/* As hws_set_table(); at any time. */
+int hwd_set_table(struct hwd *d, const char *table, const int64_t *cells, uint32_t rows,
+		  uint32_t columns);
 int hwd_start(struct hwd *d, uint64_t now);
 /* Tasks are numbered by the caller; a number may be used again after the task's exit. */
 int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t share, uint64_t now);

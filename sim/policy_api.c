@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "sim/internal.h"
+#include "sim/tables.h"
 
 struct hwd_task {
 	struct list_head link;
@@ -18,6 +19,7 @@ struct hwd {
 	struct hw_queue *q;
 	struct hw_request **requests; /* by id; NULL once completed or merged away */
 	u64 room;
+	bool started;
 	struct list_head tasks; /* exited ones too, until nothing refers to them */
 };
 
@@ -56,6 +58,7 @@ void hwd_free(struct hwd *d)
 	for (i = 0; i < d->q->nr_inserted; i++)
 		free(d->requests[i]);
 	free(d->requests);
+	sim_tables_free(d->q);
 	free(d->q);
 	free(d);
 }
@@ -65,9 +68,23 @@ int hwd_set(struct hwd *d, const char *tunable, int64_t value)
 	return hw_tunable_set(d->q, tunable, value);
 }
 
+int hwd_set_table(struct hwd *d, const char *table, const int64_t *cells, uint32_t rows,
+		  uint32_t columns)
+{
+	struct hw_table_error err;
+	int ret = sim_table_set(d->q, table, cells, rows, columns, &err);
+
+	if (!ret && d->started && d->policy->tuned)
+		d->policy->tuned(d->q);
+	return ret;
+}
+
 int hwd_start(struct hwd *d, uint64_t now)
 {
-	return hw_start(d->q, now);
+	int ret = hw_start(d->q, now);
+
+	d->started = !ret;
+	return ret;
 }
 
 static struct hw_task *find_task(struct hwd *d, u32 number)

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "sim/internal.h"
+#include "sim/tables.h"
 
 static int start(struct hws *s)
 {
@@ -16,7 +17,9 @@ static int start(struct hws *s)
 	if (!s->drive)
 		return sim_fail(s, -EINVAL, "no drive");
 	s->depth = s->opt.queue_depth ? s->opt.queue_depth : s->drive->depth;
-	hw_drive_describe(s->drive, &s->q->dev);
+	ret = sim_describe_drive(s->q, s->drive);
+	if (ret)
+		return sim_fail(s, ret, "out of memory");
 	s->q->dev.depth = s->depth;
 	s->q->dev.nr_requests = s->opt.nr_requests;
 	if (s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving))

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "sim/internal.h"
+#include "sim/tables.h"
 
 #define SIM_DEPTH_MOST 65536u
 #define SIM_TASKS_MOST (1u << 30)
@@ -77,6 +78,8 @@ void hws_free(struct hws *s)
 	sim_log_close(s);
 	sim_rows_free(s);
 	sim_jobs_free(s);
+	if (s->q)
+		sim_tables_free(s->q);
 	sim_free_all(s);
 	free(s);
 }
@@ -101,6 +104,26 @@ int64_t hws_get(const struct hws *s, const char *tunable)
 	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
 
 	return t ? hw_tunable_get(s->q, t) : 0;
+}
+
+int hws_set_table(struct hws *s, const char *table, const int64_t *cells, uint32_t rows,
+		  uint32_t columns)
+{
+	struct hw_table_error err;
+	char text[SIM_ERROR_BYTES];
+	int ret = sim_table_set(s->q, table, cells, rows, columns, &err);
+
+	if (ret == -ENOENT)
+		return sim_fail(s, ret, "%s has no table '%s'", s->policy->name, table);
+	if (ret == -ENOMEM)
+		return sim_fail(s, ret, "out of memory");
+	if (ret) {
+		hw_table_explain(hw_table_find(s->policy, table), &err, text, sizeof(text));
+		return sim_fail(s, ret, "%s: %s", s->policy->name, text);
+	}
+	if (s->started && s->policy->tuned)
+		s->policy->tuned(s->q);
+	return 0;
 }
 
 static int may_attach(struct hws *s)

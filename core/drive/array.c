@@ -339,16 +339,15 @@ static int array_check(const struct hw_profile *p, struct hw_profile_error *err)
 }
 
 /* As a member's, at distances that are as much longer as the array is wider. */
-static void array_describe(const struct hw_drive *drive, struct hw_device *dev)
+static u32 array_positions(const struct hw_drive *drive, s64 (*row)[2])
 {
 	const struct array *a = array_of(drive);
 	const struct hw_drive *first = a->member[0].drive;
-	u32 i;
+	u32 n = first->model->positions ? first->model->positions(first, row) : 0, i;
 
-	if (first->model->describe)
-		first->model->describe(first, dev);
-	for (i = 0; !a->joined && i < dev->nr_positions; i++)
-		dev->position[i].sectors *= a->nr;
+	for (i = 0; !a->joined && i < n; i++)
+		row[i][0] *= a->nr;
+	return n;
 }
 
 const struct hw_drive_model hw_array_model = {
@@ -359,7 +358,7 @@ const struct hw_drive_model hw_array_model = {
 	.check = array_check,
 	.size = array_bytes,
 	.create = array_create,
-	.describe = array_describe,
+	.positions = array_positions,
 	.submit = array_submit,
 	.poll = array_poll,
 	.next = array_next,

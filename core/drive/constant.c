@@ -100,11 +100,11 @@ static void constant_create(void *mem, const struct hw_profile *p, u32 depth)
 			 depth ? depth : (u32)p->value[PARAM_DEPTH]);
 }
 
-static void constant_describe(const struct hw_drive *d, struct hw_device *dev)
+static u32 constant_positions(const struct hw_drive *d, s64 (*row)[2])
 {
-	dev->position[0].sectors = 0;
-	dev->position[0].ns = constant(d)->service_ns;
-	dev->nr_positions = 1;
+	row[0][0] = 0;
+	row[0][1] = (s64)constant(d)->service_ns;
+	return 1;
 }
 
 const struct hw_drive_model hw_constant_model = {
@@ -114,7 +114,7 @@ const struct hw_drive_model hw_constant_model = {
 	.nr_params = NR_PARAMS,
 	.size = constant_size,
 	.create = constant_create,
-	.describe = constant_describe,
+	.positions = constant_positions,
 	.submit = constant_submit,
 	.poll = constant_poll,
 	.next = constant_next,

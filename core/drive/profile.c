@@ -201,14 +201,13 @@ struct hw_drive *hw_drive_create(void *mem, const struct hw_profile *p, u32 dept
 	return d;
 }
 
-void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev)
+void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev, s64 (*cells)[2])
 {
 	dev->sectors = d->sectors;
 	dev->depth = d->depth;
 	dev->rotational = d->rotational;
-	dev->nr_positions = 0;
-	if (d->model->describe)
-		d->model->describe(d, dev);
+	dev->positions.cells = cells[0];
+	dev->positions.nr = d->model->positions ? d->model->positions(d, cells) : 0;
 }
 
 bool hw_drive_locate(const struct hw_drive *d, u64 lbn, struct hw_drive_place *out)

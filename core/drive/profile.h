@@ -4,21 +4,13 @@
 #define HW_DRIVE_PROFILE_H
 
 #include "core/drive.h"
+#include "core/lib/names.h"
 
 extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model;
 
 /* Fills in *err and returns -EINVAL. */
 int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column,
 		   const char *what);
-
-static inline bool hw_same_name(const char *a, const char *b)
-{
-	while (*a && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
 
 /* A list parameter: its rows, and their number in *rows. */
 static inline const s64 *hw_profile_list(const struct hw_profile *p, u32 param, u32 *rows)

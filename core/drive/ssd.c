@@ -340,13 +340,13 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->drive.depth = depth ? depth : (u32)v[SP_DEPTH];
 }
 
-static void ssd_describe(const struct hw_drive *drive, struct hw_device *dev)
+static u32 ssd_positions(const struct hw_drive *drive, s64 (*row)[2])
 {
 	const struct ssd *s = ssd_of(drive);
 
-	dev->position[0].sectors = 0;
-	dev->position[0].ns = s->overhead[0] + s->page_read;
-	dev->nr_positions = 1;
+	row[0][0] = 0;
+	row[0][1] = (s64)(s->overhead[0] + s->page_read);
+	return 1;
 }
 
 const struct hw_drive_model hw_ssd_model = {
@@ -356,7 +356,7 @@ const struct hw_drive_model hw_ssd_model = {
 	.nr_params = SP_NR,
 	.size = ssd_size,
 	.create = ssd_create,
-	.describe = ssd_describe,
+	.positions = ssd_positions,
 	.submit = ssd_submit,
 	.poll = ssd_poll,
 	.next = ssd_next,

@@ -14,6 +14,7 @@ from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import processor_json, processor_of
 from headwaiter.engine.schedulers import catalogue, find
+from headwaiter.engine.tables import Setting
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.report.tables import table, write_csv
@@ -28,9 +29,9 @@ def _schedulers(text: str) -> list[str]:
     return list(dict.fromkeys(find(name.strip()).name for name in text.split(",")))
 
 
-def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, int]]:
+def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, Setting]]:
     """SCHED.k=v is for one scheduler, k=v for all of them that have k."""
-    out: dict[str, dict[str, int]] = {name: {} for name in chosen}
+    out: dict[str, dict[str, Setting]] = {name: {} for name in chosen}
     for pair in pairs:
         key, sign, value = pair.partition("=")
         scheduler, dot, name = key.rpartition(".")
@@ -38,19 +39,21 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
             raise Problem(f"--set {shown(pair, 200)}: expected [SCHEDULER.]TUNABLE=VALUE")
         if dot and find(scheduler).name not in out:
             raise Problem(f"--set {shown(pair, 200)}: {scheduler} is not among the schedulers compared")
-        having = [s for s in ([scheduler] if dot else chosen) if name in find(s).tunables]
+        having = [s for s in ([scheduler] if dot else chosen) if find(s).has(name)]
         if not having:
             whom = f"{shown(scheduler)} has no" if scheduler else "none of the schedulers has a"
             raise Problem(f"--set {shown(pair, 200)}: {whom} tunable '{shown(name)}'")
         for s in having:
-            out[s][name] = find(s).tunables[name].parse(f"--set {pair}", value)
+            out[s][name] = find(s).parse(f"--set {pair}", name, value)
     return out
 
 
 @click.command("compare")
 @click.argument("workload", required=False)
 @click.option("--sched", "-s", default="all", show_default=True, metavar="a,b,…|all", help="Schedulers to compare.")
-@click.option("--set", "pairs", multiple=True, metavar="[SCHED.]TUNABLE=VALUE", help="Override a tunable's default.")
+@click.option(
+    "--set", "pairs", multiple=True, metavar="[SCHED.]NAME=VALUE|FILE", help="Override a tunable's default, or give a table."
+)
 @click.option("--by", type=click.Choice(list(RANKINGS)), help="Ranking [default: throughput, or latency if all keep up].")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @simulation_options

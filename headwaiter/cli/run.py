@@ -16,6 +16,7 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import processor_json, processor_of
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.sim import simulate
+from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.tables import table, tasks_table
 from headwaiter.study.ranges import is_range, others, runs_for, with_range
@@ -26,7 +27,7 @@ from headwaiter.study.workload import find_workload, read_workload
 @click.command("run")
 @click.argument("workload")
 @click.option("--sched", "-s", required=True, metavar="NAME", help="The scheduler (see 'headwaiter schedulers').")
-@click.option("--set", "pairs", multiple=True, metavar="TUNABLE=VALUE", help="Override a tunable's default.")
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE|FILE", help="Override a tunable's default, or give a table.")
 @file_option("--log", metavar="FILE", help="Write the event log (CSV).")
 @simulation_options
 @output_options
@@ -71,10 +72,10 @@ def command(
                 out.print(f"Note: {note}.", soft_wrap=True)
 
 
-def _details(out: Console, result: Json, policy: Scheduler, tunables: dict[str, int]) -> None:
+def _details(out: Console, result: Json, policy: Scheduler, tunables: dict[str, Setting]) -> None:
     """Tasks, what was set, and the scheduler's own figures."""
     out.print(tasks_table(result))
-    changed = [f"{k}={policy.tunables[k].show(v)}" for k, v in tunables.items()]
+    changed = [f"{k}={policy.show(k, v)}" for k, v in tunables.items()]
     if changed:
         out.print("Set: " + " ".join(changed))
     for name, value in result.get("stats", {}).items():

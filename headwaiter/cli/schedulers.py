@@ -13,6 +13,8 @@ from rich.text import Text
 
 from headwaiter.cli._output import output_options, write_json
 from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find
+from headwaiter.engine.tables import LEFT_OUT, Column
+from headwaiter.engine.tables import Table as Given
 from headwaiter.report.tables import console
 from headwaiter.study.results import SCHEMA
 
@@ -23,6 +25,18 @@ def bounds(t: Tunable) -> str:
         return ", ".join(t.choices)
     limits = {-(2**31): "INT_MIN", 2**31 - 1: "INT_MAX", 2**63 - 1: "INT64_MAX", -(2**63): "INT64_MIN"}
     return "0, 1" if t.is_flag else f"{limits.get(t.minimum, t.minimum)}..{limits.get(t.maximum, t.maximum)}"
+
+
+def limits(c: Column) -> str:
+    """The cells that a column takes, as people write them."""
+    cells = ", ".join(c.choices) if c.choices else f"{c.minimum}..{c.maximum}{f' {c.unit}' if c.unit else ''}"
+    ascending = ", each row more than the one before" if c.ascending else ""
+    return f"{cells}{ascending}{f'; if left out: {c.left_out}' if c.left_out != LEFT_OUT[0] else ''}"
+
+
+def rows(t: Given) -> str:
+    """How long a table is, and what a row of it holds."""
+    return f"{t.min_rows} to {t.max_rows} rows of {', '.join(c.name for c in t.columns)}."
 
 
 def _describe(s: Scheduler) -> None:
@@ -37,6 +51,10 @@ def _describe(s: Scheduler) -> None:
         for k in s.tunables.values():
             t.add_row(k.name, str(k.show(k.default)), k.unit, bounds(k), k.help)
         out.print(t)
+    for one in s.tables.values():
+        out.print(f"Takes a table {one.name}: {one.help}. {rows(one)}", soft_wrap=True)
+        for c in one.columns:
+            out.print(f"  {c.name}: {c.help} ({limits(c)})", soft_wrap=True)
     for stat in s.stats.values():
         out.print(f"Statistic {stat.name}{f' ({stat.unit})' if stat.unit else ''}: {stat.help}", soft_wrap=True)
 

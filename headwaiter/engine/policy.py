@@ -7,9 +7,10 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headwaiter.engine.native import ffi, lib
+from headwaiter.engine.native import borrow, ffi, lib
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
+from headwaiter.engine.tables import Setting
+from headwaiter.errors import Problem, shown
 
 NEVER = 2**64 - 1
 
@@ -39,7 +40,7 @@ class Policy:
     def __init__(
         self,
         name: str,
-        tunables: Mapping[str, int] | None = None,
+        tunables: Mapping[str, Setting] | None = None,
         *,
         sectors: int = 1 << 40,
         rotational: bool = True,
@@ -47,14 +48,24 @@ class Policy:
         nr_requests: int = 0,
         now: int = 0,
     ) -> None:
-        """Tunables are numbers, as Tunable.parse gives them; nr_requests 0 is no limit of tags."""
+        """Tunables are numbers, as Tunable.parse gives them, tables are arrays of rows; nr_requests 0 is no limit of tags."""
         self.scheduler = find(name)
         self._d = ffi.gc(lib.hwd_new(name.encode(), sectors, rotational, depth, nr_requests), lib.hwd_free)
         if self._d == ffi.NULL:
             raise Problem(f"{name}: out of memory")
         for key, value in (tunables or {}).items():
-            self._check(lib.hwd_set(self._d, key.encode(), value), f"tunable {key}={value}")
+            if key in self.scheduler.tables:
+                self.set_table(key, value)
+            else:
+                self._check(lib.hwd_set(self._d, key.encode(), value), f"tunable {key}={value}")
         self._check(lib.hwd_start(self._d, now), "start")
+
+    def set_table(self, name: str, rows: Setting) -> None:
+        """From now on these rows are in force. Problem if core refuses them: then the old ones stay."""
+        if name not in self.scheduler.tables:
+            raise Problem(f"{self.scheduler.name}: no table '{shown(name)}'")
+        cells = self.scheduler.tables[name].check(self.scheduler.name, rows)
+        self._check(lib.hwd_set_table(self._d, name.encode(), borrow("int64_t[]", cells), *cells.shape), f"table {name}")
 
     def _check(self, status: int, what: str) -> int:
         if status < 0:

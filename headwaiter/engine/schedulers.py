@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The schedulers there are, their tunables and statistics, from core's own tables."""
+"""The schedulers there are, their tunables, tables and statistics, from core's own declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from headwaiter.engine.constants import TunableType
 from headwaiter.engine.native import ffi, lib, text
+from headwaiter.engine.tables import Readers, Setting, Table, table_at
 from headwaiter.errors import Problem, shown
 from headwaiter.parsing import whole
 
@@ -59,6 +61,7 @@ class Scheduler:
     summary: str
     source: str
     tunables: dict[str, Tunable]
+    tables: dict[str, Table]
     stats: dict[str, Stat]
     is_model: bool
     """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
@@ -67,6 +70,22 @@ class Scheduler:
     def kernel_name(self) -> str:
         """How a kernel with the modules calls it."""
         return self.name if self.is_model else f"hw-{self.name}"
+
+    def has(self, name: str) -> bool:
+        """Whether there is a tunable or a table of that name."""
+        return name in self.tunables or name in self.tables
+
+    def parse(self, where: str, name: str, value: str, readers: Readers | None = None) -> Setting:
+        """What somebody wrote for a tunable (its value) or a table (a file's name); Problem if it is refused."""
+        if name in self.tables:
+            return self.tables[name].read(Path(value), readers)
+        return self.tunables[name].parse(where, value)
+
+    def show(self, name: str, value: Setting) -> str:
+        """A setting in a few words."""
+        if isinstance(value, int):
+            return str(self.tunables[name].show(value))
+        return f"({len(value)} row{'s' if len(value) != 1 else ''})"
 
 
 def _tunable(policy: bytes, index: int) -> Tunable:
@@ -93,12 +112,14 @@ def catalogue() -> dict[str, Scheduler]:
     while lib.hws_policy_at(len(found), p) == 0:
         name = ffi.string(p.name)
         tunables = (_tunable(name, i) for i in range(p.nr_tunables))
+        tables = (table_at(name, i) for i in range(p.nr_tables))
         stats = (_stat(name, i) for i in range(p.nr_stats))
         found[name.decode()] = Scheduler(
             name.decode(),
             text(p.summary),
             text(p.source),
             {t.name: t for t in tunables},
+            {t.name: t for t in tables},
             {s.name: s for s in stats},
             bool(p.model),
         )
@@ -113,17 +134,17 @@ def find(name: str) -> Scheduler:
         raise Problem(f"no scheduler '{shown(name)}' (known: {', '.join(catalogue())})") from None
 
 
-def settings(scheduler: Scheduler, pairs: Iterable[str]) -> dict[str, int]:
-    """`k=v` pairs as numbers, checked against the scheduler's tunables."""
-    out: dict[str, int] = {}
+def settings(scheduler: Scheduler, pairs: Iterable[str], readers: Readers | None = None) -> dict[str, Setting]:
+    """`k=v` pairs as numbers and `k=file` pairs as rows, checked against the scheduler's tunables and tables."""
+    out: dict[str, Setting] = {}
     for pair in pairs:
         key, sign, value = pair.partition("=")
         if not sign:
             raise Problem(f"--set {shown(pair, 200)}: expected TUNABLE=VALUE")
-        if key not in scheduler.tunables:
+        if not scheduler.has(key):
             raise Problem(
                 f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"
                 f" (known: {', '.join(scheduler.tunables) or 'none'})"
             )
-        out[key] = scheduler.tunables[key].parse(f"--set {pair}", value)
+        out[key] = scheduler.parse(f"--set {pair}", key, value, readers)
     return out

@@ -15,6 +15,7 @@ from headwaiter import ending
 from headwaiter.engine.constants import Progress
 from headwaiter.engine.native import borrow, ffi, lib, text, view
 from headwaiter.engine.schedulers import Scheduler, find
+from headwaiter.engine.tables import Cells, Setting
 from headwaiter.errors import Problem
 
 I64 = NDArray[np.int64]
@@ -247,6 +248,8 @@ class Outcome:
     stats: Mapping[str, int] = field(default_factory=dict)
     jobs: Sequence[JobTotals] = ()
     recorded: Rows | None = field(default=None, repr=False)
+    tables: Mapping[str, Cells] = field(default_factory=dict)
+    """Those that the scheduler was given."""
 
     @property
     def rows(self) -> Rows:
@@ -283,14 +286,15 @@ def simulate(
     scheduler: str,
     drive: Drive,
     load: Load,
-    tunables: Mapping[str, int] | None = None,
+    tunables: Mapping[str, Setting] | None = None,
     options: Options | None = None,
     log: Path | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Run `load` on `drive` under a scheduler, to the end.
 
-    `tunables` override defaults. `log` is where the event log goes as the run goes (CSV; the caller takes care of partial files).
+    `tunables` override defaults; a table of the scheduler is given as an array of its rows (int64, shape (rows, columns)).
+    `log` is where the event log goes as the run goes (CSV; the caller takes care of partial files).
     `progress` is called from time to time with the number of I/Os completed so far. Raises Problem when the load does
     not fit the drive, or a tunable its range; Ended when the process has been told to end.
     """
@@ -298,8 +302,13 @@ def simulate(
     options = options or Options()
     c_options, _keep = _options(policy, options)
     run = _new(c_options)
+    tables: dict[str, Cells] = {}
     for key, value in (tunables or {}).items():
-        _check(run, lib.hws_set(run, key.encode(), value))
+        if key in policy.tables:
+            tables[key] = policy.tables[key].check(policy.name, value)
+            _check(run, lib.hws_set_table(run, key.encode(), borrow("int64_t[]", tables[key]), *tables[key].shape))
+        else:
+            _check(run, lib.hws_set(run, key.encode(), value))
     _check(run, drive.attach(run))
     if options.warm:
         _check(run, lib.hws_drive_warm(run, *options.warm))
@@ -315,7 +324,7 @@ def simulate(
             lib.hws_totals(run, totals)
             progress(totals.completed)
     lib.hws_totals(run, totals)
-    return _outcome(run, policy, drive, load, totals, options.record)
+    return _outcome(run, policy, drive, load, totals, options.record, tables)
 
 
 def _tallies(run: Any) -> Tallies:
@@ -363,7 +372,9 @@ def _rows(run: Any, load: Load) -> Rows:
     )
 
 
-def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any, rows: bool) -> Outcome:
+def _outcome(
+    run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any, rows: bool, tables: Mapping[str, Cells]
+) -> Outcome:
     stat = ffi.new("int64_t *")
     stats = {name: int(stat[0]) for name in policy.stats if lib.hws_stat_value(run, name.encode(), stat) == 0}
     return Outcome(
@@ -377,6 +388,7 @@ def _outcome(run: Any, policy: Scheduler, drive: Drive, load: Load, totals: Any,
         stats=stats,
         jobs=_jobs(run),
         recorded=_rows(run, load) if rows else None,
+        tables=tables,
     )
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Load, Options
+from headwaiter.engine.tables import Setting
 from headwaiter.fio import JobLoad
 from headwaiter.study.ranges import FIGURES, MARGIN, is_range, measure, read_latency
 from headwaiter.study.results import Json
@@ -40,7 +41,7 @@ def run_all(
     schedulers: Sequence[str],
     drive: Drive,
     load: Load,
-    tunables: Mapping[str, Mapping[str, int]],
+    tunables: Mapping[str, Mapping[str, Setting]],
     options: Options,
     progress: Callable[[str, int], None] | None = None,
     runs: int | None = None,
@@ -65,7 +66,7 @@ def run_all(
 
 
 def without_processor(
-    results: Sequence[Json], drive: Drive, load: Load, tunables: Mapping[str, Mapping[str, int]], options: Options
+    results: Sequence[Json], drive: Drive, load: Load, tunables: Mapping[str, Mapping[str, Setting]], options: Options
 ) -> list[str]:
     """A note, if processor time was set to 0 and that decides the result."""
     if options.turnaround_ns or options.dispatch_ns or not isinstance(load, JobLoad):

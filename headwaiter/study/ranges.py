@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from headwaiter.engine.sim import Drive, Load, Options, simulate
+from headwaiter.engine.tables import Setting
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.results import Json, summarise
 
@@ -37,7 +38,7 @@ def measure(
     scheduler: str,
     drive: Drive,
     load: Load,
-    tunables: Mapping[str, int] | None,
+    tunables: Mapping[str, Setting] | None,
     options: Options,
     runs: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -64,7 +65,7 @@ def others(
     scheduler: str,
     drive: Drive,
     load: Load,
-    tunables: Mapping[str, int] | None,
+    tunables: Mapping[str, Setting] | None,
     options: Options,
     runs: int,
     tasks: bool = True,

@@ -212,6 +212,7 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
     out: Json = {
         "scheduler": o.scheduler,
         "tunables": {k: policy.tunables[k].show(v) for k, v in o.tunables.items()},
+        **({"tables": {name: cells.tolist() for name, cells in o.tables.items()}} if o.tables else {}),
     }
     tallies = o.tallies
     elapsed = (int(tallies.last_done_ns.max()) - int(tallies.first_issue_ns.min())) / _NS_PER_S if len(tallies.ios) else 0.0

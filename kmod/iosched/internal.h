@@ -109,6 +109,11 @@ struct hw_task *hwk_task_add(struct hwk_sched *sched, struct hwk_task_mem *mem, 
 void hwk_init_icq(struct io_cq *icq);
 void hwk_exit_icq(struct io_cq *icq);
 
+/* tables.c */
+/* Files for the policy's tables, hw_table_count() of them. */
+int hwk_table_attributes(const struct hw_policy *policy, struct elv_fs_entry *entry);
+void hwk_tables_free(struct hwk_sched *sched);
+
 /* sysfs.c */
 int hwk_attributes_create(struct hwk_type *t);
 void hwk_attributes_free(struct hwk_type *t);

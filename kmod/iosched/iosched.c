@@ -168,6 +168,8 @@ static void sched_free(struct hwk_sched *sched)
 
 	list_for_each_entry_safe(mem, next, &sched->all_tasks, all)
 		kfree(mem);
+	if (sched->q)
+		hwk_tables_free(sched);
 	kvfree(sched->q);
 	kfree(sched);
 }

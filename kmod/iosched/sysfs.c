@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * queue/iosched/: a file per tunable of the policy's table, and three of the glue's own:
+ * queue/iosched/: a file per tunable of the policy's table, per table (tables.c), and two of the
+ * glue's own:
  *
  *  - device_depth: how many requests the device is given at once (default: what the driver takes).
- *  - positions: the device's positioning times, which a kernel has not measured: lines SECTORS NS,
- *    at most 32, in increasing distance; linear between, constant beyond the last. A write replaces
- *    all of them, an empty line leaves none. Policies that do not weigh positioning times have the
- *    file too.
  *  - statistics: read-only, a line per figure: A, A_S, A_F (anticipations begun, successful,
  *    failed), T_ns, T_S_ns, T_F_ns (time spent in them), and what the policy itself keeps.
  *
@@ -155,98 +152,6 @@ static ssize_t store_depth(struct elevator_queue *eq, const char *text, size_t c
 	return count;
 }
 
-/* Products of a policy's interpolation stay within 64 bits up to these. */
-#define MAX_DISTANCE	(U64_MAX >> SECTOR_SHIFT)
-#define MAX_POSITIONING U32_MAX
-
-static ssize_t show_positions(struct elevator_queue *eq, char *page)
-{
-	struct hwk_sched *sched = eq->elevator_data;
-	const struct hw_device *dev = &sched->q->dev;
-	unsigned long flags;
-	ssize_t len = 0;
-	u32 i;
-
-	flags = hwk_lock(sched);
-	for (i = 0; i < dev->nr_positions; i++)
-		len += sysfs_emit_at(page, len, "%llu %llu\n", dev->position[i].sectors,
-				     dev->position[i].ns);
-	hwk_unlock(sched, flags);
-	return len;
-}
-
-/* One line, less the spaces around it. */
-static int add_position(struct hw_device *dev, char *line, const char **why)
-{
-	const char *first = strsep(&line, " \t");
-	u64 sectors, ns;
-	int ret;
-
-	ret = kstrtou64(first, 10, &sectors) ?: kstrtou64(line ? skip_spaces(line) : "", 10, &ns);
-	*why = "expected two numbers, SECTORS NS";
-	if (ret == -EINVAL)
-		return ret;
-	*why = "at most 2^55 - 1 sectors and 2^32 - 1 ns";
-	if (ret || sectors > MAX_DISTANCE || ns > MAX_POSITIONING)
-		return -ERANGE;
-	*why = "distances must increase";
-	if (dev->nr_positions && sectors <= dev->position[dev->nr_positions - 1].sectors)
-		return -EINVAL;
-	*why = "at most 32 lines";
-	if (dev->nr_positions == HW_POSITION_POINTS)
-		return -EINVAL;
-	dev->position[dev->nr_positions].sectors = sectors;
-	dev->position[dev->nr_positions++].ns = ns;
-	return 0;
-}
-
-static int read_positions(struct elevator_queue *eq, char *text, struct hw_device *dev)
-{
-	unsigned int number = 0;
-	const char *why;
-	char *line;
-	int ret;
-
-	while ((line = strsep(&text, "\n"))) {
-		number++;
-		line = strim(line);
-		if (!*line)
-			continue;
-		ret = add_position(dev, line, &why);
-		if (ret) {
-			pr_notice("%s: positions, line %u: %s\n", name_of(eq), number, why);
-			return ret;
-		}
-	}
-	return 0;
-}
-
-static ssize_t store_positions(struct elevator_queue *eq, const char *text, size_t count)
-{
-	struct hwk_sched *sched = eq->elevator_data;
-	struct hw_device dev = {};
-	unsigned long flags;
-	char *copy;
-	int ret;
-
-	if (count >= PAGE_SIZE) { /* what is longer arrives in pieces */
-		pr_notice("%s: positions: longer than a page\n", name_of(eq));
-		return -EINVAL;
-	}
-	copy = kmemdup_nul(text, count, GFP_KERNEL);
-	if (!copy)
-		return -ENOMEM;
-	ret = read_positions(eq, copy, &dev);
-	kfree(copy);
-	if (ret)
-		return ret;
-	flags = hwk_lock(sched);
-	memcpy(sched->q->dev.position, dev.position, sizeof(dev.position));
-	sched->q->dev.nr_positions = dev.nr_positions;
-	hwk_changed(sched, flags);
-	return count;
-}
-
 static ssize_t show_statistics(struct elevator_queue *eq, char *page)
 {
 	struct hwk_sched *sched = eq->elevator_data;
@@ -283,11 +188,13 @@ int hwk_attributes_create(struct hwk_type *t)
 {
 	const struct hw_policy *policy = t->policy;
 	struct elv_fs_entry *entry;
-	u32 i;
+	u32 tables = hw_table_count(policy), i;
+	int ret;
 
 	if (policy->nr_tunables > ROWS)
 		return -E2BIG;
-	t->attributes = kcalloc(policy->nr_tunables + 4, sizeof(*t->attributes), GFP_KERNEL);
+	t->attributes =
+		kcalloc(policy->nr_tunables + tables + 3, sizeof(*t->attributes), GFP_KERNEL);
 	if (!t->attributes)
 		return -ENOMEM;
 	for (i = 0; i < policy->nr_tunables; i++) {
@@ -297,13 +204,16 @@ int hwk_attributes_create(struct hwk_type *t)
 		/* lockdep wants a key for what is not static */
 		sysfs_attr_init(&t->attributes[i].attr);
 	}
-	entry = &t->attributes[i];
+	ret = hwk_table_attributes(policy, &t->attributes[i]);
+	if (ret) {
+		kfree(t->attributes);
+		return ret;
+	}
+	entry = &t->attributes[i + tables];
 	entry[0] = (struct elv_fs_entry)__ATTR(device_depth, 0644, show_depth, store_depth);
-	entry[1] = (struct elv_fs_entry)__ATTR(positions, 0644, show_positions, store_positions);
-	entry[2] = (struct elv_fs_entry)__ATTR(statistics, 0444, show_statistics, NULL);
+	entry[1] = (struct elv_fs_entry)__ATTR(statistics, 0444, show_statistics, NULL);
 	sysfs_attr_init(&entry[0].attr);
 	sysfs_attr_init(&entry[1].attr);
-	sysfs_attr_init(&entry[2].attr);
 	return 0;
 }
 

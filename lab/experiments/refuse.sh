@@ -78,7 +78,7 @@ for scheduler in $(ours nvme0); do
 			grep -qF "$scheduler: $line" /lab/log || fail "the log lacks '$scheduler: $line'"
 		done
 	done <"$table"
-	files=$(find $queue/iosched -type f ! -name device_depth ! -name positions ! -name statistics | wc -l)
+	files=$(find $queue/iosched -type f ! -name device_depth ! -name positions ! -name config ! -name statistics | wc -l)
 	[ "$files" -eq $n ] || fail "$scheduler: $files files, $n tunables"
 	result "{\"what\":\"tunables of $scheduler\",\"count\":$n}"
 done

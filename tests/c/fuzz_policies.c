@@ -7,7 +7,7 @@
  *
  * Insertions (with merging, on several CPUs, with every priority, with and without a task), joining
  * of requests that touch, whosever they are, completions in any order, requeues, exits of tasks,
- * tunables within their ranges, depths of 1 to 32, draining. Every request and task is a block of
+ * tunables within their ranges, tables of any rows that pass, depths of 1 to 32, draining. Every request and task is a block of
  * its own and is freed as soon as the contract allows, so a sanitizer sees whatever a policy keeps
  * for too long. A seed is run twice and must give the same answers (invariant 5). Without SEED,
  * several are tried; with SEEDS, so many from SEED on.
@@ -43,6 +43,7 @@ struct fuzz {
 	u32 nr_live, nr_tasks_made;
 	u64 seed, rng, now, step, hash;
 	u64 inserted, completed, merged;
+	u64 tables_given;
 	u64 load; /* insertions in a hundred steps, for a while */
 	bool draining;
 };
@@ -417,6 +418,51 @@ static void tune(struct fuzz *f)
 	check(f);
 }
 
+/* Mostly small numbers, the limits now and then, and where it ascends, a little more each row. */
+static s64 some_cell(struct fuzz *f, const struct hw_column *c, const s64 *before)
+{
+	s64 low = before && c->order == HW_ASCENDING ? *before + 1 : c->min;
+	s64 span = c->choices ? c->max + 1 : 1ll << draw(f, 24);
+
+	if (one_in(f, 40))
+		return one_in(f, 2) ? c->min : c->max;
+	return low + (s64)draw(f, (u64)span) - (one_in(f, 100) ? 1 : 0);
+}
+
+/* Rows as the table's columns have them, and some that its check may refuse; or none. */
+static u32 some_rows(struct fuzz *f, const struct hw_table *t, s64 *cells)
+{
+	u32 most = min_t(u32, t->max_rows, 1u << draw(f, 8)), n = (u32)draw(f, most + 1), i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < t->nr_columns; k++) {
+			s64 *cell = &cells[i * t->nr_columns + k];
+
+			*cell = some_cell(f, &t->columns[k], i ? cell - t->nr_columns : NULL);
+		}
+	return n;
+}
+
+/* A table changes between two calls; the old rows are freed at once. */
+static void give_table(struct fuzz *f)
+{
+	const struct hw_table *t = hw_table_at(f->policy, (u32)draw(f, hw_table_count(f->policy)));
+	u32 bytes = t->max_rows * t->nr_columns * (u32)sizeof(s64), n;
+	s64 *cells = take_memory(bytes);
+	struct hw_table_error err;
+
+	n = some_rows(f, t, cells);
+	if (hw_table_check(t, cells, n, t->nr_columns, &err)) {
+		free(cells);
+		return;
+	}
+	free((s64 *)hw_table_swap(f->q, t, cells, n));
+	f->tables_given++;
+	if (f->policy->tuned)
+		f->policy->tuned(f->q);
+	check(f);
+}
+
 static void pass_time(struct fuzz *f)
 {
 	u64 wake = f->q->wake_ns;
@@ -464,6 +510,8 @@ static void step(struct fuzz *f)
 		requeue(f);
 	else if (what < 95)
 		task_exit(f);
+	else if (what < 96 && one_in(f, 2))
+		give_table(f);
 	else if (what < 96)
 		tune(f);
 	else if (what < 97)
@@ -517,7 +565,10 @@ static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 			  .hash = seed,
 			  .load = 45,
 			  .rng = seed * 0x9e3779b97f4a7c15ull + 1 };
+	static const s64 positions[] = { 0, 100000, 1000, 5000000, CAPACITY, 15000000 };
+	s64 *cells = take_memory(sizeof(positions));
 	struct block *b, *next;
+	u32 i;
 
 	INIT_LIST_HEAD(&f.blocks);
 	f.q = take_memory(policy->queue_size);
@@ -528,9 +579,9 @@ static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 		.rotational = seed % 4 != 0,
 		.nr_requests = MAX_LIVE,
 		.depth = seed % 3 ? 1 : MAX_DEPTH,
-		.nr_positions = 3,
-		.position = { { 0, 100000 }, { 1000, 5000000 }, { CAPACITY, 15000000 } },
 	};
+	memcpy(cells, positions, sizeof(positions));
+	hw_table_swap(f.q, hw_table_find(policy, "positions"), cells, 3);
 	if (hw_start(f.q, 0))
 		fail(&f, "does not start");
 	hw_merge_init(&f.merger, seed % 5 ? 256 : 0);
@@ -539,6 +590,10 @@ static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)
 	finish(&f);
 	list_for_each_entry_safe(b, next, &f.blocks, all)
 		free_task(&f, b->task);
+	if (steps >= DEFAULT_STEPS && !f.tables_given)
+		fail(&f, "no table was ever given");
+	for (i = 0; i < hw_table_count(policy); i++)
+		free((s64 *)hw_table_swap(f.q, hw_table_at(policy, i), NULL, 0));
 	free(f.q);
 	return f.hash;
 }

@@ -50,6 +50,7 @@ struct world {
 	u64 longest_ns;
 	u32 whose; /* the runner that had the longest wait */
 	u32 nr_tasks;
+	s64 positions[2 * HW_POSITION_POINTS];
 };
 
 static void *take_memory(size_t size)
@@ -242,25 +243,24 @@ static void arrive(struct world *w)
 
 static void begin(struct world *w, const struct hw_policy *policy, const struct load *l)
 {
+	static const u64 far[] = { 1, CAPACITY / 256, CAPACITY / 16, CAPACITY / 4, CAPACITY };
 	u32 i, k;
 
 	*w = (struct world){
 		.policy = policy, .nr = l->nr, .rng = 1, .done_ns = HW_NEVER, .quick = l->quick
 	};
 	INIT_LIST_HEAD(&w->tasks);
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		w->positions[2 * i + 2] = (s64)far[i];
+		w->positions[2 * i + 3] = (s64)(seek_ns(far[i]) + REVOLUTION / 2);
+	}
 	w->q = take_memory(policy->queue_size);
 	hw_queue_prepare(w->q, policy);
 	w->q->dev = (struct hw_device){
 		.sectors = CAPACITY,
 		.rotational = true,
 		.depth = l->depth,
-		.nr_positions = 6,
-		.position = { { 0, 0 },
-			      { 1, seek_ns(1) + REVOLUTION / 2 },
-			      { CAPACITY / 256, seek_ns(CAPACITY / 256) + REVOLUTION / 2 },
-			      { CAPACITY / 16, seek_ns(CAPACITY / 16) + REVOLUTION / 2 },
-			      { CAPACITY / 4, seek_ns(CAPACITY / 4) + REVOLUTION / 2 },
-			      { CAPACITY, seek_ns(CAPACITY) + REVOLUTION / 2 } },
+		.positions = { w->positions, 1 + ARRAY_SIZE(far) },
 	};
 	hw_start(w->q, 0);
 	for (i = 0; i < l->nr; i++) {

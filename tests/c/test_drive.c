@@ -325,19 +325,20 @@ static void test_positions_for_policies(void)
 {
 	struct maker m = small_disk();
 	struct hw_drive *d = drive_of(&m, 8);
+	s64 row[HW_POSITION_POINTS][2];
 	struct hw_device dev = { 0 };
 	u32 i;
 
-	hw_drive_describe(d, &dev);
+	hw_drive_describe(d, &dev, row);
 	CHECK_EQ(dev.sectors, 20000);
 	CHECK_EQ(dev.depth, 8);
 	CHECK(dev.rotational);
-	CHECK(dev.nr_positions > 3 && dev.nr_positions <= HW_POSITION_POINTS);
-	CHECK_EQ(dev.position[0].ns, 0);
-	CHECK_EQ(dev.position[1].ns, 5000000); /* half a revolution */
-	CHECK_EQ(dev.position[dev.nr_positions - 1].ns, 10000000);
-	for (i = 1; i < dev.nr_positions; i++)
-		CHECK(dev.position[i].sectors > dev.position[i - 1].sectors);
+	CHECK(dev.positions.nr > 3 && dev.positions.nr <= HW_POSITION_POINTS);
+	CHECK_EQ(row[0][1], 0);
+	CHECK_EQ(row[1][1], 5000000); /* half a revolution */
+	CHECK_EQ(row[dev.positions.nr - 1][1], 10000000);
+	for (i = 1; i < dev.positions.nr; i++)
+		CHECK(row[i][0] > row[i - 1][0]);
 	free(d);
 }
 

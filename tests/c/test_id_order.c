@@ -18,6 +18,7 @@ static struct id_device dev;
 static struct id_task tasks[TASKS];
 static struct id_request requests[REQUESTS];
 static struct hw_merger merger;
+static s64 positions[6]; /* rows of distance and time; the first stays 0 0 */
 static u64 state;
 
 static u64 roll(u64 n)
@@ -87,7 +88,7 @@ static void check_share(u64 now)
 	limit = least;
 	if (dev.tau >= 0)
 		limit += (u64)dev.tau * MS;
-	else if (dev.q.dev.position[0].ns != dev.q.dev.position[dev.q.dev.nr_positions - 1].ns)
+	else if (positions[1] != positions[2 * dev.q.dev.positions.nr - 1])
 		limit += 100 * MS * n / all;
 	limit = max(limit, slowest);
 	for (i = 0; i < REQUESTS; i++) {
@@ -147,11 +148,11 @@ static void run(const struct hw_policy *policy, void (*check)(u64 now), u64 seed
 	dev.q.dev.rotational = roll(4) != 0;
 	dev.W = (s64)roll(3) * 30;
 	dev.tau = (s64)roll(3) - 1;
-	dev.q.dev.nr_positions = 3;
-	dev.q.dev.position[1].sectors = 1 + roll(span * 8);
-	dev.q.dev.position[2].sectors = dev.q.dev.position[1].sectors + 1 + roll(span * 8);
-	dev.q.dev.position[1].ns = roll(3) * MS;
-	dev.q.dev.position[2].ns = dev.q.dev.position[1].ns + roll(3) * 5 * MS;
+	dev.q.dev.positions = (struct hw_rows){ positions, 3 };
+	positions[2] = 1 + (s64)roll(span * 8);
+	positions[4] = positions[2] + 1 + (s64)roll(span * 8);
+	positions[3] = (s64)roll(3) * MS;
+	positions[5] = positions[3] + (s64)roll(3) * 5 * MS;
 	CHECK_EQ(hw_start(&dev.q, 0), 0);
 	for (i = 0; i < TASKS; i++) {
 		tasks[i].task.share = (u16)roll(5);
@@ -197,9 +198,9 @@ static void joined(u32 at)
 	dev.q.dev.depth = 1;
 	dev.in_device = 1;
 	dev.W = 30;
-	dev.q.dev.nr_positions = 2;
-	dev.q.dev.position[1].sectors = 10000000;
-	dev.q.dev.position[1].ns = 20 * MS;
+	dev.q.dev.positions = (struct hw_rows){ positions, 2 };
+	positions[2] = 10000000;
+	positions[3] = 20 * MS;
 	CHECK_EQ(hw_start(&dev.q, 0), 0);
 	hw_task_start(&dev.q, &tasks[0].task, 0);
 	for (i = 0; i < 42; i++) {

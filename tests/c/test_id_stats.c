@@ -18,6 +18,8 @@ static u32 nr_requests;
 
 enum { A, B, C };
 
+static const s64 positions[] = { 0, 0, 1000000, 10 * MS, 2000000, 20 * MS };
+
 /* A drive on which 100 000 sectors are 1 ms, and 2 000 000 sectors and more 20 ms. */
 static void start(const struct hw_policy *policy)
 {
@@ -30,11 +32,7 @@ static void start(const struct hw_policy *policy)
 	hw_queue_prepare(&dev.q, policy);
 	dev.q.dev.rotational = true;
 	dev.q.dev.depth = 1;
-	dev.q.dev.nr_positions = 3;
-	dev.q.dev.position[1].sectors = 1000000;
-	dev.q.dev.position[1].ns = 10 * MS;
-	dev.q.dev.position[2].sectors = 2000000;
-	dev.q.dev.position[2].ns = 20 * MS;
+	dev.q.dev.positions = (struct hw_rows){ positions, 3 };
 	CHECK_EQ(hw_start(&dev.q, 0), 0);
 	for (i = 0; i < TASKS; i++) {
 		tasks[i].task.id = i;

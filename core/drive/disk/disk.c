@@ -528,26 +528,25 @@ static bool disk_where(const struct hw_drive *drive, u64 lbn, struct hw_drive_pl
 }
 
 /* Distances in cylinders grow by a constant factor; a sector on the way costs half a revolution. */
-static void disk_describe(const struct hw_drive *drive, struct hw_device *dev)
+static u32 disk_positions(const struct hw_drive *drive, s64 (*row)[2])
 {
 	const struct disk *d = disk_of(drive);
 	const struct disk_zone *last = &d->layout.zones[d->layout.nr_zones - 1];
 	u32 cyls = last->cyl + last->cyls, i, n = 2;
 	u64 each = div_u64(d->layout.sectors + cyls - 1, cyls), distance = 1;
 
-	dev->position[0].sectors = 0;
-	dev->position[0].ns = 0;
-	dev->position[1].sectors = 1;
-	dev->position[1].ns = d->mech.rev_ns / 2;
+	row[0][0] = 0;
+	row[0][1] = 0;
+	row[1][0] = 1;
+	row[1][1] = (s64)d->mech.rev_ns / 2;
 	for (i = 2; i < HW_POSITION_POINTS && distance < cyls; i++) {
 		/* On a drive with hardly a sector a cylinder, too, they increase. */
-		dev->position[i].sectors = max(distance * each, dev->position[i - 1].sectors + 1);
-		dev->position[i].ns =
-			disk_seek(&d->mech, (u32)distance, false) + d->mech.rev_ns / 2;
+		row[i][0] = max((s64)(distance * each), row[i - 1][0] + 1);
+		row[i][1] = (s64)(disk_seek(&d->mech, (u32)distance, false) + d->mech.rev_ns / 2);
 		distance = max(distance + 1, div_u64(distance * 17, 10));
 		n = i + 1;
 	}
-	dev->nr_positions = n;
+	return n;
 }
 
 const struct hw_drive_model hw_disk_model = {
@@ -559,7 +558,7 @@ const struct hw_drive_model hw_disk_model = {
 	.check = disk_check,
 	.size = disk_size,
 	.create = disk_create,
-	.describe = disk_describe,
+	.positions = disk_positions,
 	.locate = disk_where,
 	.submit = disk_submit,
 	.poll = disk_poll,

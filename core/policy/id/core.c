@@ -47,7 +47,7 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 {
 	const struct hw_device *dev = &d->q.dev;
 	u64 distance = hw_apart(sector, from);
-	u32 lo = 0, n = dev->nr_positions, shift;
+	u32 lo = 0, n = dev->positions.nr, shift;
 	u64 step, into;
 
 	if (!n)
@@ -57,15 +57,15 @@ u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 	 * it.
 	 */
 	for (; n > 1; n -= n / 2)
-		lo += dev->position[lo + n / 2].sectors <= distance ? n / 2 : 0;
-	if (lo + 1 == dev->nr_positions || distance <= dev->position[lo].sectors)
-		return dev->position[lo].ns;
-	step = dev->position[lo + 1].sectors - dev->position[lo].sectors;
-	into = distance - dev->position[lo].sectors;
+		lo += hw_position_sectors(dev, lo + n / 2) <= distance ? n / 2 : 0;
+	if (lo + 1 == dev->positions.nr || distance <= hw_position_sectors(dev, lo))
+		return hw_position_ns(dev, lo);
+	step = hw_position_sectors(dev, lo + 1) - hw_position_sectors(dev, lo);
+	into = distance - hw_position_sectors(dev, lo);
 	/* 32 bits of distance and 32 of time: products fit. */
 	shift = (u32)max(fls64(step) - 32, 0);
-	return div64_u64(dev->position[lo].ns * ((step - into) >> shift) +
-				 dev->position[lo + 1].ns * (into >> shift),
+	return div64_u64(hw_position_ns(dev, lo) * ((step - into) >> shift) +
+				 hw_position_ns(dev, lo + 1) * (into >> shift),
 			 step >> shift);
 }
 

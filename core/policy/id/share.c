@@ -134,7 +134,8 @@ static u64 relaxation(const struct id_device *d)
 
 	if (d->tau >= 0)
 		return (u64)d->tau * HW_NSEC_PER_MSEC;
-	if (!dev->nr_positions || dev->position[0].ns == dev->position[dev->nr_positions - 1].ns)
+	if (!dev->positions.nr ||
+	    hw_position_ns(dev, 0) == hw_position_ns(dev, dev->positions.nr - 1))
 		return 0;
 	if (only_awaited(d, d->last)) {
 		all += tickets(d->last);

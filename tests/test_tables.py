@@ -129,7 +129,8 @@ def test_no_such_table(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 def pair() -> Forest:
     """A read at 1000, and then two at once, at 1100 and at 500."""
     z = np.zeros(3, np.int64)
-    return Forest([Task(k, f"t{k}", k) for k in range(3)], np.array([0, 1, 1]), np.full(3, -1, np.int64), z, np.arange(3, dtype=np.uint32),
+    tasks = [Task(k, f"t{k}", k) for k in range(3)]
+    return Forest(tasks, np.array([0, 1, 1]), np.full(3, -1, np.int64), z, np.arange(3, dtype=np.uint32),
                   np.zeros(3, np.uint8), np.ones(3, np.uint8), np.array([1000, 1100, 500], np.uint64),
                   np.full(3, 8, np.uint32), np.zeros(3, np.uint16))  # fmt: skip
 

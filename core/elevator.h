@@ -177,6 +177,14 @@ struct hw_stat {
 	s64 (*get)(const struct hw_queue *q);
 };
 
+/* Counters in rows and columns that a policy keeps and lets be read: u32, row behind row. */
+struct hw_counters {
+	const char *name;
+	const char *help; /* one line */
+	u32 rows, columns;
+	u32 offset; /* of the policy's queue area */
+};
+
 struct hw_queue {
 	const struct hw_policy *policy;
 	struct hw_device dev;
@@ -219,6 +227,7 @@ struct hw_policy {
 	u32 nr_tables;
 	const struct hw_stat *stats;
 	u32 nr_stats;
+	const struct hw_counters *counters; /* NULL: none */
 
 	/* Tunables hold their values already. 0 or a negative errno. */
 	int (*init)(struct hw_queue *q, u64 now);
@@ -283,6 +292,14 @@ int hw_tunable_set(struct hw_queue *q, const char *name, s64 value);
 s64 hw_tunable_get(const struct hw_queue *q, const struct hw_tunable *t);
 /* 0, or -ENOENT for an unknown name. */
 int hw_stat_get(const struct hw_queue *q, const char *name, s64 *value);
+
+/* The counters of a row; the policy must have some. */
+static inline const u32 *hw_counters_row(const struct hw_queue *q, u32 row)
+{
+	const struct hw_counters *c = q->policy->counters;
+
+	return (const u32 *)((const char *)q + c->offset) + (size_t)row * c->columns;
+}
 
 void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);

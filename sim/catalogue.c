@@ -86,3 +86,26 @@ int hws_stat_value(const struct hws *s, const char *stat, int64_t *value)
 {
 	return hw_stat_get(s->q, stat, value);
 }
+
+int hws_counters_at(const char *policy, struct hws_counters *out)
+{
+	const struct hw_policy *p = hw_policy_find(policy);
+	const struct hw_counters *c = p ? p->counters : NULL;
+
+	if (!c)
+		return -ENOENT;
+	*out = (struct hws_counters){
+		.name = c->name, .help = c->help, .rows = c->rows, .columns = c->columns
+	};
+	return 0;
+}
+
+int hws_counters(const struct hws *s, uint32_t *cells)
+{
+	const struct hw_counters *c = s->policy->counters;
+
+	if (!c)
+		return -ENOENT;
+	memcpy(cells, hw_counters_row(s->q, 0), sizeof(*cells) * c->rows * c->columns);
+	return 0;
+}

@@ -96,6 +96,15 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out);
 int hws_table_at(const char *policy, uint32_t index, struct hws_table *out);
 int hws_column_at(const char *policy, const char *table, uint32_t index, struct hws_column *out);
 
+/* Counters in rows and columns that a policy keeps. -ENOENT: it keeps none. */
+struct hws_counters {
+	const char *name;
+	const char *help;
+	uint32_t rows, columns;
+};
+
+int hws_counters_at(const char *policy, struct hws_counters *out);
+
 /* What is wrong with a table. */
 struct hws_table_error {
 	int64_t row;	    /* from 0; -1: the table as a whole */
@@ -194,6 +203,8 @@ int64_t hws_get(const struct hws *s, const char *tunable);
 int hws_set_table(struct hws *s, const char *table, const int64_t *cells, uint32_t rows,
 		  uint32_t columns);
 int hws_stat_value(const struct hws *s, const char *stat, int64_t *value);
+/* All counters, row behind row, into room for rows x columns. -ENOENT: the policy keeps none. */
+int hws_counters(const struct hws *s, uint32_t *cells);
 
 int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors);
 /* A drive profile in the flat form of core/drive.h; it is copied. */

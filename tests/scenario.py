@@ -20,6 +20,7 @@ import numpy as np
 
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
+from headwaiter.engine.tables import Setting
 
 MS = 1_000_000
 
@@ -145,7 +146,8 @@ def run(scenario: dict[str, Any], tmp_path: Path) -> Ran:
     )
     log = tmp_path / "log.csv"
     scheduler = find(scenario["scheduler"])
-    settings = {k: scheduler.tunables[k].parse(k, str(v)) for k, v in scenario.get("set", {}).items()}
+    settings: dict[str, Setting] = {k: scheduler.tunables[k].parse(k, str(v)) for k, v in scenario.get("set", {}).items()}
+    settings |= {k: scheduler.tables[k].parse(k, v.encode()) for k, v in scenario.get("tables", {}).items()}
     options = Options(
         merging=scenario.get("merge", False), queue_depth=scenario.get("depth", 1), pull_ahead=scenario.get("pull_ahead", False)
     )

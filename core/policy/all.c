@@ -12,6 +12,8 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_as,
 	&hw_as_95,
 	&hw_cas,
+	&hw_was,
+	&hw_was_online,
 	&hw_none,
 	&hw_mq_deadline,
 	&hw_kyber,

@@ -64,6 +64,8 @@ extern const struct hw_policy hw_deadline;
 extern const struct hw_policy hw_as;
 extern const struct hw_policy hw_as_95;
 extern const struct hw_policy hw_cas;
+extern const struct hw_policy hw_was;
+extern const struct hw_policy hw_was_online;
 extern const struct hw_policy hw_none;
 extern const struct hw_policy hw_mq_deadline;
 extern const struct hw_policy hw_kyber;

@@ -55,6 +55,8 @@ def _describe(s: Scheduler) -> None:
         out.print(f"Takes a table {one.name}: {one.help}. {rows(one)}", soft_wrap=True)
         for c in one.columns:
             out.print(f"  {c.name}: {c.help} ({limits(c)})", soft_wrap=True)
+    if s.counters:
+        out.print(f"Counts {s.counters.name}, {s.counters.rows} rows of {s.counters.columns}: {s.counters.help}", soft_wrap=True)
     for stat in s.stats.values():
         out.print(f"Statistic {stat.name}{f' ({stat.unit})' if stat.unit else ''}: {stat.help}", soft_wrap=True)
 

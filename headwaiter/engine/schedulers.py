@@ -54,6 +54,16 @@ class Stat:
 
 
 @dataclass(frozen=True)
+class Counters:
+    """Counters in rows and columns that a scheduler keeps and lets be read."""
+
+    name: str
+    help: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
 class Scheduler:
     """A policy of core."""
 
@@ -63,6 +73,7 @@ class Scheduler:
     tunables: dict[str, Tunable]
     tables: dict[str, Table]
     stats: dict[str, Stat]
+    counters: Counters | None
     is_model: bool
     """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
 
@@ -104,6 +115,13 @@ def _stat(policy: bytes, index: int) -> Stat:
     return Stat(text(s.name), text(s.unit), text(s.help))
 
 
+def _counters(policy: bytes) -> Counters | None:
+    c = ffi.new("struct hws_counters *")
+    if lib.hws_counters_at(policy, c) < 0:
+        return None
+    return Counters(text(c.name), text(c.help), c.rows, c.columns)
+
+
 @cache
 def catalogue() -> dict[str, Scheduler]:
     """All schedulers by name, in core's order."""
@@ -121,6 +139,7 @@ def catalogue() -> dict[str, Scheduler]:
             {t.name: t for t in tunables},
             {t.name: t for t in tables},
             {s.name: s for s in stats},
+            _counters(name),
             bool(p.model),
         )
     return found

@@ -250,6 +250,8 @@ class Outcome:
     recorded: Rows | None = field(default=None, repr=False)
     tables: Mapping[str, Cells] = field(default_factory=dict)
     """Those that the scheduler was given."""
+    counters: U32 | None = field(default=None, repr=False)
+    """What the scheduler has counted, shape (rows, columns) as its Counters have it; None if that is nothing."""
 
     @property
     def rows(self) -> Rows:
@@ -389,7 +391,16 @@ def _outcome(
         jobs=_jobs(run),
         recorded=_rows(run, load) if rows else None,
         tables=tables,
+        counters=_counters(run, policy),
     )
+
+
+def _counters(run: Any, policy: Scheduler) -> U32 | None:
+    if not policy.counters:
+        return None
+    cells = np.zeros((policy.counters.rows, policy.counters.columns), np.uint32)
+    lib.hws_counters(run, borrow("uint32_t[]", cells))
+    return cells if cells.any() else None
 
 
 def _jobs(run: Any) -> list[JobTotals]:

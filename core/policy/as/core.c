@@ -410,7 +410,7 @@ void as_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 		aq->new_batch = false;
 	}
 	if (t && t == aq->waited_for) {
-		aq->antic_start = aq->now;
+		aq->antic_start = aq->exact_waits ? now : aq->now;
 		aq->waited_for_done = true;
 		if (aq->status == AS_WAIT_REQ)
 			as_wait_next(aq);
@@ -419,6 +419,8 @@ void as_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 		t->served = true;
 		t->last_end_ns = now;
 	}
+	if (aq->rules->completed)
+		aq->rules->completed(aq, rq);
 }
 
 void as_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)

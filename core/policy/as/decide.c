@@ -22,7 +22,7 @@ bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 wi
 	u64 head = aq->last[aq->dir], waited = 0, delay_ms;
 
 	if (aq->status != AS_OFF && aq->waited_for_done)
-		waited = aq->now - aq->antic_start;
+		waited = as_waited(aq);
 	delay_ms = div_u64(waited, HW_NSEC_PER_MSEC);
 	if (delay_ms > grace_ms) {
 		if (delay_ms > AS_MAX_DOUBLINGS_MS || waited > interval_of(aq))
@@ -34,7 +34,7 @@ bool as_near_head(const struct as_queue *aq, const struct hw_request *rq, u64 wi
 
 bool as_waited_out(const struct as_queue *aq)
 {
-	return aq->waited_for_done && aq->now - aq->antic_start >= interval_of(aq);
+	return aq->waited_for_done && as_waited(aq) >= interval_of(aq);
 }
 
 void as_wait_next(struct as_queue *aq)
@@ -43,10 +43,32 @@ void as_wait_next(struct as_queue *aq)
 	hw_wait_begin(&aq->q, &aq->waited_for->task, aq->exact_now);
 }
 
+void as_end_wait(struct as_queue *aq, enum hw_wait_outcome outcome)
+{
+	if (aq->rules->ended)
+		aq->rules->ended(aq, outcome);
+	hw_wait_end(&aq->q, outcome, aq->exact_now);
+}
+
+void as_time_waits(struct as_queue *aq, bool exact)
+{
+	if (aq->exact_waits && !exact)
+		aq->antic_start = as_tick_floor(aq, aq->antic_start);
+	aq->exact_waits = exact;
+}
+
 /* The first beginning of a tick at or after @ns. */
 static u64 tick_ceil(const struct as_queue *aq, u64 ns)
 {
 	return as_tick_floor(aq, ns + as_ticks_ns(aq, 1) - 1);
+}
+
+/* When the timer of a wait is due. */
+static u64 wait_ends(const struct as_queue *aq)
+{
+	u64 end = aq->antic_start + interval_of(aq);
+
+	return aq->exact_waits ? end : tick_ceil(aq, end);
 }
 
 /* ---- batches ---- */
@@ -187,6 +209,6 @@ struct hw_sorted_request *as_weigh(struct as_queue *aq)
 	}
 	s = aq->q.force ? drain(aq) : decide(aq);
 	if (!s && aq->status == AS_WAIT_NEXT)
-		aq->q.wake_ns = tick_ceil(aq, aq->antic_start + interval_of(aq));
+		aq->q.wake_ns = wait_ends(aq);
 	return s;
 }

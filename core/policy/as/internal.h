@@ -59,10 +59,17 @@ struct as_rules {
 	/* The last part of that test: does the history of the task speak against waiting for it? */
 	bool (*doubts)(const struct as_queue *aq, const struct as_task *t,
 		       const struct hw_request *rq);
-	/* The longest wait for this task, ns in whole ticks. */
+	/* The longest wait for this task, ns; in whole ticks but with exact_waits. */
 	u64 (*interval)(const struct as_queue *aq, const struct as_task *t);
 	/* A wait has run its full time in vain. */
 	void (*timed_out)(struct as_queue *aq);
+	/*
+	 * A wait for aq->waited_for has ended, as_waited() after its beginning.
+	 * Optional.
+	 */
+	void (*ended)(struct as_queue *aq, enum hw_wait_outcome outcome);
+	/* A request has completed and is in the statistics. Optional. */
+	void (*completed)(struct as_queue *aq, const struct hw_request *rq);
 	/* A sync request of @t has come and is not in its statistics yet. Optional. */
 	void (*arrived)(struct as_queue *aq, struct as_task *t, const struct hw_request *rq);
 	/*
@@ -96,6 +103,7 @@ struct as_queue {
 	struct as_task *waited_for; /* made the last dispatched request; NULL if async */
 	bool waited_for_done;	    /* that request has completed, at antic_start */
 	u64 antic_start;
+	bool exact_waits; /* the clock of waits does not tick: they end in time, not with a tick */
 
 	u64 exit_prob;			     /* chance that a task makes no second sync request */
 	u64 new_ttime_total, new_ttime_mean; /* first think times of tasks, ticks */
@@ -223,10 +231,20 @@ static inline bool as_waiting(const struct as_queue *aq)
 	return aq->status == AS_WAIT_REQ || aq->status == AS_WAIT_NEXT;
 }
 
-static inline void as_stop_waiting(struct as_queue *aq, enum hw_wait_outcome outcome,
-				   enum as_status status)
+/* Since the request of the task that is waited for has completed. */
+static inline u64 as_waited(const struct as_queue *aq)
 {
-	hw_wait_end(&aq->q, outcome, aq->exact_now);
+	return (aq->exact_waits ? aq->exact_now : aq->now) - aq->antic_start;
+}
+
+/* decide.c */
+void as_end_wait(struct as_queue *aq, enum hw_wait_outcome outcome);
+
+static __always_inline void as_stop_waiting(struct as_queue *aq, enum hw_wait_outcome outcome,
+					    enum as_status status)
+{
+	if (aq->q.wait.active)
+		as_end_wait(aq, outcome);
 	aq->status = status;
 }
 
@@ -238,6 +256,8 @@ static __always_inline void as_restart_clock(struct as_queue *aq)
 
 /* decide.c */
 
+/* From now on waits are exact, or no longer; one may be on. */
+void as_time_waits(struct as_queue *aq, bool exact);
 /* The timer begins to run for the task that is waited for. */
 void as_wait_next(struct as_queue *aq);
 /* The general case of a decision: the end of a wait, and what then. NULL: nothing goes out now. */

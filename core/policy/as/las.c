@@ -49,8 +49,7 @@ bool las11_doubts_newcomer(const struct as_queue *aq, u64 interval)
 	return as_ticks_ns(aq, aq->new_ttime_mean) > interval || aq->exit_prob > AS_HALF;
 }
 
-static bool las11_doubts(const struct as_queue *aq, const struct as_task *t,
-			 const struct hw_request *rq)
+bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
 {
 	u64 interval = aq->rules->interval(aq, t);
 
@@ -98,8 +97,7 @@ bool las26_doubts_newcomer(const struct as_queue *aq, u64 interval)
 	       aq->exit_prob * las_queue(aq)->exit_no_coop > AS_HALF * AS_ONE;
 }
 
-static bool las26_doubts(const struct as_queue *aq, const struct as_task *t,
-			 const struct hw_request *rq)
+bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
 {
 	u64 interval = aq->rules->interval(aq, t);
 

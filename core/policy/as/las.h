@@ -45,6 +45,8 @@ bool las11_breaks(struct as_queue *aq, struct hw_request *rq);
 bool las26_breaks(struct as_queue *aq, struct hw_request *rq);
 void las11_timed_out(struct as_queue *aq);
 void las26_timed_out(struct as_queue *aq);
+bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq);
+bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq);
 /* Is a task without a think time of its own not worth waiting for @interval? */
 bool las11_doubts_newcomer(const struct as_queue *aq, u64 interval);
 bool las26_doubts_newcomer(const struct as_queue *aq, u64 interval);

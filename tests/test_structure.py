@@ -162,7 +162,7 @@ LAYERS = (
     {"engine"},
     {"drives", "fio", "traces"},
     {"study"},
-    {"lab", "report"},
+    {"lab", "report", "was"},
     {"conformance"},
     {"cli"},
     {"__main__"},

@@ -41,7 +41,15 @@ class Finite(click.FloatRange):
         return number
 
 
-_SIMULATION = (
+_SEEDS = click.option(
+    "--seeds",
+    type=click.IntRange(0, 1000),
+    metavar="N",
+    help=f"Runs with small changes of processor time, starts and think times, to check whether they decide the result "
+    f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0].",
+)
+
+_LOAD = (
     click.option(
         "--drive",
         "-d",
@@ -71,6 +79,20 @@ _SIMULATION = (
         help="Traces: longest pause between two tasks of one name in one thread of control.",
     ),
     click.option("--device", help="Traces of several devices: the device to use [default: the busiest]."),
+    click.option(
+        "--streams",
+        type=click.IntRange(0, 1024),
+        default=0,
+        metavar="N",
+        help="Traces that do not identify tasks: infer N threads from sequential streams [default: one task].",
+    ),
+    click.option(
+        "--speed",
+        type=Finite(1e-6, 1e6),
+        default=1.0,
+        metavar="X",
+        help="Traces: divide think times (open: timestamps) by X, to put more load on the disk [default: 1].",
+    ),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
     click.option("--merging/--no-merging", default=True, show_default=True, help="Merge adjacent requests."),
     click.option(
@@ -123,24 +145,22 @@ _SIMULATION = (
     ),
     click.option("--one-processor", is_flag=True, help="Job files: all processes share one processor."),
     click.option(
-        "--seeds",
-        type=click.IntRange(0, 1000),
-        metavar="N",
-        help=f"Runs with small changes of processor time, starts and think times, to check whether they decide the result "
-        f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0].",
-    ),
-    click.option(
         "--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of software queues, for none and kyber."
     ),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of random load."),
 )
 
 
-def simulation_options(function: F) -> F:
-    """What a run depends on, but for workload and scheduler."""
-    for option in reversed(_SIMULATION):
+def load_options(function: F) -> F:
+    """What a single run depends on, but for workload and scheduler."""
+    for option in reversed(_LOAD):
         function = option(function)
     return function
+
+
+def simulation_options(function: F) -> F:
+    """The same, and whether small changes of the load decide its result."""
+    return load_options(_SEEDS(function))
 
 
 def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
@@ -157,7 +177,9 @@ def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
 
 def reading(given: dict[str, Any]) -> Reading:
     """How the workload is to be read."""
-    return Reading(given["replay"], given["group_gap"], given["device"], parse_shares(given["shares"]))
+    return Reading(
+        given["replay"], given["group_gap"], given["device"], parse_shares(given["shares"]), given["streams"], given["speed"]
+    )
 
 
 def run_options(given: dict[str, Any]) -> Options:

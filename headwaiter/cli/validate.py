@@ -7,38 +7,23 @@ from pathlib import Path
 
 import click
 
+from headwaiter.cli._figure import figure
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import find_drive
 from headwaiter.drives.validation import Validation, read_trace, validate
-from headwaiter.errors import Problem, plain
-from headwaiter.outputs import distinct, writing
+from headwaiter.errors import plain
+from headwaiter.outputs import distinct
 from headwaiter.report.tables import console
 from headwaiter.study.results import SCHEMA
 
-_FORMATS = ("png", "svg", "pdf")
-
 
 def _plot(v: Validation, title: str, path: Path) -> None:
-    form = path.suffix.lstrip(".").lower()
-    if form not in _FORMATS:
-        raise Problem(f"{path}: the plot's name must end in {', '.join('.' + f for f in _FORMATS)}")
-    try:
-        import matplotlib  # noqa: PLC0415 (an optional dependency)
-    except ImportError:
-        raise Problem("--plot needs matplotlib (pip install headwaiter[plot])") from None
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "headwaiter"  # or names in the file are random
-    from matplotlib import pyplot  # noqa: PLC0415
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.5))
-    for times, label, style in ((v.measured_ms, "measured", "-"), (v.simulated_ms, "model", "--")):
-        axes.ecdf(times, label=f"{label}, mean {times.mean():.2f} ms", linestyle=style)
-    axes.set(xlabel="service time (ms)", ylabel="fraction of requests", title=f"{title}: demerit {v.demerit_ms:.3f} ms")
-    axes.legend()
-    axes.grid(alpha=0.3)
-    with writing(path) as temporary:
-        figure.savefig(temporary, format=form, metadata={"Date": None} if form == "svg" else None)
-    pyplot.close(figure)
+    with figure(path, figsize=(7, 4.5)) as axes:
+        for times, label, style in ((v.measured_ms, "measured", "-"), (v.simulated_ms, "model", "--")):
+            axes.ecdf(times, label=f"{label}, mean {times.mean():.2f} ms", linestyle=style)
+        axes.set(xlabel="service time (ms)", ylabel="fraction of requests", title=f"{title}: demerit {v.demerit_ms:.3f} ms")
+        axes.legend()
+        axes.grid(alpha=0.3)
 
 
 @click.command("validate")

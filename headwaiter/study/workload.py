@@ -14,7 +14,7 @@ from headwaiter.errors import Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.paths import WORKLOADS
 from headwaiter.reading import exists, is_folder
-from headwaiter.traces import Source, Trace, closed_loop, stream_order
+from headwaiter.traces import Source, Trace, closed_loop, stream_order, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
@@ -40,6 +40,10 @@ class Reading:
     group_gap_ms: float = DEFAULT_GROUP_GAP_MS
     device: str | None = None
     shares: tuple[tuple[int, int], ...] = ()
+    streams: int = 0
+    """Threads that tasks are inferred for where a trace does not tell them; 0: none are."""
+    speed: float = 1.0
+    """Think times, or timestamps, are divided by this."""
 
 
 def find_workload(name: str | None) -> Path:
@@ -59,13 +63,24 @@ def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
     source = Source(path)
     # A pipe can be read only once: whatever it holds, it is read here.
     if not is_folder(path) and looks_like_job_file(source.raw[:_HEAD_BYTES]):
-        for option, given in (("--replay", reading.replay), ("--device", reading.device)):
+        used = {
+            "--replay": reading.replay,
+            "--device": reading.device,
+            "--streams": reading.streams,
+            "--speed": reading.speed != 1,
+        }
+        for option, given in used.items():
             if given:
                 raise Problem(f"{path}: {option} is for traces, and this is a job file")
         jobs = load_jobs(path, drive.sectors, source.raw)
         return Workload(plain(path.name), _with_shares(jobs, reading), None, jobs.notes)
+    return replay(path, read_trace(path, reading, source), drive, reading)
+
+
+def read_trace(path: Path, reading: Reading, source: Source | None = None) -> Trace:
+    """The trace in a file, with tasks inferred where that is asked for and it does not tell them."""
     trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, source=source)
-    return _replay(path, trace, drive, reading)
+    return with_streams(trace, reading.streams) if reading.streams and not trace.tasks_known else trace
 
 
 def _with_shares(load: Load, reading: Reading) -> Load:
@@ -81,14 +96,15 @@ def _with_shares(load: Load, reading: Reading) -> Load:
     return dataclasses.replace(load, tasks=tasks)  # type: ignore[type-var]
 
 
-def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload:
+def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload:
+    """A trace as a load, fitted to a drive; `path` is where it comes from."""
     _check_fit(path, trace, drive)
     notes = list(trace.notes)
-    replay = reading.replay or (CLOSED if trace.tasks_known else OPEN)
-    if reading.replay is None and replay == OPEN:
+    how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
+    if reading.replay is None and how == OPEN:
         notes.append("the trace does not identify tasks: replayed open, at its timestamps")
     forest = _forest(trace, None, None)
-    if replay == CLOSED:
+    if how == CLOSED:
         complete = trace.complete_ns
         if (complete < 0).any():
             stand_in = simulate("noop", drive, forest, options=Options(record=True))
@@ -97,7 +113,14 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
             shift = int(trace.time_ns[0])
             complete = np.where(complete < 0, stand_in.rows.complete_ns + shift, complete)
         forest = dataclasses.replace(_forest(trace, *closed_loop(trace, complete)), after=stream_order(trace))
-    return Workload(plain(path.name), _with_shares(forest, reading), replay, tuple(notes))
+    if reading.speed != 1:
+        notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")
+        forest = dataclasses.replace(
+            forest,
+            time_ns=(forest.time_ns / reading.speed).astype(np.int64),
+            delay_ns=(forest.delay_ns / reading.speed).astype(np.int64),
+        )
+    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes))
 
 
 def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:

@@ -7,6 +7,7 @@ from headwaiter.traces.formats.native import write_csv
 from headwaiter.traces.model import Task, Trace
 from headwaiter.traces.registry import Format, Options, detect, formats, load
 from headwaiter.traces.source import Source
+from headwaiter.traces.streams import part, with_streams
 
 __all__ = [
     "Format",
@@ -19,6 +20,8 @@ __all__ = [
     "detect",
     "formats",
     "load",
+    "part",
     "stream_order",
+    "with_streams",
     "write_csv",
 ]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What `headwaiter was` shows: tables, sentences, JSON and pictures of classes and intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+from headwaiter.cli._figure import figure
+from headwaiter.study.results import Json
+from headwaiter.was.calibrate import MAX_EMPTY, Calibration
+from headwaiter.was.config import Config
+from headwaiter.was.designate import Designation
+from headwaiter.was.matrix import Matrix
+from headwaiter.was.observe import Observation
+
+_MOST_ROWS = 24
+
+
+def classes_table(matrix: Matrix, chosen: Designation) -> Table:
+    """A row per class with a wait, the most promising first."""
+    t = Table(title="classes", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    longest = matrix.buckets * matrix.bucket_us / 1000
+    for head in ("class", "waits", f"in vain after {longest:g} ms", "interval ms", "in vain after it", "T_F/A_S ms"):
+        t.add_column(head, justify="right", no_wrap=True)
+    failures = matrix.failures
+    rows = matrix.populated.tolist()[::-1]
+    for row in rows[:_MOST_ROWS]:
+        interval = chosen.wait_us[row]
+        waits, failed = int(matrix.counts[row].sum()), int(failures[row, interval // matrix.bucket_us - 1])
+        cost = f"{failed * interval / 1000 / (waits - failed):.3f}" if waits > failed else "–"
+        cells = (row + 1, waits, int(matrix.counts[row, -1]), f"{interval / 1000:g}", failed, cost)
+        t.add_row(*map(str, cells))
+    if len(rows) > _MOST_ROWS:
+        t.caption = f"… and {len(rows) - _MOST_ROWS} more (--json shows all)"
+    return t
+
+
+def calibration_lines(found: Calibration) -> list[str]:
+    """What was chosen, and why."""
+    b = found.best
+    lines = [
+        f"{b.classes} classes from the last {b.history} reads of a process; {len(b.spatial)} steps of distance and"
+        f" {len(b.temporal)} of time, each with about as many reads.",
+        f"Of {found.tried} classifications, {found.within} leave no more than {MAX_EMPTY:.0%} of the classes without a wait"
+        f" (this one: {b.empty} of {b.classes}); of those it is the one whose classes differ most: the mean correlation of"
+        f" their waits with all waits is {b.similarity:.3f}."
+        if found.within
+        else f"None of {found.tried} classifications leaves no more than {MAX_EMPTY:.0%} of the classes without a wait;"
+        f" this one has fewest, {b.empty} of {b.classes}. The mean correlation of classes with all waits is {b.similarity:.3f}.",
+    ]
+    return [*lines, *(f"Warning: {w}." for w in found.warnings)]
+
+
+def designation_lines(chosen: Designation) -> list[str]:
+    """What the intervals come to."""
+    waits = f"Of {chosen.waits} waits {chosen.failures} would be in vain"
+    cost = f", for {chosen.mean_failure_us / 1000:.3f} ms on average" if chosen.failures else ""
+    bound = "" if chosen.relaxed is None else f" (the relaxation, which no intervals can beat, has {chosen.relaxed:.3f})"
+    ratio = f"T_F/A_S {chosen.penalty_us / 1000 / chosen.successes:.3f} ms" if chosen.successes else "no wait would be met"
+    return [f"{waits}{cost}{bound}: {ratio}."]
+
+
+def calibration_json(found: Calibration) -> Json:
+    """The same for programs."""
+    b = found.best
+    return {
+        "history": b.history, "classes": b.classes, "empty_classes": b.empty, "similarity": b.similarity,
+        "spatial_steps": [list(s) for s in b.spatial], "temporal_steps": [list(s) for s in b.temporal],
+        "candidates": found.tried, "candidates_within_bound": found.within, "warnings": found.warnings,
+    }  # fmt: skip
+
+
+def designation_json(chosen: Designation) -> Json:
+    """The same for programs."""
+    return {
+        "wait_us": list(chosen.wait_us), "waits": chosen.waits, "failures": chosen.failures,
+        "penalty_ms": chosen.penalty_us / 1000, "mean_failure_ms": chosen.mean_failure_us / 1000,
+        "relaxed_failures": chosen.relaxed,
+    }  # fmt: skip
+
+
+def draw(config: Config, observation: Observation, bucket_us: int, path: Path) -> None:
+    """A picture of S, T and the classes."""
+    counts = observation.matrix(config, bucket_us).counts
+    met, vain = counts[:, :-1].sum(axis=1), counts[:, -1]
+    with figure(path, 1, 3, figsize=(13, 4), layout="constrained") as (spatial, temporal, classes):
+        for axes, steps, unit, name in ((spatial, config.spatial, "sectors", "S"), (temporal, config.temporal, "us", "T")):
+            start = [at for at, _ in steps]
+            axes.step([*start, max(2 * start[-1], 10)], [*(p for _, p in steps), steps[-1][1]], where="post")
+            axes.set_xscale("symlog", linthresh=start[1] if len(start) > 1 else 1)
+            axes.set(xlabel=f"difference ({unit})", ylabel="points", title=f"{name}: {len(steps)} steps", ylim=(0, None))
+        number = range(1, config.classes + 1)
+        classes.bar(number, met, label="met")
+        classes.bar(number, vain, bottom=met, label="in vain")
+        waited = int((met + vain > 0).sum())
+        classes.set(xlabel="class", ylabel="waits", title=f"{waited} of {config.classes} classes waited", yscale="symlog")
+        classes.legend()

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter was: from a recording of a machine to waits that fit it (workload-dependent anticipation)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from headwaiter.cli._options import Finite, announce, load_options, progress_bar, reading, run_options
+from headwaiter.cli._output import file_option, output_option, write_json, write_text
+from headwaiter.cli._was import calibration_json, calibration_lines, classes_table, designation_json, designation_lines, draw
+from headwaiter.drives.choose import open_drive
+from headwaiter.errors import Problem, shown
+from headwaiter.outputs import distinct
+from headwaiter.parsing import whole
+from headwaiter.report.tables import console
+from headwaiter.study.results import SCHEMA
+from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.was.calibrate import Choices, calibrate
+from headwaiter.was.config import CLASSES, HISTORY, MAX_US, load, to_toml
+from headwaiter.was.designate import BOUND_US, designate, heuristic
+from headwaiter.was.fit import designated, fit
+from headwaiter.was.matrix import load_matrix, to_text
+from headwaiter.was.observe import BUCKET_US, Observation, joined, watch
+from headwaiter.was.sysfs import SYSFS, install, read_counters
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group("was")
+def command() -> None:
+    """Anticipation that depends on the workload: classes of processes, and how long to wait for each.
+
+    `fit` does it all from a recording; `load` puts the result into a disk's scheduler.
+    """
+
+
+def _points(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...] | None:
+    """P,P,…: points of steps, in decreasing order."""
+    if text is None:
+        return None
+    try:
+        points = tuple(whole(part.strip(), 0, 100) for part in text.split(","))
+    except ValueError as e:
+        raise Problem(f"{parameter.opts[0]} {shown(text)}: {e}") from None
+    if sorted(points, reverse=True) != list(points):
+        raise Problem(f"{parameter.opts[0]} {shown(text)}: points must not increase with distance")
+    return points
+
+
+_CHOICES = (
+    click.option(
+        "--history", type=click.IntRange(2, 17), metavar="K", help=f"I/Os in a history [default: search; the paper: {HISTORY}]."
+    ),
+    click.option(
+        "--classes", type=click.IntRange(1, 1000), metavar="N", help=f"Classes [default: search; the paper: {CLASSES}]."
+    ),
+    click.option("--spatial-steps", callback=_points, metavar="P,P,…", help="Points of S, one for each step [default: search]."),
+    click.option("--temporal-steps", callback=_points, metavar="P,P,…", help="Points of T [default: search]."),
+    file_option("--plot", metavar="FILE", help="Draw S, T and the classes (.png, .svg, .pdf; needs matplotlib)."),
+)
+_WAITS = (
+    click.option(
+        "--max-ms",
+        type=click.IntRange(1, 1000),
+        default=MAX_US // 1000,
+        show_default=True,
+        metavar="M",
+        help="The fixed wait of the observation, and the longest interval.",
+    ),
+    click.option(
+        "--bucket",
+        "bucket_us",
+        type=click.IntRange(1, 1_000_000),
+        default=BUCKET_US,
+        show_default=True,
+        metavar="US",
+        help="Resolution of times; M must be a multiple of it.",
+    ),
+)
+_BOUNDS = (
+    click.option(
+        "--bound-ms",
+        type=Finite(0.001, 1000),
+        default=BOUND_US / 1000,
+        show_default=True,
+        metavar="G",
+        help="What a wait in vain may cost on average: less than that.",
+    ),
+    click.option(
+        "--least-ms", type=Finite(0, 1000), default=0.0, show_default=True, metavar="q", help="Forbid intervals of up to q."
+    ),
+)
+
+
+def _with(*groups: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
+    def add(function: F) -> F:
+        for option in reversed([option for group in groups for option in group]):
+            function = option(function)
+        return function
+
+    return add
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")
+_config = click.option(
+    "--config",
+    "-c",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="WAS.toml",
+    help="The configuration.",
+)
+
+
+def _observed(workloads: tuple[str, ...], given: dict[str, Any]) -> tuple[Observation, list[str]]:
+    """All workloads, each run by itself, and what there is to note."""
+    drive = open_drive(given["drive"])
+    options = run_options(given)
+    found: list[Observation] = []
+    notes: list[str] = []
+    for path in [find_workload(name) for name in workloads or (None,)]:
+        work = read_workload(path, drive, reading(given))
+        notes += work.notes
+        announce(work.load, drive, options, 1, 0)
+        with progress_bar(f"{work.name} on {drive.name}", None) as update:
+            found.append(
+                watch(
+                    f"{work.name} on {drive.name}",
+                    drive,
+                    work.load,
+                    options,
+                    given["max_ms"] * 1000,
+                    given["bucket_us"],
+                    lambda done, name=work.name: update(name, done),  # type: ignore[misc]
+                )
+            )
+    return joined(found), notes
+
+
+def _choices(given: dict[str, Any]) -> Choices:
+    return Choices(given["history"], given["classes"], given["spatial_steps"], given["temporal_steps"], given["bucket_us"])
+
+
+def _say(lines: list[str], notes: list[str]) -> None:
+    out = console()
+    for line in lines:
+        out.print(line, soft_wrap=True)
+    for note in notes:
+        out.print(f"Note: {note}.", soft_wrap=True)
+
+
+def _files(workloads: tuple[str, ...], **written: Path | None) -> None:
+    read = {f"WORKLOAD {name}": find_workload(name) for name in workloads}
+    distinct({**read}, {f"--{name}": path for name, path in written.items()})
+
+
+def _put(text: str, output: Path | None, as_json: bool) -> None:
+    """A configuration, to its file or, where nothing else goes there, to stdout."""
+    if output or not as_json:
+        write_text(text, output)
+
+
+@command.command("calibrate")
+@click.argument("workload", nargs=-1)
+@output_option("WAS.toml")
+@_with(_CHOICES, _WAITS)
+@_json
+@load_options
+def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_json: bool, **given: Any) -> None:
+    """Find classes for WORKLOADs (traces or job files; default: the bundled example).
+
+    The configuration waits M for every class: it is for observation.
+    """
+    _files(workload, output=output, plot=plot)
+    observation, notes = _observed(workload, given)
+    found = calibrate(observation, _choices(given))
+    made = {"from": observation.name, "max_us": observation.max_us, "bucket_us": given["bucket_us"]}
+    config = found.config([observation.max_us] * found.best.classes, made)
+    if plot:
+        draw(config, observation, given["bucket_us"], plot)
+    _put(to_toml(config), output, as_json)
+    if as_json:
+        write_json({"schema": SCHEMA, "workload": observation.name, "calibration": calibration_json(found), "notes": notes}, None)
+    elif output:
+        _say(calibration_lines(found), notes)
+
+
+@command.command("observe")
+@click.argument("workload", nargs=-1)
+@_config
+@output_option("MATRIX.json|.toml")
+@_with(_WAITS)
+@click.option("--from-device", "live", metavar="DISK", help="Take the counters of a disk's scheduler instead (hw-was).")
+@click.option(
+    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Where sysfs is."
+)
+@load_options
+def _observe(workload: tuple[str, ...], config: Path, output: Path | None, live: str | None, sysfs: Path, **given: Any) -> None:
+    """Count how long the waits of each class last when all wait up to M: the matrix A."""
+    _files(workload, output=output)
+    classes = load(config)
+    if live:
+        if workload:
+            raise Problem("--from-device takes what the disk has counted, so there is no WORKLOAD to run")
+        matrix, notes = read_counters(classes, live, sysfs), list[str]()
+    else:
+        observation, notes = _observed(workload, given)
+        matrix = observation.matrix(classes, given["bucket_us"])
+    write_text(to_text(matrix, toml=bool(output) and output.suffix == ".toml"), output)  # type: ignore[union-attr]
+    if output:
+        _say([f"{int(matrix.counts.sum())} waits in {len(matrix.populated)} of {matrix.classes} classes"], notes)
+
+
+@command.command("designate")
+@_config
+@click.option(
+    "--matrix", "-a", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="MATRIX", help="From observe."
+)
+@output_option("WAS.toml")
+@_with(_BOUNDS)
+@click.option("--or-equal", is_flag=True, help="A wait in vain may also cost G itself on average.")
+@click.option("--heuristic", "simple", is_flag=True, help="By the least penalty per success instead, class by class.")
+@_json
+def _designate(
+    config: Path, matrix: Path, output: Path | None, bound_ms: float, least_ms: float, or_equal: bool, simple: bool, as_json: bool
+) -> None:
+    """Give each class its interval: as few waits in vain as possible, which cost less than G on average."""
+    distinct({"-a": matrix}, {"-o": output})
+    classes, observed = load(config), load_matrix(matrix)
+    if observed.classifier != classes.classifier:
+        raise Problem(f"{matrix}: its waits were classed by another configuration than {config}")
+    try:
+        chosen = (
+            heuristic(observed, round(least_ms * 1000))
+            if simple
+            else designate(observed, round(bound_ms * 1000), round(least_ms * 1000), or_equal, relaxed=True)
+        )
+    except Problem as e:
+        raise Problem(f"{matrix}: {e}") from None
+    made: dict[str, Any] = {"rule": "heuristic" if simple else "optimum", "least_us": round(least_ms * 1000)}
+    if not simple:
+        made["bound_us"] = round(bound_ms * 1000)
+    _put(to_toml(designated(classes, chosen, {**observed.made, **made})), output, as_json)
+    if as_json:
+        write_json({"schema": SCHEMA, "designation": designation_json(chosen)}, None)
+    elif output:
+        out = console()
+        out.print(classes_table(observed, chosen))
+        _say(designation_lines(chosen), [])
+
+
+@command.command("fit")
+@click.argument("workload", nargs=-1)
+@output_option("WAS.toml")
+@_with(_BOUNDS, _CHOICES, _WAITS)
+@_json
+@load_options
+def _fit(
+    workload: tuple[str, ...],
+    output: Path | None,
+    plot: Path | None,
+    bound_ms: float,
+    least_ms: float,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Calibrate, observe and designate for WORKLOADs (traces or job files; default: the bundled example)."""
+    _files(workload, output=output, plot=plot)
+    observation, notes = _observed(workload, given)
+    done = fit(observation, _choices(given), round(bound_ms * 1000), round(least_ms * 1000))
+    if plot:
+        draw(done.config, observation, given["bucket_us"], plot)
+    _put(to_toml(done.config), output, as_json)
+    if as_json:
+        parts = {"calibration": calibration_json(done.calibration), "designation": designation_json(done.designation)}
+        write_json({"schema": SCHEMA, "workload": observation.name, **parts, "notes": notes}, None)
+    elif output:
+        out = console()
+        out.print(classes_table(done.matrix, done.designation))
+        _say([*calibration_lines(done.calibration), *designation_lines(done.designation)], notes)
+
+
+@command.command("load")
+@click.argument("config", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("device")
+@click.option(
+    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Where sysfs is."
+)
+def _load(config: Path, device: str, sysfs: Path) -> None:
+    """Put a CONFIG in force in the scheduler of DEVICE (such as sda), read it back and compare."""
+    file = install(load(config), device, sysfs)
+    click.echo(f"{config} is in force: {file} says the same")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tasks for a trace that does not tell them, inferred from sequential streams; and a trace's parts.
+
+As in a server with so many threads: a read that carries on where one of them was, or a little further, is that thread's; any
+other goes to the thread that has been without a read for the longest time. Writes that nobody waits for are one task of
+their own, as a kernel's write-back is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from headwaiter.traces.model import SYNC, Array, Op, Task, Trace
+
+FURTHER_SECTORS = 256
+"""A read-ahead window: what a thread may skip and still carry on."""
+
+
+def with_streams(trace: Trace, threads: int) -> Trace:
+    """The same requests with tasks 1 … threads for what is waited for, and 0 for the rest; as many groups as tasks."""
+    waited = (trace.op == Op.READ) | (trace.flags & SYNC > 0)
+    task = np.zeros(len(trace), np.int64)
+    task[waited] = 1 + _threads(trace.sector[waited].tolist(), trace.sectors[waited].tolist(), threads)
+    used, number = np.unique(task, return_inverse=True)
+    tasks = tuple(Task(i, f"thread {i}" if i else "write-back") for i in used.tolist())
+    column = number.astype(np.uint32)
+    note = f"the trace does not tell its tasks: {threads} threads inferred from sequential streams"
+    return dataclasses.replace(trace, task=column, group=column, tasks=tasks, tasks_known=True, notes=(*trace.notes, note))
+
+
+def _threads(sector: list[int], sectors: list[int], threads: int) -> Array:
+    """The thread, from 0, of each request that is waited for."""
+    end = {i: -1 for i in range(threads)}  # in order of last use, the oldest first
+    out = []
+    for start, length in zip(sector, sectors, strict=True):
+        mine, least = -1, FURTHER_SECTORS + 1
+        for i, place in end.items():
+            if 0 <= start - place < least and place >= 0:
+                mine, least = i, start - place
+        if mine < 0:
+            mine = next(iter(end))
+        del end[mine]
+        end[mine] = start + length
+        out.append(mine)
+    return np.array(out, np.int64)
+
+
+def part(trace: Trace, begin: int, end: int) -> Trace:
+    """Requests begin … end-1 as a trace of their own."""
+    rows = slice(begin, end)
+    columns = {
+        f.name: getattr(trace, f.name)[rows] for f in dataclasses.fields(trace) if isinstance(getattr(trace, f.name), np.ndarray)
+    }
+    used, task = np.unique(columns["task"], return_inverse=True)
+    group = np.unique(columns["group"], return_inverse=True)[1]
+    columns |= {"task": task.astype(np.uint32), "group": group.astype(np.uint32)}
+    return dataclasses.replace(trace, **columns, tasks=tuple(trace.tasks[i] for i in used.tolist()))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A configuration into the scheduler of a live device, and back out of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from headwaiter.engine.schedulers import find
+from headwaiter.errors import Problem, shown
+from headwaiter.was.config import POLICY, TABLE, Config
+from headwaiter.was.matrix import Matrix
+
+SYSFS = Path("/sys")
+_NAME = re.compile(r"[A-Za-z0-9!_.:-]{1,31}")
+
+
+def folder(device: str, sysfs: Path = SYSFS) -> Path:
+    """queue/ of a disk that runs the scheduler, by its name (sda) or its node (/dev/sda). Problem if it does not run it."""
+    name = device.removeprefix("/dev/")
+    queue = sysfs / "block" / name / "queue"
+    if not _NAME.fullmatch(name) or name.startswith(".") or not queue.is_dir():
+        raise Problem(f"{shown(device)}: no such disk ({sysfs / 'block'} has the names)")
+    wanted = find(POLICY).kernel_name
+    offered = _read(queue / "scheduler").split()
+    if f"[{wanted}]" not in offered:
+        current = next((word for word in offered if word.startswith("[")), "none").strip("[]")
+        raise Problem(f"{name}: its scheduler is {shown(current)}: first `echo {wanted} >{queue / 'scheduler'}` (docs/kernel.md)")
+    return queue
+
+
+def install(config: Config, device: str, sysfs: Path = SYSFS) -> Path:
+    """Put a configuration in force, read it back and compare; the file. Problem if it is refused: the old one stays in force."""
+    file = folder(device, sysfs) / "iosched" / TABLE
+    table = find(POLICY).tables[TABLE]
+    rows = table.check(str(file), config.rows())
+    try:
+        with file.open("r+b", buffering=0) as stream:
+            stream.write(table.show(rows, brief=True).encode())
+    except OSError as e:
+        raise Problem(f"{file}: {e.strerror}; the kernel's log says more, and the old configuration is in force") from None
+    there = table.parse(str(file), _read(file).encode())
+    if there.shape != rows.shape or (there != rows).any():
+        raise Problem(
+            f"{file}: the kernel says other rows than were written: somebody else wrote meanwhile, or it is another version"
+        )
+    return file
+
+
+def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
+    """A, as the scheduler of a disk has counted it since the configuration came into force. Problem if that is another one."""
+    raise NotImplementedError
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as e:
+        raise Problem(f"{path}: {getattr(e, 'strerror', None) or 'no text'}") from None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -13,6 +14,8 @@ from headwaiter.study.results import Json
 from headwaiter.was.calibrate import MAX_EMPTY, Calibration
 from headwaiter.was.config import Config
 from headwaiter.was.designate import Designation
+from headwaiter.was.evaluate import Verdict
+from headwaiter.was.fit import Fit
 from headwaiter.was.matrix import Matrix
 from headwaiter.was.observe import Observation
 
@@ -61,6 +64,60 @@ def designation_lines(chosen: Designation) -> list[str]:
     bound = "" if chosen.relaxed is None else f" (the relaxation, which no intervals can beat, has {chosen.relaxed:.3f})"
     ratio = f"T_F/A_S {chosen.penalty_us / 1000 / chosen.successes:.3f} ms" if chosen.successes else "no wait would be met"
     return [f"{waits}{cost}{bound}: {ratio}."]
+
+
+def fit_lines(done: Fit) -> list[str]:
+    """What won, and why."""
+    best = done.best
+    if best.verdict is None:
+        return [
+            f"None of {done.tried} configurations has a lower T_F/A_S than as without loss of throughput:"
+            f" everybody is waited for as as does, {best.config.wait_us[0] / 1000:g} ms."
+        ]
+    lines = [f"Best of {done.tried} configurations that were run on this load."]
+    if best.matrix is None or best.designation is None:
+        return [*lines, f"It waits {best.config.wait_us[0] / 1000:g} ms for everybody: no classes do better."]
+    c = best.config
+    lines.append(
+        f"{c.classes} classes from the last {c.history} reads of a process; {len(c.spatial)} steps of distance and"
+        f" {len(c.temporal)} of time; mean correlation with the whole {c.made['similarity']:.3f}, {c.made['empty_classes']}"
+        f" classes without a wait; G = {c.made['bound_us'] / 1000:g} ms."
+    )
+    return [*lines, *designation_lines(best.designation)]
+
+
+def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
+    """A row per load: `as`, then `was`."""
+    t = Table(title="was beside as", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    t.add_column("load", no_wrap=True)
+    for head in ("A_S", "A_F", "T_F ms", "T_F/A_S ms", "A_S'", "A_F'", "T_F' ms", "T_F'/A_S' ms", "throughput", "verdict"):
+        t.add_column(head, justify="right", no_wrap=True)
+    for v in verdicts:
+        cells: list[str] = []
+        for f in (v.before, v.after):
+            cells += [str(f.met), str(f.vain), f"{f.vain_ms:.1f}", "–" if f.cost_ms is None else f"{f.cost_ms:.3f}"]
+        better = {True: "better", False: "worse", None: "the same"}[v.better]
+        t.add_row(v.name, *cells, f"{v.throughput:.3f}", better if v.keeps_up else f"{better}, but slower")
+    return t
+
+
+def verdict_json(v: Verdict) -> Json:
+    """The same for programs."""
+    keys = ("as", "was")
+    sides = {
+        key: {"A_S": f.met, "A_F": f.vain, "T_F_ms": f.vain_ms, "T_F_per_A_S_ms": f.cost_ms, "throughput_MBps": f.rate_mbps}
+        for key, f in zip(keys, (v.before, v.after), strict=True)
+    }
+    return {"load": v.name, **sides, "throughput": v.throughput, "better": v.better, "keeps_up": v.keeps_up}
+
+
+def fit_json(done: Fit) -> Json:
+    """The same for programs."""
+    best = done.best
+    out: Json = {"tried": done.tried, "calibration": calibration_json(done.calibration), "wait_us": list(best.config.wait_us)}
+    if best.designation:
+        out["designation"] = designation_json(best.designation)
+    return out | ({"trial": verdict_json(best.verdict)} if best.verdict else {})
 
 
 def calibration_json(found: Calibration) -> Json:

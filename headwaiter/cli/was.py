@@ -3,26 +3,43 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from headwaiter.cli._options import Finite, announce, load_options, progress_bar, reading, run_options
-from headwaiter.cli._output import file_option, output_option, write_json, write_text
-from headwaiter.cli._was import calibration_json, calibration_lines, classes_table, designation_json, designation_lines, draw
+from headwaiter.cli._output import file_option, output_option, output_options, page, write_json, write_text
+from headwaiter.cli._was import (
+    calibration_json,
+    calibration_lines,
+    classes_table,
+    designation_json,
+    designation_lines,
+    draw,
+    fit_json,
+    fit_lines,
+    verdict_json,
+    verdicts_table,
+)
 from headwaiter.drives.choose import open_drive
+from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console
 from headwaiter.study.results import SCHEMA
-from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.study.workload import Workload, find_workload, read_trace, read_workload, replay
+from headwaiter.traces import part
 from headwaiter.was.calibrate import Choices, calibrate
-from headwaiter.was.config import CLASSES, HISTORY, MAX_US, load, to_toml
+from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, Config, load, to_toml
 from headwaiter.was.designate import BOUND_US, designate, heuristic
-from headwaiter.was.fit import designated, fit
+from headwaiter.was.evaluate import Figures, run_as, run_was, verdict
+from headwaiter.was.fit import BOUNDS_US, Fit, alike, designated, fit
 from headwaiter.was.matrix import load_matrix, to_text
 from headwaiter.was.observe import BUCKET_US, Observation, joined, watch
 from headwaiter.was.sysfs import SYSFS, install, read_counters
@@ -81,18 +98,27 @@ _WAITS = (
         help="Resolution of times; M must be a multiple of it.",
     ),
 )
+_BOUND = "What a wait in vain may cost on average: less than that"
+_least = click.option(
+    "--least-ms", type=Finite(0, 1000), default=0.0, show_default=True, metavar="q", help="Forbid intervals of up to q."
+)
+_TRIAL = (
+    click.option("--bound-ms", type=Finite(0.001, 1000), metavar="G", help=f"{_BOUND} [default: several are tried]."),
+    _least,
+    click.option(
+        "--runs",
+        type=click.IntRange(0, 100),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Further runs of each trial, with small changes of processor time, starts and think times.",
+    ),
+)
 _BOUNDS = (
     click.option(
-        "--bound-ms",
-        type=Finite(0.001, 1000),
-        default=BOUND_US / 1000,
-        show_default=True,
-        metavar="G",
-        help="What a wait in vain may cost on average: less than that.",
+        "--bound-ms", type=Finite(0.001, 1000), default=BOUND_US / 1000, show_default=True, metavar="G", help=f"{_BOUND}."
     ),
-    click.option(
-        "--least-ms", type=Finite(0, 1000), default=0.0, show_default=True, metavar="q", help="Forbid intervals of up to q."
-    ),
+    _least,
 )
 
 
@@ -116,29 +142,53 @@ _config = click.option(
 )
 
 
-def _observed(workloads: tuple[str, ...], given: dict[str, Any]) -> tuple[Observation, list[str]]:
-    """All workloads, each run by itself, and what there is to note."""
+@dataclass(frozen=True)
+class _Work:
+    """Loads on a drive, and what there is to note of them."""
+
+    drive: Drive
+    options: Options
+    loads: list[Workload]
+
+    @property
+    def notes(self) -> list[str]:
+        return list(dict.fromkeys(note for load in self.loads for note in load.notes))
+
+
+def _work(workloads: tuple[str, ...], given: dict[str, Any]) -> _Work:
     drive = open_drive(given["drive"])
-    options = run_options(given)
-    found: list[Observation] = []
-    notes: list[str] = []
-    for path in [find_workload(name) for name in workloads or (None,)]:
-        work = read_workload(path, drive, reading(given))
-        notes += work.notes
-        announce(work.load, drive, options, 1, 0)
-        with progress_bar(f"{work.name} on {drive.name}", None) as update:
-            found.append(
-                watch(
-                    f"{work.name} on {drive.name}",
-                    drive,
-                    work.load,
-                    options,
-                    given["max_ms"] * 1000,
-                    given["bucket_us"],
-                    lambda done, name=work.name: update(name, done),  # type: ignore[misc]
-                )
-            )
-    return joined(found), notes
+    paths = [find_workload(name) for name in workloads or (None,)]
+    return _Work(drive, run_options(given), [read_workload(path, drive, reading(given)) for path in paths])
+
+
+def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
+    """All loads, each run by itself."""
+    found = []
+    for one in work.loads:
+        announce(one.load, work.drive, work.options, 1, 0)
+        name = f"{one.name} on {work.drive.name}"
+        with progress_bar(name, None) as update:
+            tick = partial(update, name)
+            found.append(watch(name, work.drive, one.load, work.options, max_ms * 1000, bucket_us, tick))
+    return joined(found)
+
+
+def _fitted(work: _Work, given: dict[str, Any]) -> tuple[Fit, Observation]:
+    """The best configuration for all loads together."""
+    observation = _observed(work, given["max_ms"], given["bucket_us"])
+    bound = given["bound_ms"]
+    bounds = BOUNDS_US if bound is None else (round(bound * 1000),)
+    loads = [one.load for one in work.loads]
+    runs = given["runs"]
+    before = run_as(work.drive, loads, work.options, runs)
+    with progress_bar("trying configurations", None) as update:
+        tried = itertools.count(1)
+
+        def trial(config: Config) -> Figures:
+            update("", next(tried))
+            return run_was(config, work.drive, loads, work.options, runs)
+
+        return fit(observation, _choices(given), bounds, round(given["least_ms"] * 1000), before, trial), observation
 
 
 def _choices(given: dict[str, Any]) -> Choices:
@@ -176,17 +226,19 @@ def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None
     The configuration waits M for every class: it is for observation.
     """
     _files(workload, output=output, plot=plot)
-    observation, notes = _observed(workload, given)
+    work = _work(workload, given)
+    observation = _observed(work, given["max_ms"], given["bucket_us"])
     found = calibrate(observation, _choices(given))
     made = {"from": observation.name, "max_us": observation.max_us, "bucket_us": given["bucket_us"]}
-    config = found.config([observation.max_us] * found.best.classes, made)
+    config = found.best.config(observation.max_us, made)
     if plot:
         draw(config, observation, given["bucket_us"], plot)
     _put(to_toml(config), output, as_json)
     if as_json:
-        write_json({"schema": SCHEMA, "workload": observation.name, "calibration": calibration_json(found), "notes": notes}, None)
+        document = {"schema": SCHEMA, "workload": observation.name, "calibration": calibration_json(found), "notes": work.notes}
+        write_json(document, None)
     elif output:
-        _say(calibration_lines(found), notes)
+        _say(calibration_lines(found), work.notes)
 
 
 @command.command("observe")
@@ -208,8 +260,8 @@ def _observe(workload: tuple[str, ...], config: Path, output: Path | None, live:
             raise Problem("--from-device takes what the disk has counted, so there is no WORKLOAD to run")
         matrix, notes = read_counters(classes, live, sysfs), list[str]()
     else:
-        observation, notes = _observed(workload, given)
-        matrix = observation.matrix(classes, given["bucket_us"])
+        work = _work(workload, given)
+        matrix, notes = _observed(work, given["max_ms"], given["bucket_us"]).matrix(classes, given["bucket_us"]), work.notes
     write_text(to_text(matrix, toml=bool(output) and output.suffix == ".toml"), output)  # type: ignore[union-attr]
     if output:
         _say([f"{int(matrix.counts.sum())} waits in {len(matrix.populated)} of {matrix.classes} classes"], notes)
@@ -256,32 +308,60 @@ def _designate(
 @command.command("fit")
 @click.argument("workload", nargs=-1)
 @output_option("WAS.toml")
-@_with(_BOUNDS, _CHOICES, _WAITS)
+@_with(_TRIAL, _CHOICES, _WAITS)
 @_json
 @load_options
-def _fit(
-    workload: tuple[str, ...],
-    output: Path | None,
-    plot: Path | None,
-    bound_ms: float,
-    least_ms: float,
-    as_json: bool,
-    **given: Any,
-) -> None:
-    """Calibrate, observe and designate for WORKLOADs (traces or job files; default: the bundled example)."""
+def _fit(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_json: bool, **given: Any) -> None:
+    """Calibrate, observe and designate for WORKLOADs (traces or job files; default: the bundled example).
+
+    Several classifications and bounds are carried through and tried; the best one is written.
+    """
     _files(workload, output=output, plot=plot)
-    observation, notes = _observed(workload, given)
-    done = fit(observation, _choices(given), round(bound_ms * 1000), round(least_ms * 1000))
+    work = _work(workload, given)
+    done, observation = _fitted(work, given)
     if plot:
-        draw(done.config, observation, given["bucket_us"], plot)
-    _put(to_toml(done.config), output, as_json)
+        draw(done.best.config, observation, given["bucket_us"], plot)
+    _put(to_toml(done.best.config), output, as_json)
     if as_json:
-        parts = {"calibration": calibration_json(done.calibration), "designation": designation_json(done.designation)}
-        write_json({"schema": SCHEMA, "workload": observation.name, **parts, "notes": notes}, None)
+        write_json({"schema": SCHEMA, "workload": observation.name, **fit_json(done), "notes": work.notes}, None)
     elif output:
         out = console()
-        out.print(classes_table(done.matrix, done.designation))
-        _say([*calibration_lines(done.calibration), *designation_lines(done.designation)], notes)
+        out.print(verdicts_table([v] if (v := done.best.verdict) else []))
+        _say(fit_lines(done), work.notes)
+
+
+@command.command("evaluate")
+@click.argument("trace", nargs=-1, required=True)
+@_with(_TRIAL, _CHOICES[:-1], _WAITS)
+@output_options
+@load_options
+def _evaluate(trace: tuple[str, ...], as_json: bool, output: Path | None, **given: Any) -> None:
+    """Fit to the first half of each TRACE, and judge by the second half: `was` beside `as`."""
+    _files(trace, output=output)
+    drive, options, how = open_drive(given["drive"]), run_options(given), reading(given)
+    verdicts, notes = [], list[str]()
+    for path in map(find_workload, trace):
+        whole_trace = read_trace(path, how)
+        middle = len(whole_trace) // 2
+        if not middle:
+            raise Problem(f"{path}: a single request has no halves")
+        first, second = (replay(path, part(whole_trace, *rows), drive, how) for rows in ((0, middle), (middle, len(whole_trace))))
+        notes += [f"{first.name}: {note}" for note in second.notes]
+        try:
+            config = _fitted(_Work(drive, options, [first]), given)[0].best.config
+        except Problem as e:
+            notes.append(f"{e}; so it is judged with one interval of {DEFAULT_US / 1000:g} ms for all")
+            config = alike(DEFAULT_US, {})
+        verdicts.append(verdict(first.name, drive, second.load, config, options, given["runs"]))
+    if as_json:
+        write_json(
+            {"schema": SCHEMA, "drive": drive.name, "verdicts": [verdict_json(v) for v in verdicts], "notes": notes}, output
+        )
+        return
+    with page(output) as out:
+        out.print(verdicts_table(verdicts))
+        for note in notes:
+            out.print(f"Note: {note}.", soft_wrap=True)
 
 
 @command.command("load")

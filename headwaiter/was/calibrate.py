@@ -9,7 +9,7 @@ than 30% empty classes the one wins whose rows of A correlate least with their s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,13 @@ class Candidate:
         """Best first: within the bound on empty classes, least similar; beyond it, fewest empty ones. Else the smaller one."""
         beyond = self.empty_share > MAX_EMPTY
         size = (len(self.spatial) + len(self.temporal), self.history, self.classes)
-        return (beyond, self.empty_share if beyond else 0.0, round(self.similarity, 9), *size)
+        return (beyond, self.empty_share if beyond else 0.0, round(self.similarity, 9), *size, self.spatial, self.temporal)
+
+    def config(self, wait_us: int | Sequence[int], made: Mapping[str, Any]) -> Config:
+        """A configuration with these classes; one interval is for all of them."""
+        waits = [wait_us] * self.classes if isinstance(wait_us, int) else wait_us
+        more = {"similarity": round(self.similarity, 4), "empty_classes": self.empty}
+        return config(self.history, self.spatial, self.temporal, waits, {**made, **more})
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ class Calibration:
     """What the search found."""
 
     best: Candidate
+    others: tuple[Candidate, ...]
+    """The best ones of other numbers of classes, best first."""
     tried: int
     within: int
     """Of them, with no more empty classes than allowed."""
@@ -93,12 +101,6 @@ class Calibration:
                 f"classes differ little: their mean correlation with the whole is {self.best.similarity:.2f}, more than {SIM_MAX}"
             )
         return out
-
-    def config(self, wait_us: Sequence[int], made: dict[str, Any]) -> Config:
-        """A configuration with these classes."""
-        b = self.best
-        more = {"similarity": round(b.similarity, 4), "empty_classes": b.empty, "candidates": self.tried}
-        return config(b.history, b.spatial, b.temporal, wait_us, {**made, **more})
 
 
 def similarity(counts: I64) -> float:
@@ -137,9 +139,14 @@ def calibrate(observation: Observation, choices: Choices) -> Calibration:
             f"{observation.name}: the scheduler never waited, so there is nothing to calibrate by"
             " (it waits for a process only while another one has requests queued)"
         )
-    found = list(_candidates(observation, choices))
-    best = min(found, key=lambda c: c.key)
-    return Calibration(best, len(found), sum(c.empty_share <= MAX_EMPTY for c in found))
+    tried, within, best = 0, 0, dict[int, Candidate]()
+    for c in _candidates(observation, choices):
+        tried += 1
+        within += c.empty_share <= MAX_EMPTY
+        if c.classes not in best or c.key < best[c.classes].key:
+            best[c.classes] = c
+    first, *others = sorted(best.values(), key=lambda c: c.key)
+    return Calibration(first, tuple(others), tried, within)
 
 
 def _candidates(o: Observation, choices: Choices) -> Iterator[Candidate]:

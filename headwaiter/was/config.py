@@ -48,6 +48,7 @@ _MOST_CLASSES = 1000
 _MOST_STEPS = 64
 _MOST_POINTS = 100
 _MOST_SECTORS = 2**55
+_MOST_APART_US = 2**40
 _MOST_US = 1_000_000
 
 Steps = tuple[tuple[int, int], ...]
@@ -114,7 +115,7 @@ def config(
 
 def _prospects(spatial: object, temporal: object) -> tuple[Steps, Steps]:
     s = _steps(spatial, "spatial.steps", "sectors", _MOST_SECTORS)
-    t = _steps(temporal, "temporal.steps", "microseconds", _MOST_US)
+    t = _steps(temporal, "temporal.steps", "microseconds", _MOST_APART_US)
     if not s[0][1] + t[0][1]:
         raise Problem("spatial.steps and temporal.steps: all points are 0, so there is nothing to tell classes by")
     return s, t

@@ -12,6 +12,10 @@ The relaxation, which the paper solves, may split a class between two intervals:
 from __future__ import annotations
 
 import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -150,6 +154,20 @@ def _scipy() -> Any:
     )
 
 
+@contextmanager
+def _silent() -> Iterator[None]:
+    """HiGHS writes to standard output whatever it is told (1.8 and later: a line when it improves a solution)."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _relaxation(offered: list[list[_Choice]]) -> float:
     """The least failures if a class may have several intervals, each for a share of its waits; the average may be G."""
     program = _Program(offered, 1, 0)
@@ -183,13 +201,14 @@ class _Program:
             # Half a unit of slack, in which no whole number lies: the solver's tolerance decides nothing.
             slack = 0.5 if whole else 0.0
             constraints.append(o.Constraint(row[None, :] / scale, -np.inf, (most + slack) / scale))
-        found = o.milp(
-            goal,
-            constraints=constraints,
-            bounds=o.Bounds(0, self.allowed.astype(float)),
-            integrality=np.full(n, int(whole)),
-            options={"mip_rel_gap": 0},
-        )
+        with _silent():
+            found = o.milp(
+                goal,
+                constraints=constraints,
+                bounds=o.Bounds(0, self.allowed.astype(float)),
+                integrality=np.full(n, int(whole)),
+                options={"mip_rel_gap": 0},
+            )
         if found.status == 2:
             return None
         if found.x is None or found.status:

@@ -1,27 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Calibration, observation and designation in one."""
+"""Calibration, observation and designation in one, and a trial that decides between what they lead to.
+
+What the matrix promises need not come true: with other intervals other requests meet, and a wait that is met need not pay. So a
+few classifications and bounds G and, beside them, one interval for all are carried through, and each is run on the same load.
+The one with the lowest T_F/A_S wins that keeps the throughput of `as`, and meets as many waits, if one does. If none keeps the
+throughput and has a lower T_F/A_S, everybody is waited for as `as` does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from headwaiter.was.calibrate import Calibration, Choices, calibrate
-from headwaiter.was.config import Config, config
-from headwaiter.was.designate import Designation, designate
+from headwaiter.errors import Problem
+from headwaiter.was.calibrate import MAX_EMPTY, Calibration, Choices, calibrate
+from headwaiter.was.config import DEFAULT_US, Config, config
+from headwaiter.was.designate import BOUND_US, Designation, designate
+from headwaiter.was.evaluate import Figures, Verdict
 from headwaiter.was.matrix import Matrix
 from headwaiter.was.observe import Observation
+
+BOUNDS_US = (1500, 2000, 3000, 4000, BOUND_US)
+"""G, where nobody says which."""
+FIXED_US = (1000, 2000, 3000, 4000, 8000)
+"""Intervals for all."""
+CONTENDERS = 4
+"""Classifications that are carried through."""
+MARGIN = 0.01
+"""Share of throughput that may be lost on the load that is fitted to; on others it may be as much again."""
+ENOUGH = (1.0, 0.5)
+"""Share of the waits that `as` meets: what has so many comes before what has fewer."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A configuration, how it was made, and what it did in the trial; no matrix where everybody waits alike."""
+
+    config: Config
+    matrix: Matrix | None
+    designation: Designation | None
+    verdict: Verdict | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Best first: those that lose nothing and meet as many waits as `as`; then those that lose nothing; then the rest."""
+        v = self.verdict
+        if v is None or v.throughput < 1 - MARGIN or not v.better or v.after.cost_ms is None:
+            return (len(ENOUGH) + 1, self.verdict is not None)
+        share = v.after.met / v.before.met if v.before.met else 1.0
+        return (sum(share < least for least in ENOUGH), v.after.cost_ms)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A configuration, and what it was made by."""
+    """What won, and among how many."""
 
-    config: Config
+    best: Contender
     calibration: Calibration
-    matrix: Matrix
-    designation: Designation
+    tried: int
 
 
 def designated(given: Config, chosen: Designation, made: Mapping[str, Any]) -> Config:
@@ -30,12 +67,42 @@ def designated(given: Config, chosen: Designation, made: Mapping[str, Any]) -> C
     return config(given.history, given.spatial, given.temporal, chosen.wait_us, {**given.made, **made, **more})
 
 
-def fit(observation: Observation, choices: Choices, bound_us: int, least_us: int) -> Fit:
-    """Classes and intervals for what was observed. Problem if the bound cannot be kept, or there is nothing to fit to."""
+def alike(wait_us: int, made: Mapping[str, Any]) -> Config:
+    """One class for all. With DEFAULT_US this is `as`."""
+    return config(2, [[0, 1]], [[0, 0]], [wait_us], made)
+
+
+def fit(
+    observation: Observation,
+    choices: Choices,
+    bounds_us: Sequence[int],
+    least_us: int,
+    before: Figures,
+    trial: Callable[[Config], Figures],
+) -> Fit:
+    """The best of several classifications and bounds for what was observed.
+
+    `before` is what `as` made of the load, `trial` runs it under `was`. Problem if no bound can be kept, or there were no waits.
+    """
     found = calibrate(observation, choices)
     made = {"from": observation.name, "max_us": observation.max_us, "bucket_us": choices.bucket_us}
-    classes = found.config([observation.max_us] * found.best.classes, made)
-    matrix = observation.matrix(classes, choices.bucket_us)
-    chosen = designate(matrix, bound_us, least_us, relaxed=True)
-    done = designated(classes, chosen, {"bound_us": bound_us, "least_us": least_us})
-    return Fit(done, found, matrix, chosen)
+    contenders: dict[bytes, Contender] = {}
+    refused: Problem | None = None
+    for c in [found.best, *(c for c in found.others if c.empty_share <= MAX_EMPTY)][:CONTENDERS]:
+        classes = c.config(observation.max_us, made)
+        matrix = observation.matrix(classes, choices.bucket_us)
+        for bound_us in bounds_us:
+            try:
+                chosen = designate(matrix, bound_us, least_us)
+            except Problem as e:
+                refused = e
+                continue
+            done = designated(classes, chosen, {"bound_us": bound_us, "least_us": least_us})
+            contenders.setdefault(done.rows().tobytes(), Contender(done, matrix, chosen))
+    if refused and not contenders:
+        raise refused
+    for wait_us in FIXED_US:
+        if least_us < wait_us <= observation.max_us:
+            contenders.setdefault(b"%d" % wait_us, Contender(alike(wait_us, made), None, None))
+    tried = [replace(c, verdict=Verdict(observation.name, before, trial(c.config))) for c in contenders.values()]
+    return Fit(min([*tried, Contender(alike(DEFAULT_US, made), None, None)], key=lambda c: c.key), found, len(tried))

@@ -53,7 +53,7 @@ class Matrix:
     @property
     def buckets(self) -> int:
         """M, in buckets."""
-        return self.counts.shape[1] - 1
+        return int(self.counts.shape[1]) - 1
 
     @property
     def populated(self) -> I64:

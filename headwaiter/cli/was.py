@@ -72,9 +72,7 @@ _CHOICES = (
     click.option(
         "--history", type=click.IntRange(2, 17), metavar="K", help=f"I/Os in a history [default: search; the paper: {HISTORY}]."
     ),
-    click.option(
-        "--classes", type=click.IntRange(1, 1000), metavar="N", help=f"Classes [default: search; the paper: {CLASSES}]."
-    ),
+    click.option("--classes", type=click.IntRange(1, 512), metavar="N", help=f"Classes [default: search; the paper: {CLASSES}]."),
     click.option("--spatial-steps", callback=_points, metavar="P,P,…", help="Points of S, one for each step [default: search]."),
     click.option("--temporal-steps", callback=_points, metavar="P,P,…", help="Points of T [default: search]."),
     file_option("--plot", metavar="FILE", help="Draw S, T and the classes (.png, .svg, .pdf; needs matplotlib)."),
@@ -82,7 +80,7 @@ _CHOICES = (
 _WAITS = (
     click.option(
         "--max-ms",
-        type=click.IntRange(1, 1000),
+        type=click.IntRange(1, 100),
         default=MAX_US // 1000,
         show_default=True,
         metavar="M",

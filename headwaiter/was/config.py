@@ -44,12 +44,12 @@ MAX_US = 10_000
 """M: the longest interval, and the wait of calibration and observation."""
 
 _MOST_HISTORY = 17
-_MOST_CLASSES = 1000
+_MOST_CLASSES = 512
 _MOST_STEPS = 64
 _MOST_POINTS = 100
-_MOST_SECTORS = 2**55
-_MOST_APART_US = 2**40
-_MOST_US = 1_000_000
+_MOST_SECTORS = 2**55 - 1
+_MOST_APART_US = 2**55 - 1
+_MOST_US = 100_000
 
 Steps = tuple[tuple[int, int], ...]
 I64 = NDArray[np.int64]
@@ -176,6 +176,11 @@ def _from_toml(data: Mapping[str, Any]) -> Config:
     if version != FORMAT:
         raise Problem(f"format: {shown(version)} is another version; this one reads {FORMAT}")
     _known(data, "", ("format", "history", "spatial", "temporal", "intervals", "made"))
+    intervals = _part(data, "intervals", ("classes", "wait_us"))
+    waits = _list(_get(intervals, "wait_us", "intervals."), "intervals.wait_us", 1, _MOST_CLASSES)
+    classes = _whole(intervals.get("classes", len(waits)), "intervals.classes", 1, _MOST_CLASSES)
+    if classes != len(waits):
+        raise Problem(f"intervals.wait_us: {len(waits)} intervals for {classes} classes")
     made = data.get("made", {})
     if not isinstance(made, dict):
         raise Problem("made: must be a table")
@@ -183,7 +188,7 @@ def _from_toml(data: Mapping[str, Any]) -> Config:
         _get(data, "history"),
         _get(_part(data, "spatial", ("steps",)), "steps", "spatial."),
         _get(_part(data, "temporal", ("steps",)), "steps", "temporal."),
-        _get(_part(data, "intervals", ("wait_us",)), "wait_us", "intervals."),
+        waits,
         made,
     )
 
@@ -224,7 +229,7 @@ def to_toml(config: Config) -> str:
         "history": config.history,
         "spatial": {"steps": [list(step) for step in config.spatial]},
         "temporal": {"steps": [list(step) for step in config.temporal]},
-        "intervals": {"wait_us": list(config.wait_us)},
+        "intervals": {"classes": config.classes, "wait_us": list(config.wait_us)},
     }
     if config.made:
         data["made"] = dict(config.made)

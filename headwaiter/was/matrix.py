@@ -29,7 +29,7 @@ from headwaiter.errors import Problem, shown
 from headwaiter.reading import TEXT_BYTES, read_bytes
 
 MATRIX_FORMAT = "headwaiter-was-matrix/1"
-_MOST_CLASSES = 1000
+_MOST_CLASSES = 512
 _MOST_BUCKETS = 10_000
 _MOST_COUNT = 2**40
 

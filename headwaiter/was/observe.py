@@ -86,21 +86,20 @@ def watch(
 ) -> Observation:
     """Run `load` under the anticipatory scheduler with waits of up to max_us, a multiple of 1000, and record it.
 
-    Where buckets are narrower than its clock's tick, its tick becomes as short as they are.
+    Where buckets are narrower than a tick, times are those of the ns clock by which `was` waits then, else those of its ticks.
     """
     buckets(max_us, bucket_us)
     if max_us % 1000:
         raise Problem(f"the longest wait must be whole milliseconds, not {max_us} us")
-    tick_us = min(TICK_US, bucket_us)
-    tunables = {**RULES, "antic_expire": max_us // 1000, "tick_us": tick_us}
+    tunables = {**RULES, "antic_expire": max_us // 1000}
     with tempfile.TemporaryDirectory(prefix="headwaiter-was-") as folder:
         log = Path(folder) / "log.csv"
         simulate(SCHEDULER, drive, load, tunables, options, log, progress)
-        return read_log(log, name, max_us, tick_us)
+        return read_log(log, name, max_us, bucket_us % TICK_US == 0)
 
 
-def read_log(path: Path, name: str, max_us: int, tick_us: int = TICK_US) -> Observation:
-    """What an event log of such a run tells."""
+def read_log(path: Path, name: str, max_us: int, ticks: bool = True) -> Observation:
+    """What an event log of such a run tells. ticks: a wait begins with the tick of the completion, not with the completion."""
     table = split(Source(path), 7, delimiter=",", skip_lines=1)
     kind = table.packed(1)
     event = {word: kind == int.from_bytes(word.encode(), "big") for word in ("insert", "complete", "wait_end")}
@@ -116,14 +115,15 @@ def read_log(path: Path, name: str, max_us: int, tick_us: int = TICK_US) -> Obse
     reads, done = np.flatnonzero(event["insert"] & is_read), np.flatnonzero(event["complete"])
     read_task, done_task, wait_task = tasks(reads), tasks(done), tasks(begins)
     latest_done = _latest(done, done_task, begins, wait_task)
-    tick_ns = tick_us * 1000
-    since_ns = np.where(latest_done >= 0, time_ns[done[latest_done]] // tick_ns * tick_ns, time_ns[begins])
-    elapsed_ns = time_ns[ends] - since_ns
+    tick_ns = TICK_US * 1000
+    done_ns = np.where(latest_done >= 0, time_ns[done[latest_done]], time_ns[begins])
+    tick_elapsed_ns = time_ns[ends] - done_ns // tick_ns * tick_ns
+    elapsed_ns = tick_elapsed_ns if ticks else time_ns[ends] - done_ns
     # The read that ends a wait stands right before its end.
     ending = np.full(len(kind), -1, np.int64)
     ending[reads] = read_task
     met = (ending[ends - 1] == wait_task) & (ends - 1 > begins - 1) & (time_ns[ends - 1] == time_ns[ends])
-    vain = ~met & (elapsed_ns // tick_ns >= max_us * 1000 // tick_ns)
+    vain = ~met & (tick_elapsed_ns >= max_us * 1000)
     kept = met | vain
     return Observation(
         Reads(read_task, time_ns[reads], table.rows(reads).integers(5, "sector")),

@@ -6,10 +6,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+
 from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem, shown
+from headwaiter.parsing import whole
 from headwaiter.was.config import POLICY, TABLE, Config
 from headwaiter.was.matrix import Matrix
+from headwaiter.was.observe import buckets
 
 SYSFS = Path("/sys")
 _NAME = re.compile(r"[A-Za-z0-9!_.:-]{1,31}")
@@ -48,8 +52,36 @@ def install(config: Config, device: str, sysfs: Path = SYSFS) -> Path:
 
 
 def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
-    """A, as the scheduler of a disk has counted it since the configuration came into force. Problem if that is another one."""
-    raise NotImplementedError
+    """A, as the scheduler of a disk has counted it since the configuration, which must wait alike for all, came into force.
+
+    Problem if it is another one, or nothing is counted. The file `observed` has a line for each class that has waited: its number,
+    the waits that were met in each bucket, and those in vain.
+    """
+    iosched = folder(device, sysfs) / "iosched"
+    longest = config.wait_us[0]
+    if set(config.wait_us) != {longest}:
+        raise Problem(f"{device}: the waits of an observation must be the same for every class, as `was calibrate` writes them")
+    there = find(POLICY).tables[TABLE].parse(str(iosched / TABLE), _read(iosched / TABLE).encode())
+    if there.tolist() != config.rows().tolist():
+        raise Problem(f"{device}: another configuration is in force: first `headwaiter was load` this one")
+    if _read(iosched / "observe").strip() != "1":
+        raise Problem(f"{device}: nothing is counted: first `echo 1 >{iosched / 'observe'}`")
+    bucket_us = _number(iosched / "bucket_us", _read(iosched / "bucket_us"))
+    file, width = iosched / "observed", buckets(longest, bucket_us)
+    counts = np.zeros((config.classes, width + 1), np.int64)
+    for line in _read(file).splitlines():
+        number, *cells = (_number(file, word) for word in line.split())
+        if not 1 <= number <= config.classes or len(cells) <= width or any(cells[width:-1]):
+            raise Problem(f"{file}: {shown(line)}: no line of {config.classes} classes and {width} buckets of {bucket_us} us")
+        counts[number - 1] = [*cells[:width], cells[-1]]
+    return Matrix(counts, bucket_us, config.classifier, {"observed": device})
+
+
+def _number(path: Path, text: str) -> int:
+    try:
+        return whole(text.strip(), 0, 2**32 - 1)
+    except ValueError as e:
+        raise Problem(f"{path}: {e}") from None
 
 
 def _read(path: Path) -> str:

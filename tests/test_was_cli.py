@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`headwaiter was` from end to end: a recording in, a configuration out, and into a disk's scheduler."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command import good, run, told, write
+
+from headwaiter.engine.schedulers import find
+from headwaiter.was.config import config, load, save
+from headwaiter.was.matrix import load_matrix
+
+SMALL = ("--history", 3, "--classes", 4, "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
+
+
+def refused(capfd: pytest.CaptureFixture[str], *args: object) -> str:
+    status, out, err = run(capfd, *args)
+    assert (status, out) == (2, "")
+    return err
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration by hand: four classes, all of which wait 10 ms."""
+    path = tmp_path_factory.mktemp("was") / "classes.toml"
+    save(config(3, [[0, 60], [257, 30], [100_000, 0]], [[0, 40], [3000, 0]], [10_000] * 4), path)
+    return path
+
+
+def test_calibrate(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The steps hold equally many reads, the points are those asked for, everybody waits 10 ms."""
+    out = good(capfd, "was", "calibrate", "-o", tmp_path / "c.toml", *SMALL)
+    found = load(tmp_path / "c.toml")
+    assert (found.history, found.classes, set(found.wait_us)) == (3, 4, {10_000})
+    assert ([p for _, p in found.spatial], [p for _, p in found.temporal]) == ([60, 30, 0], [40, 0])
+    assert found.made["from"] == "example.blktrace.xz on barracuda-80g"
+    assert out.startswith("4 classes from the last 3 reads of a process; 3 steps of distance and 2 of time")
+    document = told(capfd, "was", "calibrate", *SMALL)
+    assert document["calibration"]["spatial_steps"] == [list(s) for s in found.spatial]
+    assert document["calibration"]["candidates"] == 1
+    assert good(capfd, "was", "calibrate", *SMALL) == (tmp_path / "c.toml").read_text(), "without -o it goes to stdout"
+
+
+@pytest.mark.parametrize("form", ["json", "toml"])
+def test_observe_and_designate(capfd: pytest.CaptureFixture[str], tmp_path: Path, classes: Path, form: str) -> None:
+    matrix, output = tmp_path / f"m.{form}", tmp_path / "was.toml"
+    out = good(capfd, "was", "observe", "readers-4", "-c", classes, "-o", matrix)
+    found = load_matrix(matrix)
+    assert out == f"{int(found.counts.sum())} waits in {len(found.populated)} of 4 classes\n"
+    assert matrix.read_text().startswith("{" if form == "json" else "format = ")
+    shown = good(capfd, "was", "designate", "-c", classes, "-a", matrix, "-o", output)
+    assert "the relaxation, which no intervals can beat, has" in shown and "T_F/A_S" in shown
+    given = load(output)
+    assert given.classifier == load(classes).classifier and given.wait_us != load(classes).wait_us
+    document = told(capfd, "was", "designate", "-c", classes, "-a", matrix)["designation"]
+    assert document["wait_us"] == list(given.wait_us) and document["waits"] == int(found.counts.sum())
+    assert document["relaxed_failures"] <= document["failures"]
+    simple = told(capfd, "was", "designate", "-c", classes, "-a", matrix, "--heuristic", "--least-ms", "3")["designation"]
+    assert min(simple["wait_us"]) == 4000 and simple["relaxed_failures"] is None
+    assert load(output).made["bound_us"] == 6000 and load(output).made["observed"] == "readers-4.fio on barracuda-80g"
+
+
+def test_a_matrix_of_other_classes_is_refused(capfd: pytest.CaptureFixture[str], tmp_path: Path, classes: Path) -> None:
+    matrix, other = tmp_path / "m.json", tmp_path / "other.toml"
+    good(capfd, "was", "observe", "readers-2", "-c", classes, "-o", matrix)
+    save(config(3, [[0, 60], [256, 30], [100_000, 0]], [[0, 40], [3000, 0]], [10_000] * 4), other)
+    expected = f"headwaiter: {matrix}: its waits were classed by another configuration than {other}\n"
+    assert refused(capfd, "was", "designate", "-c", other, "-a", matrix) == expected
+
+
+def test_a_bound_that_cannot_be_kept(capfd: pytest.CaptureFixture[str], tmp_path: Path, classes: Path) -> None:
+    matrix = tmp_path / "m.json"
+    good(capfd, "was", "observe", "-c", classes, "-o", matrix)
+    err = refused(capfd, "was", "designate", "-c", classes, "-a", matrix, "--bound-ms", "2", "--least-ms", "4")
+    assert err.startswith(f"headwaiter: {matrix}: no intervals keep the mean failed wait below G = 2 ms: ")
+    assert "so the nearest G that can be kept is 5.001 ms" in err
+
+
+def test_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What is written loads into the simulator, and does there what the trial said."""
+    output, plot = tmp_path / "was.toml", tmp_path / "p.svg"
+    document = json.loads(good(capfd, "was", "fit", "-o", output, "--plot", plot, "--json", *SMALL))
+    trial = document["trial"]
+    assert trial["was"]["T_F_per_A_S_ms"] < trial["as"]["T_F_per_A_S_ms"] and trial["throughput"] >= 0.99
+    assert document["wait_us"] == list(load(output).wait_us)
+    assert plot.read_text().startswith("<?xml")
+    out = told(capfd, "run", "example", "-s", "was", "--set", "cooperation=1", "--set", f"config={output}", "--seeds", "0")
+    waits = out["results"][0]["anticipation"]
+    assert (waits["A_S"], waits["A_F"]) == (trial["was"]["A_S"], trial["was"]["A_F"])
+    text = good(capfd, "was", "fit", "-o", tmp_path / "again.toml", *SMALL)
+    assert (tmp_path / "again.toml").read_bytes() == output.read_bytes()
+    assert "Best of" in text and "better" in text
+
+
+def test_fit_without_waits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    load_ = write(tmp_path / "t.csv", "time_s,task,op,sync,sector,sectors\n0.0,1,R,1,0,8\n1.0,1,R,1,800,8\n")
+    err = refused(capfd, "was", "fit", load_, "-o", tmp_path / "was.toml", "--drive", "constant:1")
+    assert err.startswith("headwaiter: t.csv on constant:1: the scheduler never waited, so there is nothing to calibrate by")
+    assert not (tmp_path / "was.toml").exists()
+
+
+def test_evaluate(capfd: pytest.CaptureFixture[str]) -> None:
+    """The bundled recording: its first half fits, its second half judges."""
+    (verdict,) = told(capfd, "was", "evaluate", "example", *SMALL)["verdicts"]
+    assert verdict["better"] and verdict["keeps_up"] and verdict["as"]["A_S"] > 100
+    text = good(capfd, "was", "evaluate", "example", *SMALL)
+    assert f"{verdict['throughput']:.3f}" in text and "better" in text
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (("--spatial-steps", "30,60"), "--spatial-steps 30,60: points must not increase with distance"),
+        (("--temporal-steps", "30,x"), "--temporal-steps 30,x: 'x' is not a whole number"),
+        (("--temporal-steps", "101,0"), "--temporal-steps 101,0: 101 is outside 0..100"),
+        (("--bucket", "300"), "a bucket of 300 us: the longest wait, 10000 us, must be a multiple of it"),
+        (("--plot", "x.txt"), "x.txt: a plot's name must end in .png, .svg, .pdf"),
+    ],
+)
+def test_options_that_are_refused(capfd: pytest.CaptureFixture[str], tmp_path: Path, args: tuple[str, str], why: str) -> None:
+    output = tmp_path / "was.toml"
+    assert refused(capfd, "was", "calibrate", "readers-2", "-o", output, *args) == f"headwaiter: {why}\n"
+    assert not output.exists()
+
+
+def test_files_are_not_overwritten_by_accident(capfd: pytest.CaptureFixture[str], tmp_path: Path, classes: Path) -> None:
+    path = write(tmp_path / "t.csv", "time_s,task,op,sync,sector,sectors\n0.0,1,R,1,0,8\n")
+    assert "name the same file" in refused(capfd, "was", "fit", path, "-o", path)
+    matrix = tmp_path / "m.json"
+    good(capfd, "was", "observe", "readers-2", "-c", classes, "-o", matrix)
+    assert "name the same file" in refused(capfd, "was", "designate", "-c", classes, "-a", matrix, "-o", matrix)
+
+
+# --- a live disk, played by a folder ---
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """sysfs of a disk that runs hw-was."""
+    queue = tmp_path / "sys" / "block" / "sda" / "queue"
+    (queue / "iosched").mkdir(parents=True)
+    write(queue / "scheduler", "none mq-deadline [hw-was] hw-as\n")
+    write(queue / "iosched" / "config", "")
+    return queue
+
+
+def test_load(capfd: pytest.CaptureFixture[str], disk: Path, classes: Path) -> None:
+    sysfs = disk.parents[2]
+    for name in ("sda", "/dev/sda"):
+        write(disk / "iosched" / "config", "")
+        out = good(capfd, "was", "load", classes, name, "--sysfs", sysfs)
+        assert out == f"{classes} is in force: {disk}/iosched/config says the same\n"
+        rows = find("was").tables["config"].parse("x", (disk / "iosched" / "config").read_bytes())
+        assert rows.tolist() == load(classes).rows().tolist()
+
+
+@pytest.mark.parametrize(
+    ("device", "scheduler", "why"),
+    [
+        ("sdb", None, "sdb: no such disk ("),
+        ("../sda", None, "../sda: no such disk ("),
+        ("sda", "none [mq-deadline] hw-was", "sda: its scheduler is mq-deadline: first `echo hw-was >"),
+        ("sda", "[none]", "sda: its scheduler is none: first `echo hw-was >"),
+    ],
+)
+def test_load_needs_the_scheduler(
+    capfd: pytest.CaptureFixture[str], disk: Path, classes: Path, device: str, scheduler: str | None, why: str
+) -> None:
+    if scheduler:
+        write(disk / "scheduler", scheduler + "\n")
+    err = refused(capfd, "was", "load", classes, device, "--sysfs", disk.parents[2])
+    assert err.startswith(f"headwaiter: {why}") and err.count("\n") == 1
+    assert (disk / "iosched" / "config").read_text() == ""
+
+
+def test_load_reads_back(capfd: pytest.CaptureFixture[str], disk: Path, classes: Path) -> None:
+    """A file that was longer keeps its end, as no sysfs file does: what is read is not what was written."""
+    write(disk / "iosched" / "config", "\n" * 600 + "interval 4 1\n")
+    err = refused(capfd, "was", "load", classes, "sda", "--sysfs", disk.parents[2])
+    assert "config: " in err and err.count("\n") == 1
+    (disk / "iosched" / "config").unlink()
+    assert "No such file or directory" in refused(capfd, "was", "load", classes, "sda", "--sysfs", disk.parents[2])
+
+
+@pytest.fixture
+def counting(disk: Path, classes: Path) -> Path:
+    """The same, with the configuration in force and counts: class 1 met three times, and class 4 once, and twice in vain."""
+    table = find("was").tables["config"]
+    write(disk / "iosched" / "config", table.show(table.check("x", load(classes).rows())))
+    write(disk / "iosched" / "observe", "1\n")
+    write(disk / "iosched" / "bucket_us", "1000\n")
+    zeros = " ".join(["0"] * 60)
+    write(disk / "iosched" / "observed", f"1 3 0 0 0 {zeros} 0\n4 0 0 1 0 {zeros} 2\n")
+    return disk
+
+
+def test_observe_a_disk(capfd: pytest.CaptureFixture[str], tmp_path: Path, counting: Path, classes: Path) -> None:
+    matrix = tmp_path / "m.json"
+    out = good(capfd, "was", "observe", "-c", classes, "--from-device", "sda", "--sysfs", counting.parents[2], "-o", matrix)
+    assert out == "6 waits in 2 of 4 classes\n"
+    found = load_matrix(matrix)
+    assert found.counts.tolist() == [[3, *[0] * 10], [0] * 11, [0] * 11, [0, 0, 1, *[0] * 7, 2]]
+    assert (found.bucket_us, found.classifier) == (1000, load(classes).classifier)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "why"),
+    [
+        ("observe", "0", "sda: nothing is counted: first `echo 1 >"),
+        ("config", "", "sda: another configuration is in force"),
+        ("observed", "5 " + "0 " * 65, "no line of 4 classes and 10 buckets of 1000 us"),
+        ("observed", "1 1 2", "no line of 4 classes and 10 buckets of 1000 us"),
+        ("observed", "1 x", "'x' is not a whole number"),
+        ("observed", "1 " + "0 " * 11 + "1 0", "no line of 4 classes and 10 buckets of 1000 us"),
+        ("bucket_us", "300", "a bucket of 300 us"),
+    ],
+)
+def test_a_disk_that_counts_something_else(
+    capfd: pytest.CaptureFixture[str], counting: Path, classes: Path, file: str, content: str, why: str
+) -> None:
+    write(counting / "iosched" / file, content)
+    err = refused(capfd, "was", "observe", "-c", classes, "--from-device", "sda", "--sysfs", counting.parents[2])
+    assert why in err and err.count("\n") == 1
+
+
+def test_a_disk_runs_no_workload(capfd: pytest.CaptureFixture[str], classes: Path) -> None:
+    err = refused(capfd, "was", "observe", "readers", "-c", classes, "--from-device", "sda")
+    assert "so there is no WORKLOAD to run" in err
+
+
+# --- recorded data ---
+
+
+@pytest.mark.slow
+def test_real_traces(capfd: pytest.CaptureFixture[str], shared: Path) -> None:
+    """Calibrated on one half, judged by the other: no throughput is lost."""
+    traces = [shared / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]
+    found = told(capfd, "was", "evaluate", *traces, "--drive", "wd-re-4tb", "--streams", "8", "--speed", "100")
+    assert len(found["verdicts"]) == 2 and all(v["keeps_up"] for v in found["verdicts"])
+    assert found["verdicts"][0]["better"]

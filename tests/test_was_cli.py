@@ -144,6 +144,7 @@ def disk(tmp_path: Path) -> Path:
     (queue / "iosched").mkdir(parents=True)
     write(queue / "scheduler", "none mq-deadline [hw-was] hw-as\n")
     write(queue / "iosched" / "config", "")
+    write(queue / "iosched" / "cooperation", "0\n")
     return queue
 
 
@@ -155,6 +156,7 @@ def test_load(capfd: pytest.CaptureFixture[str], disk: Path, classes: Path) -> N
         assert out == f"{classes} is in force: {disk}/iosched/config says the same\n"
         rows = find("was").tables["config"].parse("x", (disk / "iosched" / "config").read_bytes())
         assert rows.tolist() == load(classes).rows().tolist()
+        assert (disk / "iosched" / "cooperation").read_text() == "1\n", "the rules that it was tried with"
 
 
 @pytest.mark.parametrize(

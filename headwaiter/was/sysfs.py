@@ -13,7 +13,7 @@ from headwaiter.errors import Problem, shown
 from headwaiter.parsing import whole
 from headwaiter.was.config import POLICY, TABLE, Config
 from headwaiter.was.matrix import Matrix
-from headwaiter.was.observe import buckets
+from headwaiter.was.observe import RULES, buckets
 
 SYSFS = Path("/sys")
 _NAME = re.compile(r"[A-Za-z0-9!_.:-]{1,31}")
@@ -34,15 +34,16 @@ def folder(device: str, sysfs: Path = SYSFS) -> Path:
 
 
 def install(config: Config, device: str, sysfs: Path = SYSFS) -> Path:
-    """Put a configuration in force, read it back and compare; the file. Problem if it is refused: the old one stays in force."""
+    """Put a configuration in force, with the rules of `as` that it was tried with, read it back and compare; the file.
+
+    Problem if it is refused: the old one stays in force.
+    """
     file = folder(device, sysfs) / "iosched" / TABLE
     table = find(POLICY).tables[TABLE]
     rows = table.check(str(file), config.rows())
-    try:
-        with file.open("r+b", buffering=0) as stream:
-            stream.write(table.show(rows, brief=True).encode())
-    except OSError as e:
-        raise Problem(f"{file}: {e.strerror}; the kernel's log says more, and the old configuration is in force") from None
+    _write(file, table.show(rows, brief=True))
+    for name, value in RULES.items():
+        _write(file.parent / name, f"{value}\n")
     there = table.parse(str(file), _read(file).encode())
     if there.shape != rows.shape or (there != rows).any():
         raise Problem(
@@ -54,8 +55,8 @@ def install(config: Config, device: str, sysfs: Path = SYSFS) -> Path:
 def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
     """A, as the scheduler of a disk has counted it since the configuration, which must wait alike for all, came into force.
 
-    Problem if it is another one, or nothing is counted. The file `observed` has a line for each class that has waited: its number,
-    the waits that were met in each bucket, and those in vain.
+    Problem if it is another one, or nothing is counted. The file `observed` has a line for each class that has waited: its
+    number, the waits that were met in each bucket, and those in vain.
     """
     iosched = folder(device, sysfs) / "iosched"
     longest = config.wait_us[0]
@@ -75,6 +76,14 @@ def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
             raise Problem(f"{file}: {shown(line)}: no line of {config.classes} classes and {width} buckets of {bucket_us} us")
         counts[number - 1] = [*cells[:width], cells[-1]]
     return Matrix(counts, bucket_us, config.classifier, {"observed": device})
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("r+b", buffering=0) as stream:
+            stream.write(text.encode())
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}; the kernel's log says more, and what was there before is in force") from None
 
 
 def _number(path: Path, text: str) -> int:

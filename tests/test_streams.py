@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from command import good, write
 
+from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import ConstantDrive, Forest
 from headwaiter.errors import Problem
 from headwaiter.study.workload import Reading, read_trace, read_workload, replay
 from headwaiter.traces import Trace, part, with_streams
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import SYNC, Op
 
 MS = 1_000_000
 
@@ -59,7 +59,7 @@ def test_writes_that_nobody_waits_for_are_one_task() -> None:
     assert threads([(0, "R"), (8, "W"), (99_999, "S"), (0, "W")], 4) == [1, 0, 2, 0]
     found = with_streams(trace([(0, "W"), (8, "R")]), 4)
     assert [t.name for t in found.tasks] == ["write-back", "thread 1"]
-    assert found.notes[-1] == "the trace does not tell its tasks: 4 threads inferred from sequential streams"
+    assert found.notes[-1] == "the trace does not identify tasks: 4 threads inferred from sequential streams"
 
 
 def test_parts_have_their_own_tasks() -> None:

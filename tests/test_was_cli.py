@@ -117,7 +117,7 @@ def test_evaluate(capfd: pytest.CaptureFixture[str]) -> None:
         (("--temporal-steps", "30,x"), "--temporal-steps 30,x: 'x' is not a whole number"),
         (("--temporal-steps", "101,0"), "--temporal-steps 101,0: 101 is outside 0..100"),
         (("--bucket", "300"), "a bucket of 300 us: the longest wait, 10000 us, must be a multiple of it"),
-        (("--plot", "x.txt"), "x.txt: a plot's name must end in .png, .svg, .pdf"),
+        (("--plot", "x.txt"), "x.txt: the plot's name must end in .png, .svg, .pdf"),
     ],
 )
 def test_options_that_are_refused(capfd: pytest.CaptureFixture[str], tmp_path: Path, args: tuple[str, str], why: str) -> None:

@@ -11,8 +11,9 @@ from command import write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem
-from headwaiter.was.config import FORMAT, WHAT, Config, config, load, save, to_toml
+from headwaiter.was.config import FORMAT, Config, config, load, save, to_toml
 
 GOOD = """format = "headwaiter-was/1"
 history = 5
@@ -35,8 +36,8 @@ def test_a_file_is_what_it_says(tmp_path: Path) -> None:
 
 def test_rows_of_the_policys_table() -> None:
     """history and classes, steps, and an interval wherever it changes: classes 1, 3 and 5."""
-    history, classes, spatial, temporal, interval = range(5)
-    assert WHAT == ("history", "classes", "spatial", "temporal", "interval")
+    choices = find("was").tables["config"].columns[0].choices
+    history, classes, spatial, temporal, interval = map(choices.index, ("history", "classes", "spatial", "temporal", "interval"))
     assert PAPER.rows().tolist() == [
         [history, 0, 5], [classes, 0, 5],
         [spatial, 0, 70], [spatial, 41, 30], [spatial, 61, 0],

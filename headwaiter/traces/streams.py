@@ -12,7 +12,8 @@ import dataclasses
 
 import numpy as np
 
-from headwaiter.traces.model import SYNC, Array, Op, Task, Trace
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.traces.model import Array, Task, Trace
 
 FURTHER_SECTORS = 256
 """A read-ahead window: what a thread may skip and still carry on."""
@@ -26,7 +27,7 @@ def with_streams(trace: Trace, threads: int) -> Trace:
     used, number = np.unique(task, return_inverse=True)
     tasks = tuple(Task(i, f"thread {i}" if i else "write-back") for i in used.tolist())
     column = number.astype(np.uint32)
-    note = f"the trace does not tell its tasks: {threads} threads inferred from sequential streams"
+    note = f"the trace does not identify tasks: {threads} threads inferred from sequential streams"
     return dataclasses.replace(trace, task=column, group=column, tasks=tasks, tasks_known=True, notes=(*trace.notes, note))
 
 

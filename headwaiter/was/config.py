@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from headwaiter.drives.profile import parse_toml
 from headwaiter.drives.writing import toml_text
-from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import writing
 from headwaiter.reading import TEXT_BYTES, read_bytes
@@ -33,8 +33,6 @@ from headwaiter.reading import TEXT_BYTES, read_bytes
 FORMAT = "headwaiter-was/1"
 POLICY = "was"
 TABLE = "config"
-WHAT = ("history", "classes", "spatial", "temporal", "interval")
-"""The first cells of the table's rows, where no policy declares them."""
 
 HISTORY = 5
 CLASSES = 100
@@ -95,10 +93,9 @@ class Config:
 
 
 def _numbers() -> list[int]:
-    """How the policy numbers WHAT."""
-    tables = getattr(catalogue().get(POLICY), "tables", {})
-    choices = tables[TABLE].columns[0].choices if TABLE in tables else WHAT
-    return [choices.index(what) for what in WHAT]
+    """How the policy numbers what its rows say."""
+    choices = find(POLICY).tables[TABLE].columns[0].choices
+    return [choices.index(what) for what in ("history", "classes", "spatial", "temporal", "interval")]
 
 
 def config(

@@ -177,9 +177,8 @@ def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
 
 def reading(given: dict[str, Any]) -> Reading:
     """How the workload is to be read."""
-    return Reading(
-        given["replay"], given["group_gap"], given["device"], parse_shares(given["shares"]), given["streams"], given["speed"]
-    )
+    shares = parse_shares(given["shares"])
+    return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"])
 
 
 def run_options(given: dict[str, Any]) -> Options:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What to run: a trace or a fio job file, told apart by content, made into a load for the simulator."""
+"""What to run: a trace, a fio job file or a generated workload, told apart by content, made into a load for the simulator."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.errors import Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
+from headwaiter.generated import generate, looks_generated
 from headwaiter.paths import WORKLOADS
 from headwaiter.reading import exists, is_folder
 from headwaiter.traces import Source, Trace, closed_loop, stream_order, with_streams
@@ -44,6 +45,8 @@ class Reading:
     """Threads that tasks are inferred for where a trace does not tell them; 0: none are."""
     speed: float = 1.0
     """Think times, or timestamps, are divided by this."""
+    seed: int = 0
+    """Of generated workloads."""
 
 
 def find_workload(name: str | None) -> Path:
@@ -62,7 +65,9 @@ def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
     """The workload in a file, fitted to a drive."""
     source = Source(path)
     # A pipe can be read only once: whatever it holds, it is read here.
-    if not is_folder(path) and looks_like_job_file(source.raw[:_HEAD_BYTES]):
+    head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
+    generated = looks_generated(head)
+    if generated or looks_like_job_file(head):
         used = {
             "--replay": reading.replay,
             "--device": reading.device,
@@ -71,7 +76,10 @@ def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
         }
         for option, given in used.items():
             if given:
-                raise Problem(f"{path}: {option} is for traces, and this is a job file")
+                raise Problem(f"{path}: {option} is for traces, and this is a {'generated workload' if generated else 'job file'}")
+    if generated:
+        return Workload(plain(path.name), _with_shares(generate(path, source.raw, drive.sectors, reading.seed), reading), None)
+    if looks_like_job_file(head):
         jobs = load_jobs(path, drive.sectors, source.raw)
         return Workload(plain(path.name), _with_shares(jobs, reading), None, jobs.notes)
     return replay(path, read_trace(path, reading, source), drive, reading)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Workloads that are generated: programs played on a model of a machine, by the parameters in a TOML file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwaiter.engine.sim import Forest
+from headwaiter.errors import Problem, shown
+from headwaiter.generated import boot, streams, trees, users
+from headwaiter.generated.files import FileSystem, Full
+from headwaiter.generated.machine import Machine
+from headwaiter.generated.parameters import document, looks_generated, parameters
+
+GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None]]] = {
+    "kva": (streams.Kva, streams.kva),
+    "cold-boot": (boot.ColdBoot, boot.cold_boot),
+    "andrew": (trees.Andrew, trees.andrew),
+    "build": (trees.Build, trees.build),
+    "bonnie": (streams.Bonnie, streams.bonnie),
+    "multi-user": (users.MultiUser, users.multi_user),
+    "database": (users.Database, users.database),
+    "scientific": (users.Scientific, users.scientific),
+}
+
+__all__ = ["GENERATORS", "generate", "looks_generated"]
+
+
+def generate(path: Path, data: bytes, sectors: int, seed: int) -> Forest:
+    """The load that a file of parameters (its bytes: data) stands for, on a disk of so many sectors; the same seed, the same load.
+
+    Problem if the parameters are wrong, or the disk is too small.
+    """
+    name, values = document(path, data)
+    if name not in GENERATORS:
+        raise Problem(f"{path}: generator '{shown(name)}' is not known (there are {', '.join(GENERATORS)})")
+    kind, play = GENERATORS[name]
+    given = parameters(kind, path, data, values)
+    rng = np.random.default_rng([seed, *name.encode()])
+    machine = Machine(rng, given.readahead_kib, given.dirty_mib)
+    try:
+        play(given, machine, FileSystem(rng, sectors))
+        return machine.play()
+    except Full:
+        raise Problem(f"{path}: its files do not fit on a drive of {sectors} sectors") from None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Where files lie: a file system as ext2 lays it out.
+
+The disk is cut into groups of 128 MiB. A group begins with its inodes, 16 in a block of 4 KiB; then come the blocks. A folder
+gets a group by chance, and its files lie there one behind the other, in pieces where the space was used before. To open a file
+is to read the folder's block that names it, and the block of its inode.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+PAGE_SECTORS, PAGE_BYTES = 8, 4096
+GROUP_PAGES = 32768
+INODES_A_BLOCK = 16
+INODE_PAGES = 512
+NAMES_A_BLOCK = 100
+Block = tuple["File", int]
+
+
+class File:
+    """A file: where its pages lie, and which of them are in the page cache."""
+
+    def __init__(self, extents: list[tuple[int, int]], about: tuple[Block, ...] = ()) -> None:
+        """extents: (sector, pages), in the file's order; about: blocks of metadata that are read to open it."""
+        self.about = about
+        self.cached: dict[int, int] = {}
+        """Page to the row that reads it, or -1 if it was written."""
+        self._first: list[int] = []
+        self._sector: list[int] = []
+        self.pages = 0
+        for sector, pages in extents:
+            self._first.append(self.pages)
+            self._sector.append(sector)
+            self.pages += pages
+
+    def sector(self, page: int) -> int:
+        """Where a page lies."""
+        i = bisect_right(self._first, page) - 1
+        return self._sector[i] + (page - self._first[i]) * PAGE_SECTORS
+
+    def pieces(self, page: int, count: int) -> list[tuple[int, int]]:
+        """Where so many pages lie: (sector, pages) in each extent that they touch."""
+        out = []
+        while count > 0:
+            i = bisect_right(self._first, page) - 1
+            end = self._first[i + 1] if i + 1 < len(self._first) else self.pages
+            n = min(count, end - page)
+            out.append((self._sector[i] + (page - self._first[i]) * PAGE_SECTORS, n))
+            page, count = page + n, count - n
+        return out
+
+
+class Full(Exception):
+    """No space is left."""
+
+
+class FileSystem:
+    """Gives out space."""
+
+    def __init__(self, rng: np.random.Generator, sectors: int, piece_pages: int = 256) -> None:
+        """Over the first `sectors` of a disk; a file larger than piece_pages lies in pieces of that size on average."""
+        self._rng = rng
+        self._groups = sectors // PAGE_SECTORS // GROUP_PAGES
+        if not self._groups:
+            raise Full
+        self._piece_pages = piece_pages
+        self._next = [INODE_PAGES] * self._groups
+        self._inodes = [0] * self._groups
+        self._tables = [File([(g * GROUP_PAGES * PAGE_SECTORS, INODE_PAGES)]) for g in range(self._groups)]
+
+    def folder(self) -> Folder:
+        """A folder in a group that is drawn."""
+        return Folder(self, int(self._rng.integers(self._groups)))
+
+    def allocate(self, group: int, pages: int) -> list[tuple[int, int]]:
+        """Space for so many pages, in this group and those behind it."""
+        out: list[tuple[int, int]] = []
+        while pages:
+            tries = 0
+            while self._next[group] >= GROUP_PAGES:
+                group, tries = (group + 1) % self._groups, tries + 1
+                if tries > self._groups:
+                    raise Full
+            n = min(pages, GROUP_PAGES - self._next[group])
+            if pages > self._piece_pages:
+                n = min(n, 1 + int(self._rng.exponential(self._piece_pages)))
+            out.append(((group * GROUP_PAGES + self._next[group]) * PAGE_SECTORS, n))
+            self._next[group] += n
+            if pages > self._piece_pages:
+                self._next[group] += int(self._rng.integers(1, self._piece_pages))
+            pages -= n
+        return out
+
+    def inode(self, group: int) -> Block:
+        """The block of a new inode."""
+        number = self._inodes[group]
+        self._inodes[group] += 1
+        return self._tables[group], min(number // INODES_A_BLOCK, INODE_PAGES - 1)
+
+
+class Folder:
+    """A folder and its own blocks."""
+
+    def __init__(self, system: FileSystem, group: int) -> None:
+        self._system = system
+        self._group = group
+        self._names = 0
+        self._inode = system.inode(group)
+        self._blocks: list[Block] = []
+
+    def file(self, size_bytes: float) -> File:
+        """A file of that size."""
+        if self._names % NAMES_A_BLOCK == 0:
+            self._blocks.append((File(self._system.allocate(self._group, 1)), 0))
+        self._names += 1
+        pages = max(1, -(-round(size_bytes) // PAGE_BYTES))
+        about = (self._inode, self._blocks[-1], self._system.inode(self._group))
+        return File(self._system.allocate(self._group, pages), about)
+
+    def new_file(self, size_bytes: float) -> File:
+        """A file that is made here and now: to look it up, nothing is read."""
+        file = self.file(size_bytes)
+        for block, page in file.about:
+            block.cached.setdefault(page, -1)
+        return file

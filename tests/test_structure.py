@@ -160,7 +160,7 @@ PACKAGE = "headwaiter"
 LAYERS = (
     {"ending", "errors", "outputs", "parsing", "paths", "reading"},
     {"engine"},
-    {"drives", "fio", "traces"},
+    {"drives", "fio", "generated", "traces"},
     {"study"},
     {"lab", "report", "was"},
     {"conformance"},

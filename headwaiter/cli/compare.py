@@ -68,7 +68,7 @@ def command(
     output: Path | None,
     **given: Any,
 ) -> None:
-    """Run WORKLOAD (a trace or a fio job file; default: the bundled example) under several schedulers.
+    """Run WORKLOAD (a trace, a fio job file or a generated workload; default: the bundled example) under several schedulers.
 
     Print a table, best first, with the reason why the first is best.
     """

@@ -34,7 +34,7 @@ from headwaiter.study.workload import find_workload, read_workload
 def command(
     workload: str, sched: str, pairs: tuple[str, ...], log: Path | None, as_json: bool, output: Path | None, **given: Any
 ) -> None:
-    """Run WORKLOAD (a trace or a fio job file) under one scheduler."""
+    """Run WORKLOAD (a trace, a fio job file or a generated workload) under one scheduler."""
     policy = find(sched)
     tunables = settings(policy, pairs)
     drive = open_drive(given["drive"])

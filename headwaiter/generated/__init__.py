@@ -13,7 +13,7 @@ from headwaiter.engine.sim import Forest
 from headwaiter.errors import Problem, shown
 from headwaiter.generated import boot, streams, trees, users
 from headwaiter.generated.files import FileSystem, Full
-from headwaiter.generated.machine import Machine
+from headwaiter.generated.machine import Machine, Process
 from headwaiter.generated.parameters import document, looks_generated, parameters
 
 GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None]]] = {
@@ -30,18 +30,19 @@ GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None
 __all__ = ["GENERATORS", "generate", "looks_generated"]
 
 
-def generate(path: Path, data: bytes, sectors: int, seed: int) -> Forest:
-    """The load that a file of parameters (its bytes: data) stands for, on a disk of so many sectors; the same seed, the same load.
+def generate(path: Path, data: bytes, sectors: int, seed: int, process: type[Process] = Process, **changed: float) -> Forest:
+    """The load that a file of parameters (its bytes: data) stands for, on a disk of so many sectors. One seed, one load.
 
-    Problem if the parameters are wrong, or the disk is too small.
+    `changed` replaces parameters; `process` is a class that sees what processes do. Problem if the parameters are wrong, or the
+    disk is too small.
     """
     name, values = document(path, data)
     if name not in GENERATORS:
         raise Problem(f"{path}: generator '{shown(name)}' is not known (there are {', '.join(GENERATORS)})")
     kind, play = GENERATORS[name]
-    given = parameters(kind, path, data, values)
+    given = parameters(kind, path, data, values | changed)
     rng = np.random.default_rng([seed, *name.encode()])
-    machine = Machine(rng, given.readahead_kib, given.dirty_mib)
+    machine = Machine(rng, given.readahead_kib, given.dirty_mib, process)
     try:
         play(given, machine, FileSystem(rng, sectors))
         return machine.play()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwaiter.generated.files import File, FileSystem
-from headwaiter.generated.machine import MS, S, Machine, Process, Program
+from headwaiter.generated.machine import MS, Machine, Process, Program, S
 from headwaiter.generated.parameters import Common, number
 
 KIB = 1 << 10
@@ -18,6 +18,8 @@ class ColdBoot(Common):
     """Services at boot, a desktop, and programs that somebody starts."""
 
     services: int = number(1, 200)
+    at_once: int = number(1, 64)
+    """Of services that start."""
     desktop: int = number(0, 100)
     """Processes of the desktop, which start together."""
     documents: int = number(0, 100)
@@ -37,7 +39,7 @@ class ColdBoot(Common):
 
 
 def cold_boot(p: ColdBoot, machine: Machine, files: FileSystem) -> None:
-    """A program is mapped: binary, then libraries, page by page; then it reads settings, and where it stays it goes on reading."""
+    """A program is mapped, binary and libraries; then it reads settings, and one that stays reads more in the background."""
     rng = machine.rng
     lib, etc, share = files.folder(), files.folder(), files.folder()
     libraries = [lib.file(float(size)) for size in rng.lognormal(0, 1, p.libraries) * p.library_kib * KIB]
@@ -102,18 +104,25 @@ def cold_boot(p: ColdBoot, machine: Machine, files: FileSystem) -> None:
 
         return main
 
-    def init(me: Process) -> Program:
-        for one in service:
+    waiting = iter(service)
+
+    def rc(me: Process) -> Program:
+        for one in waiting:
             yield from me.run("rc", script(one))
-        for one in desktop:
-            me.start("kde", one)
+
+    def init(me: Process) -> Program:
+        starting = [me.start("rc", rc) for _ in range(p.at_once)]
+        for one in starting:
+            yield from me.wait(one)
+        for start in desktop:
+            me.start("kde", start)
             me.think(0.1 * S)
         started = [("xmms", player), ("konsole", console)]
         started += [("kwrite", opening(editor, [one])) for one in documents]
         started += [("konqueror", opening(browser, some)) for some in pages]
-        for name, one in (*started, ("soffice", office)):
+        for name, start in (*started, ("soffice", office)):
             me.think(p.pause_s * S)
-            me.start(name, one)
+            me.start(name, start)
             yield None
 
     machine.start("init", init)

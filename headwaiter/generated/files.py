@@ -23,9 +23,10 @@ Block = tuple["File", int]
 class File:
     """A file: where its pages lie, and which of them are in the page cache."""
 
-    def __init__(self, extents: list[tuple[int, int]], about: tuple[Block, ...] = ()) -> None:
-        """extents: (sector, pages), in the file's order; about: blocks of metadata that are read to open it."""
+    def __init__(self, extents: list[tuple[int, int]], about: tuple[Block, ...] = (), made: bool = False) -> None:
+        """extents: (sector, pages), in the file's order; about: metadata that is read to open it; made: by a program."""
         self.about = about
+        self.made = made
         self.cached: dict[int, int] = {}
         """Page to the row that reads it, or -1 if it was written."""
         self._first: list[int] = []
@@ -67,9 +68,9 @@ class FileSystem:
         if not self._groups:
             raise Full
         self._piece_pages = piece_pages
-        self._next = [INODE_PAGES] * self._groups
-        self._inodes = [0] * self._groups
-        self._tables = [File([(g * GROUP_PAGES * PAGE_SECTORS, INODE_PAGES)]) for g in range(self._groups)]
+        self._next: dict[int, int] = {}
+        self._inodes: dict[int, int] = {}
+        self._tables: dict[int, File] = {}
 
     def folder(self) -> Folder:
         """A folder in a group that is drawn."""
@@ -80,25 +81,27 @@ class FileSystem:
         out: list[tuple[int, int]] = []
         while pages:
             tries = 0
-            while self._next[group] >= GROUP_PAGES:
+            while (at := self._next.get(group, INODE_PAGES)) >= GROUP_PAGES:
                 group, tries = (group + 1) % self._groups, tries + 1
                 if tries > self._groups:
                     raise Full
-            n = min(pages, GROUP_PAGES - self._next[group])
+            n = min(pages, GROUP_PAGES - at)
             if pages > self._piece_pages:
                 n = min(n, 1 + int(self._rng.exponential(self._piece_pages)))
-            out.append(((group * GROUP_PAGES + self._next[group]) * PAGE_SECTORS, n))
-            self._next[group] += n
-            if pages > self._piece_pages:
-                self._next[group] += int(self._rng.integers(1, self._piece_pages))
+            out.append(((group * GROUP_PAGES + at) * PAGE_SECTORS, n))
+            gap = int(self._rng.integers(1, self._piece_pages)) if pages > self._piece_pages else 0
+            self._next[group] = at + n + gap
             pages -= n
         return out
 
     def inode(self, group: int) -> Block:
         """The block of a new inode."""
-        number = self._inodes[group]
-        self._inodes[group] += 1
-        return self._tables[group], min(number // INODES_A_BLOCK, INODE_PAGES - 1)
+        number = self._inodes.get(group, 0)
+        self._inodes[group] = number + 1
+        table = self._tables.get(group)
+        if table is None:
+            table = self._tables[group] = File([(group * GROUP_PAGES * PAGE_SECTORS, INODE_PAGES)])
+        return table, min(number // INODES_A_BLOCK, INODE_PAGES - 1)
 
 
 class Folder:
@@ -111,18 +114,18 @@ class Folder:
         self._inode = system.inode(group)
         self._blocks: list[Block] = []
 
-    def file(self, size_bytes: float) -> File:
+    def file(self, size_bytes: float, made: bool = False) -> File:
         """A file of that size."""
         if self._names % NAMES_A_BLOCK == 0:
             self._blocks.append((File(self._system.allocate(self._group, 1)), 0))
         self._names += 1
         pages = max(1, -(-round(size_bytes) // PAGE_BYTES))
         about = (self._inode, self._blocks[-1], self._system.inode(self._group))
-        return File(self._system.allocate(self._group, pages), about)
+        return File(self._system.allocate(self._group, pages), about, made)
 
     def new_file(self, size_bytes: float) -> File:
         """A file that is made here and now: to look it up, nothing is read."""
-        file = self.file(size_bytes)
+        file = self.file(size_bytes, made=True)
         for block, page in file.about:
             block.cached.setdefault(page, -1)
         return file

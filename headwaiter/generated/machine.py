@@ -36,7 +36,7 @@ Program: TypeAlias = "Generator[Process | None, None, None]"
 
 
 class Window:
-    """Read-ahead of one open file, in pages: what comes next, where what was asked for ends, how much that was, and who asks for more."""
+    """Read-ahead of an open file, in pages: what comes next, how much was asked for last and to where, what asks for more."""
 
     def __init__(self) -> None:
         self.next = 0
@@ -51,9 +51,9 @@ class Process:
     def __init__(self, machine: Machine, task: int, parent: Process | None) -> None:
         self.machine = machine
         self.task = task
-        self.now_ns = parent.now_ns if parent else 0
-        self.since_ns = parent.since_ns if parent else 0
-        self.row = parent.row if parent else -1
+        self.now_ns: int = parent.now_ns if parent else 0
+        self.since_ns: int = parent.since_ns if parent else 0
+        self.row: int = parent.row if parent else -1
         self.ended = False
         self.waiting: list[Process] = []
         self.windows: dict[File, Window] = {}
@@ -142,11 +142,16 @@ class Process:
             file.cached[p] = -1
             self.machine.dirty.setdefault((file, p), self.now_ns)
             self.now_ns += COPY_NS
-        if len(self.machine.dirty) > self.machine.dirty_pages:
-            yield None
-            if self.machine.last_write >= 0:
-                self.await_row(self.machine.last_write)
-            self.machine.write_back(self, self.now_ns)
+            if len(self.machine.dirty) > self.machine.dirty_pages:
+                yield None
+                if self.machine.last_write >= 0:
+                    self.await_row(self.machine.last_write)
+                self.machine.write_back(self, self.now_ns)
+
+    def forget(self, file: File) -> None:
+        """Nothing of a file is in memory any more, as where it is larger than that."""
+        file.cached.clear()
+        self.windows.pop(file, None)
 
     def sync(self) -> Program:
         """Wait until all that is dirty is on the disk."""
@@ -190,8 +195,11 @@ class Machine:
     readahead_kib 0: no read-ahead, each page is asked for by itself.
     """
 
-    def __init__(self, rng: np.random.Generator, readahead_kib: int = 128, dirty_mib: int = 100) -> None:
+    def __init__(
+        self, rng: np.random.Generator, readahead_kib: int = 128, dirty_mib: int = 100, process: type[Process] = Process
+    ) -> None:
         self.rng = rng
+        self._process = process
         self.readahead_pages = readahead_kib * 1024 // PAGE_BYTES
         self.dirty_pages = dirty_mib * (1 << 20) // PAGE_BYTES
         self.dirty: dict[tuple[File, int], int] = {}
@@ -212,7 +220,7 @@ class Machine:
         self, name: str, program: Callable[[Process], Program], parent: Process | None = None, *, same: bool = False
     ) -> Process:
         """A new process. It begins when its parent has come so far, or at 0."""
-        process = Process(self, self._task(name, self._tasks[parent.task].group if parent and same else None), parent)
+        process = self._process(self, self._task(name, self._tasks[parent.task].group if parent and same else None), parent)
         self._programs[process] = program(process)
         self._push(process)
         return process
@@ -268,8 +276,9 @@ class Machine:
             del self.dirty[key]
         sectors = sorted(file.sector(page) for file, page in old)
         rows: list[int] = []
+        done = process.now_ns
         for first, pages in _writes(sectors):
-            done = process.now_ns + len(rows) // WRITES_AT_ONCE * FAR_NS + pages * PAGE_NS
+            done += NEAR_NS + pages * PAGE_NS
             row = self._row(process, self._flusher, WRITE, 0, (first, pages), done)
             if len(rows) >= WRITES_AT_ONCE:
                 time, _, _, *rest = self._rows[row]

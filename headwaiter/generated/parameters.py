@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Parameters of a generated workload: numbers in a TOML file, every one of which the generator's own class names with its range."""
+"""Parameters of a generated workload: numbers in a flat TOML file. The generator's own class names each, with its range."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from headwaiter.reading import TEXT_BYTES
 
 P = TypeVar("P")
 GENERATOR = re.compile(rb"^[ \t]*generator[ \t]*=", re.M)
+LINE = re.compile(r"\s*(\w{1,40}\s*=\s*(\"[\w -]{0,40}\"|[\w.+-]{1,40})\s*)?(#.*)?")
 
 
 def number(low: float, high: float) -> Any:
@@ -42,10 +43,14 @@ def document(path: Path, data: bytes) -> tuple[str, dict[str, Any]]:
     if len(data) > TEXT_BYTES:
         raise Problem(f"{path}: larger than {TEXT_BYTES >> 20} MiB")
     try:
-        values = tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if not LINE.fullmatch(line):
+                raise Problem(f"{path}:{number}: '{shown(line)}' is not KEY = NUMBER, nor generator = \"NAME\"")
+        values = tomllib.loads(text)
     except UnicodeDecodeError as e:
         raise Problem(f"{path}:{data[: e.start].count(10) + 1}: not UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as e:
+    except tomllib.TOMLDecodeError as e:
         raise Problem(f"{path}: {e}") from None
     name = values.pop("generator")
     if not isinstance(name, str):
@@ -72,5 +77,5 @@ def parameters(kind: type[P], path: Path, data: bytes, values: dict[str, Any]) -
 
 
 def _line(data: bytes, key: str) -> int:
-    found = re.search(rb"^[ \t]*\[*[\"']?" + re.escape(key.encode()) + rb"\b", data, re.M)
+    found = re.search(rb"^[ \t]*" + key.encode() + rb"\b", data, re.M)
     return data[: found.start()].count(b"\n") + 1 if found else 1

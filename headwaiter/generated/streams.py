@@ -46,7 +46,7 @@ def kva(p: Kva, machine: Machine, files: FileSystem) -> None:
     def main(me: Process) -> Program:
         yield from me.write_all(file)
         yield from me.sync()
-        file.cached.clear()
+        me.forget(file)
         readers = [me.start(f"reader-{i}", reader(i * area)) for i in range(2)]
         for one in readers:
             yield from me.wait(one)
@@ -85,7 +85,6 @@ def bonnie(p: Bonnie, machine: Machine, files: FileSystem) -> None:
                 if writes:
                     yield from me.write(file, page, block)
             yield from me.sync()
-            file.cached.clear()
-            me.windows.clear()
+            me.forget(file)
 
     machine.start("bonnie++", main)

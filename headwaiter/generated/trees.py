@@ -15,7 +15,7 @@ KIB = 1 << 10
 
 @dataclass(frozen=True)
 class Andrew(Common):
-    """Processes that each run the Andrew benchmark some times: make folders, copy a source tree, look at it, search it, build it."""
+    """Processes that run the Andrew benchmark, again and again: make folders, copy a tree, look at it, search it, build some."""
 
     processes: int = number(1, 64)
     runs: int = number(1, 1000)

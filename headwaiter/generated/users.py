@@ -61,7 +61,7 @@ def multi_user(p: MultiUser, machine: Machine, files: FileSystem) -> None:
 
 @dataclass(frozen=True)
 class Database(Common):
-    """Processes that each read a part of a data file, in records at random places, and write to their own log and to a common one."""
+    """Processes that each read a part of a data file, records at random places, and write a log of their own and a common one."""
 
     processes: int = number(1, 64)
     data_mib: int = number(1, 16384)
@@ -110,6 +110,8 @@ class Scientific(Common):
 
     processes: int = number(1, 64)
     operations: int = number(1, 100_000)
+    file_percent: int = number(20, 200)
+    """Of the paper's sizes."""
     read_percent: int = number(0, 100)
     large_kib: int = number(4, 4096)
     small_kib: int = number(4, 4096)
@@ -124,7 +126,7 @@ SCIENTIFIC_MIB = (500, *[100] * 3, *[10] * 10)
 def scientific(p: Scientific, machine: Machine, files: FileSystem) -> None:
     """A process draws a file, goes through sixteen chunks of it from a place that is drawn, and takes the next."""
     rng = machine.rng
-    all_files = [files.folder().file(mib * MIB) for mib in SCIENTIFIC_MIB]
+    all_files = [files.folder().file(mib * MIB * p.file_percent / 100) for mib in SCIENTIFIC_MIB]
     in_a_row = 16
 
     def program(me: Process) -> Program:

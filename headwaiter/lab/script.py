@@ -47,6 +47,8 @@ PACKAGES = {
     "fsck.ext4": "e2fsprogs",
     "find": "findutils",
     "dd": "coreutils",
+    "make": "make",
+    "bonnie++": "bonnie++",
     "blkdiscard": "util-linux",
 }
 # Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
@@ -54,6 +56,7 @@ HOSTS = {
     "conformance": "headwaiter.conformance.record",
     "example": "headwaiter.lab.example",
     "refuse": "headwaiter.lab.refuse",
+    "workloads": "headwaiter.lab.workloads",
 }
 BASE_MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq"]
 

@@ -76,7 +76,8 @@ def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
         }
         for option, given in used.items():
             if given:
-                raise Problem(f"{path}: {option} is for traces, and this is a {'generated workload' if generated else 'job file'}")
+                this = "generated workload" if generated else "job file"
+                raise Problem(f"{path}: {option} is for traces, and this is a {this}")
     if generated:
         return Workload(plain(path.name), _with_shares(generate(path, source.raw, drive.sectors, reading.seed), reading), None)
     if looks_like_job_file(head):

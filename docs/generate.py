@@ -5,10 +5,10 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
-`parameters: MODEL`, and
-`output: headwaiter …`, which is what a command prints; `figure: head` is a picture's caption, and the picture is drawn anew when
-the simulator says something else. Results of the lab take longer: `readers: NAME` and
-`agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs` measures anew.
+`parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `figure: head` is a picture's caption, and
+the picture is drawn anew when the simulator's result changes; `waits: generated` and `waits: without-readahead` are measured.
+Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
+measures anew.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import figure
+import was_workloads
 
 from headwaiter.cli.schedulers import bounds, limits
 from headwaiter.cli.schedulers import rows as length
@@ -206,6 +207,15 @@ def picture(_: str) -> str:
     return figure.caption()
 
 
+def waits(which: str) -> str:
+    """What `as` makes of the generated workloads, beside the paper's figures."""
+    if which == "without-readahead":
+        heads = ("workload", "paper: A", "times A with it", "ours: A", "times A with it")
+        return rows(heads, was_workloads.without_readahead())
+    heads = ("workload", "", "A", "A_S", "A_F", "A_F/A", "T_S/A_S, ms", "T_F/A_S, ms", "requests", "elapsed, s", "MB/s")
+    return rows(heads, was_workloads.table())
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables,
     "table": table,
@@ -216,6 +226,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "parameters": parameters,
     "output": output,
     "figure": picture,
+    "waits": waits,
     "options": fio_options,
     "readers": readers,
     "agreement": agreement,

@@ -14,7 +14,7 @@ from pathlib import Path
 _STOCK_KERNEL = ("apt", "gcc", "make", "lz4", "zstd", "xz-utils")
 NEEDS: dict[str, tuple[str, ...]] = {
     "stock-kernel": _STOCK_KERNEL,
-    "lab": (*_STOCK_KERNEL, "qemu-system-x86", "busybox-static", "fio", "e2fsprogs", "blktrace", "util-linux"),
+    "lab": (*_STOCK_KERNEL, "qemu-system-x86", "busybox-static", "fio", "e2fsprogs", "blktrace", "util-linux", "bonnie++"),
     "dkms": (*_STOCK_KERNEL, "dkms", "kmod", "cpio"),
     "fio": ("fio",),
     "busybox": ("busybox-static",),
@@ -23,7 +23,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 # Of each package a program, or a file, that is there when it is installed.
 _SIGNS = {
-    "apt": "apt-get", "binutils": "nm", "blktrace": "blktrace", "busybox-static": "busybox", "cpio": "cpio", "dkms": "dkms",
+    "apt": "apt-get", "binutils": "nm", "blktrace": "blktrace", "bonnie++": "bonnie++",
+    "busybox-static": "busybox", "cpio": "cpio", "dkms": "dkms",
     "e2fsprogs": "mkfs.ext4", "fio": "fio", "gcc": "gcc", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
     "zstd": "zstd",

@@ -139,7 +139,7 @@ def scientific(p: Scientific, machine: Machine, files: FileSystem) -> None:
                 yield from me.read(file, page, pages)
             else:
                 yield from me.write(file, page, pages)
-            page += pages
+            page = (page + pages) % max(1, file.pages - pages)
             me.think(rng.lognormal(0, p.burst_sigma) * p.burst_ms * MS)
 
     for i in range(p.processes):

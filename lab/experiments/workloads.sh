@@ -60,7 +60,7 @@ perform() {
 		for i in $clients; do wait "$i" || return 1; done
 		;;
 	kernel-compile) make -s -C "$folder/tree" -j "$JOBS" "COMPILE_US=$COMPILE_US" ;;
-	bonnie) bonnie++ -q -d "$folder" -s "$FILE_MIB:8k:$((FILE_MIB * 8)):3" -r $((FILE_MIB / 2)) -n 0 -u root -x 1 >/tmp/bonnie 2>&1 ;;
+	bonnie) bonnie++ -q -d "$folder" -s "$FILE_MIB:8k:$((FILE_MIB * 8)):3" -r $((FILE_MIB / 2)) -n 0 -u 0:0 >/tmp/bonnie 2>&1 || { cat /tmp/bonnie; return 1; } ;;
 	*) player play /lab/list ;;
 	esac
 }
@@ -68,7 +68,6 @@ perform() {
 # The figure $1 of the scheduler's statistics; nothing if it has none.
 figure() { sed -n "s/^$1 //p" /sys/block/$disk/queue/iosched/statistics 2>/dev/null; }
 
-# The same figures as JSON, as they have grown since $1 of them, in the same order.
 names="A A_S A_F T_ns T_S_ns T_F_ns"
 figures() { for name in $names; do figure $name; done | tr '\n' ' '; }
 
@@ -93,11 +92,16 @@ for scheduler in $SCHEDULERS; do
 		elapsed = $(n + 1) - $1
 		printf "{\"workload\":\"%s\",\"scheduler\":\"%s\",\"elapsed_s\":%.2f,", workload, scheduler, elapsed
 		printf "\"throughput_MBps\":%.3f", ($(n + 2) - $2) * 512 / 1e6 / elapsed
-		split(names, name, " ")
-		for (i = 3; i <= n; i++) {
-			v = $(n + i) - $i
-			if (sub(/_ns$/, "_ms", name[i - 2])) v = v / 1e6
-			printf ",\"%s\":%s", name[i - 2], v
+		count = split(names, name, " ")
+		for (i = 1; i <= count; i++) grown[name[i]] = $(n + 2 + i) - $(2 + i)
+		if (n > 2) {	# what something else ended is counted by itself, as everywhere
+			met = grown["A_S"]
+			failed = grown["A_F"]
+			met_ms = grown["T_S_ns"] / 1e6
+			failed_ms = grown["T_F_ns"] / 1e6
+			printf ",\"A\":%d,\"A_S\":%d,\"A_F\":%d,\"A_other\":%d,", met + failed, met, failed, grown["A"] - met - failed
+			printf "\"T_ms\":%.3f,\"T_S_ms\":%.3f,\"T_F_ms\":%.3f", met_ms + failed_ms, met_ms, failed_ms
+			if (met) printf ",\"T_F_per_A_S_ms\":%.3f", failed_ms / met
 		}
 		print "}"
 	}' >>/lab/results

@@ -210,6 +210,7 @@ static void play(struct process *p)
 {
 	struct process *me = begin(p);
 	struct step *s;
+	int status;
 
 	for (size_t i = 0; i < me->nr_steps; i++) {
 		s = &me->steps[i];
@@ -224,7 +225,8 @@ static void play(struct process *p)
 		} else if (s->what == 'd') {
 			forget();
 		} else if (s->what == 'w') {
-			waitpid(processes[s->a].pid, NULL, 0);
+			if (waitpid(processes[s->a].pid, &status, 0) < 0 || status)
+				die(processes[s->a].name);
 		} else if (s->what == 's') {
 			processes[s->a].pid = fork();
 			if (processes[s->a].pid < 0)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tables of docs/was-workloads.md: what the anticipatory scheduler makes of the generated workloads, beside the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.sim import Options, simulate
+from headwaiter.generated import generate
+from headwaiter.paths import WORKLOADS
+from headwaiter.study.results import Json, summarise
+
+MAX_SECTORS = 1024
+"""Of a request: 512 KiB, as on the disks and kernels of the paper."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Waits begun, met and failed; ms spent in the latter two."""
+
+    begun: int
+    met: int
+    failed: int
+    met_ms: float
+    failed_ms: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Of a table: A, A_S, A_F, A_F/A, T_S/A_S, T_F/A_S."""
+        shares = (self.failed / self.begun, self.met_ms / self.met, self.failed_ms / self.met)
+        return (f"{self.begun}", f"{self.met}", f"{self.failed}", *(f"{share:.3f}" for share in shares))
+
+
+# Tables 2 to 9 and 10 to 13, column "Static 6 ms (LAS)".
+PAPER = {
+    "kva": Waits(83851, 78413, 5438, 4859, 32628),
+    "cold-boot": Waits(2749, 2501, 248, 2153, 1488),
+    "andrew": Waits(40389, 32065, 8324, 78857, 49944),
+    "kernel-compile": Waits(5654, 5083, 571, 6985, 3426),
+    "bonnie": Waits(40923, 33080, 7843, 52200, 47058),
+    "multi-user": Waits(1980, 791, 1189, 3249, 7134),
+    "db": Waits(2559, 1931, 628, 5516, 3768),
+    "scientific": Waits(1242, 856, 386, 8428, 2316),
+}
+PAPER_WITHOUT_READAHEAD = {"kva": 88411, "andrew": 77005, "multi-user": 55335, "db": 56755}
+
+
+@cache
+def result(name: str, readahead: bool = True) -> Json:
+    """Of `as`, by the rules of Linux 2.6.12 and later."""
+    drive = open_drive(DEFAULT_DRIVE)
+    path = WORKLOADS / f"{name}.toml"
+    load = generate(path, path.read_bytes(), drive.sectors, 0, **({} if readahead else {"readahead_kib": 0}))
+    options = MEASURED.apply(Options(max_sectors=MAX_SECTORS, nr_requests=256, join_arriving=True))
+    return summarise(simulate("as", drive, load, {"cooperation": 1}, options), tasks=False)
+
+
+def waits(found: Json) -> Waits:
+    """Those of a result."""
+    a = found["anticipation"]
+    return Waits(a["A"], a["A_S"], a["A_F"], a["T_S_ms"], a["T_F_ms"])
+
+
+def table() -> list[tuple[str, ...]]:
+    """A row of the paper's and one of ours for each workload."""
+    out: list[tuple[str, ...]] = []
+    for name, paper in PAPER.items():
+        found = result(name)
+        speed = (f"{found['requests']}", f"{found['elapsed_s']:.0f}", f"{found['throughput_MBps']:.1f}")
+        out += [(f"`{name}`", "paper", *paper.cells, "", "", ""), ("", "ours", *waits(found).cells, *speed)]
+    return out
+
+
+def without_readahead() -> list[tuple[str, ...]]:
+    """How many waits there are without read-ahead, as multiples of those with it."""
+    out = []
+    for name, paper in PAPER_WITHOUT_READAHEAD.items():
+        ours, on = waits(result(name, False)).begun, waits(result(name)).begun
+        out.append((f"`{name}`", f"{paper}", f"{paper / PAPER[name].begun:.2f}", f"{ours}", f"{ours / on:.2f}"))
+    return out

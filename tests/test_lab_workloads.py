@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The experiment `workloads`: what is recorded for the guest, what its player does, and all eight in a guest, tiny."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_lab import _run
+
+from headwaiter.errors import Problem
+from headwaiter.lab import script, workloads
+
+ALL = [*workloads.PLAYED, *workloads.PROGRAMS]
+
+
+@pytest.mark.parametrize("name", workloads.PLAYED)
+def test_a_list_names_what_it_uses(name: str) -> None:
+    """Every file and process that a step names is there, and each process but the first is started once."""
+    text = workloads.record(name, workloads.scaled(name, 8)).decode()
+    assert text == workloads.record(name, workloads.scaled(name, 8)).decode()
+    pages = [int(n) for n in re.findall(r"^[FM] \S+ (\d+)$", text, re.M)]
+    processes = len(re.findall(r"^P ", text, re.M))
+    for file, page, *count in re.findall(r"^[rx] (\d+) (\d+) (\d+)$", text, re.M):
+        assert int(page) + int(count[0]) <= pages[int(file)] and int(count[0]) > 0
+    assert all(int(page) < pages[int(file)] for file, page in re.findall(r"^f (\d+) (\d+)$", text, re.M))
+    assert sorted(int(n) for n in re.findall(r"^s (\d+)$", text, re.M)) == list(range(1, processes))
+    assert set(re.findall(r"^w (\d+)$", text, re.M)) <= set(re.findall(r"^s (\d+)$", text, re.M))
+
+
+def test_the_player_does_what_the_list_says(tmp_path: Path) -> None:
+    player = tmp_path / "player"
+    player.write_bytes(script.tool("player"))
+    player.chmod(0o755)
+    steps = ["P first", "s 1", "w 1", "r 0 1 2", "f 0 2", "P second", "t 1000", "x 1 3 1"]
+    files = [f"F {tmp_path}/a/b/old 3", f"M {tmp_path}/a/new 4"]
+    (tmp_path / "list").write_text("\n".join([*files, *steps, ""]))
+    subprocess.run([player, "make", tmp_path / "list"], check=True)
+    assert (tmp_path / "a" / "b" / "old").stat().st_size == 3 * 4096 and not (tmp_path / "a" / "new").exists()
+    subprocess.run([player, "play", tmp_path / "list"], check=True)
+    assert (tmp_path / "a" / "new").stat().st_size == 4 * 4096
+    (tmp_path / "list").write_text("\n".join([*files, *steps, "r 0 3 1", ""]))
+    assert subprocess.run([player, "play", tmp_path / "list"], check=False).returncode == 1, "beyond the end of a file"
+    (tmp_path / "a" / "h.h").write_text("x")
+    (tmp_path / "a" / "s.c").write_text('#include "h.h"\n')
+    subprocess.run([player, "compile", tmp_path / "a" / "s.c", tmp_path / "o", "10"], check=True)
+    assert (tmp_path / "o").stat().st_size > 0
+    (tmp_path / "a" / "s.c").write_text('#include "none.h"\n')
+    failed = subprocess.run([player, "compile", tmp_path / "a" / "s.c", tmp_path / "o", "10"], check=False, capture_output=True)
+    assert failed.returncode == 1 and b"none.h" in failed.stderr
+
+
+def test_the_first_figure_of_a_scale_is_divided() -> None:
+    for name in ALL:
+        whole, half = workloads.scaled(name, 1), workloads.scaled(name, 2)
+        first = next(iter(whole))
+        assert half[first] == max(1, whole[first] // 2) and {**half, first: 0} == {**whole, first: 0}
+        assert workloads.scaled(name, 10**6)[first] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [({"WORKLOADS": "kva ftp"}, "no workload ftp"), ({"PART": "0"}, "PART=0: must be")]
+)
+def test_what_is_asked_for_is_checked_before_a_guest_boots(given: dict[str, str], message: str) -> None:
+    with pytest.raises(Problem, match=message):
+        workloads.run(script.read("workloads"), None, given, lambda text: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("lab")
+def test_all_eight_run_in_a_guest() -> None:
+    """Tiny; under a scheduler that waits and tells, and one that does neither."""
+    rows = _run("workloads", "6.12", {"WORKLOADS": " ".join(ALL), "SCHEDULERS": "mq-deadline hw-as", "PART": "16"})
+    assert [(row["workload"], row["scheduler"]) for row in rows] == [(w, s) for w in ALL for s in ("mq-deadline", "hw-as")]
+    for row in rows:
+        assert row["elapsed_s"] > 0 and row["throughput_MBps"] > 0
+        assert ("A" in row) == (row["scheduler"] == "hw-as")
+    waits = {row["workload"]: row for row in rows if "A" in row}
+    assert all(row["A"] == row["A_S"] + row["A_F"] for row in waits.values())
+    assert waits["kva"]["A_F"] >= 5 and waits["kva"]["T_F_ms"] / waits["kva"]["A_F"] > 4

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Classes of tasks: the table that says them, and the class of a history. See classes.h. */
+#include "core/lib/sorted.h"
 #include "core/policy/as/classes.h"
 
 /* ---- the table ---- */
@@ -222,7 +223,7 @@ static void add_entry(const struct was_classes *c, struct was_history *h, u64 se
 void was_note(const struct was_classes *c, struct was_history *h, bool min_history, u64 sector,
 	      u64 now)
 {
-	u64 sectors = sector > h->last_sector ? sector - h->last_sector : h->last_sector - sector;
+	u64 sectors = hw_apart(sector, h->last_sector);
 
 	if (c->n && h->generation != c->generation)
 		take_over(c, h);

@@ -50,6 +50,7 @@ struct online_class {
 struct online_task {
 	struct as_task as;
 	struct was_history history;
+	u64 issued, done; /* its latest reads that have come, and that have completed, by id */
 };
 
 struct online_request {
@@ -61,19 +62,17 @@ struct online_queue {
 	struct las_queue las;
 	struct was_classes classes;
 	struct online_class class[ONLINE_CLASSES];
-	u64 other_ns;	/* mean cost of a read after another task's; 0: none yet */
+	u64 other_ns;	/* mean cost of a read after another task's, or the first */
 	u64 done_ns;	/* when the latest request completed */
 	u32 last_task;	/* whose read that was */
 	bool last_read; /* it was one */
-	s64 window, saving_us;
+	s64 window;
 };
 
 static const struct hw_tunable online_tunables[] = {
 	LAS_TUNABLES,
 	HW_TUNE(struct online_queue, window, 256, 2 * ONLINE_PACE, 65535, "reads",
 		"think times that a class sees before it forgets half of them"),
-	HW_TUNE(struct online_queue, saving_us, 8000, 0, 1000000, "us",
-		"what a wait that is met is taken to save until that has been measured"),
 };
 
 static struct online_queue *online_queue(const struct as_queue *aq)
@@ -153,8 +152,7 @@ static u32 bucket_end(u32 bucket)
 
 static void find_interval(const struct online_queue *oq, struct online_class *c)
 {
-	s64 cost = (s64)(oq->other_ns ? oq->other_ns : (u64)oq->saving_us * HW_NSEC_PER_USEC);
-	s64 saving = div_s64(cost - (s64)c->own_ns, HW_NSEC_PER_USEC);
+	s64 saving = div_s64((s64)(oq->other_ns - c->own_ns), HW_NSEC_PER_USEC);
 	s64 best = 0, spent = 0, met = 0, from = 0;
 	u32 i;
 
@@ -197,11 +195,10 @@ static void learn_think(struct online_queue *oq, u32 class, u32 bucket)
 		find_interval(oq, c);
 }
 
-/* Has the task nothing on its way since its latest read? */
+/* Is its latest read done, and has nothing of it come since? */
 static bool thinks(const struct online_task *t)
 {
-	return t->as.served && !t->as.nr_queued && t->history.begun &&
-	       t->as.last_end_ns >= t->history.last_ns;
+	return t->as.served && !t->as.nr_queued && t->history.begun && t->done == t->issued;
 }
 
 static void online_arrived(struct as_queue *aq, struct as_task *as, const struct hw_request *rq)
@@ -217,6 +214,7 @@ static void online_arrived(struct as_queue *aq, struct as_task *as, const struct
 	if (thinks(t))
 		learn_think(oq, r->class, bucket_of(div_u64(think, HW_NSEC_PER_USEC)));
 	was_note(&oq->classes, &t->history, false, rq->sector, aq->exact_now);
+	t->issued = rq->id;
 }
 
 static void online_exit(struct hw_queue *q, struct hw_task *task, u64 now)
@@ -245,6 +243,8 @@ static void online_completed(struct as_queue *aq, const struct hw_request *rq)
 		learn_cost(&oq->class[r->class - 1].own_ns, cost);
 	else if (r->class)
 		learn_cost(&oq->other_ns, cost);
+	if (r->class)
+		online_task(as_task(rq))->done = rq->id;
 	oq->done_ns = aq->exact_now;
 	oq->last_read = r->class;
 	oq->last_task = r->class ? rq->task->id : 0;

@@ -13,8 +13,9 @@ import pytest
 from command import run, told, write
 
 from headwaiter.drives.choose import open_drive
+from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import META, READ, SYNC, WRITE, Forest, Options, simulate
+from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.generated import GENERATORS, generate
 from headwaiter.generated.files import GROUP_PAGES, File, FileSystem, Full
@@ -43,7 +44,7 @@ def load(name: str, seed: int = 0, **changed: float) -> Forest:
 def reads(forest: Forest, name: str = "") -> list[int]:
     """Rows of data that tasks whose names begin so read."""
     mine = {i for i, task in enumerate(forest.tasks) if task.name.startswith(name)}
-    data = np.flatnonzero((forest.op == READ) & (forest.flags & META == 0))
+    data = np.flatnonzero((forest.op == Op.READ) & (forest.flags & META == 0))
     return [int(i) for i in data if int(forest.task[i]) in mine]
 
 
@@ -165,7 +166,7 @@ def test_dirty_pages_are_written_back_late_in_order_of_place_and_stop_who_dirtie
         yield from me.read_all(file)
 
     forest = played(program)
-    assert (forest.op == WRITE).all() and not (forest.flags & SYNC).any(), "what was written is not read"
+    assert (forest.op == Op.WRITE).all() and not (forest.flags & SYNC).any(), "what was written is not read"
     assert {forest.tasks[t].name for t in forest.task} == {"flusher"}
     assert [pages for _, _, pages in rows(forest)] == [100, 128, 128, 128, 128, 88]
     assert (np.diff(forest.sector.astype(np.int64)) > 0).all()
@@ -191,7 +192,7 @@ def test_sync_waits_and_forget_forgets() -> None:
         yield from me.read_all(file)
 
     forest = played(program)
-    assert forest.op.tolist() == [WRITE, READ] and forest.parent.tolist() == [-1, 0]
+    assert forest.op.tolist() == [Op.WRITE, Op.READ] and forest.parent.tolist() == [-1, 0]
 
 
 def test_no_more_writes_are_under_way_than_the_flusher_keeps() -> None:
@@ -283,7 +284,7 @@ def test_kva_is_two_readers_of_strides_of_whom_one_request_in_eight_is_late() ->
         assert np.median(delay[late]) == pytest.approx(6 + 1.2 * np.log(2), abs=0.25)
         assert (forest.sectors[mine[1:]] == 8).all(), "no read-ahead"
     assert forest.sector[two[0]].max() < forest.sector[two[1]].min() + (1 << 20)
-    written = forest.op == WRITE
+    written = forest.op == Op.WRITE
     assert int(forest.sectors[written].sum()) == 64 << 11 and np.flatnonzero(written).max() < two[0][0], "made before"
 
 
@@ -298,7 +299,7 @@ def test_andrew_is_eight_processes_whose_programs_are_born_and_die() -> None:
     names = [task.name for task in forest.tasks]
     assert [names.count(name) for name in ("andrew", "mkdir", "cp", "find", "grep", "cc")] == [16] * 5 + [16 * 17]
     assert len({forest.tasks[i].group for i, name in enumerate(names) if name == "cp"}) == 8
-    asking = {names[t] for t in forest.task[forest.op == READ]}
+    asking = {names[t] for t in forest.task[forest.op == Op.READ]}
     assert asking == {"cp"}, "all others find what was copied in memory"
 
 
@@ -337,7 +338,7 @@ def test_db_reads_the_data_once_and_fills_its_logs() -> None:
     forest = load("db")
     assert int(forest.sectors[reads(forest)].sum()) == 20 << 11
     assert len(set(forest.sector[reads(forest)].tolist())) == len(reads(forest))
-    written = int(forest.sectors[forest.op == WRITE].sum()) * 512 / (1 << 20)
+    written = int(forest.sectors[forest.op == Op.WRITE].sum()) * 512 / (1 << 20)
     assert written == pytest.approx(5 * 5 + 10, rel=0.05)
     think = forest.delay_ns[[i for i in reads(forest) if forest.parent[i] >= 0]] / MS
     assert np.median(think) == pytest.approx(2.6, abs=0.6), "two halves of a lognormal of 2 ms, which add up to more than one"
@@ -348,15 +349,15 @@ def test_scientific_reads_and_writes_in_chunks_of_two_sizes() -> None:
     single = load("scientific", readahead_kib=4096)
     sizes = single.sectors[reads(single)]
     assert {64, 1024} <= set(sizes.tolist()), "32 and 512 KiB, when one request may be as large"
-    assert int(forest.sectors[forest.op == WRITE].sum()) > 0
+    assert int(forest.sectors[forest.op == Op.WRITE].sum()) > 0
 
 
 def test_bonnie_writes_rewrites_and_reads() -> None:
     forest = load("bonnie")
     size = 32 << 11
-    assert int(forest.sectors[forest.op == READ].sum()) == 3 * size, "rewritten, read byte by byte, read in blocks"
-    assert int(forest.sectors[forest.op == WRITE].sum()) == 3 * size
-    slow, fast = (forest.delay_ns[forest.op == READ][k * size // 256 // 1 : (k + 1) * size // 256] for k in (1, 2))
+    assert int(forest.sectors[forest.op == Op.READ].sum()) == 3 * size, "rewritten, read byte by byte, read in blocks"
+    assert int(forest.sectors[forest.op == Op.WRITE].sum()) == 3 * size
+    slow, fast = (forest.delay_ns[forest.op == Op.READ][k * size // 256 // 1 : (k + 1) * size // 256] for k in (1, 2))
     assert np.median(slow) > np.median(fast)
 
 

@@ -166,11 +166,11 @@ def streams(seed: int, think_us: tuple[int, int], step: int, readers: int = 4, r
     task = np.repeat(np.arange(readers), requests)
     nth = np.tile(np.arange(requests), readers)
     n = len(task)
-    place = nth * step if step else rng.integers(0, 150_000_000, n)
+    place = task * 35_000_000 + nth * step if step else rng.integers(0, 150_000_000, n)
     return Forest(
         [Task(k, f"t{k}", k) for k in range(readers)],
         np.zeros(n, np.int64), np.where(nth == 0, -1, np.arange(n) - 1), rng.integers(think_us[0], think_us[1] + 1, n) * 1000,
-        task.astype(np.uint32), np.zeros(n, np.uint8), np.ones(n, np.uint8), ((task * 35_000_000 if step else 0) + place).astype(np.uint64),
+        task.astype(np.uint32), np.zeros(n, np.uint8), np.ones(n, np.uint8), place.astype(np.uint64),
         np.full(n, 8, np.uint32), np.zeros(n, np.uint16),
     )  # fmt: skip
 

@@ -178,9 +178,7 @@ def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
 def reading(given: dict[str, Any]) -> Reading:
     """How the workload is to be read."""
     shares = parse_shares(given["shares"])
-    return Reading(
-        given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"]
-    )
+    return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
 
 
 def run_options(given: dict[str, Any]) -> Options:

@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from headwaiter.engine.sim import META, READ, SYNC, WRITE, Forest, Task
+from headwaiter.engine.constants import META, SYNC, Op
+from headwaiter.engine.sim import Forest, Task
 from headwaiter.generated.files import PAGE_BYTES, PAGE_SECTORS, File
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
@@ -259,7 +260,7 @@ class Machine:
             start = max(process.now_ns, self._free_ns)
             self._free_ns = start + (NEAR_NS if sector == self._head else FAR_NS) + pages * PAGE_NS
             self._head = sector + pages * PAGE_SECTORS
-            row = self._row(process, process.task, READ, SYNC | flags, (sector, pages), self._free_ns)
+            row = self._row(process, process.task, Op.READ, SYNC | flags, (sector, pages), self._free_ns)
             file.cached.update((p, row) for p in range(page, page + pages))
             page += pages
             out.append(row)
@@ -279,7 +280,7 @@ class Machine:
         done = process.now_ns
         for first, pages in _writes(sectors):
             done += NEAR_NS + pages * PAGE_NS
-            row = self._row(process, self._flusher, WRITE, 0, (first, pages), done)
+            row = self._row(process, self._flusher, Op.WRITE, 0, (first, pages), done)
             if len(rows) >= WRITES_AT_ONCE:
                 time, _, _, *rest = self._rows[row]
                 self._rows[row] = (time, rows[-WRITES_AT_ONCE], 0, *rest)  # type: ignore[assignment]

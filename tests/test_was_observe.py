@@ -72,6 +72,35 @@ def test_all_waits_for_reads_are_there() -> None:
     assert finer.waits.elapsed_ns[finer.waits.met].min() < MS
 
 
+def test_the_scheduler_counts_the_same() -> None:
+    """`was` with 10 ms for everybody is `as` with 10 ms, and counts the same waits in the same classes.
+
+    It counts whole ticks that have begun; the interval that would have met the read ends with the tick of its arrival.
+    """
+    drive = open_drive("barracuda-80g")
+    load = read_workload(find_workload("readers-4"), drive, Reading()).load
+    classes = config(5, [[0, 70], [257, 30], [4096, 0]], [[0, 30], [20_000, 15], [60_000, 0]], [10_000] * 20)
+    counted = simulate("was", drive, load, {"cooperation": 1, "observe": 1, "config": classes.rows()}).counters
+    expected = watch("readers", drive, load, Options()).matrix(classes).counts
+    assert counted is not None and len(np.flatnonzero(expected.any(axis=1))) > 2
+    assert counted[:20].sum(axis=1).tolist() == expected.sum(axis=1).tolist()
+    assert counted[:20, -1].tolist() == expected[:, -1].tolist()
+    assert not counted[20:].any() and not counted[:, 10:-1].any()
+
+
+@pytest.mark.parametrize("interval_ms", [1, 2, 3])
+def test_an_interval_meets_what_the_matrix_says(interval_ms: int) -> None:
+    """Reads 0.3 to 2.9 ms after a completion at 5.5 ms: those in buckets up to the interval's, and no others."""
+    for late in (300, 600, 1400, 1500, 1600, 2400, 2500, 2900):
+        rows = [(0, 0, 0), (1, 0, 1_000_000)]
+        load = forest([*rows, (0, 8, 8)])
+        load = dataclasses.replace(load, time_ns=np.array([0, 0, 5_500_000 + late * 1000], np.int64))
+        drive = ConstantDrive(5_500_000)
+        counts = watch("x", drive, load, Options()).matrix(ONE).counts[0]
+        met = simulate("as", drive, load, {"cooperation": 1, "antic_expire": interval_ms}).totals["a_success"]
+        assert met == counts[:interval_ms].sum(), late
+
+
 LOG = """0,insert,0,7,R,100,8
 0,dispatch,0,7,R,100,8
 100000,insert,1,9,R,900000,8

@@ -21,6 +21,7 @@ from headwaiter.report.tables import table, write_csv
 from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from headwaiter.study.results import coarse_note, document
 from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.was.config import READERS
 
 
 def _schedulers(text: str) -> list[str]:
@@ -44,7 +45,7 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
             whom = f"{shown(scheduler)} has no" if scheduler else "none of the schedulers has a"
             raise Problem(f"--set {shown(pair, 200)}: {whom} tunable '{shown(name)}'")
         for s in having:
-            out[s][name] = find(s).parse(f"--set {pair}", name, value)
+            out[s][name] = find(s).parse(f"--set {pair}", name, value, READERS)
     return out
 
 

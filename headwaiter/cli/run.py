@@ -22,6 +22,7 @@ from headwaiter.report.tables import table, tasks_table
 from headwaiter.study.ranges import is_range, others, runs_for, with_range
 from headwaiter.study.results import Json, coarse_note, document, summarise
 from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.was.config import READERS
 
 
 @click.command("run")
@@ -36,7 +37,7 @@ def command(
 ) -> None:
     """Run WORKLOAD (a trace, a fio job file or a generated workload) under one scheduler."""
     policy = find(sched)
-    tunables = settings(policy, pairs)
+    tunables = settings(policy, pairs, READERS)
     drive = open_drive(given["drive"])
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log})

@@ -166,6 +166,14 @@ def load(path: Path) -> Config:
         raise Problem(f"{path}: {e}") from None
 
 
+def _rows_of(path: Path) -> I64:
+    return load(path).rows()
+
+
+READERS = {(TABLE, ".toml"): _rows_of}
+"""For those who take tables from files: the table's name and the file's ending."""
+
+
 def _from_toml(data: Mapping[str, Any]) -> Config:
     version = data.get("format")
     if not isinstance(version, str):

@@ -427,6 +427,29 @@ static void test_mutated_profiles(void)
 	free(m.p);
 }
 
+/* Also where several points of the curve lie close together. */
+static void test_a_seek_takes_what_the_curve_says(void)
+{
+	static const s64 zone[] = { 0, 1999, 100, 0, 0, 0, 0, 0 };
+	static const s64 seek[] = { 1,	 1000000, 100, 2000000, 101,  5000000,
+				    103, 5100000, 110, 6500000, 1999, 9000000 };
+	struct maker m = small_disk();
+	struct hw_drive *drive;
+	struct disk *d;
+	u32 i;
+
+	set(&m, "geometry.cylinders", 2000);
+	set_list(&m, "zones", 1, zone, 8);
+	set_list(&m, "mechanics.seek", 6, seek, 12);
+	drive = drive_of(&m, 0);
+	d = container_of(drive, struct disk, drive);
+	for (i = 0; i < 12; i += 2)
+		CHECK_EQ(disk_seek(&d->mech, (u32)seek[i], false), seek[i + 1]);
+	CHECK_EQ(disk_seek(&d->mech, 102, false), 5050000);
+	CHECK_EQ(disk_seek(&d->mech, 105, false), 5500000);
+	free(drive);
+}
+
 /* Wherever on the disk a window lies, its blocks are found, those aside too, and no others. */
 static void test_the_buffer_is_found_wherever_it_lies(void)
 {
@@ -469,6 +492,7 @@ int main(void)
 	test_write_back();
 	test_idle_drive_empties_its_cache();
 	test_reading_ahead();
+	test_a_seek_takes_what_the_curve_says();
 	test_the_buffer_is_found_wherever_it_lies();
 	test_profile_blob();
 	test_positions_for_policies();

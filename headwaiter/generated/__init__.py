@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,15 @@ GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None
     "scientific": (users.Scientific, users.scientific),
 }
 
-__all__ = ["GENERATORS", "generate", "looks_generated"]
+__all__ = ["GENERATORS", "generate", "given_parameters", "looks_generated"]
+
+
+def given_parameters(path: Path, data: bytes, changed: Mapping[str, float] = MappingProxyType({})) -> tuple[str, Any]:
+    """The generator's name and its parameters, some of them changed. Problem if they are wrong."""
+    name, values = document(path, data)
+    if name not in GENERATORS:
+        raise Problem(f"{path}: generator '{shown(name)}' is not known (there are {', '.join(GENERATORS)})")
+    return name, parameters(GENERATORS[name][0], path, data, {**values, **changed})
 
 
 def generate(path: Path, data: bytes, sectors: int, seed: int, process: type[Process] = Process, **changed: float) -> Forest:
@@ -36,15 +45,11 @@ def generate(path: Path, data: bytes, sectors: int, seed: int, process: type[Pro
     `changed` replaces parameters; `process` is a class that sees what processes do. Problem if the parameters are wrong, or the
     disk is too small.
     """
-    name, values = document(path, data)
-    if name not in GENERATORS:
-        raise Problem(f"{path}: generator '{shown(name)}' is not known (there are {', '.join(GENERATORS)})")
-    kind, play = GENERATORS[name]
-    given = parameters(kind, path, data, values | changed)
+    name, given = given_parameters(path, data, changed)
     rng = np.random.default_rng([seed, *name.encode()])
     machine = Machine(rng, given.readahead_kib, given.dirty_mib, process)
     try:
-        play(given, machine, FileSystem(rng, sectors))
+        GENERATORS[name][1](given, machine, FileSystem(rng, sectors))
         return machine.play()
     except Full:
         raise Problem(f"{path}: its files do not fit on a drive of {sectors} sectors") from None

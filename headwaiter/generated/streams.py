@@ -17,7 +17,7 @@ MIB = 1 << 20
 class Kva(Common):
     """Two processes that each read a half of a file, a page every so many KiB, and now and then are late."""
 
-    file_mib: int = number(1, 16384)
+    file_mib: int = number(1, 4096)
     stride_kib: int = number(4, 4096)
     passes: int = number(1, 32)
     late_one_in: int = number(1, 1000)
@@ -58,7 +58,7 @@ def kva(p: Kva, machine: Machine, files: FileSystem) -> None:
 class Bonnie(Common):
     """Bonnie++ without its random seeks: a file written, rewritten and read, by bytes and by blocks."""
 
-    file_mib: int = number(1, 16384)
+    file_mib: int = number(1, 4096)
     byte_us: float = number(0, 1000)
     """Processor time of a page that is written or read byte by byte."""
     block_us: float = number(0, 1000)

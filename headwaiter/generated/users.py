@@ -23,7 +23,7 @@ class MultiUser(Common):
     read_kib: int = number(4, 1024)
     write_kib: int = number(4, 1024)
     small_files: int = number(1, 10_000)
-    large_files: int = number(0, 10_000)
+    large_files: int = number(0, 5000)
     delay_ms: float = number(0, 1000)
     """After each request: uniform, up to so much."""
 
@@ -64,7 +64,7 @@ class Database(Common):
     """Processes that each read a part of a data file, records at random places, and write a log of their own and a common one."""
 
     processes: int = number(1, 64)
-    data_mib: int = number(1, 16384)
+    data_mib: int = number(1, 4096)
     record_kib: int = number(4, 1024)
     log_mib: int = number(1, 1024)
     common_log_mib: int = number(1, 1024)

@@ -31,6 +31,7 @@ from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
+from headwaiter.generated import given_parameters, looks_generated
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS
@@ -194,6 +195,16 @@ def _job_kind(load: jobs.JobLoad) -> str:
     return "".join(str(min(2, v)) for k, v in fields if isinstance(v, int) and not k.endswith(("_ns", "seed")))
 
 
+def _generated(folder: Path, data: bytes) -> str:
+    """Parameters; nothing is played, for what they allow may take a minute."""
+    path = folder / "input"
+
+    def action() -> str:
+        return given_parameters(path, data)[0]
+
+    return judge(path, action) if looks_generated(data) else "something else"
+
+
 # --- drives ---
 
 
@@ -325,6 +336,7 @@ _RUNS: dict[str, Callable[[Path, bytes], str]] = {
     **{name: trace_target(name) for name in formats()},
     "packed": _packed,
     "fio": _job,
+    "generated": _generated,
     "toml": _toml,
     "parv": _parv,
     "validation": _validation,

@@ -27,6 +27,7 @@ _WORDS = {
         rw_sequencer=identical group_reporting name=c rwmixread=70 exit_what=all fadvise_hint=none offset_align=4k""",
     "toml": """model = "disk" "ssd" "array" "constant" true false [geometry] [[zones]] [mechanics] [cache] [queue] seek [1,2]
         [[1,2.5]] {} 1979-05-27 "one.toml" "input.toml" "barracuda-80g" drives""",
+    "generated": "generator = 1.5 5 -1 nan inf true kva andrew file_mib processes late_ms # 1979-05-27 0x10 1_000",
     "parv": """source disksim_disk disksim_bus dm_disk dm_layout_g1 dm_mech_g1 { } [ ] = , # topology instantiate as Zones
         input.parv a.seek extracted linear curve constant hpl hplplus10 revolutions""",
     "validation": "R W Hit Miss 0 1 1000.5",

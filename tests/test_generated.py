@@ -113,7 +113,7 @@ def test_what_has_been_dirty_for_half_a_minute_is_written_back() -> None:
             yield None
 
     forest = played(program, readahead_kib=0)
-    (written,) = np.flatnonzero(forest.op == WRITE)
+    (written,) = np.flatnonzero(forest.op == Op.WRITE)
     assert 30 * S < forest.time_ns[written] < 50 * S
 
 

@@ -65,6 +65,13 @@ def test_runtime_ends_a_job_and_waits_for_what_is_in_flight(tmp_path: Path) -> N
     assert ios[-1].done == 25
 
 
+def test_a_run_ends_with_its_last_io(tmp_path: Path) -> None:
+    """Not with the sleep that a process still has before it: nothing of that concerns the drive."""
+    jobs = load(tmp_path, f"{DIRECT}[a]\nsize=1m\nnumber_ios=3\nthinktime=100ms\n")
+    outcome = simulate("noop", ConstantDrive(5 * MS), jobs)
+    assert outcome.totals["now_ns"] == (5 + 100 + 5 + 100 + 5) * MS
+
+
 def test_files_in_turn(tmp_path: Path) -> None:
     base = {"a.0.0": 0, "a.0.1": 16 << 30 >> 10}  # 1 TiB / 64 apart, in KiB
 

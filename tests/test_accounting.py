@@ -132,7 +132,7 @@ def test_think_times_beyond_the_clock(tmp_path: Path) -> None:
     """fio's thinktime=20000d, three times: one line, and no result."""
     job = tmp_path / "j.fio"
     job.write_text("[global]\nfilename=/dev/sdx\ndirect=1\nrw=randread\nnumber_ios=10\nthinktime=20000d\n[a]\n")
-    with pytest.raises(Problem, match=r"time runs out.*when (\d+) of the \1 I/Os issued have completed"):
+    with pytest.raises(Problem, match=r"time overflow.*when (\d+) of the \1 I/Os issued have completed"):
         CliRunner().invoke(run_command, [str(job), "-s", "as"], catch_exceptions=False)
 
 
@@ -171,5 +171,5 @@ def test_out_of_memory(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2 and done.stdout == ""
     announced, *lines = [line for line in done.stderr.splitlines() if "arning" not in line]
-    assert announced.startswith("about 140 billion I/Os, some 2.4 days")
+    assert announced.startswith("about 140 billion I/Os, about 2.4 days")
     assert len(lines) == 1 and "out of memory" in lines[0]

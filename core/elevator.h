@@ -180,6 +180,7 @@ struct hw_stat {
 /* Counters in rows and columns that a policy keeps and lets be read: u32, row behind row. */
 struct hw_counters {
 	const char *name;
+	const char *from; /* where not all rows can be read at once: with which to begin, from 1 */
 	const char *help; /* one line */
 	u32 rows, columns;
 	u32 offset; /* of the policy's queue area */

@@ -94,9 +94,11 @@ int hws_counters_at(const char *policy, struct hws_counters *out)
 
 	if (!c)
 		return -ENOENT;
-	*out = (struct hws_counters){
-		.name = c->name, .help = c->help, .rows = c->rows, .columns = c->columns
-	};
+	*out = (struct hws_counters){ .name = c->name,
+				      .from = c->from,
+				      .help = c->help,
+				      .rows = c->rows,
+				      .columns = c->columns };
 	return 0;
 }
 

@@ -99,6 +99,7 @@ int hws_column_at(const char *policy, const char *table, uint32_t index, struct 
 /* Counters in rows and columns that a policy keeps. -ENOENT: it keeps none. */
 struct hws_counters {
 	const char *name;
+	const char *from; /* in the kernel: file for the row with which a read begins */
 	const char *help;
 	uint32_t rows, columns;
 };

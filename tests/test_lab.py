@@ -171,6 +171,8 @@ def test_smoke_on_a_stock_kernel(series: str) -> None:
         "hw-as-seek",
         "hw-as-share",
         "hw-cas",
+        "hw-was",
+        "hw-was-online",
         "hw-cfq",
         "hw-cfq-slice",
     } <= set(found)
@@ -238,6 +240,7 @@ def test_nothing_is_lost_under_abuse(series: str) -> None:
     """Switching under verified load, discards, a device that refuses, tasks that die by the thousand; shortened."""
     found = {row["what"]: row["count"] for row in _run("abuse", series, {"DURATION": "2"})}
     assert found["switches under verified load"] > 20
-    for name in ("deadline", "as", "as-95", "as-seek", "as-share", "cas", "cfq", "cfq-slice"):
+    assert found["configs of hw-was under load"] > 20
+    for name in ("deadline", "as", "as-95", "as-seek", "as-share", "cas", "was", "was-online", "cfq", "cfq-slice"):
         assert found[f"hw-{name}: tasks that issued and died"] > 1000
         assert found[f"hw-{name}: MiB through a refusing device"] == 8

@@ -20,7 +20,8 @@ FULL: dict[str, Any] = {
     "read": {"lat_ms": LAT}, "fairness_jain": 0.875, "dispatched": 19, "merges": 2,
     "disk": {"busy_s": 17.0, "idle_s": 4.1, "seek_s": 2.05, "rotation_s": 6.15, "transfer_s": 8.2, "overhead_s": 1.0,
              "seeks": 77, "cache_hits": 5},
-    "anticipation": {"A": 9, "A_S": 6, "A_F": 3, "A_other": 1, "T_ms": 41.0, "T_S_ms": 42.0, "T_F_ms": 43.0, "T_other_ms": 44.0},
+    "anticipation": {"A": 9, "A_S": 6, "A_F": 3, "A_other": 1, "T_ms": 41.0, "T_S_ms": 42.0, "T_F_ms": 43.0, "T_other_ms": 44.0,
+                     "T_F_per_A_S_ms": 7.1625},
     "range": {"throughput_MBps": {"low": 21.0, "high": 29.0}},
 }  # fmt: skip
 BARE: dict[str, Any] = {
@@ -47,7 +48,7 @@ def test_table() -> None:
         "scheduler": ["as", "noop"], "MB/s": ["21.00–29.00", "0.00"], "elapsed s": ["20.50", "0.00"],
         "read mean ms": ["11.12", "–"], "p99 ms": ["14.2", "–"], "max ms": ["1600", "–"], "fairness": ["0.875", "–"],
         "seek": ["10%", "–"], "rotate": ["30%", "–"], "transfer": ["40%", "–"], "waiting": ["20%", "–"], "seeks": ["77", "0"],
-        "A_S/A": ["6/9", "–"],
+        "A_S/A": ["6/9", "–"], "T_F/A_S ms": ["7.162", "–"],
     }  # fmt: skip
     assert [row.style for row in t.rows] == ["bold", None], "the best is bold"
     steady = FULL | {"range": {"throughput_MBps": {"low": 23.4, "high": 23.6}}}
@@ -65,7 +66,8 @@ def test_csv() -> None:
         "read.lat_ms.mean": "11.125", "read.lat_ms.p99": "14.25", "read.lat_ms.max": "1600.0", "fairness_jain": "0.875",
         "disk.seek_s": "2.05", "disk.rotation_s": "6.15", "disk.transfer_s": "8.2", "disk.idle_s": "4.1", "disk.seeks": "77",
         "anticipation.A": "9", "anticipation.A_S": "6", "anticipation.A_F": "3", "anticipation.T_ms": "41.0",
-        "anticipation.T_S_ms": "42.0", "anticipation.T_F_ms": "43.0", "range.throughput_MBps.low": "21.0",
+        "anticipation.T_S_ms": "42.0", "anticipation.T_F_ms": "43.0",
+        "anticipation.T_F_per_A_S_ms": "7.1625", "range.throughput_MBps.low": "21.0",
         "range.throughput_MBps.high": "29.0",
     }  # fmt: skip
     assert {k for k, v in bare.items() if v} == {

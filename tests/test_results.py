@@ -92,9 +92,11 @@ def test_waits_by_outcome() -> None:
         "T_S_ms": 7.0,
         "T_F_ms": 18.0,
         "T_other_ms": 4.0,
+        "T_F_per_A_S_ms": 3.6,
     }
     assert "anticipation" not in summarise(outcome(a_success=0, a_fail=0, a_other=0))
     assert summarise(outcome(a_success=0, a_fail=0))["anticipation"]["A_other"] == 2
+    assert "T_F_per_A_S_ms" not in summarise(outcome(a_success=0))["anticipation"]
 
 
 def test_rows_of_tasks() -> None:

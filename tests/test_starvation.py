@@ -91,7 +91,7 @@ def elapsed_s(out: Outcome) -> float:
     return float(out.rows.complete_ns.max()) / 1e9
 
 
-@pytest.mark.parametrize("scheduler", ["as", "as-95", "cas"])
+@pytest.mark.parametrize("scheduler", ["as", "as-95", "cas", "was", "was-online"])
 def test_as_forgets_the_oldest_write_of_a_deep_queue(scheduler: str) -> None:
     """Looking for an overdue write uses up the one look in an interval; then the batch awaits the reads in the drive."""
     longest = {}

@@ -15,6 +15,8 @@ from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Outcome
 ANTICIPATING: dict[str, dict[str, int]] = {
     "as": {},
     "as-95": {},
+    "was": {},
+    "was-online": {},
     "cas": {},
     "as-seek": {},
     "as-share": {},

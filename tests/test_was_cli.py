@@ -194,8 +194,8 @@ def counting(disk: Path, classes: Path) -> Path:
     write(disk / "iosched" / "config", table.show(table.check("x", load(classes).rows())))
     write(disk / "iosched" / "observe", "1\n")
     write(disk / "iosched" / "bucket_us", "1000\n")
-    zeros = " ".join(["0"] * 60)
-    write(disk / "iosched" / "observed", f"1 3 0 0 0 {zeros} 0\n4 0 0 1 0 {zeros} 2\n")
+    write(disk / "iosched" / "observed", "1 0:3\n4 2:1 64:2\n")
+    write(disk / "iosched" / "observed_from", "9\n")
     return disk
 
 
@@ -206,6 +206,7 @@ def test_observe_a_disk(capfd: pytest.CaptureFixture[str], tmp_path: Path, count
     found = load_matrix(matrix)
     assert found.counts.tolist() == [[3, *[0] * 10], [0] * 11, [0] * 11, [0, 0, 1, *[0] * 7, 2]]
     assert (found.bucket_us, found.classifier) == (1000, load(classes).classifier)
+    assert (counting / "iosched" / "observed_from").read_text() == "1\n", "a read begins with the first class"
 
 
 @pytest.mark.parametrize(
@@ -213,10 +214,10 @@ def test_observe_a_disk(capfd: pytest.CaptureFixture[str], tmp_path: Path, count
     [
         ("observe", "0", "sda: nothing is counted: first `echo 1 >"),
         ("config", "", "sda: another configuration is in force"),
-        ("observed", "5 " + "0 " * 65, "no line of 4 classes and 10 buckets of 1000 us"),
-        ("observed", "1 1 2", "no line of 4 classes and 10 buckets of 1000 us"),
+        ("observed", "5 0:1", "class 5, column 0: not of 4 classes and 10 buckets"),
+        ("observed", "1 10:1", "class 1, column 10: not of 4 classes and 10 buckets"),
+        ("observed", "1 0:1 3", "'' is not a whole number"),
         ("observed", "1 x", "'x' is not a whole number"),
-        ("observed", "1 " + "0 " * 11 + "1 0", "no line of 4 classes and 10 buckets of 1000 us"),
         ("bucket_us", "300", "a bucket of 300 us"),
     ],
 )

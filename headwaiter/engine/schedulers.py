@@ -58,6 +58,8 @@ class Counters:
     """Counters in rows and columns that a scheduler keeps and lets be read."""
 
     name: str
+    rows_from: str
+    """In the kernel, the file for the row with which a read begins."""
     help: str
     rows: int
     columns: int
@@ -119,7 +121,7 @@ def _counters(policy: bytes) -> Counters | None:
     c = ffi.new("struct hws_counters *")
     if lib.hws_counters_at(policy, c) < 0:
         return None
-    return Counters(text(c.name), text(c.help), c.rows, c.columns)
+    return Counters(text(c.name), text(getattr(c, "from")), text(c.help), c.rows, c.columns)
 
 
 @cache

@@ -31,6 +31,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("waiting", "disk.idle_s", "share"),
     ("seeks", "disk.seeks", "d"),
     ("A_S/A", "anticipation", "waits"),
+    ("T_F/A_S ms", "anticipation.T_F_per_A_S_ms", ".3f"),
 )
 
 
@@ -109,8 +110,8 @@ def tasks_table(result: Json, limit: int = 24) -> Table:
 
 def write_csv(results: Iterable[Json], out: TextIO) -> None:
     """A line per scheduler, full precision, seconds and ms as in the JSON; what a run does not have is empty."""
-    paths = [path for _, path, _ in COLUMNS if path != "anticipation"]
-    paths += [f"anticipation.{k}" for k in ("A", "A_S", "A_F", "T_ms", "T_S_ms", "T_F_ms")]
+    paths = [path for _, path, _ in COLUMNS if not path.startswith("anticipation")]
+    paths += [f"anticipation.{k}" for k in ("A", "A_S", "A_F", "T_ms", "T_S_ms", "T_F_ms", "T_F_per_A_S_ms")]
     paths += ["range.throughput_MBps.low", "range.throughput_MBps.high"]
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["scheduler", "requests", "bytes", *paths])

@@ -254,6 +254,8 @@ def summarise(o: Outcome, tasks: bool = True) -> Json:
             "T_F_ms": t["t_fail_ns"] / 1e6,
             "T_other_ms": t["t_other_ns"] / 1e6,
         }
+        if t["a_success"]:
+            out["anticipation"]["T_F_per_A_S_ms"] = t["t_fail_ns"] / 1e6 / t["a_success"]
     if o.stats:
         out["stats"] = dict(o.stats)
     return out

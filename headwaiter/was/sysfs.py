@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from headwaiter.was.matrix import Matrix
 from headwaiter.was.observe import RULES, buckets
 
 SYSFS = Path("/sys")
+FAILED = 64
+"""The column of waits in vain."""
 _NAME = re.compile(r"[A-Za-z0-9!_.:-]{1,31}")
 
 
@@ -55,8 +58,7 @@ def install(config: Config, device: str, sysfs: Path = SYSFS) -> Path:
 def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
     """A, as the scheduler of a disk has counted it since the configuration, which must wait alike for all, came into force.
 
-    Problem if it is another one, or nothing is counted. The file `observed` has a line for each class that has waited: its
-    number, the waits that were met in each bucket, and those in vain.
+    Problem if it is another one, or nothing is counted. docs/kernel.md says what the file `observed` holds.
     """
     iosched = folder(device, sysfs) / "iosched"
     longest = config.wait_us[0]
@@ -70,12 +72,29 @@ def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
     bucket_us = _number(iosched / "bucket_us", _read(iosched / "bucket_us"))
     file, width = iosched / "observed", buckets(longest, bucket_us)
     counts = np.zeros((config.classes, width + 1), np.int64)
-    for line in _read(file).splitlines():
-        number, *cells = (_number(file, word) for word in line.split())
-        if not 1 <= number <= config.classes or len(cells) <= width or any(cells[width:-1]):
-            raise Problem(f"{file}: {shown(line)}: no line of {config.classes} classes and {width} buckets of {bucket_us} us")
-        counts[number - 1] = [*cells[:width], cells[-1]]
+    for number, column, count in _observed(file):
+        if not 1 <= number <= config.classes or (column >= width and column != FAILED):
+            raise Problem(f"{file}: class {number}, column {column}: not of {config.classes} classes and {width} buckets")
+        counts[number - 1, width if column == FAILED else column] = count
     return Matrix(counts, bucket_us, config.classifier, {"observed": device})
+
+
+def _observed(file: Path) -> Iterator[tuple[int, int, int]]:
+    """(class, column, count), read a page after the other."""
+    counters = find(POLICY).counters
+    assert counters
+    begin = 1
+    while begin:
+        _write(file.with_name(counters.rows_from), f"{begin}\n")
+        begin = 0
+        for line in _read(file).splitlines():
+            number, *cells = line.split() or [""]
+            if number == "next" and len(cells) == 1:
+                begin = _number(file, cells[0])
+                continue
+            for cell in cells:
+                column, _, count = cell.partition(":")
+                yield _number(file, number), _number(file, column), _number(file, count)
 
 
 def _write(path: Path, text: str) -> None:

@@ -47,6 +47,7 @@ struct hwk_sched {
 	struct list_head all_tasks;
 	struct hw_task *anyone;	 /* whoever cannot be told apart */
 	struct hw_task *merging; /* who submits the bio that is being merged */
+	u32 counters_from;	 /* row that the next read of the counters begins with */
 };
 
 static inline struct hwk_sched *hwk_sched_of(struct request_queue *rq_queue)
@@ -113,6 +114,10 @@ void hwk_exit_icq(struct io_cq *icq);
 /* Files for the policy's tables, hw_table_count() of them. */
 int hwk_table_attributes(const struct hw_policy *policy, struct elv_fs_entry *entry);
 void hwk_tables_free(struct hwk_sched *sched);
+
+/* counters.c */
+/* Two files, for a policy that keeps counters. */
+void hwk_counters_attributes(const struct hw_policy *policy, struct elv_fs_entry *entry);
 
 /* sysfs.c */
 int hwk_attributes_create(struct hwk_type *t);

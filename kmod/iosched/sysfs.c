@@ -4,8 +4,9 @@
  * glue's own:
  *
  *  - device_depth: how many requests the device is given at once (default: what the driver takes).
- *  - statistics: read-only, a line per figure: A, A_S, A_F (anticipations begun, successful,
- *    failed), T_ns, T_S_ns, T_F_ns (time spent in them), and what the policy itself keeps.
+ *  - statistics: read-only, a line per figure: A, A_S, A_F (waits that were met or failed; met;
+ *    failed), T_ns, T_S_ns, T_F_ns (time spent in them), T_F_per_A_S_ns (once there is one that was
+ *    met), A_other and T_other_ns (those that something else ended), and the policy's own.
  *
  * elv_fs_entry's functions are not told which file is meant, so each row of a table has functions
  * of its own.
@@ -157,21 +158,25 @@ static ssize_t show_statistics(struct elevator_queue *eq, char *page)
 	struct hwk_sched *sched = eq->elevator_data;
 	const struct hw_policy *policy = sched->policy;
 	unsigned long flags;
+	u64 met, failed, other, met_ns, failed_ns;
 	struct hw_wait wait;
 	ssize_t len = 0;
-	u64 ended;
 	u32 i;
 
 	flags = hwk_lock(sched);
 	wait = sched->q->wait;
-	ended = sched->now;
 	hwk_unlock(sched, flags);
-	len += sysfs_emit_at(page, len, "A %llu\nA_S %llu\nA_F %llu\n", wait.begun,
-			     wait.count[HW_WAIT_SUCCESS], wait.count[HW_WAIT_FAIL]);
-	len += sysfs_emit_at(page, len, "T_ns %llu\nT_S_ns %llu\nT_F_ns %llu\n",
-			     wait.total_ns[0] + wait.total_ns[1] + wait.total_ns[2] +
-				     (wait.active ? ended - wait.begin_ns : 0),
-			     wait.total_ns[HW_WAIT_SUCCESS], wait.total_ns[HW_WAIT_FAIL]);
+	met = wait.count[HW_WAIT_SUCCESS];
+	failed = wait.count[HW_WAIT_FAIL];
+	other = wait.count[HW_WAIT_OTHER];
+	met_ns = wait.total_ns[HW_WAIT_SUCCESS];
+	failed_ns = wait.total_ns[HW_WAIT_FAIL];
+	len += sysfs_emit_at(page, len, "A %llu\nA_S %llu\nA_F %llu\nA_other %llu\n", met + failed,
+			     met, failed, other);
+	len += sysfs_emit_at(page, len, "T_ns %llu\nT_S_ns %llu\nT_F_ns %llu\nT_other_ns %llu\n",
+			     met_ns + failed_ns, met_ns, failed_ns, wait.total_ns[HW_WAIT_OTHER]);
+	if (met)
+		len += sysfs_emit_at(page, len, "T_F_per_A_S_ns %llu\n", div64_u64(failed_ns, met));
 	for (i = 0; i < policy->nr_stats; i++) {
 		s64 value;
 
@@ -194,7 +199,7 @@ int hwk_attributes_create(struct hwk_type *t)
 	if (policy->nr_tunables > ROWS)
 		return -E2BIG;
 	t->attributes =
-		kcalloc(policy->nr_tunables + tables + 3, sizeof(*t->attributes), GFP_KERNEL);
+		kcalloc(policy->nr_tunables + tables + 5, sizeof(*t->attributes), GFP_KERNEL);
 	if (!t->attributes)
 		return -ENOMEM;
 	for (i = 0; i < policy->nr_tunables; i++) {
@@ -214,6 +219,8 @@ int hwk_attributes_create(struct hwk_type *t)
 	entry[1] = (struct elv_fs_entry)__ATTR(statistics, 0444, show_statistics, NULL);
 	sysfs_attr_init(&entry[0].attr);
 	sysfs_attr_init(&entry[1].attr);
+	if (policy->counters)
+		hwk_counters_attributes(policy, &entry[2]);
 	return 0;
 }
 

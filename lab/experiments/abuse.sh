@@ -74,6 +74,32 @@ for scheduler in $(ours nvme0); do
 	settled nvme0
 	result "{\"what\":\"$scheduler: tasks that issued and died\",\"count\":$((64 * n))}"
 done
+say "hw-was: one config after the other under load"
+elevator nvme0 hw-was
+config=/sys/block/nvme0/queue/iosched/config
+steps="history 0 5
+classes 0 2
+spatial 0 70
+999 0
+temporal 0 30
+interval 1"
+dd if=/dev/zero of=/mnt/many bs=4k count=200 2>/dev/null
+drop_caches
+echo 1 >/sys/block/nvme0/queue/iosched/observe
+# shellcheck disable=SC2086
+ioload /mnt/many $jobs $jobs $jobs $jobs &
+load=$!
+n=0
+while kill -0 $load 2>/dev/null || [ $n -lt 30 ]; do
+	printf '%s %s\n6000\n' "$steps" $((n % 7 * 500)) >$config || fail "a config is refused: $(dmesg | tail -1)"
+	cat $config /sys/block/nvme0/queue/iosched/observed >/lab/config
+	[ $((n % 5)) -ne 0 ] || echo >$config || fail "no config is refused"
+	n=$((n + 1))
+done
+wait $load || fail "the load failed"
+rm /mnt/many
+settled nvme0
+result "{\"what\":\"configs of hw-was under load\",\"count\":$n}"
 umount /mnt
 must fsck.ext4 -f -n /dev/nvme0 >/lab/fsck
 echo 0 >$dir/power

@@ -58,7 +58,7 @@ check_tunable() {
 
 null_disk nvme0 64 1000
 queue=/sys/block/nvme0/queue
-for name in deadline as as-95 as-seek as-share cas cfq cfq-slice; do
+for name in deadline as as-95 as-seek as-share cas was was-online cfq cfq-slice; do
 	echo "hw-$name" >$queue/scheduler || fail "hw-$name is not offered"
 done
 for scheduler in $(ours nvme0); do
@@ -78,7 +78,7 @@ for scheduler in $(ours nvme0); do
 			grep -qF "$scheduler: $line" /lab/log || fail "the log lacks '$scheduler: $line'"
 		done
 	done <"$table"
-	files=$(find $queue/iosched -type f ! -name device_depth ! -name positions ! -name config ! -name statistics | wc -l)
+	files=$(find $queue/iosched -type f ! -name device_depth ! -name positions ! -name config ! -name "observed*" ! -name statistics | wc -l)
 	[ "$files" -eq $n ] || fail "$scheduler: $files files, $n tunables"
 	result "{\"what\":\"tunables of $scheduler\",\"count\":$n}"
 done
@@ -91,6 +91,37 @@ refused $queue/iosched/positions "0 4294967296" "$RANGE"
 refused $queue/iosched/positions "36028797018963968 1" "$RANGE"
 refused $queue/iosched/positions "$(printf '5 1\n5 2')" "$INVALID"
 refused $queue/iosched/positions "$(seq 33 | sed 's/$/ 1/')" "$INVALID"
+
+say "a config that is wrong leaves the old one in force"
+elevator nvme0 hw-was
+config=$queue/iosched/config
+good="history 0 5
+classes 0 3
+spatial 0 70
+41 0
+temporal 0 30
+interval 1 1000
+2000
+3000"
+echo "$good" >$config || fail "a config is refused: $(dmesg | tail -1)"
+before=$(cat $config)
+for text in "1" "history 0 5" "$(echo "$good" | sed 's/41 0/41 71/')" "$(echo "$good" | sed 's/classes 0 3/classes 0 2/')" \
+	"$(echo "$good" | sed 's/41 0/0 0/')" "none 0 5"; do
+	refused $config "$text" "$INVALID"
+done
+refused $config "$(echo "$good" | sed 's/2000/-1/')" "$RANGE"
+refused $config "$(echo "$good" | sed 's/2000/100001/')" "$RANGE"
+[ "$(cat $config)" = "$before" ] || fail "a refused config changed it"
+[ "$(awk '/^classes /{print $2}' $queue/iosched/statistics)" = 3 ] || fail "3 classes are not in force"
+{
+	printf 'history 0 17\nclasses 0 512\nspatial 0 70\ntemporal 0 30\ninterval 1 10000\n'
+	seq 10001 10511
+} >/lab/long
+cat /lab/long >$config || fail "512 classes are refused: $(dmesg | tail -1)"
+[ "$(cat $config)" = "$(cat /lab/long)" ] || fail "512 classes are not read back"
+echo >$config || fail "no config is refused"
+[ -z "$(cat $config)" ] || fail "a config remains"
+result "{\"what\":\"configs refused\",\"count\":8}"
 
 say "schedulers of the same names a second time"
 echo none >$queue/scheduler

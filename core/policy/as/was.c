@@ -74,6 +74,7 @@ static const struct hw_table was_tables[] = {
 
 static const struct hw_counters was_counters = {
 	.name = "observed",
+	.from = "observed_from",
 	.help = "waits by class, from 1: met in each bucket of time, and failed in the last column",
 	.rows = WAS_MAX_CLASSES,
 	.columns = WAS_BUCKETS + 1,

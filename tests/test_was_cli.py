@@ -240,7 +240,7 @@ def test_a_disk_runs_no_workload(capfd: pytest.CaptureFixture[str], classes: Pat
 @pytest.mark.slow
 def test_real_traces(capfd: pytest.CaptureFixture[str], shared: Path) -> None:
     """Calibrated on one half, judged by the other: no throughput is lost."""
-    traces = [shared / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]
+    traces = [shared / "data" / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]
     found = told(capfd, "was", "evaluate", *traces, "--drive", "wd-re-4tb", "--streams", "8", "--speed", "100")
     assert len(found["verdicts"]) == 2 and all(v["keeps_up"] for v in found["verdicts"])
     assert found["verdicts"][0]["better"]

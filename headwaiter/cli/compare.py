@@ -11,7 +11,6 @@ import click
 
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import output_options, page, write_json, write_text
-from headwaiter.cli._settings import READERS
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import processor_json, processor_of
 from headwaiter.engine.schedulers import catalogue, find

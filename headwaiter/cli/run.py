@@ -12,7 +12,6 @@ from rich.console import Console
 
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
-from headwaiter.cli._settings import READERS
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import processor_json, processor_of
 from headwaiter.engine.schedulers import Scheduler, find, settings

@@ -21,7 +21,8 @@ from PIL import Image
 from headwaiter.drives import find_drive
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.sim import Forest, Options, Task, simulate
-from headwaiter.study.results import Json, summarise
+from headwaiter.study.results import summarise
+from headwaiter.study.schema import Result
 
 mpl.use("agg")
 from matplotlib import pyplot as plt
@@ -65,7 +66,7 @@ def caption() -> str:
 
 
 @cache
-def dispatches() -> dict[str, tuple[Json, np.ndarray, np.ndarray]]:
+def dispatches() -> dict[str, tuple[Result, np.ndarray, np.ndarray]]:
     """Of each scheduler its figures, and when (ms) and where (GiB) it dispatched."""
     drive = open_drive(DEFAULT_DRIVE)
     load = two_readers(drive.sectors)
@@ -84,7 +85,7 @@ def dispatches() -> dict[str, tuple[Json, np.ndarray, np.ndarray]]:
 
 def figures() -> str:
     """A line for each scheduler: as printed, as above its part of the picture, and as the picture holds it as text."""
-    return "\n".join(f"{name}: {r['throughput_MBps']:.1f} MB/s, {r['disk']['seeks']} seeks"
+    return "\n".join(f"{name}: {r.throughput_mbps:.1f} MB/s, {r.disk.seeks} seeks"
                      for name, (r, _, _) in dispatches().items())  # fmt: skip
 
 

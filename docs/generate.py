@@ -7,6 +7,7 @@
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
 `parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `figure: head` is a picture's caption, and
 the picture is drawn anew when the simulator's result changes; `waits: generated` and `waits: without-readahead` are measured.
+`json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
 measures anew.
 """
@@ -18,10 +19,11 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import documents
 import figure
 import was_workloads
 
@@ -202,6 +204,12 @@ def fio_options(_: str) -> str:
     return f"{used}\n{ignored}\nRefused: {refused}.\n"
 
 
+def json_records(_: str) -> str:
+    """Everything that `--json` prints, field by field."""
+    heads = ("field", "type", "unit", "meaning")
+    return "\n".join(f"### {name}\n\n{what}\n\n{rows(heads, body)}" for name, what, body in documents.sections())
+
+
 def picture(_: str) -> str:
     """The caption of docs/head.png."""
     return figure.caption()
@@ -228,6 +236,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "figure": picture,
     "waits": waits,
     "options": fio_options,
+    "json": json_records,
     "readers": readers,
     "agreement": agreement,
     "disagreements": disagreements,
@@ -246,11 +255,17 @@ def generate(text: str) -> str:
     return BLOCK.sub(block, text)
 
 
-def main() -> int:
-    stale = []
+def texts() -> Iterator[tuple[Path, str, str]]:
+    """Every file that is made here, wholly or in part: as it is, and as it would be."""
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         old = path.read_text(encoding="utf-8")
-        new = generate(old)
+        yield path, old, generate(old)
+    yield documents.SCHEMA, documents.SCHEMA.read_text(encoding="utf-8"), documents.schema_text()
+
+
+def main() -> int:
+    stale = []
+    for path, old, new in texts():
         if new != old:
             stale.append(path)
             if "--check" not in sys.argv:

@@ -11,7 +11,8 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options, simulate
 from headwaiter.generated import generate
 from headwaiter.paths import WORKLOADS
-from headwaiter.study.results import Json, summarise
+from headwaiter.study.results import summarise
+from headwaiter.study.schema import Result
 
 MAX_SECTORS = 1024
 """Of a request: 512 KiB, as on the disks and kernels of the paper."""
@@ -49,7 +50,7 @@ PAPER_WITHOUT_READAHEAD = {"kva": 88411, "andrew": 77005, "multi-user": 55335, "
 
 
 @cache
-def result(name: str, readahead: bool = True) -> Json:
+def result(name: str, readahead: bool = True) -> Result:
     """Of `as`, by the rules of Linux 2.6.12 and later."""
     drive = open_drive(DEFAULT_DRIVE)
     path = WORKLOADS / f"{name}.toml"
@@ -58,10 +59,11 @@ def result(name: str, readahead: bool = True) -> Json:
     return summarise(simulate("as", drive, load, {"cooperation": 1}, options), tasks=False)
 
 
-def waits(found: Json) -> Waits:
+def waits(found: Result) -> Waits:
     """Those of a result."""
-    a = found["anticipation"]
-    return Waits(a["A"], a["A_S"], a["A_F"], a["T_S_ms"], a["T_F_ms"])
+    a = found.anticipation
+    assert a
+    return Waits(a.waits, a.met, a.failed, a.met_ms, a.failed_ms)
 
 
 def table() -> list[tuple[str, ...]]:
@@ -69,7 +71,7 @@ def table() -> list[tuple[str, ...]]:
     out: list[tuple[str, ...]] = []
     for name, paper in PAPER.items():
         found = result(name)
-        speed = (f"{found['requests']}", f"{found['elapsed_s']:.0f}", f"{found['throughput_MBps']:.1f}")
+        speed = (f"{found.requests}", f"{found.elapsed_s:.0f}", f"{found.throughput_mbps:.1f}")
         out += [(f"`{name}`", "paper", *paper.cells, "", "", ""), ("", "ours", *waits(found).cells, *speed)]
     return out
 

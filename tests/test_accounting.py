@@ -88,10 +88,10 @@ def test_any_trace_any_tunable(scheduler: str, data: st.DataObject) -> None:
     drive = data.draw(st.sampled_from(DRIVES))
     outcome = simulate(scheduler, drive, load, data.draw(tunables(scheduler)), data.draw(options()))
     result = summarise(outcome)
-    assert outcome.totals["issued"] == outcome.totals["completed"] == result["requests"] == n
-    assert sum(t["requests"] for t in result["tasks"]) == n
+    assert outcome.totals["issued"] == outcome.totals["completed"] == result.requests == n
+    assert sum(t.requests for t in result.tasks or ()) == n
     assert (outcome.rows.complete_ns >= outcome.rows.issue_ns).all()
-    assert result["bytes"] == int(load.sectors.sum()) * 512
+    assert result.bytes == int(load.sectors.sum()) * 512
 
 
 @pytest.mark.parametrize("scheduler", catalogue())
@@ -113,7 +113,7 @@ def test_any_time(scheduler: str, data: st.DataObject) -> None:
     except Problem as e:
         assert "time overflow" in str(e)
         return
-    assert outcome.totals["issued"] == outcome.totals["completed"] == n == summarise(outcome)["requests"]
+    assert outcome.totals["issued"] == outcome.totals["completed"] == n == summarise(outcome).requests
 
 
 @pytest.mark.parametrize("scheduler", catalogue())
@@ -147,7 +147,7 @@ def test_an_io_of_2_tib() -> None:
     load = row(sectors=[2**32 - 1], sector=[0])
     outcome = simulate("noop", ConstantDrive(MS), load, options=Options(max_sectors=2**32 - 2, merging=False))
     assert outcome.totals["requests"] == 2
-    assert summarise(outcome)["bytes"] == (2**32 - 1) * 512
+    assert summarise(outcome).bytes == (2**32 - 1) * 512
 
 
 def test_columns_of_different_lengths() -> None:

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from handmade import Row, latencies_of, tallies_of
+from handmade import Row, latencies_of, printed, tallies_of
 
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
+from headwaiter.study.schema import Comparison
 
 MS = 1_000_000
 
@@ -113,34 +115,35 @@ def test_the_unperturbed_run_and_what_small_changes_make_of_it(monkeypatch: pyte
 
 def test_a_row_says_which_figure_is_whose() -> None:
     sim = agree.Simulated(agree.Figures(44.0, 15.0), 42.5, 45.25)
-    assert agree.row("6.12", "/x/drive.toml", "hw-as", "job", agree.Figures(40.0, 20.0), sim) == {
+    assert printed(agree.row("6.12", "/x/drive.toml", "hw-as", "job", agree.Figures(40.0, 20.0), sim)) == {
         "kernel": "6.12", "drive": "drive", "scheduler": "hw-as", "job": "job", "lab_MBps": 40.0, "sim_MBps": 44.0,
         "throughput_off_percent": 10.0, "sim_low_MBps": 42.5, "sim_high_MBps": 45.25, "range": True, "lab_p99_ms": 20.0,
         "sim_p99_ms": 15.0, "p99_off_percent": -25.0, "agree": False,
     }  # fmt: skip
 
 
-def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> dict[str, Any]:
-    return {
-        "kernel": "6.12",
-        "drive": "d",
-        "scheduler": scheduler,
-        "job": job,
-        "lab_MBps": lab,
-        "sim_MBps": lab * (1 + off / 100),
-        "throughput_off_percent": off,
-        "sim_low_MBps": lab,
-        "sim_high_MBps": lab,
-        "range": False,
-        "agree": False,
-        **more,
-    }
+def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> Comparison:
+    given: dict[str, Any] = {"sim_low_mbps": lab, "sim_high_mbps": lab, "range": False, "agree": False, **more}
+    return Comparison(
+        kernel="6.12",
+        drive="d",
+        scheduler=scheduler,
+        job=job,
+        lab_mbps=lab,
+        sim_mbps=lab * (1 + off / 100),
+        throughput_off_percent=off,
+        lab_p99_ms=1.0,
+        sim_p99_ms=1.0,
+        p99_off_percent=0.0,
+        **given,
+    )
 
 
 def test_the_distribution_is_of_deviations_without_sign() -> None:
     offs = [0, -2, 4, -6, 8, -10, 12, -14, 16, -18, 40]
-    found = distribution([row("j", off=off, range=off == 16) for off in offs])
-    assert found == {
+    found = distribution("as", [row("j", off=off, range=off == 16) for off in offs])
+    assert printed(found) == {
+        "scheduler": "as",
         "comparisons": 11,
         "median": 10.0,
         "p75": 15.0,
@@ -150,14 +153,13 @@ def test_the_distribution_is_of_deviations_without_sign() -> None:
         "ranges": 1,
         "untold": 1,
     }
-    told = distribution([row("j", off=31, range=True), row("j", off=-30.5), row("j", off=29.9)])
-    assert told["untold"] == 1, "what was told to be a range, and what is off by less than 30%, is not"
+    told = distribution("as", [row("j", off=31, range=True), row("j", off=-30.5), row("j", off=29.9)])
+    assert told.untold == 1, "what was told to be a range, and what is off by less than 30%, is not"
 
 
 def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
     def beyond(low: float, high: float, told: bool = True) -> float:
-        found = distribution([row("j", off=50, range=told, sim_low_MBps=low, sim_high_MBps=high)])
-        return float(found["p90_beyond"])
+        return distribution("as", [row("j", off=50, range=told, sim_low_mbps=low, sim_high_mbps=high)]).p90_beyond
 
     assert beyond(110.0, 160.0) == pytest.approx(10.0)
     assert beyond(60.0, 80.0) == pytest.approx(20.0)
@@ -168,45 +170,45 @@ def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
 def test_winners() -> None:
     """In the lab by throughput; in the simulator by the lower end of the range. To lose 5% by it is still right."""
 
-    def found(*rows: dict[str, Any]) -> list[tuple[str, str, float, bool]]:
+    def found(*rows: Comparison) -> list[tuple[str, str, float, bool]]:
         return [(w.simulator, w.lab, w.behind_percent, w.right) for w in winners(rows)]
 
-    a, b = row("1", "a", lab=100.0, sim_low_MBps=80.0, sim_high_MBps=200.0), row("1", "b", lab=95.0, sim_low_MBps=90.0)
+    a, b = row("1", "a", lab=100.0, sim_low_mbps=80.0, sim_high_mbps=200.0), row("1", "b", lab=95.0, sim_low_mbps=90.0)
     assert found(a, b) == [("b", "a", 5.0, True)]
-    assert found(a, b | {"lab_MBps": 94.9}) == [("b", "a", 5.1, False)]
+    assert found(a, replace(b, lab_mbps=94.9)) == [("b", "a", 5.1, False)]
     assert found(a, row("2", "b", lab=3.0)) == [("a", "a", 0.0, True), ("b", "b", 0.0, True)], "each job has its own"
 
 
-def many(off: float, *others: dict[str, Any], right: int = 10) -> list[dict[str, Any]]:
+def many(off: float, *others: Comparison, right: int = 10) -> list[Comparison]:
     """Ten jobs under two schedulers; so many of them in which the simulator's winner is the lab's."""
     out = []
     for i in range(10):
-        out += [row(str(i), "a", off), row(str(i), "b", -off, lab=50.0, sim_low_MBps=10.0 if i < right else 300.0)]
+        out += [row(str(i), "a", off), row(str(i), "b", -off, lab=50.0, sim_low_mbps=10.0 if i < right else 300.0)]
     return [*out, *others]
 
 
 def test_the_bounds_that_must_hold() -> None:
     """Nine winners of ten, a median of 2%, a 90th percentile of 10%, nothing off by more than 30% that was not told."""
-    assert summary(many(2.0))["holds"] and not summary(many(2.1))["holds"]
-    assert summary(many(0.0, right=9))["holds"] and not summary(many(0.0, right=8))["holds"]
-    assert summary(many(0.0, right=9))["winners_right"] == 9
+    assert summary(many(2.0)).holds and not summary(many(2.1)).holds
+    assert summary(many(0.0, right=9)).holds and not summary(many(0.0, right=8)).holds
+    assert summary(many(0.0, right=9)).winners_right == 9
     for far, holds in ((10.0, True), (10.5, False)):
-        rows = [r | {"throughput_off_percent": far} if i < 3 else r for i, r in enumerate(many(1.0))]
-        assert summary(rows)["holds"] is holds
-    wild = row("0", "c", 31.0, lab=1.0, sim_low_MBps=1.0)
-    assert not summary(many(0.0, wild))["holds"] and summary(many(0.0, wild | {"range": True}))["holds"]
+        rows = [replace(r, throughput_off_percent=far) if i < 3 else r for i, r in enumerate(many(1.0))]
+        assert summary(rows).holds is holds
+    wild = row("0", "c", 31.0, lab=1.0, sim_low_mbps=1.0)
+    assert not summary(many(0.0, wild)).holds and summary(many(0.0, replace(wild, range=True))).holds
 
 
 def test_a_distribution_for_each_scheduler() -> None:
-    table = summary([row("1", "a", 1.0), row("1", "b", -4.0), row("2", "a", 3.0)])["deviation_percent"]
-    assert [(t["scheduler"], t["comparisons"], t["median"]) for t in table] == [("a", 2, 2.0), ("b", 1, 4.0), ("all", 3, 3.0)]
+    table = summary([row("1", "a", 1.0), row("1", "b", -4.0), row("2", "a", 3.0)]).deviation_percent
+    assert [(t.scheduler, t.comparisons, t.median) for t in table] == [("a", 2, 2.0), ("b", 1, 4.0), ("all", 3, 3.0)]
 
 
 def test_failures_are_what_does_not_agree_and_is_off_by_more_than_the_bound() -> None:
     rows = [row("1", off=-3.5), row("2", off=2.5), row("3", off=50.0, agree=True), row("4", off=3.0)]
-    assert [f["job"] for f in failures(rows)] == ["1"]
-    assert failures(rows)[0] == {
-        k: rows[0][k]
+    assert [f.job for f in failures(rows)] == ["1"]
+    assert printed(failures(rows)[0]) == {
+        k: printed(rows[0])[k]
         for k in (
             "kernel",
             "drive",

@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from command import run, told, write
+from handmade import printed
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import META, SYNC, Op
@@ -20,7 +22,7 @@ from headwaiter.errors import Problem
 from headwaiter.generated import GENERATORS, generate
 from headwaiter.generated.files import GROUP_PAGES, File, FileSystem, Full
 from headwaiter.generated.machine import COPY_NS, MS, NEAR_NS, PAGE_NS, WAKE_NS, Machine, Process, Program, S
-from headwaiter.study.results import Json, summarise
+from headwaiter.study.results import summarise
 from headwaiter.study.workload import Reading, find_workload, read_workload
 
 SECTORS = 1 << 27
@@ -278,12 +280,11 @@ def test_one_seed_is_one_load_and_another_is_another(name: str) -> None:
     assert int((one.sector + one.sectors).max()) <= SECTORS
 
 
-def anticipation(name: str, **changed: float) -> Json:
+def anticipation(name: str, **changed: float) -> dict[str, Any]:
     """What `as` by the rules of 2.6.12 and later comes to."""
     drive = open_drive("barracuda-80g")
     options = MEASURED.apply(Options(max_sectors=1024, nr_requests=256, join_arriving=True))
-    found: Json = summarise(simulate("as", drive, load(name, **changed), {"cooperation": 1}, options), False)
-    return found
+    return printed(summarise(simulate("as", drive, load(name, **changed), {"cooperation": 1}, options), False))
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -14,7 +14,7 @@ from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import failures, summary
-from headwaiter.study.results import latency_ms
+from headwaiter.study.results import latency
 
 MIXED = """[global]
 filename=/dev/sda
@@ -49,7 +49,7 @@ def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
     rows = agree.compare("6.12", "barracuda-80g", SCHEDULERS, jobs, lambda text: None)
     rows += agree.compare("6.12", "barracuda-80g", ["bfq"], jobs[:1], lambda text: None)
     assert len(rows) == 2 * len(SCHEDULERS) + 1
-    assert [row for row in rows if not row["agree"]] == []
+    assert [row for row in rows if not row.agree] == []
 
 
 def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
@@ -79,7 +79,7 @@ def test_verdict() -> None:
         (sim_of(60.0, 50.0, 20.0, 80.0), False),
         (sim_of(106.0, 10.0, 104.0, 107.0), False),  # no range: it spreads by less than 5%
     ):
-        assert agree.row("6.12", "drive", "none", "job", lab, sim)["agree"] is verdict
+        assert agree.row("6.12", "drive", "none", "job", lab, sim).agree is verdict
 
 
 def test_summary_of_many() -> None:
@@ -91,16 +91,16 @@ def test_summary_of_many() -> None:
         agree.row("6.12", "drive", "none", "mixed-2", lab, sim_of(65.0, 10.0)),
     ]
     found = summary(rows)
-    assert [w["right"] for w in found["winners"]] == [True, False]
-    assert found["winners"][1]["behind_percent"] == 60.0
+    assert [w.right for w in found.winners] == [True, False]
+    assert found.winners[1].behind_percent == 60.0
     rows[2] = agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 30.0, 90.0))
-    assert summary(rows)["winners"][1]["simulator"] == "none", "nobody would take the better end of a range"
-    whole = found["deviation_percent"][-1]
-    assert (whole["comparisons"], whole["median"], whole["largest"]) == (4, 19.5, 100.0)
-    assert (whole["ranges"], whole["untold"]) == (1, 1)
-    assert not found["holds"]
-    assert [row["job"] for row in failures(rows)] == ["mixed-1", "mixed-2"]
-    assert summary(rows[:1])["holds"]
+    assert summary(rows).winners[1].simulator == "none", "nobody would take the better end of a range"
+    whole = found.deviation_percent[-1]
+    assert (whole.comparisons, whole.median, whole.largest) == (4, 19.5, 100.0)
+    assert (whole.ranges, whole.untold) == (1, 1)
+    assert not found.holds
+    assert [row.job for row in failures(rows)] == ["mixed-1", "mixed-2"]
+    assert summary(rows[:1]).holds
 
 
 def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_figures_of_fio() -> None:
         zeros.astype(np.uint16),
         alone,
     )
-    assert latency_ms(simulate("noop", ConstantDrive(1), ours))["p99"] == found.p99_ms
+    assert latency(simulate("noop", ConstantDrive(1), ours)).p99 == found.p99_ms
 
 
 def test_first_ios_are_noted_in_order_of_birth_and_counted_from_a_tick() -> None:

@@ -9,10 +9,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from handmade import printed
 
 from headwaiter.cli import _options
 from headwaiter.cli.compare import command as compare_command
@@ -25,7 +27,7 @@ from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study import cost
 from headwaiter.study.cost import announcement, estimated_ios
-from headwaiter.study.results import Json, summarise
+from headwaiter.study.results import summarise
 
 MS = 1_000_000
 GIB = 1 << 30
@@ -40,7 +42,7 @@ job, scheduler, log = sys.argv[1:]
 drive = open_drive("sata-ssd")
 run = simulate(scheduler, drive, load_jobs(Path(job), drive.sectors), None, Options(exact=5000),
                Path("/dev/null") if log == "log" else None)
-print(summarise(run)["requests"])
+print(summarise(run).requests)
 """
 # Everything that a job can do; files are small, because the page cache and the random map are as large as what they cover.
 BUSY = """[global]
@@ -114,8 +116,8 @@ def scattered(n: int, seed: int = 1) -> Forest:
     )
 
 
-def figures(load: Forest, exact: int) -> Json:
-    return summarise(simulate("noop", ConstantDrive(MS), load, options=Options(merging=False, exact=exact)))
+def figures(load: Forest, exact: int) -> dict[str, Any]:
+    return printed(summarise(simulate("noop", ConstantDrive(MS), load, options=Options(merging=False, exact=exact))))
 
 
 @pytest.mark.parametrize("exact", [1, 100, 19_999])
@@ -146,7 +148,7 @@ def test_percentiles_are_those_of_the_rows() -> None:
     """Of the I/Os themselves, by another program."""
     load = scattered(5000, 2)
     run = simulate("noop", ConstantDrive(MS), load, options=Options(merging=False, record=True))
-    result = summarise(run)
+    result = printed(summarise(run))
     latency = run.rows.complete_ns - run.rows.issue_ns
     for name, which in (("p50", 50), ("p95", 95), ("p99", 99), ("p99_9", 99.9)):
         expected = np.percentile(latency[run.rows.op == 0], which, method="inverted_cdf")

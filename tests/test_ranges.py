@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from handmade import result
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time, parse_time
@@ -17,7 +17,8 @@ from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.compare import rank, uncertain
 from headwaiter.study.perturb import START_NS, TURN_NS, perturbed
-from headwaiter.study.ranges import is_range, measure, with_range
+from headwaiter.study.ranges import measure, told_range, with_range
+from headwaiter.study.schema import Spread
 from headwaiter.study.workload import Reading, read_workload
 
 SIDE_BY_SIDE = """[global]
@@ -37,24 +38,19 @@ thinktime=100000
 ALONE = "[one]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=256k\nsize=256m\n"
 
 
-def entry(scheduler: str, rate: float) -> dict[str, Any]:
-    lat = {"mean": 1.0, "p99": 1.0, "max": 1.0}
-    return {"scheduler": scheduler, "throughput_MBps": rate, "elapsed_s": 1.0, "read": {"lat_ms": lat}}
-
-
 def test_a_result_that_spreads_is_a_range_and_the_run_in_the_middle_stands_for_it() -> None:
-    r = with_range(entry("a", 20.0), [entry("a", rate) for rate in (14.0, 15.0, 16.0, 14.5)])
-    assert is_range(r) and r["throughput_MBps"] == 15.0
-    assert r["range"]["throughput_MBps"] == {"low": 14.0, "high": 20.0} and r["range"]["runs"] == 5
-    steady = with_range(entry("a", 20.0), [entry("a", rate) for rate in (19.8, 20.3)])
-    assert not is_range(steady) and steady["throughput_MBps"] == 20.0
-    assert not is_range(entry("a", 20.0)), "nothing was perturbed"
+    r = with_range(result("a", 20.0), [result("a", rate) for rate in (14.0, 15.0, 16.0, 14.5)])
+    assert told_range(r) == Spread(14.0, 20.0) and r.throughput_mbps == 15.0
+    assert r.range and r.range.runs == 5
+    steady = with_range(result("a", 20.0), [result("a", rate) for rate in (19.8, 20.3)])
+    assert not told_range(steady) and steady.throughput_mbps == 20.0
+    assert not told_range(result("a", 20.0)), "nothing was perturbed"
 
 
 def test_who_cannot_be_told_apart_is_said() -> None:
-    chaotic = with_range(entry("a", 20.0), [entry("a", 14.0), entry("a", 19.0)])
-    near = with_range(entry("b", 17.0), [entry("b", 17.1)])
-    far = with_range(entry("c", 5.0), [entry("c", 5.1)])
+    chaotic = with_range(result("a", 20.0), [result("a", 14.0), result("a", 19.0)])
+    near = with_range(result("b", 17.0), [result("b", 17.1)])
+    far = with_range(result("c", 5.0), [result("c", 5.1)])
     by, ranked = rank([chaotic, near, far], None)
     words = uncertain(by, ranked)
     assert "a 14 to 20" in words and "a and b cannot be told apart" in words and " c " not in words
@@ -97,7 +93,7 @@ def test_what_hangs_on_microseconds_is_a_range(tmp_path: Path) -> None:
         path.write_text(text)
         load = load_jobs(path, drive.sectors)
         found.append(measure("bfq", drive, load, None, MEASURED.apply(Options(join_arriving=True))))
-    assert is_range(found[0]) and not is_range(found[1])
+    assert told_range(found[0]) and not told_range(found[1])
 
 
 @pytest.mark.parametrize(("text", "time"), [("0", Time(0)), ("10.5+0.53", Time(10_500, 530)), ("7", Time(7_000))])

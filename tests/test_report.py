@@ -5,33 +5,37 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import good, told, write
 from rich.table import Table
 
 from headwaiter.report.tables import table, tasks_table, write_csv
+from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, Range, Result, Spread, TaskRow
 
-LAT = {"mean": 11.125, "p50": 12.0, "p95": 13.0, "p99": 14.25, "p99_9": 15.0, "max": 1600.0}
-FULL: dict[str, Any] = {
-    "scheduler": "as", "requests": 21, "bytes": 22_000_000, "elapsed_s": 20.5, "throughput_MBps": 23.5,
-    "read": {"lat_ms": LAT}, "fairness_jain": 0.875, "dispatched": 19, "merges": 2,
-    "disk": {"busy_s": 17.0, "idle_s": 4.1, "seek_s": 2.05, "rotation_s": 6.15, "transfer_s": 8.2, "overhead_s": 1.0,
-             "seeks": 77, "cache_hits": 5},
-    "anticipation": {"A": 9, "A_S": 6, "A_F": 3, "A_other": 1, "T_ms": 41.0, "T_S_ms": 42.0, "T_F_ms": 43.0, "T_other_ms": 44.0,
-                     "T_F_per_A_S_ms": 7.1625},
-    "range": {"throughput_MBps": {"low": 21.0, "high": 29.0}},
-}  # fmt: skip
-BARE: dict[str, Any] = {
-    "scheduler": "noop",
-    "requests": 1,
-    "bytes": 512,
-    "elapsed_s": 0.0,
-    "throughput_MBps": 0.0,
-    "disk": {"busy_s": 0.0, "idle_s": 0.0, "seeks": 0},
-}
+LAT = Latency(11.125, 12.0, 13.0, 14.25, 15.0, 1600.0)
+SEVERAL = Spread(21.0, 29.0)
+RANGE = Range(runs=9, throughput_mbps=SEVERAL, elapsed_s=SEVERAL, lat_mean_ms=SEVERAL, lat_p99_ms=SEVERAL, lat_max_ms=SEVERAL,
+              fairness_jain=SEVERAL)  # fmt: skip
+FULL = Result(
+    scheduler="as", tunables={}, requests=21, bytes=22_000_000, elapsed_s=20.5, throughput_mbps=23.5,
+    read=Direction(20, 21_000_000, 22.5, LAT), fairness_jain=0.875, dispatched=19, merges=2,
+    disk=Disk(busy_s=17.0, idle_s=4.1, seek_s=2.05, rotation_s=6.15, transfer_s=8.2, overhead_s=1.0, seeks=77, cache_hits=5),
+    anticipation=Anticipation(9, 6, 3, 1, 41.0, 42.0, 43.0, 44.0, 7.1625), range=RANGE,
+)  # fmt: skip
+BARE = Result(
+    scheduler="noop",
+    tunables={},
+    requests=1,
+    bytes=512,
+    elapsed_s=0.0,
+    throughput_mbps=0.0,
+    merges=0,
+    dispatched=1,
+    disk=Disk(busy_s=0.0, idle_s=0.0, seeks=0),
+)
 TWO_READERS = "time_s,task,op,sync,sector,sectors,complete_s,name\n" + "".join(
     f"{0.006 * i:.6f},{t},R,1,{base + 8 * i},8,{0.006 * i + 0.005:.6f},{name}\n"
     for i in range(12) for t, base, name in ((1, 0, "ann"), (2, 900_000, "bob"))
@@ -51,7 +55,7 @@ def test_table() -> None:
         "A_S/A": ["6/9", "–"], "T_F/A_S ms": ["7.162", "–"],
     }  # fmt: skip
     assert [row.style for row in t.rows] == ["bold", None], "the best is bold"
-    steady = FULL | {"range": {"throughput_MBps": {"low": 23.4, "high": 23.6}}}
+    steady = replace(FULL, range=replace(RANGE, throughput_mbps=Spread(23.4, 23.6)))
     assert by_head(table([steady], ""))["MB/s"] == ["23.50"]
     assert "fairness" not in by_head(table([BARE], "")), "a column that nobody has is left out"
 
@@ -81,22 +85,13 @@ def test_csv() -> None:
     }
 
 
-def row(number: int, **more: object) -> dict[str, Any]:
-    return {
-        "name": f"t{number}",
-        "op": "read",
-        "requests": number,
-        "bytes": 1_250_000,
-        "throughput_MBps": 2.5,
-        "elapsed_s": 0.75,
-        "lat_ms": LAT,
-        **more,
-    }
+def row(number: int) -> TaskRow:
+    return TaskRow(number, f"t{number}", "read", 0, number, 1_250_000, 2.5, 0.25, 0.75, LAT)
 
 
 def test_table_of_tasks() -> None:
     rows = [row(number) for number in range(5)]
-    t = tasks_table({"tasks": rows}, limit=4)
+    t = tasks_table(replace(BARE, tasks=rows), limit=4)
     found = by_head(t)
     assert {head: cells[3] for head, cells in found.items()} == {
         "name": "t3",
@@ -111,9 +106,10 @@ def test_table_of_tasks() -> None:
     }
     assert found["name"] == ["t0", "t1", "t2", "t3"]
     assert t.caption == "… and 1 more (--json shows all)"
-    whole = tasks_table({"tasks": rows}, limit=5)
+    whole = tasks_table(replace(BARE, tasks=rows), limit=5)
     assert (len(by_head(whole)["name"]), whole.caption) == (5, None)
-    chains = by_head(tasks_table({"tasks": rows, "groups": [row(9, tasks=17)]}))
+    chain = GroupRow(9, "t9", 17, 9, 1_250_000, 2.5, 0.75, 1.0, LAT)
+    chains = by_head(tasks_table(replace(BARE, tasks=rows, groups=[chain])))
     assert (chains["name"], chains["tasks"]) == (["t9"], ["17"])
 
 
@@ -134,7 +130,7 @@ def test_a_run_says_what_small_changes_make_of_it(
     """The figures stay those of the unperturbed run."""
     import headwaiter.cli.run as command  # noqa: PLC0415
 
-    monkeypatch.setattr(command, "others", lambda *args: [FULL | {"throughput_MBps": 2.25}, FULL | {"throughput_MBps": 0.125}])
+    monkeypatch.setattr(command, "others", lambda *args: [replace(FULL, throughput_mbps=rate) for rate in (2.25, 0.125)])
     path = write(tmp_path / "two.csv", TWO_READERS)
     d = told(capfd, "run", path, "-s", "noop", "-d", "constant:5")
     (note,) = d["notes"]

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from handmade import Row, latencies_of, tallies_of
+from handmade import Row, latencies_of, printed, tallies_of
 
 from headwaiter.engine.sim import Latencies, Outcome, Task
 from headwaiter.errors import Problem
-from headwaiter.study.results import coarse_note, document, jain, latency_ms, summarise
+from headwaiter.study.results import coarse_note, jain, latency, summarise
 
 MS = 1_000_000
 READ, WRITE, DISCARD, OTHER = range(4)
 TASKS = [Task(10, "reader", 0), Task(11, "first child", 7), Task(12, "second child", 7), Task(13, "silent", 9)]
 # task (by place), operation, issue and completion in ms, sectors. No task's first I/O is its quickest, nor its last its slowest.
-ROWS = [
+ROWS: list[Row] = [
     (0, READ, 100, 110, 8), (0, READ, 120, 121, 16), (0, READ, 130, 190, 24), (0, WRITE, 150, 155, 32),
     (1, READ, 200, 204, 64), (2, WRITE, 210, 230, 128), (2, DISCARD, 240, 241, 8), (2, OTHER, 242, 243, 8),
 ]  # fmt: skip
@@ -39,12 +39,17 @@ def outcome(rows: list[Row] = ROWS, **totals: int) -> Outcome:
     )  # fmt: skip
 
 
+def told(o: Outcome, tasks: bool = True) -> dict[str, Any]:
+    """The result of a run, as `--json` prints it."""
+    return printed(summarise(o, tasks))
+
+
 def figures(sectors: int, elapsed_ms: float) -> dict[str, Any]:
     return {"bytes": sectors * 512, "throughput_MBps": pytest.approx(sectors * 512 / 1e6 / (elapsed_ms / 1e3))}
 
 
 def test_the_whole() -> None:
-    r = summarise(outcome())
+    r = told(outcome())
     assert (r["scheduler"], r["tunables"]) == ("deadline", {"fifo_batch": 16, "batching": "any"})
     assert r["elapsed_s"] == pytest.approx(0.143), "from the first issue, at 100 ms, to the last completion"
     assert {k: r[k] for k in ("requests", "bytes", "throughput_MBps")} == {"requests": 8, **figures(288, 143)}
@@ -64,7 +69,7 @@ def test_the_whole() -> None:
 
 
 def test_where_the_disks_time_went() -> None:
-    disk = summarise(outcome())["disk"]
+    disk = told(outcome())["disk"]
     expected = {
         "busy_s": 0.103,
         "idle_s": 0.14,
@@ -78,12 +83,12 @@ def test_where_the_disks_time_went() -> None:
     }
     assert disk == {k: pytest.approx(v) for k, v in expected.items()}
     # What has no platter has no parts of its time.
-    flash = summarise(outcome(media_reads=0, media_writes=0, seek_cylinders=0, seeks=6))["disk"]
+    flash = told(outcome(media_reads=0, media_writes=0, seek_cylinders=0, seeks=6))["disk"]
     assert set(flash) == {"busy_s", "idle_s", "seeks"}
 
 
 def test_waits_by_outcome() -> None:
-    assert summarise(outcome())["anticipation"] == {
+    assert told(outcome())["anticipation"] == {
         "A": 8,
         "A_S": 5,
         "A_F": 3,
@@ -94,13 +99,13 @@ def test_waits_by_outcome() -> None:
         "T_other_ms": 4.0,
         "T_F_per_A_S_ms": 3.6,
     }
-    assert "anticipation" not in summarise(outcome(a_success=0, a_fail=0, a_other=0))
-    assert summarise(outcome(a_success=0, a_fail=0))["anticipation"]["A_other"] == 2
-    assert "T_F_per_A_S_ms" not in summarise(outcome(a_success=0))["anticipation"]
+    assert "anticipation" not in told(outcome(a_success=0, a_fail=0, a_other=0))
+    assert told(outcome(a_success=0, a_fail=0))["anticipation"]["A_other"] == 2
+    assert "T_F_per_A_S_ms" not in told(outcome(a_success=0))["anticipation"]
 
 
 def test_rows_of_tasks() -> None:
-    rows = {(t["task"], t["op"]): t for t in summarise(outcome())["tasks"]}
+    rows = {(t["task"], t["op"]): t for t in told(outcome())["tasks"]}
     assert list(rows) == [(10, "read"), (10, "write"), (11, "read"), (12, "write"), (12, "discard"), (12, "other")]
     assert rows[10, "read"] == {
         "task": 10, "name": "reader", "op": "read", "group": 0, "requests": 3, **figures(48, 90),
@@ -113,12 +118,12 @@ def test_rows_of_tasks() -> None:
         "start_s": 0.24,
         "bytes": 4096,
     }
-    assert "tasks" not in summarise(outcome(), tasks=False)
+    assert "tasks" not in told(outcome(), tasks=False)
 
 
 def test_rows_of_threads_of_control_and_fairness_among_them() -> None:
     """The two children follow one another; the silent task has done nothing and counts for nothing."""
-    r = summarise(outcome())
+    r = told(outcome())
     assert [{k: g[k] for k in ("group", "name", "tasks", "requests", "end_s")} for g in r["groups"]] == [
         {"group": 0, "name": "reader", "tasks": 1, "requests": 4, "end_s": pytest.approx(0.19)},
         {"group": 7, "name": "first child", "tasks": 2, "requests": 4, "end_s": pytest.approx(0.243)},
@@ -129,7 +134,7 @@ def test_rows_of_threads_of_control_and_fairness_among_them() -> None:
     assert r["fairness_jain"] == pytest.approx((a + b) ** 2 / (2 * (a**2 + b**2)))
     # Where every task is a thread of its own, rows of tasks say it all.
     alone = outcome([row for row in ROWS if row[0] != 2])
-    assert "groups" not in summarise(alone)
+    assert "groups" not in told(alone)
 
 
 def test_fairness() -> None:
@@ -144,11 +149,11 @@ def test_percentiles_are_latencies_that_occurred() -> None:
     order = np.random.default_rng(1).permutation(1000) + 1
     rows = [(0, READ, 5.0, 5.0 + ms, 8) for ms in order.tolist()]
     expected = {"mean": pytest.approx(500.5), "p50": 500.0, "p95": 950.0, "p99": 990.0, "p99_9": 999.0, "max": 1000.0}
-    r = summarise(outcome(rows))
+    r = told(outcome(rows))
     assert r["read"]["lat_ms"] == expected
     assert r["tasks"][0]["lat_ms"] == expected
-    assert latency_ms(outcome(rows)) == expected
-    ten = summarise(outcome([(0, READ, 1.0, 1.0 + ms, 8) for ms in range(1, 11)]))
+    assert printed(latency(outcome(rows))) == expected
+    ten = told(outcome([(0, READ, 1.0, 1.0 + ms, 8) for ms in range(1, 11)]))
     assert (ten["tasks"][0]["lat_ms"]["p50"], ten["tasks"][0]["lat_ms"]["p95"]) == (5.0, 10.0)
 
 
@@ -161,34 +166,36 @@ def test_latencies_that_many_had() -> None:
     """As a long run has them: each with how many had it. Mean and longest are those of the tallies."""
     rows: list[Row] = [(0, READ, 1.0, 3.0, 8)] * 90 + [(0, READ, 5.0, 25.0, 8)] * 10 + [(1, READ, 2.0, 3.0, 8)] * 50
     exact = outcome(rows)
-    assert "lat_relative_error" not in summarise(exact)
+    assert "lat_relative_error" not in told(exact)
     long = dataclasses.replace(exact, latencies=counted((0, 20.5, 10), (1, 1.25, 50), (0, 2.25, 90), relative_error=0.25))
-    r = summarise(long)
+    r = told(long)
     first, second = r["tasks"]
     assert first["lat_ms"] == {"mean": pytest.approx(3.8), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
     assert second["lat_ms"] == {"mean": 1.0, "p50": 1.25, "p95": 1.25, "p99": 1.25, "p99_9": 1.25, "max": 1.0}
     # Of 150, the 75th and the 143rd.
     assert (
         r["read"]["lat_ms"]
-        == latency_ms(long)
+        == printed(latency(long))
         == {"mean": pytest.approx(430 / 150), "p50": 2.25, "p95": 20.5, "p99": 20.5, "p99_9": 20.5, "max": 20.0}
     )
     assert r["lat_relative_error"] == 0.25
-    assert coarse_note([r, summarise(exact)], 1000) == ["with more than 1,000 I/Os, percentiles of latency are accurate to 25%"]
+    assert coarse_note([summarise(long), summarise(exact)], 1000) == [
+        "with more than 1,000 I/Os, percentiles of latency are accurate to 25%"
+    ]
     assert coarse_note([summarise(exact)], 1000) == []
 
 
 def test_no_time_is_no_throughput() -> None:
-    r = summarise(outcome([(0, READ, 5.0, 5.0, 8), (1, READ, 5.0, 5.0, 8)]))
+    r = told(outcome([(0, READ, 5.0, 5.0, 8), (1, READ, 5.0, 5.0, 8)]))
     assert (r["throughput_MBps"], r["fairness_jain"], r["tasks"][0]["throughput_MBps"]) == (0.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"), [({"issued": 7}, "7 I/Os were issued, 8 completed"), ({"completed": 9}, "8 I/Os were issued, 9 completed")]
+    ("wrong", "says"), [({"issued": 7}, "7 I/Os were issued, 8 completed"), ({"completed": 9}, "8 I/Os were issued, 9 completed")]
 )
-def test_what_is_lost_is_no_result(wrong: dict[str, int], told: str) -> None:
-    with pytest.raises(Problem, match=f"{told}, 8 are reported, 8 of them with a latency"):
-        summarise(outcome(**wrong))
+def test_what_is_lost_is_no_result(wrong: dict[str, int], says: str) -> None:
+    with pytest.raises(Problem, match=f"{says}, 8 are reported, 8 of them with a latency"):
+        told(outcome(**wrong))
 
 
 def test_what_has_not_completed_is_no_result() -> None:
@@ -199,14 +206,3 @@ def test_what_has_not_completed_is_no_result() -> None:
         summarise(dataclasses.replace(whole, tallies=seven.tallies))
     with pytest.raises(Problem, match="8 completed, 8 are reported, 7 of them with a latency"):
         summarise(dataclasses.replace(whole, latencies=seven.latencies))
-
-
-def test_document() -> None:
-    assert document("w", "d", 3, [{"x": 1}], notes=["n"]) == {
-        "schema": "headwaiter/1",
-        "workload": "w",
-        "drive": "d",
-        "seed": 3,
-        "notes": ["n"],
-        "results": [{"x": 1}],
-    }

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +13,8 @@ import click
 from rich.console import Console
 
 from headwaiter.outputs import BlockDevice, check, writing
+from headwaiter.record import Record, json_text
 from headwaiter.report.tables import console
-from headwaiter.study.results import Json
 
 F = TypeVar("F", bound=Callable[..., Any])
 _BLOCK_DEVICE = "headwaiter.block_device"
@@ -63,10 +62,9 @@ def output_options(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")(function)
 
 
-def write_json(document: Json, output: Path | None) -> None:
-    """To stdout, or to a file that appears whole or not at all."""
-    text = json.dumps(document, indent=1) + "\n"
-    write_text(text, output)
+def write_json(document: Record, output: Path | None) -> None:
+    """A document of schema.py, to stdout, or to a file that appears whole or not at all."""
+    write_text(json_text(document), output)
 
 
 def write_text(text: str, output: Path | None) -> None:

@@ -10,7 +10,8 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.cli._figure import figure
-from headwaiter.study.results import Json
+from headwaiter.record import like
+from headwaiter.study import schema
 from headwaiter.was.calibrate import MAX_EMPTY, Calibration
 from headwaiter.was.config import Config
 from headwaiter.was.designate import Designation
@@ -101,42 +102,51 @@ def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
     return t
 
 
-def verdict_json(v: Verdict) -> Json:
+def verdict_json(v: Verdict) -> schema.Verdict:
     """The same for programs."""
-    keys = ("as", "was")
-    sides = {
-        key: {"A_S": f.met, "A_F": f.vain, "T_F_ms": f.vain_ms, "T_F_per_A_S_ms": f.cost_ms, "throughput_MBps": f.rate_mbps}
-        for key, f in zip(keys, (v.before, v.after), strict=True)
-    }
-    return {"load": v.name, **sides, "throughput": v.throughput, "better": v.better, "keeps_up": v.keeps_up}
+    return like(schema.Verdict, v, load=v.name, as_=like(schema.Side, v.before), was=like(schema.Side, v.after))
 
 
-def fit_json(done: Fit) -> Json:
+def fit_json(done: Fit, workload: str, notes: Sequence[str]) -> schema.WasFitDocument:
     """The same for programs."""
     best = done.best
-    out: Json = {"tried": done.tried, "calibration": calibration_json(done.calibration), "wait_us": list(best.config.wait_us)}
-    if best.designation:
-        out["designation"] = designation_json(best.designation)
-    return out | ({"trial": verdict_json(best.verdict)} if best.verdict else {})
+    return schema.WasFitDocument(
+        workload=workload,
+        tried=done.tried,
+        calibration=calibration_json(done.calibration),
+        wait_us=list(best.config.wait_us),
+        designation=designation_json(best.designation) if best.designation else None,
+        trial=verdict_json(best.verdict) if best.verdict else None,
+        notes=notes,
+    )
 
 
-def calibration_json(found: Calibration) -> Json:
+def calibration_json(found: Calibration) -> schema.Calibration:
     """The same for programs."""
     b = found.best
-    return {
-        "history": b.history, "classes": b.classes, "empty_classes": b.empty, "similarity": b.similarity,
-        "spatial_steps": [list(s) for s in b.spatial], "temporal_steps": [list(s) for s in b.temporal],
-        "candidates": found.tried, "candidates_within_bound": found.within, "warnings": found.warnings,
-    }  # fmt: skip
+    return schema.Calibration(
+        history=b.history,
+        classes=b.classes,
+        empty_classes=b.empty,
+        similarity=b.similarity,
+        spatial_steps=b.spatial,
+        temporal_steps=b.temporal,
+        candidates=found.tried,
+        candidates_within_bound=found.within,
+        warnings=found.warnings,
+    )
 
 
-def designation_json(chosen: Designation) -> Json:
+def designation_json(chosen: Designation) -> schema.Designation:
     """The same for programs."""
-    return {
-        "wait_us": list(chosen.wait_us), "waits": chosen.waits, "failures": chosen.failures,
-        "penalty_ms": chosen.penalty_us / 1000, "mean_failure_ms": chosen.mean_failure_us / 1000,
-        "relaxed_failures": chosen.relaxed,
-    }  # fmt: skip
+    return schema.Designation(
+        wait_us=chosen.wait_us,
+        waits=chosen.waits,
+        failures=chosen.failures,
+        penalty_ms=chosen.penalty_us / 1000,
+        mean_failure_ms=chosen.mean_failure_us / 1000,
+        relaxed_failures=chosen.relaxed,
+    )
 
 
 def draw(config: Config, observation: Observation, bucket_us: int, path: Path) -> None:

@@ -12,14 +12,15 @@ import click
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import processor_json, processor_of
+from headwaiter.engine.processor import processor_of
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.tables import Setting
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.report.tables import table, write_csv
 from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
-from headwaiter.study.results import coarse_note, document
+from headwaiter.study.results import coarse_note, processor_time
+from headwaiter.study.schema import CompareDocument, Criterion
 from headwaiter.study.workload import find_workload, read_workload
 from headwaiter.was.config import READERS
 
@@ -63,7 +64,7 @@ def command(
     workload: str | None,
     sched: str,
     pairs: tuple[str, ...],
-    by: str | None,
+    by: Criterion | None,
     as_csv: bool,
     as_json: bool,
     output: Path | None,
@@ -94,22 +95,19 @@ def command(
     sentence = explain(criterion, ranked)
     doubt = uncertain(criterion, ranked)
     if as_json:
-        more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
-        write_json(
-            document(
-                work.name,
-                drive.name,
-                given["seed"],
-                ranked,
-                **more,
-                ranked_by=criterion,
-                why=sentence,
-                uncertain=doubt,
-                processor=processor_json(options),
-                notes=notes,
-            ),
-            output,
+        document = CompareDocument(
+            workload=work.name,
+            drive=drive.name,
+            seed=given["seed"],
+            replay=work.replay,
+            ranked_by=criterion,
+            why=sentence,
+            uncertain=doubt,
+            processor=processor_time(options),
+            notes=notes,
+            results=ranked,
         )
+        write_json(document, output)
         return
     if as_csv:
         buffer = io.StringIO()

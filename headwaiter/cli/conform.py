@@ -13,6 +13,8 @@ from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.conformance import check as checking
 from headwaiter.conformance import recording
 from headwaiter.errors import Problem
+from headwaiter.record import like
+from headwaiter.study.schema import ConformanceRow, ConformDocument
 
 # The least part of decisions that must be the kernel's.
 LEAST = {"none": 0.99, "mq-deadline": 0.99, "kyber": 0.95, "bfq": 0.90}
@@ -32,19 +34,8 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _row(path: Path, v: checking.Verdict) -> dict[str, object]:
-    return {
-        "recording": str(path),
-        "scheduler": v.scheduler,
-        "workload": v.workload,
-        "kernel": v.kernel,
-        "requests": v.requests,
-        "decisions": v.decisions,
-        "equal": v.equal,
-        "share": v.share,
-        "refused_by_both": v.refusals,
-        "differences": dict(v.kinds),
-    }
+def _row(path: Path, v: checking.Verdict) -> ConformanceRow:
+    return like(ConformanceRow, v, recording=str(path), refused_by_both=v.refusals, differences=dict(v.kinds))
 
 
 @command.command("check")
@@ -67,7 +58,7 @@ def check(paths: tuple[Path, ...], schedulers: tuple[str, ...], differences: int
             raise Problem(str(e) if str(e).startswith(str(path)) else f"{path}: {e}") from None
     failed = any(v.share < LEAST.get(v.scheduler, 1) for _, v in verdicts)
     if as_json:
-        write_json({"schema": "headwaiter/1", "conformance": [_row(p, v) for p, v in verdicts]}, output)
+        write_json(ConformDocument(conformance=[_row(p, v) for p, v in verdicts]), output)
         return int(failed)
     table = Table("kernel", "scheduler", "workload", "decisions", "equal", "differ", box=None)
     for _, v in verdicts:

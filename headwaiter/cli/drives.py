@@ -24,8 +24,9 @@ from headwaiter.drives.writing import toml_text
 from headwaiter.engine.constants import ParamType
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.outputs import distinct, writing
+from headwaiter.record import like
 from headwaiter.report.tables import console
-from headwaiter.study.results import SCHEMA, Json
+from headwaiter.study.schema import SCHEMA, DriveDocument, DriveRow, DrivesDocument
 
 _LARGEST = 10**18
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -40,16 +41,16 @@ class _Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _facts(p: Profile) -> Json:
+def _facts(p: Profile) -> DriveRow:
     sectors, depth, rotational = p.facts
-    return {
-        "drive": p.name,
-        "description": p.description,
-        "model": p.model.name,
-        "capacity_bytes": sectors * 512,
-        "queue_depth": depth,
-        "rotational": rotational,
-    }
+    return DriveRow(
+        drive=p.name,
+        description=p.description,
+        model=p.model.name,
+        capacity_bytes=sectors * 512,
+        queue_depth=depth,
+        rotational=rotational,
+    )
 
 
 @click.group("drives", cls=_Group, invoke_without_command=True)
@@ -61,11 +62,11 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
         return
     rows = [_facts(load(path)) for path in bundled().values()]
     if as_json or output:
-        write_json({"schema": SCHEMA, "drives": rows}, output)
+        write_json(DrivesDocument(drives=rows), output)
         return
-    width = max(len(r["drive"]) for r in rows)
+    width = max(len(r.drive) for r in rows)
     for r in rows:
-        console().print(f"{r['drive']:{width}}  {r['capacity_bytes'] / 1e9:7.1f} GB  {r['description']}", soft_wrap=True)
+        console().print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
 
 
 def _value(p: Param, data: Toml) -> str:
@@ -105,12 +106,12 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
     p = find_drive(name)
     facts = _facts(p)
     if as_json or output:
-        write_json({"schema": SCHEMA, **facts, "parameters": p.data}, output)
+        write_json(like(DriveDocument, facts, schema=SCHEMA, parameters=p.data), output)
         return
     out = console()
     out.print(Text.assemble((plain(p.name), "bold"), f": {plain(p.description)}"), soft_wrap=True)
     out.print(
-        f"{p.model.name}: {p.model.summary}; {facts['capacity_bytes'] / 1e9:.1f} GB, queue depth {facts['queue_depth']}",
+        f"{p.model.name}: {p.model.summary}; {facts.capacity_bytes / 1e9:.1f} GB, queue depth {facts.queue_depth}",
         soft_wrap=True,
     )
     out.print(_param_table(p.model, p.data))

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -22,8 +21,10 @@ from headwaiter.lab.agreement import failures, summary
 from headwaiter.lab.kernels import Progress
 from headwaiter.lab.script import Row, execute, experiments, read
 from headwaiter.outputs import writing
+from headwaiter.record import Record, keyed
 from headwaiter.report.tables import console
 from headwaiter.study.ranges import RUNS
+from headwaiter.study.schema import AgreeDocument, Comparison, LabDocument
 
 
 @click.group("lab")
@@ -81,7 +82,7 @@ def _run(
         (files / path).parent.mkdir(parents=True, exist_ok=True)
         with writing(files / path) as temporary:
             temporary.write_bytes(data)
-    _show(script.name, script.summary, rows, as_json, output)
+    _show(LabDocument(experiment=script.name, results=rows), script.summary, rows, as_json, output)
 
 
 @command.command("agree")
@@ -170,42 +171,31 @@ def _agree(
     if len({job.name for job in given}) < len(given):
         raise Problem("--job: two files have the same name")
     places = list(itertools.product(kernels, drives))
-    rows: list[Row] = []
+    rows: list[Comparison] = []
     with _progress() as say:
         for at, (series, drive) in enumerate(places):
             jobs = [mixed(seed + i, drive) for i in range(at, count, len(places))] if count else given
             rows += compare(series, drive, schedulers.split(","), jobs, say, seeds) if jobs else []
     title = "Simulator and kernel on the same jobs and drive"
     if count is None:
-        _show("agree", title, rows, as_json, output)
-        if not all(row["agree"] for row in rows):
+        _show(AgreeDocument(results=rows), title, [keyed(row) for row in rows], as_json, output)
+        if not all(row.agree for row in rows):
             sys.exit(1)
         return
     found = summary(rows)
     if as_json:
-        write_json(
-            {
-                "schema": "headwaiter-lab/1",
-                "experiment": "agree",
-                "seed": seed,
-                "results": rows,
-                "summary": found,
-                "failures": failures(rows),
-            },
-            output,
-        )
+        write_json(AgreeDocument(seed=seed, results=rows, summary=found, failures=failures(rows)), output)
     else:
         _print(
             [
-                (f"{title}: deviation of throughput in percent", found["deviation_percent"]),
+                (f"{title}: deviation of throughput in percent", found.deviation_percent),
                 ("Disagreements", failures(rows)),
-                ("Winners that the simulator missed", [w for w in found["winners"] if not w["right"]]),
+                ("Winners that the simulator missed", [w for w in found.winners if not w.right]),
             ],
-            f"The simulator's winner is the kernel's, or within 5% of it, on {found['winners_right']}"
-            f" of {len(found['winners'])} jobs.",
+            f"The simulator's winner is the kernel's, or within 5% of it, on {found.winners_right} of {len(found.winners)} jobs.",
             output,
         )
-    if not found["holds"]:
+    if not found.holds:
         sys.exit(1)
 
 
@@ -219,24 +209,23 @@ def _progress() -> Iterator[Progress]:
         yield status.update
 
 
-def _print(tables: list[tuple[str, list[Row]]], sentence: str, output: Path | None) -> None:
+def _print(tables: list[tuple[str, Sequence[Record]]], sentence: str, output: Path | None) -> None:
     with page(output) as out:
         for title, rows in tables:
             if rows:
-                out.print(_table(title, rows))
+                out.print(_table(title, [keyed(row) for row in rows]))
         out.print(sentence, soft_wrap=True)
 
 
-def _show(name: str, title: str, rows: list[Row], as_json: bool, output: Path | None) -> None:
+def _show(document: Record, title: str, rows: Sequence[Row], as_json: bool, output: Path | None) -> None:
     if as_json:
-        document: dict[str, Any] = {"schema": "headwaiter-lab/1", "experiment": name, "results": rows}
         write_json(document, output)
         return
     with page(output) as out:
         out.print(_table(title, rows))
 
 
-def _table(title: str, rows: list[Row]) -> Table:
+def _table(title: str, rows: Sequence[Row]) -> Table:
     """A row a result; columns in the order in which they first occur."""
     keys = list(dict.fromkeys(key for row in rows for key in row))
     out = Table(title=title, title_justify="left")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,15 @@ from rich.console import Console
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import processor_json, processor_of
+from headwaiter.engine.processor import processor_of
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.sim import simulate
 from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.tables import table, tasks_table
-from headwaiter.study.ranges import is_range, others, runs_for, with_range
-from headwaiter.study.results import Json, coarse_note, document, summarise
+from headwaiter.study.ranges import others, runs_for, told_range, with_range
+from headwaiter.study.results import coarse_note, processor_time, summarise
+from headwaiter.study.schema import Result, RunDocument
 from headwaiter.study.workload import find_workload, read_workload
 from headwaiter.was.config import READERS
 
@@ -51,18 +53,24 @@ def command(
             result = summarise(outcome)
             runs = runs_for(outcome.totals["issued"], given["seeds"])
             spread = with_range(result, others(policy.name, drive, work.load, tunables, options, runs))
-            if "range" in spread:
-                result["range"] = spread["range"]
+            result = replace(result, range=spread.range)
         notes = [*work.notes, *coarse_note([result], options.exact)]
-        if is_range(result):
-            low, high = (result["range"]["throughput_MBps"][end] for end in ("low", "high"))
+        if told := told_range(result):
             notes.append(
-                f"with small changes of processor time, starts and think times, throughput is {low:.4g} to {high:.4g} MB/s"
+                "with small changes of processor time, starts and think times,"
+                f" throughput is {told.low:.4g} to {told.high:.4g} MB/s"
             )
         if as_json:
-            more: dict[str, Any] = {"replay": work.replay} if work.replay else {}
-            more |= {"processor": processor_json(options), "notes": notes}
-            write_json(document(work.name, drive.name, given["seed"], [result], **more), output)
+            document = RunDocument(
+                workload=work.name,
+                drive=drive.name,
+                seed=given["seed"],
+                replay=work.replay,
+                processor=processor_time(options),
+                notes=notes,
+                results=[result],
+            )
+            write_json(document, output)
             return
         with page(output) as out:
             replay = f", replayed {work.replay}" if work.replay else ""
@@ -73,12 +81,12 @@ def command(
                 out.print(f"Note: {note}.", soft_wrap=True)
 
 
-def _details(out: Console, result: Json, policy: Scheduler, tunables: dict[str, Setting]) -> None:
+def _details(out: Console, result: Result, policy: Scheduler, tunables: dict[str, Setting]) -> None:
     """Tasks, what was set, and the scheduler's own figures."""
     out.print(tasks_table(result))
     changed = [f"{k}={policy.show(k, v)}" for k, v in tunables.items()]
     if changed:
         out.print("Set: " + " ".join(changed))
-    for name, value in result.get("stats", {}).items():
+    for name, value in (result.stats or {}).items():
         stat = policy.stats[name]
         out.print(f"{name} = {value}{' ' + stat.unit if stat.unit else ''}  ({stat.help})", soft_wrap=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import click
@@ -15,8 +14,9 @@ from headwaiter.cli._output import output_options, write_json
 from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find
 from headwaiter.engine.tables import LEFT_OUT, Column
 from headwaiter.engine.tables import Table as Given
+from headwaiter.record import like
 from headwaiter.report.tables import console
-from headwaiter.study.results import SCHEMA
+from headwaiter.study.schema import ColumnRow, CountersRow, SchedulerRow, SchedulersDocument, StatRow, TableRow, TunableRow
 
 
 def bounds(t: Tunable) -> str:
@@ -37,6 +37,20 @@ def limits(c: Column) -> str:
 def rows(t: Given) -> str:
     """How long a table is, and what a row of it holds."""
     return f"{t.min_rows} to {t.max_rows} rows of {', '.join(c.name for c in t.columns)}."
+
+
+def _row(s: Scheduler) -> SchedulerRow:
+    return like(
+        SchedulerRow,
+        s,
+        tunables={name: like(TunableRow, tunable) for name, tunable in s.tunables.items()},
+        tables={
+            name: like(TableRow, table, columns=[like(ColumnRow, column) for column in table.columns])
+            for name, table in s.tables.items()
+        },
+        stats={name: like(StatRow, stat) for name, stat in s.stats.items()},
+        counters=like(CountersRow, s.counters) if s.counters else None,
+    )
 
 
 def _describe(s: Scheduler) -> None:
@@ -68,7 +82,7 @@ def command(name: str | None, as_json: bool, output: Path | None) -> None:
     """List the schedulers, or describe one with its source and tunables."""
     chosen = [find(name)] if name else list(catalogue().values())
     if as_json or output:
-        write_json({"schema": SCHEMA, "schedulers": [dataclasses.asdict(s) for s in chosen]}, output)
+        write_json(SchedulersDocument(schedulers=[_row(s) for s in chosen]), output)
     elif name:
         _describe(chosen[0])
     else:

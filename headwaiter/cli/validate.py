@@ -14,7 +14,7 @@ from headwaiter.drives.validation import Validation, read_trace, validate
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct
 from headwaiter.report.tables import console
-from headwaiter.study.results import SCHEMA
+from headwaiter.study.schema import MeanMax, ValidateDocument
 
 
 def _plot(v: Validation, title: str, path: Path) -> None:
@@ -43,21 +43,18 @@ def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: P
     if plot:
         _plot(v, profile.name, plot)
     if as_json or output:
-        write_json(
-            {
-                "schema": SCHEMA,
-                "drive": profile.name,
-                "trace": trace.name,
-                "requests": len(v.measured_ms),
-                "demerit_ms": v.demerit_ms,
-                "mean_absolute_error_ms": v.mean_absolute_error_ms,
-                "mean_error_ms": v.mean_error_ms,
-                "max_error_ms": v.max_error_ms,
-                "measured_ms": {"mean": v.mean_measured_ms, "max": v.max_measured_ms},
-                "simulated_ms": {"mean": v.mean_simulated_ms, "max": v.max_simulated_ms},
-            },
-            output,
+        document = ValidateDocument(
+            drive=profile.name,
+            trace=trace.name,
+            requests=len(v.measured_ms),
+            demerit_ms=v.demerit_ms,
+            mean_absolute_error_ms=v.mean_absolute_error_ms,
+            mean_error_ms=v.mean_error_ms,
+            max_error_ms=v.max_error_ms,
+            measured_ms=MeanMax(v.mean_measured_ms, v.max_measured_ms),
+            simulated_ms=MeanMax(v.mean_simulated_ms, v.max_simulated_ms),
         )
+        write_json(document, output)
         return
     out = console()
     out.print(plain(f"{profile.name}: {len(v.measured_ms)} requests of {trace.name}"))

@@ -32,7 +32,7 @@ from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console
-from headwaiter.study.results import SCHEMA
+from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.workload import Workload, find_workload, read_trace, read_workload, replay
 from headwaiter.traces import part
 from headwaiter.was.calibrate import Choices, calibrate
@@ -233,7 +233,7 @@ def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None
         draw(config, observation, given["bucket_us"], plot)
     _put(to_toml(config), output, as_json)
     if as_json:
-        document = {"schema": SCHEMA, "workload": observation.name, "calibration": calibration_json(found), "notes": work.notes}
+        document = WasCalibrateDocument(workload=observation.name, calibration=calibration_json(found), notes=work.notes)
         write_json(document, None)
     elif output:
         _say(calibration_lines(found), work.notes)
@@ -296,7 +296,7 @@ def _designate(
         made["bound_us"] = round(bound_ms * 1000)
     _put(to_toml(designated(classes, chosen, {**observed.made, **made})), output, as_json)
     if as_json:
-        write_json({"schema": SCHEMA, "designation": designation_json(chosen)}, None)
+        write_json(WasDesignateDocument(designation=designation_json(chosen)), None)
     elif output:
         out = console()
         out.print(classes_table(observed, chosen))
@@ -321,7 +321,7 @@ def _fit(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_j
         draw(done.best.config, observation, given["bucket_us"], plot)
     _put(to_toml(done.best.config), output, as_json)
     if as_json:
-        write_json({"schema": SCHEMA, "workload": observation.name, **fit_json(done), "notes": work.notes}, None)
+        write_json(fit_json(done, observation.name, work.notes), None)
     elif output:
         out = console()
         out.print(verdicts_table([v] if (v := done.best.verdict) else []))
@@ -352,9 +352,7 @@ def _evaluate(trace: tuple[str, ...], as_json: bool, output: Path | None, **give
             config = alike(DEFAULT_US, {})
         verdicts.append(verdict(first.name, drive, second.load, config, options, given["runs"]))
     if as_json:
-        write_json(
-            {"schema": SCHEMA, "drive": drive.name, "verdicts": [verdict_json(v) for v in verdicts], "notes": notes}, output
-        )
+        write_json(WasEvaluateDocument(drive=drive.name, verdicts=[verdict_json(v) for v in verdicts], notes=notes), output)
         return
     with page(output) as out:
         out.print(verdicts_table(verdicts))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from headwaiter.engine.sim import PROCESSOR_FIELDS, Options
+from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem, shown
 from headwaiter.parsing import real
 
@@ -83,9 +83,3 @@ def parse_time(where: str, text: str) -> Time:
     if not 1 <= len(parts) <= 2:
         raise Problem(f"{where} {shown(text)}: expected US or US+US_PER_PAGE, each from 0 to {LARGEST_US:g}")
     return Time(*(round(part * 1000) for part in parts))
-
-
-def processor_json(options: Options) -> dict[str, float | bool]:
-    """The same for JSON: microseconds, of an I/O and of a page."""
-    times = {name: getattr(options, name) / 1000 for name in PROCESSOR_FIELDS if name != "one_processor"}
-    return {name.replace("_ns", "_us"): us for name, us in times.items()} | {"one_processor": options.one_processor}

@@ -139,7 +139,6 @@ PROCESSOR_TIMES = (
     "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "restart_ns", "pass_ns", "turnaround_ns",
     "turnaround_page_ns", "copy_ns", "copy_page_ns", "fetch_page_ns", "dirty_page_ns",
 )  # fmt: skip
-PROCESSOR_FIELDS = (*PROCESSOR_TIMES, "one_processor")
 
 
 @dataclass(frozen=True)

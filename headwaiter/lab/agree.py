@@ -42,10 +42,11 @@ from headwaiter.lab.guest import Guest, boot, source_folder
 from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
-from headwaiter.lab.script import BASE_MODULES, Row, drive_files, tool
+from headwaiter.lab.script import BASE_MODULES, drive_files, tool
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.ranges import RUNS, spreads
-from headwaiter.study.results import latency_ms
+from headwaiter.study.results import latency
+from headwaiter.study.schema import Comparison
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.
@@ -313,41 +314,41 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
 
 def _figures(run: Outcome) -> Figures:
     rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
-    return Figures(sum(rates) * 1000, latency_ms(run)["p99"])
+    return Figures(sum(rates) * 1000, latency(run).p99)
 
 
 def _off_percent(simulated: float, measured: float) -> float:
     return 100 * (simulated / measured - 1)
 
 
-def row(series: str, drive: str, scheduler: str, job: str, lab: Figures, sim: Simulated) -> Row:
+def row(series: str, drive: str, scheduler: str, job: str, lab: Figures, sim: Simulated) -> Comparison:
     """A comparison, with its verdict: both figures are near enough, or the lab's throughput is in a range that was told."""
     rate_off = _off_percent(sim.figures.throughput_mbps, lab.throughput_mbps)
     p99_off = _off_percent(sim.figures.p99_ms, lab.p99_ms)
     slack = THROUGHPUT_BOUND_PERCENT / 100
     in_range = sim.low_mbps * (1 - slack) <= lab.throughput_mbps <= sim.high_mbps * (1 + slack)
     near = abs(rate_off) <= THROUGHPUT_BOUND_PERCENT and abs(p99_off) <= P99_BOUND_PERCENT
-    return {
-        "kernel": series,
-        "drive": Path(drive).stem,
-        "scheduler": scheduler,
-        "job": job,
-        "lab_MBps": round(lab.throughput_mbps, 3),
-        "sim_MBps": round(sim.figures.throughput_mbps, 3),
-        "throughput_off_percent": round(rate_off, 2),
-        "sim_low_MBps": round(sim.low_mbps, 3),
-        "sim_high_MBps": round(sim.high_mbps, 3),
-        "range": sim.is_range,
-        "lab_p99_ms": round(lab.p99_ms, 3),
-        "sim_p99_ms": round(sim.figures.p99_ms, 3),
-        "p99_off_percent": round(p99_off, 2),
-        "agree": near or (sim.is_range and in_range),
-    }
+    return Comparison(
+        kernel=series,
+        drive=Path(drive).stem,
+        scheduler=scheduler,
+        job=job,
+        lab_mbps=round(lab.throughput_mbps, 3),
+        sim_mbps=round(sim.figures.throughput_mbps, 3),
+        throughput_off_percent=round(rate_off, 2),
+        sim_low_mbps=round(sim.low_mbps, 3),
+        sim_high_mbps=round(sim.high_mbps, 3),
+        range=sim.is_range,
+        lab_p99_ms=round(lab.p99_ms, 3),
+        sim_p99_ms=round(sim.figures.p99_ms, 3),
+        p99_off_percent=round(p99_off, 2),
+        agree=near or (sim.is_range and in_range),
+    )
 
 
 def compare(
     series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[Job], say: Progress, runs: int = RUNS
-) -> list[Row]:
+) -> list[Comparison]:
     """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are."""
     if unknown := [name for name in schedulers if name not in SCHEDULERS]:
         raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler of both kernel and simulator ({', '.join(SCHEDULERS)})")

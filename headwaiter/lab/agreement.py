@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headwaiter.lab.agree import THROUGHPUT_BOUND_PERCENT
-from headwaiter.lab.script import Row
+from headwaiter.record import like
+from headwaiter.study.schema import AgreementSummary, Comparison, Deviation, Disagreement, Winner
 
 WINNER_PERCENT = 5.0
 WINNERS_SHARE = 0.9
@@ -20,102 +19,68 @@ NINETIETH_PERCENT = 10.0
 LARGEST_PERCENT = 30.0
 
 
-@dataclass(frozen=True)
-class Winner:
-    """The best scheduler on a job, by throughput in the lab, and by the low end of its range in the simulator.
-
-    Right if they are one, or nearly.
-    """
-
-    kernel: str
-    drive: str
-    job: str
-    simulator: str
-    lab: str
-    behind_percent: float
-
-    @property
-    def right(self) -> bool:
-        """Does who follows the simulator lose no more than WINNER_PERCENT?"""
-        return self.behind_percent <= WINNER_PERCENT
-
-
-def winners(rows: Sequence[Row]) -> list[Winner]:
+def winners(rows: Sequence[Comparison]) -> list[Winner]:
     """One for each job on each kernel and drive."""
-    by_job: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    by_job: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
     for row in rows:
-        by_job[row["kernel"], row["drive"], row["job"]].append(row)
+        by_job[row.kernel, row.drive, row.job].append(row)
     out = []
     for (kernel, drive, job), found in by_job.items():
-        lab = max(found, key=lambda row: float(row["lab_MBps"]))
+        lab = max(found, key=lambda row: row.lab_mbps)
         # Nobody would take a scheduler for the better end of its range.
-        sim = max(found, key=lambda row: float(row["sim_low_MBps"]))
-        behind = 100 * (1 - sim["lab_MBps"] / lab["lab_MBps"])
-        out.append(Winner(kernel, drive, job, sim["scheduler"], lab["scheduler"], round(behind, 2)))
+        sim = max(found, key=lambda row: row.sim_low_mbps)
+        behind = round(100 * (1 - sim.lab_mbps / lab.lab_mbps), 2)
+        # Who follows the simulator loses no more than that.
+        out.append(Winner(kernel, drive, job, sim.scheduler, lab.scheduler, behind, right=behind <= WINNER_PERCENT))
     return out
 
 
-def beyond_percent(row: Row) -> float:
+def beyond_percent(row: Comparison) -> float:
     """How far the lab's throughput lies outside of what was told: of a range, from its nearer end."""
-    if not row["range"]:
-        return float(abs(row["throughput_off_percent"]))
-    low, high, lab = row["sim_low_MBps"], row["sim_high_MBps"], row["lab_MBps"]
-    return float(100 * max(low - lab, lab - high, 0.0) / lab)
+    if not row.range:
+        return abs(row.throughput_off_percent)
+    low, high, lab = row.sim_low_mbps, row.sim_high_mbps, row.lab_mbps
+    return 100 * max(low - lab, lab - high, 0.0) / lab
 
 
-def distribution(rows: Sequence[Row]) -> Row:
+def distribution(scheduler: str, rows: Sequence[Comparison]) -> Deviation:
     """Of how far throughput is off, in percent without sign.
 
     p90_beyond is of how far it lies outside of what was told; `untold` are off by more than LARGEST_PERCENT, and no range.
     """
-    off = np.array([abs(row["throughput_off_percent"]) for row in rows])
-    return {
-        "comparisons": len(rows),
-        "median": round(float(np.median(off)), 2),
-        "p75": round(float(np.percentile(off, 75)), 2),
-        "p90": round(float(np.percentile(off, 90)), 2),
-        "largest": round(float(off.max()), 2),
-        "p90_beyond": round(float(np.percentile([beyond_percent(row) for row in rows], 90)), 2),
-        "ranges": sum(row["range"] for row in rows),
-        "untold": sum(1 for row in rows if abs(row["throughput_off_percent"]) > LARGEST_PERCENT and not row["range"]),
-    }
+    off = np.array([abs(row.throughput_off_percent) for row in rows])
+    return Deviation(
+        scheduler=scheduler,
+        comparisons=len(rows),
+        median=round(float(np.median(off)), 2),
+        p75=round(float(np.percentile(off, 75)), 2),
+        p90=round(float(np.percentile(off, 90)), 2),
+        largest=round(float(off.max()), 2),
+        p90_beyond=round(float(np.percentile([beyond_percent(row) for row in rows], 90)), 2),
+        ranges=sum(row.range for row in rows),
+        untold=sum(1 for row in rows if abs(row.throughput_off_percent) > LARGEST_PERCENT and not row.range),
+    )
 
 
-def summary(rows: Sequence[Row]) -> dict[str, Any]:
+def summary(rows: Sequence[Comparison]) -> AgreementSummary:
     """A distribution for each scheduler and for all, who won, and whether the bounds hold."""
-    names = list(dict.fromkeys(row["scheduler"] for row in rows))
-    table = [{"scheduler": name, **distribution([row for row in rows if row["scheduler"] == name])} for name in names]
-    whole = {"scheduler": "all", **distribution(rows)}
+    names = list(dict.fromkeys(row.scheduler for row in rows))
+    table = [distribution(name, [row for row in rows if row.scheduler == name]) for name in names]
+    whole = distribution("all", rows)
     won = winners(rows)
     right = sum(winner.right for winner in won)
     holds = (
         right >= WINNERS_SHARE * len(won)
-        and whole["median"] <= MEDIAN_PERCENT
-        and whole["p90"] <= NINETIETH_PERCENT
-        and not whole["untold"]
+        and whole.median <= MEDIAN_PERCENT
+        and whole.p90 <= NINETIETH_PERCENT
+        and not whole.untold
     )
-    return {
-        "deviation_percent": [*table, whole],
-        "winners": [{**vars(winner), "right": winner.right} for winner in won],
-        "winners_right": right,
-        "holds": holds,
-    }
+    return AgreementSummary(deviation_percent=[*table, whole], winners=won, winners_right=right, holds=holds)
 
 
-def failures(rows: Sequence[Row]) -> list[Row]:
+def failures(rows: Sequence[Comparison]) -> list[Disagreement]:
     """What does not agree; the job's name says its seed."""
-    keys = (
-        "kernel",
-        "drive",
-        "scheduler",
-        "job",
-        "lab_MBps",
-        "sim_MBps",
-        "throughput_off_percent",
-        "sim_low_MBps",
-        "sim_high_MBps",
-    )
     return [
-        {key: row[key] for key in keys} for row in rows
-        if not row["agree"] and abs(row["throughput_off_percent"]) > THROUGHPUT_BOUND_PERCENT
+        like(Disagreement, row) for row in rows
+        if not row.agree and abs(row.throughput_off_percent) > THROUGHPUT_BOUND_PERCENT
     ]  # fmt: skip

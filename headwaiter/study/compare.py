@@ -12,29 +12,40 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.engine.tables import Setting
 from headwaiter.fio import JobLoad
-from headwaiter.study.ranges import FIGURES, MARGIN, is_range, measure, read_latency
-from headwaiter.study.results import Json
+from headwaiter.study.ranges import (
+    ELAPSED,
+    FAIRNESS,
+    MARGIN,
+    MAX_LATENCY,
+    MEAN_LATENCY,
+    P99_LATENCY,
+    THROUGHPUT,
+    Figure,
+    measure,
+    told_range,
+)
+from headwaiter.study.schema import Criterion, Disk, Result
 
 EVEN = 0.02
 """Two runs that differ by less than this share are called even."""
 PACED = 0.05
 """If throughputs spread by less than this share, the load sets the pace, and latency is what differs."""
 
-# Criterion: its name, the figure of ranges.FIGURES, and 1 if less is better, -1 if more is.
-RANKINGS: dict[str, tuple[str, str, int]] = {
-    "throughput": ("throughput", "throughput_MBps", -1),
-    "elapsed": ("elapsed time", "elapsed_s", 1),
-    "latency": ("mean read latency", "lat_mean_ms", 1),
-    "p99": ("99th percentile of read latency", "lat_p99_ms", 1),
-    "max": ("longest read", "lat_max_ms", 1),
-    "fairness": ("fairness", "fairness_jain", -1),
+# Criterion: its name, its figure, and 1 if less is better, -1 if more is.
+RANKINGS: dict[Criterion, tuple[str, Figure, int]] = {
+    "throughput": ("throughput", THROUGHPUT, -1),
+    "elapsed": ("elapsed time", ELAPSED, 1),
+    "latency": ("mean read latency", MEAN_LATENCY, 1),
+    "p99": ("99th percentile of read latency", P99_LATENCY, 1),
+    "max": ("longest read", MAX_LATENCY, 1),
+    "fairness": ("fairness", FAIRNESS, -1),
 }
 
 
-def _key(by: str) -> Callable[[Json], float]:
+def _key(by: Criterion) -> Callable[[Result], float]:
     """Smallest first."""
     _, figure, sign = RANKINGS[by]
-    return lambda r: sign * FIGURES[figure](r)
+    return lambda r: sign * figure.of(r)
 
 
 def run_all(
@@ -46,18 +57,18 @@ def run_all(
     progress: Callable[[str, int], None] | None = None,
     runs: int | None = None,
     tasks: bool = True,
-) -> list[Json]:
+) -> list[Result]:
     """A result per scheduler, in the order given; as many at once as there are processors; `runs` as in measure().
 
     Without `tasks`, results have no rows of tasks, which nobody may ask for and of which there may be millions.
     `progress(scheduler, completed)` is called from the workers' threads.
     """
 
-    def one(name: str) -> Json:
+    def one(name: str) -> Result:
         tick = (lambda done: progress(name, done)) if progress else None
         result = measure(name, drive, load, tunables.get(name), options, runs, tick, tasks)
         if progress:
-            progress(name, int(result["requests"]))
+            progress(name, result.requests)
         return result
 
     # The simulator runs outside Python's lock, so threads are enough.
@@ -66,81 +77,85 @@ def run_all(
 
 
 def without_processor(
-    results: Sequence[Json], drive: Drive, load: Load, tunables: Mapping[str, Mapping[str, Setting]], options: Options
+    results: Sequence[Result], drive: Drive, load: Load, tunables: Mapping[str, Mapping[str, Setting]], options: Options
 ) -> list[str]:
     """A note, if processor time was set to 0 and that decides the result."""
     if options.turnaround_ns or options.dispatch_ns or not isinstance(load, JobLoad):
         return []
-    names = [str(r["scheduler"]) for r in results]
+    names = [r.scheduler for r in results]
     measured = run_all(names, drive, load, tunables, MEASURED.apply(options), runs=0)
     off = {
-        str(r["scheduler"]): float(r["throughput_MBps"]) / float(m["throughput_MBps"]) - 1
-        for r, m in zip(results, measured, strict=True) if m["throughput_MBps"]
+        r.scheduler: r.throughput_mbps / m.throughput_mbps - 1
+        for r, m in zip(results, measured, strict=True) if m.throughput_mbps
     }  # fmt: skip
     worst = max(off, key=lambda name: abs(off[name]), default="")
     if not worst or abs(off[worst]) <= MARGIN:
         return []
-    best = rank(measured, "throughput")[1][0]["scheduler"]
+    best = rank(measured, "throughput")[1][0].scheduler
     return [
         f"processor time is set to 0, and that decides the result: with the measured processor time, {worst}'s throughput"
         f" changes by {100 / (1 + off[worst]) - 100:+.0f}%, and {best} is best"
     ]
 
 
-def rank(results: Sequence[Json], by: str | None) -> tuple[str, list[Json]]:
+def rank(results: Sequence[Result], by: Criterion | None) -> tuple[Criterion, list[Result]]:
     """(criterion, results best first).
 
     Without a criterion: throughput, unless the load itself sets the pace and all have nearly the same; then mean read
     latency.
     """
     if by is None:
-        rates = [float(r["throughput_MBps"]) for r in results] or [0.0]
+        rates = [r.throughput_mbps for r in results] or [0.0]
         by = "throughput" if max(rates) - min(rates) > PACED * max(rates) else "latency"
     # Nearly even ones go by latency, so that noise in the last digit does not decide.
     key = _key(by)
-    return by, sorted(results, key=lambda r: (key(r), read_latency(r, "mean"), str(r["scheduler"])))
+    return by, sorted(results, key=lambda r: (key(r), MEAN_LATENCY.of(r), r.scheduler))
 
 
-def _share(r: Json, part: str) -> float:
-    return float(r["disk"].get(f"{part}_s", 0.0)) / r["elapsed_s"] if r["elapsed_s"] else 0.0
+# Where the head is when it is not on data, and what it does there.
+_AWAY: dict[str, Callable[[Disk], float | None]] = {
+    "seeking": lambda disk: disk.seek_s,
+    "waiting for the platter": lambda disk: disk.rotation_s,
+}
 
 
-def _names(rows: Sequence[Json]) -> str:
-    names = [str(r["scheduler"]) for r in rows]
+def _share(r: Result, away: str) -> float:
+    return (_AWAY[away](r.disk) or 0.0) / r.elapsed_s if r.elapsed_s else 0.0
+
+
+def _names(rows: Sequence[Result]) -> str:
+    names = [r.scheduler for r in rows]
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def _versus(best: Json, other: Json) -> str:
+def _versus(best: Result, other: Result) -> str:
     """Why `best` did better than `other`, from where the disk's time went."""
-    waits = best.get("anticipation", {})
-    a, success = waits.get("A", 0), waits.get("A_S", 0)
-    b_seeks, o_seeks = best["disk"]["seeks"], other["disk"]["seeks"]
+    waits = best.anticipation
+    b_seeks, o_seeks = best.disk.seeks, other.disk.seeks
     reasons = []
-    if a and success and o_seeks > b_seeks * 1.1:
+    if waits and waits.met and o_seeks > b_seeks * 1.1:
         reasons.append(
-            f"it held the head for the same reader's next request {a:,} times (correctly in {success:,} cases)"
-            f", so it made {b_seeks:,} seeks where {other['scheduler']} made {o_seeks:,}"
+            f"it held the head for the same reader's next request {waits.waits:,} times (correctly in {waits.met:,} cases)"
+            f", so it made {b_seeks:,} seeks where {other.scheduler} made {o_seeks:,}"
         )
     elif o_seeks > b_seeks * 1.1:
-        reasons.append(f"its order of service took {b_seeks:,} seeks where {other['scheduler']}'s took {o_seeks:,}")
-    elif best["dispatched"] < 0.9 * other["dispatched"]:
-        reasons.append(f"it merged the load into {best['dispatched']} requests, against {other['dispatched']}")
-    away = {p: _share(other, p) - _share(best, p) for p in ("seek", "rotation")}
-    lost = max(away, key=lambda p: away[p])
+        reasons.append(f"its order of service took {b_seeks:,} seeks where {other.scheduler}'s took {o_seeks:,}")
+    elif best.dispatched < 0.9 * other.dispatched:
+        reasons.append(f"it merged the load into {best.dispatched} requests, against {other.dispatched}")
+    away = {what: _share(other, what) - _share(best, what) for what in _AWAY}
+    lost = max(away, key=lambda what: away[what])
     if away[lost] > 0.03:
-        word = {"seek": "seeking", "rotation": "waiting for the platter"}[lost]
-        reasons.append(f"the disk spent {_share(best, lost):.0%} of the time {word}, against {_share(other, lost):.0%}")
+        reasons.append(f"the disk spent {_share(best, lost):.0%} of the time {lost}, against {_share(other, lost):.0%}")
     if not reasons:
-        idle = float(other["disk"]["idle_s"]) - float(best["disk"]["idle_s"])
-        if idle > 0.02 * other["elapsed_s"]:
-            mine, theirs = best["disk"]["idle_s"], other["disk"]["idle_s"]
-            reasons.append(f"it left the disk idle for {mine:.2f} s, against {theirs:.2f} s")
+        idle = other.disk.idle_s - best.disk.idle_s
+        if idle > 0.02 * other.elapsed_s:
+            reasons.append(f"it left the disk idle for {best.disk.idle_s:.2f} s, against {other.disk.idle_s:.2f} s")
         else:
             reasons.append("it served the awaited requests earlier")
     return "; ".join(reasons)
 
 
-def explain(by: str, ranked: Sequence[Json]) -> str:
+def explain(by: Criterion, ranked: Sequence[Result]) -> str:
     """Two plain sentences: the winner by the criterion, and why it is ahead of the last."""
     if len(ranked) < 2:
         return f"Only {_names(ranked)} ran: there is nothing to compare."
@@ -156,33 +171,28 @@ def explain(by: str, ranked: Sequence[Json]) -> str:
     factor = more / less if less else math.inf
     margin = "far" if factor == math.inf else f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
     verb = "tie for best" if len(even) > 1 else "is best"
-    ahead = f"{margin} ahead of {runner['scheduler']} by {title}"
-    return f"{_names(even)} {verb}, {ahead}. {best['scheduler']} compared with {last['scheduler']}: {_versus(best, last)}."
+    ahead = f"{margin} ahead of {runner.scheduler} by {title}"
+    return f"{_names(even)} {verb}, {ahead}. {best.scheduler} compared with {last.scheduler}: {_versus(best, last)}."
 
 
-def uncertain(by: str, ranked: Sequence[Json]) -> str:
+def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
     """What small changes of the load leave of the ranking; '' if all of it."""
     title, figure, _ = RANKINGS[by]
-    ranges = [r for r in ranked if is_range(r, figure)]
+    ranges = [(r, spread) for r in ranked if (spread := told_range(r, figure))]
     if not ranges:
         return ""
-    told = "; ".join(_range(r, figure) for r in ranges)
+    told = "; ".join(f"{r.scheduler} {spread.low:.4g} to {spread.high:.4g}" for r, spread in ranges)
     out = f"Uncertain: {title} depends on small changes of processor time, start and think times: {told}."
     if len(ranked) > 1:
         best = ranked[0]
         rivals = [r for r in ranked[1:] if _overlap(best, r, figure)]
-        if rivals and (is_range(best, figure) or any(r in ranges for r in rivals)):
+        if rivals and any(told_range(r, figure) for r in (best, *rivals)):
             out += f" {_names([best, *rivals])} cannot be told apart on this load."
     return out
 
 
-def _range(r: Json, figure: str) -> str:
-    spread = r["range"][figure]
-    return f"{r['scheduler']} {spread['low']:.4g} to {spread['high']:.4g}"
-
-
-def _overlap(a: Json, b: Json, figure: str) -> bool:
-    if "range" not in a or "range" not in b:
+def _overlap(a: Result, b: Result, figure: Figure) -> bool:
+    if not a.range or not b.range:
         return False
-    x, y = a["range"][figure], b["range"][figure]
-    return bool(x["low"] <= y["high"] and y["low"] <= x["high"])
+    x, y = figure.told(a.range), figure.told(b.range)
+    return x.low <= y.high and y.low <= x.high

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from headwaiter.engine.sim import Drive, Load, Options, simulate
 from headwaiter.engine.tables import Setting
 from headwaiter.study.perturb import perturbed
-from headwaiter.study.results import Json, summarise
+from headwaiter.study.results import summarise
+from headwaiter.study.schema import Latency, Range, Result, Spread
 
 Run = TypeVar("Run")
 MARGIN = 0.05
@@ -19,19 +21,29 @@ RUNS = 8
 SHORT_IOS = 200_000
 """Loads of up to so many I/Os are perturbed unasked."""
 
-FIGURES: dict[str, Callable[[Json], float]] = {
-    "throughput_MBps": lambda r: float(r["throughput_MBps"]),
-    "elapsed_s": lambda r: float(r["elapsed_s"]),
-    "lat_mean_ms": lambda r: read_latency(r, "mean"),
-    "lat_p99_ms": lambda r: read_latency(r, "p99"),
-    "lat_max_ms": lambda r: read_latency(r, "max"),
-    "fairness_jain": lambda r: float(r.get("fairness_jain", 0.0)),
-}
+_NOTHING = Latency(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def read_latency(r: Json, which: str) -> float:
-    """Of reads, or of writes where there are no reads; ms."""
-    return float((r.get("read") or r.get("write") or {"lat_ms": {which: 0.0}})["lat_ms"][which])
+def read_latency(r: Result) -> Latency:
+    """Of reads, or of writes where there are no reads; 0 where there are neither."""
+    direction = r.read or r.write
+    return direction.lat_ms if direction else _NOTHING
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that results are ranked by: what a result has of it, and what a range tells of it."""
+
+    of: Callable[[Result], float]
+    told: Callable[[Range], Spread]
+
+
+THROUGHPUT = Figure(lambda r: r.throughput_mbps, lambda told: told.throughput_mbps)
+ELAPSED = Figure(lambda r: r.elapsed_s, lambda told: told.elapsed_s)
+MEAN_LATENCY = Figure(lambda r: read_latency(r).mean, lambda told: told.lat_mean_ms)
+P99_LATENCY = Figure(lambda r: read_latency(r).p99, lambda told: told.lat_p99_ms)
+MAX_LATENCY = Figure(lambda r: read_latency(r).max, lambda told: told.lat_max_ms)
+FAIRNESS = Figure(lambda r: r.fairness_jain or 0.0, lambda told: told.fairness_jain)
 
 
 def measure(
@@ -43,8 +55,8 @@ def measure(
     runs: int | None = None,
     progress: Callable[[int], None] | None = None,
     tasks: bool = True,
-) -> Json:
-    """One entry of "results", with "range" where the load was perturbed: the lowest and the highest of each figure.
+) -> Result:
+    """A result, with a range where the load was perturbed: the lowest and the highest of each figure.
 
     runs None: RUNS for short loads, else 0. Where throughput spreads by more than MARGIN, the entry is that of the run in the
     middle, not of the unperturbed one. tasks as in summarise().
@@ -69,7 +81,7 @@ def others(
     options: Options,
     runs: int,
     tasks: bool = True,
-) -> list[Json]:
+) -> list[Result]:
     """The entries of so many perturbed runs."""
     out = []
     for number in range(1, runs + 1):
@@ -78,16 +90,26 @@ def others(
     return out
 
 
-def with_range(nominal: Json, more: Sequence[Json]) -> Json:
+def with_range(nominal: Result, more: Sequence[Result]) -> Result:
     """The entry in the middle, with the range of all."""
     if not more:
         return nominal
     every = [nominal, *more]
-    spread: dict[str, Any] = {"runs": len(every)}
-    for name, figure in FIGURES.items():
-        values = [figure(r) for r in every]
-        spread[name] = {"low": min(values), "high": max(values)}
-    return typical(every, FIGURES["throughput_MBps"]) | {"range": spread}
+
+    def spread(figure: Figure) -> Spread:
+        values = [figure.of(r) for r in every]
+        return Spread(low=min(values), high=max(values))
+
+    told = Range(
+        runs=len(every),
+        throughput_mbps=spread(THROUGHPUT),
+        elapsed_s=spread(ELAPSED),
+        lat_mean_ms=spread(MEAN_LATENCY),
+        lat_p99_ms=spread(P99_LATENCY),
+        lat_max_ms=spread(MAX_LATENCY),
+        fairness_jain=spread(FAIRNESS),
+    )
+    return replace(typical(every, THROUGHPUT.of), range=told)
 
 
 def typical(every: Sequence[Run], rate: Callable[[Run], float]) -> Run:
@@ -101,9 +123,7 @@ def spreads(low: float, high: float, value: float) -> bool:
     return high - low > MARGIN * max(abs(value), 1e-12)
 
 
-def is_range(r: Json, figure: str = "throughput_MBps") -> bool:
-    """The same of a figure of an entry."""
-    if "range" not in r:
-        return False
-    low, high = r["range"][figure]["low"], r["range"][figure]["high"]
-    return spreads(low, high, FIGURES[figure](r))
+def told_range(r: Result, figure: Figure = THROUGHPUT) -> Spread | None:
+    """The range of a figure of a result, where only that can be told; else None."""
+    told = figure.told(r.range) if r.range else None
+    return told if told and spreads(told.low, told.high, figure.of(r)) else None

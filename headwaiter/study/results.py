@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""From a run's tallies to the figures of schema "headwaiter/1": throughput, latencies, fairness, where time went."""
+"""From a run's tallies to its results (schema.py): throughput, latencies, fairness, where time went."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.engine.constants import Op
 from headwaiter.engine.schedulers import find
-from headwaiter.engine.sim import I64, Outcome
+from headwaiter.engine.sim import I64, PROCESSOR_TIMES, Options, Outcome
 from headwaiter.errors import Problem
+from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, OpName, ProcessorTime, Result, TaskRow
 
-SCHEMA = "headwaiter/1"
 SECTOR_BYTES = 512
-_PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9}
+_OPS: tuple[OpName, ...] = ("read", "write", "discard", "other")
+_PERCENTILES = (50.0, 95.0, 99.0, 99.9)
+"""Those of Latency."""
 _NS_PER_S = 1e9
-
-Json = dict[str, Any]
 
 
 def _place(count: I64, percent: float) -> I64:
@@ -47,7 +46,8 @@ class _Parts:
     """The first issue."""
     complete_ns: I64
     """The last completion."""
-    lat_ms: dict[str, NDArray[np.float64]]
+    lat_ms: NDArray[np.float64]
+    """A column for each figure of Latency."""
 
     @property
     def elapsed_s(self) -> NDArray[np.float64]:
@@ -66,40 +66,36 @@ def _part(o: Outcome, key: I64) -> _Parts:
     keys, part = np.unique(key, return_inverse=True)
     if not len(keys):
         nothing = np.empty(0, np.int64)
-        return _Parts(nothing, nothing, nothing, nothing, nothing, {})
+        return _Parts(nothing, nothing, nothing, nothing, nothing, np.empty((0, 2 + len(_PERCENTILES))))
     order = np.argsort(part, kind="stable")
     first = np.searchsorted(part[order], np.arange(len(keys)))
     count = np.add.reduceat(t.ios[order], first)
-    lat_ms = {"mean": np.add.reduceat(t.latency_sum_ns[order], first) / count / 1e6}
+    columns = [np.add.reduceat(t.latency_sum_ns[order], first) / count / 1e6]
     parts = part[lat.tally]
     ascending = np.lexsort((lat.ns, parts))
     ns, until = lat.ns[ascending], np.cumsum(lat.count[ascending])
     begin = np.cumsum(count) - count
-    for name, percent in _PERCENTILES.items():
+    for percent in _PERCENTILES:
         # The least latency that so many percent of them do not exceed: one that occurred, as fio counts, and no mean of two.
-        lat_ms[name] = ns[np.searchsorted(until, begin + _place(count, percent), side="right")] / 1e6
-    lat_ms["max"] = np.maximum.reduceat(t.latency_max_ns[order], first) / 1e6
+        columns.append(ns[np.searchsorted(until, begin + _place(count, percent), side="right")] / 1e6)
+    columns.append(np.maximum.reduceat(t.latency_max_ns[order], first) / 1e6)
     return _Parts(
         keys,
         count,
         np.add.reduceat(t.sectors[order], first) * SECTOR_BYTES,
         np.minimum.reduceat(t.first_issue_ns[order], first),
         np.maximum.reduceat(t.last_done_ns[order], first),
-        lat_ms,
+        np.column_stack(columns),
     )
 
 
-def latency_ms(o: Outcome) -> dict[str, float]:
-    """Of all I/Os of a run together: mean, percentiles and maximum. The run had I/Os."""
-    return {k: float(v[0]) for k, v in _part(o, np.zeros_like(o.tallies.task)).lat_ms.items()}
+def latency(o: Outcome) -> Latency:
+    """Of all I/Os of a run together. The run had I/Os."""
+    return Latency(*_part(o, np.zeros_like(o.tallies.task)).lat_ms[0].tolist())
 
 
-def _figures(requests: int, size: int, elapsed_s: float) -> Json:
-    return {
-        "requests": requests,
-        "bytes": size,
-        "throughput_MBps": size / 1e6 / elapsed_s if elapsed_s else 0.0,
-    }
+def _throughput_mbps(size: int, elapsed_s: float) -> float:
+    return size / 1e6 / elapsed_s if elapsed_s else 0.0
 
 
 def jain(values: NDArray[np.float64]) -> float:
@@ -108,41 +104,27 @@ def jain(values: NDArray[np.float64]) -> float:
     return float(values.sum()) ** 2 / (len(values) * total) if total else 1.0
 
 
-def _rows(parts: _Parts) -> Iterator[Json]:
-    """What rows of tasks and of groups have in common."""
-    columns = [parts.requests, parts.bytes, parts.throughput_mbps, parts.elapsed_s]
-    latencies = np.column_stack(list(parts.lat_ms.values())).tolist() if len(parts.key) else []
-    for requests, size, throughput, elapsed, lat in zip(*(c.tolist() for c in columns), latencies, strict=True):
-        yield {
-            "requests": requests,
-            "bytes": size,
-            "throughput_MBps": throughput,
-            "elapsed_s": elapsed,
-            "lat_ms": dict(zip(parts.lat_ms, lat, strict=True)),
-        }
+def _rows(parts: _Parts) -> Iterator[tuple[int, int, int, float, float, float, float, Latency]]:
+    """Of each part its key, requests, bytes, MB/s, first issue, elapsed time, last completion (s), and latency."""
+    columns = [
+        parts.key,
+        parts.requests,
+        parts.bytes,
+        parts.throughput_mbps,
+        parts.issue_ns / _NS_PER_S,
+        parts.elapsed_s,
+        parts.complete_ns / _NS_PER_S,
+    ]
+    for row, lat in zip(zip(*(c.tolist() for c in columns), strict=True), parts.lat_ms.tolist(), strict=True):
+        yield (*row, Latency(*lat))
 
 
-def _task_rows(o: Outcome) -> list[Json]:
+def _task_rows(o: Outcome) -> list[TaskRow]:
     """A row per task and operation."""
-    parts = _part(o, o.tallies.task * 4 + o.tallies.op)
     rows = []
-    starts = (parts.issue_ns / _NS_PER_S).tolist()
-    for k, start, row in zip(parts.key.tolist(), starts, _rows(parts), strict=True):
-        task = o.tasks[k // 4]
-        rows.append(
-            {
-                "task": task.id,
-                "name": task.name,
-                "op": ("read", "write", "discard", "other")[k % 4],
-                "group": task.group,
-                "requests": row["requests"],
-                "bytes": row["bytes"],
-                "throughput_MBps": row["throughput_MBps"],
-                "start_s": start,
-                "elapsed_s": row["elapsed_s"],
-                "lat_ms": row["lat_ms"],
-            }
-        )
+    for key, requests, size, throughput, start, elapsed, _, lat in _rows(_part(o, o.tallies.task * 4 + o.tallies.op)):
+        task = o.tasks[key // 4]
+        rows.append(TaskRow(task.id, task.name, _OPS[key % 4], task.group, requests, size, throughput, start, elapsed, lat))
     return rows
 
 
@@ -165,28 +147,16 @@ def _group_throughputs(o: Outcome) -> NDArray[np.float64]:
     return _rate(size, (last - first)[present] / _NS_PER_S)
 
 
-def _group_rows(o: Outcome) -> list[Json]:
+def _group_rows(o: Outcome) -> list[GroupRow]:
     """A row per thread of control."""
     groups, index = _groups(o)
-    parts = _part(o, groups[index][o.tallies.task])
     names: dict[int, str] = {}
     members = Counter(t.group for t in o.tasks)
     for t in o.tasks:
         names.setdefault(t.group, t.name)
-    ends = (parts.complete_ns / _NS_PER_S).tolist()
     return [
-        {
-            "group": g,
-            "name": names[g],
-            "tasks": members[g],
-            "requests": row["requests"],
-            "bytes": row["bytes"],
-            "throughput_MBps": row["throughput_MBps"],
-            "elapsed_s": row["elapsed_s"],
-            "end_s": end,
-            "lat_ms": row["lat_ms"],
-        }
-        for g, end, row in zip(parts.key.tolist(), ends, _rows(parts), strict=True)
+        GroupRow(g, names[g], members[g], requests, size, throughput, elapsed, end, lat)
+        for g, requests, size, throughput, _, elapsed, end, lat in _rows(_part(o, groups[index][o.tallies.task]))
     ]
 
 
@@ -201,72 +171,89 @@ def _account(o: Outcome) -> None:
         )
 
 
-def summarise(o: Outcome, tasks: bool = True) -> Json:
-    """One entry of "results". Figures that this run does not have (no reads, no waits …) are absent.
+def _directions(o: Outcome, elapsed_s: float) -> dict[int, Direction]:
+    """Figures of each operation that there was."""
+    return {
+        op: Direction(requests, size, _throughput_mbps(size, elapsed_s), lat)
+        for op, requests, size, *_, lat in _rows(_part(o, o.tallies.op))
+    }
+
+
+def _disk(t: Mapping[str, int]) -> Disk:
+    """Where the drive's time went, of a run's totals."""
+    disk = Disk(busy_s=t["busy_ns"] / _NS_PER_S, idle_s=max(0.0, t["now_ns"] - t["busy_ns"]) / _NS_PER_S, seeks=t["seeks"])
+    if t["media_reads"] or t["media_writes"]:
+        disk = replace(
+            disk,
+            seek_s=t["seek_ns"] / _NS_PER_S,
+            rotation_s=t["rotation_ns"] / _NS_PER_S,
+            transfer_s=t["transfer_ns"] / _NS_PER_S,
+            overhead_s=t["overhead_ns"] / _NS_PER_S,
+            cache_hits=t["cache_hits"],
+        )
+    return replace(disk, mean_seek_cylinders=t["seek_cylinders"] / t["seeks"]) if t["seek_cylinders"] else disk
+
+
+def _anticipation(t: Mapping[str, int]) -> Anticipation | None:
+    """Waits, of a run's totals; None if there were none."""
+    waits = t["a_success"] + t["a_fail"]
+    if not waits and not t["a_other"]:
+        return None
+    return Anticipation(
+        waits=waits,
+        met=t["a_success"],
+        failed=t["a_fail"],
+        other=t["a_other"],
+        waits_ms=(t["t_success_ns"] + t["t_fail_ns"]) / 1e6,
+        met_ms=t["t_success_ns"] / 1e6,
+        failed_ms=t["t_fail_ns"] / 1e6,
+        other_ms=t["t_other_ns"] / 1e6,
+        cost_ms=t["t_fail_ns"] / 1e6 / t["a_success"] if t["a_success"] else None,
+    )
+
+
+def summarise(o: Outcome, tasks: bool = True) -> Result:
+    """The result of a run. Figures that this run does not have (no reads, no waits …) are None.
 
     Without `tasks`, the rows of tasks and groups are, too.
     """
     _account(o)
-    t = o.totals
-    policy = find(o.scheduler)
-    out: Json = {
-        "scheduler": o.scheduler,
-        "tunables": {k: policy.tunables[k].show(v) for k, v in o.tunables.items()},
-        **({"tables": {name: cells.tolist() for name, cells in o.tables.items()}} if o.tables else {}),
-    }
-    tallies = o.tallies
+    policy, tallies = find(o.scheduler), o.tallies
     elapsed = (int(tallies.last_done_ns.max()) - int(tallies.first_issue_ns.min())) / _NS_PER_S if len(tallies.ios) else 0.0
     size = int(tallies.sectors.sum()) * SECTOR_BYTES
-    out |= {"elapsed_s": elapsed, **_figures(int(tallies.ios.sum()), size, elapsed)}
-    by_op = _part(o, tallies.op)
-    for name, op in (("read", Op.READ), ("write", Op.WRITE)):
-        for i in np.flatnonzero(by_op.key == op).tolist():
-            out[name] = _figures(int(by_op.requests[i]), int(by_op.bytes[i]), elapsed)
-            out[name]["lat_ms"] = {k: float(v[i]) for k, v in by_op.lat_ms.items()}
-    if o.latencies.relative_error:
-        out["lat_relative_error"] = o.latencies.relative_error
+    directions = _directions(o, elapsed)
     throughputs = _group_throughputs(o)
-    if tasks:
-        out["tasks"] = _task_rows(o)
-        if len(throughputs) != len({t["task"] for t in out["tasks"]}):
-            out["groups"] = _group_rows(o)
-    if len(throughputs):
-        out["fairness_jain"] = jain(throughputs)
-    out["merges"] = t["merges"]
-    out["dispatched"] = t["requests"]
-    disk: Json = {"busy_s": t["busy_ns"] / _NS_PER_S, "idle_s": max(0.0, t["now_ns"] - t["busy_ns"]) / _NS_PER_S}
-    if t["media_reads"] or t["media_writes"]:
-        disk |= {f"{k}_s": t[f"{k}_ns"] / _NS_PER_S for k in ("seek", "rotation", "transfer", "overhead")}
-        disk["cache_hits"] = t["cache_hits"]
-    disk["seeks"] = t["seeks"]
-    if t["seek_cylinders"]:
-        disk["mean_seek_cylinders"] = t["seek_cylinders"] / t["seeks"]
-    out["disk"] = disk
-    waits = t["a_success"] + t["a_fail"]
-    if waits or t["a_other"]:
-        out["anticipation"] = {
-            "A": waits,
-            "A_S": t["a_success"],
-            "A_F": t["a_fail"],
-            "A_other": t["a_other"],
-            "T_ms": (t["t_success_ns"] + t["t_fail_ns"]) / 1e6,
-            "T_S_ms": t["t_success_ns"] / 1e6,
-            "T_F_ms": t["t_fail_ns"] / 1e6,
-            "T_other_ms": t["t_other_ns"] / 1e6,
-        }
-        if t["a_success"]:
-            out["anticipation"]["T_F_per_A_S_ms"] = t["t_fail_ns"] / 1e6 / t["a_success"]
-    if o.stats:
-        out["stats"] = dict(o.stats)
-    return out
+    rows = _task_rows(o) if tasks else None
+    chained = rows is not None and len(throughputs) != len({row.task for row in rows})
+    return Result(
+        scheduler=o.scheduler,
+        tunables={k: policy.tunables[k].show(v) for k, v in o.tunables.items()},
+        tables={name: cells.tolist() for name, cells in o.tables.items()} or None,
+        elapsed_s=elapsed,
+        requests=int(tallies.ios.sum()),
+        bytes=size,
+        throughput_mbps=_throughput_mbps(size, elapsed),
+        read=directions.get(Op.READ),
+        write=directions.get(Op.WRITE),
+        lat_relative_error=o.latencies.relative_error or None,
+        tasks=rows,
+        groups=_group_rows(o) if chained else None,
+        fairness_jain=jain(throughputs) if len(throughputs) else None,
+        merges=o.totals["merges"],
+        dispatched=o.totals["requests"],
+        disk=_disk(o.totals),
+        anticipation=_anticipation(o.totals),
+        stats=dict(o.stats) or None,
+    )
 
 
-def coarse_note(results: Sequence[Json], exact: int) -> list[str]:
+def coarse_note(results: Sequence[Result], exact: int) -> list[str]:
     """A note, if latencies of a run were counted in intervals (Options.exact)."""
-    off = max((float(r.get("lat_relative_error", 0.0)) for r in results), default=0.0)
+    off = max((r.lat_relative_error or 0.0 for r in results), default=0.0)
     return [f"with more than {exact:,} I/Os, percentiles of latency are accurate to {100 * off:.2g}%"] if off else []
 
 
-def document(workload: str, drive: str, seed: int, results: list[Json], **more: Any) -> Json:
-    """The whole JSON document."""
-    return {"schema": SCHEMA, "workload": workload, "drive": drive, "seed": seed, **more, "results": results}
+def processor_time(options: Options) -> ProcessorTime:
+    """The processor time that runs were made with: microseconds, of an I/O and of a page."""
+    times = {name.replace("_ns", "_us"): getattr(options, name) / 1000 for name in PROCESSOR_TIMES}
+    return ProcessorTime(**times, one_processor=options.one_processor)

@@ -15,11 +15,13 @@ from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
 from headwaiter.paths import WORKLOADS
 from headwaiter.reading import exists, is_folder
+from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, stream_order, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
-CLOSED, OPEN = "closed", "open"
+CLOSED: Replay = "closed"
+OPEN: Replay = "open"
 _HEAD_BYTES = 1 << 16
 
 
@@ -29,7 +31,7 @@ class Workload:
 
     name: str
     load: Load
-    replay: str | None
+    replay: Replay | None
     notes: tuple[str, ...] = ()
 
 
@@ -37,7 +39,7 @@ class Workload:
 class Reading:
     """How a workload is to be read. replay None: closed wherever the trace tells its tasks, else open."""
 
-    replay: str | None = None
+    replay: Replay | None = None
     group_gap_ms: float = DEFAULT_GROUP_GAP_MS
     device: str | None = None
     shares: tuple[tuple[int, int], ...] = ()

@@ -1,0 +1,597 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The JSON output of every command: schema "headwaiter/1", and "headwaiter-lab/1" for the lab.
+
+docs/json.md and docs/headwaiter-1.schema.json are made from here (`make docs`). A field that is None is absent: a run without
+reads has no figures of reads. Times are of the simulated clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from headwaiter.record import Record, Says
+
+SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
+LAB_SCHEMA: Literal["headwaiter-lab/1"] = "headwaiter-lab/1"
+
+OpName = Literal["read", "write", "discard", "other"]
+Replay = Literal["closed", "open"]
+Criterion = Literal["throughput", "elapsed", "latency", "p99", "max", "fairness"]
+
+# Fields that several records have.
+Scheduler = Annotated[str, Says("name of the scheduler")]
+Requests = Annotated[int, Says("I/Os that were issued and completed")]
+Bytes = Annotated[int, Says("total size of these I/Os", "B")]
+Throughput = Annotated[float, Says("bytes by elapsed time, 0 where that is 0", "MB/s", key="throughput_MBps", head="MB/s")]
+Elapsed = Annotated[float, Says("from the first issue to the last completion", "s", head="elapsed s")]
+Observed = Annotated[str, Says("names of the workloads, and the drive")]
+Notes = Annotated[Sequence[str], Says("what to know when reading the results")]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(Record):
+    """Of I/Os from issue to completion. Percentiles are latencies that occurred: the least that so many do not exceed."""
+
+    mean: Annotated[float, Says("mean", "ms", head="mean ms")]
+    p50: Annotated[float, Says("50th percentile", "ms")]
+    p95: Annotated[float, Says("95th percentile", "ms")]
+    p99: Annotated[float, Says("99th percentile", "ms", head="p99 ms")]
+    p99_9: Annotated[float, Says("99.9th percentile", "ms")]
+    max: Annotated[float, Says("the longest", "ms", head="max ms")]
+
+
+Latencies = Annotated[Latency, Says("latency")]
+
+
+@dataclass(frozen=True, slots=True)
+class Direction(Record):
+    """All reads of a run, or all writes."""
+
+    requests: Requests
+    bytes: Bytes
+    throughput_mbps: Annotated[
+        float, Says("bytes by the elapsed time of the whole run, 0 where that is 0", "MB/s", key="throughput_MBps")
+    ]
+    lat_ms: Latencies
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow(Record):
+    """The I/Os of one task and operation."""
+
+    task: Annotated[int, Says("number of the task")]
+    name: Annotated[str, Says("its name")]
+    op: Annotated[OpName, Says("operation")]
+    group: Annotated[int, Says("its thread of control: a number that tasks share which follow one another")]
+    requests: Requests
+    bytes: Bytes
+    throughput_mbps: Throughput
+    start_s: Annotated[float, Says("first issue", "s")]
+    elapsed_s: Elapsed
+    lat_ms: Latencies
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow(Record):
+    """The I/Os of a thread of control: of a task, or of a chain of tasks that follow one another."""
+
+    group: Annotated[int, Says("number of the thread of control")]
+    name: Annotated[str, Says("name of its first task")]
+    tasks: Annotated[int, Says("how many tasks it has")]
+    requests: Requests
+    bytes: Bytes
+    throughput_mbps: Throughput
+    elapsed_s: Elapsed
+    end_s: Annotated[float, Says("last completion", "s")]
+    lat_ms: Latencies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk(Record):
+    """How the drive spent its time. The parts are those of drives with a platter."""
+
+    busy_s: Annotated[float, Says("time with at least one request", "s")]
+    idle_s: Annotated[float, Says("time without a request", "s")]
+    seek_s: Annotated[float | None, Says("time of arm movement", "s")] = None
+    rotation_s: Annotated[float | None, Says("rotational delay", "s")] = None
+    transfer_s: Annotated[float | None, Says("transfer to and from the platter", "s")] = None
+    overhead_s: Annotated[float | None, Says("overhead of commands and of the interface", "s")] = None
+    cache_hits: Annotated[int | None, Says("reads that its cache served")] = None
+    seeks: Annotated[int, Says("accesses that moved the arm")]
+    mean_seek_cylinders: Annotated[float | None, Says("mean distance of a seek", "cylinders")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Anticipation(Record):
+    """Waits of a scheduler that keeps the drive idle for a task's next request: number and total time."""
+
+    waits: Annotated[int, Says("waits: A_S and A_F together", key="A")]
+    met: Annotated[int, Says("successful waits: the request came", key="A_S")]
+    failed: Annotated[int, Says("failed waits: it did not come in time", key="A_F")]
+    other: Annotated[int, Says("waits that ended for another reason", key="A_other")]
+    waits_ms: Annotated[float, Says("time of A", "ms", key="T_ms")]
+    met_ms: Annotated[float, Says("time of A_S", "ms", key="T_S_ms")]
+    failed_ms: Annotated[float, Says("time of A_F", "ms", key="T_F_ms")]
+    other_ms: Annotated[float, Says("time of A_other", "ms", key="T_other_ms")]
+    cost_ms: Annotated[
+        float | None, Says("T_F_ms by A_S, where there is a successful wait", "ms", key="T_F_per_A_S_ms", head="T_F/A_S ms")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(Record):
+    """A figure's values over all runs of a load."""
+
+    low: Annotated[float, Says("the lowest, in the figure's unit")]
+    high: Annotated[float, Says("the highest, in the figure's unit")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range(Record):
+    """The range of each figure when the load is changed a little."""
+
+    runs: Annotated[int, Says("number of runs: the unperturbed one, and those with small changes")]
+    throughput_mbps: Annotated[Spread, Says("throughput", "MB/s", key="throughput_MBps")]
+    elapsed_s: Annotated[Spread, Says("elapsed time", "s")]
+    lat_mean_ms: Annotated[Spread, Says("mean latency of reads, or of writes where there are no reads", "ms")]
+    lat_p99_ms: Annotated[Spread, Says("99th percentile of the same", "ms")]
+    lat_max_ms: Annotated[Spread, Says("the longest of the same", "ms")]
+    fairness_jain: Annotated[Spread, Says("fairness")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Record):
+    """One scheduler on one load. Where throughput has a wide range, `compare` gives the figures of the median run, and `run`
+    those of the unperturbed one.
+    """
+
+    scheduler: Scheduler
+    tunables: Annotated[Mapping[str, int | str], Says("values of its tunables; choices by name")]
+    tables: Annotated[Mapping[str, Sequence[Sequence[int]]] | None, Says("rows of the tables it was given")] = None
+    elapsed_s: Elapsed
+    requests: Requests
+    bytes: Bytes
+    throughput_mbps: Throughput
+    read: Annotated[Direction | None, Says("all reads")] = None
+    write: Annotated[Direction | None, Says("all writes")] = None
+    lat_relative_error: Annotated[float | None, Says("of very long runs: the largest relative error of a percentile")] = None
+    tasks: Annotated[Sequence[TaskRow] | None, Says("a row for each task and operation")] = None
+    groups: Annotated[Sequence[GroupRow] | None, Says("a row for each thread of control, unless each is one task")] = None
+    fairness_jain: Annotated[
+        float | None, Says("Jain's index of the throughput of threads of control, 1 if all are equal", head="fairness")
+    ] = None
+    merges: Annotated[int, Says("I/Os merged into a request")]
+    dispatched: Annotated[int, Says("requests sent to the drive")]
+    disk: Annotated[Disk, Says("how the drive spent its time")]
+    anticipation: Annotated[Anticipation | None, Says("waits for a task's next request")] = None
+    stats: Annotated[
+        Mapping[str, int] | None, Says("the scheduler's own figures; `headwaiter schedulers NAME` explains them")
+    ] = None
+    range: Annotated[Range | None, Says("ranges over perturbed runs")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessorTime(Record):
+    """Processor time of I/O in the run. Fields with `_page` are for each page of 4 KiB in addition."""
+
+    dispatch_us: Annotated[float, Says("from a scheduler's decision to the drive", "us")]
+    dispatch_page_us: Annotated[float, Says("the same", "us a page")]
+    dispatch_write_page_us: Annotated[float, Says("the same, in addition, for a page that is written", "us a page")]
+    restart_us: Annotated[
+        float, Says("after a completion while others wait: additional time until the next request is in the drive", "us")
+    ]
+    pass_us: Annotated[float, Says("the same where no request follows", "us")]
+    turnaround_us: Annotated[float, Says("of a process before each direct I/O", "us")]
+    turnaround_page_us: Annotated[float, Says("the same", "us a page")]
+    copy_us: Annotated[float, Says("of an I/O through the page cache", "us")]
+    copy_page_us: Annotated[float, Says("the same", "us a page")]
+    fetch_page_us: Annotated[float, Says("of a page before it is read into the page cache", "us a page")]
+    dirty_page_us: Annotated[
+        float, Says("of a page that is written into the page cache, and again when fsync writes it back", "us a page")
+    ]
+    one_processor: Annotated[bool, Says("all processes share one processor")]
+
+
+# --- documents ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document(Record):
+    """The output of a command."""
+
+    schema: Annotated[Literal["headwaiter/1"], Says("which rules it follows")] = SCHEMA
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Simulation(Document):
+    """The simulated load."""
+
+    workload: Annotated[str, Says("name of the file, or of the bundled workload")]
+    drive: Annotated[str, Says("the drive")]
+    seed: Annotated[int, Says("seed of random load")]
+    replay: Annotated[Replay | None, Says("of traces: with think times (closed) or timestamps (open)")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ranked(Record):
+    """The ranking."""
+
+    ranked_by: Annotated[Criterion, Says("the criterion")]
+    why: Annotated[str, Says("the winner, and the reason")]
+    uncertain: Annotated[str, Says("the effect of small changes of the load on the ranking; empty without any")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Results(Record):
+    """The results."""
+
+    processor: Annotated[ProcessorTime, Says("processor time of I/O")]
+    notes: Notes
+    results: Annotated[Sequence[Result], Says("a result for each scheduler, the best first")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDocument(_Results, _Simulation):
+    """`headwaiter run`"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareDocument(_Results, _Ranked, _Simulation):
+    """`headwaiter compare`"""
+
+
+@dataclass(frozen=True, slots=True)
+class TunableRow(Record):
+    """A knob of a scheduler."""
+
+    name: Annotated[str, Says("its name")]
+    default: Annotated[int, Says("its default; of a choice the index")]
+    minimum: Annotated[int, Says("the lowest value")]
+    maximum: Annotated[int, Says("the highest value")]
+    unit: Annotated[str, Says("unit of its values; empty for plain numbers")]
+    help: Annotated[str, Says("its effect")]
+    choices: Annotated[Sequence[str], Says("names of the values 0, 1, … of a choice")]
+    is_flag: Annotated[bool, Says("its values are 0 and 1")]
+
+
+@dataclass(frozen=True, slots=True)
+class StatRow(Record):
+    """A figure that a scheduler keeps."""
+
+    name: Annotated[str, Says("its name")]
+    unit: Annotated[str, Says("its unit; empty for plain numbers")]
+    help: Annotated[str, Says("its meaning")]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRow(Record):
+    """A column of a table."""
+
+    name: Annotated[str, Says("its name")]
+    unit: Annotated[str, Says("unit of its cells; empty for plain numbers")]
+    help: Annotated[str, Says("meaning of a cell")]
+    minimum: Annotated[int, Says("the lowest value")]
+    maximum: Annotated[int, Says("the highest value")]
+    ascending: Annotated[bool, Says("each row has more than the one before")]
+    left_out: Annotated[str, Says("the value of a cell that text leaves out; `no` if it must be given")]
+    choices: Annotated[Sequence[str], Says("names of the values 0, 1, … of a choice")]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow(Record):
+    """Rows that a scheduler can be given."""
+
+    scheduler: Scheduler
+    name: Annotated[str, Says("name of the table")]
+    help: Annotated[str, Says("meaning of the table")]
+    columns: Annotated[Sequence[ColumnRow], Says("its columns")]
+    min_rows: Annotated[int, Says("the least number of rows")]
+    max_rows: Annotated[int, Says("the greatest number of rows")]
+    common: Annotated[bool, Says("every scheduler has it")]
+
+
+@dataclass(frozen=True, slots=True)
+class CountersRow(Record):
+    """Counters in rows and columns that a scheduler keeps."""
+
+    name: Annotated[str, Says("their name")]
+    help: Annotated[str, Says("their meaning")]
+    rows: Annotated[int, Says("number of rows")]
+    columns: Annotated[int, Says("number of columns")]
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerRow(Record):
+    """A scheduler that there is."""
+
+    name: Annotated[str, Says("its name")]
+    summary: Annotated[str, Says("a short description")]
+    source: Annotated[str, Says("its origin")]
+    tunables: Annotated[Mapping[str, TunableRow], Says("its tunables by name")]
+    tables: Annotated[Mapping[str, TableRow], Says("tables that it can be given, by name")]
+    stats: Annotated[Mapping[str, StatRow], Says("its own figures by name")]
+    counters: Annotated[CountersRow | None, Says("its counters; null if it has none", null=True)]
+    is_model: Annotated[bool, Says("it models the scheduler of that name in current kernels")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchedulersDocument(Document):
+    """`headwaiter schedulers`, `headwaiter schedulers NAME`"""
+
+    schedulers: Annotated[Sequence[SchedulerRow], Says("all of them, or the one of that name")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveRow(Record):
+    """A drive that there is."""
+
+    drive: Annotated[str, Says("its name")]
+    description: Annotated[str, Says("a short description")]
+    model: Annotated[str, Says("the drive model of its profile")]
+    capacity_bytes: Annotated[int, Says("capacity", "B")]
+    queue_depth: Annotated[int, Says("number of requests it takes at once")]
+    rotational: Annotated[bool, Says("whether it has platters")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrivesDocument(Document):
+    """`headwaiter drives`"""
+
+    drives: Annotated[Sequence[DriveRow], Says("the bundled drives")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveDocument(DriveRow, Document):
+    """`headwaiter drives NAME`"""
+
+    parameters: Annotated[Mapping[str, Any], Says("its profile, as in the TOML file; `headwaiter drives models` explains it")]
+
+
+@dataclass(frozen=True, slots=True)
+class MeanMax(Record):
+    """Service times of all requests of a trace."""
+
+    mean: Annotated[float, Says("mean", "ms")]
+    max: Annotated[float, Says("the longest", "ms")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateDocument(Document):
+    """`headwaiter validate`"""
+
+    drive: Annotated[str, Says("the drive")]
+    trace: Annotated[str, Says("name of the trace")]
+    requests: Annotated[int, Says("requests in it")]
+    demerit_ms: Annotated[
+        float, Says("root mean square of the horizontal distance between the two distributions of service time", "ms")
+    ]
+    mean_absolute_error_ms: Annotated[float, Says("of a request's simulated time from its measured one, mean", "ms")]
+    mean_error_ms: Annotated[float, Says("simulated less measured mean", "ms")]
+    max_error_ms: Annotated[float, Says("the largest horizontal distance between the distributions", "ms")]
+    measured_ms: Annotated[MeanMax, Says("service times of the real drive")]
+    simulated_ms: Annotated[MeanMax, Says("service times of the model")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformanceRow(Record):
+    """The decisions of a recorded kernel's scheduler and of ours."""
+
+    recording: Annotated[str, Says("path of the recording")]
+    scheduler: Scheduler
+    workload: Annotated[str, Says("the recorded load")]
+    kernel: Annotated[str, Says("release of the kernel")]
+    requests: Annotated[int, Says("requests that the scheduler was given")]
+    decisions: Annotated[int, Says("questions that at least one of the two answered with a request")]
+    equal: Annotated[int, Says("decisions that are the kernel's")]
+    share: Annotated[float, Says("part of the decisions that are the kernel's, from 0 to 1")]
+    refused_by_both: Annotated[int, Says("questions that both refused")]
+    differences: Annotated[Mapping[str, int], Says("decisions that are not the kernel's, by kind")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConformDocument(Document):
+    """`headwaiter conform check`"""
+
+    conformance: Annotated[Sequence[ConformanceRow], Says("a row for each recording")]
+
+
+# --- workload-dependent anticipation ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Record):
+    """Classes of processes that a search has found."""
+
+    history: Annotated[int, Says("I/Os of a process that its class depends on")]
+    classes: Annotated[int, Says("number of classes")]
+    empty_classes: Annotated[int, Says("classes without a wait")]
+    similarity: Annotated[float, Says("mean correlation of the waits of a class with all waits")]
+    spatial_steps: Annotated[Sequence[Sequence[int]], Says("pairs: least distance in sectors, points")]
+    temporal_steps: Annotated[Sequence[Sequence[int]], Says("pairs: least time in us, points")]
+    candidates: Annotated[int, Says("classifications that were tried")]
+    candidates_within_bound: Annotated[int, Says("of them, those with few enough classes without a wait")]
+    warnings: Annotated[Sequence[str], Says("shortcomings of the classification that was chosen")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Designation(Record):
+    """An interval for each class, and its result on the waits that were observed."""
+
+    wait_us: Annotated[Sequence[int], Says("interval of class 1, 2, …", "us")]
+    waits: Annotated[int, Says("waits that were observed")]
+    failures: Annotated[int, Says("waits that would be in vain")]
+    penalty_ms: Annotated[float, Says("their time together", "ms")]
+    mean_failure_ms: Annotated[float, Says("their mean time", "ms")]
+    relaxed_failures: Annotated[
+        float | None, Says("lower bound of failures, from the relaxation; null if it was not asked for", null=True)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side(Record):
+    """Waits and throughput of a load under one scheduler."""
+
+    met: Annotated[int, Says("waits that met the request", key="A_S")]
+    vain: Annotated[int, Says("waits in vain", key="A_F")]
+    vain_ms: Annotated[float, Says("time of A_F", "ms", key="T_F_ms")]
+    cost_ms: Annotated[float | None, Says("T_F_ms by A_S; null where no wait was met", "ms", key="T_F_per_A_S_ms", null=True)]
+    rate_mbps: Annotated[float, Says("throughput", "MB/s", key="throughput_MBps")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Record):
+    """A load under `as` and under `was`."""
+
+    load: Annotated[str, Says("name of the load")]
+    as_: Annotated[Side, Says("under `as`", key="as")]
+    was: Annotated[Side, Says("under `was`")]
+    throughput: Annotated[float, Says("throughput of `was` as a multiple of that of `as`")]
+    better: Annotated[bool | None, Says("T_F/A_S is lower under `was`; null if they are the same", null=True)]
+    keeps_up: Annotated[bool, Says("no more throughput is lost than the permitted share")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WasCalibrateDocument(Document):
+    """`headwaiter was calibrate`"""
+
+    workload: Observed
+    calibration: Annotated[Calibration, Says("the classes")]
+    notes: Notes
+
+
+@dataclass(frozen=True, kw_only=True)
+class WasDesignateDocument(Document):
+    """`headwaiter was designate`"""
+
+    designation: Annotated[Designation, Says("the intervals")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WasFitDocument(Document):
+    """`headwaiter was fit`"""
+
+    workload: Observed
+    tried: Annotated[int, Says("configurations that were run")]
+    calibration: Annotated[Calibration, Says("the classes")]
+    wait_us: Annotated[Sequence[int], Says("interval of class 1, 2, … of the configuration that won", "us")]
+    designation: Annotated[Designation | None, Says("its intervals, where classes have their own")] = None
+    trial: Annotated[Verdict | None, Says("its trial, where it was better than `as`")] = None
+    notes: Notes
+
+
+@dataclass(frozen=True, kw_only=True)
+class WasEvaluateDocument(Document):
+    """`headwaiter was evaluate`"""
+
+    drive: Annotated[str, Says("the drive")]
+    verdicts: Annotated[Sequence[Verdict], Says("a row for each trace")]
+    notes: Notes
+
+
+# --- the lab ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabDocument(Record):
+    """`headwaiter lab run`"""
+
+    schema: Annotated[Literal["headwaiter-lab/1"], Says("which rules it follows")] = LAB_SCHEMA
+    experiment: Annotated[str, Says("name of the experiment")]
+    results: Annotated[
+        Sequence[Mapping[str, Any]], Says("a row for each result of the script: `kernel`, and the script's own fields")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement(Record):
+    """A job under a scheduler, in the lab and in the simulator."""
+
+    kernel: Annotated[str, Says("series of the kernel")]
+    drive: Annotated[str, Says("the drive's profile")]
+    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
+    job: Annotated[str, Says("name of the job; of a random one with its seed")]
+    lab_mbps: Annotated[float, Says("throughput in the lab: the sum over processes, each while it ran", "MB/s", key="lab_MBps")]
+    sim_mbps: Annotated[float, Says("throughput of the unperturbed run in the simulator", "MB/s", key="sim_MBps")]
+    throughput_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
+    sim_low_mbps: Annotated[float, Says("the lowest of all simulated runs", "MB/s", key="sim_low_MBps")]
+    sim_high_mbps: Annotated[float, Says("the highest of all simulated runs", "MB/s", key="sim_high_MBps")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Disagreement):
+    """The same, with its verdict."""
+
+    range: Annotated[bool, Says("small changes of the load decide the simulator's result")]
+    lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]
+    sim_p99_ms: Annotated[float, Says("the same in the simulator", "ms")]
+    p99_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
+    agree: Annotated[bool, Says("both are close enough, or the lab's throughput is in the simulator's range")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation(Record):
+    """How far the simulator's throughput is off the lab's, in percent without sign, over all jobs."""
+
+    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel; or `all`")]
+    comparisons: Annotated[int, Says("how many jobs")]
+    median: Annotated[float, Says("median", "%")]
+    p75: Annotated[float, Says("75th percentile", "%")]
+    p90: Annotated[float, Says("90th percentile", "%")]
+    largest: Annotated[float, Says("the largest", "%")]
+    p90_beyond: Annotated[float, Says("90th percentile of the distance from the simulator's range", "%")]
+    ranges: Annotated[int, Says("results that are ranges")]
+    untold: Annotated[int, Says("results that are off by more than 30% and no range")]
+
+
+@dataclass(frozen=True, slots=True)
+class Winner(Record):
+    """The best scheduler on a job, by throughput in the lab, and by the low end of its range in the simulator."""
+
+    kernel: Annotated[str, Says("series of the kernel")]
+    drive: Annotated[str, Says("the drive's profile")]
+    job: Annotated[str, Says("name of the job")]
+    simulator: Annotated[str, Says("the best in the simulator")]
+    lab: Annotated[str, Says("the best in the lab")]
+    behind_percent: Annotated[float, Says("throughput lost in the lab with the simulator's choice", "%")]
+    right: Annotated[bool, Says("no more than 5% is lost")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementSummary(Record):
+    """How far simulator and kernel are apart over many jobs."""
+
+    deviation_percent: Annotated[Sequence[Deviation], Says("a row for each scheduler, and one for all")]
+    winners: Annotated[Sequence[Winner], Says("a row for each job on each kernel and drive")]
+    winners_right: Annotated[int, Says("rows of `winners` that are right")]
+    holds: Annotated[bool, Says("whether the bounds of docs/lab.md hold")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreeDocument(Record):
+    """`headwaiter lab agree`"""
+
+    schema: Annotated[Literal["headwaiter-lab/1"], Says("which rules it follows")] = LAB_SCHEMA
+    experiment: Annotated[Literal["agree"], Says("name of the experiment")] = "agree"
+    seed: Annotated[int | None, Says("of the first random job")] = None
+    results: Annotated[Sequence[Comparison], Says("a row for each job under each scheduler")]
+    summary: Annotated[AgreementSummary | None, Says("of random jobs: the summary")] = None
+    failures: Annotated[Sequence[Disagreement] | None, Says("of random jobs: those with disagreements")] = None
+
+
+DOCUMENTS: tuple[type[Record], ...] = (
+    RunDocument,
+    CompareDocument,
+    SchedulersDocument,
+    DrivesDocument,
+    DriveDocument,
+    ValidateDocument,
+    ConformDocument,
+    WasCalibrateDocument,
+    WasDesignateDocument,
+    WasFitDocument,
+    WasEvaluateDocument,
+    LabDocument,
+    AgreeDocument,
+)

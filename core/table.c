@@ -16,10 +16,10 @@
 static const struct hw_column position_columns[] = {
 	{ .name = "sectors",
 	  .unit = "sectors",
-	  .help = "how far the head moves",
+	  .help = "distance that the head moves",
 	  .max = MAX_DISTANCE,
 	  .order = HW_ASCENDING },
-	{ .name = "ns", .unit = "ns", .help = "how long that takes", .max = MAX_POSITIONING },
+	{ .name = "ns", .unit = "ns", .help = "time for that distance", .max = MAX_POSITIONING },
 };
 
 static const struct hw_table positions = {

@@ -170,7 +170,7 @@ def test_first_ios_are_noted_in_order_of_birth_and_counted_from_a_tick() -> None
     noted = "1000 2364346000\n999 2363967000\n1001 2364680000\ntick 30748001000\n"
     at = [2_363_966_000, 2_364_345_000, 2_364_679_000]
     assert agree.lab_starts(noted) == tuple(ns - agree.CALL_NS for ns in at)
-    with pytest.raises(Problem, match="begin"):
+    with pytest.raises(Problem, match="start of fio"):
         agree.lab_starts("tick 30748001000\n")
 
 

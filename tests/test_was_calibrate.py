@@ -103,7 +103,7 @@ def test_the_bound_comes_before_the_correlation() -> None:
 def test_without_a_wait_there_is_nothing_to_calibrate_by() -> None:
     none = np.empty(0, np.int64)
     o = two_kinds()
-    with pytest.raises(Problem, match="two kinds: the scheduler never waited, so there is nothing to calibrate by"):
+    with pytest.raises(Problem, match="two kinds: the scheduler never waited, so calibration is not possible"):
         calibrate(Observation(o.reads, Waits(none, none, none.astype(bool)), 10_000, o.name), Choices())
 
 

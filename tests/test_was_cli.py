@@ -67,7 +67,7 @@ def test_a_matrix_of_other_classes_is_refused(capfd: pytest.CaptureFixture[str],
     matrix, other = tmp_path / "m.json", tmp_path / "other.toml"
     good(capfd, "was", "observe", "readers-2", "-c", classes, "-o", matrix)
     save(config(3, [[0, 60], [256, 30], [100_000, 0]], [[0, 40], [3000, 0]], [10_000] * 4), other)
-    expected = f"headwaiter: {matrix}: its waits were classed by another configuration than {other}\n"
+    expected = f"headwaiter: {matrix}: its waits were classified by a configuration other than {other}\n"
     assert refused(capfd, "was", "designate", "-c", other, "-a", matrix) == expected
 
 
@@ -98,7 +98,7 @@ def test_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_fit_without_waits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     load_ = write(tmp_path / "t.csv", "time_s,task,op,sync,sector,sectors\n0.0,1,R,1,0,8\n1.0,1,R,1,800,8\n")
     err = refused(capfd, "was", "fit", load_, "-o", tmp_path / "was.toml", "--drive", "constant:1")
-    assert err.startswith("headwaiter: t.csv on constant:1: the scheduler never waited, so there is nothing to calibrate by")
+    assert err.startswith("headwaiter: t.csv on constant:1: the scheduler never waited, so calibration is not possible")
     assert not (tmp_path / "was.toml").exists()
 
 
@@ -153,7 +153,7 @@ def test_load(capfd: pytest.CaptureFixture[str], disk: Path, classes: Path) -> N
     for name in ("sda", "/dev/sda"):
         write(disk / "iosched" / "config", "")
         out = good(capfd, "was", "load", classes, name, "--sysfs", sysfs)
-        assert out == f"{classes} is in force: {disk}/iosched/config says the same\n"
+        assert out == f"{classes} is in force: {disk}/iosched/config reads back the same\n"
         rows = find("was").tables["config"].parse("x", (disk / "iosched" / "config").read_bytes())
         assert rows.tolist() == load(classes).rows().tolist()
         assert (disk / "iosched" / "cooperation").read_text() == "1\n", "the rules that it was tried with"
@@ -164,8 +164,8 @@ def test_load(capfd: pytest.CaptureFixture[str], disk: Path, classes: Path) -> N
     [
         ("sdb", None, "sdb: no such disk ("),
         ("../sda", None, "../sda: no such disk ("),
-        ("sda", "none [mq-deadline] hw-was", "sda: its scheduler is mq-deadline: first `echo hw-was >"),
-        ("sda", "[none]", "sda: its scheduler is none: first `echo hw-was >"),
+        ("sda", "none [mq-deadline] hw-was", "sda: its scheduler is mq-deadline: run `echo hw-was >"),
+        ("sda", "[none]", "sda: its scheduler is none: run `echo hw-was >"),
     ],
 )
 def test_load_needs_the_scheduler(
@@ -212,7 +212,7 @@ def test_observe_a_disk(capfd: pytest.CaptureFixture[str], tmp_path: Path, count
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [
-        ("observe", "0", "sda: nothing is counted: first `echo 1 >"),
+        ("observe", "0", "sda: nothing is counted: run `echo 1 >"),
         ("config", "", "sda: another configuration is in force"),
         ("observed", "5 0:1", "class 5, column 0: not of 4 classes and 10 buckets"),
         ("observed", "1 10:1", "class 1, column 10: not of 4 classes and 10 buckets"),
@@ -231,7 +231,7 @@ def test_a_disk_that_counts_something_else(
 
 def test_a_disk_runs_no_workload(capfd: pytest.CaptureFixture[str], classes: Path) -> None:
     err = refused(capfd, "was", "observe", "readers", "-c", classes, "--from-device", "sda")
-    assert "so there is no WORKLOAD to run" in err
+    assert "it takes no WORKLOAD" in err
 
 
 # --- recorded data ---

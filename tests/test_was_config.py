@@ -94,8 +94,8 @@ def test_the_classifier_is_all_but_the_intervals() -> None:
         ("headwaiter-was/1", "headwaiter-was/2", f"format: headwaiter-was/2 is another version; this one reads {FORMAT}"),
         ('format = "headwaiter-was/1"', "", f'format: is missing (this version reads "{FORMAT}")'),
         ("[61, 0]", "[61, 31]", "spatial.steps[2]: points must not increase with distance: 31 after 30"),
-        ("[61, 0]", "[41, 0]", "spatial.steps[2]: steps must begin further and further away: 41 sectors after 41"),
-        ("[9000, 0]", "[2000, 0]", "temporal.steps[2]: steps must begin further and further away: 2000 microseconds after 3000"),
+        ("[61, 0]", "[41, 0]", "spatial.steps[2]: the starts of steps must increase: 41 sectors after 41"),
+        ("[9000, 0]", "[2000, 0]", "temporal.steps[2]: the starts of steps must increase: 2000 microseconds after 3000"),
         ("[0, 70]", "[1, 70]", "spatial.steps[0]: the first step must begin at 0 sectors, not at 1"),
         ("[3000, 15]", "[-3000, 15]", "temporal.steps[1]: microseconds: -3000 is outside 0..36028797018963967 (it is negative)"),
         ("[41, 30]", "[41, 30, 1]", "spatial.steps[1]: 3 entries, but there must be 2 to 2"),
@@ -128,5 +128,5 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, old: str, new: str, why: str)
 
 
 def test_points_that_are_all_0_tell_no_classes() -> None:
-    with pytest.raises(Problem, match="all points are 0, so there is nothing to tell classes by"):
+    with pytest.raises(Problem, match="all points are 0, which gives only one class"):
         config(5, [[0, 0]], [[0, 0], [10, 0]], [6000])

@@ -138,7 +138,7 @@ def test_a_solution_without_failures_needs_no_bound() -> None:
 
 
 def test_nothing_to_choose_by() -> None:
-    with pytest.raises(Problem, match="the matrix has no wait in it"):
+    with pytest.raises(Problem, match="the matrix contains no waits"):
         designate(matrix([0] * 11))
     with pytest.raises(Problem, match="q of 10 ms forbids every interval: the longest that was observed is 10 ms"):
         designate(matrix(CLASS_28), least_us=10 * MS)
@@ -153,6 +153,6 @@ def test_the_optimum_needs_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *args, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(Problem, match=r"needs SciPy \(pip install headwaiter\[was\]\); --heuristic does without"):
+    with pytest.raises(Problem, match=r"needs SciPy \(pip install headwaiter\[was\]\); --heuristic does not"):
         designate(matrix(CLASS_28))
     assert isinstance(heuristic(matrix(CLASS_28)), Designation)

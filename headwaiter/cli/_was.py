@@ -27,7 +27,7 @@ def classes_table(matrix: Matrix, chosen: Designation) -> Table:
     """A row per class with a wait, the most promising first."""
     t = Table(title="classes", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     longest = matrix.buckets * matrix.bucket_us / 1000
-    for head in ("class", "waits", f"in vain after {longest:g} ms", "interval ms", "in vain after it", "T_F/A_S ms"):
+    for head in ("class", "waits", f"failed after {longest:g} ms", "interval ms", "failed after it", "T_F/A_S ms"):
         t.add_column(head, justify="right", no_wrap=True)
     failures = matrix.failures
     rows = matrix.populated.tolist()[::-1]
@@ -49,7 +49,7 @@ def calibration_lines(found: Calibration) -> list[str]:
         f"{b.classes} classes from the last {b.history} reads of a process; {len(b.spatial)} steps of distance and"
         f" {len(b.temporal)} of time, each with about as many reads.",
         f"Of {found.tried} classifications, {found.within} leave no more than {MAX_EMPTY:.0%} of the classes without a wait"
-        f" (this one: {b.empty} of {b.classes}); of those it is the one whose classes differ most: the mean correlation of"
+        f" (this one: {b.empty} of {b.classes}); of those this one's classes differ most: the mean correlation of"
         f" their waits with all waits is {b.similarity:.3f}."
         if found.within
         else f"None of {found.tried} classifications leaves no more than {MAX_EMPTY:.0%} of the classes without a wait;"
@@ -60,10 +60,10 @@ def calibration_lines(found: Calibration) -> list[str]:
 
 def designation_lines(chosen: Designation) -> list[str]:
     """What the intervals come to."""
-    waits = f"Of {chosen.waits} waits {chosen.failures} would be in vain"
+    waits = f"Of {chosen.waits} waits {chosen.failures} would fail"
     cost = f", for {chosen.mean_failure_us / 1000:.3f} ms on average" if chosen.failures else ""
     bound = "" if chosen.relaxed is None else f" (the relaxation, which no intervals can beat, has {chosen.relaxed:.3f})"
-    ratio = f"T_F/A_S {chosen.penalty_us / 1000 / chosen.successes:.3f} ms" if chosen.successes else "no wait would be met"
+    ratio = f"T_F/A_S {chosen.penalty_us / 1000 / chosen.successes:.3f} ms" if chosen.successes else "no wait would succeed"
     return [f"{waits}{cost}{bound}: {ratio}."]
 
 
@@ -73,11 +73,11 @@ def fit_lines(done: Fit) -> list[str]:
     if best.verdict is None:
         return [
             f"None of {done.tried} configurations has a lower T_F/A_S than as without loss of throughput:"
-            f" everybody is waited for as as does, {best.config.wait_us[0] / 1000:g} ms."
+            f" the wait is that of as, {best.config.wait_us[0] / 1000:g} ms for all processes."
         ]
     lines = [f"Best of {done.tried} configurations that were run on this load."]
     if best.matrix is None or best.designation is None:
-        return [*lines, f"It waits {best.config.wait_us[0] / 1000:g} ms for everybody: no classes do better."]
+        return [*lines, f"It waits {best.config.wait_us[0] / 1000:g} ms for all processes: no classes do better."]
     c = best.config
     lines.append(
         f"{c.classes} classes from the last {c.history} reads of a process; {len(c.spatial)} steps of distance and"
@@ -89,7 +89,7 @@ def fit_lines(done: Fit) -> list[str]:
 
 def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
     """A row per load: `as`, then `was`."""
-    t = Table(title="was beside as", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    t = Table(title="was versus as", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     t.add_column("load", no_wrap=True)
     for head in ("A_S", "A_F", "T_F ms", "T_F/A_S ms", "A_S'", "A_F'", "T_F' ms", "T_F'/A_S' ms", "throughput", "verdict"):
         t.add_column(head, justify="right", no_wrap=True)
@@ -161,7 +161,7 @@ def draw(config: Config, observation: Observation, bucket_us: int, path: Path) -
             axes.set(xlabel=f"difference ({unit})", ylabel="points", title=f"{name}: {len(steps)} steps", ylim=(0, None))
         number = range(1, config.classes + 1)
         classes.bar(number, met, label="met")
-        classes.bar(number, vain, bottom=met, label="in vain")
+        classes.bar(number, vain, bottom=met, label="failed")
         waited = int((met + vain > 0).sum())
         classes.set(xlabel="class", ylabel="waits", title=f"{waited} of {config.classes} classes waited", yscale="symlog")
         classes.legend()

@@ -49,7 +49,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group("was")
 def command() -> None:
-    """Anticipation that depends on the workload: classes of processes, and how long to wait for each.
+    """Workload-dependent anticipation: classes of processes, and the wait for each.
 
     `fit` does it all from a recording; `load` puts the result into a disk's scheduler.
     """
@@ -72,8 +72,10 @@ _CHOICES = (
     click.option(
         "--history", type=click.IntRange(2, 17), metavar="K", help=f"I/Os in a history [default: search; the paper: {HISTORY}]."
     ),
-    click.option("--classes", type=click.IntRange(1, 512), metavar="N", help=f"Classes [default: search; the paper: {CLASSES}]."),
-    click.option("--spatial-steps", callback=_points, metavar="P,P,…", help="Points of S, one for each step [default: search]."),
+    click.option(
+        "--classes", type=click.IntRange(1, 512), metavar="N", help=f"Number of classes [default: search; the paper: {CLASSES}]."
+    ),
+    click.option("--spatial-steps", callback=_points, metavar="P,P,…", help="Points of S, one per step [default: search]."),
     click.option("--temporal-steps", callback=_points, metavar="P,P,…", help="Points of T [default: search]."),
     file_option("--plot", metavar="FILE", help="Draw S, T and the classes (.png, .svg, .pdf; needs matplotlib)."),
 )
@@ -96,12 +98,12 @@ _WAITS = (
         help="Resolution of times; M must be a multiple of it.",
     ),
 )
-_BOUND = "What a wait in vain may cost on average: less than that"
+_BOUND = "Upper bound on the average cost of a failed wait"
 _least = click.option(
     "--least-ms", type=Finite(0, 1000), default=0.0, show_default=True, metavar="q", help="Forbid intervals of up to q."
 )
 _TRIAL = (
-    click.option("--bound-ms", type=Finite(0.001, 1000), metavar="G", help=f"{_BOUND} [default: several are tried]."),
+    click.option("--bound-ms", type=Finite(0.001, 1000), metavar="G", help=f"{_BOUND} [default: try several]."),
     _least,
     click.option(
         "--runs",
@@ -221,7 +223,7 @@ def _put(text: str, output: Path | None, as_json: bool) -> None:
 def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_json: bool, **given: Any) -> None:
     """Find classes for WORKLOADs (traces or job files; default: the bundled example).
 
-    The configuration waits M for every class: it is for observation.
+    The configuration waits M for every class, for use by observe.
     """
     _files(workload, output=output, plot=plot)
     work = _work(workload, given)
@@ -246,7 +248,7 @@ def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None
 @_with(_WAITS)
 @click.option("--from-device", "live", metavar="DISK", help="Take the counters of a disk's scheduler instead (hw-was).")
 @click.option(
-    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Where sysfs is."
+    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Mount point of sysfs."
 )
 @load_options
 def _observe(workload: tuple[str, ...], config: Path, output: Path | None, live: str | None, sysfs: Path, **given: Any) -> None:
@@ -255,7 +257,7 @@ def _observe(workload: tuple[str, ...], config: Path, output: Path | None, live:
     classes = load(config)
     if live:
         if workload:
-            raise Problem("--from-device takes what the disk has counted, so there is no WORKLOAD to run")
+            raise Problem("--from-device uses the disk's counters: it takes no WORKLOAD")
         matrix, notes = read_counters(classes, live, sysfs), list[str]()
     else:
         work = _work(workload, given)
@@ -268,21 +270,21 @@ def _observe(workload: tuple[str, ...], config: Path, output: Path | None, live:
 @command.command("designate")
 @_config
 @click.option(
-    "--matrix", "-a", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="MATRIX", help="From observe."
+    "--matrix", "-a", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="MATRIX", help="Output of observe."
 )
 @output_option("WAS.toml")
 @_with(_BOUNDS)
-@click.option("--or-equal", is_flag=True, help="A wait in vain may also cost G itself on average.")
-@click.option("--heuristic", "simple", is_flag=True, help="By the least penalty per success instead, class by class.")
+@click.option("--or-equal", is_flag=True, help="Also allow an average cost of exactly G.")
+@click.option("--heuristic", "simple", is_flag=True, help="Choose by the least penalty per success instead, class by class.")
 @_json
 def _designate(
     config: Path, matrix: Path, output: Path | None, bound_ms: float, least_ms: float, or_equal: bool, simple: bool, as_json: bool
 ) -> None:
-    """Give each class its interval: as few waits in vain as possible, which cost less than G on average."""
+    """Give each class the interval with the fewest failed waits, which cost less than G on average."""
     distinct({"-a": matrix}, {"-o": output})
     classes, observed = load(config), load_matrix(matrix)
     if observed.classifier != classes.classifier:
-        raise Problem(f"{matrix}: its waits were classed by another configuration than {config}")
+        raise Problem(f"{matrix}: its waits were classified by a configuration other than {config}")
     try:
         chosen = (
             heuristic(observed, round(least_ms * 1000))
@@ -312,7 +314,7 @@ def _designate(
 def _fit(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_json: bool, **given: Any) -> None:
     """Calibrate, observe and designate for WORKLOADs (traces or job files; default: the bundled example).
 
-    Several classifications and bounds are carried through and tried; the best one is written.
+    Several classifications and bounds are tried; the best one is written.
     """
     _files(workload, output=output, plot=plot)
     work = _work(workload, given)
@@ -342,13 +344,13 @@ def _evaluate(trace: tuple[str, ...], as_json: bool, output: Path | None, **give
         whole_trace = read_trace(path, how)
         middle = len(whole_trace) // 2
         if not middle:
-            raise Problem(f"{path}: a single request has no halves")
+            raise Problem(f"{path}: a single request cannot be split into halves")
         first, second = (replay(path, part(whole_trace, *rows), drive, how) for rows in ((0, middle), (middle, len(whole_trace))))
         notes += [f"{first.name}: {note}" for note in second.notes]
         try:
             config = _fitted(_Work(drive, options, [first]), given)[0].best.config
         except Problem as e:
-            notes.append(f"{e}; so it is judged with one interval of {DEFAULT_US / 1000:g} ms for all")
+            notes.append(f"{e}; judged with one interval of {DEFAULT_US / 1000:g} ms for all classes")
             config = alike(DEFAULT_US, {})
         verdicts.append(verdict(first.name, drive, second.load, config, options, given["runs"]))
     if as_json:
@@ -364,9 +366,9 @@ def _evaluate(trace: tuple[str, ...], as_json: bool, output: Path | None, **give
 @click.argument("config", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("device")
 @click.option(
-    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Where sysfs is."
+    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Mount point of sysfs."
 )
 def _load(config: Path, device: str, sysfs: Path) -> None:
     """Put a CONFIG in force in the scheduler of DEVICE (such as sda), read it back and compare."""
     file = install(load(config), device, sysfs)
-    click.echo(f"{config} is in force: {file} says the same")
+    click.echo(f"{config} is in force: {file} reads back the same")

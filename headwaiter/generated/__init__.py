@@ -35,7 +35,7 @@ def given_parameters(path: Path, data: bytes, changed: Mapping[str, float] = Map
     """The generator's name and its parameters, some of them changed. Problem if they are wrong."""
     name, values = document(path, data)
     if name not in GENERATORS:
-        raise Problem(f"{path}: generator '{shown(name)}' is not known (there are {', '.join(GENERATORS)})")
+        raise Problem(f"{path}: generator '{shown(name)}' is unknown (known: {', '.join(GENERATORS)})")
     return name, parameters(GENERATORS[name][0], path, data, {**values, **changed})
 
 

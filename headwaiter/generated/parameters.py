@@ -63,7 +63,7 @@ def parameters(kind: type[P], path: Path, data: bytes, values: dict[str, Any]) -
     fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise Problem(f"{path}:{_line(data, key)}: unknown key '{shown(key)}' (there are {', '.join(fields)})")
+            raise Problem(f"{path}:{_line(data, key)}: unknown key '{shown(key)}' (known: {', '.join(fields)})")
     for key, f in fields.items():
         if key not in values:
             raise Problem(f"{path}: {key} is missing")

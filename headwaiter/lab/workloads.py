@@ -181,7 +181,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     names, part = environment["WORKLOADS"].split(), environment["PART"]
     for name in names:
         if name not in PLAYED and name not in PROGRAMS:
-            raise Problem(f"{script.name}: there is no workload {shown(name)} (there are {', '.join([*PLAYED, *PROGRAMS])})")
+            raise Problem(f"{script.name}: no workload {shown(name)} (known: {', '.join([*PLAYED, *PROGRAMS])})")
     if not part.isdecimal() or not int(part):
         raise Problem(f"{script.name}: PART={part}: must be a number from 1")
     results = b""

@@ -136,7 +136,7 @@ def calibrate(observation: Observation, choices: Choices) -> Calibration:
     """The best classification of what was observed. Problem if there is nothing to tell classes by."""
     if not len(observation.waits):
         raise Problem(
-            f"{observation.name}: the scheduler never waited, so there is nothing to calibrate by"
+            f"{observation.name}: the scheduler never waited, so calibration is not possible"
             " (it waits for a process only while another one has requests queued)"
         )
     tried, within, best = 0, 0, dict[int, Candidate]()

@@ -114,7 +114,7 @@ def _prospects(spatial: object, temporal: object) -> tuple[Steps, Steps]:
     s = _steps(spatial, "spatial.steps", "sectors", _MOST_SECTORS)
     t = _steps(temporal, "temporal.steps", "microseconds", _MOST_APART_US)
     if not s[0][1] + t[0][1]:
-        raise Problem("spatial.steps and temporal.steps: all points are 0, so there is nothing to tell classes by")
+        raise Problem("spatial.steps and temporal.steps: all points are 0, which gives only one class")
     return s, t
 
 
@@ -145,7 +145,7 @@ def _steps(value: object, where: str, unit: str, farthest: int) -> Steps:
         if not out and start:
             raise Problem(f"{at}: the first step must begin at 0 {unit}, not at {start}")
         if out and start <= out[-1][0]:
-            raise Problem(f"{at}: steps must begin further and further away: {start} {unit} after {out[-1][0]}")
+            raise Problem(f"{at}: the starts of steps must increase: {start} {unit} after {out[-1][0]}")
         if out and points > out[-1][1]:
             raise Problem(f"{at}: points must not increase with distance: {points} after {out[-1][1]}")
         out.append((start, points))

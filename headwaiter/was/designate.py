@@ -113,7 +113,7 @@ def _first_bucket(matrix: Matrix, least_us: int) -> int:
         longest = matrix.buckets * matrix.bucket_us / 1000
         raise Problem(f"q of {least_us / 1000:g} ms forbids every interval: the longest that was observed is {longest:g} ms")
     if not len(matrix.populated):
-        raise Problem("the matrix has no wait in it: there is nothing to choose intervals by")
+        raise Problem("the matrix contains no waits: intervals cannot be chosen")
     return first
 
 
@@ -148,7 +148,7 @@ def _scipy() -> Any:
     try:
         from scipy import optimize, sparse  # noqa: PLC0415 (an optional dependency)
     except ImportError:
-        raise Problem("the optimum needs SciPy (pip install headwaiter[was]); --heuristic does without") from None
+        raise Problem("the optimum needs SciPy (pip install headwaiter[was]); --heuristic does not") from None
     return SimpleNamespace(
         milp=optimize.milp, Bounds=optimize.Bounds, Constraint=optimize.LinearConstraint, matrix=sparse.csr_array
     )

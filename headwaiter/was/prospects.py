@@ -43,7 +43,7 @@ def maps(reads: Reads, bucket_us: int) -> tuple[DistMap, DistMap]:
     """Spatial differences in sectors, and temporal ones in buckets of microseconds, of reads of the same process."""
     spatial, temporal, known = differences(reads)
     if not known.any():
-        raise Problem("no process made two reads: there are no differences to calibrate by")
+        raise Problem("no process made two reads: calibration is not possible")
     return dist_map(spatial[known]), dist_map(temporal[known], bucket_us)
 
 

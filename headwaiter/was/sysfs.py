@@ -32,7 +32,7 @@ def folder(device: str, sysfs: Path = SYSFS) -> Path:
     offered = _read(queue / "scheduler").split()
     if f"[{wanted}]" not in offered:
         current = next((word for word in offered if word.startswith("[")), "none").strip("[]")
-        raise Problem(f"{name}: its scheduler is {shown(current)}: first `echo {wanted} >{queue / 'scheduler'}` (docs/kernel.md)")
+        raise Problem(f"{name}: its scheduler is {shown(current)}: run `echo {wanted} >{queue / 'scheduler'}` (docs/kernel.md)")
     return queue
 
 
@@ -49,9 +49,7 @@ def install(config: Config, device: str, sysfs: Path = SYSFS) -> Path:
         _write(file.parent / name, f"{value}\n")
     there = table.parse(str(file), _read(file).encode())
     if there.shape != rows.shape or (there != rows).any():
-        raise Problem(
-            f"{file}: the kernel says other rows than were written: somebody else wrote meanwhile, or it is another version"
-        )
+        raise Problem(f"{file}: the kernel's rows differ from those written: another writer, or another version")
     return file
 
 
@@ -66,9 +64,9 @@ def read_counters(config: Config, device: str, sysfs: Path = SYSFS) -> Matrix:
         raise Problem(f"{device}: the waits of an observation must be the same for every class, as `was calibrate` writes them")
     there = find(POLICY).tables[TABLE].parse(str(iosched / TABLE), _read(iosched / TABLE).encode())
     if there.tolist() != config.rows().tolist():
-        raise Problem(f"{device}: another configuration is in force: first `headwaiter was load` this one")
+        raise Problem(f"{device}: another configuration is in force: run `headwaiter was load` on this one")
     if _read(iosched / "observe").strip() != "1":
-        raise Problem(f"{device}: nothing is counted: first `echo 1 >{iosched / 'observe'}`")
+        raise Problem(f"{device}: nothing is counted: run `echo 1 >{iosched / 'observe'}`")
     bucket_us = _number(iosched / "bucket_us", _read(iosched / "bucket_us"))
     file, width = iosched / "observed", buckets(longest, bucket_us)
     counts = np.zeros((config.classes, width + 1), np.int64)
@@ -102,7 +100,7 @@ def _write(path: Path, text: str) -> None:
         with path.open("r+b", buffering=0) as stream:
             stream.write(text.encode())
     except OSError as e:
-        raise Problem(f"{path}: {e.strerror}; the kernel's log says more, and what was there before is in force") from None
+        raise Problem(f"{path}: {e.strerror}; the kernel's log has details, and the previous rows stay in force") from None
 
 
 def _number(path: Path, text: str) -> int:
@@ -116,4 +114,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as e:
-        raise Problem(f"{path}: {getattr(e, 'strerror', None) or 'no text'}") from None
+        raise Problem(f"{path}: {getattr(e, 'strerror', None) or 'not text'}") from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The eight workloads of the paper on workload-dependent anticipation: how long each takes, and what came of the waits
+# The eight workloads of the paper on workload-dependent anticipation: elapsed time, throughput and waits
 # lab: host workloads
 # lab: kernels 6.12
 # lab: programs mkfs.ext4 make bonnie++

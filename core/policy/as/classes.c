@@ -10,15 +10,15 @@ static const char *const kinds[] = { "history", "spatial", "temporal", "interval
 const struct hw_column was_columns[3] = {
 	{ .name = "what",
 	  .unit = "",
-	  .help = "what the row says: the number of reads in a history, a step of S or T, the "
+	  .help = "kind of row: the number of reads in a history, a step of S or T, the "
 		  "interval of classes, or their number",
 	  .max = WAS_ROW_KINDS - 1,
 	  .left_out = HW_SAME,
 	  .choices = kinds },
 	{ .name = "from",
 	  .unit = "",
-	  .help = "from how many sectors (spatial) or us (temporal), or from which class "
-		  "(interval) on, up to the next row of its kind; else 0",
+	  .help = "start in sectors (spatial) or us (temporal), or first class "
+		  "(interval), up to the next row of its kind; else 0",
 	  .max = S64_MAX >> 8,
 	  .left_out = HW_NEXT },
 	{ .name = "value",

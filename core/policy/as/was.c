@@ -50,20 +50,21 @@ struct was_queue {
 
 static const struct hw_tunable was_tunables[] = {
 	LAS_TUNABLES,
-	HW_TUNE_BOOL(struct was_queue, min_history, 0,
-		     "a new task's class goes by the reads it has made; 0: as if it had made more, "
-		     "all at one place and at once"),
+	HW_TUNE_BOOL(
+		struct was_queue, min_history, 0,
+		"a new task's class depends only on the reads it has made; 0: as if it had made more, "
+		"all at one place and at once"),
 	HW_TUNE_BOOL(
 		struct was_queue, observe, 0,
-		"count what waits come to, in each class of the config; from zero with each config"),
+		"count the results of waits by class of the config; from zero with each config"),
 	HW_TUNE(struct was_queue, bucket_us, 1000, 1, 1000000, "us",
-		"width of the buckets of time in which observe counts"),
+		"width of the time buckets of observe"),
 };
 
 static const struct hw_table was_tables[] = {
 	{
 		.name = "config",
-		.help = "classes of tasks, and how long to wait for each; no rows: as `as`",
+		.help = "classes of tasks, and the wait for each; no rows: behave as `as`",
 		.columns = was_columns,
 		.nr_columns = ARRAY_SIZE(was_columns),
 		.max_rows = 2 + 2 * WAS_MAX_STEPS + WAS_MAX_CLASSES,
@@ -75,7 +76,7 @@ static const struct hw_table was_tables[] = {
 static const struct hw_counters was_counters = {
 	.name = "observed",
 	.from = "observed_from",
-	.help = "waits by class, from 1: met in each bucket of time, and failed in the last column",
+	.help = "waits by class, from 1: successful ones by time bucket, failed ones in the last column",
 	.rows = WAS_MAX_CLASSES,
 	.columns = WAS_BUCKETS + 1,
 	.offset = offsetof(struct was_queue, observed),
@@ -98,7 +99,8 @@ static s64 was_stat_classes(const struct hw_queue *q)
 
 static const struct hw_stat was_stats[] = {
 	LAS_STATS,
-	{ "classes", "", "classes of the config in force; 0: there is none", was_stat_classes },
+	{ "classes", "", "number of classes of the config in force; 0: no config",
+	  was_stat_classes },
 };
 
 static u32 class_now(const struct was_queue *wq, const struct as_task *t)
@@ -224,8 +226,7 @@ static void was_tuned(struct hw_queue *q)
 
 const struct hw_policy hw_was = {
 	.name = "was",
-	.summary =
-		"anticipatory, waiting as long as the class of the task has been seen to be worth",
+	.summary = "anticipatory, with a wait for each class of tasks, learnt from a recording",
 	.source = "Tsakalozos et al., JSS 2009",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct was_queue),

@@ -326,7 +326,7 @@ static void online_tuned(struct hw_queue *q)
 
 const struct hw_policy hw_was_online = {
 	.name = "was-online",
-	.summary = "anticipatory, waiting as long as the task's class is learned to be worth",
+	.summary = "anticipatory, with a wait for each class of tasks, learnt while it runs",
 	.source = "ours, after Tsakalozos et al., JSS 2009",
 	.flags = HW_POLICY_HASH,
 	.queue_size = sizeof(struct online_queue),

@@ -48,6 +48,19 @@ andrew_client() {
 	done
 }
 
+# Lets this shell and what it starts have no more memory than $1 MiB, page cache included.
+confine() {
+	local group=/cgroup/small
+	mkdir -p /cgroup
+	[ -d $group ] || {
+		must mount -t cgroup2 cgroup /cgroup
+		echo +memory >/cgroup/cgroup.subtree_control || fail "the kernel cannot confine memory"
+		mkdir $group
+	}
+	echo $(($1 << 20)) >$group/memory.max || fail "memory.max refused"
+	sh -c 'echo $PPID' >$group/cgroup.procs || fail "cgroup.procs refused"
+}
+
 perform() {
 	local i=0 clients=
 	case $workload in
@@ -60,7 +73,7 @@ perform() {
 		for i in $clients; do wait "$i" || return 1; done
 		;;
 	kernel-compile) make -s -C "$folder/tree" -j "$JOBS" "COMPILE_US=$COMPILE_US" ;;
-	bonnie) bonnie++ -q -d "$folder" -s "$FILE_MIB:8k:$((FILE_MIB * 8)):3" -r $((FILE_MIB / 2)) -n 0 -u 0:0 >/tmp/bonnie 2>&1 || { cat /tmp/bonnie; return 1; } ;;
+	bonnie) (confine $((FILE_MIB / 2 + 8)) && bonnie++ -q -f -d "$folder" -s "$FILE_MIB:8k:$((FILE_MIB * 8)):3" -r $((FILE_MIB / 2)) -n 0 -u 0:0 >/tmp/bonnie 2>&1) || { cat /tmp/bonnie; return 1; } ;;
 	*) player play /lab/list ;;
 	esac
 }

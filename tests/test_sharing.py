@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.engine.sim import Options, Outcome, simulate
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
 from headwaiter.fio import load_jobs
 
 DRIVES = ["barracuda-80g", "wd-re-4tb", "cheetah-15k"]
@@ -67,6 +68,26 @@ def test_cfq_slice_keeps_throughput_and_fairness_of_eight_readers(tmp_path: Path
 def test_as_seek_is_three_times_as_fast_with_anticipation(tmp_path: Path, drive: str) -> None:
     anticipating = per_task(readers(tmp_path, drive, "as-seek", 4)).sum()
     assert anticipating >= 3 * per_task(readers(tmp_path, drive, "as-seek", 4, anticipate=0)).sum()
+
+
+def test_what_joins_a_request_gives_its_tag_back() -> None:
+    """Two processes in turn, block by block, while the drive is busy elsewhere: one request, however few tags there are."""
+    n = 41
+    i = np.arange(n)
+    load = Forest(
+        tasks=[Task(0, "a", 0), Task(1, "b", 1)],
+        time_ns=i * 1000,
+        parent=np.full(n, -1),
+        delay_ns=np.zeros(n, np.int64),
+        task=(i % 2).astype(np.uint32),
+        op=np.full(n, Op.READ, np.uint8),
+        flags=np.full(n, SYNC, np.uint8),
+        sector=np.where(i, i * 8, 1 << 20).astype(np.uint64),
+        sectors=np.full(n, 8, np.uint32),
+        ioprio=np.zeros(n, np.uint16),
+    )
+    outcome = simulate("cfq-slice", ConstantDrive(5_000_000), load, {}, Options(join_arriving=True, nr_requests=4))
+    assert (outcome.totals["requests"], outcome.totals["merges"]) == (2, n - 2)
 
 
 @pytest.mark.parametrize("join", [False, True])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Numbers that people write, with bounds: the only place where text of any length becomes a number.
+"""`key=value`, and numbers that people write, with bounds: the only place where text of any length becomes a number.
 
 Python's own int() and float() take what no user means (`1_000`, `٣`, `nan`, `infinity`) and refuse integers of more than 4300
 digits with an error of their own. ValueError says in a few words what is wrong; the caller knows file, line and key.
@@ -10,12 +10,20 @@ from __future__ import annotations
 import math
 import re
 
-from headwaiter.errors import shown
+from headwaiter.errors import Problem, shown
 
 _WHOLE = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _REAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _LONGEST = 400
 """Digits: more than any double has, and far from where conversion takes time."""
+
+
+def assignment(where: str, text: str, form: str) -> tuple[str, str]:
+    """Key and value of `key=value`; Problem that says where, and which form is expected, if there is no `=`."""
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise Problem(f"{where} {shown(text, 200)}: expected {form}")
+    return key, value
 
 
 def whole(text: str, low: int, high: int, what: str | None = None) -> int:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import click
 import pytest
@@ -22,6 +22,7 @@ from test_conformance import small
 
 from headwaiter.cli import _headwaiter, lab
 from headwaiter.conformance import recording
+from headwaiter.engine.constants import Op, OpName
 from headwaiter.engine.sim import Options
 from headwaiter.lab.script import Script
 from headwaiter.record import Record, Says, field_at, fields, json_text, like, value_at
@@ -111,6 +112,10 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         "MATRIX": tmp_path / "matrix.json",
         "RECORDING": write(tmp_path / "r.xz", recording.encode(small())),
     }
+
+
+def test_operations_are_those_of_the_interface() -> None:
+    assert [op.word for op in Op] == list(get_args(OpName)) == ["read", "write", "discard", "other"]
 
 
 def test_every_command_with_json_has_an_example() -> None:

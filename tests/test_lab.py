@@ -91,17 +91,20 @@ def test_results_are_taken_apart_and_damage_is_told() -> None:
 
 def test_scripts_say_what_they_need(tmp_path: Path) -> None:
     path = tmp_path / "mine.sh"
-    path.write_text('# What it is\n# lab: programs fio\n# lab: memory 64\n# lab: set A=1 B="2 3"\n')
+    path.write_text('# What it is\n# lab: programs fio\n# lab: memory 64\n# lab: set A=1 B="2 3" D=\n')
     read = script.read(str(path))
     assert read.summary == "What it is"
     assert read.number("memory", 1) == 64
-    assert read.environment({"A": "5"}) == {"A": "5", "B": "2 3"}
+    assert read.environment({"A": "5"}) == {"A": "5", "B": "2 3", "D": ""}
     path.write_text("# lab: programs fio\n# lab: programs blktrace dd\n")
     assert script.read(str(path)).needs == {"programs": ["fio", "blktrace", "dd"]}
     with pytest.raises(Problem, match="no parameter C"):
         read.environment({"C": "1"})
     with pytest.raises(Problem, match="only letters"):
         read.environment({"A": "'; reboot"})
+    path.write_text("# lab: set A\n")
+    with pytest.raises(Problem, match="mine: '# lab: set' A: expected NAME=VALUE"):
+        script.read(str(path)).environment({})
     path.write_text("# lab: colour red\n")
     with pytest.raises(Problem, match="colour"):
         script.read(str(path))

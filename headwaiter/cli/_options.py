@@ -18,7 +18,7 @@ from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.errors import Problem, shown
-from headwaiter.parsing import whole
+from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement
 from headwaiter.study.ranges import RUNS, SHORT_IOS
 from headwaiter.study.workload import Reading
@@ -163,15 +163,18 @@ def simulation_options(function: F) -> F:
     return load_options(_SEEDS(function))
 
 
+_SHARE = "TASK=N with N from 1 to 65535"
+
+
 def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
     """--share TASK=N."""
     out = []
     for pair in pairs:
-        task, _, share = pair.partition("=")
+        task, share = assignment("--share", pair, _SHARE)
         try:
             out.append((whole(task, 0, 2**32 - 1), whole(share, 1, 65535)))
         except ValueError as e:
-            raise Problem(f"--share {shown(pair)}: expected TASK=N with N from 1 to 65535: {e}") from None
+            raise Problem(f"--share {shown(pair)}: expected {_SHARE}: {e}") from None
     return tuple(out)
 
 

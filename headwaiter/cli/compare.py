@@ -12,12 +12,12 @@ import click
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import processor_of
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.tables import Setting
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
-from headwaiter.report.tables import table, write_csv
+from headwaiter.parsing import assignment
+from headwaiter.report.tables import heading, print_conditions, table, write_csv
 from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import CompareDocument, Criterion
@@ -35,10 +35,8 @@ def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, 
     """SCHED.k=v is for one scheduler, k=v for all of them that have k."""
     out: dict[str, dict[str, Setting]] = {name: {} for name in chosen}
     for pair in pairs:
-        key, sign, value = pair.partition("=")
+        key, value = assignment("--set", pair, "[SCHEDULER.]TUNABLE=VALUE")
         scheduler, dot, name = key.rpartition(".")
-        if not sign:
-            raise Problem(f"--set {shown(pair, 200)}: expected [SCHEDULER.]TUNABLE=VALUE")
         if dot and find(scheduler).name not in out:
             raise Problem(f"--set {shown(pair, 200)}: {scheduler} is not among the schedulers compared")
         having = [s for s in ([scheduler] if dot else chosen) if find(s).has(name)]
@@ -114,12 +112,9 @@ def command(
         write_csv(ranked, buffer)
         write_text(buffer.getvalue(), output)
         return
-    replay = f", replayed {work.replay}" if work.replay else ""
     with page(output) as out:
-        out.print(table(ranked, f"{work.name} on {drive.name}{replay}"))
-        out.print(f"({processor_of(options).describe()})", soft_wrap=True)
-        for note in notes:
-            out.print(f"Note: {note}.", soft_wrap=True)
+        out.print(table(ranked, heading(work, drive)))
+        print_conditions(out, options, notes)
         out.print(sentence, soft_wrap=True)
         if doubt:
             out.print(doubt, soft_wrap=True)

@@ -21,7 +21,7 @@ from headwaiter.drives.datasheet import DataSheet, from_datasheet
 from headwaiter.drives.params import Model, Param, models
 from headwaiter.drives.profile import Toml, from_toml, parse_toml
 from headwaiter.drives.writing import toml_text
-from headwaiter.engine.constants import ParamType
+from headwaiter.engine.constants import SECTOR_BYTES, ParamType
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.outputs import distinct, writing
 from headwaiter.record import like
@@ -47,7 +47,7 @@ def _facts(p: Profile) -> DriveRow:
         drive=p.name,
         description=p.description,
         model=p.model.name,
-        capacity_bytes=sectors * 512,
+        capacity_bytes=sectors * SECTOR_BYTES,
         queue_depth=depth,
         rotational=rotational,
     )
@@ -65,8 +65,9 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
         write_json(DrivesDocument(drives=rows), output)
         return
     width = max(len(r.drive) for r in rows)
+    out = console()
     for r in rows:
-        console().print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
+        out.print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
 
 
 def _value(p: Param, data: Toml) -> str:
@@ -145,10 +146,11 @@ def models_(name: str | None) -> None:
     """Show every drive model, or one, with all parameters of its profiles."""
     if name is not None and name not in models():
         raise Problem(f"no such drive model '{shown(name)}' (known: {', '.join(models())})")
+    out = console()
     for m in models().values():
         if name in (None, m.name):
-            console().print(Text.assemble((m.name, "bold"), f": {m.summary}"), soft_wrap=True)
-            console().print(_param_table(m, None))
+            out.print(Text.assemble((m.name, "bold"), f": {m.summary}"), soft_wrap=True)
+            out.print(_param_table(m, None))
 
 
 def _write(data: Toml, output: Path | None, heading: str, notes: dict[str, str]) -> None:

@@ -54,7 +54,7 @@ def _describe(trace: Trace) -> list[str]:
     """A few lines for people: what was read, from where, and what is not known of it."""
     seconds = trace.span_ns / 1e9
     lines = [f"{trace.source}: {trace.format}, {len(trace)} requests, {trace.bytes / 1e6:.1f} MB in {seconds:.3f} s"]
-    shares = [f"{(trace.op == op).mean():.1%} {op.name.lower()}" for op in Op if (trace.op == op).any()]
+    shares = [f"{(trace.op == op).mean():.1%} {op.word}" for op in Op if (trace.op == op).any()]
     tasks = f"{len(trace.tasks)} tasks in {int(trace.group.max()) + 1} groups" if trace.tasks_known else "tasks unknown"
     completions = "known" if trace.completions_known else "unknown"
     lines.append(f"{', '.join(shares)}; {tasks}; completions {completions}")

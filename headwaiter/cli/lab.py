@@ -21,6 +21,7 @@ from headwaiter.lab.agreement import failures, summary
 from headwaiter.lab.kernels import Progress
 from headwaiter.lab.script import Row, execute, experiments, read
 from headwaiter.outputs import writing
+from headwaiter.parsing import assignment
 from headwaiter.record import Record, keyed
 from headwaiter.report.tables import console
 from headwaiter.study.ranges import RUNS
@@ -67,12 +68,7 @@ def _run(
     target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Path | None, as_json: bool, output: Path | None
 ) -> None:
     """Boot kernels, run an experiment (see 'headwaiter lab list') or a script in each, and show the results."""
-    given = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise Problem(f"--set {pair}: expected NAME=VALUE")
-        given[name] = value
+    given = dict(assignment("--set", pair, "NAME=VALUE") for pair in pairs)
     if files:  # that it cannot be made must show before the kernels boot
         files.mkdir(parents=True, exist_ok=True)
     with _progress() as say:

@@ -14,12 +14,11 @@ from rich.console import Console
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import processor_of
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.sim import simulate
 from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
-from headwaiter.report.tables import table, tasks_table
+from headwaiter.report.tables import heading, print_conditions, table, tasks_table
 from headwaiter.study.ranges import others, runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time, summarise
 from headwaiter.study.schema import Result, RunDocument
@@ -73,12 +72,9 @@ def command(
             write_json(document, output)
             return
         with page(output) as out:
-            replay = f", replayed {work.replay}" if work.replay else ""
-            out.print(table([result], f"{work.name} on {drive.name}{replay}"))
+            out.print(table([result], heading(work, drive)))
             _details(out, result, policy, tunables)
-            out.print(f"({processor_of(options).describe()})", soft_wrap=True)
-            for note in notes:
-                out.print(f"Note: {note}.", soft_wrap=True)
+            print_conditions(out, options, notes)
 
 
 def _details(out: Console, result: Result, policy: Scheduler, tunables: dict[str, Setting]) -> None:

@@ -87,5 +87,6 @@ def command(name: str | None, as_json: bool, output: Path | None) -> None:
         _describe(chosen[0])
     else:
         width = max(len(s.name) for s in chosen)
+        out = console()
         for s in chosen:
-            console().print(f"{s.name:{width}}  {s.summary}", soft_wrap=True)
+            out.print(f"{s.name:{width}}  {s.summary}", soft_wrap=True)

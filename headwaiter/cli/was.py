@@ -31,7 +31,7 @@ from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
-from headwaiter.report.tables import console
+from headwaiter.report.tables import console, print_notes
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.workload import Workload, find_workload, read_trace, read_workload, replay
 from headwaiter.traces import part
@@ -199,8 +199,7 @@ def _say(lines: list[str], notes: list[str]) -> None:
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
-    for note in notes:
-        out.print(f"Note: {note}.", soft_wrap=True)
+    print_notes(out, notes)
 
 
 def _files(workloads: tuple[str, ...], **written: Path | None) -> None:
@@ -358,8 +357,7 @@ def _evaluate(trace: tuple[str, ...], as_json: bool, output: Path | None, **give
         return
     with page(output) as out:
         out.print(verdicts_table(verdicts))
-        for note in notes:
-            out.print(f"Note: {note}.", soft_wrap=True)
+        print_notes(out, notes)
 
 
 @command.command("load")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from headwaiter.conformance import ring
 from headwaiter.conformance.recording import NONE, Event, Recording
-from headwaiter.engine.constants import META, PRIO, SYNC, Op
+from headwaiter.engine.constants import META, PRIO, SECTOR_BYTES, SYNC, Op
 from headwaiter.errors import Problem
 
 QUEUED, DISPATCHED, ISSUED = range(3)
@@ -151,7 +151,7 @@ class Follower:
                     asked.insertion.request,
                     NONE,
                     _number(v, "bio_sector"),
-                    _number(v, "bio_bytes") // 512,
+                    _number(v, "bio_bytes") // SECTOR_BYTES,
                     op,
                     _flags(op, _number(v, "bio_flags")),
                     _number(v, "bio_ioprio"),
@@ -243,7 +243,7 @@ class Follower:
         given = self._must(
             self._find(e, QUEUED, sector=_number(v, "sector"), op=min(bits & 0xFF, 3) if bits & 0xFF < 2 else None), e
         )
-        if given.sectors * 512 != _number(v, "bytes"):
+        if given.sectors * SECTOR_BYTES != _number(v, "bytes"):
             raise Problem(
                 f"trace: at {e.time_ns} ns a request of {given.sectors} sectors was dispatched as one of "
                 f"{_number(v, 'bytes')} bytes"

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from headwaiter.drives.convert import lee_curve
 from headwaiter.drives.profile import Toml
+from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.errors import Problem
 
 _ZONES = 16
-_SECTOR = 512
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _cylinders(sectors: int, surfaces: int, outer: int, inner: int) -> int:
 
 def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     """The profile, and by key what was guessed and why; Problem if the numbers contradict each other."""
-    if sheet.rpm < 100 or sheet.capacity < _SECTOR * 1000 or sheet.seek_average <= 0:
+    if sheet.rpm < 100 or sheet.capacity < SECTOR_BYTES * 1000 or sheet.seek_average <= 0:
         raise Problem("drives new: rotation speed, capacity and average seek time must be positive")
     g = Guesses()
     revolution = 60e3 / sheet.rpm
@@ -108,9 +108,9 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
     # skews cover a write's switch, and a sustained rate loses one a track
     switched, moved = switch + max(settle, 0.0), track + max(settle, 0.0)
     duty = 1 / (1 + switched * 1.05 / revolution)
-    outer, inner = (max(8, round(r * 1e6 / _SECTOR * revolution / 1e3 / duty)) for r in (outer_rate, inner_rate))
+    outer, inner = (max(8, round(r * 1e6 / SECTOR_BYTES * revolution / 1e3 / duty)) for r in (outer_rate, inner_rate))
     surfaces = int(g.take(sheet.surfaces, "geometry.surfaces", 4, "not on the sheet"))
-    sectors = sheet.capacity // _SECTOR
+    sectors = sheet.capacity // SECTOR_BYTES
     cylinders = _cylinders(sectors, surfaces, outer, inner)
     if cylinders < 10:
         raise Problem("drives new: capacity and rates give fewer than ten cylinders")
@@ -135,7 +135,7 @@ def from_datasheet(sheet: DataSheet) -> tuple[Toml, dict[str, str]]:
         | dict.fromkeys(
             ("read_miss_after_read", "read_miss_after_write", "write_miss_after_read", "write_miss_after_write"), 0.15
         ),
-        "bus": {"block_read": round(_SECTOR / interface / 1e3, 6), "block_write": round(_SECTOR / interface / 1e3, 6)},
+        "bus": {"block_read": round(SECTOR_BYTES / interface / 1e3, 6), "block_write": round(SECTOR_BYTES / interface / 1e3, 6)},
         "cache": {"segments": segments, "segment": max(64, int(cache) // segments)},
         "read_ahead": {"mode": "free", "sectors": max(32, int(cache) // segments // 2)},
         "write": {"mode": "back", "limit": max(64, int(cache) // 2)} if sheet.write_cache else {"mode": "through"},

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal, cast
 
 from headwaiter.engine.native import lib
 
 SYNC, META, PRIO = int(lib.HWS_SYNC), int(lib.HWS_META), int(lib.HWS_PRIO)
 """Flags of an I/O: waited for, file-system metadata, prio. AT_HEAD and NOMERGE are for a policy by itself alone."""
 AT_HEAD, NOMERGE = int(lib.HWS_AT_HEAD), int(lib.HWS_NOMERGE)
+
+
+SECTOR_BYTES = 512
+OpName = Literal["read", "write", "discard", "other"]
+"""An operation in results."""
 
 
 class Op(IntEnum):
@@ -19,6 +25,11 @@ class Op(IntEnum):
     WRITE = lib.HWS_WRITE
     DISCARD = lib.HWS_DISCARD
     OTHER = lib.HWS_OTHER
+
+    @property
+    def word(self) -> OpName:
+        """Its name in results."""
+        return cast(OpName, self.name.lower())
 
 
 class Directions(IntEnum):

@@ -12,7 +12,7 @@ from headwaiter.engine.constants import TunableType
 from headwaiter.engine.native import ffi, lib, text
 from headwaiter.engine.tables import Readers, Setting, Table, table_at
 from headwaiter.errors import Problem, shown
-from headwaiter.parsing import whole
+from headwaiter.parsing import assignment, whole
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,7 @@ def settings(scheduler: Scheduler, pairs: Iterable[str], readers: Readers | None
     """`k=v` pairs as numbers and `k=file` pairs as rows, checked against the scheduler's tunables and tables."""
     out: dict[str, Setting] = {}
     for pair in pairs:
-        key, sign, value = pair.partition("=")
-        if not sign:
-            raise Problem(f"--set {shown(pair, 200)}: expected TUNABLE=VALUE")
+        key, value = assignment("--set", pair, "TUNABLE=VALUE")
         if not scheduler.has(key):
             raise Problem(
                 f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"

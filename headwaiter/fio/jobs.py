@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwaiter.engine.constants import Directions, Exit, FileService, IoprioClass, ioprio
+from headwaiter.engine.constants import SECTOR_BYTES, Directions, Exit, FileService, IoprioClass, ioprio
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
 from headwaiter.errors import Problem, plain
@@ -17,7 +17,6 @@ from headwaiter.fio.options import SYNC_ENGINES, Pattern
 from headwaiter.fio.parser import Section, Where, parse
 from headwaiter.fio.values import LARGEST, Percent
 
-SECTOR = 512
 # Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.
 READAHEAD_BYTES = 128 << 10
 FIO_RANDSEED = 0x89  # of job files that name none
@@ -61,7 +60,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     data: the file's bytes, where they have been read already.
     """
     sections = parse(path, data)
-    capacity = drive_sectors * SECTOR
+    capacity = drive_sectors * SECTOR_BYTES
     _check_number(sections)
     drafts = [draft for section in sections for draft in _clones(section, capacity)]
     bases = lay_out([r for d in drafts for r in d.regions], capacity)
@@ -163,10 +162,10 @@ def _common_fields(s: Section) -> dict[str, Any]:
     align = [a or b for a, b in zip(s.get("ba", (None, None)), low, strict=True)]
     if not buffered:
         for option, sizes in (("bs", low), ("ba", align)):
-            if any(n % SECTOR for n in sizes):
-                raise s.at(option).problem(f"option '{option}': direct I/O must be in multiples of {SECTOR} bytes")
-        if pattern.hole % SECTOR:
-            raise s.at("rw").problem(f"option 'rw': direct I/O must be in multiples of {SECTOR} bytes")
+            if any(n % SECTOR_BYTES for n in sizes):
+                raise s.at(option).problem(f"option '{option}': direct I/O must be in multiples of {SECTOR_BYTES} bytes")
+        if pattern.hole % SECTOR_BYTES:
+            raise s.at("rw").problem(f"option 'rw': direct I/O must be in multiples of {SECTOR_BYTES} bytes")
     depth = s.get("iodepth", 1) if queued and not buffered else 1
     if buffered and engine == "io_uring" and s.get("iodepth", 1) > 1:
         raise s.at("iodepth").problem("option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1")
@@ -291,9 +290,9 @@ def _regions(
     for name in files:
         whole = _whole(s, name, len(files), capacity)
         offset = _offset(s, whole, number, block)
-        if not shared["buffered"] and offset % SECTOR:
+        if not shared["buffered"] and offset % SECTOR_BYTES:
             raise s.at("offset_increment" if number else "offset", "offset").problem(
-                f"option 'offset': direct I/O must be in multiples of {SECTOR} bytes"
+                f"option 'offset': direct I/O must be in multiples of {SECTOR_BYTES} bytes"
             )
         if isinstance(size, Percent):
             span = min(whole * size.value // 100, whole - offset)

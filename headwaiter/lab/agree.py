@@ -31,6 +31,7 @@ import numpy as np
 
 from headwaiter.drives import find_drive
 from headwaiter.drives.choose import open_drive
+from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.processor import processor_of_series
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, simulate
@@ -82,7 +83,6 @@ SCATTER_SECTORS = 128  # of one of them
 SCATTER_STRIDE_MIB = 64  # as in lab/guest/scatter.c
 SCATTER_AHEAD_NS = 1_000_000_000
 SECTORS_PER_MIB = 2048
-SECTOR_BYTES = 512
 SECOND_DRIVE = "wd-re-4tb"  # for random jobs, beside the default
 THROUGHPUT_BOUND_PERCENT = 3.0
 P99_BOUND_PERCENT = 10.0

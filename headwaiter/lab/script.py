@@ -34,6 +34,7 @@ from headwaiter.lab import debug
 from headwaiter.lab.guest import Guest, Outcome, boot, source_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, cache_folder, kernel, need, run
 from headwaiter.lab.modules import build, build_one
+from headwaiter.parsing import assignment
 
 Row = dict[str, Any]
 
@@ -89,7 +90,7 @@ class Script:
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """Parameters with their values."""
-        values = dict(word.partition("=")[::2] for word in self.needs.get("set", []))
+        values = dict(assignment(f"{self.name}: '# lab: set'", word, "NAME=VALUE") for word in self.needs.get("set", []))
         for name, value in given.items():
             if name not in values:
                 raise Problem(f"{self.name} has no parameter {name} (it has {', '.join(values) or 'none'})")

@@ -13,9 +13,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from headwaiter.engine.processor import processor_of
+from headwaiter.engine.sim import Drive, Options
 from headwaiter.record import Record, field_at, value_at
 from headwaiter.study.ranges import told_range
 from headwaiter.study.schema import Anticipation, GroupRow, Result, TaskRow
+from headwaiter.study.workload import Workload
 
 _WIDTH = 200
 _THROUGHPUT = "throughput_MBps"
@@ -75,6 +78,23 @@ def console(file: TextIO | None = None) -> Console:
     if file is not None:
         return Console(file=file, highlight=False, markup=False, emoji=False, width=_WIDTH, force_terminal=False)
     return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else _WIDTH)
+
+
+def heading(work: Workload, drive: Drive) -> str:
+    """What was run: the title of a table."""
+    return f"{work.name} on {drive.name}{f', replayed {work.replay}' if work.replay else ''}"
+
+
+def print_notes(out: Console, notes: Iterable[str]) -> None:
+    """Below a table: what one must know to read the results."""
+    for note in notes:
+        out.print(f"Note: {note}.", soft_wrap=True)
+
+
+def print_conditions(out: Console, options: Options, notes: Iterable[str]) -> None:
+    """Below a table: processor time, and notes."""
+    out.print(f"({processor_of(options).describe()})", soft_wrap=True)
+    print_notes(out, notes)
 
 
 def table(results: Sequence[Result], title: str) -> Table:

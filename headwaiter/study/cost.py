@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from headwaiter.engine.constants import Directions, Op
+from headwaiter.engine.constants import SECTOR_BYTES, Directions, Op
 from headwaiter.engine.sim import Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import JobLoad
-from headwaiter.fio.jobs import READAHEAD_BYTES, SECTOR
+from headwaiter.fio.jobs import READAHEAD_BYTES
 from headwaiter.study.ranges import runs_for
 
 IO_S = 1.5e-6
@@ -117,7 +117,7 @@ class _Rates:
     def _one_s(self, f: Mapping[str, Any], op: int, at_once: int, sharing: int) -> float:
         """From one I/O of a job to its next, on average."""
         size, random, o = (f["min_bytes"][op] + f["max_bytes"][op]) / 2, bool(f["random"]), self.options
-        span = 1 << (f["size"] // SECTOR).bit_length() if random else 0
+        span = 1 << (f["size"] // SECTOR_BYTES).bit_length() if random else 0
         pages, paced_s = size / 4096, f["think_ns"] / 1e9 / max(1, f["think_blocks"])
         if f["rate_bytes"][op]:
             paced_s = max(paced_s, size / f["rate_bytes"][op])
@@ -125,10 +125,10 @@ class _Rates:
             own_s = (o.copy_ns + o.copy_page_ns * pages) / 1e9
             # Through the page cache, neighbours come and go together.
             unit = size if random else max(size, READAHEAD_BYTES)
-            disk_s = self.served_s(op, span, math.ceil(unit / SECTOR), at_once) * size / unit
+            disk_s = self.served_s(op, span, math.ceil(unit / SECTOR_BYTES), at_once) * size / unit
             return float(max(own_s + paced_s, sharing * disk_s))
         own_s = (o.turnaround_ns + o.turnaround_page_ns * pages) / 1e9
-        sectors, depth = max(1, round(size / SECTOR)), min(_MOST_AT_ONCE, f["depth"])
+        sectors, depth = max(1, round(size / SECTOR_BYTES)), min(_MOST_AT_ONCE, f["depth"])
         alone_s = self.served_s(op, span, sectors, depth)
         # I/Os in sequence are joined, but only with those of their own job.
         shared_s = sharing * min(alone_s, self.served_s(op, span, sectors, at_once, merging=False))

@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.engine.constants import Op
+from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import I64, PROCESSOR_TIMES, Options, Outcome
 from headwaiter.errors import Problem
-from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, OpName, ProcessorTime, Result, TaskRow
+from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, ProcessorTime, Result, TaskRow
 
-SECTOR_BYTES = 512
-_OPS: tuple[OpName, ...] = ("read", "write", "discard", "other")
 _PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 """Those of Latency."""
 _NS_PER_S = 1e9
@@ -124,7 +122,7 @@ def _task_rows(o: Outcome) -> list[TaskRow]:
     rows = []
     for key, requests, size, throughput, start, elapsed, _, lat in _rows(_part(o, o.tallies.task * 4 + o.tallies.op)):
         task = o.tasks[key // 4]
-        rows.append(TaskRow(task.id, task.name, _OPS[key % 4], task.group, requests, size, throughput, start, elapsed, lat))
+        rows.append(TaskRow(task.id, task.name, Op(key % 4).word, task.group, requests, size, throughput, start, elapsed, lat))
     return rows
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from headwaiter.engine.constants import OpName
 from headwaiter.record import Record, Says
 
 SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
 LAB_SCHEMA: Literal["headwaiter-lab/1"] = "headwaiter-lab/1"
 
-OpName = Literal["read", "write", "discard", "other"]
 Replay = Literal["closed", "open"]
 Criterion = Literal["throughput", "elapsed", "latency", "p99", "max", "fairness"]
 

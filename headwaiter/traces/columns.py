@@ -18,12 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.errors import Problem
+from headwaiter.traces.model import MAX_SECTOR, bytes_to_sectors
 from headwaiter.traces.source import Source
 
 Array = npt.NDArray[Any]
 
 _MAX_WIDTH = 64
+_LONGEST_BYTES = 2**41 - 1
+"""Of a request, so that its sectors are counted in 32 bits."""
 _SPACES = (9, 13, 32)
 _PLAIN = re.compile(rb"[-+]?[0-9]+\Z")
 _HEX = re.compile(rb"[0-9a-fA-F]{1,8}\Z")
@@ -69,6 +73,11 @@ class Table:
             negative = "negative" if values[row] < 0 <= low else "out of range"
             raise self.problem(row, f"{what} {self._shown(row, column)} is {negative}")
         return values
+
+    def byte_ranges(self, offset: tuple[int, str], length: tuple[int, str]) -> tuple[Array, Array]:
+        """The sectors that ranges of bytes touch: (first, count). Each column is given with its name."""
+        first = self.integers(*offset, high=MAX_SECTOR * SECTOR_BYTES - 1)
+        return bytes_to_sectors(first, self.integers(*length, high=_LONGEST_BYTES))
 
     def hexadecimal(self, column: int, what: str) -> Array:
         """Hexadecimal numbers of up to 8 digits, int64 of shape (rows,)."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.traces.columns import Table
 from headwaiter.traces.source import Source
 
 _LISTED = 16
@@ -42,6 +43,13 @@ def pick_device(
         why = "as requested" if wanted is not None else "the busiest"
         notes.append(f"device {names[chosen]}, {why}, of {len(names)}: {listing}")
     return code == chosen, notes
+
+
+def one_device(table: Table, columns: list[int], wanted: str | None) -> tuple[Table, list[str]]:
+    """The rows of one device, which these columns name, and notes. Raises Problem if there is no device of the name wanted."""
+    devices, code = table.distinct(columns)
+    mask, notes = pick_device(table.source, [".".join(name) for name in devices], code, wanted)
+    return table.rows(np.flatnonzero(mask)), notes
 
 
 def refuse_device(source: Source, wanted: str | None) -> None:

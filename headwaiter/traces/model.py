@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.engine.constants import SECTOR_BYTES
+
 Array = npt.NDArray[Any]
 
-SECTOR_BYTES = 512
 MAX_SECTOR = 2**55
 MAX_TIME_NS = 2**61
 """73 years."""

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.engine.tables import Setting
 from headwaiter.study.perturb import perturbed
@@ -71,7 +72,7 @@ def _figures(outcomes: list[Outcome]) -> Figures:
         sum(o.totals["a_success"] for o in outcomes),
         sum(o.totals["a_fail"] for o in outcomes),
         sum(o.totals["t_fail_ns"] for o in outcomes) / 1e6,
-        sum(int(o.tallies.sectors.sum()) * 512 for o in outcomes),
+        sum(int(o.tallies.sectors.sum()) * SECTOR_BYTES for o in outcomes),
         sum(
             (int(o.tallies.last_done_ns.max()) - int(o.tallies.first_issue_ns.min())) / 1e9
             for o in outcomes

@@ -16,11 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from headwaiter.engine.constants import Op
+from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.errors import Problem
 from headwaiter.reading import is_folder
 from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags
-from headwaiter.traces.model import MAX_TIME_NS, SECTOR_BYTES, Trace
+from headwaiter.traces.model import MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

@@ -17,7 +17,7 @@ from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Trace, bytes_to_sectors
+from headwaiter.traces.model import MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -72,8 +72,7 @@ def read(source: Source, options: Options) -> Trace:
     files, code = body.distinct([0])
     mask, notes = pick_device(source, [name for (name,) in files], code, options.device)
     body, moves = body.rows(np.flatnonzero(mask)), moves[mask]
-    offset = body.integers(1, "offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
-    sector, sectors = bytes_to_sectors(offset, body.integers(2, "length", high=2**41 - 1))
+    sector, sectors = body.byte_ranges((1, "offset"), (2, "length"))
     if version == 2:
         notes.append("version 2 has no times: requests follow one another")
     return make_trace(

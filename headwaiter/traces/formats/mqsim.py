@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import split
-from headwaiter.traces.devices import pick_device
+from headwaiter.traces.devices import one_device
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
@@ -29,10 +27,7 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read one device's requests. Raises Problem at the first line that breaks the format."""
-    table = split(source, 5)
-    devices, code = table.distinct([1])
-    mask, notes = pick_device(source, [name for (name,) in devices], code, options.device)
-    table = table.rows(np.flatnonzero(mask))
+    table, notes = one_device(split(source, 5), [1], options.device)
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,

@@ -15,9 +15,9 @@ import numpy as np
 
 from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import split
-from headwaiter.traces.devices import pick_device
+from headwaiter.traces.devices import one_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Trace, bytes_to_sectors, from_zero
+from headwaiter.traces.model import MAX_TIME_NS, Trace, from_zero
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -34,18 +34,14 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read one disk's requests. Raises Problem at the first line that breaks the format."""
-    table = split(source, 7, delimiter=",")
-    devices, code = table.distinct([1, 2])
-    mask, notes = pick_device(source, [".".join(pair) for pair in devices], code, options.device)
-    table = table.rows(np.flatnonzero(mask))
+    table, notes = one_device(split(source, 7, delimiter=","), [1, 2], options.device)
     ticks = table.integers(0, "timestamp")
     ticks -= ticks.min()
     if (late := ticks > _MAX_TICKS).any():
         raise table.problem(int(np.argmax(late)), "timestamp is too far from the first")
     time = ticks * _TICK_NS
     time, complete = from_zero(time, time + table.integers(6, "response", high=_MAX_TICKS) * _TICK_NS)
-    offset = table.integers(4, "offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
-    sector, sectors = bytes_to_sectors(offset, table.integers(5, "size", high=2**41 - 1))
+    sector, sectors = table.byte_ranges((4, "offset"), (5, "size"))
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,

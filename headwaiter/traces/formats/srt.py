@@ -15,11 +15,11 @@ import re
 
 import numpy as np
 
-from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 from headwaiter.traces.columns import Array
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import SECTOR_BYTES, Trace, bytes_to_sectors
+from headwaiter.traces.model import Trace, bytes_to_sectors
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from headwaiter.engine.constants import Op
 from headwaiter.traces.columns import split
-from headwaiter.traces.devices import pick_device
+from headwaiter.traces.devices import one_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, SECTOR_BYTES, Trace, bytes_to_sectors, from_zero
+from headwaiter.traces.model import MAX_TIME_NS, Trace, from_zero
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -31,15 +31,11 @@ def read(source: Source, options: Options) -> Trace:
     """Read one LUN's requests. Raises Problem at the first line that breaks the format."""
     if not sniff(source.head):
         raise source.problem(f"the header {_HEADER.decode()} is missing", line=1)
-    table = split(source, 6, delimiter=",", skip_lines=1)
-    devices, code = table.distinct([3])
-    mask, notes = pick_device(source, [name for (name,) in devices], code, options.device)
-    table = table.rows(np.flatnonzero(mask))
+    table, notes = one_device(split(source, 6, delimiter=",", skip_lines=1), [3], options.device)
     time = table.fixed(0, "Timestamp", 9, high=MAX_TIME_NS)
     response = table.fixed(1, "Response", 9, high=MAX_TIME_NS, blank=-1)
     time, complete = from_zero(time, np.where(response >= 0, time + response, -1))
-    offset = table.integers(4, "Offset", high=MAX_SECTOR * SECTOR_BYTES - 1)
-    sector, sectors = bytes_to_sectors(offset, table.integers(5, "Size", high=2**41 - 1))
+    sector, sectors = table.byte_ranges((4, "Offset"), (5, "Size"))
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,

@@ -16,7 +16,7 @@ from typing import NoReturn
 import needs
 import pytest
 
-from headwaiter.lab.kernels import Unavailable
+from headwaiter.lab.host import Unavailable
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = "HEADWAITER_REQUIRE_ALL"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The kernel lab: stock Debian kernels under QEMU in virtual time, with real programs on real file systems.
 
-`kernels` fetches kernel packages, `initramfs` packs a guest, `guest` boots it and collects what it sends back, and the
-modules beside them are the experiments. The guest's half is shell, in the project's `lab/guest` folder.
+`host` is what the lab needs of the machine that it runs on. `kernels` fetches kernel packages, `initramfs` packs a guest, `guest`
+boots it and collects what it sends back, and the modules beside them are the experiments. The guest's half is shell, in the
+project's `lab/guest` folder.
 """

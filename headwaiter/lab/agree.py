@@ -39,7 +39,8 @@ from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
 from headwaiter.fio.parser import Section, parse
-from headwaiter.lab.guest import Guest, boot, source_folder
+from headwaiter.lab.guest import Guest, boot
+from headwaiter.lab.host import source_folder
 from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
@@ -159,7 +160,7 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
         (source_folder() / "lab" / "guest" / "agree.sh").read_text(encoding="utf-8"),
         modules=BASE_MODULES,
         own_modules=build(on, say),
-        programs=[("fio", "fio"), ("chrt", "util-linux")],
+        programs=["fio", "chrt"],
         tools={"scatter": tool("scatter")},
         executables={"/lab/firstio.so": tool("firstio", preloaded=True)},
         environment={

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from headwaiter.errors import Problem
-from headwaiter.lab.guest import source_folder
+from headwaiter.lab.host import source_folder
 from headwaiter.lab.kernels import Kernel
 
 

@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from headwaiter.errors import Problem
-from headwaiter.lab.guest import source_folder
-from headwaiter.lab.kernels import Kernel, Progress, Unavailable, cache_folder, fetch, need, run, running
+from headwaiter.lab.host import cache_folder, need, run, running, source_folder
+from headwaiter.lab.kernels import Kernel, Progress, fetch
 
 NAME = "debug"
 SOURCE = "linux-source-6.12"
@@ -26,16 +26,8 @@ PARAMETERS = (
     "loglevel=5 log_buf_len=4M kasan_multi_shot rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 "
     "workqueue.watchdog_thresh=120"
 )
-TOOLS = {
-    "make": "make",
-    "gcc": "gcc",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "xz": "xz-utils",
-    "tar": "tar",
-    "pahole": "dwarves",
-}
+# What building it takes.
+TOOLS = ("make", "gcc", "flex", "bison", "bc", "xz", "tar", "pahole", "/usr/include/libelf.h")
 
 
 def debug_kernel(say: Progress) -> Kernel:
@@ -44,10 +36,8 @@ def debug_kernel(say: Progress) -> Kernel:
     digest = hashlib.sha256(config.read_bytes()).hexdigest()[:12]
     folder = cache_folder() / "debug-kernel" / f"{SOURCE}-{digest}"
     if not (folder / "root").is_dir():
-        for tool, package in TOOLS.items():
-            need(tool, package)
-        if not Path("/usr/include/libelf.h").exists():
-            raise Unavailable("lab: libelf.h is not installed (apt-get install libelf-dev)")
+        for tool in TOOLS:
+            need(tool)
         (archive,) = fetch(SOURCE, say).glob("usr/src/*.tar.xz")
         _build(archive, config, folder, say)
     (modules,) = (folder / "root" / "lib" / "modules").iterdir()

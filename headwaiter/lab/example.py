@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from headwaiter.lab.guest import Outcome, boot
-from headwaiter.lab.kernels import Kernel, Progress, Unavailable, fetch, newest
+from headwaiter.lab.host import Unavailable
+from headwaiter.lab.kernels import Kernel, Progress, fetch, newest
 from headwaiter.lab.script import Script, guest
 
 

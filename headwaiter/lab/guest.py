@@ -13,22 +13,19 @@ from __future__ import annotations
 import os
 import re
 import selectors
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from headwaiter.ending import tidied
 from headwaiter.errors import Problem
+from headwaiter.lab.host import need, running, source_folder, temporary_folder
 from headwaiter.lab.initramfs import Initramfs
-from headwaiter.lab.kernels import Kernel, Progress, need, running
+from headwaiter.lab.kernels import Kernel, Progress
 
 LAST_LINES = 15
 COMPLAINT_LINES = 60
@@ -57,7 +54,7 @@ class Guest:
     kernel: Kernel
     script: str
     modules: list[str] = field(default_factory=list)
-    programs: list[tuple[str, str]] = field(default_factory=list)  # (program, Debian package)
+    programs: list[str] = field(default_factory=list)  # of the host
     packed_modules: list[str] = field(default_factory=list)  # there, but not inserted
     own_modules: dict[str, bytes] = field(default_factory=dict)  # inserted after those
     tools: dict[str, bytes] = field(default_factory=dict)  # programs by name, for /bin
@@ -74,10 +71,10 @@ class Guest:
     def initramfs(self) -> bytes:
         """The guest's file system."""
         image = Initramfs()
-        image.add_program("busybox", "busybox-static")
+        image.add_program("busybox")
         image.add_folder("tmp")
-        for tool, package in self.programs:
-            image.add_program(tool, package)
+        for tool in self.programs:
+            image.add_program(tool)
         guest = source_folder() / "lab" / "guest"
         image.add("init", (guest / "init").read_bytes(), executable=True)
         image.add("lab/library.sh", (guest / "library.sh").read_bytes())
@@ -106,21 +103,10 @@ class Outcome:
     console: list[str]
 
 
-def source_folder() -> Path:
-    """The project's source tree, where kmod/ and lab/ are; Problem when the package runs far from one."""
-    candidates = [Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents]
-    if named := os.environ.get("HEADWAITER_SOURCE"):
-        candidates.insert(0, Path(named))
-    for folder in candidates:
-        if (folder / "lab" / "guest" / "init").is_file():
-            return folder
-    raise Problem("lab: needs the project's source tree: run in a clone of it, or set HEADWAITER_SOURCE")
-
-
 def boot(guest: Guest, say: Progress) -> Outcome:
     """Boot, run to power-off, return the results; Problem when it fails, complains or hangs."""
-    qemu = need("qemu-system-x86_64", "qemu-system-x86")
-    with _folder() as work, _sink(work / "events") as events:
+    qemu = need("qemu-system-x86_64")
+    with temporary_folder() as work, _sink(work / "events") as events:
         (work / "initrd").write_bytes(guest.initramfs())
         append = "console=ttyS0 panic=-1 nokaslr mitigations=off tsc=reliable random.trust_cpu=off rdinit=/init"
         append += " cryptomgr.notests"  # they would go on beside the script
@@ -140,16 +126,6 @@ def boot(guest: Guest, say: Progress) -> Outcome:
         console = _follow(command, guest, say)
         results = work / "results"
         return Outcome(_unpack(results.read_bytes() if results.exists() else b"", console), console)
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A temporary one."""
-    with (
-        tempfile.TemporaryDirectory(prefix="headwaiter-lab-", ignore_cleanup_errors=True) as name,
-        tidied(partial(shutil.rmtree, name, ignore_errors=True)),
-    ):
-        yield Path(name)
 
 
 @contextmanager

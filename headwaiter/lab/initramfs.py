@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from headwaiter.errors import Problem
-from headwaiter.lab.kernels import need, run
+from headwaiter.lab.host import need, run
 
 LIBRARY = re.compile(r"(/\S+) \(0x")
 
@@ -31,9 +31,9 @@ class Initramfs:
         """Make an empty folder."""
         self.add(f"{path}/.keep", b"")
 
-    def add_program(self, tool: str, package: str) -> None:
-        """Copy the host's program `tool`, of Debian package `package`, to /bin, with its libraries."""
-        source = Path(need(tool, package))
+    def add_program(self, tool: str) -> None:
+        """Copy the host's program `tool` to /bin, with its libraries."""
+        source = Path(need(tool))
         self.add(f"bin/{source.name}", source.read_bytes(), executable=True)
         if source.read_bytes()[:4] != b"\x7fELF":
             raise Problem(f"lab: {source} is not a program")

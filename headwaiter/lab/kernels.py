@@ -9,91 +9,21 @@ an image is three packages: linux-image needs linux-binary, linux-modules and li
 
 from __future__ import annotations
 
-import contextlib
 import lzma
-import os
 import re
-import shutil
-import signal
-import subprocess
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from headwaiter.ending import tidied
 from headwaiter.errors import Problem
+from headwaiter.lab.host import Unavailable, cache_folder, need, run
 
 Progress = Callable[[str], None]
 
 SERIES = ("6.1", "6.12")
 DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
-
-
-def cache_folder() -> Path:
-    """The project's folder in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "headwaiter"
-
-
-class Unavailable(Problem):
-    """Something that this machine lacks: a program, a package in apt's lists, the network."""
-
-
-def need(tool: str, package: str) -> str:
-    """Path of the host's program `tool`; Unavailable, naming the Debian package, where it is missing."""
-    path = shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if not path:
-        raise Unavailable(f"lab: {tool} is not installed (apt-get install {package})")
-    return path
-
-
-def run(command: list[str], cwd: Path | None = None) -> str:
-    """Run a host program and return its stdout; Problem with its last line of stderr when it fails."""
-    with running(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        out, err = (data.decode(errors="replace") for data in process.communicate())
-    if process.returncode:
-        lines = [line for line in (err + out).splitlines() if line.strip()]
-        raise Problem(f"lab: {' '.join(command[:3])}: {lines[-1] if lines else 'failed'}")
-    return out
-
-
-@contextmanager
-def running(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A host program, started; when the block is left, however it is left, it and all that it has started are gone."""
-    with contextlib.ExitStack() as stack:
-        with _signals_later():  # else one could come when the program runs, and nobody knows yet
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
-            stack.enter_context(process)
-            stack.enter_context(tidied(lambda: _end(process)))
-        yield process
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-@contextmanager
-def _signals_later() -> Iterator[None]:
-    """Signals that end this process do so when the block is left."""
-    if threading.current_thread() is not threading.main_thread():  # handlers run in the main thread only
-        yield
-        return
-    came: list[int] = []
-    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    usual = {number: signal.signal(number, lambda received, _: came.append(received)) for number in ends}
-    try:
-        yield
-    finally:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
-        for late in came:
-            signal.raise_signal(late)
 
 
 def version_key(name: str) -> list[int]:
@@ -103,7 +33,7 @@ def version_key(name: str) -> list[int]:
 
 def newest(pattern: str) -> str | None:
     """The newest package in apt's lists whose whole name matches `pattern`."""
-    names = run([need("apt-cache", "apt"), "pkgnames", "linux-"]).split()
+    names = run([need("apt-cache"), "pkgnames", "linux-"]).split()
     return max(filter(re.compile(pattern).fullmatch, names), key=version_key, default=None)
 
 
@@ -117,14 +47,14 @@ def fetch(name: str, say: Progress, packages: Callable[[], list[str]] | None = N
     # Built aside and renamed, so that a folder of that name is always whole.
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as aside:
         work = Path(aside)
-        command = [need("apt-get", "apt"), "-q", "-o", "APT::Sandbox::User=", "download"]
+        command = [need("apt-get"), "-q", "-o", "APT::Sandbox::User=", "download"]
         wanted = packages() if packages else [name]
         try:
             run([*command, *wanted], cwd=work)
         except Problem as e:
             raise Unavailable(str(e)) from None
         for deb in sorted(work.glob("*.deb")):
-            run([need("dpkg", "dpkg"), "-x", str(deb), str(work / "root")])
+            run([need("dpkg"), "-x", str(deb), str(work / "root")])
         try:
             (work / "root").rename(folder)
         except OSError:
@@ -135,7 +65,7 @@ def fetch(name: str, say: Progress, packages: Callable[[], list[str]] | None = N
 
 def depends(package: str, pattern: str) -> list[str]:
     """The packages that `package` depends on whose whole names match `pattern`."""
-    out = run([need("apt-cache", "apt"), "depends", package])
+    out = run([need("apt-cache"), "depends", package])
     return re.findall(rf"^ *Depends: ({pattern})$", out, re.MULTILINE)
 
 
@@ -208,7 +138,7 @@ def kernel(wanted: str, say: Progress) -> Kernel:
         return unpacked(Path(wanted))
     wanted = wanted.removesuffix("-cloud-amd64")
     pattern = re.compile(rf"linux-image-({re.escape(wanted)}([.+-][\w.+-]*)?-cloud-amd64)")
-    names = set(run([need("apt-cache", "apt"), "pkgnames", "linux-"]).split())
+    names = set(run([need("apt-cache"), "pkgnames", "linux-"]).split())
     images = [match[1] for match in map(pattern.fullmatch, names) if match]
     whole = [release for release in images if f"linux-headers-{release}" in names]
     cached = [match[1] for path in (cache_folder() / "kernels").glob("linux-*") if (match := pattern.fullmatch(path.name))]

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from headwaiter.errors import Problem
-from headwaiter.lab.guest import source_folder
-from headwaiter.lab.kernels import Kernel, Progress, cache_folder, headers, need, run
+from headwaiter.lab.host import cache_folder, need, run, source_folder
+from headwaiter.lab.kernels import Kernel, Progress, headers
 
 MODULES = ("headwaiter_iosched", "headwaiter_disk")
 
@@ -20,8 +20,8 @@ def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
 
     Two at once would build in the same folder: one waits for the other.
     """
-    need("make", "make")
-    need("gcc", "gcc")
+    need("make")
+    need("gcc")
     folder = headers(kernel, say)
     say(f"{kernel.release}: building the modules")
     output = cache_folder() / "kmod" / kernel.release

@@ -31,8 +31,9 @@ from typing import Any
 
 from headwaiter.errors import Problem
 from headwaiter.lab import debug
-from headwaiter.lab.guest import Guest, Outcome, boot, source_folder
-from headwaiter.lab.kernels import SERIES, Kernel, Progress, cache_folder, kernel, need, run
+from headwaiter.lab.guest import Guest, Outcome, boot
+from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, need, run, source_folder
+from headwaiter.lab.kernels import SERIES, Kernel, Progress, kernel
 from headwaiter.lab.modules import build, build_one
 from headwaiter.parsing import assignment
 
@@ -40,18 +41,6 @@ Row = dict[str, Any]
 
 KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "tools", "memory", "shift", "set", "host")
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
-PACKAGES = {
-    "chrt": "util-linux",
-    "fio": "fio",
-    "blktrace": "blktrace",
-    "mkfs.ext4": "e2fsprogs",
-    "fsck.ext4": "e2fsprogs",
-    "find": "findutils",
-    "dd": "coreutils",
-    "make": "make",
-    "bonnie++": "bonnie++",
-    "blkdiscard": "util-linux",
-}
 # Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
 HOSTS = {
     "conformance": "headwaiter.conformance.record",
@@ -131,7 +120,7 @@ def tool(name: str, *, preloaded: bool = False) -> bytes:
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         target.parent.mkdir(parents=True, exist_ok=True)
         kind = ["-shared", "-fPIC"] if preloaded else ["-static"]
-        run([need("gcc", "gcc"), "-O2", "-Wall", *kind, "-o", str(target), str(source)])
+        run([need("gcc"), "-O2", "-Wall", *kind, "-o", str(target), str(source)])
     return target.read_bytes()
 
 
@@ -146,11 +135,10 @@ def drive_files(name: str) -> dict[str, bytes]:
 
 def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Guest:
     """The guest that a script runs in."""
-    programs = []
-    for program in script.needs.get("programs", []):
-        if program not in PACKAGES:
-            raise Problem(f"{script.name}: '# lab: programs {program}': unknown (known: {', '.join(PACKAGES)})")
-        programs.append((program, PACKAGES[program]))
+    programs = script.needs.get("programs", [])
+    for program in programs:
+        if program not in GUEST_PROGRAMS:
+            raise Problem(f"{script.name}: '# lab: programs {program}': unknown (known: {', '.join(GUEST_PROGRAMS)})")
     environment = script.environment(given)
     drives = {word for words in script.needs.get("drives", []) for word in words.split(",")}
     if "DRIVE" in environment:

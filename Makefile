@@ -78,6 +78,7 @@ lint: build
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
 	$(BIN)/mypy core/new-policy
+	$(BIN)/mypy tests bench docs
 
 # Put all of Python and C into the one form that lint asks for.
 format: .venv/.tools

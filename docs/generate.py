@@ -218,8 +218,8 @@ def picture(_: str) -> str:
 def waits(which: str) -> str:
     """What `as` makes of the generated workloads, beside the paper's figures."""
     if which == "without-readahead":
-        heads = ("workload", "paper: A", "times A with it", "ours: A", "times A with it")
-        return rows(heads, was_workloads.without_readahead())
+        without = ("workload", "paper: A", "times A with it", "ours: A", "times A with it")
+        return rows(without, was_workloads.without_readahead())
     heads = ("workload", "", "A", "A_S", "A_F", "A_F/A", "T_S/A_S, ms", "T_F/A_S, ms", "requests", "elapsed, s", "MB/s")
     return rows(heads, was_workloads.table())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.processor import MEASURED
@@ -54,7 +55,8 @@ def result(name: str, readahead: bool = True) -> Result:
     """Of `as`, by the rules of Linux 2.6.12 and later."""
     drive = open_drive(DEFAULT_DRIVE)
     path = WORKLOADS / f"{name}.toml"
-    load = generate(path, path.read_bytes(), drive.sectors, 0, **({} if readahead else {"readahead_kib": 0}))
+    changed: dict[str, Any] = {} if readahead else {"readahead_kib": 0}
+    load = generate(path, path.read_bytes(), drive.sectors, 0, **changed)
     options = MEASURED.apply(Options(max_sectors=MAX_SECTORS, nr_requests=256, join_arriving=True))
     return summarise(simulate("as", drive, load, {"cooperation": 1}, options), tasks=False)
 
@@ -78,7 +80,7 @@ def table() -> list[tuple[str, ...]]:
 
 def without_readahead() -> list[tuple[str, ...]]:
     """How many waits there are without read-ahead, as multiples of those with it."""
-    out = []
+    out: list[tuple[str, ...]] = []
     for name, paper in PAPER_WITHOUT_READAHEAD.items():
         ours, on = waits(result(name, False)).begun, waits(result(name)).begun
         out.append((f"`{name}`", f"{paper}", f"{paper / PAPER[name].begun:.2f}", f"{ours}", f"{ours / on:.2f}"))

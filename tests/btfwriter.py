@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 
 INT, PTR, STRUCT, ENUM, TYPEDEF, CONST, FUNC, PROTO = 1, 2, 4, 6, 8, 10, 12, 13
 SIZES = {"bool": 1, "char": 1, "int": 4, "unsigned int": 4, "long unsigned int": 8}
@@ -30,7 +31,7 @@ class Writer:
         self._texts += text.encode() + b"\0"
         return at
 
-    def _add(self, kind: int, name: str, size: int, rows: list[tuple[int, ...]] | None = None, extra: bytes = b"") -> int:
+    def _add(self, kind: int, name: str, size: int, rows: Sequence[tuple[int, ...]] | None = None, extra: bytes = b"") -> int:
         at = self._text(name) if name else 0
         body = b"".join(struct.pack(f"<{len(row)}I", *row) for row in rows or [])
         self._types.append(struct.pack("<III", at, kind << 24 | len(rows or []), size) + extra + body)
@@ -84,7 +85,7 @@ class Writer:
 
     def enumerate(self, name: str, values: list[str]) -> None:
         """An enumeration from 0."""
-        rows: list[tuple[int, ...]] = [(self._text(value), number) for number, value in enumerate(values)]
+        rows = [(self._text(value), number) for number, value in enumerate(values)]
         self._numbers[f"enum {name}"] = self._add(ENUM, name, 4, rows)
 
     def function(self, name: str, signature: str) -> None:

@@ -42,7 +42,9 @@ def _words(code: str) -> frozenset[str]:
 def read(text: str) -> Source:
     """A C file or header."""
     code = _NOT_CODE.sub(" ", text)
-    public, private, inline = set(), set(), {}
+    public: set[str] = set()
+    private: set[str] = set()
+    inline: dict[str, frozenset[str]] = {}
     for found in _MACRO.finditer(code):
         inline[found["name"]] = _words(found["body"])
     for found in _DEFINITION.finditer(code):

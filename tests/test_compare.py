@@ -229,7 +229,9 @@ def test_starts_and_think_times_of_jobs_vary() -> None:
     load = JobLoad([Task(0, "a", 0), Task(1, "b", 1)], (Job(fields, ()), Job(fields, ())))
     starts, apart, thinks = [], [], []
     for number in range(1, 101):
-        jobs = perturbed(load, Options(), number)[0].jobs  # type: ignore[attr-defined]
+        changed = perturbed(load, Options(), number)[0]
+        assert isinstance(changed, JobLoad)
+        jobs = changed.jobs
         assert all(job.fields["start_max_ns"] - job.fields["start_min_ns"] == 200 * MS for job in jobs)
         first, second = (job.fields["start_min_ns"] / MS - 100 for job in jobs)
         starts.append(first)

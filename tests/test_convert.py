@@ -163,7 +163,7 @@ def test_rule_4_overheads_of_misses(
 
 def test_choices(tmp_path: Path) -> None:
     def found(old: str, new: object, section: str, key: str, **how: bool) -> object:
-        return profile(tmp_path, (old, f"{old.partition('=')[0]}= {new}"), **how)[section][key]  # type: ignore[arg-type]
+        return profile(tmp_path, (old, f"{old.partition('=')[0]}= {new}"), **how)[section][key]
 
     old = "Buffer continuous read = 1"
     assert [found(old, n, "read_ahead", "mode") for n in range(5)] == ["none", "track", "cylinder", "free", "whole-track"]
@@ -247,8 +247,8 @@ def test_ruemmler_and_wilkes_curve(tmp_path: Path) -> None:
     ten = "First ten seek times = [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.05]"
     found = seeks(tmp_path, f"hplplus10, HPL seek equation values = [300, 2.0, 0.5, 8.0, 0.01, -1], {ten}")
     assert [found[d] for d in (1, 9, 10)] == [1.1, 1.9, 2.05]
-    assert (found[100], found[299]) == (pytest.approx(7.0), pytest.approx(2 + 0.5 * math.sqrt(299)))
-    assert (found[300], found[900]) == (pytest.approx(11.0), pytest.approx(17.0))
+    assert (found[100], found[299]) == pytest.approx((7.0, 2 + 0.5 * math.sqrt(299)))
+    assert (found[300], found[900]) == pytest.approx((11.0, 17.0))
     plain = seeks(tmp_path, "hpl, HPL seek equation values = [300, 2.0, 0.5, 8.0, 0.01, 1.25]")
     assert (plain[1], plain[4]) == (1.25, 3.0)
     assert seeks(tmp_path, "hpl, HPL seek equation values = [300, 2.0, 0.5, 8.0, 0.01, -1]")[1] == 2.5

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_generated_tables_are_current() -> None:
-    command = [sys.executable, ROOT / "docs" / "generate.py", "--check"]
+    command: list[str | Path] = [sys.executable, ROOT / "docs" / "generate.py", "--check"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

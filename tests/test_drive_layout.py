@@ -118,8 +118,8 @@ def track_order(g: dict[str, Any], first: int, cylinders: int) -> list[tuple[int
     """(cylinder within the zone, head) in the order of the tracks."""
     s, mapping, band = g["surfaces"], g["mapping"], g["band"]
     if not mapping.startswith("band"):
-        turned = {"serpentine": lambda c: c % 2, "serpentine-absolute": lambda c: (c + first) % 2}.get(mapping, lambda c: 0)
-        return [(c, s - 1 - h if turned(c) else h) for c in range(cylinders) for h in range(s)]
+        from_ = {"serpentine": 0, "serpentine-absolute": first}.get(mapping)
+        return [(c, s - 1 - h if from_ is not None and (c + from_) % 2 else h) for c in range(cylinders) for h in range(s)]
     out = []
     for n, start in enumerate(range(0, cylinders, band)):
         width = min(band, cylinders - start)

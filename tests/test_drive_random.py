@@ -138,7 +138,7 @@ class Physics:
         points = [[0, 0.0], *curve]
         (d0, t0), (d1, t1) = points[-2], points[-1]
         beyond = t1 + max(0.0, (t1 - t0) / (d1 - d0)) * self.data["geometry"]["cylinders"]
-        return 1e6 * max(beyond, *(t for _, t in points))
+        return 1e6 * float(max(beyond, *(t for _, t in points)))
 
     def access(self, n: int, write: bool) -> float:
         """The longest that the medium and the bus may need for n sectors."""
@@ -146,7 +146,7 @@ class Physics:
         pieces = n // self.fewest + 2 + min(2 * self.odd, n)
         late = n > self.data["cache"]["segment"] or bus > self.sector_least
         dry = 0.0 if write else n * self.overhead
-        return (
+        return float(
             pieces * (self.move + 2 * self.revolution)
             + n * (self.sector_most + bus + 10)
             + dry
@@ -157,7 +157,7 @@ class Physics:
     def ahead(self) -> float:
         """The longest that reading ahead may keep the medium to itself."""
         n = self.data["read_ahead"]["least"]
-        return (n / self.fewest + 2) * (self.revolution + 1e3) + 2 * self.move + 2 * self.revolution
+        return float((n / self.fewest + 2) * (self.revolution + 1e3) + 2 * self.move + 2 * self.revolution)
 
 
 def check(drive: Profile, load: Measured, outstanding: int) -> None:

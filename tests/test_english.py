@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -16,7 +16,7 @@ import pytest
 
 from headwaiter import cli
 from headwaiter.drives.params import models
-from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.schedulers import Stat, Tunable, catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 PHRASES = re.compile(r"\b(?:who(?:m)?ever|nobody|shall|rightly|(?<!there )(?:is|are) none\b(?! of)|(?:is|are) no values?)\b", re.I)
@@ -43,7 +43,8 @@ def tables() -> Iterator[tuple[str, str]]:
     """Help texts of schedulers and drive models."""
     for s in catalogue().values():
         yield s.name, s.summary
-        for row in (*s.tunables.values(), *s.stats.values()):
+        rows: list[Tunable | Stat] = [*s.tunables.values(), *s.stats.values()]
+        for row in rows:
             yield f"{s.name}.{row.name}", row.help
     for m in models().values():
         yield m.name, m.summary
@@ -91,7 +92,7 @@ def script_lines() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("source", [documents, tables, python_strings, c_strings, script_lines], ids=lambda s: s.__name__)
-def test_no_phrases_of_a_translation(source) -> None:  # type: ignore[no-untyped-def]
+def test_no_phrases_of_a_translation(source: Callable[[], Iterator[tuple[str, str]]]) -> None:
     texts = list(source())
     assert len(texts) > 10
     assert [f"{where}: {fault}" for where, text in texts for fault in faults(text)] == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -266,7 +267,13 @@ def gaps_ms(ios: list[Io]) -> set[float]:
 def test_after_a_completion_the_queue_has_to_be_run_again(tmp_path: Path, sched: str, pull_ahead: bool) -> None:
     """While another one's request waits; one reader alone has nothing in the queue."""
     text = "[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n"
-    options = {"sched": sched, "pull_ahead": pull_ahead, "dispatch_ns": 10_000, "restart_ns": 100_000, "one_processor": True}
+    options: dict[str, Any] = {
+        "sched": sched,
+        "pull_ahead": pull_ahead,
+        "dispatch_ns": 10_000,
+        "restart_ns": 100_000,
+        "one_processor": True,
+    }
     assert gaps_ms(run(tmp_path, text, **options)) == {5.01}
     both = gaps_ms(run(tmp_path, text + "[b]\noffset=1g\n", **options))
     assert both == {5.11, 5.01}, "the last one is alone"
@@ -275,8 +282,8 @@ def test_after_a_completion_the_queue_has_to_be_run_again(tmp_path: Path, sched:
 def test_to_find_that_one_has_to_wait_takes_time(tmp_path: Path) -> None:
     """Of the process that is waited for, or that takes the only tag again."""
     text = "[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n[b]\noffset=1g\n"
-    for options in ({"sched": "as"}, {"sched": "none", "nr_requests": 1, "pull_ahead": True}):
-        options.update(turnaround_ns=50_000, one_processor=True)
+    how: tuple[dict[str, Any], ...] = ({"sched": "as"}, {"sched": "none", "nr_requests": 1, "pull_ahead": True})
+    for options in ({**one, "turnaround_ns": 50_000, "one_processor": True} for one in how):
         first = [
             next(io for io in run(tmp_path, text, pass_ns=ns, **options) if io.task == "a" and io.at == 4).issue
             for ns in (0, 100_000)

@@ -38,9 +38,10 @@ SMALL: dict[str, dict[str, float]] = {
 }
 
 
-def load(name: str, seed: int = 0, **changed: float) -> Forest:
+def load(name: str, seed: int = 0, **changed: Any) -> Forest:
     path = find_workload(name)
-    return generate(path, path.read_bytes(), SECTORS, seed, **{**SMALL[name], **changed})
+    parameters: dict[str, Any] = {**SMALL[name], **changed}
+    return generate(path, path.read_bytes(), SECTORS, seed, **parameters)
 
 
 def reads(forest: Forest, name: str = "") -> list[int]:
@@ -53,7 +54,7 @@ def reads(forest: Forest, name: str = "") -> list[int]:
 # --- the machine ---
 
 
-def machine(**given: int) -> Machine:
+def machine(**given: Any) -> Machine:
     return Machine(np.random.default_rng(0), **given)
 
 
@@ -280,7 +281,7 @@ def test_one_seed_is_one_load_and_another_is_another(name: str) -> None:
     assert int((one.sector + one.sectors).max()) <= SECTORS
 
 
-def anticipation(name: str, **changed: float) -> dict[str, Any]:
+def anticipation(name: str, **changed: Any) -> dict[str, Any]:
     """What `as` by the rules of 2.6.12 and later comes to."""
     drive = open_drive("barracuda-80g")
     options = MEASURED.apply(Options(max_sectors=1024, nr_requests=256, join_arriving=True))

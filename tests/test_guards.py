@@ -54,8 +54,23 @@ def _run(folder: Path, tools: str, all_required: str, shared: str = "") -> subpr
         (folder / name).write_text(text)
     (folder / "test_these.py").write_text(TESTS)
     env = os.environ | {"PATH": str(folder / "bin"), "HEADWAITER_REQUIRE_ALL": all_required, "HEADWAITER_SHARED": shared}
-    command = [sys.executable, "-m", "pytest", "-q", "-rfsE", "--import-mode=importlib", "-o", f"pythonpath={folder}", "-p",
-               "no:cacheprovider", "--rootdir", folder, "-c", "/dev/null", folder]  # fmt: skip
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rfsE",
+        "--import-mode=importlib",
+        "-o",
+        f"pythonpath={folder}",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        folder,
+        "-c",
+        "/dev/null",
+        folder,
+    ]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False, cwd=folder)
 
 

@@ -223,7 +223,8 @@ def test_a_real_kernel_with_a_member_elsewhere_is_refused(tmp_path: Path, series
     stock = kernel(series, lambda text: None)
     folder = headers(stock, lambda text: None)
     whole = btf.section(btf.unpack_image(stock.image.read_bytes()), ".BTF")
-    (tmp_path / "btf").write_bytes(move_member(whole, *member.split("."), 8))
+    name, _, field = member.partition(".")
+    (tmp_path / "btf").write_bytes(move_member(whole, name, field, 8))
     done = _run("--headers", str(folder), "--btf", str(tmp_path / "btf"), "--output", str(tmp_path / "out"))
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == f"kmod/build: {member}: the kernel's BTF and its headers disagree"

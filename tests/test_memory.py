@@ -242,13 +242,9 @@ def test_ios_are_estimated_by_runtime(tmp_path: Path, text: str, drive: str) -> 
 
 def trace(n: int) -> Forest:
     """As many rows, of which only the number matters."""
-    return Forest(
-        [Task(0, "t", 0)],
-        *(
-            np.zeros(n, kind)
-            for kind in (np.int64, np.int64, np.int64, np.uint32, np.uint8, np.uint8, np.uint64, np.uint32, np.uint16)
-        ),
-    )
+    times, bytes_, numbers = np.zeros(n, np.int64), np.zeros(n, np.uint8), np.zeros(n, np.uint32)
+    sectors, ioprio = np.zeros(n, np.uint64), np.zeros(n, np.uint16)
+    return Forest([Task(0, "t", 0)], times, times, times, numbers, bytes_, bytes_, sectors, numbers, ioprio)
 
 
 @pytest.mark.parametrize(

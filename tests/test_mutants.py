@@ -42,7 +42,12 @@ def test_what_has_changed_concerns_its_faults() -> None:
 def test_no_test_begins_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = mutants.Bench.__new__(mutants.Bench)
     begun: list[str] = []
-    monkeypatch.setattr(bench, "passes", lambda test: not begun.append(test) and test != "b")
+
+    def passes(test: str) -> bool:
+        begun.append(test)
+        return test != "b"
+
+    monkeypatch.setattr(bench, "passes", passes)
     assert bench.failing(["a", "b", "c"]) == "b" and begun == ["a", "b"]
     with pytest.raises(TimeoutError):
         bench.failing(["d"], time.monotonic() - 1)

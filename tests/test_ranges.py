@@ -12,9 +12,9 @@ from handmade import result
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time, parse_time
-from headwaiter.engine.sim import Options
+from headwaiter.engine.sim import Forest, Options
 from headwaiter.errors import Problem
-from headwaiter.fio import load_jobs
+from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.study.compare import rank, uncertain
 from headwaiter.study.perturb import START_NS, TURN_NS, perturbed
 from headwaiter.study.ranges import measure, told_range, with_range
@@ -66,6 +66,7 @@ def test_the_same_number_is_the_same_change(tmp_path: Path) -> None:
     assert perturbed(load, options, 3) == perturbed(load, options, 3)
     assert perturbed(load, options, 3) != perturbed(load, options, 4)
     changed, other = perturbed(load, options, 3)
+    assert isinstance(changed, JobLoad)
     assert 0.8 <= other.turnaround_ns / options.turnaround_ns <= 1.2
     for before, after in zip(load.jobs, changed.jobs, strict=True):
         assert 0 <= after.fields["start_min_ns"] - before.fields["start_min_ns"] < START_NS + TURN_NS
@@ -78,9 +79,10 @@ def test_traces_are_changed_too(tmp_path: Path) -> None:
     path.write_text("time_s,task,op,sync,sector,sectors,complete_s\n" + "\n".join(rows) + "\n")
     forest = read_workload(path, open_drive("constant:5"), Reading()).load
     changed, _ = perturbed(forest, Options(), 1)
-    follows = forest.parent >= 0  # type: ignore[attr-defined]
+    assert isinstance(forest, Forest) and isinstance(changed, Forest)
+    follows = forest.parent >= 0
     assert follows.any()
-    before, after = forest.delay_ns[follows], changed.delay_ns[follows]  # type: ignore[attr-defined]
+    before, after = forest.delay_ns[follows], changed.delay_ns[follows]
     assert np.all(np.abs(after - before) <= 0.05 * before + 1) and np.any(after != before)
 
 

@@ -62,7 +62,7 @@ def test_a_write_does_not_continue_a_read() -> None:
 
 
 def groups(rows: list[tuple[int, int, int, int, int]], **more: Any) -> list[int]:
-    return trace(rows, **more).group.tolist()
+    return list(trace(rows, **more).group.tolist())
 
 
 def test_a_task_that_begins_when_another_ends_continues_it() -> None:

@@ -195,7 +195,7 @@ def test_no_time_is_no_throughput() -> None:
 )
 def test_what_is_lost_is_no_result(wrong: dict[str, int], says: str) -> None:
     with pytest.raises(Problem, match=f"{says}, 8 are reported, 8 of them with a latency"):
-        told(outcome(**wrong))
+        told(outcome(ROWS, **wrong))
 
 
 def test_what_has_not_completed_is_no_result() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def load(rows: list[tuple[int, int, int, int, int]], exits: bool = True) -> Fore
 
 
 def run(
-    rows: list[tuple[int, int, int, int, int]], tmp_path: Path, scheduler: str = "noop", **options: int
+    rows: list[tuple[int, int, int, int, int]], tmp_path: Path, scheduler: str = "noop", **options: Any
 ) -> tuple[Outcome, list[dict[str, str]]]:
     log = tmp_path / "log.csv"
     outcome = simulate(scheduler, ConstantDrive(10 * MS), load(rows), options=Options(record=True, **options), log=log)

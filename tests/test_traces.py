@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -177,7 +178,11 @@ def test_missing_file_directory_and_options(tmp_path: Path) -> None:
 
 # Packed files
 
-PACKERS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.ZstdCompressor().compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "xz": lzma.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
 LONG = (PLAIN + "".join(f"{i}.5,{i % 7},R,1,{i * 977 % 65536},8\n" for i in range(2000))).encode()
 
 

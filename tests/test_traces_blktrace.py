@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_one_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [7, 8])
 @pytest.mark.parametrize("cgroup", [False, True])
 def test_all_layouts_of_a_record(tmp_path: Path, order: str, version: int, cgroup: bool) -> None:
-    how = {"order": order, "version": version, "cgroup": cgroup}
+    how: dict[str, Any] = {"order": order, "version": version, "cgroup": cgroup}
     t = read(
         tmp_path,
         process(0, 5, "dd", **how),

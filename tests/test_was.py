@@ -97,7 +97,7 @@ def test_counters_are_the_waits_by_class() -> None:
     config = CONFIG.parse("config", (PAPER + "interval 1 10000").encode())
     seen = np.zeros((512, 65), np.int64)
     for seed in range(6):
-        tunables = {"cooperation": 1, "config": config, "observe": 1}
+        tunables: dict[str, Any] = {"cooperation": 1, "config": config, "observe": 1}
         out = simulate("was", ConstantDrive(4 * MS), random_load(seed), tunables)
         assert out.counters is not None and out.counters.shape == (512, 65)
         assert out.counters[:, -1].sum() == out.totals["a_fail"]
@@ -149,7 +149,7 @@ def test_another_config_comes_into_force_between_two_calls() -> None:
     policy.set_table("config", CONFIG.parse("x", (PAPER + "interval 1 2500").encode()))
     assert policy.dispatch(6 * MS) is None and policy.wake_ns == 7 * MS + MS // 2
     with pytest.raises(Problem, match="was: config: lacks a row 'history'"):
-        policy.set_table("config", [[4, 0, 1]])
+        policy.set_table("config", np.array([[4, 0, 1]]))
     assert policy.dispatch(7 * MS) is None and policy.wake_ns == 7 * MS + MS // 2
     assert policy.dispatch(7 * MS + MS // 2) == 1
     assert policy.stat("classes") == 100

@@ -75,8 +75,8 @@ def test_classes_are_those_of_fractions(history: int, classes: int, gaps: list[t
         now += gap
         reads.append((task, now, sector))
     given_ = config(history, S, T, [6000] * classes)
-    task, time, sector_ = (np.array(column, np.int64) for column in zip(*reads, strict=True))
-    found = classify(given_, Reads(task, time * 1000, sector_))
+    tasks, times, sectors = (np.array(column, np.int64) for column in zip(*reads, strict=True))
+    found = classify(given_, Reads(tasks, times * 1000, sectors))
     assert found.tolist() == literal(given_, reads)
 
 

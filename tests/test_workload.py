@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ SHELL = "\n".join([f"{HEADER},complete_s,name", "0,1,R,1,0,8,0.005,sh", "0.015,2
 def test_the_gap_decides_what_is_one_thread_of_control(tmp_path: Path) -> None:
     """Pauses of 10 and 25 ms: 20 ms by default."""
 
-    def groups(**how: float) -> list[int]:
+    def groups(**how: Any) -> list[int]:
         return [t.group for t in forest(tmp_path, SHELL, **how).tasks]
 
     assert (groups(), groups(group_gap_ms=30), groups(group_gap_ms=25), groups(group_gap_ms=9)) == (

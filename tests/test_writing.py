@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command import good, run, write
 
-from headwaiter import ending, outputs, reading
+from headwaiter import ending, reading
 from headwaiter.errors import Problem
 from headwaiter.outputs import BlockDevice, check, distinct, writing
 
@@ -76,7 +76,7 @@ def test_what_must_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 way(target)
     file.chmod(0o644)
     check(file)
-    monkeypatch.setattr(outputs.stat, "S_ISBLK", stat.S_ISREG)
+    monkeypatch.setattr(stat, "S_ISBLK", stat.S_ISREG)
     with pytest.raises(Problem, match=f"^{file}: is a block device: use --block-device to overwrite it"):
         check(file)
     check(BlockDevice(file))

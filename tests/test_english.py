@@ -19,7 +19,9 @@ from headwaiter.drives.params import models
 from headwaiter.engine.schedulers import Stat, Tunable, catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
-PHRASES = re.compile(r"\b(?:who(?:m)?ever|nobody|shall|rightly|(?<!there )(?:is|are) none\b(?! of)|(?:is|are) no values?)\b", re.I)
+PHRASES = re.compile(
+    r"\b(?:who(?:m)?ever|nobody|shall|rightly|(?<!there )(?:is|are) none\b(?! of)|(?:is|are) no values?)\b", re.I
+)
 # "What lies best, is served": a clause as the subject. A question is no such sentence.
 CLAUSE = re.compile(r"(?:What|Who|Whose)\b.*[^?]", re.S)
 SENTENCES = re.compile(r"(?<=[.!?:;])[\s*]+|\n\s*\n|\n\s*(?=[-#|*]|\d\.)|\s\|\s")

@@ -19,7 +19,7 @@ from headwaiter.conformance.check import check
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
-from headwaiter.lab import debug, guest, modules, script
+from headwaiter.lab import debug, guest, host, modules, script
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, Kernel, version_key
 from headwaiter.study.workload import Reading, read_workload
@@ -143,7 +143,8 @@ def test_a_module_of_the_guest_must_be_there() -> None:
 
 def test_debug_kernel_names_the_package_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(debug, "TOOLS", {"no-such-tool": "no-such-package"})
+    monkeypatch.setattr(debug, "TOOLS", ("no-such-tool",))
+    monkeypatch.setitem(host.PACKAGES, "no-such-tool", "no-such-package")
     with pytest.raises(Problem, match=r"no-such-tool is not installed \(apt-get install no-such-package\)"):
         script.named_kernel("debug", lambda text: None)
     assert not list(tmp_path.iterdir())

@@ -86,8 +86,11 @@ interval 1"
 dd if=/dev/zero of=/mnt/many bs=4k count=200 2>/dev/null
 drop_caches
 echo 1 >/sys/block/nvme0/queue/iosched/observe
-# shellcheck disable=SC2086
-ioload /mnt/many $jobs $jobs $jobs $jobs &
+(
+	for _ in 1 2 3 4; do
+		ioload /mnt/many $jobs || exit 1
+	done
+) &
 load=$!
 n=0
 while kill -0 $load 2>/dev/null || [ $n -lt 30 ]; do

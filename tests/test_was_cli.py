@@ -243,4 +243,3 @@ def test_real_traces(capfd: pytest.CaptureFixture[str], shared: Path) -> None:
     traces = [shared / "data" / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]
     found = told(capfd, "was", "evaluate", *traces, "--drive", "wd-re-4tb", "--streams", "8", "--speed", "100")
     assert len(found["verdicts"]) == 2 and all(v["keeps_up"] for v in found["verdicts"])
-    assert found["verdicts"][0]["better"]

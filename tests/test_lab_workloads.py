@@ -71,12 +71,14 @@ def test_what_is_asked_for_is_checked_before_a_guest_boots(given: dict[str, str]
 @pytest.mark.slow
 @pytest.mark.needs("lab")
 def test_all_eight_run_in_a_guest() -> None:
-    """Tiny; under a scheduler that waits and tells, and one that does neither."""
-    rows = _run("workloads", "6.12", {"WORKLOADS": " ".join(ALL), "SCHEDULERS": "mq-deadline hw-as", "PART": "16"})
-    assert [(row["workload"], row["scheduler"]) for row in rows] == [(w, s) for w in ALL for s in ("mq-deadline", "hw-as")]
+    """Tiny; one of them also under a scheduler that does not wait."""
+    rows = _run("workloads", "6.12", {"WORKLOADS": "kva", "SCHEDULERS": "mq-deadline hw-as", "PART": "16"})
+    rows += _run("workloads", "6.12", {"WORKLOADS": " ".join(ALL[1:]), "SCHEDULERS": "hw-as", "PART": "16"})
+    assert [row["workload"] for row in rows] == ["kva", *ALL]
+    assert [row["scheduler"] for row in rows] == ["mq-deadline", *["hw-as"] * len(ALL)]
     for row in rows:
         assert row["elapsed_s"] > 0 and row["throughput_MBps"] > 0
         assert ("A" in row) == (row["scheduler"] == "hw-as")
     waits = {row["workload"]: row for row in rows if "A" in row}
     assert all(row["A"] == row["A_S"] + row["A_F"] for row in waits.values())
-    assert waits["kva"]["A_F"] >= 5 and waits["kva"]["T_F_ms"] / waits["kva"]["A_F"] > 4
+    assert waits["kva"]["A_F"] >= 2 and waits["kva"]["T_F_ms"] / waits["kva"]["A_F"] > 4

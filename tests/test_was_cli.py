@@ -82,15 +82,15 @@ def test_a_bound_that_cannot_be_kept(capfd: pytest.CaptureFixture[str], tmp_path
 def test_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """What is written loads into the simulator, and does there what the trial said."""
     output, plot = tmp_path / "was.toml", tmp_path / "p.svg"
-    document = json.loads(good(capfd, "was", "fit", "-o", output, "--plot", plot, "--json", *SMALL))
+    document = json.loads(good(capfd, "was", "fit", "-o", output, "--plot", plot, "--json", "--runs", 0, *SMALL))
     trial = document["trial"]
-    assert trial["was"]["T_F_per_A_S_ms"] < trial["as"]["T_F_per_A_S_ms"] and trial["throughput"] >= 0.99
+    assert trial["was"]["T_F_per_A_S_ms"] < trial["as"]["T_F_per_A_S_ms"] and trial["throughput"] >= 1
     assert document["wait_us"] == list(load(output).wait_us)
     assert plot.read_text().startswith("<?xml")
     out = told(capfd, "run", "example", "-s", "was", "--set", "cooperation=1", "--set", f"config={output}", "--seeds", "0")
     waits = out["results"][0]["anticipation"]
     assert (waits["A_S"], waits["A_F"]) == (trial["was"]["A_S"], trial["was"]["A_F"])
-    text = good(capfd, "was", "fit", "-o", tmp_path / "again.toml", *SMALL)
+    text = good(capfd, "was", "fit", "-o", tmp_path / "again.toml", "--runs", 0, *SMALL)
     assert (tmp_path / "again.toml").read_bytes() == output.read_bytes()
     assert "Best of" in text and "better" in text
 
@@ -243,3 +243,5 @@ def test_real_traces(capfd: pytest.CaptureFixture[str], shared: Path) -> None:
     traces = [shared / "data" / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]
     found = told(capfd, "was", "evaluate", *traces, "--drive", "wd-re-4tb", "--streams", "8", "--speed", "100")
     assert len(found["verdicts"]) == 2 and all(v["keeps_up"] for v in found["verdicts"])
+    search = found["verdicts"][0]
+    assert 0 < search["was"]["T_F_ms"] < search["as"]["T_F_ms"]

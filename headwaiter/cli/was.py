@@ -108,7 +108,7 @@ _TRIAL = (
     click.option(
         "--runs",
         type=click.IntRange(0, 100),
-        default=0,
+        default=2,
         show_default=True,
         metavar="N",
         help="Further runs of each trial, with small changes of processor time, starts and think times.",

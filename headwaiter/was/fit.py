@@ -27,8 +27,8 @@ FIXED_US = (1000, 2000, 3000, 4000, 8000)
 """Intervals for all."""
 CONTENDERS = 4
 """Classifications that are carried through."""
-MARGIN = 0.01
-"""Share of throughput that may be lost on the load that is fitted to; on others it may be as much again."""
+MARGIN = 0.0
+"""Share of throughput that may be lost on the load that is fitted to: on others it may be more."""
 ENOUGH = (1.0, 0.5)
 """Share of the waits that `as` meets: what has so many comes before what has fewer."""
 

@@ -60,6 +60,14 @@ def test_w4_two_classes() -> None:
     assert designate(m, 6 * MS + 1, 5 * MS).failures == 156
 
 
+@pytest.mark.parametrize("times", range(1, 6))
+def test_of_equal_failures_the_least_penalty(times: int) -> None:
+    """(2,1) and (1,3) fail three times each, for 4 and 5 ms; (2,3) fails twice, but for 2.5 ms on average."""
+    pair = ([5 * times, times, 0, times], [5 * times, 0, times, times])
+    found = designate(matrix(*pair), 2 * MS)
+    assert (found.wait_us, found.failures, found.penalty_us) == ((2 * MS, 1 * MS), 3 * times, 4 * MS * times)
+
+
 def every(m: Matrix, bound_us: int, least_us: int, or_equal: bool) -> tuple[int, int, tuple[int, ...]] | None:
     """The best of all assignments to classes with a wait: failures, penalty, buckets."""
     allowed = [j for j in range(1, m.buckets + 1) if j * m.bucket_us > least_us]

@@ -216,6 +216,17 @@ def test_it_forgets_what_is_no_longer_so() -> None:
     assert 5000 <= both.stats["longest_wait"] < 7000
 
 
+def test_it_forgets_thinks_that_were_longer() -> None:
+    """2 ms, then 300 us, and later one in ten in vain: a long interval stays only as long as the long thinks are remembered."""
+    load = streams(3, (300, 300), 8, requests=2400)
+    nth = np.tile(np.arange(2400), 4)
+    load.delay_ns[nth < 300] = 2 * MS
+    load.delay_ns[(nth >= 1000) & (nth % 10 == 0)] = 50 * MS
+    out = compared(load, "was-online")[0]
+    assert out.totals["a_fail"] > 50
+    assert out.totals["t_fail_ns"] < 0.5 * MS * out.totals["a_fail"]
+
+
 def test_where_nothing_is_saved_it_does_not_wait() -> None:
     """On a drive that takes as long for everything."""
     out = simulate("was-online", ConstantDrive(4 * MS), streams(1, (200, 400), 8), {"cooperation": 1})

@@ -6,7 +6,7 @@
 
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
 `parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `figure: head` is a picture's caption, and
-the picture is drawn anew when the simulator's result changes; `waits: generated` and `waits: without-readahead` are measured.
+the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and `waits: fitted` are measured.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
 measures anew.
@@ -220,6 +220,10 @@ def waits(which: str) -> str:
     if which == "without-readahead":
         without = ("workload", "paper: A", "times A with it", "ours: A", "times A with it")
         return rows(without, was_workloads.without_readahead())
+    if which == "fitted":
+        ratios = ("A_F, `was` (cold-boot)", "MB/s, `was` (cold-boot)", "`was` (andrew)", "`was-online`")
+        fitted = ("T_F/A_S, ms", "", "`as`", "`was` (cold-boot)", "`was` (andrew)", "`was-online`", *ratios)
+        return rows(fitted, was_workloads.fitted())
     heads = ("workload", "", "A", "A_S", "A_F", "A_F/A", "T_S/A_S, ms", "T_F/A_S, ms", "requests", "elapsed, s", "MB/s")
     return rows(heads, was_workloads.table())
 

@@ -31,7 +31,7 @@ SMALL: dict[str, dict[str, float]] = {
     "cold-boot": {"services": 8, "desktop": 4, "documents": 2, "windows": 1, "libraries": 80, "settings": 8},
     "andrew": {"runs": 2},
     "kernel-compile": {"sources": 60, "headers": 200, "headers_each": 40},
-    "bonnie": {"file_mib": 32},
+    "bonnie": {"file_mib": 32, "seeks": 200},
     "multi-user": {"requests": 150, "small_files": 60, "large_files": 20},
     "db": {"data_mib": 20, "log_mib": 5, "common_log_mib": 10},
     "scientific": {"operations": 100, "file_percent": 20},
@@ -204,6 +204,7 @@ def test_dirty_pages_are_written_back_late_in_order_of_place_and_stop_who_dirtie
 
     throttled = played(many, dirty_mib=1)
     assert [pages for _, _, pages in rows(throttled)[:3]] == [128, 128, 1], "256 pages may be dirty"
+    assert {throttled.tasks[t].name for t in throttled.task[:3]} == {"program-0"}, "who dirties too much writes them back itself"
     assert throttled.time_ns[0] == 257 * COPY_NS and throttled.parent[:3].tolist() == [-1, -1, -1]
     assert throttled.parent[3] == 2, "who dirties as much again waits until that is on the disk"
 
@@ -380,10 +381,16 @@ def test_scientific_reads_and_writes_in_chunks_of_two_sizes() -> None:
 def test_bonnie_writes_rewrites_and_reads() -> None:
     forest = load("bonnie")
     size = 32 << 11
-    assert int(forest.sectors[forest.op == Op.READ].sum()) == 3 * size, "rewritten, read byte by byte, read in blocks"
-    assert int(forest.sectors[forest.op == Op.WRITE].sum()) == 3 * size
+    seeker = np.array([task.name.startswith("seeker") for task in forest.tasks])[forest.task]
+    read, written = (~seeker & (forest.op == op) for op in (Op.READ, Op.WRITE))
+    assert int(forest.sectors[read].sum()) == 3 * size, "rewritten, read byte by byte, read in blocks"
+    assert 3 * size <= int(forest.sectors[written].sum()) <= 3 * size + 20 * 16, "and a tenth of the blocks read at random"
     slow, fast = (forest.delay_ns[forest.op == Op.READ][k * size // 256 // 1 : (k + 1) * size // 256] for k in (1, 2))
     assert np.median(slow) > np.median(fast)
+    sought = seeker & (forest.op == Op.READ)
+    assert {forest.tasks[t].name for t in forest.task[sought]} == {"seeker-0", "seeker-1", "seeker-2"}
+    assert 180 <= sought.sum() <= 200 and set(forest.sectors[sought]) == {16}, "a few are in memory already"
+    assert len(np.unique(forest.sector[sought])) == sought.sum()
 
 
 # --- as workloads ---

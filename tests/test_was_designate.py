@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwaiter.errors import Problem
-from headwaiter.was.designate import Designation, designate, heuristic
+from headwaiter.was.designate import Designation, appraise, designate, gainful, heuristic
 from headwaiter.was.matrix import Matrix
 
 MS = 1000
@@ -164,3 +164,42 @@ def test_the_optimum_needs_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Problem, match=r"needs SciPy \(pip install headwaiter\[was\]\); --heuristic does not"):
         designate(matrix(CLASS_28))
     assert isinstance(heuristic(matrix(CLASS_28)), Designation)
+
+
+def test_intervals_by_gain() -> None:
+    """By hand: of class 28, j ms gain S(j) * saving - (sum of middles) - B(j) * j."""
+    m = matrix(CLASS_28, CLASS_2)
+    for saving_ms in range(1, 20):
+        gains = []
+        for row in (CLASS_28, CLASS_2):
+            best = max(
+                range(1, 11),
+                key=lambda j, row=row: (  # type: ignore[misc]
+                    sum(row[:j]) * saving_ms - sum(n * (i + 0.5) for i, n in enumerate(row[:j])) - sum(row[j:]) * j,
+                    -j,
+                ),
+            )
+            gains.append(best * MS)
+        assert gainful(m, saving_ms * MS).wait_us == tuple(gains)
+    assert gainful(m, 4 * MS).wait_us[0] < gainful(m, 16 * MS).wait_us[0]
+    assert min(gainful(m, 4 * MS, 2 * MS).wait_us) == 3 * MS
+
+
+def test_what_given_intervals_come_to() -> None:
+    m = matrix(CLASS_28, [0] * 11, CLASS_2)
+    found = appraise(m, (4 * MS, 9 * MS, 1 * MS))
+    assert (found.waits, found.failures, found.penalty_us) == (499, 136 + 50, (136 * 4 + 50) * MS)
+
+
+def test_few_waits_are_drawn_to_all() -> None:
+    """Shares between a class's own and those of all; the class weighs what it did; one without waits stays so."""
+    m = matrix([90, 0, 10], [0, 2, 0], [0, 0, 0])
+    drawn = m.shrunk(8)
+    whole = np.array([90, 2, 10]) / 102
+    for row, own in zip(drawn.counts[:2].tolist(), m.counts[:2].tolist(), strict=True):
+        n = sum(own)
+        expected = [10 * n * (k + 8 * w) / (n + 8) for k, w in zip(own, whole, strict=True)]
+        assert row == pytest.approx(expected, abs=0.51)
+        assert sum(row) == pytest.approx(10 * n, abs=2)
+    assert drawn.counts[2].tolist() == [0, 0, 0]
+    assert (m.shrunk(0).counts == 10 * m.counts).all()

@@ -13,7 +13,7 @@ from headwaiter.cli._figure import figure
 from headwaiter.record import like
 from headwaiter.study import schema
 from headwaiter.was.calibrate import MAX_EMPTY, Calibration
-from headwaiter.was.config import Config
+from headwaiter.was.config import POLICY, Config
 from headwaiter.was.designate import Designation
 from headwaiter.was.evaluate import Verdict
 from headwaiter.was.fit import Fit
@@ -82,14 +82,21 @@ def fit_lines(done: Fit) -> list[str]:
     lines.append(
         f"{c.classes} classes from the last {c.history} reads of a process; {len(c.spatial)} steps of distance and"
         f" {len(c.temporal)} of time; mean correlation with the whole {c.made['similarity']:.3f}, {c.made['empty_classes']}"
-        f" classes without a wait; G = {c.made['bound_us'] / 1000:g} ms."
+        f" classes without a wait; {_rule(c)}."
     )
     return [*lines, *designation_lines(best.designation)]
 
 
-def verdicts_table(verdicts: Sequence[Verdict]) -> Table:
-    """A row per load: `as`, then `was`."""
-    t = Table(title="was versus as", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+def _rule(c: Config) -> str:
+    """By what the intervals were chosen."""
+    if "bound_us" in c.made:
+        return f"G = {c.made['bound_us'] / 1000:g} ms"
+    return f"intervals of the largest gain where a met wait saves {c.made['saving_us'] / 1000:g} ms"
+
+
+def verdicts_table(verdicts: Sequence[Verdict], policy: str = POLICY) -> Table:
+    """A row per load: `as`, then the policy."""
+    t = Table(title=f"{policy} versus as", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     t.add_column("load", no_wrap=True)
     for head in ("A_S", "A_F", "T_F ms", "T_F/A_S ms", "A_S'", "A_F'", "T_F' ms", "T_F'/A_S' ms", "throughput", "verdict"):
         t.add_column(head, justify="right", no_wrap=True)

@@ -11,41 +11,22 @@ import click
 
 from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
 from headwaiter.cli._output import output_options, page, write_json, write_text
+from headwaiter.cli._settings import settings_of
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.engine.tables import Setting
-from headwaiter.errors import Problem, shown
+from headwaiter.errors import Problem
 from headwaiter.outputs import distinct
-from headwaiter.parsing import assignment
 from headwaiter.report.tables import heading, print_conditions, table, write_csv
 from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import CompareDocument, Criterion
 from headwaiter.study.workload import find_workload, read_workload
-from headwaiter.was.config import READERS
 
 
 def _schedulers(text: str) -> list[str]:
     if text == "all":
         return list(catalogue())
     return list(dict.fromkeys(find(name.strip()).name for name in text.split(",")))
-
-
-def _tunables(pairs: tuple[str, ...], chosen: list[str]) -> dict[str, dict[str, Setting]]:
-    """SCHED.k=v is for one scheduler, k=v for all of them that have k."""
-    out: dict[str, dict[str, Setting]] = {name: {} for name in chosen}
-    for pair in pairs:
-        key, value = assignment("--set", pair, "[SCHEDULER.]TUNABLE=VALUE")
-        scheduler, dot, name = key.rpartition(".")
-        if dot and find(scheduler).name not in out:
-            raise Problem(f"--set {shown(pair, 200)}: {scheduler} is not among the schedulers compared")
-        having = [s for s in ([scheduler] if dot else chosen) if find(s).has(name)]
-        if not having:
-            whom = f"{shown(scheduler)} has no" if scheduler else "none of the schedulers has a"
-            raise Problem(f"--set {shown(pair, 200)}: {whom} tunable '{shown(name)}'")
-        for s in having:
-            out[s][name] = find(s).parse(f"--set {pair}", name, value, READERS)
-    return out
 
 
 @click.command("compare")
@@ -75,7 +56,7 @@ def command(
     if as_csv and as_json:
         raise Problem("--csv and --json are mutually exclusive")
     chosen = _schedulers(sched)
-    tunables = _tunables(pairs, chosen)
+    tunables = settings_of(pairs, chosen)
     drive = open_drive(given["drive"])
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output})

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headwaiter.cli._output import output_options, page, write_json, write_text
+from headwaiter.cli._settings import settings_of
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.errors import Problem
 from headwaiter.lab.agree import JOBS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
@@ -100,6 +101,13 @@ def _run(
 )
 @click.option("--sched", "-s", "schedulers", default=",".join(SCHEDULERS), show_default=True, metavar="a,b,…", help="Schedulers.")
 @click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="[SCHED.]NAME=VALUE|FILE",
+    help="Override a tunable's default, or give a table, in both (headwaiter's own schedulers only).",
+)
+@click.option(
     "--job",
     "-j",
     "names",
@@ -141,6 +149,7 @@ def _agree(
     kernels: tuple[str, ...],
     drives: tuple[str, ...],
     schedulers: str,
+    pairs: tuple[str, ...],
     names: tuple[str, ...],
     count: int | None,
     seed: int,
@@ -166,12 +175,14 @@ def _agree(
     given = [known[name] if name in known else job_of_file(Path(name)) for name in dict.fromkeys(names)] or list(JOBS)
     if len({job.name for job in given}) < len(given):
         raise Problem("--job: two files have the same name")
+    chosen = schedulers.split(",")
+    settings = settings_of(pairs, chosen) if pairs else {}
     places = list(itertools.product(kernels, drives))
     rows: list[Comparison] = []
     with _progress() as say:
         for at, (series, drive) in enumerate(places):
             jobs = [mixed(seed + i, drive) for i in range(at, count, len(places))] if count else given
-            rows += compare(series, drive, schedulers.split(","), jobs, say, seeds) if jobs else []
+            rows += compare(series, drive, chosen, jobs, say, seeds, settings) if jobs else []
     title = "Simulator and kernel on the same jobs and drive"
     if count is None:
         _show(AgreeDocument(results=rows), title, [keyed(row) for row in rows], as_json, output)

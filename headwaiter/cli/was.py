@@ -33,12 +33,12 @@ from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console, print_notes
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
-from headwaiter.study.workload import Workload, find_workload, read_trace, read_workload, replay
+from headwaiter.study.workload import Reading, Workload, find_workload, read_trace, read_workload, replay
 from headwaiter.traces import part
 from headwaiter.was.calibrate import Choices, calibrate
-from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, Config, load, to_toml
+from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml
 from headwaiter.was.designate import BOUND_US, designate, heuristic
-from headwaiter.was.evaluate import Figures, run_as, run_was, verdict
+from headwaiter.was.evaluate import ONLINE, Figures, run_as, run_was, verdict
 from headwaiter.was.fit import BOUNDS_US, Fit, alike, designated, fit
 from headwaiter.was.matrix import load_matrix, to_text
 from headwaiter.was.observe import BUCKET_US, Observation, joined, watch
@@ -330,34 +330,78 @@ def _fit(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_j
 
 
 @command.command("evaluate")
-@click.argument("trace", nargs=-1, required=True)
+@click.argument("workload", nargs=-1, required=True)
 @_with(_TRIAL, _CHOICES[:-1], _WAITS)
+@click.option(
+    "--config",
+    "-c",
+    "given_config",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="WAS.toml",
+    help="Judge this configuration by the whole of each workload, and fit nothing.",
+)
+@click.option("--online", is_flag=True, help="Judge was-online, which needs no fit.")
+@click.option("--whole", is_flag=True, help="With --online: judge by the whole of each workload.")
 @output_options
 @load_options
-def _evaluate(trace: tuple[str, ...], as_json: bool, output: Path | None, **given: Any) -> None:
-    """Fit to the first half of each TRACE, and judge by the second half: `was` beside `as`."""
-    _files(trace, output=output)
+def _evaluate(
+    workload: tuple[str, ...],
+    given_config: Path | None,
+    online: bool,
+    whole: bool,
+    as_json: bool,
+    output: Path | None,
+    **given: Any,
+) -> None:
+    """Fit to the first half of each trace, and judge by the second half: `was` beside `as`.
+
+    With --config or --whole, WORKLOADs may be job files or generated, too.
+    """
+    if online and given_config:
+        raise Problem("--online and --config are mutually exclusive: was-online has no configuration")
+    if whole and not online:
+        raise Problem("--whole needs --online: was is judged by what it was not fitted to")
+    _files(workload, output=output, config=given_config)
     drive, options, how = open_drive(given["drive"]), run_options(given), reading(given)
+    config = load(given_config) if given_config else None
     verdicts, notes = [], list[str]()
-    for path in map(find_workload, trace):
-        whole_trace = read_trace(path, how)
-        middle = len(whole_trace) // 2
-        if not middle:
-            raise Problem(f"{path}: a single request cannot be split into halves")
-        first, second = (replay(path, part(whole_trace, *rows), drive, how) for rows in ((0, middle), (middle, len(whole_trace))))
-        notes += [f"{first.name}: {note}" for note in second.notes]
-        try:
-            config = _fitted(_Work(drive, options, [first]), given)[0].best.config
-        except Problem as e:
-            notes.append(f"{e}; judged with one interval of {DEFAULT_US / 1000:g} ms for all classes")
-            config = alike(DEFAULT_US, {})
-        verdicts.append(verdict(first.name, drive, second.load, config, options, given["runs"]))
+    for path in map(find_workload, workload):
+        one = read_workload(path, drive, how) if given_config or whole else None
+        if one is None:
+            first, one = _halves(path, drive, how)
+            if not online:
+                config = _fitted_or_as(_Work(drive, options, [first]), given, notes)
+        notes += [f"{one.name}: {note}" for note in one.notes]
+        verdicts.append(verdict(one.name, drive, one.load, config, options, given["runs"]))
+        config = config if given_config else None
     if as_json:
-        write_json(WasEvaluateDocument(drive=drive.name, verdicts=[verdict_json(v) for v in verdicts], notes=notes), output)
+        document = WasEvaluateDocument(
+            policy=ONLINE if online else POLICY, drive=drive.name, verdicts=[verdict_json(v) for v in verdicts], notes=notes
+        )
+        write_json(document, output)
         return
     with page(output) as out:
-        out.print(verdicts_table(verdicts))
+        out.print(verdicts_table(verdicts, ONLINE if online else POLICY))
         print_notes(out, notes)
+
+
+def _halves(path: Path, drive: Drive, how: Reading) -> tuple[Workload, Workload]:
+    """A trace as two."""
+    whole_trace = read_trace(path, how)
+    middle = len(whole_trace) // 2
+    if not middle:
+        raise Problem(f"{path}: a single request cannot be split into halves")
+    first, second = (replay(path, part(whole_trace, *rows), drive, how) for rows in ((0, middle), (middle, len(whole_trace))))
+    return first, second
+
+
+def _fitted_or_as(work: _Work, given: dict[str, Any], notes: list[str]) -> Config:
+    """The best configuration, or that of `as` where none can be found."""
+    try:
+        return _fitted(work, given)[0].best.config
+    except Problem as e:
+        notes.append(f"{e}; judged with one interval of {DEFAULT_US / 1000:g} ms for all classes")
+        return alike(DEFAULT_US, {})
 
 
 @command.command("load")

@@ -100,6 +100,12 @@ class Scheduler:
             return str(self.tunables[name].show(value))
         return f"({len(value)} row{'s' if len(value) != 1 else ''})"
 
+    def in_sysfs(self, name: str, value: Setting) -> str:
+        """A setting as the kernel module reads it from the file of that name."""
+        if isinstance(value, int):
+            return f"{self.tunables[name].show(value)}\n"
+        return self.tables[name].show(value, brief=True)
+
 
 def _tunable(policy: bytes, index: int) -> Tunable:
     t = ffi.new("struct hws_tunable *")

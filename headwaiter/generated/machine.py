@@ -138,7 +138,9 @@ class Process:
                 self.await_row(row)
 
     def write(self, file: File, page: int, count: int = 1) -> Program:
-        """Dirty pages. Who dirties more than may be dirty waits until what was written back before is on the disk."""
+        """Dirty pages. Who dirties more than may be dirty waits until what was written back before is on the disk, and then writes
+        them back itself, as in Linux up to 2.6.37.
+        """
         for p in range(page, min(page + count, file.pages)):
             file.cached[p] = -1
             self.machine.dirty.setdefault((file, p), self.now_ns)
@@ -147,7 +149,7 @@ class Process:
                 yield None
                 if self.machine.last_write >= 0:
                     self.await_row(self.machine.last_write)
-                self.machine.write_back(self, self.now_ns)
+                self.machine.write_back(self, self.now_ns, self.task)
 
     def forget(self, file: File) -> None:
         """Nothing of a file is in memory any more, as where it is larger than that."""
@@ -157,7 +159,7 @@ class Process:
     def sync(self) -> Program:
         """Wait until all that is dirty is on the disk."""
         yield None
-        self.machine.write_back(self, self.now_ns)
+        self.machine.write_back(self, self.now_ns, self.task)
         if self.machine.last_write >= 0:
             self.await_row(self.machine.last_write)
 
@@ -266,12 +268,14 @@ class Machine:
             out.append(row)
         return out
 
-    def write_back(self, process: Process, before_ns: int) -> None:
-        """The flusher writes what has been dirty since before then, in order of place; it begins where `process` is now."""
+    def write_back(self, process: Process, before_ns: int, task: int = -1) -> None:
+        """A task, the flusher by default, writes what has been dirty since before then, in order of place; it begins where
+        `process` is now.
+        """
         old = [key for key, since in self.dirty.items() if since <= before_ns]
         if not old:
             return
-        if self._flusher < 0:
+        if task < 0 and self._flusher < 0:
             self._flusher = self._task("flusher", None)
         for key in old:
             del self.dirty[key]
@@ -280,7 +284,7 @@ class Machine:
         done = process.now_ns
         for first, pages in _writes(sectors):
             done += NEAR_NS + pages * PAGE_NS
-            row = self._row(process, self._flusher, Op.WRITE, 0, (first, pages), done)
+            row = self._row(process, self._flusher if task < 0 else task, Op.WRITE, 0, (first, pages), done)
             if len(rows) >= WRITES_AT_ONCE:
                 time, _, _, *rest = self._rows[row]
                 self._rows[row] = (time, rows[-WRITES_AT_ONCE], 0, *rest)  # type: ignore[assignment]

@@ -56,19 +56,35 @@ def kva(p: Kva, machine: Machine, files: FileSystem) -> None:
 
 @dataclass(frozen=True)
 class Bonnie(Common):
-    """Bonnie++ without its random seeks: a file written, rewritten and read, by bytes and by blocks."""
+    """Bonnie++: a file written, rewritten and read, by bytes and by blocks, and at last at random by several processes."""
 
     file_mib: int = number(1, 4096)
     byte_us: float = number(0, 1000)
     """Processor time of a page that is written or read byte by byte."""
     block_us: float = number(0, 1000)
     """And in blocks of 8 KiB."""
+    seekers: int = number(0, 64)
+    """Processes that read blocks at random, of which there are `seeks` in all."""
+    seeks: int = number(0, 1_000_000)
+    update_one_in: int = number(1, 1000)
+    """Of the blocks read at random, one in so many is written, too."""
 
 
 def bonnie(p: Bonnie, machine: Machine, files: FileSystem) -> None:
     """The file is twice as large as memory: nothing of it is left from one phase to the next."""
     file = files.folder().file(p.file_mib * MIB)
     block = 2
+
+    def seeker(number: int) -> Callable[[Process], Program]:
+        def program(me: Process) -> Program:
+            for seek in range(number, p.seeks, p.seekers):
+                page = int(machine.rng.integers(file.pages // block)) * block
+                yield from me.read(file, page, block)
+                me.think(p.block_us * block * US)
+                if seek % p.update_one_in == 0:
+                    yield from me.write(file, page, block)
+
+        return program
 
     def main(me: Process) -> Program:
         for page_us, reads, writes in (
@@ -86,5 +102,8 @@ def bonnie(p: Bonnie, machine: Machine, files: FileSystem) -> None:
                     yield from me.write(file, page, block)
             yield from me.sync()
             me.forget(file)
+        seekers = [me.start(f"seeker-{i}", seeker(i)) for i in range(p.seekers)]
+        for one in seekers:
+            yield from me.wait(one)
 
     machine.start("bonnie++", main)

@@ -35,6 +35,7 @@ from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.processor import processor_of_series
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, simulate
+from headwaiter.engine.tables import Setting
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
@@ -153,8 +154,12 @@ def _check(section: Section, kept: bool) -> None:
         raise section.at("direct").problem("the lab compares I/O through the page cache with invalidate=0 only")
 
 
-def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Progress) -> dict[str, Measured]:
-    """fio's figures by job, under a scheduler by its name in the kernel. Each has a guest to itself."""
+def in_lab(
+    on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Progress, settings: Mapping[str, Setting] | None = None
+) -> dict[str, Measured]:
+    """fio's figures by job, under a scheduler by its name in the simulator. Each has a guest to itself."""
+    mine = find(scheduler)
+    given = {f"/lab/set/{name}": mine.in_sysfs(name, value).encode() for name, value in (settings or {}).items()}
     guest = Guest(
         on,
         (source_folder() / "lab" / "guest" / "agree.sh").read_text(encoding="utf-8"),
@@ -165,10 +170,10 @@ def in_lab(on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Pro
         executables={"/lab/firstio.so": tool("firstio", preloaded=True)},
         environment={
             "DRIVE": Path(drive).stem,
-            "SCHEDULER": scheduler,
+            "SCHEDULER": mine.kernel_name,
             "SCATTER": "{} {}".format(*_scatter(drive)),
         },
-        files={f"/lab/jobs/{job.name}.fio": (PREFACE + job.text).encode() for job in jobs} | drive_files(drive),
+        files={f"/lab/jobs/{job.name}.fio": (PREFACE + job.text).encode() for job in jobs} | drive_files(drive) | given,
         shift=0,
         hang_s=1800,  # a job says nothing before its end
         limit_s=7200,
@@ -283,7 +288,15 @@ class Simulated:
         return spreads(self.low_mbps, self.high_mbps, self.figures.throughput_mbps)
 
 
-def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Sequence[int], runs: int) -> Simulated:
+def simulated(
+    release: str,
+    drive: str,
+    scheduler: str,
+    job: Job,
+    starts_ns: Sequence[int],
+    runs: int,
+    settings: Mapping[str, Setting] | None = None,
+) -> Simulated:
     """The unperturbed run, and so many perturbed ones."""
     device = open_drive(drive)
     depth = find_drive(drive).facts[1]
@@ -304,7 +317,7 @@ def simulated(release: str, drive: str, scheduler: str, job: Job, starts_ns: Seq
     )
     options = processor_of_series(release).apply(options)
     options = dataclasses.replace(options, turnaround_ns=options.turnaround_ns + FIO_NS + SCHEDULER_NS.get(scheduler, 0))
-    tunables = as_in_kernel(scheduler, release)
+    tunables = {**as_in_kernel(scheduler, release), **(settings or {})}
     every = []
     for number in range(runs + 1):
         changed, otherwise = perturbed(load, options, number)
@@ -348,9 +361,21 @@ def row(series: str, drive: str, scheduler: str, job: str, lab: Figures, sim: Si
 
 
 def compare(
-    series: str, drive: str, schedulers: Sequence[str], jobs: Sequence[Job], say: Progress, runs: int = RUNS
+    series: str,
+    drive: str,
+    schedulers: Sequence[str],
+    jobs: Sequence[Job],
+    say: Progress,
+    runs: int = RUNS,
+    settings: Mapping[str, Mapping[str, Setting]] | None = None,
 ) -> list[Comparison]:
-    """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are."""
+    """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are.
+
+    settings: what a scheduler is given in both, by its name. The kernel's own schedulers have tunables of other names and units.
+    """
+    given = {name: dict(some) for name, some in (settings or {}).items() if some}
+    if own := [name for name in given if find(name).is_model]:
+        raise Problem(f"lab agree: --set: {own[0]} is the kernel's own in the lab, with tunables of its own")
     if unknown := [name for name in schedulers if name not in SCHEDULERS]:
         raise Problem(f"lab agree: {', '.join(unknown)}: not a scheduler of both kernel and simulator ({', '.join(SCHEDULERS)})")
     device = open_drive(drive)
@@ -360,11 +385,14 @@ def compare(
     rows = []
     # A guest needs one processor of the host's, and so does the simulator.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        guests = {name: pool.submit(in_lab, on, drive, find(name).kernel_name, jobs, say) for name in schedulers}
+        guests = {name: pool.submit(in_lab, on, drive, name, jobs, say, given.get(name)) for name in schedulers}
         for name in schedulers:
             found = guests[name].result()
             say(f"simulating {name}")
-            sims = [pool.submit(simulated, on.release, drive, name, job, found[job.name].starts_ns, runs) for job in jobs]
+            sims = [
+                pool.submit(simulated, on.release, drive, name, job, found[job.name].starts_ns, runs, given.get(name))
+                for job in jobs
+            ]
             for job, sim in zip(jobs, sims, strict=True):
                 rows.append(row(series, drive, find(name).kernel_name, job.name, found[job.name].figures, sim.result()))
     return rows

@@ -485,6 +485,7 @@ class WasFitDocument(Document):
 class WasEvaluateDocument(Document):
     """`headwaiter was evaluate`"""
 
+    policy: Annotated[str, Says("the scheduler judged, in the column `was`: was or was-online")]
     drive: Annotated[str, Says("the drive")]
     verdicts: Annotated[Sequence[Verdict], Says("a row for each trace")]
     notes: Notes

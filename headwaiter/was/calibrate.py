@@ -85,7 +85,7 @@ class Calibration:
 
     best: Candidate
     others: tuple[Candidate, ...]
-    """The best ones of other numbers of classes, best first."""
+    """The best ones of other numbers of classes or lengths of the history, best first."""
     tried: int
     within: int
     """Of them, with no more empty classes than allowed."""
@@ -139,12 +139,13 @@ def calibrate(observation: Observation, choices: Choices) -> Calibration:
             f"{observation.name}: the scheduler never waited, so calibration is not possible"
             " (it waits for a process only while another one has requests queued)"
         )
-    tried, within, best = 0, 0, dict[int, Candidate]()
+    tried, within, best = 0, 0, dict[tuple[int, int], Candidate]()
     for c in _candidates(observation, choices):
         tried += 1
         within += c.empty_share <= MAX_EMPTY
-        if c.classes not in best or c.key < best[c.classes].key:
-            best[c.classes] = c
+        shape = (c.history, c.classes)
+        if shape not in best or c.key < best[shape].key:
+            best[shape] = c
     first, *others = sorted(best.values(), key=lambda c: c.key)
     return Calibration(first, tuple(others), tried, within)
 

@@ -6,6 +6,8 @@ of up to q are forbidden (13). Of the best solutions it is the one with the leas
 lower class first. A solution without any failure is allowed although its average penalty does not exist. A class without a wait
 gets what the nearest one below it has, or the 6 ms of Linux where there is none.
 
+Besides, two rules that choose for each class by itself: the paper's simple one, and ours of the largest gain.
+
 The relaxation, which the paper solves, may split a class between two intervals: it is a bound, not a solution.
 """
 
@@ -105,6 +107,29 @@ def heuristic(matrix: Matrix, least_us: int = 0) -> Designation:
                 best = j
         chosen[row] = best
     return _outcome(matrix, chosen, first, None)
+
+
+def gainful(matrix: Matrix, saving_us: int, least_us: int = 0) -> Designation:
+    """Of each class the interval with the largest expected gain where a wait that is met saves so much, the smaller one of equals.
+
+    A wait that is met costs its own time (the middle of its bucket), one in vain all of the interval. Ours; was-online chooses so.
+    """
+    first = _first_bucket(matrix, least_us)
+    ends = np.arange(1, matrix.buckets + 1) * matrix.bucket_us
+    spent = np.cumsum(matrix.counts[:, :-1] * (2 * ends - matrix.bucket_us), axis=1)
+    gain = 2 * (matrix.successes * saving_us - matrix.failures * ends) - spent
+    best = np.argmax(gain[:, first - 1 :], axis=1) + first
+    return _outcome(matrix, {row: int(best[row]) for row in matrix.populated.tolist()}, first, None)
+
+
+def appraise(matrix: Matrix, wait_us: tuple[int, ...]) -> Designation:
+    """What given intervals, whole numbers of buckets up to M, come to."""
+    failures = matrix.failures
+    rows = matrix.populated
+    buckets = np.array(wait_us, np.int64)[rows] // matrix.bucket_us
+    failed = failures[rows, buckets - 1]
+    penalty_us = int((failed * buckets).sum()) * matrix.bucket_us
+    return Designation(wait_us, int(matrix.counts.sum()), int(failed.sum()), penalty_us)
 
 
 def _first_bucket(matrix: Matrix, least_us: int) -> int:

@@ -14,6 +14,7 @@ from headwaiter.study.perturb import perturbed
 from headwaiter.was.config import POLICY, TABLE, Config
 from headwaiter.was.observe import RULES, SCHEDULER
 
+ONLINE = "was-online"
 LOST = 0.02
 """Share of throughput that may be lost."""
 
@@ -102,6 +103,13 @@ def run_was(config: Config, drive: Drive, loads: Sequence[Load], options: Option
     return _run(POLICY, drive, loads, {**RULES, TABLE: config.rows()}, options, runs)
 
 
-def verdict(name: str, drive: Drive, load: Load, config: Config, options: Options, runs: int) -> Verdict:
-    """Both on one load."""
-    return Verdict(name, run_as(drive, [load], options, runs), run_was(config, drive, [load], options, runs))
+def run_online(drive: Drive, loads: Sequence[Load], options: Options, runs: int) -> Figures:
+    """What `was-online` makes of them, which needs no configuration."""
+    return _run(ONLINE, drive, loads, RULES, options, runs)
+
+
+def verdict(name: str, drive: Drive, load: Load, config: Config | None, options: Options, runs: int) -> Verdict:
+    """`as` on a load, and `was` with a configuration, or `was-online` without one."""
+    loads = [load]
+    after = run_was(config, drive, loads, options, runs) if config else run_online(drive, loads, options, runs)
+    return Verdict(name, run_as(drive, loads, options, runs), after)

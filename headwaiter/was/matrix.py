@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,17 @@ class Matrix:
     def successes(self) -> I64:
         """Shape (N, M): waits of class i+1 that end well within j+1 buckets."""
         return np.cumsum(self.counts[:, :-1], axis=1)
+
+    def shrunk(self, weight: int) -> Matrix:
+        """Each class's shares of outcomes, drawn towards those of all waits together as if it had `weight` of these besides.
+
+        What few waits of a class say is mostly chance; of many it stays nearly as it is. The classes keep their weights:
+        counts are in tenths of a wait.
+        """
+        own = self.counts.sum(axis=1, keepdims=True)
+        whole = self.counts.sum(axis=0) / max(1, self.counts.sum())
+        counts = np.rint(10 * own * (self.counts + weight * whole) / np.maximum(own + weight, 1))
+        return replace(self, counts=counts.astype(np.int64))
 
 
 def tabulate(classes: int, buckets: int, bucket_us: int, waits: tuple[I64, I64, NDArray[np.bool_]]) -> I64:

@@ -33,6 +33,10 @@ for job in /lab/jobs/*.fio; do
 	# shellcheck disable=SC2086 # two words
 	must scatter /dev/sda $SCATTER
 	elevator sda "$SCHEDULER"
+	for setting in /lab/set/*; do
+		[ -e "$setting" ] || continue
+		cat "$setting" >"/sys/block/sda/queue/iosched/${setting##*/}" || fail "$SCHEDULER refuses $setting: $(dmesg | tail -1)"
+	done
 	rm -f /lab/first_ios
 	FIRST_IO=/lab/first_ios LD_PRELOAD=/lab/firstio.so must chrt -f 1 ionice -c 2 -n 4 \
 		fio --eta=never --clocksource=clock_gettime --output-format=json+ --output=/lab/out "$job"

@@ -6,7 +6,8 @@
 
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
 `parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `figure: head` is a picture's caption, and
-the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and `waits: fitted` are measured.
+the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
+`waits: fitted` are measured.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
 measures anew.

@@ -52,7 +52,9 @@ def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
     rows: list[Row] = [(0, 0, 50.0, 50.0 + ms, 8) for ms in range(1000, 0, -1)]
     tallies = tallies_of(rows)
     jobs = [JobTotals(10 * MS, 110 * MS, (1, 1), (round(rate * 80_000), round(rate * 20_000))) for rate in rates]
-    return Outcome("noop", {}, "d", [Task(1, "t", 0)], tallies, latencies_of(rows, tallies), {}, jobs=jobs)
+    return Outcome(
+        "noop", {}, "d", [Task(1, "t", 0)], tallies, latencies_of(rows, tallies), {"a_success": 7, "a_fail": 3}, jobs=jobs
+    )
 
 
 JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")

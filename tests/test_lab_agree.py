@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import run
 
 from headwaiter.drives.choose import open_drive
+from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
+from headwaiter.engine.tables import Setting
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
@@ -36,6 +39,31 @@ number_ios=400
 """
 
 
+WAITS = """
+[global]
+filename=/dev/sda
+ioengine=psync
+direct=1
+runtime=5
+time_based
+[stream]
+rw=read
+bs=16k
+size=1g
+offset_increment=10g
+numjobs=2
+thinktime=7500
+thinktime_blocks=4
+[random]
+rw=randread
+bs=4k
+offset=40g
+size=8g
+thinktime=20000
+"""
+CONFIG = b"history 0 5\nclasses 0 2\nspatial 0 70\n1024 0\ntemporal 0 30\n50000 0\ninterval 1 2000\n10000"
+
+
 SCHEDULERS = ["deadline", "as", "cfq", "none", "mq-deadline"]
 
 
@@ -50,6 +78,42 @@ def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
     rows += agree.compare("6.12", "barracuda-80g", ["bfq"], jobs[:1], lambda text: None)
     assert len(rows) == 2 * len(SCHEDULERS) + 1
     assert [row for row in rows if not row.agree] == []
+
+
+@pytest.mark.slow
+@pytest.mark.needs("lab")
+def test_fitted_waits_are_the_same_in_the_kernel(tmp_path: Path) -> None:
+    """A loaded configuration: as many waits are met and fail, within 3%, and another one than `as` has makes a difference."""
+    path = tmp_path / "waits.fio"
+    path.write_text(WAITS)
+    rows_of = find("was").tables["config"].parse("here", CONFIG)
+    settings: dict[str, dict[str, Setting]] = {"was": {"cooperation": 1, "config": rows_of}, "as": {"cooperation": 1}}
+    job = agree.job_of_file(path)
+    was, usual = agree.compare("6.12", "barracuda-80g", ["was", "as"], [job], lambda text: None, settings=settings)
+    for row in (was, usual):
+        assert row.agree and row.lab_met is not None and row.lab_failed is not None
+        assert row.sim_met == pytest.approx(row.lab_met, rel=0.03) and row.sim_failed == pytest.approx(row.lab_failed, rel=0.03)
+    assert was.lab_met is not None and usual.lab_met is not None and was.lab_met > 1.2 * usual.lab_met
+    assert was.lab_failed is not None and usual.lab_failed is not None and was.lab_failed < 0.5 * usual.lab_failed
+
+
+def test_waits_that_the_guest_notes() -> None:
+    text = "A_S 7\nA_F 3\n101 5000000\n100 4200000\ntick 4000000\n"
+    assert agree.lab_waits(text) == (7, 3) and agree.lab_waits("100 5000000\n") is None
+    assert agree.lab_starts(text) == (4200000 - agree.CALL_NS, 5000000 - agree.CALL_NS)
+    lab = agree.Figures(1.0, 1.0, (7, 3))
+    found = agree.row("6.12", "barracuda-80g", "hw-was", "j", lab, agree.Simulated(agree.Figures(1.0, 1.0, (8, 2)), 1.0, 1.0))
+    assert (found.lab_met, found.lab_failed, found.sim_met, found.sim_failed) == (7, 3, 8, 2)
+
+
+def test_what_cannot_be_set_in_the_lab(capfd: pytest.CaptureFixture[str]) -> None:
+    """Tunables of the kernel's own schedulers have other names there; before a guest boots."""
+    for given, why in (
+        ("mq-deadline.read_expire=100", "lab agree: --set: mq-deadline is the kernel's own in the lab, with tunables of its own"),
+        ("as.cooperation=1", "--set as.cooperation=1: as is not among the schedulers compared"),
+    ):
+        status, out, err = run(capfd, "lab", "agree", "-s", "mq-deadline", "--set", given, "-k", "no-such-series")
+        assert (status, out, err) == (2, "", f"headwaiter: {why}\n")
 
 
 def test_the_kernels_own_schedulers_follow_the_kernel() -> None:

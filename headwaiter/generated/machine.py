@@ -138,8 +138,8 @@ class Process:
                 self.await_row(row)
 
     def write(self, file: File, page: int, count: int = 1) -> Program:
-        """Dirty pages. Who dirties more than may be dirty waits until what was written back before is on the disk, and then writes
-        them back itself, as in Linux up to 2.6.37.
+        """Dirty pages. Who dirties more than may be dirty waits until what was written back before is on the disk, and then
+        writes them back itself, as in Linux up to 2.6.37.
         """
         for p in range(page, min(page + count, file.pages)):
             file.cached[p] = -1

@@ -104,6 +104,8 @@ class Figures:
 
     throughput_mbps: float
     p99_ms: float
+    waits: tuple[int, int] | None = None
+    """Met, and failed; None of the kernel's own schedulers, which do not say."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +181,11 @@ def in_lab(
         limit_s=7200,
     )
     files = boot(guest, say).files
+    noted = {name: files[f"{name}.starts"].decode() for name in files if not name.endswith(".starts")}
     return {
-        name: Measured(lab_figures(json.loads(data)), lab_starts(files[f"{name}.starts"].decode()))
-        for name, data in files.items() if not name.endswith(".starts")
-    }  # fmt: skip
+        name: Measured(dataclasses.replace(lab_figures(json.loads(files[name])), waits=lab_waits(text)), lab_starts(text))
+        for name, text in noted.items()
+    }
 
 
 def _scatter(drive: str) -> tuple[int, int]:
@@ -214,13 +217,24 @@ def _rate(job: Mapping[str, Any]) -> float:
     return 1000 * sum(job[way]["io_bytes"] for way in ("read", "write")) / ms if ms else 0.0
 
 
+def _noted(text: str) -> dict[str, str]:
+    return dict(line.split() for line in text.splitlines())
+
+
+def lab_waits(text: str) -> tuple[int, int] | None:
+    """The same file's waits, met and failed."""
+    noted = _noted(text)
+    return (int(noted["A_S"]), int(noted["A_F"])) if "A_S" in noted else None
+
+
 def lab_starts(text: str) -> tuple[int, ...]:
     """Of what lab/guest/agree.sh noted; in ns since the guest's first tick."""
-    noted = dict(line.split() for line in text.splitlines())
+    noted = _noted(text)
     tick_ns = int(noted.pop("tick", 0)) % TICK_NS
-    if not noted:
+    pids = sorted((pid for pid in noted if pid.isdecimal()), key=int)
+    if not pids:
         raise Problem("lab agree: the start of fio was not recorded")
-    return tuple(int(noted[pid]) - CALL_NS - tick_ns for pid in sorted(noted, key=int))
+    return tuple(int(noted[pid]) - CALL_NS - tick_ns for pid in pids)
 
 
 def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
@@ -328,7 +342,7 @@ def simulated(
 
 def _figures(run: Outcome) -> Figures:
     rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
-    return Figures(sum(rates) * 1000, latency(run).p99)
+    return Figures(sum(rates) * 1000, latency(run).p99, (run.totals["a_success"], run.totals["a_fail"]))
 
 
 def _off_percent(simulated: float, measured: float) -> float:
@@ -356,6 +370,10 @@ def row(series: str, drive: str, scheduler: str, job: str, lab: Figures, sim: Si
         lab_p99_ms=round(lab.p99_ms, 3),
         sim_p99_ms=round(sim.figures.p99_ms, 3),
         p99_off_percent=round(p99_off, 2),
+        lab_met=lab.waits[0] if lab.waits else None,
+        lab_failed=lab.waits[1] if lab.waits else None,
+        sim_met=sim.figures.waits[0] if lab.waits and sim.figures.waits else None,
+        sim_failed=sim.figures.waits[1] if lab.waits and sim.figures.waits else None,
         agree=near or (sim.is_range and in_range),
     )
 

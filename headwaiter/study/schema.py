@@ -528,6 +528,10 @@ class Comparison(Disagreement):
     lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]
     sim_p99_ms: Annotated[float, Says("the same in the simulator", "ms")]
     p99_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
+    lab_met: Annotated[int | None, Says("A_S in the lab; null of the kernel's own schedulers")] = None
+    lab_failed: Annotated[int | None, Says("A_F in the lab")] = None
+    sim_met: Annotated[int | None, Says("A_S in the simulator")] = None
+    sim_failed: Annotated[int | None, Says("A_F in the simulator")] = None
     agree: Annotated[bool, Says("both are close enough, or the lab's throughput is in the simulator's range")]
 
 

@@ -110,9 +110,9 @@ def heuristic(matrix: Matrix, least_us: int = 0) -> Designation:
 
 
 def gainful(matrix: Matrix, saving_us: int, least_us: int = 0) -> Designation:
-    """Of each class the interval with the largest expected gain where a wait that is met saves so much, the smaller one of equals.
+    """Of each class the interval of the largest expected gain if a wait that is met saves so much; the smaller one of equals.
 
-    A wait that is met costs its own time (the middle of its bucket), one in vain all of the interval. Ours; was-online chooses so.
+    A wait that is met costs its own time (the middle of its bucket), one in vain all of the interval. Ours; was-online does so.
     """
     first = _first_bucket(matrix, least_us)
     ends = np.arange(1, matrix.buckets + 1) * matrix.bucket_us

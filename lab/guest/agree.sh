@@ -17,8 +17,11 @@ prefer_workers() {
 	done
 }
 
-# Lines "PID NANOSECONDS", and one "tick NANOSECONDS", when there was one; on the same clock.
+# Lines "PID NANOSECONDS", and one "tick NANOSECONDS", when there was one; on the same clock. And of a scheduler that waits, how
+# many waits were met ("A_S N") and failed ("A_F N").
 starts() {
+	local statistics=/sys/block/sda/queue/iosched/statistics
+	[ ! -e $statistics ] || awk '/^A_[SF] /' $statistics
 	cat /lab/first_ios
 	awk '$1 == ".last_tick" { print "tick", $3 }' /proc/timer_list
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from headwaiter.cli._options import parse_shares
-from headwaiter.cli.compare import _tunables
+from headwaiter.cli._settings import settings_of
 from headwaiter.conformance import check, recording
 from headwaiter.conformance.recording import encode
 from headwaiter.drives.choose import open_drive
@@ -315,7 +315,7 @@ def _set(folder: Path, data: bytes) -> str:
                     drive = open_drive("constant:" + value)
                     return drive.name[:9]
                 case _:
-                    chosen = _tunables((value,), list(catalogue()))
+                    chosen = settings_of((value,), list(catalogue()))
                     for name, tunables in chosen.items():
                         c_options, _keep = _options(catalogue()[name], Options())
                         if tunables:

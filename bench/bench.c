@@ -5,7 +5,8 @@
  *
  * 32 tasks, each with one request outstanding and no think time: sequential ones far apart, or
  * random 4 KiB reads. On the `constant` drive the time is the engine's and the policy's; with a
- * drive profile (a blob) it is the drive model's too.
+ * drive profile (a blob) it is the drive model's too. `was` has a configuration, of as many classes
+ * as the paper's: without one it is `as`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,33 @@ static void give_profile(struct hws *s, const char *path)
 	}
 }
 
+/* The paper's 100 classes by five reads, in eight steps each, with intervals of 1 to 10 ms. */
+static void classify(struct hws *s)
+{
+	enum { ROWS = 200 };
+	struct hws_table_error err;
+	int64_t cells[ROWS * 3];
+	char text[4096];
+	uint32_t rows;
+	size_t length = 0;
+	int i, failed;
+
+	length += (size_t)sprintf(text, "history 0 5\nclasses 0 100\n");
+	for (i = 0; i < 8; i++)
+		length += (size_t)sprintf(text + length, "spatial %d %d\n", i ? 8 << 2 * i : 0,
+					  70 - 10 * i);
+	for (i = 0; i < 8; i++)
+		length += (size_t)sprintf(text + length, "temporal %d %d\n", 3000 * i, 30 - 4 * i);
+	for (i = 1; i <= 100; i++)
+		length +=
+			(size_t)sprintf(text + length, "interval %d %d\n", i, 1000 * (1 + i % 10));
+	failed = hws_table_parse("was", "config", text, length, cells, &rows, &err);
+	if (failed || hws_set_table(s, "config", cells, rows, 3)) {
+		fprintf(stderr, "bench: %s\n", failed ? err.text : hws_error(s));
+		exit(2);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct hws_options options = { .policy = argc > 1 ? argv[1] : "", .merging = 1 };
@@ -79,6 +107,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench: no policy '%s'\n", argv[1]);
 		return 2;
 	}
+	if (!strcmp(argv[1], "was"))
+		classify(s);
 	if (argc > 4)
 		give_profile(s, argv[4]);
 	else

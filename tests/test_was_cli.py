@@ -130,7 +130,7 @@ def test_evaluate_a_configuration(capfd: pytest.CaptureFixture[str], tmp_path: P
 
 @pytest.mark.slow
 def test_kva_after_a_cold_boot(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The paper's first table. Fitted to Cold Boot, on KVA 60% fewer waits fail, they cost half the time, and no fewer are met."""
+    """The paper's first table. Fitted to Cold Boot, on KVA 60% fewer waits fail, at half the cost, and no fewer are met."""
     output = tmp_path / "was.toml"
     good(capfd, "was", "fit", "cold-boot", "-o", output)
     (verdict,) = told(capfd, "was", "evaluate", "-c", output, "kva", "--runs", 0)["verdicts"]

@@ -273,6 +273,7 @@ struct hws_job {
 	uint32_t stonewall; /* starts when whatever was started before has ended */
 	uint32_t exit_what; /* enum hws_exit */
 	uint64_t start_min_ns, start_max_ns;
+	uint64_t startup_ns; /* processor time before its first I/O, where all have one processor */
 	uint64_t runtime_ns; /* 0: no limit */
 	uint32_t time_based;
 	uint64_t size, io_size, loops, number_ios; /* io_size, number_ios: 0 if not given */

@@ -106,6 +106,26 @@ def test_waits_that_the_guest_notes() -> None:
     assert (found.lab_met, found.lab_failed, found.sim_met, found.sim_failed) == (7, 3, 8, 2)
 
 
+def test_who_begins_has_the_processor_before_its_first_io(tmp_path: Path) -> None:
+    """A process that keeps the only tag does not get it again while another one begins, which takes it then."""
+    path = tmp_path / "j.fio"
+    path.write_text(
+        "[global]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=4k\nnumber_ios=400\nsize=2m\n[hog]\n[late]\nstartdelay=10ms\n"
+    )
+    load = load_jobs(path, 1 << 24)
+    options = Options(record=True, one_processor=True, nr_requests=1, pull_ahead=True, turnaround_ns=10_000)
+    waits = []
+    for starts in ((1_000_000, 11_000_000), (1_000_000, 1_100_000)):
+        began = agree.start_as_measured(load, starts)
+        run = simulate("none", ConstantDrive(100_000), began, options=options)
+        first = int(np.flatnonzero(run.rows.task == 1)[0])
+        waits.append(int(run.rows.complete_ns[first] - run.rows.issue_ns[first]))
+        assert run.rows.issue_ns[first] == starts[1] + 10_000
+    assert waits[0] == 100_000, "at once"
+    together = [agree.start_as_measured(load, (5_000_000, 5_300_000)).jobs[i].fields["startup_ns"] for i in (0, 1)]
+    assert together == [agree.STARTUP_NS, 300_000 - agree.SUBMIT_NS], "the processor cannot be had before"
+
+
 def test_what_cannot_be_set_in_the_lab(capfd: pytest.CaptureFixture[str]) -> None:
     """Tunables of the kernel's own schedulers have other names there; before a guest boots."""
     for given, why in (
@@ -262,11 +282,13 @@ stonewall
     load = load_jobs(path, 1 << 24)
     starts = (10_001_000_000, 10_002_000_000, 12_003_000_000)  # first.0, first.1, late
     began = agree.start_as_measured(load, starts)
-    assert [job.fields["start_min_ns"] for job in began.jobs] == [*starts[2:], *starts[:2], 15_001_000_000, starts[0]]
+    fields = [job.fields for job in began.jobs]
+    assert [f.get("startup_ns", 0) for f in fields] == [agree.STARTUP_NS] * 3 + [0, 0]
+    assert [f["start_min_ns"] + f.get("startup_ns", 0) for f in fields] == [*starts[2:], *starts[:2], 15_001_000_000, starts[0]]
     warm = agree.after_scatter("barracuda-80g", starts)
     drive = open_drive("barracuda-80g")
     assert warm == (9_001_000_000, (drive.sectors // 2048 - 64) * 2048, 128)
-    run = simulate("noop", drive, began, options=Options(record=True, warm=warm))
+    run = simulate("noop", drive, began, options=Options(record=True, warm=warm, one_processor=True))
     first_ns = [int(run.rows.issue_ns[run.rows.task == task].min()) for task in range(5)]
     assert first_ns[:4] == [*starts[2:], *starts[:2], 15_001_000_000]
     # as in fio: of those that have begun

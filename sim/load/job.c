@@ -430,7 +430,8 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 	    (o->flusher == o->task ||
 	     (o->flusher < s->nr_tasks && s->tasks[o->flusher].source && !s->cache)))
 		return "its flusher has a job";
-	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END)
+	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END ||
+	    o->startup_ns > SIM_CLOCK_END)
 		return "bad start delay";
 	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
 		return "no such task";

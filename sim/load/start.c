@@ -117,6 +117,20 @@ static struct sim_set *obstacle(struct sim_jobs *all, const struct sim_job *j)
 }
 
 /* Processes that are started together get the processor one after another. */
+/* @before: jobs that have begun at this moment. */
+static void begin(struct hws *s, struct sim_job *j, u64 before)
+{
+	j->epoch_ns = s->now;
+	if (!s->opt.one_processor) {
+		sim_job_sleep(s, j, sim_after(s->now, before * s->opt.turnaround_ns));
+	} else if (j->opt.startup_ns) {
+		j->epoch_ns = sim_after(s->now, j->opt.startup_ns);
+		sim_job_compute(s, j, j->opt.startup_ns);
+	} else {
+		sim_job_wake(s, j);
+	}
+}
+
 void sim_start_jobs(struct hws *s)
 {
 	struct sim_jobs *all = s->jobs;
@@ -148,13 +162,9 @@ void sim_start_jobs(struct hws *s)
 			continue;
 		}
 		j->life = JOB_RUNNING;
-		j->epoch_ns = s->now;
 		all->running++;
 		all->started++;
-		sim_job_sleep(s, j,
-			      sim_after(s->now, s->opt.one_processor ?
-							0 :
-							started++ * s->opt.turnaround_ns));
+		begin(s, j, started++);
 	}
 }
 

@@ -41,11 +41,16 @@ def whole(text: str, low: int, high: int, what: str | None = None) -> int:
     return number
 
 
+def decimal(value: float) -> str:
+    """A number as people write it: to fifteen digits, and all of a whole one's."""
+    return str(int(value)) if value == int(value) else f"{value:.15g}"
+
+
 def real(text: str, low: float, high: float) -> float:
     """A number within low … high, in decimal notation; neither nan nor infinite."""
     if not _REAL.fullmatch(text):
         raise ValueError(f"'{shown(text)}' is not a number")
     number = float(text) if len(text) <= _LONGEST else math.inf
     if not low <= number <= high:
-        raise ValueError(f"{shown(text)} is outside {low:g}..{high:g}")
+        raise ValueError(f"{shown(text)} is outside {decimal(low)}..{decimal(high)}")
     return number

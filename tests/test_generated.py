@@ -424,7 +424,7 @@ def test_every_generator_has_a_bundled_workload() -> None:
         (("think_ms = 2.0 ", "think_ms = nan "), r":11: think_ms: must be a number from 0 to 1000"),
         (("processes = 5", "threads = 5"), r":6: unknown key 'threads' \(known: readahead_kib, "),
         (("processes = 5\n", ""), r": processes is missing"),
-        (("processes = 5", "processes = [5]"), r":6: 'processes = \[5\]' is not KEY = NUMBER"),
+        (("processes = 5", "processes = [5]"), r":6: 'processes = \[5\]' is neither KEY = NUMBER"),
         (("processes = 5", "processes = 5\nprocesses = 5"), r": Cannot overwrite a value \(at line 7"),
         (('"database"', '"nothing"'), r": generator 'nothing' is unknown \(known: kva, "),
         (('"database"', "5"), r":3: generator: must be a name"),

@@ -11,6 +11,7 @@ from typing import Any
 from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import ffi, lib, text
 from headwaiter.errors import Problem
+from headwaiter.parsing import decimal
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Param:
             return ", ".join(self.choices)
         if self.type in (ParamType.LIST, ParamType.DRIVES):
             return f"{self.minimum}..{self.maximum} rows"
-        return f"{self.minimum / self.scale:.15g}..{self.maximum / self.scale:.15g}"
+        return f"{decimal(self.minimum / self.scale)}..{decimal(self.maximum / self.scale)}"
 
 
 @dataclass(frozen=True)

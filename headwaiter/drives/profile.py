@@ -25,6 +25,7 @@ from headwaiter.drives.params import Model, Param, model
 from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import borrow, ffi, lib, text
 from headwaiter.errors import Problem, shown
+from headwaiter.parsing import decimal
 from headwaiter.paths import DRIVES as DIRECTORY
 from headwaiter.reading import TEXT_BYTES, read_bytes
 
@@ -236,7 +237,7 @@ def _check(where: str, blob: bytes) -> None:
         at += f"[{e.row}]"
     if e.column != ffi.NULL:
         at += f".{text(e.column)}"
-    bound = f" {e.bound / e.scale:.15g}" if e.scale else ""
+    bound = f" {decimal(e.bound / e.scale)}" if e.scale else ""
     raise Problem(f"{where}: {at}{': ' if at else ''}{text(e.what)}{bound}")
 
 

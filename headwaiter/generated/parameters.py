@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headwaiter.errors import Problem, shown
+from headwaiter.parsing import decimal
 from headwaiter.reading import TEXT_BYTES
 
 P = TypeVar("P")
@@ -46,7 +47,7 @@ def document(path: Path, data: bytes) -> tuple[str, dict[str, Any]]:
         text = data.decode("utf-8")
         for number, line in enumerate(text.splitlines(), 1):
             if not LINE.fullmatch(line):
-                raise Problem(f"{path}:{number}: '{shown(line)}' is not KEY = NUMBER, nor generator = \"NAME\"")
+                raise Problem(f"{path}:{number}: '{shown(line)}' is neither KEY = NUMBER nor generator = \"NAME\"")
         values = tomllib.loads(text)
     except UnicodeDecodeError as e:
         raise Problem(f"{path}:{data[: e.start].count(10) + 1}: not UTF-8") from None
@@ -72,7 +73,7 @@ def parameters(kind: type[P], path: Path, data: bytes, values: dict[str, Any]) -
         right = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
         if not right or not math.isfinite(value) or not low <= value <= high:
             what = "a whole number" if whole else "a number"
-            raise Problem(f"{path}:{_line(data, key)}: {key}: must be {what} from {low:g} to {high:g}")
+            raise Problem(f"{path}:{_line(data, key)}: {key}: must be {what} from {decimal(low)} to {decimal(high)}")
     return kind(**values)
 
 

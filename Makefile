@@ -18,7 +18,8 @@ build: .venv/.installed
 
 # What pyproject.toml says is needed to build, to run and to develop.
 REQUIRED = import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); project = p["project"]; \
-	print(*p["build-system"]["requires"], *project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")
+	extras = [one for extra in project["optional-dependencies"].values() for one in extra]; \
+	print(*p["build-system"]["requires"], *project["dependencies"], *(one for one in extras if "headwaiter[" not in one), sep="\n")
 
 # pip says nothing for minutes.
 .venv/.tools: pyproject.toml

@@ -16,7 +16,7 @@ int sim_account(struct hws *s)
 	int ret;
 
 	if (s->issued != s->completed)
-		return sim_fail(s, -EPROTO, "%s holds %llu I/Os and has nothing to wait for",
+		return sim_fail(s, -EPROTO, "%s holds %llu I/Os but waits for nothing",
 				s->policy->name, (unsigned long long)(s->issued - s->completed));
 	ret = s->load ? s->load->ops->over(s, s->load) : 0;
 	if (ret)
@@ -26,10 +26,10 @@ int sim_account(struct hws *s)
 				"%s still holds %u requests, of which %u are in the drive",
 				s->policy->name, s->in_use, s->in_drive);
 	if (s->opt.record && s->rows.n != s->completed)
-		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu have rows",
+		return sim_fail(s, -EPROTO, "%llu I/Os completed, but %llu have rows",
 				(unsigned long long)s->completed, (unsigned long long)s->rows.n);
 	if (s->opt.exact && sim_tallied(s) != s->completed)
-		return sim_fail(s, -EPROTO, "%llu I/Os completed, and %llu are reported",
+		return sim_fail(s, -EPROTO, "%llu I/Os completed, but %llu are reported",
 				(unsigned long long)s->completed,
 				(unsigned long long)sim_tallied(s));
 	return 0;

@@ -26,7 +26,7 @@ static int start(struct hws *s)
 		s->tags = sim_tags_new(s, s->opt.nr_requests);
 	ret = hw_start(s->q, 0);
 	if (ret)
-		return sim_fail(s, ret, "%s does not start", s->policy->name);
+		return sim_fail(s, ret, "%s failed to start", s->policy->name);
 	s->started = true;
 	return 0;
 }

@@ -146,7 +146,7 @@ int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors)
 	if (ret)
 		return ret;
 	if (!sectors || service_ns > SIM_CLOCK_END)
-		return sim_fail(s, -ERANGE, "a drive of %llu sectors that takes %llu ns",
+		return sim_fail(s, -ERANGE, "constant drive: %llu sectors, %llu ns: out of range",
 				(unsigned long long)sectors, (unsigned long long)service_ns);
 	c = sim_alloc(s, sizeof(*c));
 	hw_constant_init(c, sectors, service_ns, s->opt.queue_depth ? s->opt.queue_depth : 1);
@@ -179,7 +179,7 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
 	if (s->started || !s->drive)
 		return sim_fail(s, -EINVAL, "warm the drive after opening it and before the run");
 	if (time_ns > SIM_CLOCK_END)
-		return sim_fail(s, -ERANGE, "%llu ns: the clock ends before",
+		return sim_fail(s, -ERANGE, "%llu ns: beyond the end of the clock",
 				(unsigned long long)time_ns);
 	if (!sectors || sector >= s->drive->sectors || sectors > s->drive->sectors - sector)
 		return sim_fail(s, -ERANGE, "sectors %llu+%u do not fit on a drive of %llu sectors",
@@ -197,7 +197,7 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 {
 	ENTER(s);
 	if (s->started || s->load)
-		return sim_fail(s, -EBUSY, "add tasks before the work");
+		return sim_fail(s, -EBUSY, "add tasks before the load");
 	if (s->nr_tasks == SIM_TASKS_MOST)
 		return sim_fail(s, -E2BIG, "at most %u tasks", SIM_TASKS_MOST);
 	SIM_GROW(s, &s->room_tasks, s->nr_tasks + 1ull, SIM_COLUMN(s->tasks));

@@ -131,11 +131,11 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 				(unsigned long long)i, (unsigned long long)t->sector[i],
 				t->sectors[i], (unsigned long long)s->drive->sectors);
 	if (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1)
-		return sim_fail(s, -EINVAL, "row %llu: bad parent %lld", (unsigned long long)i,
+		return sim_fail(s, -EINVAL, "row %llu: invalid parent %lld", (unsigned long long)i,
 				(long long)t->parent[i]);
 	if (t->after && (t->after[i] < -1 || t->after[i] >= (int64_t)i))
-		return sim_fail(s, -EINVAL, "row %llu: bad predecessor %lld", (unsigned long long)i,
-				(long long)t->after[i]);
+		return sim_fail(s, -EINVAL, "row %llu: invalid predecessor %lld",
+				(unsigned long long)i, (long long)t->after[i]);
 	if ((t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
 		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
 	if (t->op[i] > HW_OTHER)
@@ -188,7 +188,7 @@ static int link_rows(struct hws *s, struct sim_trace *trace)
 			if (trace->follower[t->after[i]] != NO_ROW)
 				return sim_fail(
 					s, -EINVAL,
-					"row %llu: its predecessor %lld has another follower",
+					"row %llu: its predecessor %lld already has a follower",
 					(unsigned long long)i, (long long)t->after[i]);
 			trace->follower[t->after[i]] = (u32)i;
 		}

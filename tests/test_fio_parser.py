@@ -212,7 +212,7 @@ ERRORS = [
     ),
     (
         "[a]\nsize=1m\nioengine=io_uring\niodepth=4\n",
-        "test.fio:4: option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1",
+        "test.fio:4: option 'iodepth': buffered I/O through io_uring is supported one at a time only; add direct=1",
     ),
     (
         "[a]\nsize=1m\ndirect=1\nnrfiles=2\nioengine=posixaio\niodepth=4\n",

@@ -159,5 +159,5 @@ def test_a_stream_does_not_overtake_itself(tmp_path: Path) -> None:
     outcome = simulate("noop", ConstantDrive(MS), forest, options=Options(record=True, merging=False), log=tmp_path / "log")
     assert outcome.rows.issue_ns.tolist() == [0, 30 * MS, 30 * MS, 30 * MS]
     assert outcome.rows.complete_ns.tolist() == [MS, 31 * MS, 32 * MS, 33 * MS]
-    with pytest.raises(Problem, match="bad predecessor"):
+    with pytest.raises(Problem, match="invalid predecessor"):
         simulate("noop", ConstantDrive(MS), dataclasses.replace(forest, after=np.array([-1, 2, 1, 2], np.int64)))

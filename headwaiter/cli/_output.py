@@ -56,10 +56,12 @@ def output_option(metavar: str = "FILE") -> Callable[[F], F]:
     return add
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/json.md).")
+
+
 def output_options(function: F) -> F:
     """--json and -o."""
-    function = output_option()(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")(function)
+    return json_option(output_option()(function))
 
 
 def write_json(document: Record, output: Path | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from headwaiter.cli._options import Finite, announce, load_options, progress_bar, reading, run_options
-from headwaiter.cli._output import file_option, output_option, output_options, page, write_json, write_text
+from headwaiter.cli._output import file_option, json_option, output_option, output_options, page, write_json, write_text
 from headwaiter.cli._was import (
     calibration_json,
     calibration_lines,
@@ -70,7 +70,10 @@ def _points(_: click.Context, parameter: click.Parameter, text: str | None) -> t
 
 _CHOICES = (
     click.option(
-        "--history", type=click.IntRange(2, 17), metavar="K", help=f"I/Os in a history [default: search; the paper: {HISTORY}]."
+        "--history",
+        type=click.IntRange(2, 17),
+        metavar="K",
+        help=f"Number of I/Os in a history [default: search; the paper: {HISTORY}].",
     ),
     click.option(
         "--classes", type=click.IntRange(1, 512), metavar="N", help=f"Number of classes [default: search; the paper: {CLASSES}]."
@@ -131,7 +134,6 @@ def _with(*groups: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
     return add
 
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (schema headwaiter/1).")
 _config = click.option(
     "--config",
     "-c",
@@ -217,7 +219,7 @@ def _put(text: str, output: Path | None, as_json: bool) -> None:
 @click.argument("workload", nargs=-1)
 @output_option("WAS.toml")
 @_with(_CHOICES, _WAITS)
-@_json
+@json_option
 @load_options
 def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_json: bool, **given: Any) -> None:
     """Find classes for WORKLOADs (traces or job files; default: the bundled example).
@@ -275,11 +277,11 @@ def _observe(workload: tuple[str, ...], config: Path, output: Path | None, live:
 @_with(_BOUNDS)
 @click.option("--or-equal", is_flag=True, help="Also allow an average cost of exactly G.")
 @click.option("--heuristic", "simple", is_flag=True, help="Choose by the least penalty per success instead, class by class.")
-@_json
+@json_option
 def _designate(
     config: Path, matrix: Path, output: Path | None, bound_ms: float, least_ms: float, or_equal: bool, simple: bool, as_json: bool
 ) -> None:
-    """Give each class the interval with the fewest failed waits, which cost less than G on average."""
+    """Give each class the interval with the fewest failed waits, while a failed wait costs less than G on average."""
     distinct({"-a": matrix}, {"-o": output})
     classes, observed = load(config), load_matrix(matrix)
     if observed.classifier != classes.classifier:
@@ -308,7 +310,7 @@ def _designate(
 @click.argument("workload", nargs=-1)
 @output_option("WAS.toml")
 @_with(_TRIAL, _CHOICES, _WAITS)
-@_json
+@json_option
 @load_options
 def _fit(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_json: bool, **given: Any) -> None:
     """Calibrate, observe and designate for WORKLOADs (traces or job files; default: the bundled example).

@@ -168,7 +168,9 @@ def _common_fields(s: Section) -> dict[str, Any]:
             raise s.at("rw").problem(f"option 'rw': direct I/O must be in multiples of {SECTOR_BYTES} bytes")
     depth = s.get("iodepth", 1) if queued and not buffered else 1
     if buffered and engine == "io_uring" and s.get("iodepth", 1) > 1:
-        raise s.at("iodepth").problem("option 'iodepth': buffered I/O through io_uring has no depth here; add direct=1")
+        raise s.at("iodepth").problem(
+            "option 'iodepth': buffered I/O through io_uring is supported one at a time only; add direct=1"
+        )
     if s.get("time_based") and not s.get("runtime"):
         raise s.at("time_based").problem("option 'time_based' needs runtime")
     writes = bool(pattern.directions & Directions.WRITES)

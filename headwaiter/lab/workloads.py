@@ -183,7 +183,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
         if name not in PLAYED and name not in PROGRAMS:
             raise Problem(f"{script.name}: no workload {shown(name)} (known: {', '.join([*PLAYED, *PROGRAMS])})")
     if not part.isdecimal() or not int(part):
-        raise Problem(f"{script.name}: PART={part}: must be a number from 1")
+        raise Problem(f"{script.name}: PART={part}: must be a whole number of at least 1")
     results = b""
     for name in names:
         machine = guest(script, on, {**given, "WORKLOADS": name}, say)

@@ -73,10 +73,10 @@ static int refuse(struct elevator_queue *eq, const struct hw_tunable *t, const c
 	int len = strcspn(text, "\n");
 
 	if (err == -ERANGE)
-		pr_notice("%s: %s=%.*s is not in %lld..%lld %s\n", name_of(eq), t->name, len, text,
+		pr_notice("%s: %s=%.*s is outside %lld..%lld %s\n", name_of(eq), t->name, len, text,
 			  t->min, t->max, t->unit);
 	else
-		pr_notice("%s: %s: not a value: %.*s\n", name_of(eq), t->name, len, text);
+		pr_notice("%s: %s: invalid value: %.*s\n", name_of(eq), t->name, len, text);
 	return err;
 }
 

@@ -73,8 +73,8 @@ for scheduler in $(ours nvme0); do
 	done <"$table"
 	dmesg | sed -n "/mark $scheduler\$/,\$p" >/lab/log
 	while read -r tunable low high rest; do
-		for line in "$tunable=$((low - 1)) is not in $low..$high" "$tunable=$((high + 1)) is not in $low..$high" \
-			"$tunable: not a value: none-such"; do
+		for line in "$tunable=$((low - 1)) is outside $low..$high" "$tunable=$((high + 1)) is outside $low..$high" \
+			"$tunable: invalid value: none-such"; do
 			grep -qF "$scheduler: $line" /lab/log || fail "the log lacks '$scheduler: $line'"
 		done
 	done <"$table"

@@ -408,7 +408,7 @@ static const struct sim_source_ops job_ops = {
 static int jobs_over(struct hws *s, struct sim_source *source)
 {
 	if (s->jobs->left)
-		return sim_fail(s, -EPROTO, "jobs wait for each other, and never end");
+		return sim_fail(s, -EPROTO, "jobs wait for each other and never end");
 	/* A job may have slept on after its last I/O, or been woken from its sleep to end. */
 	s->now = s->last_done_ns;
 	return 0;
@@ -425,19 +425,19 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 	u32 d;
 
 	if (o->task < s->nr_tasks && s->tasks[o->task].source)
-		return "its task has another job";
+		return "its task already has a job";
 	if (writes_buffered &&
 	    (o->flusher == o->task ||
 	     (o->flusher < s->nr_tasks && s->tasks[o->flusher].source && !s->cache)))
-		return "its flusher has a job";
+		return "its flusher also has a job";
 	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END ||
 	    o->startup_ns > SIM_CLOCK_END)
-		return "bad start delay";
+		return "invalid start delay";
 	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
 		return "no such task";
 	/* Its clock would stand still. */
 	if (o->time_based && o->buffered && !s->opt.copy_ns && !s->opt.copy_page_ns && !o->think_ns)
-		return "time_based without copying time: it would never end";
+		return "time_based without copy time would never end";
 	if (o->nr_files >> 32)
 		return "too many files";
 	if (!o->nr_files || !o->depth || !o->loops || !o->size || !o->directions ||
@@ -449,7 +449,7 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 	for (d = 0; d < 2; d++)
 		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||
 		    (!o->buffered && (o->min_bytes[d] | o->align_bytes[d]) % HW_SECTOR_BYTES))
-			return "bad block size";
+			return "invalid block size";
 	return NULL;
 }
 

@@ -106,11 +106,11 @@ static void test_traces(void)
 	sectors[1] = 0;
 	bad_trace(-ERANGE, "row 1");
 	parent[1] = 1;
-	bad_trace(-EINVAL, "row 1: bad parent");
+	bad_trace(-EINVAL, "row 1: invalid parent");
 	parent[1] = ROWS;
-	bad_trace(-EINVAL, "row 1: bad parent");
+	bad_trace(-EINVAL, "row 1: invalid parent");
 	after[2] = after[3] = 1;
-	bad_trace(-EINVAL, "row 2: its predecessor 1 has another follower");
+	bad_trace(-EINVAL, "row 2: its predecessor 1 already has a follower");
 
 	/* A circle: nothing is wrong with any row. */
 	parent[1] = 2;
@@ -138,7 +138,7 @@ static void test_order_of_calls(void)
 	refused(hws_drive_constant(s, 1, SECTORS), s, -EBUSY, "one drive");
 	s = new_run("as");
 	CHECK_EQ(hws_add_trace(s, &trace), 0);
-	refused(hws_add_task(s, 3, 0, 0, 1), s, -EBUSY, "add tasks before the work");
+	refused(hws_add_task(s, 3, 0, 0, 1), s, -EBUSY, "add tasks before the load");
 	s = new_run("as");
 	CHECK_EQ(hws_add_trace(s, &trace), 0);
 	CHECK_EQ(hws_run(s, 2), 1);
@@ -206,12 +206,12 @@ static void test_jobs(void)
 	struct hws *s = new_run("noop");
 
 	CHECK_EQ(hws_add_job(s, &j), 0);
-	refused(hws_add_job(s, &j), s, -EINVAL, "job 1: its task has another job");
+	refused(hws_add_job(s, &j), s, -EINVAL, "job 1: its task already has a job");
 
 	s = new_run("noop");
 	j.start_min_ns = 2;
 	j.start_max_ns = 1;
-	refused(hws_add_job(s, &j), s, -EINVAL, "bad start delay");
+	refused(hws_add_job(s, &j), s, -EINVAL, "invalid start delay");
 	s = new_run("noop");
 	j = good;
 	j.nr_files = 1ull << 60;

@@ -297,6 +297,6 @@ int main(void)
 	refused(j, -EINVAL, "a parameter is missing");
 	j = plain(&file);
 	j.min_bytes[1] = 100;
-	refused(j, -EINVAL, "bad block size");
+	refused(j, -EINVAL, "invalid block size");
 	return CHECK_DONE();
 }

@@ -163,7 +163,8 @@ def explain(by: Criterion, ranked: Sequence[Result]) -> str:
     best, last = ranked[0], ranked[-1]
     top, bottom = key(best), key(last)
     if abs(bottom - top) <= EVEN * max(abs(top), abs(bottom)):
-        return f"No significant difference: all {len(ranked)} are within {EVEN:.0%} of each other by {title}."
+        them = "both" if len(ranked) == 2 else f"all {len(ranked)}"
+        return f"No significant difference: {them} are within {EVEN:.0%} of each other by {title}."
     even = [r for r in ranked if abs(key(r) - top) <= EVEN * abs(top)]
     rest = [r for r in ranked if r not in even]
     runner = rest[0]

@@ -18,7 +18,7 @@ from headwaiter.engine.processor import MEASURED, Time
 from headwaiter.engine.schedulers import find, settings
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem, plain, shown
-from headwaiter.parsing import real, whole
+from headwaiter.parsing import decimal, real, whole
 from headwaiter.study.workload import Reading
 
 MS = 1_000_000
@@ -265,6 +265,7 @@ def test_numbers_and_their_bounds() -> None:
     assert [real(text, 0, 2) for text in ("0", "2", ".5", "1e0")] == [0, 2, 0.5, 1]
     with pytest.raises(ValueError, match="outside"):
         real("2.1", 0, 2)
+    assert [decimal(value) for value in (2.0**50, -3, 0.1, 1e-6)] == ["1125899906842624", "-3", "0.1", "1e-06"]
 
 
 def test_tunables_are_as_core_has_them() -> None:

@@ -15,7 +15,10 @@ import pytest
 from callgraph import Graph, calls, circles, read, way
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("core", "sim", "kmod")
+HOSTS = ("sim", "kmod")
+ROOMS = ("core", *HOSTS)
+APART = {"bench", "lab", "tests"}
+"""Folders of C that are no host of core: programs by themselves."""
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 GENERATED = {"kmod/api/private.h"}
 
@@ -38,6 +41,12 @@ def below(path: Path, header: Path) -> bool:
     if header.parts[0] == path.parts[0]:
         return True
     return header.parts[0] == "core"
+
+
+def test_every_folder_of_c_has_its_place() -> None:
+    """A host that is added is held to the same rules."""
+    folders = (path for path in ROOT.iterdir() if path.is_dir() and path.name != "build" and not path.name.startswith("."))
+    assert {path.name for path in folders if any(path.rglob("*.c"))} == {*ROOMS, *APART}
 
 
 def test_includes_name_the_whole_path() -> None:
@@ -77,7 +86,7 @@ def test_no_circle_of_includes() -> None:
 
 # --- calls between C files ---
 
-BUILDS = (("core", "sim"), ("core", "kmod"))
+BUILDS = tuple(("core", host) for host in HOSTS)
 """What is linked together: a host with core."""
 
 GCC = ("gcc", "-std=gnu11", "-D_GNU_SOURCE", "-w", "-O0", "-I.", "-c")

@@ -145,7 +145,7 @@ def test_schedulers() -> None:
         (["--sched", "nonesuch"], ["no scheduler 'nonesuch'", "deadline"]),
         (["--sched", "as", "--set", "antic_expire=-1"], ["antic_expire=-1", "outside 0.."]),
         (["--sched", "as", "--set", "antic_expire=soon"], ["'soon'", "whole number"]),
-        (["--sched", "as", "--set", "nonesuch=1"], ["no tunable 'nonesuch'"]),
+        (["--sched", "as", "--set", "nonesuch=1"], ["no tunable or table 'nonesuch'"]),
         (["--sched", "as", "--set", "antic_expire"], ["TUNABLE=VALUE"]),
         (["--sched", "deadline", "--set", "wrap=sideways"], ["'sideways'", "one of fifo, lowest"]),
         (["--sched", "as", "--drive", "nonesuch"], ["nonesuch"]),

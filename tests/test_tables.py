@@ -116,9 +116,8 @@ def test_what_is_wrong_with_an_array_is_one_line(rows: Any, why: str) -> None:
 
 def test_no_such_table(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = write(tmp_path / "rows", "0 1")
-    assert refused(capfd, "run", "readers.fio", "-s", "noop", "--set", f"config={path}").startswith(
-        f"headwaiter: --set config={path}: noop has no tunable 'config'"
-    )
+    message = f"headwaiter: --set config={path}: noop has no tunable or table 'config' (known: positions)\n"
+    assert refused(capfd, "run", "readers.fio", "-s", "noop", "--set", f"config={path}") == message
     with pytest.raises(Problem, match="noop: no table 'config'"):
         Policy("noop").set_table("config", np.zeros((1, 2), np.int64))
 

@@ -16,14 +16,14 @@ def settings_of(pairs: Sequence[str], chosen: Sequence[str]) -> dict[str, dict[s
     """By scheduler. SCHED.k=v is for one scheduler, k=v for all of them that have k."""
     out: dict[str, dict[str, Setting]] = {name: {} for name in chosen}
     for pair in pairs:
-        key, value = assignment("--set", pair, "[SCHEDULER.]TUNABLE=VALUE")
+        key, value = assignment("--set", pair, "[SCHEDULER.]TUNABLE=VALUE or [SCHEDULER.]TABLE=FILE")
         scheduler, dot, name = key.rpartition(".")
         if dot and find(scheduler).name not in out:
             raise Problem(f"--set {shown(pair, 200)}: {scheduler} is not among the schedulers compared")
         having = [s for s in ([find(scheduler).name] if dot else chosen) if find(s).has(name)]
         if not having:
             whom = f"{shown(scheduler)} has no" if scheduler else "none of the schedulers has a"
-            raise Problem(f"--set {shown(pair, 200)}: {whom} tunable '{shown(name)}'")
+            raise Problem(f"--set {shown(pair, 200)}: {whom} tunable or table '{shown(name)}'")
         for s in having:
             out[s][name] = find(s).parse(f"--set {pair}", name, value, READERS)
     return out

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem, shown
-from headwaiter.parsing import real
+from headwaiter.parsing import decimal, real
 
 LARGEST_US = 1e6
 
@@ -81,5 +81,5 @@ def parse_time(where: str, text: str) -> Time:
     except ValueError:
         parts = []
     if not 1 <= len(parts) <= 2:
-        raise Problem(f"{where} {shown(text)}: expected US or US+US_PER_PAGE, each from 0 to {LARGEST_US:g}")
+        raise Problem(f"{where} {shown(text)}: expected US or US+US_PER_PAGE, each from 0 to {decimal(LARGEST_US)}")
     return Time(*(round(part * 1000) for part in parts))

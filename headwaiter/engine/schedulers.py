@@ -165,11 +165,11 @@ def settings(scheduler: Scheduler, pairs: Iterable[str], readers: Readers | None
     """`k=v` pairs as numbers and `k=file` pairs as rows, checked against the scheduler's tunables and tables."""
     out: dict[str, Setting] = {}
     for pair in pairs:
-        key, value = assignment("--set", pair, "TUNABLE=VALUE")
+        key, value = assignment("--set", pair, "TUNABLE=VALUE or TABLE=FILE")
         if not scheduler.has(key):
             raise Problem(
-                f"--set {shown(pair, 200)}: {scheduler.name} has no tunable '{shown(key)}'"
-                f" (known: {', '.join(scheduler.tunables) or 'none'})"
+                f"--set {shown(pair, 200)}: {scheduler.name} has no tunable or table '{shown(key)}'"
+                f" (known: {', '.join([*scheduler.tunables, *scheduler.tables])})"
             )
         out[key] = scheduler.parse(f"--set {pair}", key, value, readers)
     return out

@@ -127,6 +127,7 @@ def test_who_is_best_and_by_how_much() -> None:
     assert said(20, 19.7, 19.61, 2) == "a, b and c tie for best, 10.0 times ahead of d by throughput"
     assert said(20, 19.5) == "a is best, 3% ahead of b by throughput", "2.6% is no longer even"
     assert said(20, 19.7) == "No significant difference: both are within 2% of each other by throughput."
+    assert said(20, 19.9, 19.7) == "No significant difference: all 3 are within 2% of each other by throughput."
     assert said(20) == "Only a ran: there is nothing to compare."
     quick = explain("latency", [result("a", mean=2), result("b", mean=5)])
     assert quick.startswith("a is best, 2.5 times ahead of b by mean read latency.")

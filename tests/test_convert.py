@@ -90,7 +90,7 @@ def test_every_key_has_its_place(tmp_path: Path) -> None:
                   "almost_hits": True, "partial_hits_at_once": True, "hits_while_busy": False, "read_watermark": 0.6,
                   "watermark_by_request": True, "write_watermark": 0.4, "direct": True},
         "read_ahead": {"mode": "track", "sectors": 33, "least": 19, "requested": "overwrite", "on_idle_hit": True,
-                       "stop_in_sector": False, "from_arrival": False},
+                       "stop_in_sector": False, "from_arrival": False, "sequential": False},
         "write": {"mode": "immediate", "buffered_first": False, "zero_latency": False, "combine": False},
         "queue": {"depth": 5, "policy": "sptf", "preseek": 2},
         "zones": [
@@ -183,6 +183,21 @@ def test_choices(tmp_path: Path) -> None:
     whole = ("Buffer continuous read = 1", "Buffer continuous read = 4")
     assert profile(tmp_path, whole)["read_ahead"]["sectors"] == 33
     assert profile(tmp_path, whole, as_disksim=True)["read_ahead"]["sectors"] == 0
+
+
+def test_a_whole_track_mode_without_room_for_a_track_reads_ahead_of_sequences(tmp_path: Path) -> None:
+    """Tracks of 60 and of 50 sectors, seven segments: of 49 neither has room. 50 are enough, and so is any other mode."""
+    whole = ("Buffer continuous read = 1", "Buffer continuous read = 4")
+
+    def buffer(sectors: int, *changes: tuple[str, str], as_disksim: bool = False) -> tuple[int, int, bool]:
+        data = profile(tmp_path, ("Segment size (in blks) = 128", f"Segment size (in blks) = {sectors}"), *changes,
+                       as_disksim=as_disksim)  # fmt: skip
+        return data["cache"]["segments"], data["cache"]["segment"], data["read_ahead"]["sequential"]
+
+    assert buffer(49, whole) == (1, 343, True)
+    assert buffer(50, whole) == (7, 50, False)
+    assert buffer(49) == (7, 49, False)
+    assert buffer(49, whole, as_disksim=True) == (7, 49, False)
 
 
 def test_skews_in_turns(tmp_path: Path) -> None:

@@ -414,6 +414,49 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         W 9 45 = 15.46
     """,
     ),
+    # Block 14 is not there: it comes round at 11.4. That read continues the first and goes on till 38: 30 is there at 17.38, and
+    # 32 after it, which continues again: from 38, at 23.8, till 54, at 25.4. 50 is there at 28.48, but continues nothing: 54 passes
+    # at 35.4, after 34.03.
+    "reading ahead only of reads that continue": (
+        {"read_ahead": AHEAD | {"sequential": True}},
+        """
+        R 10 4 = 1.98
+        R 14 4 = 10.40
+        R 30 2 +5.0 = 0.55
+        R 32 2 = 0.55
+        R 50 2 +10.0 = 0.55
+        R 54 2 +5.0 = 1.95
+    """,
+    ),
+    # 3.26 + .14 + 1 for the head switch: block 32 comes round at 13.2. Nothing is read ahead: 34 at 23.4.
+    "a read behind a write continues nothing": (
+        {"read_ahead": AHEAD | {"sequential": True}},
+        """
+        W 30 2 = 3.26
+        R 32 2 = 10.52
+        R 34 1 = 10.00
+    """,
+    ),
+    # Block 10 comes round at 11.0, after 1.98 + .13 and the .02 that are left of block 19. What is read ahead is there, once:
+    # 12.93 + .13, and .07 of block 29, and 12 passes at 21.2.
+    "requested blocks are dropped": (
+        {"read_ahead": AHEAD | {"requested": "drop"}},
+        """
+        R 10 4 = 1.98
+        R 10 4 = 10.00
+        R 14 4 = 0.95
+        R 12 1 = 8.65
+    """,
+    ),
+    # What is written next into the segment, at 14.0, has not been dropped.
+    "written blocks are not dropped": (
+        {"read_ahead": {"mode": "none", "requested": "drop"}, "write": {"mode": "immediate"}},
+        """
+        R 60 1 = 6.38
+        W 40 2 = 0.30
+        R 40 1 +10.0 = 0.36
+    """,
+    ),
     # A segment of 16 keeps what was asked for: reading ahead ends at 26, and 10 is there again; block 26 passes at 12.6.
     "requested blocks are kept": (
         {"read_ahead": AHEAD | {"requested": "keep"}, "cache": CACHE | {"segment": 16}},

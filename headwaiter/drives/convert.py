@@ -13,6 +13,8 @@ Some things are made as measured drives do them and not as DiskSim does (`as_dis
 - Such a write begins there when ten or fifteen of its blocks are in the buffer, not when the first is.
 - `Immediate buffer read` and `Read any free blocks` together mean that tracks are buffered from the head's arrival on.
 - `Read-ahead over requested` and `Maximum read-ahead` mean what they say in every mode of reading ahead.
+- A drive that reads whole tracks ahead, but in whose segment no track has room, reads ahead only of reads that continue the one
+  before, and then into its whole buffer: an extraction by single reads sees what is left of the request's own segment.
 """
 
 from __future__ import annotations
@@ -301,7 +303,14 @@ def _read_ahead(disk: Block, as_disksim: bool) -> Toml:
         "on_idle_hit": _flag(disk, "Read-ahead on idle hit"),
         "stop_in_sector": _flag(disk, "Stop prefetch in sector"),
         "from_arrival": not as_disksim and _flag(disk, "Immediate buffer read") and _flag(disk, "Read any free blocks"),
+        "sequential": False,
     }
+
+
+def _buffer_sequential(cache: Toml, read_ahead: Toml, zones: list[Toml]) -> None:
+    if read_ahead["mode"] == "whole-track" and cache["segment"] < min(z["sectors_per_track"] for z in zones):
+        cache |= {"segments": 1, "segment": cache["segments"] * cache["segment"]}
+        read_ahead["sequential"] = True
 
 
 def _disk_of(everything: Parameters) -> Block:
@@ -339,6 +348,8 @@ def convert(path: Path, as_disksim: bool = False) -> tuple[Toml, str]:
     data["bus"] = _bus(disk, everything)
     data["cache"] = _cache(disk)
     data["read_ahead"] = _read_ahead(disk, as_disksim)
+    if not as_disksim:
+        _buffer_sequential(data["cache"], data["read_ahead"], zones)
     data["write"] = {
         "mode": "immediate" if disk.integer("Fast write level", 0) else "through",
         "buffered_first": not as_disksim,

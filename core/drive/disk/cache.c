@@ -47,6 +47,7 @@ void disk_segment_start(struct disk *d, u32 seg, u64 lbn)
 
 	disk_window_from(d, s, lbn);
 	s->end = lbn;
+	s->from = 0;
 	s->aside = 0;
 	s->aside_end = 0;
 }
@@ -148,7 +149,8 @@ static noinline u32 best_segment(const struct disk *d, u64 lbn, u64 end, u32 *se
 		if (reach - s->start >= span) /* neither window is as large */
 			continue;
 		i = (u32)(s - d->segs);
-		if (s->state == SEG_EMPTY || (s->state == SEG_WRITING && !d->cfg.written_hits))
+		if (s->state == SEG_EMPTY || lbn < s->from ||
+		    (s->state == SEG_WRITING && !d->cfg.written_hits))
 			continue;
 		if (within(lbn, s->start, s->end))
 			upto = s->end;

@@ -454,6 +454,7 @@ static void read_config(struct disk_cfg *c, const s64 *v)
 	c->idle_hit = v[DP_RA_IDLE_HIT];
 	c->stop_in_sector = v[DP_RA_STOP];
 	c->arrival = v[DP_RA_ARRIVAL];
+	c->sequential = v[DP_RA_SEQUENTIAL];
 	c->combine = v[DP_W_COMBINE];
 	c->buffered = v[DP_W_BUFFERED];
 	c->zero_latency = v[DP_W_ZERO_LATENCY];

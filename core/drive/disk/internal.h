@@ -88,6 +88,7 @@ enum disk_param {
 	DP_RA_IDLE_HIT,
 	DP_RA_STOP,
 	DP_RA_ARRIVAL,
+	DP_RA_SEQUENTIAL,
 	DP_W_MODE,
 	DP_W_BUFFERED,
 	DP_W_ZERO_LATENCY,
@@ -242,6 +243,7 @@ enum disk_seg_state { SEG_EMPTY, SEG_CLEAN, SEG_FILLING, SEG_WRITING };
 
 struct disk_segment {
 	u64 start, end;	       /* the window; of one being filled, as of the last catch-up */
+	u64 from;	       /* blocks before it have been dropped */
 	u64 aside, aside_end;  /* blocks of the same track that are there, too, but apart */
 	struct list_head link; /* in disk->recent; not that of a separate write segment */
 	u32 touched;	       /* disk->touches when it was used last */
@@ -281,7 +283,7 @@ struct disk_cfg {
 	u8 segments, separate, ahead, over, write_mode, policy, preseek;
 	bool cache, written_hits, almost, partial, concurrent, mark_by_request, direct;
 	bool hold_read, hold_write, never_disc, idle_hit, stop_in_sector, combine, zero_latency,
-		buffered, arrival;
+		buffered, arrival, sequential;
 };
 
 /*

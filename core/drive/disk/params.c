@@ -243,6 +243,8 @@ const struct hw_param disk_params[DP_NR] = {
 	[DP_RA_ARRIVAL] = FLAG(
 		"read_ahead.from_arrival", 0,
 		"buffer the whole track from the head's arrival on, and wait for a block that is about to pass"),
+	[DP_RA_SEQUENTIAL] = FLAG("read_ahead.sequential", 0,
+				  "read ahead only of a read that continues the one before"),
 
 	[DP_W_MODE] = CHOICE(
 		"write.mode", WRITE_THROUGH, write_modes,

@@ -109,13 +109,14 @@ static u64 flow_end(const struct flow *f)
 	return max(max(f->bus, f->mark_ns) + f->ask + f->n * f->bt, f->latest);
 }
 
-static u64 ahead_limit(struct disk *d, u64 lbn, u64 e, u64 window)
+/* How far the mode reads ahead of a request lbn..e. */
+static u64 mode_limit(struct disk *d, u64 lbn, u64 e, u64 window)
 {
 	const struct disk_cfg *c = &d->cfg;
 	u64 limit, first, end, m = c->ahead_max;
 	struct disk_place at;
 
-	if (!c->cache || c->ahead == AHEAD_NONE)
+	if (c->sequential && (d->last_write || lbn != d->last_end))
 		return e;
 	limit = e + (m ? m : c->segment);
 	if (c->over == OVER_KEEP)
@@ -133,6 +134,18 @@ static u64 ahead_limit(struct disk *d, u64 lbn, u64 e, u64 window)
 		disk_track_limits(&d->layout, e - 1, &at, c->ahead == AHEAD_CYLINDER, &first, &end);
 		limit = min(limit, end);
 	}
+	return limit;
+}
+
+static u64 ahead_limit(struct disk *d, u64 lbn, u64 e, u64 window)
+{
+	const struct disk_cfg *c = &d->cfg;
+	u64 limit, first, end;
+	struct disk_place at;
+
+	if (!c->cache || c->ahead == AHEAD_NONE)
+		return e;
+	limit = mode_limit(d, lbn, e, window);
 	if (c->arrival && e - 1 - d->run.first < d->run.track_end - d->run.first) {
 		limit = max(limit, d->run.track_end);
 	} else if (c->arrival) {
@@ -350,6 +363,8 @@ void disk_read(struct disk *d, struct hw_io *io, u64 t)
 		out = flow_end(&f);
 	}
 	disk_touch(d, seg);
+	if (c->over == OVER_DROP)
+		d->segs[seg].from = end;
 	d->bus_free = out;
 	d->drive.stats.overhead_ns += (hit ? o->read_hit[a] : o->read_miss[a]) + o->read_done;
 	io->done_ns = out + o->read_done;

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 from command import good, run, told, write
 
+from headwaiter.cli._settings import settings_of
+from headwaiter.engine import tables
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import catalogue, find, settings
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.engine.tables import LEFT_OUT
 from headwaiter.errors import Problem
+from headwaiter.reading import read_bytes
 
 MS = 1_000_000
 POSITIONS = find("as-seek").tables["positions"]
@@ -84,6 +87,26 @@ def test_a_file_that_is_not_there(capfd: pytest.CaptureFixture[str], tmp_path: P
         refused(capfd, "run", "readers.fio", "-s", "as-seek", "--set", f"positions={path}")
         == f"headwaiter: {path}: No such file or directory\n"
     )
+
+
+def test_a_file_must_have_a_name(capfd: pytest.CaptureFixture[str]) -> None:
+    expected = "headwaiter: --set as.positions=: expected the name of a file\n"
+    assert refused(capfd, "compare", "readers.fio", "-s", "as", "--set", "as.positions=") == expected
+
+
+def test_a_file_for_several_schedulers_is_read_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It may be a pipe, which has its content once."""
+    path, read = write(tmp_path / "rows", WIDE), []
+
+    def reading(path: Path, most: int) -> bytes:
+        read.append(path)
+        return read_bytes(path, most)
+
+    monkeypatch.setattr(tables, "read_bytes", reading)
+    found = settings_of((f"positions={path}",), ["as", "noop", "was"])
+    assert read == [path]
+    rows = POSITIONS.parse("x", WIDE.encode())
+    assert list(found) == ["as", "noop", "was"] and all(np.array_equal(given["positions"], rows) for given in found.values())
 
 
 @pytest.mark.parametrize(

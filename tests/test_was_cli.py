@@ -10,6 +10,7 @@ import pytest
 from command import good, run, told, write
 
 from headwaiter.engine.schedulers import find
+from headwaiter.was import sysfs
 from headwaiter.was.config import config, load, save
 from headwaiter.was.matrix import load_matrix
 
@@ -185,6 +186,7 @@ def test_load(capfd: pytest.CaptureFixture[str], disk: Path, classes: Path) -> N
         assert out == f"{classes} is in force: {disk}/iosched/config reads back the same\n"
         rows = find("was").tables["config"].parse("x", (disk / "iosched" / "config").read_bytes())
         assert rows.tolist() == load(classes).rows().tolist()
+        assert (disk / "iosched" / "config").read_text() == find("was").tables["config"].show(rows, brief=True)
         assert (disk / "iosched" / "cooperation").read_text() == "1\n", "the rules that it was tried with"
 
 
@@ -238,6 +240,16 @@ def test_observe_a_disk(capfd: pytest.CaptureFixture[str], tmp_path: Path, count
     assert (counting / "iosched" / "observed_from").read_text() == "1\n", "a read begins with the first class"
 
 
+def test_counts_come_a_page_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, counting: Path, classes: Path
+) -> None:
+    pages = {"1\n": "1 0:3\nnext 3\n", "3\n": "3 1:5\nnext 4\n", "4\n": "4 64:2\n"}
+    monkeypatch.setattr(sysfs, "_write", lambda _path, text: write(counting / "iosched" / "observed", pages[text]))
+    matrix = tmp_path / "m.json"
+    good(capfd, "was", "observe", "-c", classes, "--from-device", "sda", "--sysfs", counting.parents[2], "-o", matrix)
+    assert load_matrix(matrix).counts.sum(axis=1).tolist() == [3, 0, 5, 2]
+
+
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [
@@ -247,6 +259,7 @@ def test_observe_a_disk(capfd: pytest.CaptureFixture[str], tmp_path: Path, count
         ("observed", "1 10:1", "class 1, column 10: not of 4 classes and 10 buckets"),
         ("observed", "1 0:1 3", "'' is not a whole number"),
         ("observed", "1 x", "'x' is not a whole number"),
+        ("observed", "1 0:1\nnext 2\n", "its page from class 2 ends before class 2"),
         ("bucket_us", "300", "a bucket of 300 us"),
     ],
 )

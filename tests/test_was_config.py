@@ -24,6 +24,7 @@ steps = [[0, 30], [3000, 15], [9000, 0]]
 [intervals]
 wait_us = [6000, 6000, 2000, 2000, 4000]
 """
+REMARK = "must be text, a number of 64 bits, true or false, or a list of these"
 PAPER = config(5, [[0, 70], [41, 30], [61, 0]], [[0, 30], [3000, 15], [9000, 0]], [6000, 6000, 2000, 2000, 4000])
 
 
@@ -84,8 +85,9 @@ def test_save_writes_the_same(tmp_path: Path) -> None:
 def test_the_classifier_is_all_but_the_intervals() -> None:
     args = (PAPER.spatial, PAPER.temporal)
     assert config(5, *args, [1, 2, 3, 4, 5]).classifier == PAPER.classifier
-    others = [config(4, *args, PAPER.wait_us), config(5, *args, [6000] * 4), config(5, args[0][:2], args[1], PAPER.wait_us)]
-    assert len({PAPER.classifier, *(o.classifier for o in others)}) == 4
+    others = [config(4, *args, PAPER.wait_us), config(5, *args, [6000] * 4), config(5, args[0][:2], args[1], PAPER.wait_us),
+              config(5, args[0], args[1][:2], PAPER.wait_us)]  # fmt: skip
+    assert len({PAPER.classifier, *(o.classifier for o in others)}) == 5
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,11 @@ def test_the_classifier_is_all_but_the_intervals() -> None:
         ("[intervals]\nwait_us", "[intervals]\nclasses = 6\nwait_us", "intervals.wait_us: 5 intervals for 6 classes"),
         ("[intervals]\nwait_us", "[intervals]\nclasses = 0\nwait_us", "intervals.classes: 0 is outside 1..512"),
         ("history = 5", 'history = 5\nmade = "by hand"', "made: must be a table"),
+        ("history = 5", "history = 5\nmade.when = 1979-05-27", f"made.when: {REMARK}"),
+        ("history = 5", "history = 5\nmade.by.hand = 1", f"made.by: {REMARK}"),
+        ("history = 5", "history = 5\nmade.by = [[1]]", f"made.by: {REMARK}"),
+        ("history = 5", f"history = 5\nmade.by = {1 << 63}", f"made.by: {REMARK}"),
+        ("history = 5", 'history = 5\nmade."b y" = 1', "made: 'b y' is no name (letters, digits, - and _, 64 at most)"),
         ("history = 5", "history = 5\nhistory = 5", "not TOML: Cannot overwrite a value (at line 3, column 12)"),
     ],
 )  # fmt: skip

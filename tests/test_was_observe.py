@@ -182,6 +182,7 @@ def test_the_longest_wait_is_whole_buckets_and_milliseconds() -> None:
             watch("x", ConstantDrive(MS), load, Options(), max_us, bucket_us)
 
 
+REMARK = "must be text, a number of 64 bits, true or false, or a list of these"
 GOOD = Matrix(np.array([[0, 0, 0], [3, 1, 2], [0, 0, 9]], np.int64), 500, "abc", {"observed": "x"})
 
 
@@ -196,6 +197,7 @@ def test_a_matrix_is_what_its_file_says(tmp_path: Path, toml: bool) -> None:
     ("old", "new", "why"),
     [
         ("matrix/1", "matrix/2", "format: headwaiter-was-matrix/2 where headwaiter-was-matrix/1 is expected"),
+        ('"format"', '"formal"', 'format: is missing (this version reads "headwaiter-was-matrix/1")'),
         ('"3": [', '"4": [', "rows.4: no class from 1 to 3"),
         ('"3": [', '"x": [', "rows.x: no class from 1 to 3"),
         ("[3, 1, 2]", "[3, 1]", "rows.2: must be a list of 3 counts"),
@@ -203,7 +205,9 @@ def test_a_matrix_is_what_its_file_says(tmp_path: Path, toml: bool) -> None:
         ("[3, 1, 2]", "[3, 1, 2.5]", "rows.2: 2.5 is not a count"),
         ('"classes": 3', '"classes": 0', "classes: must be a whole number from 1 to 512"),
         ('"buckets": 2', '"buckets": true', "buckets: must be a whole number from 1 to 10000"),
-        ('"classifier": "abc"', '"classifier": 1', "classifier must be text, rows and made tables"),
+        ('"classifier": "abc"', '"classifier": 1', "classifier must be text, rows a table"),
+        ('"observed": "x"', '"observed": null', f"made.observed: {REMARK}"),
+        ('"observed": "x"', '"": "x"', "made: '' is no name (letters, digits, - and _, 64 at most)"),
         ('"classes": 3,', '"classes": 3', "not JSON: Expecting ',' delimiter: line 5 column 2 (char 77)"),
     ],
 )  # fmt: skip
@@ -212,6 +216,13 @@ def test_what_is_wrong_with_a_matrix_is_one_line(tmp_path: Path, old: str, new: 
     assert text.count(old) == 1
     path = write(tmp_path / "m.json", text.replace(old, new))
     with pytest.raises(Problem, match=f"^{re.escape(f'{path}: {why}')}$"):
+        load_matrix(path)
+
+
+def test_half_a_surrogate_pair_is_no_text(tmp_path: Path) -> None:
+    """It could not be written into a configuration."""
+    path = write(tmp_path / "m.json", to_text(GOOD, toml=False).replace('"x"', '"\\ud800"'))
+    with pytest.raises(Problem, match=f"^{re.escape(str(path))}: not JSON: .* surrogates not allowed$"):
         load_matrix(path)
 
 

@@ -24,6 +24,9 @@ def settings_of(pairs: Sequence[str], chosen: Sequence[str]) -> dict[str, dict[s
         if not having:
             whom = f"{shown(scheduler)} has no" if scheduler else "none of the schedulers has a"
             raise Problem(f"--set {shown(pair, 200)}: {whom} tunable or table '{shown(name)}'")
+        rows: Setting | None = None  # a file is read once: it may be a FIFO
         for s in having:
-            out[s][name] = find(s).parse(f"--set {pair}", name, value, READERS)
+            is_table = name in find(s).tables
+            out[s][name] = find(s).parse(f"--set {pair}", name, value, READERS) if rows is None else rows
+            rows = out[s][name] if is_table else None
     return out

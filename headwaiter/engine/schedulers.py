@@ -91,6 +91,8 @@ class Scheduler:
     def parse(self, where: str, name: str, value: str, readers: Readers | None = None) -> Setting:
         """What somebody wrote for a tunable (its value) or a table (a file's name); Problem if it is refused."""
         if name in self.tables:
+            if not value:
+                raise Problem(f"{shown(where, 200)}: expected the name of a file")
             return self.tables[name].read(Path(value), readers)
         return self.tunables[name].parse(where, value)
 

@@ -15,6 +15,7 @@ wait_us = [6000, …]                    # of class 1 … N, microseconds; class
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,8 @@ _MOST_POINTS = 100
 _MOST_SECTORS = 2**55 - 1
 _MOST_APART_US = 2**55 - 1
 _MOST_US = 100_000
+_INT64 = 1 << 63
+_REMARK = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 Steps = tuple[tuple[int, int], ...]
 I64 = NDArray[np.int64]
@@ -186,9 +189,7 @@ def _from_toml(data: Mapping[str, Any]) -> Config:
     classes = _whole(intervals.get("classes", len(waits)), "intervals.classes", 1, _MOST_CLASSES)
     if classes != len(waits):
         raise Problem(f"intervals.wait_us: {len(waits)} intervals for {classes} classes")
-    made = data.get("made", {})
-    if not isinstance(made, dict):
-        raise Problem("made: must be a table")
+    made = remarks(data.get("made", {}))
     return config(
         _get(data, "history"),
         _get(_part(data, "spatial", ("steps",)), "steps", "spatial."),
@@ -208,6 +209,19 @@ def _get(data: Mapping[str, Any], key: str, prefix: str = "") -> Any:
     if key not in data:
         raise Problem(f"{prefix}{key}: is missing")
     return data[key]
+
+
+def remarks(made: object) -> Mapping[str, Any]:
+    """[made] of a file, or Problem: what it holds is written into the next file, and must be fit for that."""
+    if not isinstance(made, dict):
+        raise Problem("made: must be a table")
+    for key, value in made.items():
+        if not _REMARK.fullmatch(key):
+            raise Problem(f"made: '{shown(key)}' is no name (letters, digits, - and _, 64 at most)")
+        for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, str | float | int) or (isinstance(one, int) and not -_INT64 <= one < _INT64):
+                raise Problem(f"made.{key}: must be text, a number of 64 bits, true or false, or a list of these")
+    return made
 
 
 def _part(data: Mapping[str, Any], key: str, keys: Sequence[str]) -> Mapping[str, Any]:

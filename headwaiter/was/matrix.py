@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from headwaiter.drives.profile import parse_toml
 from headwaiter.errors import Problem, shown
 from headwaiter.reading import TEXT_BYTES, read_bytes
+from headwaiter.was.config import remarks
 
 MATRIX_FORMAT = "headwaiter-was-matrix/1"
 _MOST_CLASSES = 512
@@ -124,21 +125,25 @@ def load_matrix(path: Path) -> Matrix:
 
 def _json(raw: bytes) -> Any:
     try:
-        return json.loads(raw)
+        data = json.loads(raw)
+        json.dumps(data, ensure_ascii=False).encode()  # half of a surrogate pair could not be written again
     except (ValueError, RecursionError) as e:
         raise Problem(f"not JSON: {e}") from None
+    return data
 
 
 def _from_data(data: Mapping[str, Any]) -> Matrix:
     version = data.get("format")
+    if version is None:
+        raise Problem(f'format: is missing (this version reads "{MATRIX_FORMAT}")')
     if version != MATRIX_FORMAT:
         raise Problem(f"format: {shown(str(version))} where {MATRIX_FORMAT} is expected")
     classes = _count(data, "classes", 1, _MOST_CLASSES)
     bucket_us = _count(data, "bucket_us", 1, 1_000_000)
     buckets = _count(data, "buckets", 1, _MOST_BUCKETS)
-    classifier, rows, made = data.get("classifier"), data.get("rows"), data.get("made", {})
-    if not isinstance(classifier, str) or not isinstance(rows, dict) or not isinstance(made, dict):
-        raise Problem("classifier must be text, rows and made tables")
+    classifier, rows, made = data.get("classifier"), data.get("rows"), remarks(data.get("made", {}))
+    if not isinstance(classifier, str) or not isinstance(rows, dict):
+        raise Problem("classifier must be text, rows a table")
     counts = np.zeros((classes, buckets + 1), np.int64)
     for key, row in rows.items():
         if not (key.isascii() and key.isdecimal() and len(key) < 5 and 1 <= int(key) <= classes):

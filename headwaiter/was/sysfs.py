@@ -84,11 +84,13 @@ def _observed(file: Path) -> Iterator[tuple[int, int, int]]:
     begin = 1
     while begin:
         _write(file.with_name(counters.rows_from), f"{begin}\n")
-        begin = 0
+        before, begin = begin, 0
         for line in _read(file).splitlines():
             number, *cells = line.split() or [""]
             if number == "next" and len(cells) == 1:
                 begin = _number(file, cells[0])
+                if begin <= before:
+                    raise Problem(f"{file}: its page from class {before} ends before class {begin}")
                 continue
             for cell in cells:
                 column, _, count = cell.partition(":")

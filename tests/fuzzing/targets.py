@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.cli._options import parse_shares
 from headwaiter.cli._settings import settings_of
@@ -27,7 +28,8 @@ from headwaiter.drives.profile import Profile, from_toml, load, parse_toml
 from headwaiter.drives.validation import read_trace, validate
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.native import ffi, lib
-from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.policy import Policy, Request
+from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
@@ -37,6 +39,12 @@ from headwaiter.traces import load as load_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS
 from headwaiter.traces.registry import Options as Reading
 from headwaiter.traces.registry import detect
+from headwaiter.was.config import READERS, Config, to_toml
+from headwaiter.was.config import config as configured
+from headwaiter.was.config import load as load_config
+from headwaiter.was.designate import designate, heuristic
+from headwaiter.was.fit import designated
+from headwaiter.was.matrix import load_matrix, to_text
 
 from .engine import Target
 from .words import RECORDS, words
@@ -298,6 +306,85 @@ def _conformance(folder: Path, data: bytes) -> str:
     return judge(path, action)
 
 
+# --- what the scheduler `was` is given, and tables of any scheduler ---
+
+
+def _was(folder: Path, data: bytes) -> str:
+    """A configuration, taken as `--set config=FILE` takes it: what is read is what core takes, and what is written again."""
+    path = folder / "was.toml"
+    path.write_bytes(data)
+
+    def action() -> str:
+        cells = find("was").tables["config"].read(path, READERS)
+        config = load_config(path)
+        assert _again(path, to_toml(config)) == config, "written again, it is another configuration"
+        _in_force("was", "config", cells)
+        return f"{config.history} {config.classes.bit_length()} {len(config.spatial)} {len(config.temporal)} {len(config.made)}"
+
+    return judge(path, action)
+
+
+def _again(path: Path, text: str) -> Config:
+    path.write_text(text, encoding="utf-8")
+    return load_config(path)
+
+
+def _table(folder: Path, data: bytes) -> str:
+    """Rows as text: `config` of was if the input has letters, else `positions`, which all have."""
+    path = folder / "rows"
+    path.write_bytes(data)
+
+    def action() -> str:
+        name = "config" if re.search(rb"[a-z]{3}", data) else "positions"
+        table = find("was").tables[name]
+        cells = table.read(path)
+        for brief in (False, True):
+            assert np.array_equal(table.parse(str(path), table.show(cells, brief).encode()), cells), "written again, other rows"
+        _in_force("was", name, cells)
+        return f"{name} {len(cells).bit_length()}"
+
+    return judge(path, action)
+
+
+def _in_force(scheduler: str, table: str, cells: NDArray[np.int64]) -> None:
+    """The rows, given to a queue that has a request of its own to decide on."""
+    policy = Policy(scheduler, {table: cells})
+    policy.start_task(1, 0)
+    for now, sector in enumerate((8, 1 << 30, 16)):
+        policy.insert(Request(sector, 8, 0, 1, 1), now)
+        taken = policy.dispatch(now)
+        assert taken is not None
+        policy.complete(taken, now)
+    policy.set_table(table, cells)
+
+
+def _matrix(folder: Path, data: bytes) -> str:
+    path = folder / "matrix"
+    path.write_bytes(data)
+
+    def action() -> str:
+        matrix = load_matrix(path)
+        made = matrix.made
+        for toml in (False, True):
+            path.write_text(to_text(matrix, toml), encoding="utf-8")
+            again = load_matrix(path)
+            assert again.made == made and again.classifier == matrix.classifier and again.bucket_us == matrix.bucket_us
+            assert np.array_equal(again.counts, matrix.counts), "written again, it is another matrix"
+        said = f"{matrix.classes.bit_length()} {matrix.buckets.bit_length()} {len(matrix.populated).bit_length()}"
+        try:
+            chosen = designate(matrix, 4000, 0)
+            assert 0 <= chosen.failures <= chosen.waits and len(chosen.wait_us) == matrix.classes
+            heuristic(matrix, 0)
+            classes = configured(2, [[0, 1]], [[0, 0]], [0] * matrix.classes)
+            config = designated(classes, chosen, matrix.made)
+            assert _again(path, to_toml(config)) == config, "what is designated cannot be read"
+        except Problem as e:
+            said += behaviour(str(e))
+        return said
+
+    return judge(path, action)
+
+
 # --- the command line's own small languages ---
 
 
@@ -341,6 +428,9 @@ _RUNS: dict[str, Callable[[Path, bytes], str]] = {
     "parv": _parv,
     "validation": _validation,
     "conformance": _conformance,
+    "was": _was,
+    "table": _table,
+    "matrix": _matrix,
     "set": _set,
 }
 TARGETS: dict[str, Target] = {name: Target(name, run, words(name), RECORDS.get(name)) for name, run in _RUNS.items()}

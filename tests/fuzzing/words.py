@@ -33,6 +33,11 @@ _WORDS = {
     "validation": "R W Hit Miss 0 1 1000.5",
     "conformance": """insert back front join dispatch issue complete requeue exit attach timer allow # = none mq-deadline
         kyber bfq scheduler kernel depth nr_requests tick_ns set.fifo_batch set.low_latency 6.1 6.12""",
+    "was": """format = "headwaiter-was/1" history [spatial] [temporal] [intervals] [made] steps classes wait_us [0,0] [] [[]] {}
+        [[0,70],[41,30]] made.from 1979-05-27 true""",
+    "table": "history classes spatial temporal interval 0 1 5 100 6000 #",
+    "matrix": """{ } [ ] : , "format" "headwaiter-was-matrix/1" "classifier" "classes" "bucket_us" "buckets" "made" "rows" null
+        true [rows] [made] 1 = [0,0] 1e5 NaN""",
 }
 
 

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from command import run
 from handmade import Row, latencies_of, printed, tallies_of
 
+from headwaiter.cli import lab
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
+from headwaiter.lab.mixed import mixed_job
 from headwaiter.study.schema import Comparison
 
 MS = 1_000_000
@@ -224,3 +228,58 @@ def test_failures_are_what_does_not_agree_and_is_off_by_more_than_the_bound() ->
             "sim_high_MBps",
         )
     }
+
+
+# --- random jobs ---
+
+
+def test_random_jobs_stay_on_the_drive_and_do_a_block_a_second() -> None:
+    """On a drive that holds their largest regions twelve times."""
+    mib, several, paced = 12 * 4096 + 7, 0, 0
+    for seed in range(400):
+        for section in mixed_job(seed, mib << 20).split("[p")[1:]:
+            options = dict(line.split("=", 1) for line in section.splitlines() if "=" in line)
+            number, size = int(options.get("numjobs", 1)), int(options["size"].removesuffix("m"))
+            step = int(options.get("offset_increment", "0m").removesuffix("m"))
+            assert int(options["offset"].removesuffix("m")) + (number - 1) * step + size <= mib, (seed, section)
+            several += number > 1 and step > 0
+            if "rate" in options:
+                assert int(options["rate"]) >= int(options["bs"].removesuffix("k")) << 10
+                paced += 1
+    assert several > 50 and paced > 10
+
+
+# --- the command ---
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, *right: bool) -> list[tuple[str, str, list[str]]]:
+    """What the command asks to be compared, each time: the kernel, the drive, the jobs; with results that agree or do not."""
+    calls: list[tuple[str, str, list[str]]] = []
+
+    def compare(kernel: str, drive: str, schedulers: list[str], jobs: list[agree.Job], *_: object) -> list[Comparison]:
+        calls.append((kernel, drive, [job.name for job in jobs]))
+        return [replace(row(job.name, agree=right[len(calls) - 1]), kernel=kernel) for job in jobs]
+
+    monkeypatch.setattr(lab, "compare", compare)
+    return calls
+
+
+def test_random_jobs_go_round_the_kernels_and_drives(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Five jobs on two drives under one kernel: each job once."""
+    calls = asked(monkeypatch, True, True)
+    given = ("--random", 5, "--seed", 7, "-k", "6.12", "-d", "barracuda-80g", "-d", "wd-re-4tb")
+    document = json.loads(run(capfd, "lab", "agree", *given, "--json")[1])
+    assert calls == [
+        ("6.12", "barracuda-80g", ["mixed-7", "mixed-9", "mixed-11"]),
+        ("6.12", "wd-re-4tb", ["mixed-8", "mixed-10"]),
+    ]
+    assert len(document["results"]) == 5 and document["seed"] == 7
+
+
+@pytest.mark.parametrize(("right", "status"), [((True, True), 0), ((True, False), 1)])
+def test_the_status_tells_whether_all_jobs_agree(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], right: tuple[bool, bool], status: int
+) -> None:
+    calls = asked(monkeypatch, *right)
+    assert run(capfd, "lab", "agree", "-k", "6.1", "-k", "6.12", "--job", "random-1")[0] == status
+    assert calls == [(kernel, "barracuda-80g", ["random-1"]) for kernel in ("6.1", "6.12")]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import lzma
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from click.testing import CliRunner
 from command import run as run_command
 
 from headwaiter.cli.conform import LEAST, command
-from headwaiter.conformance import recording, ring
+from headwaiter.conformance import record, recording, ring
 from headwaiter.conformance.check import check
 from headwaiter.conformance.follow import _op, follow
 from headwaiter.conformance.recording import Event, Recording
@@ -21,6 +22,7 @@ from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
 from headwaiter.lab.btf import reader
+from headwaiter.lab.kernels import Kernel
 
 DATA = Path(__file__).parent / "data" / "conformance"
 # Two of each scheduler and kernel in `make quick`, the others in `make test`.
@@ -176,9 +178,30 @@ def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert done.return_value == 1
     assert "at 12 ns the kernel chose 0, ours 1" in done.output
     assert run_command(capfd, "conform", "check", path)[0] == 1, "the status of the process, too"
+    (tmp_path / "good.xz").write_bytes(recording.encode(small()))
+    assert run_command(capfd, "conform", "check", tmp_path)[0] == 1, "one that differs among others"
+    status, out, _ = run_command(capfd, "conform", "check", tmp_path, "--sched", "none", "--json")
+    assert (status, json.loads(out)["conformance"]) == (0, [])
+    out = run_command(capfd, "conform", "check", tmp_path, "--sched", "mq-deadline", "--sched", "none", "--json")[1]
+    assert len(json.loads(out)["conformance"]) == 2
 
 
 # --- from the trace ---
+
+
+def test_a_recording_tells_how_it_was_made(tmp_path: Path) -> None:
+    """Of the workload "streams": 64 requests for the device at once, as many again for the scheduler, four processors."""
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot" / "config-6.12.1").write_text("CONFIG_HZ_250=y\nCONFIG_HZ=250\n")
+    load = replace(record.WORKLOADS["streams"], nr_requests=100, settings=())
+    sent = {"none-streams.settings": b"x=1\ny=2=3\n", **{f"none-streams.{cpu}": b"" for cpu in range(4)}}
+    made = record._recording(Kernel("6.12.1", tmp_path), "none", "streams", load, sent)
+    assert made.facts == {
+        "kernel": "6.12.1", "scheduler": "none", "workload": "streams", "depth": "64", "service_ns": "1000000",
+        "nr_requests": "100", "cpus": "4", "set.x": "1", "set.y": "2=3", "tick_ns": "4000000",
+        "unqueued": "0",
+    }  # fmt: skip
+
 
 INSERT = ring.Format.parse("""name: block_rq_insert
 ID: 77

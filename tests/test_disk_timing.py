@@ -415,8 +415,8 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     """,
     ),
     # Block 14 is not there: it comes round at 11.4. That read continues the first and goes on till 38: 30 is there at 17.38, and
-    # 32 after it, which continues again: from 38, at 23.8, till 54, at 25.4. 50 is there at 28.48, but continues nothing: 54 passes
-    # at 35.4, after 34.03.
+    # 32 after it, which continues again: from 38, at 23.8, till 54, at 25.4. 50 is there at 28.48, but continues nothing:
+    # 54 passes at 35.4, after 34.03.
     "reading ahead only of reads that continue": (
         {"read_ahead": AHEAD | {"sequential": True}},
         """

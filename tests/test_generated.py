@@ -348,6 +348,9 @@ def test_cold_boot_starts_services_side_by_side_and_programs_after_them() -> Non
     assert len({task.group for task in forest.tasks if task.name == "service"}) == 4
     begin = {name: min(forest.time_ns[i] for i in reads(forest, name)) for name in ("service", "kde", "xmms", "soffice")}
     assert begin["service"] < begin["kde"] < begin["xmms"] < begin["soffice"]
+    assert len({int(forest.task[i]) for i in reads(forest, "daemon")}) == 8, (
+        "half of its settings a service reads when it has started"
+    )
     assert (forest.flags & META).any() and len(set(forest.sector.tolist())) == len(forest.sector), "nothing is read twice"
 
 
@@ -365,7 +368,7 @@ def test_db_reads_the_data_once_and_fills_its_logs() -> None:
     assert int(forest.sectors[reads(forest)].sum()) == 20 << 11
     assert len(set(forest.sector[reads(forest)].tolist())) == len(reads(forest))
     written = int(forest.sectors[forest.op == Op.WRITE].sum()) * 512 / (1 << 20)
-    assert written == pytest.approx(5 * 5 + 10, rel=0.05)
+    assert written == 5 * 5 + 10
     think = forest.delay_ns[[i for i in reads(forest) if forest.parent[i] >= 0]] / MS
     assert np.median(think) == pytest.approx(2.6, abs=0.6), "two halves of a lognormal of 2 ms, which add up to more than one"
 
@@ -375,6 +378,8 @@ def test_scientific_reads_and_writes_in_chunks_of_two_sizes() -> None:
     single = load("scientific", readahead_kib=4096)
     sizes = single.sectors[reads(single)]
     assert {64, 1024} <= set(sizes.tolist()), "32 and 512 KiB, when one request may be as large"
+    mine = [set(single.sectors[reads(single, task.name)].tolist()) for task in single.tasks if task.name.startswith("solver")]
+    assert sum({64, 1024} <= one for one in mine) > len(mine) / 2, "a size is drawn for each file, and not one file for a process"
     assert int(forest.sectors[forest.op == Op.WRITE].sum()) > 0
 
 

@@ -19,25 +19,25 @@ from headwaiter.conformance.check import check
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
-from headwaiter.lab import debug, guest, host, modules, script
+from headwaiter.lab import debug, guest, host, modules, refuse, script
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, Kernel, version_key
 from headwaiter.study.workload import Reading, read_workload
 
 
-def _unpack(archive: bytes) -> dict[str, tuple[int, bytes]]:
-    """Entries of a "newc" archive: mode and data by name."""
-    out: dict[str, tuple[int, bytes]] = {}
+def _entries(archive: bytes) -> dict[str, tuple[list[int], bytes]]:
+    """Entries of a "newc" archive: the 13 numbers of its header, and data, by name."""
+    out: dict[str, tuple[list[int], bytes]] = {}
     at = 0
     while True:
         assert archive[at : at + 6] == b"070701"
         fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
-        mode, size, name_size = fields[1], fields[6], fields[11]
+        size, name_size = fields[6], fields[11]
         name = archive[at + 110 : at + 109 + name_size].decode()
         at += (110 + name_size + 3) // 4 * 4
         if name == "TRAILER!!!":
             return out
-        out[name] = mode, archive[at : at + size]
+        out[name] = fields, archive[at : at + size]
         at += (size + 3) // 4 * 4
 
 
@@ -48,10 +48,26 @@ def test_initramfs_holds_what_was_put_in_and_depends_on_nothing_else() -> None:
     second.add("z", b"")
     second.add("a/b/c", b"12345", executable=True)
     assert first.pack() == second.pack()
-    entries = _unpack(first.pack())
+    entries = {name: (fields[1], data) for name, (fields, data) in _entries(first.pack()).items()}
     assert entries["a/b/c"] == (stat.S_IFREG | 0o755, b"12345")
     assert stat.S_ISDIR(entries["a"][0]) and stat.S_ISDIR(entries["a/b"][0])
     assert list(entries) == sorted(entries)
+
+
+def test_entries_of_an_initramfs_are_what_a_kernel_takes_them_for() -> None:
+    """Each an inode of its own, and the console device 5:1."""
+    archive = Initramfs()
+    archive.add("/a/b/c", b"")
+    found = {name: fields for name, (fields, _) in _entries(archive.pack()).items()}
+    assert len({fields[0] for fields in found.values()}) == len(found) == 5
+    assert found["dev/console"][1] == stat.S_IFCHR | 0o600 and found["dev/console"][9:11] == [5, 1]
+
+
+def test_tunables_that_a_kernel_must_refuse() -> None:
+    """NAME MIN MAX DEFAULT, and the names of choices."""
+    antic = catalogue()["as"].tunables["antic_expire"]
+    rows = refuse.tunables()["/lab/tunables/hw-as"].decode().splitlines()
+    assert f"antic_expire {antic.minimum} {antic.maximum} {antic.default}" in rows and antic.default < antic.maximum
 
 
 def test_modules_are_built_by_one_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -30,6 +30,24 @@ def test_a_list_names_what_it_uses(name: str) -> None:
     assert set(re.findall(r"^w (\d+)$", text, re.M)) <= set(re.findall(r"^s (\d+)$", text, re.M))
 
 
+@pytest.mark.parametrize("name", workloads.PLAYED)
+def test_a_process_waits_for_those_that_it_has_started(name: str) -> None:
+    for steps in workloads.record(name, workloads.scaled(name, 8)).decode().split("P ")[1:]:
+        begun: set[str] = set()
+        for what, number in re.findall(r"^([sw]) (\d+)$", steps, re.M):
+            assert what == "s" or number in begun
+            begun.add(number)
+
+
+def test_files_that_are_made_are_not_there_before() -> None:
+    """Of the database, the logs: one for each client and one for all."""
+    text = workloads.record("db", workloads.scaled("db", 8)).decode()
+    kinds = [kind for kind, folder in re.findall(r"^([FM]) (\S+) \d+$", text, re.M)]
+    clients = len(re.findall(r"^P client", text, re.M))
+    assert kinds.count("M") == clients + 1 and "F" in kinds
+    assert {int(n) for n in re.findall(r"^x (\d+) ", text, re.M)} == {i for i, kind in enumerate(kinds) if kind == "M"}
+
+
 def test_the_player_does_what_the_list_says(tmp_path: Path) -> None:
     player = tmp_path / "player"
     player.write_bytes(script.tool("player"))

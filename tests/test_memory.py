@@ -215,6 +215,7 @@ def jobs(tmp_path: Path, text: str, drive: str = "constant:1") -> tuple[float, i
         "rw=randread\nsize=4m\n[a]\n",
         "rw=randread\nsize=4m\nnumjobs=3\nloops=2\n[a]\n[b]\nstonewall\nio_size=9m\n",
         "rw=read\nbs=64k\nsize=1g\nnumber_ios=77\n[a]\n",
+        "rw=randread\nsize=4m\nio_size=1m\nloops=3\n[a]\n",
     ],
 )
 def test_ios_are_estimated_by_size(tmp_path: Path, text: str) -> None:
@@ -232,6 +233,7 @@ def test_ios_are_estimated_by_size(tmp_path: Path, text: str) -> None:
         "runtime=1\nrw=randread\nthinktime=10ms\n[a]\n",
         "runtime=1\nrw=read\nrate=1m\n[a]\n",
         "runtime=1\nrw=randrw\nrwmixread=80\nsize=10g\n[a]\n",
+        "runtime=1\nrw=randread\n[a]\n" + "".join(f"[{k}]\nstonewall\n" for k in range(7)),
     ],
 )
 def test_ios_are_estimated_by_runtime(tmp_path: Path, text: str, drive: str) -> None:

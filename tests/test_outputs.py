@@ -15,9 +15,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import missing
 from test_cli import TWO
+
+from headwaiter.was.config import save
+from headwaiter.was.fit import alike
+from headwaiter.was.matrix import Matrix, to_text
 
 pytestmark = pytest.mark.slow  # hundreds of commands
 OLD = "precious\n"
@@ -25,7 +30,8 @@ NULL, FULL = (1, 3), (1, 7)
 NOBODYS = (60, 7)  # a block device of a number that Linux leaves to experiments: no driver has it
 MEASURED = "R 0 1000 16 5000 0\n" * 40
 
-# Every option that names a file to be written: OUT is that file, TRACE a trace.
+FOUR_CLASSES = ("--history", "3", "--classes", "4", "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
+# Every option that names a file to be written: OUT is that file, TRACE a trace, CLASSES a configuration of `was`.
 WRITERS = {
     "import": ["import", "TRACE", "-o", "OUT"],
     "run": ["run", "TRACE", "-s", "as", "-d", "constant:5", "-o", "OUT"],
@@ -42,11 +48,15 @@ WRITERS = {
     "drives new": ["drives", "new", "--rpm", "7200", "--capacity", "80GB", "--seek-average", "9", "-o", "OUT"],
     "validate": ["validate", "wd-re-4tb", "MEASURED", "-o", "OUT"],
     "validate --plot": ["validate", "wd-re-4tb", "MEASURED", "--plot", "OUT"],
+    "was calibrate": ["was", "calibrate", "readers-2", *FOUR_CLASSES, "-o", "OUT"],
+    "was calibrate --plot": ["was", "calibrate", "readers-2", *FOUR_CLASSES, "--plot", "OUT"],
+    "was observe": ["was", "observe", "readers-2", "-c", "CLASSES", "-o", "OUT"],
+    "was designate": ["was", "designate", "-c", "CLASSES", "-a", "MATRIX", "-o", "OUT"],
 }
-SUFFIX = {"validate --plot": ".svg"}
+SUFFIX = {"validate --plot": ".svg", "was calibrate --plot": ".svg"}
 every_writer = pytest.mark.parametrize("what", WRITERS)
 # One for each way to make the content: a stream of text, C, a string, bytes, a library.
-WAYS = ["import", "run --log", "compare --csv", "drives export", "validate --plot"]
+WAYS = ["import", "run --log", "compare --csv", "drives export", "validate --plot", "was designate"]
 writers = pytest.mark.parametrize("what", WAYS)
 
 
@@ -57,9 +67,13 @@ class Commands:
         self.folder = folder
         (folder / "trace.csv").write_text(TWO)
         (folder / "measured").write_text(MEASURED)
+        classes = alike(2000, {})
+        save(classes, folder / "classes.toml")
+        (folder / "matrix.json").write_text(to_text(Matrix(np.array([[5, 0, 1]]), 1000, classes.classifier), toml=False))
 
     def command(self, what: str, out: Path) -> list[str]:
-        words = {"TRACE": str(self.folder / "trace.csv"), "MEASURED": str(self.folder / "measured"), "OUT": str(out)}
+        files = {"TRACE": "trace.csv", "MEASURED": "measured", "CLASSES": "classes.toml", "MATRIX": "matrix.json"}
+        words = {"OUT": str(out), **{word: str(self.folder / name) for word, name in files.items()}}
         return [sys.executable, "-P", "-m", "headwaiter", *(words.get(word, word) for word in WRITERS[what])]
 
     def run(self, what: str, out: Path, **more: object) -> subprocess.CompletedProcess[str]:

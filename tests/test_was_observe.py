@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import resource
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import write
 
+from headwaiter import reading
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
@@ -180,6 +183,25 @@ def test_the_longest_wait_is_whole_buckets_and_milliseconds() -> None:
     for max_us, bucket_us, why in ((10_000, 300, "a bucket of 300 us"), (500, 100, "must be whole milliseconds, not 500 us")):
         with pytest.raises(Problem, match=why):
             watch("x", ConstantDrive(MS), load, Options(), max_us, bucket_us)
+
+
+def test_a_log_without_room_is_told_of_the_load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is a temporary file that nobody has named."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    said = f"^readers on constant:1: its log of events, in {re.escape(str(tmp_path))}: "
+    with monkeypatch.context() as within:
+        within.setattr(reading, "_LEAST", 8)
+        within.setattr(reading, "free_memory_bytes", lambda: 8)
+        with pytest.raises(Problem, match=f"{said}has more than"):
+            watch("readers on constant:1", ConstantDrive(MS), forest([(0, 0, 0)]), Options())
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8, old[1]))
+    try:
+        with pytest.raises(Problem, match=f"{said}File too large$"):
+            watch("readers on constant:1", ConstantDrive(MS), forest([(0, 0, 0)]), Options())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert list(tmp_path.iterdir()) == []
 
 
 REMARK = "must be text, a number of 64 bits, true or false, or a list of these"

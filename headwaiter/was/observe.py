@@ -94,8 +94,11 @@ def watch(
     tunables = {**RULES, "antic_expire": max_us // 1000}
     with tempfile.TemporaryDirectory(prefix="headwaiter-was-") as folder:
         log = Path(folder) / "log.csv"
-        simulate(SCHEDULER, drive, load, tunables, options, log, progress)
-        return read_log(log, name, max_us, bucket_us % TICK_US == 0)
+        try:
+            simulate(SCHEDULER, drive, load, tunables, options, log, progress)
+            return read_log(log, name, max_us, bucket_us % TICK_US == 0)
+        except Problem as e:  # nobody knows the file by its name
+            raise Problem(str(e).replace(str(log), f"{name}: its log of events, in {Path(folder).parent}")) from None
 
 
 def read_log(path: Path, name: str, max_us: int, ticks: bool = True) -> Observation:

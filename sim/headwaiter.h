@@ -400,7 +400,8 @@ int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *
  * For checks of a policy's decisions: the caller is the host and says what happens and when, with
  * `now` never decreasing. The caller keeps to the contract (core/elevator.h): completions, then
  * arrivals, then dispatches of one instant. -ENOENT: no such task, tunable, statistic, or no
- * request with this id in that state. -ENOMEM: no memory; nothing has happened.
+ * request with this id in that state. -ENOMEM: no memory. -EINVAL: not started, or started twice; a
+ * request that is empty and no flush, or ends beyond what numbers can say. Nothing has happened then.
  */
 struct hwd;
 

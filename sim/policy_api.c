@@ -81,8 +81,11 @@ int hwd_set_table(struct hwd *d, const char *table, const int64_t *cells, uint32
 
 int hwd_start(struct hwd *d, uint64_t now)
 {
-	int ret = hw_start(d->q, now);
+	int ret;
 
+	if (d->started)
+		return -EINVAL;
+	ret = hw_start(d->q, now);
 	d->started = !ret;
 	return ret;
 }
@@ -113,6 +116,8 @@ int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t sha
 {
 	struct hwd_task *t;
 
+	if (!d->started)
+		return -EINVAL;
 	if (find_task(d, number))
 		return -EEXIST;
 	t = calloc(1, offsetof(struct hwd_task, task) + d->policy->task_size);
@@ -144,6 +149,12 @@ static struct hw_request *request(const struct hwd *d, uint64_t id, enum hw_stat
 	return rq && rq->state == state ? rq : NULL;
 }
 
+/* Requests begin and end on the disk, and none but a flush is empty. */
+static bool fits(uint64_t sector, uint64_t sectors, uint8_t op)
+{
+	return sectors <= U32_MAX && sector <= U64_MAX - sectors && (sectors || op == HW_OTHER);
+}
+
 static void forget(struct hwd *d, struct hw_request *rq)
 {
 	d->requests[rq->id] = NULL;
@@ -158,7 +169,7 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 
 	if (!task)
 		return -ENOENT;
-	if (what->op > HW_OTHER)
+	if (what->op > HW_OTHER || !fits(what->sector, what->sectors, what->op))
 		return -EINVAL;
 	if (!SIM_TRY_GROW(&d->room, d->q->nr_inserted + 1, SIM_COLUMN(d->requests)))
 		return -ENOMEM;
@@ -179,7 +190,7 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 
 int64_t hwd_dispatch(struct hwd *d, uint64_t now)
 {
-	struct hw_request *rq = hw_dispatch(d->q, now);
+	struct hw_request *rq = d->started ? hw_dispatch(d->q, now) : NULL;
 
 	return rq ? (int64_t)rq->id : -1;
 }
@@ -191,7 +202,7 @@ uint64_t hwd_wake_ns(const struct hwd *d)
 
 int hwd_has_work(const struct hwd *d)
 {
-	return d->policy->has_work(d->q);
+	return d->started && d->policy->has_work(d->q);
 }
 
 int hwd_issue(struct hwd *d, uint64_t id, uint64_t now)
@@ -231,7 +242,8 @@ int hwd_grow(struct hwd *d, uint64_t id, int front, uint32_t sectors, uint64_t n
 
 	if (!rq)
 		return -ENOENT;
-	if (front && rq->sector < sectors)
+	if ((front && rq->sector < sectors) ||
+	    !fits(rq->sector - (front ? sectors : 0), (u64)rq->sectors + sectors, rq->op))
 		return -EINVAL;
 	rq->sectors += sectors;
 	if (front)
@@ -247,7 +259,8 @@ int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone)
 
 	if (!k || !g)
 		return -ENOENT;
-	if (!d->policy->merged_requests || k == g || hw_end(k) != g->sector)
+	if (!d->policy->merged_requests || k == g || hw_end(k) != g->sector ||
+	    !fits(k->sector, (u64)k->sectors + g->sectors, k->op))
 		return -EINVAL;
 	k->sectors += g->sectors;
 	hw_merge_requests(d->q, k, g);
@@ -273,7 +286,7 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 	struct hw_request *rq;
 	struct hw_bio bio = bio_of(d, what, 0);
 
-	rq = d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
+	rq = d->started && d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
 	*front = how == HW_FRONT_MERGE;
 	return rq ? (int64_t)rq->id : -1;
 }
@@ -292,10 +305,10 @@ uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 {
 	struct hw_bio bio = bio_of(d, what, 0);
 
-	return d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
+	return d->started && d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
 }
 
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value)
 {
-	return hw_stat_get(d->q, stat, value);
+	return d->started ? hw_stat_get(d->q, stat, value) : -EINVAL;
 }

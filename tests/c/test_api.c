@@ -235,11 +235,52 @@ static void test_jobs(void)
 	refused(hws_run(s, UINT64_MAX), s, -EPROTO, "jobs wait for each other");
 }
 
+/* A policy by itself: out of turn, and with requests that cannot be. */
+static void test_policy(const char *name)
+{
+	struct hwd *d = hwd_new(name, SECTORS, 1, 1, 64);
+	struct hwd_request r = { .sector = 8, .sectors = 8, .task = 1 };
+	int64_t value = 0;
+	int front;
+
+	CHECK(d);
+	CHECK_EQ(hwd_dispatch(d, 0), -1);
+	CHECK_EQ(hwd_has_work(d), 0);
+	CHECK_EQ(hwd_find_merge(d, &r, &front), -1);
+	CHECK_EQ(hwd_limit_depth(d, &r), UINT32_MAX);
+	CHECK_EQ(hwd_stat(d, "x", &value), -EINVAL);
+	CHECK_EQ(hwd_task_start(d, 1, 0, 0, 0), -EINVAL);
+	CHECK_EQ(hwd_insert(d, &r, 0), -ENOENT);
+	CHECK_EQ(hwd_start(d, 0), 0);
+	CHECK_EQ(hwd_start(d, 0), -EINVAL);
+	CHECK_EQ(hwd_task_start(d, 1, 0, 0, 0), 0);
+	r.sectors = 0;
+	CHECK_EQ(hwd_insert(d, &r, 0), -EINVAL);
+	r.op = HWS_OTHER;
+	CHECK_EQ(hwd_insert(d, &r, 0), 0);
+	r.op = HWS_READ;
+	r.sectors = 8;
+	r.sector = UINT64_MAX - 7;
+	CHECK_EQ(hwd_insert(d, &r, 0), -EINVAL);
+	r.sector--;
+	CHECK_EQ(hwd_insert(d, &r, 0), 1);
+	CHECK_EQ(hwd_grow(d, 1, 0, 1, 0), -EINVAL);
+	CHECK_EQ(hwd_grow(d, 1, 1, UINT32_MAX - 7, 0), -EINVAL);
+	CHECK_EQ(hwd_grow(d, 1, 1, UINT32_MAX - 8, 0), 0);
+	hwd_free(d);
+}
+
 int main(void)
 {
+	struct hws_policy policy;
+	uint32_t i;
+
 	test_traces();
 	test_order_of_calls();
 	test_limits();
 	test_jobs();
+	for (i = 0; !hws_policy_at(i, &policy); i++)
+		test_policy(policy.name);
+	CHECK(i > 10);
 	return CHECK_DONE();
 }

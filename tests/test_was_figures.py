@@ -118,8 +118,8 @@ def test_time_counts_from_the_first_issue() -> None:
 
 
 def test_intervals_for_all_are_longer_than_what_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of up to 3 ms: 4 and 8 are left of FIXED_US, beside what was designated."""
-    matrix = Matrix(np.array([[5, 0, 1]], np.int64), 1000, "c")
+    """Of up to 3 ms: 4 and 8 are left of FIXED_US."""
+    matrix = Matrix(np.array([[5, *[0] * 9, 1]], np.int64), 1000, "c")
     best = SimpleNamespace(config=lambda wait_us, made: dataclasses.replace(alike(wait_us, made), history=3))
     monkeypatch.setattr(fit, "calibrate", lambda *_: SimpleNamespace(best=best, others=[]))
     monkeypatch.setattr(fit, "designate", lambda *_: Designation((5000,), 6, 1, 5000))
@@ -132,5 +132,6 @@ def test_intervals_for_all_are_longer_than_what_is_forbidden(monkeypatch: pytest
         return Figures(1, 0, 0.0, 8, 1.0)
 
     fit.fit(observation, choices, (6000,), 3000, Figures(1, 0, 0.0, 8, 1.0), trial)
-    assert [c.wait_us for c in tried] == [(5000,), (4000,), (8000,)]
+    waits = {c.wait_us for c in tried}
+    assert {(4000,), (8000,)} <= waits and min(min(wait) for wait in waits) > 3000
     assert set(FIXED_US) == {1000, 2000, 3000, 4000, 8000}

@@ -122,6 +122,7 @@ def test_the_classifier_is_all_but_the_intervals() -> None:
         ("history = 5", "history = 5\nmade.when = 1979-05-27", f"made.when: {REMARK}"),
         ("history = 5", "history = 5\nmade.by.hand = 1", f"made.by: {REMARK}"),
         ("history = 5", "history = 5\nmade.by = [[1]]", f"made.by: {REMARK}"),
+        ("history = 5", "history = 5\nmade.by = [1, nan]", f"made.by: {REMARK}"),
         ("history = 5", f"history = 5\nmade.by = {1 << 63}", f"made.by: {REMARK}"),
         ("history = 5", 'history = 5\nmade."b y" = 1', "made: 'b y' is no name (letters, digits, - and _, 64 at most)"),
         ("history = 5", "history = 5\nhistory = 5", "not TOML: Cannot overwrite a value (at line 3, column 12)"),

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwaiter.errors import Problem
+from headwaiter.was import designate as designate_module
 from headwaiter.was.designate import Designation, appraise, designate, gainful, heuristic
 from headwaiter.was.matrix import Matrix
 
@@ -203,3 +204,11 @@ def test_few_waits_are_drawn_to_all() -> None:
         assert sum(row) == pytest.approx(10 * n, abs=2)
     assert drawn.counts[2].tolist() == [0, 0, 0]
     assert (m.shrunk(0).counts == 10 * m.counts).all()
+
+
+def test_a_solver_that_finds_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HiGHS does where one class has millions of waits, although there is a solution."""
+    monkeypatch.setattr(designate_module._Program, "run", lambda *_args, **_more: None)
+    for relaxed in (False, True):
+        with pytest.raises(Problem, match="the numbers of waits are too large for it"):
+            designate(Matrix(np.array([[5, 0, 1]], np.int64), 1000, "c"), 2000, relaxed=relaxed)

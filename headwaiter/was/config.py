@@ -219,7 +219,8 @@ def remarks(made: object) -> Mapping[str, Any]:
         if not _REMARK.fullmatch(key):
             raise Problem(f"made: '{shown(key)}' is no name (letters, digits, - and _, 64 at most)")
         for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, str | float | int) or (isinstance(one, int) and not -_INT64 <= one < _INT64):
+            # Of a number that is infinite or none, neither bound is true.
+            if not isinstance(one, str | float | int) or not (isinstance(one, str) or -_INT64 <= one < _INT64):
                 raise Problem(f"made.{key}: must be text, a number of 64 bits, true or false, or a list of these")
     return made
 

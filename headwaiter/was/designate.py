@@ -34,6 +34,8 @@ BOUND_US = 6000
 _TIES_AT_ONCE = 4
 """Classes whose ties are broken by one program: the digits of their intervals must fit in a double with room to spare."""
 
+_TOO_LARGE = "HiGHS left its tolerance: the numbers of waits are too large for it"
+
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
 
@@ -197,7 +199,8 @@ def _relaxation(offered: list[list[_Choice]]) -> float:
     """The least failures if a class may have several intervals, each for a share of its waits; the average may be G."""
     program = _Program(offered, 1, 0)
     found = program.run(program.failures, [], whole=False)
-    assert found is not None
+    if found is None:
+        raise Problem(_TOO_LARGE)
     return float(program.failures @ found)
 
 
@@ -293,12 +296,13 @@ class _Program:
     def _exact(self, goal: F64, limits: list[tuple[F64, int]]) -> list[int]:
         """Of each class the index of its choice; checked in whole numbers."""
         x = self.run(goal, limits)
-        assert x is not None  # the caller knows that the bound can be kept
+        if x is None:  # although the bound can be kept, as the caller knows
+            raise Problem(_TOO_LARGE)
         found = [int(np.argmax(x[self.owner == owner])) for owner in range(len(self.offered))]
         rows = [(self.excess, self.most_excess), *limits]
         picked = np.flatnonzero(x)
         if len(picked) != len(self.offered) or any(sum(map(int, row[picked])) > most for row, most in rows):
-            raise Problem("HiGHS left its tolerance: the numbers of waits are too large for it")
+            raise Problem(_TOO_LARGE)
         return found
 
     def _sum(self, found: list[int], what: str) -> int:

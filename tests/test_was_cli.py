@@ -126,6 +126,8 @@ def test_evaluate_a_configuration(capfd: pytest.CaptureFixture[str], tmp_path: P
     assert halves["as"]["A_S"] < found["verdicts"][1]["as"]["A_S"]
     assert "was-online versus as" in good(capfd, "was", "evaluate", "--online", "example", "--runs", 0)
     assert "mutually exclusive" in refused(capfd, "was", "evaluate", "--online", "-c", classes, "example")
+    assert "only a trace has halves" in refused(capfd, "was", "evaluate", "readers-2")
+    assert "only a trace has halves" in refused(capfd, "was", "evaluate", "kva")
     assert "--whole needs --online" in refused(capfd, "was", "evaluate", "--whole", "example")
 
 

@@ -33,8 +33,7 @@ from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console, print_notes
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
-from headwaiter.study.workload import Reading, Workload, find_workload, read_trace, read_workload, replay
-from headwaiter.traces import part
+from headwaiter.study.workload import Workload, find_workload, read_halves, read_workload
 from headwaiter.was.calibrate import Choices, calibrate
 from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml
 from headwaiter.was.designate import BOUND_US, designate, heuristic
@@ -370,7 +369,7 @@ def _evaluate(
     for path in map(find_workload, workload):
         one = read_workload(path, drive, how) if given_config or whole else None
         if one is None:
-            first, one = _halves(path, drive, how)
+            first, one = read_halves(path, drive, how)
             if not online:
                 config = _fitted_or_as(_Work(drive, options, [first]), given, notes)
         notes += [f"{one.name}: {note}" for note in one.notes]
@@ -385,16 +384,6 @@ def _evaluate(
     with page(output) as out:
         out.print(verdicts_table(verdicts, ONLINE if online else POLICY))
         print_notes(out, notes)
-
-
-def _halves(path: Path, drive: Drive, how: Reading) -> tuple[Workload, Workload]:
-    """A trace as two."""
-    whole_trace = read_trace(path, how)
-    middle = len(whole_trace) // 2
-    if not middle:
-        raise Problem(f"{path}: a single request cannot be split into halves")
-    first, second = (replay(path, part(whole_trace, *rows), drive, how) for rows in ((0, middle), (middle, len(whole_trace))))
-    return first, second
 
 
 def _fitted_or_as(work: _Work, given: dict[str, Any], notes: list[str]) -> Config:

@@ -16,7 +16,7 @@ from headwaiter.generated import generate, looks_generated
 from headwaiter.paths import WORKLOADS
 from headwaiter.reading import exists, is_folder
 from headwaiter.study.schema import Replay
-from headwaiter.traces import Source, Trace, closed_loop, stream_order, with_streams
+from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
@@ -61,6 +61,20 @@ def find_workload(name: str | None) -> Path:
     if len(path.parts) == 1 and bundled:
         return bundled[0]
     raise Problem(f"{path}: no such file, and no bundled workload of that name")
+
+
+def read_halves(path: Path, drive: Drive, reading: Reading) -> tuple[Workload, Workload]:
+    """A trace as two workloads: its first requests, and the others. Problem if it is no trace, or too short."""
+    source = Source(path)
+    head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
+    if looks_generated(head) or looks_like_job_file(head):
+        raise Problem(f"{path}: only a trace has halves, so give --config, or --online --whole")
+    trace = read_trace(path, reading, source)
+    middle = len(trace) // 2
+    if not middle:
+        raise Problem(f"{path}: a single request cannot be split into halves")
+    first, second = (replay(path, part(trace, *rows), drive, reading) for rows in ((0, middle), (middle, len(trace))))
+    return first, second
 
 
 def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:

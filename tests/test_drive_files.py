@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from hypothesis import strategies as st
 
 from headwaiter.drives import bundled, find_drive, load
 from headwaiter.drives.convert import convert
+from headwaiter.drives.params import model
 from headwaiter.drives.profile import from_toml
 from headwaiter.drives.validation import demerit, read_trace, replay
+from headwaiter.engine.constants import ParamType
 from headwaiter.errors import Problem
 
 
@@ -410,3 +413,15 @@ def test_export_is_what_the_kernel_modules_take(tmp_path: Path) -> None:
     assert known == sorted(known, key=lambda row: row[1]) and known[-1][1] < 4_166_667 + 20_000_000
     assert find_drive("raid0-4x-barracuda-80g").positions[2][0] == 4 * known[2][0]
     assert run("drives", "export", "nothing").returncode == 2
+
+
+@pytest.mark.parametrize("document", [tomllib.loads(GOOD), find_drive("sata-ssd").data], ids=("disk", "ssd"))
+def test_a_default_that_is_shown_is_the_value_that_is_taken(document: dict[str, Any]) -> None:
+    """A profile that spells a default as `drives models` shows it is the profile without it."""
+    for key, p in model(document["model"], "GOOD").params.items():
+        section, _, name = key.rpartition(".")
+        if p.required or not section or p.type in (ParamType.LIST, ParamType.DRIVES) or name in document.get(section, {}):
+            continue
+        shown = p.default_text if p.type == ParamType.CHOICE else json.loads(p.default_text)
+        spelt = {**document, section: {**document.get(section, {}), name: shown}}
+        assert from_toml(spelt, "spelt", "spelt").blob == from_toml(document, "given", "given").blob, key

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import failures, summary
 from headwaiter.study.results import latency
+from headwaiter.study.schema import Comparison
 
 MIXED = """[global]
 filename=/dev/sda
@@ -101,8 +103,8 @@ def test_waits_that_the_guest_notes() -> None:
     text = "A_S 7\nA_F 3\n101 5000000\n100 4200000\ntick 4000000\n"
     assert agree.lab_waits(text) == (7, 3) and agree.lab_waits("100 5000000\n") is None
     assert agree.lab_starts(text) == (4200000 - agree.CALL_NS, 5000000 - agree.CALL_NS)
-    lab = agree.Figures(1.0, 1.0, (7, 3))
-    found = agree.row("6.12", "barracuda-80g", "hw-was", "j", lab, agree.Simulated(agree.Figures(1.0, 1.0, (8, 2)), 1.0, 1.0))
+    lab, sim = agree.Figures(1.0, 1.0, (7, 3)), agree.Simulated((agree.Figures(1.0, 1.0, (8, 2)),))
+    found = agree.row("6.12", "barracuda-80g", "hw-was", "j", [lab], sim)
     assert (found.lab_met, found.lab_failed, found.sim_met, found.sim_failed) == (7, 3, 8, 2)
 
 
@@ -147,7 +149,8 @@ def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
 
 
 def sim_of(rate: float, p99: float, low: float | None = None, high: float | None = None) -> agree.Simulated:
-    return agree.Simulated(agree.Figures(rate, p99), rate if low is None else low, rate if high is None else high)
+    ends = [agree.Figures(end, p99) for end in (low, high) if end is not None]
+    return agree.Simulated((agree.Figures(rate, p99), *ends))
 
 
 def test_verdict() -> None:
@@ -163,22 +166,72 @@ def test_verdict() -> None:
         (sim_of(60.0, 50.0, 20.0, 80.0), False),
         (sim_of(106.0, 10.0, 104.0, 107.0), False),  # no range: it spreads by less than 5%
     ):
-        assert agree.row("6.12", "drive", "none", "job", lab, sim).agree is verdict
+        assert agree.row("6.12", "drive", "none", "job", [lab], sim).agree is verdict
+
+
+def test_several_runs_in_the_lab() -> None:
+    """The run in the middle is compared, as of the simulator's; they agree where their ranges overlap."""
+
+    def found(*rates: float) -> Comparison:
+        labs = [agree.Figures(rate, p99) for p99, rate in enumerate(rates, 1)]
+        return agree.row("6.12", "drive", "as", "job", labs, sim_of(60.0, 5.0, 50.0, 70.0))
+
+    row = found(80.0, 75.0, 90.0)
+    assert (row.lab_mbps, row.lab_low_mbps, row.lab_high_mbps, row.lab_p99_ms) == (80.0, 75.0, 90.0, 1.0)
+    assert (row.throughput_off_percent, row.agree) == (-25.0, False)
+    assert found(80.0, 72.0, 90.0).agree, "within 3% of the range's end"
+    assert found(40.0, 48.6, 30.0).agree and not found(40.0, 48.4, 30.0).agree
+    assert found(40.0, 30.0, 100.0).lab_p99_ms == 1.0
+
+
+@pytest.mark.parametrize("lab_runs", [1, 3])
+def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: pytest.MonkeyPatch, lab_runs: int) -> None:
+    """Each further run is simulated as it began."""
+    boots: list[list[str]] = []
+    began: list[tuple[str, int, int]] = []
+
+    def in_lab(on: object, drive: str, name: str, jobs: list[agree.Job], *_: object) -> dict[str, agree.Measured]:
+        boots.append([job.name for job in jobs])
+        figures = {job.name: agree.Figures(100.0 + len(boots) * i, 10.0) for i, job in enumerate(jobs)}
+        return {job.name: agree.Measured(figures[job.name], (len(boots) * 10 + i,)) for i, job in enumerate(jobs)}
+
+    def simulated(
+        release: str, drive: str, name: str, job: agree.Job, starts_ns: tuple[int, ...], runs: int, given: object
+    ) -> agree.Simulated:
+        began.append((job.name, starts_ns[0], runs))
+        wide = job.name == "wide" and runs
+        return agree.Simulated((agree.Figures(101.0, 10.0), *([agree.Figures(80.0, 10.0)] * 3 if wide else [])))
+
+    monkeypatch.setattr(agree, "in_lab", in_lab)
+    monkeypatch.setattr(agree, "simulated", simulated)
+    on = SimpleNamespace(release="6.12.1")
+    monkeypatch.setattr(agree, "kernel", lambda *_: on)
+    jobs = [agree.Job("sure", agree.JOBS[0].text), agree.Job("wide", agree.JOBS[0].text)]
+    sure, wide = agree.compare("6.12", "barracuda-80g", ["as"], jobs, lambda text: None, 8, lab_runs=lab_runs)
+    assert (sure.lab_low_mbps, sure.lab_high_mbps, sure.range) == (100.0, 100.0, False)
+    assert (wide.job, wide.range) == ("wide", True)
+    first = [("sure", 10, 8), ("wide", 11, 8)]
+    if lab_runs == 1:
+        assert boots == [["sure", "wide"]] and began == first and wide.lab_high_mbps == 101.0
+    else:
+        assert boots == [["sure", "wide"], ["wide.2", "wide.3"]] and began == [*first, ("wide", 20, 0), ("wide", 21, 0)]
+        assert (wide.lab_low_mbps, wide.lab_mbps, wide.lab_high_mbps) == (100.0, 101.0, 102.0)
+        assert (wide.sim_mbps, wide.sim_low_mbps) == (101.0, 80.0), "the middle one of six"
 
 
 def test_summary_of_many() -> None:
     lab = agree.Figures(100.0, 10.0)
     rows = [
-        agree.row("6.12", "drive", "as", "mixed-1", lab, sim_of(101.0, 10.0)),
-        agree.row("6.12", "drive", "none", "mixed-1", agree.Figures(50.0, 10.0), sim_of(52.0, 10.0)),
-        agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 70.0, 90.0)),
-        agree.row("6.12", "drive", "none", "mixed-2", lab, sim_of(65.0, 10.0)),
+        agree.row("6.12", "drive", "as", "mixed-1", [lab], sim_of(101.0, 10.0)),
+        agree.row("6.12", "drive", "none", "mixed-1", [agree.Figures(50.0, 10.0)], sim_of(52.0, 10.0)),
+        agree.row("6.12", "drive", "as", "mixed-2", [agree.Figures(40.0, 10.0)], sim_of(80.0, 10.0, 70.0, 90.0)),
+        agree.row("6.12", "drive", "none", "mixed-2", [lab], sim_of(65.0, 10.0)),
     ]
     found = summary(rows)
     assert [w.right for w in found.winners] == [True, False]
     assert found.winners[1].behind_percent == 60.0
-    rows[2] = agree.row("6.12", "drive", "as", "mixed-2", agree.Figures(40.0, 10.0), sim_of(80.0, 10.0, 30.0, 90.0))
-    assert summary(rows).winners[1].simulator == "none", "nobody would take the better end of a range"
+    rows[2] = agree.row("6.12", "drive", "as", "mixed-2", [agree.Figures(40.0, 10.0)], sim_of(60.0, 10.0, 30.0, 90.0))
+    assert summary(rows).winners[1].simulator == "none", "not the one with the better end of a range"
     whole = found.deviation_percent[-1]
     assert (whole.comparisons, whole.median, whole.largest) == (4, 19.5, 100.0)
     assert (whole.ranges, whole.untold) == (1, 1)

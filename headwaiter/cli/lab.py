@@ -17,7 +17,7 @@ from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._settings import settings_of
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.errors import Problem
-from headwaiter.lab.agree import JOBS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
+from headwaiter.lab.agree import JOBS, LAB_RUNS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
 from headwaiter.lab.agreement import failures, summary
 from headwaiter.lab.kernels import Progress
 from headwaiter.lab.script import Row, execute, experiments, read
@@ -139,6 +139,14 @@ def _run(
     help="Number of simulated runs of each job with small changes.",
 )
 @click.option(
+    "--lab-runs",
+    type=click.IntRange(1, 99),
+    default=LAB_RUNS,
+    show_default=True,
+    metavar="N",
+    help="Number of runs in the lab of a job whose simulated result is a range.",
+)
+@click.option(
     "--show",
     type=click.IntRange(0, 2**63 - 1),
     metavar="SEED",
@@ -154,6 +162,7 @@ def _agree(
     count: int | None,
     seed: int,
     seeds: int,
+    lab_runs: int,
     show: int | None,
     as_json: bool,
     output: Path | None,
@@ -161,7 +170,7 @@ def _agree(
     """Run the same fio jobs in the simulator and under a kernel, on one drive profile, and compare.
 
     They agree if throughput is within 3% and p99 latency within 10%, or if the simulator gives a range, and the kernel's
-    throughput is in it. Exit with status 1 if they do not; with --random, if they do not overall (docs/lab.md).
+    overlaps it. Exit with status 1 if they do not; with --random, if they do not overall (docs/lab.md).
     """
     if names and (count or show is not None):
         raise Problem("--job and --random are mutually exclusive")
@@ -182,7 +191,7 @@ def _agree(
     with _progress() as say:
         for at, (series, drive) in enumerate(places):
             jobs = [mixed(seed + i, drive) for i in range(at, count, len(places))] if count else given
-            rows += compare(series, drive, chosen, jobs, say, seeds, settings) if jobs else []
+            rows += compare(series, drive, chosen, jobs, say, seeds, settings, lab_runs) if jobs else []
     title = "Simulator and kernel on the same jobs and drive"
     if count is None:
         _show(AgreeDocument(results=rows), title, [keyed(row) for row in rows], as_json, output)

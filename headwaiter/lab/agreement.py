@@ -27,8 +27,7 @@ def winners(rows: Sequence[Comparison]) -> list[Winner]:
     out = []
     for (kernel, drive, job), found in by_job.items():
         lab = max(found, key=lambda row: row.lab_mbps)
-        # Nobody would take a scheduler for the better end of its range.
-        sim = max(found, key=lambda row: row.sim_low_mbps)
+        sim = max(found, key=lambda row: row.sim_mbps)
         behind = round(100 * (1 - sim.lab_mbps / lab.lab_mbps), 2)
         # Who follows the simulator loses no more than that.
         out.append(Winner(kernel, drive, job, sim.scheduler, lab.scheduler, behind, right=behind <= WINNER_PERCENT))

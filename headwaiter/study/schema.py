@@ -513,8 +513,18 @@ class Disagreement(Record):
     drive: Annotated[str, Says("the drive's profile")]
     scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
     job: Annotated[str, Says("name of the job; of a random one with its seed")]
-    lab_mbps: Annotated[float, Says("throughput in the lab: the sum over processes, each while it ran", "MB/s", key="lab_MBps")]
-    sim_mbps: Annotated[float, Says("throughput of the unperturbed run in the simulator", "MB/s", key="sim_MBps")]
+    lab_mbps: Annotated[
+        float,
+        Says(
+            "throughput in the lab: the sum over processes, each while it ran; of several runs that in the middle",
+            "MB/s",
+            key="lab_MBps",
+        ),
+    ]
+    sim_mbps: Annotated[
+        float,
+        Says("throughput in the simulator: of the unperturbed run, or of a range that in the middle", "MB/s", key="sim_MBps"),
+    ]
     throughput_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
     sim_low_mbps: Annotated[float, Says("the lowest of all simulated runs", "MB/s", key="sim_low_MBps")]
     sim_high_mbps: Annotated[float, Says("the highest of all simulated runs", "MB/s", key="sim_high_MBps")]
@@ -525,6 +535,8 @@ class Comparison(Disagreement):
     """The same, with its verdict."""
 
     range: Annotated[bool, Says("small changes of the load decide the simulator's result")]
+    lab_low_mbps: Annotated[float, Says("the lowest throughput of all runs in the lab", "MB/s", key="lab_low_MBps")]
+    lab_high_mbps: Annotated[float, Says("the highest of all runs in the lab", "MB/s", key="lab_high_MBps")]
     lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]
     sim_p99_ms: Annotated[float, Says("the same in the simulator", "ms")]
     p99_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
@@ -532,7 +544,7 @@ class Comparison(Disagreement):
     lab_failed: Annotated[int | None, Says("A_F in the lab")] = None
     sim_met: Annotated[int | None, Says("A_S in the simulator")] = None
     sim_failed: Annotated[int | None, Says("A_F in the simulator")] = None
-    agree: Annotated[bool, Says("both are close enough, or the lab's throughput is in the simulator's range")]
+    agree: Annotated[bool, Says("both are close enough, or the ranges of throughput overlap")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -552,7 +564,7 @@ class Deviation(Record):
 
 @dataclass(frozen=True, slots=True)
 class Winner(Record):
-    """The best scheduler on a job, by throughput in the lab, and by the low end of its range in the simulator."""
+    """The best scheduler on a job, by throughput in the lab and in the simulator; of ranges by that of the typical run."""
 
     kernel: Annotated[str, Says("series of the kernel")]
     drive: Annotated[str, Says("the drive's profile")]

@@ -149,8 +149,8 @@ def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
 
 
 def sim_of(rate: float, p99: float, low: float | None = None, high: float | None = None) -> agree.Simulated:
-    ends = [agree.Figures(end, p99) for end in (low, high) if end is not None]
-    return agree.Simulated((agree.Figures(rate, p99), *ends))
+    ends = tuple(agree.Figures(end, p99) for end in (low, high) if end is not None)
+    return agree.Simulated((agree.Figures(rate, p99),), ends)
 
 
 def test_verdict() -> None:
@@ -173,11 +173,11 @@ def test_several_runs_in_the_lab() -> None:
     """The run in the middle is compared, as of the simulator's; they agree where their ranges overlap."""
 
     def found(*rates: float) -> Comparison:
-        labs = [agree.Figures(rate, p99) for p99, rate in enumerate(rates, 1)]
+        labs = [agree.Figures(rate, float(p99)) for p99, rate in enumerate(rates, 1)]
         return agree.row("6.12", "drive", "as", "job", labs, sim_of(60.0, 5.0, 50.0, 70.0))
 
-    row = found(80.0, 75.0, 90.0)
-    assert (row.lab_mbps, row.lab_low_mbps, row.lab_high_mbps, row.lab_p99_ms) == (80.0, 75.0, 90.0, 1.0)
+    row = found(90.0, 75.0, 80.0)
+    assert (row.lab_mbps, row.lab_low_mbps, row.lab_high_mbps, row.lab_p99_ms) == (80.0, 75.0, 90.0, 3.0)
     assert (row.throughput_off_percent, row.agree) == (-25.0, False)
     assert found(80.0, 72.0, 90.0).agree, "within 3% of the range's end"
     assert found(40.0, 48.6, 30.0).agree and not found(40.0, 48.4, 30.0).agree
@@ -200,7 +200,8 @@ def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: py
     ) -> agree.Simulated:
         began.append((job.name, starts_ns[0], runs))
         wide = job.name == "wide" and runs
-        return agree.Simulated((agree.Figures(101.0, 10.0), *([agree.Figures(80.0, 10.0)] * 3 if wide else [])))
+        own = agree.Figures(100.0 - starts_ns[0], 10.0)
+        return agree.Simulated((own,), (agree.Figures(8.0, 10.0),) if wide else ())
 
     monkeypatch.setattr(agree, "in_lab", in_lab)
     monkeypatch.setattr(agree, "simulated", simulated)
@@ -216,7 +217,7 @@ def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: py
     else:
         assert boots == [["sure", "wide"], ["wide.2", "wide.3"]] and began == [*first, ("wide", 20, 0), ("wide", 21, 0)]
         assert (wide.lab_low_mbps, wide.lab_mbps, wide.lab_high_mbps) == (100.0, 101.0, 102.0)
-        assert (wide.sim_mbps, wide.sim_low_mbps) == (101.0, 80.0), "the middle one of six"
+        assert (wide.sim_mbps, wide.sim_low_mbps, wide.sim_high_mbps) == (80.0, 8.0, 89.0), "the middle one of 89, 80 and 79"
 
 
 def test_summary_of_many() -> None:

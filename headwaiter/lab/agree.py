@@ -10,8 +10,8 @@ did: so ticks and platter stand as they did there. Schedulers count in ticks, an
 readers can decide for good which of them follows which.
 
 Where small changes decide the simulator's result, they decide the lab's, too: two runs of one job in one guest differ by as
-much as 30%. Such a job runs several times in the lab, and the run in the middle of the lab's is held against the one in the
-middle of the simulator's.
+much as 30%. Such a job runs several times in the lab, and in the simulator as it began each time there. The run in the middle
+stands for it, on either side.
 
 Throughput is the sum of what each process gets while it runs; p99 is of all their I/Os. fio sorts latencies into bins
 that are up to 1.6% wide.
@@ -301,32 +301,30 @@ def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the simulator says: the figures of the typical run, and the lowest and highest throughput of all.
+    """What the simulator says of a job: `own` are runs that begin as those in the lab did, `perturbed` are with small changes."""
 
-    The first run begins as the lab's did, and is the typical one unless small changes of the load decide the result.
-    """
-
-    runs: tuple[Figures, ...]
+    own: tuple[Figures, ...]
+    perturbed: tuple[Figures, ...] = ()
 
     @property
     def figures(self) -> Figures:
-        """Of the typical run."""
-        return typical(self.runs, _rate_of)
+        """Of the typical one among the runs that begin as the lab's."""
+        return typical(self.own, _rate_of)
 
     @property
     def low_mbps(self) -> float:
         """The lowest throughput of all."""
-        return min(map(_rate_of, self.runs))
+        return min(map(_rate_of, self.own + self.perturbed))
 
     @property
     def high_mbps(self) -> float:
         """The highest throughput of all."""
-        return max(map(_rate_of, self.runs))
+        return max(map(_rate_of, self.own + self.perturbed))
 
     @property
     def is_range(self) -> bool:
         """Do small changes of the load decide the result?"""
-        return spreads(self.low_mbps, self.high_mbps, _rate_of(self.runs[0]))
+        return spreads(self.low_mbps, self.high_mbps, _rate_of(self.own[0]))
 
 
 def _rate_of(figures: Figures) -> float:
@@ -367,7 +365,7 @@ def simulated(
     for number in range(runs + 1):
         changed, otherwise = perturbed(load, options, number)
         every.append(_figures(simulate(scheduler, device, changed, tunables, otherwise)))
-    return Simulated(tuple(every))
+    return Simulated(tuple(every[:1]), tuple(every[1:]))
 
 
 def _figures(run: Outcome) -> Figures:
@@ -442,8 +440,8 @@ class Bench:
             more = in_lab(self.on, self.drive, name, list(again), say, given)
             for repeated, job in again.items():
                 labs[job.name].append(more[repeated.name].figures)
-                # As it began that time.
-                sims[job.name] = Simulated((*sims[job.name].runs, *sim(job, more[repeated.name], 0).runs))
+                so_far = sims[job.name]
+                sims[job.name] = dataclasses.replace(so_far, own=so_far.own + sim(job, more[repeated.name], 0).own)
         return [row(series, self.drive, find(name).kernel_name, job.name, labs[job.name], sims[job.name]) for job in jobs]
 
 

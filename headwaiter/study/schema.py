@@ -523,7 +523,11 @@ class Disagreement(Record):
     ]
     sim_mbps: Annotated[
         float,
-        Says("throughput in the simulator: of the unperturbed run, or of a range that in the middle", "MB/s", key="sim_MBps"),
+        Says(
+            "throughput in the simulator, of runs that begin as those in the lab: of several that in the middle",
+            "MB/s",
+            key="sim_MBps",
+        ),
     ]
     throughput_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
     sim_low_mbps: Annotated[float, Says("the lowest of all simulated runs", "MB/s", key="sim_low_MBps")]

@@ -220,6 +220,18 @@ def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: py
         assert (wide.sim_mbps, wide.sim_low_mbps, wide.sim_high_mbps) == (80.0, 8.0, 89.0), "the middle one of 89, 80 and 79"
 
 
+def test_only_what_may_be_the_best_is_in_doubt() -> None:
+    def trial(name: str, lab: float, sim: agree.Simulated) -> agree.Trial:
+        return agree.Trial(name, agree.JOBS[0], [agree.Figures(lab, 1.0)], sim)
+
+    best = trial("best", 100.0, sim_of(100.0, 1.0))
+    near = trial("near", 50.0, sim_of(60.0, 1.0, 50.0, 95.0))
+    far = trial("far", 94.9, sim_of(60.0, 1.0, 50.0, 94.9))
+    lucky = trial("lucky", 95.0, sim_of(60.0, 1.0, 50.0, 70.0))
+    assert agree.in_doubt([best, near, far, lucky]) == [near, lucky]
+    assert agree.in_doubt([far]) == [far], "alone it is the best"
+
+
 def test_summary_of_many() -> None:
     lab = agree.Figures(100.0, 10.0)
     rows = [

@@ -144,7 +144,7 @@ def _run(
     default=LAB_RUNS,
     show_default=True,
     metavar="N",
-    help="Number of runs in the lab of a job whose simulated result is a range.",
+    help="Number of runs in the lab where small changes decide which scheduler is the best.",
 )
 @click.option(
     "--show",

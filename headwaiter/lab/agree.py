@@ -10,8 +10,8 @@ did: so ticks and platter stand as they did there. Schedulers count in ticks, an
 readers can decide for good which of them follows which.
 
 Where small changes decide the simulator's result, they decide the lab's, too: two runs of one job in one guest differ by as
-much as 30%. Such a job runs several times in the lab, and in the simulator as it began each time there. The run in the middle
-stands for it, on either side.
+much as 30%. Where that leaves open which scheduler is the best, the job runs several times in the lab, and in the simulator as
+it began each time there. The run in the middle stands for it, on either side.
 
 Throughput is the sum of what each process gets while it runs; p99 is of all their I/Os. fio sorts latencies into bins
 that are up to 1.6% wide.
@@ -51,7 +51,7 @@ from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, drive_files, tool
 from headwaiter.study.perturb import perturbed
-from headwaiter.study.ranges import RUNS, spreads, typical
+from headwaiter.study.ranges import MARGIN, RUNS, spreads, typical
 from headwaiter.study.results import latency
 from headwaiter.study.schema import Comparison
 
@@ -94,7 +94,7 @@ SCATTER_SECTORS = 128  # of one of them
 SCATTER_STRIDE_MIB = 64  # as in lab/guest/scatter.c
 SCATTER_AHEAD_NS = 1_000_000_000
 SECTORS_PER_MIB = 2048
-LAB_RUNS = 3  # of a job whose result in the simulator is a range
+LAB_RUNS = 3  # of what is in_doubt()
 SECOND_DRIVE = "wd-re-4tb"  # for random jobs, beside the default
 THROUGHPUT_BOUND_PERCENT = 3.0
 P99_BOUND_PERCENT = 10.0
@@ -410,39 +410,69 @@ def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[Figure
     )
 
 
+@dataclass
+class Trial:
+    """A job under a scheduler, by its name in the simulator: its runs in the lab, and what the simulator says of them."""
+
+    scheduler: str
+    job: Job
+    labs: list[Figures]
+    sim: Simulated
+
+    def row(self, series: str, drive: str) -> Comparison:
+        """The comparison."""
+        return row(series, drive, find(self.scheduler).kernel_name, self.job.name, self.labs, self.sim)
+
+
 @dataclass(frozen=True)
 class Bench:
-    """Where jobs are compared: a kernel and a drive, and how often a job runs.
-
-    runs: perturbed ones in the simulator. lab_runs: in the lab, of a job whose result in the simulator is a range.
-    """
+    """Where jobs are compared: a kernel and a drive; with what schedulers are given, by their names in the simulator."""
 
     on: Kernel
     drive: str
-    runs: int
-    lab_runs: int
+    given: Mapping[str, Mapping[str, Setting]]
+    say: Progress
 
-    def rows(
-        self, series: str, name: str, jobs: Sequence[Job], say: Progress, given: Mapping[str, Setting] | None
-    ) -> list[Comparison]:
-        """A row for each job, under a scheduler by its name in the simulator."""
+    def _lab(self, scheduler: str, jobs: Sequence[Job]) -> dict[str, Measured]:
+        return in_lab(self.on, self.drive, scheduler, jobs, self.say, self.given.get(scheduler))
 
-        def sim(job: Job, found: Measured, runs: int) -> Simulated:
-            return simulated(self.on.release, self.drive, name, job, found.starts_ns, runs, given)
+    def _sim(self, scheduler: str, job: Job, found: Measured, runs: int) -> Simulated:
+        return simulated(self.on.release, self.drive, scheduler, job, found.starts_ns, runs, self.given.get(scheduler))
 
-        measured = in_lab(self.on, self.drive, name, jobs, say, given)
-        say(f"simulating {name}")
-        sims = {job.name: sim(job, measured[job.name], self.runs) for job in jobs}
-        unsure = [job for job in jobs if sims[job.name].is_range]
-        again = {Job(f"{job.name}.{number}", job.text): job for job in unsure for number in range(2, self.lab_runs + 1)}
-        labs = {job.name: [measured[job.name].figures] for job in jobs}
-        if again:
-            more = in_lab(self.on, self.drive, name, list(again), say, given)
-            for repeated, job in again.items():
-                labs[job.name].append(more[repeated.name].figures)
-                so_far = sims[job.name]
-                sims[job.name] = dataclasses.replace(so_far, own=so_far.own + sim(job, more[repeated.name], 0).own)
-        return [row(series, self.drive, find(name).kernel_name, job.name, labs[job.name], sims[job.name]) for job in jobs]
+    def first(self, scheduler: str, jobs: Sequence[Job], runs: int) -> list[Trial]:
+        """Each job once in the lab; in the simulator with so many perturbed runs."""
+        measured = self._lab(scheduler, jobs)
+        self.say(f"simulating {scheduler}")
+        return [
+            Trial(scheduler, job, [found.figures], self._sim(scheduler, job, found, runs))
+            for job in jobs
+            for found in (measured[job.name],)
+        ]
+
+    def again(self, trials: Sequence[Trial], times: int) -> None:
+        """Trials of one scheduler so many times again in the lab, and in the simulator as they began there."""
+        repeated = {
+            Job(f"{trial.job.name}.{number}", trial.job.text): trial for trial in trials for number in range(2, times + 2)
+        }
+        if not repeated:
+            return
+        measured = self._lab(trials[0].scheduler, list(repeated))
+        for job, trial in repeated.items():
+            trial.labs.append(measured[job.name].figures)
+            own = self._sim(trial.scheduler, trial.job, measured[job.name], 0).own
+            trial.sim = dataclasses.replace(trial.sim, own=trial.sim.own + own)
+
+
+def in_doubt(trials: Sequence[Trial]) -> list[Trial]:
+    """Of the trials of a job those whose result is a range, and among the best: further runs may decide which is the best."""
+    near = 1 - MARGIN
+    best_sim = max(_rate_of(trial.sim.figures) for trial in trials)
+    best_lab = max(_rate_of(trial.labs[0]) for trial in trials)
+    return [
+        trial
+        for trial in trials
+        if trial.sim.is_range and (trial.sim.high_mbps >= near * best_sim or _rate_of(trial.labs[0]) >= near * best_lab)
+    ]
 
 
 def compare(
@@ -457,8 +487,8 @@ def compare(
 ) -> list[Comparison]:
     """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are.
 
-    runs, lab_runs: as of Bench. settings: what a scheduler is given in both, by its name. The kernel's own schedulers have
-    tunables of other names and units.
+    runs: perturbed ones in the simulator. lab_runs: in the lab, of what is in_doubt(). settings: what a scheduler is given in
+    both, by its name. The kernel's own schedulers have tunables of other names and units.
     """
     given = {name: dict(some) for name, some in (settings or {}).items() if some}
     if own := [name for name in given if find(name).is_model]:
@@ -468,8 +498,10 @@ def compare(
     device = open_drive(drive)
     for job in jobs:
         _load(job, device)
-    bench = Bench(kernel(series, say), drive, runs, lab_runs)
+    bench = Bench(kernel(series, say), drive, given, say)
     # A guest needs one processor of the host's, and so does the simulator.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        found = [pool.submit(bench.rows, series, name, jobs, say, given.get(name)) for name in schedulers]
-        return [row for rows in found for row in rows.result()]
+        every = list(pool.map(lambda name: bench.first(name, jobs, runs), schedulers))
+        doubtful = {id(trial) for of_job in zip(*every, strict=True) for trial in in_doubt(of_job)}
+        list(pool.map(lambda trials: bench.again([t for t in trials if id(t) in doubtful], lab_runs - 1), every))
+    return [trial.row(series, drive) for trials in every for trial in trials]

@@ -16,6 +16,7 @@ measures anew.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -106,7 +107,12 @@ def output(command: str) -> str:
     program, *words = shlex.split(command)
     assert program == "headwaiter", command
     done = subprocess.run(
-        [sys.executable, "-P", "-m", program, *words], check=True, capture_output=True, cwd=ROOT, encoding="utf-8"
+        [sys.executable, "-P", "-m", program, *words],
+        check=True,
+        capture_output=True,
+        cwd=ROOT,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "80"},
     )
     lines = [line.rstrip() for line in done.stdout.splitlines()]
     while lines and not lines[-1]:

@@ -22,9 +22,11 @@ from headwaiter.fio.jobs import Job
 from headwaiter.study import compare, ranges
 from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
 from headwaiter.study.perturb import perturbed
-from headwaiter.study.ranges import measure, runs_for, told_range, with_range
+from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import processor_time
 from headwaiter.study.schema import Anticipation, Criterion, Range, Result, Spread
+from headwaiter.study.trial import Trial, measure
+from headwaiter.study.variants import Variant
 
 MS = 1_000_000
 
@@ -57,7 +59,7 @@ FOUR = [
 def test_each_criterion_ranks_by_its_own_figure(by: Criterion, best_first: str) -> None:
     assert rank(FOUR, by)[0] == by
     assert order(rank(FOUR, by)[1]) == order(rank(FOUR[::-1], by)[1]) == best_first
-    assert set(RANKINGS) == {"throughput", "elapsed", "latency", "p99", "max", "fairness"}
+    assert set(RANKINGS) == {"throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"}
 
 
 def test_what_is_even_goes_by_latency_and_then_by_name() -> None:
@@ -247,7 +249,7 @@ def test_perturbed_runs_are_runs_of_the_perturbed_load() -> None:
     """50 I/Os of 5 ms; think times of 10 ms between them, 5% more or less, average out over 49 of them."""
 
     def elapsed(runs: int) -> Spread:
-        told = measure("noop", ConstantDrive(5 * MS), reader(10), None, Options(), runs).range
+        told = measure(Variant("noop", "noop"), ConstantDrive(5 * MS), reader(10), Options(), runs).result.range
         assert told and told.runs == runs + 1
         return told.elapsed_s
 
@@ -293,17 +295,21 @@ def test_a_series_of_kernels_has_its_own_times() -> None:
     assert processor_of_series("6.1.0-50-cloud-amd64").dispatch.ns == 2 * MEASURED.dispatch.ns
 
 
+def trials(*results: Result) -> list[Trial]:
+    return [Trial(Variant(r.scheduler, r.scheduler), r, (r,), None, None) for r in results]
+
+
 def test_zero_processor_time_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = [result("a", 40.0), result("b", 22.0)]
+    measured = trials(result("a", 40.0), result("b", 22.0))
     monkeypatch.setattr(compare, "run_all", lambda *args, **more: measured)
-    results = [result("a", 10.0), result("b", 20.0)]
+    found = trials(result("a", 10.0), result("b", 20.0))
     jobs = JobLoad((), ())
-    (note,) = without_processor(results, ConstantDrive(MS), jobs, {}, Options())
+    (note,) = without_processor(found, ConstantDrive(MS), jobs, Options())
     assert note.endswith("with the measured processor time, a's throughput changes by +300%, and a is best")
-    assert without_processor([result("a", 40.0), result("b", 22.5)], ConstantDrive(MS), jobs, {}, Options()) == [], "2%"
+    assert without_processor(trials(result("a", 40.0), result("b", 22.5)), ConstantDrive(MS), jobs, Options()) == [], "2%"
     for given in (Options(turnaround_ns=1), Options(dispatch_ns=1)):
-        assert without_processor(results, ConstantDrive(MS), jobs, {}, given) == []
-    assert without_processor(results, ConstantDrive(MS), reader(1), {}, Options()) == []
+        assert without_processor(found, ConstantDrive(MS), jobs, given) == []
+    assert without_processor(found, ConstantDrive(MS), reader(1), Options()) == []
 
 
 # --- the command ---
@@ -316,11 +322,12 @@ LOAD = "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(
 
 def test_every_scheduler_runs_in_the_order_given_with_its_own_tunables() -> None:
     names = ["noop", "as", "deadline"]
-    results = run_all(names, ConstantDrive(5 * MS), reader(1), {"as": {"antic_expire": 3}}, Options(), runs=0)
+    variants = [Variant(name, name, {"antic_expire": 3} if name == "as" else {}) for name in names]
+    results = [t.result for t in run_all(variants, ConstantDrive(5 * MS), reader(1), Options(), runs=0)]
     assert [r.scheduler for r in results] == names
     assert results[1].tunables["antic_expire"] == 3
     seen: dict[str, int] = {}
-    run_all(["noop", "as"], ConstantDrive(5 * MS), reader(1), {}, Options(), lambda name, n: seen.update({name: n}), runs=0)
+    run_all(variants[:2], ConstantDrive(5 * MS), reader(1), Options(), lambda name, n: seen.update({name: n}), runs=0)
     assert seen == {"noop": 50, "as": 50}
 
 
@@ -329,6 +336,7 @@ def test_the_command_ranks_by_what_is_asked_for(tmp_path: Path, capfd: pytest.Ca
     args = ("compare", path, "-s", "noop, as,as-share,cfq-slice", "--seeds", 0, "--seed", 3)
     figure: dict[str, Callable[[Any], float]] = {
         "throughput": lambda r: -r["throughput_MBps"],
+        "waited": lambda r: r["waited_s"],
         "elapsed": lambda r: r["elapsed_s"],
         "latency": lambda r: r["read"]["lat_ms"]["mean"],
         "p99": lambda r: r["read"]["lat_ms"]["p99"],

@@ -157,7 +157,7 @@ def test_what_runs_have_at_all(files: dict[str, Path], capfd: pytest.CaptureFixt
     for words in EXAMPLES["run"][1]:
         look(told(capfd, "run", *(files.get(word, word) for word in words))["results"], "")
     missing = {field.key for field in fields(Result)} - seen
-    assert missing == {"lat_relative_error", "tables"}, "a run of more than a million I/Os, and with --set"
+    assert missing == {"lat_relative_error", "tables", "fairness_phases", "variant"}, "long runs, --set, phases, and of compare"
     for path in ("disk.seek_s", "disk.mean_seek_cylinders", "write.lat_ms.p99_9", "groups.end_s", "range.lat_max_ms.high"):
         assert path in seen
 

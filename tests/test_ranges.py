@@ -17,8 +17,10 @@ from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.study.compare import rank, uncertain
 from headwaiter.study.perturb import START_NS, TURN_NS, perturbed
-from headwaiter.study.ranges import measure, told_range, with_range
+from headwaiter.study.ranges import told_range, with_range
 from headwaiter.study.schema import Spread
+from headwaiter.study.trial import measure
+from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_workload
 
 SIDE_BY_SIDE = """[global]
@@ -94,7 +96,7 @@ def test_what_hangs_on_microseconds_is_a_range(tmp_path: Path) -> None:
         path = tmp_path / "job.fio"
         path.write_text(text)
         load = load_jobs(path, drive.sectors)
-        found.append(measure("bfq", drive, load, None, MEASURED.apply(Options(join_arriving=True))))
+        found.append(measure(Variant("bfq", "bfq"), drive, load, MEASURED.apply(Options(join_arriving=True))).result)
     assert told_range(found[0]) and not told_range(found[1])
 
 

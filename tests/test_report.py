@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import good, told, write
+from rich.console import Console
 from rich.table import Table
 
-from headwaiter.report.tables import table, tasks_table, write_csv
-from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, Range, Result, Spread, TaskRow
+from headwaiter.report.columns import digits, percents, told_margin
+from headwaiter.report.tables import hidden, show, table, tasks_table, write_csv
+from headwaiter.study.results import shares
+from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, Margin, Range, Result, Spread, TaskRow
 
 LAT = Latency(11.125, 12.0, 13.0, 14.25, 15.0, 1600.0)
 SEVERAL = Spread(21.0, 29.0)
@@ -22,7 +27,8 @@ RANGE = Range(runs=9, throughput_mbps=SEVERAL, elapsed_s=SEVERAL, lat_mean_ms=SE
 FULL = Result(
     scheduler="as", tunables={}, requests=21, bytes=22_000_000, elapsed_s=20.5, throughput_mbps=23.5,
     read=Direction(20, 21_000_000, 22.5, LAT), fairness_jain=0.875, dispatched=19, merges=2,
-    disk=Disk(busy_s=17.0, idle_s=4.1, seek_s=2.05, rotation_s=6.15, transfer_s=8.2, overhead_s=1.0, seeks=77, cache_hits=5),
+    disk=Disk(busy_s=17.0, idle_s=4.1, seek_s=2.05, rotation_s=6.15, transfer_s=8.2, overhead_s=1.0, seeks=77, cache_hits=5,
+              waiting_s=0.2),
     anticipation=Anticipation(9, 6, 3, 1, 41.0, 42.0, 43.0, 44.0, 7.1625), range=RANGE,
 )  # fmt: skip
 BARE = Result(
@@ -43,21 +49,117 @@ TWO_READERS = "time_s,task,op,sync,sector,sectors,complete_s,name\n" + "".join(
 
 
 def by_head(t: Table) -> dict[str, list[str]]:
-    return {str(c.header): [str(cell) for cell in c.cells] for c in t.columns}
+    return {" ".join(str(c.header).split()): [str(cell) for cell in c.cells] for c in t.columns}
 
 
 def test_table() -> None:
-    t = table([FULL, BARE], "title")
+    t = table([FULL, BARE])
     assert by_head(t) == {
-        "scheduler": ["as", "noop"], "MB/s": ["21.00–29.00", "0.00"], "elapsed s": ["20.50", "0.00"],
-        "read mean ms": ["11.12", "–"], "p99 ms": ["14.2", "–"], "max ms": ["1600", "–"], "fairness": ["0.875", "–"],
-        "seek": ["10%", "–"], "rotate": ["30%", "–"], "transfer": ["40%", "–"], "waiting": ["20%", "–"], "seeks": ["77", "0"],
-        "A_S/A": ["6/9", "–"], "T_F/A_S ms": ["7.162", "–"],
+        "scheduler": ["as*", "noop*"], "MB/s": ["21.0–29.0", "0"], "elapsed s": ["20.5", "0"],
+        "read mean ms": ["11.1", "–"], "read p99 ms": ["14.2", "–"], "read max ms": ["1600", "–"], "fairness": ["0.875", "–"],
+        "seek": ["10%", "–"], "rotate": ["29%", "–"], "transfer": ["39%", "–"], "other": ["3%", "–"], "waiting": ["1%", "–"],
+        "idle": ["18%", "–"], "seeks": ["77", "0"], "A_S/A": ["6/9", "–"], "T_F/A_S ms": ["7.16", "–"],
     }  # fmt: skip
     assert [row.style for row in t.rows] == ["bold", None], "the best is bold"
     steady = replace(FULL, range=replace(RANGE, throughput_mbps=Spread(23.4, 23.6)))
-    assert by_head(table([steady], ""))["MB/s"] == ["23.50"]
-    assert "fairness" not in by_head(table([BARE], "")), "a column that nobody has is left out"
+    assert by_head(table([steady]))["MB/s"] == ["23.5"]
+    assert "fairness" not in by_head(table([BARE])), "a column that nobody has is left out"
+
+
+def test_latencies_of_an_ssd_are_in_microseconds() -> None:
+    quick = Latency(0.0851, 0.08, 0.1, 0.2, 0.3, 4.5)
+    read, write = Direction(20, 4096, 1.0, quick), Direction(20, 4096, 1.0, replace(quick, mean=1.25))
+    found = by_head(table([replace(FULL, read=read, write=write)]))
+    assert (found["read mean µs"], found["read p99 µs"], found["read max µs"]) == (["85.1"], ["200"], ["4500"])
+    assert (found["write mean ms"], found["write p99 ms"]) == (["1.25"], ["0.200"])
+
+
+def test_digits() -> None:
+    told = [digits(value) for value in (0.0, 0.0004, 0.0851, 1.004, 9.996, 14.25, 118.4, 1600.0)]
+    assert told == ["0", "0.0004", "0.085", "1.00", "10.00", "14.2", "118", "1600"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, {"a": 34, "b": 33, "c": 33}),
+        ({"a": 0.006, "b": 0.994}, {"a": 1, "b": 99}),
+        ({"a": 0.125, "b": 0.1249, "c": 0.7501}, {"a": 13, "b": 12, "c": 75}),
+    ],
+)
+def test_shares_sum_to_a_hundred(parts: dict[str, float], told: dict[str, int]) -> None:
+    assert percents(parts) == told
+
+
+def test_where_the_time_of_a_drive_goes() -> None:
+    disk = Disk(busy_s=6.0, idle_s=4.0, waiting_s=1.0, seek_s=2.0, rotation_s=1.0, transfer_s=1.0, seeks=1)
+    assert shares(disk) == {
+        "seek": 0.2, "rotate": 0.1, "transfer": 0.1, "other": pytest.approx(0.2), "waiting": 0.1, "idle": pytest.approx(0.3)
+    }  # fmt: skip
+    # What it writes from its cache while nobody asks for anything is no idleness.
+    behind = shares(replace(disk, seek_s=5.0, rotation_s=2.0))
+    assert behind["other"] == 0.0 and behind["idle"] == pytest.approx(0.1) and sum(behind.values()) == pytest.approx(1)
+    several = shares(replace(disk, seek_s=20.0))
+    assert several["idle"] == 0 and sum(several.values()) == pytest.approx(1), "an array has more than one arm"
+    assert shares(Disk(busy_s=3.0, idle_s=1.0, seeks=0)) == {"busy": 0.75, "waiting": 0.0, "idle": 0.25}
+    assert shares(Disk(busy_s=0.0, idle_s=0.0, seeks=0)) == {}
+
+
+WRITES = replace(FULL, write=Direction(20, 4096, 1.0, LAT), waited_s=12.0)
+MARGINS = (
+    Margin(scheduler="as", judgement="better", ahead_percent=27.4),
+    Margin(scheduler="noop", judgement="baseline", ahead_percent=0.0),
+)
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_what_fits_is_shown_and_nothing_is_cut(width: int) -> None:
+    rows = [WRITES, replace(WRITES, scheduler="noop"), replace(WRITES, scheduler="bfq", variant="bfq:low_latency=0")]
+    out = io.StringIO()
+    t = table(rows, MARGINS, width=width)
+    show(Console(file=out, width=width, highlight=False), t)
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width and not any(line.endswith(" ") or "…" in line for line in lines)
+    found = by_head(t)
+    least = {"scheduler", "waited s", "MB/s", "elapsed s", "read mean ms", "read p99 ms", "read max ms", "fairness"}
+    more = {80: set(), 120: {"write mean ms", "verdict"}, 200: {"seek", "idle", "seeks", "A_S/A"}}
+    assert least | more[width] <= set(found), set(found)
+    assert hidden(rows, MARGINS, t) == len(by_head(table(rows, MARGINS))) - len(found)
+    assert ("seek" in found) == (width == 200), "shares of the time are shown together or not at all"
+
+
+def test_verdicts_in_the_table() -> None:
+    def said(judgement: Any, ahead: float) -> str:
+        return told_margin(Margin(scheduler="a", judgement=judgement, ahead_percent=ahead))
+
+    assert said("better", 27.4) == "+27% better" and said("worse", -40.0) == "-40% worse"
+    assert (said("cannot tell", 5.0), said("equivalent", -0.2), said("baseline", 0.0)) == ("+5% ?", "0% same", "baseline")
+    assert said("better", 1900.0) == "×20 better"
+
+
+def test_stock_schedulers_come_first_where_all_are_shown() -> None:
+    rows = [FULL, replace(FULL, scheduler="bfq"), BARE, replace(BARE, scheduler="none")]
+    assert by_head(table(rows, parted=True))["scheduler"] == ["bfq", "none", "as*", "noop*"]
+    assert by_head(table(rows))["scheduler"] == ["as*", "bfq", "noop*", "none"]
+
+
+def test_colour_is_for_terminals_only() -> None:
+    t = table([FULL, BARE], MARGINS)
+    for terminal in (True, False):
+        out = io.StringIO()
+        show(Console(file=out, width=200, force_terminal=terminal, color_system="auto", _environ={"TERM": "xterm"}), t)
+        assert ("\x1b[" in out.getvalue()) == terminal
+
+
+def test_the_legend_explains_every_column(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "two.csv", TWO_READERS)
+    args = ("compare", path, "-s", "as,noop", "-d", "barracuda-80g", "--wide")
+    without, text = good(capfd, *args), good(capfd, *args, "--legend")
+    for name in ("waited s", "fairness", "verdict", "rotate", "idle", "A_S/A"):
+        assert re.search(rf"^{name}  ", text, re.M) and not re.search(rf"^{name}  ", without, re.M), name
+    assert all(not line.endswith(" ") for line in text.splitlines())
+    head = text.index("is best") if "is best" in text else text.index(". ")
+    assert head < text.index("scheduler "), "the verdict stands above the table"
 
 
 def test_csv() -> None:
@@ -72,7 +174,8 @@ def test_csv() -> None:
         "anticipation.A": "9", "anticipation.A_S": "6", "anticipation.A_F": "3", "anticipation.T_ms": "41.0",
         "anticipation.T_S_ms": "42.0", "anticipation.T_F_ms": "43.0",
         "anticipation.T_F_per_A_S_ms": "7.1625", "range.throughput_MBps.low": "21.0",
-        "range.throughput_MBps.high": "29.0",
+        "range.throughput_MBps.high": "29.0", "variant": "", "waited_s": "", "write.lat_ms.mean": "", "write.lat_ms.p99": "",
+        "write.lat_ms.max": "", "disk.waiting_s": "0.2",
     }  # fmt: skip
     assert {k for k, v in bare.items() if v} == {
         "scheduler",
@@ -97,10 +200,10 @@ def test_table_of_tasks() -> None:
         "name": "t3",
         "op": "read",
         "requests": "3",
-        "MB": "1.2",
+        "MB": "1.25",
         "MB/s": "2.50",
-        "elapsed s": "0.75",
-        "mean ms": "11.12",
+        "elapsed s": "0.750",
+        "mean ms": "11.1",
         "p99 ms": "14.2",
         "max ms": "1600",
     }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,11 @@ TOTALS = {
 }  # fmt: skip
 
 
-def outcome(rows: list[Row] = ROWS, **totals: int) -> Outcome:
+def outcome(rows: Sequence[Row] = ROWS, tasks: Sequence[Task] = TASKS, **totals: Any) -> Outcome:
     tallies = tallies_of(rows)
     count = {"issued": len(rows), "completed": len(rows)}
     return Outcome(
-        scheduler="deadline", tunables={"fifo_batch": 16, "batching": 1}, drive="d", tasks=TASKS, tallies=tallies,
+        scheduler="deadline", tunables={"fifo_batch": 16, "batching": 1}, drive="d", tasks=tasks, tallies=tallies,
         latencies=latencies_of(rows, tallies), totals={**TOTALS, **count, **totals},
     )  # fmt: skip
 
@@ -73,6 +74,7 @@ def test_where_the_disks_time_went() -> None:
     expected = {
         "busy_s": 0.103,
         "idle_s": 0.14,
+        "waiting_s": 0.029,
         "seek_s": 0.031,
         "rotation_s": 0.017,
         "transfer_s": 0.041,
@@ -84,7 +86,7 @@ def test_where_the_disks_time_went() -> None:
     assert disk == {k: pytest.approx(v) for k, v in expected.items()}
     # What has no platter has no parts of its time.
     flash = told(outcome(media_reads=0, media_writes=0, seek_cylinders=0, seeks=6))["disk"]
-    assert set(flash) == {"busy_s", "idle_s", "seeks"}
+    assert set(flash) == {"busy_s", "idle_s", "waiting_s", "seeks"}
 
 
 def test_waits_by_outcome() -> None:
@@ -144,6 +146,20 @@ def test_fairness() -> None:
     assert jain(np.zeros(3)) == 1.0
 
 
+def test_fairness_is_among_those_that_run_side_by_side() -> None:
+    """Two phases of two and three tasks, one task alone in a phase of its own, and one of the kernel's."""
+    rows: list[Row] = [(task, READ, 0.0, 10.0, sectors) for task, sectors in enumerate((8, 8, 8, 24, 8, 8, 80))]
+    phases = (0, 0, 1, 1, 1, 2, None)
+    tasks = [Task(i, f"t{i}", i, phase=phase) for i, phase in enumerate(phases)]
+    r = told(outcome(rows, tasks=tasks))
+    third = (8 + 24 + 8) ** 2 / (3 * (8**2 + 24**2 + 8**2))
+    assert r["fairness_phases"] == [pytest.approx(1.0), pytest.approx(third)]
+    assert r["fairness_jain"] == pytest.approx(third), "the lowest"
+    one = told(outcome(rows[:2], tasks=tasks[:2]))
+    assert one["fairness_jain"] == pytest.approx(1.0) and "fairness_phases" not in one
+    assert "fairness_jain" not in told(outcome(rows[:1], tasks=tasks[:1])), "one task competes with nobody"
+
+
 def test_percentiles_are_latencies_that_occurred() -> None:
     """Of 1000 latencies, 1 to 1000 ms in any order, p percent do not exceed p * 10 ms; of ten, the fifth and the tenth."""
     order = np.random.default_rng(1).permutation(1000) + 1
@@ -195,7 +211,7 @@ def test_no_time_is_no_throughput() -> None:
 )
 def test_what_is_lost_is_no_result(wrong: dict[str, int], says: str) -> None:
     with pytest.raises(Problem, match=f"{says}, 8 are reported, 8 of them with a latency"):
-        told(outcome(ROWS, **wrong))
+        told(outcome(ROWS, TASKS, **wrong))
 
 
 def test_what_has_not_completed_is_no_result() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from command import good, run, told, write
 
-from headwaiter.cli._settings import settings_of
 from headwaiter.engine import tables
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import catalogue, find, settings
@@ -19,6 +18,7 @@ from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.engine.tables import LEFT_OUT
 from headwaiter.errors import Problem
 from headwaiter.reading import read_bytes
+from headwaiter.study.variants import settings_of
 
 MS = 1_000_000
 POSITIONS = find("as-seek").tables["positions"]

@@ -163,6 +163,13 @@ def simulation_options(function: F) -> F:
     return load_options(_SEEDS(function))
 
 
+def table_options(function: F) -> F:
+    """How the table of schedulers is shown."""
+    wide = click.option("--wide", is_flag=True, help="Show all columns of the table, whatever the terminal's width.")
+    legend = click.option("--legend", "with_legend", is_flag=True, help="Explain the columns of the table.")
+    return wide(legend(function))
+
+
 _SHARE = "TASK=N with N from 1 to 65535"
 
 

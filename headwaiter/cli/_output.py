@@ -79,11 +79,11 @@ def write_text(text: str, output: Path | None) -> None:
 
 
 @contextmanager
-def page(output: Path | None) -> Iterator[Console]:
-    """What to print on for people: stdout, or plain text into a file that appears whole or not at all."""
+def page(output: Path | None, fitted: bool = False) -> Iterator[Console]:
+    """What to print on for people: stdout, or plain text into a file that appears whole or not at all. fitted: see console()."""
     if output is None:
-        yield console()
+        yield console(fitted=fitted)
         return
     buffer = io.StringIO()
-    yield console(buffer)
+    yield console(buffer, fitted=fitted)
     write_text(buffer.getvalue(), output)

@@ -8,94 +8,142 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
-from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
+from headwaiter.cli._options import Finite, announce, progress_bar, reading, run_options, simulation_options, table_options
 from headwaiter.cli._output import output_options, page, write_json, write_text
-from headwaiter.cli._settings import settings_of
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.errors import Problem
+from headwaiter.errors import Problem, shown
+from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
-from headwaiter.report.tables import heading, print_conditions, table, write_csv
-from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
-from headwaiter.study.results import coarse_note, processor_time
-from headwaiter.study.schema import CompareDocument, Criterion
+from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, write_csv
+from headwaiter.study.compare import RANKINGS
+from headwaiter.study.comparison import MARGIN, Comparison, compare
+from headwaiter.study.schema import Criterion
+from headwaiter.study.variants import ALL, Variant, parse_variant, parse_variants
 from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.was.config import READERS
+
+_OUTCOMES = {"better": "bold green", "keep": "bold", "idle": "bold", "alone": ""}
 
 
-def _schedulers(text: str) -> list[str]:
-    if text == "all":
-        return list(catalogue())
-    return list(dict.fromkeys(find(name.strip()).name for name in text.split(",")))
+def _baseline(name: str | None, variants: list[Variant]) -> str | None:
+    """The variant of --current."""
+    if name is None:
+        return None
+    known = [v.name for v in variants]
+    wanted = parse_variant(name, READERS).name
+    if wanted not in known:
+        meant = did_you_mean(wanted, known)
+        raise Problem(f"--current {shown(name)}: not among the schedulers compared{meant} ({', '.join(known)})")
+    return wanted
 
 
 @click.command("compare")
 @click.argument("workload", required=False)
-@click.option("--sched", "-s", default="all", show_default=True, metavar="a,b,…|all", help="Schedulers to compare.")
+@click.option(
+    "--sched",
+    "-s",
+    default=ALL,
+    show_default=True,
+    metavar="a,b:TUNABLE=VALUE,…|all",
+    help="Schedulers to compare; a name with settings is a variant of its own, such as bfq:low_latency=0.",
+)
 @click.option(
     "--set", "pairs", multiple=True, metavar="[SCHED.]NAME=VALUE|FILE", help="Override a tunable's default, or give a table."
 )
-@click.option("--by", type=click.Choice(list(RANKINGS)), help="Ranking [default: throughput, or latency if all keep up].")
+@click.option(
+    "--current",
+    metavar="NAME",
+    help="The scheduler in use, which others are held against [default: mq-deadline, none, or the first].",
+)
+@click.option(
+    "--margin",
+    type=Finite(0.1, 100),
+    default=100 * MARGIN,
+    show_default=True,
+    metavar="PERCENT",
+    help="Differences of less than this do not matter.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(list(RANKINGS)),
+    help="Ranking [default: waited, in closed replays; else throughput, or latency if all keep up].",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@table_options
 @simulation_options
 @output_options
 def command(
     workload: str | None,
     sched: str,
     pairs: tuple[str, ...],
+    current: str | None,
+    margin: float,
     by: Criterion | None,
     as_csv: bool,
+    wide: bool,
+    with_legend: bool,
     as_json: bool,
     output: Path | None,
     **given: Any,
 ) -> None:
     """Run WORKLOAD (a trace, a fio job file or a generated workload; default: the bundled example) under several schedulers.
 
-    Print a table, best first, with the reason why the first is best.
+    Print which one to take and why, and a table, best first. Of all schedulers, those of an unchanged kernel come first.
     """
     if as_csv and as_json:
         raise Problem("--csv and --json are mutually exclusive")
-    chosen = _schedulers(sched)
-    tunables = settings_of(pairs, chosen)
+    variants = parse_variants(sched, pairs, READERS)
+    baseline = _baseline(current, variants)
     drive = open_drive(given["drive"])
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output})
     work = read_workload(path, drive, reading(given))
     options = run_options(given)
-    announce(work.load, drive, options, len(chosen), given["seeds"])
+    announce(work.load, drive, options, len(variants), given["seeds"])
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
-        results = run_all(chosen, drive, work.load, tunables, options, update, given["seeds"], as_json)
-        notes = [
-            *work.notes,
-            *coarse_note(results, options.exact),
-            *without_processor(results, drive, work.load, tunables, options),
-        ]
-    criterion, ranked = rank(results, by)
-    sentence = explain(criterion, ranked)
-    doubt = uncertain(criterion, ranked)
-    if as_json:
-        document = CompareDocument(
-            workload=work.name,
-            drive=drive.name,
-            seed=given["seed"],
-            replay=work.replay,
-            ranked_by=criterion,
-            why=sentence,
-            uncertain=doubt,
-            processor=processor_time(options),
-            notes=notes,
-            results=ranked,
+        found = compare(
+            work,
+            drive,
+            variants,
+            options,
+            by=by,
+            runs=given["seeds"],
+            current=baseline,
+            margin=margin / 100,
+            tasks=as_json,
+            progress=update,
         )
-        write_json(document, output)
+    if as_json:
+        write_json(found.document(), output)
         return
     if as_csv:
         buffer = io.StringIO()
-        write_csv(ranked, buffer)
+        write_csv(found.results, buffer)
         write_text(buffer.getvalue(), output)
         return
-    with page(output) as out:
-        out.print(table(ranked, heading(work, drive)))
-        print_conditions(out, options, notes)
-        out.print(sentence, soft_wrap=True)
-        if doubt:
-            out.print(doubt, soft_wrap=True)
+    with page(output, fitted=True) as out:
+        _show(out, found, wide, with_legend, sched == ALL)
+
+
+def _show(out: Console, found: Comparison, wide: bool, with_legend: bool, parted: bool) -> None:
+    """The verdict, the table, and what one must know to read it."""
+    results, margins = found.results, found.answer.margins
+    show(out, Text(heading(found.work, found.drive), style="bold"))
+    out.print()
+    first, dot, rest = found.answer.text.partition(". ")
+    show(out, Text.assemble((first + dot, _OUTCOMES.get(found.answer.outcome, "bold yellow")), rest))
+    out.print()
+    rows = table(results, margins, width=None if wide else out.width, parted=parted)
+    show(out, rows)
+    out.print()
+    if with_legend:
+        show(out, legend(results, margins))
+        out.print()
+    print_conditions(out, found.options, found.notes)
+    if found.uncertain:
+        show(out, Text(found.uncertain))
+    if left := hidden(results, margins, rows):
+        show(out, Text(f"(--wide shows {left} more column{'s' if left > 1 else ''}; --legend explains them)"))

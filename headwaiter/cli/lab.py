@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 
 from headwaiter.cli._output import output_options, page, write_json, write_text
-from headwaiter.cli._settings import settings_of
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.errors import Problem
 from headwaiter.lab.agree import JOBS, LAB_RUNS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
@@ -27,6 +26,8 @@ from headwaiter.record import Record, keyed
 from headwaiter.report.tables import console
 from headwaiter.study.ranges import RUNS
 from headwaiter.study.schema import AgreeDocument, Comparison, LabDocument
+from headwaiter.study.variants import settings_of
+from headwaiter.was.config import READERS
 
 
 @click.group("lab")
@@ -185,7 +186,7 @@ def _agree(
     if len({job.name for job in given}) < len(given):
         raise Problem("--job: two files have the same name")
     chosen = schedulers.split(",")
-    settings = settings_of(pairs, chosen) if pairs else {}
+    settings = settings_of(pairs, chosen, READERS) if pairs else {}
     places = list(itertools.product(kernels, drives))
     rows: list[Comparison] = []
     with _progress() as say:

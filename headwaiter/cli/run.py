@@ -10,18 +10,20 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
-from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options
+from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import Scheduler, find, settings
-from headwaiter.engine.sim import simulate
 from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
-from headwaiter.report.tables import heading, print_conditions, table, tasks_table
-from headwaiter.study.ranges import others, runs_for, told_range, with_range
-from headwaiter.study.results import coarse_note, processor_time, summarise
+from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, tasks_table
+from headwaiter.study.ranges import runs_for, told_range, with_range
+from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
+from headwaiter.study.trial import first_run, others
+from headwaiter.study.variants import Variant
 from headwaiter.study.workload import find_workload, read_workload
 from headwaiter.was.config import READERS
 
@@ -31,10 +33,19 @@ from headwaiter.was.config import READERS
 @click.option("--sched", "-s", required=True, metavar="NAME", help="The scheduler (see 'headwaiter schedulers').")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE|FILE", help="Override a tunable's default, or give a table.")
 @file_option("--log", metavar="FILE", help="Write the event log (CSV).")
+@table_options
 @simulation_options
 @output_options
 def command(
-    workload: str, sched: str, pairs: tuple[str, ...], log: Path | None, as_json: bool, output: Path | None, **given: Any
+    workload: str,
+    sched: str,
+    pairs: tuple[str, ...],
+    log: Path | None,
+    wide: bool,
+    with_legend: bool,
+    as_json: bool,
+    output: Path | None,
+    **given: Any,
 ) -> None:
     """Run WORKLOAD (a trace, a fio job file or a generated workload) under one scheduler."""
     policy = find(sched)
@@ -48,10 +59,10 @@ def command(
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
         with progress_bar(f"{work.name} under {policy.name}", None) as update:
-            outcome = simulate(policy.name, drive, work.load, tunables, options, log_file, lambda done: update(policy.name, done))
-            result = summarise(outcome)
+            variant = Variant(policy.name, policy.name, tunables)
+            outcome, result, _ = first_run(variant, drive, work.load, options, log_file, lambda done: update(policy.name, done))
             runs = runs_for(outcome.totals["issued"], given["seeds"])
-            spread = with_range(result, others(policy.name, drive, work.load, tunables, options, runs))
+            spread = with_range(result, list(others(variant, drive, work.load, options, runs)))
             result = replace(result, range=spread.range)
         notes = [*work.notes, *coarse_note([result], options.exact)]
         if told := told_range(result):
@@ -71,15 +82,25 @@ def command(
             )
             write_json(document, output)
             return
-        with page(output) as out:
-            out.print(table([result], heading(work, drive)))
+        with page(output, fitted=True) as out:
+            show(out, Text(heading(work, drive), style="bold"))
+            out.print()
+            rows = table([result], width=None if wide else out.width)
+            show(out, rows)
+            out.print()
             _details(out, result, policy, tunables)
+            if with_legend:
+                show(out, legend([result], ()))
+                out.print()
             print_conditions(out, options, notes)
+            if left := hidden([result], (), rows):
+                show(out, Text(f"(--wide shows {left} more column{'s' if left > 1 else ''}; --legend explains them)"))
 
 
 def _details(out: Console, result: Result, policy: Scheduler, tunables: dict[str, Setting]) -> None:
     """Tasks, what was set, and the scheduler's own figures."""
-    out.print(tasks_table(result))
+    show(out, tasks_table(result))
+    out.print()
     changed = [f"{k}={policy.show(k, v)}" for k, v in tunables.items()]
     if changed:
         out.print("Set: " + " ".join(changed))

@@ -25,6 +25,7 @@ from headwaiter.drives.params import Model, Param, model
 from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import borrow, ffi, lib, text
 from headwaiter.errors import Problem, shown
+from headwaiter.nearest import did_you_mean
 from headwaiter.parsing import decimal
 from headwaiter.paths import DRIVES as DIRECTORY
 from headwaiter.reading import TEXT_BYTES, read_bytes
@@ -325,4 +326,7 @@ def _place(text: str) -> Path:
         return bundled()[text]
     if text.endswith(".toml") or "/" in text:
         return Path(text)
-    raise Problem(f"no such drive '{shown(text)}' (known: {', '.join(bundled())}; or a TOML file; or constant:MS)")
+    raise Problem(
+        f"no such drive '{shown(text)}'{did_you_mean(text, bundled())}"
+        f" (known: {', '.join(bundled())}; or a TOML file; or constant:MS)"
+    )

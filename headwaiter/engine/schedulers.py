@@ -12,6 +12,7 @@ from headwaiter.engine.constants import TunableType
 from headwaiter.engine.native import ffi, lib, text
 from headwaiter.engine.tables import Readers, Setting, Table, table_at
 from headwaiter.errors import Problem, shown
+from headwaiter.nearest import did_you_mean
 from headwaiter.parsing import assignment, whole
 
 
@@ -160,18 +161,28 @@ def find(name: str) -> Scheduler:
     try:
         return catalogue()[name]
     except KeyError:
-        raise Problem(f"no scheduler '{shown(name)}' (known: {', '.join(catalogue())})") from None
+        raise Problem(f"no scheduler '{shown(name)}'{_meant(name)} (known: {', '.join(catalogue())})") from None
 
 
-def settings(scheduler: Scheduler, pairs: Iterable[str], readers: Readers | None = None) -> dict[str, Setting]:
-    """`k=v` pairs as numbers and `k=file` pairs as rows, checked against the scheduler's tunables and tables."""
+def _meant(name: str) -> str:
+    return did_you_mean(name.removeprefix("hw-"), catalogue())
+
+
+def settings(
+    scheduler: Scheduler, pairs: Iterable[str], readers: Readers | None = None, option: str = "--set"
+) -> dict[str, Setting]:
+    """`k=v` pairs as numbers and `k=file` pairs as rows, checked against the scheduler's tunables and tables.
+
+    `option` is where somebody wrote them.
+    """
     out: dict[str, Setting] = {}
     for pair in pairs:
-        key, value = assignment("--set", pair, "TUNABLE=VALUE or TABLE=FILE")
+        key, value = assignment(option, pair, "TUNABLE=VALUE or TABLE=FILE")
         if not scheduler.has(key):
+            known = [*scheduler.tunables, *scheduler.tables]
             raise Problem(
-                f"--set {shown(pair, 200)}: {scheduler.name} has no tunable or table '{shown(key)}'"
-                f" (known: {', '.join([*scheduler.tunables, *scheduler.tables])})"
+                f"{option} {shown(pair, 200)}: {scheduler.name} has no tunable or table '{shown(key)}'"
+                f"{did_you_mean(key, known)} (known: {', '.join(known)})"
             )
-        out[key] = scheduler.parse(f"--set {pair}", key, value, readers)
+        out[key] = scheduler.parse(f"{option} {pair}", key, value, readers)
     return out

@@ -62,7 +62,10 @@ class ConstantDrive:
 
 @dataclass(frozen=True)
 class Task:
-    """Who issues requests, by number and name. `group` is its thread of control: an index that tasks may share."""
+    """Who issues requests, by number and name. `group` is its thread of control: an index that tasks may share.
+
+    `phase`: threads of control that run side by side have the same; None is no program's (the kernel's flusher).
+    """
 
     id: int
     name: str
@@ -70,6 +73,7 @@ class Task:
     ioprio: int = 0
     share: int = 0
     exits: bool = True
+    phase: int | None = 0
 
 
 class Load(Protocol):

@@ -72,9 +72,11 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     waits = _waits(sections, ids)
     tasks: list[Task] = []
     jobs: list[Job] = []
-    group = 0
+    group = phase = 0
     for draft in drafts:
         section = draft.section
+        stonewall = bool(section.get("stonewall") and draft.clone == 0)
+        phase += stonewall and bool(jobs)
         new_group = draft.clone == 0 and (section.get("stonewall") or section.get("new_group"))
         group += bool(new_group and jobs)
         fields = {
@@ -84,12 +86,12 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
             "section": ids[draft.job_name],
             "group": group,
             "wait_for": waits[id(section)],
-            "stonewall": bool(section.get("stonewall") and draft.clone == 0),
+            "stonewall": stonewall,
             "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else Exit.ITSELF,
             "random_seed": section.get("randseed", FIO_RANDSEED),
             "number": len(jobs),
         }
-        tasks.append(Task(len(jobs), plain(draft.name), len(jobs), _ioprio(section)))
+        tasks.append(Task(len(jobs), plain(draft.name), len(jobs), _ioprio(section), phase=phase))
         jobs.append(
             Job(
                 fields,
@@ -100,7 +102,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     if any(d.fields["buffered"] for d in drafts):
         notes = ("buffered I/O is modelled simply (see docs/fio.md); direct=1 says exactly what the disk is asked",)
     if writes_back:
-        tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False))
+        tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
     return JobLoad(tuple(tasks), tuple(jobs), notes)
 
 

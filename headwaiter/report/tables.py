@@ -6,78 +6,61 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.segment import Segment, Segments
 from rich.table import Table
+from rich.text import Text
 
 from headwaiter.engine.processor import processor_of
+from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.record import Record, field_at, value_at
-from headwaiter.study.ranges import told_range
-from headwaiter.study.schema import Anticipation, GroupRow, Result, TaskRow
+from headwaiter.report.columns import ABSENT, Column, columns, digits
+from headwaiter.study.ranges import label
+from headwaiter.study.schema import GroupRow, Margin, Result, TaskRow
 from headwaiter.study.workload import Workload
 
 _WIDTH = 200
-_THROUGHPUT = "throughput_MBps"
+_CSV = (
+    "scheduler", "requests", "bytes", "throughput_MBps", "elapsed_s", "read.lat_ms.mean", "read.lat_ms.p99", "read.lat_ms.max",
+    "fairness_jain", "disk.seek_s", "disk.rotation_s", "disk.transfer_s", "disk.idle_s", "disk.seeks", "anticipation.A",
+    "anticipation.A_S", "anticipation.A_F", "anticipation.T_ms", "anticipation.T_S_ms", "anticipation.T_F_ms",
+    "anticipation.T_F_per_A_S_ms", "range.throughput_MBps.low", "range.throughput_MBps.high", "variant", "waited_s",
+    "write.lat_ms.mean", "write.lat_ms.p99", "write.lat_ms.max", "disk.waiting_s",
+)  # fmt: skip
+_STYLES = {"better": "green", "worse": "red", "cannot tell": "yellow"}
+OURS = "*"
+"""Behind the name of a scheduler that a kernel has only with our modules."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """Of the table and of the CSV: where in a result it is found, how it is printed, and its head, if not the field's."""
-
-    path: str
-    form: str
-    title: str = ""
-
-    @property
-    def head(self) -> str:
-        """What stands above it."""
-        return self.title or field_at(Result, self.path).head
-
-
-COLUMNS = (
-    Column(_THROUGHPUT, ".2f"),
-    Column("elapsed_s", ".2f"),
-    Column("read.lat_ms.mean", ".2f", "read mean ms"),
-    Column("read.lat_ms.p99", ".1f"),
-    Column("read.lat_ms.max", ".0f"),
-    Column("fairness_jain", ".3f"),
-    Column("disk.seek_s", "share", "seek"),
-    Column("disk.rotation_s", "share", "rotate"),
-    Column("disk.transfer_s", "share", "transfer"),
-    Column("disk.idle_s", "share", "waiting"),
-    Column("disk.seeks", "d"),
-    Column("anticipation", "waits", "A_S/A"),
-    Column("anticipation.T_F_per_A_S_ms", ".3f"),
-)
-_CSV_WAITS = ("A", "A_S", "A_F", "T_ms", "T_S_ms", "T_F_ms", "T_F_per_A_S_ms")
-
-
-def _cell(result: Result, column: Column) -> str:
-    if column.path == _THROUGHPUT and (spread := told_range(result)):
-        return f"{spread.low:{column.form}}–{spread.high:{column.form}}"
-    value = value_at(result, column.path)
-    if isinstance(value, Anticipation):
-        return f"{value.met}/{value.waits}"
-    if not isinstance(value, (int, float)):
-        return "–"
-    if column.form == "share":
-        return f"{value / result.elapsed_s:.0%}" if result.elapsed_s else "–"
-    return format(value, column.form)
-
-
-def console(file: TextIO | None = None) -> Console:
+def console(file: TextIO | None = None, fitted: bool = False) -> Console:
     """A console for stdout, or for a file, which gets plain text whatever FORCE_COLOR says.
 
-    Where there is no terminal, it is so wide that no table is cut. Text is shown as it is: names of tasks, jobs, devices and
-    files may look like rich's markup ([b], :smile:), so what is to be bold is a rich Text.
+    Where there is no terminal, it is so wide that no table is cut, or with `fitted` 80 columns (COLUMNS, if that is set). Text is
+    shown as it is: names of tasks, jobs, devices and files may look like rich's markup ([b], :smile:), so what is to be bold is a
+    rich Text.
     """
+    width = None if fitted else _WIDTH
     if file is not None:
-        return Console(file=file, highlight=False, markup=False, emoji=False, width=_WIDTH, force_terminal=False)
-    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else _WIDTH)
+        return Console(file=file, highlight=False, markup=False, emoji=False, width=width, force_terminal=False)
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else width)
+
+
+def show(out: Console, what: RenderableType) -> None:
+    """Print without blanks at the ends of lines, and without cutting what is wider than the console."""
+    wide = Measurement.get(out, out.options.update(width=10_000), what).maximum
+    options = out.options.update(width=max(out.width, wide) if isinstance(what, Table) else out.width)
+    lines = out.render_lines(what, options, pad=False)
+    for line in lines:
+        while line and not line[-1].text.strip():
+            line.pop()
+        if line:
+            line[-1] = Segment(line[-1].text.rstrip(), line[-1].style)
+        out.print(Segments([*line, Segment.line()]), crop=False, soft_wrap=True, end="")
 
 
 def heading(work: Workload, drive: Drive) -> str:
@@ -93,19 +76,65 @@ def print_notes(out: Console, notes: Iterable[str]) -> None:
 
 def print_conditions(out: Console, options: Options, notes: Iterable[str]) -> None:
     """Below a table: processor time, and notes."""
-    out.print(f"({processor_of(options).describe()})", soft_wrap=True)
-    print_notes(out, notes)
+    show(out, Text(f"({processor_of(options).describe()})"))
+    for note in notes:
+        show(out, Text(f"Note: {note}."))
 
 
-def table(results: Sequence[Result], title: str) -> Table:
-    """A row per scheduler, in the order given. Columns that no result has are left out."""
-    t = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    t.add_column("scheduler", no_wrap=True)
-    shown = [c for c in COLUMNS if any(value_at(r, c.path) is not None for r in results)]
-    for column in shown:
+def table(results: Sequence[Result], margins: Sequence[Margin] = (), *, width: int | None = None, parted: bool = False) -> Table:
+    """A row per scheduler, in the order given, with as many columns as fit into `width`; None: with all.
+
+    `parted`: schedulers of an unchanged kernel first. Those that need our modules have a mark.
+    """
+    stock = [r for r in results if find(r.scheduler).is_model] if parted else []
+    rest = [r for r in results if r not in stock]
+    found = columns(results, margins)
+    ranks = sorted({column.rank for column in found})
+    shown = _table(stock, rest, found[:0], margins)
+    for rank in ranks:
+        more = _table(stock, rest, [column for column in found if column.rank <= rank], margins)
+        if rank and width is not None and _natural(more) > width:
+            break
+        shown = more
+    return shown
+
+
+def hidden(results: Sequence[Result], margins: Sequence[Margin], shown: Table) -> int:
+    """How many columns a table leaves out for want of room."""
+    return len(columns(results, margins)) + 1 - len(shown.columns)
+
+
+def _natural(t: Table) -> int:
+    """So wide it is if nothing is cut."""
+    wide = Console(width=10_000)
+    return Measurement.get(wide, wide.options, t).maximum
+
+
+def _table(stock: Sequence[Result], rest: Sequence[Result], found: Sequence[Column], margins: Sequence[Margin]) -> Table:
+    t = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    t.add_column("\nscheduler", no_wrap=True)
+    for column in found:
         t.add_column(column.head, justify="right", no_wrap=True)
-    for i, r in enumerate(results):
-        t.add_row(r.scheduler, *(_cell(r, column) for column in shown), style="bold" if i == 0 else None)
+    judged = {m.scheduler: m.judgement for m in margins}
+    ours = not all(find(r.scheduler).is_model for r in (*stock, *rest))
+    for rows in (stock, rest):
+        for r in rows:
+            name = label(r) + (OURS if ours and not find(r.scheduler).is_model else "")
+            first = r is (stock or rest)[0] or r is (rest or stock)[0]
+            style = _STYLES.get(judged.get(label(r), ""), "") + (" bold" if first else "")
+            t.add_row(name, *(column.cell(r) or ABSENT for column in found), style=style.strip() or None)
+        t.add_section()
+    return t
+
+
+def legend(results: Sequence[Result], margins: Sequence[Margin]) -> Table:
+    """What the columns mean."""
+    t = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    t.add_column(no_wrap=True)
+    t.add_column()
+    t.add_row(f"scheduler{OURS}", "needs headwaiter's kernel modules; the others are in today's kernels")
+    for column in columns(results, margins):
+        t.add_row(column.name.strip(), column.help)
     return t
 
 
@@ -114,23 +143,23 @@ def tasks_table(result: Result, limit: int = 24) -> Table:
     chains = result.groups or ()
     rows: Sequence[GroupRow | TaskRow] = chains or result.tasks or ()
     title = "threads of control" if chains else "tasks"
-    t = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    t = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     kind: type[Record] = GroupRow if chains else TaskRow
-    paths = ("name", "tasks" if chains else "op", "requests", "bytes", _THROUGHPUT, "elapsed_s")
+    paths = ("name", "tasks" if chains else "op", "requests", "bytes", "throughput_MBps", "elapsed_s")
     for path in (*paths, "lat_ms.mean", "lat_ms.p99", "lat_ms.max"):
         head = "MB" if path == "bytes" else field_at(kind, path).head
-        t.add_column(head, justify="left" if path in ("name", "op") else "right", no_wrap=True)
+        t.add_column(head, justify="left" if path in ("name", "op") else "right", no_wrap=path != "name", overflow="fold")
     for r in rows[:limit]:
         t.add_row(
             r.name,
             str(r.tasks) if isinstance(r, GroupRow) else r.op,
             str(r.requests),
-            f"{r.bytes / 1e6:.1f}",
-            f"{r.throughput_mbps:.2f}",
-            f"{r.elapsed_s:.2f}",
-            f"{r.lat_ms.mean:.2f}",
-            f"{r.lat_ms.p99:.1f}",
-            f"{r.lat_ms.max:.0f}",
+            digits(r.bytes / 1e6),
+            digits(r.throughput_mbps),
+            digits(r.elapsed_s),
+            digits(r.lat_ms.mean),
+            digits(r.lat_ms.p99),
+            digits(r.lat_ms.max),
         )
     if len(rows) > limit:
         t.caption = f"… and {len(rows) - limit} more (--json shows all)"
@@ -139,12 +168,8 @@ def tasks_table(result: Result, limit: int = 24) -> Table:
 
 def write_csv(results: Iterable[Result], out: TextIO) -> None:
     """A line per scheduler, full precision, seconds and ms as in the JSON; what a run does not have is empty."""
-    paths = ["scheduler", "requests", "bytes"]
-    paths += [column.path for column in COLUMNS if not column.path.startswith("anticipation")]
-    paths += [f"anticipation.{key}" for key in _CSV_WAITS]
-    paths += [f"range.{_THROUGHPUT}.{end}" for end in ("low", "high")]
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(paths)
+    writer.writerow(_CSV)
     for r in results:
-        values = (value_at(r, path) for path in paths)
+        values = (value_at(r, path) for path in _CSV)
         writer.writerow("" if value is None else value for value in values)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Load, Options
-from headwaiter.engine.tables import Setting
 from headwaiter.fio import JobLoad
 from headwaiter.study.ranges import (
     ELAPSED,
@@ -20,26 +19,40 @@ from headwaiter.study.ranges import (
     MEAN_LATENCY,
     P99_LATENCY,
     THROUGHPUT,
+    WAITED,
     Figure,
-    measure,
+    label,
     told_range,
 )
 from headwaiter.study.schema import Criterion, Disk, Result
+from headwaiter.study.trial import Trial, measure
+from headwaiter.study.variants import Variant
 
 EVEN = 0.02
 """Two runs that differ by less than this share are called even."""
 PACED = 0.05
 """If throughputs spread by less than this share, the load sets the pace, and latency is what differs."""
 
-# Criterion: its name, its figure, and 1 if less is better, -1 if more is.
+# Criterion: its name, with the operation that latencies are of; its figure; and 1 if less is better, -1 if more is.
 RANKINGS: dict[Criterion, tuple[str, Figure, int]] = {
     "throughput": ("throughput", THROUGHPUT, -1),
+    "waited": ("time that programs waited", WAITED, 1),
     "elapsed": ("elapsed time", ELAPSED, 1),
-    "latency": ("mean read latency", MEAN_LATENCY, 1),
-    "p99": ("99th percentile of read latency", P99_LATENCY, 1),
-    "max": ("longest read", MAX_LATENCY, 1),
+    "latency": ("mean {} latency", MEAN_LATENCY, 1),
+    "p99": ("99th percentile of {} latency", P99_LATENCY, 1),
+    "max": ("longest {}", MAX_LATENCY, 1),
     "fairness": ("fairness", FAIRNESS, -1),
 }
+
+
+def operation(results: Sequence[Result]) -> str:
+    """What latencies are of: reads, or writes where nobody reads."""
+    return "write" if any(r.write for r in results) and not any(r.read for r in results) else "read"
+
+
+def noun(by: Criterion, results: Sequence[Result]) -> str:
+    """What a criterion ranks these results by."""
+    return RANKINGS[by][0].format(operation(results))
 
 
 def _key(by: Criterion) -> Callable[[Result], float]:
@@ -49,49 +62,45 @@ def _key(by: Criterion) -> Callable[[Result], float]:
 
 
 def run_all(
-    schedulers: Sequence[str],
+    variants: Sequence[Variant],
     drive: Drive,
     load: Load,
-    tunables: Mapping[str, Mapping[str, Setting]],
     options: Options,
     progress: Callable[[str, int], None] | None = None,
     runs: int | None = None,
     tasks: bool = True,
-) -> list[Result]:
-    """A result per scheduler, in the order given; as many at once as there are processors; `runs` as in measure().
+) -> list[Trial]:
+    """A trial per variant, in the order given; as many at once as there are processors; `runs` as in measure().
 
     Without `tasks`, results have no rows of tasks, which nobody may ask for and of which there may be millions.
-    `progress(scheduler, completed)` is called from the workers' threads.
+    `progress(name, completed)` is called from the workers' threads.
     """
 
-    def one(name: str) -> Result:
-        tick = (lambda done: progress(name, done)) if progress else None
-        result = measure(name, drive, load, tunables.get(name), options, runs, tick, tasks)
+    def one(variant: Variant) -> Trial:
+        tick = (lambda done: progress(variant.name, done)) if progress else None
+        trial = measure(variant, drive, load, options, runs, tick, tasks)
         if progress:
-            progress(name, result.requests)
-        return result
+            progress(variant.name, trial.result.requests)
+        return trial
 
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one, schedulers))
+        return list(pool.map(one, variants))
 
 
-def without_processor(
-    results: Sequence[Result], drive: Drive, load: Load, tunables: Mapping[str, Mapping[str, Setting]], options: Options
-) -> list[str]:
+def without_processor(trials: Sequence[Trial], drive: Drive, load: Load, options: Options) -> list[str]:
     """A note, if processor time was set to 0 and that decides the result."""
     if options.turnaround_ns or options.dispatch_ns or not isinstance(load, JobLoad):
         return []
-    names = [r.scheduler for r in results]
-    measured = run_all(names, drive, load, tunables, MEASURED.apply(options), runs=0)
+    measured = [t.result for t in run_all([t.variant for t in trials], drive, load, MEASURED.apply(options), runs=0)]
     off = {
-        r.scheduler: r.throughput_mbps / m.throughput_mbps - 1
-        for r, m in zip(results, measured, strict=True) if m.throughput_mbps
+        label(m): t.result.throughput_mbps / m.throughput_mbps - 1
+        for t, m in zip(trials, measured, strict=True) if m.throughput_mbps
     }  # fmt: skip
     worst = max(off, key=lambda name: abs(off[name]), default="")
     if not worst or abs(off[worst]) <= MARGIN:
         return []
-    best = rank(measured, "throughput")[1][0].scheduler
+    best = label(rank(measured, "throughput")[1][0])
     return [
         f"processor time is set to 0, and that decides the result: with the measured processor time, {worst}'s throughput"
         f" changes by {100 / (1 + off[worst]) - 100:+.0f}%, and {best} is best"
@@ -101,15 +110,17 @@ def without_processor(
 def rank(results: Sequence[Result], by: Criterion | None) -> tuple[Criterion, list[Result]]:
     """(criterion, results best first).
 
-    Without a criterion: throughput, unless the load itself sets the pace and all have nearly the same; then mean read
-    latency.
+    Without a criterion: of a closed replay the time that programs waited, for think times set its pace; else throughput,
+    unless all have nearly the same, because the load sets the pace; then mean latency.
     """
+    if by is None and results and all(r.waited_s is not None for r in results):
+        by = "waited"
     if by is None:
         rates = [r.throughput_mbps for r in results] or [0.0]
         by = "throughput" if max(rates) - min(rates) > PACED * max(rates) else "latency"
     # Nearly even ones go by latency, so that noise in the last digit does not decide.
     key = _key(by)
-    return by, sorted(results, key=lambda r: (key(r), MEAN_LATENCY.of(r), r.scheduler))
+    return by, sorted(results, key=lambda r: (key(r), MEAN_LATENCY.of(r), label(r)))
 
 
 # Where the head is when it is not on data, and what it does there.
@@ -123,12 +134,16 @@ def _share(r: Result, away: str) -> float:
     return (_AWAY[away](r.disk) or 0.0) / r.elapsed_s if r.elapsed_s else 0.0
 
 
+def names(found: Sequence[str]) -> str:
+    """One or several names, as in a sentence."""
+    return found[0] if len(found) == 1 else ", ".join(found[:-1]) + " and " + found[-1]
+
+
 def _names(rows: Sequence[Result]) -> str:
-    names = [r.scheduler for r in rows]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+    return names([label(r) for r in rows])
 
 
-def _versus(best: Result, other: Result) -> str:
+def versus(best: Result, other: Result) -> str:
     """Why `best` did better than `other`, from where the disk's time went."""
     waits = best.anticipation
     b_seeks, o_seeks = best.disk.seeks, other.disk.seeks
@@ -136,10 +151,10 @@ def _versus(best: Result, other: Result) -> str:
     if waits and waits.met and o_seeks > b_seeks * 1.1:
         reasons.append(
             f"it held the head for the same reader's next request {waits.waits:,} times (correctly in {waits.met:,} cases)"
-            f", so it made {b_seeks:,} seeks where {other.scheduler} made {o_seeks:,}"
+            f", so it made {b_seeks:,} seeks where {label(other)} made {o_seeks:,}"
         )
     elif o_seeks > b_seeks * 1.1:
-        reasons.append(f"its order of service took {b_seeks:,} seeks where {other.scheduler}'s took {o_seeks:,}")
+        reasons.append(f"its order of service took {b_seeks:,} seeks where {label(other)}'s took {o_seeks:,}")
     elif best.dispatched < 0.9 * other.dispatched:
         reasons.append(f"it merged the load into {best.dispatched} requests, against {other.dispatched}")
     away = {what: _share(other, what) - _share(best, what) for what in _AWAY}
@@ -159,7 +174,7 @@ def explain(by: Criterion, ranked: Sequence[Result]) -> str:
     """Two plain sentences: the winner by the criterion, and why it is ahead of the last."""
     if len(ranked) < 2:
         return f"Only {_names(ranked)} ran: there is nothing to compare."
-    title, key = RANKINGS[by][0], _key(by)
+    title, key = noun(by, ranked), _key(by)
     best, last = ranked[0], ranked[-1]
     top, bottom = key(best), key(last)
     if abs(bottom - top) <= EVEN * max(abs(top), abs(bottom)):
@@ -172,17 +187,17 @@ def explain(by: Criterion, ranked: Sequence[Result]) -> str:
     factor = more / less if less else math.inf
     margin = "far" if factor == math.inf else f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
     verb = "tie for best" if len(even) > 1 else "is best"
-    ahead = f"{margin} ahead of {runner.scheduler} by {title}"
-    return f"{_names(even)} {verb}, {ahead}. {best.scheduler} compared with {last.scheduler}: {_versus(best, last)}."
+    ahead = f"{margin} ahead of {label(runner)} by {title}"
+    return f"{_names(even)} {verb}, {ahead}. {label(best)} compared with {label(last)}: {versus(best, last)}."
 
 
 def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
     """What small changes of the load leave of the ranking; '' if all of it."""
-    title, figure, _ = RANKINGS[by]
+    title, figure = noun(by, ranked), RANKINGS[by][1]
     ranges = [(r, spread) for r in ranked if (spread := told_range(r, figure))]
     if not ranges:
         return ""
-    told = "; ".join(f"{r.scheduler} {spread.low:.4g} to {spread.high:.4g}" for r, spread in ranges)
+    told = "; ".join(f"{label(r)} {spread.low:.4g} to {spread.high:.4g}" for r, spread in ranges)
     out = f"Uncertain: {title} depends on small changes of processor time, start and think times: {told}."
     if len(ranked) > 1:
         best = ranked[0]

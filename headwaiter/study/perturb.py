@@ -19,16 +19,17 @@ from headwaiter.fio import JobLoad
 
 PROCESSOR_SHARE = 0.2
 THINK_SHARE = 0.05
+WIDE_THINK_SHARE = 0.2
 START_NS = 10_000_000
 """Each process begins up to so much later."""
 TURN_NS = 20_000_000
 """All begin up to so much later: more than a turn of any platter."""
 
 
-def perturbed(load: Load, options: Options, number: int) -> tuple[Load, Options]:
+def perturbed(load: Load, options: Options, number: int, think_share: float = THINK_SHARE) -> tuple[Load, Options]:
     """Load and options with processor time, start, platter and think times changed; the same number, the same change.
 
-    Number 0 changes nothing.
+    Number 0 changes nothing. Think times change by up to `think_share` of themselves.
     """
     if number == 0:
         return load, options
@@ -37,17 +38,17 @@ def perturbed(load: Load, options: Options, number: int) -> tuple[Load, Options]
     options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in PROCESSOR_TIMES})
     turn = dice.randrange(TURN_NS)
     if isinstance(load, JobLoad):
-        return _jobs(load, dice, turn), options
+        return _jobs(load, dice, turn, think_share), options
     if isinstance(load, Forest):
-        return _forest(load, dice, turn), options
+        return _forest(load, dice, turn, think_share), options
     return load, options
 
 
-def _jobs(load: JobLoad, dice: random.Random, turn: int) -> JobLoad:
+def _jobs(load: JobLoad, dice: random.Random, turn: int, think_share: float) -> JobLoad:
     jobs = []
     for job in load.jobs:
         later = turn + dice.randrange(START_NS)
-        think = round(job.fields["think_ns"] * dice.uniform(1 - THINK_SHARE, 1 + THINK_SHARE))
+        think = round(job.fields["think_ns"] * dice.uniform(1 - think_share, 1 + think_share))
         jobs.append(
             dataclasses.replace(
                 job,
@@ -62,11 +63,11 @@ def _jobs(load: JobLoad, dice: random.Random, turn: int) -> JobLoad:
     return dataclasses.replace(load, jobs=tuple(jobs))
 
 
-def _forest(load: Forest, dice: random.Random, turn: int) -> Forest:
-    """Roots move with their tasks; what follows another I/O after a while does so after 5% more or less."""
+def _forest(load: Forest, dice: random.Random, turn: int, think_share: float) -> Forest:
+    """Roots move with their tasks; what follows another I/O after a while does so after a little more or less."""
     numbers = np.random.default_rng(dice.getrandbits(64))
     later = turn + numbers.integers(0, START_NS, len(load.tasks))
-    think = numbers.uniform(1 - THINK_SHARE, 1 + THINK_SHARE, len(load.delay_ns))
+    think = numbers.uniform(1 - think_share, 1 + think_share, len(load.delay_ns))
     return dataclasses.replace(
         load,
         time_ns=load.time_ns + later[load.task],

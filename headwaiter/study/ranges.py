@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from headwaiter.engine.sim import Drive, Load, Options, simulate
-from headwaiter.engine.tables import Setting
-from headwaiter.study.perturb import perturbed
-from headwaiter.study.results import summarise
 from headwaiter.study.schema import Latency, Range, Result, Spread
 
 Run = TypeVar("Run")
@@ -22,6 +18,11 @@ SHORT_IOS = 200_000
 """Loads of up to so many I/Os are perturbed unasked."""
 
 _NOTHING = Latency(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def label(r: Result) -> str:
+    """What a result is called where several are compared."""
+    return r.variant or r.scheduler
 
 
 def read_latency(r: Result) -> Latency:
@@ -44,26 +45,7 @@ MEAN_LATENCY = Figure(lambda r: read_latency(r).mean, lambda told: told.lat_mean
 P99_LATENCY = Figure(lambda r: read_latency(r).p99, lambda told: told.lat_p99_ms)
 MAX_LATENCY = Figure(lambda r: read_latency(r).max, lambda told: told.lat_max_ms)
 FAIRNESS = Figure(lambda r: r.fairness_jain or 0.0, lambda told: told.fairness_jain)
-
-
-def measure(
-    scheduler: str,
-    drive: Drive,
-    load: Load,
-    tunables: Mapping[str, Setting] | None,
-    options: Options,
-    runs: int | None = None,
-    progress: Callable[[int], None] | None = None,
-    tasks: bool = True,
-) -> Result:
-    """A result, with a range where the load was perturbed: the lowest and the highest of each figure.
-
-    runs None: RUNS for short loads, else 0. Where throughput spreads by more than MARGIN, the entry is that of the run in the
-    middle, not of the unperturbed one. tasks as in summarise().
-    """
-    first = simulate(scheduler, drive, load, tunables, options, progress=progress)
-    more = others(scheduler, drive, load, tunables, options, runs_for(first.totals["issued"], runs), tasks)
-    return with_range(summarise(first, tasks), more)
+WAITED = Figure(lambda r: r.waited_s or 0.0, lambda told: told.waited_s or Spread(0.0, 0.0))
 
 
 def runs_for(ios: float, asked: int | None) -> int:
@@ -71,23 +53,6 @@ def runs_for(ios: float, asked: int | None) -> int:
     if asked is not None:
         return asked
     return RUNS if ios <= SHORT_IOS else 0
-
-
-def others(
-    scheduler: str,
-    drive: Drive,
-    load: Load,
-    tunables: Mapping[str, Setting] | None,
-    options: Options,
-    runs: int,
-    tasks: bool = True,
-) -> list[Result]:
-    """The entries of so many perturbed runs."""
-    out = []
-    for number in range(1, runs + 1):
-        other_load, other_options = perturbed(load, options, number)
-        out.append(summarise(simulate(scheduler, drive, other_load, tunables, other_options), tasks))
-    return out
 
 
 def with_range(nominal: Result, more: Sequence[Result]) -> Result:
@@ -108,6 +73,7 @@ def with_range(nominal: Result, more: Sequence[Result]) -> Result:
         lat_p99_ms=spread(P99_LATENCY),
         lat_max_ms=spread(MAX_LATENCY),
         fairness_jain=spread(FAIRNESS),
+        waited_s=spread(WAITED) if nominal.waited_s is not None else None,
     )
     return replace(typical(every, THROUGHPUT.of), range=told)
 

@@ -132,8 +132,8 @@ def _groups(o: Outcome) -> tuple[I64, I64]:
     return groups, index
 
 
-def _group_throughputs(o: Outcome) -> NDArray[np.float64]:
-    """MB/s of each thread of control that made I/Os, while it was under way."""
+def _group_throughputs(o: Outcome) -> tuple[I64, NDArray[np.float64]]:
+    """(index of each thread of control that made I/Os, MB/s while it was under way)."""
     groups, index = _groups(o)
     t = o.tallies
     group, n = index[t.task], len(groups)
@@ -142,7 +142,21 @@ def _group_throughputs(o: Outcome) -> NDArray[np.float64]:
     np.maximum.at(last, group, t.last_done_ns)
     present = np.bincount(group, minlength=n) > 0
     size = np.bincount(group, weights=t.sectors, minlength=n)[present] * SECTOR_BYTES / 1e6
-    return _rate(size, (last - first)[present] / _NS_PER_S)
+    return np.flatnonzero(present), _rate(size, (last - first)[present] / _NS_PER_S)
+
+
+def _fairness(o: Outcome, there: I64, throughputs: NDArray[np.float64]) -> list[float]:
+    """Jain's index of each phase in which several threads of control ran side by side, in their order.
+
+    Threads that never run together do not compete, so their throughputs are not compared.
+    """
+    _, index = _groups(o)
+    members: dict[int, list[int]] = {}
+    for task, group in zip(o.tasks, index.tolist(), strict=True):
+        if task.phase is not None:
+            members.setdefault(task.phase, []).append(group)
+    phases = [np.isin(there, members[phase]) for phase in sorted(members)]
+    return [jain(throughputs[several]) for several in phases if several.sum() > 1]
 
 
 def _group_rows(o: Outcome) -> list[GroupRow]:
@@ -179,7 +193,14 @@ def _directions(o: Outcome, elapsed_s: float) -> dict[int, Direction]:
 
 def _disk(t: Mapping[str, int]) -> Disk:
     """Where the drive's time went, of a run's totals."""
-    disk = Disk(busy_s=t["busy_ns"] / _NS_PER_S, idle_s=max(0.0, t["now_ns"] - t["busy_ns"]) / _NS_PER_S, seeks=t["seeks"])
+    idle_ns = max(0, t["now_ns"] - t["busy_ns"])
+    waiting_ns = min(idle_ns, t["t_success_ns"] + t["t_fail_ns"] + t["t_other_ns"])
+    disk = Disk(
+        busy_s=t["busy_ns"] / _NS_PER_S,
+        idle_s=idle_ns / _NS_PER_S,
+        waiting_s=waiting_ns / _NS_PER_S,
+        seeks=t["seeks"],
+    )
     if t["media_reads"] or t["media_writes"]:
         disk = replace(
             disk,
@@ -220,7 +241,8 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
     elapsed = (int(tallies.last_done_ns.max()) - int(tallies.first_issue_ns.min())) / _NS_PER_S if len(tallies.ios) else 0.0
     size = int(tallies.sectors.sum()) * SECTOR_BYTES
     directions = _directions(o, elapsed)
-    throughputs = _group_throughputs(o)
+    there, throughputs = _group_throughputs(o)
+    fairness = _fairness(o, there, throughputs)
     rows = _task_rows(o) if tasks else None
     chained = rows is not None and len(throughputs) != len({row.task for row in rows})
     return Result(
@@ -236,13 +258,31 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
         lat_relative_error=o.latencies.relative_error or None,
         tasks=rows,
         groups=_group_rows(o) if chained else None,
-        fairness_jain=jain(throughputs) if len(throughputs) else None,
+        fairness_jain=min(fairness, default=None),
+        fairness_phases=fairness if len(fairness) > 1 else None,
         merges=o.totals["merges"],
         dispatched=o.totals["requests"],
         disk=_disk(o.totals),
         anticipation=_anticipation(o.totals),
         stats=dict(o.stats) or None,
     )
+
+
+def shares(disk: Disk) -> dict[str, float]:
+    """Of the drive's time, by what it was spent on: they sum to 1; {} where there was no time.
+
+    A drive with a platter: seek, rotate, transfer, other (overhead, its cache); else busy. Both: waiting (a scheduler kept it
+    idle on purpose) and idle. The parts of an array are those of all its members.
+    """
+    waiting, idle = disk.waiting_s or 0.0, disk.idle_s - (disk.waiting_s or 0.0)
+    if disk.seek_s is None:
+        parts = {"busy": disk.busy_s, "waiting": waiting, "idle": idle}
+    else:
+        moves = {"seek": disk.seek_s, "rotate": disk.rotation_s or 0.0, "transfer": disk.transfer_s or 0.0}
+        own = sum(moves.values()) - disk.busy_s  # what it wrote from its cache while nobody asked for anything
+        parts = {**moves, "other": max(0.0, -own), "waiting": waiting, "idle": max(0.0, idle - max(0.0, own))}
+    whole = sum(parts.values())
+    return {name: value / whole for name, value in parts.items()} if whole else {}
 
 
 def coarse_note(results: Sequence[Result], exact: int) -> list[str]:

@@ -18,7 +18,9 @@ SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
 LAB_SCHEMA: Literal["headwaiter-lab/1"] = "headwaiter-lab/1"
 
 Replay = Literal["closed", "open"]
-Criterion = Literal["throughput", "elapsed", "latency", "p99", "max", "fairness"]
+Criterion = Literal["throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"]
+Judgement = Literal["baseline", "better", "equivalent", "worse", "cannot tell"]
+Outcome = Literal["better", "keep", "cannot tell", "idle", "overloaded", "wrong drive", "alone"]
 
 # Fields that several records have.
 Scheduler = Annotated[str, Says("name of the scheduler")]
@@ -94,6 +96,7 @@ class Disk(Record):
 
     busy_s: Annotated[float, Says("time with at least one request", "s")]
     idle_s: Annotated[float, Says("time without a request", "s")]
+    waiting_s: Annotated[float | None, Says("part of idle_s: the scheduler kept the drive idle on purpose", "s")] = None
     seek_s: Annotated[float | None, Says("time of arm movement", "s")] = None
     rotation_s: Annotated[float | None, Says("rotational delay", "s")] = None
     transfer_s: Annotated[float | None, Says("transfer to and from the platter", "s")] = None
@@ -139,6 +142,7 @@ class Range(Record):
     lat_p99_ms: Annotated[Spread, Says("99th percentile of the same", "ms")]
     lat_max_ms: Annotated[Spread, Says("the longest of the same", "ms")]
     fairness_jain: Annotated[Spread, Says("fairness")]
+    waited_s: Annotated[Spread | None, Says("how long programs waited", "s")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +152,14 @@ class Result(Record):
     """
 
     scheduler: Scheduler
+    variant: Annotated[str | None, Says("with the settings that `--sched` gave it, if it gave any")] = None
     tunables: Annotated[Mapping[str, int | str], Says("values of its tunables; choices by name")]
     tables: Annotated[Mapping[str, Sequence[Sequence[int]]] | None, Says("rows of the tables it was given")] = None
     elapsed_s: Elapsed
+    waited_s: Annotated[
+        float | None,
+        Says("of closed replays: how long programs waited for their synchronous I/Os, summed over threads of control", "s"),
+    ] = None
     requests: Requests
     bytes: Bytes
     throughput_mbps: Throughput
@@ -160,8 +169,14 @@ class Result(Record):
     tasks: Annotated[Sequence[TaskRow] | None, Says("a row for each task and operation")] = None
     groups: Annotated[Sequence[GroupRow] | None, Says("a row for each thread of control, unless each is one task")] = None
     fairness_jain: Annotated[
-        float | None, Says("Jain's index of the throughput of threads of control, 1 if all are equal", head="fairness")
+        float | None,
+        Says(
+            "Jain's index of the throughput of threads of control that run side by side, 1 if all are equal; of several phases"
+            " (stonewall) the lowest",
+            head="fairness",
+        ),
     ] = None
+    fairness_phases: Annotated[Sequence[float] | None, Says("the same of each phase, if there are several")] = None
     merges: Annotated[int, Says("I/Os merged into a request")]
     dispatched: Annotated[int, Says("requests sent to the drive")]
     disk: Annotated[Disk, Says("how the drive spent its time")]
@@ -223,6 +238,44 @@ class _Ranked(Record):
     uncertain: Annotated[str, Says("the effect of small changes of the load on the ranking; empty without any")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin(Record):
+    """A scheduler against the baseline, by the criterion. Of a ratio r, x percent ahead is r = 1 + x / 100."""
+
+    scheduler: Annotated[str, Says("the scheduler, or its variant")]
+    judgement: Annotated[Judgement, Says("what may be said; `cannot tell` where the interval is too wide")]
+    ahead_percent: Annotated[float, Says("how far it is ahead of the baseline", "%")]
+    low_percent: Annotated[float | None, Says("the same, lower end of the 95% interval; absent where it is unknown", "%")] = None
+    high_percent: Annotated[float | None, Says("the same, upper end", "%")] = None
+    steady_percent: Annotated[
+        float | None, Says("share of runs with small changes of the load in which it stays on the same side of the baseline", "%")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Record):
+    """What a comparison comes to."""
+
+    outcome: Annotated[
+        Outcome,
+        Says(
+            "`better`: `best` is better than the baseline; `keep`: nothing is; `cannot tell`; `idle`: requests seldom find the"
+            " device occupied; `overloaded`: an open replay that the drive cannot keep up with; `wrong drive`: the profile does"
+            " not fit the recording; `alone`: a single scheduler ran"
+        ),
+    ]
+    text: Annotated[str, Says("the same in plain sentences")]
+    baseline: Annotated[str, Says("the scheduler that others are held against")]
+    best: Annotated[str | None, Says("of outcome `better`: the scheduler to take")] = None
+    as_good: Annotated[Sequence[str] | None, Says("of outcome `better`: those that are equivalent to the best")] = None
+    margin_percent: Annotated[float, Says("differences of less than this do not matter", "%")]
+    contention_percent: Annotated[
+        float | None, Says("under the baseline: share of I/Os that found as many under way as the device takes", "%")
+    ] = None
+    longer: Annotated[int | None, Says("of outcome `cannot tell`: how many times longer a recording would tell")] = None
+    margins: Annotated[Sequence[Margin], Says("every scheduler, in the order of `results`; empty where no ratio means anything")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Results(Record):
     """The results."""
@@ -240,6 +293,8 @@ class RunDocument(_Results, _Simulation):
 @dataclass(frozen=True, kw_only=True)
 class CompareDocument(_Results, _Ranked, _Simulation):
     """`headwaiter compare`"""
+
+    answer: Annotated[Answer, Says("the verdict")]
 
 
 @dataclass(frozen=True, slots=True)

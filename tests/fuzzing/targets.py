@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.cli._options import parse_shares
-from headwaiter.cli._settings import settings_of
 from headwaiter.conformance import check, recording
 from headwaiter.conformance.recording import encode
 from headwaiter.drives.choose import open_drive
@@ -34,6 +33,7 @@ from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
 from headwaiter.generated import given_parameters, looks_generated
+from headwaiter.study.variants import settings_of
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS
@@ -402,7 +402,7 @@ def _set(folder: Path, data: bytes) -> str:
                     drive = open_drive("constant:" + value)
                     return drive.name[:9]
                 case _:
-                    chosen = settings_of((value,), list(catalogue()))
+                    chosen = settings_of((value,), list(catalogue()), READERS)
                     for name, tunables in chosen.items():
                         c_options, _keep = _options(catalogue()[name], Options())
                         if tunables:

@@ -156,12 +156,15 @@ u64 disk_back_destage(struct disk *d, u64 t)
 	struct disk_piece *p = &d->run.piece;
 	struct disk_extent *e;
 	u64 lbn, end, count;
+	u32 cyl;
 
 	t += disk_stop_ahead(d, t);
+	cyl = d->mech.cyl;
 	e = choose(d, t);
 	lbn = e->lbn;
 	end = min(e->end, lbn + CHUNK);
 	disk_piece_go(d, p, lbn, t, true, 0);
+	disk_count_seek(d, cyl);
 	for (;;) {
 		d->drive.stats.seek_ns += p->arrive_ns - p->depart_ns;
 		d->drive.stats.rotation_ns += p->start_ns - p->arrive_ns;

@@ -354,6 +354,7 @@ u64 disk_seek(const struct disk_mech *m, u32 distance, bool write);
 u64 disk_move(const struct disk_mech *m, u32 cyl, u32 head, bool write);
 void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, bool write,
 		   u64 min_move);
+void disk_count_seek(struct disk *d, u32 from);
 
 static inline u64 disk_target(const struct disk_layout *l, const struct disk_mech *m, u32 zone,
 			      u32 angle)

@@ -214,3 +214,14 @@ void disk_piece_go(struct disk *d, struct disk_piece *piece, u64 lbn, u64 t, boo
 	m->head = at.head;
 	m->wrote = write;
 }
+
+/* An access that began with the arm at @from has moved it, unless it stayed there. */
+void disk_count_seek(struct disk *d, u32 from)
+{
+	u32 to = d->mech.cyl;
+
+	if (from == to)
+		return;
+	d->drive.stats.seeks++;
+	d->drive.stats.seek_cylinders += from > to ? from - to : to - from;
+}

@@ -235,10 +235,7 @@ static void start_run(struct disk *d, u32 seg, u64 lbn, u64 t, u64 limit)
 	u32 cyl = m->cyl;
 
 	disk_piece_go(d, &r->piece, lbn, t, false, 0);
-	if (cyl != m->cyl) {
-		d->drive.stats.seeks++;
-		d->drive.stats.seek_cylinders += cyl > m->cyl ? cyl - m->cyl : m->cyl - cyl;
-	}
+	disk_count_seek(d, cyl);
 	r->active = true;
 	r->write = false;
 	r->aside = false;

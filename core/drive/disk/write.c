@@ -183,11 +183,7 @@ void disk_write(struct disk *d, struct hw_io *io, u64 t)
 		u32 cyl = d->mech.cyl;
 
 		disk_piece_go(d, &d->run.piece, lbn, m0 + wait, true, c->min_seek_delay);
-		if (cyl != d->mech.cyl) {
-			d->drive.stats.seeks++;
-			d->drive.stats.seek_cylinders += cyl > d->mech.cyl ? cyl - d->mech.cyl :
-									     d->mech.cyl - cyl;
-		}
+		disk_count_seek(d, cyl);
 		disk_segment_start(d, seg, lbn);
 	}
 	media = write_media(d, lbn, n, &in, append);

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A comparison, whole: what the command line, the report and the Python API show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headwaiter.engine.sim import Drive, Forest, Options
+from headwaiter.study.answer import answer
+from headwaiter.study.compare import explain, rank, run_all, uncertain, without_processor
+from headwaiter.study.ranges import label
+from headwaiter.study.results import coarse_note, processor_time
+from headwaiter.study.schema import Answer, CompareDocument, Criterion, Result
+from headwaiter.study.trial import Trial
+from headwaiter.study.variants import Variant
+from headwaiter.study.workload import OPEN, Workload
+
+MARGIN = 0.05
+"""Differences of a smaller share do not matter, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants of schedulers on one workload and drive, best first by the criterion."""
+
+    work: Workload
+    drive: Drive
+    options: Options
+    criterion: Criterion
+    trials: tuple[Trial, ...]
+    answer: Answer
+    why: str
+    uncertain: str
+    notes: tuple[str, ...]
+
+    @property
+    def results(self) -> list[Result]:
+        """A result for each variant."""
+        return [trial.result for trial in self.trials]
+
+    def document(self) -> CompareDocument:
+        """As `headwaiter compare --json` prints it."""
+        return CompareDocument(
+            workload=self.work.name,
+            drive=self.drive.name,
+            seed=self.options.seed,
+            replay=self.work.replay,
+            ranked_by=self.criterion,
+            why=self.why,
+            uncertain=self.uncertain,
+            answer=self.answer,
+            processor=processor_time(self.options),
+            notes=self.notes,
+            results=self.results,
+        )
+
+
+def compare(
+    work: Workload,
+    drive: Drive,
+    variants: Sequence[Variant],
+    options: Options,
+    *,
+    by: Criterion | None = None,
+    runs: int | None = None,
+    current: str | None = None,
+    margin: float = MARGIN,
+    tasks: bool = True,
+    progress: Callable[[str, int], None] | None = None,
+) -> Comparison:
+    """Run every variant on the workload, and judge them.
+
+    by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
+    others are held against. margin: a share. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any
+    thread. Problem as simulate() raises it.
+    """
+    trials = run_all(variants, drive, work.load, options, progress, runs, tasks)
+    results = [trial.result for trial in trials]
+    criterion, ranked = rank(results, by)
+    by_name = {trial.variant.name: trial for trial in trials}
+    ordered = tuple(by_name[label(r)] for r in ranked)
+    is_open = work.replay == OPEN and isinstance(work.load, Forest)
+    return Comparison(
+        work=work,
+        drive=drive,
+        options=options,
+        criterion=criterion,
+        trials=ordered,
+        answer=answer(ordered, criterion, is_open=is_open, current=current, margin=margin, seed=options.seed),
+        why=explain(criterion, ranked),
+        uncertain=uncertain(criterion, ranked),
+        notes=(*work.notes, *coarse_note(results, options.exact), *without_processor(trials, drive, work.load, options)),
+    )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How sure it is that one scheduler is ahead of another: intervals of ratios, and what may be said of them.
+
+A recording is one sample of what a load does. Its whole run under each scheduler is compared I/O by I/O: the ratio of the sums of
+a figure, with an interval from a circular block bootstrap over cells of consecutive I/Os (waits.py), simultaneous over all
+schedulers. Pieces replayed one by one would mislead: each begins and ends with idle schedulers and an empty queue.
+Where there is no sample (generated load has as many I/Os as one likes), the runs with small changes of the load are the sample:
+the lowest and the highest of n + 1 paired ratios hold the median one with a probability of 1 - 2^-n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwaiter.study.schema import Judgement
+
+F64 = NDArray[np.float64]
+RESAMPLES = 999
+LEVEL = 0.95
+FEWEST_CELLS = 12
+"""Fewer cells are no sample."""
+WINS = 0.9
+"""Small changes of the load must leave so large a share of the verdict."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Of the logarithm of a ratio, above 0 where the second is better than the first; ends that are not known are infinite."""
+
+    point: float
+    low: float
+    high: float
+
+    def judge(self, margin: float) -> Judgement:
+        """Against a margin, such as 0.05: ratios from 1 / 1.05 to 1.05 are equivalent."""
+        edge = float(np.log1p(margin))
+        if self.low > edge:
+            return "better"
+        if self.high < -edge:
+            return "worse"
+        if -edge <= self.low and self.high <= edge:
+            return "equivalent"
+        return "cannot tell"
+
+    def longer(self, margin: float) -> float:
+        """By how much longer a sample would tell, were the point right: widths go with the root of the length."""
+        edge = float(np.log1p(margin))
+        distance = abs(abs(self.point) - edge)
+        half = max(self.point - self.low, self.high - self.point)
+        return (half / distance) ** 2 if distance > 0 else float("inf")
+
+
+def bootstrap(costs: F64, base: int, seed: int) -> list[Interval]:
+    """Of each row against row `base`: intervals that hold all at once with a probability of LEVEL.
+
+    costs: shape (rows, cells), less is better. An interval is infinite where there are too few cells, or nothing to compare.
+    """
+    cells = costs.shape[1]
+    totals = costs.sum(axis=1)
+    if cells < FEWEST_CELLS or (totals <= 0).any():
+        return [_unknown(totals[base], total, row == base) for row, total in enumerate(totals)]
+    parts = costs / totals[:, None]
+    length = _block(parts - parts[base])
+    rng = np.random.default_rng([seed, cells])
+    blocks = -(-cells // length)
+    start = rng.integers(0, cells, (RESAMPLES, blocks, 1))
+    picked = ((start + np.arange(length)) % cells).reshape(RESAMPLES, -1)[:, :cells]
+    sums = np.array([row[picked].sum(axis=1) for row in costs])
+    logs = np.log(np.maximum(sums[base], 1e-300) / np.maximum(sums, 1e-300))
+    point = np.log(totals[base] / totals)
+    spread = logs.std(axis=1, ddof=1)
+    # Few blocks make a bootstrap too narrow: widen it as Student's distribution is wider than the normal one.
+    spread *= 1 + 2.5 / blocks
+    varies = spread > 1e-12
+    largest = np.abs((logs - point[:, None])[varies] / spread[varies, None]).max(axis=0, initial=0.0)
+    width = float(np.quantile(largest, LEVEL)) * spread
+    return [Interval(float(p), float(p - w), float(p + w)) for p, w in zip(point, width, strict=True)]
+
+
+def _block(difference: F64) -> int:
+    """How many cells belong together, of rows that vary about 0: the cube root of their number, or more where neighbours are
+    alike for longer.
+    """
+    cells = difference.shape[1]
+    least = max(1, round(cells ** (1 / 3)))
+    centred = difference - difference.mean(axis=1, keepdims=True)
+    power = (centred**2).sum(axis=1)
+    alike = 1
+    for lag in range(1, cells // 8):
+        product = (centred[:, lag:] * centred[:, :-lag]).sum(axis=1)
+        if not (product > power * 2 / np.sqrt(cells)).any():
+            break
+        alike = lag + 1
+    return int(min(max(least, 2 * alike), max(1, cells // 6)))
+
+
+def _unknown(base: float, total: float, itself: bool) -> Interval:
+    if itself:
+        return Interval(0.0, 0.0, 0.0)
+    point = float(np.log(base / total)) if base > 0 and total > 0 else 0.0
+    return Interval(point, -np.inf, np.inf)
+
+
+def paired(figures: Sequence[Sequence[float]], base: int, less_is_better: bool) -> list[Interval]:
+    """Of rows of figures of runs, the same change of the load in one column: the lowest and the highest ratio to row `base`.
+
+    A single column tells nothing of how sure it is.
+    """
+    values = np.maximum(np.array(figures, np.float64), 1e-300)
+    logs = np.log(values[base] / values) if less_is_better else np.log(values / values[base])
+    return [Interval(float(np.median(row)), float(row.min()), float(row.max())) for row in logs]
+
+
+def wins(figures: Sequence[Sequence[float]], base: int, less_is_better: bool) -> list[float]:
+    """Of the same rows: the share of runs in which each is on the side of row `base` on which the first run has it."""
+    values = np.array(figures, np.float64)
+    signs = np.sign(values[base] - values) if less_is_better else np.sign(values - values[base])
+    return [float(share) for share in (signs == signs[:, :1]).mean(axis=1)]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A variant of a scheduler on a load: its run, and those with small changes of the load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from headwaiter.engine.sim import Drive, Forest, Load, Options, Outcome, simulate
+from headwaiter.study.cost import estimated_ios
+from headwaiter.study.perturb import WIDE_THINK_SHARE, perturbed
+from headwaiter.study.ranges import SHORT_IOS, runs_for, with_range
+from headwaiter.study.results import summarise
+from headwaiter.study.schema import Result
+from headwaiter.study.variants import Variant
+from headwaiter.study.waits import Waits, contention, waits_of
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a variant."""
+
+    variant: Variant
+    result: Result
+    """With its range, where the load was perturbed; then of the run in the middle, where throughput is a range."""
+    runs: tuple[Result, ...]
+    """The unperturbed run, and those with small changes of the load; run i of every trial of a load has the same changes."""
+    waits: Waits | None
+    """Of the unperturbed run, if the load is a trace or a generated workload."""
+    contention: float | None
+    """Share of its I/Os that found the device occupied; None if the run was too long to know."""
+
+
+def measure(
+    variant: Variant,
+    drive: Drive,
+    load: Load,
+    options: Options,
+    runs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    tasks: bool = True,
+) -> Trial:
+    """Run a variant, and again with small changes of the load: `runs` times, and half as often with larger ones of think times.
+
+    runs None: RUNS for short loads, else 0. Without `tasks`, results have no rows of tasks. The result's range is of the smaller
+    changes.
+    """
+    outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
+    occupied = waits.contention if waits else _contention(outcome)
+    number = runs_for(outcome.totals["issued"], runs)
+    more = list(others(variant, drive, load, options, number, tasks=tasks))
+    wide = others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks)
+    return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied)
+
+
+def first_run(
+    variant: Variant,
+    drive: Drive,
+    load: Load,
+    options: Options,
+    log: Path | None = None,
+    progress: Callable[[int], None] | None = None,
+    tasks: bool = True,
+) -> tuple[Outcome, Result, Waits | None]:
+    """The unperturbed run of a variant; `log` as in simulate()."""
+    # A run of jobs may be as long as it likes; its rows are kept if it is short.
+    record = isinstance(load, Forest) or estimated_ios(load, drive, options) <= SHORT_IOS
+    options = replace(options, record=record or options.record)
+    outcome = simulate(variant.scheduler, drive, load, variant.settings, options, log, progress)
+    waits = waits_of(outcome, load) if isinstance(load, Forest) else None
+    return outcome, _result(variant, outcome, load, waits, tasks), waits
+
+
+def others(
+    variant: Variant,
+    drive: Drive,
+    load: Load,
+    options: Options,
+    runs: int,
+    think_share: float | None = None,
+    tasks: bool = True,
+) -> Iterator[Result]:
+    """The results of so many perturbed runs."""
+    for number in range(1, runs + 1):
+        more = () if think_share is None else (think_share,)
+        other_load, other_options = perturbed(load, options, number, *more)
+        forest = other_load if isinstance(other_load, Forest) else None
+        other_options = replace(other_options, record=forest is not None)
+        outcome = simulate(variant.scheduler, drive, other_load, variant.settings, other_options)
+        yield _result(variant, outcome, other_load, waits_of(outcome, forest) if forest else None, tasks)
+
+
+def _result(variant: Variant, outcome: Outcome, load: Load, waits: Waits | None, tasks: bool) -> Result:
+    closed = waits and isinstance(load, Forest) and bool((load.parent >= 0).any())
+    return replace(
+        summarise(outcome, tasks),
+        variant=variant.name if variant.name != variant.scheduler else None,
+        waited_s=waits.waited_s if waits and closed else None,
+    )
+
+
+def _contention(outcome: Outcome) -> float | None:
+    if outcome.recorded is None or not len(outcome.recorded.issue_ns):
+        return None
+    rows = outcome.recorded
+    return contention(np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), int(outcome.totals["queue_depth"]))

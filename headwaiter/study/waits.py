@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a run's rows tell beyond its tallies: how long programs waited, whether the device was occupied, whether it kept up.
+
+The end of the last program is a fragile measure of a load that paces itself: a program that thinks may end last whatever the disk
+does. How long programs waited for the disk is not. A program waits while any of its synchronous I/Os is under way; each I/O is
+told the part of that time which it added, so that runs of one trace can be compared I/O by I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import I64, Forest, Outcome, Rows
+
+CELLS = 240
+"""A trace is cut into at most so many cells of consecutive I/Os, for intervals.py."""
+CELL_IOS = 25
+"""A cell has at least so many."""
+BACKLOG = 256
+"""So many I/Os at once are more than a scheduler of Linux holds."""
+BACKLOG_SHARE = 0.1
+"""An open replay that has more than BACKLOG under way for a greater share of its time cannot keep up."""
+LAG_SHARE = 0.05
+"""Nor can one that needs so much longer than its timestamps, unless that is less than LAG_NS."""
+LAG_NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Sums over cells of consecutive I/Os of a trace, ns; arrays of shape (cells,). Cell i holds the same I/Os in every run."""
+
+    waited_ns: NDArray[np.float64]
+    """How long programs waited."""
+    latency_ns: NDArray[np.float64]
+    """Latencies of what the load waits for: of reads, or of writes where there are no reads."""
+    contention: float
+    """Share of I/Os that found the device occupied."""
+    backlog: float
+    """Share of the time in which more than BACKLOG I/Os were under way."""
+    lag: float
+    """How much longer the run took than its last issue, as a share of it; 0 if that is less than LAG_NS."""
+
+    @property
+    def waited_s(self) -> float:
+        """How long programs waited, all in all."""
+        return float(self.waited_ns.sum()) / 1e9
+
+    @property
+    def overloaded(self) -> bool:
+        """Of an open replay: it cannot keep up."""
+        return self.backlog > BACKLOG_SHARE or self.lag > LAG_SHARE
+
+
+def waits_of(outcome: Outcome, load: Forest) -> Waits:
+    """Of a run of a trace that has kept its rows."""
+    rows, depth = outcome.rows, int(outcome.totals["queue_depth"])
+    issue, complete = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns)
+    latency = np.where(_waited_for(load), complete - issue, 0)
+    span, lag = int(complete.max() - issue.min()), int(complete.max() - issue.max())
+    return Waits(
+        waited_ns=_cells(added_waits(rows, load)),
+        latency_ns=_cells(latency),
+        contention=contention(issue, complete, depth),
+        backlog=backlog(issue, complete),
+        lag=lag / span if span and lag > LAG_NS else 0.0,
+    )
+
+
+def _waited_for(load: Forest) -> NDArray[np.bool_]:
+    reads = np.asarray(load.op == Op.READ)
+    return reads if reads.any() else np.asarray(load.op == Op.WRITE)
+
+
+def added_waits(rows: Rows, load: Forest) -> I64:
+    """How much longer its program waited because of each I/O, ns, shape (n,); 0 of asynchronous ones."""
+    groups = np.array([task.group for task in load.tasks], np.int64)[load.task]
+    issue, complete = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns)
+    added = np.zeros(len(issue), np.int64)
+    sync = np.flatnonzero(load.flags & SYNC)
+    order = sync[np.lexsort((issue[sync], groups[sync]))]
+    if not len(order):
+        return added
+    # Each group's times lie above those of the one before, so that one running maximum serves all.
+    above = np.unique(groups[order], return_inverse=True)[1] * (int(complete.max()) + 1)
+    done = np.maximum.accumulate(complete[order] + above) - above
+    before = np.concatenate([[0], done[:-1]])
+    before[np.flatnonzero(np.diff(above)) + 1] = 0
+    added[order] = np.maximum(0, complete[order] - np.maximum(issue[order], before))
+    return added
+
+
+def contention(issue_ns: I64, complete_ns: I64, depth: int) -> float:
+    """Share of I/Os that found as many others under way as the device takes at once."""
+    issued, completed = np.sort(issue_ns), np.sort(complete_ns)
+    found = np.arange(len(issued)) - np.searchsorted(completed, issued, side="right")
+    return float(np.mean(found >= depth))
+
+
+def backlog(issue_ns: I64, complete_ns: I64) -> float:
+    """Share of the time in which more than BACKLOG I/Os were under way."""
+    time = np.concatenate([issue_ns, complete_ns])
+    step = np.concatenate([np.ones(len(issue_ns), np.int64), np.full(len(complete_ns), -1)])
+    order = np.argsort(time, kind="stable")
+    under_way, time = np.cumsum(step[order]), time[order]
+    span = int(time[-1] - time[0])
+    return float(np.diff(time)[under_way[:-1] > BACKLOG].sum() / span) if span else 0.0
+
+
+def _cells(values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums of consecutive values."""
+    cells = max(1, min(CELLS, len(values) // CELL_IOS))
+    at = np.arange(cells) * len(values) // cells
+    return np.add.reduceat(values.astype(np.float64), at)

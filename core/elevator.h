@@ -29,6 +29,7 @@
 #ifndef HW_ELEVATOR_H
 #define HW_ELEVATOR_H
 
+#include "core/reason.h"
 #include "core/table.h"
 
 #define HW_NEVER	 U64_MAX
@@ -148,6 +149,7 @@ struct hw_wait {
 	bool active;
 	struct hw_task *task; /* who is waited for; NULL if nobody in particular */
 	u64 begin_ns;
+	u8 ended; /* how the last one has, since the last dispatch: outcome + 1; 0: none has */
 	/* waits begun so far: hosts see begin and end by watching this and active */
 	u64 begun;
 	u64 count[3], total_ns[3]; /* by outcome: A_S, A_F, other; T_S, T_F, other */
@@ -192,6 +194,7 @@ struct hw_queue {
 	/* set by dispatch() when it returns NULL; HW_NEVER if only an event can help */
 	u64 wake_ns;
 	bool force;	  /* the host is draining: serve what there is, do not idle */
+	u8 reason;	  /* enum hw_reason: why dispatch() chose what it has just returned */
 	u32 nr_queued;	  /* inserted, neither dispatched nor merged away */
 	u32 nr_in_flight; /* dispatched, not completed */
 	u64 nr_inserted;
@@ -350,8 +353,34 @@ static inline void hw_wait_end(struct hw_queue *q, enum hw_wait_outcome outcome,
 		return;
 	q->wait.active = false;
 	q->wait.task = NULL;
+	q->wait.ended = (u8)(outcome + 1);
 	q->wait.count[outcome]++;
 	q->wait.total_ns[outcome] += now - q->wait.begin_ns;
+}
+
+/* For policies, in dispatch(): why what it is about to return goes out now. */
+static inline void hw_because(struct hw_queue *q, enum hw_reason reason)
+{
+	q->reason = (u8)reason;
+}
+
+/*
+ * The same for a policy that waits. Where a wait has ended since the last dispatch, that is why: if
+ * it was met, provided that @awaited is true of the request; else @reason holds.
+ */
+static inline void hw_because_wait(struct hw_queue *q, bool awaited, enum hw_reason reason)
+{
+	switch (q->wait.ended) {
+	case HW_WAIT_SUCCESS + 1:
+		reason = awaited ? HW_ANTICIPATED : reason;
+		break;
+	case HW_WAIT_FAIL + 1:
+		reason = HW_WAIT_OVER;
+		break;
+	case HW_WAIT_OTHER + 1:
+		reason = HW_WAIT_BROKEN;
+	}
+	hw_because(q, reason);
 }
 
 /*
@@ -374,8 +403,10 @@ static inline struct hw_request *hw_dispatch(struct hw_queue *q, u64 now)
 	struct hw_request *rq;
 
 	q->wake_ns = HW_NEVER;
+	q->reason = HW_UNTOLD;
 	rq = q->policy->dispatch(q, now);
 	if (rq) {
+		q->wait.ended = 0;
 		rq->state = HW_DISPATCHED;
 		rq->dispatch_ns = now;
 		q->nr_queued--;

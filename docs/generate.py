@@ -34,6 +34,7 @@ from headwaiter.cli.schedulers import rows as length
 from headwaiter.drives import bundled, load
 from headwaiter.drives.params import models
 from headwaiter.engine.schedulers import catalogue, find
+from headwaiter.engine.schedulers import reasons as all_reasons
 from headwaiter.fio.options import IGNORED, REFUSED, USED
 from headwaiter.traces import formats as trace_formats
 
@@ -71,6 +72,11 @@ def stats(name: str) -> str:
     """Every figure that a scheduler lets be read."""
     s = find(name)
     return rows(("figure", "unit", "meaning"), ((f"`{t.name}`", t.unit, t.help) for t in s.stats.values()))
+
+
+def reasons(_: str) -> str:
+    """Why schedulers dispatch a request, as the event log has it."""
+    return rows(("reason", "meaning"), ((f"`{name}`" if name else "(empty)", meaning) for name, meaning in all_reasons().items()))
 
 
 def schedulers(folder: str) -> str:
@@ -240,6 +246,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "table": table,
     "stats": stats,
     "schedulers": schedulers,
+    "reasons": reasons,
     "formats": formats,
     "drives": drives,
     "parameters": parameters,

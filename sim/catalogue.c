@@ -87,6 +87,18 @@ int hws_stat_value(const struct hws *s, const char *stat, int64_t *value)
 	return hw_stat_get(s->q, stat, value);
 }
 
+#define ROW(reason, name, help) { name, help },
+const struct hws_reason sim_reasons[] = { HW_REASONS(ROW) };
+#undef ROW
+
+int hws_reason_at(uint32_t index, struct hws_reason *out)
+{
+	if (index >= ARRAY_SIZE(sim_reasons))
+		return -ENOENT;
+	*out = sim_reasons[index];
+	return 0;
+}
+
 int hws_counters_at(const char *policy, struct hws_counters *out)
 {
 	const struct hw_policy *p = hw_policy_find(policy);

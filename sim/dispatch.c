@@ -22,7 +22,7 @@ static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 	s->in_drive++;
 	s->requests++;
 	sim_wbt_issued(s, r);
-	sim_log(s, EV_DISPATCH, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
+	sim_log_dispatch(s, r);
 	if (!delay_ns && !copy_ns) {
 		s->drive->model->submit(s->drive, &r->io, s->now);
 		return;
@@ -83,6 +83,7 @@ void sim_dispatch(struct hws *s, u64 delay_ns)
 		}
 		hw_merge_removed(&s->merger, rq);
 		r = rq->host;
+		r->reason = s->q->reason;
 		if (s->in_drive < s->depth) {
 			to_drive(s, r, delay_ns);
 		} else {

@@ -9,13 +9,18 @@
  *  - Same input, same seed, same bytes out.
  *  - Functions return 0 or a negative errno; hws_error() then says what was wrong in one line.
  *
- * Python reads this very file (cffi): plain declarations only, preprocessor lines are skipped.
+ * Python reads this very file (cffi): plain declarations only, preprocessor lines are skipped, and
+ * what is for C++ alone.
  */
 #ifndef HEADWAITER_H
 #define HEADWAITER_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #pragma GCC visibility push(default)
 
@@ -95,6 +100,14 @@ int hws_tunable_at(const char *policy, uint32_t index, struct hws_tunable *out);
 int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out);
 int hws_table_at(const char *policy, uint32_t index, struct hws_table *out);
 int hws_column_at(const char *policy, const char *table, uint32_t index, struct hws_column *out);
+
+/* Why a policy dispatches a request, as the event log gives it. -ENOENT: there are no more. */
+struct hws_reason {
+	const char *name;
+	const char *help;
+};
+
+int hws_reason_at(uint32_t index, struct hws_reason *out);
 
 /* Counters in rows and columns that a policy keeps. -ENOENT: it keeps none. */
 struct hws_counters {
@@ -554,5 +567,9 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 		     const struct hws_replay *load);
 
 #pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

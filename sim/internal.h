@@ -58,6 +58,7 @@ struct sim_request {
 	struct sim_request *next;
 	u64 arrives_ns; /* at the drive */
 	int tag;	/* -1: tags are only counted */
+	u8 reason;	/* enum hw_reason: why the policy gave it */
 	/*
 	 * The policy's, as long as it says: must be last. Where cache lines begin, so that a place
 	 * and its node share one.
@@ -382,11 +383,13 @@ void sim_row_complete(struct hws *s, u64 row);
 void sim_rows_free(struct hws *s);
 
 /* log.c */
+extern const struct hws_reason sim_reasons[]; /* by enum hw_reason; catalogue.c */
 int sim_log_open(struct hws *s, const char *path);
 int sim_log_check(struct hws *s);
 int sim_log_close(struct hws *s);
 void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector,
 	     u32 sectors);
+void sim_log_dispatch(struct hws *s, const struct sim_request *r);
 void sim_log_waits(struct hws *s);
 
 /* account.c */

@@ -25,22 +25,37 @@ __attribute__((format(printf, 2, 3))) static void print(struct hws *s, const cha
 static const char *const log_names[] = { "insert",   "merge",	   "dispatch",
 					 "complete", "wait_begin", "wait_end" };
 
+static void log_event(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op,
+		      u64 sector, u32 sectors, const char *reason)
+{
+	print(s, "%llu,%s,%llu,%u,%c,%llu,%u,%s\n", (unsigned long long)s->now, log_names[type],
+	      (unsigned long long)request, s->tasks[task].id, "RWDO"[op & 3],
+	      (unsigned long long)sector, sectors, reason);
+}
+
 void sim_log(struct hws *s, enum sim_event_type type, u64 request, u32 task, u8 op, u64 sector,
 	     u32 sectors)
 {
 	if (s->log)
-		print(s, "%llu,%s,%llu,%u,%c,%llu,%u\n", (unsigned long long)s->now,
-		      log_names[type], (unsigned long long)request, s->tasks[task].id,
-		      "RWDO"[op & 3], (unsigned long long)sector, sectors);
+		log_event(s, type, request, task, op, sector, sectors, "");
+}
+
+void sim_log_dispatch(struct hws *s, const struct sim_request *r)
+{
+	const struct hw_request *rq = &r->rq;
+
+	if (s->log)
+		log_event(s, EV_DISPATCH, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors,
+			  sim_reasons[r->reason].name);
 }
 
 static void log_wait(struct hws *s, enum sim_event_type type)
 {
 	print(s, "%llu,%s,", (unsigned long long)s->now, log_names[type]);
 	if (s->wait_task_seen != U32_MAX)
-		print(s, ",%u,,,\n", s->tasks[s->wait_task_seen].id);
+		print(s, ",%u,,,,\n", s->tasks[s->wait_task_seen].id);
 	else
-		print(s, ",,,,\n");
+		print(s, ",,,,,\n");
 }
 
 /*
@@ -76,7 +91,7 @@ int sim_log_open(struct hws *s, const char *path)
 	s->log = fopen(path, "w");
 	if (!s->log)
 		return sim_fail(s, -errno, "%s: %s", path, strerror(errno));
-	print(s, "time_ns,event,request,task,op,sector,sectors\n");
+	print(s, "time_ns,event,request,task,op,sector,sectors,reason\n");
 	return 0;
 }
 

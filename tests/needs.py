@@ -20,12 +20,14 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "busybox": ("busybox-static",),
     "binutils": ("gcc", "binutils"),
     "locales": ("locales",),
+    "c++": ("g++",),
 }
 # Of each package a program, or a file, that is there when it is installed.
 _SIGNS = {
     "apt": "apt-get", "binutils": "nm", "blktrace": "blktrace", "bonnie++": "bonnie++",
     "busybox-static": "busybox", "cpio": "cpio", "dkms": "dkms",
-    "e2fsprogs": "mkfs.ext4", "fio": "fio", "gcc": "gcc", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
+    "e2fsprogs": "mkfs.ext4", "fio": "fio", "g++": "g++",
+    "gcc": "gcc", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
     "zstd": "zstd",
 }  # fmt: skip

@@ -5,7 +5,8 @@ Workload lines:
     one NAME TASK R|W SECTOR SECTORS [at=MS] [after=NAME+MS] [svc=MS] [prio=rt/0|be/4|idle] [async]
     batch TASK R|W SECTOR SECTORS count=N [from=K] [at=MS] …   (TASK1, TASK2, … contiguous, all at once; named from K)
     stream TASK R|W SECTOR SECTORS think=MS [at=MS] [count=N] [svc=MS] [prio=…]   (TASK1, TASK2, … one after the other)
-Writes are asynchronous unless they say `sync`. Expectations: `MS:NAME`, or `MS+STEP:A1..A9` for a row of them.
+Writes are asynchronous unless they say `sync`. Expectations: `MS:NAME`, or `MS+STEP:A1..A9` for a row of them. Reasons, one for
+each dispatch: `REASON`, or `REASON*9`.
 """
 
 from __future__ import annotations
@@ -113,10 +114,19 @@ def expand(expect: str) -> list[tuple[int, str]]:
     return out
 
 
+def repeated(reasons: str) -> list[str]:
+    out: list[str] = []
+    for word in reasons.split():
+        reason, _, times = word.partition("*")
+        out += [reason] * int(times or 1)
+    return out
+
+
 @dataclass
 class Ran:
     dispatches: list[tuple[int, str]]
     waits: list[tuple[int, int]]
+    reasons: list[str]
     stats: dict[str, int]
     log: list[dict[str, str]]
 
@@ -163,7 +173,8 @@ def run(scenario: dict[str, Any], tmp_path: Path) -> Ran:
     ]
     begins = [int(r["time_ns"]) for r in rows if r["event"] == "wait_begin"]
     ends = [int(r["time_ns"]) for r in rows if r["event"] == "wait_end"]
-    return Ran(dispatches, list(zip(begins, ends, strict=True)), dict(outcome.stats), rows)
+    reasons = [r["reason"] for r in rows if r["event"] == "dispatch"]
+    return Ran(dispatches, list(zip(begins, ends, strict=True)), reasons, dict(outcome.stats), rows)
 
 
 def show(dispatches: list[tuple[int, str]]) -> str:

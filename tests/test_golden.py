@@ -37,5 +37,9 @@ def test_golden(case: dict[str, Any], tmp_path: Path) -> None:
         expected = [tuple(scenario.ns(x) for x in w.split("-")) for w in case["waits"].split()]
         waits = ran.waits[: len(expected)] if case.get("prefix") else ran.waits
         assert waits == expected
+    if "reasons" in case:
+        wanted = scenario.repeated(case["reasons"])
+        assert ran.reasons[: len(wanted)] == wanted
+        assert case.get("prefix") or len(ran.reasons) == len(wanted)
     for name, value in case.get("stats", {}).items():
         assert ran.stats[name] == value, name

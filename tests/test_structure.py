@@ -17,7 +17,7 @@ from callgraph import Graph, calls, circles, read, way
 ROOT = Path(__file__).resolve().parent.parent
 HOSTS = ("sim", "kmod")
 ROOMS = ("core", *HOSTS)
-APART = {"bench", "lab", "tests"}
+APART = {"bench", "examples", "lab", "tests"}
 """Folders of C that are no host of core: programs by themselves."""
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 GENERATED = {"kmod/api/private.h"}
@@ -76,7 +76,7 @@ def test_x_h_is_the_interface_of_x_c() -> None:
 INLINE = {
     "core/port.h", "core/drive.h", "core/policy/policies.h", "sim/headwaiter.h",
     "core/lib/choose.h", "core/lib/decay.h", "core/lib/direction.h", "core/lib/heal.h", "core/lib/names.h", "core/lib/tags.h",
-    "core/lib/ticks.h",
+    "core/lib/ticks.h", "core/reason.h",
 }  # fmt: skip
 
 

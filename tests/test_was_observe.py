@@ -24,7 +24,7 @@ from headwaiter.was.matrix import Matrix, load_matrix, tabulate, to_text
 from headwaiter.was.observe import Observation, Waits, joined, read_log, watch
 
 MS = 1_000_000
-HEAD = "time_ns,event,request,task,op,sector,sectors\n"
+HEAD = "time_ns,event,request,task,op,sector,sectors,reason\n"
 ONE = config(5, [[0, 1]], [[0, 0]], [6000])
 
 
@@ -104,27 +104,27 @@ def test_an_interval_meets_what_the_matrix_says(interval_ms: int) -> None:
         assert met == counts[:interval_ms].sum(), late
 
 
-LOG = """0,insert,0,7,R,100,8
-0,dispatch,0,7,R,100,8
-100000,insert,1,9,R,900000,8
-1500000,complete,0,7,R,100,8
-1500000,wait_begin,,7,,,
-2100000,insert,2,7,R,108,8
-2100000,wait_end,,7,,,
-2100000,dispatch,2,7,R,108,8
-4200000,complete,2,7,R,108,8
-4200000,wait_begin,,7,,,
-5000000,insert,3,9,R,110,8
-5000000,wait_end,,7,,,
-5000000,dispatch,3,9,R,110,8
-6300000,complete,3,9,R,110,8
-6300000,wait_begin,,9,,,
-7000000,insert,4,9,W,200,8
-7000000,wait_end,,9,,,
-8000000,complete,4,9,W,200,8
-8000000,wait_begin,,9,,,
-18000000,wait_end,,9,,,
-19000000,wait_begin,,9,,,
+LOG = """0,insert,0,7,R,100,8,
+0,dispatch,0,7,R,100,8,
+100000,insert,1,9,R,900000,8,
+1500000,complete,0,7,R,100,8,
+1500000,wait_begin,,7,,,,
+2100000,insert,2,7,R,108,8,
+2100000,wait_end,,7,,,,
+2100000,dispatch,2,7,R,108,8,
+4200000,complete,2,7,R,108,8,
+4200000,wait_begin,,7,,,,
+5000000,insert,3,9,R,110,8,
+5000000,wait_end,,7,,,,
+5000000,dispatch,3,9,R,110,8,
+6300000,complete,3,9,R,110,8,
+6300000,wait_begin,,9,,,,
+7000000,insert,4,9,W,200,8,
+7000000,wait_end,,9,,,,
+8000000,complete,4,9,W,200,8,
+8000000,wait_begin,,9,,,,
+18000000,wait_end,,9,,,,
+19000000,wait_begin,,9,,,,
 """
 
 

@@ -144,6 +144,17 @@ static bool expired(const struct deadline_queue *dq, int dir, u64 now)
 	return oldest && hw_tick_of(now, dq->tick_us) > oldest->expires;
 }
 
+/* Why a batch of direction @dir begins with @s. */
+static enum hw_reason why_batch(const struct deadline_queue *dq, int dir,
+				const struct hw_sorted_request *s, u64 now)
+{
+	if (expired(dq, dir, now))
+		return HW_EXPIRED;
+	if (dir == HW_WRITE && !list_empty(&dq->fifo[HW_READ]))
+		return HW_STARVED;
+	return s == dq->next[dir] || dq->wrap == WRAP_LOWEST ? HW_SEEK_ORDER : HW_ARRIVAL;
+}
+
 static struct hw_request *deadline_dispatch(struct hw_queue *q, u64 now)
 {
 	struct deadline_queue *dq = deadline_queue(q);
@@ -152,9 +163,11 @@ static struct hw_request *deadline_dispatch(struct hw_queue *q, u64 now)
 
 	if (s) {
 		list_del_init(&s->fifo);
+		hw_because(q, HW_FIRST);
 		return &s->rq;
 	}
 
+	hw_because(q, HW_BATCH);
 	s = dq->next[HW_WRITE] ? dq->next[HW_WRITE] : dq->next[HW_READ];
 	if (s && dq->batching == BATCH_SEQUENTIAL && s->rq.sector != dq->last)
 		dq->batched += dq->fifo_batch;
@@ -168,6 +181,7 @@ static struct hw_request *deadline_dispatch(struct hw_queue *q, u64 now)
 			s = hw_sorted_first(&dq->sort[dir]);
 		else
 			s = hw_fifo_first(&dq->fifo[dir]);
+		hw_because(q, why_batch(dq, dir, s, now));
 		dq->batched = 0;
 	}
 	dq->batched++;

@@ -225,12 +225,14 @@ static struct hw_request *kyber_dispatch(struct hw_queue *q, u64 now)
 	/* blk-mq does not ask a scheduler without work; a batch must not end because a host did. */
 	if (!kyber_has_work(q))
 		return NULL;
+	hw_because(q, HW_BATCH);
 	if (kq->batched < batch_size[kq->domain]) {
 		rq = take(kq);
 		if (rq)
 			return rq;
 	}
 	kq->batched = 0;
+	hw_because(q, HW_TURN);
 	for (step = 0; step < DOMAINS; step++) {
 		kq->domain = (kq->domain + 1) % DOMAINS;
 		rq = take(kq);

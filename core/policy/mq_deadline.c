@@ -188,6 +188,7 @@ static struct hw_request *start(struct mq_queue *mq, struct hw_sorted_request *s
 static struct hw_request *start_first(struct mq_queue *mq, struct hw_sorted_request *s)
 {
 	list_del_init(&s->fifo);
+	hw_because(&mq->q, HW_FIRST);
 	return start(mq, s);
 }
 
@@ -204,6 +205,17 @@ static bool queued_after(const struct mq_queue *mq, const struct hw_sorted_reque
 	return (s64)s->expires - mq->expire_ticks[direction(s->rq.op)] > latest;
 }
 
+/* Why a batch of direction @dir begins: at @s, or if that is NULL, or @late, at the oldest. */
+static enum hw_reason why_batch(const struct mq_class *c, int dir, bool late,
+				const struct hw_sorted_request *s)
+{
+	if (late)
+		return HW_EXPIRED;
+	if (dir == HW_WRITE && !list_empty(&c->fifo[HW_READ]))
+		return HW_STARVED;
+	return s ? HW_SEEK_ORDER : HW_ARRIVAL;
+}
+
 /*
  * The request of class @c that is next, if it was queued at tick @latest or before. A refusal comes
  * too late to leave the batch and the starvation count as they were: that is the kernel's way.
@@ -211,6 +223,7 @@ static bool queued_after(const struct mq_queue *mq, const struct hw_sorted_reque
 static struct hw_request *choose(struct mq_queue *mq, struct mq_class *c, s64 now, s64 latest)
 {
 	struct hw_sorted_request *s, *oldest;
+	bool late;
 	int dir;
 
 	s = hw_fifo_first(&c->head);
@@ -219,13 +232,16 @@ static struct hw_request *choose(struct mq_queue *mq, struct mq_class *c, s64 no
 
 	dir = mq->last_dir;
 	s = mq->batched < mq->fifo_batch ? upwards(mq, c, dir) : NULL;
+	hw_because(&mq->q, HW_BATCH);
 	if (!s) {
 		dir = hw_choose_direction(c->fifo, &mq->starved, mq->writes_starved);
 		if (dir < 0)
 			return NULL;
 		s = upwards(mq, c, dir);
 		oldest = hw_fifo_first(&c->fifo[dir]);
-		if (!s || now >= (s64)oldest->expires)
+		late = now >= (s64)oldest->expires;
+		hw_because(&mq->q, why_batch(c, dir, late, s));
+		if (!s || late)
 			s = oldest;
 		mq->last_dir = dir;
 		mq->batched = 0;
@@ -250,8 +266,10 @@ static struct hw_request *choose_aged(struct mq_queue *mq, s64 now)
 		return NULL;
 	for (i = BEST_EFFORT; i < CLASSES; i++) {
 		rq = choose(mq, &mq->class[i], now, now - mq->aging_ticks);
-		if (rq)
+		if (rq) {
+			hw_because(&mq->q, HW_AGED);
 			return rq;
+		}
 	}
 	return NULL;
 }

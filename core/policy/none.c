@@ -67,9 +67,14 @@ static struct hw_request *none_dispatch(struct hw_queue *q, u64 now)
 	struct none_queue *nq = none_queue(q);
 	struct hw_request *rq = hw_soft_pop(&nq->leftover);
 
-	if (rq)
+	hw_because(q, HW_ARRIVAL);
+	if (rq) {
+		if (rq->flags & HW_RQ_AT_HEAD)
+			hw_because(q, HW_FIRST);
 		return rq;
+	}
 	if (nq->budget || nq->busy) {
+		hw_because(q, HW_TURN);
 		rq = hw_softq_take_turn(&nq->soft, &nq->turn);
 		if (hw_softq_empty(&nq->soft))
 			nq->busy = false;

@@ -54,6 +54,7 @@ static struct hw_request *noop_dispatch(struct hw_queue *q, u64 now)
 		return NULL;
 	first = list_first_entry(&nq->fifo, struct noop_request, link);
 	list_del_init(&first->link);
+	hw_because(q, first->rq.flags & HW_RQ_AT_HEAD ? HW_FIRST : HW_ARRIVAL);
 	return &first->rq;
 }
 

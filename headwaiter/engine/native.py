@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """libheadwaiter, through the declarations of its public header.
 
-The header is the only description of the C side: cffi reads it as it is, less its preprocessor lines.
+The header is the only description of the C side: cffi reads it as it is, less its preprocessor lines and what is for C++.
 HEADWAITER_LIBRARY names another build of the library, for instance one with planted faults or sanitizers.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import cffi
@@ -15,10 +16,12 @@ import numpy as np
 
 from headwaiter.paths import PACKAGE
 
+_FOR_CPP = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
+
 
 def _load() -> tuple[Any, Any]:
     ffi = cffi.FFI()
-    lines = (PACKAGE / "headwaiter.h").read_text(encoding="utf-8").splitlines()
+    lines = _FOR_CPP.sub("", (PACKAGE / "headwaiter.h").read_text(encoding="utf-8")).splitlines()
     ffi.cdef("\n".join(line for line in lines if not line.startswith("#")))
     return ffi, ffi.dlopen(os.environ.get("HEADWAITER_LIBRARY", str(PACKAGE / "libheadwaiter.so")))
 

@@ -110,6 +110,16 @@ class Scheduler:
         return self.tables[name].show(value, brief=True)
 
 
+@cache
+def reasons() -> dict[str, str]:
+    """Why schedulers dispatch a request, as the event log gives it: what each word means."""
+    found: dict[str, str] = {}
+    r = ffi.new("struct hws_reason *")
+    while lib.hws_reason_at(len(found), r) == 0:
+        found[text(r.name)] = text(r.help)
+    return found
+
+
 def _tunable(policy: bytes, index: int) -> Tunable:
     t = ffi.new("struct hws_tunable *")
     lib.hws_tunable_at(policy, index, t)

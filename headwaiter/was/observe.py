@@ -103,7 +103,7 @@ def watch(
 
 def read_log(path: Path, name: str, max_us: int, ticks: bool = True) -> Observation:
     """What an event log of such a run tells. ticks: a wait begins with the tick of the completion, not with the completion."""
-    table = split(Source(path), 7, delimiter=",", skip_lines=1)
+    table = split(Source(path), 8, delimiter=",", skip_lines=1)
     kind = table.packed(1)
     event = {word: kind == int.from_bytes(word.encode(), "big") for word in ("insert", "complete", "wait_end")}
     begins, ends = np.flatnonzero(kind == np.uint64(2**64 - 1)), np.flatnonzero(event["wait_end"])

@@ -248,6 +248,7 @@ static noinline struct hw_request *take_ready(struct as_queue *aq)
 	struct hw_sorted_request *s = hw_fifo_first(&aq->ready);
 
 	list_del_init(&s->fifo);
+	hw_because(&aq->q, HW_FIRST);
 	return taken(s);
 }
 
@@ -353,6 +354,7 @@ static __always_inline struct hw_sorted_request *decide_at_once(struct as_queue 
 	    aq->now - aq->last_check[AS_SYNC] >= aq->expire[AS_SYNC])
 		return NULL;
 	as_restart_clock(aq);
+	hw_because_wait(&aq->q, true, HW_SEEK_ORDER);
 	return s;
 }
 

@@ -156,6 +156,7 @@ static noinline struct hw_sorted_request *decide(struct as_queue *aq)
 	bool reads = !list_empty(&aq->fifo[AS_SYNC]), writes = !list_empty(&aq->fifo[AS_ASYNC]);
 	struct hw_sorted_request *s = NULL;
 	bool overdue = false, looked = false;
+	int dir = aq->dir;
 
 	if (aq->dir == AS_ASYNC && !reads && (!aq->wleft || !writes))
 		aq->widled = true;
@@ -182,8 +183,14 @@ static noinline struct hw_sorted_request *decide(struct as_queue *aq)
 		s = switch_to_reads(aq);
 	else if (!s)
 		s = switch_to_writes(aq);
-	if (overdue || (!(looked && aq->dir == AS_SYNC) && fifo_expired(aq, aq->dir)))
+	if (dir != aq->dir)
+		hw_because(&aq->q, HW_TURN);
+	else
+		hw_because_wait(&aq->q, s && as_task(&s->rq) == aq->waited_for, HW_SEEK_ORDER);
+	if (overdue || (!(looked && aq->dir == AS_SYNC) && fifo_expired(aq, aq->dir))) {
 		s = hw_fifo_first(&aq->fifo[aq->dir]);
+		hw_because(&aq->q, HW_EXPIRED);
+	}
 	return aq->changed && !begin_batch(aq) ? NULL : s;
 }
 
@@ -195,6 +202,7 @@ static noinline struct hw_sorted_request *drain(struct as_queue *aq)
 	aq->new_batch = false;
 	aq->last_check[AS_SYNC] = aq->now;
 	aq->last_check[AS_ASYNC] = aq->now;
+	hw_because(&aq->q, HW_DRAIN);
 	return aq->next[AS_SYNC] ? aq->next[AS_SYNC] : aq->next[AS_ASYNC];
 }
 

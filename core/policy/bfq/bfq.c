@@ -153,6 +153,7 @@ static int bfq_init(struct hw_queue *q, u64 now)
 	b->timeout_ticks = div64_s64(b->hz, 8);
 	set_now(b, now);
 	b->idle_class_served = b->tick;
+	b->because = HW_TURN; /* nobody was before */
 	return 0;
 }
 
@@ -167,6 +168,7 @@ static void bfq_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	advance(b, now);
 	r->queue = NULL;
 	r->queued = false;
+	r->late = false;
 	bq = bfq_queue_of(b, rq);
 	if (rq->flags & HW_RQ_AT_HEAD)
 		list_add(&r->s.fifo, &b->head);
@@ -180,6 +182,12 @@ static struct hw_request *take_from(struct bfq *b, struct bfq_queue *bq)
 {
 	struct hw_request *rq = bq->next;
 
+	if (bq == b->in_service) {
+		hw_because(&b->q, bfq_rq(rq)->late ? HW_EXPIRED : (enum hw_reason)b->because);
+		b->because = HW_SLICE;
+	} else {
+		hw_because(&b->q, HW_INJECTED);
+	}
 	bfq_serve(b, bq, bfq_cost(b, rq, bq));
 	if (bq == b->in_service && b->wait_dispatch) {
 		b->wait_dispatch = false;
@@ -204,6 +212,7 @@ static struct hw_request *next_request(struct bfq *b)
 
 	if (first) {
 		list_del_init(&first->fifo);
+		hw_because(&b->q, HW_FIRST);
 		bq = bfq_rq(&first->rq)->queue;
 		if (bq) {
 			bq->dispatched++;
@@ -228,10 +237,11 @@ static void count_wait(struct bfq *b, const struct hw_request *rq)
 	struct hw_task *waited_for;
 
 	if (rq) {
-		hw_wait_end(q,
-			    q->wait.task && q->wait.task == rq->task ? HW_WAIT_SUCCESS :
-								       HW_WAIT_OTHER,
-			    b->now_ns);
+		bool met = q->wait.task && q->wait.task == rq->task;
+
+		if (met)
+			hw_because(q, HW_ANTICIPATED);
+		hw_wait_end(q, met ? HW_WAIT_SUCCESS : HW_WAIT_OTHER, b->now_ns);
 		return;
 	}
 	if (q->wait.active || !q->nr_queued || b->in_driver || !bq || !bq->wait_request)

@@ -154,6 +154,7 @@ struct bfq_request {
 	struct hw_sorted_request s; /* its fifo link: in the queue's FIFO, or in b->head */
 	struct bfq_queue *queue;
 	bool queued; /* in the queue's order and FIFO */
+	bool late;   /* it has been chosen for its age */
 };
 
 struct bfq_vtree {
@@ -230,6 +231,7 @@ struct bfq {
 	struct bfq_rate rate;
 
 	/* the slot */
+	u8 because; /* enum hw_reason: why the one before has ended; then why this one goes on */
 	u64 slot_begin_ns;
 	u64 idling_begin_ns;
 	s64 idling_begin;  /* tick */

@@ -93,7 +93,7 @@ void bfq_forget_task(struct bfq *b, struct bfq_task *task)
 			continue;
 		redirect(b, task, NULL, sync);
 		if (bq == b->in_service)
-			bfq_leave_service(b, bq, BFQ_TIMEOUT);
+			bfq_leave_service(b, bq, BFQ_NO_MORE_REQUESTS);
 		break_promises(b, bq);
 		leave(b, bq);
 	}

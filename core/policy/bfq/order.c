@@ -68,7 +68,10 @@ static struct hw_request *overdue(struct bfq *b, struct bfq_queue *bq, struct hw
 		return NULL;
 	bq->fifo_checked = true;
 	oldest = hw_fifo_first(&bq->fifo);
-	return &oldest->rq != last && b->now_ns >= oldest->expires ? &oldest->rq : NULL;
+	if (&oldest->rq == last || b->now_ns < oldest->expires)
+		return NULL;
+	bfq_rq(&oldest->rq)->late = true;
+	return &oldest->rq;
 }
 
 static struct hw_request *find_next(struct bfq *b, struct bfq_queue *bq, struct hw_request *last)

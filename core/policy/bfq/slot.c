@@ -130,6 +130,13 @@ static void adjust_budget(struct bfq *b, struct bfq_queue *bq, enum bfq_reason r
 /* Take @bq out of service; back into the tree, or out of it. */
 void bfq_leave_service(struct bfq *b, struct bfq_queue *bq, enum bfq_reason reason)
 {
+	static const u8 because[] = {
+		[BFQ_TOO_IDLE] = HW_WAIT_OVER,	  [BFQ_TIMEOUT] = HW_SLICE_OVER,
+		[BFQ_EXHAUSTED] = HW_BUDGET_OVER, [BFQ_NO_MORE_REQUESTS] = HW_QUEUE_EMPTY,
+		[BFQ_PREEMPTED] = HW_PREEMPTED,
+	};
+
+	b->because = because[reason];
 	if (bq->coop && bfq_seeky(bq))
 		bq->split_coop = true;
 	/* An empty queue that others must not overtake stays in the tree when it is preempted. */

@@ -68,6 +68,7 @@ struct cfq_request {
 	struct hw_sorted_request s;
 	struct cfq_proc *proc;
 	bool charged;
+	u8 reason; /* v1, v2: enum hw_reason, why it is in this round */
 };
 
 enum { CFQ_RR, CFQ_V1, CFQ_V2 };
@@ -284,6 +285,7 @@ static struct hw_sorted_request *serve_turn(struct cfq_queue *cq)
 
 	if (!s)
 		s = hw_sorted_first(&p->sort);
+	hw_because(&cq->q, cq->turn ? HW_BATCH : HW_TURN);
 	cq->turn++;
 	take(cq, s);
 	if (p->queued && cq->turn >= cq->quantum) {
@@ -319,12 +321,14 @@ static struct hw_sorted_request *choose(struct cfq_queue *cq, struct cfq_proc *p
 {
 	struct hw_sorted_request *s;
 
-	if (cq->variant == CFQ_V1)
-		return hw_sorted_first(&p->sort);
-	s = expired(cq, p, tick);
-	if (s)
+	s = cq->variant == CFQ_V1 ? NULL : expired(cq, p, tick);
+	if (s) {
+		cfq_request(s)->reason = HW_EXPIRED;
 		return s;
-	return cq->find_best ? p->next : hw_sorted_first(&p->sort);
+	}
+	s = cq->variant == CFQ_V2 && cq->find_best ? p->next : hw_sorted_first(&p->sort);
+	cfq_request(s)->reason = HW_TURN;
+	return s;
 }
 
 /* Ascending from @boundary upwards, then what lies below it. With boundary 0: ascending. */
@@ -406,6 +410,7 @@ static struct hw_request *cfq_dispatch(struct hw_queue *q, u64 now)
 	s = hw_fifo_first(from);
 	if (!s)
 		return NULL;
+	hw_because(q, from == &cq->first ? HW_FIRST : (enum hw_reason)cfq_request(s)->reason);
 	list_del_init(&s->fifo);
 	return hand_out(cq, s, tick);
 }

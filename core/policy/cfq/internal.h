@@ -87,6 +87,7 @@ struct cs_device {
 
 	struct cs_queue *active;
 	struct hw_task *active_task; /* who was first to be served in this slice */
+	u8 because;		     /* enum hw_reason: why the slice before has ended */
 	u64 last_position;
 	bool last_meta;	  /* there lay metadata */
 	u32 in_driver[2]; /* asynchronous, synchronous */
@@ -133,7 +134,8 @@ static inline bool cs_is_near(const struct cs_device *d, const struct cs_queue *
 
 /* slice_active.c */
 u32 cs_async_limit(const struct cs_device *d, const struct cs_queue *c);
-void cs_expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome);
+void cs_expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome,
+		     enum hw_reason because);
 void cs_idle_timer_fires(struct cs_device *d);
 void cs_arrived(struct cs_device *d, struct cs_queue *c, const struct hw_request *rq);
 struct hw_sorted_request *cs_next(struct cs_device *d);

@@ -188,14 +188,16 @@ static struct hw_sorted_request *pick(struct cs_device *d)
 
 	if (s) {
 		list_del_init(&s->fifo);
+		hw_because(&d->q, HW_FIRST);
 		return s;
 	}
 	if (!d->busy)
 		return NULL;
 	if (d->q.force) {
-		cs_expire_slice(d, false, HW_WAIT_OTHER);
+		cs_expire_slice(d, false, HW_WAIT_OTHER, HW_DRAIN);
 		s = cs_tree_first(d)->next;
 		cs_take(d, s);
+		hw_because(&d->q, HW_DRAIN);
 		return s;
 	}
 	return cs_next(d);
@@ -344,6 +346,7 @@ static int cs_init(struct hw_queue *q, u64 now)
 	cs_queue_init(&d->nobody, true, HW_IOPRIO_BE, CS_PRIO_DEFAULT);
 	d->last_end_sync = d->tick;
 	d->has_tags = q->dev.depth > 1;
+	d->because = HW_TURN; /* nobody was before */
 	return 0;
 }
 
@@ -381,7 +384,7 @@ static void cs_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	struct cs_device *d = enter(q, now);
 
 	if (d->active && d->active == cs_task(task)->sync)
-		cs_expire_slice(d, false, HW_WAIT_OTHER);
+		cs_expire_slice(d, false, HW_WAIT_OTHER, HW_QUEUE_EMPTY);
 	cs_task_del(d, cs_task(task));
 }
 

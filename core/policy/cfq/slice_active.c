@@ -41,12 +41,14 @@ static void stop_idling(struct cs_device *d, enum hw_wait_outcome outcome)
  * @timed_out: it had its time, or was robbed of it; what is left of the slice then moves its next
  * place.
  */
-void cs_expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome)
+void cs_expire_slice(struct cs_device *d, bool timed_out, enum hw_wait_outcome outcome,
+		     enum hw_reason because)
 {
 	struct cs_queue *c = d->active;
 
 	if (!c)
 		return;
+	d->because = (u8)because;
 	stop_idling(d, outcome);
 	if (timed_out && !c->slice_new)
 		c->slice_resid = (s64)(c->slice_end - d->tick);
@@ -75,7 +77,7 @@ static void activate(struct cs_device *d, struct cs_queue *c)
 void cs_idle_timer_fires(struct cs_device *d)
 {
 	if (d->busy)
-		cs_expire_slice(d, false, HW_WAIT_FAIL);
+		cs_expire_slice(d, false, HW_WAIT_FAIL, HW_WAIT_OVER);
 	else
 		stop_idling(d, HW_WAIT_FAIL);
 }
@@ -143,7 +145,7 @@ void cs_arrived(struct cs_device *d, struct cs_queue *c, const struct hw_request
 			c->must_dispatch = true;
 		}
 	} else if (preempts(d, c, rq)) {
-		cs_expire_slice(d, !abandoned(d), HW_WAIT_OTHER);
+		cs_expire_slice(d, !abandoned(d), HW_WAIT_OTHER, HW_PREEMPTED);
 		cs_tree_add(d, c, true);
 	}
 }
@@ -154,8 +156,10 @@ void cs_arrived(struct cs_device *d, struct cs_queue *c, const struct hw_request
 static struct cs_queue *select_queue(struct cs_device *d)
 {
 	struct cs_queue *c = d->active, *other = NULL;
+	enum hw_reason because = HW_SLICE_OVER;
 
 	if (c && (!slice_used(c, d->tick) || c->must_dispatch)) {
+		because = HW_QUEUE_EMPTY;
 		if (c->queued)
 			return c;
 		other = cs_close_cooperator(d, c);
@@ -164,7 +168,7 @@ static struct cs_queue *select_queue(struct cs_device *d)
 		else if (d->timer_on || (c->dispatched && c->idle_window))
 			return NULL;
 	}
-	cs_expire_slice(d, false, HW_WAIT_OTHER);
+	cs_expire_slice(d, false, HW_WAIT_OTHER, because);
 	activate(d, other ? other : cs_tree_first(d));
 	return d->active;
 }
@@ -199,8 +203,13 @@ static struct hw_sorted_request *serve(struct cs_device *d, struct cs_queue *c)
 {
 	struct hw_sorted_request *s = c->next, *oldest = hw_fifo_first(&c->fifo);
 
-	if (!c->fifo_checked && d->tick >= oldest->expires)
+	hw_because(&d->q, c->slice_dispatched ? HW_SLICE : (enum hw_reason)d->because);
+	if (c->must_dispatch)
+		hw_because(&d->q, HW_ANTICIPATED);
+	if (!c->fifo_checked && d->tick >= oldest->expires) {
 		s = oldest;
+		hw_because(&d->q, HW_EXPIRED);
+	}
 	c->fifo_checked = true;
 	cs_take(d, s);
 	c->slice_dispatched++;
@@ -213,7 +222,7 @@ static struct hw_sorted_request *serve(struct cs_device *d, struct cs_queue *c)
 	}
 	if (d->busy > 1 && ((!c->sync && c->slice_dispatched >= cs_async_limit(d, c)) ||
 			    c->class == HW_IOPRIO_IDLE))
-		cs_expire_slice(d, false, HW_WAIT_OTHER);
+		cs_expire_slice(d, false, HW_WAIT_OTHER, HW_BUDGET_OVER);
 	return s;
 }
 
@@ -230,7 +239,7 @@ void cs_active_completed(struct cs_device *d, struct cs_queue *c, bool sync)
 {
 	start_clock(d, c);
 	if (slice_used(c, d->tick) || c->class == HW_IOPRIO_IDLE)
-		cs_expire_slice(d, true, HW_WAIT_OTHER);
+		cs_expire_slice(d, true, HW_WAIT_OTHER, HW_SLICE_OVER);
 	else if (sync && !c->queued && !cs_close_cooperator(d, c))
 		arm_idle_timer(d, c);
 }

@@ -289,6 +289,7 @@ struct hw_request *id_dispatch(struct hw_queue *q, u64 now)
 	if (s) {
 		list_del_init(&s->fifo);
 		d->head = hw_end(&s->rq);
+		hw_because(q, HW_FIRST);
 		return &s->rq;
 	}
 	if (list_empty(&d->fifo) || (q->nr_in_flight >= d->in_device && !q->force))
@@ -305,6 +306,7 @@ struct hw_request *id_dispatch(struct hw_queue *q, u64 now)
 	end_wait(d, now);
 	leave(d, s);
 	t = id_request(s)->owner;
+	hw_because_wait(q, t == d->last, d->rules->because);
 	t->in_flight++;
 	id_request(s)->detour_ns = detour(d, t, s->rq.sector);
 	t->served = true;

@@ -57,6 +57,7 @@ struct id_request {
 /* What makes a policy of the framework. */
 struct id_rules {
 	struct hw_sorted *(*tree)(struct id_device *d, struct id_task *t);
+	enum hw_reason because; /* what its choice of a candidate goes by */
 	/* Into that tree and out of it, with what the policy keeps beside. */
 	void (*add)(struct id_device *d, struct id_task *t, struct hw_sorted_request *s);
 	void (*del)(struct id_device *d, struct id_task *t, struct hw_sorted_request *s);

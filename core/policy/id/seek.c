@@ -220,6 +220,7 @@ static bool seek_worth_waiting(struct id_device *d, struct hw_sorted_request *c,
 
 static const struct id_rules seek_rules = {
 	.tree = seek_tree,
+	.because = HW_SEEK_ORDER,
 	.add = seek_add,
 	.del = seek_del,
 	.aged = seek_aged,

@@ -328,6 +328,7 @@ static bool share_worth_waiting(struct id_device *d, struct hw_sorted_request *c
 
 static const struct id_rules share_rules = {
 	.tree = share_tree,
+	.because = HW_TURN,
 	.add = share_add,
 	.del = share_del,
 	.busy = share_busy,

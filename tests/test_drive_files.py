@@ -393,7 +393,9 @@ def test_drives_lists_and_shows() -> None:
     assert {d["drive"] for d in listed} == set(bundled())
     shown = run("drives", "barracuda-80g").stdout
     assert "mechanics.rpm" in shown and "7200" in shown
-    assert json.loads(run("drives", "barracuda-80g", "--json").stdout)["parameters"]["mechanics"]["rpm"] == 7200
+    drive = json.loads(run("drives", "barracuda-80g", "--json").stdout)
+    assert drive["parameters"]["mechanics"]["rpm"] == 7200
+    assert drive["capacity_bytes"] == next(d["capacity_bytes"] for d in listed if d["drive"] == "barracuda-80g") == 80_026_361_856
     assert "timing.page_read" in run("drives", "models", "ssd").stdout
     done = run("drives", "nothing")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -8,6 +8,7 @@ Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `sch
 `parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `figure: head` is a picture's caption, and
 the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
 `waits: fitted` are measured.
+`api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
 measures anew.
@@ -27,6 +28,7 @@ from typing import Any
 
 import documents
 import figure
+import interface
 import was_workloads
 
 from headwaiter.cli.schedulers import bounds, limits
@@ -223,6 +225,11 @@ def json_records(_: str) -> str:
     return "\n".join(f"### {name}\n\n{what}\n\n{rows(heads, body)}" for name, what, body in documents.sections())
 
 
+def api(_: str) -> str:
+    """Everything that `import headwaiter` offers."""
+    return interface.page()
+
+
 def picture(_: str) -> str:
     """The caption of docs/head.png."""
     return figure.caption()
@@ -255,6 +262,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "waits": waits,
     "options": fio_options,
     "json": json_records,
+    "api": api,
     "readers": readers,
     "agreement": agreement,
     "disagreements": disagreements,

@@ -1,2 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""headwaiter: disk I/O schedulers that can be simulated, proved and deployed."""
+"""headwaiter: disk I/O schedulers that can be simulated, proved and deployed.
+
+`headwaiter.compare("trace")` does from Python what the command of that name does; docs/api.md describes all functions. They are
+loaded when they are first used, because `import headwaiter` stands in front of every module of the package.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headwaiter.api import Comparison, Conditions, Problem, Run, Trace, compare, read_trace, run, schedulers
+    from headwaiter.drives import drives
+
+__all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "drives", "read_trace", "run", "schedulers"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "drives":
+        return importlib.import_module(f"{__name__}.drives")
+    if name in __all__:
+        return getattr(importlib.import_module(f"{__name__}.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

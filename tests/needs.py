@@ -18,6 +18,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "dkms": (*_STOCK_KERNEL, "dkms", "kmod", "cpio"),
     "fio": ("fio",),
     "busybox": ("busybox-static",),
+    "chromium": ("chromium", "fonts-dejavu-core"),
     "binutils": ("gcc", "binutils"),
     "locales": ("locales",),
     "c++": ("g++",),
@@ -25,8 +26,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
 # Of each package a program, or a file, that is there when it is installed.
 _SIGNS = {
     "apt": "apt-get", "binutils": "nm", "blktrace": "blktrace", "bonnie++": "bonnie++",
-    "busybox-static": "busybox", "cpio": "cpio", "dkms": "dkms",
-    "e2fsprogs": "mkfs.ext4", "fio": "fio", "g++": "g++",
+    "busybox-static": "busybox", "chromium": "chromium", "cpio": "cpio", "dkms": "dkms",
+    "e2fsprogs": "mkfs.ext4", "fio": "fio", "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "g++": "g++",
     "gcc": "gcc", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
     "zstd": "zstd",

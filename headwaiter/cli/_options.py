@@ -21,13 +21,10 @@ from headwaiter.errors import Problem, shown
 from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement
 from headwaiter.study.ranges import RUNS, SHORT_IOS
-from headwaiter.study.workload import Reading
+from headwaiter.study.workload import NR_REQUESTS, Reading
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-NR_REQUESTS = 256
-"""Of blk-mq with a scheduler on most devices, and of reads and writes together before it."""
 
 
 class Finite(click.FloatRange):

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from headwaiter.cli._figure import figure
 from headwaiter.record import like
+from headwaiter.report.figure import figure
 from headwaiter.study import schema
 from headwaiter.was.calibrate import MAX_EMPTY, Calibration
 from headwaiter.was.config import POLICY, Config

@@ -12,14 +12,16 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli._options import Finite, announce, progress_bar, reading, run_options, simulation_options, table_options
-from headwaiter.cli._output import output_options, page, write_json, write_text
+from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.drives.choose import open_drive
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
+from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, write_csv
 from headwaiter.study.compare import RANKINGS
 from headwaiter.study.comparison import MARGIN, Comparison, compare
+from headwaiter.study.detail import pictured
 from headwaiter.study.schema import Criterion
 from headwaiter.study.variants import ALL, Variant, parse_variant, parse_variants
 from headwaiter.study.workload import find_workload, read_workload
@@ -72,6 +74,7 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
     help="Ranking [default: waited, in closed replays; else throughput, or latency if all keep up].",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@file_option("--report", metavar="FILE.html", help="Write a page with tables and charts, too (needs Bokeh and Jinja2).")
 @table_options
 @simulation_options
 @output_options
@@ -83,6 +86,7 @@ def command(
     margin: float,
     by: Criterion | None,
     as_csv: bool,
+    report: Path | None,
     wide: bool,
     with_legend: bool,
     as_json: bool,
@@ -95,11 +99,13 @@ def command(
     """
     if as_csv and as_json:
         raise Problem("--csv and --json are mutually exclusive")
+    if report:
+        check_libraries()
     variants = parse_variants(sched, pairs, READERS)
     baseline = _baseline(current, variants)
     drive = open_drive(given["drive"])
     path = find_workload(workload)
-    distinct({"WORKLOAD": path}, {"-o": output})
+    distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
     work = read_workload(path, drive, reading(given))
     options = run_options(given)
     announce(work.load, drive, options, len(variants), given["seeds"])
@@ -113,9 +119,12 @@ def command(
             runs=given["seeds"],
             current=baseline,
             margin=margin / 100,
-            tasks=as_json,
+            tasks=as_json or report is not None,
             progress=update,
         )
+    if report:
+        with progress_bar(f"{work.name} on {drive.name}, for {report.name}", None) as update:
+            write_text(render(found, pictured(found, update)), report)
     if as_json:
         write_json(found.document(), output)
         return

@@ -18,7 +18,10 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
+from headwaiter.report.figure import check_form
+from headwaiter.report.head import draw_heads
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, tasks_table
+from headwaiter.study.detail import head
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
@@ -33,6 +36,7 @@ from headwaiter.was.config import READERS
 @click.option("--sched", "-s", required=True, metavar="NAME", help="The scheduler (see 'headwaiter schedulers').")
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE|FILE", help="Override a tunable's default, or give a table.")
 @file_option("--log", metavar="FILE", help="Write the event log (CSV).")
+@file_option("--plot", metavar="FILE", help="Draw where the head goes (.png, .svg, .pdf; needs matplotlib).")
 @table_options
 @simulation_options
 @output_options
@@ -41,6 +45,7 @@ def command(
     sched: str,
     pairs: tuple[str, ...],
     log: Path | None,
+    plot: Path | None,
     wide: bool,
     with_legend: bool,
     as_json: bool,
@@ -52,7 +57,9 @@ def command(
     tunables = settings(policy, pairs, READERS)
     drive = open_drive(given["drive"])
     path = find_workload(workload)
-    distinct({"WORKLOAD": path}, {"-o": output, "--log": log})
+    distinct({"WORKLOAD": path}, {"-o": output, "--log": log, "--plot": plot})
+    if plot:
+        check_form(plot)
     work = read_workload(path, drive, reading(given))
     options = run_options(given)
     announce(work.load, drive, options, 1, given["seeds"])
@@ -70,6 +77,8 @@ def command(
                 "with small changes of processor time, starts and think times,"
                 f" throughput is {told.low:.4g} to {told.high:.4g} MB/s"
             )
+        if plot:
+            draw_heads(plot, [(result, head(variant, drive, work.load, options))])
         if as_json:
             document = RunDocument(
                 workload=work.name,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from headwaiter.cli._figure import figure
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import find_drive
 from headwaiter.drives.validation import Validation, read_trace, validate
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct
+from headwaiter.report.figure import figure
 from headwaiter.report.tables import console
 from headwaiter.study.schema import MeanMax, ValidateDocument
 

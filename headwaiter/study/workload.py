@@ -23,6 +23,8 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 CLOSED: Replay = "closed"
 OPEN: Replay = "open"
 _HEAD_BYTES = 1 << 16
+NR_REQUESTS = 256
+"""Of blk-mq with a scheduler on most devices, and of reads and writes together before it."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The Python interface: what the commands do, with typed results. `import headwaiter` offers all of it (docs/api.md)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import numpy as np
+from rich.table import Table
+
+from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
+from headwaiter.engine.constants import Op
+from headwaiter.engine.processor import MEASURED, Processor, parse_time
+from headwaiter.engine.schedulers import Scheduler, catalogue, find
+from headwaiter.engine.sim import Drive, Options, Outcome, Rows
+from headwaiter.engine.tables import Cells, Setting
+from headwaiter.errors import Problem
+from headwaiter.frames import frame
+from headwaiter.outputs import writing
+from headwaiter.record import json_text
+from headwaiter.report.head import draw_heads
+from headwaiter.report.html import html_table, paragraphs
+from headwaiter.report.page import check_libraries, render
+from headwaiter.report.tables import console, heading, show, table, tasks_table, write_csv
+from headwaiter.study import comparison as study
+from headwaiter.study.comparison import MARGIN
+from headwaiter.study.detail import Head, head, pictured
+from headwaiter.study.ranges import label
+from headwaiter.study.results import coarse_note, processor_time
+from headwaiter.study.schema import Answer, CompareDocument, Criterion, Replay, Result, RunDocument
+from headwaiter.study.trial import first_run
+from headwaiter.study.variants import ALL, Variant, parse_variants
+from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, find_workload, read_workload, replay
+from headwaiter.study.workload import read_trace as read
+from headwaiter.traces import Trace
+from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
+from headwaiter.was.config import READERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "read_trace", "run", "schedulers"]
+
+Settings = Mapping[str, int | str | Cells]
+
+
+class Conditions(TypedDict, total=False):
+    """How a workload is read and run. All have the defaults of the options of `headwaiter compare`, which explains them."""
+
+    replay: Replay
+    group_gap_ms: float
+    device: str
+    streams: int
+    speed: float
+    shares: Mapping[int, int]
+    queue_depth: int
+    merging: bool
+    max_sectors: int
+    nr_requests: int
+    wbt_depth: int
+    pull_ahead: bool
+    turnaround: str
+    dispatch_time: str
+    copy_time: str
+    one_processor: bool
+    cpus: int
+    seed: int
+
+
+def _reading(given: Conditions) -> Reading:
+    names = {one.name for one in fields(Reading)} - {"shares"}
+    known: dict[str, Any] = {name: value for name, value in given.items() if name in names}
+    return Reading(**known, shares=tuple(given.get("shares", {}).items()))
+
+
+def _options(given: Conditions) -> Options:
+    names = {one.name for one in fields(Options)}
+    known: dict[str, Any] = {name: value for name, value in given.items() if name in names}
+    options = Options(**{"nr_requests": NR_REQUESTS, "join_arriving": given.get("merging", True), **known})
+    times = {
+        name: parse_time(name, given[name]) if name in given else getattr(MEASURED, name.removesuffix("_time"))
+        for name in ("turnaround", "dispatch_time", "copy_time")
+    }
+    return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)
+
+
+def _check(given: Conditions) -> None:
+    if unknown := sorted(set(given) - set(Conditions.__annotations__)):
+        raise TypeError(f"unknown condition {', '.join(unknown)} (known: {', '.join(Conditions.__annotations__)})")
+
+
+def _workload(given: str | Path | Trace | None, drive: Drive, reading: Reading) -> Workload:
+    if isinstance(given, Trace):
+        return replay(Path(given.source), given, drive, reading)
+    return read_workload(find_workload(None if given is None else str(given)), drive, reading)
+
+
+def _tunables(scheduler: str, given: Settings) -> dict[str, Setting]:
+    """Settings of a scheduler, checked; a choice by name or number, a table as rows or as the name of a file."""
+    policy = find(scheduler)
+    for name in given:
+        if not policy.has(name):
+            known = ", ".join([*policy.tunables, *policy.tables])
+            raise Problem(f"{scheduler} has no tunable or table '{name}' (known: {known})")
+    return {
+        name: policy.parse(f"{scheduler}.{name}", name, value, READERS) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+
+
+def _drive(given: str | Path | Drive) -> Drive:
+    return open_drive(str(given)) if isinstance(given, str | Path) else given
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Schedulers on one workload, the best first. Printed, it is what `headwaiter compare` prints first; so in a notebook.
+
+    >>> import headwaiter
+    >>> c = headwaiter.compare("readers-8", schedulers=["mq-deadline", "as"], runs=0)
+    >>> c.best.scheduler
+    'as'
+    >>> c["as"].throughput_mbps > 20 * c["mq-deadline"].throughput_mbps
+    True
+    >>> c["mq-deadline"].read.lat_ms.p99 < c["as"].read.lat_ms.max  # ms
+    True
+    """
+
+    study: study.Comparison = field(repr=False)
+    """The same with its parts: workload, drive, options, trials (headwaiter.study.comparison)."""
+
+    @property
+    def document(self) -> CompareDocument:
+        """All figures, as `--json` prints them (docs/json.md)."""
+        return self.study.document()
+
+    @property
+    def results(self) -> Sequence[Result]:
+        """A result for each scheduler, the best first."""
+        return self.study.results
+
+    @property
+    def best(self) -> Result:
+        """The first of them."""
+        return self.results[0]
+
+    @property
+    def answer(self) -> Answer:
+        """Which scheduler to take, how sure that is and what it costs; `answer.text` says it in plain sentences."""
+        return self.study.answer
+
+    def __getitem__(self, scheduler: str) -> Result:
+        """The result of a scheduler or variant. KeyError if it did not run."""
+        return {label(r): r for r in self.results}[scheduler]
+
+    def to_json(self) -> str:
+        """The JSON that `headwaiter compare --json` prints."""
+        return json_text(self.document)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each scheduler, with the columns of `--csv`. Problem without pandas (`pip install headwaiter[pandas]`).
+
+        >>> import headwaiter
+        >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "as"], runs=0)
+        >>> c.to_pandas()["throughput_MBps"].idxmax()
+        'as'
+        """
+        buffer = io.StringIO()
+        write_csv(self.results, buffer)
+        titles, *rows = [line.split(",") for line in buffer.getvalue().splitlines()]
+        columns = {name: [_number(row[i]) for row in rows] for i, name in enumerate(titles)}
+        return frame(columns, "scheduler")
+
+    def report(self, path: str | Path) -> None:
+        """Write the page of `headwaiter compare --report`, for which all run once more. Problem without Bokeh and Jinja2."""
+        check_libraries()
+        with writing(Path(path)) as temporary:
+            temporary.write_text(render(self.study, pictured(self.study)), encoding="utf-8")
+
+    def __str__(self) -> str:
+        title = heading(self.study.work, self.study.drive)
+        return _text(title, self.answer.text, table(self.results, self.answer.margins))
+
+    def _repr_html_(self) -> str:
+        title = heading(self.study.work, self.study.drive)
+        return paragraphs(title, self.answer.text) + html_table(table(self.results, self.answer.margins))
+
+
+def _text(*parts: str | Table) -> str:
+    """Text and tables, a blank line between two, as wide as they are."""
+    buffer = io.StringIO()
+    for part in parts:
+        show(console(buffer), part)
+        buffer.write("\n")
+    return buffer.getvalue().rstrip("\n")
+
+
+def _number(cell: str) -> float | str | None:
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        return cell
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One scheduler on a workload. Printed, it is the table of `headwaiter run`; a notebook shows it as one.
+
+    >>> import headwaiter
+    >>> r = headwaiter.run("example", "as")
+    >>> r.result.anticipation.met <= r.result.anticipation.waits
+    True
+    >>> int(r.ios.sectors.sum()) * 512 == r.result.bytes
+    True
+    """
+
+    document: RunDocument
+    """All figures, as `--json` prints them (docs/json.md)."""
+    title: str
+    """Workload and drive."""
+    outcome: Outcome = field(repr=False)
+    head: Head = field(repr=False)
+    """Where the head went: of the first dispatches when and where, and the waits between them."""
+
+    @property
+    def result(self) -> Result:
+        """The figures of the scheduler."""
+        return self.document.results[0]
+
+    @property
+    def ios(self) -> Rows:
+        """A row for each I/O, in columns of shape (n,): issue_ns, complete_ns, sector, sectors, task (an index), op."""
+        return self.outcome.rows
+
+    def to_json(self) -> str:
+        """The JSON that `headwaiter run --json` prints."""
+        return json_text(self.document)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each I/O: issue_s, latency_ms, task (its name), op, sector, sectors. Problem without pandas.
+
+        >>> import headwaiter
+        >>> ios = headwaiter.run("example", "as").to_pandas()
+        >>> list(ios.columns)
+        ['issue_s', 'latency_ms', 'task', 'op', 'sector', 'sectors']
+        >>> "dd" in set(ios.task)
+        True
+        """
+        rows = self.ios
+        names = np.array([t.name for t in self.outcome.tasks], object)
+        words = np.array([op.word for op in Op], object)
+        return frame(
+            {
+                "issue_s": rows.issue_ns / 1e9,
+                "latency_ms": (rows.complete_ns - rows.issue_ns) / 1e6,
+                "task": names[rows.task],
+                "op": words[rows.op],
+                "sector": rows.sector,
+                "sectors": rows.sectors,
+            }
+        )
+
+    def plot(self, path: str | Path) -> None:
+        """Draw where the head went, waits shaded, into a file (.png, .svg, .pdf). Problem without matplotlib."""
+        draw_heads(Path(path), [(self.result, self.head)])
+
+    def __str__(self) -> str:
+        return _text(self.title, table([self.result]), tasks_table(self.result))
+
+    def _repr_html_(self) -> str:
+        return paragraphs(self.title) + html_table(table([self.result])) + html_table(tasks_table(self.result))
+
+
+def compare(
+    workload: str | Path | Trace | None = None,
+    drive: str | Path | Drive = DEFAULT_DRIVE,
+    schedulers: Sequence[str] | None = None,
+    settings: Mapping[str, Settings] | None = None,
+    by: Criterion | None = None,
+    runs: int | None = None,
+    current: str | None = None,
+    margin: float = MARGIN,
+    **conditions: Unpack[Conditions],
+) -> Comparison:
+    """Run a workload under several schedulers (default: all), as `headwaiter compare` does.
+
+    workload: a trace, a fio job file or a generated workload, as the name of a file or of a bundled workload, or a Trace of
+    read_trace(); default: the bundled example. drive: a name of drives(), a TOML file, "constant:MS" or a drive. schedulers:
+    names, or variants such as "bfq:low_latency=0". settings: of each scheduler tunables and tables by name. by: the ranking.
+    runs: perturbed runs of each, to check whether small changes decide the result (default: 8 of short loads). current: the
+    scheduler that others are held against; margin: the share by which they must differ to matter. conditions: as Conditions.
+    Raises Problem if something given is wrong.
+
+    >>> import headwaiter
+    >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "as", "as:antic_expire=0"], runs=0)
+    >>> c["as:antic_expire=0"].throughput_mbps < c["as"].throughput_mbps
+    True
+    >>> c.answer.baseline, c.answer.best
+    ('mq-deadline', 'as')
+    """
+    _check(conditions)
+    variants = parse_variants(ALL if schedulers is None else ",".join(schedulers), (), READERS)
+    for name in settings or {}:
+        if name not in {v.scheduler for v in variants}:
+            raise Problem(f"settings: {name} is not among the schedulers compared")
+    given = {name: _tunables(name, one) for name, one in (settings or {}).items()}
+    variants = [replace(v, settings={**given.get(v.scheduler, {}), **v.settings}) for v in variants]
+    if current is not None and current not in {v.name for v in variants}:
+        raise Problem(f"current: {current} is not among the schedulers compared")
+    device = _drive(drive)
+    work = _workload(workload, device, _reading(conditions))
+    return Comparison(
+        study.compare(work, device, variants, _options(conditions), by=by, runs=runs, current=current, margin=margin)
+    )
+
+
+def run(
+    workload: str | Path | Trace,
+    scheduler: str,
+    drive: str | Path | Drive = DEFAULT_DRIVE,
+    settings: Settings | None = None,
+    **conditions: Unpack[Conditions],
+) -> Run:
+    """Run a workload under one scheduler, and keep a row for each I/O (33 bytes). Arguments as of compare()."""
+    _check(conditions)
+    policy = find(scheduler)
+    variant = Variant(policy.name, policy.name, _tunables(policy.name, settings or {}))
+    device = _drive(drive)
+    work = _workload(workload, device, _reading(conditions))
+    options = replace(_options(conditions), record=True)
+    outcome, result, _ = first_run(variant, device, work.load, options)
+    document = RunDocument(
+        workload=work.name,
+        drive=device.name,
+        seed=options.seed,
+        replay=work.replay,
+        processor=processor_time(options),
+        notes=[*work.notes, *coarse_note([result], options.exact)],
+        results=[result],
+    )
+    return Run(document, heading(work, device), outcome, head(variant, device, work.load, options))
+
+
+def schedulers() -> dict[str, Scheduler]:
+    """All schedulers by name, with their tunables, tables and statistics.
+
+    >>> import headwaiter
+    >>> headwaiter.schedulers()["as"].tunables["antic_expire"].unit
+    'ms'
+    """
+    return dict(catalogue())
+
+
+def read_trace(
+    path: str | Path,
+    group_gap_ms: float = DEFAULT_GROUP_GAP_MS,
+    device: str | None = None,
+    streams: int = 0,
+) -> Trace:
+    """A trace of any known format: columns of shape (n,), in order of arrival (headwaiter.traces.model). Options as of compare().
+
+    A bundled workload is found by its name. Raises Problem, with one line naming file, place and cause, if it is not sound.
+
+    >>> import headwaiter
+    >>> trace = headwaiter.read_trace("example")
+    >>> trace.format, len(trace), trace.bytes, trace.completions_known
+    ('blktrace', 4943, 419078144, True)
+    >>> headwaiter.compare(trace, schedulers=["mq-deadline", "bfq"], runs=0).best.scheduler
+    'bfq'
+    """
+    return read(find_workload(str(path)), Reading(group_gap_ms=group_gap_ms, device=device, streams=streams))

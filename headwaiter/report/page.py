@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A comparison as one page: HTML with its charts, their library and all figures in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from importlib.metadata import version
+from typing import Any
+
+from headwaiter.errors import Problem
+from headwaiter.paths import PACKAGE
+from headwaiter.record import json_text
+from headwaiter.report.html import html_table
+from headwaiter.report.tables import heading, legend, table
+from headwaiter.study.comparison import Comparison
+from headwaiter.study.detail import Shown
+from headwaiter.study.ranges import label
+from headwaiter.study.schema import CompareDocument, Result
+
+_MOST_PROGRAMS = 15
+_NOTABLE = 0.05
+
+
+def check_libraries() -> None:
+    """Problem if what a page is made with is not installed."""
+    try:
+        import bokeh  # noqa: F401, PLC0415 (an optional dependency)
+        import jinja2  # noqa: F401, PLC0415
+    except ImportError:
+        raise Problem("--report needs Bokeh and Jinja2 (pip install headwaiter[report])") from None
+
+
+@dataclass(frozen=True)
+class _Section:
+    name: str
+    title: str
+    legend: str
+    charts: Sequence[Any] = ()
+    table: str = ""
+
+    @property
+    def roots(self) -> list[str]:
+        """Names of the elements that charts go into."""
+        return [f"{self.name}-{i}" for i in range(len(self.charts))]
+
+
+def render(found: Comparison, shown: Sequence[Shown]) -> str:
+    """The page of a comparison whose results have rows of tasks; `shown` as pictured() makes them. Problem without the libraries.
+
+    Programs are held against the comparison's baseline, scheduler by scheduler. The same input gives the same bytes.
+    """
+    check_libraries()
+    from bokeh.document import Document  # noqa: PLC0415 (an optional dependency)
+    from bokeh.resources import Resources  # noqa: PLC0415
+    from jinja2 import Environment, FileSystemLoader  # noqa: PLC0415
+    from markupsafe import Markup  # noqa: PLC0415 (comes with Jinja2)
+
+    document = found.document()
+    results, margins = found.results, found.answer.margins
+    sections = _sections(found, shown)
+    drawings = Document()
+    for section in sections:
+        for chart in section.charts:
+            drawings.add_root(chart)
+    elements = [root for section in sections for root in section.roots]
+    roots = {chart.id: name for chart, name in zip(drawings.roots, elements, strict=True)}
+    library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
+    environment = Environment(loader=FileSystemLoader(PACKAGE / "report"), autoescape=True, keep_trailing_newline=True)
+    return environment.get_template("page.html").render(
+        title=heading(found.work, found.drive),
+        verdict=found.answer.text,
+        remarks=[line for line in (found.why, found.uncertain) if line],
+        table=Markup(html_table(table(results, margins))),
+        legend=Markup(html_table(legend(results, margins))),
+        notes=found.notes,
+        sections=[
+            {"name": s.name, "title": s.title, "legend": s.legend, "roots": s.roots, "table": Markup(s.table)} for s in sections
+        ],
+        version=version("headwaiter"),
+        results=_script(json.loads(json_text(_brief(document)))),
+        library=Markup(library.replace("</script", "<\\/script")),
+        drawings=_script({"page": drawings.to_json(deferred=False)}),
+        places=_script([{"docid": "page", "roots": roots, "root_ids": list(roots)}]),
+    )
+
+
+def _brief(document: CompareDocument) -> CompareDocument:
+    """Without the rows of tasks, of which there may be millions."""
+    return replace(document, results=[replace(r, tasks=None, groups=None) for r in document.results])
+
+
+def _script(value: Any) -> Any:
+    """JSON that can stand in a script."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return Markup(json.dumps(value).replace("<", "\\u003c"))
+
+
+def _sections(found: Comparison, shown: Sequence[Shown]) -> list[_Section]:
+    from headwaiter.report import charts  # noqa: PLC0415 (needs Bokeh)
+
+    sections = [
+        _Section(
+            "latency",
+            "Latency",
+            "How long I/Os took from issue to completion: 99% of them no longer than the height of the line above 99%.",
+            [charts.latencies(shown)],
+        )
+    ]
+    if any(len(s.detail.time_s) for s in shown):
+        sections.append(
+            _Section(
+                "throughput",
+                "Throughput over time",
+                "MB/s of completed I/Os, in equal parts of each run.",
+                [charts.throughput(shown)],
+            )
+        )
+    sections.append(
+        _Section(
+            "disk",
+            "Where the disk's time went",
+            "Waiting: the scheduler held the disk idle for a task's next request. Idle: there was nothing to do.",
+            [charts.disk_time(shown)],
+        )
+    )
+    if programs := _programs(found):
+        sections.append(programs)
+    first = (
+        ""
+        if all(s.head.whole for s in shown)
+        else f" Each panel has the first {len(shown[0].head.dispatch_ms):,} dispatches at most."
+    )
+    sections.append(
+        _Section(
+            "head",
+            "Where the head goes",
+            f"Each dot is a request on its way to the disk; shaded: the scheduler waits, with the disk idle.{first}",
+            charts.heads(shown),
+        )
+    )
+    return sections
+
+
+def _waited(r: Result) -> dict[str, tuple[int, float]]:
+    """Of each program, by name: its I/Os, and the time (s) that they took together."""
+    out: dict[str, tuple[int, float]] = {}
+    for row in r.groups or r.tasks or ():
+        ios, waited = out.get(row.name, (0, 0.0))
+        out[row.name] = (ios + row.requests, waited + row.requests * row.lat_ms.mean / 1e3)
+    return out
+
+
+def _programs(found: Comparison) -> _Section | None:
+    """Those that wait less under the best than under the baseline (or where that is the best, under the next), and more."""
+    by_name = {label(r): r for r in found.results}
+    best = found.answer.best or label(found.results[0])
+    other = next((name for name in (found.answer.baseline, *by_name) if name != best), None)
+    if other is None:
+        return None
+    before, after = _waited(by_name[other]), _waited(by_name[best])
+    common = sorted(before.keys() & after.keys(), key=lambda name: (-max(before[name][1], after[name][1]), name))
+    rows = ""
+    for name in common[:_MOST_PROGRAMS]:
+        (ios, was), (_, now) = before[name], after[name]
+        change = now / was - 1 if was else 0.0
+        kind, word = ("wins", "less") if change < -_NOTABLE else ("loses", "more") if change > _NOTABLE else ("", "")
+        told = f"{abs(change):.0%} {word}" if change < 1 else f"{1 + change:.1f} times"
+        cells = "".join(f'<td style="text-align:right">{cell}</td>' for cell in (f"{ios:,}", f"{was:.2f}", f"{now:.2f}"))
+        rows += f'<tr><td>{escape(name)}</td>{cells}<td class="{kind}">{told if word else "as long"}</td></tr>\n'
+    heads = "".join(f"<th>{escape(head)}</th>" for head in ("program", "I/Os", f"{other}, s", f"{best}, s", "waits"))
+    left = len(common) - _MOST_PROGRAMS
+    legend = f"Time that the I/Os of a program took together, under {other} and under {best}."
+    if left > 0:
+        legend += f" The {_MOST_PROGRAMS} that waited longest; {left} more waited less."
+    return _Section(
+        "programs",
+        "Programs that win and lose",
+        legend,
+        table=f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n",
+    )

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The Python interface: what the commands do, with the same figures."""
+
+from __future__ import annotations
+
+import base64
+import doctest
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from command import run as command
+from command import told
+from nbclient import NotebookClient
+
+import headwaiter
+from headwaiter.engine.sim import ConstantDrive
+from headwaiter.errors import Problem
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = "time_s,task,op,sync,sector,sectors,complete_s\n"
+TWO = HEADER + "".join(
+    f"{0.006 * i:.6f},{t},R,1,{base + 8 * i},8,{0.006 * i + 0.005:.6f}\n"
+    for i in range(40)
+    for t, base in ((1, 0), (2, 1_000_000))
+)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    path = tmp_path / "two.csv"
+    path.write_text(TWO)
+    return path
+
+
+def test_an_import_loads_nothing_else(tmp_path: Path) -> None:
+    """NumPy, cffi and the library come with the first use."""
+    program = "import sys, headwaiter; dir(headwaiter); print(*sorted(m for m in sys.modules if m.split('.')[0] in sys.argv[1:]))"
+    names = ["headwaiter", "numpy", "cffi", "click", "rich", "pandas", "matplotlib", "bokeh"]
+    done = subprocess.run([sys.executable, "-P", "-c", program, *names], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == ["headwaiter"]
+
+
+def test_the_interface_needs_no_optional_package(tmp_path: Path) -> None:
+    program = "import sys, headwaiter; headwaiter.compare; headwaiter.drives(); print(*sorted({*sys.argv[1:]} & {*sys.modules}))"
+    names = ["pandas", "matplotlib", "bokeh", "jinja2", "scipy"]
+    done = subprocess.run([sys.executable, "-P", "-c", program, *names], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == []
+
+
+def test_every_name_is_there_and_no_other() -> None:
+    for name in headwaiter.__all__:
+        assert getattr(headwaiter, name) is not None and name in dir(headwaiter)
+    with pytest.raises(AttributeError, match="has no attribute 'comparison'"):
+        headwaiter.comparison  # noqa: B018
+
+
+def test_drives_can_be_called_after_the_package_was_imported() -> None:
+    importlib.import_module("headwaiter.drives.profile")
+    assert headwaiter.drives()["barracuda-80g"].facts[2], "it rotates"
+
+
+def test_compare_has_the_figures_of_the_command(two: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ours = headwaiter.compare(two, drive="constant:5", schedulers=["as", "noop"], settings={"as": {"antic_expire": 2}}, seed=3)
+    words = ["--drive", "constant:5", "--sched", "as,noop", "--set", "as.antic_expire=2", "--seed", "3"]
+    assert json.loads(ours.to_json()) == told(capfd, "compare", two, *words)
+    assert ours.best is ours.results[0] and ours["noop"].scheduler == "noop" and ours.answer == ours.document.answer
+
+
+@pytest.mark.parametrize(
+    ("words", "conditions"),
+    [
+        (["--replay", "open"], {"replay": "open"}),
+        (["--speed", "2"], {"speed": 2.0}),
+        (["--no-merging", "--max-sectors", "4"], {"merging": False, "max_sectors": 4}),
+        (["--nr-requests", "1", "--queue-depth", "1", "--cpus", "2"], {"nr_requests": 1, "queue_depth": 1, "cpus": 2}),
+        (["--dispatch-time", "900+50"], {"dispatch_time": "900+50"}),
+        (["--share", "2=900"], {"shares": {2: 900}}),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_run_takes_the_options_of_the_command(
+    two: Path, capfd: pytest.CaptureFixture[str], words: list[str], conditions: headwaiter.Conditions
+) -> None:
+    ours = headwaiter.run(two, "as-share", drive="barracuda-80g", **conditions)
+    theirs = told(capfd, "run", two, "--sched", "as-share", "--seeds", "0", *words)
+    assert json.loads(ours.to_json()) == theirs
+    assert theirs != told(capfd, "run", two, "--sched", "as-share", "--seeds", "0"), "the option matters here"
+
+
+def test_report_is_the_page_of_the_command(two: Path, tmp_path: Path) -> None:
+    headwaiter.compare(two, drive="constant:5", schedulers=["as", "noop"], runs=0).report(tmp_path / "ours.html")
+    words = ["--drive", "constant:5", "--sched", "as,noop", "--seeds", "0", "--report", str(tmp_path / "theirs.html")]
+    command = [sys.executable, "-P", "-m", "headwaiter", "compare", str(two), *words]
+    subprocess.run(command, check=True, capture_output=True)
+    ours, theirs = ((tmp_path / name).read_text() for name in ("ours.html", "theirs.html"))
+    assert ours.partition("Bokeh.embed")[0] == theirs.partition("Bokeh.embed")[0], "what follows has numbers of the process"
+
+
+def test_a_run_has_every_io(two: Path) -> None:
+    """Two readers of 40 blocks each on a disk that takes 5 ms: worked out by hand."""
+    run = headwaiter.run(two, "noop", drive=ConstantDrive(5_000_000), dispatch_time="0", turnaround="0")
+    ios = run.to_pandas()
+    assert len(ios) == 80 and set(ios.task) == {"task 1", "task 2"} and set(ios.op) == {"read"}
+    assert ios.latency_ms[:2].tolist() == [5.0, 10.0] and ios.issue_s[:2].tolist() == [0.0, 0.0]
+    assert ios.sector[:4].tolist() == [0, 1_000_000, 8, 1_000_008] and set(ios.sectors) == {8}
+    assert run.result.requests == 80 and "read" in str(run) and "<table>" in run._repr_html_()
+
+
+def test_to_pandas_has_the_columns_of_csv(two: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    table = headwaiter.compare(two, drive="constant:5", schedulers=["noop", "as"], runs=0).to_pandas()
+    words = ["compare", two, "--drive", "constant:5", "--sched", "noop,as", "--seeds", "0", "--csv"]
+    status, printed, _ = command(capfd, *words)
+    titles, *rows = (line.split(",") for line in printed.splitlines())
+    assert status == 0 and [table.index.name, *table.columns] == titles and list(table.index) == [row[0] for row in rows]
+    assert table["throughput_MBps"].tolist() == [float(row[titles.index("throughput_MBps")]) for row in rows]
+    assert np.isnan(table["anticipation.A"]["noop"]) and table["anticipation.A"]["as"] > 0
+
+
+def test_a_trace_can_be_given_as_such(two: Path) -> None:
+    trace = headwaiter.read_trace(two)
+    assert len(trace) == 80 and trace.bytes == 80 * 4096
+    by_trace, by_name = (headwaiter.compare(w, drive="constant:5", schedulers=["noop", "as"]) for w in (trace, two))
+    assert by_trace.to_json() == by_name.to_json()
+    assert str(by_trace) == str(by_name) and "noop" in str(by_trace)
+
+
+def test_a_notebook_shows_names_as_they_are(two: Path) -> None:
+    named = two.rename(two.with_name("a<b>&.csv"))
+    html = headwaiter.compare(named, drive="constant:5", schedulers=["noop", "as"], runs=0)._repr_html_()
+    assert "a&lt;b&gt;&amp;.csv on constant:5" in html and "<b>" not in html
+    assert html.count("<tr") == 3 and ">as*</td>" in html
+
+
+def test_what_is_wrong_is_told_in_one_line(two: Path) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "no scheduler 'fast'": lambda: headwaiter.run(two, "fast"),
+        "no such drive 'floppy'": lambda: headwaiter.compare(two, drive="floppy"),
+        "no such file": lambda: headwaiter.read_trace("absent"),
+        "as has no tunable or table 'expire' (known: ": lambda: headwaiter.run(two, "as", settings={"expire": 1}),
+        "as.antic_expire: ": lambda: headwaiter.run(two, "as", settings={"antic_expire": "soon"}),
+        "settings: bfq is not among the schedulers compared": lambda: headwaiter.compare(
+            two, schedulers=["as"], settings={"bfq": {}}
+        ),
+    }
+    for line, call in calls.items():
+        with pytest.raises(Problem) as told:
+            call()
+        assert line in str(told.value) and "\n" not in str(told.value)
+    with pytest.raises(TypeError, match="unknown condition spede"):
+        headwaiter.run(two, "as", spede=2)  # type: ignore[call-arg]
+
+
+def test_what_an_absent_package_would_give(two: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run = headwaiter.run(two, "noop", drive="constant:5")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(Problem, match=r"needs pandas \(pip install headwaiter\[pandas\]\)"):
+        run.to_pandas()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(Problem, match=r"need matplotlib \(pip install headwaiter\[plot\]\)"):
+        run.plot(tmp_path / "head.png")
+    assert not (tmp_path / "head.png").exists()
+
+
+@pytest.mark.parametrize("name", ["headwaiter.api", "headwaiter.drives"])
+def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = doctest.testmod(importlib.import_module(name))
+    assert done.attempted and not done.failed
+
+
+@pytest.mark.slow
+def test_examples_of_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "api.md").read_text()
+    examples = doctest.DocTestParser().get_examples(text.replace("```\n", "\n"))
+    assert len(examples) > 15
+    runner = doctest.DocTestRunner()
+    runner.run(doctest.DocTest(examples, {}, "api.md", None, None, None))
+    assert not runner.failures
+
+
+@pytest.mark.slow
+def test_the_notebook_comes_to_its_figure(tmp_path: Path) -> None:
+    notebook = nbformat.read(ROOT / "docs" / "trace-to-figure.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    assert all(not cell.get("outputs") for cell in notebook.cells), "outputs are left out: they would go stale"
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    said = "".join(output.get("text", "") for output in shown)
+    assert said.startswith("4943 requests of ")
+    tables = [output.data["text/html"] for output in shown if "text/html" in output.get("data", {})]
+    assert any("mq-deadline</td>" in table for table in tables), "the comparison"
+    picture = base64.b64decode(shown[-1].data["image/png"])
+    assert picture.startswith(b"\x89PNG") and len(picture) > 20_000

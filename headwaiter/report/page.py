@@ -22,6 +22,8 @@ from headwaiter.study.schema import CompareDocument, Result
 
 _MOST_PROGRAMS = 15
 _NOTABLE = 0.05
+_COLUMNS = 112
+"""So many characters of a table fit beside one another on a common screen; all columns are in one that can be opened."""
 
 
 def check_libraries() -> None:
@@ -72,8 +74,9 @@ def render(found: Comparison, shown: Sequence[Shown]) -> str:
     return environment.get_template("page.html").render(
         title=heading(found.work, found.drive),
         verdict=found.answer.text,
-        remarks=[line for line in (found.why, found.uncertain) if line],
-        table=Markup(html_table(table(results, margins))),
+        uncertain=found.uncertain,
+        table=Markup(html_table(table(results, margins, width=_COLUMNS))),
+        all_columns=Markup(html_table(table(results, margins))),
         legend=Markup(html_table(legend(results, margins))),
         notes=found.notes,
         sections=[

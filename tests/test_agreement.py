@@ -139,8 +139,6 @@ def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, *
         scheduler=scheduler,
         job=job,
         lab_mbps=lab,
-        lab_low_mbps=lab,
-        lab_high_mbps=lab,
         sim_mbps=lab * (1 + off / 100),
         throughput_off_percent=off,
         lab_p99_ms=1.0,

@@ -102,7 +102,7 @@ def test_run_log(two: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     good("run", two, "--sched", "as", "--set", "cooperation=1", "--drive", "constant:5", "--log", log)
     rows = list(csv.DictReader(log.open()))
-    assert list(rows[0]) == ["time_ns", "event", "request", "task", "op", "sector", "sectors"]
+    assert list(rows[0]) == ["time_ns", "event", "request", "task", "op", "sector", "sectors", "reason"]
     first = [(int(r["time_ns"]) // 1_000_000, r["task"]) for r in rows if r["event"] == "dispatch"][:3]
     assert first == [(0, "1"), (6, "1"), (12, "1")]
 

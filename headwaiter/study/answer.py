@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a comparison comes to: which scheduler to take, how sure that is, and what it costs, in plain sentences."""
+"""The verdict of a comparison: which scheduler to take, how sure that is, and what it costs, in plain sentences."""
 
 from __future__ import annotations
 

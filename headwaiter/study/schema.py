@@ -254,7 +254,7 @@ class Margin(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Record):
-    """What a comparison comes to."""
+    """The verdict of a comparison."""
 
     outcome: Annotated[
         Outcome,
@@ -594,11 +594,13 @@ class Comparison(Disagreement):
     """The same, with its verdict."""
 
     range: Annotated[bool, Says("small changes of the load decide the simulator's result")]
-    lab_low_mbps: Annotated[float, Says("the lowest throughput of all runs in the lab", "MB/s", key="lab_low_MBps")]
-    lab_high_mbps: Annotated[float, Says("the highest of all runs in the lab", "MB/s", key="lab_high_MBps")]
     lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]
     sim_p99_ms: Annotated[float, Says("the same in the simulator", "ms")]
     p99_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
+    lab_low_mbps: Annotated[
+        float | None, Says("the lowest throughput of several runs in the lab; null of one", "MB/s", key="lab_low_MBps")
+    ] = None
+    lab_high_mbps: Annotated[float | None, Says("the highest of them", "MB/s", key="lab_high_MBps")] = None
     lab_met: Annotated[int | None, Says("A_S in the lab; null of the kernel's own schedulers")] = None
     lab_failed: Annotated[int | None, Says("A_F in the lab")] = None
     sim_met: Annotated[int | None, Says("A_S in the simulator")] = None

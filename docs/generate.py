@@ -38,6 +38,7 @@ from headwaiter.drives.params import models
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.schedulers import reasons as all_reasons
 from headwaiter.fio.options import IGNORED, REFUSED, USED
+from headwaiter.report.columns import every_column
 from headwaiter.traces import formats as trace_formats
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -219,6 +220,11 @@ def fio_options(_: str) -> str:
     return f"{used}\n{ignored}\nRefused: {refused}.\n"
 
 
+def table_columns(_: str) -> str:
+    """Every column of the table of schedulers."""
+    return rows(("column", "meaning"), ((column.name.strip(), column.help) for column in every_column()))
+
+
 def json_records(_: str) -> str:
     """Everything that `--json` prints, field by field."""
     heads = ("field", "type", "unit", "meaning")
@@ -263,6 +269,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "options": fio_options,
     "json": json_records,
     "api": api,
+    "columns": table_columns,
     "readers": readers,
     "agreement": agreement,
     "disagreements": disagreements,

@@ -12,7 +12,8 @@ import click
 
 from headwaiter.cli._streams import Unwritten, discard_output, standard_streams
 from headwaiter.ending import Ended, end_tidily_on_signals
-from headwaiter.errors import Problem
+from headwaiter.errors import Problem, shown
+from headwaiter.nearest import did_you_mean
 
 _CLOSED_PIPE = 128 + 13  # as if by SIGPIPE
 
@@ -23,6 +24,14 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         names = (p.stem.rstrip("_") for p in Path(__file__).parent.glob("*.py") if not p.stem.startswith("_"))
         return sorted(names)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if meant := did_you_mean(args[0], self.list_commands(ctx)):
+                raise click.UsageError(f"no such command '{shown(args[0])}'{meant}", ctx) from None
+            raise
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

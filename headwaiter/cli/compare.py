@@ -11,9 +11,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from headwaiter.cli._options import Finite, announce, progress_bar, reading, run_options, simulation_options, table_options
+from headwaiter.cli._options import Finite, announce, progress_bar, read_on_drive, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
-from headwaiter.drives.choose import open_drive
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
@@ -24,7 +23,7 @@ from headwaiter.study.comparison import MARGIN, Comparison, compare
 from headwaiter.study.detail import pictured
 from headwaiter.study.schema import Criterion
 from headwaiter.study.variants import ALL, Variant, parse_variant, parse_variants
-from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
 
 _OUTCOMES = {"better": "bold green", "keep": "bold", "idle": "bold", "alone": ""}
@@ -71,8 +70,9 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
 @click.option(
     "--by",
     type=click.Choice(list(RANKINGS)),
-    help="Ranking [default: waited, in closed replays; else throughput, or latency if all keep up].",
+    help="Ranking [default: waited in closed replays, latency in open ones; else throughput, or latency if all keep up].",
 )
+@click.option("--anyway", is_flag=True, help="Rank even if the drive is not the recorded one.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @file_option("--report", metavar="FILE.html", help="Write a page with tables and charts, too (needs Bokeh and Jinja2).")
 @table_options
@@ -85,6 +85,7 @@ def command(
     current: str | None,
     margin: float,
     by: Criterion | None,
+    anyway: bool,
     as_csv: bool,
     report: Path | None,
     wide: bool,
@@ -103,10 +104,9 @@ def command(
         check_libraries()
     variants = parse_variants(sched, pairs, READERS)
     baseline = _baseline(current, variants)
-    drive = open_drive(given["drive"])
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
-    work = read_workload(path, drive, reading(given))
+    work, drive = read_on_drive(path, given)
     options = run_options(given)
     announce(work.load, drive, options, len(variants), given["seeds"])
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
@@ -119,6 +119,7 @@ def command(
             runs=given["seeds"],
             current=baseline,
             margin=margin / 100,
+            anyway=anyway,
             tasks=as_json or report is not None,
             progress=update,
         )
@@ -152,7 +153,7 @@ def _show(out: Console, found: Comparison, wide: bool, with_legend: bool, parted
         show(out, legend(results, margins))
         out.print()
     print_conditions(out, found.options, found.notes)
-    if found.uncertain:
+    if found.uncertain and found.answer.outcome not in ("overloaded", "wrong drive"):
         show(out, Text(found.uncertain))
     if left := hidden(results, margins, rows):
         show(out, Text(f"(--wide shows {left} more column{'s' if left > 1 else ''}; --legend explains them)"))

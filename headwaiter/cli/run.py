@@ -12,9 +12,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from headwaiter.cli._options import announce, progress_bar, reading, run_options, simulation_options, table_options
+from headwaiter.cli._options import announce, progress_bar, read_on_drive, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
-from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
@@ -27,7 +26,7 @@ from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
 from headwaiter.study.trial import first_run, others
 from headwaiter.study.variants import Variant
-from headwaiter.study.workload import find_workload, read_workload
+from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
 
 
@@ -55,12 +54,11 @@ def command(
     """Run WORKLOAD (a trace, a fio job file or a generated workload) under one scheduler."""
     policy = find(sched)
     tunables = settings(policy, pairs, READERS)
-    drive = open_drive(given["drive"])
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log, "--plot": plot})
     if plot:
         check_form(plot)
-    work = read_workload(path, drive, reading(given))
+    work, drive = read_on_drive(path, given)
     options = run_options(given)
     announce(work.load, drive, options, 1, given["seeds"])
     with ExitStack() as stack:  # no log without results

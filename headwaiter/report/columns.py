@@ -128,6 +128,11 @@ _SHARES = {
 
 def columns(results: Sequence[Result], margins: Sequence[Margin] = ()) -> list[Column]:
     """All that there is something to show in, in their order."""
+    return [column for column in every_column(results, margins) if any(column.cell(r) is not None for r in results)]
+
+
+def every_column(results: Sequence[Result] = (), margins: Sequence[Margin] = ()) -> list[Column]:
+    """All, in their order; units are those that the results need."""
     reads = any(r.read for r in results)
     judged = {m.scheduler: m for m in margins}
 
@@ -135,7 +140,7 @@ def columns(results: Sequence[Result], margins: Sequence[Margin] = ()) -> list[C
         found = judged.get(r.variant or r.scheduler)
         return told_margin(found) if found else None
 
-    found = [
+    return [
         Column("waited\ns", "how long programs waited for the disk, summed over programs", 0, _number("waited_s")),
         Column("\nMB/s", field_at(Result, "throughput_MBps").meaning, 0, _throughput),
         Column("elapsed\ns", field_at(Result, "elapsed_s").meaning, 0, _number("elapsed_s")),
@@ -155,7 +160,6 @@ def columns(results: Sequence[Result], margins: Sequence[Margin] = ()) -> list[C
             lambda r: None if not r.anticipation or r.anticipation.cost_ms is None else digits(r.anticipation.cost_ms),
         ),
     ]
-    return [column for column in found if any(column.cell(r) is not None for r in results)]
 
 
 def told_margin(margin: Margin) -> str:

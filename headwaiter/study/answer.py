@@ -40,6 +40,8 @@ class Field:
     steady: Sequence[float] | None
     """Share of perturbed runs that agree with the unperturbed one about that; None if nothing was perturbed."""
     margin: float
+    single: bool
+    """Each ran once, and there is no trace to draw from: intervals are points."""
 
     def judge(self, i: int) -> Judgement:
         """What may be said of a trial."""
@@ -67,7 +69,7 @@ def field_of(trials: Sequence[Trial], criterion: Criterion, base: int, margin: f
     steady = wins(runs, base, sign > 0) if len(runs[0]) > 1 else None
     cells = _cells(trials, criterion)
     intervals = bootstrap(cells, base, seed) if cells is not None else paired(runs, base, sign > 0)
-    return Field(trials, criterion, base, intervals, steady, margin)
+    return Field(trials, criterion, base, intervals, steady, margin, cells is None and steady is None)
 
 
 def _cells(trials: Sequence[Trial], criterion: Criterion) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
@@ -86,8 +88,12 @@ def answer(
     current: str | None = None,
     margin: float = 0.05,
     seed: int = 0,
+    wrong_drive: str = "",
 ) -> Answer:
-    """The verdict over trials of one load, best first by the criterion. `is_open`: an open replay, which may be overloaded."""
+    """The verdict over trials of one load, best first by the criterion.
+
+    `is_open`: an open replay, which may be overloaded. `wrong_drive`: why nothing may be ranked on this drive.
+    """
     base = baseline(trials, current)
     what = trials[base]
     told: dict[str, object] = {
@@ -98,13 +104,16 @@ def answer(
     if len(trials) < 2:
         text = f"Only {what.variant.name} ran: there is nothing to compare."
         return Answer(outcome="alone", text=text, margins=(), **told)  # type: ignore[arg-type]
+    if wrong_drive:
+        text = f"No ranking: {wrong_drive}. --anyway ranks all the same."
+        return Answer(outcome="wrong drive", text=text, margins=(), **told)  # type: ignore[arg-type]
     if is_open and any(t.waits and t.waits.overloaded for t in trials):
         return Answer(outcome="overloaded", text=_overloaded(trials), margins=(), **told)  # type: ignore[arg-type]
     found = field_of(trials, criterion, base, margin, seed)
     told["margins"] = tuple(_margin(found, i) for i in range(len(trials)))
-    if what.contention is not None and what.contention < IDLE:
-        return Answer(outcome="idle", text=_idle(what), **told)  # type: ignore[arg-type]
     better = [i for i in range(len(trials)) if found.judge(i) == "better"]
+    if what.contention is not None and what.contention < IDLE and not better:
+        return Answer(outcome="idle", text=_idle(what), **told)  # type: ignore[arg-type]
     if better:
         return _better(found, better, told, seed)
     maybe = [i for i in range(len(trials)) if found.judge(i) == "cannot tell" and found.intervals[i].point > 0]
@@ -150,26 +159,29 @@ def _than(criterion: Criterion, log: float, base: Result) -> str:
     less = 1 - math.exp(-abs(log))  # of the greater, the less is so much less
     more = math.expm1(abs(log))
     if criterion == "waited":
-        change = f"{_percent(less)} less" if log >= 0 else _times(more, "longer")
-        return f"programs wait {change} than under {name}"
+        change = f"{_percent(less)} less than" if log >= 0 else _times(more, "long", "longer")
+        return f"programs wait {change} under {name}"
     rises = (RANKINGS[criterion][2] < 0) == (log >= 0)
-    what = noun(criterion, [base])
-    return f"{what} is {_times(more, 'higher') if rises else f'{_percent(less)} lower'} than under {name}"
+    change = _times(more, "high", "higher") if rises else f"{_percent(less)} lower than"
+    return f"{noun(criterion, [base])} is {change} under {name}"
 
 
-def _times(more: float, word: str) -> str:
-    return f"{1 + more:.1f} times" + (" as long" if word == "longer" else " as high") if more >= 1 else f"{_percent(more)} {word}"
+def _times(more: float, word: str, comparative: str) -> str:
+    return f"{1 + more:.1f} times as {word} as" if more >= 1 else f"{_percent(more)} {comparative} than"
 
 
-def _span(criterion: Criterion, interval: Interval) -> str:
-    """The interval, in the words of _than()."""
+def _span(found: Field, i: int) -> str:
+    """The interval of a trial, in the words of _than()."""
+    criterion, interval = found.criterion, found.intervals[i]
     if math.isinf(interval.low) or math.isinf(interval.high):
         return "the sample is too small for an interval"
-    if interval.low == interval.high:
+    if found.single:
         return "of one run each; --seeds 8 tells how sure that is"
     rises = RANKINGS[criterion][2] < 0
     low, high = (100 * math.expm1(log if rises else -log) for log in (interval.low, interval.high))
     more, less = ("longer", "less") if criterion == "waited" else ("more", "less")
+    if low >= 100:
+        return f"95% interval: {1 + low / 100:.1f} to {1 + high / 100:.1f} times"
     if low * high > 0:
         return f"95% interval: {abs(low):.0f} to {abs(high):.0f}% {more if low > 0 else less}"
     return f"95% interval: {abs(low):.0f}% {more if low > 0 else less} to {abs(high):.0f}% {more if high > 0 else less}"
@@ -189,7 +201,7 @@ def _better(found: Field, better: Sequence[int], told: dict[str, object], seed: 
     near = [i for i in better if i != best and by_best.judge(i) == "cannot tell"]
     one = f"{label(winner)} is best: {_than(found.criterion, found.intervals[best].point, base)}"
     reason = versus(winner, base).split("; ")[0]
-    sentences = [f"{one} ({_span(found.criterion, found.intervals[best])}), because {reason}."]
+    sentences = [f"{one} ({_span(found, best)}), because {reason}."]
     if costs := _costs(winner, base):
         sentences.append(f"It costs: {costs}.")
     if peers:
@@ -210,7 +222,7 @@ def _cannot_tell(found: Field, i: int, told: dict[str, object]) -> Answer:
     """Of the most promising one: it may be better, but that is not shown."""
     trial, base, interval = found.trials[i], found.trials[found.base].result, found.intervals[i]
     name = trial.variant.name
-    text = f"{name} may be better: {_than(found.criterion, interval.point, base)} ({_span(found.criterion, interval)})"
+    text = f"{name} may be better: {_than(found.criterion, interval.point, base)} ({_span(found, i)})"
     if interval.judge(found.margin) == "better":
         assert found.steady is not None
         share = f"{100 * found.steady[i]:.0f}%"

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headwaiter.engine.sim import Drive, Forest, Options
-from headwaiter.study.answer import answer
+from headwaiter.study.answer import answer, baseline
 from headwaiter.study.compare import explain, rank, run_all, uncertain, without_processor
+from headwaiter.study.fit import doubt, fit
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
-from headwaiter.study.schema import Answer, CompareDocument, Criterion, Result
+from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Result
 from headwaiter.study.trial import Trial
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Workload
@@ -33,6 +34,8 @@ class Comparison:
     why: str
     uncertain: str
     notes: tuple[str, ...]
+    fit: Fit | None = None
+    """How well the drive explains the recording, if it has completions."""
 
     @property
     def results(self) -> list[Result]:
@@ -50,6 +53,7 @@ class Comparison:
             why=self.why,
             uncertain=self.uncertain,
             answer=self.answer,
+            fit=self.fit,
             processor=processor_time(self.options),
             notes=self.notes,
             results=self.results,
@@ -66,29 +70,50 @@ def compare(
     runs: int | None = None,
     current: str | None = None,
     margin: float = MARGIN,
+    anyway: bool = False,
     tasks: bool = True,
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
     """Run every variant on the workload, and judge them.
 
-    by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
-    others are held against. margin: a share. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any
+    by None: see compare.rank(); of open replays it is latency. runs: with small changes of the load (None: 8 for short loads).
+    current: name of the variant that others are held against (None: see answer.baseline()). margin: a share. anyway: judge even
+    on a drive that is not the recorded one. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any
     thread. Problem as simulate() raises it.
     """
     trials = run_all(variants, drive, work.load, options, progress, runs, tasks)
     results = [trial.result for trial in trials]
-    criterion, ranked = rank(results, by)
+    is_open = work.replay == OPEN and isinstance(work.load, Forest)
+    # Timestamps set the throughput of an open replay; what is left of differences is the last requests'.
+    criterion, ranked = rank(results, by or ("latency" if is_open else None))
+    current = current or trials[baseline(trials, None)].variant.name
     by_name = {trial.variant.name: trial for trial in trials}
     ordered = tuple(by_name[label(r)] for r in ranked)
-    is_open = work.replay == OPEN and isinstance(work.load, Forest)
+    known = fit(work.trace, drive) if work.trace else None
+    line, refused = doubt(known, work.trace, drive)
+    judged = answer(
+        ordered,
+        criterion,
+        is_open=is_open,
+        current=current,
+        margin=margin,
+        seed=options.seed,
+        wrong_drive=line if refused and not anyway else "",
+    )
     return Comparison(
         work=work,
         drive=drive,
         options=options,
         criterion=criterion,
         trials=ordered,
-        answer=answer(ordered, criterion, is_open=is_open, current=current, margin=margin, seed=options.seed),
+        answer=judged,
         why=explain(criterion, ranked),
         uncertain=uncertain(criterion, ranked),
-        notes=(*work.notes, *coarse_note(results, options.exact), *without_processor(trials, drive, work.load, options)),
+        notes=(
+            *work.notes,
+            *((line,) if line and judged.outcome != "wrong drive" else ()),
+            *coarse_note(results, options.exact),
+            *without_processor(trials, drive, work.load, options),
+        ),
+        fit=known,
     )

@@ -23,6 +23,8 @@ RESAMPLES = 999
 LEVEL = 0.95
 FEWEST_CELLS = 12
 """Fewer cells are no sample."""
+FEW_BLOCKS = 3.0
+"""Intervals of n blocks are wider by this by n, which makes them hold as often as they say (tests/test_answer.py)."""
 WINS = 0.9
 """Small changes of the load must leave so large a share of the verdict."""
 
@@ -73,26 +75,24 @@ def bootstrap(costs: F64, base: int, seed: int) -> list[Interval]:
     logs = np.log(np.maximum(sums[base], 1e-300) / np.maximum(sums, 1e-300))
     point = np.log(totals[base] / totals)
     spread = logs.std(axis=1, ddof=1)
-    # Few blocks make a bootstrap too narrow: widen it as Student's distribution is wider than the normal one.
-    spread *= 1 + 2.5 / blocks
     varies = spread > 1e-12
     largest = np.abs((logs - point[:, None])[varies] / spread[varies, None]).max(axis=0, initial=0.0)
-    width = float(np.quantile(largest, LEVEL)) * spread
+    # Few blocks make a bootstrap too narrow, as the normal distribution is narrower than Student's.
+    width = float(np.quantile(largest, LEVEL)) * spread * (1 + FEW_BLOCKS / blocks)
     return [Interval(float(p), float(p - w), float(p + w)) for p, w in zip(point, width, strict=True)]
 
 
 def _block(difference: F64) -> int:
     """How many cells belong together, of rows that vary about 0: the cube root of their number, or more where neighbours are
-    alike for longer.
+    alike for longer, over all rows.
     """
     cells = difference.shape[1]
     least = max(1, round(cells ** (1 / 3)))
     centred = difference - difference.mean(axis=1, keepdims=True)
-    power = (centred**2).sum(axis=1)
+    power = (centred**2).sum()
     alike = 1
     for lag in range(1, cells // 8):
-        product = (centred[:, lag:] * centred[:, :-lag]).sum(axis=1)
-        if not (product > power * 2 / np.sqrt(cells)).any():
+        if (centred[:, lag:] * centred[:, :-lag]).sum() <= power * 2 / np.sqrt(cells):
             break
         alike = lag + 1
     return int(min(max(least, 2 * alike), max(1, cells // 6)))

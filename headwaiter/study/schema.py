@@ -239,6 +239,19 @@ class _Ranked(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fit(Record):
+    """A recording's own completions against a drive model that serves the same requests at their recorded times."""
+
+    drive: Annotated[str, Says("the drive model")]
+    recorded_mbps: Annotated[float, Says("bytes by the time in which requests were under way", "MB/s", key="recorded_MBps")]
+    model_mbps: Annotated[float, Says("the same on the model", "MB/s", key="model_MBps")]
+    recorded_mean_ms: Annotated[float, Says("mean latency", "ms")]
+    model_mean_ms: Annotated[float, Says("the same on the model", "ms")]
+    off: Annotated[float, Says("factor by which the model is too slow or too fast, 1 if it is right; above 2 nothing is ranked")]
+    distance: Annotated[float, Says("factor between the distributions of latency, averaged over quantiles")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Margin(Record):
     """A scheduler against the baseline, by the criterion. Of a ratio r, x percent ahead is r = 1 + x / 100."""
 
@@ -295,6 +308,7 @@ class CompareDocument(_Results, _Ranked, _Simulation):
     """`headwaiter compare`"""
 
     answer: Annotated[Answer, Says("the verdict")]
+    fit: Annotated[Fit | None, Says("of recordings with completions: how well the drive explains them")] = None
 
 
 @dataclass(frozen=True, slots=True)

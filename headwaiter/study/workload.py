@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.errors import Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
@@ -25,16 +27,22 @@ OPEN: Replay = "open"
 _HEAD_BYTES = 1 << 16
 NR_REQUESTS = 256
 """Of blk-mq with a scheduler on most devices, and of reads and writes together before it."""
+ABSURD_THINK_MS = 1000.0
+"""A median think time above this says that what stands in for unrecorded service times is too short."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A load with its name; `replay` is closed, open, or None for generated load; `notes` are for the reader."""
+    """A load with its name; `replay` is closed, open, or None for generated load; `notes` are for the reader.
+
+    `trace` is the recording, if it is one.
+    """
 
     name: str
     load: Load
     replay: Replay | None
     notes: tuple[str, ...] = ()
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -79,9 +87,15 @@ def read_halves(path: Path, drive: Drive, reading: Reading) -> tuple[Workload, W
     return first, second
 
 
-def read_workload(path: Path, drive: Drive, reading: Reading) -> Workload:
-    """The workload in a file, fitted to a drive."""
-    source = Source(path)
+def read_recording(path: Path, reading: Reading, source: Source) -> Trace | None:
+    """The trace in a file; None if it holds something else."""
+    head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
+    return None if looks_generated(head) or looks_like_job_file(head) else read_trace(path, reading, source)
+
+
+def read_workload(path: Path, drive: Drive, reading: Reading, source: Source | None = None) -> Workload:
+    """The workload in a file, fitted to a drive. `source`: the file, if it has been read already."""
+    source = source or Source(path)
     # A pipe can be read only once: whatever it holds, it is read here.
     head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
     generated = looks_generated(head)
@@ -133,13 +147,25 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
     forest = _forest(trace, None, None)
     if how == CLOSED:
         complete = trace.complete_ns
-        if (complete < 0).any():
+        assumed = complete < 0
+        if assumed.any():
             stand_in = simulate("noop", drive, forest, options=Options(record=True))
-            which = "the" if not trace.completions_known else f"{int((complete < 0).sum())} missing"
+            which = "the" if not trace.completions_known else f"{int(assumed.sum())} missing"
             notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} are used instead")
             shift = int(trace.time_ns[0])
-            complete = np.where(complete < 0, stand_in.rows.complete_ns + shift, complete)
-        forest = dataclasses.replace(_forest(trace, *closed_loop(trace, complete)), after=stream_order(trace))
+            complete = np.where(assumed, stand_in.rows.complete_ns + shift, complete)
+        parent, delay_ns = closed_loop(trace, complete)
+        if assumed.any():
+            think_ms = _assumed_think_ms(trace, parent, delay_ns, assumed)
+            notes.append(f"so programs are assumed to think for {think_ms:.3g} ms between two of their requests (median)")
+            if think_ms > ABSURD_THINK_MS and reading.replay is None:
+                how = OPEN
+                notes.append(
+                    "no program that waits for its requests thinks so long, so they were probably slow: replayed open, at their"
+                    " timestamps (--replay closed insists)"
+                )
+        if how == CLOSED:
+            forest = dataclasses.replace(_forest(trace, parent, delay_ns), after=stream_order(trace))
     if reading.speed != 1:
         notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")
         forest = dataclasses.replace(
@@ -147,7 +173,19 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
             time_ns=(forest.time_ns / reading.speed).astype(np.int64),
             delay_ns=(forest.delay_ns / reading.speed).astype(np.int64),
         )
-    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes))
+    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace)
+
+
+def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray[np.bool_]) -> float:
+    """The median think time after requests whose completion is assumed; 0 if there is none."""
+    follows = np.flatnonzero((parent >= 0) & (trace.flags & SYNC != 0))
+    after = follows[assumed[parent[follows]] & (trace.flags[parent[follows]] & SYNC != 0)]
+    return float(np.median(delay_ns[after])) / 1e6 if len(after) else 0.0
+
+
+def open_forest(trace: Trace) -> Forest:
+    """The trace at its timestamps, the first at 0."""
+    return _forest(trace, None, None)
 
 
 def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Is this the right drive? A recording's own completions against those of a drive model that serves the same requests.
+
+The model serves the recorded requests at their recorded times, first come, first served. Two figures are compared: for how long
+the drive was busy, which hardly depends on the scheduler that was in use, and the latencies. A model that is too slow for the
+recording piles requests up, and its latencies show that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwaiter.drives import bundled, load
+from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.engine.sim import I64, Drive, Options, simulate
+from headwaiter.errors import Problem
+from headwaiter.study.schema import Fit
+from headwaiter.study.workload import open_forest
+from headwaiter.traces import Trace, part
+
+F64 = NDArray[np.float64]
+AUTO = "auto"
+SAMPLE = 20_000
+"""So many requests of a recording are looked at."""
+FEWEST = 30
+"""Of fewer completions nothing can be said."""
+CLOSE = 1.3
+"""A model that is off by a smaller factor needs no word."""
+REFUSED = 2.0
+"""One that is off by a greater factor must not rank anything."""
+SCHEDULING = 4.0
+"""Mean latency may differ by such a factor between schedulers of one drive."""
+
+
+def fit(trace: Trace, drive: Drive) -> Fit | None:
+    """How well a drive model explains a recording; None if that has too few completions, or lies beyond the drive's end."""
+    sample = part(trace, 0, min(len(trace), SAMPLE))
+    known = sample.complete_ns >= 0
+    if known.sum() < FEWEST or (sample.sector + sample.sectors > drive.sectors).any():
+        return None
+    rows = simulate("noop", drive, open_forest(sample), options=Options(record=True)).rows
+    start = int(sample.time_ns[0])
+    issue, recorded = sample.time_ns[known], sample.complete_ns[known]
+    modelled = np.asarray(rows.complete_ns)[known] + start
+    size = int(sample.sectors[known].sum(dtype=np.uint64)) * SECTOR_BYTES
+    busy, model_busy = _busy_s(issue, recorded), _busy_s(issue, modelled)
+    lat, model_lat = (recorded - issue) / 1e6, (modelled - issue) / 1e6
+    return Fit(
+        drive=drive.name,
+        recorded_mbps=size / 1e6 / busy,
+        model_mbps=size / 1e6 / model_busy,
+        recorded_mean_ms=float(lat.mean()),
+        model_mean_ms=float(model_lat.mean()),
+        off=max(_factor(busy, model_busy), _factor(float(lat.mean()), float(model_lat.mean())) / SCHEDULING),
+        distance=_distance(lat, model_lat),
+    )
+
+
+def _busy_s(issue: I64, complete: I64) -> float:
+    """How long at least one request was under way."""
+    order = np.argsort(issue, kind="stable")
+    done = np.maximum.accumulate(complete[order])
+    begin = np.maximum(issue[order], np.concatenate([[0], done[:-1]]))
+    return max(1, int(np.maximum(0, done - begin).sum())) / 1e9
+
+
+def _factor(a: float, b: float) -> float:
+    """How many times the one is the other, whichever is greater."""
+    low, high = sorted((max(a, 1e-9), max(b, 1e-9)))
+    return high / low
+
+
+def _distance(recorded: F64, modelled: F64) -> float:
+    """The factor between two distributions of latency: the mean over quantiles, of its logarithm."""
+    at = np.arange(0.05, 1.0, 0.05)
+    logs = np.log(np.maximum(np.quantile(recorded, at), 1e-6)) - np.log(np.maximum(np.quantile(modelled, at), 1e-6))
+    return float(np.exp(np.abs(logs).mean()))
+
+
+def score(found: Fit) -> float:
+    """Less is better: busy time and latencies count alike."""
+    return math.log(found.off if found.off > 1 else 1.0) + math.log(found.distance)
+
+
+def best_fit(trace: Trace, drives: Iterable[Drive] | None = None) -> tuple[Drive, Fit] | None:
+    """The drive (None: of the bundled ones) that explains a recording best; None if it tells nothing, or fits on none."""
+    candidates = [load(path) for path in bundled().values()] if drives is None else list(drives)
+    found = [(drive, how) for drive in candidates if (how := fit(trace, drive))]
+    return min(found, key=lambda pair: score(pair[1]), default=None)
+
+
+def choose_drive(trace: Trace | None, name: str) -> tuple[Drive, str]:
+    """The bundled drive that explains the recording in a workload of that name best, and a note that says how well.
+
+    Problem if it is no recording, or tells nothing.
+    """
+    if trace is None:
+        raise Problem(f"{name}: --drive auto needs a recording with completions, and this is no recording")
+    found = best_fit(trace)
+    if found is None:
+        raise Problem(f"{name}: --drive auto needs a recording with completions, on a drive no larger than the bundled ones")
+    drive, how = found
+    return drive, f"--drive auto: {drive.name} explains the recording best: {told(how)}"
+
+
+def told(found: Fit) -> str:
+    """Both sides, in a few words."""
+    return (
+        f"recorded {found.recorded_mbps:.3g} MB/s while busy, mean latency {found.recorded_mean_ms:.3g} ms; this profile"
+        f" {found.model_mbps:.3g} MB/s, {found.model_mean_ms:.3g} ms"
+    )
+
+
+def doubt(found: Fit | None, trace: Trace | None, drive: Drive) -> tuple[str, bool]:
+    """(a line if the drive is not the recorded one, else ''; whether it is so far off that nothing may be ranked)."""
+    if found is None or trace is None or (found.off <= CLOSE):
+        return "", False
+    line = f"this may be the wrong drive: {told(found)}"
+    other = best_fit(trace)
+    if other and other[0].name != drive.name and other[1].off < found.off:
+        line += f": choose another (--drive {other[0].name} fits{'' if other[1].off <= CLOSE else ' better'})"
+    return line, found.off > REFUSED

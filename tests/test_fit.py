@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Is it the drive that was recorded? Recordings of every bundled drive, made by its own model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import good, run, told, write
+
+from headwaiter.drives import bundled
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.sim import Options, simulate
+from headwaiter.fio import load_jobs
+from headwaiter.study.fit import best_fit, doubt, fit
+from headwaiter.study.workload import Reading, read_trace
+
+JOB = """[global]
+filename=/dev/sda
+direct=1
+runtime=3
+time_based
+[stream]
+rw=read
+bs=128k
+size=512m
+thinktime=2000
+[random]
+rw=randread
+bs=8k
+size=8g
+thinktime=5000
+[writer]
+rw=randwrite
+bs=16k
+size=1g
+thinktime=20000
+"""
+CLASSES = {
+    "disk": {"barracuda-80g", "cheetah-15k", "deskstar-75gxp", "maxtor-20g", "wd-re-4tb", "raid0-4x-barracuda-80g"},
+    "sata": {"sata-ssd"},
+    "nvme": {"nvme-ssd"},
+}
+
+
+def recorded(folder: Path, name: str, scheduler: str = "mq-deadline") -> Path:
+    """What a recorder would have written while the job ran on a drive."""
+    job = write(folder / "job.fio", JOB)
+    drive = open_drive(name)
+    load = load_jobs(job, drive.sectors)
+    rows = simulate(scheduler, drive, load, options=MEASURED.apply(Options(record=True, join_arriving=True))).rows
+    columns = (rows.issue_ns, rows.task, rows.op, rows.sector, rows.sectors, rows.complete_ns)
+    lines = [
+        f"{at / 1e9:.9f},{task},{'RW'[op]},1,{sector},{sectors},{done / 1e9:.9f}\n"
+        for at, task, op, sector, sectors, done in zip(*(c.tolist() for c in columns), strict=True)
+    ]
+    return write(folder / f"{name}.csv", "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(lines))
+
+
+@pytest.mark.parametrize("name", list(bundled()))
+def test_the_class_of_every_drive_is_found_in_its_own_recording(name: str, tmp_path: Path) -> None:
+    for scheduler in ("mq-deadline", "bfq"):
+        trace = read_trace(recorded(tmp_path, name, scheduler), Reading())
+        itself = fit(trace, open_drive(name))
+        assert itself and itself.off < 2, (scheduler, itself)
+        found = best_fit(trace)
+        assert found
+        (kind,) = (members for members in CLASSES.values() if name in members)
+        assert found[0].name in kind, (scheduler, found)
+        if scheduler == "mq-deadline":
+            assert doubt(itself, trace, open_drive(name)) == ("", False)
+
+
+def test_a_disk_does_not_pass_for_an_ssd(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = recorded(tmp_path, "sata-ssd")
+    args = ("compare", path, "-s", "none,mq-deadline", "--seeds", 0)
+    d = told(capfd, *args, "-d", "wd-re-4tb")
+    assert d["answer"]["outcome"] == "wrong drive" and d["answer"]["margins"] == [] and d["fit"]["off"] > 2
+    assert d["answer"]["text"].startswith("No ranking: this may be the wrong drive: recorded ")
+    assert "choose another (--drive sata-ssd fits)" in d["answer"]["text"]
+    anyway = told(capfd, *args, "-d", "wd-re-4tb", "--anyway")
+    assert anyway["answer"]["outcome"] != "wrong drive" and anyway["answer"]["margins"]
+    assert any("wrong drive" in note for note in anyway["notes"])
+    right = told(capfd, *args, "-d", "sata-ssd")
+    assert not any("wrong drive" in note for note in right["notes"]) and 1 <= right["fit"]["off"] < 1.3
+    auto = told(capfd, *args, "-d", "auto")
+    assert auto["drive"] == "sata-ssd" and any("--drive auto: sata-ssd explains the recording best" in n for n in auto["notes"])
+    assert "sata-ssd" in good(capfd, "run", path, "-s", "none", "-d", "auto", "--seeds", 0)
+
+
+def test_auto_needs_completions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    job = write(tmp_path / "job.fio", JOB)
+    status, _, err = run(capfd, "compare", job, "-d", "auto")
+    assert status == 2 and "needs a recording with completions" in err
+    bare = "time_s,task,op,sync,sector,sectors\n" + "".join(f"{i / 100},1,R,1,{8 * i},8\n" for i in range(60))
+    status, _, err = run(capfd, "compare", write(tmp_path / "bare.csv", bare), "-d", "auto")
+    assert status == 2 and "needs a recording with completions" in err
+
+
+def gaps(seconds: float) -> str:
+    """One program that reads again and again, so long after the read before; nobody knows when it had completed."""
+    return "time_s,task,op,sync,sector,sectors\n" + "".join(f"{i * seconds:.3f},1,R,1,{5000 * i},8\n" for i in range(40))
+
+
+@pytest.mark.parametrize(
+    ("options", "gap", "replay"), [((), 0.05, "closed"), ((), 5, "open"), (("--replay", "closed"), 5, "closed")]
+)
+def test_assumed_think_times_are_said_and_absurd_ones_refused(
+    options: tuple[Any, ...], gap: float, replay: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    d = told(capfd, "run", write(tmp_path / "gaps.csv", gaps(gap)), "-s", "none", "--seeds", 0, *options)
+    assert d["replay"] == replay
+    assert any("completions were not recorded" in note for note in d["notes"])
+    (assumed,) = (note for note in d["notes"] if "assumed to think" in note)
+    ms = float(assumed.split(" think for ")[1].split()[0])
+    assert 1000 * gap - 40 < ms < 1000 * gap
+    assert any("replayed open" in note for note in d["notes"]) == (replay == "open")

@@ -19,7 +19,7 @@ from knownanswers import MS, closed, faster, judged, opened, trial
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Rows
 from headwaiter.errors import Problem
 from headwaiter.nearest import did_you_mean
-from headwaiter.study.answer import answer, baseline, field_of
+from headwaiter.study.answer import Field, answer, baseline, field_of
 from headwaiter.study.intervals import Interval, bootstrap, paired, wins
 from headwaiter.study.schema import Answer, Criterion, Result
 from headwaiter.study.trial import Trial, measure
@@ -292,6 +292,13 @@ def test_what_depends_on_small_changes_cannot_be_told() -> None:
         " depending on small changes of think times and starts. Keep mq-deadline."
     )
     assert found.margins[0].steady_percent == pytest.approx(100 * 7 / 9)
+
+
+def test_an_interval_is_not_enough_where_small_changes_undo_it() -> None:
+    both = trials(result("bfq", 24.0), result("mq-deadline", 20.0))
+    for steady, judgement in ((0.89, "cannot tell"), (0.91, "better")):
+        found = Field(both, "waited", 1, [Interval(0.2, 0.1, 0.3), Interval(0, 0, 0)], [steady, 1.0], 0.05, False)
+        assert found.judge(0) == judgement
 
 
 def test_a_short_recording_cannot_tell() -> None:

@@ -38,7 +38,10 @@ def test_stand_in_completions_are_on_the_clock_of_the_trace(tmp_path: Path) -> N
     assert w.load.parent.tolist() == [-1, 0, 1]
     assert (w.load.delay_ns / MS).tolist() == [0, 5, 25]
     assert w.load.time_ns.tolist() == [0, 10 * MS, 40 * MS]
-    assert w.notes == ("the completions were not recorded: service times of noop on constant:5 are used instead",)
+    assert w.notes == (
+        "the completions were not recorded: service times of noop on constant:5 are used instead",
+        "so programs are assumed to think for 15 ms between two of their requests (median)",
+    )
 
 
 def test_what_stands_in_is_served_in_the_order_of_arrival(tmp_path: Path) -> None:
@@ -53,7 +56,7 @@ def test_only_what_is_missing_is_stood_in_for(tmp_path: Path) -> None:
     w = workload(tmp_path, f"{HEADER},complete_s\n3,1,R,1,0,8,3.002\n3.010,1,R,1,8,8,\n3.040,1,R,1,16,8,3.041\n")
     assert isinstance(w.load, Forest)
     assert (w.load.delay_ns / MS).tolist() == [0, 8, 25], "after 2 ms as recorded, and after 5 as on the drive"
-    assert w.notes[-1].startswith("1 missing completions were not recorded")
+    assert w.notes[-2].startswith("1 missing completions were not recorded")
 
 
 RECORDED = f"{HEADER},complete_s\n7,1,R,1,0,8,7.002\n7.010,1,R,1,8,8,7.012\n"

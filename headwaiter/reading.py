@@ -11,7 +11,7 @@ import lzma
 import resource
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import zstandard
@@ -88,14 +88,16 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = TEXT_BYTES) -> st
         raise Problem(f"{path}: byte {e.start}: not text ({encoding})") from None
 
 
-def unpack(path: Path, raw: bytes, most: int | None = None) -> bytes:
+def unpack(path: Path, raw: bytes, most: int | None = None, cut: list[str] | None = None) -> bytes:
     """The content of gzip, xz or zstd data, told by their first bytes; other data as they are.
 
-    Problem if the data are damaged or cut short, or hold more than `most` bytes (default: what memory allows).
+    Problem if the data are damaged or cut short, or hold more than `most` bytes (default: what memory allows). With a list
+    `cut`, what comes before the damage is the content, and a line is added to the list.
     """
     for magic, name, open_ in ((_GZIP, "gzip", _gunzip), (_XZ, "xz", _unxz), (_ZSTD, "zstd", _unzstd)):
         if raw.startswith(magic):
-            return _unpack(path, raw, name, open_, most)
+            chunks = open_(raw) if cut is None else _until_damage(path, open_(raw), name, cut)
+            return _unpack(path, chunks, name, most)
     return raw
 
 
@@ -107,9 +109,20 @@ class _HungryError(Exception):
     """The data ask for a dictionary that is too large."""
 
 
-def _unpack(path: Path, raw: bytes, name: str, open_: Callable[[bytes], Iterator[bytes]], most: int | None) -> bytes:
+def _until_damage(path: Path, chunks: Iterator[bytes], name: str, cut: list[str]) -> Iterator[bytes]:
+    """As far as the stream is sound."""
+    size = 0
     try:
-        return _gather(path, open_(raw), "unpack", most)
+        for chunk in chunks:
+            size += len(chunk)
+            yield chunk
+    except (_CutError, zlib.error, lzma.LZMAError, zstandard.ZstdError):
+        cut.append(f"{path}: the {name} stream is damaged or truncated behind {size} bytes of content; its rest is dropped")
+
+
+def _unpack(path: Path, chunks: Iterator[bytes], name: str, most: int | None) -> bytes:
+    try:
+        return _gather(path, chunks, "unpack", most)
     except _CutError:
         raise Problem(f"{path}: the {name} stream is truncated") from None
     except _HungryError:

@@ -49,7 +49,7 @@ import headwaiter
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 LISTS = TESTS / "mutants"
-SOURCES = ("core", "sim", "bench", "tests/c", "meson.build", "meson.options", "pyproject.toml")
+SOURCES = ("core", "sim", "bench", "examples", "tests/c", "meson.build", "meson.options", "pyproject.toml")
 # The Python tests that a fault in core or sim can fail, quick ones first.
 SUITE = (
     "test_golden.py",

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MEASURED = re.compile("<!-- (?:output|waits): ")
 """Parts of documents that `make docs` takes long to make anew: a copy's are left as they are."""
-PARTS = ("bench", "core", "docs", "drives", "headwaiter", "kmod", "lab", "sim", "tests", "workloads")
+PARTS = ("bench", "core", "docs", "drives", "examples", "headwaiter", "kmod", "lab", "sim", "tests", "workloads")
 
 
 @dataclass(frozen=True)

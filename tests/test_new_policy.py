@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("core", "sim", "bench", "tests/c", "tests/golden", "tests/mutants", "docs/schedulers")
+PARTS = ("core", "sim", "bench", "examples", "tests/c", "tests/golden", "tests/mutants", "docs/schedulers")
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""headwaiter import: any trace that can be read, as native CSV."""
+"""headwaiter import: any trace that can be read, as native CSV or in another format that can be written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwaiter.cli._output import output_option
 from headwaiter.engine.constants import Op
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct, writing
-from headwaiter.traces import Trace, formats, load, write_csv
+from headwaiter.traces import Trace, formats, load
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
@@ -33,20 +33,44 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     metavar="MS",
     help="Longest pause between two tasks of one name in one thread of control.",
 )
-def command(file: Path, output: Path | None, format_: str | None, device: str | None, group_gap_ms: float) -> None:
-    """Convert the trace FILE to native CSV.
+@click.option(
+    "--to",
+    type=click.Choice([f.name for f in formats().values() if f.write]),
+    default="native",
+    show_default=True,
+    help="Format to write.",
+)
+@click.option(
+    "--columns",
+    metavar="KEY=NAME,…",
+    help="FILE is CSV with a header line: names of its columns, and units, such as time=ts,offset=off,size=len,op=rw,unit=bytes.",
+)
+@click.option("--keep-good", is_flag=True, help="Of a damaged or truncated FILE, use what comes before the damage.")
+def command(
+    file: Path,
+    output: Path | None,
+    format_: str | None,
+    device: str | None,
+    group_gap_ms: float,
+    to: str,
+    columns: str | None,
+    keep_good: bool,
+) -> None:
+    """Convert the trace FILE to native CSV, or another format.
 
-    FILE may be compressed (gzip, xz, zstd). For a blktrace recording, name any CPU's file or the directory.
+    FILE may be compressed (gzip, xz, zstd) or a tar archive. For a blktrace recording, name any CPU's file or the directory.
     """
     distinct({"FILE": file}, {"-o": output})
-    trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms)
+    write = formats()[to].write
+    assert write
+    trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms, columns=columns, keep_good=keep_good)
     if output is None:
-        write_csv(trace, sys.stdout)
+        lost = write(trace, sys.stdout)
         sys.stdout.flush()
     else:
         with writing(output) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as out:
-            write_csv(trace, out)
-    for line in _describe(trace):
+            lost = write(trace, out)
+    for line in [*_describe(trace), *lost]:
         click.echo(plain(line), err=True)
 
 

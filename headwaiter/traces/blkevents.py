@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -224,6 +225,18 @@ def make_flags(op: Array, sync: Array, meta: Array) -> Array:
     return flags
 
 
+_RWBS = re.compile(r"F?([RWDN]|DE|ZR|ZA)([FASMBE]*)")
+
+
+def parse_rwbs(text: str) -> tuple[Op, bool, bool] | None:
+    """(operation, sync, meta) of the kernel's letters: F before the operation is a flush, after it FUA; S sync, M meta."""
+    found = _RWBS.fullmatch(text)
+    if not found:
+        return None
+    op = {"R": Op.READ, "W": Op.WRITE, "D": Op.DISCARD}.get(found[1][0], Op.OTHER)
+    return op, text.startswith("F") or any(letter in found[2] for letter in "SFB"), "M" in found[2]
+
+
 def make_block_trace(
     source: Source,
     format: str,
@@ -232,23 +245,25 @@ def make_block_trace(
     device_names: list[str],
     processes: Processes,
     options: Options,
+    notes: Sequence[str] = (),
 ) -> Trace:
     """The Trace of one device's requests. events in any order of time; their device indexes device_names."""
     letters, note = arrival_action(events)
     if not letters:
         raise source.problem("contains no queue, insertion or issue of a request")
     wanted = options.device.replace(":", ",") if options.device else None
-    mask, notes = pick_device(source, device_names, events.device, wanted, events.having(letters))
+    mask, told = pick_device(source, device_names, events.device, wanted, events.having(letters))
+    told = [*notes, *told]
     events = events.rows(np.flatnonzero(mask))
     events = events.rows(np.argsort(events.time_ns, kind="stable"))
     bios = find_bios(events, letters)
     if not len(bios.event):
         raise source.problem("contains no request of that device")
     if note:
-        notes.append(note)
+        told.append(note)
     lost = int((bios.complete_ns < 0).sum())
     if lost:
-        notes.append(f"{lost} of {len(bios.event)} requests without a recorded completion")
+        told.append(f"{lost} of {len(bios.event)} requests without a recorded completion")
     return make_trace(
         source=str(source.path),
         format=format,
@@ -263,5 +278,5 @@ def make_block_trace(
         exits_ns=processes.exits_ns,
         parents=processes.parents,
         group_gap_ns=options.group_gap_ns,
-        notes=notes,
+        notes=told,
     )

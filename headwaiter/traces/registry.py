@@ -7,20 +7,23 @@ A format is one file in formats/ with a FORMAT; nothing else lists it. What a fi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import TextIO
 
-from headwaiter.errors import Problem
+from headwaiter.errors import Problem, plain
 from headwaiter.reading import is_folder
 from headwaiter.traces import formats as _package
 from headwaiter.traces.model import Trace
-from headwaiter.traces.source import Source
+from headwaiter.traces.source import Damage, Source
 
 DEFAULT_GROUP_GAP_MS = 20.0
 """A fork, an exec and a few links of a chain that find all they read in memory and so leave no trace."""
+
+_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Options:
     """Of a trace of several devices, the one to read, as the format names it; None: the one with most requests."""
     group_gap_ns: int = round(DEFAULT_GROUP_GAP_MS * 1e6)
     """The longest pause between tasks of one name that are one thread of control."""
+    columns: str | None = None
+    """Of CSV of any kind: what its columns mean (formats/columns.py)."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,8 @@ class Format:
     """Formats are tried in order of rank; those that other formats' files could pass for come late."""
     files: Callable[[Path], list[Path]] | None = None
     """Where a recording may be several files or a directory: those of the recording that a path is, or is one of."""
+    write: Callable[[Trace, TextIO], list[str]] | None = None
+    """Writes a trace, and returns what of it the format cannot say; None: the format is only read."""
 
 
 @cache
@@ -58,7 +65,7 @@ def formats() -> dict[str, Format]:
 
 def detect(path: str | Path) -> Format | None:
     """The format of a trace file, or None if it is none that is known. Raises Problem if it cannot be read."""
-    return _detect(Source(Path(path)))
+    return _detect(_inside(Source(Path(path)), None))
 
 
 def load(
@@ -67,19 +74,27 @@ def load(
     format: str | None = None,
     device: str | None = None,
     group_gap_ms: float = DEFAULT_GROUP_GAP_MS,
+    columns: str | None = None,
+    keep_good: bool = False,
     source: Source | None = None,
 ) -> Trace:
-    """Read a trace file (or, for blktrace, a directory of one recording's files).
+    """Read a trace file (or, for blktrace, a directory of one recording's files), or the one in a tar archive.
 
-    format None finds it from the content; the rest as in Options. source is the file if something of it has been read
-    already, which a pipe allows only once. Raises Problem with one line naming file, place and cause if the file is not
-    a sound trace.
+    format None finds it from the content; columns makes it `columns`; the rest as in Options. keep_good: of a damaged or
+    truncated recording, use what comes before the damage; the trace's notes tell what was dropped. source is the file if
+    something of it has been read already, which a pipe allows only once. Raises Problem with one line naming file, place
+    and cause if the file is not a sound trace.
     """
-    source = source or Source(Path(path))
+    source = source or Source(Path(path), keep_good=keep_good)
+    if columns is not None:
+        if format not in (None, "columns"):
+            raise Problem(f"--columns is for CSV, and the format is to be {format!r}")
+        format = "columns"
     if not 0 <= group_gap_ms <= 1e9:
         raise Problem(f"group gap of {group_gap_ms:g} ms: must be from 0 to 1e9")
     if format is not None and format not in formats():
         raise Problem(f"unknown trace format {format!r} (known: {', '.join(formats())})")
+    source = _inside(source, formats()[format] if format else None)
     chosen = formats()[format] if format else _detect(source)
     if chosen is None or not chosen.files:
         if is_folder(source.path):
@@ -89,14 +104,41 @@ def load(
     if chosen is None:
         raise source.problem(f"no known trace format (known: {', '.join(formats())})")
     try:
-        return chosen.read(source, Options(device, round(group_gap_ms * 1e6)))
+        trace = _read(chosen, source, Options(device, round(group_gap_ms * 1e6), columns))
+        return replace(trace, notes=(*trace.notes, *map(plain, source.all_dropped)))
     except MemoryError:
         raise source.problem(f"not enough memory for a trace of {len(source.data) >> 20} MiB") from None
 
 
+def _read(chosen: Format, source: Source, options: Options) -> Trace:
+    """Read; where only what is good is wanted, without what lies behind the damage, for as long as there is any."""
+    while True:
+        try:
+            return chosen.read(source, options)
+        except Damage as damage:
+            if not source.keep_good or not damage.source.cut(damage):
+                raise
+
+
+def _inside(source: Source, given: Format | None) -> Source:
+    """The trace in an archive, or the file itself if it is none. Problem if there is no trace in it, or more than one."""
+    if is_folder(source.path) or not source.is_archive:
+        return source
+    members = [m for m in source.unpacked() if m.data]
+    found = [(m, f) for m in members if (f := given or _detect(m))]
+    first = found[0] if found else None
+    if not first:
+        raise source.problem("an archive without a trace of a known format")
+    # A recording of several files is one.
+    if len(found) > 1 and not all(f.files and f is first[1] for _, f in found):
+        names = [str(m.path.relative_to(source.path)) for m, _ in found[:_LISTED]] + ["…"] * (len(found) > _LISTED)
+        raise source.problem(f"an archive of {len(found)} traces ({', '.join(names)}): extract one of them")
+    return first[0]
+
+
 def _detect(source: Source) -> Format | None:
     """By content; a directory, and the empty file of a CPU that did nothing, by the content of the other files."""
-    if is_folder(source.path) or not source.data:
+    if not source.members and (is_folder(source.path) or not source.data):
         for format in formats().values():
             for file in format.files(source.path) if format.files else ():
                 part = Source(file)

@@ -10,6 +10,14 @@ from .mutate import Records
 _WORDS = {
     "blkparse": """R W D WS RA FWFS RM WFS N DE ZR Q G I D C X A m M F U UT P S 8,0 8,1 + / <- [dd] fork exit CPU0
         Total""",
+    "ftrace": """a-1 [000] d..1. 100.000001: block_bio_queue: block_split: block_bio_remap: block_rq_insert: block_rq_issue:
+        block_rq_complete: sched_process_fork: sched_process_exit: block:block_bio_queue: 8,0 259,1048575 R W WS RA FWFS FF D
+        N 4096 () + / <- (8,1) none,0,0 be,0,4 [dd] [0] # CPU:1 [LOST 5 EVENTS] cpus=2 ( 12) 18446744073709551615 pid=
+        comm= child_pid=""",
+    "biosnoop": """TIME(s) TIME(ns) TIME(us) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms) LAT(ns) QUE(ns) sda R W WS D FF
+        N Attaching""",
+    "columns": """time= offset= size= op= task= complete= latency= sync= device= unit=bytes unit=sectors unit=kib time-unit=s
+        time-unit=ms time-unit=us time-unit=ns ts off len rw pid lat , ; " # R W read WRITE trim 0.5""",
     "native": """time_s task op sync sector sectors complete_s group ioprio meta name R W D O rt/0 be/7 idle none #
         0.000000001""",
     "msr": "Read Write read write hm usr 0 1 128166385295514663",

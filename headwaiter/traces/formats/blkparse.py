@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TextIO
 
 import numpy as np
 
-from headwaiter.engine.constants import Op
-from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags
+from headwaiter.engine.constants import META, SYNC, Op
+from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags, parse_rwbs
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
@@ -99,19 +100,20 @@ def _summary(data: Array, start: Array, first: Array) -> int:
 
 
 def _rwbs(body: Table) -> tuple[Array, Array]:
-    """(op, flags) from the RWBS column: F before the operation is a flush, after it FUA; D discard, S sync, M meta."""
+    """(op, flags) from the RWBS column."""
     code = body.packed(0)
     distinct, inverse = np.unique(code, return_inverse=True)
-    op, sync, meta = [], [], []
+    op: list[int] = []
+    sync: list[int] = []
+    meta: list[int] = []
     for value in distinct.tolist():
         text = value.to_bytes(8, "big").lstrip(b"\0").decode("latin-1")
-        found = re.fullmatch(r"F?([RWDN]|DE|ZR|ZA)([FASMBE]*)", text)
+        found = parse_rwbs(text)
         if not found:
             row = int(np.argmax(code == value))
             raise body.problem(row, f"unknown operation {body.text(row, 0)[:16]!r}")
-        op.append({"R": Op.READ, "W": Op.WRITE, "D": Op.DISCARD}.get(found[1][0], Op.OTHER))
-        sync.append(text.startswith("F") or "S" in found[2] or "F" in found[2] or "B" in found[2])
-        meta.append("M" in found[2])
+        for column, value_ in zip((op, sync, meta), found, strict=True):
+            column.append(value_)
     ops = np.array(op, np.uint8)[inverse]
     return ops, make_flags(ops, np.array(sync, bool)[inverse], np.array(meta, bool)[inverse])
 
@@ -129,4 +131,49 @@ def _processes(table: Callable[[Array, list[int]], Table], head: Table, rows: Ar
     return found
 
 
-FORMAT = Format("blkparse", "blkparse's default text output", sniff, read)
+_WRITE_ROWS = 65536
+
+
+def write(trace: Trace, out: TextIO) -> list[str]:
+    """Write a trace as blkparse prints a recording of queue and completion events; what cannot be said is returned."""
+    n = len(trace)
+    done = np.flatnonzero(trace.complete_ns >= 0)
+    exits = [(t.exit_ns, t.id) for t in trace.tasks if t.exit_ns is not None]
+    # What arrives at the instant of a completion comes first, so that no request is complete before it is there.
+    time = np.concatenate([trace.time_ns, trace.complete_ns[done], np.array([e for e, _ in exits], np.int64)])
+    order = np.argsort(time, kind="stable")
+    rwbs = _letters(trace)
+    ids = [t.id for t in trace.tasks]
+    names = ["".join(c if c.isprintable() else "_" for c in t.name) for t in trace.tasks]
+    for begin in range(0, len(order), _WRITE_ROWS):
+        lines = []
+        for number, k in enumerate(order[begin : begin + _WRITE_ROWS].tolist(), begin + 1):
+            seconds, rest = divmod(int(time[k]), 10**9)
+            start = f"  8,0    0 {number:8d} {seconds:5d}.{rest:09d}"
+            if k >= n + len(done):
+                lines.append(f"{start}     0  m   N exit {exits[k - n - len(done)][1]}\n")
+                continue
+            row = k if k < n else int(done[k - n])
+            task = int(trace.task[row])
+            place = f"{rwbs[row]:>3} {int(trace.sector[row])} + {int(trace.sectors[row])}"
+            if k < n:
+                lines.append(f"{start} {ids[task]:5d}  Q {place} [{names[task]}]\n")
+            else:
+                lines.append(f"{start}     0  C {place} [0]\n")
+        out.write("".join(lines))
+    lost = ["blkparse's text tells neither threads of control nor priorities; completions are matched by place when it is read"]
+    if not trace.tasks_known:
+        lost.append("the trace does not identify tasks: all requests are written as those of one process")
+    return lost
+
+
+def _letters(trace: Trace) -> list[str]:
+    """The RWBS column: reads are always waited for, and have no S."""
+    out = []
+    for op, flags in zip(trace.op.tolist(), trace.flags.tolist(), strict=True):
+        sync = "S" if flags & SYNC and op != Op.READ else ""
+        out.append("RWDN"[op] + sync + ("M" if flags & META else ""))
+    return out
+
+
+FORMAT = Format("blkparse", "blkparse's default text output", sniff, read, write=write)

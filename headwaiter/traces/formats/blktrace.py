@@ -53,8 +53,7 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read a whole recording. Raises Problem, naming file and byte, at anything that is not a whole record."""
-    files = _files(source.path)
-    parts = [_records(f) for f in (source if f == source.path else Source(f) for f in files) if f.data]
+    parts = [_records(f) for f in map(source.beside, _recording(source)) if f.data]
     if not parts:
         raise source.problem("nothing recorded")
     notes = [p.record["action"] >> np.uint64(16) & np.uint64(_NOTIFY) != 0 for p in parts]
@@ -74,6 +73,13 @@ def read(source: Source, options: Options) -> Trace:
     return make_block_trace(source, FORMAT.name, Events(**joined), device_names=names, processes=processes, options=options)
 
 
+def _recording(source: Source) -> list[Path]:
+    """The files of the recording that source is one of, beside it in its folder or its archive."""
+    if source.members and _CPU_FILE.match(source.path.name):
+        return _of_recording(sorted(p for p in source.members if p.parent == source.path.parent), source.path)
+    return _files(source.path)
+
+
 def _files(path: Path) -> list[Path]:
     """The files of the recording that path is, or is one of."""
     if is_folder(path):
@@ -83,13 +89,16 @@ def _files(path: Path) -> list[Path]:
 
 
 def _cpu_files(directory: Path, one: Path | None) -> list[Path]:
+    try:
+        return _of_recording(sorted(directory.iterdir()), one)
+    except OSError as e:
+        raise Problem(f"{directory}: {e.strerror}") from None
+
+
+def _of_recording(files: list[Path], one: Path | None) -> list[Path]:
     """All CPUs' files, or those of the recording that `one` is of; of a file packed and unpacked, the like of `one`."""
     wanted = _CPU_FILE.match(one.name) if one else None
     chosen: dict[tuple[str, int], Path] = {}
-    try:
-        files = sorted(directory.iterdir())
-    except OSError as e:
-        raise Problem(f"{directory}: {e.strerror}") from None
     for path in files:
         found = _CPU_FILE.match(path.name)
         if found and (not wanted or found["stem"] == wanted["stem"]):

@@ -11,9 +11,11 @@ Source: fio's HOWTO, "Trace file format v2", "v3"; the unit of version 3 from fi
 
 from __future__ import annotations
 
+from typing import TextIO
+
 import numpy as np
 
-from headwaiter.engine.constants import Op
+from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.making import make_trace
@@ -25,6 +27,7 @@ _HEADERS = {b"fio version 2 iolog": 2, b"fio version 3 iolog": 3}
 _MOVES = {"read": int(Op.READ), "write": int(Op.WRITE), "trim": int(Op.DISCARD)}
 _WAIT, _OTHER = 8, 9
 _ACTIONS = {**_MOVES, "wait": _WAIT, **dict.fromkeys(("sync", "datasync", "add", "open", "close", "unlink"), _OTHER)}
+_FILE = "/dev/sda"
 _MAX_US = MAX_TIME_NS // 1000
 
 
@@ -88,4 +91,20 @@ def read(source: Source, options: Options) -> Trace:
     )
 
 
-FORMAT = Format("iolog", "fio's I/O logs, versions 2 and 3", sniff, read)
+def write(trace: Trace, out: TextIO) -> list[str]:
+    """Write a trace as an I/O log of version 3, which fio replays with read_iolog; what the log cannot say is returned."""
+    known = np.isin(trace.op, list(_MOVES.values()))
+    word = {number: name for name, number in _MOVES.items()}
+    time_us = (trace.time_ns - trace.time_ns[0]) // 1000
+    out.write(f"fio version 3 iolog\n0 {_FILE} add\n0 {_FILE} open\n")
+    columns = (time_us, trace.op, trace.sector, trace.sectors)
+    for time, op, sector, sectors in zip(*(c[known].tolist() for c in columns), strict=True):
+        out.write(f"{time} {_FILE} {word[op]} {sector * SECTOR_BYTES} {sectors * SECTOR_BYTES}\n")
+    out.write(f"{int(time_us[-1])} {_FILE} close\n")
+    lost = ["an iolog has times of issue in whole microseconds, and neither tasks nor completions"]
+    if not known.all():
+        lost.append(f"{int((~known).sum())} requests that are no read, write or discard are left out")
+    return lost
+
+
+FORMAT = Format("iolog", "fio's I/O logs, versions 2 and 3", sniff, read, write=write)

@@ -16,6 +16,7 @@ measures anew.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -37,11 +38,15 @@ from headwaiter.drives import bundled, load
 from headwaiter.drives.params import models
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.schedulers import reasons as all_reasons
+from headwaiter.errors import Problem
+from headwaiter.fio import load_jobs
 from headwaiter.fio.options import IGNORED, REFUSED, USED
 from headwaiter.report.columns import every_column
 from headwaiter.traces import formats as trace_formats
 
 ROOT = Path(__file__).resolve().parent.parent
+FIO_EXAMPLES = Path("/usr/share/doc/fio/examples")
+EXAMPLES_FOUND = ROOT / "docs" / "fio-examples.json"
 BLOCK = re.compile(r"<!-- (\w+): ([^\n]+?) -->\n(?:(?:(?!<!-- ).)*?<!-- end -->\n)?", re.S)
 
 
@@ -225,6 +230,30 @@ def table_columns(_: str) -> str:
     return rows(("column", "meaning"), ((column.name.strip(), column.help) for column in every_column()))
 
 
+def fio_examples(_: str) -> str:
+    """The job files that fio ships: which run, and why the others do not. Looked at where they are installed."""
+    if FIO_EXAMPLES.is_dir():
+        EXAMPLES_FOUND.write_text(json.dumps(_examples(), indent=1) + "\n", encoding="utf-8")
+    found: dict[str, str] = json.loads(EXAMPLES_FOUND.read_text(encoding="utf-8"))
+    running = ", ".join(f"`{name}`" for name, why in found.items() if not why)
+    refused = rows(("file", "refused because"), ((f"`{name}`", why) for name, why in found.items() if why))
+    return f"{len(found)} files, of which {sum(not why for why in found.values())} run: {running}.\n\n{refused}"
+
+
+def _examples() -> dict[str, str]:
+    """By file, why it is refused on a drive of 8 TiB, or nothing."""
+    found = {}
+    for path in sorted(p for p in FIO_EXAMPLES.rglob("*") if ".fio" in p.suffixes):
+        data = path.read_bytes()
+        try:
+            load_jobs(path, (8 << 40) // 512, gzip.decompress(data) if path.suffix == ".gz" else data)
+            why = ""
+        except Problem as e:
+            why = str(e).partition(": ")[2]
+        found[path.name.removesuffix(".gz")] = why
+    return found
+
+
 def json_records(_: str) -> str:
     """Everything that `--json` prints, field by field."""
     heads = ("field", "type", "unit", "meaning")
@@ -267,6 +296,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "figure": picture,
     "waits": waits,
     "options": fio_options,
+    "examples": fio_examples,
     "json": json_records,
     "api": api,
     "columns": table_columns,

@@ -277,6 +277,19 @@ struct hws_file {
 	uint64_t base, offset, span, size;
 };
 
+/* A size, and the percentage of I/Os that have it. */
+struct hws_split {
+	uint64_t bytes;
+	uint32_t percent;
+};
+
+/* A zone of a file: its part of the random places, and how long it is, in percent or in bytes. */
+struct hws_zone {
+	uint32_t percent;
+	uint32_t length_percent; /* 0: length_bytes */
+	uint64_t length_bytes;
+};
+
 struct hws_job {
 	uint32_t task;
 	uint32_t flusher;   /* task that writes dirty pages back, for buffered writes */
@@ -299,6 +312,12 @@ struct hws_job {
 	uint64_t random_seed;	/* fio's randseed, and the process's number among all, from 0 */
 	uint32_t number;
 	uint64_t min_bytes[2], max_bytes[2], align_bytes[2];
+	uint32_t nr_splits[2];		   /* 0: sizes from min_bytes to max_bytes, all alike */
+	const struct hws_split *splits[2]; /* copied */
+	uint32_t nr_zones[2];		   /* 0: all places alike; percentages add up to 100 */
+	const struct hws_zone *zones[2];   /* one behind the other; copied */
+	uint32_t prio_percent[2];	   /* I/Os that have the priority prio, not the task's */
+	uint16_t prio;
 	int64_t hole_bytes;    /* rw=read:N: added after each sequential I/O */
 	uint32_t random_every; /* rw=randread:N: a new place every N I/Os */
 	uint32_t identical;    /* and between them the same place again */

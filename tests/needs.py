@@ -17,6 +17,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "lab": (*_STOCK_KERNEL, "qemu-system-x86", "busybox-static", "fio", "e2fsprogs", "blktrace", "util-linux", "bonnie++"),
     "dkms": (*_STOCK_KERNEL, "dkms", "kmod", "cpio"),
     "fio": ("fio",),
+    "fio-examples": ("fio-examples",),
     "busybox": ("busybox-static",),
     "chromium": ("chromium", "fonts-dejavu-core"),
     "binutils": ("gcc", "binutils"),
@@ -27,7 +28,9 @@ NEEDS: dict[str, tuple[str, ...]] = {
 _SIGNS = {
     "apt": "apt-get", "binutils": "nm", "blktrace": "blktrace", "bonnie++": "bonnie++",
     "busybox-static": "busybox", "chromium": "chromium", "cpio": "cpio", "dkms": "dkms",
-    "e2fsprogs": "mkfs.ext4", "fio": "fio", "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "g++": "g++",
+    "e2fsprogs": "mkfs.ext4", "fio": "fio",
+    "fio-examples": "/usr/share/doc/fio/examples/basic-verify.fio",
+    "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "g++": "g++",
     "gcc": "gcc", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
     "zstd": "zstd",

@@ -74,6 +74,9 @@ SEQUENCES = [
     "size=0x4000\nbs=4096",
     "bs=,8k\nsize=16k",
     "size=1m\nbs=64k\nrwmixread=30",
+    "size=1m\nzonemode=strided\nzonesize=64k\nzoneskip=128k\nbs=16k",
+    "size=1000k\nzonemode=strided\nzonesize=64k\nzoneskip=0\nbs=16k",
+    "size=1m\nzonemode=strided\nzonesize=64k\nzonerange=64k\nzoneskip=32k\nbs=4k\nrw=write",
 ]
 
 
@@ -143,6 +146,12 @@ RANDOM = [
     "rw=randread\nsize=8m\nbsrange=12k-96k\nnorandommap\nnumber_ios=100",
     "rw=randread\nsize=64m\npercentage_random=50\nnumber_ios=200", "rw=randread:3\nsize=64m\nnumber_ios=200",
     "rw=randrw\nsize=64m\npercentage_random=30,80\nnumber_ios=200\nrandrepeat=0\nrandseed=99",
+    "rw=randread\nsize=64m\nbssplit=4k/60:64k/30:16k/\nnorandommap\nnumber_ios=200",
+    "rw=randrw\nsize=64m\nbssplit=4k/50:12k/50,512/10:8k/90\nnorandommap\nnumber_ios=200",
+    "rw=read\nsize=1m\nbssplit=4k/:8k/:32k/20",
+    "rw=randread\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned:50/5:30/15:20/",
+    "rw=randrw\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned:90/10:10/90",
+    "rw=randwrite\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned_abs:70/4m:20/10m:10/50m",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
 from headwaiter.errors import Problem, plain
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
-from headwaiter.fio.options import SYNC_ENGINES, Pattern
+from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
 from headwaiter.fio.parser import Section, Where, parse
 from headwaiter.fio.values import LARGEST, Percent
 
@@ -47,7 +47,12 @@ class JobLoad:
         """See sim.Load."""
         for job in self.jobs:
             files = ffi.new("struct hws_file[]", [dict(f) for f in job.files])
-            c = ffi.new("struct hws_job *", {**job.fields, "nr_files": len(job.files), "files": files})
+            tables = {
+                key: [ffi.new(f"struct hws_{key[:-1]}[]", rows) if rows else ffi.NULL for rows in job.fields[key]]
+                for key in ("splits", "zones")
+            }
+            lengths = {f"nr_{key}": [len(rows) for rows in job.fields[key]] for key in tables}
+            c = ffi.new("struct hws_job *", {**job.fields, **tables, **lengths, "nr_files": len(job.files), "files": files})
             status = int(lib.hws_add_job(run, c))
             if status < 0:
                 return status
@@ -70,10 +75,30 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     exitall = any(s.get("exitall") for s in sections)
     writes_back = any(d.fields["buffered"] and d.fields["directions"] & Directions.WRITES for d in drafts)
     waits = _waits(sections, ids)
+    verifying = {s: len(sections) + k for k, s in enumerate(dict.fromkeys(d.job_name for d in drafts if d.verifies))}
+    waits = {s: verifying.get(sections[w].get("name", sections[w].name), w) if w >= 0 else w for s, w in waits.items()}
+    workers = len(drafts) + sum(d.verifies for d in drafts)
     tasks: list[Task] = []
     jobs: list[Job] = []
+    readers: list[tuple[_Draft, Mapping[str, Any], int]] = []
     group = phase = 0
-    for draft in drafts:
+
+    def enter(draft: _Draft, fields: Mapping[str, Any], name: str) -> None:
+        tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase))
+        places = ({"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions)
+        jobs.append(Job({**fields, "task": len(jobs)}, tuple(places)))
+
+    def read_again() -> None:
+        """Behind the last process of a section, the jobs that verify what they have written."""
+        for draft, fields, number in readers:
+            section = verifying[draft.job_name]
+            more = {"section": section, "wait_for": fields["section"], "stonewall": False, "number": number}
+            enter(draft, {**_verification(fields), **more}, f"{draft.name}.verify")
+        readers.clear()
+
+    for number, draft in enumerate(drafts):
+        if readers and readers[-1][0].section is not draft.section:
+            read_again()
         section = draft.section
         stonewall = bool(section.get("stonewall") and draft.clone == 0)
         phase += stonewall and bool(jobs)
@@ -81,26 +106,24 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
         group += bool(new_group and jobs)
         fields = {
             **draft.fields,
-            "task": len(jobs),
-            "flusher": len(drafts),
+            "flusher": workers,
             "section": ids[draft.job_name],
             "group": group,
             "wait_for": waits[id(section)],
             "stonewall": stonewall,
             "exit_what": _EXIT[section.get("exit_what", "group")] if exitall else Exit.ITSELF,
             "random_seed": section.get("randseed", FIO_RANDSEED),
-            "number": len(jobs),
+            "number": number,
         }
-        tasks.append(Task(len(jobs), plain(draft.name), len(jobs), _ioprio(section), phase=phase))
-        jobs.append(
-            Job(
-                fields,
-                tuple({"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions),
-            )
-        )
+        enter(draft, fields, draft.name)
+        if draft.verifies:
+            readers.append((draft, fields, number))
+    read_again()
     notes: tuple[str, ...] = ()
     if any(d.fields["buffered"] for d in drafts):
         notes = ("buffered I/O is modelled simply (see docs/fio.md); direct=1 says exactly what the disk is asked",)
+    if any(s.get("ramp_time") for s in sections):
+        notes += ("ramp_time: unlike in fio, the I/Os of the ramp count in the results",)
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
     return JobLoad(tuple(tasks), tuple(jobs), notes)
@@ -116,6 +139,49 @@ class _Draft:
     clone: int
     regions: tuple[Region, ...]
     fields: Mapping[str, Any]
+
+    @property
+    def verifies(self) -> bool:
+        """Whether it reads again what it has written."""
+        return bool(self.section.get("verify") and self.section.get("do_verify", True)) and self.writes
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.fields["directions"] & Directions.WRITES)
+
+
+def _verification(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The job that reads what a job has written, in the order of the writes: its number decides on the places."""
+    swapped = {key: [fields[key][1]] * 2 for key in ("random_percent", "min_bytes", "max_bytes", "align_bytes", "zones")}
+    return {
+        **fields,
+        **swapped,
+        "directions": Directions.READS,
+        "start_min_ns": 0,
+        "start_max_ns": 0,
+        "sync_writes": False,
+        "think_ns": 0,
+        "rate_bytes": [0, 0],
+        "prio_percent": [0, 0],
+    }
+
+
+def _check_verify(s: Section, pattern: Pattern, low: Sequence[int], high: Sequence[int]) -> None:
+    """Refuse what would be read again in another order, or in another number."""
+    if not (s.get("verify") and s.get("do_verify", True) and pattern.directions & Directions.WRITES):
+        return
+    reasons = {
+        "in a job that also reads": pattern.directions == Directions.BOTH,
+        "with direct=0 reads from the page cache, and that": not s.get("direct"),
+        "with sizes that vary": low[1] != high[1] or bool(s.get("bssplit")),
+        "with runtime": bool(s.get("runtime")),
+        "with loops": s.get("loops", 1) > 1,
+        "with norandommap": bool(s.get("norandommap")) or "ba" in s.settings,
+        "with exitall": bool(s.get("exitall")),
+    }
+    for what, given in reasons.items():
+        if given:
+            raise s.at("verify").problem(f"option 'verify' {what} is not supported (do_verify=0 reads nothing again)")
 
 
 def _clones(s: Section, capacity: int) -> list[_Draft]:
@@ -138,6 +204,11 @@ def _draft(s: Section, clone: int, clones: int, shared: Mapping[str, Any], capac
     io_size = s.get("io_size", 0)
     if isinstance(io_size, Percent):
         io_size = size * io_size.value // 100
+    if s.get("zonemode") == "strided":
+        # Round and round, until as many bytes as the region has without its gaps.
+        io_size = io_size or size
+        regions, size = _strided(s, regions, shared)
+        shared = {**shared, "file_service": FileService.ONE_BY_ONE}
     fields = {**shared, "depth": depth, "size": size, "io_size": io_size}
     return _Draft(s, job_name, name, clone, regions, fields)
 
@@ -149,8 +220,65 @@ def _file_names(s: Section, job_name: str, number: int) -> list[str]:
         if not names:
             raise s.at("filename").problem("option 'filename': a name is missing")
     else:
-        names = [f"{job_name}.{number}.{n}" for n in range(s.get("nrfiles", 1))]
+        form = s.get("filename_format", "$jobname.$jobnum.$filenum")
+        names = [_formatted(s, form, job_name, number, n) for n in range(s.get("nrfiles", 1))]
     return [f"{directory}/{n}" if directory and not n.startswith("/") else n for n in names]
+
+
+def _formatted(s: Section, form: str, job_name: str, number: int, file: int) -> str:
+    for word, value in (("$jobname", job_name), ("$jobnum", str(number)), ("$filenum", str(file))):
+        form = form.replace(word, value)
+    if "$" in form:
+        raise s.at("filename_format").problem(f"option 'filename_format': '{form[form.index('$') :][:40]}' is not supported")
+    return form
+
+
+_MOST_ZONES = 100_000
+
+
+def _strided(s: Section, regions: Sequence[Region], shared: Mapping[str, Any]) -> tuple[tuple[Region, ...], int]:
+    """zonesize bytes of the region, a gap of zoneskip, and so on to its end; each of these is gone through in turn."""
+    where = s.at("zonemode")
+    length, skip = s.get("zonesize", 0), s.get("zoneskip", 0)
+    if not length:
+        raise where.problem("option 'zonemode': strided needs zonesize")
+    if s.get("zonerange", length) != length:
+        raise s.at("zonerange").problem("option 'zonerange': only the same as zonesize is supported")
+    if shared["random"] or len(regions) > 1 or shared["hole_bytes"]:
+        raise where.problem("option 'zonemode': strided is supported for sequential I/O to one file")
+    block = max(b for i, b in enumerate(shared["max_bytes"]) if shared["directions"] >> i & 1)
+    if length % block or skip % SECTOR_BYTES:
+        raise s.at("zonesize").problem(f"option 'zonesize': must be in blocks of {block} bytes, and zoneskip in sectors")
+    (r,) = regions
+    number = -(-r.span // (length + skip))
+    if number > _MOST_ZONES:
+        raise s.at("zonesize").problem(f"option 'zonesize': {number} zones: more than {_MOST_ZONES} are not supported")
+    found = []
+    for k in range(number):
+        begin = k * (length + skip)
+        span = min(length, r.span - begin)
+        span -= span % block
+        if span:
+            found.append(Region(r.file, r.offset + begin, span, r.offset + begin + span))
+    return tuple(found), sum(f.span for f in found)
+
+
+def _split_fields(s: Section, buffered: bool) -> dict[str, Any]:
+    """Sizes, places and priorities that are drawn by shares: of reads, of writes."""
+    splits = [part or () for part in s.get("bssplit", ((), ()))]
+    if not buffered and any(size % SECTOR_BYTES for part in splits for size, _ in part):
+        raise s.at("bssplit").problem(f"option 'bssplit': direct I/O must be in multiples of {SECTOR_BYTES} bytes")
+    distribution: Distribution = s.get("random_distribution", Distribution())
+    zones = [(access, length, 0) if distribution.relative else (access, 0, length) for access, length in distribution.zones]
+    percent = [p or 0 for p in s.get("cmdprio_percentage", (0, 0))]
+    if any(percent) and (buffered or s.get("ioengine") not in ("libaio", "io_uring")):
+        raise s.at("cmdprio_percentage").problem("option 'cmdprio_percentage' is for direct I/O by libaio and io_uring")
+    return {
+        "splits": splits,
+        "zones": [zones, zones],
+        "prio_percent": percent,
+        "prio": ioprio(IoprioClass(s.get("cmdprio_class", 0) or IoprioClass.RT), int(s.get("cmdprio", 0))),
+    }
 
 
 def _common_fields(s: Section) -> dict[str, Any]:
@@ -180,8 +308,9 @@ def _common_fields(s: Section) -> dict[str, Any]:
         for option in ("fsync", "end_fsync"):
             if s.get(option):
                 raise s.at(option).problem(
-                    f"option '{option}' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)"
+                    f"option '{s.written(option)}' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)"
                 )
+    _check_verify(s, pattern, low, high)
     service, every = s.get("file_service_type", ("roundrobin", 1))
     think = s.get("thinktime", 0)
     start = s.get("startdelay", (0, 0))
@@ -189,7 +318,8 @@ def _common_fields(s: Section) -> dict[str, Any]:
     return {
         "start_min_ns": start[0],
         "start_max_ns": start[1],
-        "runtime_ns": s.get("runtime", 0),
+        "runtime_ns": s.get("runtime", 0) + (s.get("ramp_time", 0) if s.get("runtime") else 0),
+        **_split_fields(s, buffered),
         "time_based": s.get("time_based", False),
         "loops": s.get("loops", 1),
         "number_ios": s.get("number_ios", 0),

@@ -20,9 +20,11 @@ from headwaiter.fio.values import (
     flag,
     integer,
     per_direction,
+    shares,
     size,
     size_or_percent,
     span,
+    zones,
 )
 
 SYNC_ENGINES = ("sync", "psync", "vsync", "pvsync", "pvsync2")
@@ -42,6 +44,14 @@ class Pattern:
     directions: Directions
     every: int = 1
     hole: int = 0
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """random_distribution=: zones, each (percentage of accesses, length in percent or bytes); none: all places alike."""
+
+    relative: bool = False
+    zones: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,9 +135,34 @@ def _pattern(value: str, kb_base: int) -> Pattern:
 
 
 def _engine(value: str) -> str:
+    name = value.partition(":")[0]
+    for why, names in OTHER_ENGINES.items():
+        if name in names.split():
+            raise ValueError(f"engine '{name}' is not supported: it {why}")
     if value not in SYNC_ENGINES + QUEUE_ENGINES:
         raise ValueError(f"engine '{shown(value)}' is not supported (known: {', '.join(SYNC_ENGINES + QUEUE_ENGINES)})")
     return value
+
+
+def _split(value: str, kb_base: int) -> tuple[tuple[tuple[int, int], ...] | None, ...]:
+    parts = per_direction(value, lambda v: shares(v, lambda size_: _positive(size_, kb_base)))
+    if any(part and not any(percent for _, percent in part) for part in parts):
+        raise ValueError(f"'{shown(value)}': all sizes have 0%")
+    return parts
+
+
+def _zonemode(value: str) -> str:
+    if value == "zbd":
+        raise ValueError("'zbd': zoned block devices are not modelled (strided is supported)")
+    return choice(value, ("none", "strided"))
+
+
+def _verify(value: str) -> bool:
+    return value not in ("0", "null")
+
+
+def _priority_percents(value: str, kb_base: int) -> tuple[int | None, int | None]:
+    return per_direction(value, lambda v: integer(v, 0, 100))
 
 
 def _filesize(value: str, kb_base: int) -> int:
@@ -141,11 +176,31 @@ def _delay(value: str) -> tuple[int, int]:
     return span(value, lambda v: duration(v, "s"))
 
 
-def _distribution(value: str) -> str:
-    name = value.partition(":")[0]
-    if name != "random":
-        raise ValueError(f"distribution '{shown(name)}' is not supported (only random is)")
-    return name
+def _distribution(value: str, kb_base: int) -> Distribution:
+    name, _, rest = value.partition(":")
+    if name == "random":
+        return Distribution()
+    if name in ("zipf", "pareto", "normal"):
+        raise ValueError(f"distribution '{name}' is not supported: give the shares of zones (zoned, zoned_abs)")
+    if name not in ("zoned", "zoned_abs"):
+        raise ValueError(f"distribution '{shown(name)}' is not supported (random, zoned and zoned_abs are)")
+    relative = name == "zoned"
+    parse = (lambda v: integer(v, 0, 100)) if relative else (lambda v: size(v, kb_base))
+    if "," in rest:
+        raise ValueError(f"'{shown(value)}': one list of zones for reads and writes, as in fio 3.33")
+    return Distribution(relative, _filled(rest, zones(rest, parse), relative))
+
+
+def _filled(value: str, found: tuple[tuple[int, int], ...], relative: bool) -> tuple[tuple[int, int], ...]:
+    """Of percentages what is left goes to the zones that name no length, all alike."""
+    if not relative:
+        if not all(length for _, length in found):
+            raise ValueError(f"'{shown(value)}': each zone needs a length")
+        return found
+    left, open_ = 100 - sum(length for _, length in found), sum(not length for _, length in found)
+    if left < 0 or (left and not open_):
+        raise ValueError(f"'{shown(value)}': the lengths do not add up to 100%")
+    return tuple((access, length or left // open_) for access, length in found)
 
 
 def _service(value: str, kb_base: int) -> tuple[str, int]:
@@ -173,6 +228,7 @@ USED: tuple[Used, ...] = (
     Used("rwmixwrite", _text(lambda v: integer(v, 0, 100)), "percentage of writes; the later of the two applies"),
     Used("bs", _sized(_sizes), "block size: one, or reads,writes (default 4k)", ("blocksize",)),
     Used("bsrange", _sized(_ranges), "block sizes drawn from a range, multiples of its lower end", ("blocksize_range",)),
+    Used("bssplit", _sized(_split), "block sizes with percentages, such as 4k/60:64k/40: one, or reads,writes"),
     Used("ba", _sized(_sizes), "alignment of random places (default: the block size); turns the random map off", ("blockalign",)),
     Used("size", _sized(size_or_percent), "bytes to transfer, and the size of the region"),
     Used("io_size", _sized(size_or_percent), "bytes to transfer, if different from the region", ("io_limit",)),
@@ -189,6 +245,11 @@ USED: tuple[Used, ...] = (
     Used("numjobs", _text(lambda v: integer(v, 1, 100_000)), "clones of the job, named NAME.0, NAME.1, …"),
     Used("filename", _text(str), "a device (/dev/…: the one drive), or files; several are separated by ':'"),
     Used("directory", _text(str), "part of the names of files"),
+    Used("filename_format", _text(str), "names of a clone's files, of $jobname, $jobnum and $filenum, if filename is not given"),
+    Used("zonemode", _text(_zonemode), "strided: see zonesize; zbd is not supported"),
+    Used("zonesize", _sized(size), "zonemode=strided, sequential I/O: so many bytes, then a gap of zoneskip"),
+    Used("zonerange", _sized(size), "zonemode=strided: must be zonesize"),
+    Used("zoneskip", _sized(size), "zonemode=strided: see zonesize"),
     Used("nrfiles", _text(lambda v: integer(v, 1, 100_000)), "files of each clone, if filename is not given", ("nr_files",)),
     Used("file_service_type", _sized(_service), "choice of the next file: roundrobin[:N], sequential, random"),
     Used("ioengine", _text(_engine), f"{', '.join(SYNC_ENGINES)} (one I/O at a time); {', '.join(QUEUE_ENGINES)}"),
@@ -206,6 +267,12 @@ USED: tuple[Used, ...] = (
         "fsync after this number of writes, and after each read until the next write, as in fio 3.33; buffered only",
     ),
     Used("fdatasync", _sized(_every), "the same as fsync here"),
+    Used(
+        "verify",
+        _text(_verify),
+        "any method: what a job has written is read again, in the same order, once all its processes are done; direct only",
+    ),
+    Used("do_verify", _text(flag), "0: nothing is read again"),
     Used("end_fsync", _text(flag), "fsync at the end of a pass; buffered only"),
     Used("fsync_on_close", _text(flag), "the same as end_fsync here"),
     Used(
@@ -225,10 +292,15 @@ USED: tuple[Used, ...] = (
     Used("rate_iops", _sized(_rates), "limit in I/Os per second"),
     Used("startdelay", _text(_delay), "start this long after the beginning of the run; a range draws a random time; s"),
     Used("runtime", _time("s"), "end after this time; s", ("timeout",)),
+    Used("ramp_time", _time("s"), "added to runtime; unlike in fio, its I/Os count in the results; s"),
     Used("time_based", lambda v, _: flag(v), "repeat passes until runtime", alone=True),
     Used("norandommap", lambda v, _: flag(v), "random places may repeat before all have been used", alone=True),
     Used("percentage_random", _sized(_percents), "percentage of random I/O in a random pattern: one, or reads,writes"),
-    Used("random_distribution", _text(_distribution), "random (uniform) only"),
+    Used(
+        "random_distribution",
+        _sized(_distribution),
+        "random (uniform); zoned:ACCESS/LENGTH:… (both in percent) and zoned_abs (lengths in bytes)",
+    ),
     Used("randrepeat", _text(flag), "1 (default): each pass draws the same places, independent of randseed"),
     Used("allrandrepeat", _text(flag), "same as randrepeat"),
     Used(
@@ -253,6 +325,9 @@ USED: tuple[Used, ...] = (
         "I/O priority within the class (fio itself knows only the name prio)",
         ("ioprio",),
     ),
+    Used("cmdprio_percentage", _sized(_priority_percents), "percentage of I/Os with the priority of cmdprio_class and cmdprio"),
+    Used("cmdprio_class", _text(lambda v: integer(v, 0, 3)), "class of that priority (default 1)"),
+    Used("cmdprio", _text(lambda v: integer(v, 0, 7)), "level of that priority (default 0)"),
     Used("prioclass", _text(lambda v: integer(v, 0, 3)), "I/O priority class: 1 real-time, 2 best-effort, 3 idle"),
     Used("nice", _text(lambda v: integer(v, -20, 19)), "sets a best-effort priority, if prio and prioclass do not"),
     Used("kb_base", _text(lambda v: int(choice(v, ("1024", "1000")))), "value of k in sizes (default 1024)"),
@@ -260,7 +335,7 @@ USED: tuple[Used, ...] = (
 
 # What cannot change which I/Os reach a disk, or when.
 IGNORED: Mapping[str, str] = {
-    "fio's output and logs": """description group_reporting thread per_job_logs write_bw_log write_lat_log
+    "fio's output and logs": """description group_reporting thread threads per_job_logs write_bw_log write_lat_log
         write_iops_log write_hist_log write_iolog log_entries log_avg_msec log_hist_msec log_hist_coarseness
         log_max_value log_offset log_prio log_compression log_compression_cpus log_store_compressed log_unix_epoch
         log_alternate_epoch log_alternate_epoch_clock_id bwavgtime iopsavgtime block_error_percentiles stats
@@ -275,6 +350,9 @@ IGNORED: Mapping[str, str] = {
     "user, processors and memory of the jobs": """cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy uid gid
         cgroup_nodelete""",
     "errors that do not occur here": "continue_on_error ignore_error exitall_on_error",
+    "rates below which fio would end a job": "rate_min ratemin rate_iops_min",
+    "how fio checks data, which are always right here": """verify_interval verify_offset verify_pattern verify_fatal verify_dump
+        verify_async verify_async_cpus experimental_verify verify_state_save verifysort verifysort_nr""",
     "interface between engine and kernel": """userspace_reap hipri hipri_percentage fixedbufs registerfiles
         sqthread_poll sqthread_poll_cpu nonvectored force_async write_hint""",
     "the random number generator (there is only one here)": "random_generator",
@@ -282,12 +360,10 @@ IGNORED: Mapping[str, str] = {
 
 # What would change the result and is not supported; the values at which it changes nothing are accepted.
 REFUSED: Mapping[str, tuple[str, ...]] = {
-    "bssplit": (),
     "bs_unaligned": ("0",),
     "blocksize_unaligned": ("0",),
     "bs_is_seq_rand": ("0",),
     "lockfile": ("none",),
-    "filename_format": (),
     "opendir": (),
     "file_append": ("0",),
     "fill_device": ("0",),
@@ -303,21 +379,10 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "write_barrier": ("0",),
     "sync_file_range": (),
     "atomic": ("0",),
-    "ramp_time": ("0",),
-    "verify": ("0",),
-    "do_verify": ("0", "1"),
     "verify_only": ("0",),
-    "verify_interval": (),
-    "verify_offset": (),
-    "verify_pattern": (),
-    "verify_fatal": ("0", "1"),
-    "verify_dump": ("0", "1"),
-    "verify_async": ("0",),
     "verify_backlog": ("0",),
     "verify_backlog_batch": (),
-    "experimental_verify": ("0",),
     "verify_state_load": ("0",),
-    "verify_state_save": ("0", "1"),
     "trim_percentage": ("0",),
     "trim_verify_zero": ("0", "1"),
     "trim_backlog": ("0",),
@@ -336,11 +401,7 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "exec_prerun": (),
     "exec_postrun": (),
     "ioscheduler": (),
-    "zonemode": ("none",),
-    "zonesize": ("0",),
     "zonecapacity": ("0",),
-    "zonerange": ("0",),
-    "zoneskip": ("0",),
     "read_beyond_wp": ("0",),
     "max_open_zones": ("0",),
     "job_max_open_zones": ("0",),
@@ -348,11 +409,8 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "zone_reset_threshold": (),
     "zone_reset_frequency": (),
     "thinktime_iotime": ("0",),
-    "rate_min": (),
-    "ratemin": (),
     "rate_process": ("linear",),
     "rate_ignore_thinktime": ("0",),
-    "rate_iops_min": (),
     "latency_target": ("0",),
     "latency_window": ("0",),
     "max_latency": ("0",),
@@ -373,9 +431,6 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "ss_dur": ("0",),
     "steadystate_ramp_time": ("0",),
     "ss_ramp": ("0",),
-    "cmdprio_percentage": ("0",),
-    "cmdprio_class": (),
-    "cmdprio": (),
     "cmdprio_bssplit": (),
     "nowait": ("0",),
     "uncached": ("0",),
@@ -384,6 +439,39 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
 
 BY_NAME: Mapping[str, Used] = {name: option for option in USED for name in option.names}
 IGNORED_NAMES: frozenset[str] = frozenset(name for names in IGNORED.values() for name in names.split())
+
+
+# Why, where the name does not say it.
+REASONS: Mapping[str, str] = {
+    "flow_sleep": "jobs would wait for each other's progress",
+    "iodepth_batch": "I/Os would be submitted several at a time",
+    "flow": "jobs would wait for each other's progress",
+    "latency_target": "fio would try queue depths until one meets it; run the depths that you think of",
+    "io_submit_mode": "with offload, threads submit that are tasks of their own",
+    "rate_process": "arrivals would not depend on completions; record a trace and replay it open",
+    "verify_backlog": "reads would be mixed with the writes; verify without it reads after them",
+    "cmdprio_bssplit": "cmdprio_percentage is supported",
+    "steadystate": "fio would end the job early; give a runtime",
+    "ss": "fio would end the job early; give a runtime",
+    "fill_device": "fio would write until the file system is full; give a size",
+    "read_iolog": "name the log itself as the workload: headwaiter replays it",
+}
+# Other engines, by what each does instead of I/O that a disk's scheduler sees.
+OTHER_ENGINES: Mapping[str, str] = {
+    "uses a processor, not a disk": "cpuio",
+    "does no I/O": "null cpp_null",
+    "runs another program": "exec",
+    "is code of its own": "external",
+    "goes over a network": "net netsplice rdma librpma_apm_client librpma_apm_server librpma_gpspm_client librpma_gpspm_server",
+    "uses storage behind a network": "rados rbd gfapi gfapi_async libhdfs http nfs nbd libiscsi dfs ime",
+    "sends commands to the device past its scheduler": "sg io_uring_cmd libzbc libblkio xnvme mtd",
+    "uses memory that is addressed as such": "dev-dax libpmem pmemblk",
+    "moves data to a graphics processor": "libcufile",
+    "changes files and folders, not their contents": """e4defrag falloc ftruncate filecreate filedelete filestat
+        dircreate dirdelete dirstat""",
+    "reads and writes by faults of pages, which are not modelled": "mmap",
+    "moves pages between files, which is not modelled": "splice",
+}
 
 
 def known() -> Iterable[str]:

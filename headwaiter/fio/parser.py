@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headwaiter.errors import Problem, plain, shown
-from headwaiter.fio.options import BY_NAME, IGNORED_NAMES, known, refuses
+from headwaiter.fio.options import BY_NAME, IGNORED_NAMES, REASONS, known, refuses
 from headwaiter.reading import exists, read_bytes
 
 _SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
@@ -46,6 +46,8 @@ class Setting:
 
     value: Any
     where: Where
+    written: str
+    """The name under which it was written."""
 
 
 @dataclass
@@ -59,6 +61,10 @@ class Section:
     def get(self, option: str, default: Any = None) -> Any:
         """An option's value."""
         return self.settings[option].value if option in self.settings else default
+
+    def written(self, option: str) -> str:
+        """The name under which an option was written; its own if it was not."""
+        return self.settings[option].written if option in self.settings else option
 
     def at(self, *options: str) -> Where:
         """Where the first of these options that is set was set, else the section's head."""
@@ -98,7 +104,7 @@ def parse(path: Path, data: bytes | None = None) -> list[Section]:
         option, equals, value = (part.strip() for part in text.partition("="))
         if current is None:
             raise where.problem(f"option '{shown(option)}' is before the first section ([NAME])")
-        pending.append((option, _substituted(value, option, where) if equals else None, where))
+        pending.append((option, value if equals else None, where))
     finish()
     if not sections:
         raise Problem(f"{path}: no jobs (no section but [global])")
@@ -166,14 +172,19 @@ def _substituted(value: str, option: str, where: Where) -> str:
 
 
 def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Where]]) -> None:
-    """Check and interpret a section's options; kb_base first, since it changes what sizes mean."""
-    for option, value, where in sorted(pending, key=lambda p: p[0] != "kb_base"):
+    """Check and interpret a section's options.
+
+    The engine first: others have options of their own, and need not be set up here. Then kb_base, which changes what sizes mean.
+    """
+    for option, raw, where in sorted(pending, key=lambda p: ["ioengine", "kb_base", p[0]].index(p[0])):
+        value = None if raw is None else _substituted(raw, option, where)
         kb_base = settings["kb_base"].value if "kb_base" in settings else 1024
         if option in IGNORED_NAMES:
             continue
         if refuses(option, value):
             written = f"{option}={shown(value)}" if value is not None else option
-            raise where.problem(f"option '{option}' would change the result and is not supported ({written})")
+            why = f": {REASONS[option]}" if option in REASONS else ""
+            raise where.problem(f"option '{option}' would change the result and is not supported ({written}){why}")
         used = BY_NAME.get(option)
         if used is None:
             if option in known():
@@ -186,7 +197,7 @@ def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Wh
             meaning = used.parse(value, kb_base)
         except ValueError as e:
             raise where.problem(f"option '{option}': {e}") from None
-        _set(settings, used.name, Setting(meaning, where))
+        _set(settings, used.name, Setting(meaning, where, option))
 
 
 def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
@@ -198,6 +209,10 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
         name, value = "direct", not value
     elif name == "bsrange":
         name = "bs"
+    elif name == "bssplit":
+        # Sizes are in the range that these span.
+        span = tuple(part and (min(s for s, _ in part), max(s for s, _ in part)) for part in value)
+        _set(settings, "bs", Setting(span, where, setting.written))
     elif name == "allrandrepeat":
         name = "randrepeat"
     elif name == "fdatasync":
@@ -207,6 +222,8 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     if name == "bs":
         # Sizes are ranges from here on, and what is said of one direction leaves the other as it was.
         value = tuple((v, v) if isinstance(v, int) else v for v in value)
-    if name in ("bs", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
+        if setting.written != "bssplit":
+            settings.pop("bssplit", None)
+    if name in ("bs", "bssplit", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
         value = tuple(new if new is not None else old for new, old in zip(value, settings[name].value, strict=True))
-    settings[name] = Setting(value, where)
+    settings[name] = Setting(value, where, setting.written)

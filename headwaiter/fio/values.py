@@ -139,3 +139,33 @@ def per_direction(value: str, parse: Callable[[str], T], separators: str = ",") 
     if all(p is None for p in parsed):
         raise ValueError("a value is missing")
     return (parsed[0], parsed[0]) if len(parsed) == 1 else (parsed[0], parsed[1])
+
+
+def shares(value: str, parse: Callable[[str], T]) -> tuple[tuple[T, int], ...]:
+    """`thing/percent:thing/percent…`, as fio sorts them: the smallest share first.
+
+    What is left of 100 is divided among those that name no percentage.
+    """
+    found: list[tuple[T, int | None]] = []
+    for part in value.split(":"):
+        thing, _, percent = part.partition("/")
+        found.append(
+            (parse(thing.strip()), integer(percent.strip().removesuffix("%"), 0, 100, part) if percent.strip() else None)
+        )
+    left = 100 - sum(percent or 0 for _, percent in found)
+    open_ = sum(percent is None for _, percent in found)
+    if left < 0:
+        raise ValueError(f"'{shown(value)}': the percentages add up to more than 100")
+    filled = ((thing, left // open_ if percent is None else percent) for thing, percent in found)
+    return tuple(sorted(filled, key=lambda share: share[1]))
+
+
+def zones(value: str, parse: Callable[[str], int]) -> tuple[tuple[int, int], ...]:
+    """`access/length:access/length…`: percentages of the accesses, and how long each zone is (0: not said)."""
+    found = []
+    for part in value.split(":"):
+        access, _, length = part.partition("/")
+        found.append((integer(access.strip(), 0, 100, part), parse(length.strip()) if length.strip() else 0))
+    if sum(access for access, _ in found) != 100:
+        raise ValueError(f"'{shown(value)}': the accesses do not add up to 100%")
+    return tuple(found)

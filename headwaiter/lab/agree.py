@@ -158,12 +158,22 @@ def mixed(seed: int, drive: str) -> Job:
     return Job(f"mixed-{seed}", mixed_job(seed, open_drive(drive).sectors * SECTOR_BYTES))
 
 
+_NOT_COMPARED = {
+    "verify": "fio reads again within a process, the simulator in one of its own",
+    "ramp_time": "fio leaves the ramp out of its figures",
+    "zonemode": "fio's zones end where the device does",
+}
+
+
 def _check(section: Section, kept: bool) -> None:
     name = section.get("filename", "")
     if not name.startswith("/dev/") or ":" in name:
         raise section.at("filename").problem("the lab compares jobs on the disk itself: filename=/dev/sda")
     if not section.get("direct", False) and not kept:
         raise section.at("direct").problem("the lab compares I/O through the page cache with invalidate=0 only")
+    for option, why in _NOT_COMPARED.items():
+        if section.get(option) not in (None, False, 0, "none"):
+            raise section.at(option).problem(f"option '{option}': {why}, so the lab does not compare it")
 
 
 def in_lab(

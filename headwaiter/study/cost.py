@@ -82,6 +82,15 @@ def _bytes(size: int, io_size: int, loops: int) -> int:
     return min(io_size * loops, size * max(loops, -(-io_size // size)))
 
 
+def _mean_bytes(f: Mapping[str, Any], op: int) -> float:
+    """Of an I/O: by the shares of sizes, if there are any."""
+    split = f["splits"][op]
+    total = sum(percent for _, percent in split)
+    if not total:
+        return float((f["min_bytes"][op] + f["max_bytes"][op]) / 2)
+    return float(sum(size * percent for size, percent in split) / total)
+
+
 class _Rates:
     """How fast one drive serves the I/Os of jobs."""
 
@@ -105,7 +114,7 @@ class _Rates:
     def _job(self, f: Mapping[str, Any], at_once: int, sharing: int) -> float:
         reads = {Directions.READS: 1.0, Directions.WRITES: 0.0}.get(f["directions"], f["read_percent"] / 100)
         parts = [(op, share) for op, share in ((Op.READ, reads), (Op.WRITE, 1 - reads)) if share]
-        mean_bytes = sum(share * (f["min_bytes"][op] + f["max_bytes"][op]) / 2 for op, share in parts)
+        mean_bytes = sum(share * _mean_bytes(f, op) for op, share in parts)
         by_size = math.inf if f["time_based"] else _bytes(f["size"], f["io_size"], f["loops"]) / mean_bytes
         if f["number_ios"] and not f["time_based"]:
             by_size = min(by_size, f["number_ios"] * f["loops"])
@@ -116,7 +125,7 @@ class _Rates:
 
     def _one_s(self, f: Mapping[str, Any], op: int, at_once: int, sharing: int) -> float:
         """From one I/O of a job to its next, on average."""
-        size, random, o = (f["min_bytes"][op] + f["max_bytes"][op]) / 2, bool(f["random"]), self.options
+        size, random, o = _mean_bytes(f, op), bool(f["random"]), self.options
         span = 1 << (f["size"] // SECTOR_BYTES).bit_length() if random else 0
         pages, paced_s = size / 4096, f["think_ns"] / 1e9 / max(1, f["think_blocks"])
         if f["rate_bytes"][op]:

@@ -53,7 +53,8 @@ void sim_dice_seed(struct sim_job *j, u64 run_seed)
 	static const u8 nth[NR_DICE] = {
 		[DICE_BYTES_READ] = 0, [DICE_BYTES_WRITE] = 1, [DICE_DIRECTION] = 4,
 		[DICE_FILE] = 5,       [DICE_PLACE] = 6,       [DICE_MIX_READ] = 10,
-		[DICE_MIX_WRITE] = 10, [DICE_START] = 13,
+		[DICE_MIX_WRITE] = 10, [DICE_START] = 13,      [DICE_ZONE] = 16,
+		[DICE_PRIO] = 20,
 	};
 	u64 own = run_seed ? mix(run_seed) : 0, number = (u64)j->opt.number + 1, factor;
 	u32 i, n;

@@ -67,6 +67,8 @@ enum sim_dice {
 	DICE_MIX_WRITE,
 	DICE_FILE,
 	DICE_START,
+	DICE_ZONE,
+	DICE_PRIO,
 	NR_DICE
 };
 
@@ -153,6 +155,8 @@ void sim_job_wake(struct hws *s, struct sim_job *j);
 void sim_job_compute(struct hws *s, struct sim_job *j, u64 need_ns);
 /* @cookie: a transfer of the page cache, or NULL for an I/O of the job's own. */
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *cookie);
+/* The same with a priority of its own. */
+void sim_job_issue_at(struct hws *s, u32 task, const struct hw_bio *what, void *cookie);
 
 /* place.c */
 void sim_place_init(struct hws *s, struct sim_job *j);

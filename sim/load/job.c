@@ -213,7 +213,11 @@ static void begin_sync(struct hws *s, struct sim_job *j, bool of_all, u8 next)
 static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 {
 	u32 d = j->direction;
-	u8 flags = HW_RQ_SYNC;
+	struct hw_bio what = { .sector = (p->file->at.base + p->offset) / HW_SECTOR_BYTES,
+			       .sectors = (u32)(p->bytes / HW_SECTOR_BYTES),
+			       .op = (u8)d,
+			       .flags = HW_RQ_SYNC,
+			       .ioprio = s->tasks[j->opt.task].ioprio };
 
 	j->issued++;
 	j->dir_issued[d]++;
@@ -226,9 +230,10 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 	if (j->opt.buffered)
 		return;
 	if (d == HW_WRITE && j->opt.sync_writes)
-		flags |= HW_IO_FUA | HW_RQ_NOMERGE;
-	sim_job_issue(s, j->opt.task, (p->file->at.base + p->offset) / HW_SECTOR_BYTES,
-		      (u32)(p->bytes / HW_SECTOR_BYTES), (u8)d, flags, NULL);
+		what.flags |= HW_IO_FUA | HW_RQ_NOMERGE;
+	if (j->opt.prio_percent[d] && sim_roll_below(j, DICE_PRIO, 100) < j->opt.prio_percent[d])
+		what.ioprio = j->opt.prio;
+	sim_job_issue_at(s, j->opt.task, &what, NULL);
 }
 
 static void next_pass(struct hws *s, struct sim_job *j)
@@ -419,6 +424,23 @@ static const struct sim_source_ops jobs_ops = { .over = jobs_over };
 
 /* --- set-up --- */
 
+static bool wrong_shares(const struct hws_job *o, u32 d)
+{
+	u64 percent = 0;
+	u32 i;
+
+	for (i = 0; i < o->nr_splits[d]; i++)
+		if (o->splits[d][i].percent > 100 || o->splits[d][i].bytes < o->min_bytes[d] ||
+		    o->splits[d][i].bytes > o->max_bytes[d])
+			return true;
+	for (i = 0; i < o->nr_zones[d]; i++) {
+		percent += o->zones[d][i].percent;
+		if (o->zones[d][i].length_percent > 100 || o->zones[d][i].length_bytes >> 62)
+			return true;
+	}
+	return (o->nr_zones[d] && percent != 100) || o->prio_percent[d] > 100;
+}
+
 static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 {
 	bool writes_buffered = o->buffered && o->directions & HWS_WRITES;
@@ -450,6 +472,9 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||
 		    (!o->buffered && (o->min_bytes[d] | o->align_bytes[d]) % HW_SECTOR_BYTES))
 			return "invalid block size";
+	for (d = 0; d < 2; d++)
+		if (wrong_shares(o, d))
+			return "invalid shares of sizes, places or priorities";
 	return NULL;
 }
 
@@ -474,9 +499,15 @@ static int check_job(struct hws *s, const struct hws_job *o)
 	return 0;
 }
 
+static void *copied(struct hws *s, const void *from, size_t bytes)
+{
+	return bytes ? memcpy(sim_alloc(s, bytes), from, bytes) : NULL;
+}
+
 int sim_add_job(struct hws *s, const struct hws_job *job)
 {
 	struct sim_job *j;
+	u32 d;
 	u64 i;
 	int ret;
 
@@ -498,6 +529,12 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	for (i = 0; i < job->nr_files; i++)
 		j->files[i].at = job->files[i];
 	j->opt.files = NULL;
+	for (d = 0; d < 2; d++) {
+		j->opt.splits[d] =
+			copied(s, job->splits[d], job->nr_splits[d] * sizeof(*job->splits[d]));
+		j->opt.zones[d] =
+			copied(s, job->zones[d], job->nr_zones[d] * sizeof(*job->zones[d]));
+	}
 	j->loops_left = job->loops - 1;
 	j->source.ops = &job_ops;
 	j->turn.source = &j->source;

@@ -193,6 +193,26 @@ static struct sim_file *next_file(struct sim_job *j)
 
 /* --- offsets, relative to the file's first byte of I/O --- */
 
+/* Of so many blocks one, by the zones if there are any; U64_MAX: the zone has none. */
+static u64 draw_block(struct sim_job *j, u32 d, u64 blocks)
+{
+	const struct hws_zone *z = j->opt.zones[d];
+	u64 align = j->opt.align_bytes[d], at = 0, percent = 0, begin, end;
+	u32 chosen, sum;
+
+	if (!j->opt.nr_zones[d])
+		return sim_roll_below(j, DICE_PLACE, blocks);
+	chosen = 1 + (u32)sim_roll_below(j, DICE_ZONE, 100);
+	for (sum = z->percent; sum < chosen; sum += (++z)->percent) {
+		percent += z->length_percent;
+		at += z->length_bytes;
+	}
+	begin = percent * blocks / 100 + at / align;
+	end = begin + blocks * z->length_percent / 100 + z->length_bytes / align;
+	end = min(end, blocks);
+	return begin < end ? begin + sim_roll_below(j, DICE_PLACE, end - begin) : U64_MAX;
+}
+
 static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *offset)
 {
 	const struct hws_job *o = &j->opt;
@@ -202,7 +222,10 @@ static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *off
 		span -= min(span, o->min_bytes[d] - o->align_bytes[d]);
 	if (span < o->align_bytes[d])
 		return false;
-	*offset = sim_roll_below(j, DICE_PLACE, span / o->align_bytes[d]) * o->align_bytes[d];
+	block = draw_block(j, d, span / o->align_bytes[d]);
+	if (block == U64_MAX)
+		return false;
+	*offset = block * o->align_bytes[d];
 	if (!f->map.blocks || !map_busy(&f->map, *offset / f->map.unit))
 		return true;
 	block = map_next_free(&f->map, *offset / f->map.unit);
@@ -210,9 +233,9 @@ static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *off
 		if (!o->time_based)
 			return false;
 		map_clear(&f->map);
-		*offset =
-			sim_roll_below(j, DICE_PLACE, span / o->align_bytes[d]) * o->align_bytes[d];
-		return true;
+		block = draw_block(j, d, span / o->align_bytes[d]);
+		*offset = block * o->align_bytes[d];
+		return block != U64_MAX;
 	}
 	*offset = block * f->map.unit;
 	return true;
@@ -248,6 +271,25 @@ static bool between_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *of
 	return true;
 }
 
+/* A size by the shares: of those that fit, the one that a random number falls to; else the last. */
+static u64 split_length(struct sim_job *j, u32 d, u64 room)
+{
+	const struct hws_split *split = j->opt.splits[d];
+	u64 roll = sim_roll_below(j, DICE_BYTES_READ + d, 1ull << 32), percent = 0;
+	u64 bytes = j->opt.min_bytes[d];
+	u32 i;
+
+	for (i = 0; i < j->opt.nr_splits[d]; i++) {
+		if (!split[i].percent)
+			continue;
+		bytes = split[i].bytes;
+		percent += split[i].percent;
+		if (roll * 100 <= U32_MAX * percent && bytes <= room)
+			break;
+	}
+	return bytes;
+}
+
 static u64 length(struct sim_job *j, const struct sim_file *f, u32 d, u64 offset)
 {
 	u64 lo = j->opt.min_bytes[d], hi = j->opt.max_bytes[d], room, bytes;
@@ -258,7 +300,8 @@ static u64 length(struct sim_job *j, const struct sim_file *f, u32 d, u64 offset
 	if (room < lo)
 		return 0;
 	do {
-		bytes = lo + sim_roll_below(j, DICE_BYTES_READ + d, hi);
+		bytes = j->opt.nr_splits[d] ? split_length(j, d, room) :
+					      lo + sim_roll_below(j, DICE_BYTES_READ + d, hi);
 		bytes = min(bytes - bytes % lo, hi);
 	} while (bytes > room);
 	return bytes;

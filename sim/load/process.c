@@ -27,5 +27,10 @@ void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 f
 			       .flags = flags,
 			       .ioprio = s->tasks[task].ioprio };
 
-	sim_issue(s, task, &what, s->issued, 0, cookie);
+	sim_job_issue_at(s, task, &what, cookie);
+}
+
+void sim_job_issue_at(struct hws *s, u32 task, const struct hw_bio *what, void *cookie)
+{
+	sim_issue(s, task, what, s->issued, 0, cookie);
 }

@@ -32,7 +32,10 @@ _WORDS = {
         buffered=1 sync=1 fsync=4 end_fsync=1 thinktime=5ms thinktime_blocks=4 rate=1m rate_iops=100,200 startdelay=1-5
         runtime=10 time_based norandommap percentage_random=50 randseed=7 stonewall wait_for=a exitall new_group prio=3
         prioclass=1 nice=-5 kb_base=1000 loops=3 number_ios=100 file_service_type=random:4 file_service_type=roundrobin:8
-        rw_sequencer=identical group_reporting name=c rwmixread=70 exit_what=all fadvise_hint=none offset_align=4k""",
+        rw_sequencer=identical group_reporting name=c rwmixread=70 exit_what=all fadvise_hint=none offset_align=4k
+        bssplit=4k/60:64k/40 bssplit=512/:1k/,8k/100 random_distribution=zoned:50/5:30/15:20/ verify=md5 do_verify=0 ramp_time=1
+        random_distribution=zoned_abs:60/1m:40/2m zonemode=strided zonesize=64k zoneskip=128k cmdprio_percentage=20
+        filename_format=$jobname.$jobnum""",
     "toml": """model = "disk" "ssd" "array" "constant" true false [geometry] [[zones]] [mechanics] [cache] [queue] seek [1,2]
         [[1,2.5]] {} 1979-05-27 "one.toml" "input.toml" "barracuda-80g" drives""",
     "generated": "generator = 1.5 5 -1 nan inf true kva andrew file_mib processes late_ms # 1979-05-27 0x10 1_000",

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint format bench fuzz docs new-policy lab-docs mutants mutants-changed c-test sanitize \
+.PHONY: all build demo test test-tools quick lint format bench fuzz docs man new-policy lab-docs mutants mutants-changed c-test sanitize \
 	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
@@ -104,6 +104,10 @@ fuzz: build
 
 docs: build
 	$(BIN)/python docs/generate.py
+
+# Man pages, from what --help is made from.
+man: build
+	@$(BIN)/python docs/man.py build/man
 
 # A policy to begin with: make new-policy NAME=mine
 new-policy: .venv/.tools

@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-GRACE_S = 0.8
+GRACE_S = 0.4
 _received: list[int] = []
 _actions: dict[object, Callable[[], Any]] = {}
+_told = threading.Lock()
+"""Held from the moment that the end is told."""
 
 
 class Ended(SystemExit):
@@ -29,6 +31,13 @@ def check() -> None:
     """Raise Ended if the process has been told to end."""
     if _received:
         raise Ended(128 + _received[0])
+
+
+def tell(why: Ended) -> None:
+    """Say on stderr, once, which signal ended the process."""
+    if _told.acquire(blocking=False):
+        with contextlib.suppress(OSError, ValueError):
+            os.write(2, f"headwaiter: ended by {signal.Signals(int(why.code or 0) - 128).name}\n".encode())
 
 
 @contextmanager
@@ -68,4 +77,5 @@ def _watch(signals: int) -> None:
     for action in list(_actions.values()):
         with contextlib.suppress(Exception):
             action()
+    tell(Ended(128 + received))
     os._exit(128 + received)

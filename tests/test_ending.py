@@ -60,17 +60,21 @@ def test_in_the_middle_of_a_run(tmp_path: Path, words: list[str], number: signal
     finally:
         process.kill()
     assert (process.returncode, printed) == (status, "")
-    assert re.fullmatch(r"(3 runs of )?about 8.4 billion I/Os( each)?, about .* hours; Ctrl-C stops it\n", complained)
+    announced, ended = complained.splitlines()
+    assert re.fullmatch(r"(3 runs of )?about 8.4 billion I/Os( each)?, about .* hours; Ctrl-C stops it", announced)
+    assert ended == f"headwaiter: ended by {number.name}"
     assert list(out.iterdir()) == []
 
 
 def test_compiled_code_is_not_waited_for(tmp_path: Path) -> None:
-    process = subprocess.Popen([sys.executable, "-P", "-c", STUCK, str(tmp_path / "file")], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-P", "-c", STUCK, str(tmp_path / "file")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout
     assert process.stdout.readline() == "stuck\n" and len(list(tmp_path.iterdir())) == 1
     process.send_signal(signal.SIGTERM)
     try:
-        assert process.wait(timeout=PROMPT_S) == 143
+        _, complained = process.communicate(timeout=PROMPT_S)
+        assert (process.returncode, complained) == (143, "headwaiter: ended by SIGTERM\n")
     finally:
         process.kill()
     assert list(tmp_path.iterdir()) == []

@@ -101,7 +101,7 @@ def test_no_phrases_of_a_translation(source: Callable[[], Iterator[tuple[str, st
 
 
 def test_help_is_plain() -> None:
-    texts = list(command_help(cli._headwaiter, "headwaiter"))
+    texts = list(command_help(cli.program, "headwaiter"))
     assert len(texts) > 50
     assert [f"{where}: {fault}" for where, text in texts for fault in faults(text)] == []
 

@@ -20,7 +20,7 @@ from test_agreement import row as comparison
 from test_cli import TWO
 from test_conformance import small
 
-from headwaiter.cli import _headwaiter, lab
+from headwaiter.cli import lab, program
 from headwaiter.conformance import recording
 from headwaiter.engine.constants import Op, OpName
 from headwaiter.engine.sim import Options
@@ -54,7 +54,7 @@ def valid(document: object) -> bool:
 # --- commands ---
 
 
-def commands(group: click.Group = _headwaiter, names: tuple[str, ...] = ()) -> Iterator[str]:
+def commands(group: click.Group = program, names: tuple[str, ...] = ()) -> Iterator[str]:
     """Every command with --json, by its words."""
     context = click.Context(group)
     for name in group.list_commands(context):

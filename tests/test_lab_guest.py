@@ -186,7 +186,7 @@ import click
 def guest():
     boot(Guest(Kernel("6.12.1", Path("/none")), "true"), print)
 
-cli._headwaiter.get_command = lambda context, name: guest
+cli.program.get_command = lambda context, name: guest
 cli.main()
 """
     process = subprocess.Popen([sys.executable, "-c", program, "guest"], stderr=subprocess.PIPE)

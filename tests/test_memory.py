@@ -26,7 +26,7 @@ from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study import cost
-from headwaiter.study.cost import announcement, estimated_ios
+from headwaiter.study.cost import announcement, estimated_ios, plan
 from headwaiter.study.results import summarise
 
 MS = 1_000_000
@@ -265,14 +265,14 @@ def trace(n: int) -> Forest:
 def test_what_is_told(monkeypatch: pytest.MonkeyPatch, ios: int, schedulers: int, runs: int | None, said: str) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(cost, "estimated_ios", lambda *_: float(ios))
-    assert announcement(trace(1), ConstantDrive(MS), Options(), schedulers, runs) == said
+    assert announcement(plan(trace(1), ConstantDrive(MS), Options(), schedulers, runs)) == said
 
 
 def test_large_numbers_are_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for ios, said in ((3e9, "about 3 billion I/Os, about 75 minutes"), (8.4e9, "about 8.4 billion I/Os, about 3.5 hours"),
                       (3.17e12, "about 3,200 billion I/Os, about 55 days")):  # fmt: skip
         monkeypatch.setattr(cost, "estimated_ios", lambda *_, ios=ios: ios)
-        assert announcement(trace(1), ConstantDrive(MS), Options(), 1, 0) == f"{said}; Ctrl-C stops it"
+        assert announcement(plan(trace(1), ConstantDrive(MS), Options(), 1, 0)) == f"{said}; Ctrl-C stops it"
 
 
 def test_rows_of_a_trace_are_counted() -> None:

@@ -18,6 +18,18 @@ from headwaiter.nearest import did_you_mean
 _CLOSED_PIPE = 128 + 13  # as if by SIGPIPE
 
 
+SECTIONS = {
+    "Simulate": ("compare", "run", "schedulers", "import"),
+    "Drives": ("drives", "drives new", "drives import", "drives models", "validate"),
+    "Workload-dependent anticipation (WAS)": ("was fit", "was evaluate", "was calibrate", "was observe", "was designate"),
+    "Live": ("was load", "drives export"),
+    "Lab": ("lab list", "lab run", "lab agree", "conform check"),
+}
+"""Commands as the help shows them. What acts on a running kernel is live."""
+_SENTENCE = 200
+"""Longer ones are cut."""
+
+
 class _Commands(click.Group):
     """Commands are loaded when they are called: start-up pays for one, not for all."""
 
@@ -33,6 +45,22 @@ class _Commands(click.Group):
                 raise click.UsageError(f"no such command '{shown(args[0])}'{meant}", ctx) from None
             raise
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """By what they are for, and those of groups one by one."""
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.find(ctx, name).get_short_help_str(_SENTENCE)) for name in names])
+
+    def find(self, ctx: click.Context, words: str) -> click.Command:
+        """The command that some words call, such as "drives new"."""
+        found: click.Command = self
+        for word in words.split():
+            assert isinstance(found, click.Group)
+            inner = found.get_command(ctx, word)
+            assert inner, words
+            found = inner
+        return found
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
@@ -44,7 +72,7 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="headwaiter", prog_name="headwaiter")
-def _headwaiter() -> None:
+def program() -> None:
     """Find the best I/O scheduler for a disk and a workload: simulate, compare, deploy."""
 
 
@@ -54,6 +82,10 @@ def main() -> None:
     standard_streams()
     try:
         status = _status()
+    except Ended as e:
+        discard_output()
+        tell(e)
+        raise
     except BaseException:
         discard_output()
         raise
@@ -63,7 +95,7 @@ def main() -> None:
 def _invoke() -> object:
     """What the command returns, or exits with; a group without arguments prints its help."""
     try:
-        return _headwaiter(prog_name="headwaiter", standalone_mode=False)
+        return program(prog_name="headwaiter", standalone_mode=False)
     except Ended:
         raise
     except SystemExit as e:

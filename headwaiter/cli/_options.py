@@ -4,24 +4,20 @@
 from __future__ import annotations
 
 import math
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from headwaiter.cli import _complete as complete
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.parsing import assignment, whole
-from headwaiter.study.cost import announcement
+from headwaiter.study.cost import announcement, plan
 from headwaiter.study.fit import AUTO, choose_drive
 from headwaiter.study.ranges import RUNS, SHORT_IOS
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, read_recording, read_workload
@@ -57,6 +53,7 @@ _LOAD = (
         default=DEFAULT_DRIVE,
         show_default=True,
         metavar="NAME|FILE.toml|constant:MS|auto",
+        shell_complete=complete.drive,
         help="Drive to simulate; auto (compare, run): the one that explains the recording best.",
     ),
     click.option(
@@ -222,27 +219,12 @@ def run_options(given: dict[str, Any]) -> Options:
     return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)
 
 
-def announce(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None) -> None:
-    """Tell on stderr that a run will take long, if it will (see cost.announcement())."""
-    if line := announcement(load, drive, options, schedulers, asked):
+def announce(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None, *, compared: bool = False) -> int:
+    """Tell on stderr that the work will take long, if it will (see cost.announcement()). About how many I/Os it has.
+
+    `compared`: as trial.measure() runs a load.
+    """
+    planned = plan(load, drive, options, schedulers, asked, compared)
+    if line := announcement(planned):
         click.echo(line, err=True)
-
-
-@contextmanager
-def progress_bar(title: str, total: int | None) -> Iterator[Callable[[str, int], None]]:
-    """A bar on a terminal, nothing in a pipe. Yields `update(part, done)`, which may be called from any thread."""
-    done: dict[str, int] = {}
-    lock = threading.Lock()
-    if not sys.stderr.isatty():
-        yield lambda part, count: None
-        return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True, emoji=False), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-
-        def update(part: str, count: int) -> None:
-            with lock:
-                done[part] = count
-                bar.update(task, completed=sum(done.values()))
-
-        yield update
+    return planned.total_ios

@@ -11,8 +11,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from headwaiter.cli._options import Finite, announce, progress_bar, read_on_drive, run_options, simulation_options, table_options
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._options import Finite, announce, read_on_drive, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
+from headwaiter.cli._progress import progress_bar
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
@@ -42,12 +44,13 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
 
 
 @click.command("compare")
-@click.argument("workload", required=False)
+@click.argument("workload", required=False, shell_complete=complete.workload)
 @click.option(
     "--sched",
     "-s",
     default=ALL,
     show_default=True,
+    shell_complete=complete.schedulers,
     metavar="a,b:TUNABLE=VALUE,…|all",
     help="Schedulers to compare; a name with settings is a variant of its own, such as bfq:low_latency=0.",
 )
@@ -57,6 +60,7 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
 @click.option(
     "--current",
     metavar="NAME",
+    shell_complete=complete.scheduler,
     help="The scheduler in use, which others are held against [default: mq-deadline, none, or the first].",
 )
 @click.option(
@@ -108,8 +112,8 @@ def command(
     distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
     work, drive = read_on_drive(path, given)
     options = run_options(given)
-    announce(work.load, drive, options, len(variants), given["seeds"])
-    with progress_bar(f"{work.name} on {drive.name}", None) as update:
+    total = announce(work.load, drive, options, len(variants), given["seeds"], compared=True)
+    with progress_bar(f"{work.name} on {drive.name}", total) as update:
         found = compare(
             work,
             drive,
@@ -124,7 +128,8 @@ def command(
             progress=update,
         )
     if report:
-        with progress_bar(f"{work.name} on {drive.name}, for {report.name}", None) as update:
+        ios = sum(r.requests for r in found.results)
+        with progress_bar(f"{work.name} on {drive.name}, for {report.name}", ios) as update:
             write_text(render(found, pictured(found, update)), report)
     if as_json:
         write_json(found.document(), output)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option, output_options, write_json, write_text
 from headwaiter.drives import Profile, bundled, find_drive, load
@@ -39,6 +41,10 @@ class _Group(click.Group):
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             args = ["show", *args]
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, and what `show` takes."""
+        return [*complete.drive(ctx, self.params[0], incomplete), *super().shell_complete(ctx, incomplete)]
 
 
 def _facts(p: Profile) -> DriveRow:
@@ -100,7 +106,7 @@ def _param_table(m: Model, data: Toml | None) -> Table:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.drive)
 @output_options
 def show(name: str, as_json: bool, output: Path | None) -> None:
     """Show a drive's parameters (short form: `headwaiter drives NAME`)."""
@@ -119,7 +125,7 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
 
 
 @command.command("export")
-@click.argument("name")
+@click.argument("name", shell_complete=complete.drive)
 @click.option(
     "--positions",
     is_flag=True,

@@ -12,8 +12,10 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from headwaiter.cli._options import announce, progress_bar, read_on_drive, run_options, simulation_options, table_options
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._options import announce, read_on_drive, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
+from headwaiter.cli._progress import progress_bar
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
 from headwaiter.outputs import distinct, writing
@@ -24,15 +26,22 @@ from headwaiter.study.detail import head
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
-from headwaiter.study.trial import first_run, others
+from headwaiter.study.trial import SoFar, first_run, others
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
 
 
 @click.command("run")
-@click.argument("workload")
-@click.option("--sched", "-s", required=True, metavar="NAME", help="The scheduler (see 'headwaiter schedulers').")
+@click.argument("workload", shell_complete=complete.workload)
+@click.option(
+    "--sched",
+    "-s",
+    required=True,
+    metavar="NAME",
+    shell_complete=complete.scheduler,
+    help="The scheduler (see 'headwaiter schedulers').",
+)
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE|FILE", help="Override a tunable's default, or give a table.")
 @file_option("--log", metavar="FILE", help="Write the event log (CSV).")
 @file_option("--plot", metavar="FILE", help="Draw where the head goes (.png, .svg, .pdf; needs matplotlib).")
@@ -60,14 +69,15 @@ def command(
         check_form(plot)
     work, drive = read_on_drive(path, given)
     options = run_options(given)
-    announce(work.load, drive, options, 1, given["seeds"])
+    total = announce(work.load, drive, options, 1, given["seeds"])
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
-        with progress_bar(f"{work.name} under {policy.name}", None) as update:
+        with progress_bar(f"{work.name} on {drive.name}", total) as update:
             variant = Variant(policy.name, policy.name, tunables)
             outcome, result, _ = first_run(variant, drive, work.load, options, log_file, lambda done: update(policy.name, done))
+            so_far = SoFar(lambda done: update(policy.name, done), outcome.totals["completed"])
             runs = runs_for(outcome.totals["issued"], given["seeds"])
-            spread = with_range(result, list(others(variant, drive, work.load, options, runs)))
+            spread = with_range(result, list(others(variant, drive, work.load, options, runs, progress=so_far)))
             result = replace(result, range=spread.range)
         notes = [*work.notes, *coarse_note([result], options.exact)]
         if told := told_range(result):

@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from headwaiter.cli import _complete as complete
 from headwaiter.cli._output import output_options, write_json
 from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find
 from headwaiter.engine.tables import LEFT_OUT, Column
@@ -76,7 +77,7 @@ def _describe(s: Scheduler) -> None:
 
 
 @click.command("schedulers")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete.scheduler)
 @output_options
 def command(name: str | None, as_json: bool, output: Path | None) -> None:
     """List the schedulers, or describe one with its source and tunables."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from headwaiter.cli import _complete as complete
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import find_drive
 from headwaiter.drives.validation import Validation, read_trace, validate
@@ -27,7 +28,7 @@ def _plot(v: Validation, title: str, path: Path) -> None:
 
 
 @click.command("validate")
-@click.argument("drive")
+@click.argument("drive", shell_complete=complete.drive)
 @click.argument("trace", type=click.Path(dir_okay=False, path_type=Path))
 @output_options
 @file_option("--plot", metavar="FILE", help="Draw both distributions (.png, .svg, .pdf).")

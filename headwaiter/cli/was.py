@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 
 import click
 
-from headwaiter.cli._options import Finite, announce, load_options, progress_bar, reading, run_options
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._options import Finite, announce, load_options, reading, run_options
 from headwaiter.cli._output import file_option, json_option, output_option, output_options, page, write_json, write_text
+from headwaiter.cli._progress import progress_bar
 from headwaiter.cli._was import (
     calibration_json,
     calibration_lines,
@@ -215,7 +217,7 @@ def _put(text: str, output: Path | None, as_json: bool) -> None:
 
 
 @command.command("calibrate")
-@click.argument("workload", nargs=-1)
+@click.argument("workload", shell_complete=complete.workload, nargs=-1)
 @output_option("WAS.toml")
 @_with(_CHOICES, _WAITS)
 @json_option
@@ -242,7 +244,7 @@ def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None
 
 
 @command.command("observe")
-@click.argument("workload", nargs=-1)
+@click.argument("workload", shell_complete=complete.workload, nargs=-1)
 @_config
 @output_option("MATRIX.json|.toml")
 @_with(_WAITS)
@@ -306,7 +308,7 @@ def _designate(
 
 
 @command.command("fit")
-@click.argument("workload", nargs=-1)
+@click.argument("workload", shell_complete=complete.workload, nargs=-1)
 @output_option("WAS.toml")
 @_with(_TRIAL, _CHOICES, _WAITS)
 @json_option
@@ -331,7 +333,7 @@ def _fit(workload: tuple[str, ...], output: Path | None, plot: Path | None, as_j
 
 
 @command.command("evaluate")
-@click.argument("workload", nargs=-1, required=True)
+@click.argument("workload", shell_complete=complete.workload, nargs=-1, required=True)
 @_with(_TRIAL, _CHOICES[:-1], _WAITS)
 @click.option(
     "--config",

@@ -78,10 +78,7 @@ def run_all(
 
     def one(variant: Variant) -> Trial:
         tick = (lambda done: progress(variant.name, done)) if progress else None
-        trial = measure(variant, drive, load, options, runs, tick, tasks)
-        if progress:
-            progress(variant.name, trial.result.requests)
-        return trial
+        return measure(variant, drive, load, options, runs, tick, tasks)
 
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -40,13 +41,30 @@ def estimated_ios(load: Load, drive: Drive, options: Options) -> float:
     return 0.0
 
 
-def announcement(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None) -> str:
-    """One line for people who are about to wait for long; '' if that is not so.
+@dataclass(frozen=True)
+class Plan:
+    """About so many I/Os a run, and so many runs of each scheduler."""
 
-    `schedulers` run, as many at once as there are processors; asked as runs of ranges.measure().
-    """
+    ios: float
+    runs: int
+    schedulers: int
+
+    @property
+    def total_ios(self) -> int:
+        """Of all runs."""
+        return round(self.ios * self.runs * self.schedulers)
+
+
+def plan(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None, wide: bool = False) -> Plan:
+    """Before the work begins; asked as runs of trial.measure(), which perturbs half as often again (`wide`)."""
     ios = estimated_ios(load, drive, options)
-    runs = 1 + runs_for(ios, asked)
+    perturbed = runs_for(ios, asked)
+    return Plan(ios, 1 + perturbed + (perturbed // 2 if wide else 0), schedulers)
+
+
+def announcement(planned: Plan) -> str:
+    """One line for people who are about to wait for long; '' if that is not so. As many run at once as there are processors."""
+    ios, runs, schedulers = planned.ios, planned.runs, planned.schedulers
     at_once = min(schedulers, len(os.sched_getaffinity(0)))
     seconds = ios * runs * schedulers * IO_S / at_once
     if seconds < LONG_S:

@@ -34,6 +34,23 @@ class Trial:
     """Share of its I/Os that found the device occupied; None if the run was too long to know."""
 
 
+class SoFar:
+    """I/Os of one run after another."""
+
+    def __init__(self, progress: Callable[[int], None] | None, ios: int) -> None:
+        self.progress, self.ios = progress, ios
+
+    def tick(self, completed: int) -> None:
+        """So many I/Os of the run that is under way."""
+        if self.progress:
+            self.progress(self.ios + completed)
+
+    def over(self, completed: int) -> None:
+        """It is over, after so many."""
+        self.tick(completed)
+        self.ios += completed
+
+
 def measure(
     variant: Variant,
     drive: Drive,
@@ -51,8 +68,9 @@ def measure(
     outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
     occupied = waits.contention if waits else _contention(outcome)
     number = runs_for(outcome.totals["issued"], runs)
-    more = list(others(variant, drive, load, options, number, tasks=tasks))
-    wide = others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks)
+    so_far = SoFar(progress, outcome.totals["completed"])
+    more = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
+    wide = others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)
     return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied)
 
 
@@ -82,6 +100,7 @@ def others(
     runs: int,
     think_share: float | None = None,
     tasks: bool = True,
+    progress: SoFar | None = None,
 ) -> Iterator[Result]:
     """The results of so many perturbed runs."""
     for number in range(1, runs + 1):
@@ -89,7 +108,10 @@ def others(
         other_load, other_options = perturbed(load, options, number, *more)
         forest = other_load if isinstance(other_load, Forest) else None
         other_options = replace(other_options, record=forest is not None)
-        outcome = simulate(variant.scheduler, drive, other_load, variant.settings, other_options)
+        tick = progress.tick if progress else None
+        outcome = simulate(variant.scheduler, drive, other_load, variant.settings, other_options, progress=tick)
+        if progress:
+            progress.over(outcome.totals["completed"])
         yield _result(variant, outcome, other_load, waits_of(outcome, forest) if forest else None, tasks)
 
 

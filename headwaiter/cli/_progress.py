@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How far the work is: a line on a terminal that says what runs, how much is done, how fast, and how long the rest will take."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from headwaiter.ending import tidied
+
+_RECENT_S = 1.0
+"""What was heard of within this time is under way."""
+
+
+def amount(n: float) -> str:
+    """Three digits and a prefix: 512, 4.1k, 1.25M."""
+    for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= size:
+            return f"{n / size:.3g}{prefix}"
+    return f"{n:.0f}"
+
+
+class _Done(ProgressColumn):
+    """I/Os done, of all, and how many a second."""
+
+    def render(self, task: Task) -> Text:
+        """See ProgressColumn."""
+        total = f" of {amount(task.total)}" if task.total else ""
+        speed = task.finished_speed or task.speed
+        return Text(f"{amount(task.completed)}{total} I/Os{f', {amount(speed)}/s' if speed else ''}", "progress.download")
+
+
+class Parts:
+    """How far each part of the work is, and which of them are under way."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.done: dict[str, int] = {}
+        self.heard: dict[str, float] = {}
+        self.lock = threading.Lock()
+
+    def update(self, part: str, count: int) -> tuple[int, str]:
+        """So much of a part is done: how much that is of all, and what is under way."""
+        with self.lock:
+            now = self.clock()
+            self.done[part], self.heard[part] = count, now
+            recent = [name for name, at in self.heard.items() if now - at <= _RECENT_S]
+            return sum(self.done.values()), ", ".join(recent)
+
+
+@contextmanager
+def progress_bar(title: str, total: int | None, stderr: Console | None = None) -> Iterator[Callable[[str, int], None]]:
+    """A bar on a terminal, nothing in a pipe. Yields `update(part, done)`, which may be called from any thread.
+
+    `total` is about how much there is to do; None if that is not known.
+    """
+    if stderr is None and not sys.stderr.isatty():
+        yield lambda part, count: None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        _Done(),
+        TimeRemainingColumn(compact=True),
+    )
+    console = stderr or Console(stderr=True, emoji=False)
+    parts = Parts()
+    with Progress(*columns, console=console, transient=True) as bar, tidied(lambda: console.show_cursor(True)):
+        task = bar.add_task(title, total=total)
+
+        def update(part: str, count: int) -> None:
+            done, under_way = parts.update(part, count)
+            # An estimate may be too low.
+            bar.update(
+                task, completed=done, total=None if total is None else max(total, done), description=f"{title}: {under_way}"
+            )
+
+        yield update

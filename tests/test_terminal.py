@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the command line offers beside results: its help, names that a shell completes, man pages, and progress."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from command import run
+from rich.console import Console
+
+from headwaiter.cli import SECTIONS, program
+from headwaiter.cli._progress import Parts, amount, progress_bar
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.sim import ConstantDrive, Options
+from headwaiter.study.compare import run_all
+from headwaiter.study.cost import plan
+from headwaiter.study.variants import Variant
+from headwaiter.study.workload import Reading, read_workload
+
+ROOT = Path(__file__).resolve().parent.parent
+TRACE = "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(
+    f"{0.01 * i:.6f},1,R,1,{8 * i},8,{0.01 * i + 0.005:.6f}\n" for i in range(50)
+)
+
+
+def leaves(group: click.Group = program, names: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every command that does something."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        if isinstance(found, click.Group):
+            if found.invoke_without_command:
+                yield " ".join((*names, name))
+            yield from leaves(found, (*names, name))
+        else:
+            yield " ".join((*names, name))
+
+
+# --- help ---
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]], ids=["nothing", "--help", "-h"])
+def test_help_is_grouped(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capfd, *words)
+    assert (status, err) == (0, "") and out.startswith("Usage: headwaiter ")
+    titles = re.findall(r"^(\S.*):$", out, re.M)
+    assert titles == ["Options", *SECTIONS]
+    assert [title.split()[0].lower() for title in titles[1:]] == ["simulate", "drives", "workload-dependent", "live", "lab"]
+    for names in SECTIONS.values():
+        for name in names:
+            assert re.search(rf"^  {name}  +\S", out, re.M), name
+    assert "..." not in out.partition("Options:")[2], "sentences are whole"
+
+
+def test_help_has_every_command_once() -> None:
+    listed = [name for names in SECTIONS.values() for name in names]
+    short = {"drives show", "conform record"}  # `drives NAME`; for developers
+    assert len(listed) == len(set(listed)) and set(listed) | short >= set(leaves()) >= set(listed) - {"drives"}
+
+
+# --- completion ---
+
+
+def completed(words: str) -> list[str]:
+    """What a shell offers for the last word; files stand for themselves."""
+    environment = {
+        **os.environ,
+        "_HEADWAITER_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    done = subprocess.run([sys.executable, "-P", "-m", "headwaiter"], env=environment, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    offers = [line.partition(",")[::2] for line in done.stdout.splitlines()]
+    kinds = [kind for kind, _ in offers]
+    assert kinds == sorted(kinds), "files first: bash forgets what came before them"
+    return [value if kind == "plain" else f"({kind})" for kind, value in offers]
+
+
+@pytest.mark.slow
+def test_a_shell_completes_names() -> None:
+    assert completed("headwaiter comp") == ["compare"]
+    assert completed("headwaiter run x.csv --sched cfq") == ["cfq", "cfq-slice"]
+    assert completed("headwaiter compare --sched as,bf") == ["as,bfq"]
+    assert completed("headwaiter compare --sched as,as-9") == ["as,as-95"]
+    assert "as,as" not in completed("headwaiter compare --sched as,")
+    assert completed("headwaiter compare --sched al") == ["all"]
+    assert completed("headwaiter compare --drive wd") == ["(file)", "wd-re-4tb"]
+    assert completed("headwaiter compare exam") == ["(file)", "example"]
+    assert completed("headwaiter was fit multi") == ["(file)", "multi-user"]
+    assert completed("headwaiter schedulers ky") == ["kyber"]
+    assert completed("headwaiter drives wd") == ["(file)", "wd-re-4tb"]
+    assert completed("headwaiter drives mod") == ["(file)", "models"]
+    assert completed("headwaiter validate barr") == ["(file)", "barracuda-80g"]
+    assert set(completed("headwaiter schedulers ")) == set(catalogue())
+
+
+@pytest.mark.slow
+def test_the_documented_line_works_in_bash() -> None:
+    """With what README says, Tab completes."""
+    [line] = re.findall(r'^eval "\$\(_HEADWAITER_COMPLETE=bash_source headwaiter\)"', (ROOT / "README.md").read_text(), re.M)
+    script = f"""PATH={Path(sys.executable).parent}:$PATH; {line}
+COMP_WORDS=(headwaiter schedulers ky); COMP_CWORD=2
+_headwaiter_completion headwaiter; echo "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["kyber"]
+
+
+# --- man pages ---
+
+
+@pytest.mark.slow
+def test_every_command_and_option_has_its_place_in_a_man_page(tmp_path: Path) -> None:
+    command: list[str | Path] = [sys.executable, ROOT / "docs" / "man.py", tmp_path / "man"]
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    pages = {path.name: path.read_text() for path in (tmp_path / "man").iterdir()}
+    assert {f"headwaiter-{name.replace(' ', '-')}.1" for name in leaves()} < set(pages)
+    for name in leaves():
+        page = pages[f"headwaiter-{name.replace(' ', '-')}.1"]
+        found = program.find(click.Context(program), name)
+        assert f".B headwaiter {name}\n" in page
+        for option in (p for p in found.params if isinstance(p, click.Option)):
+            assert option.opts[-1].replace("-", r"\-") in page, f"{name} {option.opts}"
+        assert not [
+            line for line in page.splitlines() if line.startswith((".", "'")) and not re.match(r"\.(TH|SH|TP|PP|B)\b", line)
+        ]
+
+
+# --- progress ---
+
+
+def test_amounts() -> None:
+    assert [amount(n) for n in (0, 512, 4096, 1_250_000, 8.4e9)] == ["0", "512", "4.1k", "1.25M", "8.4G"]
+
+
+def test_what_is_under_way_is_what_was_heard_of() -> None:
+    now = [0.0]
+    parts = Parts(lambda: now[0])
+    assert parts.update("as", 100) == (100, "as")
+    now[0] = 0.9
+    assert parts.update("bfq", 10) == (110, "as, bfq")
+    now[0] = 1.5
+    assert parts.update("bfq", 30) == (130, "bfq")
+
+
+def test_the_bar_says_it_all() -> None:
+    """What runs, which share, how much of how much, how fast, and how long the rest takes."""
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120, color_system=None, legacy_windows=False)
+    with progress_bar("load on disk", 1000, console) as update:
+        update("as", 250)
+        update("bfq", 250)
+    shown = screen.getvalue()
+    assert "load on disk: as, bfq" in shown and "50%" in shown and "500 of 1k I/Os" in shown
+    screen.truncate(0)
+    with progress_bar("load", 100, console) as update:
+        update("as", 400)
+    assert "400 of 400 I/Os" in screen.getvalue() and "400%" not in screen.getvalue()
+
+
+def test_nothing_is_drawn_into_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress_bar("load", 100) as update:
+        update("as", 50)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_comes_to_the_total(tmp_path: Path) -> None:
+    """All runs count, also those with small changes of the load."""
+    path, drive = tmp_path / "trace.csv", ConstantDrive(5_000_000)
+    path.write_text(TRACE)
+    load = read_workload(path, drive, Reading()).load
+    heard: dict[str, list[int]] = {}
+    variants = [Variant(name, name) for name in ("noop", "as")]
+    run_all(variants, drive, load, Options(), lambda name, done: heard.setdefault(name, []).append(done))
+    assert set(heard) == {"noop", "as"}
+    for counts in heard.values():
+        assert counts == sorted(counts)
+    assert sum(counts[-1] for counts in heard.values()) == plan(load, drive, Options(), 2, None, wide=True).total_ios

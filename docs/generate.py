@@ -5,7 +5,8 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
-`parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `figure: head` is a picture's caption, and
+`parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `shell: …` is a command and its output in
+the folder of a tutorial (session.py); `figure: head` is a picture's caption, and
 the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
 `waits: fitted` are measured.
 `api: all` is the Python interface, from its docstrings.
@@ -30,6 +31,7 @@ from typing import Any
 import documents
 import figure
 import interface
+import session
 import was_workloads
 
 from headwaiter.cli.schedulers import bounds, limits
@@ -308,14 +310,14 @@ KINDS: dict[str, Callable[[str], str]] = {
 
 def generate(text: str) -> str:
     """The document with every generated block made anew."""
+    with session.Session(text) as shell:
 
-    def block(match: re.Match[str]) -> str:
-        kind, name = match.groups()
-        if kind not in KINDS:
-            return match.group(0)
-        return f"<!-- {kind}: {name} -->\n{KINDS[kind](name)}<!-- end -->\n"
+        def block(match: re.Match[str]) -> str:
+            kind, name = match.groups()
+            made = {**KINDS, "shell": shell.block}.get(kind)
+            return f"<!-- {kind}: {name} -->\n{made(name)}<!-- end -->\n" if made else match.group(0)
 
-    return BLOCK.sub(block, text)
+        return BLOCK.sub(block, text)
 
 
 def texts() -> Iterator[tuple[Path, str, str]]:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-GRACE_S = 0.4
+GRACE_S = 0.3
 _received: list[int] = []
 _actions: dict[object, Callable[[], Any]] = {}
+_watched = threading.Event()
 _told = threading.Lock()
 """Held from the moment that the end is told."""
 
@@ -55,7 +56,10 @@ def tidied(action: Callable[[], Any]) -> Iterator[None]:
 
 
 def end_tidily_on_signals() -> None:
-    """Let SIGINT, SIGTERM and SIGHUP end the process as this module says. For the main thread, once."""
+    """Let SIGINT, SIGTERM and SIGHUP end the process as this module says. For the main thread; once is enough."""
+    if _watched.is_set():
+        return
+    _watched.set()
 
     def told(received: int, _: object) -> None:
         _received.append(received)

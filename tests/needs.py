@@ -23,6 +23,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "binutils": ("gcc", "binutils"),
     "locales": ("locales",),
     "c++": ("g++",),
+    "gdb": ("gdb",),
 }
 # Of each package a program, or a file, that is there when it is installed.
 _SIGNS = {
@@ -31,7 +32,7 @@ _SIGNS = {
     "e2fsprogs": "mkfs.ext4", "fio": "fio",
     "fio-examples": "/usr/share/doc/fio/examples/basic-verify.fio",
     "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "g++": "g++",
-    "gcc": "gcc", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
+    "gcc": "gcc", "gdb": "gdb", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
     "zstd": "zstd",
 }  # fmt: skip

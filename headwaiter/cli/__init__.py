@@ -82,10 +82,6 @@ def main() -> None:
     standard_streams()
     try:
         status = _status()
-    except Ended as e:
-        discard_output()
-        tell(e)
-        raise
     except BaseException:
         discard_output()
         raise

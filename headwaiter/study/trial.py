@@ -37,7 +37,7 @@ class Trial:
 class SoFar:
     """I/Os of one run after another."""
 
-    def __init__(self, progress: Callable[[int], None] | None, ios: int) -> None:
+    def __init__(self, progress: Callable[[int], None] | None, ios: int = 0) -> None:
         self.progress, self.ios = progress, ios
 
     def tick(self, completed: int) -> None:
@@ -68,7 +68,8 @@ def measure(
     outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
     occupied = waits.contention if waits else _contention(outcome)
     number = runs_for(outcome.totals["issued"], runs)
-    so_far = SoFar(progress, outcome.totals["completed"])
+    so_far = SoFar(progress)
+    so_far.over(outcome.totals["completed"])
     more = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
     wide = others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)
     return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied)

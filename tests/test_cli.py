@@ -105,6 +105,8 @@ def test_run_log(two: Path, tmp_path: Path) -> None:
     assert list(rows[0]) == ["time_ns", "event", "request", "task", "op", "sector", "sectors", "reason"]
     first = [(int(r["time_ns"]) // 1_000_000, r["task"]) for r in rows if r["event"] == "dispatch"][:3]
     assert first == [(0, "1"), (6, "1"), (12, "1")]
+    assert [r["reason"] for r in rows if r["event"] == "dispatch"][:3] == ["turn", "anticipated", "anticipated"]
+    assert not any(r["reason"] for r in rows if r["event"] != "dispatch")
 
 
 def test_open_replay_keeps_timestamps(two: Path) -> None:

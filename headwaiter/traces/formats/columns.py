@@ -142,4 +142,4 @@ def _places(table: Table, at: Mapping[str, int], named: Mapping[str, str], unit:
     return bytes_to_sectors(offset * unit, size * unit)
 
 
-FORMAT = Format("columns", "CSV of any kind with a header line: --columns says what its columns are", sniff, read, rank=9)
+FORMAT = Format("columns", "CSV of any kind with a header line: --columns says what its columns are", sniff, read)

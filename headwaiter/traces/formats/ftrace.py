@@ -122,4 +122,4 @@ def read(source: Source, options: Options) -> Trace:
     )
 
 
-FORMAT = Format("ftrace", "block events as text: tracefs, trace-cmd report, perf script", sniff, read, rank=1)
+FORMAT = Format("ftrace", "block events as text: tracefs, trace-cmd report, perf script", sniff, read)

@@ -237,6 +237,17 @@ def said(criterion: Criterion, *results: Result, **more: Any) -> Answer:
     return answer(trials(*results, runs=9), criterion, is_open=False, **more)
 
 
+def test_each_criterion_sums_up_its_own() -> None:
+    """Half the waiting at thrice the latency."""
+    base = trial("base", closed(1, 900, 3, 4))
+    assert base.waits
+    waits = dataclasses.replace(base.waits, waited_ns=base.waits.waited_ns / 2, latency_ns=3 * base.waits.latency_ns)
+    both = [base, dataclasses.replace(base, waits=waits)]
+    known: dict[Criterion, float] = {"waited": math.log(2), "latency": -math.log(3)}
+    for criterion, ahead in known.items():
+        assert field_of(both, criterion, 0, 0.05, 0).intervals[1].point == pytest.approx(ahead)
+
+
 def test_the_best_and_what_it_costs() -> None:
     bfq = result("bfq", 24.3, p99=118.0, waited_s=20.0, fairness_jain=0.8)
     found = said("waited", bfq, result("mq-deadline", 19.2, p99=34.2, waited_s=50.0, fairness_jain=1.0))
@@ -306,6 +317,11 @@ def test_a_short_recording_cannot_tell() -> None:
     found = judged(load, faster(load, 3, 1.15, 0.3))
     assert found.outcome == "cannot tell" and found.longer and found.longer >= 2
     assert f"Record {found.longer} times longer; until then, keep was." in found.text
+    (new,) = (m for m in found.margins if m.scheduler == "new")
+    ends = [
+        math.log1p(percent / 100) for percent in (new.ahead_percent, new.low_percent, new.high_percent) if percent is not None
+    ]
+    assert found.longer == math.ceil(Interval(*ends).longer(0.05)) > 2
     few = closed(3, 90, 3, 4)
     found = judged(few, faster(few, 3, 1.5))
     assert "the sample is too small for an interval" in found.text and "Record for a minute at least." in found.text

@@ -64,6 +64,8 @@ def test_every_name_is_there_and_no_other() -> None:
 def test_drives_can_be_called_after_the_package_was_imported() -> None:
     importlib.import_module("headwaiter.drives.profile")
     assert headwaiter.drives()["barracuda-80g"].facts[2], "it rotates"
+    first = "import headwaiter; assert headwaiter.drives()['barracuda-80g'].facts[2]"
+    subprocess.run([sys.executable, "-P", "-c", first], check=True)
 
 
 def test_compare_has_the_figures_of_the_command(two: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -109,8 +111,28 @@ def test_a_run_has_every_io(two: Path) -> None:
     ios = run.to_pandas()
     assert len(ios) == 80 and set(ios.task) == {"task 1", "task 2"} and set(ios.op) == {"read"}
     assert ios.latency_ms[:2].tolist() == [5.0, 10.0] and ios.issue_s[:2].tolist() == [0.0, 0.0]
+    assert ios.latency_ms.max() < 20 < 1000 * ios.issue_s.max()
     assert ios.sector[:4].tolist() == [0, 1_000_000, 8, 1_000_008] and set(ios.sectors) == {8}
     assert run.result.requests == 80 and "read" in str(run) and "<table>" in run._repr_html_()
+
+
+def test_names_of_tasks_are_no_markup(tmp_path: Path) -> None:
+    path = tmp_path / "named.csv"
+    path.write_text("time_s,task,op,sync,sector,sectors,name\n0,1,R,1,0,8,<b>dd\n")
+    shown = headwaiter.run(path, "noop", drive="constant:5")._repr_html_()
+    assert "&lt;b&gt;dd" in shown and "<b>" not in shown
+
+
+def test_without_merging_every_io_is_a_request(tmp_path: Path) -> None:
+    """Neighbours that arrive together, under a scheduler that takes them one by one."""
+    path = tmp_path / "pairs.csv"
+    rows = "".join(f"{0.001 * (i // 8):.6f},1,R,0,{8 * i},8,\n" for i in range(64))
+    path.write_text(HEADER + rows)
+    merges = [
+        headwaiter.run(path, "noop", drive=ConstantDrive(5_000_000), replay="open", merging=merging).result.merges
+        for merging in (True, False)
+    ]
+    assert merges[0] > 0 == merges[1]
 
 
 def test_to_pandas_has_the_columns_of_csv(two: Path, capfd: pytest.CaptureFixture[str]) -> None:

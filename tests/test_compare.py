@@ -364,3 +364,12 @@ def test_settings_of_one_scheduler_and_of_all(tmp_path: Path, capfd: pytest.Capt
     found = {r["scheduler"]: r for r in told(capfd, *args, "--seeds", 1)["results"]}
     assert {name: found[name]["tunables"].get("antic_expire") for name in found} == {"as": 4, "cas": 0, "noop": None}
     assert {r["range"]["runs"] for r in found.values()} == {2}
+
+
+def test_of_closed_replays_the_time_that_programs_waited_decides() -> None:
+    slow, quick = (
+        dataclasses.replace(result(name, rate), waited_s=waited) for name, rate, waited in (("a", 60, 9.0), ("b", 30, 3.0))
+    )
+    by, ranked = rank([slow, quick], None)
+    assert (by, order(ranked)) == ("waited", "b a")
+    assert rank([slow, dataclasses.replace(quick, waited_s=None)], None)[0] == "throughput"

@@ -19,15 +19,21 @@ ENDLESS = "[global]\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nio_size=500g\nnumjob
 PROMPT_S = 30  # on a machine that is busy with other things; the work takes longer
 # A main thread that no handler of Python's can interrupt: in compiled code, as in a long sort.
 STUCK = """
-import ctypes, sys
+import ctypes, sys, threading
 from pathlib import Path
 from headwaiter.ending import end_tidily_on_signals
 from headwaiter.outputs import writing
 end_tidily_on_signals()
+mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+
+def tell():
+    while mutex.raw[0] != 2:  # glibc's mark of a mutex that is waited for: the main thread has left Python
+        pass
+    print("stuck", flush=True)
+
 with writing(Path(sys.argv[1])) as temporary:
     temporary.write_text("half")
-    print("stuck", flush=True)
-    mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
+    threading.Thread(target=tell, daemon=True).start()
     lock(mutex), lock(mutex)
 """
 

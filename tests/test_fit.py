@@ -12,7 +12,7 @@ from command import good, run, told, write
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import Options, simulate
+from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.fio import load_jobs
 from headwaiter.study.fit import best_fit, doubt, fit
 from headwaiter.study.workload import Reading, read_trace
@@ -117,3 +117,12 @@ def test_assumed_think_times_are_said_and_absurd_ones_refused(
     ms = float(assumed.split(" think for ")[1].split()[0])
     assert 1000 * gap - 40 < ms < 1000 * gap
     assert any("replayed open" in note for note in d["notes"]) == (replay == "open")
+
+
+def test_the_longer_a_drive_is_busy_the_slower_it_is(tmp_path: Path) -> None:
+    """One at a time, 10 ms each, on a drive that takes 5; latency may differ by scheduling, and counts a quarter."""
+    rows = "".join(f"{i * 0.02:.3f},1,R,1,{i * 1000},8,{i * 0.02 + 0.01:.3f}\n" for i in range(40))
+    path = write(tmp_path / "slow.csv", f"time_s,task,op,sync,sector,sectors,complete_s\n{rows}")
+    found = fit(read_trace(path, Reading()), ConstantDrive(5_000_000))
+    assert found is not None and found.off == pytest.approx(2.0)
+    assert (found.recorded_mean_ms, found.model_mean_ms) == pytest.approx((10.0, 5.0))

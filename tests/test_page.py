@@ -15,13 +15,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bokeh.models import ColumnDataSource
 from command import good, run, told, write
 from PIL import Image
 
+import headwaiter
 from headwaiter.engine.sim import ConstantDrive, Options
+from headwaiter.report import charts
 from headwaiter.report.columns import digits
 from headwaiter.report.head import draw_heads
-from headwaiter.study.detail import Detail, Head, detail, head
+from headwaiter.study.detail import Detail, Head, detail, head, pictured
 from headwaiter.study.schema import Disk, Result
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_workload
@@ -126,6 +129,22 @@ def test_programs_that_win_and_lose(tmp_path: Path, capfd: pytest.CaptureFixture
     assert after < 0.5 * before
     cells = [f"{by_name['as'][0]['requests']:,}", f"{before:.2f}", f"{after:.2f}", f"{1 - after / before:.0%} less"]
     assert re.findall(r"<td[^>]*>(.*?)</td>", row[1]) == cells
+    assert "<th>noop, s</th><th>as, s</th>" in page_of(
+        capfd, Path("readers-2"), tmp_path / "out.html", *words, "--current", "noop"
+    )
+
+
+def test_what_is_drawn(two: Path) -> None:
+    """The data of the charts, before a browser sees them."""
+    found = headwaiter.compare(two, drive="constant:5", schedulers=["noop", "as", "mq-deadline"], runs=0).study
+    shown = pictured(found)
+    drawn = {s.name: s.data for chart in (charts.disk_time(shown), *charts.heads(shown)) for s in chart.select(ColumnDataSource)}
+    parts = [column for part, column in drawn["disk"].items() if part != "scheduler"]
+    assert [sum(parts) for parts in zip(*parts, strict=True)] == pytest.approx([100, 100, 100])
+    for s in shown:
+        waits, met = drawn[f"waits {s.result.scheduler}"], s.result.anticipation
+        assert len(waits["begin"]) == (met.waits + met.other if met else 0)
+        assert (np.diff(np.ravel([waits["begin"], waits["end"]], "F")) >= 0).all()
 
 
 def test_nothing_is_written_where_the_command_fails(two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -200,6 +200,12 @@ def test_names_forks_and_exits(tmp_path: Path) -> None:
     assert t.group.tolist() == [0, 0]
 
 
+def test_an_exit_beyond_any_clock_is_unknown(tmp_path: Path) -> None:
+    t = read(tmp_path, event(1, "Q", "R", 0, 8, pid=1), event(2, "C", "R", 0, 8), message(2**64 - 1, "exit 1"))
+    assert t.tasks == (Task(1, ""),)
+    assert "1 exit beyond any clock treated as unknown" in t.notes
+
+
 def test_processes_of_one_name_one_after_another(tmp_path: Path) -> None:
     records = []
     for k in range(4):

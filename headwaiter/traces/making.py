@@ -70,8 +70,11 @@ def make_trace(
         complete[late] = -1
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
-    exits_ns = exits_ns or {}
-    tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exits_ns.get(i)) for i in ids.tolist())
+    exits = dict.fromkeys(ids.tolist()) if exits_ns is None else {i: exits_ns.get(i) for i in ids.tolist()}
+    if absurd := [i for i, exit_ns in exits.items() if exit_ns is not None and not 0 <= exit_ns <= MAX_TIME_NS]:
+        told.append(f"{_count(len(absurd), 'exit')} beyond any clock treated as unknown")
+        exits |= dict.fromkeys(absurd)
+    tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exit_ns) for i, exit_ns in exits.items())
     if group is None:
         groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
     else:

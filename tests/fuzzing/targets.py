@@ -156,7 +156,8 @@ def trace_target(format: str) -> Callable[[Path, bytes], str]:
             trace = load_trace(path, format=format if found is None else found.name, source=source)
             sound(trace)
             same_when_written(trace, path)
-            can_be_written(trace, path)
+            if zlib.crc32(data) % 4 == 1:  # as costly as all the rest
+                can_be_written(trace, path)
             return trace_kind(trace)
 
         return judge(path, action)

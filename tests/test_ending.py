@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # commands must be at work for a while before they are told to end
+slow = pytest.mark.slow  # commands must be at work for a while before they are told to end
 # Work for minutes, of which a second is over when the signal comes.
 ENDLESS = "[global]\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nio_size=500g\nnumjobs=64\n[a]\n"
 PROMPT_S = 30  # on a machine that is busy with other things; the work takes longer
@@ -38,6 +38,12 @@ with writing(Path(sys.argv[1])) as temporary:
 """
 
 
+def test_the_end_is_told_once() -> None:
+    code = "from headwaiter.ending import Ended, tell; tell(Ended(143)); tell(Ended(130))"
+    done = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
+    assert done.stderr == "headwaiter: ended by SIGTERM\n"
+
+
 def started(process: subprocess.Popen[str], cpu_s: float) -> None:
     """Wait until the process has used so much processor time: it is at work then."""
     ticks = os.sysconf("SC_CLK_TCK")
@@ -49,6 +55,7 @@ def started(process: subprocess.Popen[str], cpu_s: float) -> None:
         time.sleep(0.05)
 
 
+@slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("words", [["run", "-s", "as-seek", "--log", "OUT"], ["compare", "-s", "as-seek,noop,as", "-o", "OUT"]],
                          ids=lambda words: words[0])  # fmt: skip
@@ -72,6 +79,7 @@ def test_in_the_middle_of_a_run(tmp_path: Path, words: list[str], number: signal
     assert list(out.iterdir()) == []
 
 
+@slow
 def test_compiled_code_is_not_waited_for(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-c", STUCK, str(tmp_path / "file")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -67,6 +67,11 @@ def test_verify_reads_again_in_the_order_of_the_writes(tmp_path: Path, rw: str) 
     assert min(io.issue for io in ios if io.task == "b") >= max(io.done for io in reads)
 
 
+def test_verify_reads_blocks_of_the_size_of_writes(tmp_path: Path) -> None:
+    ios = run(tmp_path, "[a]\ndirect=1\nrw=write\nbs=4k,16k\nsize=64k\nverify=md5\n", 1)
+    assert [(io.op, io.length) for io in ios] == [("W", 16)] * 4 + [("R", 16)] * 4
+
+
 def test_who_waits_for_a_job_waits_for_its_verification(tmp_path: Path) -> None:
     text = "[a]\ndirect=1\nrw=write\nsize=16k\nverify=md5\nnumjobs=2\n[b]\nwait_for=a\ndirect=1\nsize=4k\n"
     ios = run(tmp_path, text, 1)
@@ -146,10 +151,10 @@ def test_other_engines_are_refused_before_their_options(tmp_path: Path) -> None:
 
 
 def test_cost_goes_by_the_shares(tmp_path: Path) -> None:
-    text = "[a]\nrw=randread\nsize=1g\nbssplit=4k/50:12k/50\n[v]\nrw=write\nsize=8m\nverify=md5\n"
+    text = "[a]\nrw=randread\nsize=1g\nbssplit=4k/75:12k/25\n[v]\nrw=write\nsize=8m\nverify=md5\n"
     jobs = load(tmp_path, "[global]\ndirect=1\n" + text)
     found = estimated_ios(jobs, ConstantDrive(1_000_000), Options())
-    assert found == pytest.approx((1 << 30) / 8192 + 2 * (8 * MIB / 4096))
+    assert found == pytest.approx((1 << 30) / 6144 + 2 * (8 * MIB / 4096))
 
 
 def examples() -> list[Path]:

@@ -122,7 +122,7 @@ def test_what_fits_is_shown_and_nothing_is_cut(width: int) -> None:
     assert max(map(len, lines)) <= width and not any(line.endswith(" ") or "…" in line for line in lines)
     found = by_head(t)
     least = {"scheduler", "waited s", "MB/s", "elapsed s", "read mean ms", "read p99 ms", "read max ms", "fairness"}
-    more = {80: set(), 120: {"write mean ms", "verdict"}, 200: {"seek", "idle", "seeks", "A_S/A"}}
+    more = {80: set(), 120: {"write mean ms", "write p99 ms", "verdict"}, 200: {"seek", "idle", "seeks", "A_S/A"}}
     assert least | more[width] <= set(found), set(found)
     assert hidden(rows, MARGINS, t) == len(by_head(table(rows, MARGINS))) - len(found)
     assert ("seek" in found) == (width == 200), "shares of the time are shown together or not at all"
@@ -157,6 +157,7 @@ def test_the_legend_explains_every_column(tmp_path: Path, capfd: pytest.CaptureF
     without, text = good(capfd, *args), good(capfd, *args, "--legend")
     for name in ("waited s", "fairness", "verdict", "rotate", "idle", "A_S/A"):
         assert re.search(rf"^{name}  ", text, re.M) and not re.search(rf"^{name}  ", without, re.M), name
+    assert re.search(r"^seek  .*the arm moves", text, re.M) and re.search(r"^rotate  .*to turn", text, re.M)
     assert all(not line.endswith(" ") for line in text.splitlines())
     head = text.index("is best") if "is best" in text else text.index(". ")
     assert head < text.index("scheduler "), "the verdict stands above the table"

@@ -17,6 +17,7 @@ from command import run
 from rich.console import Console
 
 from headwaiter.cli import SECTIONS, program
+from headwaiter.cli._complete import Complete, drive, schedulers
 from headwaiter.cli._progress import Parts, amount, progress_bar
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Options
@@ -83,6 +84,17 @@ def completed(words: str) -> list[str]:
     kinds = [kind for kind, _ in offers]
     assert kinds == sorted(kinds), "files first: bash forgets what came before them"
     return [value if kind == "plain" else f"({kind})" for kind, value in offers]
+
+
+def test_what_is_offered() -> None:
+    def offered(complete: Complete, incomplete: str) -> list[str]:
+        context = click.Context(program)
+        items = complete(context, click.Option(["--x"]), incomplete)
+        return [item.value if item.type == "plain" else f"({item.type})" for item in items]
+
+    assert offered(schedulers, "as,as-9") == ["as,as-95"] and "as,as" not in offered(schedulers, "as,")
+    assert offered(schedulers, "al") == ["all"] and "as,all" not in offered(schedulers, "as,")
+    assert offered(drive, "wd") == ["(file)", "wd-re-4tb"]
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ FTRACE = """# tracer: nop
               dd-4711    [001] d..1.   100.000001: block_bio_queue: 8,0 R 1000 + 16 [dd]
               dd-4711    [001] d..1.   100.000002: block_split: 8,0 R 1000 / 1008 [dd]
               dd-4711    [001] d..1.   100.000003: block_rq_issue: 8,0 R 4096 () 1000 + 8 [dd]
+   interrupted-99   ( 4711) [000] d.h1. 100.000100: block_rq_complete: 8,0 W () 90000 + 8 [0]
    my cat-x-99      ( 4711) [000] .....   100.000500000: block_bio_queue: 8,0 WSM 5000 + 8 [my cat-x]
 CPU:1 [LOST 12 EVENTS]
           <idle>-0       [001] d.h1.   100.002001: block_rq_complete: 8,0 R () 1000 + 8 none,0,0 [0]
@@ -89,7 +90,7 @@ a-1 [000] ..... 5.5: block_rq_complete: 8,0 WS () 8 + 8 be,0,4 [0]
     [
         ("1000 + 16 [dd]", "1000 * 16 [dd]", ":4: block_bio_queue without a request"),
         ("R 1000 + 16", "Q 1000 + 16", ":4: unknown operation 'Q'"),
-        ("CPU:1 [LOST 12 EVENTS]", "something else", ":8: not an event of ftrace, perf script or trace-cmd"),
+        ("CPU:1 [LOST 12 EVENTS]", "something else", ":9: not an event of ftrace, perf script or trace-cmd"),
         ("1000 / 1008", "1000 + 1008", ":5: block_split without a request"),
     ],
 )

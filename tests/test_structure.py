@@ -172,7 +172,7 @@ LAYERS = (
     {"drives", "fio", "generated", "traces"},
     {"study"},
     {"lab", "report", "was"},
-    {"conformance"},
+    {"conformance", "live"},
     {"api"},
     {"cli"},
     {"__main__"},

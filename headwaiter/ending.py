@@ -28,6 +28,35 @@ class Ended(SystemExit):
     """The process was told to end; the code is 128 + the signal's number, as shells have it."""
 
 
+class _Gentle:
+    """A block that the first signal does not end. The handler and the watching thread each hear of every signal."""
+
+    def __init__(self) -> None:
+        self.told = threading.Event()
+        self.left = {"handler": True, "watch": True}
+
+    def takes(self, who: str) -> bool:
+        """Whether this signal, of which `who` hears, is the first."""
+        first, self.left[who] = self.left[who], False
+        if first:
+            self.told.set()
+        return first
+
+
+_gentle: list[_Gentle] = []
+
+
+@contextmanager
+def gently() -> Iterator[threading.Event]:
+    """Within the block the first signal only sets the event, so that what has been done can be kept; the next one ends."""
+    block = _Gentle()
+    _gentle.append(block)
+    try:
+        yield block.told
+    finally:
+        _gentle.remove(block)
+
+
 def check() -> None:
     """Raise Ended if the process has been told to end."""
     if _received:
@@ -62,6 +91,8 @@ def end_tidily_on_signals() -> None:
     _watched.set()
 
     def told(received: int, _: object) -> None:
+        if _gentle and _gentle[-1].takes("handler"):
+            return
         _received.append(received)
         raise Ended(128 + received)
 
@@ -76,6 +107,8 @@ def end_tidily_on_signals() -> None:
 def _watch(signals: int) -> None:
     """Python's handler of signals, which may run at any time, writes each into a pipe; `told` must wait for the main thread."""
     received = os.read(signals, 1)[0]
+    while _gentle and _gentle[-1].takes("watch"):
+        received = os.read(signals, 1)[0]
     _received.append(received)
     threading.Event().wait(GRACE_S)
     for action in list(_actions.values()):

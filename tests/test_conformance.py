@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner
 from command import run as run_command
 
+from headwaiter.archives import PAGE
 from headwaiter.cli.conform import LEAST, command
-from headwaiter.conformance import record, recording, ring
+from headwaiter.conformance import record, recording
 from headwaiter.conformance.check import check
 from headwaiter.conformance.follow import _op, follow
 from headwaiter.conformance.recording import Event, Recording
@@ -23,6 +24,7 @@ from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
 from headwaiter.lab.btf import reader
 from headwaiter.lab.kernels import Kernel
+from headwaiter.traces import ring
 
 DATA = Path(__file__).parent / "data" / "conformance"
 # Two of each scheduler and kernel in `make quick`, the others in `make test`.
@@ -222,7 +224,7 @@ def record_bytes(sector: int, pid: int = 5, number: int = 77) -> bytes:
 
 
 def page(time_ns: int, body: bytes, flags: int = 0) -> bytes:
-    return (struct.pack("<QQ", time_ns, len(body) | flags) + body).ljust(ring.PAGE, b"\0")
+    return (struct.pack("<QQ", time_ns, len(body) | flags) + body).ljust(PAGE, b"\0")
 
 
 def entry(delta: int, data: bytes) -> bytes:
@@ -253,9 +255,9 @@ def test_ring_buffer() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (page(0, entry(0, record_bytes(1)))[:-1], "not whole pages"),
+        (page(0, entry(0, record_bytes(1)))[:-1], "not a whole page"),
         (page(0, entry(0, record_bytes(1)), flags=1 << 31), "events were lost"),
-        (struct.pack("<QQ", 0, 5000).ljust(ring.PAGE, b"\0"), "longer than a page"),
+        (struct.pack("<QQ", 0, 5000).ljust(PAGE, b"\0"), "longer than a page"),
         (page(0, struct.pack("<I", 28) + bytes(4)), "is cut off"),
     ],
 )

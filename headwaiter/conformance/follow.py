@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from headwaiter.conformance import ring
 from headwaiter.conformance.recording import NONE, Event, Recording
 from headwaiter.engine.constants import META, PRIO, SECTOR_BYTES, SYNC, Op
 from headwaiter.errors import Problem
+from headwaiter.traces import ring
 
 QUEUED, DISPATCHED, ISSUED = range(3)
 OPERATIONS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD)}

@@ -13,13 +13,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from headwaiter.conformance import recording, ring
+from headwaiter.conformance import recording
 from headwaiter.conformance.follow import follow
 from headwaiter.errors import Problem
 from headwaiter.lab import btf
 from headwaiter.lab.guest import Outcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.script import Script, guest
+from headwaiter.traces import ring
 
 # Those for which any workload will do.
 SCHEDULERS = ("mq-deadline", "kyber", "bfq")

@@ -50,6 +50,8 @@ class Format:
     """Formats are tried in order of rank; those that other formats' files could pass for come late."""
     files: Callable[[Path], list[Path]] | None = None
     """Where a recording may be several files or a directory: those of the recording that a path is, or is one of."""
+    leads: bool = False
+    """Whether such a file tells what else is in its archive, and the archive is one recording."""
     write: Callable[[Trace, TextIO], list[str]] | None = None
     """Writes a trace, and returns what of it the format cannot say; None: the format is only read."""
 
@@ -125,12 +127,12 @@ def _inside(source: Source, given: Format | None) -> Source:
     if is_folder(source.path) or not source.is_archive:
         return source
     members = [m for m in source.unpacked() if m.data]
-    found = [(m, f) for m in members if (f := given or _detect(m))]
-    first = found[0] if found else None
+    found = [(m, f) for m in members if (f := _detect(m) if given is None or given.leads else given)]
+    first = next((one for one in found if one[1].leads), found[0] if found else None)
     if not first:
         raise source.problem("an archive without a trace of a known format")
     # A recording of several files is one.
-    if len(found) > 1 and not all(f.files and f is first[1] for _, f in found):
+    if len(found) > 1 and not first[1].leads and not all(f.files and f is first[1] for _, f in found):
         names = [str(m.path.relative_to(source.path)) for m, _ in found[:_LISTED]] + ["…"] * (len(found) > _LISTED)
         raise source.problem(f"an archive of {len(found)} traces ({', '.join(names)}): extract one of them")
     return first[0]

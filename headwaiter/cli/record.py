@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter record: what is asked of a disk of this machine, as a trace."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from headwaiter.archives import RECORDERS
+from headwaiter.cli._options import Finite
+from headwaiter.cli._output import file_option
+from headwaiter.cli._progress import amount
+from headwaiter.errors import Problem, plain
+from headwaiter.live.devices import Device, find, whole_disks
+from headwaiter.live.record import BUFFER_KB, Done, Sofar, record
+
+_ALL = "all"
+
+
+@click.command()
+@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…|all")
+@click.option(
+    "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="How long."
+)
+@file_option("--output", "-o", required=True, metavar="FILE", help="The archive to write.")
+@click.option(
+    "--issues/--no-issues",
+    default=None,
+    help="Record also when the device is given a request, for its service times and depth [default: if a disk is rotational].",
+)
+@click.option(
+    "--buffer",
+    "buffer_kb",
+    type=click.IntRange(64, 1 << 20),
+    default=BUFFER_KB,
+    show_default=True,
+    metavar="KIB",
+    help="The kernel's buffer for each CPU; more if events are lost.",
+)
+@click.option("--recorder", type=click.Choice(RECORDERS), help="What records [default: the first that works here].")
+def command(
+    devices: tuple[str, ...], seconds: float, output: Path, issues: bool | None, buffer_kb: int, recorder: str | None
+) -> None:
+    """Record what is asked of disks of this machine, as a trace for every other command (docs/record.md).
+
+    Needs root. Ctrl-C or SIGTERM ends the recording early and keeps it. Nothing is written to a device, and no one else's
+    tracing is touched.
+    """
+    disks = _disks(devices)
+    line = _Line()
+    issues = any(disk.rotational for disk in disks) if issues is None else issues
+    try:
+        done = record(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder, each_second=line.show)
+    finally:
+        line.clear()
+    click.echo(plain(f"{output}: {_told(done)}"), err=True)
+    if done.trouble:
+        raise Problem(f"{output}: ended after {done.sofar.seconds:.1f} s: {done.trouble}; what was recorded until then is kept")
+
+
+def _disks(names: tuple[str, ...]) -> list[Device]:
+    """Those named, each once; all that hold something for `all`."""
+    if names == (_ALL,):
+        if not (found := whole_disks()):
+            raise Problem("all: no disk holds anything")
+        return found
+    disks = {disk.name: disk for disk in map(find, names)}
+    for disk in disks.values():
+        if not disk.sectors:
+            raise Problem(f"{disk.name}: holds nothing (no medium, or nothing attached)")
+    return list(disks.values())
+
+
+def _told(done: Done) -> str:
+    rate = done.sofar.requests / max(done.sofar.seconds, 1e-9)
+    text = f"{amount(done.sofar.requests)} requests in {done.sofar.seconds:.1f} s ({amount(rate)}/s), recorded by {done.recorder}"
+    if done.sofar.lost:
+        return f"{text}; {done.sofar.lost} events were lost in {len(done.gaps)} gaps (a larger --buffer helps)"
+    return f"{text}; no event was lost"
+
+
+class _Line:
+    """A line on a terminal, rewritten each second; nothing in a pipe."""
+
+    def __init__(self) -> None:
+        self._last = Sofar(0.0, 0, 0, 0, 0)
+        self._width = 0
+
+    def show(self, now: Sofar) -> None:
+        """How it goes, and how it went since the last call."""
+        if not sys.stderr.isatty():
+            return
+        seconds = max(now.seconds - self._last.seconds, 1e-9)
+        requests, moved = (now.requests - self._last.requests) / seconds, (now.bytes - self._last.bytes) / seconds
+        text = f"{now.seconds:.0f} s  {amount(max(0, requests))} requests/s  {max(0, moved) / 1e6:.1f} MB/s  {now.lost} lost"
+        click.echo("\r" + text.ljust(self._width), nl=False, err=True)
+        self._last, self._width = now, len(text)
+
+    def clear(self) -> None:
+        """Take it away."""
+        if self._width:
+            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)

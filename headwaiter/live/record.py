@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Record what is asked of disks, for a while, into an archive. Nothing is written to a device.
+
+The recorder is the kernel's tracing, through an instance of our own; where that is denied blktrace, and where only that is there
+bpftrace (record_others.py). Whatever ends a recording, what was recorded until then is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from headwaiter.archives import BLKTRACE, BPFTRACE, PAGE, TRACEFS, VERSION, page_bytes
+from headwaiter.ending import gently
+from headwaiter.errors import Problem
+from headwaiter.live import record_others as others
+from headwaiter.live import tracefs
+from headwaiter.live.archive import Archive, FullError
+from headwaiter.live.devices import Device
+from headwaiter.outputs import writing
+
+READ_EACH_S = 0.1
+LOOK_EACH_S = 1.0
+"""How often the disks' presence, their counters and losses are looked at."""
+BUFFER_KB = 8192
+_CHUNK = 1 << 20
+_FINISHED, _TOLD = "time", "a signal"
+
+
+@dataclass(frozen=True)
+class Sofar:
+    """How it goes, since the recording began: requests completed and bytes moved of all disks, and events lost."""
+
+    seconds: float
+    requests: int
+    bytes: int
+    lost: int
+    recorded_bytes: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """A recording that is over; `reason` is "time", "a signal", or what went wrong."""
+
+    recorder: str
+    reason: str
+    sofar: Sofar
+    gaps: tuple[dict[str, int], ...]
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong; "" if nothing did."""
+        return "" if self.reason in (_FINISHED, _TOLD) else self.reason
+
+
+class Recorder(Protocol):
+    """What records; its files go into the archive that it is given."""
+
+    gaps: list[dict[str, int]]
+
+    def drain(self) -> None:
+        """Move what has been recorded into the archive. FullError if there is no room."""
+
+    def look(self) -> int:
+        """How many events have been lost, noting the gaps. Problem if the recorder has ended by itself."""
+
+    def finish(self) -> None:
+        """Record no more, and move what is left. FullError if there is no room."""
+
+
+@dataclass
+class _Tracefs:
+    """Pages of a private instance."""
+
+    instance: tracefs.Instance
+    archive: Archive
+    gaps: list[dict[str, int]] = field(default_factory=list)
+    _pending: dict[int, list[bytes]] = field(default_factory=dict)
+    _sizes: dict[int, int] = field(default_factory=dict)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    _seen: dict[int, tracefs.Stats] = field(default_factory=dict)
+
+    def drain(self) -> None:
+        """See Recorder."""
+        for cpu in self.instance.cpus:
+            pages = self._pending.setdefault(cpu, [])
+            size = self._sizes.get(cpu, 0)
+            for page in self.instance.pages(cpu):
+                used = page[: page_bytes(page)]
+                pages.append(used)
+                size += len(used)
+                if size >= _CHUNK:
+                    self._sizes[cpu] = size
+                    self._store(cpu)
+                    size = 0
+            self._sizes[cpu] = size
+
+    def _store(self, cpu: int) -> None:
+        pages = self._pending[cpu]
+        if pages:
+            number = self._numbers.get(cpu, 0)
+            content = b"".join(pages)
+            pages.clear()
+            self._numbers[cpu] = number + 1
+            self._sizes[cpu] = 0
+            self.archive.add(f"cpu{cpu}/{number:06d}", content)
+
+    def look(self) -> int:
+        """See Recorder. A gap lies between two looks."""
+        total = 0
+        for cpu in self.instance.cpus:
+            now = self.instance.stats(cpu)
+            before = self._seen.get(cpu, tracefs.Stats(0, now.now_ns))
+            if now.lost > before.lost:
+                self._gap(cpu, now.lost - before.lost, before.now_ns, now.now_ns)
+            self._seen[cpu] = now
+            total += now.lost
+        return total
+
+    def _gap(self, cpu: int, events: int, from_ns: int, to_ns: int) -> None:
+        last = next((gap for gap in reversed(self.gaps) if gap["cpu"] == cpu), None)
+        if last and last["to_ns"] >= from_ns:
+            last["events"] += events
+            last["to_ns"] = to_ns
+        else:
+            self.gaps.append({"cpu": cpu, "events": events, "from_ns": from_ns, "to_ns": to_ns})
+
+    def finish(self) -> None:
+        """See Recorder."""
+        self.instance.stop()
+        self.drain()
+        for cpu in self.instance.cpus:
+            self._store(cpu)
+
+
+def record(
+    disks: Sequence[Device],
+    seconds: float,
+    output: Path,
+    *,
+    issues: bool = False,
+    buffer_kb: int = BUFFER_KB,
+    recorder: str | None = None,
+    each_second: Callable[[Sofar], None] = lambda sofar: None,
+) -> Done:
+    """Record disks into a file, for so many seconds or until a signal comes; `issues`: also when the device gets a request.
+
+    `recorder` None: the first of RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that
+    comes later is in what is returned, and what was recorded until then in the file.
+    """
+    with gently() as told, writing(output) as temporary:
+        archive = Archive(temporary)
+        try:
+            with _recorder(disks, archive, temporary.parent, issues, buffer_kb, recorder) as (name, recording, start):
+                begun = _begin(name, disks, seconds, archive, buffer_kb)
+                start()
+                return _run(name, recording, disks, seconds, archive, begun, told, each_second)
+        except FullError as e:
+            raise Problem(f"{output}: {e}") from None
+        finally:
+            archive.close()
+
+
+@contextmanager
+def _recorder(
+    disks: Sequence[Device], archive: Archive, folder: Path, issues: bool, buffer_kb: int, wanted: str | None
+) -> Iterator[tuple[str, Recorder, Callable[[], None]]]:
+    """(name, the recorder, what starts it) of the first that works."""
+    why: list[str] = []
+    if wanted in (None, TRACEFS):
+        try:
+            root = tracefs.place()
+            tracefs.remove_stale(root)
+            events = (*tracefs.EVENTS, *((tracefs.ISSUES,) if issues else ()))
+            with tracefs.instance(root, events, [disk.number for disk in disks], buffer_kb) as instance:
+                yield TRACEFS, _Tracefs(instance, archive), lambda: _start_tracefs(instance, archive)
+                return
+        except tracefs.DeniedError as e:
+            why.append(str(e))
+    for name, make in ((BLKTRACE, others.Blktrace), (BPFTRACE, others.Bpftrace)):
+        if wanted in (None, name):
+            try:
+                with others.started(make, disks, archive, folder) as other:
+                    yield name, other, lambda: None
+                    return
+            except others.MissingError as e:
+                why.append(f"{name}: {e}")
+    root_only = "" if os.geteuid() == 0 else "recording needs root; "
+    raise Problem(f"{', '.join(disk.name for disk in disks)}: {root_only}{'; '.join(why)}")
+
+
+def _start_tracefs(instance: tracefs.Instance, archive: Archive) -> None:
+    for event in instance.events:
+        archive.add(f"events/{event}", instance.format(event))
+    instance.start()
+
+
+def _begin(name: str, disks: Sequence[Device], seconds: float, archive: Archive, buffer_kb: int) -> int:
+    """Write how the recording begins; the time of that."""
+    began_ns = time.monotonic_ns()
+    archive.begin(
+        {
+            "headwaiter": VERSION,
+            "recorder": name,
+            "kernel": os.uname().release,
+            "clock": tracefs.CLOCK,
+            "began_ns": began_ns,
+            "began_unix_ns": time.time_ns(),
+            "seconds": seconds,
+            "buffer_kb": buffer_kb,
+            "page_bytes": PAGE,
+            "disks": [
+                {"name": d.name, "number": f"{d.major},{d.minor}", "facts": d.facts(), "settings": d.settings} for d in disks
+            ],
+        }
+    )
+    return began_ns
+
+
+def _described(disk: Device) -> dict[str, Any]:
+    facts = disk.facts()
+    return {"name": disk.name, "number": facts["number"], "facts": facts, "settings": disk.settings}
+
+
+def _run(
+    name: str,
+    recorder: Recorder,
+    disks: Sequence[Device],
+    seconds: float,
+    archive: Archive,
+    began_ns: int,
+    told: threading.Event,
+    each_second: Callable[[Sofar], None],
+) -> Done:
+    before = {disk.name: _counters(disk) for disk in disks}
+    latest = dict(before)
+    end_ns, next_look_ns = began_ns + round(seconds * 1e9), began_ns + round(LOOK_EACH_S * 1e9)
+    reason, lost = _FINISHED, 0
+
+    def sofar(now_ns: int) -> Sofar:
+        # Of a disk that has gone the last that was known.
+        latest.update((disk.name, now) for disk in disks if (now := _counters(disk)) >= latest[disk.name])
+        requests, sectors = (sum(latest[name][k] - before[name][k] for name in before) for k in (0, 1))
+        return Sofar((now_ns - began_ns) / 1e9, requests, 512 * sectors, lost, archive.bytes)
+
+    recorder.look()
+    try:
+        while (now_ns := time.monotonic_ns()) < end_ns:
+            if told.wait(min(READ_EACH_S, (end_ns - now_ns) / 1e9)):
+                reason = _TOLD
+                break
+            recorder.drain()
+            if time.monotonic_ns() >= next_look_ns:
+                next_look_ns += round(LOOK_EACH_S * 1e9)
+                lost = recorder.look()
+                if gone := [disk.name for disk in disks if not disk.is_there()]:
+                    reason = f"{', '.join(gone)} has vanished"
+                    break
+                each_second(sofar(time.monotonic_ns()))
+        recorder.finish()
+        lost = recorder.look()
+    except FullError as e:
+        reason = str(e)
+        lost = recorder.look()
+    except Problem as e:
+        reason = str(e)
+    ended_ns = time.monotonic_ns()
+    done = Done(name, reason, sofar(ended_ns), tuple(recorder.gaps))
+    end: dict[str, Any] = {"ended_ns": ended_ns, "reason": reason, "lost": lost, "gaps": recorder.gaps}
+    end["stat"] = {disk.name: _stat(disk) for disk in disks}
+    archive.end(end)
+    return done
+
+
+def _stat(disk: Device) -> str:
+    try:
+        return " ".join((disk.folder / "stat").read_text(encoding="ascii").split())
+    except OSError:
+        return ""
+
+
+def _counters(disk: Device) -> tuple[int, int]:
+    """(requests completed, sectors moved) since the disk is there; zeros if it has gone."""
+    numbers = [int(word) for word in _stat(disk).split()]
+    if len(numbers) < 11:
+        return 0, 0
+    discards = numbers[11:15] or [0, 0, 0, 0]
+    return numbers[0] + numbers[4] + discards[0], numbers[2] + numbers[6] + discards[2]

@@ -211,6 +211,14 @@ FIRST = len(two_cpus()[0][0])
             damaged(events__x__block_split=format_text("block_split").replace("new_sector", "old").encode()),
             "cpu0/000000: the format of block_split has no new_sector",
         ),
+        (
+            damaged(events__x__block_bio_queue=format_text("block_bio_queue", 8).replace("rwbs[8]", "rwbs").encode()),
+            "cpu0/000000: block_bio_queue: rwbs is not text",
+        ),
+        (
+            damaged(events__x__block_bio_queue=format_text("block_bio_queue").replace("sector;", "sector[8];", 1).encode()),
+            "cpu0/000000: block_bio_queue: sector is not a number",
+        ),
         ({k: v for k, v in files(two_cpus()).items() if "/" not in k}, "headwaiter.json: no formats of events"),
         (files({}), "headwaiter.json: nothing was recorded"),
         (files(two_cpus(), names=["sched_process_exit"]), "headwaiter.json: no format of an event of the block layer"),

@@ -39,7 +39,7 @@ _ALL = "all"
     metavar="KIB",
     help="The kernel's buffer for each CPU; more if events are lost.",
 )
-@click.option("--recorder", type=click.Choice(RECORDERS), help="What records [default: the first that works here].")
+@click.option("--recorder", type=click.Choice(RECORDERS), help="Recorder to use [default: the first that works here].")
 def command(
     devices: tuple[str, ...], seconds: float, output: Path, issues: bool | None, buffer_kb: int, recorder: str | None
 ) -> None:
@@ -55,9 +55,9 @@ def command(
         done = record(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder, each_second=line.show)
     finally:
         line.clear()
-    click.echo(plain(f"{output}: {_told(done)}"), err=True)
     if done.trouble:
-        raise Problem(f"{output}: ended after {done.sofar.seconds:.1f} s: {done.trouble}; what was recorded until then is kept")
+        raise Problem(f"{output}: ended early, what was recorded is kept: {done.trouble} ({_told(done)})")
+    click.echo(plain(f"{output}: {_told(done)}"), err=True)
 
 
 def _disks(names: tuple[str, ...]) -> list[Device]:

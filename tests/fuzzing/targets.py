@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import lzma
 import re
+import tarfile
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -189,6 +190,31 @@ def _packed(folder: Path, data: bytes) -> str:
     def action() -> str:
         trace = load_trace(path, keep_good=zlib.crc32(data) % 3 == 0)
         sound(trace)
+        return trace_kind(trace)
+
+    return judge(path, action)
+
+
+_PART = re.compile(rb"^%%%% ([\w./]{1,40})\n", re.MULTILINE)
+
+
+def _recording(folder: Path, data: bytes) -> str:
+    """An archive of `headwaiter record`, given as its files, each below a line of `%%%% NAME`."""
+    _, *rest = _PART.split(data)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, part in zip(rest[::2], rest[1::2], strict=True):
+            entry = tarfile.TarInfo(name.decode())
+            # The line's end that goes before the next name is no part of the file.
+            entry.size = max(0, len(part) - 1)
+            tar.addfile(entry, io.BytesIO(part[:-1]))
+    path = folder / "input"
+    path.write_bytes(content.getvalue())
+
+    def action() -> str:
+        trace = load_trace(path, format="recording", keep_good=zlib.crc32(data) % 5 == 0)
+        sound(trace)
+        same_when_written(trace, path)
         return trace_kind(trace)
 
     return judge(path, action)
@@ -458,6 +484,7 @@ def _set(folder: Path, data: bytes) -> str:
 _RUNS: dict[str, Callable[[Path, bytes], str]] = {
     **{name: trace_target(name) for name in formats()},
     "columns": _columns,
+    "recording": _recording,
     "packed": _packed,
     "fio": _job,
     "generated": _generated,

@@ -18,6 +18,10 @@ _WORDS = {
         N Attaching""",
     "columns": """time= offset= size= op= task= complete= latency= sync= device= unit=bytes unit=sectors unit=kib time-unit=s
         time-unit=ms time-unit=us time-unit=ns ts off len rw pid lat , ; " # R W read WRITE trim 0.5""",
+    "recording": """%%%% headwaiter.json end.json cpu0/000000 cpu1/000001 events/x/block_rq_issue {"headwaiter": "recording-1",
+        "recorder": "tracefs" "blktrace" "bpftrace" "disks": [{"name": "sda", "number": "8,0", "facts": {}, "settings": {} }]
+        "gaps": [{"cpu": 1, "events": 7, "from_ns": 1, "to_ns": 2}] "lost": "reason": "time" "ended_ns": name: ID: 2097 field:
+        offset:0; size:2; signed:1; rwbs[8] comm[16] nr_sector new_sector old_sector common_pid parent_pid child_pid dev""",
     "native": """time_s task op sync sector sectors complete_s group ioprio meta name R W D O rt/0 be/7 idle none #
         0.000000001""",
     "msr": "Read Write read write hm usr 0 1 128166385295514663",

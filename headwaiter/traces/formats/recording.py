@@ -179,6 +179,13 @@ class _Part:
             raise self.source.problem(f"{format.name}: {name} is not a number")
         return found
 
+    def texts(self, rows: Array, format: EventFormat, name: str) -> Array:
+        """The same of a field that is text, shape (n, size)."""
+        found = self.column(rows, format, name)
+        if found.ndim != 2:
+            raise self.source.problem(f"{format.name}: {name} is not text")
+        return found
+
     def follow_processes(self, start: int, processes: Processes) -> None:
         """Forks and exits."""
         if fork := self.formats.get("sched_process_fork"):
@@ -203,10 +210,10 @@ class _Part:
         # A flush without data has the sector -1.
         keep = (sector <= MAX_SECTOR) & (sectors > 0) & (aux <= MAX_SECTOR)
         rows, sector, sectors, aux = rows[keep], sector[keep], sectors[keep], aux[keep]
-        op, flags = self._operations(self.column(rows, format, "rwbs"), name)
+        op, flags = self._operations(self.texts(rows, format, "rwbs"), name)
         pid = self.numbers(rows, format, "common_pid").astype(np.int64) & 0xFFFFFFFF
         if letter in _NAMED and "comm" in format.fields:
-            self._names(pid, self.column(rows, format, "comm"), processes)
+            self._names(pid, self.texts(rows, format, "comm"), processes)
         return {
             "time_ns": self.walked.time_ns[rows].astype(np.int64) - start,
             "action": np.full(len(rows), ord(letter), np.uint8),

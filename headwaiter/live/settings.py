@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The settings of a disk's queue that a switch of its scheduler loses: read, put in an order that keeps them, and read back.
+
+A switch resets nr_requests and all tunables, so these follow it. The kernel makes each write whole even if the writer is killed;
+only the sequence can be cut short, which is why state.py saves what was before.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shlex import quote
+
+from headwaiter.errors import Problem, shown
+from headwaiter.live.devices import Device, current_scheduler
+
+SCHEDULER, NR_REQUESTS, WBT, TUNABLES = "scheduler", "nr_requests", "wbt_lat_usec", "iosched"
+_TICKED = frozenset({"read_expire", "write_expire", "prio_aging_expire", "timeout_sync"})
+"""Milliseconds that the kernel keeps in ticks, and so rounds."""
+_TICK_MS = 10
+"""The longest tick that Linux has."""
+_LONGEST = 1 << 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of one queue. tunables: by the name of their file in iosched/.
+
+    nr_requests, wbt_lat_usec, and tunables that are absent: of settings to be put, as the kernel has them after a switch.
+    """
+
+    scheduler: str
+    nr_requests: int | None = None
+    tunables: Mapping[str, str] = field(default_factory=dict, hash=False)
+    wbt_lat_usec: int | None = None
+
+    def files(self) -> dict[str, str]:
+        """What each file of queue/ says, in the order in which they must be written."""
+        found = {SCHEDULER: self.scheduler}
+        if self.nr_requests is not None:
+            found[NR_REQUESTS] = str(self.nr_requests)
+        found |= {f"{TUNABLES}/{name}": value for name, value in sorted(self.tunables.items())}
+        return found if self.wbt_lat_usec is None else found | {WBT: str(self.wbt_lat_usec)}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file of queue/, and what it said before and after."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Queue:
+    """queue/ of one disk, held open: once the disk is gone every access fails, even if another disk has taken its name."""
+
+    def __init__(self, device: Device, handle: int) -> None:
+        self.device, self._handle = device, handle
+
+    @property
+    def folder(self) -> Path:
+        """In sysfs."""
+        return self.device.folder / "queue"
+
+    def get(self, file: str) -> str:
+        """What a file says, without the end of line. Problem if it cannot be read."""
+        try:
+            return self._get(file)
+        except OSError as e:
+            raise self._problem(file, e) from None
+
+    def _get(self, file: str) -> str:
+        handle = os.open(file, os.O_RDONLY | os.O_NONBLOCK, dir_fd=self._handle)
+        try:
+            return os.read(handle, _LONGEST).decode("utf-8", "replace").rstrip("\n")
+        finally:
+            os.close(handle)
+
+    def set(self, file: str, value: str) -> None:
+        """Write a file. Problem if the kernel refuses it."""
+        try:
+            self._set(file, value)
+        except OSError as e:
+            raise self._problem(file, e, value) from None
+
+    def _set(self, file: str, value: str) -> None:
+        # os.write, because an error of a buffered stream would be lost.
+        handle = os.open(file, os.O_WRONLY | os.O_NOFOLLOW, dir_fd=self._handle)
+        try:
+            os.write(handle, f"{value}\n".encode())
+        finally:
+            os.close(handle)
+
+    def _problem(self, file: str, error: OSError, value: str | None = None) -> Problem:
+        refused = "" if value is None else f"'{shown(value)}' is refused: "
+        return Problem(f"{self.folder / file}: {refused}{error.strerror}")
+
+    def tunables(self) -> dict[str, str]:
+        """Those of the scheduler in force that can be read and written, by name."""
+        found = {}
+        with suppress(OSError):  # `none` has no folder
+            handle = os.open(TUNABLES, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._handle)
+            try:
+                names = [n for n in os.listdir(handle) if stat.S_IMODE(os.stat(n, dir_fd=handle).st_mode) & 0o600 == 0o600]
+            finally:
+                os.close(handle)
+            for name in sorted(names):
+                with suppress(OSError):
+                    found[name] = self._get(f"{TUNABLES}/{name}")
+        return found
+
+    def offered(self) -> tuple[str, ...]:
+        """The schedulers that the kernel has now; it may load others."""
+        return tuple(word.strip("[]") for word in self.get(SCHEDULER).split())
+
+    def read(self) -> Settings:
+        """The settings in force. Problem if no scheduler acts here."""
+        current = current_scheduler(self.get(SCHEDULER))
+        if current is None:
+            raise Problem(f"{self.device.name}: no scheduler acts on this device")
+        nr_requests = self._number(NR_REQUESTS)
+        wbt = None
+        with suppress(OSError, ValueError):
+            wbt = int(self._get(WBT))
+        return Settings(current, nr_requests, self.tunables(), wbt)
+
+    def _number(self, file: str) -> int:
+        text = self.get(file)
+        if not (text.isascii() and text.isdecimal()):
+            raise Problem(f"{self.folder / file}: '{shown(text)}' is no number")
+        return int(text)
+
+    def put(self, wanted: Settings) -> list[Change]:
+        """Put settings in force, write by write; what was changed. Problem if one is refused, or reads back as another."""
+        before = self.read()
+        if wanted.scheduler != before.scheduler:
+            self.set(SCHEDULER, wanted.scheduler)
+        if wanted.nr_requests not in (None, self._number(NR_REQUESTS)):
+            assert wanted.nr_requests is not None
+            if wanted.scheduler != "none":
+                # mq-deadline and kyber work out their limits from the number before the latest change.
+                self.set(NR_REQUESTS, str(wanted.nr_requests - 1 if wanted.nr_requests > 4 else wanted.nr_requests + 1))
+            self.set(NR_REQUESTS, str(wanted.nr_requests))
+        for name, value in sorted(wanted.tunables.items()):
+            # Some depend on those before, so each is looked at only now.
+            if self.get(f"{TUNABLES}/{name}") != value:
+                self.set(f"{TUNABLES}/{name}", value)
+        if wanted.wbt_lat_usec is not None and self.get(WBT) != str(wanted.wbt_lat_usec):
+            self.set(WBT, str(wanted.wbt_lat_usec))
+        after = self.check(wanted)
+        old, new = before.files(), after.files()
+        return [Change(file, old.get(file, ""), value) for file, value in new.items() if old.get(file) != value]
+
+    def check(self, wanted: Settings) -> Settings:
+        """The settings as they read back, twice alike. Problem if they are not those wanted, but for the rounding of ticks."""
+        found = self.read()
+        if self.read() != found:
+            raise Problem(f"{self.folder}: settings change while they are read back: somebody else writes them, too")
+        if file := differs(wanted, found):
+            raise Problem(f"{self.folder / file}: reads back as '{shown(found.files().get(file, ''))}'")
+        return found
+
+
+def differs(wanted: Settings, found: Settings) -> str:
+    """The first file in which settings are not those wanted, but for the rounding of ticks; "" if there is none."""
+    there = found.files()
+    for file, value in wanted.files().items():
+        if value != there.get(file) and not _rounded(file, value, there.get(file, "")):
+            return file
+    return ""
+
+
+def _rounded(file: str, wanted: str, found: str) -> bool:
+    if file.removeprefix(f"{TUNABLES}/") not in _TICKED or not (wanted.isdecimal() and found.isdecimal()):
+        return False
+    return abs(int(wanted) - int(found)) <= _TICK_MS
+
+
+@contextmanager
+def opened(device: Device) -> Iterator[Queue]:
+    """The queue of a disk. Problem if it has gone, or is another disk by now."""
+    try:
+        handle = os.open(device.folder / "queue", os.O_PATH | os.O_DIRECTORY)
+    except OSError as e:
+        raise Problem(f"{device.name}: {e.strerror}: {device.folder / 'queue'}") from None
+    try:
+        # Looked at once the folder is held: from here on it cannot be another disk's.
+        if not device.is_there():
+            raise Problem(f"{device.name}: is not the disk any more that it was")
+        yield Queue(device, handle)
+    finally:
+        os.close(handle)
+
+
+def commands(device: Device, wanted: Settings) -> list[str]:
+    """The same as lines for a shell."""
+    return [f"echo {quote(value)} >{device.folder / 'queue' / file}" for file, value in wanted.files().items()]

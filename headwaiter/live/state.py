@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What was in force before headwaiter changed a disk: saved first, so that it can be restored whatever happens in between.
+
+The state of a disk is written, synced and renamed before anything of the disk is written, and removed once all is restored: it is
+there if and only if something may have changed. It is kept by the disk's identity; a disk without a lasting one (no WWN, no
+serial) is known by its name and diskseq in one boot.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headwaiter.errors import Problem
+from headwaiter.live.devices import Device
+from headwaiter.live.settings import Settings
+
+STATE = Path("/var/lib/headwaiter")
+SCHEMA = "headwaiter-state/1"
+_HISTORY = "history.jsonl"
+_LOCK = "lock"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Of one disk. before: what was in force; wanted: what was to be put, last; found: as it read back, None until it did.
+
+    by: the command that asked for it. overridden: what `watch` found instead of its own setting, "" if nothing.
+    """
+
+    identity: str
+    name: str
+    diskseq: int | None
+    boot: str
+    time: str
+    by: str
+    before: Settings
+    wanted: Settings
+    found: Settings | None = None
+    overridden: str = ""
+
+    def text(self) -> str:
+        """As the file has it."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the history: something was to be changed."""
+
+    time: str
+    device: str
+    identity: str
+    by: str
+    old: str
+    new: str
+
+
+def now() -> str:
+    """The time as files and logs have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class State:
+    """The folder in which states are kept."""
+
+    def __init__(self, folder: Path = STATE, boot: str | None = None) -> None:
+        self.folder = folder
+        self.boot = _boot() if boot is None else boot
+
+    def path(self, identity: str) -> Path:
+        """The file of a disk."""
+        plain = re.sub(r"[^A-Za-z0-9.-]+", "_", identity)[:80]
+        return self.folder / f"{plain}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}.json"
+
+    def of(self, device: Device) -> Saved | None:
+        """What is saved of a disk; None if nothing is, or if it is another disk's that had the name."""
+        path = self.path(device.identity)
+        if not path.exists():
+            return None
+        saved = _read(path)
+        return saved if self._same(saved, device) else None
+
+    def _same(self, saved: Saved, device: Device) -> bool:
+        if not device.identity.startswith("name:"):
+            return True
+        return saved.boot == self.boot and saved.diskseq == device.diskseq
+
+    def all(self) -> list[Saved]:
+        """What is saved of every disk, by name."""
+        found = [_read(path) for path in sorted(self.folder.glob("*.json"))] if self.folder.is_dir() else []
+        return sorted(found, key=lambda saved: (saved.name, saved.identity))
+
+    def begin(self, device: Device, before: Settings, wanted: Settings, by: str) -> Saved:
+        """Save a disk's settings before they are changed; those that were saved at an earlier change stay. What is saved."""
+        known = self.of(device)
+        first = known.before if known else before
+        saved = Saved(device.identity, device.name, device.diskseq, self.boot, now(), by, first, wanted)
+        self._write(saved)
+        self._append(Entry(saved.time, device.name, device.identity, by, before.scheduler, wanted.scheduler))
+        return saved
+
+    def done(self, saved: Saved, found: Settings) -> None:
+        """The change is made, and read back so."""
+        self._write(replace(saved, found=found))
+
+    def override(self, saved: Saved, what: str) -> None:
+        """Remember, or with "" forget, that somebody else has set the disk otherwise."""
+        self._write(replace(saved, overridden=what))
+
+    def forget(self, identity: str) -> None:
+        """All is restored."""
+        self.path(identity).unlink(missing_ok=True)
+        self._sync()
+
+    def history(self) -> list[Entry]:
+        """All changes, the oldest first. A line that was cut short is passed over: its change was not begun."""
+        try:
+            lines = (self.folder / _HISTORY).read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        found = []
+        for line in lines:
+            try:
+                found.append(Entry(**json.loads(line)))
+            except (ValueError, TypeError):
+                continue
+        return found
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other headwaiters from changing anything meanwhile. Problem if there is no writing here."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as e:
+            raise Problem(f"{self.folder}: {e.strerror}: nothing is changed that could not be restored") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _write(self, saved: Saved) -> None:
+        path = self.path(saved.identity)
+        temporary = path.with_suffix(".new")
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(saved.text())
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+            self._sync()
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}: nothing is changed that could not be restored") from None
+
+    def _append(self, entry: Entry) -> None:
+        path = self.folder / _HISTORY
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                # The empty line ends one that was cut short.
+                os.write(handle, b"\n" + json.dumps(asdict(entry)).encode() + b"\n")
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
+
+    def _sync(self) -> None:
+        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _read(path: Path) -> Saved:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.pop("schema") != SCHEMA:
+            raise Problem(f"{path}: is not of schema {SCHEMA}")
+        settings = {key: _settings(found.pop(key)) for key in ("before", "wanted", "found")}
+        assert settings["before"] and settings["wanted"]
+        return Saved(**found, **settings)  # type: ignore[arg-type]
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, AssertionError):
+        raise Problem(f"{path}: no state that headwaiter has saved") from None
+
+
+def _settings(found: Mapping[str, object] | None) -> Settings | None:
+    return None if found is None else Settings(**found)  # type: ignore[arg-type]

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter revert: the settings of a disk as they were before headwaiter changed them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from headwaiter.cli._live import machine_options
+from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.live.apply import revert
+from headwaiter.live.machine import Machine
+from headwaiter.live.schema import RevertDocument, Written
+from headwaiter.live.settings import commands
+
+
+@click.command("revert")
+@click.argument("device", nargs=-1, required=True)
+@machine_options
+@output_options
+def command(device: tuple[str, ...], machine: Machine, as_json: bool, output: Path | None) -> None:
+    """Restore the settings that DEVICE (such as sda) had before headwaiter changed its scheduler.
+
+    A stack (dm, md) means all disks below it. The saved settings are forgotten once they read back.
+    """
+    legs = {leg.name: leg for name in device for leg in machine.legs(machine.find(name))}
+    done = [(leg, *revert(leg, machine.state)) for leg in legs.values()]
+    lines = [line for leg, saved, _ in done for line in commands(leg, saved.before)]
+    if as_json:
+        changes = [Written(device=leg.name, file=c.file, old=c.old, new=c.new) for leg, _, one in done for c in one.changes]
+        write_json(RevertDocument(changes=changes, commands=lines), output)
+        return
+    with page(output) as out:
+        for leg, saved, one in done:
+            said = f"{one.before.scheduler} -> {one.after.scheduler}" if one.changes else f"{one.after.scheduler}, as it was"
+            out.print(f"{leg.name}: {said} (saved {saved.time} by {saved.by})")
+        out.print("The same by hand:")
+        for line in lines:
+            out.print(f"  {line}")

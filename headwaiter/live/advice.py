@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Which scheduler for this disk, with which settings, and is it really better? The answer from a recording, with evidence."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from headwaiter.engine.schedulers import catalogue, find
+from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.errors import Problem
+from headwaiter.live.devices import Device
+from headwaiter.live.foreign import acting_on
+from headwaiter.live.gate import gate, told
+from headwaiter.live.kernel import known
+from headwaiter.live.losses import Uses, losses
+from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal, Tuned
+from headwaiter.live.settings import Settings, commands
+from headwaiter.live.tuning import tune
+from headwaiter.study.answer import STOCK_BASELINES, answer
+from headwaiter.study.compare import names
+from headwaiter.study.fit import doubt, fit
+from headwaiter.study.schema import Answer, Criterion, Fit, Margin
+from headwaiter.study.trial import Trial, measure
+from headwaiter.study.variants import Variant, default_set
+from headwaiter.study.workload import CLOSED, OPEN, Workload, open_forest
+from headwaiter.traces import part
+
+STOCK = ("none", "mq-deadline", "kyber", "bfq")
+"""What a kernel of today has, where no device is asked."""
+_GOALS: Mapping[Goal, Criterion] = {"throughput": "waited", "latency": "latency", "fairness": "fairness"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """The device that is to be advised. legs: where the scheduler acts; settings: those of each; names as the kernel has them."""
+
+    device: Device
+    legs: tuple[Device, ...]
+    settings: tuple[Settings, ...]
+    offered: tuple[str, ...]
+    loadable: tuple[str, ...] = ()
+    uses: Uses = field(default_factory=Uses)
+    foreign: tuple[Foreign, ...] = ()
+
+
+@dataclass(frozen=True)
+class Advised:
+    """The advice, and what it rests on. wanted: the settings to be applied, None where all is to stay."""
+
+    work: Workload
+    drive: Drive
+    goal: Goal
+    target: Target | None
+    current: str
+    offered: tuple[str, ...]
+    gate: Gate
+    answer: Answer | None
+    lacking: tuple[Margin, ...]
+    tuned: Tuned | None
+    losses: tuple[str, ...]
+    fit: Fit | None
+    advice: tuple[Advice, ...]
+    muted: tuple[str, ...]
+    wanted: Settings | None
+    notes: tuple[str, ...]
+
+    def document(self, applied: bool) -> AdviseDocument:
+        """As `headwaiter advise --json` prints it."""
+        return AdviseDocument(
+            workload=self.work.name,
+            device=self.target.device.identity if self.target else None,
+            legs=[leg.name for leg in self.target.legs] if self.target else [],
+            drive=self.drive.name,
+            goal=self.goal,
+            replay=self.work.replay,
+            current=self.current,
+            offered=self.offered,
+            gate=self.gate,
+            answer=self.answer,
+            lacking=self.lacking if self.answer else None,
+            tuned=self.tuned,
+            losses=self.losses,
+            fit=self.fit,
+            advice=self.advice,
+            muted=self.muted,
+            applied=applied,
+            notes=self.notes,
+        )
+
+
+def advise(
+    work: Workload,
+    drive: Drive,
+    options: Options,
+    *,
+    target: Target | None = None,
+    goal: Goal = "throughput",
+    margin: float = 0.05,
+    lost: int = 0,
+    anyway: bool = False,
+    mute: Sequence[str] = (),
+    progress: Callable[[str, int], None] | None = None,
+) -> Advised:
+    """Judge a recording: the gate; then a replay under every scheduler against the one in force, and a search over tunables.
+
+    anyway: judge behind a closed gate and on a doubtful drive, too. mute: identifiers of advice to be left out. Problem if the
+    workload is no recording, or the goal cannot be judged by it.
+    """
+    trace = work.trace
+    if trace is None:
+        raise Problem(f"{work.name}: advice needs a recording (headwaiter compare takes job files, too)")
+    settings = target.settings[0] if target else None
+    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else STOCK
+    current, base = _incumbent(settings)
+    depth = depth_of(work, drive, options)
+    opened = gate(trace, depth, lost)
+    found = Advised(
+        work, drive, goal, target, settings.scheduler if settings else current, offered, opened, None, (), None, (), None, (), (),
+        None, _notes(work, settings, current),
+    )  # fmt: skip
+    if not opened.open and not anyway:
+        return _with(found, [_advice(found, "recording", told(opened), "record" if opened.reasons else "idle")], mute)
+    how = fit(trace, drive)
+    line, refused = doubt(how, trace, drive)
+    criterion: Criterion = "latency" if work.replay == OPEN and goal == "throughput" else _GOALS[goal]
+    here = [name for name in known(offered).values()]
+    others = [name for name in default_set() if name not in here]
+    variants = [_variant(current, base), *(_variant(name, {}) for name in (*here, *others) if name != current)]
+    trials = run(variants, drive, work, options, depth, progress)
+    if criterion == "fairness" and any(t.result.fairness_jain is None for t in trials):
+        raise Problem(f"{work.name}: --goal fairness needs several programs at once")
+    wrong = line if refused and not anyway else ""
+    base_name = variants[0].name
+    have = [t for t in trials if t.variant.scheduler in here or t.variant.name == base_name]
+    judged = answer(
+        have, criterion, is_open=work.replay == OPEN, current=base_name, margin=margin, seed=options.seed, wrong_drive=wrong
+    )
+    found = replace(found, answer=judged, fit=how, notes=(*found.notes, *((line,) if line and not wrong else ())))
+    if not judged.margins:
+        return _with(found, [_advice(found, "recording", judged.text, judged.outcome)], mute)
+    pick = next(t for t in trials if t.variant.name == (judged.best or base_name))
+    rest = [t for t in trials if t not in have]
+    lacking = answer([pick, *rest], criterion, is_open=work.replay == OPEN, current=pick.variant.name, margin=margin).margins[1:]
+    found = replace(found, lacking=tuple(sorted(lacking, key=lambda m: -m.ahead_percent)))
+    of_pick = base if pick.variant.name == base_name else {}
+    options = _options(options, pick.variant.scheduler, depth)
+    tuned = tune(pick.variant.scheduler, of_pick, work, drive, options, criterion, margin, progress)
+    return _conclude(replace(found, tuned=tuned), pick.variant.scheduler, judged, mute)
+
+
+def depth_of(work: Workload, drive: Drive, options: Options) -> int:
+    """How many requests the drive takes at once."""
+    assert work.trace
+    return int(simulate("noop", drive, open_forest(part(work.trace, 0, 1)), options=options).totals["queue_depth"])
+
+
+def run(
+    variants: Sequence[Variant],
+    drive: Drive,
+    work: Workload,
+    options: Options,
+    depth: int,
+    progress: Callable[[str, int], None] | None = None,
+) -> list[Trial]:
+    """A trial per variant, in their order, each as the kernel would run it."""
+
+    def one(variant: Variant) -> Trial:
+        tick = (lambda done: progress(variant.name, done)) if progress else None
+        return measure(variant, drive, work.load, _options(options, variant.scheduler, depth), None, tick, tasks=False)
+
+    # The simulator runs outside Python's lock, so threads are enough.
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(one, variants))
+
+
+def _options(options: Options, scheduler: str, depth: int) -> Options:
+    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead."""
+    if scheduler == "none":
+        options = replace(options, nr_requests=depth)
+    return replace(options, pull_ahead=find(scheduler).is_model)
+
+
+def _incumbent(settings: Settings | None) -> tuple[str, dict[str, int]]:
+    """The scheduler in force, by its name here, and its tunables that are not at their defaults."""
+    if settings is None:
+        return STOCK_BASELINES[0], {}
+    name = known([settings.scheduler]).get(settings.scheduler, STOCK_BASELINES[0])
+    policy, changed = find(name), {}
+    for tunable, value in settings.tunables.items() if name == known([settings.scheduler]).get(settings.scheduler) else ():
+        there = policy.tunables.get(tunable)
+        # The kernel tells its own choice where the default here is 0, "the kernel's choice"; slice_idle_us says slice_idle again.
+        if there and there.default and tunable != "slice_idle_us":
+            try:
+                number = there.parse(tunable, value)
+            except Problem:
+                continue
+            if number != there.default:
+                changed[tunable] = number
+    return name, changed
+
+
+def _variant(scheduler: str, settings: Mapping[str, int]) -> Variant:
+    return Variant(scheduler, ":".join([scheduler, *(f"{k}={v}" for k, v in settings.items())]), dict(settings))
+
+
+def _notes(work: Workload, settings: Settings | None, current: str) -> tuple[str, ...]:
+    found = list(work.notes)
+    if settings and settings.scheduler not in {s.kernel_name for s in catalogue().values()}:
+        found.append(f"{settings.scheduler}, which is in force, cannot be simulated: {current} stands for it")
+    if work.replay != CLOSED:
+        found.append("timestamps were kept, not think times: what is said of latency is indicative")
+    return tuple(found)
+
+
+# --- what to do ---
+
+
+def identifier(subject: str, kind: AdviceKind, what: str) -> str:
+    """Of a piece of advice: the same for the same device and the same thing to do."""
+    return "HW-" + hashlib.sha256("\0".join((subject, kind, what)).encode()).hexdigest()[:8]
+
+
+def _advice(
+    found: Advised, kind: AdviceKind, text: str, what: str, apply: Sequence[str] = (), undo: Sequence[str] = ()
+) -> Advice:
+    subject = found.target.device.identity if found.target else found.work.name
+    return Advice(id=identifier(subject, kind, what), kind=kind, text=text, apply=apply, undo=undo)
+
+
+def _with(found: Advised, advice: Sequence[Advice], mute: Sequence[str]) -> Advised:
+    """The advice that is not muted. What is not told is not applied either."""
+    said = tuple(one for one in advice if one.id not in mute)
+    muted = tuple(one.id for one in advice if one.id in mute)
+    applies = any(one.kind in ("scheduler", "tunables") for one in said)
+    return replace(found, advice=said, muted=muted, wanted=found.wanted if applies else None)
+
+
+def _conclude(found: Advised, pick: str, judged: Answer, mute: Sequence[str]) -> Advised:
+    target, tuned = found.target, found.tuned if found.tuned and found.tuned.taken else None
+    name = find(pick).kernel_name
+    switch = judged.outcome == "better"
+    text = judged.text
+    tunables = {key: str(value) for key, value in tuned.tunables.items()} if tuned else {}
+    if tuned and tuned.tunables:
+        said = ", ".join(f"{key}={value}" for key, value in tuned.tunables.items())
+        gain = (
+            f"{said} makes {name} better still by {_percent(tuned.second)} on the half of the recording that did not choose it."
+        )
+        text = f"{text} {gain}"
+    advice: list[Advice] = []
+    ends: tuple[str, ...] = ()
+    if switch or tuned:
+        kind: AdviceKind = "scheduler" if switch else "tunables"
+        wanted = _wanted(target, name, tunables, switch)
+        apply, undo = _lines(target, wanted)
+        what = " ".join([name, *(f"{key}={value}" for key, value in sorted(tunables.items()))])
+        advice.append(_advice(found, kind, text, what, apply, undo))
+        if target and switch:
+            ends = tuple(losses(target.uses, target.settings[0], name))
+            advice += [_advice(found, "foreign", _back(one), f"{one.file}:{one.line}") for one in _foreign(target, name)]
+        found = replace(found, wanted=wanted, losses=ends)
+    else:
+        advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
+    better = [margin for margin in found.lacking if margin.judgement == "better"]
+    if better:
+        more = f"{find(better[0].scheduler).kernel_name} would be better still by {_percent(better[0])}"
+        peers = [find(one.scheduler).kernel_name for one in better[1:3]]
+        also = f"; so would {names(peers)}" if peers else ""
+        advice.append(
+            _advice(
+                found, "module", f"{more}{also}: this kernel lacks it (docs/kernel.md builds the module).", better[0].scheduler
+            )
+        )
+    return _with(found, advice, mute)
+
+
+def _percent(margin: Margin) -> str:
+    if margin.low_percent is None or margin.high_percent is None:
+        return f"{margin.ahead_percent:.0f}%"
+    return f"{margin.ahead_percent:.0f}% (95% interval: {margin.low_percent:.0f} to {margin.high_percent:.0f}%)"
+
+
+def _wanted(target: Target | None, name: str, tunables: Mapping[str, str], switch: bool) -> Settings:
+    """What is to be put: nr_requests stays as it is, unless `none` had it, whose default is the device's depth."""
+    now = target.settings[0] if target else None
+    keep = now.nr_requests if now and "none" not in (now.scheduler, name) else None
+    return Settings(name, keep, {**(now.tunables if now and not switch else {}), **tunables})
+
+
+def _lines(target: Target | None, wanted: Settings) -> tuple[list[str], list[str]]:
+    """Lines for a shell that put it, and that restore what is."""
+    if target is None:
+        return [], []
+    apply = [line for leg in target.legs for line in commands(leg, wanted)]
+    return apply, [line for leg, now in zip(target.legs, target.settings, strict=True) for line in commands(leg, now)]
+
+
+def _foreign(target: Target, name: str) -> list[Foreign]:
+    found = {id(one): one for leg in target.legs for one in acting_on(target.foreign, leg.name)}
+    return [one for one in found.values() if one.scheduler != name]
+
+
+def _back(one: Foreign) -> str:
+    what = f"sets {one.scheduler}" if one.scheduler else "sets the scheduler"
+    return f"{one.file}:{one.line} {what} {one.when}, and would undo this."

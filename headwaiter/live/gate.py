@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Whether a recording can tell anything of schedulers at all, before any is tried."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from headwaiter.live.schema import Gate
+from headwaiter.study.answer import IDLE
+from headwaiter.study.waits import contention
+from headwaiter.traces import Trace
+
+LEAST_S = 60.0
+LEAST_REQUESTS = 2000
+LOST_SHARE = 0.001
+"""So small a share of events may be lost."""
+
+
+def gate(trace: Trace, depth: int, lost: int = 0) -> Gate:
+    """What a recording of a device that takes `depth` requests at once is worth; `lost`: events that its recorder lost."""
+    requests, seconds = len(trace), trace.span_ns / 1e9
+    known = trace.complete_ns >= 0
+    share = contention(trace.time_ns[known], trace.complete_ns[known], depth) if known.any() else None
+    reasons = []
+    short = max(LEAST_S / seconds if seconds else math.inf, LEAST_REQUESTS / requests)
+    if seconds < LEAST_S:
+        reasons.append(f"it is {seconds:.3g} s long, and {LEAST_S:g} s are the least")
+    if requests < LEAST_REQUESTS:
+        reasons.append(f"it has {requests} requests, and {LEAST_REQUESTS} are the least")
+    if lost > LOST_SHARE * (requests + lost):
+        reasons.append(f"{lost} events were lost, which is more than {LOST_SHARE:.1%}")
+    idle = share is not None and share < IDLE
+    return Gate(
+        open=not reasons and not idle,
+        seconds=seconds,
+        requests=requests,
+        lost=lost,
+        depth=depth,
+        contention_percent=None if share is None else 100 * share,
+        idle=idle,
+        tasks_known=trace.tasks_known,
+        reasons=reasons,
+        longer=min(1000, math.ceil(short)) if short > 1 else None,
+    )
+
+
+def told(found: Gate) -> str:
+    """Why there is no advice, in plain sentences; "" where there may be some."""
+    if found.reasons:
+        text = f"This recording cannot tell: {' and '.join(found.reasons)}."
+        return f"{text} Record {found.longer} times longer." if found.longer else f"{text} Record again, with larger buffers."
+    if found.idle:
+        assert found.contention_percent is not None
+        return (
+            f"No scheduler will help here: {found.contention_percent:.2g}% of the requests found as many others under way as the"
+            f" device takes at once ({found.depth}), so there is next to nothing to put in order."
+        )
+    return ""
+
+
+def halves(trace: Trace) -> int:
+    """The request with which the second half of a recording's time begins."""
+    middle = int(trace.time_ns[0]) + (int(trace.time_ns[-1]) - int(trace.time_ns[0])) // 2
+    return int(np.searchsorted(trace.time_ns, middle))

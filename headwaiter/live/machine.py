@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Where a machine keeps what is looked at here: all below one root, which tests put elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwaiter.errors import Problem
+from headwaiter.live import devices
+from headwaiter.live.advice import Target
+from headwaiter.live.apply import check
+from headwaiter.live.devices import Device
+from headwaiter.live.foreign import foreign
+from headwaiter.live.kernel import loadable
+from headwaiter.live.losses import uses
+from headwaiter.live.settings import opened
+from headwaiter.live.state import State
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine by the root of its file system; folder: where states are kept, if not where they are by default."""
+
+    root: Path = Path("/")
+    folder: Path | None = None
+
+    @property
+    def sysfs(self) -> Path:
+        """Where sysfs is mounted."""
+        return self.root / "sys"
+
+    @property
+    def state(self) -> State:
+        """What is saved of its disks."""
+        return State(self.folder or self.root / "var" / "lib" / "headwaiter")
+
+    @property
+    def muted(self) -> list[str]:
+        """Identifiers of advice that its administrator does not want to hear again: the first word of each line."""
+        try:
+            lines = (self.root / "etc" / "headwaiter" / "muted").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return []
+        return [line.split()[0] for line in lines if line.strip() and not line.startswith("#")]
+
+    def find(self, name: str) -> Device:
+        """The disk of that name. Problem if there is none."""
+        return devices.find(name, self.sysfs, self.root / "dev", self.root / "run" / "udev" / "data")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a disk of that name."""
+        try:
+            self.find(name)
+        except Problem:
+            return False
+        return True
+
+    def legs(self, device: Device) -> list[Device]:
+        """The disks on whose queues a scheduler of this device acts. Problem if one must not be touched."""
+        found = devices.leaves(device, self.root / "run" / "udev" / "data")
+        for leg in found:
+            check(leg)
+        return found
+
+    def target(self, name: str) -> Target:
+        """All that advice for a device rests on but a recording. Problem if no scheduler can be chosen for it."""
+        device = self.find(name)
+        legs = self.legs(device)
+        offered, settings = [], []
+        for leg in legs:
+            with opened(leg) as queue:
+                offered.append(queue.offered())
+                settings.append(queue.read())
+        if len({one.scheduler for one in settings}) > 1:
+            said = ", ".join(f"{leg.name} {one.scheduler}" for leg, one in zip(legs, settings, strict=True))
+            raise Problem(f"{device.name}: its legs have different schedulers ({said}): give them one first")
+        common = tuple(one for one in offered[0] if all(one in other for other in offered))
+        modules = tuple(sorted(loadable(self.root) - set(common)))
+        return Target(device, tuple(legs), tuple(settings), common, modules, uses(self.root), tuple(foreign(self.root)))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the commands for live disks print as JSON, in the schema of study/schema.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headwaiter.record import Record, Says
+from headwaiter.study.schema import Answer, Document, Fit, Margin, Notes, Replay
+
+Goal = Literal["throughput", "latency", "fairness"]
+AdviceKind = Literal["scheduler", "tunables", "module", "recording", "foreign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate(Record):
+    """Whether a recording can tell anything of schedulers."""
+
+    open: Annotated[bool, Says("it can")]
+    seconds: Annotated[float, Says("its length", "s")]
+    requests: Annotated[int, Says("its requests")]
+    lost: Annotated[int, Says("events that its recorder lost")]
+    depth: Annotated[int, Says("requests that the device takes at once")]
+    contention_percent: Annotated[
+        float | None, Says("share of requests that found as many under way; absent where completions are not recorded", "%")
+    ] = None
+    idle: Annotated[bool, Says("that share is too small for any scheduler to help")]
+    tasks_known: Annotated[bool, Says("it tells tasks, so that think times can be kept")]
+    reasons: Annotated[Sequence[str], Says("what it lacks")]
+    longer: Annotated[int | None, Says("how many times longer a recording would do")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned(Record):
+    """The tunables that were best on the first half of a recording, and what they are worth on the second."""
+
+    scheduler: Annotated[str, Says("the scheduler")]
+    tunables: Annotated[Mapping[str, int | str], Says("the tunables, by name")]
+    tried: Annotated[int, Says("settings that were tried on the first half")]
+    first: Annotated[Margin, Says("first half, against the scheduler's defaults: too favourable, for they were chosen there")]
+    second: Annotated[Margin, Says("second half, against its defaults")]
+    taken: Annotated[bool, Says("they are better on the second half, too")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice(Record):
+    """A piece of advice."""
+
+    id: Annotated[str, Says("its identifier: the same advice for the same device has the same; --mute takes it")]
+    kind: Annotated[AdviceKind, Says("what it is about")]
+    text: Annotated[str, Says("what to do, and why")]
+    apply: Annotated[Sequence[str], Says("lines for a shell that do it")]
+    undo: Annotated[Sequence[str], Says("lines for a shell that undo it")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviseDocument(Document):
+    """`headwaiter advise`"""
+
+    workload: Annotated[str, Says("name of the recording")]
+    device: Annotated[str | None, Says("the device's identity")] = None
+    legs: Annotated[Sequence[str], Says("names of the disks on whose queues the scheduler acts")]
+    drive: Annotated[str, Says("the drive model")]
+    goal: Annotated[Goal, Says("what is to be better")]
+    replay: Annotated[Replay | None, Says("how the recording was replayed")] = None
+    current: Annotated[str, Says("the scheduler in force, or supposed to be")]
+    offered: Annotated[Sequence[str], Says("schedulers that the kernel has or could load, by their names in it")]
+    gate: Annotated[Gate, Says("whether the recording can tell anything")]
+    answer: Annotated[Answer | None, Says("the verdict over these schedulers; absent where the gate is closed")] = None
+    lacking: Annotated[Sequence[Margin] | None, Says("schedulers that the kernel lacks, against the one advised")] = None
+    tuned: Annotated[Tuned | None, Says("what tunables add")] = None
+    losses: Annotated[Sequence[str], Says("what would stop working")]
+    fit: Annotated[Fit | None, Says("how well the drive explains the recording")] = None
+    advice: Annotated[Sequence[Advice], Says("what to do, the most important first")]
+    muted: Annotated[Sequence[str], Says("identifiers of advice that is muted")]
+    applied: Annotated[bool, Says("--apply has done it")]
+    notes: Notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written(Record):
+    """A file of queue/ that was written."""
+
+    device: Annotated[str, Says("name of the disk")]
+    file: Annotated[str, Says("the file")]
+    old: Annotated[str, Says("what it said before")]
+    new: Annotated[str, Says("what it says now")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RevertDocument(Document):
+    """`headwaiter revert`"""
+
+    changes: Annotated[Sequence[Written], Says("what was restored")]
+    commands: Annotated[Sequence[str], Says("lines for a shell that do the same")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskStatus(Record):
+    """A disk that headwaiter has changed and not restored."""
+
+    device: Annotated[str, Says("its name")]
+    identity: Annotated[str, Says("its identity")]
+    present: Annotated[bool, Says("it is there")]
+    changed: Annotated[str, Says("when")]
+    by: Annotated[str, Says("by which command")]
+    before: Annotated[str, Says("the scheduler before")]
+    wanted: Annotated[str, Says("the scheduler that was chosen")]
+    now: Annotated[str | None, Says("the scheduler in force; absent where the disk is gone")] = None
+    overridden: Annotated[str, Says("the file of queue/ that somebody else has set since; empty where there is none")]
+    revert: Annotated[Sequence[str], Says("lines for a shell that restore what was before")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign(Record):
+    """Something of this machine that sets schedulers, too."""
+
+    kind: Annotated[Literal["udev", "tuned", "unit", "tmpfiles"], Says("what it is")]
+    file: Annotated[str, Says("where it stands")]
+    line: Annotated[int, Says("in which line")]
+    scheduler: Annotated[str, Says("the scheduler that it sets; empty where that cannot be told")]
+    disks: Annotated[str, Says("pattern of names that it is for; empty: not told by name")]
+    when: Annotated[str, Says("when it acts")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow(Record):
+    """A change that was begun."""
+
+    time: Annotated[str, Says("when")]
+    device: Annotated[str, Says("name of the disk")]
+    identity: Annotated[str, Says("its identity")]
+    by: Annotated[str, Says("by which command")]
+    old: Annotated[str, Says("the scheduler before")]
+    new: Annotated[str, Says("the scheduler that was chosen")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusDocument(Document):
+    """`headwaiter status`"""
+
+    disks: Annotated[Sequence[DiskStatus], Says("disks that are changed and not restored")]
+    foreign: Annotated[Sequence[Foreign], Says("what else sets schedulers")]
+    history: Annotated[Sequence[HistoryRow], Says("all changes, the oldest first")]
+
+
+DOCUMENTS: tuple[type[Record], ...] = (AdviseDocument, RevertDocument, StatusDocument)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What headwaiter has changed on this machine, and what else changes schedulers there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwaiter.errors import Problem
+from headwaiter.live.apply import overridden
+from headwaiter.live.devices import Device, whole_disks
+from headwaiter.live.foreign import foreign
+from headwaiter.live.machine import Machine
+from headwaiter.live.schema import DiskStatus, HistoryRow, StatusDocument
+from headwaiter.live.settings import commands, opened
+from headwaiter.live.state import Saved, State
+from headwaiter.record import like
+
+
+def status(machine: Machine) -> StatusDocument:
+    """Of a machine: nothing of it is changed."""
+    state = machine.state
+    there = whole_disks(machine.sysfs, machine.root / "run" / "udev" / "data")
+    return StatusDocument(
+        disks=[_disk(saved, state, there) for saved in state.all()],
+        foreign=foreign(machine.root),
+        history=[like(HistoryRow, entry) for entry in state.history()],
+    )
+
+
+def _disk(saved: Saved, state: State, there: Sequence[Device]) -> DiskStatus:
+    device = next((one for one in there if one.identity == saved.identity and state.of(one)), None)
+    told = {
+        "device": device.name if device else saved.name,
+        "identity": saved.identity,
+        "present": device is not None,
+        "changed": saved.time,
+        "by": saved.by,
+        "before": saved.before.scheduler,
+        "wanted": saved.wanted.scheduler,
+    }
+    if device is None:
+        return DiskStatus(**told, overridden=saved.overridden, revert=())  # type: ignore[arg-type]
+    try:
+        with opened(device) as queue:
+            found = queue.read()
+    except Problem:  # it has gone meanwhile
+        return DiskStatus(**{**told, "present": False}, overridden=saved.overridden, revert=())  # type: ignore[arg-type]
+    return DiskStatus(
+        **told,  # type: ignore[arg-type]
+        now=found.scheduler,
+        overridden=saved.overridden or overridden(saved, found),
+        revert=commands(device, saved.before),
+    )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `--json` prints, for people (tables of docs/json.md) and for programs (a JSON Schema), from headwaiter/study/schema.py."""
+"""What `--json` prints, for people (tables of docs/json.md) and for programs (a JSON Schema), from
+headwaiter/study/schema.py and headwaiter/live/schema.py.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from headwaiter.live.schema import DOCUMENTS as LIVE
 from headwaiter.record import Field, Record, fields
 from headwaiter.study.schema import DOCUMENTS
 
@@ -27,7 +30,7 @@ def _parts(type_: Any) -> tuple[Any, ...]:
 
 def records() -> list[type[Record]]:
     """Every document, and after them every record that they hold, in the order in which they are met."""
-    found = list(DOCUMENTS)
+    found = [*DOCUMENTS, *LIVE]
 
     def meet(type_: Any) -> None:
         if _is_record(type_) and type_ not in found:
@@ -80,7 +83,7 @@ def schema_text() -> str:
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What headwaiter prints with --json",
-        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in DOCUMENTS],
+        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in (*DOCUMENTS, *LIVE)],
         "$defs": {kind.__name__: _definition(kind) for kind in records()},
     }
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

@@ -24,6 +24,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "writes_starved": "2",
     },
     "kyber": {"read_lat_nsec": "2000000", "write_lat_nsec": "10000000"},
+    "hw-as": {"antic_expire": "6"},
     "bfq": {"low_latency": "1", "slice_idle": "8", "slice_idle_us": "8000", "strict_guarantees": "0"},
 }
 TICK_MS = 4
@@ -85,7 +86,7 @@ class FakeSystem:
         return {str(p.relative_to(queue)): p.read_text() for p in sorted(queue.rglob("*")) if p.is_file()}
 
     def _switch(self, queue: Path, scheduler: str) -> None:
-        words = [f"[{one}]" if one == scheduler else one for one in DEFAULTS]
+        words = [f"[{one}]" if one == scheduler else one for one in DEFAULTS if not one.startswith("hw-") or one == scheduler]
         (queue / "scheduler").write_text(" ".join(words) + "\n")
         (queue / "nr_requests").write_text("64\n" if scheduler == "none" else "256\n")
         (queue / "wbt_lat_usec").write_text("0\n" if scheduler == "bfq" else "75000\n")

@@ -14,8 +14,10 @@ import click
 import pytest
 from command import good, run, told, write
 from conftest import ROOT
+from fakesys import FakeSystem, machine
 from handmade import direction, printed, result
 from jsonschema import Draft202012Validator, ValidationError
+from recordings import readers, record
 from test_agreement import row as comparison
 from test_cli import TWO
 from test_conformance import small
@@ -25,14 +27,21 @@ from headwaiter.conformance import recording
 from headwaiter.engine.constants import Op, OpName
 from headwaiter.engine.sim import Options
 from headwaiter.lab.script import Script
+from headwaiter.live.apply import apply
+from headwaiter.live.devices import find
+from headwaiter.live.schema import DOCUMENTS as LIVE
+from headwaiter.live.settings import Settings
+from headwaiter.live.state import State
 from headwaiter.record import Record, Says, field_at, fields, json_text, like, value_at
 from headwaiter.study.results import processor_time
 from headwaiter.study.schema import DOCUMENTS, Result, RunDocument
 from headwaiter.was.config import config, save
 
+__all__ = ["machine"]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "headwaiter-1.schema.json").read_text(encoding="utf-8"))
 HEAD = "[global]\nfilename=/dev/sda\ndirect=1\nsize=64k\nbs=4k\nthinktime=100\n"
 JOB = f"{HEAD}[a]\nrw=read\n[b]\nrw=write\n[c]\nrw=read\noffset=20g\n"
+FAKE = ["-d", "barracuda-80g", "--root", "ROOT"]
 CHOICES = ["--history", "3", "--classes", "4", "--spatial-steps", "60,30,0", "--temporal-steps", "40,0"]
 # Two tasks of one name, the second of which follows the first: a thread of control.
 CHAIN = """time_s,task,op,sync,sector,sectors,complete_s,name
@@ -90,13 +99,19 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     ),
     "was fit": ("WasFitDocument", [["example", *CHOICES], ["TWO", "-d", "constant:5"]]),
     "was evaluate": ("WasEvaluateDocument", [["example", "TWO", *CHOICES]]),
+    "advise": (
+        "AdviseDocument",
+        [["FOUR", *FAKE, "--queue-depth", "1"], ["TWO", "-d", "constant:5", "--root", "ROOT"]],
+    ),
+    "revert": ("RevertDocument", [["sda", "--root", "ROOT"]]),
+    "status": ("StatusDocument", [["--root", "ROOT"]]),
     "lab run": ("LabDocument", [["smoke"]]),
     "lab agree": ("AgreeDocument", [[], ["--random", "2"]]),
 }
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) -> dict[str, Path]:
     """The files of EXAMPLES; and a lab that takes no time."""
     made = tmp_path / "was.toml"
     save(config(3, [[0, 60], [257, 30], [100_000, 0]], [[0, 40], [3000, 0]], [10_000] * 4), made)
@@ -111,7 +126,18 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         "CONFIG": made,
         "MATRIX": tmp_path / "matrix.json",
         "RECORDING": write(tmp_path / "r.xz", recording.encode(small())),
+        "FOUR": record(tmp_path / "four.csv", readers(4, 1300)),
+        "ROOT": changed(machine),
     }
+
+
+def changed(machine: FakeSystem) -> Path:
+    """The root of a machine with a disk whose scheduler was changed."""
+    machine.add("sda")
+    disk = find("sda", machine.sysfs, machine.root / "dev", machine.root / "run/udev/data")
+    apply([disk], Settings("bfq"), State(machine.root / "var/lib/headwaiter"), "test")
+    write(machine.root / "etc/udev/rules.d/60-io.rules", 'ATTR{queue/scheduler}="none"\n')
+    return machine.root
 
 
 def test_operations_are_those_of_the_interface() -> None:
@@ -120,7 +146,7 @@ def test_operations_are_those_of_the_interface() -> None:
 
 def test_every_command_with_json_has_an_example() -> None:
     assert set(commands()) == set(EXAMPLES)
-    assert {kind for kind, _ in EXAMPLES.values()} == {kind.__name__ for kind in DOCUMENTS}
+    assert {kind for kind, _ in EXAMPLES.values()} == {kind.__name__ for kind in (*DOCUMENTS, *LIVE)}
 
 
 @pytest.mark.parametrize("command", EXAMPLES)

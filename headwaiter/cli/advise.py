@@ -41,7 +41,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     type=click.Choice(get_args(Goal)),
     default="throughput",
     show_default=True,
-    help="What is to be better: the time that programs wait, latency, or fairness.",
+    help="The figure to improve: the time that programs wait, latency, or fairness.",
 )
 @click.option(
     "--drive",
@@ -171,7 +171,7 @@ def _show(out: Console, found: Advised, put: bool, done: list[Applied]) -> None:
                     out.print(f"  {line}", soft_wrap=True)
     if found.losses:
         out.print()
-        out.print("What would stop working:")
+        out.print("This would stop working:")
         for line in found.losses:
             show(out, Text(f"- {line}"))
     if found.muted:

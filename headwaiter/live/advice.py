@@ -243,7 +243,7 @@ def _conclude(found: Advised, pick: str, judged: Answer, mute: Sequence[str]) ->
     target, tuned = found.target, found.tuned if found.tuned and found.tuned.taken else None
     name = find(pick).kernel_name
     switch = judged.outcome == "better"
-    text = judged.text
+    text = f"{judged.text} In the kernel it is {name}." if switch and name != pick else judged.text
     tunables = {key: str(value) for key, value in tuned.tunables.items()} if tuned else {}
     if tuned and tuned.tunables:
         said = ", ".join(f"{key}={value}" for key, value in tuned.tunables.items())

@@ -83,11 +83,8 @@ class State:
 
     def of(self, device: Device) -> Saved | None:
         """What is saved of a disk; None if nothing is, or if it is another disk's that had the name."""
-        path = self.path(device.identity)
-        if not path.exists():
-            return None
-        saved = _read(path)
-        return saved if self._same(saved, device) else None
+        saved = _read(self.path(device.identity))
+        return saved if saved and self._same(saved, device) else None
 
     def _same(self, saved: Saved, device: Device) -> bool:
         if not device.identity.startswith("name:"):
@@ -96,7 +93,8 @@ class State:
 
     def all(self) -> list[Saved]:
         """What is saved of every disk, by name."""
-        found = [_read(path) for path in sorted(self.folder.glob("*.json"))] if self.folder.is_dir() else []
+        paths = sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []
+        found = [saved for path in paths if (saved := _read(path))]
         return sorted(found, key=lambda saved: (saved.name, saved.identity))
 
     def begin(self, device: Device, before: Settings, wanted: Settings, by: str) -> Saved:
@@ -190,7 +188,8 @@ def _boot() -> str:
         return ""
 
 
-def _read(path: Path) -> Saved:
+def _read(path: Path) -> Saved | None:
+    """What a file has; None if there is none, or no longer."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("schema") != SCHEMA:
@@ -198,6 +197,8 @@ def _read(path: Path) -> Saved:
         settings = {key: _settings(found.pop(key)) for key in ("before", "wanted", "found")}
         assert settings["before"] and settings["wanted"]
         return Saved(**found, **settings)  # type: ignore[arg-type]
+    except FileNotFoundError:
+        return None
     except OSError as e:
         raise Problem(f"{path}: {e.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError, AssertionError):

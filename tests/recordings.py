@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Recordings of simulated programs on a simulated drive: long enough for advice, and known to the request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from headwaiter.drives.profile import find_drive
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import I64, Forest, Options, Task, simulate
+
+MS = 1_000_000
+_HEAD = "time_s,task,op,sync,sector,sectors,complete_s\n"
+
+
+def readers(count: int = 4, each: int = 900, think_ms: float = 1.0, sectors: int = 64) -> Forest:
+    """Programs that each read a file of their own in order, and think between two reads."""
+    task = np.repeat(np.arange(count), each)
+    row = np.tile(np.arange(each), count)
+    n = count * each
+    return Forest(
+        tasks=[Task(i + 1, f"reader{i}", i) for i in range(count)],
+        time_ns=np.zeros(n, np.int64),
+        parent=np.where(row > 0, np.arange(n) - 1, -1).astype(np.int64),
+        delay_ns=np.full(n, think_ms * MS, np.int64),
+        task=task.astype(np.uint32),
+        op=np.full(n, Op.READ, np.uint8),
+        flags=np.full(n, SYNC, np.uint8),
+        sector=(task * 30_000_000 + row * sectors).astype(np.uint64),
+        sectors=np.full(n, sectors, np.uint32),
+        ioprio=np.zeros(n, np.uint16),
+    )
+
+
+def record(path: Path, load: Forest, scheduler: str = "mq-deadline", drive: str = "barracuda-80g", stretch: float = 1.0) -> Path:
+    """What a recorder on that drive under that scheduler would have written, as CSV; times by `stretch`."""
+    rows = simulate(scheduler, find_drive(drive), load, options=Options(record=True, nr_requests=256)).rows
+    issue, done = np.asarray(rows.issue_ns) * stretch, np.asarray(rows.complete_ns) * stretch
+    order = np.argsort(issue, kind="stable")
+    path.write_text(_HEAD + "".join(_line(load, int(i), issue, done) for i in order))
+    return path
+
+
+def _line(load: Forest, i: int, issue: I64, done: I64) -> str:
+    who = load.tasks[int(load.task[i])].id
+    letter = "R" if load.op[i] == Op.READ else "W"
+    return f"{issue[i] / 1e9:.9f},{who},{letter},1,{load.sector[i]},{load.sectors[i]},{done[i] / 1e9:.9f}\n"

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""advise, revert and status on a machine in a folder: what they say, and what they leave in its queues."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import good, run, write
+from fakesys import FakeSystem, machine
+from recordings import readers, record
+
+from headwaiter.live import advice
+from headwaiter.live.advice import identifier
+from headwaiter.live.foreign import acting_on, foreign
+from headwaiter.live.kernel import known, loadable
+from headwaiter.live.losses import losses, uses
+from headwaiter.live.settings import Settings
+
+__all__ = ["machine"]
+DRIVE = ("-d", "barracuda-80g")
+STOCK = ["none", "mq-deadline", "kyber", "bfq"]
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short list of schedulers: each advice tries all."""
+    monkeypatch.setattr(advice, "default_set", lambda: [*STOCK, "as"])
+
+
+@pytest.fixture(scope="session")
+def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four readers, between which a scheduler that does not wait goes back and forth."""
+    return record(tmp_path_factory.mktemp("four") / "four.csv", readers(4, 1300))
+
+
+@pytest.fixture(scope="session")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A single reader: nothing to put in order."""
+    return record(tmp_path_factory.mktemp("one") / "one.csv", readers(1, 2500, think_ms=25))
+
+
+def with_module(system: FakeSystem, *names: str) -> None:
+    """A kernel that could load these schedulers."""
+    import platform  # noqa: PLC0415
+
+    folder = system.root / "lib/modules" / platform.release()
+    folder.mkdir(parents=True)
+    write(folder / "modules.alias", "".join(f"alias {name}-iosched headwaiter_iosched\n" for name in names))
+
+
+def advised(capfd: pytest.CaptureFixture[str], system: FakeSystem, *words: object) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(good(capfd, "advise", *words, *DRIVE, "--root", system.root, "--json"))
+    return document
+
+
+# --- the gate ---
+
+
+def test_a_short_recording_cannot_tell(machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    short = record(tmp_path / "short.csv", readers(2, 500))
+    found = advised(capfd, machine, short)
+    assert not found["gate"]["open"] and len(found["gate"]["reasons"]) == 2 and "answer" not in found
+    [advice] = found["advice"]
+    seconds = found["gate"]["seconds"]
+    assert advice["kind"] == "recording" and f"Record {found['gate']['longer']} times longer" in advice["text"]
+    assert found["gate"]["longer"] == max(-(-60 // seconds), 2)
+    assert "answer" in advised(capfd, machine, short, "--anyway")
+
+
+def test_where_nothing_waits_no_scheduler_helps(machine: FakeSystem, one: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Told without any replay."""
+    found = advised(capfd, machine, one)
+    assert found["gate"]["idle"] and found["gate"]["contention_percent"] == 0 and found["gate"]["reasons"] == []
+    assert found["advice"][0]["text"].startswith("No scheduler will help here: 0% of the requests")
+
+
+def test_the_depth_of_the_device_counts(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert advised(capfd, machine, four)["gate"]["open"]
+    deep = advised(capfd, machine, four, "--queue-depth", "4")
+    assert deep["gate"] | {"open": False, "depth": 4, "idle": True, "contention_percent": 0} == deep["gate"]
+
+
+# --- the verdict ---
+
+
+def test_what_the_kernel_lacks_is_told_apart(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    machine.add("sda")
+    found = advised(capfd, machine, four, "--on", "sda")
+    assert (found["current"], found["answer"]["outcome"], found["legs"]) == ("mq-deadline", "keep", ["sda"])
+    assert [a["kind"] for a in found["advice"]] == ["scheduler", "module"]
+    assert found["advice"][0]["apply"] == [] and "this kernel lacks it" in found["advice"][1]["text"]
+    lacking = {margin["scheduler"]: margin for margin in found["lacking"]}
+    assert lacking["as"]["judgement"] == "better" and not {"none", "bfq", "kyber", "mq-deadline"} & set(lacking)
+    assert machine.writes == []
+
+
+def test_what_could_be_loaded_is_advised(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda", wwn="naa.5000")
+    machine.set("sda", "nr_requests", "100")
+    machine.writes.clear()
+    found = advised(capfd, machine, four, "--on", "sda")
+    assert found["answer"]["best"] == "as" and "hw-as" in found["offered"] and not found["applied"]
+    first = found["advice"][0]
+    queue = f"{machine.sysfs}/block/sda/queue"
+    assert first["kind"] == "scheduler" and first["apply"][:2] == [
+        f"echo hw-as >{queue}/scheduler",
+        f"echo 100 >{queue}/nr_requests",
+    ]
+    assert (
+        first["undo"][0] == f"echo mq-deadline >{queue}/scheduler" and f"echo 500 >{queue}/iosched/read_expire" in first["undo"]
+    )
+    assert machine.writes == [] and not (machine.root / "var/lib/headwaiter/history.jsonl").exists()
+
+
+def test_apply_status_revert(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda", wwn="naa.5000")
+    machine.add("sdb")
+    before = machine.everything("sda")
+    out = good(capfd, "advise", four, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
+    assert "as is best" in out and "sda: scheduler mq-deadline -> hw-as" in out
+    assert machine.current("sda") == "hw-as" and {name for name, _, _ in machine.writes} == {"sda"}
+    there = json.loads(good(capfd, "status", "--root", machine.root, "--json"))
+    [disk] = there["disks"]
+    assert (disk["before"], disk["wanted"], disk["now"], disk["overridden"]) == ("mq-deadline", "hw-as", "hw-as", "")
+    assert "mq-deadline -> hw-as" in good(capfd, "status", "--root", machine.root)
+    out = good(capfd, "revert", "sda", "--root", machine.root)
+    assert "hw-as -> mq-deadline" in out and f"echo mq-deadline >{machine.sysfs}/block/sda/queue/scheduler" in out
+    assert machine.everything("sda") == before
+    assert "No disk is changed." in good(capfd, "status", "--root", machine.root)
+    status, _, err = run(capfd, "revert", "sda", "--root", machine.root)
+    assert status == 2 and "nothing to restore" in err
+
+
+def test_status_sees_what_somebody_else_set(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda")
+    good(capfd, "advise", four, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
+    machine.set("sda", "scheduler", "kyber")
+    assert "somebody else has set scheduler since: kyber now" in good(capfd, "status", "--root", machine.root)
+    machine.remove("sda")
+    assert "the disk is not there" in good(capfd, "status", "--root", machine.root)
+
+
+def test_muted_advice_is_neither_told_nor_applied(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda", wwn="naa.5000")
+    first = advised(capfd, machine, four, "--on", "sda")["advice"][0]["id"]
+    assert first == identifier("wwn:naa.5000", "scheduler", "hw-as")
+    muted = advised(capfd, machine, four, "--on", "sda", "--mute", first, "--apply")
+    assert muted["muted"] == [first] and not muted["applied"] and machine.writes == []
+    (machine.root / "etc/headwaiter").mkdir()
+    write(machine.root / "etc/headwaiter/muted", f"# known\n\n{first} until the new disk\n")
+    assert advised(capfd, machine, four, "--on", "sda")["muted"] == [first]
+
+
+def test_identifiers_are_of_the_device_and_the_thing_to_do() -> None:
+    first = identifier("wwn:a", "scheduler", "bfq")
+    assert first == identifier("wwn:a", "scheduler", "bfq") and first.startswith("HW-")
+    others = {
+        identifier("wwn:b", "scheduler", "bfq"),
+        identifier("wwn:a", "module", "bfq"),
+        identifier("wwn:a", "scheduler", "none"),
+    }
+    assert len(others | {first}) == 4
+
+
+def test_all_legs_of_a_stack(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    for name in ("sda", "sdb", "sdc"):
+        machine.add(name)
+    machine.stack("md0", "sda", "sdb")
+    good(capfd, "advise", four, *DRIVE, "--on", "md0", "--apply", "--root", machine.root)
+    assert [machine.current(name) for name in ("sda", "sdb", "sdc")] == ["hw-as", "hw-as", "mq-deadline"]
+    good(capfd, "revert", "md0", "--root", machine.root)
+    assert [machine.current(name) for name in ("sda", "sdb", "sdc")] == ["mq-deadline"] * 3
+    machine.set("sdb", "scheduler", "none")
+    status, _, err = run(capfd, "advise", four, *DRIVE, "--on", "md0", "--root", machine.root)
+    assert status == 2 and "its legs have different schedulers (sda mq-deadline, sdb none)" in err
+
+
+def test_goals(machine: FakeSystem, four: Path, one: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = advised(capfd, machine, four, "--goal", "fairness")
+    assert found["goal"] == "fairness" and found["answer"]["outcome"] == "keep"
+    status, _, err = run(capfd, "advise", one, *DRIVE, "--goal", "fairness", "--anyway", "--root", machine.root)
+    assert status == 2 and "needs several programs at once" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mixed"], "advice needs a recording"),
+        (["FOUR", "--apply"], "--apply and --persist need --on DEVICE"),
+        (["FOUR", "--on", "sdz"], "sdz: no such disk"),
+        (["FOUR", "--on", "zoned"], "zoned: is zoned (host-aware)"),
+        (["FOUR", "--on", "sda", "--persist"], "sda: has no WWN and no serial"),
+    ],
+)
+def test_problems(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+    machine.add("sda")
+    machine.add("zoned", zoned="host-aware")
+    args = [four if word == "FOUR" else word for word in words]
+    status, out, err = run(capfd, "advise", *args, *DRIVE, "--root", machine.root)
+    assert (status, out) == (2, "") and message in err and machine.writes == []
+
+
+def test_a_wrong_drive_is_not_judged(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(good(capfd, "advise", four, "-d", "sata-ssd", "--queue-depth", "1", "--root", machine.root, "--json"))
+    assert found["answer"]["outcome"] == "wrong drive" and found["advice"][0]["kind"] == "recording"
+
+
+def test_persist_prints_a_rule_by_wwn(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda", wwn="naa.5000")
+    out = good(capfd, "advise", four, *DRIVE, "--on", "sda", "--persist", "--root", machine.root)
+    assert 'ATTR{wwid}=="naa.5000"' in out and 'ATTR{queue/scheduler}="hw-as"' in out and "sda," not in out.splitlines()[2]
+    assert 'ATTR{queue/zoned}=="none"' in out and out.index('scheduler}="hw-as"') < out.index("nr_requests}")
+    write(machine.root / "run/udev/data/b8:16", "S:disk/x\nE:ID_WWN=0x5000c500\nE:ID_SERIAL=A_B\n")
+    out = good(capfd, "advise", four, *DRIVE, "--on", "sda", "--persist", "--root", machine.root)
+    assert 'ENV{ID_WWN}=="0x5000c500"' in out
+    assert machine.writes == [] and list((machine.root / "etc/udev/rules.d").iterdir()) == []
+
+
+# --- what the machine says ---
+
+
+def test_what_a_kernel_could_load(machine: FakeSystem) -> None:
+    folder = machine.root / "lib/modules/6.1-x"
+    folder.mkdir(parents=True)
+    write(folder / "modules.alias", "alias bfq-iosched bfq\nalias pci:v1 nothing\nalias other-iosched x\n")
+    write(folder / "modules.dep", "kernel/block/kyber-iosched.ko.xz:\nextra/mq_deadline.ko: a.ko\nkernel/fs/ext4.ko: a.ko\n")
+    assert loadable(machine.root, "6.1-x") == {"bfq", "kyber", "mq-deadline"}
+    assert loadable(machine.root, "absent") == set()
+    assert known(["hw-as", "bfq", "adios"]) == {"hw-as": "as", "bfq": "bfq"}
+
+
+def test_who_else_sets_schedulers(machine: FakeSystem) -> None:
+    root = machine.root
+    etc, lib = root / "etc/udev/rules.d", root / "usr/lib/udev/rules.d"
+    lib.mkdir(parents=True)
+    write(lib / "60-io.rules", 'ACTION=="add|change", KERNEL=="sd[a-z]|vd*", \\\n  ATTR{queue/scheduler}="bfq"\n')
+    write(lib / "61-hidden.rules", 'ATTR{queue/scheduler}="none"\n')
+    (etc / "61-hidden.rules").symlink_to("/dev/null")
+    write(
+        etc / "62-add.rules",
+        '# ATTR{queue/scheduler}="x"\nACTION=="add", ATTR{queue/scheduler}="kyber"\nATTR{queue/scheduler}=="a"\n',
+    )
+    write(etc / "99-headwaiter.rules", 'ATTR{queue/scheduler}="hw-as"\n')
+    (root / "etc/tuned/mine").mkdir(parents=True)
+    (root / "usr/lib/tuned/base").mkdir(parents=True)
+    write(root / "etc/tuned/active_profile", "mine\n")
+    write(root / "etc/tuned/mine/tuned.conf", "[main]\ninclude=base\n")
+    write(root / "usr/lib/tuned/base/tuned.conf", "[disk]\nelevator=mq-deadline\n")
+    (root / "etc/systemd/system").mkdir(parents=True)
+    write(root / "etc/systemd/system/io.service", '[Service]\nExecStart=sh -c "echo none >/sys/block/sdb/queue/scheduler"\n')
+    (root / "etc/tmpfiles.d").mkdir()
+    write(root / "etc/tmpfiles.d/io.conf", "w /sys/block/sdc/queue/scheduler - - - - bfq\n")
+    found = foreign(root)
+    assert [(one.kind, one.line, one.scheduler, one.disks) for one in found] == [
+        ("udev", 1, "bfq", "sd[a-z]|vd*"),
+        ("udev", 2, "kyber", ""),
+        ("tuned", 2, "mq-deadline", ""),
+        ("unit", 2, "none", "sdb"),
+        ("tmpfiles", 1, "bfq", "sdc"),
+    ]
+    assert [("each event" in one.when, "added" in one.when) for one in found[:2]] == [(True, False), (False, True)]
+    assert [one.scheduler for one in acting_on(found, "sda")] == ["bfq", "kyber", "mq-deadline"]
+    assert [one.scheduler for one in acting_on(found, "sdb")] == ["bfq", "kyber", "mq-deadline", "none"]
+
+
+def test_who_would_undo_it_is_named_with_the_advice(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda")
+    write(
+        machine.root / "etc/udev/rules.d/60-io.rules",
+        'KERNEL=="sd*", ATTR{queue/scheduler}="mq-deadline"\nATTR{queue/scheduler}="hw-as"\n',
+    )
+    found = advised(capfd, machine, four, "--on", "sda")
+    [rule] = [one for one in found["advice"] if one["kind"] == "foreign"]
+    assert "60-io.rules:1 sets mq-deadline on each event" in rule["text"]
+
+
+def test_what_would_stop_working(machine: FakeSystem) -> None:
+    """bfq's weights and classes; ionice where it is ignored; write-back throttling under bfq."""
+    group = machine.root / "sys/fs/cgroup/a.slice"
+    group.mkdir(parents=True)
+    write(group / "io.bfq.weight", "default 100\n8:16 300\n")
+    write(group.parent / "io.bfq.weight", "default 100\n")
+    write(group / "io.prio.class", "idle\n")
+    for pid in ("7", "8", "9", "10"):
+        (machine.root / "proc" / pid).mkdir()
+    priority = {7: 3 << 13, 8: 2 << 13 | 4, 9: 2 << 13 | 7, 10: 0}
+    found = uses(machine.root, priority.__getitem__)
+    assert (found.priorities, found.weights, found.classes) == (((2, 7), (3, 0)), ("/a.slice",), ("/a.slice",))
+    bfq, deadline = Settings("bfq"), Settings("mq-deadline", wbt_lat_usec=75000)
+    assert [line.split()[0] for line in losses(found, bfq, "kyber")] == ["ionice:", "kyber", "kyber"]
+    assert "1 best-effort, 1 idle" in losses(found, bfq, "none")[0]
+    assert [line.split(":")[0] for line in losses(found, bfq, "mq-deadline")] == [
+        "ionice",
+        "mq-deadline ignores io.bfq.weight of /a.slice",
+    ]
+    assert losses(found, deadline, "bfq") == ["write-back throttling ends under bfq (wbt_lat_usec is 75000 now)"]
+    assert losses(uses(machine.root / "absent", priority.__getitem__), bfq, "none") == []
+
+
+def test_what_would_stop_working_needs_force(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with_module(machine, "hw-as")
+    machine.add("sda", scheduler="bfq")
+    group = machine.root / "sys/fs/cgroup/a"
+    group.mkdir(parents=True)
+    write(group / "io.bfq.weight", "default 500\n")
+    words = ("advise", four, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
+    status, _, err = run(capfd, *words)
+    assert status == 2 and "io.bfq.weight of /a" in err and "--force" in err and machine.writes == []
+    assert "io.bfq.weight of /a" in good(capfd, *words, "--force") and machine.current("sda") == "hw-as"

@@ -23,7 +23,6 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "binutils": ("gcc", "binutils"),
     "locales": ("locales",),
     "c++": ("g++",),
-    "loop": ("util-linux",),
     "gdb": ("gdb",),
 }
 # Of each package a program, or a file, that is there when it is installed.

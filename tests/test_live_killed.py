@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from conftest import missing
 from fakesys import DEFAULTS, FakeSystem, machine
 
 from headwaiter.live.apply import revert
@@ -131,23 +130,22 @@ def loop(tmp_path: Path) -> Iterator[str]:
     """The name of a new loop device over a file; only root can make one."""
     losetup = shutil.which("losetup", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if os.geteuid() or not losetup or not Path("/dev/loop-control").exists():
-        missing("needs root and loop devices")
+        pytest.skip("only root can make loop devices")
     file = tmp_path / "disk"
     with file.open("wb") as sparse:
         sparse.truncate(64 << 20)
     done = subprocess.run([losetup, "--find", "--show", file], capture_output=True, text=True, check=False)
     if done.returncode:
-        missing(f"losetup: {done.stderr.strip()}")
+        pytest.skip(f"no loop device: {done.stderr.strip()}")
     name = Path(done.stdout.strip()).name
     if "bfq" not in (Path("/sys/block") / name / "queue/scheduler").read_text():
         subprocess.run([losetup, "--detach", f"/dev/{name}"], check=True)
-        missing("needs a kernel with bfq and kyber")
+        pytest.skip("needs a kernel with bfq and kyber")
     yield name
     subprocess.run([losetup, "--detach", f"/dev/{name}"], check=True)
 
 
 @pytest.mark.slow
-@pytest.mark.needs("loop")
 def test_killed_on_a_loop_device(loop: str, tmp_path: Path) -> None:
     """Writes drain the queue and cannot be killed half-way; the sequence can."""
     there = Machine(folder=tmp_path / "state")

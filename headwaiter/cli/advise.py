@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import click
@@ -19,23 +20,29 @@ from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Options
-from headwaiter.errors import Problem
-from headwaiter.live.advice import Advised, Target, advise
+from headwaiter.errors import Problem, shown
+from headwaiter.live.advice import Advised, Target, advise, recorded_settings
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
+from headwaiter.live.record import record
 from headwaiter.live.schema import Goal
+from headwaiter.live.settings import Settings
 from headwaiter.report.tables import print_notes, show
 from headwaiter.study.comparison import MARGIN
 from headwaiter.study.fit import AUTO, choose_drive
 from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_recording, read_workload
-from headwaiter.traces import Source
+from headwaiter.traces import Source, recording
+from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
 @click.command("advise")
-@click.argument("trace", shell_complete=complete.workload)
-@click.option("--on", metavar="DEVICE", help="The device that the trace is of: what its kernel offers, and what --apply changes.")
+@click.argument("workload", shell_complete=complete.workload, metavar="TRACE|DEVICE")
+@click.option("--on", metavar="DEVICE", help="The device that TRACE is of: what its kernel offers, and what --apply changes.")
+@click.option(
+    "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, help="Of DEVICE: how long to record."
+)
 @click.option(
     "--goal",
     type=click.Choice(get_args(Goal)),
@@ -78,9 +85,10 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 @machine_options
 @output_options
 def command(
-    trace: str,
+    workload: str,
     machine: Machine,
     on: str | None,
+    seconds: float,
     goal: Goal,
     margin: float,
     anyway: bool,
@@ -94,15 +102,26 @@ def command(
 ) -> None:
     """Say from a recording which scheduler is best for its disk, how sure that is, and how to apply and undo it.
 
-    First it checks that the recording can tell; then TRACE is replayed under every scheduler. Nothing is changed without --apply.
+    First it checks that the recording can tell; then it is replayed under every scheduler. Nothing is changed without --apply.
+    A DEVICE (sda, /dev/sda) is recorded first; see `headwaiter record`.
     """
+    live = not Path(workload).is_file() and machine.has(workload)
+    if live and on:
+        raise Problem(f"--on is for traces, and {shown(workload)} is a device")
+    on = workload if live else on
     if (put or persist) and on is None:
         raise Problem("--apply and --persist need --on DEVICE")
     if persist and as_json:
         raise Problem("--persist and --json are mutually exclusive")
     target = machine.target(on) if on else None
-    work, drive = _read(trace, given)
-    options = _options(given, target)
+    if live and target:
+        with TemporaryDirectory(prefix="headwaiter-") as folder:
+            path = Path(folder) / target.device.name
+            _record(target, seconds, path)
+            work, drive, recorded = _read(path, given)
+    else:
+        work, drive, recorded = _read(find_workload(workload), given)
+    options = _options(given, target.settings[0] if target else recorded_settings(recorded))
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
         found = advise(
             work,
@@ -111,6 +130,7 @@ def command(
             target=target,
             goal=goal,
             margin=margin / 100,
+            recorded=recorded,
             anyway=anyway,
             mute=(*mute, *machine.muted),
             progress=update,
@@ -131,22 +151,31 @@ def command(
         _show(out, found, put, done)
 
 
-def _read(trace: str, given: dict[str, Any]) -> tuple[Workload, Drive]:
-    """The recording, and the drive of --drive."""
+def _record(target: Target, seconds: float, path: Path) -> None:
+    """Record the disks on whose queues the scheduler acts. Problem if that ended early."""
+    click.echo(f"{', '.join(leg.name for leg in target.legs)}: recording for {seconds:g} s", err=True)
+    done = record(target.legs, seconds, path, issues=any(leg.rotational for leg in target.legs))
+    if done.trouble:
+        raise Problem(f"{target.device.name}: {done.trouble}")
+    if not done.sofar.recorded_bytes:
+        raise Problem(f"{target.device.name}: nothing was asked of it")
+
+
+def _read(path: Path, given: dict[str, Any]) -> tuple[Workload, Drive, Recording | None]:
+    """The recording, the drive of --drive, and what the recording tells beside requests."""
     more = {"shares": (), "streams": 0, "speed": 1.0, "group_gap": DEFAULT_GROUP_GAP_MS}
-    path = find_workload(trace)
     how, source = reading({**more, **given}), Source(path)
+    recorded = None if path.is_dir() else recording.of(source)
     if given["drive"] != AUTO:
         drive = open_drive(given["drive"])
-        return read_workload(path, drive, how, source), drive
+        return read_workload(path, drive, how, source), drive, recorded
     drive, note = choose_drive(read_recording(path, how, source), path.name)
     work = read_workload(path, drive, how, source)
-    return replace(work, notes=(*work.notes, note)), drive
+    return replace(work, notes=(*work.notes, note)), drive, recorded
 
 
-def _options(given: dict[str, Any], target: Target | None) -> Options:
+def _options(given: dict[str, Any], now: Settings | None) -> Options:
     """As the kernel would run it."""
-    now = target.settings[0] if target else None
     number = now.nr_requests if now and now.scheduler != "none" and now.nr_requests else NR_REQUESTS
     return MEASURED.apply(Options(seed=given["seed"], queue_depth=given["queue_depth"], join_arriving=True, nr_requests=number))
 

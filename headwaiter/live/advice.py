@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, simulate
 from headwaiter.errors import Problem
-from headwaiter.live.devices import Device
+from headwaiter.live.devices import Device, current_scheduler
 from headwaiter.live.foreign import acting_on
 from headwaiter.live.gate import gate, told
 from headwaiter.live.kernel import known
 from headwaiter.live.losses import Uses, losses
 from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal, Tuned
-from headwaiter.live.settings import Settings, commands
+from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands
 from headwaiter.live.tuning import tune
 from headwaiter.study.answer import STOCK_BASELINES, answer
 from headwaiter.study.compare import names
@@ -28,6 +28,7 @@ from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant, default_set
 from headwaiter.study.workload import CLOSED, OPEN, Workload, open_forest
 from headwaiter.traces import part
+from headwaiter.traces.recording import Recording
 
 STOCK = ("none", "mq-deadline", "kyber", "bfq")
 """What a kernel of today has, where no device is asked."""
@@ -100,24 +101,24 @@ def advise(
     target: Target | None = None,
     goal: Goal = "throughput",
     margin: float = 0.05,
-    lost: int = 0,
+    recorded: Recording | None = None,
     anyway: bool = False,
     mute: Sequence[str] = (),
     progress: Callable[[str, int], None] | None = None,
 ) -> Advised:
     """Judge a recording: the gate; then a replay under every scheduler against the one in force, and a search over tunables.
 
-    anyway: judge behind a closed gate and on a doubtful drive, too. mute: identifiers of advice to be left out. Problem if the
-    workload is no recording, or the goal cannot be judged by it.
+    recorded: what its archive tells, if it is one. anyway: judge behind a closed gate and on a doubtful drive, too. mute:
+    identifiers of advice to be left out. Problem if the workload is no recording, or the goal cannot be judged by it.
     """
     trace = work.trace
     if trace is None:
         raise Problem(f"{work.name}: advice needs a recording (headwaiter compare takes job files, too)")
-    settings = target.settings[0] if target else None
-    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else STOCK
+    settings = target.settings[0] if target else recorded_settings(recorded)
+    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else _recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
     depth = depth_of(work, drive, options)
-    opened = gate(trace, depth, lost)
+    opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
     found = Advised(
         work, drive, goal, target, settings.scheduler if settings else current, offered, opened, None, (), None, (), None, (), (),
         None, _notes(work, settings, current),
@@ -182,6 +183,23 @@ def _options(options: Options, scheduler: str, depth: int) -> Options:
     if scheduler == "none":
         options = replace(options, nr_requests=depth)
     return replace(options, pull_ahead=find(scheduler).is_model)
+
+
+def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
+    """Those that the kernel offered for the disk that was recorded; none if there were several disks."""
+    text = recorded.disks[0].settings.get(SCHEDULER, "") if recorded and len(recorded.disks) == 1 else ""
+    return tuple(word.strip("[]") for word in text.split()) if current_scheduler(text) else ()
+
+
+def recorded_settings(recorded: Recording | None) -> Settings | None:
+    """Those of the disk that was recorded, when it was; None if that is not known, or there were several."""
+    if not _recorded_schedulers(recorded):
+        return None
+    assert recorded
+    said = recorded.disks[0].settings
+    current, number = current_scheduler(said[SCHEDULER]), said.get(NR_REQUESTS, "")
+    tunables = {name.removeprefix(f"{TUNABLES}/"): value for name, value in said.items() if name.startswith(f"{TUNABLES}/")}
+    return Settings(current or "none", int(number) if number.isdecimal() else None, tunables)
 
 
 def _incumbent(settings: Settings | None) -> tuple[str, dict[str, int]]:

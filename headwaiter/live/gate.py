@@ -18,9 +18,12 @@ LOST_SHARE = 0.001
 """So small a share of events may be lost."""
 
 
-def gate(trace: Trace, depth: int, lost: int = 0) -> Gate:
-    """What a recording of a device that takes `depth` requests at once is worth; `lost`: events that its recorder lost."""
-    requests, seconds = len(trace), trace.span_ns / 1e9
+def gate(trace: Trace, depth: int, lost: int = 0, seconds: float | None = None) -> Gate:
+    """What a recording of a device that takes `depth` requests at once is worth.
+
+    lost: events that its recorder lost; seconds: how long it recorded, None if that is not known.
+    """
+    requests, seconds = len(trace), trace.span_ns / 1e9 if seconds is None else seconds
     known = trace.complete_ns >= 0
     share = contention(trace.time_ns[known], trace.complete_ns[known], depth) if known.any() else None
     reasons = []

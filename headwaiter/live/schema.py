@@ -146,4 +146,37 @@ class StatusDocument(Document):
     history: Annotated[Sequence[HistoryRow], Says("all changes, the oldest first")]
 
 
-DOCUMENTS: tuple[type[Record], ...] = (AdviseDocument, RevertDocument, StatusDocument)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRow(Record):
+    """A scheduler's throughput with requests of a size."""
+
+    scheduler: Annotated[str, Says("the scheduler; of a disk by its name in the kernel")]
+    request_bytes: Annotated[int, Says("size of the requests", "B")]
+    throughput_mbps: Annotated[float, Says("throughput; of several runs that in the middle", "MB/s", key="throughput_MBps")]
+    low_mbps: Annotated[float, Says("the lowest of all runs", "MB/s", key="low_MBps")]
+    high_mbps: Annotated[float, Says("the highest of all runs", "MB/s", key="high_MBps")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeWinner(Record):
+    """The best scheduler for requests of a size."""
+
+    request_bytes: Annotated[int, Says("size of the requests", "B")]
+    scheduler: Annotated[str, Says("the scheduler with the highest throughput")]
+    ahead_percent: Annotated[float, Says("how far it is ahead of the next", "%")]
+    even: Annotated[Sequence[str], Says("schedulers that are behind it by less than 2%")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankDocument(Document):
+    """`headwaiter rank`"""
+
+    subject: Annotated[str, Says("the drive model, or the disk's identity")]
+    pattern: Annotated[Literal["sequential", "random", "mixed"], Says("how the processes read (mixed: every second at random)")]
+    processes: Annotated[int, Says("number of processes")]
+    results: Annotated[Sequence[RankRow], Says("a row for each size and scheduler")]
+    winners: Annotated[Sequence[SizeWinner], Says("a row for each size")]
+    notes: Notes
+
+
+DOCUMENTS: tuple[type[Record], ...] = (AdviseDocument, RevertDocument, StatusDocument, RankDocument)

@@ -180,7 +180,7 @@ def test_a_disk_that_vanishes(kernel: Kernel, tmp_path: Path, monkeypatch: pytes
     threading.Timer(0.1, lambda: (folder / "diskseq").write_text("4\n")).start()
     status, out, err = run(capfd, "record", "sda", "-t", "20", "-o", tmp_path / "t.hwr")
     assert (status, out) == (2, "") and len(err.splitlines()) == 1
-    assert "ended early, what was recorded is kept: sda has vanished (0 requests in" in err
+    assert "what was recorded is kept, but the recording ended early: sda has vanished (0 requests in" in err
     assert "the recording ended early: sda has vanished" in load(tmp_path / "t.hwr").notes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -48,19 +49,29 @@ def command(
     Needs root. Ctrl-C or SIGTERM ends the recording early and keeps it. Nothing is written to a device, and no one else's
     tracing is touched.
     """
-    disks = _disks(devices)
-    line = _Line()
+    disks = disks_named(devices)
     issues = any(disk.rotational for disk in disks) if issues is None else issues
-    try:
-        done = record(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder, each_second=line.show)
-    finally:
-        line.clear()
+    done = record_with_line(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder)
     if done.trouble:
-        raise Problem(f"{output}: ended early, what was recorded is kept: {done.trouble} ({_told(done)})")
+        raise Problem(f"{output}: {ended('what was recorded is kept', done)}")
     click.echo(plain(f"{output}: {_told(done)}"), err=True)
 
 
-def _disks(names: tuple[str, ...]) -> list[Device]:
+def record_with_line(disks: list[Device], seconds: float, output: Path, **more: Any) -> Done:
+    """As record(), with a live line on a terminal."""
+    line = _Line()
+    try:
+        return record(disks, seconds, output, each_second=line.show, **more)
+    finally:
+        line.clear()
+
+
+def ended(what: str, done: Done) -> str:
+    """That it ended early, and why."""
+    return f"{what}, but the recording ended early: {done.trouble} ({_told(done)})"
+
+
+def disks_named(names: tuple[str, ...]) -> list[Device]:
     """Those named, each once; all that hold something for `all`."""
     if names == (_ALL,):
         if not (found := whole_disks()):

@@ -89,12 +89,16 @@ class Processes:
 
 @dataclass(frozen=True, eq=False)
 class Bios:
-    """What arrived. event: int64, the event that it came by; sector uint64, sectors int64; complete_ns, -1 unknown."""
+    """What arrived. event: int64, the event that it came by; sector uint64, sectors int64; the rest int64 ns, -1 unknown.
+
+    issue_ns: when the device was given it; None where that was not recorded, or is how it arrived.
+    """
 
     event: Array
     sector: Array
     sectors: Array
     complete_ns: Array
+    issue_ns: Array | None
 
 
 def arrival_action(events: Events) -> tuple[bytes, str | None]:
@@ -116,7 +120,8 @@ def find_bios(events: Events, letters: bytes) -> Bios:
     if letters == b"QA":
         event = _without_repeats(events)
         event, sector, sectors = _cut(events, event)
-    return Bios(event, sector, sectors, _completions(events, event, sector, sectors))
+    issues = _covered(events, b"D", event, sector, sectors) if letters != b"D" and events.having(b"D").any() else None
+    return Bios(event, sector, sectors, _covered(events, b"C", event, sector, sectors), issues)
 
 
 def _by_task(events: Events, letters: bytes) -> tuple[Array, Array]:
@@ -179,10 +184,10 @@ def _cut(events: Events, bios: Array) -> tuple[Array, Array, Array]:
     return bios[owner], begin, (stop - begin).astype(np.int64)
 
 
-def _completions(events: Events, bio_event: Array, sector: Array, sectors: Array) -> Array:
-    """When each bio was complete, int64 ns, -1 unknown. A walk in order of time, along the bios of each completion."""
+def _covered(events: Events, letter: bytes, bio_event: Array, sector: Array, sectors: Array) -> Array:
+    """When each bio was complete (letter C) or issued (D), int64 ns, -1 unknown: a walk in order of time."""
     complete = np.full(len(bio_event), -1, np.int64)
-    done = np.flatnonzero(events.having(b"C"))
+    done = np.flatnonzero(events.having(letter))
     when = np.concatenate([bio_event, done])
     order = np.argsort(when, kind="stable")
     bios = len(bio_event)
@@ -273,6 +278,7 @@ def make_block_trace(
         op=events.op[bios.event],
         flags=events.flags[bios.event],
         complete_ns=bios.complete_ns,
+        issue_ns=bios.issue_ns,
         task_id=events.pid[bios.event],
         names=processes.names,
         exits_ns=processes.exits_ns,

@@ -23,6 +23,7 @@ def make_trace(
     op: Array,
     flags: Array | None = None,
     complete_ns: Array | None = None,
+    issue_ns: Array | None = None,
     task_id: Array | None = None,
     group: Array | None = None,
     ioprio: Array | None = None,
@@ -68,6 +69,10 @@ def make_trace(
     if late.any():
         told.append(f"{_count(int(late.sum()), 'completion')} beyond any clock treated as unknown")
         complete[late] = -1
+    given = None
+    if issue_ns is not None:
+        given = column(issue_ns, np.int64, -1)
+        given[(given < time) | (given > complete)] = -1
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
     exits = dict.fromkeys(ids.tolist()) if exits_ns is None else {i: exits_ns.get(i) for i in ids.tolist()}
@@ -94,6 +99,7 @@ def make_trace(
         format=format,
         tasks_known=task_id is not None,
         notes=tuple(plain(note) for note in told),
+        issue_ns=given,
     )
 
 

@@ -59,6 +59,8 @@ class Trace:
     format: str
     tasks_known: bool
     notes: tuple[str, ...] = ()
+    issue_ns: npt.NDArray[np.int64] | None = None
+    """When the device was given each request, -1 unknown; requests that were merged have one time. None: not recorded."""
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The fields of `headwaiter describe --json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from headwaiter.record import Record, Says
+from headwaiter.study.schema import Document, Fit, Notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread(Record):
+    """Of some times or lengths, in the unit of the field that has it."""
+
+    median: Annotated[float, Says("half are no larger")]
+    p95: Annotated[float, Says("95% are no larger")]
+    max: Annotated[float, Says("the largest")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth(Record):
+    """How many requests were under way at once, over the time in which any was."""
+
+    mean: Annotated[float, Says("mean")]
+    p95: Annotated[float, Says("not exceeded for 95% of the time")]
+    max: Annotated[int, Says("the most")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Character(Record):
+    """What requests are like, of all or of one thread of control."""
+
+    requests: Annotated[int, Says("number of requests")]
+    bytes: Annotated[int, Says("their bytes", "bytes")]
+    read_percent: Annotated[float, Says("share of reads, by number", "%")]
+    write_percent: Annotated[float, Says("share of writes, by number", "%")]
+    sync_percent: Annotated[float, Says("share of synchronous requests: a program waits for them", "%")]
+    size_kib: Annotated[Spread, Says("sizes", "KiB")]
+    sequential_percent: Annotated[
+        float, Says("share of requests that begin where the thread of control's last one of the same operation ended", "%")
+    ]
+    distance_mib: Annotated[Spread | None, Says("of the others, the distance to there; absent if all are sequential", "MiB")] = (
+        None
+    )
+    think_ms: Annotated[
+        Spread | None,
+        Says("from the completion of a synchronous request to the thread of control's next; absent if none follows", "ms"),
+    ] = None
+    latency_ms: Annotated[Spread | None, Says("from arrival to completion; absent if completions are unknown", "ms")] = None
+    depth: Annotated[Depth | None, Says("requests under way at once; absent if completions are unknown")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCharacter(Character):
+    """A thread of control: a task, or a chain of tasks that follow one another."""
+
+    name: Annotated[str, Says("name of its first task")]
+    task: Annotated[int, Says("number of its first task")]
+    tasks: Annotated[int, Says("how many tasks it has")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locality(Record):
+    """Where requests go, in areas of 1 MiB."""
+
+    span_gib: Annotated[float, Says("from the first to the last sector that is touched", "GiB")]
+    touched_mib: Annotated[int, Says("areas that are touched", "MiB")]
+    hot_mib: Annotated[int, Says("the fewest areas that hold 90% of the requests", "MiB")]
+    again_percent: Annotated[float, Says("share of requests to sectors that an earlier one began at, too", "%")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase(Record):
+    """A part of the recording in which the load is much the same."""
+
+    from_s: Annotated[float, Says("begin", "s")]
+    to_s: Annotated[float, Says("end", "s")]
+    requests: Annotated[int, Says("requests that arrive in it")]
+    requests_per_s: Annotated[float, Says("their rate", "requests/s")]
+    mbps: Annotated[float, Says("their bytes by its length", "MB/s", key="MBps")]
+    read_percent: Annotated[float, Says("share of reads", "%")]
+    sequential_percent: Annotated[float, Says("share of sequential requests", "%")]
+    tasks: Annotated[int, Says("threads of control that ask for something")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCharacter(Record):
+    """What the device itself did, from being given a request to its completion."""
+
+    requests: Annotated[int, Says("requests that it was given, after merging")]
+    size_kib: Annotated[Spread, Says("their sizes", "KiB")]
+    service_ms: Annotated[Spread, Says("time in the device", "ms")]
+    queued_ms: Annotated[Spread, Says("time from arrival to the device, in the scheduler", "ms")]
+    depth: Annotated[Depth, Says("requests in the device at once")]
+    busy_percent: Annotated[float, Says("share of the time in which it had at least one", "%")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deceptive(Record):
+    """Deceptive idleness: a program that reads nearby asks again within a moment, but the disk has gone elsewhere."""
+
+    near_percent: Annotated[
+        float, Says("share of synchronous reads that come within 6 ms of, and 1 MiB from, the thread of control's last one", "%")
+    ]
+    exposed_percent: Annotated[float, Says("share of those before which others' requests were waiting", "%")]
+    lost_percent: Annotated[float, Says("share of those exposed before which one of the others' was served first", "%")]
+    drive: Annotated[str | None, Says("the drive model of the simulation; absent without one")] = None
+    waited_s: Annotated[float | None, Says("time that programs wait under `as` in the simulation", "s")] = None
+    waited_never_s: Annotated[float | None, Says("the same if it never waits for a program (antic_expire=0)", "s")] = None
+    cost_percent: Annotated[
+        float | None, Says("how much longer programs wait if the scheduler never waits for them; negative: less long", "%")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribeDocument(Document):
+    """`headwaiter describe`"""
+
+    trace: Annotated[str, Says("what was described")]
+    seconds: Annotated[float, Says("from the first arrival to the last arrival or completion", "s")]
+    lost: Annotated[int | None, Says("events that the recorder lost; absent if it does not tell")] = None
+    threads: Annotated[int, Says("threads of control")]
+    tasks: Annotated[int, Says("tasks")]
+    whole: Annotated[Character, Says("all requests")]
+    locality: Annotated[Locality, Says("where they go")]
+    device: Annotated[DeviceCharacter | None, Says("the device; absent if issues were not recorded")] = None
+    deceptive: Annotated[Deceptive | None, Says("deceptive idleness; absent if tasks or completions are unknown")] = None
+    fit: Annotated[Fit | None, Says("the drive model against the recording; absent without one")] = None
+    phases: Annotated[Sequence[Phase], Says("the recording's phases, in order")]
+    rows: Annotated[Sequence[TaskCharacter], Says("threads of control, those with most requests first")]
+    notes: Notes
+
+
+DOCUMENTS: tuple[type[Record], ...] = (DescribeDocument,)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args
 
 import click
 import pytest
+from blkrecords import event
 from command import good, run, told, write
 from conftest import ROOT
 from fakesys import FakeSystem, machine
@@ -42,6 +43,11 @@ SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "headwaiter-1.schema.json")
 HEAD = "[global]\nfilename=/dev/sda\ndirect=1\nsize=64k\nbs=4k\nthinktime=100\n"
 JOB = f"{HEAD}[a]\nrw=read\n[b]\nrw=write\n[c]\nrw=read\noffset=20g\n"
 FAKE = ["-d", "barracuda-80g", "--root", "ROOT"]
+# A request that the device was given, which lay with another in the scheduler.
+ISSUED = [event(1000 * k, letter, "R", 800 + 8 * k, 8, pid=5) for k, letter in ((0, "Q"), (1, "Q"))] + [
+    event(5000, "D", "R", 800, 16, pid=5),
+    event(9000, "C", "R", 800, 16, pid=0),
+]
 CHOICES = ["--history", "3", "--classes", "4", "--spatial-steps", "60,30,0", "--temporal-steps", "40,0"]
 # Two tasks of one name, the second of which follows the first: a thread of control.
 CHAIN = """time_s,task,op,sync,sector,sectors,complete_s,name
@@ -99,6 +105,10 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     ),
     "was fit": ("WasFitDocument", [["example", *CHOICES], ["TWO", "-d", "constant:5"]]),
     "was evaluate": ("WasEvaluateDocument", [["example", "TWO", *CHOICES]]),
+    "describe": (
+        "DescribeDocument",
+        [["FOUR"], ["FOUR", "-d", "barracuda-80g"], ["CHAIN"], ["ISSUED"]],
+    ),
     "advise": (
         "AdviseDocument",
         [["FOUR", *FAKE, "--queue-depth", "1"], ["TWO", "-d", "constant:5", "--root", "ROOT"]],
@@ -127,6 +137,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
         "CONFIG": made,
         "MATRIX": tmp_path / "matrix.json",
         "RECORDING": write(tmp_path / "r.xz", recording.encode(small())),
+        "ISSUED": write(tmp_path / "issued.blktrace.0", b"".join(ISSUED)),
         "FOUR": record(tmp_path / "four.csv", readers(4, 1300)),
         "ROOT": changed(machine),
     }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 
@@ -20,7 +21,7 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem
 from headwaiter.live.describe import describe, priced
-from headwaiter.live.described import Character, DescribeDocument, Spread
+from headwaiter.live.described import Character, DescribeDocument, Quantiles
 from headwaiter.outputs import distinct
 from headwaiter.report.tables import print_notes, show
 from headwaiter.study.fit import AUTO, choose_drive
@@ -126,8 +127,7 @@ def _priced(found: DescribeDocument, path: Path, trace: Trace, drive: str) -> De
     except Problem as e:
         if drive != AUTO:
             raise
-        found.notes.append(f"no simulation: {e}")  # type: ignore[attr-defined]
-        return found
+        return replace(found, notes=[*found.notes, f"no simulation: {e}"])
     work = replay(path, trace, model, Reading())
     return priced(found, work, model, Options(nr_requests=NR_REQUESTS))
 
@@ -196,8 +196,8 @@ def _deceptive(found: DescribeDocument) -> list[tuple[str, str]]:
     facts = [
         (
             "deceptive idleness",
-            f"{told.near_percent:.1f}% of reads come soon after and near the one before; others wait before {told.exposed_percent:.1f}%"
-            f" of these, and {told.lost_percent:.1f}% of those come too late",
+            f"{told.near_percent:.1f}% of reads come soon after and near the one before; before {told.exposed_percent:.1f}% of"
+            f" these others wait, and {told.lost_percent:.1f}% of those come too late",
         )
     ]
     if told.waited_s is not None and told.waited_never_s is not None:
@@ -207,7 +207,7 @@ def _deceptive(found: DescribeDocument) -> list[tuple[str, str]]:
     return facts
 
 
-def _three(spread: Spread | None) -> str:
+def _three(spread: Quantiles | None) -> str:
     """Median, 95th percentile and maximum."""
     if spread is None:
         return "not known"
@@ -239,7 +239,7 @@ def _threads(found: DescribeDocument) -> Table:
 
 
 def _cells(row: Character) -> list[str]:
-    def median(spread: Spread | None) -> str:
+    def median(spread: Quantiles | None) -> str:
         return _number(spread.median) if spread else ""
 
     return [

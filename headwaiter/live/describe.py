@@ -21,7 +21,7 @@ from headwaiter.live.described import (
     DeviceCharacter,
     Locality,
     Phase,
-    Spread,
+    Quantiles,
     TaskCharacter,
 )
 from headwaiter.study.fit import fit
@@ -70,13 +70,13 @@ def _percent(mask: Array) -> float:
     return 100 * float(mask.mean()) if len(mask) else 0.0
 
 
-def _spread(values: Array, unit: float = 1.0) -> Spread:
+def _spread(values: Array, unit: float = 1.0) -> Quantiles:
     """Of values of which there is at least one; those that occur, as latencies elsewhere."""
     at = np.percentile(values, (50, 95, 100), method="inverted_cdf") / unit
-    return Spread(median=float(at[0]), p95=float(at[1]), max=float(at[2]))
+    return Quantiles(median=float(at[0]), p95=float(at[1]), max=float(at[2]))
 
 
-def _some(values: Array, unit: float) -> Spread | None:
+def _some(values: Array, unit: float) -> Quantiles | None:
     return _spread(values, unit) if len(values) else None
 
 

@@ -12,7 +12,7 @@ from headwaiter.study.schema import Document, Fit, Notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread(Record):
+class Quantiles(Record):
     """Of some times or lengths, in the unit of the field that has it."""
 
     median: Annotated[float, Says("half are no larger")]
@@ -38,18 +38,18 @@ class Character(Record):
     read_percent: Annotated[float, Says("share of reads, by number", "%")]
     write_percent: Annotated[float, Says("share of writes, by number", "%")]
     sync_percent: Annotated[float, Says("share of synchronous requests: a program waits for them", "%")]
-    size_kib: Annotated[Spread, Says("sizes", "KiB")]
+    size_kib: Annotated[Quantiles, Says("sizes", "KiB")]
     sequential_percent: Annotated[
         float, Says("share of requests that begin where the thread of control's last one of the same operation ended", "%")
     ]
-    distance_mib: Annotated[Spread | None, Says("of the others, the distance to there; absent if all are sequential", "MiB")] = (
-        None
-    )
+    distance_mib: Annotated[
+        Quantiles | None, Says("of the others, the distance to there; absent if all are sequential", "MiB")
+    ] = None
     think_ms: Annotated[
-        Spread | None,
+        Quantiles | None,
         Says("from the completion of a synchronous request to the thread of control's next; absent if none follows", "ms"),
     ] = None
-    latency_ms: Annotated[Spread | None, Says("from arrival to completion; absent if completions are unknown", "ms")] = None
+    latency_ms: Annotated[Quantiles | None, Says("from arrival to completion; absent if completions are unknown", "ms")] = None
     depth: Annotated[Depth | None, Says("requests under way at once; absent if completions are unknown")] = None
 
 
@@ -91,9 +91,9 @@ class DeviceCharacter(Record):
     """What the device itself did, from being given a request to its completion."""
 
     requests: Annotated[int, Says("requests that it was given, after merging")]
-    size_kib: Annotated[Spread, Says("their sizes", "KiB")]
-    service_ms: Annotated[Spread, Says("time in the device", "ms")]
-    queued_ms: Annotated[Spread, Says("time from arrival to the device, in the scheduler", "ms")]
+    size_kib: Annotated[Quantiles, Says("their sizes", "KiB")]
+    service_ms: Annotated[Quantiles, Says("time in the device", "ms")]
+    queued_ms: Annotated[Quantiles, Says("time from arrival to the device, in the scheduler", "ms")]
     depth: Annotated[Depth, Says("requests in the device at once")]
     busy_percent: Annotated[float, Says("share of the time in which it had at least one", "%")]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from headwaiter.live.described import DOCUMENTS as DESCRIBED
 from headwaiter.record import Record, Says
 from headwaiter.study.schema import Answer, Document, Fit, Margin, Notes, Replay
 
@@ -179,4 +180,4 @@ class RankDocument(Document):
     notes: Notes
 
 
-DOCUMENTS: tuple[type[Record], ...] = (AdviseDocument, RevertDocument, StatusDocument, RankDocument)
+DOCUMENTS: tuple[type[Record], ...] = (*DESCRIBED, AdviseDocument, RevertDocument, StatusDocument, RankDocument)

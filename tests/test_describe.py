@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`headwaiter describe`: its figures of workloads whose figures are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from blkrecords import event
+from command import good, run, told, write
+
+from headwaiter.live.describe import describe
+from headwaiter.live.described import DescribeDocument, Quantiles
+from headwaiter.traces import Trace, load
+
+MS = 1_000_000
+
+
+def trace(folder: Path, rows: list[tuple[float, int, str, int, int, int, float | None]]) -> Trace:
+    """From (ms, task, op, sync, sector, sectors, ms of completion)."""
+    lines = [
+        f"{at / 1e3:.9f},{task},{op},{sync},{sector},{sectors},{'' if done is None else f'{done / 1e3:.9f}'}"
+        for at, task, op, sync, sector, sectors, done in rows
+    ]
+    text = "\n".join(["time_s,task,op,sync,sector,sectors,complete_s", *lines]) + "\n"
+    return load(write(folder / "t.csv", text))
+
+
+def described(folder: Path, *rows: tuple[float, int, str, int, int, int, float | None]) -> DescribeDocument:
+    return describe(trace(folder, list(rows)), "t")
+
+
+def test_mix_sizes_and_places(tmp_path: Path) -> None:
+    found = described(
+        tmp_path,
+        (0, 1, "R", 1, 1000, 8, 1),
+        (2, 1, "R", 1, 1008, 8, 3),  # sequential
+        (4, 1, "R", 1, 1008 + 8 + 2048, 16, 5),  # 1 MiB further
+        (6, 1, "W", 0, 5000, 64, 7),  # the first write
+    )
+    whole = found.whole
+    assert (whole.requests, whole.bytes) == (4, 96 * 512)
+    assert (whole.read_percent, whole.write_percent, whole.sync_percent) == (75, 25, 75)
+    assert whole.size_kib == Quantiles(median=4, p95=32, max=32)
+    assert whole.sequential_percent == 25
+    assert whole.distance_mib == Quantiles(median=1, p95=1, max=1)
+    assert whole.latency_ms == Quantiles(median=1, p95=1, max=1)
+    assert (found.threads, found.tasks, found.seconds) == (1, 1, pytest.approx(0.007))
+
+
+def test_think_times_are_those_behind_synchronous_requests(tmp_path: Path) -> None:
+    found = described(
+        tmp_path,
+        (0, 1, "R", 1, 0, 8, 10),
+        (13, 1, "R", 1, 8, 8, 20),  # thinks 3 ms
+        (21, 1, "W", 0, 800, 8, 22),  # thinks 1 ms
+        (30, 1, "R", 1, 16, 8, 31),  # behind a write that it did not wait for
+    )
+    assert found.whole.think_ms == Quantiles(median=pytest.approx(1), p95=pytest.approx(3), max=pytest.approx(3))
+
+
+def test_depth_is_of_the_time_in_which_there_is_any(tmp_path: Path) -> None:
+    """One alone for 1 ms, then idle, then two for 3 ms."""
+    found = described(tmp_path, (0, 1, "R", 1, 0, 8, 1), (5, 1, "R", 1, 8, 8, 8), (5, 2, "R", 1, 80, 8, 8))
+    assert found.whole.depth and (found.whole.depth.mean, found.whole.depth.p95, found.whole.depth.max) == (1.75, 2, 2)
+
+
+def test_each_thread_of_control_has_its_own_figures(tmp_path: Path) -> None:
+    found = described(
+        tmp_path,
+        (0, 1, "R", 1, 0, 8, 1),
+        (0, 2, "W", 0, 80, 8, 9),
+        (2, 1, "R", 1, 8, 8, 3),
+    )
+    first, second = found.rows
+    assert (first.task, first.requests, first.read_percent, first.sequential_percent) == (1, 2, 100, 50)
+    assert (second.task, second.requests, second.write_percent, second.think_ms) == (2, 1, 100, None)
+    assert second.latency_ms == Quantiles(median=pytest.approx(9), p95=pytest.approx(9), max=pytest.approx(9))
+
+
+def test_locality(tmp_path: Path) -> None:
+    """Nine requests to one MiB and one across the end of another."""
+    rows = [(k, 1, "R", 1, 8 * (k % 3), 8, k + 0.5) for k in range(9)]
+    found = described(tmp_path, *rows, (20, 1, "R", 1, 4092, 8, 21)).locality
+    assert (found.touched_mib, found.hot_mib) == (3, 1)
+    assert found.again_percent == pytest.approx(60)
+    assert found.span_gib == 4100 * 512 / 2**30
+
+
+def test_phases(tmp_path: Path) -> None:
+    """Reads end to end for ten seconds, then writes here and there, ten times as many a second."""
+    rows: list[tuple[float, int, str, int, int, int, float | None]] = []
+    rows += [(100.0 * k, 1, "R", 1, 8 * k, 8, 100.0 * k + 5) for k in range(100)]
+    rows += [(10_000 + 10.0 * k, 2, "W", 1, 80 * ((k * 37) % 1000), 8, 10_005 + 10.0 * k) for k in range(1000)]
+    first, second = described(tmp_path, *rows).phases
+    assert (first.read_percent, second.read_percent) == (100, 0)
+    assert first.to_s == second.from_s == pytest.approx(10, rel=0.05)
+    assert first.requests_per_s == pytest.approx(10, rel=0.05) and second.requests_per_s == pytest.approx(100, rel=0.05)
+    assert first.sequential_percent > 95 and second.sequential_percent == 0 and second.mbps == pytest.approx(0.41, rel=0.05)
+
+
+def test_a_steady_load_is_one_phase(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    times = np.sort(generator.uniform(0, 60_000, 3000))
+    rows = [(t, 1, "R", 1, int(s) * 8, 8, t + 1) for t, s in zip(times, generator.integers(0, 1000, 3000), strict=True)]
+    assert len(described(tmp_path, *rows).phases) == 1
+
+
+def alternating(gap_ms: float, n: int = 400) -> list[tuple[float, int, str, int, int, int, float | None]]:
+    """Two readers, each end to end, served in turn 5 ms each, each asking again gap_ms after its last."""
+    rows: list[tuple[float, int, str, int, int, int, float | None]] = []
+    done = {1: 0.0, 2: 0.0}
+    now = 0.0
+    for k in range(n):
+        task = 1 + k % 2
+        asked = done[task] + (gap_ms if done[task] else 0)
+        now = max(now, asked) + 5
+        done[task] = now
+        rows.append((asked, task, "R", 1, 50_000_000 * task + 8 * (k // 2), 8, now))
+    return rows
+
+
+def test_deceptive_idleness(tmp_path: Path) -> None:
+    found = described(tmp_path, *alternating(1.0)).deceptive
+    assert found and found.near_percent > 99 and found.exposed_percent > 99 and found.lost_percent > 99
+    # Each asks after 8 ms: too late to wait for.
+    late = described(tmp_path, *alternating(8.0)).deceptive
+    assert late and late.near_percent == 0
+    alone = described(tmp_path, *[row for row in alternating(1.0) if row[1] == 1]).deceptive
+    assert alone and alone.near_percent > 99 and alone.exposed_percent == 0 and alone.lost_percent == 0
+
+
+def test_a_disk_that_waited_lost_nothing(tmp_path: Path) -> None:
+    """The other's request is there all the time, and is served in the end."""
+    mine = [(6.0 * k, 1, "R", 1, 8 * k, 8, 6.0 * k + 5) for k in range(50)]
+    found = described(tmp_path, (0.5, 2, "R", 1, 100_000, 8, 400), *mine).deceptive
+    assert found and found.exposed_percent == 100 and found.lost_percent == 0
+
+
+def test_what_waiting_is_worth(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trace(tmp_path, alternating(1.0))
+    found = told(capfd, "describe", tmp_path / "t.csv", "-d", "barracuda-80g")["deceptive"]
+    assert found["drive"] == "barracuda-80g"
+    assert found["waited_never_s"] > 1.5 * found["waited_s"]
+    assert found["cost_percent"] == pytest.approx(100 * (found["waited_never_s"] / found["waited_s"] - 1))
+
+
+def test_the_device(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Two bios that are merged, and one that waits in the scheduler for as long as they are served."""
+    ms = MS
+    records = [
+        event(0, "Q", "R", 800, 8, pid=5),
+        event(0, "Q", "R", 808, 8, pid=5),
+        event(1 * ms, "D", "R", 800, 16, pid=5),
+        event(2 * ms, "Q", "R", 4000, 8, pid=6),
+        event(9 * ms, "C", "R", 800, 16, pid=0),
+        event(9 * ms, "D", "R", 4000, 8, pid=6),
+        event(11 * ms, "C", "R", 4000, 8, pid=0),
+    ]
+    path = write(tmp_path / "t.blktrace.0", b"".join(records))
+    device = told(capfd, "describe", path)["device"]
+    assert device["requests"] == 2 and device["busy_percent"] == 100
+    assert device["size_kib"] == {"median": 4, "p95": 8, "max": 8}
+    assert device["service_ms"] == {"median": 2, "p95": 8, "max": 8}
+    assert device["queued_ms"] == {"median": 1, "p95": 7, "max": 7}
+    assert device["depth"] == {"mean": 1, "p95": 1, "max": 1}
+
+
+def test_what_is_not_known_is_not_told(tmp_path: Path) -> None:
+    found = described(tmp_path, (0, 1, "R", 1, 0, 8, None), (5, 1, "R", 1, 8, 8, None))
+    assert (found.device, found.deceptive) == (None, None)
+    assert (found.whole.latency_ms, found.whole.depth, found.whole.think_ms) == (None, None, None)
+
+
+def test_for_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trace(tmp_path, alternating(1.0))
+    out = good(capfd, "describe", tmp_path / "t.csv", "-d", "barracuda-80g")
+    assert "100.0% read, 0.0% write; 100.0% synchronous" in out
+    assert "deceptive idleness" in out and "on barracuda-80g" in out
+    assert max(map(len, out.splitlines())) <= 110
+    written = tmp_path / "out.txt"
+    good(capfd, "describe", tmp_path / "t.csv", "-d", "barracuda-80g", "-o", written)
+    assert written.read_text() == out
+
+
+def test_a_drive_that_is_too_small(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [(k, 1, "R", 1, 2**50 + 8 * k, 8, k + 0.5) for k in range(40)]
+    trace(tmp_path, rows)  # type: ignore[arg-type]
+    document = told(capfd, "describe", tmp_path / "t.csv")
+    assert "drive" not in document["deceptive"] and any("no simulation" in note for note in document["notes"])
+    status, _, err = run(capfd, "describe", tmp_path / "t.csv", "-d", "barracuda-80g")
+    assert status == 2 and "lie past the end of barracuda-80g" in err
+
+
+def test_neither_a_file_nor_a_disk(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capfd, "describe", "no-such-disk")
+    assert (status, out) == (2, "") and err == "headwaiter: no-such-disk: no such disk (/sys/block has the names)\n"
+    status, out, err = run(capfd, "describe", tmp_path / "absent.hwr")
+    assert (status, out) == (2, "") and "absent.hwr: No such file or directory" in err

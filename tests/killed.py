@@ -38,7 +38,7 @@ def work(root: str, state: str, name: str, path: str = "") -> None:
             if kernel.recv(1) != b"+":
                 raise OSError(22, "Invalid argument")
 
-        Queue._set = asked  # type: ignore[method-assign]
+        Queue._set = asked  # type: ignore[method-assign,assignment]
     machine = Machine(Path(root), Path(state))
     for turn in itertools.count():
         device = machine.find(name)

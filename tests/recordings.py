@@ -6,10 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.engine.sim import I64, Forest, Options, Task, simulate
+from headwaiter.engine.sim import Forest, Options, Task, simulate
 
 MS = 1_000_000
 _HEAD = "time_s,task,op,sync,sector,sectors,complete_s\n"
@@ -43,7 +44,7 @@ def record(path: Path, load: Forest, scheduler: str = "mq-deadline", drive: str 
     return path
 
 
-def _line(load: Forest, i: int, issue: I64, done: I64) -> str:
+def _line(load: Forest, i: int, issue: NDArray[np.float64], done: NDArray[np.float64]) -> str:
     who = load.tasks[int(load.task[i])].id
     letter = "R" if load.op[i] == Op.READ else "W"
     return f"{issue[i] / 1e9:.9f},{who},{letter},1,{load.sector[i]},{load.sectors[i]},{done[i] / 1e9:.9f}\n"

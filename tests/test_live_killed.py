@@ -34,7 +34,7 @@ def kill_and_revert(
     """So many times, each within `longest_s`, in which a process turns a few times; how often something was to be restored."""
     dice, restored = random.Random(17), 0
     before = look()
-    command = [sys.executable, "-P", SCRIPT, *start]
+    command = [sys.executable, "-P", str(SCRIPT), *start]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as parent:
         assert parent.stdin and parent.stdout and parent.stderr
         for _ in range(turns):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Processes that apply and revert until they are killed: `killed.py ROOT STATE DEVICE [SOCKET]`, one for each line of stdin.
+"""Processes that apply and revert, or watch, until they are killed: `killed.py ROOT STATE DEVICE SOCKET|- apply|watch`, one for
+each line of stdin.
 
-Without a SOCKET they write to the real sysfs. With one, writes go to the process at the other end, which plays the kernel: it
-completes what it was asked, whatever becomes of the asker.
+Without a SOCKET (-) they write to the real sysfs. With one, writes go to the process at the other end, which plays the kernel:
+it completes what it was asked, whatever becomes of the asker.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from headwaiter.live.apply import apply, revert
+from headwaiter.live.decide import Caution, Window
+from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Queue, Settings
+from headwaiter.live.watch import Rules, Service
 
 WANTED = (
     Settings("bfq", 100, {"slice_idle": "0", "low_latency": "0"}),
@@ -27,9 +32,21 @@ WANTED = (
 )
 
 
-def work(root: str, state: str, name: str, path: str = "") -> None:
+class Restless:
+    """A method by which another scheduler is always better, and what was chosen always worse."""
+
+    turn = 0
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        """See sample.Method."""
+        self.turn += 1
+        best = ("bfq", "kyber", "mq-deadline")[self.turn // 2 % 3]
+        return Window(1.0, 999, 1.0, float(self.turn), 4096.0, 1.0, waited_s=1e6, advantage={best: 1.0})
+
+
+def work(root: str, state: str, name: str, path: str, what: str) -> None:
     """Runs until it is killed."""
-    if path:
+    if path != "-":
         kernel = socket.socket(socket.AF_UNIX)
         kernel.connect(path)
 
@@ -40,6 +57,9 @@ def work(root: str, state: str, name: str, path: str = "") -> None:
 
         Queue._set = asked  # type: ignore[method-assign,assignment]
     machine = Machine(Path(root), Path(state))
+    if what == "watch":
+        rules = Rules(put=True, caution=Caution(windows=1, confirm=1, dwell=1, changes=10**9))
+        Service(machine, [name], Restless(), rules, lambda line: None, lambda s: False).run()
     for turn in itertools.count():
         device = machine.find(name)
         if turn % 3 == 2:

@@ -38,7 +38,7 @@ def readers(count: int = 4, each: int = 900, think_ms: float = 1.0, sectors: int
 def record(path: Path, load: Forest, scheduler: str = "mq-deadline", drive: str = "barracuda-80g", stretch: float = 1.0) -> Path:
     """What a recorder on that drive under that scheduler would have written, as CSV; times by `stretch`."""
     rows = simulate(scheduler, find_drive(drive), load, options=Options(record=True, nr_requests=256)).rows
-    issue, done = np.asarray(rows.issue_ns) * stretch, np.asarray(rows.complete_ns) * stretch
+    issue, done = (np.asarray(column) * np.float64(stretch) for column in (rows.issue_ns, rows.complete_ns))
     order = np.argsort(issue, kind="stable")
     path.write_text(_HEAD + "".join(_line(load, int(i), issue, done) for i in order))
     return path

@@ -91,7 +91,7 @@ def kernel(machine: FakeSystem, tmp_path: Path) -> Iterator[Path]:
     server.close()
 
 
-def turns(machine: FakeSystem, kernel: Path, number: int) -> int:
+def turns(machine: FakeSystem, kernel: Path, number: int, what: str) -> int:
     machine.add("sda", wwn="naa.5000")
     machine.set("sda", "iosched/read_expire", "400")
     machine.set("sda", "nr_requests", "77")
@@ -101,7 +101,7 @@ def turns(machine: FakeSystem, kernel: Path, number: int) -> int:
         settle(kernel)
         return machine.everything("sda")
 
-    start = [str(machine.root), str(state), "sda", str(kernel)]
+    start = [str(machine.root), str(state), "sda", str(kernel), what]
     return kill_and_revert(start, number, 0.05, Machine(machine.root, state), "sda", look)
 
 
@@ -113,13 +113,15 @@ def settle(kernel: Path) -> None:
         assert peer.recv(1) == b"+"
 
 
-def test_killed_some_times(machine: FakeSystem, kernel: Path) -> None:
-    assert turns(machine, kernel, 4)
+@pytest.mark.parametrize("what", ["apply", "watch"])
+def test_killed_some_times(machine: FakeSystem, kernel: Path, what: str) -> None:
+    assert turns(machine, kernel, 4, what)
 
 
 @pytest.mark.slow
-def test_killed_two_hundred_times(machine: FakeSystem, kernel: Path) -> None:
-    assert turns(machine, kernel, 200) > 100, "most are killed with something saved"
+@pytest.mark.parametrize("what", ["apply", "watch"])
+def test_killed_two_hundred_times(machine: FakeSystem, kernel: Path, what: str) -> None:
+    assert turns(machine, kernel, 200, what) > 100, "most are killed with something saved"
 
 
 # --- a loop device of our own ---
@@ -156,4 +158,4 @@ def test_killed_on_a_loop_device(loop: str, tmp_path: Path) -> None:
             str(p.relative_to(queue)): p.read_text() for p in sorted(queue.rglob("*")) if p.is_file() and p.stat().st_mode & 0o200
         }
 
-    assert kill_and_revert(["/", str(tmp_path / "state"), loop], 40, 0.3, there, loop, look) > 20
+    assert kill_and_revert(["/", str(tmp_path / "state"), loop, "-", "apply"], 40, 0.3, there, loop, look) > 20

@@ -166,12 +166,13 @@ def run(
     options: Options,
     depth: int,
     progress: Callable[[str, int], None] | None = None,
+    runs: int | None = None,
 ) -> list[Trial]:
-    """A trial per variant, in their order, each as the kernel would run it."""
+    """A trial per variant, in their order, each as the kernel would run it; `runs` as in measure()."""
 
     def one(variant: Variant) -> Trial:
         tick = (lambda done: progress(variant.name, done)) if progress else None
-        return measure(variant, drive, work.load, _options(options, variant.scheduler, depth), None, tick, tasks=False)
+        return measure(variant, drive, work.load, _options(options, variant.scheduler, depth), runs, tick, tasks=False)
 
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:

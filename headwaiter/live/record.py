@@ -30,7 +30,7 @@ LOOK_EACH_S = 1.0
 """How often the disks' presence, their counters and losses are looked at."""
 BUFFER_KB = 8192
 _CHUNK = 1 << 20
-_FINISHED, _TOLD = "time", "a signal"
+FINISHED, _TOLD = "time", "a signal"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Done:
     @property
     def trouble(self) -> str:
         """What went wrong; "" if nothing did."""
-        return "" if self.reason in (_FINISHED, _TOLD) else self.reason
+        return "" if self.reason in (FINISHED, _TOLD) else self.reason
 
 
 class Recorder(Protocol):
@@ -241,7 +241,7 @@ def _run(
     before = {disk.name: _counters(disk) for disk in disks}
     latest = dict(before)
     end_ns, next_look_ns = began_ns + round(seconds * 1e9), began_ns + round(LOOK_EACH_S * 1e9)
-    reason, lost = _FINISHED, 0
+    reason, lost = FINISHED, 0
 
     def sofar(now_ns: int) -> Sofar:
         # Of a disk that has gone the last that was known.

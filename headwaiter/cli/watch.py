@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter watch: keep disks under watch, and their schedulers right."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._live import machine_options
+from headwaiter.cli._options import Finite
+from headwaiter.cli._output import file_option
+from headwaiter.ending import gently
+from headwaiter.errors import Problem
+from headwaiter.live.decide import Caution
+from headwaiter.live.machine import Machine
+from headwaiter.live.metrics import Metrics, served
+from headwaiter.live.sample import Counters, Method, Replay
+from headwaiter.live.selectors import read_iozone, read_ranking
+from headwaiter.live.watch import OnExit, Rules, Service
+from headwaiter.parsing import assignment
+from headwaiter.study.fit import AUTO
+
+_DEFAULT = Caution()
+
+
+@click.command("watch")
+@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…")
+@click.option(
+    "--method",
+    type=click.Choice(["replay", "request-size", "table"]),
+    default="replay",
+    show_default=True,
+    help="Compare schedulers by a replay, by the mean request size and --ranking, or by --iozone's table.",
+)
+@click.option(
+    "--ranking", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Output of `headwaiter rank --json`."
+)
+@click.option("--iozone", multiple=True, metavar="SCHED=FILE", help="Output of iozone -a or -R under a scheduler.")
+@click.option("--drive", "-d", default=AUTO, show_default=True, shell_complete=complete.drive, help="Drive model of a replay.")
+@click.option("--sample", type=Finite(0.1, 3600), default=20.0, show_default=True, metavar="SECONDS", help="Length of a window.")
+@click.option(
+    "--every", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="A window each so often."
+)
+@click.option("--apply", "put", is_flag=True, help="Change schedulers, the former settings saved first [default: only report].")
+@click.option("--resume", is_flag=True, help="Take up disks again that somebody else has set.")
+@click.option("--on-exit", type=click.Choice(get_args(OnExit)), default="keep", show_default=True, help="Schedulers at the end.")
+@click.option(
+    "--margin",
+    type=Finite(0.1, 100),
+    default=100 * _DEFAULT.margin,
+    show_default=True,
+    metavar="PERCENT",
+    help="Least advantage.",
+)
+@click.option("--windows", type=click.IntRange(1, 100), default=_DEFAULT.windows, show_default=True, help="Over so many windows.")
+@click.option(
+    "--confirm", type=click.IntRange(1, 100), default=_DEFAULT.confirm, show_default=True, help="So many times in a row."
+)
+@click.option(
+    "--dwell",
+    type=click.IntRange(1, 10_000),
+    default=_DEFAULT.dwell,
+    show_default=True,
+    help="Windows after a change without another.",
+)
+@click.option(
+    "--changes", type=click.IntRange(0, 10_000), default=_DEFAULT.changes, show_default=True, help="Most changes in a day."
+)
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="End after so many windows of each disk.")
+@file_option("--metrics-file", metavar="FILE.prom", help="Write metrics for node_exporter's textfile collector.")
+@click.option("--metrics-http", metavar="HOST:PORT", help="Serve metrics to Prometheus at /metrics.")
+@machine_options
+def command(
+    devices: tuple[str, ...],
+    machine: Machine,
+    method: str,
+    ranking: Path | None,
+    iozone: tuple[str, ...],
+    drive: str,
+    sample: float,
+    every: float,
+    put: bool,
+    resume: bool,
+    on_exit: OnExit,
+    margin: float,
+    windows: int,
+    confirm: int,
+    dwell: int,
+    changes: int,
+    rounds: int | None,
+    metrics_file: Path | None,
+    metrics_http: str | None,
+) -> None:
+    """Watch what is asked of DEVICEs, and say which scheduler each should have; with --apply, change it.
+
+    A line for each decision, with its reasons. A change needs an advantage over several windows, and is undone if latency
+    becomes worse. A disk that somebody else sets is left alone. Ctrl-C or SIGTERM ends the watch.
+    """
+    caution = Caution(margin / 100, windows, confirm, dwell, changes)
+    rules = Rules(sample, max(every, sample), put, resume, on_exit, caution)
+    metrics = Metrics()
+    with gently() as told, ExitStack() as held:
+        chosen = _method(method, ranking, iozone, drive, told.wait)
+        service = Service(
+            machine,
+            devices,
+            chosen,
+            rules,
+            click.echo,
+            told.wait,
+            metrics,
+            (lambda: metrics.write(metrics_file)) if metrics_file else lambda: None,
+        )
+        if metrics_http:
+            held.enter_context(served(metrics, metrics_http))
+        service.run(rounds)
+
+
+def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str, wait: object) -> Method:
+    """The method of --method, with the files that it needs."""
+    assert callable(wait)
+    for option, given, of in (("--ranking", ranking, "request-size"), ("--iozone", iozone, "table")):
+        if bool(given) != (name == of):
+            raise Problem(f"--method {of} and {option} need each other")
+    if name == "request-size":
+        assert ranking
+        return Counters(read_ranking(ranking), wait)
+    if name == "table":
+        pairs = [assignment("--iozone", one, "SCHED=FILE") for one in iozone]
+        return Counters(read_iozone({key: Path(value) for key, value in pairs}), wait)
+    return Replay(drive)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""When `watch` changes a scheduler: an advantage over several windows, confirmed, no sooner than a while after the last change,
+worth more than the switch costs, and undone if what is measured has become worse.
+
+The last window hardly predicts the next one: following it loses on steady loads. So a change needs evidence, and few are made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, median
+from typing import Literal
+
+Outcome = Literal["kept", "changed", "declined", "undone"]
+SWITCH_S = 0.025
+"""What a switch takes when nothing is queued."""
+_DAY_S = 86400.0
+_ALIKE_SIZE, _ALIKE_READS = 2.0, 0.3
+"""Loads are alike whose mean request sizes differ by a smaller factor, and shares of reads by less."""
+
+
+@dataclass(frozen=True)
+class Caution:
+    """How much evidence a change needs.
+
+    margin: the least advantage, a share; windows: over so many; confirm: so many times in a row; dwell: windows after a change
+    without another; changes: most in a day; cost: a switch may take so large a share of what it gains in the dwell.
+    """
+
+    margin: float = 0.10
+    windows: int = 3
+    confirm: int = 2
+    dwell: int = 6
+    changes: int = 12
+    cost: float = 0.01
+
+
+@dataclass(frozen=True)
+class Window:
+    """What was seen of a disk in a while.
+
+    advantage: of schedulers by their names in the kernel, the logarithm of how much better they would be than the one in force;
+    empty if that cannot be told, and `trouble` says why. waited_s: for how long programs waited.
+    """
+
+    seconds: float
+    requests: int
+    mbps: float
+    latency_ms: float
+    request_bytes: float
+    read_share: float
+    contention: float | None = None
+    outstanding: float = 0.0
+    lost: int = 0
+    waited_s: float = 0.0
+    advantage: Mapping[str, float] = field(default_factory=dict)
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do, and why; `to` is the scheduler that is to be in force. gain: the predicted one, a share of the waiting."""
+
+    outcome: Outcome
+    to: str
+    reason: str
+    gain: float = 0.0
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A scheduler that made things worse: it is not tried before a time, and for twice as long if it does so again."""
+
+    until: float
+    for_s: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What outlives a restart. changes: their times; times in seconds since 1970."""
+
+    changes: Sequence[float] = ()
+    blocked: Mapping[str, Blocked] = field(default_factory=dict)
+
+
+@dataclass
+class Decider:
+    """Of one disk; `current` is the scheduler in force."""
+
+    current: str
+    caution: Caution = field(default_factory=Caution)
+    memory: Memory = field(default_factory=Memory)
+    _windows: list[Window] = field(default_factory=list)
+    _since: int | None = None
+    """Windows since the last change."""
+    _best: str = ""
+    _confirmed: int = 0
+    _before: list[Window] = field(default_factory=list)
+    _former: str = ""
+    """The scheduler before a change that is on trial."""
+
+    def reset(self, current: str) -> None:
+        """Somebody else has chosen another scheduler: what was seen under the former one says nothing now."""
+        self.current, self._windows, self._since, self._best, self._confirmed = current, [], None, "", 0
+        self._former, self._before = "", []
+
+    def decide(self, window: Window, now_s: float) -> Decision:
+        """After a window. The caller makes the change, or calls failed()."""
+        if window.trouble:
+            return Decision("declined", self.current, window.trouble)
+        if self._since is not None:
+            self._since += 1
+        self._windows = [*self._windows, window][-self.caution.windows :]
+        if self._former and (undone := self._trial(now_s)):
+            return undone
+        return self._choose(window, now_s)
+
+    def _trial(self, now_s: float) -> Decision | None:
+        """Whether a change has made things worse: as measured, at a load that is alike."""
+        assert self._since is not None
+        alike = [w for w in self._windows if _alike(w, self._before[-1])]
+        if self._since < self.caution.windows:
+            return None
+        former, now = self._former, alike[-self._since :]
+        if len(now) < self.caution.windows:
+            if self._since >= self.caution.dwell:
+                self._former = ""  # the load is another one by now
+            return None
+        after_ms, before_ms = (median(w.latency_ms for w in windows) for windows in (now, self._before))
+        rate, former_rate = (fmean(w.mbps for w in windows) for windows in (now, self._before))
+        edge = 1 + self.caution.margin
+        self._former = ""
+        if after_ms <= before_ms * edge or rate > former_rate * edge:
+            return None
+        known = self.memory.blocked.get(self.current)
+        for_s = 2 * known.for_s if known else 2 * self.caution.dwell * now[-1].seconds
+        blocked = {**self.memory.blocked, self.current: Blocked(now_s + for_s, for_s)}
+        self.memory = replace(self.memory, blocked=blocked)
+        what = f"latency rose from {before_ms:.3g} to {after_ms:.3g} ms under {self.current}, at like load"
+        self._change(former, now_s, trial=False)
+        return Decision("undone", former, f"{what}: not tried for {for_s:.0f} s")
+
+    def _choose(self, window: Window, now_s: float) -> Decision:
+        seen, caution = self._windows, self.caution
+        candidates = {
+            name: fmean(w.advantage.get(name, -math.inf) for w in seen)
+            for name in window.advantage
+            if name != self.current and all(w.advantage.get(name, 0.0) > 0 for w in seen)
+        }
+        best = max(candidates, key=lambda name: candidates[name], default="")
+        gain = 1 - math.exp(-candidates[best]) if best else 0.0
+        if not best or candidates[best] <= math.log1p(caution.margin):
+            self._best, self._confirmed = "", 0
+            if not best:
+                return Decision("kept", self.current, "nothing else is ahead in all of the last windows")
+            lead = f"{best} would be ahead by {100 * math.expm1(candidates[best]):.0f}%, less than {100 * caution.margin:.0f}%"
+            return Decision("kept", self.current, lead, gain)
+        ahead = f"{best} would be ahead by {100 * math.expm1(candidates[best]):.0f}% over {len(seen)} windows"
+        if len(seen) < caution.windows:
+            return Decision("kept", self.current, f"{ahead}; {caution.windows} are needed", gain)
+        self._confirmed = self._confirmed + 1 if best == self._best else 1
+        self._best = best
+        if hindrance := self._hindrance(best, gain, now_s):
+            return Decision("kept" if hindrance[0] else "declined", self.current, f"{ahead}; {hindrance[1]}", gain)
+        former = self.current
+        self._change(best, now_s, trial=True)
+        return Decision("changed", best, f"{ahead}, {caution.confirm} times in a row, against {former}", gain)
+
+    def _hindrance(self, best: str, gain: float, now_s: float) -> tuple[bool, str] | None:
+        """(whether more of the same will do, why not yet) of a change."""
+        caution, last = self.caution, self._windows[-1]
+        if self._confirmed < caution.confirm:
+            return True, f"to be confirmed ({self._confirmed} of {caution.confirm})"
+        if self._since is not None and self._since < caution.dwell:
+            return True, f"the last change was {self._since} windows ago, and {caution.dwell} are to pass"
+        blocked = self.memory.blocked.get(best)
+        if blocked and now_s < blocked.until:
+            return False, f"it made things worse, and is not tried for {blocked.until - now_s:.0f} s more"
+        recent = [time for time in self.memory.changes if time > now_s - _DAY_S]
+        if len(recent) >= caution.changes:
+            return False, f"{len(recent)} changes in a day are enough"
+        cost_s = last.outstanding * last.seconds / max(1, last.requests) + SWITCH_S
+        gained_s = gain * fmean(w.waited_s for w in self._windows) * caution.dwell
+        if cost_s > caution.cost * gained_s:
+            return (
+                False,
+                f"a switch costs {cost_s:.2g} s, more than {100 * caution.cost:g}% of the {gained_s:.2g} s that it gains",
+            )
+        return None
+
+    def _change(self, to: str, now_s: float, trial: bool) -> None:
+        self._former, self._before = (self.current, self._windows) if trial else ("", [])
+        self.current, self._windows, self._since, self._best, self._confirmed = to, [], 0, "", 0
+        self.memory = replace(self.memory, changes=(*(t for t in self.memory.changes if t > now_s - _DAY_S), now_s))
+
+    def failed(self, current: str) -> None:
+        """The change could not be made: `current` is in force."""
+        self.reset(current)
+
+
+def _alike(a: Window, b: Window) -> bool:
+    sizes = sorted((max(1.0, a.request_bytes), max(1.0, b.request_bytes)))
+    return sizes[1] <= sizes[0] * _ALIKE_SIZE and abs(a.read_share - b.read_share) <= _ALIKE_READS

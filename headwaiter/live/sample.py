@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What `watch` sees of a disk in a while: a recording that is replayed, or its counters held against a table."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+import numpy as np
+
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.constants import Op
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.sim import I64, Drive, Options
+from headwaiter.errors import Problem
+from headwaiter.live.advice import depth_of, run
+from headwaiter.live.decide import Window
+from headwaiter.live.devices import Device
+from headwaiter.live.kernel import known
+from headwaiter.live.record import FINISHED, record
+from headwaiter.live.selectors import Selector
+from headwaiter.study.answer import IDLE
+from headwaiter.study.fit import AUTO, choose_drive, doubt, fit
+from headwaiter.study.variants import Variant
+from headwaiter.study.waits import added_waits, contention
+from headwaiter.study.workload import CLOSED, NR_REQUESTS, Reading, Workload, open_forest, read_recording, replay
+from headwaiter.traces import Source, Trace, recording
+
+FEWEST = 50
+"""Fewer requests in a window tell nothing."""
+LOST_SHARE = 0.001
+
+
+class StoppedError(Exception):
+    """All is to end."""
+
+
+class Method(Protocol):
+    """How schedulers are compared in a window."""
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        """See a disk for a while. Problem if that is not possible; StoppedError if a signal came meanwhile."""
+
+
+class Replay:
+    """By a replay of what is recorded, on a drive model (`auto`: chosen by the first recording that tells)."""
+
+    def __init__(self, drive: str = AUTO) -> None:
+        self._drives: dict[str, Drive] = {}
+        self._name = drive
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        """See Method."""
+        with TemporaryDirectory(prefix="headwaiter-") as folder:
+            path = Path(folder) / device.name
+            done = record(legs, seconds, path)
+            if done.trouble:
+                raise Problem(f"{device.name}: {done.trouble}")
+            if done.reason != FINISHED:
+                raise StoppedError
+            source = Source(path)
+            try:
+                trace = read_recording(path, Reading(), source)
+            except Problem as e:
+                return _nothing(done.sofar.seconds, str(e).removeprefix(f"{path}: "))
+            recorded = recording.of(source)
+        assert trace
+        return self.judge(device, trace, done.sofar.seconds, recorded.lost if recorded else 0, current, candidates)
+
+    def judge(self, device: Device, trace: Trace, seconds: float, lost: int, current: str, candidates: Sequence[str]) -> Window:
+        """What a recording of so many seconds tells."""
+        seen = measured(trace, seconds, lost)
+        if seen.requests < FEWEST:
+            return replace(seen, trouble=f"only {seen.requests} requests")
+        if lost > LOST_SHARE * (seen.requests + lost):
+            return replace(seen, trouble=f"{lost} events were lost")
+        names = known([current, *candidates])
+        if current not in names:
+            return replace(seen, trouble=f"{current} cannot be simulated")
+        try:
+            drive = self._drive(device, trace)
+            work = replay(Path(device.name), trace, drive, Reading())
+        except Problem as e:
+            return replace(seen, trouble=str(e))
+        line, refused = doubt(fit(trace, drive), trace, drive)
+        if refused:
+            return replace(seen, trouble=line)
+        return self._replayed(seen, work, drive, current, names)
+
+    def _drive(self, device: Device, trace: Trace) -> Drive:
+        found = self._drives.get(device.identity)
+        if found is None:
+            found = choose_drive(trace, device.name)[0] if self._name == AUTO else open_drive(self._name)
+            self._drives[device.identity] = found
+        return found
+
+    @staticmethod
+    def _replayed(seen: Window, work: Workload, drive: Drive, current: str, names: Mapping[str, str]) -> Window:
+        assert work.trace
+        options = MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
+        depth = depth_of(work, drive, options)
+        trace = work.trace
+        done = trace.complete_ns >= 0
+        share = contention(trace.time_ns[done], trace.complete_ns[done], depth) if done.any() else 1.0
+        seen = replace(seen, contention=share)
+        if share < IDLE:
+            return replace(seen, advantage=dict.fromkeys((n for n in names if n != current), 0.0))
+        order = [current, *(name for name in names if name != current)]
+        trials = run([Variant(names[name], names[name]) for name in order], drive, work, options, depth, runs=0)
+        waits = [trial.waits for trial in trials]
+        if any(w is None or w.overloaded for w in waits) and work.replay != CLOSED:
+            return replace(seen, trouble="the drive model cannot keep up with what was recorded")
+        costs = [float((w.waited_ns if work.replay == CLOSED else w.latency_ns).sum()) if w else 0.0 for w in waits]
+        if not all(cost > 0 for cost in costs):
+            return replace(seen, trouble="no program waited")
+        return replace(seen, advantage={name: math.log(costs[0] / cost) for name, cost in zip(order[1:], costs[1:], strict=True)})
+
+
+class Counters:
+    """By the disk's counters and a selector: no tracing is needed."""
+
+    def __init__(self, selector: Selector, wait: Callable[[float], bool]) -> None:
+        """wait(seconds): true if the wait was cut short, because all is to end."""
+        self._selector, self._wait = selector, wait
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        """See Method."""
+        before, began = counted(device), time.monotonic()
+        if self._wait(seconds):
+            raise StoppedError
+        return self.judge(before, counted(device), time.monotonic() - began, current, candidates)
+
+    def judge(
+        self, before: Sequence[int], after: Sequence[int], seconds: float, current: str, candidates: Sequence[str]
+    ) -> Window:
+        """What two readings of the counters tell, so many seconds apart."""
+        reads, _, read_sectors, read_ms, writes, _, write_sectors, write_ms, flying = (
+            a - b if i < 8 else a for i, (a, b) in enumerate(zip(after, before, strict=True))
+        )
+        requests = reads + writes
+        seen = Window(
+            seconds=seconds,
+            requests=requests,
+            mbps=(read_sectors + write_sectors) * 512 / 1e6 / max(seconds, 1e-9),
+            latency_ms=(read_ms if reads else write_ms) / max(1, reads or writes),
+            request_bytes=(read_sectors + write_sectors) * 512 / max(1, requests),
+            read_share=reads / max(1, requests),
+            outstanding=float(flying),
+            waited_s=read_ms / 1000,
+        )
+        if requests < FEWEST:
+            return replace(seen, trouble=f"only {requests} requests")
+        return replace(seen, advantage=self._selector.advantage(seen, current, candidates))
+
+
+def counted(device: Device) -> tuple[int, ...]:
+    """The first nine counters of a disk's `stat`. Problem if they cannot be read."""
+    path = device.folder / "stat"
+    try:
+        found = tuple(int(word) for word in path.read_text(encoding="ascii").split()[:9])
+    except (OSError, ValueError) as e:
+        raise Problem(f"{path}: {getattr(e, 'strerror', None) or 'not numbers'}") from None
+    if len(found) < 9:
+        raise Problem(f"{path}: only {len(found)} counters")
+    return found
+
+
+def measured(trace: Trace, seconds: float, lost: int) -> Window:
+    """What a recording tells without any replay."""
+    done = trace.complete_ns >= 0
+    reads = np.asarray(trace.op == Op.READ)
+    of = (reads if (reads & done).any() else np.ones(len(trace), bool)) & done
+    latency = (trace.complete_ns - trace.time_ns)[of]
+    span = max(1, trace.span_ns)
+    return Window(
+        seconds=seconds,
+        requests=len(trace),
+        mbps=trace.bytes / 1e6 / max(seconds, 1e-9),
+        latency_ms=float(latency.mean()) / 1e6 if len(latency) else 0.0,
+        request_bytes=trace.bytes / len(trace),
+        read_share=float(reads.mean()),
+        outstanding=float((trace.complete_ns - trace.time_ns)[done].sum() / span) if done.any() else 0.0,
+        lost=lost,
+        waited_s=float(_waited_ns(trace)) / 1e9,
+    )
+
+
+def _waited_ns(trace: Trace) -> int:
+    """For how long programs waited, as recorded."""
+    load = open_forest(trace)
+    shift = int(trace.time_ns[0])
+    complete = np.where(trace.complete_ns >= 0, trace.complete_ns - shift, load.time_ns)
+    return int(added_waits(_Times(load.time_ns, complete), load).sum())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Times:
+    """As much of rows as waits need."""
+
+    issue_ns: I64
+    complete_ns: I64
+
+
+def _nothing(seconds: float, trouble: str) -> Window:
+    return Window(seconds, 0, 0.0, 0.0, 0.0, 0.0, trouble=trouble)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The published selectors, to compare with: by average request size (Seelam et al., OLS 2005, §6), from what `headwaiter rank`
+measured beforehand; and a table by operation, file size and record length, from iozone's output under each scheduler.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from headwaiter.errors import Problem
+from headwaiter.live.decide import Window
+from headwaiter.study.schema import SCHEMA
+
+OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write")
+"""Those of the study, in the order of iozone's columns."""
+_REPORTS = {
+    "writer": "write",
+    "re-writer": "rewrite",
+    "reader": "read",
+    "re-reader": "reread",
+    "random read": "random read",
+    "random write": "random write",
+}
+_REPORT = re.compile(r'"([A-Za-z -]+?) report"', re.I)
+
+
+class Selector(Protocol):
+    """A way to choose by what is known beforehand."""
+
+    def advantage(self, seen: Window, current: str, candidates: Sequence[str]) -> Mapping[str, float]:
+        """Logarithms of throughput against the current scheduler's; empty where nothing is known of that."""
+
+
+def _against(rates: Mapping[str, float], current: str, candidates: Sequence[str]) -> dict[str, float]:
+    if not rates.get(current):
+        return {}
+    return {name: math.log(rates[name] / rates[current]) for name in candidates if name != current and rates.get(name)}
+
+
+@dataclass(frozen=True)
+class BySize:
+    """rates: MB/s by request size (bytes) and scheduler."""
+
+    rates: Mapping[int, Mapping[str, float]]
+
+    def at(self, request_bytes: float) -> Mapping[str, float]:
+        """At the measured size that is nearest, by their ratio."""
+        size = min(self.rates, key=lambda one: abs(math.log(one / max(1.0, request_bytes))))
+        return self.rates[size]
+
+    def advantage(self, seen: Window, current: str, candidates: Sequence[str]) -> Mapping[str, float]:
+        """See Selector."""
+        return _against(self.at(seen.request_bytes), current, candidates)
+
+
+def read_ranking(path: Path) -> BySize:
+    """What `headwaiter rank --json -o FILE` wrote. Problem if it is something else."""
+    rates: dict[int, dict[str, float]] = {}
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ValueError
+        for row in document["results"]:
+            rate, size = float(row["throughput_MBps"]), int(row["request_bytes"])
+            if not (math.isfinite(rate) and rate >= 0 and size > 0):
+                raise ValueError
+            rates.setdefault(size, {})[str(row["scheduler"])] = rate
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise Problem(f"{path}: not what `headwaiter rank --json` writes") from None
+    if not rates:
+        raise Problem(f"{path}: has no results")
+    return BySize(rates)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where in the table: operation, file size and record length in KiB."""
+
+    operation: str
+    file_kib: int
+    record_kib: int
+
+
+@dataclass(frozen=True)
+class ByTable:
+    """rates: KiB/s by cell and scheduler."""
+
+    rates: Mapping[Cell, Mapping[str, float]]
+
+    def at(self, operation: str, file_kib: float, record_kib: float) -> Mapping[str, float]:
+        """In the cell of that operation that is nearest, by ratios; {} if there is none."""
+        cells = [cell for cell in self.rates if cell.operation == operation]
+
+        def distance(cell: Cell) -> float:
+            return abs(math.log(cell.record_kib / max(0.5, record_kib))) + abs(math.log(cell.file_kib / max(1.0, file_kib)))
+
+        return self.rates[min(cells, key=distance)] if cells else {}
+
+    def choose(self, operation: str, file_kib: float, record_kib: float) -> str:
+        """The scheduler with the highest rate there; "" if nothing is known."""
+        rates = self.at(operation, file_kib, record_kib)
+        return max(rates, key=lambda name: rates[name], default="")
+
+    def advantage(self, seen: Window, current: str, candidates: Sequence[str]) -> Mapping[str, float]:
+        """See Selector. Counters tell neither files nor order: a window is taken for random I/O over as much as it moved."""
+        operation = "random read" if seen.read_share >= 0.5 else "random write"
+        moved_kib = seen.mbps * seen.seconds * 1e6 / 1024
+        return _against(self.at(operation, moved_kib, seen.request_bytes / 1024), current, candidates)
+
+
+def read_iozone(files: Mapping[str, Path]) -> ByTable:
+    """From a file of iozone's output (-a, or -R) for each scheduler. Problem, naming file and line, if one has no figures."""
+    rates: dict[Cell, dict[str, float]] = {}
+    for scheduler, path in files.items():
+        try:
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
+        found = dict(_excel(path, lines) if any(_REPORT.search(line) for line in lines) else _columns(path, lines))
+        if not found:
+            raise Problem(f"{path}: has no figures of iozone -a or -R")
+        for cell, rate in found.items():
+            rates.setdefault(cell, {})[scheduler] = rate
+    return ByTable(rates)
+
+
+def _columns(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
+    """`-a`: a line for each file size and record length, a column for each operation; their head names kB and reclen."""
+    begun = False
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if {"kB", "reclen"} <= set(words) or {"KB", "reclen"} <= set(words):
+            begun = True
+        elif begun and len(words) >= 3 and words[0].isdecimal():
+            size, record, *figures = _numbers(path, number, words)
+            if record > size:
+                raise Problem(f"{path}:{number}: a record of {record} KiB in a file of {size}")
+            for operation, rate in zip(OPERATIONS, figures, strict=False):
+                yield Cell(operation, size, record), float(rate)
+
+
+def _excel(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
+    """`-R`: a table for each operation, record lengths in its head and file sizes in front, in quotes."""
+    operation, records = "", list[int]()
+    for number, line in enumerate(lines, 1):
+        title = _REPORT.search(line)
+        words = line.replace('"', " ").split()
+        if title:
+            operation, records = _REPORTS.get(title[1].lower(), ""), []
+        elif operation and words and all(word.isdecimal() for word in words) and '"' in line:
+            numbers = _numbers(path, number, words)
+            if not records:
+                records = numbers
+                continue
+            size, *figures = numbers
+            if len(figures) > len(records):
+                raise Problem(f"{path}:{number}: {len(figures)} figures for {len(records)} record lengths")
+            # Where a record is longer than the file there is nothing, or 0.
+            yield from (
+                (Cell(operation, size, record), float(rate)) for record, rate in zip(records, figures, strict=False) if rate
+            )
+
+
+def _numbers(path: Path, number: int, words: Sequence[str]) -> list[int]:
+    found = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 16]
+    if len(found) != len(words) or not all(found[:2]):
+        raise Problem(f"{path}:{number}: not all of it is numbers")
+    return found

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A service that keeps disks under watch: samples, decides, tells; and, if it may, changes schedulers and undoes what was worse.
+
+It leaves a disk alone as soon as somebody else has set it, until it is told to resume. It survives the removal of a disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from headwaiter.errors import Problem
+from headwaiter.live.apply import apply, overridden, revert
+from headwaiter.live.decide import Blocked, Caution, Decider, Decision, Memory, Window
+from headwaiter.live.devices import Device, whole_disks
+from headwaiter.live.kernel import known, loadable
+from headwaiter.live.machine import Machine
+from headwaiter.live.metrics import Metrics
+from headwaiter.live.sample import Method, StoppedError
+from headwaiter.live.settings import Settings, opened
+from headwaiter.live.state import now
+
+BY = "headwaiter watch"
+OnExit = Literal["keep", "restore"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How to watch. sample_s: length of a window; every_s: from the beginning of one to that of the next."""
+
+    sample_s: float = 20.0
+    every_s: float = 60.0
+    put: bool = False
+    resume: bool = False
+    on_exit: OnExit = "keep"
+    caution: Caution = field(default_factory=Caution)
+
+
+@dataclass
+class _Watched:
+    """A disk under watch, by its identity: its name may change."""
+
+    identity: str
+    name: str
+    decider: Decider
+    there: bool = True
+    alone: bool = False
+    """Somebody else has set it: it is left alone."""
+    mine: bool = False
+    """A change of it was made here."""
+
+
+class Service:
+    """Watches disks. log(line) takes one line; wait(seconds) is true if all is to end."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        names: Sequence[str],
+        method: Method,
+        rules: Rules,
+        log: Callable[[str], None],
+        wait: Callable[[float], bool],
+        metrics: Metrics | None = None,
+        publish: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Problem if a disk is not there, or must not be changed."""
+        self._machine, self._method, self._rules = machine, method, rules
+        self._log, self._wait, self._publish = log, wait, publish
+        self.metrics = metrics or Metrics()
+        self._disks = [self._begin(machine.find(name)) for name in dict.fromkeys(names)]
+
+    def _begin(self, device: Device) -> _Watched:
+        state = self._machine.state
+        legs = self._machine.legs(device)
+        for leg in legs:
+            saved = state.of(leg)
+            if saved and saved.found is None and self._rules.put:
+                revert(leg, state)
+                self._say(device.name, "undone", saved.before.scheduler, "a change was cut short: what was before is restored")
+            if saved and saved.overridden and self._rules.resume:
+                with state.locked(), opened(leg) as queue:
+                    state.done(replace(saved, overridden=""), queue.read())
+        current = self._current(legs)
+        disk = _Watched(device.identity, device.name, Decider(current, self._rules.caution, self._remembered(device.identity)))
+        disk.alone = any(saved.overridden for leg in legs if (saved := state.of(leg)))
+        return disk
+
+    def run(self, rounds: int | None = None) -> None:
+        """Until all is to end, or for so many rounds."""
+        _notify("READY=1")
+        done = 0
+        try:
+            while rounds is None or done < rounds:
+                began = time.monotonic()
+                for disk in self._disks:
+                    self._look(disk)
+                    self._publish()
+                    _notify("WATCHDOG=1")
+                done += 1
+                if self._wait(max(0.0, self._rules.every_s - (time.monotonic() - began))):
+                    raise StoppedError
+        except StoppedError:
+            pass
+        finally:
+            _notify("STOPPING=1")
+        if self._rules.on_exit == "restore":
+            self._restore()
+
+    def _look(self, disk: _Watched) -> None:
+        """One window of a disk, and what follows from it."""
+        device = self._found(disk)
+        self.metrics.set("headwaiter_device_present", float(device is not None), device=disk.name)
+        if device is None:
+            return
+        try:
+            legs = self._machine.legs(device)
+            former = disk.decider.current
+            if self._left_alone(disk, legs, former):
+                return
+            former = disk.decider.current
+            window = self._method.window(device, legs, self._rules.sample_s, former, self._candidates(legs))
+            memory = disk.decider.memory
+            decision = disk.decider.decide(window, time.time())
+            if not self._rules.put:
+                disk.decider.memory = memory
+            self._told(disk, legs, window, decision)
+            if decision.to != former and not self._left_alone(disk, legs, former):
+                self._change(disk, legs, decision, former)
+        except Problem as e:
+            if self._found(disk) is None:  # it went while it was looked at
+                return
+            self._say(disk.name, "declined", disk.decider.current, str(e))
+            self.metrics.add("headwaiter_decisions_total", device=disk.name, result="declined")
+
+    def _found(self, disk: _Watched) -> Device | None:
+        """The disk of that identity, by whatever name; None if it is not there."""
+        udev = self._machine.root / "run" / "udev" / "data"
+        found = next((one for one in whole_disks(self._machine.sysfs, udev) if one.identity == disk.identity), None)
+        if (found is not None) != disk.there:
+            disk.there = found is not None
+            self._say(disk.name, "kept", disk.decider.current, "the disk is back" if found else "the disk is not there")
+            if found:
+                disk.decider.reset(self._current(self._machine.legs(found)))
+        if found:
+            disk.name = found.name
+        return found
+
+    def _current(self, legs: Sequence[Device]) -> str:
+        """The scheduler in force. Problem if legs differ."""
+        found = []
+        for leg in legs:
+            with opened(leg) as queue:
+                found.append(queue.read().scheduler)
+        if len(set(found)) > 1:
+            raise Problem(f"{', '.join(leg.name for leg in legs)}: have different schedulers ({', '.join(found)})")
+        return found[0]
+
+    def _candidates(self, legs: Sequence[Device]) -> list[str]:
+        offered = []
+        for leg in legs:
+            with opened(leg) as queue:
+                offered.append(queue.offered())
+        common = [one for one in offered[0] if all(one in other for other in offered)]
+        return list(known([*common, *sorted(loadable(self._machine.root) - set(common))]))
+
+    def _left_alone(self, disk: _Watched, legs: Sequence[Device], expected: str) -> bool:
+        """Whether somebody else has set it to something else than expected. What only reports goes by what is in force now."""
+        current = self._current(legs)
+        if not self._rules.put:
+            if current != expected:
+                self._say(disk.name, "kept", current, f"somebody else has set it, from {expected}")
+                disk.decider.reset(current)
+            return False
+        if disk.alone:
+            return True
+        state = self._machine.state
+        for leg in legs:
+            saved = state.of(leg)
+            with opened(leg) as queue:
+                found = queue.read()
+            what = overridden(saved, found) if saved else "" if current == expected else "scheduler"
+            if what or (saved and disk.mine and saved.by != BY):
+                disk.alone = True
+                if saved:
+                    with state.locked():
+                        state.override(saved, what or "scheduler")
+                reason = f"somebody else has set {what or 'it'}: left alone until `headwaiter watch --resume`"
+                self._say(disk.name, "declined", found.scheduler, reason)
+                self.metrics.set("headwaiter_overridden", 1, device=disk.name)
+                return True
+        self.metrics.set("headwaiter_overridden", 0, device=disk.name)
+        return False
+
+    def _change(self, disk: _Watched, legs: Sequence[Device], decision: Decision, current: str) -> None:
+        """Make a change, if that is allowed; else all stays, and is judged anew."""
+        if not self._rules.put:
+            disk.decider.failed(current)
+            return
+        try:
+            self._put(legs, decision.to)
+        except Problem as e:
+            self._say(disk.name, "declined", current, str(e))
+            disk.decider.failed(current)
+            return
+        disk.mine = True
+        self.metrics.add("headwaiter_changes_total", device=disk.name)
+        self._remember(disk)
+
+    def _put(self, legs: Sequence[Device], scheduler: str) -> None:
+        """Put a scheduler in force; what was there at first with all its settings."""
+        state = self._machine.state
+        saved = [state.of(leg) for leg in legs]
+        if all(one and one.before.scheduler == scheduler for one in saved):
+            for leg in legs:
+                revert(leg, state)
+        else:
+            apply(legs, Settings(scheduler), state, BY)
+
+    def _told(self, disk: _Watched, legs: Sequence[Device], window: Window, decision: Decision) -> None:
+        """Log a decision, and count it."""
+        would = decision.outcome in ("changed", "undone") and not self._rules.put
+        reason = f"{decision.reason}; only reported, --apply would do it" if would else decision.reason
+        self._say(disk.name, decision.outcome, decision.to, reason)
+        m, name = self.metrics, disk.name
+        m.add("headwaiter_decisions_total", device=name, result=decision.outcome)
+        m.set("headwaiter_predicted_gain_ratio", decision.gain, device=name)
+        m.set("headwaiter_last_decision_timestamp_seconds", time.time(), device=name)
+        m.add("headwaiter_events_lost_total", window.lost, device=name)
+        if window.contention is not None:
+            m.set("headwaiter_contention_ratio", window.contention, device=name)
+        scheduler = decision.to if self._rules.put else disk.decider.current if not would else self._current(legs)
+        m.only("headwaiter_scheduler_info", 1, device=name, scheduler=scheduler, wwn=legs[0].wwn, serial=legs[0].serial)
+
+    def _say(self, device: str, outcome: str, scheduler: str, reason: str) -> None:
+        self._log(f"{now()} {device} {outcome} {scheduler}: {reason}")
+
+    def _restore(self) -> None:
+        state = self._machine.state
+        for disk in self._disks:
+            device = self._found(disk)
+            for leg in self._machine.legs(device) if device and disk.mine and not disk.alone else ():
+                if state.of(leg):
+                    saved, _ = revert(leg, state)
+                    self._say(disk.name, "undone", saved.before.scheduler, "the end: what was before is restored")
+
+    # --- what outlives a restart ---
+
+    def _file(self, identity: str) -> Path:
+        return self._machine.state.path(identity).with_suffix(".watch")
+
+    def _remember(self, disk: _Watched) -> None:
+        path = self._file(disk.identity)
+        temporary = path.with_suffix(".new-watch")
+        try:
+            temporary.write_text(json.dumps(asdict(disk.decider.memory)), encoding="utf-8")
+            temporary.replace(path)
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
+
+    def _remembered(self, identity: str) -> Memory:
+        """Nothing where nothing can be read: then it is learnt again."""
+        try:
+            found = json.loads(self._file(identity).read_text(encoding="utf-8"))
+            return Memory(tuple(map(float, found["changes"])), {name: Blocked(**one) for name, one in found["blocked"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Memory()
+
+
+def _notify(message: str) -> None:
+    """Tell systemd, if it wants to know (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as peer:
+        try:
+            peer.connect("\0" + address[1:] if address.startswith("@") else address)
+            peer.sendall(message.encode())
+        except OSError:
+            return

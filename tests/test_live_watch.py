@@ -1,0 +1,468 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""watch: when it decides for a change and when not, what it leaves alone, what it remembers, and what it tells."""
+
+from __future__ import annotations
+
+import math
+import socket
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import run, write
+from fakesys import FakeSystem, machine
+from recordings import readers, record
+
+from headwaiter.errors import Problem
+from headwaiter.live.decide import Caution, Decider, Window
+from headwaiter.live.devices import Device
+from headwaiter.live.machine import Machine
+from headwaiter.live.metrics import Metrics, served
+from headwaiter.live.sample import Counters, Replay, StoppedError, counted
+from headwaiter.live.selectors import BySize, ByTable, Cell, read_iozone, read_ranking
+from headwaiter.live.watch import Rules, Service
+from headwaiter.traces import load
+
+__all__ = ["machine"]
+QUIET = Window(20.0, 2000, 5.0, 10.0, 16384.0, 0.9, waited_s=15.0)
+
+
+def ahead(share: float, name: str = "bfq", window: Window = QUIET) -> Window:
+    """A window in which a scheduler would be ahead by that share."""
+    return replace(window, advantage={name: math.log1p(share), "none": -0.2})
+
+
+def outcomes(decider: Decider, windows: Sequence[Window], begin_s: float = 0.0) -> list[str]:
+    """Of a window a minute."""
+    return [decider.decide(w, begin_s + 60 * i).outcome for i, w in enumerate(windows)]
+
+
+# --- decisions ---
+
+
+def test_a_change_needs_windows_and_a_confirmation() -> None:
+    decider = Decider("mq-deadline")
+    assert outcomes(decider, [ahead(0.5)] * 4) == ["kept", "kept", "kept", "changed"] and decider.current == "bfq"
+
+
+def test_less_than_the_margin_is_no_advantage() -> None:
+    assert set(outcomes(Decider("mq-deadline"), [ahead(0.09)] * 20)) == {"kept"}
+
+
+def test_one_window_that_says_otherwise_begins_anew() -> None:
+    windows = [ahead(0.5), ahead(0.5), ahead(0.5), ahead(-0.1), ahead(0.5), ahead(0.5), ahead(0.5), ahead(0.5)]
+    assert outcomes(Decider("mq-deadline"), windows)[:7] == ["kept"] * 7
+    assert outcomes(Decider("mq-deadline"), windows)[7] == "changed"
+
+
+def test_confirmations_are_of_one_scheduler() -> None:
+    shares = ((0.5, 0.4), (0.5, 0.4), (0.5, 0.4), (0.4, 0.9), (0.5, 0.9))
+    windows = [replace(QUIET, advantage={"bfq": math.log1p(a), "kyber": math.log1p(b)}) for a, b in shares]
+    assert outcomes(Decider("none"), windows) == ["kept"] * 4 + ["changed"]
+
+
+def test_no_second_change_before_the_dwell_is_over() -> None:
+    decider = Decider("mq-deadline", Caution(dwell=6))
+    outcomes(decider, [ahead(0.5)] * 4)
+    back = [ahead(0.5, "kyber")] * 12
+    assert outcomes(decider, back, 1000).index("changed") == 5
+
+
+def test_a_budget_of_changes() -> None:
+    decider = Decider("mq-deadline", Caution(changes=1, dwell=1))
+    outcomes(decider, [ahead(0.5)] * 4)
+    later = outcomes(decider, [ahead(0.5, "kyber")] * 6, 1000)
+    assert "changed" not in later and "declined" in later
+    assert "changed" in outcomes(decider, [ahead(0.5, "kyber")] * 6, 90_000)
+
+
+def test_a_switch_that_costs_more_than_it_gains() -> None:
+    """100 requests of 10 ms are to be drained; little is waited for."""
+    busy = replace(QUIET, outstanding=100.0)
+    assert outcomes(Decider("none"), [ahead(0.5, window=busy)] * 4)[3] == "declined"
+    assert outcomes(Decider("none"), [ahead(0.5, window=replace(busy, waited_s=600.0))] * 4)[3] == "changed"
+
+
+def test_what_made_things_worse_is_undone_and_remembered() -> None:
+    decider = Decider("mq-deadline")
+    outcomes(decider, [ahead(0.5)] * 4)
+    worse = [ahead(0.0, "mq-deadline", replace(QUIET, latency_ms=13.0))] * 3
+    assert outcomes(decider, worse, 1000) == ["kept", "kept", "undone"] and decider.current == "mq-deadline"
+    first = decider.memory.blocked["bfq"]
+    assert first.for_s == 2 * 6 * 20 and first.until == 1120 + first.for_s
+    again = Decider("mq-deadline", memory=decider.memory)
+    assert outcomes(again, [ahead(0.5)] * 4, 1120)[3] == "declined"
+    assert outcomes(again, [ahead(0.5)], 1700) == ["changed"]
+    assert outcomes(again, worse, 3000)[-1] == "undone" and again.memory.blocked["bfq"].for_s == 2 * first.for_s
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(QUIET, latency_ms=10.9),
+        replace(QUIET, latency_ms=13.0, mbps=6.0),
+        replace(QUIET, latency_ms=50.0, request_bytes=65536.0),
+        replace(QUIET, latency_ms=50.0, read_share=0.3),
+    ],
+    ids=["within the margin", "but faster", "other sizes", "other mix"],
+)
+def test_what_is_not_worse_at_like_load_stays(after: Window) -> None:
+    decider = Decider("mq-deadline")
+    outcomes(decider, [ahead(0.5)] * 4)
+    assert set(outcomes(decider, [ahead(0.0, "mq-deadline", after)] * 8, 1000)) == {"kept"} and decider.current == "bfq"
+
+
+def test_a_steady_load_is_switched_once() -> None:
+    """Predictions scatter about what is true: one is better, and then nothing is."""
+    decider = Decider("mq-deadline")
+    scatter = [0.3, 0.1, 0.5, 0.2, 0.4, 0.05, 0.6, 0.3] * 12
+    found = []
+    for i, share in enumerate(scatter):
+        other = "bfq" if decider.current == "mq-deadline" else "mq-deadline"
+        true = share if other == "bfq" else 0.25 - share
+        found.append(decider.decide(ahead(true, other), 60 * i).outcome)
+    assert found.count("changed") == 1
+
+
+# --- selectors ---
+
+
+def test_by_request_size(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    by = BySize({4096: {"none": 1.0, "bfq": 2.0}, 65536: {"none": 9.0, "bfq": 3.0, "kyber": 0.0}})
+    seen = replace(QUIET, request_bytes=17_000.0)
+    assert by.advantage(seen, "none", ["bfq", "kyber"]) == {"bfq": math.log(3 / 9)}
+    assert by.advantage(replace(seen, request_bytes=16_000.0), "none", ["bfq"]) == {"bfq": math.log(2)}
+    assert by.advantage(seen, "adios", ["bfq"]) == {}
+    file = tmp_path / "r.json"
+    run(capfd, "rank", "barracuda-80g", "-s", "none,as", "--sizes", "4k,1m", "-t", "0.2", "--runs", "1", "--json", "-o", file)
+    assert set(read_ranking(file).rates) == {4096, 1 << 20} and set(read_ranking(file).rates[4096]) == {"none", "as"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"schema": "headwaiter/1", "results": []}',
+        '{"schema": "headwaiter/1", "results": [{"throughput_MBps": NaN, "request_bytes": 1, "scheduler": "a"}]}',
+    ],
+)
+def test_rankings_that_are_none(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Problem, match=r"r\.json: "):
+        read_ranking(write(tmp_path / "r.json", text))
+
+
+COLUMNS = """\tIozone: Performance Test of File I/O
+\tOutput is in kBytes/sec
+                                                              random    random     bkwd    record    stride
+              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read
+              64       4   100000   200000   300000   400000   500000   600000   7   8   9
+             512     512      11       12       13       14       15       16
+
+iozone test complete.
+"""
+EXCEL = """Excel chart generation enabled
+
+"Writer report"
+        "4"  "8"  "512"
+"64"   900  800  0
+"512"   700  600  500
+
+"Backward read report"
+        "4"
+"64"   1
+
+"Random read report"
+        "4"  "8"
+"64"   90  80
+"""
+
+
+def test_iozone(tmp_path: Path) -> None:
+    table = read_iozone({"none": write(tmp_path / "a", COLUMNS), "bfq": write(tmp_path / "r", EXCEL)})
+    assert table.rates[Cell("random write", 64, 4)] == {"none": 600000.0}
+    assert table.rates[Cell("write", 64, 4)] == {"none": 100000.0, "bfq": 900.0}
+    assert table.rates[Cell("write", 512, 512)] == {"none": 11.0, "bfq": 500.0}
+    assert Cell("write", 64, 512) not in table.rates and not any(c.operation.startswith("back") for c in table.rates)
+    assert table.choose("write", 600, 300) == "bfq" and table.choose("write", 60, 5) == "none"
+    assert table.choose("fsync", 1, 1) == "" and len(table.rates) == 6 + 6 + 3 + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no figures"),
+        (COLUMNS.replace("   400000", "   x"), "a:5: not all of it is numbers"),
+        (COLUMNS.replace("  64       4", "  64     128"), "a:5: a record of 128 KiB"),
+        (EXCEL.replace("90  80", "90 80 70"), "a:14: 3 figures for 2"),
+    ],
+)
+def test_iozone_that_is_none(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(Problem, match=message):
+        read_iozone({"none": write(tmp_path / "a", text)})
+
+
+def test_the_table_goes_by_what_moved() -> None:
+    rates = {Cell("random read", 100, 4): {"a": 1.0, "b": 2.0}, Cell("random write", 100, 4): {"a": 4.0, "b": 2.0}}
+    by = ByTable(rates)
+    assert by.advantage(QUIET, "a", ["b"]) == {"b": math.log(2)}
+    assert by.advantage(replace(QUIET, read_share=0.1), "a", ["b"]) == {"b": -math.log(2)}
+
+
+def test_counters(machine: FakeSystem) -> None:
+    folder = machine.add("sda")
+    device = Machine(machine.root).find("sda")
+    write(folder / "stat", "100 5 800 1000 10 0 80 500 3 7 9 0 0 0 0\n")
+    before = counted(device)
+    write(folder / "stat", "200 5 2400 3000 110 0 1680 700 4 7 9 0 0 0 0\n")
+
+    class Known:
+        def advantage(self, seen: Window, current: str, candidates: Sequence[str]) -> dict[str, float]:
+            return {"bfq": seen.request_bytes}
+
+    seen = Counters(Known(), lambda s: False).judge(before, counted(device), 2.0, "none", ["bfq"])
+    assert (seen.requests, seen.request_bytes, seen.read_share, seen.latency_ms) == (200, 8192.0, 0.5, 20.0)
+    assert (seen.mbps, seen.outstanding, seen.waited_s) == (3200 * 512 / 2e6, 4.0, 2.0)
+    assert seen.advantage == {"bfq": 8192.0}
+    assert "only 0 requests" in Counters(Known(), lambda s: False).judge(before, before, 2.0, "none", []).trouble
+    with pytest.raises(StoppedError):
+        Counters(Known(), lambda s: True).window(device, [device], 9, "none", [])
+    write(folder / "stat", "1 2\n")
+    with pytest.raises(Problem, match="only 2 counters"):
+        counted(device)
+
+
+def test_a_replay_of_what_was_recorded(machine: FakeSystem, tmp_path: Path) -> None:
+    machine.add("sda")
+    device = Machine(machine.root).find("sda")
+    trace = load(record(tmp_path / "four.csv", readers(4, 300)))
+    seconds = trace.span_ns / 1e9
+    replay = Replay("barracuda-80g")
+    seen = replay.judge(device, trace, seconds, 0, "none", ["mq-deadline", "hw-as", "adios"])
+    assert (
+        seen.advantage["hw-as"] > math.log(3)
+        and abs(seen.advantage["mq-deadline"]) < 0.1
+        and set(seen.advantage) == {"mq-deadline", "hw-as"}
+    )
+    assert seen.contention and seen.contention > 0.9 and seen.requests == 1200 and 3.5 < seen.outstanding < 4.1
+    assert seen.waited_s == pytest.approx(4 * seconds, rel=0.1) and seen.latency_ms == pytest.approx(
+        1e3 * seen.waited_s / 1200, rel=0.01
+    )
+    assert "events were lost" in replay.judge(device, trace, seconds, 9, "none", ["bfq"]).trouble
+    assert "adios cannot be simulated" in replay.judge(device, trace, seconds, 0, "adios", ["bfq"]).trouble
+    one = load(record(tmp_path / "one.csv", readers(1, 100)))
+    assert replay.judge(device, one, 1.0, 0, "none", ["bfq"]).advantage == {"bfq": 0.0}
+    assert (
+        "only 20 requests" in replay.judge(device, load(record(tmp_path / "few.csv", readers(1, 20))), 1.0, 0, "none", []).trouble
+    )
+
+
+# --- the service ---
+
+
+class Scripted:
+    """A method that has its windows beforehand; between them, something may happen."""
+
+    def __init__(self, windows: Sequence[Window], between: object = None) -> None:
+        self.windows, self.between, self.asked = list(windows), between, 0
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        if callable(self.between):
+            self.between(self.asked)
+        self.asked += 1
+        if not self.windows:
+            raise StoppedError
+        return self.windows.pop(0)
+
+
+def service(system: FakeSystem, method: Scripted, names: Sequence[str] = ("sda",), **rules: Any) -> tuple[Service, list[str]]:
+    lines: list[str] = []
+    waits = iter([False] * 50)
+    return Service(Machine(system.root), names, method, Rules(**rules), lines.append, lambda s: next(waits, True)), lines
+
+
+def test_by_default_it_only_reports(machine: FakeSystem) -> None:
+    machine.add("sda")
+    watching, lines = service(machine, Scripted([ahead(0.5)] * 9))
+    watching.run()
+    assert machine.writes == [] and sum("only reported, --apply would do it" in line for line in lines) == 2
+    assert not (machine.root / "var/lib/headwaiter").exists() or list((machine.root / "var/lib/headwaiter").iterdir()) == []
+
+
+def test_it_applies_and_revert_restores(machine: FakeSystem) -> None:
+    machine.add("sda", wwn="naa.5000")
+    machine.add("sdb")
+    machine.set("sda", "iosched/read_expire", "400")
+    before = machine.everything("sda")
+    watching, lines = service(machine, Scripted([ahead(0.5)] * 4), put=True)
+    watching.run()
+    assert machine.current("sda") == "bfq" and " sda changed bfq: bfq would be ahead by 50%" in lines[3]
+    assert {name for name, _, _ in machine.writes} == {"sda"}
+    text = watching.metrics.text()
+    assert 'headwaiter_scheduler_info{device="sda",scheduler="bfq",serial="",wwn="naa.5000"} 1' in text
+    assert (
+        'headwaiter_decisions_total{device="sda",result="kept"} 3' in text and 'headwaiter_changes_total{device="sda"} 1' in text
+    )
+    # A restart goes on from there; what was at first is still known.
+    again, _ = service(machine, Scripted([ahead(0.0, "none")] * 2), put=True, on_exit="restore")
+    again.run()
+    assert machine.current("sda") == "bfq", "not changed by this one, so not restored by it"
+    there = Machine(machine.root)
+    from headwaiter.live.apply import revert  # noqa: PLC0415
+
+    revert(there.find("sda"), there.state)
+    assert machine.everything("sda") == before
+
+
+def test_undoing_restores_all_settings(machine: FakeSystem) -> None:
+    machine.add("sda")
+    machine.set("sda", "iosched/read_expire", "400")
+    before = machine.everything("sda")
+    worse = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
+    watching, lines = service(machine, Scripted([*[ahead(0.5)] * 4, *[worse] * 3]), put=True)
+    watching.run()
+    assert " sda undone mq-deadline: latency rose from 10 to 20 ms under bfq" in lines[-1]
+    assert machine.everything("sda") == before
+    again, lines = service(machine, Scripted([ahead(0.5)] * 4), put=True)
+    again.run()
+    assert "it made things worse" in lines[-1] and machine.current("sda") == "mq-deadline"
+
+
+def test_at_the_end_it_may_restore(machine: FakeSystem) -> None:
+    machine.add("sda")
+    before = machine.everything("sda")
+    watching, _ = service(machine, Scripted([ahead(0.5)] * 4), put=True, on_exit="restore")
+    watching.run()
+    assert ("sda", "scheduler", "bfq") in machine.writes and machine.everything("sda") == before
+
+
+@pytest.mark.parametrize(("at", "file", "value"), [(1, "scheduler", "kyber"), (5, "scheduler", "none"), (5, "nr_requests", "9")])
+def test_it_leaves_alone_what_somebody_else_sets(machine: FakeSystem, at: int, file: str, value: str) -> None:
+    machine.add("sda")
+
+    def other(turn: int) -> None:
+        if turn == at:
+            machine.set("sda", file, value)
+            machine.writes.clear()
+
+    watching, lines = service(machine, Scripted([*[ahead(0.5)] * 4, *[ahead(0.5, "kyber")] * 20], other), put=True)
+    watching.run(rounds=24)
+    assert machine.writes == [] and sum("left alone" in line for line in lines) == 1
+    assert f"somebody else has set {file}" in next(line for line in lines if "left alone" in line)
+    assert 'headwaiter_overridden{device="sda"} 1' in watching.metrics.text()
+    if at == 1:  # nothing had been changed: there is nothing to remember
+        return
+    still, lines = service(machine, Scripted([ahead(0.5, "bfq")] * 12), put=True)
+    still.run(rounds=12)
+    assert machine.writes == [] and lines == []
+    resumed, _ = service(machine, Scripted([ahead(0.5, "mq-deadline")] * 4), put=True, resume=True)
+    resumed.run()
+    assert machine.current("sda") == "mq-deadline"
+
+
+def test_a_disk_that_goes_and_comes_back(machine: FakeSystem) -> None:
+    machine.add("sda", wwn="naa.5000")
+    machine.add("sdb", wwn="naa.6000")
+
+    class Going(Scripted):
+        def window(self, device: Device, *rest: object) -> Window:  # type: ignore[override]
+            if device.wwn == "naa.5000" and self.asked == 2:
+                machine.remove("sda")
+                machine.add("sdc", wwn="naa.5000", scheduler="kyber")
+                self.asked += 1
+                raise Problem("sda: gone")
+            return super().window(device, *rest)  # type: ignore[arg-type]
+
+    watching, lines = service(machine, Going([QUIET] * 8), ["sda", "sdb", "sda"])
+    watching.run()
+    assert not any("gone" in line for line in lines if "declined" not in line)
+    assert any(" sdc " in line for line in lines) and any(" sdb " in line for line in lines)
+    machine.remove("sdb")
+    gone, lines = service(machine, Scripted([QUIET]), ["sdc"])
+    machine.remove("sdc")
+    gone.run(rounds=3)
+    assert [line.split(": ")[-1] for line in lines] == ["the disk is not there"]
+    assert 'headwaiter_device_present{device="sdc"} 0' in gone.metrics.text()
+
+
+def test_a_change_that_was_cut_short_is_restored_at_the_next_start(machine: FakeSystem) -> None:
+    machine.add("sda")
+    before = machine.everything("sda")
+    there = Machine(machine.root)
+    from headwaiter.live.settings import Settings, opened  # noqa: PLC0415
+
+    device = there.find("sda")
+    with there.state.locked(), opened(device) as queue:
+        there.state.begin(device, queue.read(), Settings("bfq"), "headwaiter watch")
+        queue.set("scheduler", "bfq")
+    _, lines = service(machine, Scripted([]), put=True)
+    assert machine.everything("sda") == before and "cut short" in lines[0] and there.state.all() == []
+
+
+def test_a_refused_change_is_told(machine: FakeSystem) -> None:
+    machine.add("sda")
+    watching, lines = service(machine, Scripted([ahead(0.5, "adios")] * 5), put=True)
+    watching.run()
+    assert any("'adios' is refused" in line for line in lines) and machine.current("sda") == "mq-deadline"
+
+
+# --- the command, and what it tells ---
+
+
+def test_the_command(machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = machine.add("sda")
+    write(folder / "stat", "100 5 800 1000 10 0 80 500 3 7 9 0 0 0 0\n")
+    ranking = write(
+        tmp_path / "r.json",
+        '{"schema": "headwaiter/1", "results": [{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}]}',
+    )
+    words = ("watch", "sda", "--sample", "0.1", "--every", "0.1", "--rounds", "2", "--root", machine.root)
+    size = ("--method", "request-size", "--ranking", ranking)
+    status, out, err = run(capfd, *words, *size, "--metrics-file", tmp_path / "m.prom")
+    assert (status, err) == (0, "") and out.count("declined mq-deadline: only 0 requests") == 2
+    assert 'result="declined"} 2' in (tmp_path / "m.prom").read_text() and (tmp_path / "m.prom").stat().st_mode & 0o777 == 0o644
+    for more, message in (
+        ((), "--method request-size and --ranking need each other"),
+        (("--method", "table"), "--method table and --iozone need each other"),
+        ((*size, "--metrics-http", "nowhere"), "expected HOST:PORT"),
+    ):
+        status, _, err = run(capfd, *words, *(more or ("--ranking", ranking)), *(()))
+        assert status == 2 and message in err
+    machine.add("zoned", zoned="host-managed")
+    status, _, err = run(capfd, "watch", "zoned", *size, "--root", machine.root)
+    assert status == 2 and "is zoned" in err
+
+
+def test_metrics_over_http() -> None:
+    metrics = Metrics()
+    metrics.add("headwaiter_changes_total", device='a"b\\')
+    with served(metrics, "127.0.0.1:0") as port:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            body = answer.read().decode()
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/other")
+    assert body.splitlines()[-1] == 'headwaiter_changes_total{device="a\\"b\\\\"} 1'
+    assert [line for line in body.splitlines() if line.startswith("# TYPE")] == ["# TYPE headwaiter_changes_total counter"]
+
+
+def test_systemd_is_told(machine: FakeSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.add("sda")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        service(machine, Scripted([QUIET]))[0].run()
+        assert [manager.recv(99) for _ in range(3)] == [b"READY=1", b"WATCHDOG=1", b"STOPPING=1"]
+
+
+def test_memory_that_cannot_be_read_is_none(machine: FakeSystem) -> None:
+    machine.add("sda")
+    there = Machine(machine.root)
+    path = there.state.path(there.find("sda").identity).with_suffix(".watch")
+    for text in ("", "[]", '{"changes": [1], "blocked": {"bfq": 3}}', '{"changes": ["x"], "blocked": {}}'):
+        write(path, text)
+        service(machine, Scripted([]))[0].run()

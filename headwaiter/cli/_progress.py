@@ -28,13 +28,17 @@ def amount(n: float) -> str:
 
 
 class _Done(ProgressColumn):
-    """I/Os done, of all, and how many a second."""
+    """I/Os done, or whatever the work is counted in, of all, and how many a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
 
     def render(self, task: Task) -> Text:
         """See ProgressColumn."""
         total = f" of {amount(task.total)}" if task.total else ""
         speed = task.finished_speed or task.speed
-        return Text(f"{amount(task.completed)}{total} I/Os{f', {amount(speed)}/s' if speed else ''}", "progress.download")
+        return Text(f"{amount(task.completed)}{total} {self.unit}{f', {amount(speed)}/s' if speed else ''}", "progress.download")
 
 
 class Parts:
@@ -56,7 +60,9 @@ class Parts:
 
 
 @contextmanager
-def progress_bar(title: str, total: int | None, stderr: Console | None = None) -> Iterator[Callable[[str, int], None]]:
+def progress_bar(
+    title: str, total: int | None, stderr: Console | None = None, unit: str = "I/Os"
+) -> Iterator[Callable[[str, int], None]]:
     """A bar on a terminal, nothing in a pipe. Yields `update(part, done)`, which may be called from any thread.
 
     `total` is about how much there is to do; None if that is not known.
@@ -68,7 +74,7 @@ def progress_bar(title: str, total: int | None, stderr: Console | None = None) -
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         TaskProgressColumn(),
-        _Done(),
+        _Done(unit),
         TimeRemainingColumn(compact=True),
     )
     console = stderr or Console(stderr=True, emoji=False)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""All workloads on all drives under all schedulers, several times each: the values of what is contested."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headwaiter import ending
+from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.regret.metrics import Measured
+from headwaiter.regret.workloads import Contest, fit
+from headwaiter.study.perturb import perturbed
+from headwaiter.study.variants import Variant
+
+DRIVES = ("barracuda-80g", "cheetah-15k", "wd-re-4tb", "raid0-4x-barracuda-80g", "sata-ssd", "nvme-ssd")
+"""One head, a fast one, one with a queue of its own, four; a slow SSD and a fast one."""
+SEEDS = 5
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A workload on a drive."""
+
+    contest: Contest
+    drive: str
+    values: NDArray[np.float64]
+    """Shape (schedulers, seeds, metrics), each in the unit of its metric."""
+
+
+def measure_cell(contest: Contest, drive: Drive, variants: Sequence[Variant], options: Options, seed: int) -> NDArray[np.float64]:
+    """Shape (schedulers, metrics), of one seed: 0 is the workload as it is, others change it a little (study/perturb.py)."""
+    options = replace(options, seed=options.seed + seed, record=True, exact=0)
+    fitted = fit(contest, drive, options)
+    load, options = perturbed(fitted.load, options, seed)
+    fitted = replace(fitted, load=load)
+    values = []
+    for variant in variants:
+        ending.check()
+        rows = simulate(variant.scheduler, drive, load, variant.settings, options).rows
+        run = Measured(fitted, rows)
+        values.append([run.value(m) for m in contest.metrics])
+    return np.array(values)
+
+
+def measure(
+    contests: Sequence[Contest],
+    drives: Sequence[Drive],
+    variants: Sequence[Variant],
+    options: Options,
+    seeds: int = SEEDS,
+    progress: Callable[[str, int], None] | None = None,
+) -> list[Cell]:
+    """A cell for each workload and drive, drives within workloads; as many at once as there are processors.
+
+    `progress(name, runs)` is called from the workers' threads when the runs of one seed are over.
+    """
+    jobs = [(contest, drive, seed) for contest in contests for drive in drives for seed in range(seeds)]
+
+    def one(job: tuple[Contest, Drive, int]) -> NDArray[np.float64]:
+        contest, drive, seed = job
+        values = measure_cell(contest, drive, variants, options, seed)
+        if progress:
+            progress(f"{contest.name} on {drive.name}, seed {seed}", len(variants))
+        return values
+
+    # The simulator runs outside Python's lock, so threads are enough.
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        try:
+            found = list(pool.map(one, jobs))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    parts = iter(found)
+    return [
+        Cell(contest, drive.name, np.stack([next(parts) for _ in range(seeds)], axis=1))
+        for contest in contests for drive in drives
+    ]  # fmt: skip

@@ -171,6 +171,7 @@ LAYERS = (
     {"engine"},
     {"drives", "fio", "generated", "traces"},
     {"study"},
+    {"regret"},
     {"lab", "report", "was"},
     {"conformance", "live"},
     {"api"},

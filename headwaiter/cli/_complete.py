@@ -43,4 +43,4 @@ def drive(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comple
 
 def workload(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """A bundled workload, or a file."""
-    return _or_file(_begin(sorted(p.name.split(".")[0] for p in WORKLOADS.iterdir()), incomplete), incomplete)
+    return _or_file(_begin(sorted(p.name.split(".")[0] for p in WORKLOADS.iterdir() if p.is_file()), incomplete), incomplete)

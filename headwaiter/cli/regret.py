@@ -7,20 +7,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._output import output_option, page
+from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem, shown
+from headwaiter.outputs import distinct
 from headwaiter.regret.matrix import DRIVES, SEEDS, measure
-from headwaiter.regret.scores import CLOSE, Judged, judge, reference_of
+from headwaiter.regret.scores import each, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, Contest, read_contests
+from headwaiter.report.page import check_libraries
+from headwaiter.report.regret import heading, reasons, render, standings_table, verdict
 from headwaiter.report.tables import show
 from headwaiter.study.variants import ALL, parse_variants
 from headwaiter.study.workload import NR_REQUESTS
@@ -28,7 +29,7 @@ from headwaiter.was.config import READERS
 
 
 @click.command("regret")
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.argument("workloads", metavar="[FOLDER|FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--policies",
     "-s",
@@ -36,72 +37,79 @@ from headwaiter.was.config import READERS
     show_default=True,
     shell_complete=complete.schedulers,
     metavar="a,b:TUNABLE=VALUE,…|all",
-    help="Schedulers to judge; a name with settings is a variant, which does not set what is best.",
+    help="Schedulers to judge; a name with settings is a variant of its own.",
 )
-@click.option("--set", "pairs", multiple=True, metavar="[SCHED.]NAME=VALUE|FILE", help="Override a tunable's default.")
 @click.option(
-    "--drives", "-d", default=",".join(DRIVES), show_default=True, metavar="a,b,…", help="Names or files of drives."
+    "--set", "pairs", multiple=True, metavar="[SCHED.]NAME=VALUE|FILE", help="Override a tunable's default, or give a table."
 )
-@click.option("--workloads", "-w", metavar="a,b*,…", help="Only these workloads of FOLDER [default: all].")
+@click.option("--drives", "-d", default=",".join(DRIVES), show_default=True, metavar="a,b,…", help="Names or files of drives.")
+@click.option("--only", "-w", metavar="a,b*,…", help="Only these of the workloads.")
+@click.option("--contested", metavar="TEXT", help="What is contested in files that do not say it (docs/regret.md).")
+@click.option(
+    "--against",
+    metavar="a,b,…",
+    shell_complete=complete.schedulers,
+    help="Schedulers that set what is best [default: all that are judged, without variants].",
+)
+@click.option(
+    "--each", "singly", is_flag=True, help="Judge by each figure for itself, not by all that are contested in a workload."
+)
 @click.option("--seeds", type=click.IntRange(1, 1000), default=SEEDS, show_default=True, metavar="N", help="Runs of each cell.")
 @click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, metavar="N", help="The first seed.")
-@output_option()
+@file_option("--report", metavar="FILE.html", help="Write a page with a map of all cells, too (needs Bokeh and Jinja2).")
+@output_options
 def command(
-    folder: Path | None,
+    workloads: tuple[Path, ...],
     policies: str,
     pairs: tuple[str, ...],
     drives: str,
-    workloads: str | None,
+    only: str | None,
+    contested: str | None,
+    against: str | None,
+    singly: bool,
     seeds: int,
     seed: int,
+    report: Path | None,
+    as_json: bool,
     output: Path | None,
 ) -> None:
-    """Judge schedulers as compromises, on the workloads in FOLDER (default: the bundled ones).
+    """Judge schedulers as compromises, on the workloads of a FOLDER (default: the bundled ones) or on single FILEs.
 
-    Each workload says what is contested in it. A scheduler's regret in a cell (a workload on a drive) is what it lacks of the best
-    compromise that any scheduler gives there.
+    Each workload says what is contested in it, such as throughput and fairness. A scheduler's regret in a cell (a workload on a
+    drive) is what its score lacks of the best compromise that any scheduler gives there.
     """
-    contests = _chosen(read_contests(folder or BUNDLED), workloads)
+    if report:
+        check_libraries()
+    distinct({f"workload {i}": path for i, path in enumerate(workloads)}, {"-o": output, "--report": report})
+    contests = _chosen(read_contests(workloads or [BUNDLED], contested), only)
     variants = parse_variants(policies, pairs, READERS)
-    opened = [open_drive(name) for name in drives.split(",")]
+    reference = reference_of(variants, against)
+    opened = [open_drive(name) for name in dict.fromkeys(drives.split(","))]
     options = MEASURED.apply(Options(seed=seed, nr_requests=NR_REQUESTS, join_arriving=True))
-    runs = len(contests) * len(opened) * seeds * len(variants)
-    with progress_bar("regret", runs, unit="runs") as update:
+    with progress_bar("regret", len(contests) * len(opened) * seeds * len(variants), unit="runs") as update:
         cells = measure(contests, opened, variants, options, seeds, update)
-    judged = judge(cells, variants, reference_of(variants))
+    judged = judge(each(cells) if singly else cells, variants, reference)
+    if report:
+        write_text(render(judged, options), report)
+    if as_json:
+        write_json(judged.document(options), output)
+        return
     with page(output) as out:
-        show(out, Text(f"{len(contests)} workloads x {len(opened)} drives, {seeds} seeds", style="bold"))
+        show(out, Text(heading(judged), style="bold"))
         out.print()
-        show(out, _standings(judged))
+        show(out, Text(verdict(judged)))
         out.print()
-        for row in judged.standings():
-            at = [v.name for v in variants].index(row.name)
-            cell = cells[row.worst_cell]
-            show(out, Text(f"{row.name} loses most in {cell.contest.name} on {cell.drive}: {judged.why(at, row.worst_cell)}"))
+        show(out, standings_table(judged))
+        out.print()
+        for line in reasons(judged):
+            show(out, Text(line))
 
 
 def _chosen(contests: list[Contest], patterns: str | None) -> list[Contest]:
+    """Those whose names one of the patterns means."""
     if patterns is None:
         return contests
-    chosen: list[Contest] = []
     for pattern in patterns.split(","):
-        found = [c for c in contests if fnmatchcase(c.name, pattern)]
-        if not found:
-            raise Problem(f"--workloads {shown(pattern)}: none of that name ({', '.join(c.name for c in contests)})")
-        chosen += [c for c in found if c not in chosen]
-    return chosen
-
-
-def _standings(judged: Judged) -> Table:
-    t = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    t.add_column("\nscheduler", no_wrap=True)
-    for head in ("mean\n%", "over seeds\n%", "worst\n%", f"within {CLOSE:.0%}\nof {len(judged.cells)}"):
-        t.add_column(head, justify="right", no_wrap=True)
-    t.add_column("\nworst in", no_wrap=True)
-    for row in judged.standings():
-        cell = judged.cells[row.worst_cell]
-        t.add_row(
-            row.name, f"{100 * row.mean:.1f}", f"{100 * row.low:.1f}-{100 * row.high:.1f}", f"{100 * row.worst:.0f}",
-            str(row.close), f"{cell.contest.name} on {cell.drive}",
-        )  # fmt: skip
-    return t
+        if not any(fnmatchcase(c.name, pattern) for c in contests):
+            raise Problem(f"--only {shown(pattern)}: there is no such workload ({', '.join(c.name for c in contests)})")
+    return [c for c in contests if any(fnmatchcase(c.name, pattern) for pattern in patterns.split(","))]

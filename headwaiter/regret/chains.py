@@ -8,10 +8,12 @@ served waits for a dead one.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 from headwaiter.engine.sim import Drive, Forest, Options, Task, simulate
@@ -21,6 +23,7 @@ _STREAM_SECTORS = (64 << 10) // SECTOR_BYTES
 _READ_SECTORS = (8 << 10) // SECTOR_BYTES
 _STREAM_THINK_NS = 100_000
 _SAMPLE = 400
+_STREAM = Task(0, "stream", 0)
 
 
 @dataclass(frozen=True)
@@ -59,49 +62,56 @@ def parse_chain(path: Path, text: str) -> Chain:
 
 def chain_load(chain: Chain, drive: Drive, options: Options, duration_s: float) -> Forest:
     """The chain beside a stream of 64 KiB reads, which has as many as this drive alone serves in `duration_s`."""
-    alone = simulate("noop", drive, _stream(_SAMPLE), options=options)
+    alone = simulate("noop", drive, _forest([_STREAM], _stream(_SAMPLE)), options=options)
     streamed = max(_SAMPLE, round(duration_s * 1e9 * _SAMPLE / alone.totals["now_ns"]))
     stream = _stream(min(streamed, drive.sectors // 4 // _STREAM_SECTORS))
-    n, links = len(stream.time_ns), chain.tasks * chain.reads
-    link, read = np.divmod(np.arange(links), chain.reads)
-    first = drive.sectors // 3
-    room = drive.sectors - first - chain.reads * _READ_SECTORS
-    parent = np.arange(n - 1, n + links - 1)
-    parent[0] = -1
-    delay_ns = np.where(read == 0, chain.between_us, chain.think_us) * 1000
-    delay_ns[0] = 0
-    time_ns = np.zeros(links, np.int64)
-    time_ns[0] = chain.begin_us * 1000
-    whole = _forest(
-        np.concatenate([stream.time_ns, time_ns]),
-        np.concatenate([stream.parent, parent]),
-        np.concatenate([stream.delay_ns, delay_ns]),
-        np.concatenate([stream.task, 1 + link]),
-        np.concatenate([stream.sector, first + link * chain.apart_sectors % room + read * _READ_SECTORS]),
-        np.concatenate([stream.sectors, np.full(links, _READ_SECTORS)]),
-    )
-    tasks = [Task(0, "stream", 0), *(Task(1 + i, "chain", 1) for i in range(chain.tasks))]
-    return Forest(tasks, **whole)
+    links = _links(chain, drive.sectors, len(stream["time_ns"]))
+    columns = {name: np.concatenate([column, links[name]]) for name, column in stream.items()}
+    return _forest([_STREAM, *(Task(1 + i, "chain", 1) for i in range(chain.tasks))], columns)
 
 
-def _stream(n: int) -> Forest:
-    delay_ns = np.full(n, _STREAM_THINK_NS)
-    delay_ns[0] = 0
-    sector = np.arange(n) * _STREAM_SECTORS
-    columns = _forest(np.zeros(n), np.arange(n) - 1, delay_ns, np.zeros(n), sector, np.full(n, _STREAM_SECTORS))
-    return Forest([Task(0, "stream", 0)], **columns)
-
-
-def _forest(time_ns, parent, delay_ns, task, sector, sectors):  # type: ignore[no-untyped-def]
-    n = len(time_ns)
+def _links(chain: Chain, sectors: int, row: int) -> dict[str, NDArray[np.int64]]:
+    """The reads of the chain as rows of a trace from `row` on."""
+    n = chain.tasks * chain.reads
+    link, read = np.divmod(np.arange(n), chain.reads)
+    first = sectors // 3
+    room = sectors - first - chain.reads * _READ_SECTORS
+    begins = np.arange(n) == 0
     return {
-        "time_ns": time_ns.astype(np.int64),
-        "parent": parent.astype(np.int64),
-        "delay_ns": delay_ns.astype(np.int64),
-        "task": task.astype(np.uint32),
-        "op": np.full(n, Op.READ, np.uint8),
-        "flags": np.full(n, SYNC, np.uint8),
-        "sector": sector.astype(np.uint64),
-        "sectors": sectors.astype(np.uint32),
-        "ioprio": np.zeros(n, np.uint16),
+        "time_ns": np.where(begins, chain.begin_us * 1000, 0),
+        "parent": np.where(begins, -1, np.arange(row - 1, row + n - 1)),
+        "delay_ns": np.where(begins, 0, np.where(read == 0, chain.between_us, chain.think_us) * 1000),
+        "task": 1 + link,
+        "sector": first + link * chain.apart_sectors % room + read * _READ_SECTORS,
+        "sectors": np.full(n, _READ_SECTORS),
     }
+
+
+def _stream(n: int) -> dict[str, NDArray[np.int64]]:
+    """Rows of the first task."""
+    row = np.arange(n)
+    return {
+        "time_ns": np.zeros(n, np.int64),
+        "parent": row - 1,
+        "delay_ns": np.where(row == 0, 0, _STREAM_THINK_NS),
+        "task": np.zeros(n, np.int64),
+        "sector": row * _STREAM_SECTORS,
+        "sectors": np.full(n, _STREAM_SECTORS),
+    }
+
+
+def _forest(tasks: Sequence[Task], columns: Mapping[str, NDArray[np.int64]]) -> Forest:
+    """Synchronous reads with these columns."""
+    n = len(columns["time_ns"])
+    return Forest(
+        tasks,
+        time_ns=columns["time_ns"],
+        parent=columns["parent"],
+        delay_ns=columns["delay_ns"],
+        task=columns["task"].astype(np.uint32),
+        op=np.full(n, Op.READ, np.uint8),
+        flags=np.full(n, SYNC, np.uint8),
+        sector=columns["sector"].astype(np.uint64),
+        sectors=columns["sectors"].astype(np.uint32),
+        ioprio=np.zeros(n, np.uint16),
+    )

@@ -31,6 +31,18 @@ class Cell:
     drive: str
     values: NDArray[np.float64]
     """Shape (schedulers, seeds, metrics), each in the unit of its metric."""
+    part: str = ""
+    """The figure that it is of, where it is of a single one."""
+
+    @property
+    def workload(self) -> str:
+        """Its name, with the figure."""
+        return f"{self.contest.name}: {self.part}" if self.part else self.contest.name
+
+    @property
+    def name(self) -> str:
+        """Workload and drive."""
+        return f"{self.workload} on {self.drive}"
 
 
 def measure_cell(contest: Contest, drive: Drive, variants: Sequence[Variant], options: Options, seed: int) -> NDArray[np.float64]:

@@ -59,7 +59,7 @@ class Measured:
     def _jain(self, name: str) -> float:
         inside = (self.done >= self.begin) & (self.done <= self.end)
         size = np.bincount(self.task[inside], self.bytes[inside], minlength=len(self.load.tasks))
-        return jain(size[members(self.load, name)])
+        return jain(size[members(self.load, name)].astype(np.float64))
 
     def _latency_ms(self, m: Metric) -> float:
         mine = self._whose(m.of) & (self.op == (Op.READ if m.op == "read" else Op.WRITE))

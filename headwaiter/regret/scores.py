@@ -9,13 +9,18 @@ those whose tunables were changed. Regrets are of each seed; a cell's is their m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.engine.sim import Options
+from headwaiter.errors import Problem, shown
+from headwaiter.nearest import did_you_mean
 from headwaiter.regret.contested import Metric
 from headwaiter.regret.matrix import Cell
+from headwaiter.study.results import processor_time
+from headwaiter.study.schema import RegretCell, RegretDocument, RegretFigure, RegretRow, RegretStanding
 from headwaiter.study.variants import Variant
 
 F64 = NDArray[np.float64]
@@ -40,23 +45,39 @@ def ratios(values: F64, metrics: Sequence[Metric], reference: Sequence[int]) -> 
 
 
 def regrets(cell: Cell, reference: Sequence[int]) -> F64:
-    """Shape (schedulers, seeds): 0 for the best compromise of the reference and whatever is better, 1 for one that gives nothing."""
+    """Shape (schedulers, seeds): 0 for the best compromise of the reference or a better one, 1 for one that gives nothing."""
     metrics = cell.contest.metrics
-    score = np.prod(ratios(cell.values, metrics, reference), axis=2) ** (1 / len(metrics))
-    return np.maximum(0.0, 1 - score / score[list(reference)].max(axis=0))
+    score: F64 = np.prod(ratios(cell.values, metrics, reference), axis=2) ** (1 / len(metrics))
+    best = score[list(reference)].max(axis=0)
+    lost: F64 = 1 - np.divide(score, best, out=np.ones_like(score), where=best > 0)
+    return lost.clip(min=0.0)
 
 
-def reference_of(variants: Sequence[Variant], names: Sequence[str] = ()) -> list[int]:
-    """Who sets the best: those named; else those without settings of their own; else all."""
-    chosen = [i for i, v in enumerate(variants) if v.name in names] if names else []
-    return chosen or [i for i, v in enumerate(variants) if not v.settings] or list(range(len(variants)))
+def reference_of(variants: Sequence[Variant], against: str | None = None) -> list[int]:
+    """Who sets the best: those named, with commas; else those under their plain names; else all. Problem if one did not run."""
+    known = [v.name for v in variants]
+    if against is None:
+        return [i for i, v in enumerate(variants) if v.name == v.scheduler] or list(range(len(variants)))
+    for name in against.split(","):
+        if name not in known:
+            raise Problem(f"--against {shown(name)}: not among the schedulers judged{did_you_mean(name, known)}")
+    return [known.index(name) for name in dict.fromkeys(against.split(","))]
+
+
+def each(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells with a single figure each: one for each thing that is contested."""
+    return [
+        Cell(replace(cell.contest, metrics=(m,)), cell.drive, cell.values[..., k : k + 1], m.text)
+        for cell in cells for k, m in enumerate(cell.contest.metrics)
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Standing:
     """How a scheduler stands over all cells. Regrets are shares, of medians over seeds; intervals are over seeds."""
 
-    name: str
+    scheduler: int
+    """Index into the schedulers judged."""
     worst: float
     worst_cell: int
     mean: float
@@ -83,16 +104,12 @@ class Judged:
     def standings(self) -> list[Standing]:
         """A row for each scheduler, the least mean regret first."""
         rows = []
-        for variant, median, by_seed in zip(self.variants, self.median, self.by_seed, strict=True):
+        for i, (median, by_seed) in enumerate(zip(self.median, self.by_seed, strict=True)):
             means = by_seed.mean(axis=0)
             at = int(median.argmax())
             close = int((median <= CLOSE).sum())
-            rows.append(
-                Standing(
-                    variant.name, float(median[at]), at, float(median.mean()), float(means.min()), float(means.max()), close
-                )
-            )
-        return sorted(rows, key=lambda row: (row.mean, row.name))
+            rows.append(Standing(i, float(median[at]), at, float(median.mean()), float(means.min()), float(means.max()), close))
+        return sorted(rows, key=lambda row: (row.mean, self.variants[row.scheduler].name))
 
     def why(self, scheduler: int, at: int) -> str:
         """What a scheduler has lost in a cell, and to whom: of the first seed whose regret is not below the median."""
@@ -107,11 +124,60 @@ class Judged:
         ]
         return f"{'; '.join(parts)} under {self.variants[best].name}"
 
+    def figures(self, scheduler: int, at: int) -> str:
+        """A scheduler's figures in a cell, medians over seeds."""
+        cell = self.cells[at]
+        middle = np.median(cell.values[scheduler], axis=0)
+        return "; ".join(f"{m.text}: {_figure(v)} {m.unit}".rstrip() for m, v in zip(cell.contest.metrics, middle, strict=True))
 
-def _figure(value: float) -> str:
-    return "never" if np.isinf(value) else f"{value:.3g}"
+    def document(self, options: Options, notes: Sequence[str] = ()) -> RegretDocument:
+        """All of it for programs; options as the cells were measured with."""
+        return RegretDocument(
+            seeds=self.by_seed.shape[2],
+            seed=options.seed,
+            reference=[self.variants[i].name for i in self.reference],
+            processor=processor_time(options),
+            notes=list(notes),
+            results=[self._standing(row) for row in self.standings()],
+            cells=[
+                RegretCell(workload=cell.workload, drive=cell.drive, rows=[self._row(i, at) for i in range(len(self.variants))])
+                for at, cell in enumerate(self.cells)
+            ],
+        )
+
+    def _standing(self, row: Standing) -> RegretStanding:
+        cell = self.cells[row.worst_cell]
+        return RegretStanding(
+            scheduler=self.variants[row.scheduler].name,
+            mean_percent=100 * row.mean,
+            low_percent=100 * row.low,
+            high_percent=100 * row.high,
+            worst_percent=100 * row.worst,
+            worst_workload=cell.workload,
+            worst_drive=cell.drive,
+            why=self.why(row.scheduler, row.worst_cell),
+            close=row.close,
+        )
+
+    def _row(self, scheduler: int, at: int) -> RegretRow:
+        cell, by_seed = self.cells[at], self.by_seed[scheduler, at]
+        middle = np.median(cell.values[scheduler], axis=0)
+        return RegretRow(
+            scheduler=self.variants[scheduler].name,
+            regret_percent=100 * float(np.median(by_seed)),
+            low_percent=100 * float(by_seed.min()),
+            high_percent=100 * float(by_seed.max()),
+            figures=[
+                RegretFigure(contested=m.text, unit=m.unit, value=float(value) if np.isfinite(value) else None)
+                for m, value in zip(cell.contest.metrics, middle, strict=True)
+            ],
+        )
 
 
 def judge(cells: Sequence[Cell], variants: Sequence[Variant], reference: Sequence[int]) -> Judged:
     """Every scheduler in every cell."""
     return Judged(variants, cells, reference, np.stack([regrets(cell, reference) for cell in cells], axis=1))
+
+
+def _figure(value: float) -> str:
+    return "never" if np.isinf(value) else f"{value:.3g}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,20 +58,37 @@ class Fitted:
     window_ns: tuple[int, int] | None
 
 
-def read_contests(folder: Path) -> list[Contest]:
-    """The workloads of a folder, or of a single file, by name. Problem names the file and the line that is wrong."""
-    if not is_folder(folder):
-        return [_contest(folder, _comment(folder), f"{folder}")]
+def read_contests(paths: Sequence[Path], otherwise: str | None = None) -> list[Contest]:
+    """The workloads of folders and files, in the order of a README's table, else by name. Problem names what is wrong, and where.
+
+    otherwise: what is contested in files given by name that do not say it.
+    """
+    found: list[Contest] = []
+    for path in paths:
+        if is_folder(path):
+            found += _folder(path)
+        else:
+            line = _comment(path)
+            found.append(_contest(path, otherwise if line is None else line, "--contested" if line is None else f"{path}"))
+    names = [c.name for c in found]
+    if twice := next((c for c in found if names.count(c.name) > 1), None):
+        raise Problem(f"{twice.path}: there are two workloads of the name '{shown(twice.name)}'")
+    return found
+
+
+def _folder(folder: Path) -> list[Contest]:
     rows = _table(folder / _README) if exists(folder / _README) else {}
-    found = {}
+    found: dict[str, Contest] = {}
     for path in sorted(p for p in folder.iterdir() if p.name != _README and p.is_file()):
         name = path.name.split(".")[0]
         line, where = _comment(path), f"{path}"
         if line is None and name in rows:
             where, line = rows[name]
         if line is not None or path.suffix == ".fio":
+            if name in found:
+                raise Problem(f"{path}: {found[name].path.name} is of the same name")
             found[name] = _contest(path, line, where)
-    for name in rows.keys() - found.keys():
+    for name in [name for name in rows if name not in found]:
         where, line = rows[name]
         path = BUNDLED / f"{name}.toml"  # chains are known by name
         if not path.is_file():
@@ -88,8 +106,11 @@ def _order(rows: dict[str, tuple[str, str]], name: str) -> tuple[int, list[str |
 
 
 def _comment(path: Path) -> str | None:
-    with path.open("rb") as f:
-        match = _LINE.search(f.read(_HEAD_BYTES))
+    try:
+        with path.open("rb") as f:
+            match = _LINE.search(f.read(_HEAD_BYTES))
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
     return match[1].decode("utf-8", "replace").strip() if match else None
 
 
@@ -143,7 +164,8 @@ def _cut(load: JobLoad, limit_s: float | None) -> JobLoad:
         return load
     limit_ns = round(limit_s * 1e9)
     jobs = (
-        dataclasses.replace(job, fields={**job.fields, "runtime_ns": min(job.fields["runtime_ns"], limit_ns)}) for job in load.jobs
+        dataclasses.replace(job, fields={**job.fields, "runtime_ns": min(job.fields["runtime_ns"], limit_ns)})
+        for job in load.jobs
     )
     return dataclasses.replace(load, jobs=tuple(jobs))
 

@@ -10,9 +10,11 @@ from html import escape
 from importlib.metadata import version
 from typing import Any
 
+from rich.table import Table
+
 from headwaiter.errors import Problem
 from headwaiter.paths import PACKAGE
-from headwaiter.record import json_text
+from headwaiter.record import Record, json_text
 from headwaiter.report.html import html_table
 from headwaiter.report.tables import heading, legend, table
 from headwaiter.study.comparison import Comparison
@@ -36,7 +38,9 @@ def check_libraries() -> None:
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
+    """A part of a page, with charts or a table."""
+
     name: str
     title: str
     legend: str
@@ -55,14 +59,49 @@ def render(found: Comparison, shown: Sequence[Shown]) -> str:
     Programs are held against the comparison's baseline, scheduler by scheduler. The same input gives the same bytes.
     """
     check_libraries()
+    document = found.document()
+    results, margins = found.results, found.answer.margins
+    return assemble(
+        Page(
+            heading(found.work, found.drive),
+            found.answer.text,
+            table(results, margins, width=_COLUMNS),
+            _brief(document),
+            found.notes,
+            found.uncertain,
+            "Click a scheduler in a legend to hide it. Drag with a chosen tool to zoom; the arrow beside the tools goes back. All"
+            " panels of the head show the same time.",
+            (table(results, margins), legend(results, margins)),
+        ),
+        _sections(found, shown),
+    )
+
+
+@dataclass(frozen=True)
+class Page:
+    """What stands above the sections of a page, and below them."""
+
+    title: str
+    verdict: str
+    table: Table
+    document: Record
+    """All figures, for programs."""
+    notes: Sequence[str] = ()
+    uncertain: str = ""
+    hint: str = ""
+    """How to use the charts."""
+    more: Sequence[Table] = ()
+    """Tables that can be opened: all columns, and what they mean."""
+
+
+def assemble(page: Page, sections: Sequence[Section]) -> str:
+    """The HTML. Problem without the libraries. The same input gives the same bytes."""
+    check_libraries()
     from bokeh.document import Document  # noqa: PLC0415 (an optional dependency)
     from bokeh.resources import Resources  # noqa: PLC0415
     from jinja2 import Environment, FileSystemLoader  # noqa: PLC0415
     from markupsafe import Markup  # noqa: PLC0415 (comes with Jinja2)
 
-    document = found.document()
-    results, margins = found.results, found.answer.margins
-    sections = _sections(found, shown)
     drawings = Document()
     for section in sections:
         for chart in section.charts:
@@ -72,18 +111,18 @@ def render(found: Comparison, shown: Sequence[Shown]) -> str:
     library = Resources(mode="inline", components=["bokeh"]).js_raw[0]
     environment = Environment(loader=FileSystemLoader(PACKAGE / "report"), autoescape=True, keep_trailing_newline=True)
     return environment.get_template("page.html").render(
-        title=heading(found.work, found.drive),
-        verdict=found.answer.text,
-        uncertain=found.uncertain,
-        table=Markup(html_table(table(results, margins, width=_COLUMNS))),
-        all_columns=Markup(html_table(table(results, margins))),
-        legend=Markup(html_table(legend(results, margins))),
-        notes=found.notes,
+        title=page.title,
+        verdict=page.verdict,
+        uncertain=page.uncertain,
+        table=Markup(html_table(page.table)),
+        more=[Markup(html_table(t)) for t in page.more],
+        notes=page.notes,
+        hint=page.hint,
         sections=[
             {"name": s.name, "title": s.title, "legend": s.legend, "roots": s.roots, "table": Markup(s.table)} for s in sections
         ],
         version=version("headwaiter"),
-        results=_script(json.loads(json_text(_brief(document)))),
+        results=_script(json.loads(json_text(page.document))),
         library=Markup(library.replace("</script", "<\\/script")),
         drawings=_script({"page": drawings.to_json(deferred=False)}),
         places=_script([{"docid": "page", "roots": roots, "root_ids": list(roots)}]),
@@ -102,11 +141,11 @@ def _script(value: Any) -> Any:
     return Markup(json.dumps(value).replace("<", "\\u003c"))
 
 
-def _sections(found: Comparison, shown: Sequence[Shown]) -> list[_Section]:
+def _sections(found: Comparison, shown: Sequence[Shown]) -> list[Section]:
     from headwaiter.report import charts  # noqa: PLC0415 (needs Bokeh)
 
     sections = [
-        _Section(
+        Section(
             "latency",
             "Latency",
             "How long I/Os took from issue to completion: 99% of them no longer than the height of the line above 99%.",
@@ -115,7 +154,7 @@ def _sections(found: Comparison, shown: Sequence[Shown]) -> list[_Section]:
     ]
     if any(len(s.detail.time_s) for s in shown):
         sections.append(
-            _Section(
+            Section(
                 "throughput",
                 "Throughput over time",
                 "MB/s of completed I/Os, in equal parts of each run.",
@@ -123,7 +162,7 @@ def _sections(found: Comparison, shown: Sequence[Shown]) -> list[_Section]:
             )
         )
     sections.append(
-        _Section(
+        Section(
             "disk",
             "Where the disk's time went",
             "Waiting: the scheduler held the disk idle for a task's next request. Idle: there was nothing to do.",
@@ -138,7 +177,7 @@ def _sections(found: Comparison, shown: Sequence[Shown]) -> list[_Section]:
         else f" Each panel has the first {len(shown[0].head.dispatch_ms):,} dispatches at most."
     )
     sections.append(
-        _Section(
+        Section(
             "head",
             "Where the head goes",
             f"Each dot is a request on its way to the disk; shaded: the scheduler waits, with the disk idle.{first}",
@@ -157,7 +196,7 @@ def _waited(r: Result) -> dict[str, tuple[int, float]]:
     return out
 
 
-def _programs(found: Comparison) -> _Section | None:
+def _programs(found: Comparison) -> Section | None:
     """Those that wait less under the best than under the baseline (or where that is the best, under the next), and more."""
     by_name = {label(r): r for r in found.results}
     best = found.answer.best or label(found.results[0])
@@ -179,7 +218,7 @@ def _programs(found: Comparison) -> _Section | None:
     legend = f"Time that the I/Os of a program took together, under {other} and under {best}."
     if left > 0:
         legend += f" The {_MOST_PROGRAMS} that waited longest; {left} more waited less."
-    return _Section(
+    return Section(
         "programs",
         "Programs that win and lose",
         legend,

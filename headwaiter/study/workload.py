@@ -67,7 +67,9 @@ def find_workload(name: str | None) -> Path:
     if name is not None and exists(path):
         return path
     stem = path.name.split(".")[0]
-    bundled = sorted(p for p in WORKLOADS.iterdir() if p.name.startswith(path.name) and p.name.split(".")[0] == stem)
+    bundled = sorted(
+        p for p in WORKLOADS.iterdir() if p.is_file() and p.name.startswith(path.name) and p.name.split(".")[0] == stem
+    )
     if len(path.parts) == 1 and bundled:
         return bundled[0]
     raise Problem(f"{path}: no such file, and no bundled workload of that name")

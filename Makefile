@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint format bench fuzz docs man new-policy lab-docs mutants mutants-changed c-test sanitize \
+.PHONY: all build demo test test-tools quick lint format bench fuzz docs man new-policy lab-docs regret-docs mutants mutants-changed c-test sanitize \
 	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
@@ -119,6 +119,11 @@ READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
+	$(BIN)/python docs/generate.py
+
+# Measure anew what docs/regret.json holds (some minutes), and put it into the document.
+regret-docs: build
+	$(BIN)/python docs/regrets.py
 	$(BIN)/python docs/generate.py
 
 # Kernel modules, for the running kernel or for KERNEL=headers (and BTF=vmlinux or vmlinuz, where they are not found).

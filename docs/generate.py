@@ -12,7 +12,7 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
-measures anew.
+measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import Any
 import documents
 import figure
 import interface
+import regrets
 import session
 import was_workloads
 
@@ -285,6 +286,11 @@ def waits(which: str) -> str:
     return rows(heads, was_workloads.table())
 
 
+def regret(name: str) -> str:
+    """Of docs/regret.json, which `make regret-docs` measures."""
+    return rows(*regrets.table(name))
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables,
     "table": table,
@@ -305,6 +311,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "readers": readers,
     "agreement": agreement,
     "disagreements": disagreements,
+    "regret": regret,
 }
 
 

@@ -26,3 +26,7 @@ class Problem(Exception):
         if len(line) > _LONGEST:
             line = f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
         super().__init__(line)
+
+
+class DoesNotFitError(Problem):
+    """A workload that goes beyond the end of a drive."""

@@ -93,6 +93,10 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
         ],
     ),
     "compare": ("CompareDocument", [["JOB"], ["CHAIN", "-s", "as,cfq", "--by", "fairness"]]),
+    "regret": (
+        "RegretDocument",
+        [["JOB", "--contested", "MB/s; longest read of b", "-d", "constant:5", "-s", "noop,as", "--seeds", "1"]],
+    ),
     "schedulers": ("SchedulersDocument", [[], ["bfq"]]),
     "drives": ("DrivesDocument", [[]]),
     "drives show": ("DriveDocument", [["barracuda-80g"], ["raid0-4x-barracuda-80g"], ["nvme-ssd"]]),

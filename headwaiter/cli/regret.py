@@ -22,7 +22,7 @@ from headwaiter.regret.scores import each, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, Contest, read_contests
 from headwaiter.report.page import check_libraries
 from headwaiter.report.regret import heading, reasons, render, standings_table, verdict
-from headwaiter.report.tables import show
+from headwaiter.report.tables import print_conditions, show
 from headwaiter.study.variants import ALL, parse_variants
 from headwaiter.study.workload import NR_REQUESTS
 from headwaiter.was.config import READERS
@@ -87,12 +87,12 @@ def command(
     opened = [open_drive(name) for name in dict.fromkeys(drives.split(","))]
     options = MEASURED.apply(Options(seed=seed, nr_requests=NR_REQUESTS, join_arriving=True))
     with progress_bar("regret", len(contests) * len(opened) * seeds * len(variants), unit="runs") as update:
-        cells = measure(contests, opened, variants, options, seeds, update)
+        cells, notes = measure(contests, opened, variants, options, seeds, update)
     judged = judge(each(cells) if singly else cells, variants, reference)
     if report:
-        write_text(render(judged, options), report)
+        write_text(render(judged, options, notes), report)
     if as_json:
-        write_json(judged.document(options), output)
+        write_json(judged.document(options, notes), output)
         return
     with page(output) as out:
         show(out, Text(heading(judged), style="bold"))
@@ -103,6 +103,7 @@ def command(
         out.print()
         for line in reasons(judged):
             show(out, Text(line))
+        print_conditions(out, options, notes)
 
 
 def _chosen(contests: list[Contest], patterns: str | None) -> list[Contest]:

@@ -11,7 +11,7 @@ from typing import Any
 from headwaiter.engine.constants import SECTOR_BYTES, Directions, Exit, FileService, IoprioClass, ioprio
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
-from headwaiter.errors import Problem, plain
+from headwaiter.errors import DoesNotFitError, Problem, plain
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
 from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
 from headwaiter.fio.parser import Section, Where, parse
@@ -483,4 +483,6 @@ def _check_fit(draft: _Draft, bases: Mapping[str, int], capacity: int) -> None:
             continue
         where: Where = draft.section.at("size", "filesize", "offset_increment", "offset")
         what = f"file '{r.file}'" if r.file in bases else r.file
-        raise where.problem(f"job '{draft.name}' leaves the drive: {what} would end at byte {end} of {capacity}")
+        raise DoesNotFitError(
+            f"{where.path}:{where.line}: job '{draft.name}' leaves the drive: {what} would end at byte {end} of {capacity}"
+        )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headwaiter import ending
 from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.errors import DoesNotFitError, Problem
 from headwaiter.regret.metrics import Measured
 from headwaiter.regret.workloads import Contest, fit
 from headwaiter.study.perturb import perturbed
@@ -67,16 +68,20 @@ def measure(
     options: Options,
     seeds: int = SEEDS,
     progress: Callable[[str, int], None] | None = None,
-) -> list[Cell]:
-    """A cell for each workload and drive, drives within workloads; as many at once as there are processors.
+) -> tuple[list[Cell], list[str]]:
+    """A cell for each workload and drive, drives within workloads; as many at once as there are processors. And notes.
 
+    A workload that goes beyond the end of a drive has no cell there, which a note tells; Problem if no cell is left.
     `progress(name, runs)` is called from the workers' threads when the runs of one seed are over.
     """
-    jobs = [(contest, drive, seed) for contest in contests for drive in drives for seed in range(seeds)]
+    pairs = [(contest, drive) for contest in contests for drive in drives]
 
-    def one(job: tuple[Contest, Drive, int]) -> NDArray[np.float64]:
-        contest, drive, seed = job
-        values = measure_cell(contest, drive, variants, options, seed)
+    def one(job: tuple[tuple[Contest, Drive], int]) -> NDArray[np.float64] | DoesNotFitError:
+        (contest, drive), seed = job
+        try:
+            values = measure_cell(contest, drive, variants, options, seed)
+        except DoesNotFitError as e:
+            return e
         if progress:
             progress(f"{contest.name} on {drive.name}, seed {seed}", len(variants))
         return values
@@ -84,12 +89,20 @@ def measure(
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         try:
-            found = list(pool.map(one, jobs))
+            found = iter(list(pool.map(one, [(pair, seed) for pair in pairs for seed in range(seeds)])))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    parts = iter(found)
-    return [
-        Cell(contest, drive.name, np.stack([next(parts) for _ in range(seeds)], axis=1))
-        for contest in contests for drive in drives
-    ]  # fmt: skip
+    cells: list[Cell] = []
+    beyond: dict[str, list[str]] = {}
+    for contest, drive in pairs:
+        parts = [next(found) for _ in range(seeds)]
+        values = [part for part in parts if not isinstance(part, DoesNotFitError)]
+        if len(values) == seeds:
+            cells.append(Cell(contest, drive.name, np.stack(values, axis=1)))
+        else:
+            beyond.setdefault(contest.name, []).append(drive.name)
+    notes = [f"{name} goes beyond the end of {', '.join(small)}: left out there" for name, small in beyond.items()]
+    if not cells:
+        raise Problem("; ".join(notes))
+    return cells, notes

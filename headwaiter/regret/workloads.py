@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from headwaiter.engine.sim import Drive, Forest, Load, Options
@@ -20,7 +21,8 @@ from headwaiter.paths import WORKLOADS
 from headwaiter.reading import exists, is_folder, read_bytes, read_text
 from headwaiter.regret.chains import Chain, chain_load, parse_chain
 from headwaiter.regret.contested import Metric, parse_contested
-from headwaiter.study.workload import Reading, read_workload
+from headwaiter.study.workload import Reading, read_recording, read_workload, replay
+from headwaiter.traces import Source, Trace
 
 BUNDLED = WORKLOADS / "regret"
 _LINE = re.compile(rb"^\s*[#;]+\s*contested:(.*)$", re.MULTILINE)
@@ -143,12 +145,21 @@ def fit(contest: Contest, drive: Drive, options: Options) -> Fitted:
     limit_s = _limit_s(drive, contest.is_patient)
     if contest.chain:
         return Fitted(chain_load(contest.chain, drive, options, limit_s or _PASS_S), None)
-    load = read_workload(contest.path, drive, Reading(seed=options.seed)).load
+    reading = Reading(seed=options.seed)
+    trace = _recording(contest.path)
+    work = replay(contest.path, trace, drive, reading) if trace else read_workload(contest.path, drive, reading)
+    load = work.load
     if isinstance(load, JobLoad):
         load = _cut(load, limit_s)
     _check(contest, load)
     end_ns = max((job.fields["runtime_ns"] for job in load.jobs), default=0) if isinstance(load, JobLoad) else 0
     return Fitted(load, (end_ns // 4, end_ns) if end_ns else None)
+
+
+@lru_cache(maxsize=8)
+def _recording(path: Path) -> Trace | None:
+    """The trace in a file, read once for all drives and seeds; None if it holds jobs or a generated workload."""
+    return read_recording(path, Reading(), Source(path))
 
 
 def _limit_s(drive: Drive, patient: bool) -> float | None:

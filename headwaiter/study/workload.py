@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
-from headwaiter.errors import Problem, plain
+from headwaiter.errors import DoesNotFitError, Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
 from headwaiter.paths import WORKLOADS
@@ -195,7 +195,7 @@ def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:
     beyond = np.flatnonzero(trace.sector + trace.sectors > sectors)
     if len(beyond):
         i = int(beyond[0])
-        raise Problem(
+        raise DoesNotFitError(
             f"{path}: request {i} (sectors {int(trace.sector[i])}+{int(trace.sectors[i])}) and {len(beyond) - 1} more"
             f" lie past the end of {drive.name}, which has {sectors} sectors"
         )

@@ -138,6 +138,7 @@ struct hw_drive {
 	u64 sectors; /* capacity */
 	u32 depth;   /* I/Os that it takes at once */
 	bool rotational;
+	u32 arms; /* that move by themselves; 0: one */
 	/*
 	 * Writes are reported before they are on the medium. An I/O of no sectors (op HW_OTHER) is
 	 * a flush: it completes when they are.

@@ -123,6 +123,7 @@ static inline bool hw_is_sync(const struct hw_request *rq)
 struct hw_device {
 	u64 sectors; /* capacity */
 	bool rotational;
+	u32 arms;	 /* of an array: how many move by themselves; 0: one, as far as is known */
 	u32 depth;	 /* requests that the device takes at once */
 	u32 nr_requests; /* requests that the host lets exist at once; 0 = no limit */
 	/*

@@ -313,6 +313,7 @@ static void array_create(void *mem, const struct hw_profile *p, u32 depth)
 		least = min(least, m->drive->sectors);
 		depths += m->drive->depth;
 		a->drive.rotational |= m->drive->rotational;
+		a->drive.arms += max(m->drive->arms, 1u);
 		a->drive.write_cache |= m->drive->write_cache;
 	}
 	a->drive.sectors = a->joined ? sum : div_u64(least, a->chunk) * a->chunk * a->nr;

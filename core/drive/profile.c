@@ -206,6 +206,7 @@ void hw_drive_describe(const struct hw_drive *d, struct hw_device *dev, s64 (*ce
 	dev->sectors = d->sectors;
 	dev->depth = d->depth;
 	dev->rotational = d->rotational;
+	dev->arms = d->arms;
 	dev->positions.cells = cells[0];
 	dev->positions.nr = d->model->positions ? d->model->positions(d, cells) : 0;
 }

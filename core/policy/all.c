@@ -22,6 +22,7 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_cfq,
 	&hw_cfq_slice,
 	&hw_bfq,
+	&hw_maitre,
 	NULL,
 };
 // clang-format on

@@ -74,5 +74,6 @@ extern const struct hw_policy hw_as_share;
 extern const struct hw_policy hw_cfq;
 extern const struct hw_policy hw_cfq_slice;
 extern const struct hw_policy hw_bfq;
+extern const struct hw_policy hw_maitre;
 
 #endif

@@ -29,6 +29,9 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#define HWK_CHUNK_LEAST (16u << 10) /* of an array, bytes */
+#define HWK_ARMS_MOST	64u
+
 static struct hwk_type *types;
 static unsigned int nr_types;
 
@@ -147,6 +150,19 @@ static void exit_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)
 	kfree(areas);
 }
 
+/*
+ * An array says how much lies on one of its disks (io_min) and on all of them (io_opt). Single
+ * disks say neither, or a sector and nonsense.
+ */
+static u32 count_arms(const struct queue_limits *limits)
+{
+	u32 arms = limits->io_min >= HWK_CHUNK_LEAST ? limits->io_opt / limits->io_min : 0;
+
+	if (arms > HWK_ARMS_MOST || arms * limits->io_min != limits->io_opt)
+		return 0;
+	return arms;
+}
+
 static void describe_device(struct hwk_sched *sched)
 {
 	struct request_queue *rq_queue = sched->rq_queue;
@@ -158,6 +174,7 @@ static void describe_device(struct hwk_sched *sched)
 		sched->depth *= rq_queue->nr_hw_queues;
 	dev->sectors = rq_queue->disk ? max_t(u64, get_capacity(rq_queue->disk), 1) : 1;
 	dev->rotational = hwk_rotational(rq_queue);
+	dev->arms = count_arms(&rq_queue->limits);
 	dev->depth = sched->depth;
 	dev->nr_requests = rq_queue->nr_requests;
 }

@@ -58,7 +58,7 @@ check_tunable() {
 
 null_disk nvme0 64 1000
 queue=/sys/block/nvme0/queue
-for name in deadline as as-95 as-seek as-share cas was was-online cfq cfq-slice; do
+for name in deadline as as-95 as-seek as-share cas was was-online cfq cfq-slice maitre; do
 	echo "hw-$name" >$queue/scheduler || fail "hw-$name is not offered"
 done
 for scheduler in $(ours nvme0); do

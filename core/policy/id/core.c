@@ -27,6 +27,7 @@
  *     at the latest.
  *  3. With in_device = 1 a decision is made at every completion, as in the published prototype.
  */
+#include "core/lib/position.h"
 #include "core/policy/id/internal.h"
 
 #define ID_TRIAL_NS (3 * HW_NSEC_PER_MSEC) /* how long a new process is waited for */
@@ -45,28 +46,7 @@ static struct id_task *task_of(struct id_device *d, struct hw_task *task)
 
 u64 id_positioning(const struct id_device *d, u64 from, u64 sector)
 {
-	const struct hw_device *dev = &d->q.dev;
-	u64 distance = hw_apart(sector, from);
-	u32 lo = 0, n = dev->positions.nr, shift;
-	u64 step, into;
-
-	if (!n)
-		return 0;
-	/*
-	 * The last point at or below the distance. It is as good as random: no branch depends on
-	 * it.
-	 */
-	for (; n > 1; n -= n / 2)
-		lo += hw_position_sectors(dev, lo + n / 2) <= distance ? n / 2 : 0;
-	if (lo + 1 == dev->positions.nr || distance <= hw_position_sectors(dev, lo))
-		return hw_position_ns(dev, lo);
-	step = hw_position_sectors(dev, lo + 1) - hw_position_sectors(dev, lo);
-	into = distance - hw_position_sectors(dev, lo);
-	/* 32 bits of distance and 32 of time: products fit. */
-	shift = (u32)max(fls64(step) - 32, 0);
-	return div64_u64(hw_position_ns(dev, lo) * ((step - into) >> shift) +
-				 hw_position_ns(dev, lo + 1) * (into >> shift),
-			 step >> shift);
+	return hw_positioning(&d->q.dev, hw_apart(sector, from));
 }
 
 struct hw_sorted_request *id_nearest(const struct id_device *d, const struct hw_sorted *t)

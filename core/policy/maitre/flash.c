@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre where nothing moves: first come, first served, until somebody is unfair.
+ *
+ * There are no turns and no sorted tree. Synchronous requests go out in order of arrival, as long
+ * as fewer bytes are in the device than it completes in two milliseconds: below that, this is
+ * `none`. Each flow pays for its bytes. One that has had much less than the others lately (the
+ * start of a program, an editor) has the device alone for as long as it has requests, and pays for
+ * all of that time. One that has had more than the others steps aside. Write-back has a window that
+ * shrinks while it makes reads wait.
+ */
+#include "core/policy/maitre/internal.h"
+
+#define PEAK_NS		(2 * MT_MSEC)
+#define RATE_NS		(8 * MT_MSEC) /* over which rates are measured */
+#define CAP_LEAST	(512u << 10)
+#define COST_SHIFT	10 /* fixed point of ns per sector */
+#define AHEAD_NS	(5 * MT_MSEC)
+#define BEHIND_NS	(5 * MT_MSEC)
+#define WINDOW_NS	(100 * MT_MSEC)
+#define FAVOUR_HOLD_NS	(250 * MT_USEC)
+#define MEAN_SHIFT	5
+#define LONE_NS		(5 * MT_MSEC)	/* nobody synchronous for so long */
+#define BESIDE_LEAST	(64u << 10)	/* others have so much in the device, or there is no need */
+#define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
+#define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
+#define THINK_MOST	(100 * MT_MSEC)
+#define W_APART		4u /* times its own time is between a request and the next */
+#define W_LEAST		(16u << 10)
+#define W_STEP		(16u << 10)
+#define IDLE_QUIET_NS	MT_MSEC
+#define IDLE_PATIENT_NS (200 * MT_MSEC)
+
+/* --- the rate of the device --- */
+
+static noinline void new_window(struct mt_flash *x, u64 now)
+{
+	u64 ns = now - x->window_since;
+
+	if (ns < 2 * RATE_NS)
+		x->peak = max(div64_u64(x->bytes * PEAK_NS, ns), x->peak - (x->peak >> 9));
+	x->window_since = now;
+	x->bytes = 0;
+	x->cap = max_t(u64, x->peak, CAP_LEAST);
+	x->sector_cost = (u32)div64_u64(PEAK_NS * HW_SECTOR_BYTES << COST_SHIFT, x->cap);
+}
+
+/* --- who is favoured --- */
+
+static void favour_end(struct mt_device *d, enum hw_wait_outcome outcome)
+{
+	hw_wait_end(&d->q, outcome, d->now);
+	list_splice_tail_init(&d->x.line, &d->x.favoured);
+	list_splice_tail_init(&d->x.favoured, &d->x.line);
+	d->serving = NULL;
+}
+
+/* The favoured is about to go. */
+void mt_flash_unfavour(struct mt_device *d)
+{
+	favour_end(d, HW_WAIT_OTHER);
+}
+
+/* Who has the device alone pays for all of the time. */
+static void favour_charge(struct mt_device *d)
+{
+	struct mt_entity *e = d->serving;
+
+	if (!e)
+		return;
+	e->v += d->now - d->since_ns;
+	d->since_ns = d->now;
+	if (e->v + BEHIND_NS >= d->x.mean)
+		favour_end(d, HW_WAIT_OTHER);
+}
+
+static void flow_arrives(struct mt_device *d, struct mt_flow *f)
+{
+	struct mt_flash *x = &d->x;
+
+	if (f->requests)
+		mt_average(&f->e.near, min(d->now - f->e.emptied_ns, THINK_MOST));
+	if (!f->requests || d->now - f->e.emptied_ns >= ASLEEP_NS)
+		f->placed_end = d->now;
+	f->requests = 1;
+	if (f->e.v + WINDOW_NS < x->mean)
+		f->e.v = x->mean - WINDOW_NS;
+	if (f->e.v + BEHIND_NS < x->mean && !d->serving && f->e.class == MT_BEST_EFFORT &&
+	    d->now - f->placed_end < AWAKE_NS &&
+	    x->flying_bytes > max_t(u64, x->cap >> 4, BESIDE_LEAST)) {
+		d->serving = &f->e;
+		d->since_ns = d->now;
+	}
+}
+
+void mt_flash_insert(struct mt_device *d, struct mt_request *r)
+{
+	struct mt_flash *x = &d->x;
+	struct mt_flow *f = r->flow;
+	struct list_head *line = &x->line;
+
+	favour_charge(d);
+	r->home = &x->home;
+	if (!f) {
+		list_add_tail(&r->s.fifo, &x->async);
+		return;
+	}
+	if (!f->queued && !f->flying) {
+		f->e.class = mt_class_of(mt_prio_of(r->s.rq.task, r->s.rq.ioprio));
+		flow_arrives(d, f);
+	}
+	f->queued++;
+	if (f->e.class != MT_BEST_EFFORT)
+		line = f->e.class == MT_REALTIME ? &x->realtime : &x->idle;
+	else if (d->serving == &f->e)
+		line = &x->favoured;
+	else if (f->e.listed)
+		line = &f->e.fifo;
+	list_add_tail(&r->s.fifo, line);
+	if (f->e.class != MT_IDLE_CLASS)
+		d->sync_ns = d->now;
+}
+
+/* --- dispatch --- */
+
+static struct mt_request *pop(struct list_head *line)
+{
+	struct mt_request *r;
+
+	if (list_empty(line))
+		return NULL;
+	r = mt_request(list_first_entry(line, struct hw_sorted_request, fifo));
+	list_del_init(&r->s.fifo);
+	return r;
+}
+
+static struct hw_request *start(struct mt_device *d, struct mt_request *r, enum hw_reason why)
+{
+	struct mt_flash *x = &d->x;
+	struct mt_flow *f = r->flow;
+	struct hw_request *rq = &r->s.rq;
+	u32 bytes = rq->sectors * HW_SECTOR_BYTES;
+
+	if (d->q.wait.active)
+		hw_wait_end(&d->q, f && d->held == &f->e ? HW_WAIT_SUCCESS : HW_WAIT_OTHER, d->now);
+	hw_because_wait(&d->q, f && d->held == &f->e, why);
+	if (f) {
+		f->queued--;
+		f->flying++;
+		x->flying_bytes += bytes;
+		r->writes = x->async_bytes ? x->writes - 1 : x->writes;
+		if (d->serving != &f->e) {
+			f->e.v += (u64)rq->sectors * x->sector_cost >> COST_SHIFT;
+			x->mean += (u64)((s64)(f->e.v - x->mean) >> MEAN_SHIFT);
+		}
+	} else {
+		x->async_bytes += bytes;
+		x->writes++;
+		x->async_due = d->now;
+		if (bytes > x->window && x->bound)
+			x->async_due += ((u64)rq->sectors * x->sector_cost >> COST_SHIFT) * W_APART;
+	}
+	return rq;
+}
+
+/* The favoured has nothing queued: is it to be waited for? */
+static bool favour_holds(struct mt_device *d)
+{
+	struct mt_flow *f = mt_flow_of(d->serving);
+	u64 until = f->e.emptied_ns + FAVOUR_HOLD_NS;
+
+	if (f->flying)
+		return true;
+	if (until <= d->now) {
+		favour_end(d, HW_WAIT_FAIL);
+		return false;
+	}
+	d->q.wake_ns = until;
+	if (!d->q.nr_in_flight && !d->q.wait.active && d->q.nr_queued) {
+		hw_wait_begin(&d->q, f->task, d->now);
+		d->held = &f->e;
+	}
+	return true;
+}
+
+/*
+ * May write-back go now? While others are there, as much is in the device as the window says; if
+ * that is less than a request, requests keep apart.
+ */
+static bool async_may(struct mt_device *d)
+{
+	struct mt_flash *x = &d->x;
+	u64 until;
+
+	if (list_empty(&x->async))
+		return false;
+	if (d->now - d->sync_ns > LONE_NS)
+		return x->async_bytes < x->cap;
+	if (x->async_bytes >= x->window)
+		return false;
+	until = min(x->untold ? HW_NEVER : x->async_due, d->sync_ns + LONE_NS + 1);
+	if (until <= d->now)
+		return true;
+	d->q.wake_ns = until;
+	return false;
+}
+
+static struct hw_request *idle_next(struct mt_device *d)
+{
+	struct mt_flash *x = &d->x;
+
+	if (list_empty(&x->idle))
+		return NULL;
+	if (d->now - d->sync_ns < IDLE_QUIET_NS && d->now - x->idle_ns < IDLE_PATIENT_NS) {
+		d->q.wake_ns = min(d->q.wake_ns,
+				   min(d->sync_ns + IDLE_QUIET_NS, x->idle_ns + IDLE_PATIENT_NS));
+		return NULL;
+	}
+	x->idle_ns = d->now;
+	return start(d, pop(&x->idle), HW_TURN);
+}
+
+/* Those that have had more than others step aside. */
+static struct mt_request *line_next(struct mt_device *d)
+{
+	struct mt_flash *x = &d->x;
+	struct mt_request *r;
+	struct mt_entity *e;
+
+	while ((r = pop(&x->line))) {
+		e = &r->flow->e;
+		if (likely(e->v <= x->mean + AHEAD_NS) || list_empty(&x->line))
+			return r;
+		if (!e->listed)
+			mt_list(d, e);
+		list_add_tail(&r->s.fifo, &e->fifo);
+	}
+	e = mt_least(d);
+	if (!e)
+		return NULL;
+	mt_unlist(d, e);
+	list_splice_tail_init(&e->fifo, &x->line);
+	return pop(&x->line);
+}
+
+struct hw_request *mt_flash_dispatch(struct mt_device *d)
+{
+	struct mt_flash *x = &d->x;
+	struct hw_request *rq;
+	struct mt_request *r;
+
+	favour_charge(d);
+	r = pop(&x->realtime);
+	if (r) {
+		return start(d, r, HW_PREEMPTED);
+	}
+	if (d->serving && !d->q.force) {
+		r = pop(&x->favoured);
+		if (r) {
+			return start(d, r, HW_TURN);
+		}
+		if (favour_holds(d))
+			return NULL;
+	} else if (d->serving) {
+		favour_end(d, HW_WAIT_OTHER);
+	}
+	if (async_may(d))
+		return start(d, pop(&x->async), HW_TURN);
+	if (x->flying_bytes < x->cap || d->q.force) {
+		r = line_next(d);
+		if (r)
+			return start(d, r, HW_ARRIVAL);
+	}
+	rq = idle_next(d);
+	if (rq || !d->q.nr_queued)
+		return rq;
+	if (d->q.force) {
+		r = pop(&x->async);
+		return start(d, r ? r : pop(&x->idle), HW_DRAIN);
+	}
+	/* What is there keeps out of others' way. */
+	if (!d->q.nr_in_flight && !d->q.wait.active) {
+		hw_wait_begin(&d->q, NULL, d->now);
+		d->held = NULL;
+	}
+	return NULL;
+}
+
+/* --- completion --- */
+
+static u32 size_class(const struct hw_request *rq)
+{
+	return min((u32)fls64(rq->sectors), MT_SIZES) - 1;
+}
+
+/* A read tells whether writes beside it cost too much. */
+static void tune_window(struct mt_flash *x, const struct mt_request *r, u64 now)
+{
+	u32 *base = &x->base[size_class(&r->s.rq)];
+	u64 latency = now - r->s.rq.insert_ns, think = r->flow->e.near, cost;
+
+	if (r->writes == x->writes) {
+		if (!*base || latency < *base)
+			*base = (u32)min_t(u64, latency, U32_MAX);
+		else
+			*base += *base >> 8;
+		x->untold = false;
+		return;
+	}
+	if (!*base) {
+		x->untold = true;
+		return;
+	}
+	cost = ((u64)r->s.rq.sectors * x->sector_cost >> COST_SHIFT) * (r->flow->flying + 1);
+	x->bound = cost * 4 > *base * 3ull;
+	if ((think + latency) * 2 > (think + *base) * 3)
+		x->window = max(x->window - (x->window >> 2), W_LEAST);
+	else
+		x->window = (u32)min_t(u64, x->window + (x->window >> 5) + W_STEP, x->cap);
+}
+
+void mt_flash_complete(struct mt_device *d, struct mt_request *r)
+{
+	struct mt_flash *x = &d->x;
+	u32 bytes = r->s.rq.sectors * HW_SECTOR_BYTES;
+
+	x->bytes += bytes;
+	if (d->now - x->window_since >= RATE_NS)
+		new_window(x, d->now);
+	favour_charge(d);
+	if (!r->flow) {
+		x->async_bytes -= bytes;
+		return;
+	}
+	x->flying_bytes -= bytes;
+	r->flow->flying--;
+	r->flow->e.emptied_ns = d->now;
+	if (r->s.rq.op == HW_READ)
+		tune_window(x, r, d->now);
+}
+
+/* @r has been given up by the line: merged away, or returned by the device. */
+void mt_flash_forget(struct mt_device *d, struct mt_request *r)
+{
+	list_del_init(&r->s.fifo);
+	if (!r->flow)
+		return;
+	r->flow->queued--;
+	if (r->flow->e.listed && list_empty(&r->flow->e.fifo))
+		mt_unlist(d, &r->flow->e);
+}
+
+void mt_flash_init(struct mt_device *d)
+{
+	struct mt_flash *x = &d->x;
+
+	INIT_LIST_HEAD(&x->realtime);
+	INIT_LIST_HEAD(&x->favoured);
+	INIT_LIST_HEAD(&x->line);
+	INIT_LIST_HEAD(&x->async);
+	INIT_LIST_HEAD(&x->idle);
+	x->window_since = d->now;
+	x->window = CAP_LEAST;
+	x->cap = CAP_LEAST;
+	new_window(x, d->now + RATE_NS);
+	x->window_since = d->now;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre: whose turn it is. Virtual time, the place of newcomers, and when a turn ends.
+ *
+ * Invariants:
+ *  1. An entity is in the tree of the busy exactly while it has requests queued and is not the one
+ *     being served.
+ *  2. The v of an entity in the tree does not change.
+ */
+#include "core/policy/maitre/internal.h"
+
+#define CYCLE	    (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
+#define LEAST_TURN  8u		     /* of mean positionings */
+#define CREDIT_MOST (3 * MT_SEC)
+#define FREE_PART   4u
+#define KEEP_SHIFT  10 /* fixed point of what a change of turns would save */
+
+void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight)
+{
+	e->kind = (u8)kind;
+	e->class = class;
+	e->weight = weight;
+	INIT_LIST_HEAD(&e->fifo);
+}
+
+void mt_flow_init(struct mt_flow *f, struct hw_task *task)
+{
+	mt_entity_init(&f->e, MT_FLOW, MT_BEST_EFFORT, MT_WEIGHT);
+	f->task = task;
+	f->home = &f->e;
+	INIT_LIST_HEAD(&f->queue);
+}
+
+/* --- the tree of the busy --- */
+
+static struct mt_entity *entity_of(struct rb_node *n)
+{
+	return n ? rb_entry(n, struct mt_entity, node) : NULL;
+}
+
+static bool before(const struct mt_entity *a, const struct mt_entity *b)
+{
+	return a->class != b->class ? a->class < b->class : a->v < b->v;
+}
+
+void mt_list(struct mt_device *d, struct mt_entity *e)
+{
+	struct rb_node **link = &d->busy.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		link = before(e, entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&e->node, parent, link);
+	rb_insert_color(&e->node, &d->busy);
+	e->listed = true;
+}
+
+void mt_unlist(struct mt_device *d, struct mt_entity *e)
+{
+	if (!e->listed)
+		return;
+	rb_erase(&e->node, &d->busy);
+	e->listed = false;
+}
+
+struct mt_entity *mt_least(const struct mt_device *d)
+{
+	return entity_of(rb_first(&d->busy));
+}
+
+/* --- virtual time --- */
+
+/* A pool has that of its members, but at least one flow's. */
+static u32 weight(const struct mt_entity *e)
+{
+	return e->kind == MT_POOL ? max(e->weight, MT_WEIGHT) : e->weight;
+}
+
+static void advance(struct mt_entity *e, u64 ns)
+{
+	e->v += div_u64(ns * MT_WEIGHT, weight(e));
+}
+
+/* Behind all that are busy in @e's class. */
+static u64 last_place(const struct mt_device *d, const struct mt_entity *e)
+{
+	const struct mt_entity *last = entity_of(rb_last(&d->busy));
+	u64 v = max(d->floor[e->class], e->v);
+
+	if (last && last->class == e->class)
+		v = max(v, last->v);
+	if (d->serving && d->serving->class == e->class)
+		v = max(v, d->serving->v);
+	return v;
+}
+
+/* Least v of the busy, never falling. */
+static void raise_floor(struct mt_device *d)
+{
+	const struct mt_entity *c = d->serving, *e = mt_least(d);
+
+	if (e && c && e->class == c->class)
+		d->floor[e->class] = max(d->floor[e->class], min(e->v, c->v));
+	else if (c && (!e || e->class > c->class))
+		d->floor[c->class] = max(d->floor[c->class], c->v);
+	else if (e)
+		d->floor[e->class] = max(d->floor[e->class], e->v);
+}
+
+/*
+ * Up to now the device was in the service of d->serving, or was held for it. Whoever runs below the
+ * floor is a newcomer on credit; newcomers together get no more than three quarters of the time,
+ * and when that is used up they go behind the others.
+ */
+void mt_charge(struct mt_device *d)
+{
+	struct mt_entity *c = d->serving;
+	u64 ns = d->now - d->since_ns;
+
+	d->since_ns = d->now;
+	if (!c || !ns)
+		return;
+	if (!d->q.wait.active)
+		mt_rate_time(d, ns);
+	d->credit = min(d->credit + ns / 4 * 3, CREDIT_MOST);
+	if (c->kind == MT_ASYNC)
+		d->async_owed -= min(d->async_owed, ns);
+	if (c->v < d->floor[c->class] && c->kind != MT_ASYNC) {
+		if (d->credit <= ns)
+			c->v = last_place(d, c);
+		d->credit -= min(d->credit, ns);
+	}
+	advance(c, ns);
+	raise_floor(d);
+}
+
+/* @e becomes busy: it may be behind the others by the window, and no more. */
+void mt_place(struct mt_device *d, struct mt_entity *e)
+{
+	u64 floor = d->floor[e->class], window = e->kind == MT_ASYNC ? 0 : (u64)d->window * MT_MSEC;
+
+	if (!window || d->credit)
+		e->v = max(e->v, floor - min(floor, window));
+	else
+		e->v = last_place(d, e);
+}
+
+/* The turn is @e's; what was served before waits for another. */
+void mt_serve(struct mt_device *d, struct mt_entity *e)
+{
+	struct mt_entity *c = d->serving;
+
+	if (c == e)
+		return;
+	if (c) {
+		if (c->kind == MT_ASYNC) {
+			advance(c, d->async_owed);
+			d->async_owed = 0;
+		}
+		if (c->queued)
+			mt_list(d, c);
+	}
+	if (e)
+		mt_unlist(d, e);
+	d->serving = e;
+	raise_floor(d);
+}
+
+/* How long a turn is to last. */
+u64 mt_turn(const struct mt_device *d)
+{
+	u64 part = (u64)d->granularity;
+	u64 most = div64_u64(d->mean_ns * (1000 - part), part);
+	u64 turn = div_u64(CYCLE, max(d->flows, 1u));
+
+	return min(most, max(turn, LEAST_TURN * d->mean_ns));
+}
+
+/*
+ * Does @e, the first of those that wait, end the turn of @c? It must be behind by a turn, but by
+ * less if the head has to move anyway: a part of the turn that is the square of what staying saves.
+ */
+bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c)
+{
+	struct hw_sorted_request *own;
+	u64 near, far, keep;
+
+	if (e->class != c->class)
+		return e->class < c->class;
+	if (c->kind == MT_ASYNC || e->v >= c->v)
+		return e->v < c->v;
+	own = mt_next(d, c);
+	near = own ? mt_to(d, own->rq.sector) : c->near;
+	far = mt_to(d, mt_next(d, e)->rq.sector);
+	/* Who has to go so far himself keeps nothing. */
+	if (near * FREE_PART >= far)
+		return true;
+	keep = div64_u64((far - near) << KEEP_SHIFT, far);
+	return e->v + div_u64((mt_turn(d) * keep >> KEEP_SHIFT) * keep >> KEEP_SHIFT, weight(c)) *
+			       MT_WEIGHT <
+	       c->v;
+}
+
+/* --- requests --- */
+
+void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r)
+{
+	r->home = home;
+	hw_sorted_add(&home->sort, &r->s);
+	hw_fifo_add(&home->fifo, &r->s, r->s.rq.insert_ns);
+	if (home->queued++ || home == d->serving)
+		return;
+	mt_place(d, home);
+	mt_list(d, home);
+}
+
+void mt_dequeue(struct mt_device *d, struct mt_request *r)
+{
+	struct mt_entity *home = r->home;
+
+	hw_sorted_del(&home->sort, &r->s);
+	list_del_init(&r->s.fifo);
+	if (--home->queued == 0)
+		mt_unlist(d, home);
+	if (r->flow) {
+		list_del_init(&r->mine);
+		r->flow->queued--;
+	}
+}
+
+struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e)
+{
+	struct hw_sorted_request *s;
+
+	if (!e->queued)
+		return NULL;
+	if (e->kind == MT_POOL)
+		return mt_pool_next(d, e);
+	if (e->kind == MT_ASYNC)
+		return mt_async_next(d, e);
+	s = hw_sorted_at_or_after(&e->sort, e->end);
+	return s ? s : hw_sorted_first(&e->sort);
+}

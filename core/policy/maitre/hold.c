@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre: when to hold the disk for whoever was served, and for how long.
+ *
+ * Optimal stopping: the think times of the past say with which probability the next request comes
+ * by when. To give up after T costs T and the way to the other request; to be met earlier costs the
+ * wait so far and the short way. The T with the least expected cost is waited for, but never more
+ * than the way to the other costs: then no sequence of think times, however hostile, makes it more
+ * than twice as dear as knowing the future would (ski rental).
+ */
+#include "core/policy/maitre/internal.h"
+
+#define SAMPLES_MOST 64u
+#define HABIT_SHIFT  4 /* each sample weighs 1/16 */
+#define UNKNOWN_MOST (4 * MT_MSEC)
+#define RUNS_ON_NS   (1500 * MT_USEC)
+#define NEW_REQUESTS 8u
+#define MEAN_SHIFT   3
+
+/* Upper edges of the bins. */
+static const u32 edge_us[MT_BINS - 1] = { 32,	64,   128,  256,  512,	 1000,	1500, 2000,
+					  3000, 4000, 6000, 8000, 12000, 16000, 24000 };
+
+void mt_average(u64 *mean, u64 sample)
+{
+	*mean = *mean ? *mean - (*mean >> MEAN_SHIFT) + (sample >> MEAN_SHIFT) : sample;
+}
+
+void mt_learn(struct mt_habit *h, u64 think_ns)
+{
+	u32 i, at = MT_BINS - 1;
+
+	for (i = 0; i < MT_BINS - 1 && at == MT_BINS - 1; i++)
+		if (think_ns <= edge_us[i] * MT_USEC)
+			at = i;
+	for (i = 0; i < MT_BINS; i++)
+		h->bin[i] = (u16)(h->bin[i] - (h->bin[i] >> HABIT_SHIFT));
+	h->bin[at] = (u16)(h->bin[at] + ((u32)U16_MAX >> HABIT_SHIFT));
+	h->samples = min(h->samples + 1, SAMPLES_MOST);
+}
+
+/*
+ * For how long from now on it is best to wait, when nothing has come for @elapsed: 0 if not at all.
+ * @near and @far cost whoever is waited for and the other.
+ */
+u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far)
+{
+	u64 mass = 0, met = 0, spent = 0, least, best = 0, low, high, cost;
+	u32 i, first = MT_BINS;
+
+	for (i = MT_BINS; i-- > 0;) {
+		if (i < MT_BINS - 1 && edge_us[i] * MT_USEC <= elapsed)
+			break;
+		mass += h->bin[i];
+		first = i;
+	}
+	if (!mass || near >= far)
+		return 0;
+	least = mass * far;
+	for (i = first; i < MT_BINS - 1; i++) {
+		low = i ? edge_us[i - 1] * MT_USEC : 0;
+		low = low > elapsed ? low - elapsed : 0;
+		high = edge_us[i] * MT_USEC - elapsed;
+		spent += h->bin[i] * ((low + high) / 2 + near);
+		met += h->bin[i];
+		cost = spent + (mass - met) * (high + far);
+		if (cost < least) {
+			least = cost;
+			best = high;
+		}
+	}
+	return min(best, elapsed < far ? far - elapsed : 0);
+}
+
+/* Will it use a turn, or take one request and be gone? */
+bool mt_runs_on(const struct mt_entity *e)
+{
+	u32 i, soon = 0;
+
+	if (e->queued > 1 || e->kind != MT_FLOW)
+		return true;
+	for (i = 0; edge_us[i] * MT_USEC <= RUNS_ON_NS; i++)
+		soon += e->habit.bin[i];
+	return soon > U16_MAX / 2;
+}
+
+/*
+ * @c has the disk and no request, @e is first of those that wait. Until when it is to be held, or a
+ * time that has passed.
+ */
+u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e)
+{
+	u64 elapsed = d->now - c->emptied_ns, near = c->near, far, longest;
+
+	far = mt_to(d, mt_next(d, e)->rq.sector);
+	/* It would interrupt again, and the head come back. */
+	if (c->v < e->v && mt_runs_on(e))
+		far += max(far, near);
+	if (!c->habit.samples) {
+		longest = far > near ? min(far - near, UNKNOWN_MOST) : 0;
+		return c->emptied_ns + longest;
+	}
+	longest = mt_worth_waiting(&c->habit, elapsed, near, far);
+	return d->now + longest;
+}
+
+/*
+ * Does the flow gain from having the disk alone? Its own next request must be better than the
+ * nearest of those of all, which lies about there.
+ */
+static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
+{
+	u64 far;
+
+	if (!f->task)
+		return false;
+	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT)
+		return true;
+	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
+	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
+	far = div_u64(far, max(d->q.dev.arms, 1u));
+	if (!f->e.habit.samples)
+		return f->e.near < far;
+	return mt_worth_waiting(&f->e.habit, 0, f->e.near, far) > 0;
+}
+
+/* The flow's requests, which queue elsewhere, go where it belongs by now. */
+void mt_settle(struct mt_device *d, struct mt_flow *f)
+{
+	struct mt_entity *home = exclusive(d, f) ? &f->e : &d->pool[f->e.class];
+	struct mt_request *r, *next;
+
+	if (home == f->home)
+		return;
+	f->home = home;
+	list_for_each_entry_safe(r, next, &f->queue, mine) {
+		struct mt_entity *old = r->home;
+
+		hw_sorted_del(&old->sort, &r->s);
+		list_del_init(&r->s.fifo);
+		if (--old->queued == 0)
+			mt_unlist(d, old);
+		mt_enqueue(d, home, r);
+	}
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * maitre: what its files share. The policy is described in maitre.c.
+ */
+#ifndef HW_POLICY_MAITRE_INTERNAL_H
+#define HW_POLICY_MAITRE_INTERNAL_H
+
+#include "core/lib/sorted.h"
+
+#define MT_USEC ((u64)HW_NSEC_PER_USEC)
+#define MT_MSEC ((u64)HW_NSEC_PER_MSEC)
+#define MT_SEC	((u64)HW_NSEC_PER_SEC)
+
+enum { MT_REALTIME, MT_BEST_EFFORT, MT_IDLE_CLASS, MT_CLASSES };
+enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE };
+
+#define MT_WEIGHT 100u /* of best-effort priority 4 */
+
+#define MT_BINS 16u /* of think times; the last is for what is longer than all edges */
+
+/* Think times: how often each was seen, older ones for less. */
+struct mt_habit {
+	u16 bin[MT_BINS];
+	u32 samples; /* so far, up to a few */
+};
+
+/* Whoever gets the disk: a task, the pool of those that gain nothing from turns, or write-back. */
+struct mt_entity {
+	struct rb_node node; /* among the busy, while it has requests queued and not the disk */
+	bool listed;	     /* it is there */
+	u8 kind;
+	u8 class;
+	u32 weight;
+	u64 v;		/* wall time in service, by weight, ns */
+	u32 queued;	/* requests */
+	u32 flying;	/* dispatched, not completed */
+	u64 end;	/* of the request that was dispatched last */
+	u64 emptied_ns; /* when the last of them completed, with none queued */
+	bool thinking;	/* since then */
+	struct mt_habit habit;
+	u64 near; /* mean positioning from its own last end, ns */
+	struct hw_sorted sort;
+	struct list_head fifo; /* by time of insertion */
+};
+
+/* The synchronous requests of a task. */
+struct mt_flow {
+	struct mt_entity e;
+	struct mt_entity *home; /* where its requests queue: itself, or a pool */
+	struct hw_task *task;	/* NULL: nobody's */
+	struct list_head queue; /* its own requests */
+	u32 requests;		/* so far, up to a few */
+	u32 queued, flying;	/* its own, wherever they queue */
+	u64 placed_end;		/* of the request inserted last */
+	u32 lent;		/* weight that a pool has of it */
+};
+
+/* What a task leaves. */
+struct mt_ghost {
+	bool waits; /* for an heir */
+	u8 class;
+	u64 died_ns;
+	u64 end, v, near;
+	struct mt_habit habit;
+};
+
+#define MT_GHOSTS 8u
+
+#define MT_SIZES 12u /* of requests, by power of two */
+
+/* Where nothing moves: see flash.c. */
+struct mt_flash {
+	struct list_head realtime, favoured, line, async, idle;
+	u64 window_since, bytes; /* completed in this window */
+	u64 peak;		 /* most that have been, lately */
+	u64 cap;		 /* of synchronous bytes in the device */
+	u32 sector_cost;	 /* fixed point */
+	u32 window;		 /* of write-back beside others, bytes */
+	u64 mean;		 /* v of those that were served lately */
+	u64 flying_bytes, async_bytes;
+	bool untold;   /* a read of a size whose base is not known has come */
+	bool bound;    /* reads are as fast as the device, and writes beside them take of that */
+	u64 async_due; /* not before, beside others */
+	u64 idle_ns;   /* when the idle class was last served */
+	u32 writes;    /* of write-back, dispatched so far */
+	u32 base[MT_SIZES];    /* least latency of reads without writes beside them, ns */
+	struct mt_entity home; /* of all requests */
+};
+
+struct mt_task {
+	struct hw_task task;
+	struct mt_flow flow;
+};
+
+struct mt_request {
+	struct hw_sorted_request s; /* `expires` is the time of insertion */
+	struct mt_flow *flow;	    /* whose; NULL: write-back */
+	struct mt_entity *home;	    /* with whom it queues, or was dispatched; NULL: first */
+	struct list_head mine;	    /* among the flow's queued */
+	struct list_head fly;	    /* in the order of dispatch */
+	u32 writes;		    /* flash: write-back dispatched before it */
+};
+
+struct mt_device {
+	struct hw_queue q;
+	u64 now;
+	u64 head; /* end of the request that was dispatched last */
+
+	struct rb_root busy;	   /* by class and v */
+	struct mt_entity *serving; /* who has the disk; NULL: nobody */
+	u64 since_ns;		   /* up to where it has been charged */
+	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
+	u64 credit;		   /* what newcomers may still be given, ns */
+	struct list_head first;	   /* the host's wish, or returned */
+	struct list_head flying;   /* of pools, in order of dispatch */
+
+	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
+	struct mt_flow nobody;
+	u32 flows; /* with requests queued or in the device */
+
+	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
+	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;
+	u32 ghosts;		/* so far */
+	struct mt_entity *held; /* for whom the disk was held last; not to be followed */
+	u8 because;		/* enum hw_reason: why the one before has lost the disk */
+
+	/* of the drive */
+	u64 mean_ns;	/* S: positioning over a third of it */
+	u64 async_owed; /* time that write-back has cost, or will, beyond its turns, ns */
+	u64 sector_ns;	/* in sequence, fixed point (writeback.c); 0: not known */
+	u64 rate_ns, rate_sectors; /* of the window in which that is measured */
+	u64 async_sectors;	   /* of write-back in the device */
+	u64 sync_ns;		   /* when somebody synchronous was last there */
+
+	struct mt_flash x;
+
+	s64 granularity, window;
+};
+
+static inline u8 mt_class_of(u16 ioprio)
+{
+	switch (HW_IOPRIO_CLASS(ioprio)) {
+	case HW_IOPRIO_RT:
+		return MT_REALTIME;
+	case HW_IOPRIO_IDLE:
+		return MT_IDLE_CLASS;
+	default:
+		return MT_BEST_EFFORT;
+	}
+}
+
+static inline u16 mt_prio_of(const struct hw_task *task, u16 ioprio)
+{
+	return ioprio || !task ? ioprio : task->ioprio;
+}
+
+/* place.c: positioning time over @distance sectors. */
+u64 mt_position(const struct mt_device *d, u64 distance);
+
+static inline u64 mt_to(const struct mt_device *d, u64 sector)
+{
+	return mt_position(d, hw_apart(d->head, sector));
+}
+
+/* flow.c */
+void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight);
+void mt_flow_init(struct mt_flow *f, struct hw_task *task);
+void mt_charge(struct mt_device *d);
+void mt_list(struct mt_device *d, struct mt_entity *e);
+void mt_unlist(struct mt_device *d, struct mt_entity *e);
+struct mt_entity *mt_least(const struct mt_device *d);
+void mt_place(struct mt_device *d, struct mt_entity *e);
+void mt_serve(struct mt_device *d, struct mt_entity *e);
+bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c);
+u64 mt_turn(const struct mt_device *d);
+void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r);
+void mt_dequeue(struct mt_device *d, struct mt_request *r);
+struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e);
+
+/* hold.c */
+void mt_learn(struct mt_habit *h, u64 think_ns);
+void mt_average(u64 *mean, u64 sample);
+u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
+bool mt_runs_on(const struct mt_entity *e);
+u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);
+void mt_settle(struct mt_device *d, struct mt_flow *f);
+
+/* flash.c */
+void mt_flash_init(struct mt_device *d);
+void mt_flash_insert(struct mt_device *d, struct mt_request *r);
+struct hw_request *mt_flash_dispatch(struct mt_device *d);
+void mt_flash_complete(struct mt_device *d, struct mt_request *r);
+void mt_flash_unfavour(struct mt_device *d);
+void mt_flash_forget(struct mt_device *d, struct mt_request *r);
+
+/* heirs.c */
+void mt_bury(struct mt_device *d, struct mt_flow *f);
+void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector);
+
+/* pool.c */
+struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool);
+bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool);
+
+/* writeback.c */
+struct hw_sorted_request *mt_async_next(const struct mt_device *d, const struct mt_entity *async);
+u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
+void mt_rate_time(struct mt_device *d, u64 ns);
+bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
+
+static inline struct mt_device *mt_device(const struct hw_queue *q)
+{
+	return container_of(q, struct mt_device, q);
+}
+
+static inline struct mt_request *mt_request(struct hw_sorted_request *s)
+{
+	return container_of(s, struct mt_request, s);
+}
+
+static inline struct mt_flow *mt_flow_of(struct mt_entity *e)
+{
+	return container_of(e, struct mt_flow, e);
+}
+
+#endif

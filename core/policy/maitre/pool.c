@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre: the pool, where the requests of all flows that gain nothing from having the disk alone
+ * are served by place and age.
+ */
+#include "core/policy/maitre/internal.h"
+
+#define AGE_NS_PER_MS 30000u
+#define OLD	      4u /* mean positionings that a request is at most to be in the device */
+#define LOOK	      4u /* requests to either side of the head */
+
+/* The least positioning less what age makes up for. */
+struct search {
+	const struct mt_device *d;
+	struct hw_sorted_request *best;
+	s64 least;
+};
+
+static void consider(struct search *f, struct hw_sorted_request *s)
+{
+	u64 age = min(f->d->now - s->expires, 3600 * MT_SEC);
+	s64 effort = (s64)mt_to(f->d, s->rq.sector) -
+		     (s64)(div_u64(age, (u32)MT_USEC) * AGE_NS_PER_MS / 1000);
+
+	if (!f->best || effort < f->least) {
+		f->best = s;
+		f->least = effort;
+	}
+}
+
+struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool)
+{
+	struct search f = { .d = d };
+	struct hw_sorted_request *above = hw_sorted_at_or_after(&pool->sort, d->head), *below, *s;
+	u32 i;
+
+	below = above ? hw_sorted_prev(above) : hw_sorted_entry(rb_last(&pool->sort.root));
+	consider(&f, hw_fifo_first(&pool->fifo));
+	for (s = above, i = 0; s && i < LOOK; s = hw_sorted_next(s), i++)
+		consider(&f, s);
+	for (s = below, i = 0; s && i < LOOK; s = hw_sorted_prev(s), i++)
+		consider(&f, s);
+	return f.best;
+}
+
+/*
+ * May the pool's next request go to the device now? A device with a queue of its own serves what is
+ * near first: nothing is put beside a request that has been there for long.
+ */
+bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool)
+{
+	const struct mt_request *oldest;
+
+	if (list_empty(&d->flying))
+		return true;
+	oldest = list_first_entry(&d->flying, struct mt_request, fly);
+	return d->now - oldest->s.rq.dispatch_ns < OLD * d->mean_ns;
+}

@@ -13,7 +13,8 @@ from headwaiter.was.calibrate import MAX_EMPTY, Candidate, Choices, calibrate, h
 from headwaiter.was.classify import Reads
 from headwaiter.was.config import DEFAULT_US, Config
 from headwaiter.was.evaluate import Figures, Verdict
-from headwaiter.was.fit import FIXED_US, Contender, alike, fit
+from headwaiter.was.fit import FIXED_US, Contender, alike, fit, settled
+from headwaiter.was.matrix import Matrix
 from headwaiter.was.observe import Observation, Waits
 
 MS = 1_000_000
@@ -164,6 +165,19 @@ def test_fit_takes_what_the_trial_says() -> None:
     made = classes.best.config.made
     assert classes.best.config.classes > 1 and made["bound_us"] in (2000, 4000) and made["from"] == "two kinds"
     assert made["waits"] == 400 and made["penalty_us"] < made["bound_us"] * made["failures"]
+
+
+def test_chance_changes_no_interval() -> None:
+    """Buckets of 1 ms up to 10, and failures: few waits; few of them fail; many fail; a longer wait."""
+    counts = np.zeros((4, 11), np.int64)
+    counts[:, 0] = 30, 92, 70, 92
+    counts[:, 7] = 0, 1, 0, 1
+    counts[:, 10] = 9, 8, 30, 8
+    matrix = Matrix(counts, 1000, "")
+    assert settled(matrix, (9000, 4000, 2000, 8000), 0) == (6000, 6000, 2000, 8000)
+    assert settled(matrix, (9000, 8000, 8000, 8000), 6500) == (7000, 8000, 8000, 8000)
+    counts[1, 10] = 9
+    assert settled(matrix, (9000, 4000, 2000, 8000), 0)[1] == 4000
 
 
 def test_fit_forbids_what_is_forbidden() -> None:

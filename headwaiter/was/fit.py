@@ -3,8 +3,9 @@
 
 What the matrix promises need not come true: with other intervals other requests meet, and a wait that is met need not pay. So a
 few classifications and bounds G and, beside them, one interval for all are carried through, and each is run on the same load.
-Intervals are chosen for what the classes were seen to do, drawn a little towards what all waits do (Matrix.shrunk), and a class
-with few waits keeps the interval of `as`: else its interval is chance, and fails elsewhere.
+Intervals are chosen for what the classes were seen to do, drawn a little towards what all waits do (Matrix.shrunk). A class
+with few waits keeps the interval of `as`, and one with few failed waits has no shorter one: else its interval is chance, and
+fails elsewhere.
 
 The one with the lowest T_F/A_S wins that keeps the throughput of `as` and is no worse in anything else: it meets as many waits,
 and no more fail. If there is none, one that meets as many, or half as many. If none keeps the throughput and has a lower
@@ -33,6 +34,8 @@ SHRINK_WAITS = 30
 """Waits by which a class is drawn towards all of them."""
 FEW_WAITS = 40
 """A class with fewer keeps the interval of `as`."""
+FEW_FAILED = 10
+"""Waits of a class that fail within the interval of `as`: with fewer, nobody knows what a shorter one would save."""
 FIXED_US = (1000, 2000, 3000, 4000, 8000)
 """Intervals for all."""
 CONTENDERS = 12
@@ -83,6 +86,17 @@ def alike(wait_us: int, made: Mapping[str, Any]) -> Config:
     return config(2, [[0, 1]], [[0, 0]], [wait_us], made)
 
 
+def settled(matrix: Matrix, wait_us: Sequence[int], least_us: int) -> tuple[int, ...]:
+    """The intervals, one a class, and that of `as` where what the matrix says of a class may be chance."""
+    usual = max(DEFAULT_US, (least_us // matrix.bucket_us + 1) * matrix.bucket_us) // matrix.bucket_us
+    usual = min(usual, matrix.buckets)
+    few = matrix.counts.sum(axis=1) < FEW_WAITS
+    kept = matrix.failures[:, usual - 1] < FEW_FAILED
+    usual *= matrix.bucket_us
+    each = zip(few.tolist(), kept.tolist(), wait_us, strict=True)
+    return tuple(usual if rare or (reliable and us < usual) else us for rare, reliable, us in each)
+
+
 def fit(
     observation: Observation,
     choices: Choices,
@@ -101,11 +115,7 @@ def fit(
     refused: Problem | None = None
 
     def add(classes: Config, matrix: Matrix, chosen: Designation, rule: Mapping[str, Any]) -> None:
-        few = matrix.counts.sum(axis=1) < FEW_WAITS
-        usual = max(DEFAULT_US, (least_us // matrix.bucket_us + 1) * matrix.bucket_us) // matrix.bucket_us * matrix.bucket_us
-        longest = matrix.buckets * matrix.bucket_us
-        waits = [min(usual, longest) if rare else us for rare, us in zip(few.tolist(), chosen.wait_us, strict=True)]
-        real = appraise(matrix, tuple(waits))
+        real = appraise(matrix, settled(matrix, chosen.wait_us, least_us))
         done = designated(classes, real, {**rule, "least_us": least_us})
         contenders.setdefault(done.rows().tobytes(), Contender(done, matrix, real))
 

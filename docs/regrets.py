@@ -7,19 +7,29 @@ python docs/regrets.py          measures all
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from headwaiter.drives.choose import open_drive
+from headwaiter.drives.profile import find_drive
 from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import Options
+from headwaiter.regret.frontier import Point, bound, points
 from headwaiter.regret.matrix import DRIVES, SEEDS, measure
 from headwaiter.regret.scores import Judged, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, read_contests
 from headwaiter.study.variants import default_set, parse_variants
 from headwaiter.study.workload import NR_REQUESTS
 
+READERS = 8
+FRONTIER_DRIVE = "barracuda-80g"
+SWEPT = "maitre"
+GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
+"""In permille of a disk's time."""
+OPTIONS = MEASURED.apply(Options(nr_requests=NR_REQUESTS, join_arriving=True))
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"
 
 
@@ -27,8 +37,7 @@ def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, driv
     """Schedulers on the bundled workloads (or those of some names), as `headwaiter regret` has them."""
     contests = [c for c in read_contests([BUNDLED]) if workloads is None or c.name in workloads]
     variants = parse_variants(",".join(policies))
-    options = MEASURED.apply(Options(nr_requests=NR_REQUESTS, join_arriving=True))
-    cells, _ = measure(contests, [open_drive(name) for name in drives], variants, options, SEEDS)
+    cells, _ = measure(contests, [open_drive(name) for name in drives], variants, OPTIONS, SEEDS)
     return judge(cells, variants, reference_of(variants))
 
 
@@ -48,15 +57,49 @@ def _standings(found: Judged) -> list[dict[str, Any]]:
     ]
 
 
+def _frontier() -> list[dict[str, Any]]:
+    names = [v.name for v in parse_variants(",".join(default_set()))]
+    if SWEPT in catalogue():
+        names += [f"{SWEPT}:granularity={value}" for value in GRANULARITIES]
+    found = points(parse_variants(",".join(names)), find_drive(FRONTIER_DRIVE), OPTIONS, READERS, SEEDS)
+    return [{"scheduler": p.name, "efficiency": round(p.efficiency, 3), "wait_s": round(p.wait_s, 3)} for p in found]
+
+
+PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "standings": lambda: _standings(judged(default_set())),
+    "frontier": _frontier,
+}
+
+
 def main() -> None:
-    """Measure all."""
-    made = {"standings": _standings(judged(default_set()))}
+    """Measure what is asked for, or all."""
+    made = json.loads(MEASUREMENTS.read_text(encoding="utf-8")) if MEASUREMENTS.exists() else {}
+    for part in sys.argv[1:] or PARTS:
+        made[part] = PARTS[part]()
     MEASUREMENTS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 
-def table(name: str) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of what was measured: `standings`."""
-    found: list[dict[str, Any]] = json.loads(MEASUREMENTS.read_text(encoding="utf-8"))[name]
+def _found(part: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(MEASUREMENTS.read_text(encoding="utf-8"))[part]
+    return found
+
+
+def frontier_points() -> list[Point]:
+    """The points of the frontier, as they were measured."""
+    return [Point(r["scheduler"], r["efficiency"], r["wait_s"]) for r in _found("frontier")]
+
+
+def _frontier_table() -> tuple[list[str], list[list[str]]]:
+    drive = find_drive(FRONTIER_DRIVE)
+    rows = sorted(frontier_points(), key=lambda p: p.wait_s)
+    head = ["scheduler", "longest read, s", "of one reader", "possible"]
+    return head, [
+        [f"`{p.name}`", f"{p.wait_s:.2f}", f"{p.efficiency:.3f}", f"{bound(p.wait_s, drive, READERS):.3f}"] for p in rows
+    ]
+
+
+def _standings_table() -> tuple[list[str], list[list[str]]]:
+    found = _found("standings")
     head = ["scheduler", "mean regret, %", "over seeds", "worst, %", f"within 3%, of {found[0]['cells']}", "worst in"]
     return head, [
         [
@@ -69,6 +112,11 @@ def table(name: str) -> tuple[list[str], list[list[str]]]:
         ]
         for r in found
     ]
+
+
+def table(part: str) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of what was measured."""
+    return {"standings": _standings_table, "frontier": _frontier_table}[part]()
 
 
 if __name__ == "__main__":

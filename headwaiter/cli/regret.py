@@ -44,7 +44,7 @@ from headwaiter.was.config import READERS
 )
 @click.option("--drives", "-d", default=",".join(DRIVES), show_default=True, metavar="a,b,…", help="Names or files of drives.")
 @click.option("--only", "-w", metavar="a,b*,…", help="Only these of the workloads.")
-@click.option("--contested", metavar="TEXT", help="What is contested in files that do not say it (docs/regret.md).")
+@click.option("--contested", metavar="TEXT", help="The line of files that do not say what is contested in them (docs/regret.md).")
 @click.option(
     "--against",
     metavar="a,b,…",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter import ending
-from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.engine.sim import Drive, Load, Options, Rows, simulate
 from headwaiter.errors import DoesNotFitError, Problem
 from headwaiter.regret.metrics import Measured
 from headwaiter.regret.workloads import Contest, fit
@@ -48,17 +48,20 @@ class Cell:
 
 def measure_cell(contest: Contest, drive: Drive, variants: Sequence[Variant], options: Options, seed: int) -> NDArray[np.float64]:
     """Shape (schedulers, metrics), of one seed: 0 is the workload as it is, others change it a little (study/perturb.py)."""
-    options = replace(options, seed=options.seed + seed, record=True, exact=0)
+    options = replace(options, seed=options.seed + seed)
     fitted = fit(contest, drive, options)
     load, options = perturbed(fitted.load, options, seed)
     fitted = replace(fitted, load=load)
     values = []
     for variant in variants:
-        ending.check()
-        rows = simulate(variant.scheduler, drive, load, variant.settings, options).rows
-        run = Measured(fitted, rows)
-        values.append([run.value(m) for m in contest.metrics])
+        values.append(Measured(fitted, run(variant, drive, load, options)).values(contest.metrics))
     return np.array(values)
+
+
+def run(variant: Variant, drive: Drive, load: Load, options: Options) -> Rows:
+    """The I/Os of a run. Raises Ended if the process has been told to end."""
+    ending.check()
+    return simulate(variant.scheduler, drive, load, variant.settings, replace(options, record=True, exact=0)).rows
 
 
 def measure(

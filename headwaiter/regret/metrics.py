@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ class Measured:
 
     def __init__(self, fitted: Fitted, rows: Rows) -> None:
         self.load = fitted.load
+        self.rows = rows  # the columns lie in its memory
         self.issue = np.asarray(rows.issue_ns)
         self.done = np.asarray(rows.complete_ns)
         self.task, self.op = np.asarray(rows.task), np.asarray(rows.op)
@@ -41,6 +43,10 @@ class Measured:
             return self._latency_ms(m)
         begin, end = self._life(self._whose(m.during)) if m.during else (self.begin, self.end)
         return self._mbps(self._whose(m.of), begin, end)
+
+    def values(self, metrics: Sequence[Metric]) -> list[float]:
+        """Of each the figure."""
+        return [self.value(m) for m in metrics]
 
     def _whose(self, name: str | None) -> Mask:
         if name is None:

@@ -20,7 +20,19 @@ from headwaiter.regret.frontier import Point, bound, switch_s
 from headwaiter.report.figure import figure
 
 PICTURE = Path(__file__).resolve().parent / "frontier.png"
-_LOOKS = {"kernel": ("#d55e00", "o"), "ours": ("#0072b2", "s")}
+_STOCK, _OURS = "of an unchanged kernel", "others"
+_LOOKS = {_STOCK: ("#d55e00", "o"), _OURS: ("#0072b2", "s")}
+
+
+def _clusters(points: list[Point]) -> list[list[Point]]:
+    """Those that lie so close together that their names would cover one another."""
+    out: list[list[Point]] = []
+    for p in sorted(points, key=lambda p: (p.wait_s, p.name)):
+        if out and p.wait_s < 1.15 * out[-1][-1].wait_s and abs(p.efficiency - out[-1][-1].efficiency) < 0.03:
+            out[-1].append(p)
+        else:
+            out.append([p])
+    return out
 
 
 def draw(path: Path, points: list[Point], swept: str) -> None:
@@ -38,13 +50,16 @@ def draw(path: Path, points: list[Point], swept: str) -> None:
         if line:
             label = f"{swept}, granularity from coarse to fine"
             axes.plot([p.wait_s for p in line], [p.efficiency for p in line], "o-", ms=3, lw=1, color="#009e73", label=label)
-        for p in points:
-            if ":" in p.name:
-                continue
-            kind = "kernel" if find(p.name).is_model else "ours"
-            colour, mark = _LOOKS[kind]
-            axes.plot(p.wait_s, p.efficiency, mark, ms=5, color=colour)
-            axes.annotate(p.name, (p.wait_s, p.efficiency), textcoords="offset points", xytext=(5, -9), fontsize=7)
+        for near in _clusters([p for p in points if ":" not in p.name]):
+            for p in near:
+                colour, mark = _LOOKS[_STOCK if find(p.name).is_model else _OURS]
+                axes.plot(p.wait_s, p.efficiency, mark, ms=5, color=colour)
+            names = "\n".join(", ".join(p.name for p in near[i : i + 3]) for i in range(0, len(near), 3))
+            last = near[-1]
+            at = {"xytext": (6, -4), "va": "top"} if len(near) > 1 else {"xytext": (7, 0), "va": "center"}
+            axes.annotate(names, (last.wait_s, last.efficiency), textcoords="offset points", fontsize=7, **at)
+        for kind, (colour, mark) in _LOOKS.items():
+            axes.plot([], [], mark, ms=5, color=colour, label=kind)
         axes.set(
             xscale="log", xlim=(0.05, 30), ylim=(0, 1.05), xlabel="longest read, s", ylabel="throughput, of one reader alone"
         )

@@ -241,12 +241,11 @@ READ = "[reader]\nrw=read\ndirect=1\nbs=4k\nsize=1m\n"
 
 def test_a_table_says_it_for_files_that_do_not(tmp_path: Path) -> None:
     write(tmp_path / "a10.fio", READ)
-    write(tmp_path / "a9.fio", f"; contested: Jain's index over reader\n{READ}")
+    write(tmp_path / "a9.fio", f"; contested: Jain's index over reader\n{READ}")  # goes before the table
     write(tmp_path / "notes.txt", "nothing")
     write(tmp_path / "z.csv", "time_s,task,op,sync,sector,sectors,complete_s\n0,1,R,1,0,8,0.01\n")
-    table = (
-        "| workload | contested |\n| --- | --- |\n| `z` | longest read |\n| a10 | MB/s in all |\n| chain1 | MB/s of stream |\n"
-    )
+    named = {"`z`": "longest read", "a10": "MB/s in all", "chain1": "MB/s of stream", "a9": "MB/s"}
+    table = "| workload | contested |\n| --- | --- |\n" + "".join(f"| {name} | {text} |\n" for name, text in named.items())
     write(tmp_path / "README.md", f"| other | table |\n| --- | --- |\n\n{table}\n")
     found = read_contests([tmp_path])
     assert [(c.name, c.metrics[0].text) for c in found] == [
@@ -379,6 +378,18 @@ def test_who_waits_has_less_regret(capfd: pytest.CaptureFixture[str]) -> None:
     assert [c["workload"] for c in single["cells"]][:2] == ["readers-3: MB/s in all", "readers-3: Jain's index over reader"]
     alone = told(capfd, "regret", *WORDS, "--against", "noop")
     assert {r["scheduler"]: r["mean_percent"] for r in alone["results"]}["noop"] == 0, "nobody else says what is best"
+
+
+def test_the_machine_between_processes_and_drive(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("--only", "readers-1", "-d", "barracuda-80g", "-s", "noop", "--seeds", 1)
+    slow = told(capfd, "regret", *words, "--turnaround", "5000")
+    assert slow["processor"]["turnaround_us"] == 5000 and slow["processor"]["dispatch_us"] > 0
+
+    def rate(d: dict[str, Any]) -> float:
+        value: float = d["cells"][0]["rows"][0]["figures"][0]["value"]
+        return value
+
+    assert rate(slow) < 0.9 * rate(told(capfd, "regret", *words))
 
 
 def test_what_is_printed(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -46,6 +46,39 @@ _SEEDS = click.option(
     f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0].",
 )
 
+_NR_REQUESTS = click.option(
+    "--nr-requests",
+    type=click.IntRange(0, 1 << 20),
+    default=NR_REQUESTS,
+    show_default=True,
+    metavar="N",
+    help="Most requests at once; further I/O waits in front of the scheduler. 0: no limit.",
+)
+
+_TIMES = (
+    click.option(
+        "--turnaround",
+        default=str(MEASURED.turnaround),
+        show_default=True,
+        metavar="US+US_PER_PAGE",
+        help="Job files, direct I/O: processor time of a process before each of its I/Os.",
+    ),
+    click.option(
+        "--dispatch-time",
+        default=str(MEASURED.dispatch),
+        show_default=True,
+        metavar="US+US_PER_PAGE",
+        help="Processor time from a scheduler's decision to the device.",
+    ),
+    click.option(
+        "--copy-time",
+        default=str(MEASURED.copy),
+        show_default=True,
+        metavar="US+US_PER_PAGE",
+        help="Job files, buffered I/O: processor time of an I/O through the page cache.",
+    ),
+)
+
 _LOAD = (
     click.option(
         "--drive",
@@ -101,14 +134,7 @@ _LOAD = (
         metavar="N",
         help="Largest request, in sectors of 512 bytes.",
     ),
-    click.option(
-        "--nr-requests",
-        type=click.IntRange(0, 1 << 20),
-        default=NR_REQUESTS,
-        show_default=True,
-        metavar="N",
-        help="Most requests at once; further I/O waits in front of the scheduler. 0: no limit.",
-    ),
+    _NR_REQUESTS,
     click.option(
         "--wbt-depth",
         type=click.IntRange(0, 1 << 16),
@@ -120,27 +146,7 @@ _LOAD = (
     click.option(
         "--pull-ahead", is_flag=True, help="Model blk-mq: take one request ahead of a full device, and assign requests as tags."
     ),
-    click.option(
-        "--turnaround",
-        default=str(MEASURED.turnaround),
-        show_default=True,
-        metavar="US+US_PER_PAGE",
-        help="Job files, direct I/O: processor time of a process before each of its I/Os.",
-    ),
-    click.option(
-        "--dispatch-time",
-        default=str(MEASURED.dispatch),
-        show_default=True,
-        metavar="US+US_PER_PAGE",
-        help="Processor time from a scheduler's decision to the device.",
-    ),
-    click.option(
-        "--copy-time",
-        default=str(MEASURED.copy),
-        show_default=True,
-        metavar="US+US_PER_PAGE",
-        help="Job files, buffered I/O: processor time of an I/O through the page cache.",
-    ),
+    *_TIMES,
     click.option("--one-processor", is_flag=True, help="Job files: all processes share one processor."),
     click.option(
         "--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of software queues, for none and kyber."
@@ -152,6 +158,13 @@ _LOAD = (
 def load_options(function: F) -> F:
     """What a single run depends on, but for workload and scheduler."""
     for option in reversed(_LOAD):
+        function = option(function)
+    return function
+
+
+def machine_options(function: F) -> F:
+    """What a machine does between processes and drive."""
+    for option in reversed((_NR_REQUESTS, *_TIMES)):
         function = option(function)
     return function
 
@@ -214,6 +227,11 @@ def run_options(given: dict[str, Any]) -> Options:
         one_processor=given["one_processor"],
         wbt_depth=given["wbt_depth"],
     )
+    return with_times(given, options)
+
+
+def with_times(given: dict[str, Any], options: Options) -> Options:
+    """With the processor time that is given."""
     names = ("turnaround", "dispatch_time", "copy_time")
     times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in names}
     return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)

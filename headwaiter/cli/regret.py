@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._options import machine_options, with_times
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
@@ -24,7 +25,6 @@ from headwaiter.report.page import check_libraries
 from headwaiter.report.regret import heading, reasons, render, standings_table, verdict
 from headwaiter.report.tables import print_conditions, show
 from headwaiter.study.variants import ALL, parse_variants
-from headwaiter.study.workload import NR_REQUESTS
 from headwaiter.was.config import READERS
 
 
@@ -56,6 +56,7 @@ from headwaiter.was.config import READERS
 )
 @click.option("--seeds", type=click.IntRange(1, 1000), default=SEEDS, show_default=True, metavar="N", help="Runs of each cell.")
 @click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, metavar="N", help="The first seed.")
+@machine_options
 @file_option("--report", metavar="FILE.html", help="Write a page with a map of all cells, too (needs Bokeh and Jinja2).")
 @output_options
 def command(
@@ -72,6 +73,7 @@ def command(
     report: Path | None,
     as_json: bool,
     output: Path | None,
+    **given: Any,
 ) -> None:
     """Judge schedulers as compromises, on the workloads of a FOLDER (default: the bundled ones) or on single FILEs.
 
@@ -85,7 +87,7 @@ def command(
     variants = parse_variants(policies, pairs, READERS)
     reference = reference_of(variants, against)
     opened = [open_drive(name) for name in dict.fromkeys(drives.split(","))]
-    options = MEASURED.apply(Options(seed=seed, nr_requests=NR_REQUESTS, join_arriving=True))
+    options = with_times(given, Options(seed=seed, nr_requests=given["nr_requests"], join_arriving=True))
     with progress_bar("regret", len(contests) * len(opened) * seeds * len(variants), unit="runs") as update:
         cells, notes = measure(contests, opened, variants, options, seeds, update)
     judged = judge(each(cells) if singly else cells, variants, reference)

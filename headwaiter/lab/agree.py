@@ -10,8 +10,8 @@ did: so ticks and platter stand as they did there. Schedulers count in ticks, an
 readers can decide for good which of them follows which.
 
 Where small changes decide the simulator's result, they decide the lab's, too: two runs of one job in one guest differ by as
-much as 30%. Where that leaves open which scheduler is the best, the job runs several times in the lab, and in the simulator as
-it began each time there. The run in the middle stands for it, on either side.
+much as 30%. Where that leaves open which scheduler is the best, the job runs several times in the lab, with a little more
+processor time each time, and in the simulator as it began there. The run in the middle stands for it, on either side.
 
 Throughput is the sum of what each process gets while it runs; p99 is of all their I/Os. fio sorts latencies into bins
 that are up to 1.6% wide.

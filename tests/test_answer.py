@@ -372,7 +372,7 @@ def test_variants() -> None:
     own = parse_variants("bfq:slice_idle=2,bfq", ["bfq.slice_idle=4"])
     assert [dict(v.settings)["slice_idle"] for v in own] == [2, 4], "a variant's own settings come first"
     assert parse_variant("bfq").is_stock and not parse_variant("as").is_stock
-    assert default_set()[:4] == ["none", "mq-deadline", "kyber", "bfq"] and len(default_set()) == 15
+    assert default_set()[:4] == ["none", "mq-deadline", "kyber", "bfq"] and len(default_set()) == 16
 
 
 def test_variants_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

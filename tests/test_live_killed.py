@@ -142,7 +142,7 @@ def loop(tmp_path: Path) -> Iterator[str]:
     name = Path(done.stdout.strip()).name
     if "bfq" not in (Path("/sys/block") / name / "queue/scheduler").read_text():
         subprocess.run([losetup, "--detach", f"/dev/{name}"], check=True)
-        pytest.skip("needs a kernel with bfq and kyber")
+        pytest.skip("this kernel lacks bfq or kyber")
     yield name
     subprocess.run([losetup, "--detach", f"/dev/{name}"], check=True)
 

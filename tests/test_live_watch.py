@@ -369,7 +369,7 @@ def test_a_disk_that_goes_and_comes_back(machine: FakeSystem) -> None:
     machine.add("sdb", wwn="naa.6000")
 
     class Going(Scripted):
-        def window(self, device: Device, *rest: object) -> Window:  # type: ignore[override]
+        def window(self, device: Device, *rest: object) -> Window:
             if device.wwn == "naa.5000" and self.asked == 2:
                 machine.remove("sda")
                 machine.add("sdc", wwn="naa.5000", scheduler="kyber")

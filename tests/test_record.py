@@ -300,7 +300,7 @@ def test_a_recorder_that_ends_by_itself(kernel: Kernel, tmp_path: Path, monkeypa
 def loop(tmp_path: Path) -> Iterator[str]:
     """A loop device over a file of random bytes."""
     if os.geteuid() or not shutil.which("losetup") or not tracefs.USUAL.is_dir():
-        pytest.skip("needs root, losetup and tracefs")
+        pytest.skip("only root, on a kernel with tracefs, can record a loop device")
     (tmp_path / "disk").write_bytes(os.urandom(1 << 20))
     made = subprocess.run(["losetup", "-f", "--show", tmp_path / "disk"], capture_output=True, text=True, check=False)
     if made.returncode:

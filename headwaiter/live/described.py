@@ -31,7 +31,7 @@ class Depth(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Character(Record):
-    """What requests are like, of all or of one thread of control."""
+    """The character of requests, of all or of one thread of control."""
 
     requests: Annotated[int, Says("number of requests")]
     bytes: Annotated[int, Says("their bytes", "bytes")]
@@ -88,7 +88,7 @@ class Phase(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceCharacter(Record):
-    """What the device itself did, from being given a request to its completion."""
+    """The work of the device itself, from being given a request to its completion."""
 
     requests: Annotated[int, Says("requests that it was given, after merging")]
     size_kib: Annotated[Quantiles, Says("their sizes", "KiB")]

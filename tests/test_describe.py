@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from blkrecords import event
 from command import good, run, told, write
+from test_page import PROBE, browse
 
 from headwaiter.live.describe import describe
 from headwaiter.live.described import DescribeDocument, Quantiles
@@ -199,3 +204,57 @@ def test_neither_a_file_nor_a_disk(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert (status, out) == (2, "") and err == "headwaiter: no-such-disk: no such disk (/sys/block has the names)\n"
     status, out, err = run(capfd, "describe", tmp_path / "absent.hwr")
     assert (status, out) == (2, "") and "absent.hwr: No such file or directory" in err
+
+
+# --- the page ---
+
+
+def embedded(html: str, mark: str) -> dict[str, Any]:
+    """The JSON of a script of the page."""
+    found = re.search(rf'<script type="application/json" id="{mark}">(.*?)</script>', html, re.S)
+    assert found
+    document: dict[str, Any] = json.loads(found[1])
+    return document
+
+
+def test_the_page(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trace(tmp_path, alternating(1.0))
+    words = ("describe", tmp_path / "t.csv", "-d", "barracuda-80g")
+    out = good(capfd, *words, "--report", tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    document = told(capfd, *words)
+    assert embedded(html, "results") == {**document, "rows": []}
+    for title in ("Requests over time", "Where they go", "Sizes", "Times", "Threads of control"):
+        assert f"<h2>{title}</h2>" in html
+    assert "<h2>Phases</h2>" not in html  # there is one
+    lost = f"{document['deceptive']['lost_percent']:.1f}% of those come too late"
+    assert lost in html and lost in " ".join(out.split())
+
+
+def test_names_are_no_markup_on_the_page(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = "time_s,task,op,sync,sector,sectors,complete_s,name\n0,1,R,1,0,8,0.001,<b>x\n1,1,R,1,0,8,1.001,<b>x\n"
+    good(capfd, "describe", write(tmp_path / "t.csv", text), "--report", tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "&lt;b&gt;x" in html and "<td><b>x" not in html
+
+
+@pytest.mark.slow
+@pytest.mark.needs("chromium")
+def test_a_browser_draws_the_page(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    records = [
+        event(k * 3 * MS + dt, what, "R", 800 + 8 * k, 8, pid=5)
+        for k in range(40)
+        for dt, what in ((0, "Q"), (MS, "D"), (2 * MS, "C"))
+    ]
+    good(capfd, "describe", write(tmp_path / "t.blktrace.0", b"".join(records)), "--report", tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    page = write(tmp_path / "probed.html", html.replace("</body>", PROBE + "</body>"))
+    shown = re.search(r'<pre id="probe">(.*?)</pre>', browse(page, tmp_path, 1280, "--dump-dom"), re.S)
+    assert shown, "scripts have run"
+    seen = json.loads(unescape(shown[1]))
+    assert seen["error"] == "" and int(seen["drawn"]) == seen["canvases"] == 4
+    found = seen["found"]
+    assert len(found["places read"]["s"]) == 40 and sum(found["sizes read"]["count"]) == 40
+    assert max(found["times service time"]["ms"]) == 1 and max(found["times latency"]["ms"]) == 2
+    rate = found["rate read"]
+    assert np.dot(np.diff(rate["s"]), rate["rate"][:-1]) == pytest.approx(40)

@@ -45,6 +45,7 @@ HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 HOSTS = {
     "conformance": "headwaiter.conformance.record",
     "example": "headwaiter.lab.example",
+    "record": "headwaiter.lab.recorder",
     "refuse": "headwaiter.lab.refuse",
     "workloads": "headwaiter.lab.workloads",
 }

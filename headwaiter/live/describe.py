@@ -125,6 +125,12 @@ def _think_ns(trace: Trace) -> Array:
     return np.where(waited, delay, -1)
 
 
+def think_times(trace: Trace) -> Array:
+    """All think times behind synchronous requests, ns."""
+    found = _think_ns(trace)
+    return found[found >= 0]
+
+
 def _depth(begin: Array, end: Array) -> Depth:
     """Over the time in which any is under way; if that is none, each was alone."""
     time = np.concatenate([begin, end])

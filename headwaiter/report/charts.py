@@ -34,7 +34,7 @@ _PARTS = {
 }
 
 
-def _figure(name: str, height: int, **more: Any) -> Any:
+def blank(name: str, height: int, **more: Any) -> Any:
     """A figure as wide as the page. No tool is active: a finger on the chart scrolls the page."""
     made = figure(name=name, height=height, sizing_mode="stretch_width", toolbar_location="above", tools=_TOOLS, **more)
     made.toolbar.logo = None
@@ -43,14 +43,14 @@ def _figure(name: str, height: int, **more: Any) -> Any:
     return made
 
 
-def _legend_below(chart: Any, lines: Mapping[str, Any]) -> None:
+def legend_below(chart: Any, lines: Mapping[str, Any]) -> None:
     items = [LegendItem(label=name, renderers=[line]) for name, line in lines.items()]
     look: dict[str, Any] = {"ncols": 4, "spacing": 6, "location": "left", "border_line_alpha": 0, "label_text_font_size": "8.5pt"}
     legend = Legend(items=items, click_policy="hide", **look)
     chart.add_layout(legend, "below")
 
 
-def _look(i: int) -> dict[str, Any]:
+def look(i: int) -> dict[str, Any]:
     """Of the line of scheduler i: no two alike."""
     return {"line_color": _COLOURS[i % len(_COLOURS)], "line_dash": _DASHES[i // len(_COLOURS) % len(_DASHES)], "line_width": 2}
 
@@ -58,7 +58,7 @@ def _look(i: int) -> dict[str, Any]:
 def latencies(shown: Sequence[Shown]) -> Any:
     """Latency on a logarithmic axis by the share of I/Os that do not exceed it, with as much room for each nine."""
     most = max((len(s.detail.within) and s.result.requests for s in shown), default=1) or 1
-    chart = _figure("latency", _CHART_PX, x_axis_type="log", y_axis_type="log")
+    chart = blank("latency", _CHART_PX, x_axis_type="log", y_axis_type="log")
     chart.xaxis.axis_label, chart.yaxis.axis_label = "share of I/Os", "latency within, ms"
     ticks = [nine for nine in _NINES if nine <= most]
     chart.xaxis.ticker = FixedTicker(ticks=ticks)
@@ -70,15 +70,15 @@ def latencies(shown: Sequence[Shown]) -> Any:
         rank = 1 / (1 - s.detail.within + 1 / s.result.requests) if s.result.requests else np.empty(0)
         data = {"x": rank, "ms": s.detail.latency_ms, "share": 100 * s.detail.within}
         name = label(s.result)
-        lines[name] = chart.line("x", "ms", source=ColumnDataSource(data, name=f"latency {name}"), name=name, **_look(i))
+        lines[name] = chart.line("x", "ms", source=ColumnDataSource(data, name=f"latency {name}"), name=name, **look(i))
     chart.add_tools(HoverTool(tooltips=[("scheduler", "$name"), ("share of I/Os", "@share{0.000}%"), ("within", "@ms{0.00} ms")]))
-    _legend_below(chart, lines)
+    legend_below(chart, lines)
     return chart
 
 
 def throughput(shown: Sequence[Shown]) -> Any:
     """MB/s over time."""
-    chart = _figure("throughput", _CHART_PX)
+    chart = blank("throughput", _CHART_PX)
     chart.xaxis.axis_label, chart.yaxis.axis_label = "s", "MB/s"
     chart.y_range.start = 0
     lines = {}
@@ -87,9 +87,9 @@ def throughput(shown: Sequence[Shown]) -> Any:
         # The last bin's rate holds until its end.
         data = {"s": s.detail.time_s, "rate": np.append(rate, rate[-1:])}
         source = ColumnDataSource(data, name=f"throughput {name}")
-        lines[name] = chart.step("s", "rate", source=source, mode="after", name=name, **_look(i))
+        lines[name] = chart.step("s", "rate", source=source, mode="after", name=name, **look(i))
     chart.add_tools(HoverTool(tooltips=[("scheduler", "$name"), ("at", "@s{0.00} s"), ("MB/s", "@rate{0.0}")]))
-    _legend_below(chart, lines)
+    legend_below(chart, lines)
     return chart
 
 
@@ -111,7 +111,7 @@ def disk_time(shown: Sequence[Shown]) -> Any:
     chart.add_tools(
         HoverTool(tooltips=[("", "@scheduler"), *tips], renderers=[*bars[:1]]), HoverTool(tooltips=tips, renderers=[*bars[1:]])
     )
-    _legend_below(chart, dict(zip(colours, bars, strict=True)))
+    legend_below(chart, dict(zip(colours, bars, strict=True)))
     return chart
 
 
@@ -126,7 +126,7 @@ def heads(shown: Sequence[Shown]) -> list[Any]:
     panels = []
     for s in shown:
         name = label(s.result)
-        chart = _figure(f"head {name}", _HEAD_PX, x_range=time, y_range=place, title=caption(s.result))
+        chart = blank(f"head {name}", _HEAD_PX, x_range=time, y_range=place, title=caption(s.result))
         chart.xaxis.axis_label, chart.yaxis.axis_label = "ms", "GiB"
         waits = {"begin": s.head.waits_ms[:, 0], "end": s.head.waits_ms[:, 1]}
         chart.vstrip("begin", "end", source=ColumnDataSource(waits, name=f"waits {name}"), color=_WAITING, line_alpha=0)

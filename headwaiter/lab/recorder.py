@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The host's half of the experiment `record`: packs the recorder for the guest, and compares what came back.
+
+The guest has this Python, but of its modules only those that the recorder imports, each where it is here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from headwaiter.errors import Problem
+from headwaiter.lab.guest import Guest, Outcome, boot
+from headwaiter.lab.host import run as run_program
+from headwaiter.lab.initramfs import LIBRARY
+from headwaiter.lab.kernels import Kernel, Progress
+from headwaiter.lab.script import Script, guest
+from headwaiter.traces import Trace, load
+
+_LISTED = """
+import encodings.ascii  # which is imported when it is used
+import sys
+from headwaiter.live import devices, record
+print("\\n".join(sorted({getattr(m, "__file__", None) or "" for m in list(sys.modules.values())})))
+"""
+RECORDERS = ("tracefs", "blktrace")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two recordings of one load; times in ns."""
+
+    requests: int
+    """Of the first."""
+    same: bool
+    """The other has the same requests of the same tasks, in the same order, and marks them alike."""
+    time_ns: int
+    """The greatest difference between their times of a request, counted from the first."""
+    latency_ns: int
+    """The same of latencies."""
+
+
+def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
+    """Boot, and add a row that compares the recordings of the two recorders."""
+    machine = guest(script, on, given, say)
+    _pack_python(machine)
+    outcome = boot(machine, say)
+    files = dict(outcome.files)
+    if all(f"same.{name}" in files for name in RECORDERS):
+        found = compared(*(_trace(files, name) for name in RECORDERS))
+        files["results"] = files.get("results", b"") + json.dumps({"what": "two recorders", **vars(found)}).encode() + b"\n"
+    return Outcome(files, outcome.console)
+
+
+def compared(one: Trace, other: Trace) -> Compared:
+    """Hold two recordings of one load against each other."""
+    same = len(one) == len(other)
+    names = ("sector", "sectors", "op", "flags")
+    same = same and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+    same = same and [one.tasks[k].id for k in one.task] == [other.tasks[k].id for k in other.task]
+    if not same:
+        return Compared(len(one), False, 0, 0)
+    apart = (one.time_ns - one.time_ns[0]) - (other.time_ns - other.time_ns[0])
+    known = (one.complete_ns >= 0) & (other.complete_ns >= 0)
+    latency = ((one.complete_ns - one.time_ns) - (other.complete_ns - other.time_ns))[known]
+    same = bool(((one.complete_ns >= 0) == (other.complete_ns >= 0)).all())
+    return Compared(len(one), same, int(np.abs(apart).max()), int(np.abs(latency).max(initial=0)))
+
+
+def _trace(files: Mapping[str, bytes], name: str) -> Trace:
+    with tempfile.TemporaryDirectory(prefix="headwaiter-") as folder:
+        path = Path(folder) / f"{name}.hwr"
+        path.write_bytes(files[f"same.{name}"])
+        return load(path)
+
+
+def _pack_python(machine: Guest) -> None:
+    """Python, and the modules that the recorder needs, with their libraries."""
+    program = Path(sys.executable).resolve()
+    listed = run_program([sys.executable, "-P", "-c", _LISTED]).split()
+    modules = [Path(name) for name in listed if name]
+    if not modules:
+        raise Problem("lab: this Python has no modules in files")
+    libraries = {
+        library
+        for path in (program, *(path for path in modules if path.suffix == ".so"))
+        for library in LIBRARY.findall(run_program(["ldd", str(path)]))
+    }
+    for path in modules:
+        machine.files[str(path)] = path.read_bytes()
+    for name in {str(program), *libraries}:
+        machine.executables[name] = Path(name).read_bytes()
+    # What tells Python where its modules are must be there, whether or not any of it is imported.
+    machine.environment |= {
+        "PYTHON": str(program),
+        "PYTHONHOME": sys.base_prefix,
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+    }

@@ -30,6 +30,8 @@ import sys
 from headwaiter.live import devices, record
 print("\\n".join(sorted({getattr(m, "__file__", None) or "" for m in list(sys.modules.values())})))
 """
+_HANG_S = 600
+"""Of wall time: the guest says nothing while fio runs, of which every I/O is traced."""
 RECORDERS = ("tracefs", "blktrace")
 
 
@@ -51,6 +53,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     """Boot, and add a row that compares the recordings of the two recorders."""
     machine = guest(script, on, given, say)
     _pack_python(machine)
+    machine.hang_s = _HANG_S
     outcome = boot(machine, say)
     files = dict(outcome.files)
     if all(f"same.{name}" in files for name in RECORDERS):

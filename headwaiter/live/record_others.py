@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from headwaiter.ending import tidied
@@ -17,9 +18,12 @@ from headwaiter.errors import Problem, shown
 from headwaiter.live.archive import Archive
 from headwaiter.live.devices import Device
 
-_STARTS_WITHIN_S = 0.5
-"""A recorder that cannot work ends at once."""
+_STARTS_WITHIN_S = 30.0
+"""bpftrace compiles its program first."""
+_LOOKS_EACH_S = 0.02
 _ENDS_WITHIN_S = 20.0
+_EVENTS_FILE = "events.txt"
+_LOST = re.compile(rb"^Lost (\d{1,18}) events$", re.M)
 _DROPPED = re.compile(r"dropped (\d{1,18})")
 
 _LINE = (
@@ -59,10 +63,20 @@ class Program:
             process = subprocess.Popen(
                 [path, *arguments], stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=self.folder, start_new_session=True
             )
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_STARTS_WITHIN_S)
+        deadline = time.monotonic() + _STARTS_WITHIN_S
+        while process.poll() is None and not self.records():
+            if time.monotonic() > deadline:
+                process.kill()
+                process.wait()
+                raise MissingError("does not begin to record")
+            time.sleep(_LOOKS_EACH_S)
+        if process.returncode is not None:
             raise MissingError(shown(" ".join(self._said().split()) or f"ended with status {process.returncode}", 200))
         return process
+
+    def records(self) -> bool:
+        """Whether it has begun: its files are there."""
+        return any(path.name != "said" for path in self.folder.iterdir())
 
     def _said(self) -> str:
         return (self.folder / "said").read_text(encoding="utf-8", errors="replace")
@@ -84,7 +98,11 @@ class Program:
         self.end()
         for path in sorted(self.folder.iterdir()):
             if path.name != "said":
-                self.archive.add(path.name, path.read_bytes())
+                self.archive.add(path.name, self.content(path))
+
+    def content(self, path: Path) -> bytes:
+        """Of one of its files, as it is kept."""
+        return path.read_bytes()
 
     def end(self) -> None:
         """Let it write what it holds and end, and else end it."""
@@ -115,13 +133,26 @@ class Bpftrace(Program):
 
     def arguments(self, disks: Sequence[Device]) -> list[str]:
         """See Program."""
-        return ["-q", "-o", "events.txt", "-e", script([disk.number for disk in disks])]
+        return ["-q", "-B", "line", "-o", _EVENTS_FILE, "-e", script([disk.number for disk in disks])]
+
+    def records(self) -> bool:
+        """See Program: its first line says so."""
+        file = self.folder / _EVENTS_FILE
+        return file.exists() and file.stat().st_size > 0
+
+    def lost(self) -> int:
+        """See Program: it says so among the events."""
+        return sum(map(int, _LOST.findall((self.folder / _EVENTS_FILE).read_bytes())))
+
+    def content(self, path: Path) -> bytes:
+        """See Program; losses as ftrace tells them."""
+        return _LOST.sub(rb"CPU:0 [LOST \1 EVENTS]", path.read_bytes())
 
 
 def script(numbers: Sequence[int]) -> str:
     """The program of bpftrace that prints queueing and completion of some disks, by dev_t."""
     wanted = " || ".join(f"args->dev == {number}" for number in numbers)
-    probes = []
+    probes = ['BEGIN { printf("# recording\\n"); }']
     for name, comm in _EVENTS:
         line = _LINE.replace("NAME", name)
         values = f"args->dev >> 20, args->dev & 0xfffff, args->rwbs, args->sector, args->nr_sector, {comm});"

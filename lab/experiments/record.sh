@@ -3,7 +3,7 @@
 # lab: host record
 # lab: programs fio blktrace mkfs.ext4
 # lab: memory 2048
-# lab: set IOS=40000 READS=60
+# lab: set IOS=20000 READS=60
 export PYTHONHOME PYTHONPATH
 
 # Record disk $1 by $2 into /tmp/$3 until stop_recorder; $4 is "issues" or nothing.

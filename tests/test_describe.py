@@ -42,7 +42,7 @@ def test_mix_sizes_and_places(tmp_path: Path) -> None:
         (0, 1, "R", 1, 1000, 8, 1),
         (2, 1, "R", 1, 1008, 8, 3),  # sequential
         (4, 1, "R", 1, 1008 + 8 + 2048, 16, 5),  # 1 MiB further
-        (6, 1, "W", 0, 5000, 64, 7),  # the first write
+        (6, 1, "W", 0, 3080, 64, 7),  # the first write, where the last read ended
     )
     whole = found.whole
     assert (whole.requests, whole.bytes) == (4, 96 * 512)
@@ -52,6 +52,12 @@ def test_mix_sizes_and_places(tmp_path: Path) -> None:
     assert whole.distance_mib == Quantiles(median=1, p95=1, max=1)
     assert whole.latency_ms == Quantiles(median=1, p95=1, max=1)
     assert (found.threads, found.tasks) == (1, 1) and found.seconds == pytest.approx(0.007)
+
+
+def test_a_short_way_is_not_sequential(tmp_path: Path) -> None:
+    found = described(tmp_path, (0, 1, "R", 1, 1000, 8, 1), (2, 1, "R", 1, 1016, 8, 3), (4, 1, "R", 1, 1016, 8, 5)).whole
+    assert found.sequential_percent == 0
+    assert found.distance_mib and found.distance_mib.max == 8 / 2048
 
 
 def test_think_times_are_those_behind_synchronous_requests(tmp_path: Path) -> None:
@@ -67,9 +73,9 @@ def test_think_times_are_those_behind_synchronous_requests(tmp_path: Path) -> No
 
 
 def test_depth_is_of_the_time_in_which_there_is_any(tmp_path: Path) -> None:
-    """One alone for 1 ms, then idle, then two for 3 ms."""
-    found = described(tmp_path, (0, 1, "R", 1, 0, 8, 1), (5, 1, "R", 1, 8, 8, 8), (5, 2, "R", 1, 80, 8, 8))
-    assert found.whole.depth and (found.whole.depth.mean, found.whole.depth.p95, found.whole.depth.max) == (1.75, 2, 2)
+    """One alone for 3 ms, then idle, then two for 1 ms."""
+    found = described(tmp_path, (0, 1, "R", 1, 0, 8, 3), (5, 1, "R", 1, 8, 8, 6), (5, 2, "R", 1, 80, 8, 6))
+    assert found.whole.depth and (found.whole.depth.mean, found.whole.depth.p95, found.whole.depth.max) == (1.25, 2, 2)
 
 
 def test_each_thread_of_control_has_its_own_figures(tmp_path: Path) -> None:

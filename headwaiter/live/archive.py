@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The archive of a recording while it is written (headwaiter/archives.py says what is in it).
 
-Each file of it is a zstd frame of its own: what has been written is whole at any time, and on a full disk the last frames make
-room for the end.
+It is packed only when the recording is over, because that would cost more than reading the kernel's buffers does. What has been
+written is whole at any time, and on a full disk the last files make room for the end.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tarfile
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from typing import Any
 import zstandard
 
 from headwaiter.archives import BEGIN, END
+from headwaiter.ending import tidied
 
-_LEVEL = 1
+_LEVEL = 3
 _FULL = (ENOSPC, EDQUOT, EFBIG)
 
 
@@ -34,8 +36,7 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("wb", buffering=0)
-        self._packer = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True)
-        self._frames = [0]
+        self._ends = [0]
         self.bytes = 0
 
     def begin(self, what: Mapping[str, Any]) -> None:
@@ -57,32 +58,40 @@ class Archive:
                 self._append(bytes(2 * tarfile.BLOCKSIZE))
                 return
             except FullError:
-                if len(self._frames) < 3:
+                if len(self._ends) < 3:
                     raise
-                self._frames.pop()
+                self._ends.pop()
                 self._cut()
+
+    def pack(self) -> None:
+        """Compress it, once it has ended, if there is room for that; else it stays as it is."""
+        handle, name = tempfile.mkstemp(prefix=".headwaiter-", dir=self._path.parent)
+        packed = Path(name)
+        with tidied(lambda: packed.unlink(missing_ok=True)), suppress(OSError):
+            with os.fdopen(handle, "wb") as out, self._path.open("rb") as plain:
+                zstandard.ZstdCompressor(level=_LEVEL).copy_stream(plain, out, size=self.bytes)
+            packed.replace(self._path)
 
     def close(self) -> None:
         """Of the file, not of the archive: see end()."""
         self._file.close()
 
     def _append(self, data: bytes) -> None:
-        frame = self._packer.compress(data)
-        done = io.BytesIO(frame).getbuffer()
+        left = memoryview(data)
         try:
-            while done:
-                done = done[self._file.write(done) or 0 :]
+            while left:
+                left = left[self._file.write(left) or 0 :]
         except OSError as e:
             self._cut()
             if e.errno in _FULL:
                 raise FullError(os.strerror(e.errno)) from None
             raise
-        self._frames.append(self._frames[-1] + len(frame))
-        self.bytes = self._frames[-1]
+        self._ends.append(self._ends[-1] + len(data))
+        self.bytes = self._ends[-1]
 
     def _cut(self) -> None:
-        os.ftruncate(self._file.fileno(), self._frames[-1])
-        self._file.seek(self._frames[-1])
+        os.ftruncate(self._file.fileno(), self._ends[-1])
+        self._file.seek(self._ends[-1])
 
 
 def _document(what: Mapping[str, Any]) -> bytes:

@@ -160,7 +160,9 @@ def record(
             with _recorder(disks, archive, temporary.parent, issues, buffer_kb, recorder) as (name, recording, start):
                 begun = _begin(name, disks, seconds, archive, buffer_kb)
                 start()
-                return _run(name, recording, disks, seconds, archive, begun, told, each_second)
+                done = _run(name, recording, disks, seconds, archive, begun, told, each_second)
+            archive.pack()
+            return done
         except FullError as e:
             raise Problem(f"{output}: {e}") from None
         finally:

@@ -12,12 +12,15 @@ from command import good, run, write
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 
+from headwaiter.drives.profile import find_drive
 from headwaiter.live import advice
 from headwaiter.live.advice import identifier
 from headwaiter.live.foreign import acting_on, foreign
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.losses import losses, uses
 from headwaiter.live.settings import Settings
+from headwaiter.study.fit import CLOSE, REFUSED, fit
+from headwaiter.traces import load
 
 __all__ = ["machine"]
 DRIVE = ("-d", "barracuda-80g")
@@ -181,6 +184,16 @@ def test_all_legs_of_a_stack(machine: FakeSystem, four: Path, capfd: pytest.Capt
     machine.set("sdb", "scheduler", "none")
     status, _, err = run(capfd, "advise", four, *DRIVE, "--on", "md0", "--root", machine.root)
     assert status == 2 and "its legs have different schedulers (sda mq-deadline, sdb none)" in err
+
+
+def test_the_scheduler_in_force_explains_the_recording(tmp_path: Path) -> None:
+    """Under one that waits, latencies are a tenth of those that a drive has that serves first come, first served."""
+    trace = load(record(tmp_path / "as.csv", readers(5, 100, sectors=8), "as"))
+    drive = find_drive("barracuda-80g")
+    wrong, right = fit(trace, drive), fit(trace, drive, "as")
+    assert wrong and right and right.off < CLOSE < REFUSED < wrong.off
+    names = [advice.scheduler_of(one) for one in (Settings("hw-as"), Settings("adios"), None)]
+    assert names == ["as", "noop", "noop"]
 
 
 def test_goals(machine: FakeSystem, four: Path, one: Path, capfd: pytest.CaptureFixture[str]) -> None:

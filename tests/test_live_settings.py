@@ -174,6 +174,7 @@ def test_who_set_it_otherwise_is_seen(machine: FakeSystem, state: State) -> None
     assert saved and overridden(saved, found) == "iosched/slice_idle"
     # A change that was cut short is headwaiter's own.
     cut = replace(saved, found=None)
+    assert overridden(cut, replace(found, scheduler="mq-deadline")) == "", "it may not have begun"
     assert overridden(cut, found) == "" and overridden(cut, replace(found, scheduler="kyber")) == "scheduler"
 
 

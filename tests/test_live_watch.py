@@ -45,7 +45,13 @@ def outcomes(decider: Decider, windows: Sequence[Window], begin_s: float = 0.0) 
 
 def test_a_change_needs_windows_and_a_confirmation() -> None:
     decider = Decider("mq-deadline")
-    assert outcomes(decider, [ahead(0.5)] * 4) == ["kept", "kept", "kept", "changed"] and decider.current == "bfq"
+    assert outcomes(decider, [ahead(0.2)] * 4) == ["kept", "kept", "kept", "changed"] and decider.current == "bfq"
+
+
+def test_a_great_advantage_needs_fewer_windows() -> None:
+    assert outcomes(Decider("none"), [ahead(1.4)] * 2) == ["kept", "changed"]
+    assert outcomes(Decider("none"), [ahead(1.3)] * 3) == ["kept", "kept", "changed"]
+    assert outcomes(Decider("none"), [ahead(-0.5)] * 3 + [ahead(1.4)] * 2)[-1] == "changed"
 
 
 def test_less_than_the_margin_is_no_advantage() -> None:
@@ -53,49 +59,49 @@ def test_less_than_the_margin_is_no_advantage() -> None:
 
 
 def test_one_window_that_says_otherwise_begins_anew() -> None:
-    windows = [ahead(0.5), ahead(0.5), ahead(0.5), ahead(-0.1), ahead(0.5), ahead(0.5), ahead(0.5), ahead(0.5)]
+    windows = [ahead(0.2), ahead(0.2), ahead(0.2), ahead(-0.1), ahead(0.2), ahead(0.2), ahead(0.2), ahead(0.2)]
     assert outcomes(Decider("mq-deadline"), windows)[:7] == ["kept"] * 7
     assert outcomes(Decider("mq-deadline"), windows)[7] == "changed"
 
 
 def test_confirmations_are_of_one_scheduler() -> None:
-    shares = ((0.5, 0.4), (0.5, 0.4), (0.5, 0.4), (0.4, 0.9), (0.5, 0.9))
+    shares = ((0.2, 0.15), (0.2, 0.15), (0.2, 0.15), (0.15, 0.9), (0.2, 0.9))
     windows = [replace(QUIET, advantage={"bfq": math.log1p(a), "kyber": math.log1p(b)}) for a, b in shares]
     assert outcomes(Decider("none"), windows) == ["kept"] * 4 + ["changed"]
 
 
 def test_no_second_change_before_the_dwell_is_over() -> None:
     decider = Decider("mq-deadline", Caution(dwell=6))
-    outcomes(decider, [ahead(0.5)] * 4)
-    back = [ahead(0.5, "kyber")] * 12
+    outcomes(decider, [ahead(0.2)] * 4)
+    back = [ahead(0.2, "kyber")] * 12
     assert outcomes(decider, back, 1000).index("changed") == 5
 
 
 def test_a_budget_of_changes() -> None:
-    decider = Decider("mq-deadline", Caution(changes=1, dwell=1))
-    outcomes(decider, [ahead(0.5)] * 4)
-    later = outcomes(decider, [ahead(0.5, "kyber")] * 6, 1000)
+    decider = Decider("mq-deadline", Caution(changes=1, dwell=3))
+    outcomes(decider, [ahead(0.2)] * 4)
+    later = outcomes(decider, [ahead(0.2, "kyber")] * 6, 1000)
     assert "changed" not in later and "declined" in later
-    assert "changed" in outcomes(decider, [ahead(0.5, "kyber")] * 6, 90_000)
+    assert "changed" in outcomes(decider, [ahead(0.2, "kyber")] * 6, 90_000)
 
 
 def test_a_switch_that_costs_more_than_it_gains() -> None:
     """100 requests of 10 ms are to be drained; little is waited for."""
     busy = replace(QUIET, outstanding=100.0)
-    assert outcomes(Decider("none"), [ahead(0.5, window=busy)] * 4)[3] == "declined"
-    assert outcomes(Decider("none"), [ahead(0.5, window=replace(busy, waited_s=600.0))] * 4)[3] == "changed"
+    assert outcomes(Decider("none"), [ahead(0.2, window=busy)] * 4)[3] == "declined"
+    assert outcomes(Decider("none"), [ahead(0.2, window=replace(busy, waited_s=600.0))] * 4)[3] == "changed"
 
 
 def test_what_made_things_worse_is_undone_and_remembered() -> None:
     decider = Decider("mq-deadline")
-    outcomes(decider, [ahead(0.5)] * 4)
+    outcomes(decider, [ahead(0.2)] * 4)
     worse = [ahead(0.0, "mq-deadline", replace(QUIET, latency_ms=13.0))] * 3
     assert outcomes(decider, worse, 1000) == ["kept", "kept", "undone"] and decider.current == "mq-deadline"
     first = decider.memory.blocked["bfq"]
     assert first.for_s == 2 * 6 * 20 and first.until == 1120 + first.for_s
     again = Decider("mq-deadline", memory=decider.memory)
-    assert outcomes(again, [ahead(0.5)] * 4, 1120)[3] == "declined"
-    assert outcomes(again, [ahead(0.5)], 1700) == ["changed"]
+    assert outcomes(again, [ahead(0.2)] * 4, 1120)[3] == "declined"
+    assert outcomes(again, [ahead(0.2)], 1700) == ["changed"]
     assert outcomes(again, worse, 3000)[-1] == "undone" and again.memory.blocked["bfq"].for_s == 2 * first.for_s
 
 
@@ -111,7 +117,7 @@ def test_what_made_things_worse_is_undone_and_remembered() -> None:
 )
 def test_what_is_not_worse_at_like_load_stays(after: Window) -> None:
     decider = Decider("mq-deadline")
-    outcomes(decider, [ahead(0.5)] * 4)
+    outcomes(decider, [ahead(0.2)] * 4)
     assert set(outcomes(decider, [ahead(0.0, "mq-deadline", after)] * 8, 1000)) == {"kept"} and decider.current == "bfq"
 
 
@@ -287,7 +293,7 @@ def service(system: FakeSystem, method: Scripted, names: Sequence[str] = ("sda",
 
 def test_by_default_it_only_reports(machine: FakeSystem) -> None:
     machine.add("sda")
-    watching, lines = service(machine, Scripted([ahead(0.5)] * 9))
+    watching, lines = service(machine, Scripted([ahead(0.2)] * 9))
     watching.run()
     assert machine.writes == [] and sum("only reported, --apply would do it" in line for line in lines) == 2
     assert not (machine.root / "var/lib/headwaiter").exists() or list((machine.root / "var/lib/headwaiter").iterdir()) == []
@@ -298,9 +304,9 @@ def test_it_applies_and_revert_restores(machine: FakeSystem) -> None:
     machine.add("sdb")
     machine.set("sda", "iosched/read_expire", "400")
     before = machine.everything("sda")
-    watching, lines = service(machine, Scripted([ahead(0.5)] * 4), put=True)
+    watching, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True)
     watching.run()
-    assert machine.current("sda") == "bfq" and " sda changed bfq: bfq would be ahead by 50%" in lines[3]
+    assert machine.current("sda") == "bfq" and " sda changed bfq: bfq would be ahead by 20% over 3 windows" in lines[3]
     assert {name for name, _, _ in machine.writes} == {"sda"}
     text = watching.metrics.text()
     assert 'headwaiter_scheduler_info{device="sda",scheduler="bfq",serial="",wwn="naa.5000"} 1' in text
@@ -323,11 +329,11 @@ def test_undoing_restores_all_settings(machine: FakeSystem) -> None:
     machine.set("sda", "iosched/read_expire", "400")
     before = machine.everything("sda")
     worse = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
-    watching, lines = service(machine, Scripted([*[ahead(0.5)] * 4, *[worse] * 3]), put=True)
+    watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[worse] * 3]), put=True)
     watching.run()
     assert " sda undone mq-deadline: latency rose from 10 to 20 ms under bfq" in lines[-1]
     assert machine.everything("sda") == before
-    again, lines = service(machine, Scripted([ahead(0.5)] * 4), put=True)
+    again, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True)
     again.run()
     assert "it made things worse" in lines[-1] and machine.current("sda") == "mq-deadline"
 
@@ -335,7 +341,7 @@ def test_undoing_restores_all_settings(machine: FakeSystem) -> None:
 def test_at_the_end_it_may_restore(machine: FakeSystem) -> None:
     machine.add("sda")
     before = machine.everything("sda")
-    watching, _ = service(machine, Scripted([ahead(0.5)] * 4), put=True, on_exit="restore")
+    watching, _ = service(machine, Scripted([ahead(0.2)] * 4), put=True, on_exit="restore")
     watching.run()
     assert ("sda", "scheduler", "bfq") in machine.writes and machine.everything("sda") == before
 
@@ -349,17 +355,17 @@ def test_it_leaves_alone_what_somebody_else_sets(machine: FakeSystem, at: int, f
             machine.set("sda", file, value)
             machine.writes.clear()
 
-    watching, lines = service(machine, Scripted([*[ahead(0.5)] * 4, *[ahead(0.5, "kyber")] * 20], other), put=True)
+    watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[ahead(0.2, "kyber")] * 20], other), put=True)
     watching.run(rounds=24)
     assert machine.writes == [] and sum("left alone" in line for line in lines) == 1
     assert f"somebody else has set {file}" in next(line for line in lines if "left alone" in line)
     assert 'headwaiter_overridden{device="sda"} 1' in watching.metrics.text()
     if at == 1:  # nothing had been changed: there is nothing to remember
         return
-    still, lines = service(machine, Scripted([ahead(0.5, "bfq")] * 12), put=True)
+    still, lines = service(machine, Scripted([ahead(0.2, "bfq")] * 12), put=True)
     still.run(rounds=12)
     assert machine.writes == [] and lines == []
-    resumed, _ = service(machine, Scripted([ahead(0.5, "mq-deadline")] * 4), put=True, resume=True)
+    resumed, _ = service(machine, Scripted([ahead(0.2, "mq-deadline")] * 4), put=True, resume=True)
     resumed.run()
     assert machine.current("sda") == "mq-deadline"
 
@@ -405,7 +411,7 @@ def test_a_change_that_was_cut_short_is_restored_at_the_next_start(machine: Fake
 
 def test_a_refused_change_is_told(machine: FakeSystem) -> None:
     machine.add("sda")
-    watching, lines = service(machine, Scripted([ahead(0.5, "adios")] * 5), put=True)
+    watching, lines = service(machine, Scripted([ahead(0.2, "adios")] * 5), put=True)
     watching.run()
     assert any("'adios' is refused" in line for line in lines) and machine.current("sda") == "mq-deadline"
 

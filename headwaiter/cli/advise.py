@@ -21,7 +21,7 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
-from headwaiter.live.advice import Advised, Target, advise, recorded_settings
+from headwaiter.live.advice import Advised, Target, advise, recorded_settings, scheduler_of
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
@@ -169,7 +169,7 @@ def _read(path: Path, given: dict[str, Any]) -> tuple[Workload, Drive, Recording
     if given["drive"] != AUTO:
         drive = open_drive(given["drive"])
         return read_workload(path, drive, how, source), drive, recorded
-    drive, note = choose_drive(read_recording(path, how, source), path.name)
+    drive, note = choose_drive(read_recording(path, how, source), path.name, scheduler_of(recorded_settings(recorded)))
     work = read_workload(path, drive, how, source)
     return replace(work, notes=(*work.notes, note)), drive, recorded
 

@@ -125,8 +125,9 @@ def advise(
     )  # fmt: skip
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record" if opened.reasons else "idle")], mute)
-    how = fit(trace, drive)
-    line, refused = doubt(how, trace, drive)
+    known_as = scheduler_of(recorded_settings(recorded))
+    how = fit(trace, drive, known_as)
+    line, refused = doubt(how, trace, drive, known_as)
     criterion: Criterion = "latency" if work.replay == OPEN and goal == "throughput" else _GOALS[goal]
     here = [name for name in known(offered).values()]
     others = [name for name in default_set() if name not in here]
@@ -201,6 +202,11 @@ def recorded_settings(recorded: Recording | None) -> Settings | None:
     current, number = current_scheduler(said[SCHEDULER]), said.get(NR_REQUESTS, "")
     tunables = {name.removeprefix(f"{TUNABLES}/"): value for name, value in said.items() if name.startswith(f"{TUNABLES}/")}
     return Settings(current or "none", int(number) if number.isdecimal() else None, tunables)
+
+
+def scheduler_of(settings: Settings | None) -> str:
+    """The scheduler in force by its name here, `noop` where that is not known."""
+    return known([settings.scheduler]).get(settings.scheduler, "noop") if settings else "noop"
 
 
 def _incumbent(settings: Settings | None) -> tuple[str, dict[str, int]]:

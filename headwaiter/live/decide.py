@@ -25,8 +25,9 @@ _ALIKE_SIZE, _ALIKE_READS = 2.0, 0.3
 class Caution:
     """How much evidence a change needs.
 
-    margin: the least advantage, a share; windows: over so many; confirm: so many times in a row; dwell: windows after a change
-    without another; changes: most in a day; cost: a switch may take so large a share of what it gains in the dwell.
+    margin: the least advantage, a share; windows: over so many, or a greater one over fewer; confirm: so many times in a row;
+    dwell: windows after a change without another; changes: most in a day; cost: a switch may take so large a share of what it
+    gains in the dwell.
     """
 
     margin: float = 0.10
@@ -144,22 +145,17 @@ class Decider:
 
     def _choose(self, window: Window, now_s: float) -> Decision:
         seen, caution = self._windows, self.caution
-        candidates = {
-            name: fmean(w.advantage.get(name, -math.inf) for w in seen)
-            for name in window.advantage
-            if name != self.current and all(w.advantage.get(name, 0.0) > 0 for w in seen)
-        }
-        best = max(candidates, key=lambda name: candidates[name], default="")
-        gain = 1 - math.exp(-candidates[best]) if best else 0.0
-        if not best or candidates[best] <= math.log1p(caution.margin):
+        best, lead, number = "", 0.0, 0
+        for name in window.advantage:
+            for last in range(1, len(seen) + 1):
+                found = [w.advantage.get(name, -math.inf) for w in seen[-last:]]
+                if name != self.current and min(found) > 0 and fmean(found) > max(lead, self._bar(last)):
+                    best, lead, number = name, fmean(found), last
+        gain = 1 - math.exp(-lead)
+        if not best:
             self._best, self._confirmed = "", 0
-            if not best:
-                return Decision("kept", self.current, "nothing else is ahead in all of the last windows")
-            lead = f"{best} would be ahead by {100 * math.expm1(candidates[best]):.0f}%, less than {100 * caution.margin:.0f}%"
-            return Decision("kept", self.current, lead, gain)
-        ahead = f"{best} would be ahead by {100 * math.expm1(candidates[best]):.0f}% over {len(seen)} windows"
-        if len(seen) < caution.windows:
-            return Decision("kept", self.current, f"{ahead}; {caution.windows} are needed", gain)
+            return Decision("kept", self.current, "nothing else is far enough ahead, for long enough")
+        ahead = f"{best} would be ahead by {100 * math.expm1(lead):.0f}% over {number} window{'s' if number > 1 else ''}"
         self._confirmed = self._confirmed + 1 if best == self._best else 1
         self._best = best
         if hindrance := self._hindrance(best, gain, now_s):
@@ -167,6 +163,10 @@ class Decider:
         former = self.current
         self._change(best, now_s, trial=True)
         return Decision("changed", best, f"{ahead}, {caution.confirm} times in a row, against {former}", gain)
+
+    def _bar(self, windows: int) -> float:
+        """The least mean advantage over the last so many windows: the fewer, the more, for their mean scatters more."""
+        return math.log1p(self.caution.margin) * (self.caution.windows / windows) ** 2
 
     def _hindrance(self, best: str, gain: float, now_s: float) -> tuple[bool, str] | None:
         """(whether more of the same will do, why not yet) of a change."""

@@ -83,19 +83,19 @@ class Replay:
         if current not in names:
             return replace(seen, trouble=f"{current} cannot be simulated")
         try:
-            drive = self._drive(device, trace)
+            drive = self._drive(device, trace, names[current])
             work = replay(Path(device.name), trace, drive, Reading())
         except Problem as e:
             return replace(seen, trouble=str(e))
-        line, refused = doubt(fit(trace, drive), trace, drive)
+        line, refused = doubt(fit(trace, drive, names[current]), trace, drive, names[current])
         if refused:
             return replace(seen, trouble=line)
         return self._replayed(seen, work, drive, current, names)
 
-    def _drive(self, device: Device, trace: Trace) -> Drive:
+    def _drive(self, device: Device, trace: Trace, scheduler: str) -> Drive:
         found = self._drives.get(device.identity)
         if found is None:
-            found = choose_drive(trace, device.name)[0] if self._name == AUTO else open_drive(self._name)
+            found = choose_drive(trace, device.name, scheduler)[0] if self._name == AUTO else open_drive(self._name)
             self._drives[device.identity] = found
         return found
 

@@ -164,9 +164,9 @@ def _excel(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
             if len(figures) > len(records):
                 raise Problem(f"{path}:{number}: {len(figures)} figures for {len(records)} record lengths")
             # Where a record is longer than the file there is nothing, or 0.
-            yield from (
-                (Cell(operation, size, record), float(rate)) for record, rate in zip(records, figures, strict=False) if rate
-            )
+            for record, rate in zip(records, figures, strict=False):
+                if rate:
+                    yield Cell(operation, size, record), float(rate)
 
 
 def _numbers(path: Path, number: int, words: Sequence[str]) -> list[int]:

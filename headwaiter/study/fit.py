@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Is this the right drive? A recording's own completions against those of a drive model that serves the same requests.
 
-The model serves the recorded requests at their recorded times, first come, first served. Two figures are compared: for how long
+The model serves the recorded requests at their recorded times, first come, first served, or under the scheduler that was in force
+where that is known: one that waits, or sorts well, may make latencies ten times shorter. Two figures are compared: for how long
 the drive was busy, which hardly depends on the scheduler that was in use, and the latencies. A model that is too slow for the
 recording piles requests up, and its latencies show that.
 """
@@ -36,13 +37,16 @@ SCHEDULING = 4.0
 """Mean latency may differ by such a factor between schedulers of one drive."""
 
 
-def fit(trace: Trace, drive: Drive) -> Fit | None:
-    """How well a drive model explains a recording; None if that has too few completions, or lies beyond the drive's end."""
+def fit(trace: Trace, drive: Drive, scheduler: str = "noop") -> Fit | None:
+    """How well a drive model explains a recording; None if that has too few completions, or lies beyond the drive's end.
+
+    scheduler: the one in force at the recording, if it is known.
+    """
     sample = part(trace, 0, min(len(trace), SAMPLE))
     known = sample.complete_ns >= 0
     if known.sum() < FEWEST or (sample.sector + sample.sectors > drive.sectors).any():
         return None
-    rows = simulate("noop", drive, open_forest(sample), options=Options(record=True)).rows
+    rows = simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
     start = int(sample.time_ns[0])
     issue, recorded = sample.time_ns[known], sample.complete_ns[known]
     modelled = np.asarray(rows.complete_ns)[known] + start
@@ -86,21 +90,21 @@ def score(found: Fit) -> float:
     return math.log(found.off if found.off > 1 else 1.0) + math.log(found.distance)
 
 
-def best_fit(trace: Trace, drives: Iterable[Drive] | None = None) -> tuple[Drive, Fit] | None:
+def best_fit(trace: Trace, drives: Iterable[Drive] | None = None, scheduler: str = "noop") -> tuple[Drive, Fit] | None:
     """The drive (None: of the bundled ones) that explains a recording best; None if it tells nothing, or fits on none."""
     candidates = [load(path) for path in bundled().values()] if drives is None else list(drives)
-    found = [(drive, how) for drive in candidates if (how := fit(trace, drive))]
+    found = [(drive, how) for drive in candidates if (how := fit(trace, drive, scheduler))]
     return min(found, key=lambda pair: score(pair[1]), default=None)
 
 
-def choose_drive(trace: Trace | None, name: str) -> tuple[Drive, str]:
+def choose_drive(trace: Trace | None, name: str, scheduler: str = "noop") -> tuple[Drive, str]:
     """The bundled drive that explains the recording in a workload of that name best, and a note that says how well.
 
     Problem if it is no recording, or tells nothing.
     """
     if trace is None:
         raise Problem(f"{name}: --drive auto needs a recording with completions, and this is no recording")
-    found = best_fit(trace)
+    found = best_fit(trace, scheduler=scheduler)
     if found is None:
         raise Problem(f"{name}: --drive auto needs a recording with completions, on a drive no larger than the bundled ones")
     drive, how = found
@@ -115,12 +119,12 @@ def told(found: Fit) -> str:
     )
 
 
-def doubt(found: Fit | None, trace: Trace | None, drive: Drive) -> tuple[str, bool]:
+def doubt(found: Fit | None, trace: Trace | None, drive: Drive, scheduler: str = "noop") -> tuple[str, bool]:
     """(a line if the drive is not the recorded one, else ''; whether it is so far off that nothing may be ranked)."""
     if found is None or trace is None or (found.off <= CLOSE):
         return "", False
     line = f"this may be the wrong drive: {told(found)}"
-    other = best_fit(trace)
+    other = best_fit(trace, scheduler=scheduler)
     if other and other[0].name != drive.name and other[1].off < found.off:
         line += f": choose another (--drive {other[0].name} fits{'' if other[1].off <= CLOSE else ' better'})"
     return line, found.off > REFUSED

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ import pytest
 from blkrecords import event
 from command import good, run, told, write
 from test_page import PROBE, browse
+from test_record import loop, read_all
 
 from headwaiter.live.describe import describe
 from headwaiter.live.described import DescribeDocument, Quantiles
 from headwaiter.traces import Trace, load
 
+__all__ = ["loop"]
 MS = 1_000_000
 
 
@@ -264,3 +267,24 @@ def test_a_browser_draws_the_page(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert max(found["times service time"]["ms"]) == 1 and max(found["times latency"]["ms"]) == 2
     rate = found["rate read"]
     assert np.dot(np.diff(rate["s"]), rate["rate"][:-1]) == pytest.approx(40)
+
+
+@pytest.mark.slow
+def test_a_device_is_recorded_first(loop: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """As root, on a loop device, while something reads it end to end."""
+    over = threading.Event()
+
+    def reads() -> None:
+        while not over.is_set():
+            read_all(loop)
+
+    reader = threading.Thread(target=reads)
+    reader.start()
+    try:
+        document = told(capfd, "describe", loop, "-t", "2")
+    finally:
+        over.set()
+        reader.join()
+    row = next(row for row in document["rows"] if row["name"] == "dd")
+    assert row["read_percent"] == 100 and row["sequential_percent"] > 90 and row["size_kib"]["max"] == 4
+    assert document["device"]["service_ms"]["median"] > 0 and document["lost"] == 0

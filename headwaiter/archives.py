@@ -8,8 +8,6 @@ An archive (tar, packed by zstd) holds, in this order: `headwaiter.json`, how th
 
 from __future__ import annotations
 
-import struct
-
 VERSION = "recording-1"
 BEGIN, END = "headwaiter.json", "end.json"
 TRACEFS, BLKTRACE, BPFTRACE = RECORDERS = ("tracefs", "blktrace", "bpftrace")
@@ -21,7 +19,6 @@ MISSED, MISSED_STORED = 1 << 31, 1 << 30
 """Bits of a page's commit: events were lost before it; their number stands behind its data."""
 
 
-def page_bytes(data: bytes, at: int = 0) -> int:
-    """How much of the page at byte `at` holds something: its header, its events, and the number of those lost before it."""
-    commit = int(struct.unpack_from("<Q", data, at + 8)[0])
+def used_bytes(commit: int) -> int:
+    """How much of a page holds something, by its commit: its header, its events, and the number of those lost before it."""
     return PAGE_HEADER + (commit & COMMIT_MASK) + (8 if commit & MISSED_STORED else 0)

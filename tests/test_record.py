@@ -212,7 +212,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_a_disk_too_full_for_anything(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(archive: Archive, data: bytes) -> None:
+    def full(archive: Archive, *parts: bytes) -> None:
         raise FullError("No space left on device")
 
     monkeypatch.setattr(Archive, "_append", full)

@@ -43,11 +43,11 @@ class Archive:
         """The first file, by which the archive is known."""
         self.add(BEGIN, _document(what))
 
-    def add(self, name: str, content: bytes) -> None:
+    def add(self, name: str, content: bytes | bytearray) -> None:
         """Append a file. FullError if there is no room for it."""
         entry = tarfile.TarInfo(name)
         entry.size = len(content)
-        self._append(entry.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE))
+        self._append(entry.tobuf(tarfile.USTAR_FORMAT), content, bytes(-len(content) % tarfile.BLOCKSIZE))
 
     def end(self, what: Mapping[str, Any]) -> None:
         """Append the last file, and take away those before it for as long as there is no room. FullError if that is no help."""
@@ -76,17 +76,19 @@ class Archive:
         """Of the file, not of the archive: see end()."""
         self._file.close()
 
-    def _append(self, data: bytes) -> None:
-        left = memoryview(data)
+    def _append(self, *parts: bytes | bytearray) -> None:
         try:
-            while left:
-                left = left[self._file.write(left) or 0 :]
+            for part in parts:
+                with memoryview(part) as whole:
+                    done = 0
+                    while done < len(whole):
+                        done += self._file.write(whole[done:]) or 0
         except OSError as e:
             self._cut()
             if e.errno in _FULL:
                 raise FullError(os.strerror(e.errno)) from None
             raise
-        self._ends.append(self._ends[-1] + len(data))
+        self._ends.append(self._ends[-1] + sum(map(len, parts)))
         self.bytes = self._ends[-1]
 
     def _cut(self) -> None:

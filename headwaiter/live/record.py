@@ -8,6 +8,7 @@ bpftrace (record_others.py). Whatever ends a recording, what was recorded until 
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from headwaiter.archives import BLKTRACE, BPFTRACE, PAGE, TRACEFS, VERSION, page_bytes
+from headwaiter.archives import BLKTRACE, BPFTRACE, PAGE, TRACEFS, VERSION, used_bytes
 from headwaiter.ending import gently
 from headwaiter.errors import Problem
 from headwaiter.live import record_others as others
@@ -30,6 +31,9 @@ LOOK_EACH_S = 1.0
 """How often the disks' presence, their counters and losses are looked at."""
 BUFFER_KB = 8192
 _CHUNK = 1 << 20
+_PAGES = 256
+_COMMITS = struct.Struct(f"<8xQ{PAGE - 16}x")
+"""Of a page."""
 FINISHED, _TOLD = "time", "a signal"
 
 
@@ -81,35 +85,35 @@ class _Tracefs:
     instance: tracefs.Instance
     archive: Archive
     gaps: list[dict[str, int]] = field(default_factory=list)
-    _pending: dict[int, list[bytes]] = field(default_factory=dict)
-    _sizes: dict[int, int] = field(default_factory=dict)
+    _pending: dict[int, bytearray] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
     _seen: dict[int, tracefs.Stats] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._whole = memoryview(bytearray(_PAGES * PAGE))
+        self._pages = [self._whole[k * PAGE : (k + 1) * PAGE] for k in range(_PAGES)]
+
     def drain(self) -> None:
-        """See Recorder."""
+        """See Recorder. Few steps of Python for each page: they are a part of the recorder's cost."""
         for cpu in self.instance.cpus:
-            pages = self._pending.setdefault(cpu, [])
-            size = self._sizes.get(cpu, 0)
-            for page in self.instance.pages(cpu):
-                used = page[: page_bytes(page)]
-                pages.append(used)
-                size += len(used)
-                if size >= _CHUNK:
-                    self._sizes[cpu] = size
+            kept = self._pending.setdefault(cpu, bytearray())
+            while size := self.instance.read(cpu, self._pages):
+                for page, (commit,) in zip(self._pages, _COMMITS.iter_unpack(self._whole[:size]), strict=False):
+                    kept += page[: used_bytes(commit)]
+                if len(kept) >= _CHUNK:
                     self._store(cpu)
-                    size = 0
-            self._sizes[cpu] = size
+                if size < len(self._whole):
+                    break
 
     def _store(self, cpu: int) -> None:
-        pages = self._pending[cpu]
-        if pages:
+        kept = self._pending[cpu]
+        if kept:
             number = self._numbers.get(cpu, 0)
-            content = b"".join(pages)
-            pages.clear()
             self._numbers[cpu] = number + 1
-            self._sizes[cpu] = 0
-            self.archive.add(f"cpu{cpu}/{number:06d}", content)
+            try:
+                self.archive.add(f"cpu{cpu}/{number:06d}", kept)
+            finally:
+                kept.clear()
 
     def look(self) -> int:
         """See Recorder. A gap lies between two looks."""

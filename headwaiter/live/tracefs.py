@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from errno import EACCES, EBUSY, EPERM, EROFS
 from pathlib import Path
 
-from headwaiter.archives import PAGE
 from headwaiter.ending import tidied
 from headwaiter.errors import Problem
 
@@ -133,16 +132,15 @@ class Instance:
         """The event's `format` file."""
         return (self.folder / "events" / event / "format").read_bytes()
 
-    def pages(self, cpu: int) -> Iterator[bytes]:
-        """The pages that a CPU has filled, and the one that it is at."""
-        while True:
-            try:
-                page = os.read(self._raw[cpu], PAGE)
-            except BlockingIOError:
-                return
-            if not page:
-                return
-            yield page
+    def read(self, cpu: int, pages: Sequence[memoryview]) -> int:
+        """Fill pages with those that a CPU has filled, and the one that it is at; how many bytes that is.
+
+        The kernel gives one page for each part of a readv().
+        """
+        try:
+            return os.readv(self._raw[cpu], pages)
+        except BlockingIOError:
+            return 0
 
     def stats(self, cpu: int) -> Stats:
         """What a CPU has lost until now."""

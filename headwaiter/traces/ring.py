@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headwaiter.archives import COMMIT_MASK, MISSED, MISSED_STORED, PAGE, PAGE_HEADER, page_bytes
+from headwaiter.archives import COMMIT_MASK, MISSED, MISSED_STORED, PAGE, PAGE_HEADER, used_bytes
 from headwaiter.errors import Problem
 
 Array = npt.NDArray[Any]
@@ -116,7 +116,7 @@ def walk(data: bytes, page: int | None = PAGE) -> Walked:
             raise DamageError("not a whole page", at)
         now, commit = struct.unpack_from("<QQ", data, at)
         begin, size = at + PAGE_HEADER, commit & COMMIT_MASK
-        used = page_bytes(data, at)
+        used = used_bytes(commit)
         if size % 4 or used > (page or len(data) - at):
             raise DamageError("the page claims to be longer than a page", at)
         if commit & (MISSED | MISSED_STORED):

@@ -268,6 +268,9 @@ enum hws_exit { HWS_EXIT_ITSELF, HWS_EXIT_GROUP, HWS_EXIT_RUNNING, HWS_EXIT_ALL 
 /* How a job goes through its files: in turn, one to its end and then the next, at random. */
 enum hws_file_service { HWS_FILES_IN_TURN, HWS_FILES_ONE_BY_ONE, HWS_FILES_RANDOM };
 
+/* Which random places come more often than others. */
+enum hws_skew { HWS_EVEN, HWS_ZIPF, HWS_PARETO, HWS_NORMAL };
+
 /*
  * Generated load: what one process of a fio job does (docs/fio.md). Arrays of two are by operation:
  * HWS_READ, HWS_WRITE; sizes are bytes, times ns. A file lies on the drive from byte `base`; the
@@ -275,6 +278,7 @@ enum hws_file_service { HWS_FILES_IN_TURN, HWS_FILES_ONE_BY_ONE, HWS_FILES_RANDO
  */
 struct hws_file {
 	uint64_t base, offset, span, size;
+	uint32_t name_hash; /* skewed places are seeded from it; 0: as other places are */
 };
 
 /* A size, and the percentage of I/Os that have it. */
@@ -316,7 +320,10 @@ struct hws_job {
 	const struct hws_split *splits[2]; /* copied */
 	uint32_t nr_zones[2];		   /* 0: all places alike; percentages add up to 100 */
 	const struct hws_zone *zones[2];   /* one behind the other; copied */
-	uint32_t prio_percent[2];	   /* I/Os that have the priority prio, not the task's */
+	uint32_t skew;			   /* enum hws_skew; not HWS_EVEN: neither map nor zones */
+	double skew_by;	    /* zipf's theta, pareto's h, normal's deviation in percent */
+	double skew_center; /* 0 to 1: where the most frequent place is; below 0: fio's choice */
+	uint32_t prio_percent[2]; /* I/Os that have the priority prio, not the task's */
 	uint16_t prio;
 	int64_t hole_bytes;    /* rw=read:N: added after each sequential I/O */
 	uint32_t random_every; /* rw=randread:N: a new place every N I/Os */

@@ -152,6 +152,25 @@ RANDOM = [
     "rw=randread\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned:50/5:30/15:20/",
     "rw=randrw\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned:90/10:10/90",
     "rw=randwrite\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned_abs:70/4m:20/10m:10/50m",
+    *(
+        f"rw=randread\nsize=64m\nnumber_ios=300\nrandom_distribution={skew}"
+        for skew in (
+            "zipf", "zipf:1.2", "zipf:0.5", "zipf:0", "zipf:-1", "zipf:3:0.5", "zipf:0.99:0", "pareto", "pareto:0.9",
+            "pareto:0.3:1", "normal", "normal:10", "normal:99", "normal:20:0.3", "normal:5:0.9",
+        )
+    ),
+    "rw=randrw\nsize=64m\nbs=8k,4k\nnumber_ios=300\nrandom_distribution=zipf:1.1",
+    "rw=randread\nsize=1m\nloops=2\nrandom_distribution=zipf:1.1",
+    "rw=randread\nsize=1m\nloops=2\nrandrepeat=0\nrandseed=7\nrandom_distribution=pareto:0.4",
+    "rw=randread:3\nsize=64m\npercentage_random=50\nnumber_ios=200\nrandom_distribution=normal:30",
+    "rw=randread\nbs=12k\nsize=100k\nnumber_ios=50\nio_size=10m\nrandom_distribution=zipf:0.8",
+    "rw=randwrite\nba=64k\nsize=64m\nnumber_ios=100\nrandom_distribution=zipf:1.3",
+    "rw=randread\nbsrange=4k-64k\nsize=64m\nnumber_ios=100\nrandom_distribution=zipf:1.3",
+    "rw=randread\nsize=400g\nnumber_ios=100\nrandom_distribution=zipf:0.9",
+    *(
+        f"rw=randread\nfilename={name}\nsize=30m\nnumber_ios=20\nrandom_distribution=zipf:0.9"
+        for name in ("twelve_bytes", "thirteen_byte", "a_name_longer_than_twelve", "é")
+    ),
 ]  # fmt: skip
 
 

@@ -57,6 +57,15 @@ class FileService(IntEnum):
     RANDOM = lib.HWS_FILES_RANDOM
 
 
+class Skew(IntEnum):
+    """Which random places of a job come more often."""
+
+    EVEN = lib.HWS_EVEN
+    ZIPF = lib.HWS_ZIPF
+    PARETO = lib.HWS_PARETO
+    NORMAL = lib.HWS_NORMAL
+
+
 class TunableType(IntEnum):
     """Of a scheduler's tunable."""
 

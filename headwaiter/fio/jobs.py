@@ -14,6 +14,7 @@ from headwaiter.engine.sim import Task
 from headwaiter.errors import DoesNotFitError, Problem, plain
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
 from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
+from headwaiter.fio.names import name_hash
 from headwaiter.fio.parser import Section, Where, parse
 from headwaiter.fio.values import LARGEST, Percent
 
@@ -85,8 +86,12 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
 
     def enter(draft: _Draft, fields: Mapping[str, Any], name: str) -> None:
         tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase))
-        places = ({"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} for r in draft.regions)
-        jobs.append(Job({**fields, "task": len(jobs)}, tuple(places)))
+        jobs.append(
+            Job(
+                {**fields, "task": len(jobs)},
+                tuple(_place(r, bases, fields, "randseed" in draft.section.settings) for r in draft.regions),
+            )
+        )
 
     def read_again() -> None:
         """Behind the last process of a section, the jobs that verify what they have written."""
@@ -127,6 +132,12 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
     return JobLoad(tuple(tasks), tuple(jobs), notes)
+
+
+def _place(r: Region, bases: Mapping[str, int], fields: Mapping[str, Any], seeded: bool) -> dict[str, int]:
+    """A region as the simulator takes it. Skewed places depend on the file's name, unless the job has a seed of its own."""
+    seed = {"name_hash": name_hash(r.file)} if fields["skew"] and fields["repeat_random"] and not seeded else {}
+    return {"base": bases.get(r.file, 0), "offset": r.offset, "span": r.span, "size": r.size} | seed
 
 
 @dataclass(frozen=True)
@@ -177,6 +188,7 @@ def _check_verify(s: Section, pattern: Pattern, low: Sequence[int], high: Sequen
         "with runtime": bool(s.get("runtime")),
         "with loops": s.get("loops", 1) > 1,
         "with norandommap": bool(s.get("norandommap")) or "ba" in s.settings,
+        "with places that come more than once": bool(s.get("random_distribution", Distribution()).skew),
         "with exitall": bool(s.get("exitall")),
     }
     for what, given in reasons.items():
@@ -276,6 +288,9 @@ def _split_fields(s: Section, buffered: bool) -> dict[str, Any]:
     return {
         "splits": splits,
         "zones": [zones, zones],
+        "skew": distribution.skew,
+        "skew_by": distribution.by,
+        "skew_center": distribution.center,
         "prio_percent": percent,
         "prio": ioprio(IoprioClass(s.get("cmdprio_class", 0) or IoprioClass.RT), int(s.get("cmdprio", 0))),
     }

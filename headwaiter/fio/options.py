@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headwaiter.engine.constants import Directions
+from headwaiter.engine.constants import Directions, Skew
 from headwaiter.errors import shown
 from headwaiter.fio.values import (
     LARGEST,
@@ -18,6 +18,7 @@ from headwaiter.fio.values import (
     count,
     duration,
     flag,
+    fraction,
     integer,
     per_direction,
     shares,
@@ -48,10 +49,13 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Distribution:
-    """random_distribution=: zones, each (percentage of accesses, length in percent or bytes); none: all places alike."""
+    """random_distribution=: all places alike, or skewed, or by zones: (percentage of accesses, length in percent or bytes)."""
 
     relative: bool = False
     zones: tuple[tuple[int, int], ...] = ()
+    skew: Skew = Skew.EVEN
+    by: float = 0.0  # zipf's theta, pareto's h, normal's deviation in percent
+    center: float = -1.0  # 0 … 1; below 0: fio's choice
 
 
 @dataclass(frozen=True)
@@ -176,14 +180,38 @@ def _delay(value: str) -> tuple[int, int]:
     return span(value, lambda v: duration(v, "s"))
 
 
+# What fio takes for granted, what it accepts, and how that reads.
+_SKEWS: Mapping[str, tuple[Skew, float, Callable[[float], bool], str]] = {
+    "zipf": (Skew.ZIPF, 1.1, lambda theta: theta != 1, "must not be 1"),
+    "pareto": (Skew.PARETO, 0.2, lambda h: 0 < h < 1, "must be between 0 and 1"),
+    "normal": (Skew.NORMAL, 0.0, lambda deviation: 0 <= deviation < 100, "must be at least 0 and below 100"),
+}
+
+
+def _skewed(name: str, numbers: str, value: str) -> Distribution:
+    skew, default, fits, must = _SKEWS[name]
+    if "," in numbers:
+        raise ValueError(f"'{shown(value)}': one distribution for reads and writes, as in fio 3.33")
+    parts = numbers.split(":") if ":" in value else []
+    if len(parts) > 2:
+        raise ValueError(f"'{shown(value)}' has more than a number and a center")
+    found = [fraction(part) for part in parts]
+    by, center = found[0] if found else default, found[1] if len(found) > 1 else -1.0
+    if not fits(by):
+        raise ValueError(f"'{shown(value)}': the number of {name} {must}")
+    if len(found) > 1 and not 0 <= center <= 1:
+        raise ValueError(f"'{shown(value)}': the center must be between 0 and 1")
+    return Distribution(skew=skew, by=by, center=center)
+
+
 def _distribution(value: str, kb_base: int) -> Distribution:
     name, _, rest = value.partition(":")
     if name == "random":
         return Distribution()
-    if name in ("zipf", "pareto", "normal"):
-        raise ValueError(f"distribution '{name}' is not supported: give the shares of zones (zoned, zoned_abs)")
+    if name in _SKEWS:
+        return _skewed(name, rest, value)
     if name not in ("zoned", "zoned_abs"):
-        raise ValueError(f"distribution '{shown(name)}' is not supported (random, zoned and zoned_abs are)")
+        raise ValueError(f"distribution '{shown(name)}' is not known (random, zipf, pareto, normal, zoned and zoned_abs are)")
     relative = name == "zoned"
     parse = (lambda v: integer(v, 0, 100)) if relative else (lambda v: size(v, kb_base))
     if "," in rest:
@@ -299,7 +327,8 @@ USED: tuple[Used, ...] = (
     Used(
         "random_distribution",
         _sized(_distribution),
-        "random (uniform); zoned:ACCESS/LENGTH:… (both in percent) and zoned_abs (lengths in bytes)",
+        "random (uniform); zipf:THETA, pareto:H and normal:DEVIATION, each with `:CENTER` if wanted, where places may repeat "
+        "(no random map); zoned:ACCESS/LENGTH:… (both in percent) and zoned_abs (lengths in bytes)",
     ),
     Used("randrepeat", _text(flag), "1 (default): each pass draws the same places, independent of randseed"),
     Used("allrandrepeat", _text(flag), "same as randrepeat"),

@@ -7,6 +7,7 @@ bytes, times in ns.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,6 +85,17 @@ def size_or_percent(value: str, kb_base: int = 1024) -> int | Percent:
 def integer(value: str, low: int = 0, high: int = (1 << 32) - 1, what: str | None = None) -> int:
     """A whole number within low … high. `what` is the value as the user wrote it."""
     return whole(value, low, high, what)
+
+
+def fraction(value: str) -> float:
+    """A number that need not be whole; finite."""
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(f"'{shown(value)}' is not a number") from None
+    if not math.isfinite(number):
+        raise ValueError(f"'{shown(value)}' is not a number")
+    return number
 
 
 def count(value: str, kb_base: int = 1024) -> int:

@@ -22,7 +22,7 @@ static u64 mix(u64 z)
 	return z ^ (z >> 31);
 }
 
-static u32 roll(struct sim_die *d)
+u32 sim_die_roll(struct sim_die *d)
 {
 	d->s1 = (d->s1 & ~1u) << 12 ^ (d->s1 << 13 ^ d->s1) >> 19;
 	d->s2 = (d->s2 & ~7u) << 4 ^ (d->s2 << 2 ^ d->s2) >> 25;
@@ -44,7 +44,7 @@ static void seed_die(struct sim_die *d, u32 seed)
 	d->s2 = at_least(d->s1 * 69069u ^ seed, 7);
 	d->s3 = at_least(d->s2 * 69069u ^ seed, 15);
 	for (i = 0; i < 6; i++)
-		roll(d);
+		sim_die_roll(d);
 }
 
 void sim_dice_seed(struct sim_job *j, u64 run_seed)
@@ -69,13 +69,25 @@ void sim_dice_seed(struct sim_job *j, u64 run_seed)
 		seed_die(&j->dice[DICE_PLACE], (u32)((DEFAULT_PLACE_SEED * number) ^ own));
 }
 
+void sim_dice_seed_file(struct sim_job *j, struct sim_file *f, u64 run_seed)
+{
+	u64 seed = f->at.name_hash * ((u64)j->opt.number + 1);
+
+	if (run_seed)
+		seed ^= mix(run_seed);
+	if (f->at.name_hash)
+		seed_die(&f->skew.die, (u32)seed);
+	else
+		f->skew.die = j->dice[DICE_PLACE];
+}
+
 u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n)
 {
 	struct sim_die *d = &j->dice[which];
-	u64 r = roll(d);
+	u64 r = sim_die_roll(d);
 
 	if (n <= 1ull << 32)
 		return r * n >> 32;
-	r = r << 32 | roll(d);
+	r = r << 32 | sim_die_roll(d);
 	return (u64)((unsigned __int128)r * n >> 64);
 }

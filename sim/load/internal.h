@@ -41,11 +41,25 @@ struct sim_stream {
 	struct sim_transfer window[SIM_WINDOWS];
 };
 
+struct sim_die {
+	u32 s1, s2, s3;
+};
+
+/* Skewed random places in one file (skew.c). */
+struct sim_skew {
+	struct sim_die die;
+	u64 blocks, shift;
+	u64 width;		  /* normal */
+	double power;		  /* zipf, pareto */
+	double zeta, second, eta; /* zipf */
+};
+
 struct sim_file {
 	struct hws_file at;
 	u64 last_pos[2], last_start[2];
 	bool done; /* in this pass */
 	struct sim_map map;
+	struct sim_skew skew;
 	struct sim_stream stream;
 };
 
@@ -70,10 +84,6 @@ enum sim_dice {
 	DICE_ZONE,
 	DICE_PRIO,
 	NR_DICE
-};
-
-struct sim_die {
-	u32 s1, s2, s3;
 };
 
 struct sim_set;
@@ -140,6 +150,9 @@ struct sim_jobs {
 
 /* dice.c */
 void sim_dice_seed(struct sim_job *j, u64 run_seed);
+/* A file's own sequence, for skewed places; before the job's are used. */
+void sim_dice_seed_file(struct sim_job *j, struct sim_file *f, u64 run_seed);
+u32 sim_die_roll(struct sim_die *d);
 /* From 0 to n - 1. */
 u64 sim_roll_below(struct sim_job *j, enum sim_dice which, u64 n);
 
@@ -164,6 +177,12 @@ void sim_place_init(struct hws *s, struct sim_job *j);
 void sim_place_reset(struct sim_job *j);
 /* The next I/O in this direction; false: the pass is over. */
 bool sim_place_next(struct sim_job *j, u32 direction, struct sim_place *place);
+
+/* skew.c */
+bool sim_skew_wrong(const struct hws_job *o);
+void sim_skew_init(struct sim_job *j, struct sim_file *f);
+/* Of the file's blocks one, as often as the distribution says. */
+u64 sim_skew_block(struct sim_job *j, struct sim_file *f);
 
 /*
  * readahead.c and writeback.c. What returns bool is called again, after sim_job_wake(), until it

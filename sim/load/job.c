@@ -475,6 +475,8 @@ static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
 	for (d = 0; d < 2; d++)
 		if (wrong_shares(o, d))
 			return "invalid shares of sizes, places or priorities";
+	if (sim_skew_wrong(o))
+		return "invalid distribution of places";
 	return NULL;
 }
 

@@ -146,8 +146,12 @@ void sim_place_init(struct hws *s, struct sim_job *j)
 		unit = min(o->min_bytes[0], o->min_bytes[1]);
 
 	for (i = 0; i < o->nr_files; i++) {
-		if (o->random && o->random_map)
+		if (o->random && o->skew) {
+			sim_dice_seed_file(j, &j->files[i], s->opt.seed);
+			sim_skew_init(j, &j->files[i]);
+		} else if (o->random && o->random_map) {
 			map_init(s, &j->files[i].map, j->files[i].at.span, unit);
+		}
 		file_reset(j, &j->files[i]);
 	}
 	j->until_random = 1;
@@ -218,6 +222,10 @@ static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *off
 	const struct hws_job *o = &j->opt;
 	u64 span = min(f->at.span, f->at.size), block;
 
+	if (o->skew && f->skew.blocks) {
+		*offset = sim_skew_block(j, f) * o->align_bytes[d];
+		return true;
+	}
 	if (o->min_bytes[d] > o->align_bytes[d])
 		span -= min(span, o->min_bytes[d] - o->align_bytes[d]);
 	if (span < o->align_bytes[d])

@@ -93,6 +93,9 @@ static void random_job(struct hws_job *j)
 	j->start_max_ns = roll(1000000);
 	j->stonewall = roll(4) == 0;
 	j->exit_what = roll(8) ? 0 : 1 + (uint32_t)roll(3);
+	j->skew = roll(3) ? 0 : 1 + (uint32_t)roll(3);
+	j->skew_by = j->skew == HWS_NORMAL ? 20 : 0.4;
+	j->skew_center = roll(2) ? -1 : 0.5;
 }
 
 static int compare_u64(const void *a, const void *b)

@@ -7,10 +7,10 @@ loaded when they are first used, because `import headwaiter` stands in front of 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in typing, which takes long to load: a signal may come before the program can heed it
 if TYPE_CHECKING:
+    from typing import Any
+
     from headwaiter.api import Comparison, Conditions, Problem, Run, Trace, compare, read_trace, run, schedulers
     from headwaiter.drives import drives
 
@@ -18,6 +18,8 @@ __all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "dr
 
 
 def __getattr__(name: str) -> Any:
+    import importlib  # noqa: PLC0415 (as above)
+
     if name == "drives":
         return importlib.import_module(f"{__name__}.drives")
     if name in __all__:

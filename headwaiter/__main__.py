@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
-import os
+try:
+    from headwaiter.early import end_at_once_on_signals
 
-from headwaiter.ending import Ended, end_tidily_on_signals, tell
+    end_at_once_on_signals()
+except KeyboardInterrupt:
+    from headwaiter.early import end
+
+    end(2)
 
 
 def main() -> None:
     """Run the command line."""
+    import os  # noqa: PLC0415 (see above)
+
+    from headwaiter.ending import Ended, end_tidily_on_signals, tell  # noqa: PLC0415
+
     try:
         end_tidily_on_signals()
-        from headwaiter.cli import main as command  # noqa: PLC0415 (see above)
+        from headwaiter.cli import main as command  # noqa: PLC0415
 
         command()
     except Ended as e:

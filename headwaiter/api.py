@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from rich.table import Table
 
-from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
+from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.constants import Op
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.schedulers import Scheduler, catalogue, find
@@ -29,12 +29,13 @@ from headwaiter.report.tables import console, heading, show, table, tasks_table,
 from headwaiter.study import comparison as study
 from headwaiter.study.comparison import MARGIN
 from headwaiter.study.detail import Head, head, pictured
+from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Replay, Result, RunDocument
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import ALL, Variant, parse_variants
-from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, find_workload, read_workload, replay
+from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
 from headwaiter.traces import Trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
@@ -93,10 +94,9 @@ def _check(given: Conditions) -> None:
         raise TypeError(f"unknown condition {', '.join(unknown)} (known: {', '.join(Conditions.__annotations__)})")
 
 
-def _workload(given: str | Path | Trace | None, drive: Drive, reading: Reading) -> Workload:
-    if isinstance(given, Trace):
-        return replay(Path(given.source), given, drive, reading)
-    return read_workload(find_workload(None if given is None else str(given)), drive, reading)
+def _on_drive(given: str | Path | Trace | None, drive: str | Path | Drive, reading: Reading) -> tuple[Workload, Drive]:
+    work = given if isinstance(given, Trace) else find_workload(None if given is None else str(given))
+    return read_on_drive(work, str(drive) if isinstance(drive, Path) else drive, reading)
 
 
 def _tunables(scheduler: str, given: Settings) -> dict[str, Setting]:
@@ -110,10 +110,6 @@ def _tunables(scheduler: str, given: Settings) -> dict[str, Setting]:
         name: policy.parse(f"{scheduler}.{name}", name, value, READERS) if isinstance(value, str) else value
         for name, value in given.items()
     }
-
-
-def _drive(given: str | Path | Drive) -> Drive:
-    return open_drive(str(given)) if isinstance(given, str | Path) else given
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,16 +280,18 @@ def compare(
     runs: int | None = None,
     current: str | None = None,
     margin: float = MARGIN,
+    anyway: bool = False,
     **conditions: Unpack[Conditions],
 ) -> Comparison:
     """Run a workload under several schedulers (default: all), as `headwaiter compare` does.
 
     workload: a trace, a fio job file or a generated workload, as the name of a file or of a bundled workload, or a Trace of
-    read_trace(); default: the bundled example. drive: a name of drives(), a TOML file, "constant:MS" or a drive. schedulers:
-    names, or variants such as "bfq:low_latency=0". settings: of each scheduler tunables and tables by name. by: the ranking.
-    runs: perturbed runs of each, to check whether small changes decide the result (default: 8 of short loads). current: the
-    scheduler that others are held against; margin: the share by which they must differ to matter. conditions: as Conditions.
-    Raises Problem if something given is wrong.
+    read_trace(); default: the bundled example. drive: a name of drives(), a TOML file, "constant:MS", a drive, or "auto": the
+    bundled one that explains the recording best. schedulers: names, or variants such as "bfq:low_latency=0". settings: of each
+    scheduler tunables and tables by name. by: the ranking. runs: perturbed runs of each, to check whether small changes decide
+    the result (default: 8 of short loads). current: the scheduler that others are held against; margin: the share by which
+    they must differ to matter. anyway: judge even if the drive is not the recorded one. conditions: as Conditions. Raises
+    Problem if something given is wrong.
 
     >>> import headwaiter
     >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "as", "as:antic_expire=0"], runs=0)
@@ -311,10 +309,10 @@ def compare(
     variants = [replace(v, settings={**given.get(v.scheduler, {}), **v.settings}) for v in variants]
     if current is not None and current not in {v.name for v in variants}:
         raise Problem(f"current: {current} is not among the schedulers compared")
-    device = _drive(drive)
-    work = _workload(workload, device, _reading(conditions))
+    work, device = _on_drive(workload, drive, _reading(conditions))
+    options = _options(conditions)
     return Comparison(
-        study.compare(work, device, variants, _options(conditions), by=by, runs=runs, current=current, margin=margin)
+        study.compare(work, device, variants, options, by=by, runs=runs, current=current, margin=margin, anyway=anyway)
     )
 
 
@@ -329,8 +327,7 @@ def run(
     _check(conditions)
     policy = find(scheduler)
     variant = Variant(policy.name, policy.name, _tunables(policy.name, settings or {}))
-    device = _drive(drive)
-    work = _workload(workload, device, _reading(conditions))
+    work, device = _on_drive(workload, drive, _reading(conditions))
     options = replace(_options(conditions), record=True)
     outcome, result, _ = first_run(variant, device, work.load, options)
     document = RunDocument(
@@ -339,7 +336,7 @@ def run(
         seed=options.seed,
         replay=work.replay,
         processor=processor_time(options),
-        notes=[*work.notes, *coarse_note([result], options.exact)],
+        notes=[*work.notes, *doubts(work, device), *coarse_note([result], options.exact)],
         results=[result],
     )
     return Run(document, heading(work, device), outcome, head(variant, device, work.load, options))

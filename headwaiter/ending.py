@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from headwaiter.early import SIGNALS, last_words
+
 GRACE_S = 0.3
 _received: list[int] = []
 _actions: dict[object, Callable[[], Any]] = {}
@@ -67,7 +69,7 @@ def tell(why: Ended) -> None:
     """Say on stderr, once, which signal ended the process."""
     if _told.acquire(blocking=False):
         with contextlib.suppress(OSError, ValueError):
-            os.write(2, f"headwaiter: ended by {signal.Signals(int(why.code or 0) - 128).name}\n".encode())
+            last_words(int(why.code or 0) - 128)
 
 
 @contextmanager
@@ -99,7 +101,7 @@ def end_tidily_on_signals() -> None:
     ours, pythons = os.pipe()
     os.set_blocking(pythons, False)
     signal.set_wakeup_fd(pythons, warn_on_full_buffer=False)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         signal.signal(number, told)
     threading.Thread(target=_watch, args=(ours,), daemon=True).start()
 

@@ -44,6 +44,42 @@ def test_the_end_is_told_once() -> None:
     assert done.stderr == "headwaiter: ended by SIGTERM\n"
 
 
+# A signal that the program sends itself when it begins to load a module.
+WHILE_LOADING = """
+import os, runpy, sys
+
+class Sender:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), int(number))
+
+number, module = sys.argv[1:3]
+del sys.argv[1:3]
+sys.meta_path.insert(0, Sender())
+sys.modules.pop("signal", None), sys.modules.pop("enum", None)
+runpy.run_module("headwaiter", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "module"),
+    [
+        *(
+            (signal.SIGINT, name)
+            for name in ("headwaiter.early", "signal", "enum", "headwaiter.ending", "headwaiter.cli", "click")
+        ),
+        *((number, "headwaiter.ending") for number in (signal.SIGTERM, signal.SIGHUP)),
+        (signal.SIGTERM, "headwaiter.cli"),
+    ],
+    ids=str,
+)
+def test_while_the_program_is_loaded(number: signal.Signals, module: str) -> None:
+    command = [sys.executable, "-P", "-c", WHILE_LOADING, str(int(number)), module, "schedulers"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", f"headwaiter: ended by {number.name}\n")
+
+
 def started(process: subprocess.Popen[str], cpu_s: float) -> None:
     """Wait until the process has used so much processor time: it is at work then."""
     ticks = os.sysconf("SC_CLK_TCK")

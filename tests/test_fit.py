@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from command import good, run, told, write
 
+import headwaiter
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Options, simulate
+from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.fit import best_fit, doubt, fit
 from headwaiter.study.workload import Reading, read_trace
@@ -88,6 +90,24 @@ def test_a_disk_does_not_pass_for_an_ssd(tmp_path: Path, capfd: pytest.CaptureFi
     auto = told(capfd, *args, "-d", "auto")
     assert auto["drive"] == "sata-ssd" and any("--drive auto: sata-ssd explains the recording best" in n for n in auto["notes"])
     assert "sata-ssd" in good(capfd, "run", path, "-s", "none", "-d", "auto", "--seeds", 0)
+    (line,) = (note for note in anyway["notes"] if "wrong drive" in note)
+    assert line in told(capfd, "run", path, "-s", "none", "-d", "wd-re-4tb", "--seeds", 0)["notes"]
+    assert not any("wrong drive" in n for n in told(capfd, "run", path, "-s", "none", "-d", "auto", "--seeds", 0)["notes"])
+
+
+def test_the_same_from_python(tmp_path: Path) -> None:
+    path = recorded(tmp_path, "sata-ssd")
+    given: dict[str, Any] = {"schedulers": ["none", "mq-deadline"], "runs": 0}
+    trace = headwaiter.read_trace(path)
+    assert headwaiter.compare(path, "wd-re-4tb", **given).answer.outcome == "wrong drive"
+    assert headwaiter.compare(trace, "wd-re-4tb", anyway=True, **given).answer.outcome != "wrong drive"
+    for workload in (path, trace):
+        found = headwaiter.compare(workload, "auto", **given)
+        assert found.document.drive == "sata-ssd" and "--drive auto: sata-ssd explains" in " ".join(found.document.notes)
+    assert headwaiter.run(trace, "none", "auto").document.drive == "sata-ssd"
+    assert any("wrong drive" in note for note in headwaiter.run(path, "none", "wd-re-4tb").document.notes)
+    with pytest.raises(Problem, match="needs a recording with completions"):
+        headwaiter.compare("readers-2", "auto")
 
 
 def test_auto_needs_completions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

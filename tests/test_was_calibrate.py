@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -156,12 +158,12 @@ def test_fit_takes_what_the_trial_says() -> None:
         return figures(100, 1.0 if good else 1000.0)
 
     o = two_kinds()
-    fixed = fit(o, Choices(), (2000,), 0, BEFORE, lambda c: likes(c.classes == 1 and c.wait_us == (3000,), c))
+    fixed = fit(o, Choices(), (2000,), 0, BEFORE, lambda all_: [likes(c.classes == 1 and c.wait_us == (3000,), c) for c in all_])
     assert fixed.best.config.wait_us == (3000,) and fixed.best.matrix is None
     assert len(seen) == fixed.tried and {c.wait_us[0] for c in seen if c.classes == 1} == set(FIXED_US)
-    nothing = fit(o, Choices(), (2000,), 0, BEFORE, lambda c: likes(False, c))
+    nothing = fit(o, Choices(), (2000,), 0, BEFORE, lambda all_: [likes(False, c) for c in all_])
     assert nothing.best.config.wait_us == (DEFAULT_US,) and nothing.best.verdict is None
-    classes = fit(o, Choices(), (2000, 4000), 0, BEFORE, lambda c: likes(c.classes > 1, c))
+    classes = fit(o, Choices(), (2000, 4000), 0, BEFORE, lambda all_: [likes(c.classes > 1, c) for c in all_])
     made = classes.best.config.made
     assert classes.best.config.classes > 1 and made["bound_us"] in (2000, 4000) and made["from"] == "two kinds"
     assert made["waits"] == 400 and made["penalty_us"] < made["bound_us"] * made["failures"]
@@ -183,11 +185,11 @@ def test_chance_changes_no_interval() -> None:
 def test_fit_forbids_what_is_forbidden() -> None:
     seen: list[Config] = []
 
-    def trial(config: Config) -> Figures:
-        seen.append(config)
-        return BEFORE
+    def trials(configs: Sequence[Config]) -> list[Figures]:
+        seen.extend(configs)
+        return [BEFORE] * len(configs)
 
-    fit(two_kinds(), Choices(classes=4), (6000,), 2000, BEFORE, trial)
+    fit(two_kinds(), Choices(classes=4), (6000,), 2000, BEFORE, trials)
     assert min(min(c.wait_us) for c in seen) == 3000
     with pytest.raises(Problem, match="no intervals keep the mean failed wait below G = 2 ms"):
-        fit(two_kinds(), Choices(classes=4), (2000,), 2000, BEFORE, trial)
+        fit(two_kinds(), Choices(classes=4), (2000,), 2000, BEFORE, trials)

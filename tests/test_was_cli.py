@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from command import good, run, told, write
 
+from headwaiter.cli import was as cli
 from headwaiter.engine.schedulers import find
 from headwaiter.was import sysfs
 from headwaiter.was.config import config, load, save
@@ -94,6 +97,26 @@ def test_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = good(capfd, "was", "fit", "-o", tmp_path / "again.toml", "--runs", 0, *SMALL)
     assert (tmp_path / "again.toml").read_bytes() == output.read_bytes()
     assert "Best of" in text and "better" in text
+
+
+def test_progress_of_a_fit_comes_to_its_total(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The observation, and then all trials with all their runs, in I/Os."""
+    bars: dict[str, tuple[int, dict[str, int]]] = {}
+
+    @contextmanager
+    def bar(title: str, total: int) -> Iterator[Callable[[str, int], None]]:
+        done: dict[str, int] = {}
+        bars[title] = (total, done)
+        yield done.__setitem__
+
+    monkeypatch.setattr(cli, "progress_bar", bar)
+    good(capfd, "was", "fit", "-o", tmp_path / "was.toml", "--runs", 1, "--bound-ms", 6, *SMALL)
+    assert list(bars) == ["example.blktrace.xz on barracuda-80g", "trying configurations"]
+    assert [total for total, _ in bars.values()] == [sum(done.values()) for _, done in bars.values()]
+    trials = list(bars["trying configurations"][1])
+    assert trials == [f"{k} of {len(trials)}" for k in range(1, len(trials) + 1)]
 
 
 def test_fit_without_waits(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -127,11 +128,11 @@ def test_intervals_for_all_are_longer_than_what_is_forbidden(monkeypatch: pytest
     choices: Any = SimpleNamespace(bucket_us=1000)
     tried: list[Config] = []
 
-    def trial(config: Config) -> Figures:
-        tried.append(config)
-        return Figures(1, 0, 0.0, 8, 1.0)
+    def trials(configs: Sequence[Config]) -> list[Figures]:
+        tried.extend(configs)
+        return [Figures(1, 0, 0.0, 8, 1.0)] * len(configs)
 
-    fit.fit(observation, choices, (6000,), 3000, Figures(1, 0, 0.0, 8, 1.0), trial)
+    fit.fit(observation, choices, (6000,), 3000, Figures(1, 0, 0.0, 8, 1.0), trials)
     waits = {c.wait_us for c in tried}
     assert {(4000,), (8000,)} <= waits and min(min(wait) for wait in waits) > 3000
     assert set(FIXED_US) == {1000, 2000, 3000, 4000, 8000}

@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from headwaiter.cli import _complete as complete
-from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
+from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement, plan
-from headwaiter.study.fit import AUTO, choose_drive
 from headwaiter.study.ranges import RUNS, SHORT_IOS
-from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, read_recording, read_workload
-from headwaiter.traces import Source
+from headwaiter.study.workload import NR_REQUESTS, Reading
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -200,17 +196,6 @@ def reading(given: dict[str, Any]) -> Reading:
     """How the workload is to be read."""
     shares = parse_shares(given["shares"])
     return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
-
-
-def read_on_drive(path: Path, given: dict[str, Any]) -> tuple[Workload, Drive]:
-    """The workload in a file, and the drive of --drive, which may be `auto`."""
-    how, source = reading(given), Source(path)
-    if given["drive"] != AUTO:
-        drive = open_drive(given["drive"])
-        return read_workload(path, drive, how, source), drive
-    drive, note = choose_drive(read_recording(path, how, source), path.name)
-    work = read_workload(path, drive, how, source)
-    return replace(work, notes=(*work.notes, note)), drive
 
 
 def run_options(given: dict[str, Any]) -> Options:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import Finite, announce, read_on_drive, run_options, simulation_options, table_options
+from headwaiter.cli._options import Finite, announce, reading, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.errors import Problem, shown
@@ -23,6 +23,7 @@ from headwaiter.report.tables import heading, hidden, legend, print_conditions, 
 from headwaiter.study.compare import RANKINGS
 from headwaiter.study.comparison import MARGIN, Comparison, compare
 from headwaiter.study.detail import pictured
+from headwaiter.study.fit import read_on_drive
 from headwaiter.study.schema import Criterion
 from headwaiter.study.variants import ALL, Variant, parse_variant, parse_variants
 from headwaiter.study.workload import find_workload
@@ -110,7 +111,7 @@ def command(
     baseline = _baseline(current, variants)
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
-    work, drive = read_on_drive(path, given)
+    work, drive = read_on_drive(path, given["drive"], reading(given))
     options = run_options(given)
     total = announce(work.load, drive, options, len(variants), given["seeds"], compared=True)
     with progress_bar(f"{work.name} on {drive.name}", total) as update:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import announce, read_on_drive, run_options, simulation_options, table_options
+from headwaiter.cli._options import announce, reading, run_options, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.engine.schedulers import Scheduler, find, settings
@@ -23,6 +23,7 @@ from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, tasks_table
 from headwaiter.study.detail import head
+from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
@@ -67,7 +68,7 @@ def command(
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log, "--plot": plot})
     if plot:
         check_form(plot)
-    work, drive = read_on_drive(path, given)
+    work, drive = read_on_drive(path, given["drive"], reading(given))
     options = run_options(given)
     total = announce(work.load, drive, options, 1, given["seeds"])
     with ExitStack() as stack:  # no log without results
@@ -79,7 +80,7 @@ def command(
             runs = runs_for(outcome.totals["issued"], given["seeds"])
             spread = with_range(result, list(others(variant, drive, work.load, options, runs, progress=so_far)))
             result = replace(result, range=spread.range)
-        notes = [*work.notes, *coarse_note([result], options.exact)]
+        notes = [*work.notes, *doubts(work, drive), *coarse_note([result], options.exact)]
         if told := told_range(result):
             notes.append(
                 "with small changes of processor time, starts and think times,"

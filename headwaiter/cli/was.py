@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,7 +33,9 @@ from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console, print_notes
+from headwaiter.study.cost import plan
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
+from headwaiter.study.trial import SoFar
 from headwaiter.study.workload import Workload, find_workload, read_halves, read_workload
 from headwaiter.was.calibrate import Choices, calibrate
 from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml
@@ -168,9 +169,9 @@ def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
     """All loads, each run by itself."""
     found = []
     for one in work.loads:
-        announce(one.load, work.drive, work.options, 1, 0)
+        total = announce(one.load, work.drive, work.options, 1, 0)
         name = f"{one.name} on {work.drive.name}"
-        with progress_bar(name, None) as update:
+        with progress_bar(name, total) as update:
             tick = partial(update, name)
             found.append(watch(name, work.drive, one.load, work.options, max_ms * 1000, bucket_us, tick))
     return joined(found)
@@ -184,14 +185,15 @@ def _fitted(work: _Work, given: dict[str, Any]) -> tuple[Fit, Observation]:
     loads = [one.load for one in work.loads]
     runs = given["runs"]
     before = run_as(work.drive, loads, work.options, runs)
-    with progress_bar("trying configurations", None) as update:
-        tried = itertools.count(1)
+    each = sum(plan(one, work.drive, work.options, 1, runs).total_ios for one in loads)
 
-        def trial(config: Config) -> Figures:
-            update("", next(tried))
-            return run_was(config, work.drive, loads, work.options, runs)
+    def trials(configs: Sequence[Config]) -> Iterator[Figures]:
+        with progress_bar("trying configurations", each * len(configs)) as update:
+            for number, config in enumerate(configs, 1):
+                so_far = SoFar(partial(update, f"{number} of {len(configs)}"))
+                yield run_was(config, work.drive, loads, work.options, runs, so_far)
 
-        return fit(observation, _choices(given), bounds, round(given["least_ms"] * 1000), before, trial), observation
+    return fit(observation, _choices(given), bounds, round(given["least_ms"] * 1000), before, trials), observation
 
 
 def _choices(given: dict[str, Any]) -> Choices:

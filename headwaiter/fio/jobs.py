@@ -13,8 +13,8 @@ from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
 from headwaiter.errors import DoesNotFitError, Problem, plain
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
-from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
 from headwaiter.fio.names import name_hash
+from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
 from headwaiter.fio.parser import Section, Where, parse
 from headwaiter.fio.values import LARGEST, Percent
 

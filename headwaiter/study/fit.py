@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.drives import bundled, load
+from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import I64, Drive, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.study.schema import Fit
-from headwaiter.study.workload import open_forest
-from headwaiter.traces import Trace, part
+from headwaiter.study.workload import Reading, Workload, open_forest, read_recording, read_workload, replay
+from headwaiter.traces import Source, Trace, part
 
 F64 = NDArray[np.float64]
 AUTO = "auto"
@@ -111,12 +114,40 @@ def choose_drive(trace: Trace | None, name: str, scheduler: str = "noop") -> tup
     return drive, f"--drive auto: {drive.name} explains the recording best: {told(how)}"
 
 
+def read_on_drive(given: Path | Trace, drive: str | Drive, how: Reading) -> tuple[Workload, Drive]:
+    """A workload, from a file or a trace that has been read, and the drive that it is fitted to; `auto`: see choose_drive()."""
+    if isinstance(given, Trace):
+        path, read = Path(given.source), given if drive == AUTO else None
+
+        def fitted(device: Drive) -> Workload:
+            return replay(path, given, device, how)
+    else:
+        path, source = given, Source(given)
+        read = read_recording(path, how, source) if drive == AUTO else None
+
+        def fitted(device: Drive) -> Workload:
+            return read_workload(path, device, how, source)
+
+    if drive != AUTO:
+        device = open_drive(drive) if isinstance(drive, str) else drive
+        return fitted(device), device
+    device, note = choose_drive(read, path.name)
+    work = fitted(device)
+    return replace(work, notes=(*work.notes, note)), device
+
+
 def told(found: Fit) -> str:
     """Both sides, in a few words."""
     return (
         f"recorded {found.recorded_mbps:.3g} MB/s while busy, mean latency {found.recorded_mean_ms:.3g} ms; this profile"
         f" {found.model_mbps:.3g} MB/s, {found.model_mean_ms:.3g} ms"
     )
+
+
+def doubts(work: Workload, drive: Drive) -> tuple[str, ...]:
+    """The line of doubt(), if there is one."""
+    line, _ = doubt(fit(work.trace, drive) if work.trace else None, work.trace, drive)
+    return (line,) if line else ()
 
 
 def doubt(found: Fit | None, trace: Trace | None, drive: Drive, scheduler: str = "noop") -> tuple[str, bool]:

@@ -11,6 +11,7 @@ from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.engine.tables import Setting
 from headwaiter.study.perturb import perturbed
+from headwaiter.study.trial import SoFar
 from headwaiter.was.config import POLICY, TABLE, Config
 from headwaiter.was.observe import RULES, SCHEDULER
 
@@ -83,13 +84,21 @@ def _figures(outcomes: list[Outcome]) -> Figures:
 
 
 def _run(
-    scheduler: str, drive: Drive, loads: Sequence[Load], settings: Mapping[str, Setting], options: Options, runs: int
+    scheduler: str,
+    drive: Drive,
+    loads: Sequence[Load],
+    settings: Mapping[str, Setting],
+    options: Options,
+    runs: int,
+    so_far: SoFar | None = None,
 ) -> Figures:
     """Each load as it is and `runs` times a little changed."""
     outcomes = []
     for load, number in itertools.product(loads, range(runs + 1)):
         changed, changed_options = perturbed(load, options, number)
-        outcomes.append(simulate(scheduler, drive, changed, settings, changed_options))
+        outcomes.append(simulate(scheduler, drive, changed, settings, changed_options, progress=so_far.tick if so_far else None))
+        if so_far:
+            so_far.over(outcomes[-1].totals["completed"])
     return _figures(outcomes)
 
 
@@ -98,9 +107,11 @@ def run_as(drive: Drive, loads: Sequence[Load], options: Options, runs: int) -> 
     return _run(SCHEDULER, drive, loads, RULES, options, runs)
 
 
-def run_was(config: Config, drive: Drive, loads: Sequence[Load], options: Options, runs: int) -> Figures:
-    """What `was` makes of them with a configuration."""
-    return _run(POLICY, drive, loads, {**RULES, TABLE: config.rows()}, options, runs)
+def run_was(
+    config: Config, drive: Drive, loads: Sequence[Load], options: Options, runs: int, so_far: SoFar | None = None
+) -> Figures:
+    """What `was` makes of them with a configuration. so_far: is told how many I/Os are done."""
+    return _run(POLICY, drive, loads, {**RULES, TABLE: config.rows()}, options, runs, so_far)
 
 
 def run_online(drive: Drive, loads: Sequence[Load], options: Options, runs: int) -> Figures:

@@ -14,7 +14,7 @@ T_F/A_S, everybody is waited for as `as` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,11 +103,12 @@ def fit(
     bounds_us: Sequence[int],
     least_us: int,
     before: Figures,
-    trial: Callable[[Config], Figures],
+    trials: Callable[[Sequence[Config]], Iterable[Figures]],
 ) -> Fit:
     """The best of several classifications and bounds for what was observed.
 
-    `before` is what `as` made of the load, `trial` runs it under `was`. Problem if no bound can be kept, or there were no waits.
+    `before` is what `as` made of the load, `trials` runs it under `was` with one configuration after
+    another. Problem if no bound can be kept, or there were no waits.
     """
     found = calibrate(observation, choices)
     made = {"from": observation.name, "max_us": observation.max_us, "bucket_us": choices.bucket_us}
@@ -137,5 +138,6 @@ def fit(
     for wait_us in FIXED_US:
         if least_us < wait_us <= observation.max_us:
             contenders.setdefault(b"%d" % wait_us, Contender(alike(wait_us, made), None, None))
-    tried = [replace(c, verdict=Verdict(observation.name, before, trial(c.config))) for c in contenders.values()]
+    ran = trials([c.config for c in contenders.values()])
+    tried = [replace(c, verdict=Verdict(observation.name, before, one)) for c, one in zip(contenders.values(), ran, strict=True)]
     return Fit(min([*tried, Contender(alike(DEFAULT_US, made), None, None)], key=lambda c: c.key), found, len(tried))

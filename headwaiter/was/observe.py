@@ -95,7 +95,9 @@ def watch(
     with tempfile.TemporaryDirectory(prefix="headwaiter-was-") as folder:
         log = Path(folder) / "log.csv"
         try:
-            simulate(SCHEDULER, drive, load, tunables, options, log, progress)
+            done = simulate(SCHEDULER, drive, load, tunables, options, log, progress).totals["completed"]
+            if progress:
+                progress(done)
             return read_log(log, name, max_us, bucket_us % TICK_US == 0)
         except Problem as e:  # nobody knows the file by its name
             raise Problem(str(e).replace(str(log), f"{name}: its log of events, in {Path(folder).parent}")) from None

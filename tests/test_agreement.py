@@ -17,7 +17,7 @@ from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
 from headwaiter.lab.mixed import mixed_job
-from headwaiter.study.schema import Comparison
+from headwaiter.study.lab_schema import Comparison
 
 MS = 1_000_000
 

@@ -18,8 +18,8 @@ from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import failures, summary
+from headwaiter.study.lab_schema import Comparison
 from headwaiter.study.results import latency
-from headwaiter.study.schema import Comparison
 
 MIXED = """[global]
 filename=/dev/sda

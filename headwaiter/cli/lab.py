@@ -24,8 +24,8 @@ from headwaiter.outputs import writing
 from headwaiter.parsing import assignment
 from headwaiter.record import Record, keyed
 from headwaiter.report.tables import console
+from headwaiter.study.lab_schema import AgreeDocument, Comparison, LabDocument
 from headwaiter.study.ranges import RUNS
-from headwaiter.study.schema import AgreeDocument, Comparison, LabDocument
 from headwaiter.study.variants import settings_of
 from headwaiter.was.config import READERS
 

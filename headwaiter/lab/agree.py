@@ -50,10 +50,10 @@ from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
 from headwaiter.lab.script import BASE_MODULES, drive_files, tool
+from headwaiter.study.lab_schema import Comparison
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.ranges import MARGIN, RUNS, spreads, typical
 from headwaiter.study.results import latency
-from headwaiter.study.schema import Comparison
 
 NR_REQUESTS = 64
 # From a process's call for its first I/O, which the guest notes, back to when its processor time for it began.

@@ -10,7 +10,7 @@ import numpy as np
 
 from headwaiter.lab.agree import THROUGHPUT_BOUND_PERCENT
 from headwaiter.record import like
-from headwaiter.study.schema import AgreementSummary, Comparison, Deviation, Disagreement, Winner
+from headwaiter.study.lab_schema import AgreementSummary, Comparison, Deviation, Disagreement, Winner
 
 WINNER_PERCENT = 5.0
 WINNERS_SHARE = 0.9

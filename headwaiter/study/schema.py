@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The JSON output of every command: schema "headwaiter/1", and "headwaiter-lab/1" for the lab.
+"""The JSON output of every command: schema "headwaiter/1"; that of the lab is in lab_schema.py.
 
 docs/json.md and docs/headwaiter-1.schema.json are made from here (`make docs`). A field that is None is absent: a run without
 reads has no figures of reads. Times are of the simulated clock.
@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from headwaiter.engine.constants import OpName
 from headwaiter.record import Record, Says
+from headwaiter.study.lab_schema import AgreeDocument, LabDocument
 
 SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
-LAB_SCHEMA: Literal["headwaiter-lab/1"] = "headwaiter-lab/1"
 
 Replay = Literal["closed", "open"]
 Criterion = Literal["throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"]
@@ -558,118 +558,6 @@ class WasEvaluateDocument(Document):
     drive: Annotated[str, Says("the drive")]
     verdicts: Annotated[Sequence[Verdict], Says("a row for each trace")]
     notes: Notes
-
-
-# --- the lab ---
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabDocument(Record):
-    """`headwaiter lab run`"""
-
-    schema: Annotated[Literal["headwaiter-lab/1"], Says("which rules it follows")] = LAB_SCHEMA
-    experiment: Annotated[str, Says("name of the experiment")]
-    results: Annotated[
-        Sequence[Mapping[str, Any]], Says("a row for each result of the script: `kernel`, and the script's own fields")
-    ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disagreement(Record):
-    """A job under a scheduler, in the lab and in the simulator."""
-
-    kernel: Annotated[str, Says("series of the kernel")]
-    drive: Annotated[str, Says("the drive's profile")]
-    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
-    job: Annotated[str, Says("name of the job; of a random one with its seed")]
-    lab_mbps: Annotated[
-        float,
-        Says(
-            "throughput in the lab: the sum over processes, each while it ran; of several runs that in the middle",
-            "MB/s",
-            key="lab_MBps",
-        ),
-    ]
-    sim_mbps: Annotated[
-        float,
-        Says(
-            "throughput in the simulator, of runs that begin as those in the lab: of several that in the middle",
-            "MB/s",
-            key="sim_MBps",
-        ),
-    ]
-    throughput_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
-    sim_low_mbps: Annotated[float, Says("the lowest of all simulated runs", "MB/s", key="sim_low_MBps")]
-    sim_high_mbps: Annotated[float, Says("the highest of all simulated runs", "MB/s", key="sim_high_MBps")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(Disagreement):
-    """The same, with its verdict."""
-
-    range: Annotated[bool, Says("small changes of the load decide the simulator's result")]
-    lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]
-    sim_p99_ms: Annotated[float, Says("the same in the simulator", "ms")]
-    p99_off_percent: Annotated[float, Says("how far the simulator's is off the lab's", "%")]
-    lab_low_mbps: Annotated[
-        float | None, Says("the lowest throughput of several runs in the lab; null of one", "MB/s", key="lab_low_MBps")
-    ] = None
-    lab_high_mbps: Annotated[float | None, Says("the highest of them", "MB/s", key="lab_high_MBps")] = None
-    lab_met: Annotated[int | None, Says("A_S in the lab; null of the kernel's own schedulers")] = None
-    lab_failed: Annotated[int | None, Says("A_F in the lab")] = None
-    sim_met: Annotated[int | None, Says("A_S in the simulator")] = None
-    sim_failed: Annotated[int | None, Says("A_F in the simulator")] = None
-    agree: Annotated[bool, Says("both are close enough, or the ranges of throughput overlap")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deviation(Record):
-    """How far the simulator's throughput is off the lab's, in percent without sign, over all jobs."""
-
-    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel; or `all`")]
-    comparisons: Annotated[int, Says("how many jobs")]
-    median: Annotated[float, Says("median", "%")]
-    p75: Annotated[float, Says("75th percentile", "%")]
-    p90: Annotated[float, Says("90th percentile", "%")]
-    largest: Annotated[float, Says("the largest", "%")]
-    p90_beyond: Annotated[float, Says("90th percentile of the distance from the simulator's range", "%")]
-    ranges: Annotated[int, Says("results that are ranges")]
-    untold: Annotated[int, Says("results that are off by more than 30% and no range")]
-
-
-@dataclass(frozen=True, slots=True)
-class Winner(Record):
-    """The best scheduler on a job, by throughput in the lab and in the simulator; of ranges by that of the typical run."""
-
-    kernel: Annotated[str, Says("series of the kernel")]
-    drive: Annotated[str, Says("the drive's profile")]
-    job: Annotated[str, Says("name of the job")]
-    simulator: Annotated[str, Says("the best in the simulator")]
-    lab: Annotated[str, Says("the best in the lab")]
-    behind_percent: Annotated[float, Says("throughput lost in the lab with the simulator's choice", "%")]
-    right: Annotated[bool, Says("no more than 5% is lost")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgreementSummary(Record):
-    """How far simulator and kernel are apart over many jobs."""
-
-    deviation_percent: Annotated[Sequence[Deviation], Says("a row for each scheduler, and one for all")]
-    winners: Annotated[Sequence[Winner], Says("a row for each job on each kernel and drive")]
-    winners_right: Annotated[int, Says("rows of `winners` that are right")]
-    holds: Annotated[bool, Says("whether the bounds of docs/lab.md hold")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgreeDocument(Record):
-    """`headwaiter lab agree`"""
-
-    schema: Annotated[Literal["headwaiter-lab/1"], Says("which rules it follows")] = LAB_SCHEMA
-    experiment: Annotated[Literal["agree"], Says("name of the experiment")] = "agree"
-    seed: Annotated[int | None, Says("of the first random job")] = None
-    results: Annotated[Sequence[Comparison], Says("a row for each job under each scheduler")]
-    summary: Annotated[AgreementSummary | None, Says("of random jobs: the summary")] = None
-    failures: Annotated[Sequence[Disagreement] | None, Says("of random jobs: those with disagreements")] = None
 
 
 # --- regrets ---

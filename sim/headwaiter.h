@@ -287,6 +287,13 @@ struct hws_split {
 	uint32_t percent;
 };
 
+/* Of the I/Os of a size, the percentage that has a priority. */
+struct hws_prio_split {
+	uint64_t bytes;
+	uint32_t percent;
+	uint16_t prio;
+};
+
 /* A zone of a file: its part of the random places, and how long it is, in percent or in bytes. */
 struct hws_zone {
 	uint32_t percent;
@@ -323,6 +330,8 @@ struct hws_job {
 	uint32_t skew;			   /* enum hws_skew; not HWS_EVEN: neither map nor zones */
 	double skew_by;	    /* zipf's theta, pareto's h, normal's deviation in percent */
 	double skew_center; /* 0 to 1: where the most frequent place is; below 0: fio's choice */
+	uint32_t nr_prio_splits[2];		     /* 0: prio_percent counts */
+	const struct hws_prio_split *prio_splits[2]; /* copied */
 	uint32_t prio_percent[2]; /* I/Os that have the priority prio, not the task's */
 	uint16_t prio;
 	int64_t hole_bytes;    /* rw=read:N: added after each sequential I/O */

@@ -24,7 +24,7 @@ def test_defaults(tmp_path: Path) -> None:
         "start_min_ns": 0, "start_max_ns": 0, "runtime_ns": 0, "time_based": False, "loops": 1, "number_ios": 0, "directions": 1,
         "read_percent": 50, "random": False, "random_percent": [100, 100], "prio": 1 << 13,
         "splits": [(), ()], "zones": [[], []], "skew": 0, "skew_by": 0.0, "skew_center": -1.0,
-        "prio_percent": [0, 0], "random_map": True, "repeat_random": True,
+        "prio_splits": [[], []], "prio_percent": [0, 0], "random_map": True, "repeat_random": True,
         "min_bytes": [4096, 4096], "max_bytes": [4096, 4096], "align_bytes": [4096, 4096], "hole_bytes": 0, "random_every": 1,
         "identical": False, "file_service": 0, "file_every": 1, "depth": 1, "queued": False, "buffered": True,
         "sync_writes": False, "fsync_every": 0, "end_fsync": False, "think_ns": 0, "think_blocks": 1, "think_issued": False,

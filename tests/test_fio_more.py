@@ -126,6 +126,67 @@ number_ios=2000
     assert "is for direct I/O by libaio" in refused(tmp_path, "size=1m\ndirect=1\ncmdprio_percentage=5")
 
 
+@pytest.mark.parametrize("sizes", ["4k/0:64k/50", "64k/50/1/3"])
+def test_priorities_by_size(tmp_path: Path, sizes: str) -> None:
+    """Under mq-deadline half of the large reads, and none of the small ones, go before those of the idle class."""
+    text = f"""[a]
+direct=1
+rw=randread
+size=1g
+bssplit=4k/50:64k/50
+norandommap
+ioengine=libaio
+iodepth=16
+prioclass=3
+cmdprio_bssplit={sizes}
+number_ios=2000
+"""
+    ios = run(tmp_path, text, 1, sched="mq-deadline")
+    mean = {n: sum(io.done - io.issue for io in ios if io.length == n) / sum(io.length == n for io in ios) for n in (4, 64)}
+    assert mean[64] < 0.75 * mean[4]
+    fields = load(tmp_path, text).jobs[0].fields
+    assert fields["prio_splits"][0] == fields["prio_splits"][1]
+    assert fields["prio_splits"][0][-1] == (65536, 50, 1 << 13 | (3 if "/1/3" in sizes else 0))
+
+
+def test_priorities_of_one_size_share_a_draw(tmp_path: Path) -> None:
+    """Two halves of a's reads are idle, and none is left that is real-time as a is: b goes before all of them."""
+    text = """[global]
+direct=1
+rw=randread
+size=1g
+ioengine=libaio
+number_ios=500
+[a]
+prioclass=1
+iodepth=8
+cmdprio_bssplit=4k/50/3/0:4k/50/3/1
+[b]
+iodepth=4
+"""
+    ios = run(tmp_path, text, 1, sched="mq-deadline")
+    last = max(io.done for io in ios if io.task == "b")
+    before = sum(io.task == "a" and io.done < last for io in ios)
+    assert before < 50
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("4k", "expected SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL"),
+        ("4k/50/1", "expected SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL"),
+        ("4k/101", "101"),
+        ("4k/10/5/0", "5"),
+        ("4k/10/1/8", "8"),
+        ("4k/60/1/0:4k/50/2/0", "the percentages of 4096 bytes add up to more than 100"),
+        ("4k/60\ncmdprio_percentage=3", "and cmdprio_percentage are mutually exclusive"),
+        ("4k/60\nioengine=psync", "is for direct I/O by libaio and io_uring"),
+    ],
+)
+def test_wrong_priorities_by_size(tmp_path: Path, options: str, said: str) -> None:
+    assert said in refused(tmp_path, f"size=1m\ndirect=1\nioengine=libaio\ncmdprio_bssplit={options}")
+
+
 def test_strided_zones(tmp_path: Path) -> None:
     text = "[a]\ndirect=1\nrw=read\nsize=64k\nbs=8k\nzonemode=strided\nzonesize=16k\nzoneskip=16k\n"
     assert places(run(tmp_path, text, 1)) == "R0+8 R8+8 R32+8 R40+8 R0+8 R8+8 R32+8 R40+8"

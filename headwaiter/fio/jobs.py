@@ -50,7 +50,7 @@ class JobLoad:
             files = ffi.new("struct hws_file[]", [dict(f) for f in job.files])
             tables = {
                 key: [ffi.new(f"struct hws_{key[:-1]}[]", rows) if rows else ffi.NULL for rows in job.fields[key]]
-                for key in ("splits", "zones")
+                for key in ("splits", "zones", "prio_splits")
             }
             lengths = {f"nr_{key}": [len(rows) for rows in job.fields[key]] for key in tables}
             c = ffi.new("struct hws_job *", {**job.fields, **tables, **lengths, "nr_files": len(job.files), "files": files})
@@ -174,6 +174,7 @@ def _verification(fields: Mapping[str, Any]) -> dict[str, Any]:
         "think_ns": 0,
         "rate_bytes": [0, 0],
         "prio_percent": [0, 0],
+        "prio_splits": [[], []],
     }
 
 
@@ -291,9 +292,33 @@ def _split_fields(s: Section, buffered: bool) -> dict[str, Any]:
         "skew": distribution.skew,
         "skew_by": distribution.by,
         "skew_center": distribution.center,
+        "prio_splits": _prio_splits(s, buffered),
         "prio_percent": percent,
-        "prio": ioprio(IoprioClass(s.get("cmdprio_class", 0) or IoprioClass.RT), int(s.get("cmdprio", 0))),
+        "prio": _command_prio(s),
     }
+
+
+def _command_prio(s: Section) -> int:
+    """The priority of single I/Os."""
+    return ioprio(IoprioClass(s.get("cmdprio_class", 0) or IoprioClass.RT), int(s.get("cmdprio", 0)))
+
+
+def _prio_splits(s: Section, buffered: bool) -> list[list[tuple[int, int, int]]]:
+    """(bytes, percentage, priority), of reads and of writes."""
+    option, usual = "cmdprio_bssplit", _command_prio(s)
+    if option not in s.settings:
+        return [[], []]
+    if "cmdprio_percentage" in s.settings:
+        raise s.at(option).problem(f"option '{option}' and cmdprio_percentage are mutually exclusive")
+    if buffered or s.get("ioengine") not in ("libaio", "io_uring"):
+        raise s.at(option).problem(f"option '{option}' is for direct I/O by libaio and io_uring")
+    return [
+        [
+            (share.bytes, share.percent, usual if share.level is None else ioprio(IoprioClass(share.kind), share.level))
+            for share in part or ()
+        ]
+        for part in s.get(option)
+    ]
 
 
 def _common_fields(s: Section) -> dict[str, Any]:

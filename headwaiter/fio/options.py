@@ -169,6 +169,36 @@ def _priority_percents(value: str, kb_base: int) -> tuple[int | None, int | None
     return per_direction(value, lambda v: integer(v, 0, 100))
 
 
+@dataclass(frozen=True)
+class PriorityShare:
+    """Of the I/Os of a size, the percentage that has a priority: of its own, or the job's (level None)."""
+
+    bytes: int
+    percent: int
+    kind: int = 0
+    level: int | None = None
+
+
+def _priority_split(value: str, kb_base: int) -> tuple[tuple[PriorityShare, ...] | None, ...]:
+    return per_direction(value, lambda part: _priority_shares(part, kb_base))
+
+
+def _priority_shares(value: str, kb_base: int) -> tuple[PriorityShare, ...]:
+    """`bs/percent:…` or `bs/percent/class/level:…`, as fio 3.33; percentages of one size add up to 100 at most."""
+    found = []
+    for part in value.split(":"):
+        words = [word.strip() for word in part.split("/")]
+        if len(words) not in (2, 4):
+            raise ValueError(f"'{shown(part)}': expected SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL")
+        size_, percent = _positive(words[0], kb_base), integer(words[1], 0, 100)
+        own = (integer(words[2], 0, 3), integer(words[3], 0, 7)) if len(words) == 4 else ()
+        found.append(PriorityShare(size_, percent, *own))
+    for share in found:
+        if sum(other.percent for other in found if other.bytes == share.bytes) > 100:
+            raise ValueError(f"'{shown(value)}': the percentages of {share.bytes} bytes add up to more than 100")
+    return tuple(found)
+
+
 def _filesize(value: str, kb_base: int) -> int:
     low, high = span(value, lambda v: size(v, kb_base))
     if low != high:
@@ -355,6 +385,11 @@ USED: tuple[Used, ...] = (
         ("ioprio",),
     ),
     Used("cmdprio_percentage", _sized(_priority_percents), "percentage of I/Os with the priority of cmdprio_class and cmdprio"),
+    Used(
+        "cmdprio_bssplit",
+        _sized(_priority_split),
+        "the same by block sizes: SIZE/PERCENT:…, or SIZE/PERCENT/CLASS/LEVEL:… with its own priority; one, or reads,writes",
+    ),
     Used("cmdprio_class", _text(lambda v: integer(v, 0, 3)), "class of that priority (default 1)"),
     Used("cmdprio", _text(lambda v: integer(v, 0, 7)), "level of that priority (default 0)"),
     Used("prioclass", _text(lambda v: integer(v, 0, 3)), "I/O priority class: 1 real-time, 2 best-effort, 3 idle"),
@@ -460,7 +495,6 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "ss_dur": ("0",),
     "steadystate_ramp_time": ("0",),
     "ss_ramp": ("0",),
-    "cmdprio_bssplit": (),
     "nowait": ("0",),
     "uncached": ("0",),
     "cmd_type": (),
@@ -479,7 +513,6 @@ REASONS: Mapping[str, str] = {
     "io_submit_mode": "with offload, threads submit that are tasks of their own",
     "rate_process": "arrivals would not depend on completions; record a trace and replay it open",
     "verify_backlog": "reads would be mixed with the writes; verify without it reads after them",
-    "cmdprio_bssplit": "cmdprio_percentage is supported",
     "steadystate": "fio would end the job early; give a runtime",
     "ss": "fio would end the job early; give a runtime",
     "fill_device": "fio would write until the file system is full; give a size",

@@ -178,6 +178,9 @@ void sim_place_reset(struct sim_job *j);
 /* The next I/O in this direction; false: the pass is over. */
 bool sim_place_next(struct sim_job *j, u32 direction, struct sim_place *place);
 
+/* prio.c: of an I/O of so many bytes */
+u16 sim_job_prio(struct sim_job *j, u32 direction, u64 bytes, u16 usual);
+
 /* skew.c */
 bool sim_skew_wrong(const struct hws_job *o);
 void sim_skew_init(struct sim_job *j, struct sim_file *f);

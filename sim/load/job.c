@@ -231,8 +231,7 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 		return;
 	if (d == HW_WRITE && j->opt.sync_writes)
 		what.flags |= HW_IO_FUA | HW_RQ_NOMERGE;
-	if (j->opt.prio_percent[d] && sim_roll_below(j, DICE_PRIO, 100) < j->opt.prio_percent[d])
-		what.ioprio = j->opt.prio;
+	what.ioprio = sim_job_prio(j, d, p->bytes, what.ioprio);
 	sim_job_issue_at(s, j->opt.task, &what, NULL);
 }
 
@@ -433,6 +432,9 @@ static bool wrong_shares(const struct hws_job *o, u32 d)
 		if (o->splits[d][i].percent > 100 || o->splits[d][i].bytes < o->min_bytes[d] ||
 		    o->splits[d][i].bytes > o->max_bytes[d])
 			return true;
+	for (i = 0; i < o->nr_prio_splits[d]; i++)
+		if (o->prio_splits[d][i].percent > 100)
+			return true;
 	for (i = 0; i < o->nr_zones[d]; i++) {
 		percent += o->zones[d][i].percent;
 		if (o->zones[d][i].length_percent > 100 || o->zones[d][i].length_bytes >> 62)
@@ -536,6 +538,9 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 			copied(s, job->splits[d], job->nr_splits[d] * sizeof(*job->splits[d]));
 		j->opt.zones[d] =
 			copied(s, job->zones[d], job->nr_zones[d] * sizeof(*job->zones[d]));
+		j->opt.prio_splits[d] =
+			copied(s, job->prio_splits[d],
+			       job->nr_prio_splits[d] * sizeof(*job->prio_splits[d]));
 	}
 	j->loops_left = job->loops - 1;
 	j->source.ops = &job_ops;

@@ -79,7 +79,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 	struct mt_flash *x = &d->x;
 
 	if (f->requests)
-		mt_average(&f->e.near, min(d->now - f->e.emptied_ns, THINK_MOST));
+		mt_average(&f->e.near, min(d->now - f->e.emptied_ns, THINK_MOST), false);
 	if (!f->requests || d->now - f->e.emptied_ns >= ASLEEP_NS)
 		f->placed_end = d->now;
 	f->requests = 1;

@@ -11,6 +11,8 @@
 
 #define CYCLE	    (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN  8u		     /* of mean positionings */
+#define SLACK_SHIFT 3		     /* of a turn: those who differ by less are even */
+#define RANK_SHIFT  2 /* of the longest turn: those who differ by less go in order of coming */
 #define CREDIT_MOST (3 * MT_SEC)
 #define FREE_PART   4u
 #define KEEP_SHIFT  10 /* fixed point of what a change of turns would save */
@@ -40,13 +42,15 @@ static struct mt_entity *entity_of(struct rb_node *n)
 
 static bool before(const struct mt_entity *a, const struct mt_entity *b)
 {
-	return a->class != b->class ? a->class < b->class : a->v < b->v;
+	return a->class != b->class ? a->class < b->class : a->rank < b->rank;
 }
 
 void mt_list(struct mt_device *d, struct mt_entity *e)
 {
 	struct rb_node **link = &d->busy.rb_node, *parent = NULL;
 
+	/* Those that are about even go round: nobody is first in one and last in the next. */
+	e->rank = div64_u64(e->v, max(d->longest_turn >> RANK_SHIFT, 1ull));
 	while (*link) {
 		parent = *link;
 		link = before(e, entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
@@ -164,27 +168,28 @@ void mt_serve(struct mt_device *d, struct mt_entity *e)
 	if (e)
 		mt_unlist(d, e);
 	d->serving = e;
+	d->turn_ns = d->now;
+	d->turn_v = e ? e->v : 0;
 	raise_floor(d);
 }
 
 /* How long a turn is to last. */
 u64 mt_turn(const struct mt_device *d)
 {
-	u64 part = (u64)d->granularity;
-	u64 most = div64_u64(d->mean_ns * (1000 - part), part);
 	u64 turn = div_u64(CYCLE, max(d->flows, 1u));
 
-	return min(most, max(turn, LEAST_TURN * d->mean_ns));
+	return min(d->longest_turn, max(turn, LEAST_TURN * d->mean_ns));
 }
 
 /*
- * Does @e, the first of those that wait, end the turn of @c? It must be behind by a turn, but by
- * less if the head has to move anyway: a part of the turn that is the square of what staying saves.
+ * Does @e, the first of those that wait, end the turn of @c? It must be behind, and @c have had its
+ * turn; or @e be behind by one. Less is enough if the head has to move anyway: of the turn there
+ * remains the part that staying saves, squared.
  */
 bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c)
 {
 	struct hw_sorted_request *own;
-	u64 near, far, keep;
+	u64 near, far, keep, turn, slack, over;
 
 	if (e->class != c->class)
 		return e->class < c->class;
@@ -197,9 +202,18 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 	if (near * FREE_PART >= far)
 		return true;
 	keep = div64_u64((far - near) << KEEP_SHIFT, far);
-	return e->v + div_u64((mt_turn(d) * keep >> KEEP_SHIFT) * keep >> KEEP_SHIFT, weight(c)) *
-			       MT_WEIGHT <
-	       c->v;
+	turn = mt_turn(d) * keep >> KEEP_SHIFT;
+	turn = turn * keep >> KEEP_SHIFT;
+	/*
+	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
+	 * had too much in those before.
+	 */
+	slack = turn >> SLACK_SHIFT;
+	over = turn ? d->turn_v - div64_u64(d->turn_v, turn) * turn : 0;
+	if (e->kind != MT_ASYNC && e->v + slack >= d->turn_v &&
+	    d->now - d->turn_ns + (over <= slack ? over : 0) >= turn)
+		return true;
+	return e->v + div_u64(turn * MT_WEIGHT, weight(c)) < c->v;
 }
 
 /* --- requests --- */

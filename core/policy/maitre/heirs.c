@@ -68,7 +68,7 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 	apart = hw_apart(g->end, sector);
 	g->waits = false;
 	mt_learn(&d->estate.habit, d->now - g->died_ns);
-	mt_average(&d->estate.near, mt_position(d, apart));
+	mt_average(&d->estate.near, mt_position(d, apart), false);
 	f->e.v = g->v;
 	if (apart <= NEAR_SECTORS) {
 		f->e.habit = g->habit;

@@ -15,15 +15,17 @@
 #define UNKNOWN_MOST (4 * MT_MSEC)
 #define RUNS_ON_NS   (1500 * MT_USEC)
 #define NEW_REQUESTS 8u
+#define STREAM_SHIFT 4 /* of the mean positioning: who needs less reads in sequence */
+#define SLACK_SHIFT  4
 #define MEAN_SHIFT   3
 
 /* Upper edges of the bins. */
 static const u32 edge_us[MT_BINS - 1] = { 32,	64,   128,  256,  512,	 1000,	1500, 2000,
 					  3000, 4000, 6000, 8000, 12000, 16000, 24000 };
 
-void mt_average(u64 *mean, u64 sample)
+void mt_average(u64 *mean, u64 sample, bool first)
 {
-	*mean = *mean ? *mean - (*mean >> MEAN_SHIFT) + (sample >> MEAN_SHIFT) : sample;
+	*mean = first ? sample : *mean - (*mean >> MEAN_SHIFT) + (sample >> MEAN_SHIFT);
 }
 
 void mt_learn(struct mt_habit *h, u64 think_ns)
@@ -69,6 +71,9 @@ u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far)
 			best = high;
 		}
 	}
+	/* A little longer than ever before costs little, and may be enough. */
+	if (best)
+		best = max(best, far >> SLACK_SHIFT);
 	return min(best, elapsed < far ? far - elapsed : 0);
 }
 
@@ -118,7 +123,9 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 		return true;
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
-	far = div_u64(far, max(d->q.dev.arms, 1u));
+	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */
+	if (f->e.near > d->mean_ns >> STREAM_SHIFT)
+		far = div_u64(far, max(d->q.dev.arms, 1u));
 	if (!f->e.habit.samples)
 		return f->e.near < far;
 	return mt_worth_waiting(&f->e.habit, 0, f->e.near, far) > 0;

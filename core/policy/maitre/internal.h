@@ -31,6 +31,7 @@ struct mt_entity {
 	u8 kind;
 	u8 class;
 	u32 weight;
+	u64 rank;	/* what it is sorted by: its v, rounded */
 	u64 v;		/* wall time in service, by weight, ns */
 	u32 queued;	/* requests */
 	u32 flying;	/* dispatched, not completed */
@@ -108,6 +109,7 @@ struct mt_device {
 
 	struct rb_root busy;	   /* by class and v */
 	struct mt_entity *serving; /* who has the disk; NULL: nobody */
+	u64 turn_ns, turn_v;	   /* since when, and its v then */
 	u64 since_ns;		   /* up to where it has been charged */
 	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
 	u64 credit;		   /* what newcomers may still be given, ns */
@@ -120,11 +122,15 @@ struct mt_device {
 
 	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
 	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;
-	u32 ghosts;		/* so far */
+	u32 ghosts; /* so far */
+	/* The hold that was decided last: since when, from whom (not to be followed), until when. */
+	u64 hold_since, hold_until;
+	const struct mt_entity *hold_from;
 	struct mt_entity *held; /* for whom the disk was held last; not to be followed */
 	u8 because;		/* enum hw_reason: why the one before has lost the disk */
 
 	/* of the drive */
+	u64 longest_turn;
 	u64 mean_ns;	/* S: positioning over a third of it */
 	u64 async_owed; /* time that write-back has cost, or will, beyond its turns, ns */
 	u64 sector_ns;	/* in sequence, fixed point (writeback.c); 0: not known */
@@ -179,7 +185,7 @@ struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_ent
 
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
-void mt_average(u64 *mean, u64 sample);
+void mt_average(u64 *mean, u64 sample, bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
 bool mt_runs_on(const struct mt_entity *e);
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);

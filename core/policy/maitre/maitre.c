@@ -10,7 +10,7 @@
 #define REQUESTS_MOST (1u << 30)
 
 static const struct hw_tunable maitre_tunables[] = {
-	HW_TUNE(struct mt_device, granularity, 50, 1, 500, "permille",
+	HW_TUNE(struct mt_device, granularity, 48, 1, 500, "permille",
 		"part of a disk's time that may go into changing turns: less makes turns, and the longest waits, longer"),
 	HW_TUNE(struct mt_device, window, 1000, 0, 60000, "ms",
 		"how far behind the others in service a flow that begins again may be"),
@@ -58,7 +58,8 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
 
 	if (f->requests)
-		mt_average(&f->e.near, mt_position(d, hw_apart(rq->sector, f->placed_end)));
+		mt_average(&f->e.near, mt_position(d, hw_apart(rq->sector, f->placed_end)),
+			   f->requests == 1);
 	f->placed_end = hw_end(rq);
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
@@ -118,8 +119,14 @@ static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 
 static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entity *e)
 {
-	u64 until = mt_hold_until(d, c, e);
+	u64 until = d->hold_until;
 
+	/* Decided once, unless another has come to the front of those that wait. */
+	if (d->hold_since != c->emptied_ns || d->hold_from != e) {
+		d->hold_since = c->emptied_ns;
+		d->hold_from = e;
+		until = d->hold_until = mt_hold_until(d, c, e);
+	}
 	if (until <= d->now)
 		return false;
 	d->q.wake_ns = until;
@@ -179,7 +186,8 @@ static struct hw_request *take(struct mt_device *d, struct mt_request *r)
 		if (home->kind == MT_POOL)
 			list_add_tail(&r->fly, &d->flying);
 		if (home->kind == MT_POOL)
-			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)));
+			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)),
+				   false);
 		home->end = hw_end(rq);
 	} else {
 		list_del_init(&r->s.fifo);
@@ -415,7 +423,8 @@ static void mt_tuned(struct hw_queue *q)
 {
 	struct mt_device *d = mt_device(q);
 
-	d->mean_ns = mt_position(d, d->q.dev.sectors / 3);
+	d->mean_ns = mt_position(d, div_u64(d->q.dev.sectors, 3));
+	d->longest_turn = div_u64(d->mean_ns * 1000, (u32)d->granularity);
 }
 
 static void mt_task_init(struct hw_queue *q, struct hw_task *task, u64 now)

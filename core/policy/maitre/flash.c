@@ -62,25 +62,30 @@ void mt_flash_unfavour(struct mt_device *d)
 }
 
 /* Who has the device alone pays for all of the time. */
-static void favour_charge(struct mt_device *d)
+static noinline void favour_pays(struct mt_device *d)
 {
 	struct mt_entity *e = d->serving;
 
-	if (!e)
-		return;
 	e->v += d->now - d->since_ns;
 	d->since_ns = d->now;
 	if (e->v + BEHIND_NS >= d->x.mean)
 		favour_end(d, HW_WAIT_OTHER);
 }
 
+static inline void favour_charge(struct mt_device *d)
+{
+	if (unlikely(d->serving))
+		favour_pays(d);
+}
+
 static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 {
 	struct mt_flash *x = &d->x;
+	u64 think = d->now - f->e.emptied_ns;
 
 	if (f->requests)
-		mt_average(&f->e.near, min(d->now - f->e.emptied_ns, THINK_MOST), false);
-	if (!f->requests || d->now - f->e.emptied_ns >= ASLEEP_NS)
+		mt_average(&f->e.near, min(think, THINK_MOST), false);
+	if (!f->requests || think >= ASLEEP_NS)
 		f->placed_end = d->now;
 	f->requests = 1;
 	if (f->e.v + WINDOW_NS < x->mean)
@@ -143,7 +148,10 @@ static struct hw_request *start(struct mt_device *d, struct mt_request *r, enum 
 
 	if (d->q.wait.active)
 		hw_wait_end(&d->q, f && d->held == &f->e ? HW_WAIT_SUCCESS : HW_WAIT_OTHER, d->now);
-	hw_because_wait(&d->q, f && d->held == &f->e, why);
+	if (d->q.wait.ended)
+		hw_because_wait(&d->q, f && d->held == &f->e, why);
+	else
+		hw_because(&d->q, why);
 	if (f) {
 		f->queued--;
 		f->flying++;

@@ -245,14 +245,9 @@ void mt_dequeue(struct mt_device *d, struct mt_request *r)
 
 struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e)
 {
-	struct hw_sorted_request *s;
-
 	if (!e->queued)
 		return NULL;
 	if (e->kind == MT_POOL)
 		return mt_pool_next(d, e);
-	if (e->kind == MT_ASYNC)
-		return mt_async_next(d, e);
-	s = hw_sorted_at_or_after(&e->sort, e->end);
-	return s ? s : hw_sorted_first(&e->sort);
+	return mt_upwards(d, e);
 }

@@ -37,6 +37,7 @@ struct mt_entity {
 	u32 flying;	/* dispatched, not completed */
 	u64 end;	/* of the request that was dispatched last */
 	u64 emptied_ns; /* when the last of them completed, with none queued */
+	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
 	struct mt_habit habit;
 	u64 near; /* mean positioning from its own last end, ns */
@@ -204,11 +205,11 @@ void mt_bury(struct mt_device *d, struct mt_flow *f);
 void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector);
 
 /* pool.c */
+struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_entity *e);
 struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool);
 bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool);
 
 /* writeback.c */
-struct hw_sorted_request *mt_async_next(const struct mt_device *d, const struct mt_entity *async);
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
 void mt_rate_time(struct mt_device *d, u64 ns);
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);

@@ -174,6 +174,8 @@ static struct hw_request *take(struct mt_device *d, struct mt_request *r)
 	struct hw_request *rq = &r->s.rq;
 
 	if (home) {
+		if (&r->s == hw_fifo_first(&home->fifo))
+			home->aged_ns = d->now;
 		mt_dequeue(d, r);
 		home->flying++;
 		if (r->flow)

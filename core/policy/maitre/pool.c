@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * maitre: the pool, where the requests of all flows that gain nothing from having the disk alone
- * are served by place and age.
+ * maitre: which request of an entity is next. In the pool, where the requests of all flows that gain
+ * nothing from having the disk alone are, that goes by place and age.
  */
 #include "core/policy/maitre/internal.h"
 
 #define AGE_NS_PER_MS 30000u
 #define OLD	      4u /* mean positionings that a request is at most to be in the device */
+#define AGED_NS	      (2 * MT_SEC)
+#define AGED_EVERY_NS (100 * MT_MSEC)
 #define LOOK	      4u /* requests to either side of the head */
 
 /* The least positioning less what age makes up for. */
@@ -41,6 +43,20 @@ struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct m
 	for (s = below, i = 0; s && i < LOOK; s = hw_sorted_prev(s), i++)
 		consider(&f, s);
 	return f.best;
+}
+
+/*
+ * Others go upwards, and come round at the end. Requests that arrive above all the time would keep
+ * that end away: now and then the oldest goes first, if it is old.
+ */
+struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_entity *e)
+{
+	struct hw_sorted_request *s = hw_fifo_first(&e->fifo);
+
+	if (d->now - s->expires >= AGED_NS && d->now - e->aged_ns >= AGED_EVERY_NS)
+		return s;
+	s = hw_sorted_at_or_after(&e->sort, e->end);
+	return s ? s : hw_sorted_first(&e->sort);
 }
 
 /*

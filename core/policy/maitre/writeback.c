@@ -17,13 +17,6 @@
 #define IN_DEVICE_FAR  4u
 #define NEAR_SECTORS   2048u
 
-struct hw_sorted_request *mt_async_next(const struct mt_device *d, const struct mt_entity *async)
-{
-	struct hw_sorted_request *s = hw_sorted_at_or_after(&async->sort, async->end);
-
-	return s ? s : hw_sorted_first(&async->sort);
-}
-
 /* What @sectors take in sequence, as far as is known, ns. */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors)
 {
@@ -57,7 +50,7 @@ bool mt_async_may(const struct mt_device *d, const struct mt_entity *async)
 
 	if (!async->flying)
 		return true;
-	s = mt_async_next(d, async);
+	s = mt_upwards(d, async);
 	if (hw_apart(s->rq.sector, async->end) > NEAR_SECTORS)
 		most = IN_DEVICE_FAR;
 	return async->flying < most && mt_stream_ns(d, d->async_sectors) < IN_DEVICE_NS;

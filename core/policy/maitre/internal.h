@@ -70,6 +70,15 @@ struct mt_ghost {
 
 #define MT_SIZES 12u /* of requests, by power of two */
 
+#define MT_DISTANCES 48u /* by power of two */
+
+/* Positioning times, where the host has no table: see place.c. */
+struct mt_places {
+	u32 mean[MT_DISTANCES], envelope[MT_DISTANCES]; /* ns */
+	u8 samples[MT_DISTANCES];			/* up to a few */
+	u32 learnt;
+};
+
 /* Where nothing moves: see flash.c. */
 struct mt_flash {
 	struct list_head realtime, favoured, line, async, idle;
@@ -99,6 +108,8 @@ struct mt_request {
 	struct mt_flow *flow;	    /* whose; NULL: write-back */
 	struct mt_entity *home;	    /* with whom it queues, or was dispatched; NULL: first */
 	struct list_head mine;	    /* among the flow's queued */
+	bool alone;		    /* in the drive when it was dispatched */
+	u64 distance;		    /* that the head had to go to it */
 	struct list_head fly;	    /* in the order of dispatch */
 	u32 writes;		    /* flash: write-back dispatched before it */
 };
@@ -139,6 +150,7 @@ struct mt_device {
 	u64 async_sectors;	   /* of write-back in the device */
 	u64 sync_ns;		   /* when somebody synchronous was last there */
 
+	struct mt_places places;
 	struct mt_flash x;
 
 	s64 granularity, window;
@@ -161,7 +173,10 @@ static inline u16 mt_prio_of(const struct hw_task *task, u16 ioprio)
 	return ioprio || !task ? ioprio : task->ioprio;
 }
 
-/* place.c: positioning time over @distance sectors. */
+/* place.c */
+void mt_position_derive(struct mt_device *d);
+void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer);
+/* Positioning time over @distance sectors. */
 u64 mt_position(const struct mt_device *d, u64 distance);
 
 static inline u64 mt_to(const struct mt_device *d, u64 sector)

@@ -194,6 +194,8 @@ static struct hw_request *take(struct mt_device *d, struct mt_request *r)
 	} else {
 		list_del_init(&r->s.fifo);
 	}
+	r->alone = !d->q.nr_in_flight;
+	r->distance = hw_apart(rq->sector, d->head);
 	d->head = hw_end(rq);
 	return rq;
 }
@@ -288,6 +290,9 @@ static void mt_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 	mt_charge(d);
 	if (!home)
 		return;
+	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
+		mt_position_learn(d, r->distance, now - rq->dispatch_ns,
+				  mt_stream_ns(d, rq->sectors));
 	home->flying--;
 	list_del_init(&r->fly);
 	if (home->kind == MT_ASYNC)
@@ -425,8 +430,7 @@ static void mt_tuned(struct hw_queue *q)
 {
 	struct mt_device *d = mt_device(q);
 
-	d->mean_ns = mt_position(d, div_u64(d->q.dev.sectors, 3));
-	d->longest_turn = div_u64(d->mean_ns * 1000, (u32)d->granularity);
+	mt_position_derive(d);
 }
 
 static void mt_task_init(struct hw_queue *q, struct hw_task *task, u64 now)

@@ -1,16 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * maitre: what it costs to get from one place to another.
+ *
+ * The host's table says it. Where there is none it is learnt from requests that had the drive to
+ * themselves: what they took beyond the transfer, by powers of two of the distance. It is no less
+ * over a longer way: a drive's cache must not make far places seem near.
  */
 #include "core/lib/position.h"
 #include "core/policy/maitre/internal.h"
 
-#define FAR_NS	    (12 * MT_MSEC) /* where nothing is known of the drive */
-#define FAR_SECTORS 1024u
+#define FAR_NS	       (12 * MT_MSEC) /* where nothing is known of the drive */
+#define FAR_SECTORS    1024u
+#define SAMPLE_SHIFT   4
+#define SAMPLES_ENOUGH 8u
+#define SAMPLES_MOST   255u
+#define RAISE_EVERY    64u
+
+static u32 distance_bin(u64 distance)
+{
+	return min((u32)fls64(distance), MT_DISTANCES - 1);
+}
+
+static u64 assumed(u64 distance)
+{
+	return distance > FAR_SECTORS ? FAR_NS : 0;
+}
 
 u64 mt_position(const struct mt_device *d, u64 distance)
 {
+	const struct mt_places *p = &d->places;
+	u32 bin = distance_bin(distance);
+
 	if (d->q.dev.positions.nr)
 		return hw_positioning(&d->q.dev, distance);
-	return distance > FAR_SECTORS ? FAR_NS : 0;
+	return p->samples[bin] < SAMPLES_ENOUGH ? assumed(distance) : p->envelope[bin];
+}
+
+/* No less than over any shorter way. */
+static void raise_envelope(struct mt_places *p)
+{
+	u32 i, least = 0;
+
+	for (i = 0; i < MT_DISTANCES; i++) {
+		if (p->samples[i] >= SAMPLES_ENOUGH)
+			least = max(least, p->mean[i]);
+		p->envelope[i] = least;
+	}
+}
+
+void mt_position_derive(struct mt_device *d)
+{
+	d->mean_ns = mt_position(d, div_u64(d->q.dev.sectors, 3));
+	d->longest_turn = div_u64(d->mean_ns * 1000, (u32)d->granularity);
+}
+
+/* A read that was alone in the drive has taken @ns, of them @transfer for the data. */
+void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer)
+{
+	struct mt_places *p = &d->places;
+	u32 bin = distance_bin(distance), sample;
+
+	sample = (u32)min_t(u64, ns - min(ns, transfer), 100 * MT_MSEC);
+	if (!p->samples[bin])
+		p->mean[bin] = sample;
+	p->mean[bin] = p->mean[bin] - (p->mean[bin] >> SAMPLE_SHIFT) + (sample >> SAMPLE_SHIFT);
+	p->samples[bin] = (u8)min(p->samples[bin] + 1u, SAMPLES_MOST);
+	if (++p->learnt % RAISE_EVERY)
+		return;
+	raise_envelope(p);
+	mt_position_derive(d);
 }

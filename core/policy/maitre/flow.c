@@ -12,7 +12,7 @@
 #define CYCLE	    (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN  8u		     /* of mean positionings */
 #define SLACK_SHIFT 3		     /* of a turn: those who differ by less are even */
-#define RANK_SHIFT  2 /* of the longest turn: those who differ by less go in order of coming */
+#define RANK_SHIFT  4 /* of the longest turn: those who differ by less go in order of coming */
 #define CREDIT_MOST (3 * MT_SEC)
 #define FREE_PART   4u
 #define KEEP_SHIFT  10 /* fixed point of what a change of turns would save */

@@ -16,7 +16,7 @@
 #define RUNS_ON_NS   (1500 * MT_USEC)
 #define NEW_REQUESTS 8u
 #define STREAM_SHIFT 4 /* of the mean positioning: who needs less reads in sequence */
-#define SLACK_SHIFT  4
+#define SLACK_SHIFT  6
 #define MEAN_SHIFT   3
 
 /* Upper edges of the bins. */

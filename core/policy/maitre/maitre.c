@@ -12,7 +12,7 @@
 static const struct hw_tunable maitre_tunables[] = {
 	HW_TUNE(struct mt_device, granularity, 48, 1, 500, "permille",
 		"part of a disk's time that may go into changing turns: less makes turns, and the longest waits, longer"),
-	HW_TUNE(struct mt_device, window, 1000, 0, 60000, "ms",
+	HW_TUNE(struct mt_device, window, 300, 0, 60000, "ms",
 		"how far behind the others in service a flow that begins again may be"),
 };
 

@@ -5,7 +5,7 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define AGE_NS_PER_MS 30000u
+#define AGE_NS_PER_MS 100000u
 #define OLD	      4u /* mean positionings that a request is at most to be in the device */
 #define AGED_NS	      (2 * MT_SEC)
 #define AGED_EVERY_NS (100 * MT_MSEC)

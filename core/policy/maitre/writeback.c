@@ -11,6 +11,7 @@
 
 #define WINDOW_NS      (16 * MT_MSEC) /* over which rates are measured */
 #define RATE_SHIFT     10	      /* fixed point of ns per sector */
+#define SLOWEST	       ((u64)51200 << RATE_SHIFT) /* 10 MB/s */
 #define FORGET_SHIFT   6
 #define IN_DEVICE_NS   (30 * MT_MSEC)
 #define IN_DEVICE_NEAR 8u
@@ -32,7 +33,8 @@ void mt_rate_time(struct mt_device *d, u64 ns)
 	if (d->rate_ns < WINDOW_NS)
 		return;
 	if (d->rate_sectors) {
-		now = div64_u64(d->rate_ns << RATE_SHIFT, d->rate_sectors);
+		/* Seeks are no transfer: no drive is as slow as that. */
+		now = min(div64_u64(d->rate_ns << RATE_SHIFT, d->rate_sectors), SLOWEST);
 		if (!d->sector_ns || now < d->sector_ns)
 			d->sector_ns = now;
 		else

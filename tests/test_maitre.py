@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""maitre where nothing moves, and what it learns where it is told nothing; scenarios of disks are in golden/maitre.toml."""
+
+from __future__ import annotations
+
+from headwaiter.engine.constants import SYNC, IoprioClass, Op, ioprio
+from headwaiter.engine.policy import Policy, Request
+
+US = 1_000
+MS = 1_000_000
+READ, WRITE = int(Op.READ), int(Op.WRITE)
+
+
+def _flash(depth: int = 64) -> Policy:
+    policy = Policy("maitre", rotational=False, depth=depth)
+    for task in range(6):
+        policy.start_task(task, 0)
+    return policy
+
+
+def _read(policy: Policy, task: int, now: int, sector: int = 0, sectors: int = 8, prio: int = 0) -> int:
+    return policy.insert(Request(sector, sectors, READ, task=task, flags=SYNC, ioprio=prio), now)
+
+
+def _write(policy: Policy, now: int, sectors: int = 8) -> int:
+    return policy.insert(Request(1_000_000, sectors, WRITE, task=5), now)
+
+
+def _all(policy: Policy, now: int) -> list[int]:
+    found = []
+    while (request := policy.dispatch(now)) is not None:
+        found.append(request)
+    return found
+
+
+def test_order_of_arrival_whatever_the_place() -> None:
+    policy = _flash()
+    ids = [_read(policy, task, 0, sector) for task, sector in ((0, 9000), (1, 100), (0, 5000), (2, 10))]
+    assert _all(policy, 0) == ids
+    assert not policy.has_work
+
+
+def test_real_time_first_and_the_idle_class_after_a_quiet_millisecond() -> None:
+    policy = _flash()
+    idle = _read(policy, 0, 0, prio=ioprio(IoprioClass.IDLE))
+    common = _read(policy, 1, 10)
+    urgent = _read(policy, 2, 20, prio=ioprio(IoprioClass.RT))
+    assert _all(policy, 20) == [urgent, common]
+    policy.complete(urgent, 30)
+    policy.complete(common, 40)
+    assert _all(policy, 50) == []
+    assert policy.wake_ns == 20 + MS
+    assert _all(policy, 20 + MS) == [idle]
+
+
+def test_the_idle_class_waits_200_ms_beside_others_at_most() -> None:
+    policy = _flash()
+    idle = _read(policy, 0, 0, prio=ioprio(IoprioClass.IDLE))
+    now, served = 0, []
+    while idle not in served:
+        now += 500 * US
+        _read(policy, 1, now)
+        for request in _all(policy, now):
+            served.append(request)
+            policy.complete(request, now)
+    assert now == 200 * MS
+
+
+def test_no_more_bytes_in_the_device_than_it_moves_in_two_milliseconds() -> None:
+    policy = _flash()
+    for i in range(64):
+        _read(policy, i % 4, 0, i * 1000, 64)
+    # As long as no rate is known: 512 KiB.
+    first = _all(policy, 0)
+    assert len(first) * 64 == 1024
+    policy.complete(first[0], 100 * US)
+    assert len(_all(policy, 100 * US)) == 1
+
+
+def test_write_back_is_held_until_reads_have_shown_what_they_take_alone() -> None:
+    policy = _flash()
+    writes = [_write(policy, 0, 2560) for _ in range(8)]
+    assert len(_all(policy, 0)) < len(writes)
+    now = 100 * US
+    read = _read(policy, 0, now)
+    assert read in _all(policy, now)
+
+
+def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:
+    policy = _flash()
+    now, flying = 0, []
+    # Two tasks keep it busy for 100 ms, so that the third is behind them.
+    for i in range(1000):
+        now = i * 100 * US
+        for task in (0, 1):
+            _read(policy, task, now, i * 4096, 256)
+        flying += _all(policy, now)
+        while len(flying) > 3:
+            policy.complete(flying.pop(0), now)
+    for i in range(4):
+        _read(policy, i % 2, now, i * 4096, 256)
+    flying += _all(policy, now)
+    small = _read(policy, 2, now)
+    other = _read(policy, 0, now, 123, 256)
+    assert policy.dispatch(now) == small
+    assert policy.dispatch(now) is None
+    for request in flying:
+        policy.complete(request, now)
+    policy.complete(small, now)
+    # It may come again: 250 us.
+    assert policy.dispatch(now) is None
+    assert policy.wake_ns == now + 250 * US
+    assert policy.dispatch(now + 250 * US) == other
+
+
+def test_positions_are_learnt_from_requests_that_were_alone() -> None:
+    policy = Policy("maitre", sectors=1 << 30)
+    policy.start_task(0, 0)
+    assert policy.stat("turn") == 12 * MS // 48
+    now, at = 0, 0
+    for i in range(640):
+        at = (at + (1 << 29)) % (1 << 30) if i % 2 else (at + (1 << 28)) % (1 << 30)
+        request = _read(policy, 0, now, at)
+        assert policy.dispatch(now) == request
+        now += 20 * MS
+        policy.complete(request, now)
+        now += MS
+    # All of it is positioning: nothing has streamed.
+    assert 18 * MS // 48 < policy.stat("turn") <= 20 * MS // 48

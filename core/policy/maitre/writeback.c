@@ -9,8 +9,8 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define WINDOW_NS      (16 * MT_MSEC) /* over which rates are measured */
-#define RATE_SHIFT     10	      /* fixed point of ns per sector */
+#define WINDOW_NS      (16 * MT_MSEC)		  /* over which rates are measured */
+#define RATE_SHIFT     10			  /* fixed point of ns per sector */
 #define SLOWEST	       ((u64)51200 << RATE_SHIFT) /* 10 MB/s */
 #define FORGET_SHIFT   6
 #define IN_DEVICE_NS   (30 * MT_MSEC)

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint format bench fuzz docs man new-policy lab-docs regret-docs mutants mutants-changed c-test sanitize \
+.PHONY: all build demo test test-tools quick lint format bench fuzz docs man new-policy lab-docs regret-docs reproduction mutants mutants-changed c-test sanitize \
 	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
@@ -124,6 +124,10 @@ lab-docs: build
 # Measure anew what docs/regret.json holds (some minutes), and put it into the document.
 regret-docs: build
 	$(BIN)/python docs/regrets.py
+
+# Run the published experiments again (docs/reproduction.md), and put what comes out into the document.
+reproduction: build
+	$(BIN)/headwaiter reproduce --level sim --level lab --json -o docs/reproduction.json
 	$(BIN)/python docs/generate.py
 
 # Kernel modules, for the running kernel or for KERNEL=headers (and BTF=vmlinux or vmlinuz, where they are not found).

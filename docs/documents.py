@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from headwaiter.live.schema import DOCUMENTS as LIVE
@@ -16,7 +16,7 @@ from headwaiter.record import Field, Record, fields
 from headwaiter.study.schema import DOCUMENTS
 
 SCHEMA = Path(__file__).resolve().parent / "headwaiter-1.schema.json"
-_SIMPLE: dict[Any, str] = {int: "integer", float: "number", str: "string", bool: "boolean"}
+_SIMPLE: dict[Any, str] = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
 
 
 def _is_record(type_: Any) -> bool:

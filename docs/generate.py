@@ -13,6 +13,7 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
 measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
+Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import documents
 import figure
 import interface
 import regrets
+import reproduction
 import session
 import was_workloads
 
@@ -312,6 +314,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "agreement": agreement,
     "disagreements": disagreements,
     "regret": regret,
+    **reproduction.KINDS,
 }
 
 

@@ -35,6 +35,7 @@ SMALL: dict[str, dict[str, float]] = {
     "multi-user": {"requests": 150, "small_files": 60, "large_files": 20},
     "db": {"data_mib": 20, "log_mib": 5, "common_log_mib": 10},
     "scientific": {"operations": 100, "file_percent": 20},
+    "seelam-chunks": {"files": 80, "instances": 2, "stream_mib": 48},
 }
 
 
@@ -396,6 +397,30 @@ def test_bonnie_writes_rewrites_and_reads() -> None:
     assert {forest.tasks[t].name for t in forest.task[sought]} == {"seeker-0", "seeker-1", "seeker-2"}
     assert 180 <= sought.sum() <= 200 and set(forest.sectors[sought]) == {16}, "a few are in memory already"
     assert len(np.unique(forest.sector[sought])) == sought.sum()
+
+
+def test_chunks() -> None:
+    """Each file is read by a new process of its find's thread of control; find looks the files up; the stream is read once."""
+    forest = load("seelam-chunks")
+    groups = {task.name: task.group for task in forest.tasks if task.name.startswith("find-")}
+    cats = [task.group for task in forest.tasks if task.name == "cat"]
+    assert sorted(cats) == sorted([groups["find-0"]] * 80 + [groups["find-1"]] * 80)
+    names = [forest.tasks[t].name for t in forest.task]
+    of_cats = [task for task, name in zip(forest.task.tolist(), names, strict=True) if name == "cat"]
+    assert len(set(of_cats)) == 160, "each reads its own file"
+    stream = np.array([name == "stream" for name in names])
+    assert int(forest.sectors[stream].sum()) == 48 * 2048
+    # find's own requests: a block for each of five folders, and three of inodes, of which 32 lie in a block.
+    assert sum(name.startswith("find-") for name in names) == 2 * (5 + 3)
+    # Folders of a subsystem lie in one group of blocks, those of the next in another one.
+    assert len(np.unique(_places(forest))) == 2 and len(np.unique(_places(load("seelam-chunks", beside=1)))) > 4
+
+
+def _places(forest: Forest) -> list[int]:
+    """Groups of blocks in which the chain's files lie."""
+    cat_rows = np.array([forest.tasks[t].name == "cat" for t in forest.task])
+    found: list[int] = (forest.sector[cat_rows] // (GROUP_PAGES * 8)).tolist()
+    return found
 
 
 # --- as workloads ---

@@ -122,6 +122,7 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     "status": ("StatusDocument", [["--root", "ROOT"]]),
     "lab run": ("LabDocument", [["smoke"]]),
     "lab agree": ("AgreeDocument", [[], ["--random", "2"]]),
+    "reproduce": ("ReproduceDocument", [["iyer-readers", "axboe-reader-writer", "--scale", "0.1"]]),
 }
 
 

@@ -173,7 +173,7 @@ LAYERS = (
     {"study"},
     {"regret"},
     {"lab", "report", "was"},
-    {"conformance", "live"},
+    {"conformance", "live", "reproduce"},
     {"api"},
     {"cli"},
     {"__main__"},

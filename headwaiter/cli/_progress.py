@@ -90,3 +90,13 @@ def progress_bar(
             )
 
         yield update
+
+
+@contextmanager
+def status_line() -> Iterator[Callable[[str], None]]:
+    """A line of what is going on, on a terminal only. Yields `say(text)`."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    with Console(stderr=True, markup=False, emoji=False).status("starting") as status:
+        yield status.update

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from headwaiter.cli._output import output_options, page, write_json, write_text
+from headwaiter.cli._progress import status_line
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.errors import Problem
 from headwaiter.lab.agree import JOBS, LAB_RUNS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
 from headwaiter.lab.agreement import failures, summary
-from headwaiter.lab.kernels import Progress
 from headwaiter.lab.script import Row, execute, experiments, read
 from headwaiter.outputs import writing
 from headwaiter.parsing import assignment
@@ -73,7 +71,7 @@ def _run(
     given = dict(assignment("--set", pair, "NAME=VALUE") for pair in pairs)
     if files:  # that it cannot be made must show before the kernels boot
         files.mkdir(parents=True, exist_ok=True)
-    with _progress() as say:
+    with status_line() as say:
         script, rows, sent = execute(target, series, given, say)
     for path, data in sent.items() if files else ():
         assert files is not None
@@ -189,7 +187,7 @@ def _agree(
     settings = settings_of(pairs, chosen, READERS) if pairs else {}
     places = list(itertools.product(kernels, drives))
     rows: list[Comparison] = []
-    with _progress() as say:
+    with status_line() as say:
         for at, (series, drive) in enumerate(places):
             jobs = [mixed(seed + i, drive) for i in range(at, count, len(places))] if count else given
             rows += compare(series, drive, chosen, jobs, say, seeds, settings, lab_runs) if jobs else []
@@ -214,16 +212,6 @@ def _agree(
         )
     if not found.holds:
         sys.exit(1)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A line of what is going on, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    with Console(stderr=True, markup=False, emoji=False).status("starting") as status:
-        yield status.update
 
 
 def _print(tables: list[tuple[str, Sequence[Record]]], sentence: str, output: Path | None) -> None:

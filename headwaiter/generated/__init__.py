@@ -12,7 +12,7 @@ import numpy as np
 
 from headwaiter.engine.sim import Forest
 from headwaiter.errors import Problem, shown
-from headwaiter.generated import boot, streams, trees, users
+from headwaiter.generated import boot, chunks, streams, trees, users
 from headwaiter.generated.files import FileSystem, Full
 from headwaiter.generated.machine import Machine, Process
 from headwaiter.generated.parameters import document, looks_generated, parameters
@@ -21,6 +21,7 @@ GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None
     "kva": (streams.Kva, streams.kva),
     "cold-boot": (boot.ColdBoot, boot.cold_boot),
     "andrew": (trees.Andrew, trees.andrew),
+    "chunks": (chunks.Chunks, chunks.chunks),
     "build": (trees.Build, trees.build),
     "bonnie": (streams.Bonnie, streams.bonnie),
     "multi-user": (users.MultiUser, users.multi_user),

@@ -68,13 +68,14 @@ class FileSystem:
         if not self._groups:
             raise Full
         self._piece_pages = piece_pages
+        self.inodes_a_block = INODES_A_BLOCK
         self._next: dict[int, int] = {}
         self._inodes: dict[int, int] = {}
         self._tables: dict[int, File] = {}
 
-    def folder(self) -> Folder:
-        """A folder in a group that is drawn."""
-        return Folder(self, int(self._rng.integers(self._groups)))
+    def folder(self, beside: Folder | None = None) -> Folder:
+        """A folder in a group that is drawn, or in that of another one."""
+        return Folder(self, beside.group if beside else int(self._rng.integers(self._groups)))
 
     def allocate(self, group: int, pages: int) -> list[tuple[int, int]]:
         """Space for so many pages, in this group and those behind it."""
@@ -101,7 +102,7 @@ class FileSystem:
         table = self._tables.get(group)
         if table is None:
             table = self._tables[group] = File([(group * GROUP_PAGES * PAGE_SECTORS, INODE_PAGES)])
-        return table, min(number // INODES_A_BLOCK, INODE_PAGES - 1)
+        return table, min(number // self.inodes_a_block, INODE_PAGES - 1)
 
 
 class Folder:
@@ -109,7 +110,7 @@ class Folder:
 
     def __init__(self, system: FileSystem, group: int) -> None:
         self._system = system
-        self._group = group
+        self.group = group
         self._names = 0
         self._inode = system.inode(group)
         self._blocks: list[Block] = []
@@ -117,11 +118,11 @@ class Folder:
     def file(self, size_bytes: float, made: bool = False) -> File:
         """A file of that size."""
         if self._names % NAMES_A_BLOCK == 0:
-            self._blocks.append((File(self._system.allocate(self._group, 1)), 0))
+            self._blocks.append((File(self._system.allocate(self.group, 1)), 0))
         self._names += 1
         pages = max(1, -(-round(size_bytes) // PAGE_BYTES))
-        about = (self._inode, self._blocks[-1], self._system.inode(self._group))
-        return File(self._system.allocate(self._group, pages), about, made)
+        about = (self._inode, self._blocks[-1], self._system.inode(self.group))
+        return File(self._system.allocate(self.group, pages), about, made)
 
     def new_file(self, size_bytes: float) -> File:
         """A file that is made here and now: to look it up, nothing is read."""

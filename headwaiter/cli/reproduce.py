@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter reproduce: the published experiments, run again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from headwaiter.cli._options import Finite
+from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
+from headwaiter.cli._progress import status_line
+from headwaiter.engine.schedulers import catalogue
+from headwaiter.errors import Problem
+from headwaiter.outputs import distinct
+from headwaiter.report.page import check_libraries
+from headwaiter.report.tables import show
+from headwaiter.reproduce.bench import LEVELS, Bench, Level
+from headwaiter.reproduce.claims import Row, Table
+from headwaiter.reproduce.document import document, print_finding, rich_table, summary
+from headwaiter.reproduce.page import render
+from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, chosen, run_all
+from headwaiter.study.variants import settings_of
+from headwaiter.was.config import READERS
+
+
+@click.command("reproduce")
+@click.argument("experiments", metavar="[EXPERIMENT]…", nargs=-1)
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.Choice(LEVELS),
+    help="Where to run them: in the simulator or in the kernel lab, which needs QEMU and a clone of the project; may be repeated"
+    " [default: sim].",
+)
+@click.option("--list", "list_them", is_flag=True, help="List the experiments, their claims and run times, and exit.")
+@click.option(
+    "--scale", type=Finite(0.01, 10), metavar="F", help="Runs F times as long, or with F times as many files [default: 1]."
+)
+@click.option("--quick", is_flag=True, help=f"The same as --scale {QUICK:g}.")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="[SCHED.]NAME=VALUE",
+    help="Override a tunable in every run of the schedulers that have it, to see which claims rest on it.",
+)
+@file_option("--report", metavar="FILE.html", help="Write a page with tables and charts, too (needs Bokeh and Jinja2).")
+@output_options
+def command(
+    experiments: tuple[str, ...],
+    levels: tuple[Level, ...],
+    list_them: bool,
+    scale: float | None,
+    quick: bool,
+    pairs: tuple[str, ...],
+    report: Path | None,
+    as_json: bool,
+    output: Path | None,
+) -> None:
+    """Run published experiments again (default: all; a name's beginning, such as axboe, is enough): their tables beside ours,
+    and whether each claim holds.
+
+    Exit with status 1 if an essential claim does not hold (docs/reproduction.md).
+    """
+    if quick and scale is not None:
+        raise Problem("--quick and --scale are mutually exclusive")
+    if list_them and as_json:
+        raise Problem("--list and --json are mutually exclusive")
+    if report:
+        check_libraries()
+    distinct({}, {"-o": output, "--report": report})
+    wanted = chosen(experiments)
+    if list_them:
+        with page(output) as out:
+            show(out, rich_table(_list()))
+        return
+    chosen_levels: Sequence[Level] = levels or ("sim",)
+    if not any(level in one.measure for one in wanted for level in chosen_levels):
+        names = ", ".join(one.name for one in EXPERIMENTS.values() if "lab" in one.measure)
+        raise Problem(f"--level lab: none of these experiments runs there (it has {names})")
+    factor = QUICK if quick else 1.0 if scale is None else scale
+    settings = settings_of(pairs, list(catalogue()), READERS) if pairs else {}
+    with status_line() as say:
+        bench = Bench(factor, settings, say)
+        findings = list(run_all(wanted, chosen_levels, bench))
+        if report:
+            say(report.name)
+            write_text(render(findings, bench, pairs), report)
+    if as_json:
+        write_json(document(findings, factor, pairs), output)
+    else:
+        with page(output) as out:
+            for finding in findings:
+                print_finding(out, finding)
+            out.print(summary(findings), soft_wrap=True)
+    if any(verdict.essential and not verdict.holds for finding in findings for verdict in finding.verdicts):
+        sys.exit(1)
+
+
+def _list() -> Table:
+    rows: list[Row] = [
+        [one.name, one.title, level, one.drive, ", ".join(claim.id for claim in one.claims), seconds]
+        for one in EXPERIMENTS.values()
+        for level, seconds in one.seconds.items()
+    ]
+    return Table("", ["experiment", "content", "level", "drive", "claims", "about s"], rows)

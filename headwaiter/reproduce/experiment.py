@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""An experiment: how it is measured at each level, the paper's table beside ours, its claims, its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Generic
+
+from headwaiter.reproduce.bench import Bench, Level
+from headwaiter.reproduce.claims import Claim, M, Table, Verdict
+from headwaiter.study.detail import Shown
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines of one picture: places along x, and a figure of each by the name of the line."""
+
+    title: str
+    x_title: str
+    y_title: str
+    x: Sequence[float | str]
+    lines: Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[M]):
+    """One of a document's experiments. `measure` has a function for each level at which it is run."""
+
+    name: str
+    document: str
+    title: str
+    drive: str
+    measure: Mapping[Level, Callable[[Bench], M]]
+    tables: Callable[[M], Sequence[Table]]
+    claims: Sequence[Claim[M]]
+    seconds: Mapping[Level, float]
+    """About how long it takes at full scale on two processors of 2 GHz."""
+    shortest: float = 0.0
+    """It is not run at a smaller scale: it takes little time, and its claims need it."""
+    charts: Callable[[M], Sequence[Chart]] = field(default=lambda _: ())
+    heads: Callable[[Bench], Sequence[Shown]] | None = None
+    """Runs of which a page shows where the head goes."""
+    notes: Mapping[Level, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What differs from the paper's set-up."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of an experiment at one level."""
+
+    experiment: Experiment[Any]
+    level: Level
+    tables: tuple[Table, ...]
+    charts: tuple[Chart, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+def run(experiment: Experiment[Any], level: Level, bench: Bench) -> Finding:
+    """Measure, and decide every claim; what does not hold is investigated. Problem as the measurement raises it."""
+    bench = replace(bench, scale=max(bench.scale, experiment.shortest))
+    measured = experiment.measure[level](bench)
+    verdicts = []
+    for claim in experiment.claims:
+        verdict = Verdict(claim.id, level, claim.essential, claim.text, claim.paper, tuple(claim.checks(measured)))
+        if claim.why and (claim.always or not verdict.holds):
+            why = claim.why(bench, measured)
+            verdict = Verdict(claim.id, level, claim.essential, claim.text, claim.paper, verdict.checks, why)
+        verdicts.append(verdict)
+    return Finding(experiment, level, tuple(experiment.tables(measured)), tuple(experiment.charts(measured)), tuple(verdicts))

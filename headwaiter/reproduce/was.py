@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tsakalozos et al., "Adaptive disk scheduling with workload-dependent anticipation intervals", JSS 2009.
+
+Intervals are made as the paper made them, from a recording of Cold Boot and one of Andrew's-like, with its parameters (k = 5,
+N = 100, M = 10 ms, G = 6 ms). Each of the eight workloads then runs under `as`, `as-95`, and `was` with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from headwaiter.engine.sim import Load
+from headwaiter.generated.machine import Process
+from headwaiter.reproduce.bench import OPTIONS, Bench, ratio
+from headwaiter.reproduce.claims import Band, Check, Claim, Investigation, Row, Table, least, most
+from headwaiter.reproduce.experiment import Chart, Experiment
+from headwaiter.study.schema import Anticipation
+from headwaiter.was.calibrate import Choices, calibrate
+from headwaiter.was.classify import differences
+from headwaiter.was.config import HISTORY, Config
+from headwaiter.was.designate import BOUND_US, designate
+from headwaiter.was.fit import designated
+from headwaiter.was.observe import BUCKET_US, Observation, watch
+
+DOCUMENT = "Tsakalozos et al., Adaptive disk scheduling with workload-dependent anticipation intervals, JSS 2009"
+DRIVE, SLOW_DRIVE = "barracuda-80g", "deskstar-75gxp"  # theirs: 80 GB SATA; 30 GB Ultra-ATA-100
+MAX_SECTORS = 1024
+"""Of a request: 512 KiB, as on the disks and kernels of the paper."""
+CLASSES = 100
+SLOWER = 3.0 / 1.3
+"""Pentium 4 of 3 GHz against Pentium M of 1.3 GHz, by their clocks."""
+RULES = ":cooperation=1"
+BASE, HEURISTIC = f"as{RULES}", f"as-95{RULES}"
+MADE_FROM = ("cold-boot", "andrew")
+# Of each workload the parameters that a scale makes smaller.
+WORKLOADS: Mapping[str, Mapping[str, int]] = {
+    "kva": {"passes": 4},
+    "cold-boot": {},
+    "andrew": {"runs": 50},
+    "kernel-compile": {"sources": 1500},
+    "bonnie": {"file_mib": 512, "seeks": 8000},
+    "multi-user": {"requests": 3000},
+    "db": {},
+    "scientific": {"operations": 600},
+}
+# T_F/A_S in ms: 95%, static 6 ms, WAS (Cold Boot), WAS (Andrew's-like), of tables 2 to 9.
+PRINTED = {
+    "kva": (0.23, 0.416, 0.161, 0.159),
+    "cold-boot": (0.469, 0.595, 0.443, 0.461),
+    "andrew": (1.858, 1.558, 1.546, 1.541),
+    "kernel-compile": (0.667, 0.674, 0.632, 0.597),
+    "bonnie": (1.858, 1.423, 1.459, 1.403),
+    "multi-user": (11.745, 9.019, 6.716, 7.269),
+    "db": (2.134, 1.951, 1.458, 1.412),
+    "scientific": (3.198, 2.706, 2.317, 2.514),
+}
+FORMS = ("as-95", "as", *(f"was ({name})" for name in MADE_FROM))
+
+
+class Slow(Process):
+    """One on the slow machine."""
+
+    def think(self, ns: float) -> None:
+        super().think(ns * SLOWER)
+
+
+def load(bench: Bench, name: str, process: type[Process] = Process, drive: str = DRIVE, **changed: float) -> Load:
+    """A workload at the bench's scale."""
+    sizes = {key: bench.count(size) for key, size in WORKLOADS[name].items()}
+    return bench.generated(name, drive, process, **sizes, **changed)
+
+
+def observe(bench: Bench, name: str, of: Load, drive: str = DRIVE) -> Observation:
+    """What `as` sees and does on a load when it waits for up to M."""
+    return watch(name, bench.drive(drive), of, OPTIONS)
+
+
+def configured(observed: Observation, bound_us: int = BOUND_US) -> Config:
+    """Classes and intervals by the paper's procedure."""
+    found = calibrate(observed, Choices(HISTORY, CLASSES, None, None, BUCKET_US)).best
+    classes = found.config(observed.max_us, {"from": observed.name})
+    return designated(classes, designate(observed.matrix(classes, BUCKET_US), bound_us), {})
+
+
+@dataclass(frozen=True)
+class Waits:
+    """By workload and form of the scheduler: what came of the waits, and MB/s."""
+
+    waits: Mapping[tuple[str, str], Anticipation | None]
+    mbps: Mapping[tuple[str, str], float]
+    intervals: Mapping[str, Config]
+
+    def cost(self, name: str, form: str) -> float:
+        """T_F/A_S in ms; nan where no wait was met."""
+        found = self.waits[name, form]
+        return found.cost_ms if found and found.cost_ms is not None else float("nan")
+
+    @cached_property
+    def better(self) -> Mapping[str, str]:
+        """Of each workload the better configuration."""
+        names = dict.fromkeys(name for name, _ in self.waits)
+        return {name: min(FORMS[2:], key=lambda form: self.cost(name, form)) for name in names}
+
+    def gain(self, name: str) -> float:
+        """T_F/A_S of the better configuration by that of `as`."""
+        return ratio(self.cost(name, self.better[name]), self.cost(name, "as"))
+
+    def of(self, name: str, form: str) -> Anticipation:
+        """What came of the waits, of which there were some."""
+        found = self.waits[name, form]
+        assert found is not None
+        return found
+
+
+def waits(bench: Bench) -> Waits:
+    """All eight workloads under all four."""
+    loads = {name: load(bench, name) for name in WORKLOADS}
+    configs = {name: configured(observe(bench, name, loads[name])) for name in MADE_FROM}
+    settings: dict[str, tuple[str, Mapping[str, Any]]] = {"as-95": (HEURISTIC, {}), "as": (BASE, {})}
+    settings |= {f"was ({name})": (f"was{RULES}", {"config": one.rows()}) for name, one in configs.items()}
+    found, rates = {}, {}
+    for name, of in loads.items():
+        for form in FORMS:
+            result = bench.run(DRIVE, of, settings[form][0], settings[form][1], max_sectors=MAX_SECTORS)
+            found[name, form], rates[name, form] = result.anticipation, result.throughput_mbps
+    return Waits(found, rates, configs)
+
+
+def _table(m: Waits) -> list[Table]:
+    out = []
+    for name, paper in PRINTED.items():
+        rows: list[Row] = []
+        for form, printed in zip(FORMS, paper, strict=True):
+            a = m.waits[name, form]
+            counts = [a.waits, a.met, a.failed, a.waits_ms, a.met_ms, a.failed_ms] if a else [0, 0, 0, 0, 0, 0]
+            rows.append([form, printed, a.cost_ms if a else None, *counts, m.mbps[name, form]])
+        columns = ["scheduler", "paper: T_F/A_S ms", "ours: T_F/A_S ms", "A", "A_S", "A_F", "T ms", "T_S ms", "T_F ms", "MB/s"]
+        out.append(Table(name, columns, rows))
+    return out
+
+
+def _charts(m: Waits) -> list[Chart]:
+    lines = {form: [m.cost(name, form) for name in WORKLOADS] for form in FORMS}
+    return [Chart("Time lost by failed waits, for each that succeeds", "workload", "T_F/A_S, ms", list(WORKLOADS), lines)]
+
+
+def _bounds(bench: Bench, m: Waits) -> Investigation:
+    """Scientific: whether it is the recording that the intervals were made from."""
+    of = load(bench, "scientific")
+    observed = observe(bench, "scientific", of)
+    rows: list[Row] = []
+    base = m.cost("scientific", "as")
+    for what, config in (
+        ("from Cold Boot", m.intervals["cold-boot"]),
+        ("from Andrew's-like", m.intervals["andrew"]),
+        ("from itself", configured(observed)),
+        ("from itself, G = 4 ms", configured(observed, 4000)),
+    ):
+        result = bench.run(DRIVE, of, f"was{RULES}", {"config": config.rows()}, max_sectors=MAX_SECTORS)
+        cost = result.anticipation.cost_ms if result.anticipation else None
+        rows.append([what, ratio(cost if cost is not None else float("nan"), base), result.throughput_mbps])
+    return Investigation(
+        "Its bursts are not printed. Intervals made from another workload put its processes into classes"
+        " that hold few waits there; made from itself, with a lower bound on the cost of a failed wait, they save what the paper"
+        " reports, at the price of throughput.",
+        Table("Scientific: T_F/A_S, was / as", ["intervals", "was / as", "MB/s"], rows),
+    )
+
+
+@dataclass(frozen=True)
+class ReadAhead:
+    """By workload: waits with read-ahead, and without."""
+
+    waits: Mapping[str, tuple[int, int]]
+
+    def growth(self, name: str) -> float:
+        """How many times as many without."""
+        return ratio(self.waits[name][1], self.waits[name][0])
+
+
+NO_READAHEAD = {"kva": (83851, 88411), "andrew": (40389, 77005), "multi-user": (1980, 55335), "db": (2559, 56755)}
+
+
+def readahead(bench: Bench) -> ReadAhead:
+    """Waits of `as` with and without read-ahead."""
+    out = {}
+    for name in NO_READAHEAD:
+        counts = []
+        for of in (load(bench, name), load(bench, name, readahead_kib=0)):
+            found = bench.run(DRIVE, of, BASE, max_sectors=MAX_SECTORS).anticipation
+            counts.append(found.waits if found else 0)
+        out[name] = (counts[0], counts[1])
+    return ReadAhead(out)
+
+
+def _readahead_table(m: ReadAhead) -> list[Table]:
+    rows: list[Row] = [
+        [name, *paper, ratio(paper[1], paper[0]), *m.waits[name], m.growth(name)] for name, paper in NO_READAHEAD.items()
+    ]
+    figures = ("A with read-ahead", "A without", "without / with")
+    return [
+        Table("Waits without read-ahead", ["workload", *(f"paper: {f}" for f in figures), *(f"ours: {f}" for f in figures)], rows)
+    ]
+
+
+ANTICIPATING, OTHERS = (BASE, HEURISTIC, "cas"), ("noop", "deadline", "cfq")
+COMPARED = ("kva", "andrew", "multi-user")
+Rates = Mapping[str, Mapping[str, float]]
+
+
+def throughput(bench: Bench) -> Rates:
+    """MB/s of the anticipating schedulers and of the others."""
+    out: dict[str, dict[str, float]] = {}
+    for name in COMPARED:
+        of = load(bench, name)
+        rates = {one: bench.run(DRIVE, of, one, max_sectors=MAX_SECTORS).throughput_mbps for one in (*ANTICIPATING, *OTHERS)}
+        out[name] = {one.removesuffix(RULES): rate for one, rate in rates.items()}
+    return out
+
+
+def _throughput_table(m: Rates) -> list[Table]:
+    names = list(next(iter(m.values())))
+    return [Table("MB/s", ["workload", *names], [[name, *rates.values()] for name, rates in m.items()])]
+
+
+def _ahead(rates: Mapping[str, float]) -> float:
+    """The worst of the anticipating by the best of the others."""
+    plain = [one.removesuffix(RULES) for one in ANTICIPATING]
+    return ratio(min(rates[one] for one in plain), max(rates[one] for one in OTHERS))
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """Of differences between successive reads of a process, on the fast machine and on the slow one."""
+
+    distance: float
+    """Largest distance of the two cumulative distributions in space."""
+    fast_us: float
+    slow_us: float
+    """Median in time."""
+
+
+def slow_machine(bench: Bench) -> Mapping[str, Prospect]:
+    """The same programs with a slower processor and an older drive: those that the prospect functions are made from."""
+    out = {}
+    for name in MADE_FROM:
+        fast = observe(bench, name, load(bench, name))
+        slow = observe(bench, name, load(bench, name, Slow, SLOW_DRIVE), SLOW_DRIVE)
+        (space, time, known), (slow_space, slow_time, slow_known) = differences(fast.reads), differences(slow.reads)
+        out[name] = Prospect(
+            _apart(space[known], slow_space[slow_known]), float(np.median(time[known])), float(np.median(slow_time[slow_known]))
+        )
+    return out
+
+
+def _apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    """Kolmogorov and Smirnov's distance."""
+    values = np.union1d(a, b)
+    below = [np.searchsorted(np.sort(one), values, side="right") / len(one) for one in (a, b)]
+    return float(np.abs(below[0] - below[1]).max())
+
+
+def _slow_table(m: Mapping[str, Prospect]) -> list[Table]:
+    rows: list[Row] = [
+        [name, one.distance, one.fast_us / 1e3, one.slow_us / 1e3, ratio(one.slow_us, one.fast_us)] for name, one in m.items()
+    ]
+    columns = ["workload", "largest distance in space", "fast: median ms", "slow: median ms", "slow / fast"]
+    return [Table("Differences between successive reads of a process", columns, rows)]
+
+
+def _gains(id_: str, name: str, paper: str, band: Band, essential: bool = False, why: Any = None) -> Claim[Waits]:
+    return Claim(id_, f"{name}: T_F/A_S, was / as", paper, lambda m: [Check(m.gain(name), band)], essential, why)
+
+
+EXPERIMENTS: tuple[Experiment[Any], ...] = (
+    Experiment(
+        "was-waits",
+        DOCUMENT,
+        "Tables 2 to 9: what came of the waits on eight workloads",
+        DRIVE,
+        {"sim": waits},
+        _table,
+        [
+            _gains("WA1", "kva", "0.37", most(0.6), True),
+            _gains("WA2", "cold-boot", "0.74", most(0.95), True),
+            _gains("WA3", "andrew", "0.99", most(1.02)),
+            _gains("WA4", "kernel-compile", "0.88", most(1.0)),
+            _gains("WA5", "bonnie", "0.99", most(1.02)),
+            _gains("WA6", "multi-user", "0.74", most(0.95), True),
+            _gains("WA7", "db", "0.72", most(0.95), True),
+            _gains("WA8", "scientific", "0.86", most(0.97), why=_bounds),
+            Claim(
+                "WA9",
+                "kva: failed waits, was / as",
+                "0.35, 0.32",
+                lambda m: [Check(ratio(m.of("kva", m.better["kva"]).failed, m.of("kva", "as").failed), most(0.5))],
+                essential=True,
+            ),
+            Claim(
+                "WA10",
+                "kva: A_S, was / as",
+                "1.06",
+                lambda m: [Check(ratio(m.of("kva", m.better["kva"]).met, m.of("kva", "as").met), least(1.0))],
+            ),
+            Claim(
+                "WA11",
+                "kva: T_F, as-95 / as",
+                "0.59",
+                lambda m: [Check(ratio(m.of("kva", "as-95").failed_ms, m.of("kva", "as").failed_ms), most(0.9))],
+            ),
+        ],
+        {"sim": 30},
+        charts=_charts,
+        notes={
+            "sim": "the better of the intervals made from Cold Boot and from Andrew's-like; generated programs"
+            " (docs/was-workloads.md)"
+        },
+    ),
+    Experiment(
+        "was-readahead",
+        DOCUMENT,
+        "Tables 10 to 13: without read-ahead",
+        DRIVE,
+        {"sim": readahead},
+        _readahead_table,
+        [
+            Claim(
+                "WA13",
+                "waits without read-ahead / with",
+                "1.9, 28, 22",
+                lambda m: [Check(m.growth(name), least(1.3), name) for name in ("andrew", "multi-user", "db")],
+            ),
+            Claim("WA14", "kva: the same", "1.05", lambda m: [Check(m.growth("kva"), Band(0.85, 1.15))]),
+        ],
+        {"sim": 10},
+    ),
+    Experiment(
+        "was-throughput",
+        DOCUMENT,
+        "throughput of anticipating schedulers and of others",
+        DRIVE,
+        {"sim": throughput},
+        _throughput_table,
+        [
+            Claim(
+                "WA12",
+                "the worst of the anticipating / the best of noop, deadline, cfq",
+                "yes",
+                lambda m: [Check(_ahead(rates), least(0.98), name) for name, rates in m.items()],
+            )
+        ],
+        {"sim": 30},
+    ),
+    Experiment(
+        "was-slow",
+        DOCUMENT,
+        "Figures 10 to 15, Tables 14 and 15: a slower machine",
+        f"{DRIVE}, {SLOW_DRIVE}",
+        {"sim": slow_machine},
+        _slow_table,
+        [
+            Claim(
+                "WA15",
+                "the spatial prospect is the same, the temporal one shifts to longer times",
+                "yes",
+                lambda m: [
+                    Check(max(one.distance for one in m.values()), most(0.15), "largest distance in space"),
+                    Check(
+                        min(one.slow_us / one.fast_us for one in m.values()), least(1.05), "least growth of the median in time"
+                    ),
+                ],
+            )
+        ],
+        {"sim": 10},
+        notes={"sim": f"think times are {SLOWER:.1f} times as long on the slow machine, as the processors' clocks"},
+    ),
+)

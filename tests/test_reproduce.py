@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter reproduce: claims are decided by what is measured, and a scheduler that behaves otherwise loses its own."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import good, run
+from test_bad_input import bad
+
+from headwaiter.errors import Problem
+from headwaiter.lab.guest import Guest, Outcome
+from headwaiter.reproduce import guests
+from headwaiter.reproduce.bench import Bench, asynchronous, clients, tasks
+from headwaiter.reproduce.claims import Band, Check, Claim, Investigation, Table, least, most
+from headwaiter.reproduce.document import document, summary
+from headwaiter.reproduce.experiment import Experiment, Finding
+from headwaiter.reproduce.experiment import run as decide
+from headwaiter.reproduce.guests import Done, job_text, told
+from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, chosen, run_all
+from headwaiter.reproduce.seelam import least_regret, timed
+from headwaiter.study.schema import Latency, TaskRow
+
+ROOT = Path(__file__).resolve().parent.parent
+CHEAP = (
+    "axboe-seq-read", "axboe-rand-read", "axboe-rand-write", "axboe-reader-writer", "axboe-streams", "seelam-write-read",
+    "seelam-chunks", "iyer-readers", "iyer-shares", "iyer-random",
+)  # fmt: skip
+
+
+@cache
+def held(name: str, *settings: tuple[str, str, int]) -> Mapping[str, bool]:
+    """Which claims of an experiment hold at the scale of --quick, with tunables of schedulers overridden."""
+    given: dict[str, dict[str, int]] = {}
+    for scheduler, tunable, value in settings:
+        given.setdefault(scheduler, {})[tunable] = value
+    findings = run_all([EXPERIMENTS[name]], ["sim"], Bench(QUICK, given))
+    return {verdict.id: verdict.holds for finding in findings for verdict in finding.verdicts}
+
+
+# --- the experiments themselves ---
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_quick_claims_hold(name: str) -> None:
+    assert [claim for claim, holds in held(name).items() if not holds] == []
+
+
+NO_WAITING = {
+    ("axboe-seq-read", ("as", "antic_expire", 0)): {"AX2", "AX4"},
+    ("axboe-seq-read", ("cfq-slice", "slice_idle", 0)): {"AX3"},
+    ("axboe-reader-writer", ("cfq-slice", "slice_idle", 0)): {"AX12"},
+    ("seelam-chunks", ("cas", "antic_expire", 0)): {"SE9", "SE10"},
+    ("iyer-readers", ("as-seek", "anticipate", 0)): {"ID1"},
+    ("iyer-shares", ("as-share", "anticipate", 0)): {"ID3"},
+}
+
+
+@pytest.mark.parametrize("case", NO_WAITING)
+def test_claims_rest_on_waiting(case: tuple[str, tuple[str, str, int]]) -> None:
+    """Without the scheduler's wait, those claims break, and no others."""
+    name, setting = case
+    changed = held(name, setting)
+    assert {claim for claim, holds in held(name).items() if holds and not changed[claim]} == NO_WAITING[case]
+
+
+def test_two_runs_print_the_same(capfd: pytest.CaptureFixture[str]) -> None:
+    words = ("reproduce", "axboe-rand-write", "seelam-chunks", "--scale", "0.1")
+    assert good(capfd, *words) == good(capfd, *words)
+
+
+@pytest.mark.slow
+def test_what_is_documented_is_what_there_is() -> None:
+    """docs/reproduction.json has every claim of each experiment in it, and of all in the simulator; nine of ten hold, all
+    essential ones, and the others are explained.
+    """
+    found = json.loads((ROOT / "docs" / "reproduction.json").read_text(encoding="utf-8"))
+    claims = found["claims"]
+    measured = {(one["name"], one["level"]) for one in found["experiments"]}
+    assert {name for name, level in measured if level == "sim"} == set(EXPERIMENTS)
+    expected = {(claim.id, level) for name, level in measured for claim in EXPERIMENTS[name].claims}
+    assert {(claim["id"], claim["level"]) for claim in claims} == expected
+    assert found["scale"] == 1 and "settings" not in found
+    assert sum(claim["holds"] for claim in claims) >= 0.9 * len(claims)
+    assert all(claim["holds"] for claim in claims if claim["essential"])
+    assert all("investigation" in claim for claim in claims if not claim["holds"])
+
+
+def test_essential_claims_are_those_of_the_documents() -> None:
+    essential = {claim.id for one in EXPERIMENTS.values() for claim in one.claims if claim.essential}
+    assert essential >= {
+        *("AX1", "AX2", "AX3", "AX4", "AX7", "AX8", "AX12", "SE1", "SE4", "SE5", "SE6", "SE8", "SE9"),
+        *("WA1", "WA2", "WA6", "WA7", "WA9", "ID1", "ID2", "ID3", "CS3"),
+    }
+    ids = [claim.id for one in EXPERIMENTS.values() for claim in one.claims]
+    assert len(ids) == len(set(ids))
+
+
+# --- the framework ---
+
+
+def test_bands() -> None:
+    assert 0.25 in most(0.25) and 0.26 not in most(0.25) and -1 in most(0.25)
+    assert 2 in least(2) and 1.99 not in least(2)
+    assert 1.9 in Band(1.9, 2.1) and 2.1 in Band(1.9, 2.1) and 2.2 not in Band(1.9, 2.1) and 1.8 not in Band(1.9, 2.1)
+    assert [str(one) for one in (most(0.5), least(2), Band(0.8, 1.25))] == ["≤ 0.5", "≥ 2", "0.8 … 1.25"]
+    assert not Check(math.nan, least(0)).holds and not Check(math.nan, most(0)).holds
+
+
+def experiment(values: Sequence[float], essential: bool = False, always: bool = False) -> Experiment[Sequence[float]]:
+    """One whose measurement is given, and whose claim is that each value is at least 1."""
+
+    def why(bench: Bench, m: Sequence[float]) -> Investigation:
+        return Investigation(f"because of {m[0]}", Table("t", ["x"], [[m[0]], [None]]))
+
+    claim: Claim[Sequence[float]] = Claim(
+        "X1", "what", "2", lambda m: [Check(v, least(1), f"v{i}") for i, v in enumerate(m)], essential, why, always
+    )
+    return Experiment(
+        "x", "a document", "a title", "d", {"sim": lambda bench: [v * bench.scale for v in values]},
+        lambda m: [Table("figures", ["a", "b"], [["name", m[0]]])], [claim], {"sim": 1},
+    )  # fmt: skip
+
+
+def test_a_claim_holds_if_all_its_figures_do() -> None:
+    verdict = decide(experiment([2, 1]), "sim", Bench()).verdicts[0]
+    assert verdict.holds and verdict.investigation is None
+    assert (verdict.value, verdict.holds_if) == ("v0 2.00, v1 1.00", "v0 ≥ 1, v1 ≥ 1")
+    failed = decide(experiment([2, 1]), "sim", Bench(0.5)).verdicts[0]
+    assert not failed.holds and failed.investigation and failed.investigation.text == "because of 1.0"
+    assert decide(experiment([2], always=True), "sim", Bench()).verdicts[0].investigation
+
+
+def findings(*given: Experiment[Any]) -> list[Finding]:
+    return [decide(one, "sim", Bench()) for one in given]
+
+
+def test_document_and_summary() -> None:
+    found = findings(experiment([2]), experiment([math.inf, 0.5], essential=True))
+    made = document(found, 0.5, ["a=1"])
+    first, second = made.claims
+    assert (first.holds, second.holds, second.essential, second.values) == (True, False, True, [None, 0.5])
+    assert second.investigation and second.investigation.table and second.investigation.table.rows == [[None], [None]]
+    assert (made.scale, made.settings, made.experiments[0].tables[0].rows) == (0.5, ["a=1"], [["name", 2.0]])
+    assert summary(found) == "1 of 2 claims hold; X1 (sim) does not. Of these, essential: X1."
+    assert summary(found[:1]) == "1 of 1 claims hold."
+    both = findings(experiment([0]), experiment([0.5]))
+    assert summary(both) == "0 of 2 claims hold; X1 (sim), X1 (sim) do not. No essential claim fails."
+
+
+def test_experiments_by_name() -> None:
+    assert [one.name for one in chosen(["iyer-shares", "iyer-shares"])] == ["iyer-shares"]
+    assert [one.name for one in chosen(["seelam"])] == [name for name in EXPERIMENTS if name.startswith("seelam-")]
+    assert len(chosen([])) == len(EXPERIMENTS)
+
+
+def test_scale_of_job_files() -> None:
+    text = "runtime=30s\nsize=256m\nio_size=64m\n"
+    assert Bench(0.1).scaled(text) == "runtime=3000ms\nsize=256m\nio_size=6528k\n"
+    assert Bench(0.0001).scaled(text) == "runtime=100ms\nsize=256m\nio_size=64k\n"
+    assert Bench(0.1).count(2000) == 200 and Bench(0.01).count(50) == 1 and Bench(0.01).count(400, 100) == 100
+
+
+def test_settings_override_those_of_an_experiment() -> None:
+    bench = Bench(settings={"as": {"antic_expire": 0}})
+    assert bench.variant("as:antic_expire=9:cooperation=1").settings == {"antic_expire": 0, "cooperation": 1}
+    assert bench.variant("cas").settings == {}
+
+
+def task(name: str, mbps: float, latency: float) -> TaskRow:
+    return TaskRow(0, name, "read", 0, 1, 1, mbps, 0.0, 1.0, Latency(1.0, 1.0, 1.0, 1.0, 1.0, latency))
+
+
+def test_clients_and_tasks() -> None:
+    rows = [task("clients1", 9.0, 1.0), task("clients10.0", 1.0, 2.0), task("clients10.1", 4.0, 8.0)]
+
+    class Result:
+        tasks = rows
+
+    assert [row.name for row in tasks(Result, "clients1")] == ["clients1"]  # type: ignore[arg-type]
+    found = clients(tasks(Result, "clients10"))  # type: ignore[arg-type]
+    assert (found.max_mbps, found.min_mbps, found.agg_mbps, found.max_lat_ms, found.unfairness) == (4, 1, 5, 8, 4)
+
+
+def test_direct_writes_may_be_asynchronous() -> None:
+    """The scheduler sees them so: as does not wait after one."""
+    bench = Bench()
+    load = bench.text("w", "[w]\nrw=write\ndirect=1\nbs=4k\nsize=64m\nio_size=64k\nthinktime=1ms\nnumjobs=2\n", "deskstar-75gxp")
+    met = [bench.run("deskstar-75gxp", one, "as").anticipation for one in (load, asynchronous(load))]
+    assert met[0] and met[0].met and met[1] is None
+
+
+def test_time_of_the_timed_program() -> None:
+    """It ends with its last I/O; what others do later does not count."""
+    bench = Bench()
+    text = "[long]\nrw=read\ndirect=1\nbs=64k\nsize=64m\nio_size=64m\n[short]\nrw=read\ndirect=1\nbs=64k\nsize=64m\nio_size=4m\n"
+    outcome = bench.outcome("deskstar-75gxp", bench.text("t", text, "deskstar-75gxp"), "noop")
+    rows = outcome.rows
+    end = max(int(done) for done, of in zip(rows.complete_ns, rows.task, strict=True) if of == 1)
+    found = timed(outcome, "short")
+    assert found.elapsed_s == end / 1e9
+    assert found.throughput_mbps == pytest.approx((rows.complete_ns <= end).sum() * 65536 / end * 1e3)
+    assert (rows.complete_ns > end).any()
+
+
+def test_regret_of_the_best_fixed_choice() -> None:
+    assert least_regret({"a": [10, 5], "b": [9, 10], "c": [1, 1]}) == pytest.approx(0.1)
+    assert least_regret({"a": [10, 10], "b": [9, 10]}) == 0
+
+
+# --- the command ---
+
+
+def test_list(capfd: pytest.CaptureFixture[str]) -> None:
+    out = good(capfd, "reproduce", "--list")
+    for name, one in EXPERIMENTS.items():
+        line = next(line for line in out.splitlines() if line.startswith(f"{name} "))
+        assert all(claim.id in line for claim in one.claims)
+
+
+def test_what_is_printed(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ("reproduce", "iyer-shares", "--scale", "0.2")
+    out = good(capfd, *words)
+    assert "ID2 (essential)" in out and "2 of 2 claims hold." in out
+    found = json.loads(good(capfd, *words, "--json"))
+    assert [claim["id"] for claim in found["claims"]] == ["ID2", "ID3"] and found["scale"] == 0.2
+    status, out, _ = run(capfd, *words, "--set", "as-share.anticipate=0", "--report", tmp_path / "r.html")
+    assert status == 1 and "essential: ID3." in out
+    page = (tmp_path / "r.html").read_text()
+    assert "Of these, essential: ID3." in page and "Two readers with one ticket and two" in page
+
+
+def test_wrong_arguments(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "no experiment axboo" in bad(capfd, "reproduce", "axboo")
+    assert "mutually exclusive" in bad(capfd, "reproduce", "--quick", "--scale", "2")
+    assert "mutually exclusive" in bad(capfd, "reproduce", "--list", "--json")
+    assert "none of the schedulers has a" in bad(capfd, "reproduce", "iyer-shares", "--set", "colour=1")
+
+
+# --- the lab ---
+
+FIO = {
+    "jobs": [
+        {"jobname": "a", "read": {"io_bytes": 5, "bw_bytes": 2_000_000, "lat_ns": {"max": 3_000_000}}, "write": {"io_bytes": 0}},
+        {"jobname": "b", "read": {"io_bytes": 0}, "write": {"io_bytes": 1, "bw_bytes": 500_000, "lat_ns": {"max": 10}}},
+    ]
+}
+
+
+def test_what_fio_says() -> None:
+    assert told(json.dumps(FIO).encode()) == [Done("a", "read", 2.0, 3.0), Done("b", "write", 0.5, 1e-5)]
+    for wrong in (b"", b"[]", b'{"jobs": [{}]}'):
+        with pytest.raises(Problem, match="fio's output is not as expected"):
+            told(wrong)
+
+
+def test_jobs_in_the_lab() -> None:
+    """On the disk itself, for a tenth of the time, with what an experiment changes."""
+    text = job_text(Bench(0.5), "axboe-rand-write", {"size=256m": "size=2m"})
+    assert "[global]\nfilename=/dev/sda\n" in text and "runtime=1500ms" in text and "size=2m" in text and "size=256m" not in text
+
+
+def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers by their kernel's names, with what --set says, on the experiment's drive."""
+    seen: dict[str, Any] = {}
+
+    def boot(machine: Guest, say: object) -> Outcome:
+        seen["machine"] = machine
+        return Outcome({f"{name}.axboe-seq-read": json.dumps(FIO).encode() for name in ("hw-as", "kyber")}, [])
+
+    def guest(script: object, on: object, given: Mapping[str, str], say: object) -> Guest:
+        seen["given"] = given
+        return Guest(on, "")  # type: ignore[arg-type]
+
+    monkeypatch.setattr(guests, "named_kernel", lambda name, say: name)
+    monkeypatch.setattr(guests, "guest", guest)
+    monkeypatch.setattr(guests, "boot", boot)
+    bench = Bench(settings={"as": {"antic_expire": 0}, "cas": {"antic_expire": 3}})
+    found = guests.run_jobs(bench, "axboe-seq-read", "maxtor-20g", ["as", "kyber"], {})
+    assert set(found) == {"as", "kyber"} and found["as"][0].name == "a"
+    assert seen["given"] == {"DRIVE": "maxtor-20g", "SCHEDULERS": "hw-as kyber", "SETTINGS": "hw-as:antic_expire=0"}
+    assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"]
+
+
+def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "none of these experiments runs there" in bad(capfd, "reproduce", "iyer", "--level", "lab")
+    out = good(capfd, "reproduce", "--list")
+    assert any(line.startswith("axboe-seq-read ") and " lab " in line for line in out.splitlines())
+
+
+@pytest.mark.needs("lab")
+def test_in_a_real_kernel() -> None:
+    """The pair of a reader and a writer, shortened."""
+    finding = decide(EXPERIMENTS["axboe-reader-writer"], "lab", Bench(0.3))
+    assert {verdict.id for verdict in finding.verdicts if verdict.holds} >= {"AX12"}

@@ -97,7 +97,7 @@ def lines(name: str, title: str, axes: tuple[str, str], x: Sequence[str], y: Map
     """Figures of schedulers, a line each, over places along x; on a logarithmic axis where they differ much."""
     values = [value for one in y.values() for value in one if value > 0]
     wide = bool(values) and max(values) > 20 * min(values)
-    chart = _figure(name, _CHART_PX, x_range=FactorRange(factors=list(x)), title=title, y_axis_type="log" if wide else "linear")
+    chart = blank(name, _CHART_PX, x_range=FactorRange(factors=list(x)), title=title, y_axis_type="log" if wide else "linear")
     chart.xaxis.axis_label, chart.yaxis.axis_label = axes
     chart.yaxis.formatter = BasicTickFormatter(use_scientific=False)
     if not wide:
@@ -106,10 +106,10 @@ def lines(name: str, title: str, axes: tuple[str, str], x: Sequence[str], y: Map
     for i, (one, figures) in enumerate(y.items()):
         shown = [value if value > 0 or not wide else float("nan") for value in figures]
         source = ColumnDataSource({"x": list(x), "y": shown}, name=f"{name} {one}")
-        drawn[one] = chart.line("x", "y", source=source, name=one, **_look(i))
+        drawn[one] = chart.line("x", "y", source=source, name=one, **look(i))
         chart.scatter("x", "y", source=source, size=6, color=_COLOURS[i % len(_COLOURS)])
     chart.add_tools(HoverTool(tooltips=[("scheduler", "$name"), (axes[0], "@x"), (axes[1], "@y{0.000}")]))
-    _legend_below(chart, drawn)
+    legend_below(chart, drawn)
     return chart
 
 

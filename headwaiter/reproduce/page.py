@@ -22,7 +22,7 @@ def render(findings: Sequence[Finding], bench: Bench, settings: Sequence[str]) -
             summary(findings),
             claims_table([verdict for finding in findings for verdict in finding.verdicts]),
             document(findings, bench.scale, settings),
-            hint="Click a scheduler in a legend to hide it. Drag with a chosen tool to zoom; the arrow beside the tools goes back.",
+            hint="Click a scheduler in a legend to hide it. Drag with a chosen tool to zoom.",
         ),
         [_section(finding, bench) for finding in findings],
     )

@@ -30,7 +30,7 @@ SCHEDULERS = ("deadline", "as", "cfq-slice")
 MAX_SECTORS = 256
 """Of a request on the drives and kernels of 2004: 128 KiB."""
 CLIENTS = (1, 2, 4, 8)
-LAB_NOTE = "fio on the disk itself, in a tenth of the time; direct writes are synchronous, as in every kernel since 2.6.11"
+LAB_NOTE = "fio on the disk itself, for a shorter time; direct writes are synchronous, as in every kernel since 2.6.11"
 Cases = Mapping[tuple[str, int], Clients]
 
 # Bandwidth in KiB/s (max, min, aggregate) and the longest latency in ms, of 1, 2, 4 and 8 clients.

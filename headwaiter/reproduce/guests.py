@@ -16,8 +16,9 @@ from headwaiter.paths import WORKLOADS
 from headwaiter.reproduce.bench import Bench
 
 KERNEL = "6.12"
+SHARES = {"axboe-rand-read": 0.5}
 SHARE = 0.1
-"""Of the simulator's run time: the guest is emulated."""
+"""Of the simulator's run time, unless SHARES says otherwise: the guest is emulated."""
 PLACES = "filename=/dev/sda\nzero_buffers=1\noffset_increment=512m\n"
 """Jobs have places of the disk for their files: so far apart, and with nothing to remember of what is written."""
 
@@ -38,7 +39,7 @@ def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
     for old, new in change.items():
         assert old in text, old
         text = text.replace(old, new)
-    return replace(bench, scale=bench.scale * SHARE).scaled(text.replace("[global]\n", f"[global]\n{PLACES}"))
+    return replace(bench, scale=bench.scale * SHARES.get(name, SHARE)).scaled(text.replace("[global]\n", f"[global]\n{PLACES}"))
 
 
 def run_jobs(bench: Bench, name: str, drive: str, schedulers: Sequence[str], change: Mapping[str, str]) -> dict[str, list[Done]]:

@@ -38,14 +38,13 @@ def _clusters(points: list[Point]) -> list[list[Point]]:
 def draw(path: Path, points: list[Point], swept: str) -> None:
     """Every scheduler a dot, the variants of `swept` a line, and the bound."""
     drive = find_drive(regrets.FRONTIER_DRIVE)
+    change_s = switch_s(drive, regrets.READERS)
     waits = np.geomspace(0.05, 30, 200)
     what = f"{regrets.READERS} readers on {drive.name}"
     with figure(path, description=what, figsize=(7.5, 4.6), dpi=110, layout="constrained") as axes:
-        limit = [bound(w, drive, regrets.READERS) for w in waits.tolist()]
+        limit = [bound(w, change_s, regrets.READERS) for w in waits.tolist()]
         axes.fill_between(waits, limit, 1.05, color="#eeeeee", lw=0)
-        axes.plot(
-            waits, limit, color="#555555", lw=1, label=f"bound: a change costs {1e3 * switch_s(drive, regrets.READERS):.1f} ms"
-        )
+        axes.plot(waits, limit, color="#555555", lw=1, label=f"bound: a change costs {1e3 * change_s:.1f} ms")
         line = sorted((p for p in points if p.name.startswith(f"{swept}:")), key=lambda p: p.wait_s)
         if line:
             label = f"{swept}, granularity from coarse to fine"

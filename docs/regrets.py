@@ -17,7 +17,7 @@ from headwaiter.drives.profile import find_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import Options
-from headwaiter.regret.frontier import Point, bound, points
+from headwaiter.regret.frontier import Point, bound, points, switch_s
 from headwaiter.regret.matrix import DRIVES, SEEDS, measure
 from headwaiter.regret.scores import Judged, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, read_contests
@@ -90,11 +90,11 @@ def frontier_points() -> list[Point]:
 
 
 def _frontier_table() -> tuple[list[str], list[list[str]]]:
-    drive = find_drive(FRONTIER_DRIVE)
+    change_s = switch_s(find_drive(FRONTIER_DRIVE), READERS)
     rows = sorted(frontier_points(), key=lambda p: p.wait_s)
     head = ["scheduler", "longest read, s", "of one reader", "possible"]
     return head, [
-        [f"`{p.name}`", f"{p.wait_s:.2f}", f"{p.efficiency:.3f}", f"{bound(p.wait_s, drive, READERS):.3f}"] for p in rows
+        [f"`{p.name}`", f"{p.wait_s:.2f}", f"{p.efficiency:.3f}", f"{bound(p.wait_s, change_s, READERS):.3f}"] for p in rows
     ]
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.drives.profile import Profile
-from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.engine.sim import Options
+from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
+from headwaiter.engine.sim import Forest, Options, Task, simulate
 from headwaiter.fio import load_jobs
 from headwaiter.regret.contested import parse_contested
 from headwaiter.regret.matrix import run
@@ -26,6 +27,8 @@ from headwaiter.study.variants import Variant
 
 RUNTIME_S = 40
 FILE_BYTES = 1 << 30
+_ROUNDS = 20
+_TURN_BYTES, _READ_BYTES = 4 << 20, 128 << 10
 _JOB = """[global]
 ioengine=psync
 direct=0
@@ -50,16 +53,38 @@ class Point:
 
 
 def switch_s(drive: Profile, readers: int) -> float:
-    """What a change costs on average, to the next file, or from the last to the first, of those that lie side by side."""
-    sectors, ns = (np.array(column, float) for column in zip(*drive.positions, strict=True))
-    apart = FILE_BYTES / SECTOR_BYTES
-    near, back = np.interp([apart, (readers - 1) * apart], sectors, ns)
-    return float((readers - 1) * near + back) / readers / 1e9
+    """What a change of readers costs on average, measured on the drive alone: turns of a few MiB at each file, one reader after
+    another and round and round, against all turns of the first reader, then of the next.
+    """
+    turns = np.arange(readers * _ROUNDS)
+    in_turn, one_by_one = _turns_s(drive, turns % readers), _turns_s(drive, turns // _ROUNDS)
+    return (in_turn - one_by_one) / (readers * (_ROUNDS - 1))
 
 
-def bound(wait_s: float, drive: Profile, readers: int) -> float:
-    """The efficiency that is possible if nobody waits longer than that."""
-    return max(0.0, 1 - (readers - 1) * switch_s(drive, readers) / wait_s)
+def _turns_s(drive: Profile, file: NDArray[np.int64]) -> float:
+    """How long turns take, each of which reads on in the file of that number."""
+    number = np.array([np.count_nonzero(file[:i] == f) for i, f in enumerate(file.tolist())])
+    begin = (file * FILE_BYTES + number * _TURN_BYTES) // SECTOR_BYTES
+    sector = (begin[:, None] + np.arange(_TURN_BYTES // _READ_BYTES) * (_READ_BYTES // SECTOR_BYTES)).reshape(-1)
+    n = len(sector)
+    forest = Forest(
+        [Task(0, "reader", 0)],
+        time_ns=np.zeros(n, np.int64),
+        parent=np.arange(n) - 1,
+        delay_ns=np.zeros(n, np.int64),
+        task=np.zeros(n, np.uint32),
+        op=np.full(n, Op.READ, np.uint8),
+        flags=np.full(n, SYNC, np.uint8),
+        sector=sector.astype(np.uint64),
+        sectors=np.full(n, _READ_BYTES // SECTOR_BYTES, np.uint32),
+        ioprio=np.zeros(n, np.uint16),
+    )
+    return simulate("noop", drive, forest).totals["now_ns"] / 1e9
+
+
+def bound(wait_s: float, change_s: float, readers: int) -> float:
+    """The efficiency that is possible if nobody waits longer than that, where a change costs so much."""
+    return max(0.0, 1 - (readers - 1) * change_s / wait_s)
 
 
 def points(variants: Sequence[Variant], drive: Profile, options: Options, readers: int = 8, seeds: int = 5) -> list[Point]:

@@ -70,10 +70,10 @@ class Demand:
             return self.factor * best(value(self.load, self.drive, self.figure, rival, seeds) for rival in self.rivals)
         return self.factor
 
-    def is_met(self, scheduler: str, seeds: int = SEEDS) -> bool:
-        """Whether a scheduler does what is demanded."""
+    def is_met(self, scheduler: str, seeds: int = SEEDS, slack: float = 0.0) -> bool:
+        """Whether a scheduler does what is demanded, or almost."""
         own, wanted = value(self.load, self.drive, self.figure, scheduler, seeds), self.wanted(scheduler, seeds)
-        return own <= wanted if self.metric.low_is_good else own >= wanted
+        return own <= wanted * (1 + slack) if self.metric.low_is_good else own >= wanted * (1 - slack)
 
     def __str__(self) -> str:
         return f"{self.load}, {self.figure}, on {self.drive}"
@@ -122,6 +122,13 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("adv-7ms", "barracuda-80g", STREAM, 25),
     Demand("adv-7ms", "barracuda-80g", "MB/s of adv", 0.2),
 )  # fmt: skip
+
+UNMET = {
+    "buf8, longest read, on barracuda-80g",
+    "chain1, MB/s while chain lives, of stream, on barracuda-80g",
+    "example, MB/s in all, on deskstar-75gxp",
+}
+"""What maitre does not come to yet."""
 
 
 def table(scheduler: str, seeds: int = SEEDS, demands: Sequence[Demand] = DEMANDS) -> list[list[str]]:

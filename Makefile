@@ -121,9 +121,12 @@ lab-docs: build
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
 	$(BIN)/python docs/generate.py
 
-# Measure anew what docs/regret.json holds (some minutes), and put it into the document.
+# Measure anew what docs/regret.json and docs/ablation.json hold (some minutes), and put it into the documents.
 regret-docs: build
 	$(BIN)/python docs/regrets.py
+	$(BIN)/python docs/frontier.py
+	$(BIN)/python docs/ablation.py
+	$(BIN)/python docs/generate.py
 
 # Run the published experiments again (docs/reproduction.md), and put what comes out into the document.
 reproduction: build

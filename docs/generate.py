@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import ablation
 import documents
 import figure
 import interface
@@ -289,8 +290,8 @@ def waits(which: str) -> str:
 
 
 def regret(name: str) -> str:
-    """Of docs/regret.json, which `make regret-docs` measures."""
-    return rows(*regrets.table(name))
+    """Of docs/regret.json or docs/ablation.json, which `make regret-docs` measures."""
+    return rows(*(ablation.table() if name == "ablation" else regrets.table(name)))
 
 
 KINDS: dict[str, Callable[[str], str]] = {

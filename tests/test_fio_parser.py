@@ -180,9 +180,8 @@ ERRORS = [
         "which are not modelled",
     ),
     (
-        "[a]\nrandom_distribution=zipf:1.2\n",
-        "test.fio:2: option 'random_distribution': distribution 'zipf' is not supported: "
-        "give the shares of zones (zoned, zoned_abs)",
+        "[a]\nrandom_distribution=zipf:1.0\n",
+        "test.fio:2: option 'random_distribution': 'zipf:1.0': the number of zipf must not be 1",
     ),
     (
         "[a]\nfile_service_type=zipf\n",

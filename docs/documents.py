@@ -13,10 +13,15 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from headwaiter.live.schema import DOCUMENTS as LIVE
 from headwaiter.record import Field, Record, fields
+from headwaiter.regret.schema import DOCUMENTS as REGRET
+from headwaiter.reproduce.schema import DOCUMENTS as REPRODUCE
 from headwaiter.study.schema import DOCUMENTS
 
 SCHEMA = Path(__file__).resolve().parent / "headwaiter-1.schema.json"
 _SIMPLE: dict[Any, str] = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
+
+
+ALL: tuple[type[Record], ...] = (*DOCUMENTS, *REGRET, *REPRODUCE, *LIVE)
 
 
 def _is_record(type_: Any) -> bool:
@@ -30,7 +35,7 @@ def _parts(type_: Any) -> tuple[Any, ...]:
 
 def records() -> list[type[Record]]:
     """Every document, and after them every record that they hold, in the order in which they are met."""
-    found = [*DOCUMENTS, *LIVE]
+    found = list(ALL)
 
     def meet(type_: Any) -> None:
         if _is_record(type_) and type_ not in found:
@@ -83,7 +88,7 @@ def schema_text() -> str:
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What headwaiter prints with --json",
-        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in (*DOCUMENTS, *LIVE)],
+        "anyOf": [{"$ref": f"#/$defs/{kind.__name__}"} for kind in ALL],
         "$defs": {kind.__name__: _definition(kind) for kind in records()},
     }
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

@@ -34,6 +34,8 @@ from headwaiter.live.schema import DOCUMENTS as LIVE
 from headwaiter.live.settings import Settings
 from headwaiter.live.state import State
 from headwaiter.record import Record, Says, field_at, fields, json_text, like, value_at
+from headwaiter.regret.schema import DOCUMENTS as REGRET
+from headwaiter.reproduce.schema import DOCUMENTS as REPRODUCE
 from headwaiter.study.results import processor_time
 from headwaiter.study.schema import DOCUMENTS, Result, RunDocument
 from headwaiter.was.config import config, save
@@ -163,7 +165,7 @@ def test_operations_are_those_of_the_interface() -> None:
 
 def test_every_command_with_json_has_an_example() -> None:
     assert set(commands()) == set(EXAMPLES)
-    assert {kind for kind, _ in EXAMPLES.values()} == {kind.__name__ for kind in (*DOCUMENTS, *LIVE)}
+    assert {kind for kind, _ in EXAMPLES.values()} == {kind.__name__ for kind in (*DOCUMENTS, *REGRET, *REPRODUCE, *LIVE)}
 
 
 @pytest.mark.parametrize("command", EXAMPLES)

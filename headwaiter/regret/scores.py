@@ -19,8 +19,8 @@ from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
 from headwaiter.regret.contested import Metric
 from headwaiter.regret.matrix import Cell
+from headwaiter.regret.schema import RegretCell, RegretDocument, RegretFigure, RegretRow, RegretStanding
 from headwaiter.study.results import processor_time
-from headwaiter.study.schema import RegretCell, RegretDocument, RegretFigure, RegretRow, RegretStanding
 from headwaiter.study.variants import Variant
 
 F64 = NDArray[np.float64]

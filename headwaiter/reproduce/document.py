@@ -15,7 +15,7 @@ from headwaiter.report.columns import ABSENT, digits
 from headwaiter.report.tables import show
 from headwaiter.reproduce.claims import Investigation, Table, Verdict
 from headwaiter.reproduce.experiment import Finding
-from headwaiter.study.schema import ClaimRow, ExperimentRow, FiguresTable, InvestigationRow, ReproduceDocument
+from headwaiter.reproduce.schema import ClaimRow, ExperimentRow, FiguresTable, InvestigationRow, ReproduceDocument
 
 
 def document(findings: Sequence[Finding], scale: float, settings: Sequence[str]) -> ReproduceDocument:

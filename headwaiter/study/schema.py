@@ -560,126 +560,6 @@ class WasEvaluateDocument(Document):
     notes: Notes
 
 
-# --- regrets ---
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegretStanding(Record):
-    """A scheduler over all cells. Of each cell its median over seeds counts."""
-
-    scheduler: Annotated[str, Says("the scheduler, or its variant")]
-    mean_percent: Annotated[float, Says("mean regret", "%")]
-    low_percent: Annotated[float, Says("the lowest mean of a single seed", "%")]
-    high_percent: Annotated[float, Says("the highest", "%")]
-    worst_percent: Annotated[float, Says("largest regret", "%")]
-    worst_workload: Annotated[str, Says("the workload in which it has that")]
-    worst_drive: Annotated[str, Says("the drive on which it has that")]
-    why: Annotated[str, Says("what it has lost there, and to whom")]
-    close: Annotated[int, Says("cells in which it is within 3% of the best compromise")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegretFigure(Record):
-    """One of the things that are contested."""
-
-    contested: Annotated[str, Says("which")]
-    unit: Annotated[str, Says("of the value; empty for an index")]
-    value: Annotated[float | None, Says("median over seeds; null for a time that never ends", null=True)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegretRow(Record):
-    """A scheduler in a cell."""
-
-    scheduler: Annotated[str, Says("the scheduler, or its variant")]
-    regret_percent: Annotated[float, Says("1 - score / best score, median over seeds", "%")]
-    low_percent: Annotated[float, Says("the lowest of a seed", "%")]
-    high_percent: Annotated[float, Says("the highest", "%")]
-    figures: Annotated[Sequence[RegretFigure], Says("the figures that make the score")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegretCell(Record):
-    """A workload on a drive."""
-
-    workload: Annotated[str, Says("the workload")]
-    drive: Annotated[str, Says("the drive")]
-    rows: Annotated[Sequence[RegretRow], Says("every scheduler, in the order given")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegretDocument(Document):
-    """`headwaiter regret`"""
-
-    seeds: Annotated[int, Says("runs of each cell under each scheduler")]
-    seed: Annotated[int, Says("the first seed")]
-    reference: Annotated[Sequence[str], Says("the schedulers that set what is best")]
-    processor: Annotated[ProcessorTime, Says("processor time of I/O")]
-    notes: Notes
-    results: Annotated[Sequence[RegretStanding], Says("every scheduler, the least mean regret first")]
-    cells: Annotated[Sequence[RegretCell], Says("every cell")]
-
-
-# --- headwaiter reproduce ---
-
-
-@dataclass(frozen=True, slots=True)
-class FiguresTable(Record):
-    """Figures in rows; null where there is none."""
-
-    title: Annotated[str, Says("its title")]
-    columns: Annotated[Sequence[str], Says("the columns' names, with units")]
-    rows: Annotated[Sequence[Sequence[str | float | None]], Says("cells, one for each column")]
-
-
-@dataclass(frozen=True, slots=True)
-class InvestigationRow(Record):
-    """Why a result is not the published one."""
-
-    text: Annotated[str, Says("what explains it")]
-    table: Annotated[FiguresTable | None, Says("the figures that show it")] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimRow(Record):
-    """A published claim, at one level."""
-
-    id: Annotated[str, Says("the claim")]
-    experiment: Annotated[str, Says("the experiment that decides it")]
-    level: Annotated[Literal["sim", "lab"], Says("simulator, or kernel lab")]
-    essential: Annotated[bool, Says("the document exists to say this")]
-    holds: Annotated[bool, Says("all values lie in their bands")]
-    claim: Annotated[str, Says("what is claimed")]
-    value: Annotated[str, Says("the measured figures, as people read them")]
-    values: Annotated[Sequence[float | None], Says("the same as numbers; null where it cannot be told")]
-    paper: Annotated[str, Says("the published figures, as printed")]
-    holds_if: Annotated[str, Says("the bands")]
-    investigation: Annotated[InvestigationRow | None, Says("of a claim that does not hold, or rests on a defect: why")] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentRow(Record):
-    """A published experiment, at one level."""
-
-    name: Annotated[str, Says("its name")]
-    document: Annotated[str, Says("where it was published")]
-    title: Annotated[str, Says("its content")]
-    level: Annotated[Literal["sim", "lab"], Says("simulator, or kernel lab")]
-    drive: Annotated[str, Says("names of the drives")]
-    note: Annotated[str | None, Says("what differs from the published set-up")] = None
-    tables: Annotated[Sequence[FiguresTable], Says("the published figures beside ours")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReproduceDocument(Document):
-    """`headwaiter reproduce`"""
-
-    scale: Annotated[float, Says("how long the experiments ran, as a share of the default")]
-    settings: Annotated[Sequence[str] | None, Says("of `--set`")] = None
-    claims: Annotated[Sequence[ClaimRow], Says("a row for each claim and level")]
-    experiments: Annotated[Sequence[ExperimentRow], Says("a row for each experiment and level")]
-
-
 DOCUMENTS: tuple[type[Record], ...] = (
     RunDocument,
     CompareDocument,
@@ -688,12 +568,10 @@ DOCUMENTS: tuple[type[Record], ...] = (
     DriveDocument,
     ValidateDocument,
     ConformDocument,
-    RegretDocument,
     WasCalibrateDocument,
     WasDesignateDocument,
     WasFitDocument,
     WasEvaluateDocument,
     LabDocument,
     AgreeDocument,
-    ReproduceDocument,
 )

@@ -10,6 +10,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends the program with a word."""
 
 
+def heeded() -> list[int]:
+    """Without those that were ignored when the program was started, as under nohup."""
+    return [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+
+
 def last_words(number: int) -> None:
     """Say on stderr which signal ended the process."""
     os.write(2, f"headwaiter: ended by {signal.Signals(number).name}\n".encode())
@@ -25,5 +30,5 @@ def end(number: int, _: object = None) -> None:
 
 def end_at_once_on_signals() -> None:
     """Until headwaiter.ending is loaded, which ends more tidily."""
-    for number in SIGNALS:
+    for number in heeded():
         signal.signal(number, end)

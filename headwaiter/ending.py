@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headwaiter.early import SIGNALS, last_words
+from headwaiter.early import heeded, last_words
 
 GRACE_S = 0.3
 _received: list[int] = []
@@ -101,7 +101,7 @@ def end_tidily_on_signals() -> None:
     ours, pythons = os.pipe()
     os.set_blocking(pythons, False)
     signal.set_wakeup_fd(pythons, warn_on_full_buffer=False)
-    for number in SIGNALS:
+    for number in heeded():
         signal.signal(number, told)
     threading.Thread(target=_watch, args=(ours,), daemon=True).start()
 

@@ -8,6 +8,7 @@ how many more tests. HEADWAITER_REQUIRE_ALL=1 (CI) makes it fail, and `but packa
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -31,6 +32,9 @@ def missing(what: str) -> NoReturn:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts a job in the background with some signals ignored, and so does nohup: programs under test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.stash[_lacking] = Counter()
     config.addinivalue_line("markers", "recorded: reads data recorded by others; of every test with the fixture `shared`")
     config.addinivalue_line("markers", f"needs(line): packages of tests/needs.py: {', '.join(needs.NEEDS)}")

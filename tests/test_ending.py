@@ -44,6 +44,19 @@ def test_the_end_is_told_once() -> None:
     assert done.stderr == "headwaiter: ended by SIGTERM\n"
 
 
+def test_what_nohup_ignores_stays_ignored() -> None:
+    code = """import os, signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from headwaiter.early import end_at_once_on_signals
+from headwaiter.ending import end_tidily_on_signals
+end_at_once_on_signals(), end_tidily_on_signals()
+os.kill(os.getpid(), signal.SIGHUP)
+print("alive", flush=True)
+os.kill(os.getpid(), signal.SIGTERM)"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (143, "alive\n")
+
+
 # A signal that the program sends itself when it begins to load a module.
 WHILE_LOADING = """
 import os, runpy, sys

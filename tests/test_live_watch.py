@@ -17,7 +17,7 @@ from fakesys import FakeSystem, machine
 from recordings import readers, record
 
 from headwaiter.errors import Problem
-from headwaiter.live.decide import Caution, Decider, Window
+from headwaiter.live.decide import Blocked, Caution, Decider, Memory, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics, served
@@ -103,6 +103,10 @@ def test_what_made_things_worse_is_undone_and_remembered() -> None:
     assert outcomes(again, [ahead(0.2)] * 4, 1120)[3] == "declined"
     assert outcomes(again, [ahead(0.2)], 1700) == ["changed"]
     assert outcomes(again, worse, 3000)[-1] == "undone" and again.memory.blocked["bfq"].for_s == 2 * first.for_s
+    often = Decider("mq-deadline", memory=Memory((), {"bfq": Blocked(0.0, 80_000.0)}))
+    outcomes(often, [ahead(0.2)] * 4, 1000)
+    outcomes(often, worse, 2000)
+    assert often.memory.blocked["bfq"].for_s == 86_400, "a day is the longest"
 
 
 @pytest.mark.parametrize(

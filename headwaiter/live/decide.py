@@ -137,6 +137,7 @@ class Decider:
             return None
         known = self.memory.blocked.get(self.current)
         for_s = 2 * known.for_s if known else 2 * self.caution.dwell * now[-1].seconds
+        for_s = min(for_s, _DAY_S)
         blocked = {**self.memory.blocked, self.current: Blocked(now_s + for_s, for_s)}
         self.memory = replace(self.memory, blocked=blocked)
         what = f"latency rose from {before_ms:.3g} to {after_ms:.3g} ms under {self.current}, at like load"

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools quick lint format bench fuzz docs man new-policy lab-docs regret-docs reproduction mutants mutants-changed c-test sanitize \
+.PHONY: all build demo test test-tools test-long quick lint format bench fuzz docs man new-policy lab-docs regret-docs reproduction mutants mutants-changed c-test sanitize \
 	kmod kmod-all test-kernel-debug dkms-tree clean
 
 all: build
@@ -64,7 +64,11 @@ test: build c-test sanitize
 
 # Only those tests that cannot run everywhere: what the others need, every machine has.
 test-tools: build
-	$(BIN)/pytest -m "needs or recorded"
+	$(BIN)/pytest -m "(needs or recorded) and not long"
+
+# Runs of the lab that take minutes each.
+test-long: build
+	$(BIN)/pytest -m long
 
 PYTHON_FILES := headwaiter tests bench docs kmod kmod/build core/new-policy .ci/bare
 C_FILES = $(shell git ls-files '*.c' '*.h')

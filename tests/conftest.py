@@ -37,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.stash[_lacking] = Counter()
     config.addinivalue_line("markers", "recorded: reads data recorded by others; of every test with the fixture `shared`")
+    config.addinivalue_line("markers", "long: minutes in the lab; `make test-long`, and not in CI")
     config.addinivalue_line("markers", f"needs(line): packages of tests/needs.py: {', '.join(needs.NEEDS)}")
 
 

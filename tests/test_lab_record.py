@@ -31,6 +31,7 @@ def test_recordings_are_compared(tmp_path: Path) -> None:
         assert not compared(found["one"], found[name]).same
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", ["6.1", "6.12"])
@@ -41,6 +42,7 @@ def test_both_recorders_see_the_same_requests(series: str) -> None:
     assert row["time_ns"] < 20_000 and row["latency_ns"] < 20_000
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.needs("lab")
 def test_recording_costs_no_more_than_15_percent() -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ class MissingError(Exception):
     """The program is not there, or does not work here; the message is why."""
 
 
-class Program:
+class Program(ABC):
     """A program that records into a folder until it gets SIGINT; what it leaves there goes into the archive at the end."""
 
     name = ""
@@ -46,9 +47,9 @@ class Program:
         self.gaps: list[dict[str, int]] = []
         self.process = self._start(self.arguments(disks))
 
+    @abstractmethod
     def arguments(self, disks: Sequence[Device]) -> list[str]:
         """How the program is called, without its name."""
-        raise NotImplementedError
 
     def lost(self) -> int:
         """Events that the program says that it has lost, once it has ended."""
@@ -81,7 +82,7 @@ class Program:
     def _said(self) -> str:
         return (self.folder / "said").read_text(encoding="utf-8", errors="replace")
 
-    def drain(self) -> None:
+    def drain(self) -> None:  # noqa: B027 (not abstract: right for both)
         """See Recorder: these keep what they record in files of their own."""
 
     def look(self) -> int:

@@ -75,7 +75,8 @@ def make_trace(
         given[(given < time) | (given > complete)] = -1
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
-    exits = dict.fromkeys(ids.tolist()) if exits_ns is None else {i: exits_ns.get(i) for i in ids.tolist()}
+    exits_ns = exits_ns or {}
+    exits = {i: exits_ns.get(i) for i in ids.tolist()}
     if absurd := [i for i, exit_ns in exits.items() if exit_ns is not None and not 0 <= exit_ns <= MAX_TIME_NS]:
         told.append(f"{_count(len(absurd), 'exit')} beyond any clock treated as unknown")
         exits |= dict.fromkeys(absurd)

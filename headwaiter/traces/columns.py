@@ -25,7 +25,7 @@ from headwaiter.traces.source import Source
 
 Array = npt.NDArray[Any]
 
-_MAX_WIDTH = 64
+_MAX_WIDTH, _DIGITS = 64, 19
 _LONGEST_BYTES = 2**41 - 1
 """Of a request, so that its sectors are counted in 32 bits."""
 _SPACES = (9, 13, 32)
@@ -185,12 +185,13 @@ class Table:
         value = np.zeros(len(start), np.uint64)
         width = end - start
         good = width <= _MAX_WIDTH
-        for k in range(min(_MAX_WIDTH, int(width.max(initial=0)))):
+        for k in range(min(_DIGITS, int(width.max(initial=0)))):
             digit = self.data.take(end - (1 + k), mode="clip") - np.uint8(ord("0"))
             digit *= width > k
-            good &= digit <= (9 if k < 19 else 0)
-            if k < 19:
-                value += np.multiply(digit, 10**k, dtype=np.uint64)
+            good &= digit <= 9
+            value += np.multiply(digit, 10**k, dtype=np.uint64)
+        for row in np.flatnonzero(good & (width > _DIGITS)).tolist():
+            good[row] = not self.data[start[row] : end[row] - _DIGITS].tobytes().strip(b"0")
         return value, good
 
     def _integer(self, row: int, column: int, what: str) -> int:

@@ -156,9 +156,11 @@ def trace_target(format: str) -> Callable[[Path, bytes], str]:
             found = None if zlib.crc32(data) % 8 else detect(path)
             trace = load_trace(path, format=format if found is None else found.name, source=source)
             sound(trace)
-            same_when_written(trace, path)
-            if zlib.crc32(data) % 4 == 1:  # as costly as all the rest
-                can_be_written(trace, path)
+            match zlib.crc32(data) % 4:  # each as costly as all the rest
+                case 1:
+                    can_be_written(trace, path)
+                case 2 | 3:
+                    same_when_written(trace, path)
             return trace_kind(trace)
 
         return judge(path, action)

@@ -82,7 +82,7 @@ done
 
 n=0
 while [ $n -lt "$ROUNDS" ]; do
-	for scheduler in hw-as hw-cfq-slice hw-deadline; do
+	for scheduler in hw-as hw-cfq-slice hw-deadline hw-maitre; do
 		say "disks that go away: $scheduler, $n"
 		drive_disk gone barracuda-80g
 		elevator gone $scheduler
@@ -98,7 +98,7 @@ while [ $n -lt "$ROUNDS" ]; do
 	done
 	n=$((n + 1))
 done
-result "{\"what\":\"disks taken away under load\",\"count\":$((3 * n))}"
+result "{\"what\":\"disks taken away under load\",\"count\":$((4 * n))}"
 
 queues many irqmode=2
 touch /lab/watch

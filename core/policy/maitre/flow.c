@@ -114,8 +114,8 @@ static void raise_floor(struct mt_device *d)
 
 /*
  * Up to now the device was in the service of d->serving, or was held for it. Whoever runs below the
- * floor is a newcomer on credit; newcomers together get no more than three quarters of the time,
- * and when that is used up they go behind the others.
+ * floor is a newcomer on credit; when that is used up newcomers go behind the others. For each ns
+ * that others are served, newcomers together may have three: no more than three quarters.
  */
 void mt_charge(struct mt_device *d)
 {
@@ -127,13 +127,16 @@ void mt_charge(struct mt_device *d)
 		return;
 	if (!d->q.wait.active)
 		mt_rate_time(d, ns);
-	d->credit = min(d->credit + ns / 4 * 3, CREDIT_MOST);
+	if (!mt_least(d))
+		c->fresh = false;
 	if (c->kind == MT_ASYNC)
 		d->async_owed -= min(d->async_owed, ns);
 	if (c->v < d->floor[c->class] && c->kind != MT_ASYNC) {
 		if (d->credit <= ns)
 			c->v = last_place(d, c);
 		d->credit -= min(d->credit, ns);
+	} else if (!c->fresh) {
+		d->credit = min(d->credit + ns, CREDIT_MOST);
 	}
 	advance(c, ns);
 	raise_floor(d);
@@ -148,6 +151,7 @@ void mt_place(struct mt_device *d, struct mt_entity *e)
 		e->v = max(e->v, floor - min(floor, window));
 	else
 		e->v = last_place(d, e);
+	e->fresh = true;
 }
 
 /* The turn is @e's; what was served before waits for another. */
@@ -162,8 +166,10 @@ void mt_serve(struct mt_device *d, struct mt_entity *e)
 			advance(c, d->async_owed);
 			d->async_owed = 0;
 		}
-		if (c->queued)
+		if (c->queued) {
+			c->fresh = false;
 			mt_list(d, c);
+		}
 	}
 	if (e)
 		mt_unlist(d, e);
@@ -196,7 +202,7 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 	if (c->kind == MT_ASYNC || e->v >= c->v)
 		return e->v < c->v;
 	own = mt_next(d, c);
-	near = own ? mt_to(d, own->rq.sector) : c->near;
+	near = own ? mt_to(d, own->rq.sector) : mt_near(c);
 	far = mt_to(d, mt_next(d, e)->rq.sector);
 	/* Who has to go so far himself keeps nothing. */
 	if (near * FREE_PART >= far)

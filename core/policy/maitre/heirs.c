@@ -72,7 +72,7 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 	f->e.v = g->v;
 	if (apart <= NEAR_SECTORS) {
 		f->e.habit = g->habit;
-		f->e.near = g->near;
+		f->e.near = f->e.near_last = f->e.near_two = g->near;
 	}
 	if (d->serving == &d->estate && d->last_ghost == g) {
 		f->e.v = d->estate.v;

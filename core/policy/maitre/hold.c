@@ -28,6 +28,14 @@ void mt_average(u64 *mean, u64 sample, bool first)
 	*mean = first ? sample : *mean - (*mean >> MEAN_SHIFT) + (sample >> MEAN_SHIFT);
 }
 
+/* A flow's request came at a place that takes @near to reach from the end of the one before. */
+void mt_place_seen(struct mt_entity *e, u64 near, bool first)
+{
+	mt_average(&e->near, near, first);
+	e->near_two = max(near, e->near_last);
+	e->near_last = near;
+}
+
 void mt_learn(struct mt_habit *h, u64 think_ns)
 {
 	u32 i, at = MT_BINS - 1;
@@ -95,7 +103,7 @@ bool mt_runs_on(const struct mt_entity *e)
  */
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e)
 {
-	u64 elapsed = d->now - c->emptied_ns, near = c->near, far, longest;
+	u64 elapsed = d->now - c->emptied_ns, near = mt_near(c), far, longest;
 
 	far = mt_to(d, mt_next(d, e)->rq.sector);
 	/* It would interrupt again, and the head come back. */

@@ -39,8 +39,10 @@ struct mt_entity {
 	u64 emptied_ns; /* when the last of them completed, with none queued */
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
+	bool fresh;	/* since it came it has neither waited again nor been alone */
 	struct mt_habit habit;
-	u64 near; /* mean positioning from its own last end, ns */
+	u64 near;		 /* mean positioning from its own last end, ns */
+	u64 near_last, near_two; /* that of the last, and the more of the last two */
 	struct hw_sorted sort;
 	struct list_head fifo; /* by time of insertion */
 };
@@ -148,7 +150,7 @@ struct mt_device {
 	u64 sector_ns;	/* in sequence, fixed point (writeback.c); 0: not known */
 	u64 rate_ns, rate_sectors; /* of the window in which that is measured */
 	u64 async_sectors;	   /* of write-back in the device */
-	u64 sync_ns;		   /* when somebody synchronous was last there */
+	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
 	struct mt_places places;
 	struct mt_flash x;
@@ -184,6 +186,12 @@ static inline u64 mt_to(const struct mt_device *d, u64 sector)
 	return mt_position(d, hw_apart(d->head, sector));
 }
 
+/* How far its next request is to be expected: near if the last two were, wherever it was before. */
+static inline u64 mt_near(const struct mt_entity *e)
+{
+	return e->kind == MT_FLOW ? min(e->near, e->near_two) : e->near;
+}
+
 /* flow.c */
 void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight);
 void mt_flow_init(struct mt_flow *f, struct hw_task *task);
@@ -202,6 +210,7 @@ struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_ent
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 void mt_average(u64 *mean, u64 sample, bool first);
+void mt_place_seen(struct mt_entity *e, u64 near, bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
 bool mt_runs_on(const struct mt_entity *e);
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);

@@ -58,8 +58,8 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
 
 	if (f->requests)
-		mt_average(&f->e.near, mt_position(d, hw_apart(rq->sector, f->placed_end)),
-			   f->requests == 1);
+		mt_place_seen(&f->e, mt_position(d, hw_apart(rq->sector, f->placed_end)),
+			      f->requests == 1);
 	f->placed_end = hw_end(rq);
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
@@ -108,7 +108,6 @@ static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		mt_learn(&f->home->habit, now - f->home->emptied_ns);
 		f->home->thinking = false;
 	}
-	d->sync_ns = now;
 	f->queued++;
 	list_add_tail(&r->mine, &f->queue);
 	lend(d, f, true);
@@ -299,8 +298,6 @@ static void mt_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 		d->async_sectors -= rq->sectors;
 	if (rq->op == HW_READ)
 		d->rate_sectors += rq->sectors;
-	if (f)
-		d->sync_ns = now;
 	if (home->kind != MT_FLOW && !home->queued && !home->flying)
 		emptied(d, home);
 	if (!f)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""maitre on a disk, over longer times than the scenarios of golden/maitre.toml: newcomers, heirs, the pool, write-back.
+
+Up to 1,024 sectors cost nothing to reach and others 10 ms, so that a turn is 10 ms / 0.048 = 208.3 ms.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.policy import NEVER, Policy, Request
+from headwaiter.engine.schedulers import find
+
+MS = 1_000_000
+SERVICE = 5 * MS
+FAR = 10_000_000
+READ, WRITE = int(Op.READ), int(Op.WRITE)
+POSITIONS = find("maitre").tables["positions"].parse("positions", b"0 0\n1024 0\n1025 10000000")
+
+
+def _policy(depth: int = 1) -> Policy:
+    return Policy("maitre", {"positions": POSITIONS}, sectors=1 << 30, depth=depth)
+
+
+class Disk:
+    """A drive that takes one request at a time, 5 ms each, and tasks that go on when their request is done."""
+
+    def __init__(self) -> None:
+        self.policy = _policy()
+        self.now = 0
+        self.due: list[tuple[int, int, int, int]] = []
+        """Time, number of the entry, task, sector."""
+        self.entries = 0
+        self.task_of: dict[int, int] = {}
+        self.served: list[tuple[int, int]] = []
+        """Time of dispatch, task."""
+        self.flying: int | None = None
+        self.free_at = 0
+
+    def ask(self, at: int, task: int, sector: int) -> None:
+        heapq.heappush(self.due, (at, self.entries, task, sector))
+        self.entries += 1
+
+    def run(self, end: int, done: Callable[[int], None]) -> None:
+        """Until `end`, or as long as there are requests; `done` is told the task of each that has completed."""
+        while self.now < end:
+            times = [self.due[0][0]] if self.due else []
+            times.append(self.free_at if self.flying is not None else self.policy.wake_ns)
+            if min(times) == NEVER:
+                return
+            self.now = max(self.now, min(times))
+            if self.flying is not None and self.free_at <= self.now:
+                self.policy.complete(self.flying, self.now)
+                task, self.flying = self.task_of.pop(self.flying), None
+                done(task)
+            while self.due and self.due[0][0] <= self.now:
+                _, _, task, sector = heapq.heappop(self.due)
+                self.task_of[self.policy.insert(Request(sector, 8, READ, task=task, flags=SYNC), self.now)] = task
+            if self.flying is None and (request := self.policy.dispatch(self.now)) is not None:
+                self.flying, self.free_at = request, self.now + SERVICE
+                self.served.append((self.now, self.task_of[request]))
+
+    def share(self, task: int, begin: int, end: int) -> float:
+        """Of the requests served in a time."""
+        found = Counter(who == task for at, who in self.served if begin <= at < end)
+        return found[True] / found.total()
+
+
+def _newcomers(requests: int) -> Disk:
+    """Beside a stream a task comes, reads so often and sleeps for ever, and then the next one comes."""
+    disk = Disk()
+    left = requests
+
+    def done(task: int) -> None:
+        nonlocal left
+        if task == 0:
+            disk.ask(disk.now, 0, 8 * len(disk.served))
+            return
+        left -= 1
+        if not left:
+            task, left = task + 1, requests
+            disk.policy.start_task(task, disk.now)
+        disk.ask(disk.now, task, FAR * task % (1 << 29) + 8 * left)
+
+    disk.policy.start_task(0, 0)
+    disk.policy.start_task(1, 0)
+    disk.ask(0, 0, 0)
+    disk.ask(1000 * MS, 1, FAR)
+    disk.run(40_000 * MS, done)
+    return disk
+
+
+@pytest.mark.parametrize("requests", [1, 4, 20, 40, 80])
+def test_newcomers_leave_a_quarter_of_the_disk(requests: int) -> None:
+    disk = _newcomers(requests)
+    # As long as they have credit, which is of 3 s, they go first.
+    assert disk.share(0, 2_000 * MS, 4_000 * MS) < 0.25
+    assert disk.share(0, 8_000 * MS, 40_000 * MS) > 0.25
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_credit_comes_back_where_no_newcomer_comes(tasks: int) -> None:
+    disk = _newcomers(20)
+    assert disk.policy.stat("credit") < 300_000
+    disk.due.clear()
+    for task in range(1, 1 + tasks):
+        disk.ask(disk.now, task, FAR * task)
+    disk.run(disk.now + 8_000 * MS, lambda task: disk.ask(disk.now, task, FAR * task + 8 * len(disk.served)))
+    assert disk.policy.stat("credit") == 3_000_000
+
+
+def _chain(between: int) -> Disk:
+    """Beside a stream, tasks of one read each that exit, each begun `between` ns after the end of the one before."""
+    disk = Disk()
+
+    def done(task: int) -> None:
+        if task == 0:
+            disk.ask(disk.now, 0, 8 * len(disk.served))
+            return
+        disk.policy.exit_task(task, disk.now)
+        disk.policy.start_task(task + 1, disk.now)
+        disk.ask(disk.now + between, task + 1, FAR + 8 * task)
+
+    for task in (0, 1):
+        disk.policy.start_task(task, 0)
+        disk.ask(0, task, FAR * task)
+    disk.run(4_000 * MS, done)
+    return disk
+
+
+def test_a_chain_of_tasks_has_half_of_the_time_as_a_task_has() -> None:
+    # 5 ms for a read and 2 of waiting are the chain's; the stream has 5 of 5.
+    assert abs(_chain(2 * MS).share(0, 0, 4_000 * MS) - 7 / 12) < 0.03
+
+
+def test_an_heir_far_away_has_what_the_dead_has_had() -> None:
+    disk = Disk()
+    for task in range(4):
+        disk.policy.start_task(task, 0)
+    # Task 1 has 100 ms, then task 2 has 250 and exits. When 1 comes again, and 3, which is 2's heir, task 0 has the disk.
+    left = {0: 1, 1: 20, 2: 50, 3: 1}
+
+    def done(task: int) -> None:
+        left[task] -= 1
+        if left[task] > 0:
+            disk.ask(disk.now, task, FAR * task + 8 * left[task])
+        elif task == 1 and not left[1]:
+            disk.ask(disk.now, 2, 2 * FAR)
+        elif task == 2:
+            disk.policy.exit_task(2, disk.now)
+            disk.ask(disk.now + 2 * MS, 0, 8)
+            disk.ask(disk.now + 6 * MS, 3, 3 * FAR)
+            disk.ask(disk.now + 6 * MS, 1, FAR)
+
+    disk.ask(0, 0, 0)
+    disk.ask(0, 1, FAR)
+    disk.run(1_000 * MS, done)
+    assert [task for _, task in disk.served[-3:]] == [0, 1, 3]
+
+
+def _seekers(depth: int, tasks: int) -> tuple[Policy, int]:
+    """A policy that knows tasks from 0 on to read at random places, so that they share the pool, and the time by then."""
+    policy, now = _policy(depth), 0
+    for task in range(tasks):
+        policy.start_task(task, now)
+    for k in range(12):
+        for task in range(tasks):
+            request = _read(policy, task, FAR * (1 + k % 2), now)
+            assert policy.dispatch(now + 20 * MS) == request
+            now += 21 * MS
+            policy.complete(request, now)
+    return policy, now
+
+
+def _read(policy: Policy, task: int, sector: int, now: int) -> int:
+    return policy.insert(Request(sector, 8, READ, task=task, flags=SYNC), now)
+
+
+def test_in_the_pool_age_makes_up_for_the_way() -> None:
+    policy, now = _seekers(1, 4)
+    at = 2 * FAR + 8
+    old = _read(policy, 0, 3 * FAR, now)
+    near = _read(policy, 1, at, now + 99 * MS)
+    # 10 ms of way are worth 100 ms of age.
+    assert policy.dispatch(now + 99 * MS) == near
+    later = _read(policy, 2, at + 8, now + 101 * MS)
+    policy.complete(near, now + 102 * MS)
+    assert policy.dispatch(now + 102 * MS) == old
+    policy.complete(old, now + 103 * MS)
+    assert policy.dispatch(now + 103 * MS) == later
+
+
+def test_nothing_is_put_beside_a_request_that_has_been_in_the_drive_for_long() -> None:
+    policy, now = _seekers(32, 4)
+    first, second, third = (_read(policy, task, FAR * (3 + task), now) for task in range(3))
+    assert policy.dispatch(now) == first
+    # Four mean positionings: 40 ms.
+    assert policy.dispatch(now + 39 * MS) == second
+    assert policy.dispatch(now + 40 * MS) is None
+    policy.complete(first, now + 41 * MS)
+    assert policy.dispatch(now + 41 * MS) == third
+
+
+@pytest.mark.parametrize(("apart", "most"), [(4096, 4), (1024, 8)])
+def test_little_write_back_is_in_the_drive_at_once(apart: int, most: int) -> None:
+    policy = _policy(depth=32)
+    policy.start_task(9, 0)
+    for k in range(16):
+        policy.insert(Request(apart * k, 8, WRITE, task=9), 0)
+    flying = []
+    while (request := policy.dispatch(0)) is not None:
+        flying.append(request)
+    assert len(flying) == most
+    policy.complete(flying[0], MS)
+    assert policy.dispatch(MS) is not None
+    assert policy.dispatch(MS) is None

@@ -48,17 +48,19 @@ forget() {
 # Lets the first $1 of the big files be read in a loop by a process each.
 streams() {
 	local i=0 file
+	pids=
 	for file in $big; do
 		[ $i -lt "$1" ] || break
 		beside stream "$file" >"/lab/stream.$i" &
+		pids="$pids $!"
 		i=$((i + 1))
 	done
 }
 
 # Ends them; MB/s of all together in $rate.
 end_streams() {
-	killall beside
-	wait
+	kill $pids
+	wait $pids
 	rate=$(cat /lab/stream.* | awk '{ rate += $1 * 1e3 / $2 } END { printf "%.1f", rate }')
 	rm /lab/stream.*
 }
@@ -66,6 +68,8 @@ end_streams() {
 # A row for scheduler $1 under load $2, with more keys and values $3.
 row() { result "{\"scheduler\":\"$1\",\"load\":\"$2\",$3}"; }
 
+while sleep 2; do say "$(cut -d' ' -f1 /proc/uptime) s"; done &	# a sign of life: under some, find takes long
+alive=$!
 for scheduler in $SCHEDULERS; do
 	elevator $disk "$scheduler"
 	one=
@@ -103,3 +107,4 @@ for scheduler in $SCHEDULERS; do
 	row "$scheduler" "small reads beside four streams" \
 		"$(awk '{ printf "\"mean_ms\":%.1f,\"max_lat_ms\":%.1f", $2 / 1e6, $3 / 1e6 }' /lab/sips),\"throughput_MBps\":$rate"
 done
+kill $alive

@@ -80,6 +80,7 @@ lint: build
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/shellcheck .ci/run lab/guest/init lab/guest/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*.sh
+	$(BIN)/shellcheck -s busybox -e SC2016,SC2034,SC2086,SC2154 lab/published/*.sh
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
 	$(BIN)/mypy core/new-policy

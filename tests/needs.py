@@ -14,7 +14,18 @@ from pathlib import Path
 _STOCK_KERNEL = ("apt", "gcc", "make", "lz4", "zstd", "xz-utils")
 NEEDS: dict[str, tuple[str, ...]] = {
     "stock-kernel": _STOCK_KERNEL,
-    "lab": (*_STOCK_KERNEL, "qemu-system-x86", "busybox-static", "fio", "e2fsprogs", "blktrace", "util-linux", "bonnie++"),
+    "lab": (
+        *_STOCK_KERNEL,
+        "qemu-system-x86",
+        "busybox-static",
+        "fio",
+        "e2fsprogs",
+        "blktrace",
+        "util-linux",
+        "bonnie++",
+        "binutils",
+        "sqlite3",
+    ),
     "dkms": (*_STOCK_KERNEL, "dkms", "kmod", "cpio"),
     "fio": ("fio",),
     "fio-examples": ("fio-examples",),
@@ -34,7 +45,7 @@ _SIGNS = {
     "fonts-dejavu-core": "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "g++": "g++",
     "gcc": "gcc", "gdb": "gdb", "kmod": "depmod", "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
-    "zstd": "zstd",
+    "sqlite3": "sqlite3", "zstd": "zstd",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from headwaiter.reproduce.claims import Band, Check, Claim, Investigation, Table
 from headwaiter.reproduce.document import document, summary
 from headwaiter.reproduce.experiment import Experiment, Finding
 from headwaiter.reproduce.experiment import run as decide
-from headwaiter.reproduce.guests import Done, job_text, told
+from headwaiter.reproduce.guests import Done, Ran, job_text, told
 from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, chosen, run_all
 from headwaiter.reproduce.seelam import least_regret, timed
 from headwaiter.study.schema import Latency, TaskRow
@@ -83,7 +83,9 @@ def test_what_is_documented_is_what_there_is() -> None:
     found = json.loads((ROOT / "docs" / "reproduction.json").read_text(encoding="utf-8"))
     claims = found["claims"]
     measured = {(one["name"], one["level"]) for one in found["experiments"]}
-    assert {name for name, level in measured if level == "sim"} == set(EXPERIMENTS)
+    assert {name for name, level in measured if level == "sim"} == {
+        one.name for one in EXPERIMENTS.values() if "sim" in one.measure
+    }
     expected = {(claim.id, level) for name, level in measured for claim in EXPERIMENTS[name].claims}
     assert {(claim["id"], claim["level"]) for claim in claims} == expected
     assert found["scale"] == 1 and "settings" not in found
@@ -272,24 +274,115 @@ def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -
 
     def boot(machine: Guest, say: object) -> Outcome:
         seen["machine"] = machine
-        return Outcome({f"{name}.axboe-seq-read": json.dumps(FIO).encode() for name in ("hw-as", "kyber")}, [])
+        return Outcome({f"{i}.axboe-seq-read": json.dumps(FIO).encode() for i in range(2)}, [])
+
+    into_guest(monkeypatch, boot, seen)
+    bench = Bench(settings={"as": {"antic_expire": 0}, "cas": {"antic_expire": 3}})
+    found = guests.run_jobs(bench, "axboe-seq-read", "maxtor-20g", ["as:cooperation=1", "kyber"], {})
+    assert set(found) == {"as:cooperation=1", "kyber"} and found["kyber"][0].name == "a"
+    assert seen["given"] == {"DRIVE": "maxtor-20g", "VARIANTS": "hw-as:cooperation=1:antic_expire=0 kyber"}
+    assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"]
+
+
+def into_guest(monkeypatch: pytest.MonkeyPatch, boot: Callable[[Guest, object], Outcome], seen: dict[str, Any]) -> None:
+    """The lab, with `boot` for the machine; what the guest is given is seen."""
 
     def guest(script: object, on: object, given: Mapping[str, str], say: object) -> Guest:
         seen["given"] = given
-        return Guest(on, "")  # type: ignore[arg-type]
+        return Guest(on, "", environment={"DRIVE": given["DRIVE"]})  # type: ignore[arg-type]
 
     monkeypatch.setattr(guests, "named_kernel", lambda name, say: name)
     monkeypatch.setattr(guests, "guest", guest)
     monkeypatch.setattr(guests, "boot", boot)
-    bench = Bench(settings={"as": {"antic_expire": 0}, "cas": {"antic_expire": 3}})
-    found = guests.run_jobs(bench, "axboe-seq-read", "maxtor-20g", ["as", "kyber"], {})
-    assert set(found) == {"as", "kyber"} and found["as"][0].name == "a"
-    assert seen["given"] == {"DRIVE": "maxtor-20g", "SCHEDULERS": "hw-as kyber", "SETTINGS": "hw-as:antic_expire=0"}
-    assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"]
+
+
+def rows(*given: Mapping[str, float]) -> Outcome:
+    return Outcome({"results": "".join(json.dumps(row) + "\n" for row in given).encode()}, [])
+
+
+def test_programs_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workload finds its parameters and files; figures come by scheduler."""
+    seen: dict[str, Any] = {}
+
+    def boot(machine: Guest, say: object) -> Outcome:
+        seen["machine"] = machine
+        return rows(
+            {"variant": 0, "elapsed_s": 2, "throughput_mbps": 3, "build": 1},
+            {"variant": 1, "elapsed_s": 4, "throughput_mbps": 5, "build": 3},
+        )
+
+    into_guest(monkeypatch, boot, seen)
+    found = guests.run_programs(Bench(), "iyer-builds", "maxtor-20g", ["as", "cas"], {"N": 7}, {"/x": b"y"})
+    assert found == {"as": Ran(2, 3, {"build": 1}), "cas": Ran(4, 5, {"build": 3})}
+    assert seen["given"] == {"DRIVE": "maxtor-20g", "VARIANTS": "hw-as hw-cas"}
+    machine = seen["machine"]
+    assert machine.environment == {"DRIVE": "maxtor-20g", "N": "7"} and machine.files["/x"] == b"y"
+    assert b"perform()" in machine.files["/lab/workload.sh"]
+
+
+class Booted:
+    """Guests of which each says, for each variant in turn, the next of some figures."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *figures: Mapping[str, float]) -> None:
+        self.seen: dict[str, Any] = {}
+        self.machines: list[Guest] = []
+        self.figures = list(figures)
+        into_guest(monkeypatch, self.boot, self.seen)
+
+    def boot(self, machine: Guest, say: object) -> Outcome:
+        self.machines.append(machine)
+        variants = len(self.seen["given"]["VARIANTS"].split())
+        mine, self.figures = self.figures[:variants], self.figures[variants:]
+        return rows(*({"variant": i, "elapsed_s": 9.0, "throughput_mbps": 1.0, **one} for i, one in enumerate(mine)))
+
+    def decide(self, name: str, scale: float = 1) -> Finding:
+        found = decide(EXPERIMENTS[name], "lab", Bench(scale))
+        assert not self.figures
+        return found
+
+
+def values(finding: Finding) -> list[float]:
+    return [check.value for verdict in finding.verdicts for check in verdict.checks]
+
+
+def test_builds_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Booted(monkeypatch, {"build": 6, "backup": 1}, {"build": 8, "backup": 2})
+    found = lab.decide("iyer-builds", 0.3)
+    assert values(found) == [0.25, 0.5] and not found.verdicts[0].holds
+    assert lab.seen["given"]["VARIANTS"] == "hw-as-seek hw-as-seek:anticipate=0"
+    assert sum(name.startswith("/objects/") for name in lab.machines[0].files) == 60
+
+
+def test_web_server_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By read() and by mmap(), and again with today's read-ahead."""
+    lab = Booted(monkeypatch, *({"elapsed_s": s} for s in (2, 3, 2, 4, 5, 5, 5, 5)))
+    found = lab.decide("iyer-web", 0.1)
+    assert values(found) == [0.5, 1, 2] and found.verdicts[0].holds
+    assert [machine.environment["READAHEAD_KIB"] for machine in lab.machines] == ["8", "8", "128", "128"]
+    read, mapped = (machine.files["/lab/list"].decode() for machine in lab.machines[:2])
+    assert "\nr " in read and "\nf " not in read and "\nf " in mapped and "\nr " not in mapped
+    assert read.count("\nt 1000000") == mapped.count("\nt 1000000") == 16 * 4
+    why = found.verdicts[0].investigation
+    assert why and why.table and [row[-1] for row in why.table.rows] == [0, 0]
+
+
+def test_databases_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Booted(monkeypatch, {"one": 4, "two": 2}, {"one": 6, "two": 4})
+    found = lab.decide("iyer-database", 0.5)
+    assert values(found) == [2]
+    files = lab.machines[0].files
+    assert files["/lab/client1.sql"].count(b"SELECT") == 100 and files["/lab/client1.sql"] != files["/lab/client2.sql"]
+
+
+def test_fsck(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Booted(monkeypatch, {"elapsed_s": 4}, {"elapsed_s": 3}, {"elapsed_s": 5}).decide("axboe-fsck")
+    assert values(found) == [1.25] and not found.verdicts[0].holds
+    assert found.tables[0].rows[0] == ["deadline", 30.475, 4.0, 1.0]
 
 
 def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
-    assert "none of these experiments runs there" in bad(capfd, "reproduce", "iyer", "--level", "lab")
+    assert "none of these experiments runs there" in bad(capfd, "reproduce", "iyer-readers", "--level", "lab")
+    assert "--level sim: none of these experiments" in bad(capfd, "reproduce", "iyer-builds")
     out = good(capfd, "reproduce", "--list")
     assert any(line.startswith("axboe-seq-read ") and " lab " in line for line in out.splitlines())
 

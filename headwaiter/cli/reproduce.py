@@ -80,8 +80,9 @@ def command(
         return
     chosen_levels: Sequence[Level] = levels or ("sim",)
     if not any(level in one.measure for one in wanted for level in chosen_levels):
-        names = ", ".join(one.name for one in EXPERIMENTS.values() if "lab" in one.measure)
-        raise Problem(f"--level lab: none of these experiments runs there (it has {names})")
+        (level,) = set(chosen_levels)  # each experiment has one of both
+        names = ", ".join(one.name for one in EXPERIMENTS.values() if level in one.measure)
+        raise Problem(f"--level {level}: none of these experiments runs there (it has {names})")
     factor = QUICK if quick else 1.0 if scale is None else scale
     settings = settings_of(pairs, list(catalogue()), READERS) if pairs else {}
     with status_line() as say:

@@ -31,6 +31,8 @@ GUEST_PROGRAMS = {
     "make": "make",
     "bonnie++": "bonnie++",
     "blkdiscard": "util-linux",
+    "ld": "binutils",
+    "sqlite3": "sqlite3",
 }
 # The same of all else that the lab uses: programs, and files by their path.
 PACKAGES = {
@@ -41,6 +43,7 @@ PACKAGES = {
     "apt-get": "apt",
     "dpkg": "dpkg",
     "gcc": "gcc",
+    "as": "binutils",
     "flex": "flex",
     "bison": "bison",
     "bc": "bc",

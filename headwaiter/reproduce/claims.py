@@ -84,7 +84,7 @@ class Investigation:
 class Claim(Generic[M]):
     """A claim on what an experiment measures (M). `paper` is the published figure, as printed.
 
-    why: makes the investigation, where the claim does not hold or `always` (what the paper did is known to be a defect).
+    why: makes the investigation, where the claim does not hold or `always` (it rests on something that today's kernels lack).
     """
 
     id: str

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The lab's half: a bundled job file under schedulers in a real kernel, and what each process got."""
+"""The lab's half: bundled job files and real programs under schedulers in a real kernel, and what they got."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem
-from headwaiter.lab.guest import boot
+from headwaiter.lab.guest import Guest, boot
+from headwaiter.lab.host import source_folder
 from headwaiter.lab.script import guest, named_kernel, read
 from headwaiter.paths import WORKLOADS
 from headwaiter.reproduce.bench import Bench
@@ -33,6 +35,28 @@ class Done:
     longest_ms: float
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What came of a workload of real programs: its time, MB/s of the disk, and figures of its own by name."""
+
+    elapsed_s: float
+    throughput_mbps: float
+    figures: Mapping[str, float]
+
+
+def kernel_variant(bench: Bench, text: str) -> str:
+    """A scheduler with its settings, and with those of the bench, as library.sh's variant() takes it."""
+    variant = bench.variant(text)
+    policy = find(variant.scheduler)
+    return ":".join([policy.kernel_name, *(f"{name}={policy.show(name, value)}" for name, value in variant.settings.items())])
+
+
+def _machine(bench: Bench, script: str, drive: str, schedulers: Sequence[str]) -> Guest:
+    variants = " ".join(kernel_variant(bench, one) for one in schedulers)
+    machine = guest(read(script), named_kernel(KERNEL, bench.say), {"DRIVE": drive, "VARIANTS": variants}, bench.say)
+    return replace(machine, hang_s=1800, limit_s=7200)
+
+
 def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
     """A bundled job file for the lab, at the bench's scale."""
     text = (WORKLOADS / f"{name}.fio").read_text(encoding="utf-8")
@@ -44,21 +68,10 @@ def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
 
 def run_jobs(bench: Bench, name: str, drive: str, schedulers: Sequence[str], change: Mapping[str, str]) -> dict[str, list[Done]]:
     """By scheduler what each process of a job file did. Problem if the lab cannot run, or fio says what it should not."""
-    on = named_kernel(KERNEL, bench.say)
-    script = read("published")
-    settings = [
-        f"{find(one).kernel_name}:{key}={value}" for one in schedulers for key, value in bench.settings.get(one, {}).items()
-    ]
-    given = {
-        "DRIVE": drive,
-        "SCHEDULERS": " ".join(find(one).kernel_name for one in schedulers),
-        "SETTINGS": " ".join(settings),
-    }
-    machine = guest(script, on, given, bench.say)
+    machine = _machine(bench, "published", drive, schedulers)
     text = job_text(bench, name, change)
-    machine = replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}, hang_s=1800, limit_s=7200)
-    files = boot(machine, bench.say).files
-    return {one: told(files[f"{find(one).kernel_name}.{name}"]) for one in schedulers}
+    files = boot(replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}), bench.say).files
+    return {one: told(files[f"{i}.{name}"]) for i, one in enumerate(schedulers)}
 
 
 def told(output: bytes) -> list[Done]:
@@ -74,3 +87,30 @@ def told(output: bytes) -> list[Done]:
 
 
 _WAYS: tuple[Literal["read", "write"], ...] = ("read", "write")
+
+
+def run_programs(
+    bench: Bench,
+    name: str,
+    drive: str,
+    schedulers: Sequence[str],
+    parameters: Mapping[str, int | str] = MappingProxyType({}),
+    files: Mapping[str, bytes] = MappingProxyType({}),
+) -> dict[str, Ran]:
+    """By scheduler what came of lab/published/NAME.sh, which has those parameters as variables and finds those files.
+
+    Problem if the lab cannot run, or a program fails.
+    """
+    machine = _machine(bench, "programs", drive, schedulers)
+    workload = (source_folder() / "lab" / "published" / f"{name}.sh").read_bytes()
+    packed = {**machine.files, "/lab/workload.sh": workload, **files}
+    environment = machine.environment | {key: str(value) for key, value in parameters.items()}
+    results = boot(replace(machine, files=packed, environment=environment), bench.say).files["results"]
+    return dict(zip(schedulers, map(ran, results.decode().splitlines()), strict=True))
+
+
+def ran(line: str) -> Ran:
+    """Of a result of lab/experiments/programs.sh."""
+    found = json.loads(line)
+    figures = {key: float(value) for key, value in found.items() if key not in ("variant", "elapsed_s", "throughput_mbps")}
+    return Ran(found["elapsed_s"], found["throughput_mbps"], figures)

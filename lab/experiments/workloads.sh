@@ -48,19 +48,6 @@ andrew_client() {
 	done
 }
 
-# Lets this shell and what it starts have no more memory than $1 MiB, page cache included.
-confine() {
-	local group=/cgroup/small
-	mkdir -p /cgroup
-	[ -d $group ] || {
-		must mount -t cgroup2 cgroup /cgroup
-		echo +memory >/cgroup/cgroup.subtree_control || fail "the kernel cannot confine memory"
-		mkdir $group
-	}
-	echo $(($1 << 20)) >$group/memory.max || fail "memory.max refused"
-	sh -c 'echo $PPID' >$group/cgroup.procs || fail "cgroup.procs refused"
-}
-
 perform() {
 	local i=0 clients=
 	case $workload in

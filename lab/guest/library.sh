@@ -83,6 +83,15 @@ elevator() {
 	fi
 }
 
+# Choose for disk $1 a scheduler with settings: NAME[:TUNABLE=VALUE...].
+variant() {
+	local disk=$1 setting
+	elevator "$disk" "${2%%:*}"
+	for setting in $(echo "$2" | tr ':' '\n' | tail -n +2); do
+		echo "${setting#*=}" >"/sys/block/$disk/queue/iosched/${setting%%=*}" || fail "$2: ${2%%:*} refuses $setting"
+	done
+}
+
 # Make an ext4 whose bytes depend on nothing but its contents.
 make_ext4() {
 	must mkfs.ext4 -q -U 11111111-2222-3333-4444-555555555555 \
@@ -93,6 +102,19 @@ make_ext4() {
 drop_caches() {
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
+}
+
+# Lets this shell and what it starts have no more memory than $1 MiB, page cache included.
+confine() {
+	local group=/cgroup/small
+	mkdir -p /cgroup
+	[ -d $group ] || {
+		must mount -t cgroup2 cgroup /cgroup
+		echo +memory >/cgroup/cgroup.subtree_control || fail "the kernel cannot confine memory"
+		mkdir $group
+	}
+	echo $(($1 << 20)) >$group/memory.max || fail "memory.max refused"
+	sh -c 'echo $PPID' >$group/cgroup.procs || fail "cgroup.procs refused"
 }
 
 # Print a result: a JSON object on one line.

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Iyer & Druschel, SOSP 2001: two clients of one database, and of two: /lab/client1.sql and client2.sql
+prepare() {
+	local i
+	for i in 1 2; do
+		mkdir /mnt/database$i
+		must sqlite3 /mnt/database$i/db <<-END
+			PRAGMA journal_mode=OFF;
+			CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT);
+			WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x < $ROWS)
+			INSERT INTO t SELECT x, printf('%01000d', x) FROM c;
+		END
+	done
+}
+
+# The clients use databases $2 and $3; the figure $1 is the time until both have ended.
+clients() {
+	local before one two
+	drop_caches
+	must scatter /dev/$disk 8192 64
+	before=$(clock)
+	sqlite3 /mnt/database$2/db </lab/client1.sql >/tmp/answers1 &
+	one=$!
+	sqlite3 /mnt/database$3/db </lab/client2.sql >/tmp/answers2 &
+	two=$!
+	wait $one || return 1
+	wait $two || return 1
+	figure "$1" "$(echo "$before $(clock)" | awk '{ print $2 - $1 }')"
+}
+
+perform() { clients one 1 1 && clients two 1 2; }

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,6 +21,7 @@ from headwaiter.report.tables import show
 from headwaiter.reproduce.bench import LEVELS, Bench, Level
 from headwaiter.reproduce.claims import Row, Table
 from headwaiter.reproduce.document import document, print_finding, rich_table, summary
+from headwaiter.reproduce.experiment import Experiment
 from headwaiter.reproduce.page import render
 from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, chosen, run_all
 from headwaiter.study.variants import settings_of
@@ -76,7 +78,10 @@ def command(
     wanted = chosen(experiments)
     if list_them:
         with page(output) as out:
-            show(out, rich_table(_list()))
+            show(out, rich_table(_list(wanted)))
+            for level in LEVELS:
+                whole, quick = (sum(one.lasts_s(level, scale) for one in wanted if level in one.measure) for scale in (1, QUICK))
+                out.print(f"{level}: about {whole:.0f} s in all, {quick:.0f} s with --quick", highlight=False)
         return
     chosen_levels: Sequence[Level] = levels or ("sim",)
     if not any(level in one.measure for one in wanted for level in chosen_levels):
@@ -102,10 +107,10 @@ def command(
         sys.exit(1)
 
 
-def _list() -> Table:
+def _list(wanted: Sequence[Experiment[Any]]) -> Table:
     rows: list[Row] = [
-        [one.name, one.title, level, one.drive, ", ".join(claim.id for claim in one.claims), seconds]
-        for one in EXPERIMENTS.values()
-        for level, seconds in one.seconds.items()
+        [one.name, one.title, level, one.drive, ", ".join(claim.id for claim in one.claims), one.lasts_s(level)]
+        for one in wanted
+        for level in one.measure
     ]
     return Table("", ["experiment", "content", "level", "drive", "claims", "about s"], rows)

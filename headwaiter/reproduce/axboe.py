@@ -277,6 +277,18 @@ def _fsck_table(found: Mapping[str, Ran]) -> list[Table]:
     return [Table("fsck of an ext2 file system", ["scheduler", "paper: s", "ours: s", "ours: MB/s"], rows)]
 
 
+def _one_at_a_time(_: Bench, found: Mapping[str, Ran]) -> Investigation:
+    """The check: how much a scheduler has to choose from."""
+    rows: list[Row] = [
+        [name, one.elapsed_s, round(one.figures["requests"]), one.figures["at_a_time"]] for name, one in found.items()
+    ]
+    return Investigation(
+        "One process checks, with nothing beside it: so few requests are there at a time, all of its own, that any scheduler"
+        " serves them in the same order. What made the published check faster by a twelfth is not in the order of requests.",
+        Table("fsck: what the schedulers see", ["scheduler", "s", "requests", "requests at a time, mean"], rows),
+    )
+
+
 def _experiment(
     name: str,
     title: str,
@@ -475,12 +487,10 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "time, cfq-slice / deadline",
                 "0.92",
                 lambda m: [Check(ratio(m["cfq-slice"].elapsed_s, m["deadline"].elapsed_s), most(1.0))],
+                why=_one_at_a_time,
             )
         ],
         {"lab": 60},
-        notes={
-            "lab": f"8 GiB with a million inodes of 128 bytes and {2 * FSCK_FILES} files; e2fsck of today asks for what it wants"
-            " early, so that the schedulers have nothing to choose from"
-        },
+        notes={"lab": f"8 GiB with a million inodes of 128 bytes and {2 * FSCK_FILES} files"},
     ),
 )

@@ -12,6 +12,8 @@ from headwaiter.reproduce.bench import Bench, Level
 from headwaiter.reproduce.claims import Claim, M, Table, Verdict
 from headwaiter.study.detail import Shown
 
+BOOT_S = 15
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -44,6 +46,11 @@ class Experiment(Generic[M]):
     """Runs of which a page shows where the head goes."""
     notes: Mapping[Level, str] = field(default_factory=lambda: MappingProxyType({}))
     """What differs from the paper's set-up."""
+
+    def lasts_s(self, level: Level, scale: float = 1) -> float:
+        """About how long it takes at a scale; in the lab a guest boots, too, at any."""
+        part = max(scale, self.shortest)
+        return self.seconds[level] * part if level == "sim" else BOOT_S + (self.seconds[level] - BOOT_S) * part
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ N = 100, M = 10 ms, G = 6 ms). Each of the eight workloads then runs under `as`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -94,6 +94,8 @@ class Waits:
     waits: Mapping[tuple[str, str], Anticipation | None]
     mbps: Mapping[tuple[str, str], float]
     intervals: Mapping[str, Config]
+    busiest: Mapping[str, Sequence[int]]
+    """By recording, of the class that waits most: successes in each millisecond, then failures."""
 
     def cost(self, name: str, form: str) -> float:
         """T_F/A_S in ms; nan where no wait was met."""
@@ -120,7 +122,8 @@ class Waits:
 def waits(bench: Bench) -> Waits:
     """All eight workloads under all four."""
     loads = {name: load(bench, name) for name in WORKLOADS}
-    configs = {name: configured(observe(bench, name, loads[name])) for name in MADE_FROM}
+    observed = {name: observe(bench, name, loads[name]) for name in MADE_FROM}
+    configs = {name: configured(one) for name, one in observed.items()}
     settings: dict[str, tuple[str, Mapping[str, Any]]] = {"as-95": (HEURISTIC, {}), "as": (BASE, {})}
     settings |= {f"was ({name})": (f"was{RULES}", {"config": one.rows()}) for name, one in configs.items()}
     found, rates = {}, {}
@@ -128,7 +131,19 @@ def waits(bench: Bench) -> Waits:
         for form in FORMS:
             result = bench.run(DRIVE, of, settings[form][0], settings[form][1], max_sectors=MAX_SECTORS)
             found[name, form], rates[name, form] = result.anticipation, result.throughput_mbps
-    return Waits(found, rates, configs)
+    return Waits(found, rates, configs, {name: busiest(one, configs[name]) for name, one in observed.items()})
+
+
+def busiest(observed: Observation, config: Config) -> list[int]:
+    """Of the class that waits most: successes in each bucket of time, then failures."""
+    counts = observed.matrix(config, BUCKET_US).counts
+    return [int(count) for count in counts[counts.sum(axis=1).argmax()]]
+
+
+def penalty_ms(counts: Sequence[int], bucket: int) -> float:
+    """T_F/A_S of a class that waits for so many buckets: what is not met until then fails."""
+    met = sum(counts[:bucket])
+    return ratio((sum(counts) - met) * bucket * BUCKET_US / 1e3, met)
 
 
 def _table(m: Waits) -> list[Table]:
@@ -146,7 +161,16 @@ def _table(m: Waits) -> list[Table]:
 
 def _charts(m: Waits) -> list[Chart]:
     lines = {form: [m.cost(name, form) for name in WORKLOADS] for form in FORMS}
-    return [Chart("Time lost by failed waits, for each that succeeds", "workload", "T_F/A_S, ms", list(WORKLOADS), lines)]
+    buckets = range(1, len(next(iter(m.busiest.values()))))
+    ms = [bucket * BUCKET_US / 1e3 for bucket in buckets]
+    penalties = {name: [penalty_ms(counts, bucket) for bucket in buckets] for name, counts in m.busiest.items()}
+    return [
+        Chart("Time lost by failed waits, for each that succeeds", "workload", "T_F/A_S, ms", list(WORKLOADS), lines),
+        Chart(
+            "The class that waits most (figures 10 to 14)", "ended in its ms, or in vain", "waits", [*ms, "vain"], dict(m.busiest)
+        ),
+        Chart("The same, if it waits for so long (figure 15)", "wait, ms", "T_F/A_S, ms", ms, penalties),
+    ]
 
 
 def _bounds(bench: Bench, m: Waits) -> Investigation:
@@ -228,6 +252,11 @@ def _throughput_table(m: Rates) -> list[Table]:
     return [Table("MB/s", ["workload", *names], [[name, *rates.values()] for name, rates in m.items()])]
 
 
+def _throughput_charts(m: Rates) -> list[Chart]:
+    lines = {one: [rates[one] for rates in m.values()] for one in next(iter(m.values()))}
+    return [Chart("Throughput (figures 18 to 21)", "workload", "MB/s", list(m), lines)]
+
+
 def _ahead(rates: Mapping[str, float]) -> float:
     """The worst of the anticipating by the best of the others."""
     plain = [one.removesuffix(RULES) for one in ANTICIPATING]
@@ -243,6 +272,8 @@ class Prospect:
     fast_us: float
     slow_us: float
     """Median in time."""
+    deciles: Mapping[str, Sequence[float]]
+    """Of both machines: sectors, and ms, below which one tenth of the differences is, two tenths, …"""
 
 
 def slow_machine(bench: Bench) -> Mapping[str, Prospect]:
@@ -253,9 +284,38 @@ def slow_machine(bench: Bench) -> Mapping[str, Prospect]:
         slow = observe(bench, name, load(bench, name, Slow, SLOW_DRIVE), SLOW_DRIVE)
         (space, time, known), (slow_space, slow_time, slow_known) = differences(fast.reads), differences(slow.reads)
         out[name] = Prospect(
-            _apart(space[known], slow_space[slow_known]), float(np.median(time[known])), float(np.median(slow_time[slow_known]))
+            _apart(space[known], slow_space[slow_known]),
+            float(np.median(time[known])),
+            float(np.median(slow_time[slow_known])),
+            {
+                "fast: sectors": _deciles(space[known]),
+                "slow: sectors": _deciles(slow_space[slow_known]),
+                "fast: ms": _deciles(time[known] / 1e3),
+                "slow: ms": _deciles(slow_time[slow_known] / 1e3),
+            },
         )
     return out
+
+
+TENTHS = tuple(range(1, 10))
+
+
+def _deciles(values: np.ndarray[Any, Any]) -> list[float]:
+    return [float(value) for value in np.quantile(values, [tenth / 10 for tenth in TENTHS])]
+
+
+def _slow_charts(m: Mapping[str, Prospect]) -> list[Chart]:
+    return [
+        Chart(
+            f"{name}: differences between successive reads of a process, in {unit}",
+            "tenths of them that are no larger",
+            unit,
+            TENTHS,
+            {machine: one.deciles[f"{machine}: {unit}"] for machine in ("fast", "slow")},
+        )
+        for name, one in m.items()
+        for unit in ("sectors", "ms")
+    ]
 
 
 def _apart(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
@@ -355,6 +415,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             )
         ],
         {"sim": 30},
+        charts=_throughput_charts,
     ),
     Experiment(
         "was-slow",
@@ -377,6 +438,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             )
         ],
         {"sim": 10},
+        charts=_slow_charts,
         notes={"sim": f"think times are {SLOWER:.1f} times as long on the slow machine, as the processors' clocks"},
     ),
 )

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Real programs of published experiments on a file system, under several schedulers (headwaiter reproduce --level lab)
 # lab: kernels 6.12
-# lab: programs mkfs.ext4 fsck.ext4 find dd ld sqlite3
+# lab: programs mkfs.ext4 fsck.ext4 find dd ld sqlite3 fio
 # lab: tools player scatter
 # lab: memory 512
 # lab: set DRIVE=maxtor-20g VARIANTS="hw-deadline hw-as"
 #
 # `headwaiter reproduce` packs a file of lab/published as /lab/workload.sh, with the variables that it wants. It has prepare(),
 # which makes files; perform(), which is measured; renew(), if each variant wants its files anew; FEATURES or FORMAT, what
-# mkfs.ext4 is told. A workload says figures of its own with `figure NAME NUMBER`.
+# mkfs.ext4 is told. DEPTH: commands that the drive takes at once, 0 for its own number. A workload says figures of its own with `figure NAME NUMBER`.
 disk=sda
 folder=/mnt/files
 FEATURES=${FEATURES:-^has_journal}
@@ -22,7 +22,7 @@ transferred() { awk '{ printf "%.0f", ($3 + $7) * 512 }' /sys/block/$disk/stat; 
 [ -e /lab/workload.sh ] || fail "there is no workload: this is for headwaiter reproduce"
 # shellcheck disable=SC1091 # in the guest
 . /lab/workload.sh
-drive_disk $disk "$DRIVE" 1
+drive_disk $disk "$DRIVE" "${DEPTH:-1}"
 elevator $disk mq-deadline
 say "making the file system"
 must mkfs.ext4 -q ${FORMAT:--E lazy_itable_init=1,lazy_journal_init=1,nodiscard -O $FEATURES} /dev/$disk 8G

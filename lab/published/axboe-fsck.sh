@@ -9,7 +9,16 @@ prepare() {
 	done
 	must umount /mnt
 }
+
+# Requests completed so far, ms in which the disk had some, and ms that all of them together have been there.
+served() { awk '{ print $1 + $5, $10, $11 }' /sys/block/$disk/stat; }
+
 perform() {
+	local before
+	before=$(served)
 	fsck.ext4 -fy /dev/$disk >/tmp/fsck
 	[ $? -le 1 ] || { cat /tmp/fsck; return 1; }
+	echo "$before $(served)" | awk '{ print $4 - $1, ($6 - $3) / ($5 - $2) }' >/tmp/served
+	figure requests "$(cut -d' ' -f1 /tmp/served)"
+	figure at_a_time "$(cut -d' ' -f2 /tmp/served)"
 }

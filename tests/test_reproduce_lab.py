@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter reproduce --level lab: what a guest is given, and what is made of what comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from command import good
+from test_bad_input import bad
+
+from headwaiter.errors import Problem
+from headwaiter.lab.guest import Guest, Outcome
+from headwaiter.reproduce import guests
+from headwaiter.reproduce.bench import Bench
+from headwaiter.reproduce.experiment import Finding
+from headwaiter.reproduce.experiment import run as decide
+from headwaiter.reproduce.guests import Done, Ran, job_text, told
+from headwaiter.reproduce.registry import EXPERIMENTS
+
+FIO = {
+    "jobs": [
+        {"jobname": "a", "read": {"io_bytes": 5, "bw_bytes": 2_000_000, "lat_ns": {"max": 3_000_000}}, "write": {"io_bytes": 0}},
+        {"jobname": "b", "read": {"io_bytes": 0}, "write": {"io_bytes": 1, "bw_bytes": 500_000, "lat_ns": {"max": 10}}},
+    ]
+}
+
+
+def test_what_fio_says() -> None:
+    assert told(json.dumps(FIO).encode()) == [Done("a", "read", 2.0, 3.0), Done("b", "write", 0.5, 1e-5)]
+    for wrong in (b"", b"[]", b'{"jobs": [{}]}'):
+        with pytest.raises(Problem, match="fio's output is not as expected"):
+            told(wrong)
+
+
+def test_jobs_in_the_lab() -> None:
+    """On the disk itself, for a tenth of the time, with what an experiment changes."""
+    text = job_text(Bench(0.5), "axboe-rand-write", {"size=256m": "size=2m"})
+    assert "[global]\nfilename=/dev/sda\n" in text and "runtime=1500ms" in text and "size=2m" in text and "size=256m" not in text
+
+
+def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers by their kernel's names, with what --set says, on the experiment's drive."""
+    seen: dict[str, Any] = {}
+
+    def boot(machine: Guest, say: object) -> Outcome:
+        seen["machine"] = machine
+        return Outcome({f"{i}.axboe-seq-read": json.dumps(FIO).encode() for i in range(2)}, [])
+
+    into_guest(monkeypatch, boot, seen)
+    bench = Bench(settings={"as": {"antic_expire": 0}, "cas": {"antic_expire": 3}})
+    found = guests.run_jobs(bench, "axboe-seq-read", "maxtor-20g", ["as:cooperation=1", "kyber"], {})
+    assert set(found) == {"as:cooperation=1", "kyber"} and found["kyber"][0].name == "a"
+    assert seen["given"] == {"DRIVE": "maxtor-20g", "VARIANTS": "hw-as:cooperation=1:antic_expire=0 kyber"}
+    assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"]
+
+
+def into_guest(monkeypatch: pytest.MonkeyPatch, boot: Callable[[Guest, object], Outcome], seen: dict[str, Any]) -> None:
+    """The lab, with `boot` for the machine; what the guest is given is seen."""
+
+    def guest(script: object, on: object, given: Mapping[str, str], say: object) -> Guest:
+        seen["given"] = given
+        return Guest(on, "", environment={"DRIVE": given["DRIVE"]})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(guests, "named_kernel", lambda name, say: name)
+    monkeypatch.setattr(guests, "guest", guest)
+    monkeypatch.setattr(guests, "boot", boot)
+
+
+def rows(*given: Mapping[str, float]) -> Outcome:
+    return Outcome({"results": "".join(json.dumps(row) + "\n" for row in given).encode()}, [])
+
+
+def test_programs_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workload finds its parameters and files; figures come by scheduler."""
+    seen: dict[str, Any] = {}
+
+    def boot(machine: Guest, say: object) -> Outcome:
+        seen["machine"] = machine
+        return rows(
+            {"variant": 0, "elapsed_s": 2, "throughput_mbps": 3, "build": 1},
+            {"variant": 1, "elapsed_s": 4, "throughput_mbps": 5, "build": 3},
+        )
+
+    into_guest(monkeypatch, boot, seen)
+    found = guests.run_programs(Bench(), "iyer-builds", "maxtor-20g", ["as", "cas"], {"N": 7}, {"/x": b"y"})
+    assert found == {"as": Ran(2, 3, {"build": 1}), "cas": Ran(4, 5, {"build": 3})}
+    assert seen["given"] == {"DRIVE": "maxtor-20g", "VARIANTS": "hw-as hw-cas"}
+    machine = seen["machine"]
+    assert machine.environment == {"DRIVE": "maxtor-20g", "N": "7"} and machine.files["/x"] == b"y"
+    assert b"perform()" in machine.files["/lab/workload.sh"]
+
+
+class Booted:
+    """Guests of which each says, for each variant in turn, the next of some figures."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *figures: Mapping[str, float]) -> None:
+        self.seen: dict[str, Any] = {}
+        self.machines: list[Guest] = []
+        self.figures = list(figures)
+        into_guest(monkeypatch, self.boot, self.seen)
+
+    def boot(self, machine: Guest, say: object) -> Outcome:
+        self.machines.append(machine)
+        variants = len(self.seen["given"]["VARIANTS"].split())
+        mine, self.figures = self.figures[:variants], self.figures[variants:]
+        return rows(*({"variant": i, "elapsed_s": 9.0, "throughput_mbps": 1.0, **one} for i, one in enumerate(mine)))
+
+    def decide(self, name: str, scale: float = 1) -> Finding:
+        found = decide(EXPERIMENTS[name], "lab", Bench(scale))
+        assert not self.figures
+        return found
+
+
+def values(finding: Finding) -> list[float]:
+    return [check.value for verdict in finding.verdicts for check in verdict.checks]
+
+
+def test_builds_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Booted(monkeypatch, {"build": 6, "backup": 1}, {"build": 8, "backup": 2})
+    found = lab.decide("iyer-builds", 0.3)
+    assert values(found) == [0.25, 0.5] and not found.verdicts[0].holds
+    assert lab.seen["given"]["VARIANTS"] == "hw-as-seek hw-as-seek:anticipate=0"
+    assert sum(name.startswith("/objects/") for name in lab.machines[0].files) == 60
+
+
+def test_web_server_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By read() and by mmap(), and again with today's read-ahead."""
+    lab = Booted(monkeypatch, *({"elapsed_s": s} for s in (2, 3, 2, 4, 5, 5, 5, 5)))
+    found = lab.decide("iyer-web", 0.1)
+    assert values(found) == [0.5, 1, 2] and found.verdicts[0].holds
+    assert [machine.environment["READAHEAD_KIB"] for machine in lab.machines] == ["8", "8", "128", "128"]
+    read, mapped = (machine.files["/lab/list"].decode() for machine in lab.machines[:2])
+    assert "\nr " in read and "\nf " not in read and "\nf " in mapped and "\nr " not in mapped
+    assert read.count("\nt 1000000") == mapped.count("\nt 1000000") == 16 * 4
+    why = found.verdicts[0].investigation
+    assert why and why.table and [row[-1] for row in why.table.rows] == [0, 0]
+
+
+def test_databases_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Booted(monkeypatch, {"one": 4, "two": 2}, {"one": 6, "two": 4})
+    found = lab.decide("iyer-database", 0.5)
+    assert values(found) == [2]
+    files = lab.machines[0].files
+    assert files["/lab/client1.sql"].count(b"SELECT") == 100 and files["/lab/client1.sql"] != files["/lab/client2.sql"]
+
+
+def test_fsck(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {"requests": 7, "at_a_time": 1.5}
+    found = Booted(monkeypatch, *({"elapsed_s": s, **seen} for s in (4, 3, 5))).decide("axboe-fsck")
+    assert values(found) == [1.25] and not found.verdicts[0].holds
+    why = found.verdicts[0].investigation
+    assert why and why.table and why.table.rows[2] == ["cfq-slice", 5, 7, 1.5]
+    assert found.tables[0].rows[0] == ["deadline", 30.475, 4.0, 1.0]
+
+
+def test_operations_through_the_page_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each case the throughput from the mean time of a record; who is the best, and by how much."""
+    names = [
+        f"{operation}-{record}-{size}"
+        for size in (1, 16)
+        for record in (8, 64, 512)
+        for operation in ("write", "re-write", "read", "re-read", "random_read", "random_write")
+    ]
+    slow, fast = dict.fromkeys(names, 8.192), dict.fromkeys(names, 4.096)
+    lab = Booted(monkeypatch, {**slow, "write-8-1": 4.096}, slow, slow, {**fast, "write-8-1": 16.384})
+    found = lab.decide("study-cache")
+    assert values(found) == [0.5, 2]
+    assert found.tables[0].rows[0] == ["write", "1 MiB", "8 KiB", 2000, 1000, 1000, 500, "none", 0.75]
+    assert found.tables[1].rows == [["none", 1], ["bfq", 0], ["mq-deadline", 0], ["kyber", 35]]
+    text = lab.machines[0].files["/lab/jobs.fio"].decode()
+    assert [line[1:-1] for line in text.splitlines() if line.startswith("[")] == ["global", *names]
+
+
+def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "none of these experiments runs there" in bad(capfd, "reproduce", "iyer-readers", "--level", "lab")
+    assert "--level sim: none of these experiments" in bad(capfd, "reproduce", "iyer-builds")
+    out = good(capfd, "reproduce", "--list")
+    assert any(line.startswith("axboe-seq-read ") and " lab " in line for line in out.splitlines())
+
+
+@pytest.mark.needs("lab")
+def test_in_a_real_kernel() -> None:
+    """The pair of a reader and a writer, shortened."""
+    finding = decide(EXPERIMENTS["axboe-reader-writer"], "lab", Bench(0.3))
+    assert {verdict.id for verdict in finding.verdicts if verdict.holds} >= {"AX12"}

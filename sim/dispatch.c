@@ -56,11 +56,19 @@ static bool flush(struct hws *s)
 	return true;
 }
 
+/* Our modules decide when their own requests leave room in the drive; a flush goes past them. */
+static bool decides_ahead(const struct hws *s)
+{
+	if (s->policy->flags & HW_POLICY_MODEL)
+		return s->opt.pull_ahead;
+	return sim_flush_under_way(s) && s->q->nr_in_flight < s->depth;
+}
+
 void sim_dispatch(struct hws *s, u64 delay_ns)
 {
-	u32 held = s->held != NULL;
+	bool held = s->held;
 
-	while (s->in_drive < s->depth || held < s->opt.pull_ahead) {
+	while (s->in_drive < s->depth || (!held && decides_ahead(s))) {
 		struct sim_request *r;
 		struct hw_request *rq;
 
@@ -69,7 +77,7 @@ void sim_dispatch(struct hws *s, u64 delay_ns)
 		if (s->in_drive < s->depth && s->held) {
 			r = s->held;
 			s->held = NULL;
-			held = 0;
+			held = false;
 			to_drive(s, r, delay_ns);
 			continue;
 		}
@@ -88,7 +96,7 @@ void sim_dispatch(struct hws *s, u64 delay_ns)
 			to_drive(s, r, delay_ns);
 		} else {
 			s->held = r;
-			held = 1;
+			held = true;
 		}
 	}
 	s->flush.after_others = false;

@@ -13,6 +13,11 @@ bool sim_flush_wanted(const struct hws *s)
 	return s->flush.waits;
 }
 
+bool sim_flush_under_way(const struct hws *s)
+{
+	return s->flush.current && !s->flush.waits;
+}
+
 /* The request for it is made at once; who asks from now on is of the next. */
 static void begin(struct sim_flush *f, struct sim_flush_wait *newest, bool after_others)
 {

@@ -298,6 +298,7 @@ void sim_flush(struct hws *s, struct sim_flush_wait *w);
 
 /* flush.c */
 bool sim_flush_wanted(const struct hws *s);
+bool sim_flush_under_way(const struct hws *s);
 /* It has a tag, where it needs one. */
 void sim_flush_ready(struct hws *s, struct sim_flush_wait *w);
 void sim_flush_submit(struct hws *s);

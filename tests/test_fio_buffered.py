@@ -258,6 +258,18 @@ def test_a_flush_keeps_the_only_tag_until_it_is_done(tmp_path: Path) -> None:
     assert ends[1][1] > ends[1][0] and ends[64][1] < ends[64][0]
 
 
+@pytest.mark.parametrize(("sched", "first"), [("deadline", "far"), ("mq-deadline", "near")])
+def test_our_modules_decide_beside_a_flush(tmp_path: Path, sched: str, first: str) -> None:
+    """They know only of their own requests: what comes first is chosen before what comes later, and lies nearer, is there."""
+    text = (
+        "[global]\nfilename=/dev/sda\n[sync]\nrw=randwrite\nsize=64m\nnorandommap\nnumber_ios=40\nend_fsync=1\n"
+        "[far]\nstartdelay=20ms\ndirect=1\nrw=read\noffset=60g\nsize=4k\n[near]\nstartdelay=30ms\ndirect=1\nrw=read\noffset=1g\nsize=4k\n"
+    )
+    sync, far, near = on_a_disk(tmp_path, text, sched).jobs
+    assert sync.end_ns > 60_000_000, "both have come by then"
+    assert (far.end_ns < near.end_ns) == (first == "far")
+
+
 def dispatched(tmp_path: Path, text: str, tags: int) -> list[int]:
     """Sectors of each request of 16 KiB or more, in order."""
     on_a_disk(

@@ -18,6 +18,7 @@ from test_page import PROBE, browse
 from test_record import loop, read_all
 
 from headwaiter.live.describe import describe
+from headwaiter.live.describe_tables import _times
 from headwaiter.live.described import DescribeDocument, Quantiles
 from headwaiter.traces import Trace, load
 
@@ -288,3 +289,9 @@ def test_a_device_is_recorded_first(loop: str, capfd: pytest.CaptureFixture[str]
     row = next(row for row in document["rows"] if row["name"] == "dd")
     assert row["read_percent"] == 100 and row["sequential_percent"] > 90 and row["size_kib"]["max"] == 4
     assert document["device"]["service_ms"]["median"] > 0 and document["lost"] == 0
+
+
+def test_times_have_the_unit_that_suits_them() -> None:
+    assert _times(Quantiles(median=0.00664, p95=0.5, max=12_000)) == "6.64 µs (median), 0.5 ms (95%), 12 s (max)"
+    assert _times(Quantiles(median=0, p95=0.1, max=9999)) == "0 ms (median), 0.1 ms (95%), 9999 ms (max)"
+    assert _times(None) == "not known"

@@ -14,13 +14,15 @@ from recordings import readers, record
 
 from headwaiter.drives.profile import find_drive
 from headwaiter.live import advice
-from headwaiter.live.advice import identifier
+from headwaiter.live.advice import elsewhere, identifier
 from headwaiter.live.foreign import acting_on, foreign
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.losses import losses, uses
+from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
 from headwaiter.study.fit import CLOSE, REFUSED, fit
-from headwaiter.traces import load
+from headwaiter.traces import load, recording
+from headwaiter.traces.recording import Disk, Recording
 
 __all__ = ["machine"]
 DRIVE = ("-d", "barracuda-80g")
@@ -137,6 +139,29 @@ def test_apply_status_revert(machine: FakeSystem, four: Path, capfd: pytest.Capt
     assert "No disk is changed." in good(capfd, "status", "--root", machine.root)
     status, _, err = run(capfd, "revert", "sda", "--root", machine.root)
     assert status == 2 and "nothing to restore" in err
+
+
+def test_a_recording_of_another_disk_is_not_applied_unasked(
+    machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for --force. What is not known of a disk is held against nobody."""
+    machine.add("sda", wwn="naa.5000")
+    target = Machine(machine.root).target("sda")
+
+    def of(*identities: str) -> Recording:
+        disks = tuple(Disk("sda", "8,0", {"identity": one} if one else {}, {}) for one in identities)
+        return Recording("tracefs", "6.12", disks, 0, 60 * 10**9, "finished", 0, ())
+
+    assert elsewhere(target, of("wwn:naa.5000")) == elsewhere(target, of("wwn:naa.1", "wwn:naa.5000")) == ""
+    assert elsewhere(target, of("")) == elsewhere(target, None) == elsewhere(None, of("wwn:naa.1")) == ""
+    said = "recorded on wwn:naa.1, wwn:naa.2, and sda is wwn:naa.5000"
+    assert elsewhere(target, of("wwn:naa.1", "wwn:naa.2")) == said
+    with_module(machine, "hw-as")
+    monkeypatch.setattr(recording, "of", lambda source: of("wwn:naa.1", "wwn:naa.2"))
+    words = ("advise", four, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
+    status, _, err = run(capfd, *words)
+    assert status == 2 and said in err and "--force" in err and machine.writes == []
+    assert said in good(capfd, *words, "--force") and machine.current("sda") == "hw-as"
 
 
 def test_status_sees_what_somebody_else_set(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:

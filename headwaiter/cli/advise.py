@@ -21,7 +21,7 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
-from headwaiter.live.advice import Advised, Target, advise, recorded_settings, scheduler_of
+from headwaiter.live.advice import Advised, Target, advise, elsewhere, recorded_settings, scheduler_of
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
@@ -79,7 +79,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 @click.option("--anyway", is_flag=True, help="Judge even if the recording is too short, or of another drive.")
 @click.option("--mute", multiple=True, metavar="ID", help="Leave out advice of this identifier (/etc/headwaiter/muted has more).")
 @click.option("--apply", "put", is_flag=True, help="Put the advised settings in force, the former ones saved first.")
-@click.option("--force", is_flag=True, help="With --apply: even if something would stop working.")
+@click.option("--force", is_flag=True, help="With --apply: even if something would stop working, or another disk was recorded.")
 @click.option("--persist", is_flag=True, help="Print a udev rule that keeps the advised settings; nothing is installed.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of resampling.")
 @machine_options
@@ -137,8 +137,9 @@ def command(
         )
     done: list[Applied] = []
     if put and found.wanted and target:
-        if found.losses and not force:
-            raise Problem(f"{target.device.name}: {'; '.join(found.losses)}: --apply needs --force for that")
+        against = [*filter(None, [elsewhere(target, recorded)]), *found.losses]
+        if against and not force:
+            raise Problem(f"{target.device.name}: {'; '.join(against)}: --apply needs --force for that")
         done = apply(target.legs, found.wanted, machine.state, "headwaiter advise --apply")
     if as_json:
         write_json(found.document(bool(done)), output)

@@ -121,7 +121,7 @@ def advise(
     opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
     found = Advised(
         work, drive, goal, target, settings.scheduler if settings else current, offered, opened, None, (), None, (), None, (), (),
-        None, _notes(work, settings, current),
+        None, _notes(work, settings, current, elsewhere(target, recorded)),
     )  # fmt: skip
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record" if opened.reasons else "idle")], mute)
@@ -232,13 +232,21 @@ def _variant(scheduler: str, settings: Mapping[str, int]) -> Variant:
     return Variant(scheduler, ":".join([scheduler, *(f"{k}={v}" for k, v in settings.items())]), dict(settings))
 
 
-def _notes(work: Workload, settings: Settings | None, current: str) -> tuple[str, ...]:
-    found = list(work.notes)
+def _notes(work: Workload, settings: Settings | None, current: str, recorded: str) -> tuple[str, ...]:
+    found = [*work.notes, *([recorded] if recorded else [])]
     if settings and settings.scheduler not in {s.kernel_name for s in catalogue().values()}:
         found.append(f"{settings.scheduler}, which is in force, cannot be simulated: {current} stands for it")
     if work.replay != CLOSED:
         found.append("timestamps were kept, not think times: what is said of latency is indicative")
     return tuple(found)
+
+
+def elsewhere(target: Target | None, recorded: Recording | None) -> str:
+    """That the recording is of other disks than the target, as far as both are known; else ""."""
+    theirs = {disk.facts.get("identity", "") for disk in recorded.disks} - {""} if recorded else set()
+    if not target or not theirs or theirs & {one.identity for one in (target.device, *target.legs)}:
+        return ""
+    return f"recorded on {', '.join(sorted(theirs))}, and {target.device.name} is {target.device.identity}"
 
 
 # --- what to do ---

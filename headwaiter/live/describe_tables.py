@@ -23,8 +23,8 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
             f"{place.touched_mib} MiB touched within {place.span_gib:.3g} GiB; 90% of requests in {place.hot_mib} MiB;"
             f" {place.again_percent:.1f}% to a place seen before",
         ),
-        ("think time", _three(whole.think_ms, "ms")),
-        ("latency", _three(whole.latency_ms, "ms")),
+        ("think time", _times(whole.think_ms)),
+        ("latency", _times(whole.latency_ms)),
     ]
     if whole.depth:
         told.append(
@@ -36,7 +36,7 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
                 "device",
                 f"{device.requests} requests after merging, {_three(device.size_kib, 'KiB')}; busy {device.busy_percent:.1f}%",
             ),
-            ("its service time", f"{_three(device.service_ms, 'ms')}; in the scheduler before {_three(device.queued_ms, 'ms')}"),
+            ("its service time", f"{_times(device.service_ms)}; in the scheduler before {_times(device.queued_ms)}"),
             (
                 "its depth",
                 f"mean {device.depth.mean:.3g}, 95% of the time at most {device.depth.p95:.3g}, most {device.depth.max}",
@@ -74,6 +74,20 @@ def _three(spread: Quantiles | None, unit: str) -> str:
     if spread is None:
         return "not known"
     return f"{_number(spread.median)} {unit} (median), {_number(spread.p95)} {unit} (95%), {_number(spread.max)} {unit} (max)"
+
+
+def _times(spread_ms: Quantiles | None) -> str:
+    """Of milliseconds the same, each in the unit that suits it."""
+    if spread_ms is None:
+        return "not known"
+    three = ((spread_ms.median, "median"), (spread_ms.p95, "95%"), (spread_ms.max, "max"))
+    return ", ".join(f"{_time(value_ms)} ({what})" for value_ms, what in three)
+
+
+def _time(value_ms: float) -> str:
+    if 0 < value_ms < 0.1:
+        return f"{_number(1000 * value_ms)} µs"
+    return f"{_number(value_ms)} ms" if value_ms < 10_000 else f"{_number(value_ms / 1000)} s"
 
 
 def _number(value: float) -> str:

@@ -80,8 +80,8 @@ def command(
         with page(output) as out:
             show(out, rich_table(_list(wanted)))
             for level in LEVELS:
-                whole, quick = (sum(one.lasts_s(level, scale) for one in wanted if level in one.measure) for scale in (1, QUICK))
-                out.print(f"{level}: about {whole:.0f} s in all, {quick:.0f} s with --quick", highlight=False)
+                whole, small = (sum(one.lasts_s(level, scale) for one in wanted if level in one.measure) for scale in (1, QUICK))
+                out.print(f"{level}: about {whole:.0f} s in all, {small:.0f} s with --quick", highlight=False)
         return
     chosen_levels: Sequence[Level] = levels or ("sim",)
     if not any(level in one.measure for one in wanted for level in chosen_levels):

@@ -83,7 +83,7 @@ def _investigated(holds: bool) -> Iterator[str]:
 
 
 def investigations(which: str) -> str:
-    """Of claims that do not hold (`failed`), or that rest on what the paper's kernel did (`held`)."""
+    """Of claims that do not hold (`failed`), or that do with a reservation (`held`)."""
     return "\n".join(_investigated(which == "held"))
 
 

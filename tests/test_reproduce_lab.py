@@ -149,11 +149,31 @@ def test_databases_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch
 
 def test_fsck(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {"requests": 7, "at_a_time": 1.5}
-    found = Booted(monkeypatch, *({"elapsed_s": s, **seen} for s in (4, 3, 5))).decide("axboe-fsck")
-    assert values(found) == [1.25] and not found.verdicts[0].holds
+    found = Booted(monkeypatch, *({"elapsed_s": s, **seen} for s in (4, 3, 4))).decide("axboe-fsck")
+    assert values(found) == [1] and found.verdicts[0].holds
     why = found.verdicts[0].investigation
-    assert why and why.table and why.table.rows[2] == ["cfq-slice", 5, 7, 1.5]
+    assert why and why.table and why.table.rows[2] == ["cfq-slice", 4, 7, 1.5]
     assert found.tables[0].rows[0] == ["deadline", 30.475, 4.0, 1.0]
+
+
+def test_chains_beside_a_stream_and_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is that of the searches, and throughput that of the disk meanwhile."""
+    figures = [{"one_s": s, "one_mbps": rate} for s, rate in ((2, 10), (12, 30), (1, 25))]
+    lab = Booted(monkeypatch, *figures)
+    assert values(lab.decide("seelam-stream-chunks")) == [6, 0.5, 3, 2.5]
+    machine = lab.machines[0]
+    assert machine.environment["STREAMED"] == "1" and sum(name.startswith("/tree/") for name in machine.files) == 60
+    both = [{"one_s": 1, "one_mbps": 5, "two_s": s, "two_mbps": rate} for s, rate in ((6, 1), (8, 1), (2, 4))]
+    lab = Booted(monkeypatch, *both)
+    assert values(lab.decide("seelam-chunks")) == [0, 1, 4, 2, 3, 4]
+    machine = lab.machines[0]
+    assert machine.environment["STREAMED"] == "0" and sum(name.startswith("/tree/") for name in machine.files) == 400
+
+
+def test_a_read_beside_a_writer(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Booted(monkeypatch, *({"elapsed_s": s, "throughput_mbps": rate} for s, rate in ((8, 10), (2, 15), (3, 15))))
+    assert values(lab.decide("seelam-write-read", 0.5)) == [4, 1.5, 1.5]
+    assert lab.machines[0].environment["READ_MIB"] == "20"
 
 
 def test_operations_through_the_page_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,8 +194,27 @@ def test_operations_through_the_page_cache(monkeypatch: pytest.MonkeyPatch) -> N
     assert [line[1:-1] for line in text.splitlines() if line.startswith("[")] == ["global", *names]
 
 
+def test_readers_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that both read, by what it is without."""
+
+    def told_by_fio(*rates: float) -> bytes:
+        job = {"jobname": "reader", "write": {"io_bytes": 0}}
+        reads = [{"io_bytes": 1, "bw_bytes": rate * 1e6, "lat_ns": {"max": 1}} for rate in rates]
+        return json.dumps({"jobs": [job | {"read": one} for one in reads]}).encode()
+
+    def boot(machine: Guest, say: object) -> Outcome:
+        name = "iyer-async" if "/lab/jobs/iyer-async.fio" in machine.files else "iyer-readers"
+        slow = 5 if name == "iyer-async" else 2
+        return Outcome({f"0.{name}": told_by_fio(6, 4), f"1.{name}": told_by_fio(slow, slow)}, [])
+
+    seen: dict[str, Any] = {}
+    into_guest(monkeypatch, boot, seen)
+    assert values(decide(EXPERIMENTS["iyer-readers"], "lab", Bench())) == [2.5, 0]
+    assert seen["given"]["VARIANTS"] == "hw-as-seek hw-as-seek:anticipate=0"
+
+
 def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
-    assert "none of these experiments runs there" in bad(capfd, "reproduce", "iyer-readers", "--level", "lab")
+    assert "none of these experiments runs there" in bad(capfd, "reproduce", "iyer-shares", "--level", "lab")
     assert "--level sim: none of these experiments" in bad(capfd, "reproduce", "iyer-builds")
     out = good(capfd, "reproduce", "--list")
     assert any(line.startswith("axboe-seq-read ") and " lab " in line for line in out.splitlines())

@@ -84,7 +84,7 @@ class Investigation:
 class Claim(Generic[M]):
     """A claim on what an experiment measures (M). `paper` is the published figure, as printed.
 
-    why: makes the investigation, where the claim does not hold or `always` (it rests on something that today's kernels lack).
+    why: makes the investigation, where the claim does not hold or `always` (it holds with a reservation).
     """
 
     id: str

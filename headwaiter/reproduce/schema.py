@@ -42,9 +42,9 @@ class ClaimRow(Record):
     values: Annotated[Sequence[float | None], Says("the same as numbers; null where it cannot be told")]
     paper: Annotated[str, Says("the published figures, as printed")]
     holds_if: Annotated[str, Says("the bands")]
-    investigation: Annotated[
-        InvestigationRow | None, Says("of a claim that does not hold, or rests on the kernel of its day: why")
-    ] = None
+    investigation: Annotated[InvestigationRow | None, Says("of a claim that does not hold, or holds with a reservation: why")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

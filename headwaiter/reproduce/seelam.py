@@ -11,6 +11,8 @@ from headwaiter.engine.sim import Load, Outcome
 from headwaiter.reproduce.bench import Bench, ratio
 from headwaiter.reproduce.claims import Band, Check, Claim, Row, Table, least, most
 from headwaiter.reproduce.experiment import Chart, Experiment
+from headwaiter.reproduce.guests import run_programs
+from headwaiter.reproduce.trees import texts
 
 DOCUMENT = "Seelam et al., Enhancements to Linux I/O Scheduling, OLS 2005"
 DRIVE = "maxtor-20g"  # theirs: "7200 rpm Maxtor 20 GB IDE disk"
@@ -74,6 +76,38 @@ def chunks(bench: Bench) -> Instances:
     files = bench.count(2000, 200)
     one, two = (bench.generated("seelam-chunks", DRIVE, files=files, instances=n) for n in (1, 2))
     return Instances(_measure(bench, one, "find"), _measure(bench, two, "find"))
+
+
+READ_MIB = 40
+TREE_FILES, STREAMED_FILES, FILE_BYTES, FOLDER_FILES = 400, 60, 7680, 18
+LAB_TREE = "real programs on ext4, find with a new cat for each of {} files"
+
+
+def lab_write_read(bench: Bench) -> Runs:
+    """Table 1 with dd and cat."""
+    found = run_programs(bench, "seelam-write-read", DRIVE, THREE, {"READ_MIB": bench.count(READ_MIB, 8)})
+    return {name: Timed(one.elapsed_s, one.throughput_mbps) for name, one in found.items()}
+
+
+def _lab_searches(bench: Bench, files: int, *, stream: bool) -> Instances:
+    found = run_programs(
+        bench, "seelam-chunks", DRIVE, THREE, {"STREAMED": int(stream)}, texts("/tree", files, FILE_BYTES, FOLDER_FILES)
+    )
+
+    def timed_of(instances: str) -> Runs:
+        return {name: Timed(one.figures[f"{instances}_s"], one.figures[f"{instances}_mbps"]) for name, one in found.items()}
+
+    return Instances(timed_of("one"), {} if stream else timed_of("two"))
+
+
+def lab_stream_chunks(bench: Bench) -> Runs:
+    """Table 2 with find, cat and dd."""
+    return _lab_searches(bench, bench.count(STREAMED_FILES, 20), stream=True).one
+
+
+def lab_chunks(bench: Bench) -> Instances:
+    """Table 3 with find and cat."""
+    return _lab_searches(bench, bench.count(TREE_FILES, 100), stream=False)
 
 
 SIZES_KIB = (4, 16, 64, 256)
@@ -147,7 +181,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         DOCUMENT,
         "Table 1: streaming write, and a read of 200 MB",
         DRIVE,
-        {"sim": write_read},
+        {"sim": write_read, "lab": lab_write_read},
         lambda m: _timed_table(
             "The read of 200 MB; MB/s of both programs", {"deadline": (129, 25), "as": (10, 33), "cas": (9, 33)}, m
         ),
@@ -162,15 +196,18 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             Claim("SE2", "throughput, as / deadline", "1.32", lambda m: [Check(_rate(m, "as", "deadline"), least(1.1))]),
             Claim("SE3", "time of the read, cas / as", "0.9", lambda m: [Check(_time(m, "cas", "as"), Band(0.8, 1.25))]),
         ],
-        {"sim": 2},
-        notes={"sim": "the simulator's page cache; requests of 128 KiB at most"},
+        {"sim": 2, "lab": 60},
+        notes={
+            "sim": "the simulator's page cache; requests of 128 KiB at most",
+            "lab": f"dd and cat on ext4; a file of {READ_MIB} MiB",
+        },
     ),
     Experiment(
         "seelam-stream-chunks",
         DOCUMENT,
         "Table 2: streaming reads, and chunk reads by a chain of processes",
         DRIVE,
-        {"sim": stream_chunks},
+        {"sim": stream_chunks, "lab": lab_stream_chunks},
         lambda m: _timed_table(
             "The chain of processes; MB/s of both programs", {"deadline": (297, 9), "as": (4767, 35), "cas": (255, 34)}, m
         ),
@@ -197,16 +234,19 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 essential=True,
             ),
         ],
-        {"sim": 7},
+        {"sim": 7, "lab": 60},
         shortest=0.5,
-        notes={"sim": "generated programs (workloads/seelam-chunks.toml) on 400 files"},
+        notes={
+            "sim": "generated programs (workloads/seelam-chunks.toml) on 400 files",
+            "lab": LAB_TREE.format(STREAMED_FILES),
+        },
     ),
     Experiment(
         "seelam-chunks",
         DOCUMENT,
         "Table 3 and Figure 3: one and two chains of chunk reads",
         DRIVE,
-        {"sim": chunks},
+        {"sim": chunks, "lab": lab_chunks},
         _instances_table,
         [
             Claim("SE7", "one chain: throughputs of the three differ by", "7%", lambda m: [Check(_spread(m.one), most(0.15))]),
@@ -235,8 +275,11 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 ],
             ),
         ],
-        {"sim": 2},
-        notes={"sim": "generated programs (workloads/seelam-chunks.toml) on 2000 files"},
+        {"sim": 2, "lab": 60},
+        notes={
+            "sim": "generated programs (workloads/seelam-chunks.toml) on 2000 files",
+            "lab": LAB_TREE.format(TREE_FILES),
+        },
     ),
     Experiment(
         "seelam-sizes",

@@ -63,6 +63,8 @@ class Guest:
     executables: dict[str, bytes] = field(default_factory=dict)
     memory_mib: int = 1024
     cpus: int = 1
+    processor: str = "qemu64"
+    """As QEMU names it; a host's programs may need a better one."""
     shift: int | None = 1  # one instruction takes 2^shift ns; None: the guest's time is the host's, and nothing repeats
     parameters: str = "quiet"  # of the kernel, beside those that all guests have
     hang_s: float = 120  # of wall time without a sign of life
@@ -117,7 +119,8 @@ def boot(guest: Guest, say: Progress) -> Outcome:
         clock = ["tcg,thread=multi"] if guest.shift is None else ["tcg", "-icount", icount]
         command = [
             qemu, "-accel", *clock,
-            "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", str(guest.cpus), "-m", f"{guest.memory_mib}M",
+            "-rtc", "base=2026-01-01T00:00:00,clock=vm", "-smp", str(guest.cpus), "-cpu", guest.processor,
+            "-m", f"{guest.memory_mib}M",
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-serial", "stdio", "-serial", f"file:{work / 'results'}",
             "-kernel", str(guest.kernel.image), "-initrd", str(work / "initrd"),

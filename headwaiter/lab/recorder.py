@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The host's half of the experiment `record`: packs the recorder for the guest, and compares what came back.
-
-The guest has this Python, but of its modules only those that the recorder imports, each where it is here.
-"""
+"""The host's half of the experiment `record`: packs the recorder for the guest, and compares what came back."""
 
 from __future__ import annotations
 
 import json
-import sys
-import sysconfig
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,20 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from headwaiter.errors import Problem
-from headwaiter.lab.guest import Guest, Outcome, boot
-from headwaiter.lab.host import run as run_program
-from headwaiter.lab.initramfs import LIBRARY
+from headwaiter.lab import python
+from headwaiter.lab.guest import Outcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.script import Script, guest
 from headwaiter.traces import Trace, load
 
-_LISTED = """
-import encodings.ascii  # which is imported when it is used
-import sys
-from headwaiter.live import devices, record
-print("\\n".join(sorted({getattr(m, "__file__", None) or "" for m in list(sys.modules.values())})))
-"""
+_IMPORTS = "from headwaiter.live import devices, record"
 _HANG_S = 600
 """Of wall time: the guest says nothing while fio runs, of which every I/O is traced."""
 RECORDERS = ("tracefs", "blktrace")
@@ -52,7 +40,7 @@ class Compared:
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
     """Boot, and add a row that compares the recordings of the two recorders."""
     machine = guest(script, on, given, say)
-    _pack_python(machine)
+    python.pack(machine, _IMPORTS)
     machine.hang_s = _HANG_S
     outcome = boot(machine, say)
     files = dict(outcome.files)
@@ -82,27 +70,3 @@ def _trace(files: Mapping[str, bytes], name: str) -> Trace:
         path = Path(folder) / f"{name}.hwr"
         path.write_bytes(files[f"same.{name}"])
         return load(path)
-
-
-def _pack_python(machine: Guest) -> None:
-    """Python, and the modules that the recorder needs, with their libraries."""
-    program = Path(sys.executable).resolve()
-    listed = run_program([sys.executable, "-P", "-c", _LISTED]).split()
-    modules = [Path(name) for name in listed if name]
-    if not modules:
-        raise Problem("lab: this Python has no modules in files")
-    libraries = {
-        library
-        for path in (program, *(path for path in modules if path.suffix == ".so"))
-        for library in LIBRARY.findall(run_program(["ldd", str(path)]))
-    }
-    for path in modules:
-        machine.files[str(path)] = path.read_bytes()
-    for name in {str(program), *libraries}:
-        machine.executables[name] = Path(name).read_bytes()
-    # What tells Python where its modules are must be there, whether or not any of it is imported.
-    machine.environment |= {
-        "PYTHON": str(program),
-        "PYTHONHOME": sys.base_prefix,
-        "PYTHONPATH": sysconfig.get_path("purelib"),
-    }

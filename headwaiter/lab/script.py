@@ -47,6 +47,7 @@ HOSTS = {
     "example": "headwaiter.lab.example",
     "record": "headwaiter.lab.recorder",
     "refuse": "headwaiter.lab.refuse",
+    "watch": "headwaiter.lab.watcher",
     "workloads": "headwaiter.lab.workloads",
 }
 BASE_MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What /lab/list says, played by processes with no more than MEMORY_MIB of memory between them, page cache included. RENEW=1: each
+# Plays /lab/list by processes with no more than MEMORY_MIB of memory between them, page cache included. RENEW=1: each
 # variant gets its files anew. SYNC=1: the time ends when all is on the disk. READAHEAD_KIB: of the kernel.
 prepare() { [ "$RENEW" = 1 ] || must player make /lab/list; }
 renew() {

@@ -4,11 +4,11 @@
 # lab: host watch
 # lab: programs fio
 # lab: memory 2048
-# lab: set DRIVE=barracuda-80g SCHEDULERS="none mq-deadline kyber bfq hw-as hw-cfq-slice" FIRST=mq-deadline
+# lab: set DRIVE=barracuda-80g SCHEDULERS="none mq-deadline kyber bfq hw-cfq-slice hw-maitre" FIRST=mq-deadline
 # lab: set PHASES="readers mixed chains" PHASE=240 ALONE=40 SAMPLE=5 EVERY=10 OPTIONS="--windows 2"
 #
 # A scheduler alone has each kind of load for ALONE s; watch has each for PHASE s, one after the other, and begins with FIRST.
-# What counts is what was read. The schedulers are as `watch` sets them: with their defaults, and told nothing of the drive.
+# Others that watch chooses follow alone, too. What counts is what was read. The schedulers are as `watch` sets them: with their defaults, and told nothing of the drive.
 export PYTHONHOME PYTHONPATH
 disk=sda
 queue=/sys/block/$disk/queue
@@ -73,12 +73,18 @@ phase() {
 		awk "BEGIN { printf \"%.3f\", ($(has_read) - $before) * 512e-6 / $2 }")}"
 }
 
-for scheduler in $SCHEDULERS; do
-	choose "$scheduler"
+# Each kind of load under scheduler $1.
+alone() {
+	local kind
+	choose "$1"
 	for kind in $PHASES; do
-		say "$scheduler: $kind"
-		phase "$kind" "$ALONE" "$scheduler" alone
+		say "$1: $kind"
+		phase "$kind" "$ALONE" "$1" alone
 	done
+}
+
+for scheduler in $SCHEDULERS; do
+	alone "$scheduler"
 done
 
 choose "$FIRST"
@@ -98,4 +104,10 @@ for kind in $PHASES; do
 done
 kill -TERM $watch
 wait $watch || fail "watch ended with status $?: $(tail -3 /tmp/watch.log)"
+for scheduler in $(sed -n 's/^end //p' /tmp/watch.log | sort -u); do
+	case " $SCHEDULERS " in
+	*" $scheduler "*) ;;
+	*) alone "$scheduler" ;;
+	esac
+done
 send /tmp/watch.log

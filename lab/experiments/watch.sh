@@ -104,7 +104,8 @@ for kind in $PHASES; do
 done
 kill -TERM $watch
 wait $watch || fail "watch ended with status $?: $(tail -3 /tmp/watch.log)"
-for scheduler in $(sed -n 's/^end //p' /tmp/watch.log | sort -u); do
+chosen=$(sed -n 's/^end //p' /tmp/watch.log | sort -u)
+for scheduler in $chosen; do
 	case " $SCHEDULERS " in
 	*" $scheduler "*) ;;
 	*) alone "$scheduler" ;;

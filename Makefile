@@ -123,6 +123,7 @@ new-policy: .venv/.tools
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
+	$(BIN)/headwaiter lab run maitre -k 6.12 --json -o docs/lab/maitre-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
 	$(BIN)/python docs/generate.py
 

@@ -11,8 +11,8 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `waits: fitted` are measured.
 `api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which `make lab-docs`
-measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
+Results of the lab take longer: `readers: NAME`, `programs: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which
+`make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
@@ -180,6 +180,39 @@ def readers(name: str) -> str:
     )
 
 
+def programs(name: str) -> str:
+    """Of the experiment `maitre`: a line per scheduler."""
+    by: dict[str, dict[str, dict[str, Any]]] = {}
+    for r in lab_results(name):
+        by.setdefault(r["scheduler"], {})[r["load"]] = r
+    several = ("2 readers", "4 readers", "8 readers")
+    return rows(
+        (
+            "scheduler",
+            "2 / 4 / 8 readers, of one",
+            "longest read, ms",
+            "find, s",
+            "MB/s beside it",
+            "small reads, mean ms",
+            "longest, ms",
+            "MB/s beside them",
+        ),
+        (
+            (
+                f"`{scheduler}`",
+                " / ".join(f"{found[load]['of_one_reader']:.2f}" for load in several),
+                " / ".join(f"{found[load]['max_lat_ms']:.0f}" for load in several),
+                f"{(find := found['find beside a stream'])['elapsed_s']:.1f}",
+                f"{find['throughput_MBps']:.0f}",
+                f"{(small := found['small reads beside four streams'])['mean_ms']:.0f}",
+                f"{small['max_lat_ms']:.0f}",
+                f"{small['throughput_MBps']:.0f}",
+            )
+            for scheduler, found in by.items()
+        ),
+    )
+
+
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
@@ -312,6 +345,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "api": api,
     "columns": table_columns,
     "readers": readers,
+    "programs": programs,
     "agreement": agreement,
     "disagreements": disagreements,
     "regret": regret,

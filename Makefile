@@ -124,6 +124,7 @@ READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
 	$(BIN)/headwaiter lab run maitre -k 6.12 --json -o docs/lab/maitre-6.12.json
+	$(BIN)/headwaiter lab run maitre -k 6.1 --json -o docs/lab/maitre-6.1.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
 	$(BIN)/python docs/generate.py
 

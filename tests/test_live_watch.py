@@ -16,6 +16,7 @@ from command import run, write
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 
+from headwaiter.drives.choose import open_drive
 from headwaiter.errors import Problem
 from headwaiter.live.decide import Blocked, Caution, Decider, Memory, Window
 from headwaiter.live.devices import Device
@@ -269,6 +270,22 @@ def test_a_replay_of_what_was_recorded(machine: FakeSystem, tmp_path: Path) -> N
     assert (
         "only 20 requests" in replay.judge(device, load(record(tmp_path / "few.csv", readers(1, 20))), 1.0, 0, "none", []).trouble
     )
+
+
+def test_a_model_that_no_longer_fits_is_chosen_again(machine: FakeSystem, tmp_path: Path) -> None:
+    """But for one that the user has named."""
+    machine.add("sda")
+    device = Machine(machine.root).find("sda")
+    trace = load(record(tmp_path / "four.csv", readers(4, 300)))
+    seconds = trace.span_ns / 1e9
+    named = Replay("nvme-ssd").judge(device, trace, seconds, 0, "none", ["hw-as"])
+    assert "wrong drive" in named.trouble and not named.advantage
+    replay = Replay()
+    replay._drives[device.identity] = open_drive("nvme-ssd")
+    for _ in range(2):
+        seen = replay.judge(device, trace, seconds, 0, "none", ["hw-as"])
+        assert not seen.trouble and seen.advantage["hw-as"] > math.log(3)
+    assert replay._drives[device.identity].name != "nvme-ssd"
 
 
 # --- the service ---

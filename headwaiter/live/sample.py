@@ -83,21 +83,27 @@ class Replay:
         if current not in names:
             return replace(seen, trouble=f"{current} cannot be simulated")
         try:
-            drive = self._drive(device, trace, names[current])
+            drive, line = self._drive(device, trace, names[current])
             work = replay(Path(device.name), trace, drive, Reading())
         except Problem as e:
             return replace(seen, trouble=str(e))
-        line, refused = doubt(fit(trace, drive, names[current]), trace, drive, names[current])
-        if refused:
+        if line:
             return replace(seen, trouble=line)
         return self._replayed(seen, work, drive, current, names)
 
-    def _drive(self, device: Device, trace: Trace, scheduler: str) -> Drive:
+    def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, str]:
+        """The model, and why it cannot be this disk, if so. One that was chosen before is chosen again where it does not fit."""
         found = self._drives.get(device.identity)
-        if found is None:
-            found = choose_drive(trace, device.name, scheduler)[0] if self._name == AUTO else open_drive(self._name)
+        if found is None and self._name != AUTO:
+            found = open_drive(self._name)
+        line, refused = doubt(fit(trace, found, scheduler), trace, found, scheduler) if found else ("", True)
+        if refused and self._name == AUTO:
+            found = choose_drive(trace, device.name, scheduler)[0]
+            line, refused = doubt(fit(trace, found, scheduler), trace, found, scheduler)
+        assert found
+        if not refused:
             self._drives[device.identity] = found
-        return found
+        return found, line if refused else ""
 
     @staticmethod
     def _replayed(seen: Window, work: Workload, drive: Drive, current: str, names: Mapping[str, str]) -> Window:

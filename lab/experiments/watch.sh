@@ -92,10 +92,10 @@ cat >/lab/watch.py <<-END
 	from headwaiter.__main__ import main
 	main()
 END
-# As its unit of systemd has it: what it reckons must not take the processor from the programs.
 # shellcheck disable=SC2086 # several
-nice -n 19 $PYTHON -S /lab/watch.py watch $disk --apply --sample "$SAMPLE" --every "$EVERY" $OPTIONS >>/tmp/watch.log 2>&1 &
+$PYTHON -S /lab/watch.py watch $disk --apply --sample "$SAMPLE" --every "$EVERY" $OPTIONS >>/tmp/watch.log 2>&1 &
 watch=$!
+renice -n 19 -p $watch	# as its unit of systemd: what it reckons must not take the processor from the programs
 sleep 10
 for kind in $PHASES; do
 	say "watch: $kind"

@@ -345,6 +345,17 @@ def test_it_applies_and_revert_restores(machine: FakeSystem) -> None:
     assert machine.everything("sda") == before
 
 
+@pytest.mark.parametrize(("first", "kept"), [("mq-deadline", "77"), ("none", "256")])
+def test_a_change_keeps_nr_requests(machine: FakeSystem, first: str, kept: str) -> None:
+    """The kernel sets it anew at each switch: two, on a disk that takes one. That of none is no choice of anybody's."""
+    machine.add("sda")
+    machine.set("sda", "scheduler", first)
+    machine.set("sda", "nr_requests", "77")
+    watching, _ = service(machine, Scripted([ahead(0.2)] * 4), put=True)
+    watching.run()
+    assert machine.current("sda") == "bfq" and machine.everything("sda")["nr_requests"].strip() == kept
+
+
 def test_undoing_restores_all_settings(machine: FakeSystem) -> None:
     machine.add("sda")
     machine.set("sda", "iosched/read_expire", "400")

@@ -18,7 +18,7 @@ from headwaiter.live.gate import gate, told
 from headwaiter.live.kernel import known
 from headwaiter.live.losses import Uses, losses
 from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal, Tuned
-from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands
+from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands, kept_requests
 from headwaiter.live.tuning import tune
 from headwaiter.study.answer import STOCK_BASELINES, answer
 from headwaiter.study.compare import names
@@ -318,9 +318,9 @@ def _percent(margin: Margin) -> str:
 
 
 def _wanted(target: Target | None, name: str, tunables: Mapping[str, str], switch: bool) -> Settings:
-    """What is to be put: nr_requests stays as it is, unless `none` had it, whose default is the device's depth."""
+    """What is to be put; nr_requests stays as it is."""
     now = target.settings[0] if target else None
-    keep = now.nr_requests if now and "none" not in (now.scheduler, name) else None
+    keep = kept_requests(now, name) if now else None
     return Settings(name, keep, {**(now.tunables if now and not switch else {}), **tunables})
 
 

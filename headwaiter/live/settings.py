@@ -47,6 +47,11 @@ class Settings:
         return found if self.wbt_lat_usec is None else found | {WBT: str(self.wbt_lat_usec)}
 
 
+def kept_requests(now: Settings, scheduler: str) -> int | None:
+    """nr_requests for a switch to a scheduler: as it is, unless `none` has it, whose default is the device's depth."""
+    return now.nr_requests if "none" not in (now.scheduler, scheduler) else None
+
+
 @dataclass(frozen=True)
 class Change:
     """A file of queue/, and what it said before and after."""

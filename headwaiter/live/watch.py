@@ -23,7 +23,7 @@ from headwaiter.live.kernel import known, loadable
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
 from headwaiter.live.sample import Method, StoppedError
-from headwaiter.live.settings import Settings, opened
+from headwaiter.live.settings import Settings, kept_requests, opened
 from headwaiter.live.state import now
 
 BY = "headwaiter watch"
@@ -221,7 +221,9 @@ class Service:
             for leg in legs:
                 revert(leg, state)
         else:
-            apply(legs, Settings(scheduler), state, BY)
+            with opened(legs[0]) as queue:
+                now = queue.read()
+            apply(legs, Settings(scheduler, kept_requests(now, scheduler)), state, BY)
 
     def _told(self, disk: _Watched, legs: Sequence[Device], window: Window, decision: Decision) -> None:
         """Log a decision, and count it."""

@@ -258,7 +258,7 @@ def test_a_flush_keeps_the_only_tag_until_it_is_done(tmp_path: Path) -> None:
     assert ends[1][1] > ends[1][0] and ends[64][1] < ends[64][0]
 
 
-@pytest.mark.parametrize(("sched", "first"), [("deadline", "far"), ("mq-deadline", "near")])
+@pytest.mark.parametrize(("sched", "first"), [("as-seek", "far"), ("mq-deadline", "near")])
 def test_our_modules_decide_beside_a_flush(tmp_path: Path, sched: str, first: str) -> None:
     """They know only of their own requests: what comes first is chosen before what comes later, and lies nearer, is there."""
     text = (

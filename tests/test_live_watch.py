@@ -111,6 +111,18 @@ def test_what_made_things_worse_is_undone_and_remembered() -> None:
 
 
 @pytest.mark.parametrize(
+    ("trouble", "undone"),
+    [({}, True), ({"trouble": "the wrong drive"}, True), ({"trouble": "9 lost", "lost": 9}, False), ({"requests": 49}, False)],
+)
+def test_a_change_is_judged_by_what_is_measured(trouble: dict[str, Any], undone: bool) -> None:
+    """Also where no replay explains it; not by a window that tells nothing."""
+    decider = Decider("mq-deadline")
+    outcomes(decider, [ahead(0.2)] * 4)
+    found = outcomes(decider, [replace(QUIET, latency_ms=13.0, **trouble)] * 3, 1000)
+    assert (found[-1] == "undone") == undone and decider.current == ("mq-deadline" if undone else "bfq")
+
+
+@pytest.mark.parametrize(
     "after",
     [
         replace(QUIET, latency_ms=10.9),

@@ -16,6 +16,8 @@ from typing import Literal
 Outcome = Literal["kept", "changed", "declined", "undone"]
 SWITCH_S = 0.025
 """What a switch takes when nothing is queued."""
+FEWEST = 50
+"""Fewer requests in a window tell nothing."""
 _DAY_S = 86400.0
 _ALIKE_SIZE, _ALIKE_READS = 2.0, 0.3
 """Loads are alike whose mean request sizes differ by a smaller factor, and shares of reads by less."""
@@ -101,32 +103,35 @@ class Decider:
     _before: list[Window] = field(default_factory=list)
     _former: str = ""
     """The scheduler before a change that is on trial."""
+    _after: list[Window] = field(default_factory=list)
+    """What was measured since."""
 
     def reset(self, current: str) -> None:
         """Somebody else has chosen another scheduler: what was seen under the former one says nothing now."""
         self.current, self._windows, self._since, self._best, self._confirmed = current, [], None, "", 0
-        self._former, self._before = "", []
+        self._former, self._before, self._after = "", [], []
 
     def decide(self, window: Window, now_s: float) -> Decision:
         """After a window. The caller makes the change, or calls failed()."""
+        # A change is judged by what is measured, whether or not a replay can explain that.
+        if self._former and window.requests >= FEWEST and not (window.trouble and window.lost):
+            self._after.append(window)
+            if undone := self._trial(now_s):
+                return undone
         if window.trouble:
             return Decision("declined", self.current, window.trouble)
         if self._since is not None:
             self._since += 1
         self._windows = [*self._windows, window][-self.caution.windows :]
-        if self._former and (undone := self._trial(now_s)):
-            return undone
         return self._choose(window, now_s)
 
     def _trial(self, now_s: float) -> Decision | None:
         """Whether a change has made things worse: as measured, at a load that is alike."""
-        assert self._since is not None
-        alike = [w for w in self._windows if _alike(w, self._before[-1])]
-        if self._since < self.caution.windows:
-            return None
-        former, now = self._former, alike[-self._since :]
+        former, now = self._former, self._after[-self.caution.windows :]
         if len(now) < self.caution.windows:
-            if self._since >= self.caution.dwell:
+            return None
+        if not all(_alike(window, self._before[-1]) for window in now):
+            if len(self._after) >= self.caution.dwell:
                 self._former = ""  # the load is another one by now
             return None
         after_ms, before_ms = (median(w.latency_ms for w in windows) for windows in (now, self._before))
@@ -192,7 +197,7 @@ class Decider:
         return None
 
     def _change(self, to: str, now_s: float, trial: bool) -> None:
-        self._former, self._before = (self.current, self._windows) if trial else ("", [])
+        self._former, self._before, self._after = (self.current, self._windows, []) if trial else ("", [], [])
         self.current, self._windows, self._since, self._best, self._confirmed = to, [], 0, "", 0
         self.memory = replace(self.memory, changes=(*(t for t in self.memory.changes if t > now_s - _DAY_S), now_s))
 

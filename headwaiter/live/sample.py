@@ -19,7 +19,7 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import I64, Drive, Options
 from headwaiter.errors import Problem
 from headwaiter.live.advice import depth_of, run
-from headwaiter.live.decide import Window
+from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
 from headwaiter.live.record import FINISHED, record
@@ -31,8 +31,6 @@ from headwaiter.study.waits import added_waits, contention
 from headwaiter.study.workload import CLOSED, NR_REQUESTS, Reading, Workload, open_forest, read_recording, replay
 from headwaiter.traces import Source, Trace, recording
 
-FEWEST = 50
-"""Fewer requests in a window tell nothing."""
 LOST_SHARE = 0.001
 
 

@@ -8,19 +8,12 @@
 # lab: set PHASES="readers mixed chains" PHASE=240 ALONE=40 SAMPLE=5 EVERY=10 OPTIONS="--windows 2"
 #
 # A scheduler alone has each kind of load for ALONE s; watch has each for PHASE s, one after the other, and begins with FIRST.
-# Others that watch chooses follow alone, too. What counts is what was read. The schedulers are as `watch` sets them: with their defaults, and told nothing of the drive.
+# Others that watch chooses follow alone, too. What counts is what was read. The schedulers are as `watch` sets them: with their
+# defaults, and told nothing of the drive.
 export PYTHONHOME PYTHONPATH
 disk=sda
-queue=/sys/block/$disk/queue
 drive_disk $disk "$DRIVE" 1
-
-# As many requests as on a computer's disk: one of depth 1 gets two.
-choose() {
-	echo "$1" >$queue/scheduler || fail "cannot select $1"
-	[ "$1" = none ] || for nr_requests in 63 64; do
-		echo $nr_requests >$queue/nr_requests || fail "cannot set nr_requests"
-	done
-}
+rm /lab/positions/$disk
 
 # Begin the load of kind $1, for $2 s; wait_load waits for its end.
 begin_load() {
@@ -76,7 +69,7 @@ phase() {
 # Each kind of load under scheduler $1.
 alone() {
 	local kind
-	choose "$1"
+	elevator $disk "$1"
 	for kind in $PHASES; do
 		say "$1: $kind"
 		phase "$kind" "$ALONE" "$1" alone
@@ -87,7 +80,7 @@ for scheduler in $SCHEDULERS; do
 	alone "$scheduler"
 done
 
-choose "$FIRST"
+elevator $disk "$FIRST"
 cat >/lab/watch.py <<-END
 	from headwaiter.__main__ import main
 	main()
@@ -101,7 +94,7 @@ for kind in $PHASES; do
 	say "watch: $kind"
 	echo "phase $kind" >>/tmp/watch.log
 	phase "$kind" "$PHASE" "" watch
-	echo "end $(sed 's/.*\[\(.*\)\].*/\1/' $queue/scheduler)" >>/tmp/watch.log
+	echo "end $(sed 's/.*\[\(.*\)\].*/\1/' /sys/block/$disk/queue/scheduler)" >>/tmp/watch.log
 done
 kill -TERM $watch
 wait $watch || fail "watch ended with status $?: $(tail -3 /tmp/watch.log)"

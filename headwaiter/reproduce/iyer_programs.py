@@ -47,8 +47,6 @@ BLOCK_KIB = 8
 def _web(bench: Bench, readahead_kib: int) -> Times:
     given: dict[str, int | str] = {
         "MEMORY_MIB": MEMORY_MIB,
-        "RENEW": 0,
-        "SYNC": 0,
         "READAHEAD_KIB": readahead_kib,
         "FEATURES": "^has_journal,^flex_bg",
     }

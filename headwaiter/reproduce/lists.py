@@ -18,13 +18,11 @@ class Playlist:
     """Files with their pages, and steps of each process."""
 
     files: list[tuple[str, int]] = field(default_factory=list)
-    made: list[tuple[str, int]] = field(default_factory=list)
-    """Files that a process makes; their numbers follow those of `files`."""
     processes: list[list[str]] = field(default_factory=list)
 
     def text(self, name: str) -> bytes:
         """As the player reads it."""
-        lines = [*(f"F {path} {pages}" for path, pages in self.files), *(f"M {path} {pages}" for path, pages in self.made)]
+        lines = [f"F {path} {pages}" for path, pages in self.files]
         lines += [f"P {name}", *(f"s {i + 1}" for i in range(len(self.processes)))]
         for steps in self.processes:
             lines += [f"P {name}", *steps]

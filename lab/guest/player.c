@@ -8,9 +8,8 @@
  *
  * A list names files (F PATH PAGES, M likewise of one that a process makes), then processes (P
  * NAME), each with what it does: r and x FILE PAGE PAGES read and write, f FILE PAGE touches a page
- * of a mapped file, c FILE closes it, u FILE removes it, t NS thinks, s and w PROCESS start one and
- * wait for it, y waits until all is written, d forgets what was read. Files and processes go by
- * number, from 0.
+ * of a mapped file, c FILE closes it, t NS thinks, s and w PROCESS start one and wait for it, y
+ * waits until all is written, d forgets what was read. Files and processes go by number, from 0.
  *
  * compile reads the source and what it includes ("NAME", as seen from the source's own folder),
  * uses the processor for so long, and writes the object.
@@ -186,13 +185,6 @@ static void close_file(struct file *f)
 	f->fd = -1;
 }
 
-static void remove_file(struct file *f)
-{
-	close_file(f);
-	if (unlink(f->path))
-		die(f->path);
-}
-
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec t = { ns / 1000000000, ns % 1000000000 };
@@ -238,8 +230,6 @@ static void play(struct process *p)
 			touch(s);
 		} else if (s->what == 'c') {
 			close_file(&files[s->a]);
-		} else if (s->what == 'u') {
-			remove_file(&files[s->a]);
 		} else if (s->what == 't') {
 			sleep_ns(s->a);
 		} else if (s->what == 'y') {

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -77,7 +77,7 @@ def judged(rows: Sequence[Mapping[str, Any]], log: str) -> list[dict[str, Any]]:
 
 def _mean(rates: Iterable[float]) -> float:
     values = list(rates)
-    return math.exp(sum(map(math.log, values)) / len(values)) if all(value > 0 for value in values) else 0.0
+    return statistics.geometric_mean(values) if min(values) > 0 else 0.0
 
 
 def _phases(log: str) -> list[tuple[str, int]]:

@@ -197,7 +197,8 @@ class Decider:
         return None
 
     def _change(self, to: str, now_s: float, trial: bool) -> None:
-        self._former, self._before, self._after = (self.current, self._windows, []) if trial else ("", [], [])
+        self._former, self._before = (self.current, self._windows) if trial else ("", [])
+        self._after = []
         self.current, self._windows, self._since, self._best, self._confirmed = to, [], 0, "", 0
         self.memory = replace(self.memory, changes=(*(t for t in self.memory.changes if t > now_s - _DAY_S), now_s))
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.table import Table
 
 from headwaiter.live.described import Character, DescribeDocument, Quantiles
@@ -71,17 +73,18 @@ def _away(whole: Character) -> str:
 
 def _three(spread: Quantiles | None, unit: str) -> str:
     """Median, 95th percentile and maximum."""
-    if spread is None:
-        return "not known"
-    return f"{_number(spread.median)} {unit} (median), {_number(spread.p95)} {unit} (95%), {_number(spread.max)} {unit} (max)"
+    return _quantiles(spread, lambda value: f"{_number(value)} {unit}")
 
 
 def _times(spread_ms: Quantiles | None) -> str:
     """Of milliseconds the same, each in the unit that suits it."""
-    if spread_ms is None:
+    return _quantiles(spread_ms, _time)
+
+
+def _quantiles(spread: Quantiles | None, shown: Callable[[float], str]) -> str:
+    if spread is None:
         return "not known"
-    three = ((spread_ms.median, "median"), (spread_ms.p95, "95%"), (spread_ms.max, "max"))
-    return ", ".join(f"{_time(value_ms)} ({what})" for value_ms, what in three)
+    return f"{shown(spread.median)} (median), {shown(spread.p95)} (95%), {shown(spread.max)} (max)"
 
 
 def _time(value_ms: float) -> str:

@@ -90,29 +90,24 @@ def _tables_of(drive: str, found: Study) -> list[Table]:
 CACHED_MIB = (1, 16)
 
 
-def _cached_jobs(bench: Bench) -> dict[Case, str]:
-    """A job for each case, in the order in which a file is written and read again."""
-    out = {}
-    for size in CACHED_MIB:
-        for record in RECORDS_KIB:
-            for operation in OPERATIONS:
-                kib = max(record, round(size * 1024 * min(bench.scale, 1) / record) * record)
-                ways = OPERATIONS[operation].splitlines()[0]
-                name = f"{operation.replace(' ', '_')}-{record}-{size}"
-                job = f"[{name}]\nstonewall\n{ways}\nbs={record}k\nsize={kib}k\nfilename={size}-{record}\n"
-                out[operation, record, size] = job
-    return out
+def _cached_job(bench: Bench, case: Case) -> tuple[str, str]:
+    """Its name, and itself."""
+    operation, record, size = case
+    kib = max(record, round(size * 1024 * min(bench.scale, 1) / record) * record)
+    name = f"{operation.replace(' ', '_')}-{record}-{size}"
+    ways = OPERATIONS[operation].splitlines()[0]
+    return name, f"[{name}]\nstonewall\n{ways}\nbs={record}k\nsize={kib}k\nfilename={size}-{record}\n"
 
 
 def cached(bench: Bench) -> Rates:
     """MB/s of one program whose files fit the page cache, by case and scheduler."""
-    jobs = _cached_jobs(bench)
-    text = "[global]\ndirectory=/mnt/files\nioengine=psync\nfallocate=none\ninvalidate=0\n" + "".join(jobs.values())
+    # In the order in which a file is written and read again.
+    cases = [(operation, record, size) for size in CACHED_MIB for record in RECORDS_KIB for operation in OPERATIONS]
+    jobs = {case: _cached_job(bench, case) for case in cases}
+    text = "[global]\ndirectory=/mnt/files\nioengine=psync\nfallocate=none\ninvalidate=0\n"
+    text += "".join(job for _, job in jobs.values())
     found = run_programs(bench, "study-cache", SSD, SCHEDULERS, {"DEPTH": 0}, {"/lab/jobs.fio": text.encode()})
-    names = {case: job[1 : job.index("]")] for case, job in jobs.items()}
-    return {
-        case: {one: case[1] * 1024 / ran.figures[names[case]] for one, ran in found.items()} for case in jobs
-    }  # fmt: skip
+    return {case: {one: case[1] * 1024 / ran.figures[name] for one, ran in found.items()} for case, (name, _) in jobs.items()}
 
 
 def _spread(rates: Mapping[str, float]) -> float:

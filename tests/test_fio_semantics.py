@@ -173,6 +173,11 @@ def test_sleeping_for_the_rate_ends_with_the_runtime(tmp_path: Path) -> None:
     assert issues(ios) == [0, 1000, 2000, 2500]
 
 
+def test_runtime_may_end_while_the_rate_waits_for_what_is_in_flight(tmp_path: Path) -> None:
+    ios = run(tmp_path, f"{DIRECT}[a]\nioengine=libaio\niodepth=4\nsize=1m\nrate_iops=400\nruntime=12ms\n")
+    assert issues(ios) == [0, 5, 5]
+
+
 def test_start_delay(tmp_path: Path) -> None:
     assert issues(run(tmp_path, f"{DIRECT}[a]\nsize=8k\nstartdelay=7ms\n")) == [7, 12]
     (io,) = run(tmp_path, f"{DIRECT}[a]\nsize=4k\nstartdelay=1s-2s\n")

@@ -281,12 +281,10 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		return true;
 	case JOB_RATE:
-		until = rate_wait(s, j);
-		j->state = until ? JOB_RATE : JOB_ISSUE;
-		if (!until)
-			return true;
-		if (out_of_time(s, j)) {
-			j->state = JOB_DRAIN;
+		/* Also after the wait for what is in flight, which may take longer. */
+		until = out_of_time(s, j) ? 0 : rate_wait(s, j);
+		if (!until) {
+			j->state = j->terminate ? JOB_DRAIN : JOB_ISSUE;
 			return true;
 		}
 		if (wait_for(j, j->issued))

@@ -56,7 +56,10 @@ static void give_profile(struct hws *s, const char *path)
 	}
 }
 
-/* The paper's 100 classes by five reads, in eight steps each, with intervals of 1 to 10 ms. */
+/*
+ * The paper's 100 classes by five reads, in eight steps each, with intervals of 1 to 10 ms
+ * that have to prove themselves.
+ */
 static void classify(struct hws *s)
 {
 	enum { ROWS = 200 };
@@ -67,7 +70,7 @@ static void classify(struct hws *s)
 	size_t length = 0;
 	int i, failed;
 
-	length += (size_t)sprintf(text, "history 0 5\nclasses 0 100\n");
+	length += (size_t)sprintf(text, "history 0 5\nclasses 0 100\nprove 0 1\n");
 	for (i = 0; i < 8; i++)
 		length += (size_t)sprintf(text + length, "spatial %d %d\n", i ? 8 << 2 * i : 0,
 					  70 - 10 * i);

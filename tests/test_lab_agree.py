@@ -85,7 +85,7 @@ def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.needs("lab")
 def test_fitted_waits_are_the_same_in_the_kernel(tmp_path: Path) -> None:
-    """A loaded configuration: as many waits are met and fail, within 3%, and another one than `as` has makes a difference."""
+    """A loaded configuration: as many waits are met and fail, within 3% or two, and they are not as many as with `as`."""
     path = tmp_path / "waits.fio"
     path.write_text(WAITS)
     rows_of = find("was").tables["config"].parse("here", CONFIG)
@@ -94,7 +94,8 @@ def test_fitted_waits_are_the_same_in_the_kernel(tmp_path: Path) -> None:
     was, usual = agree.compare("6.12", "barracuda-80g", ["was", "as"], [job], lambda text: None, settings=settings)
     for row in (was, usual):
         assert row.agree and row.lab_met is not None and row.lab_failed is not None
-        assert row.sim_met == pytest.approx(row.lab_met, rel=0.03) and row.sim_failed == pytest.approx(row.lab_failed, rel=0.03)
+        assert row.sim_met == pytest.approx(row.lab_met, rel=0.03, abs=2)
+        assert row.sim_failed == pytest.approx(row.lab_failed, rel=0.03, abs=2)
     assert was.lab_met is not None and usual.lab_met is not None and was.lab_met > 1.2 * usual.lab_met
     assert was.lab_failed is not None and usual.lab_failed is not None and was.lab_failed < 0.5 * usual.lab_failed
 

@@ -15,7 +15,7 @@ from headwaiter.was.calibrate import MAX_EMPTY, Candidate, Choices, calibrate, h
 from headwaiter.was.classify import Reads
 from headwaiter.was.config import DEFAULT_US, Config
 from headwaiter.was.evaluate import Figures, Verdict
-from headwaiter.was.fit import FIXED_US, Contender, alike, fit, settled
+from headwaiter.was.fit import FIXED_US, Contender, alike, fit, settled, surely_less
 from headwaiter.was.matrix import Matrix
 from headwaiter.was.observe import Observation, Waits
 
@@ -160,10 +160,15 @@ def test_fit_takes_what_the_trial_says() -> None:
     o = two_kinds()
     fixed = fit(o, Choices(), (2000,), 0, BEFORE, lambda all_: [likes(c.classes == 1 and c.wait_us == (3000,), c) for c in all_])
     assert fixed.best.config.wait_us == (3000,) and fixed.best.matrix is None
-    assert len(seen) == fixed.tried and {c.wait_us[0] for c in seen if c.classes == 1} == set(FIXED_US)
+    assert [c.prove for c in seen] == [False] * fixed.tried + [True], (
+        "the trial is of what the intervals do; then what won is run"
+    )
+    assert fixed.best.config == seen[-1] and fixed.best.verdict is not None and fixed.best.verdict.after.cost_ms == 0.01
+    assert {c.wait_us[0] for c in seen if c.classes == 1} == set(FIXED_US)
     nothing = fit(o, Choices(), (2000,), 0, BEFORE, lambda all_: [likes(False, c) for c in all_])
     assert nothing.best.config.wait_us == (DEFAULT_US,) and nothing.best.verdict is None
-    classes = fit(o, Choices(), (2000, 4000), 0, BEFORE, lambda all_: [likes(c.classes > 1, c) for c in all_])
+    classes = fit(o, Choices(), (2000, 4000), 0, BEFORE, lambda all_: [likes(c.classes > 1, c) for c in all_], prove=False)
+    assert not classes.best.config.prove
     made = classes.best.config.made
     assert classes.best.config.classes > 1 and made["bound_us"] in (2000, 4000) and made["from"] == "two kinds"
     assert made["waits"] == 400 and made["penalty_us"] < made["bound_us"] * made["failures"]
@@ -180,6 +185,15 @@ def test_chance_changes_no_interval() -> None:
     assert settled(matrix, (9000, 8000, 8000, 8000), 6500) == (7000, 8000, 8000, 8000)
     counts[1, 10] = 9
     assert settled(matrix, (9000, 4000, 2000, 8000), 0)[1] == 4000
+
+
+def test_a_shorter_interval_has_to_be_better_for_sure() -> None:
+    """In vain within 6 ms, one in three and all of them; met after 5 ms, which 4 ms miss."""
+    counts = np.zeros((3, 11), np.int64)
+    counts[:, 0] = 60, 0, 60
+    counts[:, 4] = 0, 0, 40
+    counts[:, 10] = 30, 90, 0
+    assert surely_less(Matrix(counts, 1000, ""), 6, (4000, 4000, 4000)).tolist() == [True, True, False]
 
 
 def test_fit_forbids_what_is_forbidden() -> None:

@@ -24,6 +24,7 @@ steps = [[0, 30], [3000, 15], [9000, 0]]
 [intervals]
 wait_us = [6000, 6000, 2000, 2000, 4000]
 """
+KNOWN = "unknown key (known: classes, prove, wait_us)"
 REMARK = "must be text, a number of 64 bits, true or false, or a list of these"
 PAPER = config(5, [[0, 70], [41, 30], [61, 0]], [[0, 30], [3000, 15], [9000, 0]], [6000, 6000, 2000, 2000, 4000])
 
@@ -58,12 +59,14 @@ def steps(farthest: int) -> st.SearchStrategy[list[list[int]]]:
     )
 
 
-@given(st.integers(2, 17), steps(2**55 - 1), steps(10**6), st.lists(st.integers(0, 10**5), min_size=1, max_size=300))
+@given(
+    st.integers(2, 17), steps(2**55 - 1), steps(10**6), st.lists(st.integers(0, 10**5), min_size=1, max_size=300), st.booleans()
+)
 def test_what_is_written_is_read_again(
-    history: int, spatial: list[list[int]], temporal: list[list[int]], wait: list[int]
+    history: int, spatial: list[list[int]], temporal: list[list[int]], wait: list[int], prove: bool
 ) -> None:
     made = {"from": 'a \\ b "quoted" ü', "similarity": 0.25, "traces": ["x", "y"]}
-    one = config(history, spatial, temporal, wait, made)
+    one = config(history, spatial, temporal, wait, made, prove)
     path = Path("/") / "none"
     again = load_text(to_toml(one))
     assert again == one and again.made == made, path
@@ -115,7 +118,8 @@ def test_the_classifier_is_all_but_the_intervals() -> None:
         ("[temporal]\n", "[temporel]\n", "temporel: unknown key (known: format, history, spatial, temporal, intervals, made)"),
         ("[temporal]\nsteps", "[temporal]\nstep", "temporal.step: unknown key (known: steps)"),
         ("[temporal]\nsteps = [[0, 30], [3000, 15], [9000, 0]]\n", "", "temporal: is missing"),
-        ("[intervals]\nwait_us", "[intervals]\nclass = 5\nwait_us", "intervals.class: unknown key (known: classes, wait_us)"),
+        ("[intervals]\nwait_us", "[intervals]\nclass = 5\nwait_us", f"intervals.class: {KNOWN}"),
+        ("[intervals]\nwait_us", "[intervals]\nprove = 1\nwait_us", "intervals.prove: must be true or false"),
         ("[intervals]\nwait_us", "[intervals]\nclasses = 6\nwait_us", "intervals.wait_us: 5 intervals for 6 classes"),
         ("[intervals]\nwait_us", "[intervals]\nclasses = 0\nwait_us", "intervals.classes: 0 is outside 1..512"),
         ("history = 5", 'history = 5\nmade = "by hand"', "made: must be a table"),

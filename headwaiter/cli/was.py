@@ -118,6 +118,12 @@ _TRIAL = (
         metavar="N",
         help="Further runs of each trial, with small changes of processor time, starts and think times.",
     ),
+    click.option(
+        "--prove/--no-prove",
+        default=True,
+        show_default=True,
+        help="Wait otherwise than as does only while that is seen to be worth it.",
+    ),
 )
 _BOUNDS = (
     click.option(
@@ -193,7 +199,7 @@ def _fitted(work: _Work, given: dict[str, Any]) -> tuple[Fit, Observation]:
                 so_far = SoFar(partial(update, f"{number} of {len(configs)}"))
                 yield run_was(config, work.drive, loads, work.options, runs, so_far)
 
-    return fit(observation, _choices(given), bounds, round(given["least_ms"] * 1000), before, trials), observation
+    return fit(observation, _choices(given), bounds, round(given["least_ms"] * 1000), before, trials, given["prove"]), observation
 
 
 def _choices(given: dict[str, Any]) -> Choices:

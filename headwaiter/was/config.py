@@ -8,6 +8,7 @@ steps = [[0, 70], [41, 30], [61, 0]]   # S: from so many sectors on, so many poi
 [temporal]
 steps = [[0, 30], [3000, 15], [9000, 0]]   # T: from so many microseconds on
 [intervals]
+prove = true                           # one is in force only while it is worth more than antic_expire; false if left out
 wait_us = [6000, …]                    # of class 1 … N, microseconds; class N is the most promising
 [made]                                 # how it came about; nothing depends on it
 """
@@ -64,6 +65,7 @@ class Config:
     spatial: Steps
     temporal: Steps
     wait_us: tuple[int, ...]
+    prove: bool = False
     made: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
@@ -87,28 +89,36 @@ class Config:
 
         An interval's row tells its class and microseconds, and is of all classes up to the next row's.
         """
-        history, classes, spatial, temporal, interval = _numbers()
+        history, classes, spatial, temporal, interval, prove = _numbers()
         out = [(history, 0, self.history), (classes, 0, self.classes)]
         out += [(spatial, start, points) for start, points in self.spatial]
         out += [(temporal, start, points) for start, points in self.temporal]
         out += [(interval, i + 1, wait) for i, wait in enumerate(self.wait_us) if not i or wait != self.wait_us[i - 1]]
+        if self.prove:
+            out.append((prove, 0, 1))
         return np.array(out, np.int64)
 
 
 def _numbers() -> list[int]:
     """How the policy numbers what its rows say."""
     choices = find(POLICY).tables[TABLE].columns[0].choices
-    return [choices.index(what) for what in ("history", "classes", "spatial", "temporal", "interval")]
+    return [choices.index(what) for what in ("history", "classes", "spatial", "temporal", "interval", "prove")]
 
 
 def config(
-    history: int, spatial: Sequence[Any], temporal: Sequence[Any], wait_us: Sequence[Any], made: Mapping[str, Any] | None = None
+    history: int,
+    spatial: Sequence[Any],
+    temporal: Sequence[Any],
+    wait_us: Sequence[Any],
+    made: Mapping[str, Any] | None = None,
+    prove: bool = False,
 ) -> Config:
     """A configuration, checked. Problem with the key that is wrong, such as "spatial.steps[1]: …"."""
     return Config(
         _whole(history, "history", 2, _MOST_HISTORY),
         *_prospects(spatial, temporal),
         _intervals(wait_us),
+        prove,
         dict(made or {}),
     )
 
@@ -184,11 +194,14 @@ def _from_toml(data: Mapping[str, Any]) -> Config:
     if version != FORMAT:
         raise Problem(f"format: {shown(version)} is another version; this one reads {FORMAT}")
     _known(data, "", ("format", "history", "spatial", "temporal", "intervals", "made"))
-    intervals = _part(data, "intervals", ("classes", "wait_us"))
+    intervals = _part(data, "intervals", ("classes", "prove", "wait_us"))
     waits = _list(_get(intervals, "wait_us", "intervals."), "intervals.wait_us", 1, _MOST_CLASSES)
     classes = _whole(intervals.get("classes", len(waits)), "intervals.classes", 1, _MOST_CLASSES)
     if classes != len(waits):
         raise Problem(f"intervals.wait_us: {len(waits)} intervals for {classes} classes")
+    prove = intervals.get("prove", False)
+    if not isinstance(prove, bool):
+        raise Problem("intervals.prove: must be true or false")
     made = remarks(data.get("made", {}))
     return config(
         _get(data, "history"),
@@ -196,6 +209,7 @@ def _from_toml(data: Mapping[str, Any]) -> Config:
         _get(_part(data, "temporal", ("steps",)), "steps", "temporal."),
         waits,
         made,
+        prove,
     )
 
 
@@ -249,7 +263,7 @@ def to_toml(config: Config) -> str:
         "history": config.history,
         "spatial": {"steps": [list(step) for step in config.spatial]},
         "temporal": {"steps": [list(step) for step in config.temporal]},
-        "intervals": {"classes": config.classes, "wait_us": list(config.wait_us)},
+        "intervals": {"classes": config.classes, "prove": config.prove, "wait_us": list(config.wait_us)},
     }
     if config.made:
         data["made"] = dict(config.made)

@@ -4,8 +4,8 @@
 What the matrix promises need not come true: with other intervals other requests meet, and a wait that is met need not pay. So a
 few classifications and bounds G and, beside them, one interval for all are carried through, and each is run on the same load.
 Intervals are chosen for what the classes were seen to do, drawn a little towards what all waits do (Matrix.shrunk). A class
-with few waits keeps the interval of `as`, and one with few failed waits has no shorter one: else its interval is chance, and
-fails elsewhere.
+with few waits keeps the interval of `as`, and so does one for which a shorter interval is not better for sure: it would be
+chance, and fail elsewhere. What wins gets `prove`, so that intervals are in force only where they pay, and is run again.
 
 The one with the lowest T_F/A_S wins that keeps the throughput of `as` and is no worse in anything else: it meets as many waits,
 and no more fail. If there is none, one that meets as many, or half as many. If none keeps the throughput and has a lower
@@ -17,6 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.errors import Problem
 from headwaiter.was.calibrate import MAX_EMPTY, Calibration, Choices, calibrate
@@ -34,8 +37,8 @@ SHRINK_WAITS = 30
 """Waits by which a class is drawn towards all of them."""
 FEW_WAITS = 40
 """A class with fewer keeps the interval of `as`."""
-FEW_FAILED = 10
-"""Waits of a class that fail within the interval of `as`: with fewer, nobody knows what a shorter one would save."""
+SURE = 3
+"""Standard errors by which a shorter interval than that of `as` has to be better."""
 FIXED_US = (1000, 2000, 3000, 4000, 8000)
 """Intervals for all."""
 CONTENDERS = 12
@@ -78,7 +81,7 @@ class Fit:
 def designated(given: Config, chosen: Designation, made: Mapping[str, Any]) -> Config:
     """The same classes, with these intervals."""
     more = {"failures": chosen.failures, "waits": chosen.waits, "penalty_us": chosen.penalty_us}
-    return config(given.history, given.spatial, given.temporal, chosen.wait_us, {**given.made, **made, **more})
+    return config(given.history, given.spatial, given.temporal, chosen.wait_us, {**given.made, **made, **more}, given.prove)
 
 
 def alike(wait_us: int, made: Mapping[str, Any]) -> Config:
@@ -91,10 +94,20 @@ def settled(matrix: Matrix, wait_us: Sequence[int], least_us: int) -> tuple[int,
     usual = max(DEFAULT_US, (least_us // matrix.bucket_us + 1) * matrix.bucket_us) // matrix.bucket_us
     usual = min(usual, matrix.buckets)
     few = matrix.counts.sum(axis=1) < FEW_WAITS
-    kept = matrix.failures[:, usual - 1] < FEW_FAILED
+    sure = surely_less(matrix, usual, wait_us)
     usual *= matrix.bucket_us
-    each = zip(few.tolist(), kept.tolist(), wait_us, strict=True)
-    return tuple(usual if rare or (reliable and us < usual) else us for rare, reliable, us in each)
+    each = zip(few.tolist(), sure.tolist(), wait_us, strict=True)
+    return tuple(usual if rare or (us < usual and not certain) else us for rare, certain, us in each)
+
+
+def surely_less(matrix: Matrix, usual: int, wait_us: Sequence[int]) -> NDArray[np.bool_]:
+    """Whether each class's interval improves T_F/A_S against that of `usual` buckets, by SURE standard errors; shape (N,)."""
+    ends = np.arange(1, matrix.buckets + 2)[None, :]
+    own = (np.array(wait_us, np.int64) // matrix.bucket_us)[:, None]
+    worth = matrix.failures[:, usual - 1].sum() * usual / max(1, matrix.successes[:, usual - 1].sum())
+    more = np.where(ends <= own, worth, -own) - np.where(ends <= usual, worth, -usual)
+    gain, squares = (matrix.counts * more).sum(axis=1), (matrix.counts * more**2).sum(axis=1)
+    return np.asarray((gain > 0) & (gain**2 > SURE**2 * squares))
 
 
 def fit(
@@ -104,6 +117,7 @@ def fit(
     least_us: int,
     before: Figures,
     trials: Callable[[Sequence[Config]], Iterable[Figures]],
+    prove: bool = True,
 ) -> Fit:
     """The best of several classifications and bounds for what was observed.
 
@@ -140,4 +154,9 @@ def fit(
             contenders.setdefault(b"%d" % wait_us, Contender(alike(wait_us, made), None, None))
     ran = trials([c.config for c in contenders.values()])
     tried = [replace(c, verdict=Verdict(observation.name, before, one)) for c, one in zip(contenders.values(), ran, strict=True)]
-    return Fit(min([*tried, Contender(alike(DEFAULT_US, made), None, None)], key=lambda c: c.key), found, len(tried))
+    best = min([*tried, Contender(alike(DEFAULT_US, made), None, None)], key=lambda c: c.key)
+    if prove and best.verdict:
+        guarded = replace(best.config, prove=True)
+        (figures,) = trials([guarded])
+        best = replace(best, config=guarded, verdict=Verdict(observation.name, before, figures))
+    return Fit(best, found, len(tried))

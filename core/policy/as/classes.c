@@ -5,13 +5,15 @@
 
 /* ---- the table ---- */
 
-static const char *const kinds[] = { "history", "spatial", "temporal", "interval", "classes", NULL };
+static const char *const kinds[] = { "history", "spatial", "temporal", "interval",
+				     "classes", "prove",   NULL };
 
 const struct hw_column was_columns[3] = {
 	{ .name = "what",
 	  .unit = "",
 	  .help = "kind of row: the number of reads in a history, a step of S or T, the "
-		  "interval of classes, or their number",
+		  "interval of classes, their number, or whether intervals have to prove "
+		  "themselves",
 	  .max = WAS_ROW_KINDS - 1,
 	  .left_out = HW_SAME,
 	  .choices = kinds },
@@ -24,7 +26,7 @@ const struct hw_column was_columns[3] = {
 	{ .name = "value",
 	  .unit = "",
 	  .help = "reads (2 to 17), points (0 to 100, never rising), us (interval), classes "
-		  "(1 to 512)",
+		  "(1 to 512), 1 or 0 (prove)",
 	  .max = WAS_MAX_WAIT_US },
 };
 
@@ -40,9 +42,11 @@ static const struct kind_limits limits[WAS_ROW_KINDS] = {
 	[WAS_TEMPORAL] = { .max = WAS_MAX_POINTS, .max_rows = WAS_MAX_STEPS, .falls = true },
 	[WAS_INTERVAL] = { .first = 1, .max = WAS_MAX_WAIT_US, .max_rows = WAS_MAX_CLASSES },
 	[WAS_CLASSES] = { .min = 1, .max = WAS_MAX_CLASSES, .max_rows = 1 },
+	[WAS_PROVE] = { .max = 1, .max_rows = 1 },
 };
 
-static const char *const lacking[WAS_ROW_KINDS] = {
+/* Of the kinds that there must be. */
+static const char *const lacking[] = {
 	"lacks a row 'history'", "lacks rows 'spatial'",  "lacks rows 'temporal'",
 	"lacks rows 'interval'", "lacks a row 'classes'",
 };
@@ -94,7 +98,7 @@ int was_check(const struct hw_table *t, const struct hw_rows *rows, struct hw_ta
 		ret = check_row(rows->cells + 3ul * i, i, seen, err);
 	if (ret || !rows->nr)
 		return ret;
-	for (i = 0; i < WAS_ROW_KINDS; i++)
+	for (i = 0; i < ARRAY_SIZE(lacking); i++)
 		if (!seen[i].rows)
 			return hw_table_bad(err, -1, NULL, lacking[i]);
 	if (seen[WAS_INTERVAL].from > seen[WAS_CLASSES].value)
@@ -118,6 +122,7 @@ void was_read_rows(struct was_classes *c, const struct hw_rows *rows)
 
 	c->generation++;
 	c->n = c->nr_spatial = c->nr_temporal = 0;
+	c->prove = false;
 	for (i = 0; i < rows->nr; i++) {
 		const s64 *cell = rows->cells + 3ul * i;
 
@@ -135,6 +140,9 @@ void was_read_rows(struct was_classes *c, const struct hw_rows *rows)
 			while (done + 1 < (u32)cell[1])
 				c->wait_us[done++] = wait_us;
 			wait_us = (u32)cell[2];
+			break;
+		case WAS_PROVE:
+			c->prove = cell[2];
 			break;
 		default:
 			c->n = (u32)cell[2];

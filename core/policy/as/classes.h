@@ -30,7 +30,15 @@
 #define WAS_MAX_WAIT_US 100000
 
 /* The first cell of a row of the table `config`. */
-enum was_row { WAS_HISTORY, WAS_SPATIAL, WAS_TEMPORAL, WAS_INTERVAL, WAS_CLASSES, WAS_ROW_KINDS };
+enum was_row {
+	WAS_HISTORY,
+	WAS_SPATIAL,
+	WAS_TEMPORAL,
+	WAS_INTERVAL,
+	WAS_CLASSES,
+	WAS_PROVE,
+	WAS_ROW_KINDS
+};
 
 /* From `from` on, up to the next step, a distance is worth `points`. */
 struct was_step {
@@ -48,6 +56,7 @@ struct was_classes {
 	u32 nr_spatial, nr_temporal;
 	struct was_step spatial[WAS_MAX_STEPS], temporal[WAS_MAX_STEPS];
 	u32 wait_us[WAS_MAX_CLASSES]; /* of class 1, 2, … */
+	bool prove;		      /* they have to be worth it, here and now (proof.h) */
 };
 
 struct was_history {

@@ -49,15 +49,19 @@ bool las11_doubts_newcomer(const struct as_queue *aq, u64 interval)
 	return as_ticks_ns(aq, aq->new_ttime_mean) > interval || aq->exit_prob > AS_HALF;
 }
 
-bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+bool las11_doubts_for(const struct as_queue *aq, const struct as_task *t,
+		      const struct hw_request *rq, u64 interval)
 {
-	u64 interval = aq->rules->interval(aq, t);
-
 	if (!t->think.samples && las11_doubts_newcomer(aq, interval))
 		return true;
 	if (as_ticks_ns(aq, t->think.mean) > interval)
 		return true;
 	return rq && as_distance(aq, rq) < as_seek_mean(aq, t);
+}
+
+bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+{
+	return las11_doubts_for(aq, t, rq, aq->rules->interval(aq, t));
 }
 
 bool las11_breaks(struct as_queue *aq, struct hw_request *rq)
@@ -97,13 +101,17 @@ bool las26_doubts_newcomer(const struct as_queue *aq, u64 interval)
 	       aq->exit_prob * las_queue(aq)->exit_no_coop > AS_HALF * AS_ONE;
 }
 
-bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+bool las26_doubts_for(const struct as_queue *aq, const struct as_task *t,
+		      const struct hw_request *rq, u64 interval)
 {
-	u64 interval = aq->rules->interval(aq, t);
-
 	if (!t->think.samples)
 		return las26_doubts_newcomer(aq, interval);
 	return as_ticks_ns(aq, t->think.mean) > interval;
+}
+
+bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+{
+	return las26_doubts_for(aq, t, rq, aq->rules->interval(aq, t));
 }
 
 static bool las26_close(const struct as_queue *aq, const struct hw_request *rq)

@@ -47,6 +47,11 @@ void las11_timed_out(struct as_queue *aq);
 void las26_timed_out(struct as_queue *aq);
 bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq);
 bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq);
+/* The same if the wait could last that long. */
+bool las11_doubts_for(const struct as_queue *aq, const struct as_task *t,
+		      const struct hw_request *rq, u64 interval);
+bool las26_doubts_for(const struct as_queue *aq, const struct as_task *t,
+		      const struct hw_request *rq, u64 interval);
 /* Is a task without a think time of its own not worth waiting for @interval? */
 bool las11_doubts_newcomer(const struct as_queue *aq, u64 interval);
 bool las26_doubts_newcomer(const struct as_queue *aq, u64 interval);

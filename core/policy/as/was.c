@@ -16,6 +16,9 @@
  * The paper's kernel counted in ticks of 1 ms. So do waits here, as long as every interval of the
  * config is a whole number of ticks. Where one is not, waits are timed to the ns.
  *
+ * Where the config says `prove`, an interval is in force only while it is worth more than
+ * antic_expire (proof.h); else as long as the config is.
+ *
  * With `observe` it counts what became of its waits, class by class: how many were met in each
  * bucket of time since the completion, and how many failed. Waits that something else ended count
  * nowhere.
@@ -28,6 +31,7 @@
  */
 #include "core/policy/as/classes.h"
 #include "core/policy/as/las.h"
+#include "core/policy/as/proof.h"
 
 #define WAS_BUCKETS 64
 
@@ -35,6 +39,7 @@ struct was_task {
 	struct as_task as;
 	struct was_history history;
 	u32 class; /* as the wait for it has it: before the read that has just come */
+	struct was_question question;
 };
 
 struct was_queue {
@@ -46,6 +51,9 @@ struct was_queue {
 	const s64 *observed_config; /* whose classes are counted; just a mark, not read */
 	/* Waits by class: the buckets, and the failed ones last. */
 	u32 observed[WAS_MAX_CLASSES][WAS_BUCKETS + 1];
+	u64 usual_us;		  /* antic_expire */
+	const s64 *proven_config; /* whose intervals the proof is about; just a mark, not read */
+	struct was_proof proof;
 };
 
 static const struct hw_tunable was_tunables[] = {
@@ -92,15 +100,35 @@ static struct was_task *was_task(const struct as_task *t)
 	return container_of(t, struct was_task, as);
 }
 
+/* Where it has to prove itself: does it? */
+static bool in_force(const struct was_queue *wq, u32 class)
+{
+	return !wq->classes.prove ||
+	       was_holds(&wq->proof, class, wq->usual_us, wq->classes.wait_us[class - 1]);
+}
+
 static s64 was_stat_classes(const struct hw_queue *q)
 {
 	return was_queue(as_queue(q))->classes.n;
+}
+
+static s64 was_stat_own(const struct hw_queue *q)
+{
+	const struct was_queue *wq = was_queue(as_queue(q));
+	s64 own = 0;
+	u32 c;
+
+	for (c = 1; c <= wq->classes.n; c++)
+		own += wq->classes.wait_us[c - 1] != wq->usual_us && in_force(wq, c);
+	return own;
 }
 
 static const struct hw_stat was_stats[] = {
 	LAS_STATS,
 	{ "classes", "", "number of classes of the config in force; 0: no config",
 	  was_stat_classes },
+	{ "own", "", "number of classes whose interval is in force and is not antic_expire",
+	  was_stat_own },
 };
 
 static u32 class_now(const struct was_queue *wq, const struct as_task *t)
@@ -111,10 +139,11 @@ static u32 class_now(const struct was_queue *wq, const struct as_task *t)
 static u64 was_interval(const struct as_queue *aq, const struct as_task *t)
 {
 	const struct was_queue *wq = was_queue(aq);
+	u32 class = wq->classes.n ? class_now(wq, t) : 0;
 
-	if (!wq->classes.n)
+	if (!class || !in_force(wq, class))
 		return aq->antic_expire_ns;
-	return (u64)wq->classes.wait_us[class_now(wq, t) - 1] * HW_NSEC_PER_USEC;
+	return (u64)wq->classes.wait_us[class - 1] * HW_NSEC_PER_USEC;
 }
 
 static bool never(const struct as_queue *aq, const struct as_task *t)
@@ -122,15 +151,78 @@ static bool never(const struct as_queue *aq, const struct as_task *t)
 	return was_queue(aq)->classes.n && !was_interval(aq, t);
 }
 
+/* ---- what an interval is worth ---- */
+
+static bool doubts_for(const struct as_queue *aq, const struct as_task *t,
+		       const struct hw_request *rq, u64 interval)
+{
+	if (las_queue(aq)->cooperation == LAS_26)
+		return las26_doubts_for(aq, t, rq, interval);
+	return las11_doubts_for(aq, t, rq, interval);
+}
+
+/* Nothing but the task's think time decides any more whether to wait for it. */
+static void ask(const struct as_queue *aq, const struct as_task *as, const struct hw_request *rq)
+{
+	struct was_queue *wq = was_queue(aq);
+	struct was_question *q = &was_task(as)->question;
+	u32 own_us;
+
+	if (!wq->classes.prove || q->class)
+		return;
+	q->class = class_now(wq, as);
+	own_us = wq->classes.wait_us[q->class - 1];
+	q->usual_declines = doubts_for(aq, as, rq, aq->antic_expire_ns);
+	q->own_declines = !own_us || doubts_for(aq, as, rq, (u64)own_us * HW_NSEC_PER_USEC);
+	q->failed = false;
+}
+
+static void weigh(struct was_queue *wq, const struct was_question *q, u64 think_us, int n)
+{
+	was_weigh(&wq->proof, q, wq->usual_us, wq->classes.wait_us[q->class - 1], think_us, n);
+}
+
+/* The task's next read has come: it thought for so long. */
+static void answer(struct was_queue *wq, struct was_task *t, u64 now)
+{
+	struct was_question *q = &t->question;
+	/* With its last read on the way it did not think at all. */
+	bool thought = t->as.last_end_ns >= t->history.last_ns;
+
+	if (q->class && t->history.generation == wq->classes.generation) {
+		if (q->failed)
+			weigh(wq, q, WAS_NEVER_US, -1);
+		weigh(wq, q, thought ? div_u64(now - t->as.last_end_ns, HW_NSEC_PER_USEC) : 0, 1);
+	}
+	q->class = 0;
+}
+
+/* A wait has ended: in vain, so far, or for a reason that says nothing about the task. */
+static void learn_outcome(struct was_queue *wq, struct was_task *t, enum hw_wait_outcome outcome)
+{
+	struct was_question *q = &t->question;
+
+	if (outcome == HW_WAIT_OTHER || t->history.generation != wq->classes.generation)
+		q->class = 0;
+	if (outcome != HW_WAIT_FAIL || !q->class)
+		return;
+	weigh(wq, q, WAS_NEVER_US, 1);
+	q->failed = true;
+}
+
+/* ---- the rules ---- */
+
 static bool was_doubts_11(const struct as_queue *aq, const struct as_task *t,
 			  const struct hw_request *rq)
 {
+	ask(aq, t, rq);
 	return never(aq, t) || las11_doubts(aq, t, rq);
 }
 
 static bool was_doubts_26(const struct as_queue *aq, const struct as_task *t,
 			  const struct hw_request *rq)
 {
+	ask(aq, t, rq);
 	return never(aq, t) || las26_doubts(aq, t, rq);
 }
 
@@ -141,8 +233,10 @@ static void was_arrived(struct as_queue *aq, struct as_task *as, const struct hw
 
 	if (wq->observing)
 		t->class = class_now(wq, as);
-	if (rq->op == HW_READ)
-		was_note(&wq->classes, &t->history, wq->min_history, rq->sector, aq->exact_now);
+	if (rq->op != HW_READ)
+		return;
+	answer(wq, t, aq->exact_now);
+	was_note(&wq->classes, &t->history, wq->min_history, rq->sector, aq->exact_now);
 }
 
 static void was_ended(struct as_queue *aq, enum hw_wait_outcome outcome)
@@ -151,6 +245,8 @@ static void was_ended(struct as_queue *aq, enum hw_wait_outcome outcome)
 	const struct as_task *t = aq->waited_for;
 	u64 bucket;
 
+	if (wq->classes.prove)
+		learn_outcome(wq, was_task(t), outcome);
 	if (!wq->observing || outcome == HW_WAIT_OTHER)
 		return;
 	if (outcome == HW_WAIT_FAIL) {
@@ -219,6 +315,10 @@ static void was_tuned(struct hw_queue *q)
 	as_tuned(aq);
 	was_read_rows(&wq->classes, &wq->config);
 	as_time_waits(aq, finer_than_ticks(wq, aq->tick_us));
+	wq->usual_us = div_u64(aq->antic_expire_ns, HW_NSEC_PER_USEC);
+	if (wq->proven_config != wq->config.cells)
+		memset(&wq->proof, 0, sizeof(wq->proof));
+	wq->proven_config = wq->config.cells;
 	if (wq->observing && wq->observe && wq->observed_config == wq->config.cells)
 		return;
 	wq->observing = begin_to_observe(wq);

@@ -123,13 +123,6 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("adv-7ms", "barracuda-80g", "MB/s of adv", 0.2),
 )  # fmt: skip
 
-UNMET = {
-    "buf8, longest read, on barracuda-80g",
-    "chain1, MB/s while chain lives, of stream, on barracuda-80g",
-    "example, MB/s in all, on deskstar-75gxp",
-}
-"""What maitre does not come to yet."""
-
 
 def table(scheduler: str, seeds: int = SEEDS, demands: Sequence[Demand] = DEMANDS) -> list[list[str]]:
     """Of each demand: load, drive, figure, the scheduler's value, what is wanted, and whether it is met."""

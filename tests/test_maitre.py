@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from headwaiter.engine.constants import SYNC, IoprioClass, Op, ioprio
 from headwaiter.engine.policy import Policy, Request
 
@@ -111,6 +113,35 @@ def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:
     assert policy.dispatch(now) is None
     assert policy.wake_ns == now + 250 * US
     assert policy.dispatch(now + 250 * US) == other
+
+
+def test_who_has_had_more_steps_aside_until_the_others_have_had_as_much() -> None:
+    policy, owner, flying = _flash(), dict[int, int](), list[int]()
+
+    def ask(task: int, now: int) -> None:
+        owner[_read(policy, task, now, 0, 256)] = task
+
+    def served(now: int) -> list[int]:
+        """A request that takes 500 us has been completed; its task asks again. Those that go to the device."""
+        if flying:
+            policy.complete(flying[0], now)
+            ask(owner[flying.pop(0)], now)
+        found = _all(policy, now)
+        flying.extend(found)
+        return [owner[request] for request in found]
+
+    steps = range(0, 3000 * MS, 500 * US)
+    for _ in range(4):
+        ask(0, 0)
+    for now in steps[:400]:
+        served(now)
+    # Four others come, with two requests each: there is always one of theirs in the line.
+    for task in (1, 2, 3, 4) * 2:
+        ask(task, steps[400])
+    turns = [served(now) for now in steps[401:]]
+    waits = np.diff([0, *(at for at, tasks in enumerate(turns) if 0 in tasks), len(turns)])
+    # It is ahead by 100 ms at most, and the mean of the others grows by a quarter of the time.
+    assert 100 * MS < waits.max() * 500 * US < 500 * MS
 
 
 def test_positions_are_learnt_from_requests_that_were_alone() -> None:

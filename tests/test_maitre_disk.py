@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable
+from itertools import groupby
 
 import pytest
 
@@ -120,8 +121,8 @@ def test_credit_comes_back_where_no_newcomer_comes(tasks: int) -> None:
     assert disk.policy.stat("credit") == 3_000_000
 
 
-def _chain(between: int) -> Disk:
-    """Beside a stream, tasks of one read each that exit, each begun `between` ns after the end of the one before."""
+def _chain(between: int, begin: int = 0) -> Disk:
+    """Beside a stream, tasks of one read each that exit, from `begin` on, each `between` ns after the one before."""
     disk = Disk()
 
     def done(task: int) -> None:
@@ -134,7 +135,7 @@ def _chain(between: int) -> Disk:
 
     for task in (0, 1):
         disk.policy.start_task(task, 0)
-        disk.ask(0, task, FAR * task)
+        disk.ask(begin * task, task, FAR * task)
     disk.run(4_000 * MS, done)
     return disk
 
@@ -142,6 +143,32 @@ def _chain(between: int) -> Disk:
 def test_a_chain_of_tasks_has_half_of_the_time_as_a_task_has() -> None:
     # 5 ms for a read and 2 of waiting are the chain's; the stream has 5 of 5.
     assert abs(_chain(2 * MS).share(0, 0, 4_000 * MS) - 7 / 12) < 0.03
+
+
+def test_a_script_has_the_credit_of_its_first_tasks_only() -> None:
+    disk = _chain(2 * MS, 1_000 * MS)
+    runs = [(task == 0, len(list(run))) for task, run in groupby(min(task, 1) for _, task in disk.served)]
+    # A newcomer has 300 ms and a turn of 208, of 7 ms a task. The ninth task's turn ends, and the stream has one, of 5 ms a read.
+    (_, links), (_, reads) = runs[1:3]
+    assert links == 9
+    assert abs(reads - 208 / 5) < 2
+
+
+def test_streams_have_their_turns_in_the_order_of_their_places() -> None:
+    disk, places = Disk(), (5, 2, 7, 1)
+
+    def done(task: int) -> None:
+        disk.ask(disk.now, task, FAR * places[task] + 8 * len(disk.served))
+
+    for task, place in enumerate(places):
+        disk.policy.start_task(task, 0)
+        disk.ask(0, task, FAR * place)
+    disk.run(8_000 * MS, done)
+    turns = [task for task, _ in groupby(task for at, task in disk.served if at > 3_000 * MS)][1:]
+    upwards = [3, 1, 0, 2]
+    first = upwards.index(turns[0])
+    assert len(turns) > 16
+    assert turns == [upwards[(first + k) % 4] for k in range(len(turns))]
 
 
 def test_an_heir_far_away_has_what_the_dead_has_had() -> None:

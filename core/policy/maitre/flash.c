@@ -228,13 +228,25 @@ static struct hw_request *idle_next(struct mt_device *d)
 	return start(d, pop(&x->idle), HW_TURN);
 }
 
-/* Those that have had more than others step aside. */
+/* Who has stepped aside joins the line again. */
+static noinline void come_back(struct mt_device *d, struct mt_entity *e)
+{
+	mt_unlist(d, e);
+	list_splice_tail_init(&e->fifo, &d->x.line);
+}
+
+/* Those that have had more than others step aside, until the others have had as much. */
 static struct mt_request *line_next(struct mt_device *d)
 {
 	struct mt_flash *x = &d->x;
 	struct mt_request *r;
 	struct mt_entity *e;
 
+	if (unlikely(d->busy.rb_node)) {
+		e = mt_least(d);
+		if (e->v <= x->mean)
+			come_back(d, e);
+	}
 	while ((r = pop(&x->line))) {
 		e = &r->flow->e;
 		if (likely(e->v <= x->mean + AHEAD_NS) || list_empty(&x->line))
@@ -246,8 +258,7 @@ static struct mt_request *line_next(struct mt_device *d)
 	e = mt_least(d);
 	if (!e)
 		return NULL;
-	mt_unlist(d, e);
-	list_splice_tail_init(&e->fifo, &x->line);
+	come_back(d, e);
 	return pop(&x->line);
 }
 

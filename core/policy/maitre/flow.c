@@ -12,10 +12,9 @@
 #define CYCLE	    (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN  8u		     /* of mean positionings */
 #define SLACK_SHIFT 3		     /* of a turn: those who differ by less are even */
-#define RANK_SHIFT  4 /* of the longest turn: those who differ by less go in order of coming */
+#define RANK_SHIFT  4		     /* of the longest turn: those who differ by less go round */
 #define CREDIT_MOST (3 * MT_SEC)
 #define FREE_PART   4u
-#define KEEP_SHIFT  10 /* fixed point of what a change of turns would save */
 
 void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight)
 {
@@ -42,15 +41,21 @@ static struct mt_entity *entity_of(struct rb_node *n)
 
 static bool before(const struct mt_entity *a, const struct mt_entity *b)
 {
-	return a->class != b->class ? a->class < b->class : a->rank < b->rank;
+	if (a->class != b->class)
+		return a->class < b->class;
+	return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
 }
 
 void mt_list(struct mt_device *d, struct mt_entity *e)
 {
 	struct rb_node **link = &d->busy.rb_node, *parent = NULL;
 
-	/* Those that are about even go round: nobody is first in one and last in the next. */
+	/*
+	 * Those that are about even go round: nobody is first in one round and last in the next.
+	 * Streams do so upwards, for a short way from each to the next; others as they come.
+	 */
 	e->rank = div64_u64(e->v, max(d->longest_turn >> RANK_SHIFT, 1ull));
+	e->place = e->queued && mt_streams(d, e) ? mt_upwards(d, e)->rq.sector : 0;
 	while (*link) {
 		parent = *link;
 		link = before(e, entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
@@ -189,13 +194,12 @@ u64 mt_turn(const struct mt_device *d)
 
 /*
  * Does @e, the first of those that wait, end the turn of @c? It must be behind, and @c have had its
- * turn; or @e be behind by one. Less is enough if the head has to move anyway: of the turn there
- * remains the part that staying saves, squared.
+ * turn; or @e be behind by one. To be behind is enough if the head has to move anyway.
  */
 bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c)
 {
 	struct hw_sorted_request *own;
-	u64 near, far, keep, turn, slack, over;
+	u64 near, far, turn, slack, over;
 
 	if (e->class != c->class)
 		return e->class < c->class;
@@ -207,9 +211,7 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 	/* Who has to go so far himself keeps nothing. */
 	if (near * FREE_PART >= far)
 		return true;
-	keep = div64_u64((far - near) << KEEP_SHIFT, far);
-	turn = mt_turn(d) * keep >> KEEP_SHIFT;
-	turn = turn * keep >> KEEP_SHIFT;
+	turn = mt_turn(d);
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
 	 * had too much in those before.

@@ -5,14 +5,16 @@
  *
  * Who exits leaves a ghost: where it was, what it has had, how it behaved. A new task that begins
  * nearby is its heir in all of that; one that begins at once somewhere else in what it has had
- * only, so that a chain of tasks gets no fresh credit at each link. While the disk was the dead
- * one's, it is held for the heir, as long as heirs have taken so far.
+ * only, so that a chain of tasks gets no fresh credit at each link, and goes behind the others when
+ * it has become long. While the disk was the dead one's, it is held for the heir, as long as heirs
+ * have taken so far.
  */
 #include "core/policy/maitre/internal.h"
 
 #define NEAR_SECTORS 8192u
 #define NEAR_NS	     MT_SEC
 #define SOON_NS	     (12 * MT_MSEC)
+#define SCRIPT_LINKS 8u /* so many tasks one after another are no start of a program */
 
 /* The dead's habits must not be learnt from those that nobody follows for as long as this. */
 #define NEVER_NS (MT_SEC)
@@ -31,6 +33,7 @@ void mt_bury(struct mt_device *d, struct mt_flow *f)
 	g->v = f->e.v;
 	g->near = f->e.near;
 	g->habit = f->e.habit;
+	g->links = f->links;
 	if (d->serving != &f->e)
 		return;
 	d->estate.class = f->e.class;
@@ -70,12 +73,16 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 	mt_learn(&d->estate.habit, d->now - g->died_ns);
 	mt_average(&d->estate.near, mt_position(d, apart), false);
 	f->e.v = g->v;
+	f->links = min(g->links + 1, SCRIPT_LINKS + 1);
+	/* Credit is for a start, not for a script: it gives back what it has had of that. */
+	if (f->links == SCRIPT_LINKS)
+		f->e.v = max(f->e.v, d->floor[f->e.class] + mt_turn(d));
 	if (apart <= NEAR_SECTORS) {
 		f->e.habit = g->habit;
 		f->e.near = f->e.near_last = f->e.near_two = g->near;
 	}
 	if (d->serving == &d->estate && d->last_ghost == g) {
-		f->e.v = d->estate.v;
+		f->e.v = max(f->e.v, d->estate.v);
 		mt_serve(d, &f->e);
 		d->held = &f->e;
 	}

@@ -15,8 +15,7 @@
 #define UNKNOWN_MOST (4 * MT_MSEC)
 #define RUNS_ON_NS   (1500 * MT_USEC)
 #define NEW_REQUESTS 8u
-#define STREAM_SHIFT 4 /* of the mean positioning: who needs less reads in sequence */
-#define SLACK_SHIFT  6
+#define SLACK_SHIFT  5
 #define MEAN_SHIFT   3
 
 /* Upper edges of the bins. */
@@ -132,7 +131,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
 	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */
-	if (f->e.near > d->mean_ns >> STREAM_SHIFT)
+	if (!mt_streams(d, &f->e))
 		far = div_u64(far, max(d->q.dev.arms, 1u));
 	if (!f->e.habit.samples)
 		return f->e.near < far;

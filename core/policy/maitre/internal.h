@@ -32,6 +32,7 @@ struct mt_entity {
 	u8 class;
 	u32 weight;
 	u64 rank;	/* what it is sorted by: its v, rounded */
+	u64 place;	/* and then by: where its next request was when it was put there */
 	u64 v;		/* wall time in service, by weight, ns */
 	u32 queued;	/* requests */
 	u32 flying;	/* dispatched, not completed */
@@ -55,6 +56,7 @@ struct mt_flow {
 	struct list_head queue; /* its own requests */
 	u32 requests;		/* so far, up to a few */
 	u32 queued, flying;	/* its own, wherever they queue */
+	u32 links;		/* of the chain of heirs that it is in, up to a few */
 	u64 placed_end;		/* of the request inserted last */
 	u32 lent;		/* weight that a pool has of it */
 };
@@ -63,6 +65,7 @@ struct mt_flow {
 struct mt_ghost {
 	bool waits; /* for an heir */
 	u8 class;
+	u32 links;
 	u64 died_ns;
 	u64 end, v, near;
 	struct mt_habit habit;
@@ -190,6 +193,13 @@ static inline u64 mt_to(const struct mt_device *d, u64 sector)
 static inline u64 mt_near(const struct mt_entity *e)
 {
 	return e->kind == MT_FLOW ? min(e->near, e->near_two) : e->near;
+}
+
+#define MT_STREAM_SHIFT 4 /* of the mean positioning: who needs less reads in sequence */
+
+static inline bool mt_streams(const struct mt_device *d, const struct mt_entity *e)
+{
+	return e->kind == MT_FLOW && e->near <= d->mean_ns >> MT_STREAM_SHIFT;
 }
 
 /* flow.c */

@@ -50,13 +50,18 @@ _gentle: list[_Gentle] = []
 
 @contextmanager
 def gently() -> Iterator[threading.Event]:
-    """Within the block the first signal only sets the event, so that what has been done can be kept; the next one ends."""
+    """Within the block the first signal only sets the event, so that what has been done can be kept; the next one ends.
+
+    A block around this one is told of that signal when this one is left: its own work is to end, too.
+    """
     block = _Gentle()
     _gentle.append(block)
     try:
         yield block.told
     finally:
         _gentle.remove(block)
+        for who in [who for who, left in block.left.items() if not left and _gentle]:
+            _gentle[-1].takes(who)
 
 
 def check() -> None:

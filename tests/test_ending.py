@@ -57,6 +57,27 @@ os.kill(os.getpid(), signal.SIGTERM)"""
     assert (done.returncode, done.stdout) == (143, "alive\n")
 
 
+def test_a_signal_within_a_gentle_block_is_told_to_the_one_around_it() -> None:
+    """A service that records again and again would else not hear of one that comes while a recording is being written."""
+    code = """import os, signal, time
+from headwaiter.ending import end_tidily_on_signals, gently
+end_tidily_on_signals()
+with gently() as outer:
+    with gently() as inner:
+        assert not inner.is_set()
+    assert not outer.is_set()
+    with gently():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.5)  # longer than the grace that a signal that is not awaited gives
+    assert outer.is_set()
+    print("told", flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], check=False, capture_output=True, text=True, timeout=PROMPT_S)
+    assert (done.returncode, done.stdout) == (143, "told\n")
+
+
 # A signal that the program sends itself when it begins to load a module.
 WHILE_LOADING = """
 import os, runpy, sys

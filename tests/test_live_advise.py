@@ -13,6 +13,7 @@ from fakesys import FakeSystem, machine
 from recordings import readers, record
 
 from headwaiter.drives.profile import find_drive
+from headwaiter.engine.sim import Options
 from headwaiter.live import advice
 from headwaiter.live.advice import elsewhere, identifier
 from headwaiter.live.foreign import acting_on, foreign
@@ -21,6 +22,8 @@ from headwaiter.live.losses import losses, uses
 from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
 from headwaiter.study.fit import CLOSE, REFUSED, fit
+from headwaiter.study.variants import Variant
+from headwaiter.study.workload import Reading, replay
 from headwaiter.traces import load, recording
 from headwaiter.traces.recording import Disk, Recording
 
@@ -219,6 +222,26 @@ def test_the_scheduler_in_force_explains_the_recording(tmp_path: Path) -> None:
     assert wrong and right and right.off < CLOSE < REFUSED < wrong.off
     names = [advice.scheduler_of(one) for one in (Settings("hw-as"), Settings("adios"), None)]
     assert names == ["as", "noop", "noop"]
+
+
+def test_what_a_waiting_scheduler_held_back_is_seen(tmp_path: Path) -> None:
+    """At recorded times the requests of one program would be served while the scheduler waits for another's."""
+    trace = load(record(tmp_path / "slices.csv", readers(5, 400, sectors=128, think_ms=0.5), "cfq-slice"))
+    found = fit(trace, find_drive("barracuda-80g"), "cfq-slice")
+    assert found and found.off < 1.1
+
+
+def test_positioning_times_are_those_that_a_kernel_was_told(four: Path) -> None:
+    """as-seek waits only if it knows what moving the head costs. The incumbent may have been told; any other has not."""
+    trace, drive = load(four), find_drive("barracuda-80g")
+    work = replay(four, trace, drive, Reading())
+    options = Options(nr_requests=256)
+    told = advice._told(Variant("as-seek", "as-seek"), Settings("hw-as-seek", 256, {"positions": drive.positions_text}))
+    variants = [told, Variant("as-seek", "as-seek"), Variant("mq-deadline", "mq-deadline")]
+    knows, not_told, never_waits = (trial.result.elapsed_s for trial in advice.run(variants, drive, work, options, 1, runs=0))
+    assert 3 * knows < not_told and not_told > 0.8 * never_waits
+    for settings in (None, Settings("hw-as-seek", 256, {"positions": ""}), Settings("hw-as", 256, {"positions": "0 0"})):
+        assert not advice._told(variants[1], settings).settings
 
 
 def test_goals(machine: FakeSystem, four: Path, one: Path, capfd: pytest.CaptureFixture[str]) -> None:

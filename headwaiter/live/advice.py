@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem
 from headwaiter.live.devices import Device, current_scheduler
 from headwaiter.live.foreign import acting_on
@@ -23,11 +23,11 @@ from headwaiter.live.tuning import tune
 from headwaiter.study.answer import STOCK_BASELINES, answer
 from headwaiter.study.compare import names
 from headwaiter.study.fit import doubt, fit
+from headwaiter.study.inkernel import POSITIONS, depth_of, kernel_options, untold
 from headwaiter.study.schema import Answer, Criterion, Fit, Margin
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant, default_set
-from headwaiter.study.workload import CLOSED, OPEN, Workload, open_forest
-from headwaiter.traces import part
+from headwaiter.study.workload import CLOSED, OPEN, Workload
 from headwaiter.traces.recording import Recording
 
 STOCK = ("none", "mq-deadline", "kyber", "bfq")
@@ -117,7 +117,7 @@ def advise(
     settings = target.settings[0] if target else recorded_settings(recorded)
     offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else _recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
-    depth = depth_of(work, drive, options)
+    depth = depth_of(drive, trace, options)
     opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
     found = Advised(
         work, drive, goal, target, settings.scheduler if settings else current, offered, opened, None, (), None, (), None, (), (),
@@ -131,7 +131,7 @@ def advise(
     criterion: Criterion = "latency" if work.replay == OPEN and goal == "throughput" else _GOALS[goal]
     here = [name for name in known(offered).values()]
     others = [name for name in default_set() if name not in here]
-    variants = [_variant(current, base), *(_variant(name, {}) for name in (*here, *others) if name != current)]
+    variants = [_told(_variant(current, base), settings), *(_variant(name, {}) for name in (*here, *others) if name != current)]
     trials = run(variants, drive, work, options, depth, progress)
     if criterion == "fairness" and any(t.result.fairness_jain is None for t in trials):
         raise Problem(f"{work.name}: --goal fairness needs several programs at once")
@@ -149,15 +149,9 @@ def advise(
     lacking = answer([pick, *rest], criterion, is_open=work.replay == OPEN, current=pick.variant.name, margin=margin).margins[1:]
     found = replace(found, lacking=tuple(sorted(lacking, key=lambda m: -m.ahead_percent)))
     of_pick = base if pick.variant.name == base_name else {}
-    options = _options(options, pick.variant.scheduler, depth)
+    options = kernel_options(options, pick.variant.scheduler, depth)
     tuned = tune(pick.variant.scheduler, of_pick, work, drive, options, criterion, margin, progress)
     return _conclude(replace(found, tuned=tuned), pick.variant.scheduler, judged, mute)
-
-
-def depth_of(work: Workload, drive: Drive, options: Options) -> int:
-    """How many requests the drive takes at once."""
-    assert work.trace
-    return int(simulate("noop", drive, open_forest(part(work.trace, 0, 1)), options=options).totals["queue_depth"])
 
 
 def run(
@@ -173,18 +167,12 @@ def run(
 
     def one(variant: Variant) -> Trial:
         tick = (lambda done: progress(variant.name, done)) if progress else None
-        return measure(variant, drive, work.load, _options(options, variant.scheduler, depth), runs, tick, tasks=False)
+        conditions = kernel_options(options, variant.scheduler, depth)
+        return measure(untold(variant), drive, work.load, conditions, runs, tick, tasks=False)
 
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(one, variants))
-
-
-def _options(options: Options, scheduler: str, depth: int) -> Options:
-    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead."""
-    if scheduler == "none":
-        options = replace(options, nr_requests=depth)
-    return replace(options, pull_ahead=find(scheduler).is_model)
 
 
 def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
@@ -230,6 +218,17 @@ def _incumbent(settings: Settings | None) -> tuple[str, dict[str, int]]:
 
 def _variant(scheduler: str, settings: Mapping[str, int]) -> Variant:
     return Variant(scheduler, ":".join([scheduler, *(f"{k}={v}" for k, v in settings.items())]), dict(settings))
+
+
+def _told(incumbent: Variant, settings: Settings | None) -> Variant:
+    """With the positioning times that somebody has written for the scheduler in force, which a change of it would lose."""
+    written = (
+        settings.tunables.get(POSITIONS, "") if settings and find(incumbent.scheduler).kernel_name == settings.scheduler else ""
+    )
+    if not written:
+        return incumbent
+    rows = find(incumbent.scheduler).tables[POSITIONS].parse(POSITIONS, written.encode())
+    return replace(incumbent, settings={POSITIONS: rows, **incumbent.settings})
 
 
 def _notes(work: Workload, settings: Settings | None, current: str, recorded: str) -> tuple[str, ...]:

@@ -18,6 +18,12 @@ SWITCH_S = 0.025
 """What a switch takes when nothing is queued."""
 FEWEST = 50
 """Fewer requests in a window tell nothing."""
+REGRET_PERCENT = {
+    "hw-maitre": 1.8, "hw-cfq-slice": 19.8, "hw-cas": 22.0, "hw-as": 22.5, "hw-was": 22.5, "hw-was-online": 24.2,
+    "hw-as-95": 25.3, "bfq": 34.1, "hw-as-share": 35.1, "hw-cfq": 39.4, "kyber": 39.9, "none": 40.6, "hw-noop": 40.6,
+    "mq-deadline": 40.7, "hw-deadline": 40.8, "hw-as-seek": 42.9,
+}  # fmt: skip
+"""What schedulers lose against the best compromise, in the mean over many loads and drives (docs/regret.md)."""
 _DAY_S = 86400.0
 _ALIKE_SIZE, _ALIKE_READS = 2.0, 0.3
 """Loads are alike whose mean request sizes differ by a smaller factor, and shares of reads by less."""
@@ -127,19 +133,15 @@ class Decider:
 
     def _trial(self, now_s: float) -> Decision | None:
         """Whether a change has made things worse: as measured, at a load that is alike."""
-        former, now = self._former, self._after[-self.caution.windows :]
-        if len(now) < self.caution.windows:
-            return None
-        if not all(_alike(window, self._before[-1]) for window in now):
-            if len(self._after) >= self.caution.dwell:
-                self._former = ""  # the load is another one by now
+        former, enough = self._former, min(len(self._after), self.caution.windows)
+        now = next((w for n in range(1, enough + 1) if self._is_worse(w := self._after[-n:])), None)
+        if now is None:
+            alike = all(_alike(window, self._before[-1]) for window in self._after[-self.caution.windows :])
+            if len(self._after) >= (self.caution.windows if alike else self.caution.dwell):
+                self._former = ""  # it is no worse, or the load is another one by now
             return None
         after_ms, before_ms = (median(w.latency_ms for w in windows) for windows in (now, self._before))
-        rate, former_rate = (fmean(w.mbps for w in windows) for windows in (now, self._before))
-        edge = 1 + self.caution.margin
         self._former = ""
-        if after_ms <= before_ms * edge or rate > former_rate * edge:
-            return None
         known = self.memory.blocked.get(self.current)
         for_s = 2 * known.for_s if known else 2 * self.caution.dwell * now[-1].seconds
         for_s = min(for_s, _DAY_S)
@@ -149,26 +151,42 @@ class Decider:
         self._change(former, now_s, trial=False)
         return Decision("undone", former, f"{what}: not tried for {for_s:.0f} s")
 
+    def _is_worse(self, now: Sequence[Window]) -> bool:
+        """Whether the load is alike and latency higher, by so much that so many windows tell it, and throughput is not."""
+        after_ms, before_ms = (median(w.latency_ms for w in windows) for windows in (now, self._before))
+        rate, former_rate = (fmean(w.mbps for w in windows) for windows in (now, self._before))
+        edge = math.exp(self._bar(len(now)))
+        slower = after_ms > before_ms * edge and rate <= former_rate * (1 + self.caution.margin)
+        return slower and all(_alike(window, self._before[-1]) for window in now)
+
     def _choose(self, window: Window, now_s: float) -> Decision:
-        seen, caution = self._windows, self.caution
-        best, lead, number = "", 0.0, 0
-        for name in window.advantage:
-            for last in range(1, len(seen) + 1):
-                found = [w.advantage.get(name, -math.inf) for w in seen[-last:]]
-                if name != self.current and min(found) > 0 and fmean(found) > max(lead, self._bar(last)):
-                    best, lead, number = name, fmean(found), last
+        caution = self.caution
+        best, lead, number = _all_round(self._ahead(), caution.margin)
         gain = 1 - math.exp(-lead)
         if not best:
             self._best, self._confirmed = "", 0
             return Decision("kept", self.current, "nothing else is far enough ahead, for long enough")
         ahead = f"{best} would be ahead by {100 * math.expm1(lead):.0f}% over {number} window{'s' if number > 1 else ''}"
-        self._confirmed = self._confirmed + 1 if best == self._best else 1
+        # One that is so many times as great as a single window must show needs no others to confirm it.
+        sure = max(1, int(lead / self._bar(1)))
+        self._confirmed = sure + (self._confirmed if best == self._best else 0)
         self._best = best
         if hindrance := self._hindrance(best, gain, now_s):
             return Decision("kept" if hindrance[0] else "declined", self.current, f"{ahead}; {hindrance[1]}", gain)
         former = self.current
         self._change(best, now_s, trial=True)
-        return Decision("changed", best, f"{ahead}, {caution.confirm} times in a row, against {former}", gain)
+        return Decision("changed", best, f"{ahead}, against {former}", gain)
+
+    def _ahead(self) -> dict[str, tuple[float, int]]:
+        """Of schedulers that are far enough ahead: the mean advantage, and over how many windows."""
+        found: dict[str, tuple[float, int]] = {}
+        for name in self._windows[-1].advantage:
+            for last in range(1, len(self._windows) + 1):
+                leads = [w.advantage.get(name, -math.inf) for w in self._windows[-last:]]
+                bar = self._bar(last) + _handicap(self.current, name)
+                if name != self.current and min(leads) > 0 and fmean(leads) > max(found.get(name, (0.0, 0))[0], bar):
+                    found[name] = (fmean(leads), last)
+        return found
 
     def _bar(self, windows: int) -> float:
         """The least mean advantage over the last so many windows: the fewer, the more, for their mean scatters more."""
@@ -205,6 +223,30 @@ class Decider:
     def failed(self, current: str) -> None:
         """The change could not be made: `current` is in force."""
         self.reset(current)
+
+
+def _handicap(current: str, other: str) -> float:
+    """What another scheduler must be ahead by beside the margin: what it loses more than the current one on other loads.
+
+    The load will change, and a scheduler is seldom changed in time.
+    """
+    if current not in REGRET_PERCENT or other not in REGRET_PERCENT:
+        return 0.0
+    return max(0.0, math.log((100 - REGRET_PERCENT[current]) / (100 - REGRET_PERCENT[other])))
+
+
+def _all_round(ahead: Mapping[str, tuple[float, int]], margin: float) -> tuple[str, float, int]:
+    """The scheduler to take, with its lead and windows; ("", 0, 0) if there is none.
+
+    Where several spare nearly as much of the present waiting as the best does, a short window cannot tell them apart, and the
+    load will not stay as it is: the one with the least regret elsewhere is taken.
+    """
+    most = max((lead for lead, _ in ahead.values()), default=0.0)
+    near = [name for name, (lead, _) in ahead.items() if math.exp(-lead) - math.exp(-most) < margin]
+    if not near:
+        return "", 0.0, 0
+    best = min(near, key=lambda name: (REGRET_PERCENT.get(name, 100.0), -ahead[name][0]))
+    return best, *ahead[best]
 
 
 def _alike(a: Window, b: Window) -> bool:

@@ -18,20 +18,23 @@ from headwaiter.engine.constants import Op
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import I64, Drive, Options
 from headwaiter.errors import Problem
-from headwaiter.live.advice import depth_of, run
+from headwaiter.live.advice import run
 from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
 from headwaiter.live.record import FINISHED, record
 from headwaiter.live.selectors import Selector
 from headwaiter.study.answer import IDLE
-from headwaiter.study.fit import AUTO, choose_drive, doubt, fit
+from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
+from headwaiter.study.inkernel import depth_of
 from headwaiter.study.variants import Variant
 from headwaiter.study.waits import added_waits, contention
 from headwaiter.study.workload import CLOSED, NR_REQUESTS, Reading, Workload, open_forest, read_recording, replay
 from headwaiter.traces import Source, Trace, recording
 
 LOST_SHARE = 0.001
+_MOST_PROVEN = 10
+"""So many windows that a drive model does not explain make watch choose another, however long it has fitted."""
 
 
 class StoppedError(Exception):
@@ -45,11 +48,23 @@ class Method(Protocol):
         """See a disk for a while. Problem if that is not possible; StoppedError if a signal came meanwhile."""
 
 
+@dataclass(frozen=True)
+class _Proven:
+    """A drive model, and how many more windows it has explained than not."""
+
+    drive: Drive
+    times: int
+
+    def after(self, fits: bool) -> _Proven:
+        """One more window."""
+        return _Proven(self.drive, min(self.times + 1, _MOST_PROVEN) if fits else max(0, self.times - 1))
+
+
 class Replay:
     """By a replay of what is recorded, on a drive model (`auto`: chosen by the first recording that tells)."""
 
     def __init__(self, drive: str = AUTO) -> None:
-        self._drives: dict[str, Drive] = {}
+        self._drives: dict[str, _Proven] = {}
         self._name = drive
 
     def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
@@ -90,24 +105,31 @@ class Replay:
         return self._replayed(seen, work, drive, current, names)
 
     def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, str]:
-        """The model, and why it cannot be this disk, if so. One that was chosen before is chosen again where it does not fit."""
-        found = self._drives.get(device.identity)
-        if found is None and self._name != AUTO:
-            found = open_drive(self._name)
-        line, refused = doubt(fit(trace, found, scheduler), trace, found, scheduler) if found else ("", True)
-        if refused and self._name == AUTO:
-            found = choose_drive(trace, device.name, scheduler)[0]
-            line, refused = doubt(fit(trace, found, scheduler), trace, found, scheduler)
-        assert found
-        if not refused:
-            self._drives[device.identity] = found
-        return found, line if refused else ""
+        """The model, and why it does not explain this window, if so.
+
+        A model that was chosen stays until it has failed as often as it has fitted: a drive's cache may make a window look like
+        another drive, and that window must not be judged, but the disk is the same.
+        """
+        if self._name != AUTO:
+            named = open_drive(self._name)
+            return named, _refusal(trace, named, scheduler)
+        kept = self._drives.get(device.identity)
+        if kept:
+            refusal = _refusal(trace, kept.drive, scheduler)
+            self._drives[device.identity] = kept = kept.after(not refusal)
+            if kept.times > 0:
+                return kept.drive, refusal
+        found = choose_drive(trace, device.name, scheduler)[0]
+        refusal = _refusal(trace, found, scheduler)
+        if not refusal:
+            self._drives[device.identity] = _Proven(found, 1)
+        return found, refusal
 
     @staticmethod
     def _replayed(seen: Window, work: Workload, drive: Drive, current: str, names: Mapping[str, str]) -> Window:
         assert work.trace
         options = MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
-        depth = depth_of(work, drive, options)
+        depth = depth_of(drive, work.trace, options)
         trace = work.trace
         done = trace.complete_ns >= 0
         share = contention(trace.time_ns[done], trace.complete_ns[done], depth) if done.any() else 1.0
@@ -123,6 +145,12 @@ class Replay:
         if not all(cost > 0 for cost in costs):
             return replace(seen, trouble="no program waited")
         return replace(seen, advantage={name: math.log(costs[0] / cost) for name, cost in zip(order[1:], costs[1:], strict=True)})
+
+
+def _refusal(trace: Trace, drive: Drive, scheduler: str) -> str:
+    """Why a model does not explain a recording; "" if it does, without a look at other models, which takes long."""
+    how = fit(trace, drive, scheduler)
+    return doubt(how, trace, drive, scheduler)[0] if how and how.off > REFUSED else ""
 
 
 class Counters:

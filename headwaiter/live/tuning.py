@@ -14,6 +14,7 @@ from headwaiter.live.gate import halves
 from headwaiter.live.schema import Tuned
 from headwaiter.study.answer import answer
 from headwaiter.study.compare import RANKINGS
+from headwaiter.study.inkernel import untold
 from headwaiter.study.schema import Criterion
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant
@@ -67,7 +68,7 @@ def tune(
 
     def one(variant: Variant) -> Trial:
         tick = (lambda done: progress(variant.name, done)) if progress else None
-        return measure(variant, drive, loads[0], options, 0, tick, tasks=False)
+        return measure(untold(variant), drive, loads[0], options, 0, tick, tasks=False)
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         trials = list(pool.map(one, variants))
@@ -76,7 +77,7 @@ def tune(
     ahead, behind = figure.of(best.result), figure.of(trials[0].result)
     if best is trials[0] or abs(ahead - behind) <= margin * max(abs(ahead), abs(behind)):
         return None
-    again = [measure(trial.variant, drive, loads[1], options, None, tasks=False) for trial in (trials[0], best)]
+    again = [measure(untold(trial.variant), drive, loads[1], options, None, tasks=False) for trial in (trials[0], best)]
     first, second = (
         answer(pair, criterion, is_open=work.replay == OPEN, current=trials[0].variant.name, margin=margin).margins
         for pair in ([trials[0], best], again)

@@ -17,17 +17,19 @@ from typing import Literal
 
 from headwaiter.errors import Problem
 from headwaiter.live.apply import apply, overridden, revert
-from headwaiter.live.decide import Blocked, Caution, Decider, Decision, Memory, Window
+from headwaiter.live.decide import FEWEST, Blocked, Caution, Decider, Decision, Memory, Window
 from headwaiter.live.devices import Device, whole_disks
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
-from headwaiter.live.sample import Method, StoppedError
+from headwaiter.live.sample import Method, StoppedError, counted
 from headwaiter.live.settings import Settings, kept_requests, opened
 from headwaiter.live.state import now
 
 BY = "headwaiter watch"
 OnExit = Literal["keep", "restore"]
+_GLANCE_S = 1.0
+"""How often it is looked whether a disk that was idle has something to do."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class _Watched:
     """Somebody else has set it: it is left alone."""
     mine: bool = False
     """A change of it was made here."""
+    idle_at: int | None = None
+    """How many requests it had had when a window of too few was over; None if the last window had enough."""
 
 
 class Service:
@@ -104,14 +108,31 @@ class Service:
                     self._publish()
                     _notify("WATCHDOG=1")
                 done += 1
-                if self._wait(max(0.0, self._rules.every_s - (time.monotonic() - began))):
-                    raise StoppedError
+                self._pause(began + self._rules.every_s)
         except StoppedError:
             pass
         finally:
             _notify("STOPPING=1")
         if self._rules.on_exit == "restore":
             self._restore()
+
+    def _pause(self, until: float) -> None:
+        """Until a time (of the monotonic clock), or a disk that was idle has enough to do. StoppedError if all is to end."""
+        while True:
+            idle = [disk for disk in self._disks if disk.idle_at is not None]
+            left = max(0.0, until - time.monotonic())
+            if self._wait(min(left, _GLANCE_S) if idle else left):
+                raise StoppedError
+            if left <= _GLANCE_S or not idle or any(self._had(disk) - (disk.idle_at or 0) >= FEWEST for disk in idle):
+                return
+
+    def _had(self, disk: _Watched) -> int:
+        """How many requests a disk has had; 0 if it is not there."""
+        try:
+            counters = counted(self._machine.find(disk.name))
+        except Problem:
+            return 0
+        return counters[0] + counters[4]
 
     def _look(self, disk: _Watched) -> None:
         """One window of a disk, and what follows from it."""
@@ -126,6 +147,7 @@ class Service:
                 return
             former = disk.decider.current
             window = self._method.window(device, legs, self._rules.sample_s, former, self._candidates(legs))
+            disk.idle_at = self._had(disk) if window.requests < FEWEST else None
             memory = disk.decider.memory
             decision = disk.decider.decide(window, time.time())
             if not self._rules.put:

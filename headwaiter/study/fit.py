@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Is this the right drive? A recording's own completions against those of a drive model that serves the same requests.
 
-The model serves the recorded requests at their recorded times, first come, first served, or under the scheduler that was in force
-where that is known: one that waits, or sorts well, may make latencies ten times shorter. Two figures are compared: for how long
-the drive was busy, which hardly depends on the scheduler that was in use, and the latencies. A model that is too slow for the
-recording piles requests up, and its latencies show that.
+The model serves the recorded requests at their recorded times, first come, first served. Where the scheduler that was in force
+is known, it serves them under that one, and each program goes on when the model has served it: a scheduler that waits, or sorts
+well, may make latencies ten times shorter, and at recorded times it would not see the requests that it has held back. Two figures
+are compared: for how long the drive was busy, which hardly depends on the scheduler that was in use, and the latencies. A model
+that is too slow for the recording piles requests up, and its latencies show that.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from numpy.typing import NDArray
 from headwaiter.drives import bundled, load
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.engine.sim import I64, Drive, Options, simulate
+from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
 from headwaiter.errors import Problem
+from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.schema import Fit
-from headwaiter.study.workload import Reading, Workload, open_forest, read_recording, read_workload, replay
+from headwaiter.study.variants import Variant
+from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, open_forest, read_recording, read_workload, replay
 from headwaiter.traces import Source, Trace, part
 
 F64 = NDArray[np.float64]
 AUTO = "auto"
+UNKNOWN = "noop"
+"""What a drive is fitted under where the scheduler that was in force is not known."""
 SAMPLE = 20_000
 """So many requests of a recording are looked at."""
 FEWEST = 30
@@ -40,7 +45,7 @@ SCHEDULING = 4.0
 """Mean latency may differ by such a factor between schedulers of one drive."""
 
 
-def fit(trace: Trace, drive: Drive, scheduler: str = "noop") -> Fit | None:
+def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
     """How well a drive model explains a recording; None if that has too few completions, or lies beyond the drive's end.
 
     scheduler: the one in force at the recording, if it is known.
@@ -49,13 +54,12 @@ def fit(trace: Trace, drive: Drive, scheduler: str = "noop") -> Fit | None:
     known = sample.complete_ns >= 0
     if known.sum() < FEWEST or (sample.sector + sample.sectors > drive.sectors).any():
         return None
-    rows = simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
-    start = int(sample.time_ns[0])
+    rows = _served(sample, drive, scheduler)
     issue, recorded = sample.time_ns[known], sample.complete_ns[known]
-    modelled = np.asarray(rows.complete_ns)[known] + start
+    model_issue, modelled = np.asarray(rows.issue_ns)[known], np.asarray(rows.complete_ns)[known]
     size = int(sample.sectors[known].sum(dtype=np.uint64)) * SECTOR_BYTES
-    busy, model_busy = _busy_s(issue, recorded), _busy_s(issue, modelled)
-    lat, model_lat = (recorded - issue) / 1e6, (modelled - issue) / 1e6
+    busy, model_busy = _busy_s(issue, recorded), _busy_s(model_issue, modelled)
+    lat, model_lat = (recorded - issue) / 1e6, (modelled - model_issue) / 1e6
     return Fit(
         drive=drive.name,
         recorded_mbps=size / 1e6 / busy,
@@ -65,6 +69,16 @@ def fit(trace: Trace, drive: Drive, scheduler: str = "noop") -> Fit | None:
         off=max(_factor(busy, model_busy), _factor(float(lat.mean()), float(model_lat.mean())) / SCHEDULING),
         distance=_distance(lat, model_lat),
     )
+
+
+def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
+    """The model's times of these requests."""
+    if scheduler == UNKNOWN:
+        return simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
+    options = Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS)
+    options = kernel_options(options, scheduler, depth_of(drive, sample, options))
+    load = replay(Path(), sample, drive, Reading()).load
+    return simulate(scheduler, drive, load, untold(Variant(scheduler, scheduler)).settings, options).rows
 
 
 def _busy_s(issue: I64, complete: I64) -> float:
@@ -93,14 +107,14 @@ def score(found: Fit) -> float:
     return math.log(found.off if found.off > 1 else 1.0) + math.log(found.distance)
 
 
-def best_fit(trace: Trace, drives: Iterable[Drive] | None = None, scheduler: str = "noop") -> tuple[Drive, Fit] | None:
+def best_fit(trace: Trace, drives: Iterable[Drive] | None = None, scheduler: str = UNKNOWN) -> tuple[Drive, Fit] | None:
     """The drive (None: of the bundled ones) that explains a recording best; None if it tells nothing, or fits on none."""
     candidates = [load(path) for path in bundled().values()] if drives is None else list(drives)
     found = [(drive, how) for drive in candidates if (how := fit(trace, drive, scheduler))]
     return min(found, key=lambda pair: score(pair[1]), default=None)
 
 
-def choose_drive(trace: Trace | None, name: str, scheduler: str = "noop") -> tuple[Drive, str]:
+def choose_drive(trace: Trace | None, name: str, scheduler: str = UNKNOWN) -> tuple[Drive, str]:
     """The bundled drive that explains the recording in a workload of that name best, and a note that says how well.
 
     Problem if it is no recording, or tells nothing.
@@ -150,7 +164,7 @@ def doubts(work: Workload, drive: Drive) -> tuple[str, ...]:
     return (line,) if line else ()
 
 
-def doubt(found: Fit | None, trace: Trace | None, drive: Drive, scheduler: str = "noop") -> tuple[str, bool]:
+def doubt(found: Fit | None, trace: Trace | None, drive: Drive, scheduler: str = UNKNOWN) -> tuple[str, bool]:
     """(a line if the drive is not the recorded one, else ''; whether it is so far off that nothing may be ranked)."""
     if found is None or trace is None or (found.off <= CLOSE):
         return "", False

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs of schedulers as a kernel has them: what it holds and takes ahead, and that it knows nothing of the drive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.engine.tables import Cells
+from headwaiter.study.variants import Variant
+from headwaiter.study.workload import open_forest
+from headwaiter.traces import Trace, part
+
+POSITIONS = "positions"
+"""The table of positioning times, which every scheduler has."""
+_UNTOLD: Cells = np.empty((0, 2), np.int64)
+
+
+def untold(variant: Variant) -> Variant:
+    """Without the drive's positioning times, which the simulator tells: a kernel's scheduler has only those that were written."""
+    return replace(variant, settings={POSITIONS: _UNTOLD, **variant.settings})
+
+
+def kernel_options(options: Options, scheduler: str, depth: int) -> Options:
+    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead."""
+    if scheduler == "none":
+        options = replace(options, nr_requests=depth)
+    return replace(options, pull_ahead=find(scheduler).is_model)
+
+
+def depth_of(drive: Drive, trace: Trace, options: Options) -> int:
+    """How many requests a drive takes at once."""
+    return int(simulate("noop", drive, open_forest(part(trace, 0, 1)), options=options).totals["queue_depth"])

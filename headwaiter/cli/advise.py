@@ -18,20 +18,18 @@ from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import Drive, Options
+from headwaiter.engine.sim import Drive
 from headwaiter.errors import Problem, shown
-from headwaiter.live.advice import Advised, Target, advise, elsewhere, recorded_settings, scheduler_of
+from headwaiter.live.advice import Advised, Target, advise, elsewhere, options_of, recorded_settings, scheduler_of
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
 from headwaiter.live.record import record
 from headwaiter.live.schema import Goal
-from headwaiter.live.settings import Settings
 from headwaiter.report.tables import print_notes, show
 from headwaiter.study.comparison import MARGIN
 from headwaiter.study.fit import AUTO, choose_drive
-from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_recording, read_workload
+from headwaiter.study.workload import Workload, find_workload, read_recording, read_workload
 from headwaiter.traces import Source, recording
 from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
@@ -121,7 +119,8 @@ def command(
             work, drive, recorded = _read(path, given)
     else:
         work, drive, recorded = _read(find_workload(workload), given)
-    options = _options(given, target.settings[0] if target else recorded_settings(recorded))
+    now = target.settings[0] if target else recorded_settings(recorded)
+    options = options_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
         found = advise(
             work,
@@ -173,12 +172,6 @@ def _read(path: Path, given: dict[str, Any]) -> tuple[Workload, Drive, Recording
     drive, note = choose_drive(read_recording(path, how, source), path.name, scheduler_of(recorded_settings(recorded)))
     work = read_workload(path, drive, how, source)
     return replace(work, notes=(*work.notes, note)), drive, recorded
-
-
-def _options(given: dict[str, Any], now: Settings | None) -> Options:
-    """As the kernel would run it."""
-    number = now.nr_requests if now and now.scheduler != "none" and now.nr_requests else NR_REQUESTS
-    return MEASURED.apply(Options(seed=given["seed"], queue_depth=given["queue_depth"], join_arriving=True, nr_requests=number))
 
 
 def _show(out: Console, found: Advised, put: bool, done: list[Applied]) -> None:

@@ -227,12 +227,12 @@ def lab_figures(fio: Mapping[str, Any]) -> Figures:
     ns = np.array(sorted(bins))
     counts = np.array([bins[one] for one in ns.tolist()])
     p99_ns = ns[np.searchsorted(np.cumsum(counts), 0.99 * counts.sum())]
-    rates = [_rate(job) for job in fio["jobs"]]
+    rates = [process_rate(job) for job in fio["jobs"]]
     return Figures(sum(rates) / 1e6, float(p99_ns) / 1e6)
 
 
-def _rate(job: Mapping[str, Any]) -> float:
-    """Bytes a second of a process, from its begin to its end."""
+def process_rate(job: Mapping[str, Any]) -> float:
+    """Bytes a second of a process in fio's output, from its begin to its end."""
     ms = max(job[way]["runtime"] for way in ("read", "write"))
     return 1000 * sum(job[way]["io_bytes"] for way in ("read", "write")) / ms if ms else 0.0
 

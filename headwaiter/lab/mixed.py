@@ -22,14 +22,14 @@ REGIONS_MIB = (8, 16, 64, 256, 1024, 4096)
 BUFFERED_REGIONS_MIB = (1024, 4096)
 
 
-def mixed_job(seed: int, drive_bytes: int) -> str:
-    """The text of a fio job file for a disk of so many bytes; the same seed and size, the same text."""
+def mixed_job(seed: int, drive_bytes: int, runtime_s: int = RUNTIME_S) -> str:
+    """The text of a fio job file for a disk of so many bytes; the same seed and size, the same processes."""
     dice = random.Random(f"headwaiter mixed job {seed}")
     processes = dice.choice((1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12))
     # All close together, or anywhere.
     spread = dice.choice((1, 1, 1, 0.01))
     origin = dice.random() * (1 - spread)
-    lines = ["[global]", "filename=/dev/sda", f"runtime={RUNTIME_S}", "time_based", "invalidate=0"]
+    lines = ["[global]", "filename=/dev/sda", f"runtime={runtime_s}", "time_based", "invalidate=0"]
     places: list[tuple[int, int]] = []
     number = 0
     while number < processes:

@@ -43,6 +43,7 @@ KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "t
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 # Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
 HOSTS = {
+    "advise": "headwaiter.live.lab",
     "conformance": "headwaiter.conformance.record",
     "example": "headwaiter.lab.example",
     "record": "headwaiter.lab.recorder",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem
@@ -28,6 +29,7 @@ from headwaiter.study.schema import Answer, Criterion, Fit, Margin
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant, default_set
 from headwaiter.study.workload import CLOSED, OPEN, Workload
+from headwaiter.study.workload import NR_REQUESTS as USUAL_REQUESTS
 from headwaiter.traces.recording import Recording
 
 STOCK = ("none", "mq-deadline", "kyber", "bfq")
@@ -152,6 +154,12 @@ def advise(
     options = kernel_options(options, pick.variant.scheduler, depth)
     tuned = tune(pick.variant.scheduler, of_pick, work, drive, options, criterion, margin, progress)
     return _conclude(replace(found, tuned=tuned), pick.variant.scheduler, judged, mute)
+
+
+def options_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0) -> Options:
+    """As a kernel with these settings would run a recording, on a device that takes so many requests at once (0: its own)."""
+    number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else USUAL_REQUESTS
+    return MEASURED.apply(Options(seed=seed, queue_depth=queue_depth, join_arriving=True, nr_requests=number))
 
 
 def run(

@@ -6,43 +6,6 @@
 # lab: set IOS=20000 READS=60
 export PYTHONHOME PYTHONPATH
 
-# Record disk $1 by $2 into /tmp/$3 until stop_recorder; $4 is "issues" or nothing.
-start_recorder() {
-	cat >/lab/recorder.py <<-END
-		from pathlib import Path
-		from headwaiter.ending import end_tidily_on_signals
-		from headwaiter.live import devices, record
-		end_tidily_on_signals()
-		done = record.record([devices.find("$1")], 3600, Path("/tmp/$3"), issues="${4:-}" == "issues", recorder="$2")
-		assert not done.trouble and not done.sofar.lost, done
-	END
-	$PYTHON -S /lab/recorder.py &
-	recorder=$!
-	local tries=0
-	until recording "$2"; do
-		sleep 0.1
-		tries=$((tries + 1))
-		[ $tries -lt 300 ] || fail "the recorder does not begin"
-	done
-	sleep 1
-}
-
-# Is recorder $1 at work? A new instance of tracing is on until its events have been chosen.
-recording() {
-	local instance
-	case $1 in
-	tracefs)
-		instance=$(ls -d /sys/kernel/tracing/instances/headwaiter-"$recorder"-* 2>/tmp/none) || return 1
-		grep -q 1 "$instance/events/sched/sched_process_exit/enable" && grep -q 1 "$instance/tracing_on" ;;
-	blktrace) pidof blktrace >/tmp/none ;;
-	esac
-}
-
-stop_recorder() {
-	kill -INT "$1"
-	wait "$1" || fail "the recorder ended with status $?"
-}
-
 if [ "$IOS" -gt 0 ]; then
 	dir=/sys/kernel/config/nullb/nvme0
 	must mkdir $dir
@@ -61,7 +24,7 @@ if [ "$IOS" -gt 0 ]; then
 		must fio --name=cost --filename=/dev/nvme0 --rw=randread --bs=4k --direct=1 --numjobs=2 --iodepth=32 --ioengine=libaio \
 			--number_ios="$IOS" --group_reporting --clocksource=clock_gettime --eta=never --output-format=terse \
 			--terse-version=3 >/lab/fio
-		[ "$how" = off ] || stop_recorder "$recorder"
+		[ "$how" = off ] || stop_recorder
 		iops=$(cut -d';' -f8 /lab/fio)
 		[ "$how" != off ] || off=$iops
 		result "{\"what\":\"cost\",\"recorder\":\"$how\",\"iops\":$iops,\"cost_percent\":$(awk "BEGIN { printf \"%.1f\", 100 * (1 - $iops / $off) }")}"
@@ -81,9 +44,9 @@ for i in $(seq "$READS"); do echo "$i" >"/mnt/f$i"; done
 sleep 30	# ext4 has work of its own after mounting
 drop_caches
 start_recorder sda tracefs same.tracefs
-first=$recorder
+first=$!
 start_recorder sda blktrace same.blktrace
-second=$recorder
+second=$!
 dd if=/mnt/a of=/tmp/none bs=64k 2>/tmp/none2 &
 readers=$!
 dd if=/mnt/b of=/tmp/none3 bs=64k 2>/tmp/none4 &

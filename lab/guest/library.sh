@@ -133,3 +133,43 @@ drive_disk() {
 
 # Our schedulers, as disk $1 offers them.
 ours() { tr -d '[]' <"/sys/block/$1/queue/scheduler" | tr ' ' '\n' | grep '^hw-' | tr '\n' ' '; }
+
+# Record disk $1 by $2 (tracefs, blktrace) into /tmp/$3 until stop_recorder; $4 is "issues" or nothing. $! is its process.
+# Of scripts whose host has packed Python with headwaiter.live.record (headwaiter/lab/python.py).
+start_recorder() {
+	cat >/lab/recorder.py <<-END
+		from pathlib import Path
+		from headwaiter.ending import end_tidily_on_signals
+		from headwaiter.live import devices, record
+		end_tidily_on_signals()
+		done = record.record([devices.find("$1")], 3600, Path("/tmp/$3"), issues="${4:-}" == "issues", recorder="$2")
+		assert not done.trouble and not done.sofar.lost, done
+	END
+	$PYTHON -S /lab/recorder.py &
+	recorder=$!
+	local tries=0
+	until recording "$2"; do
+		sleep 0.1
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] || fail "the recorder does not begin"
+	done
+	sleep 1
+}
+
+# Is recorder $1 at work? A new instance of tracing is on until its events have been chosen.
+recording() {
+	local instance
+	case $1 in
+	tracefs)
+		instance=$(ls -d /sys/kernel/tracing/instances/headwaiter-"$recorder"-* 2>/tmp/none) || return 1
+		grep -q 1 "$instance/events/sched/sched_process_exit/enable" && grep -q 1 "$instance/tracing_on" ;;
+	blktrace) pidof blktrace >/tmp/none ;;
+	esac
+}
+
+# End recorder $1, by default the last one.
+stop_recorder() {
+	set -- "${1:-$recorder}"
+	kill -INT "$1"
+	wait "$1" || fail "the recorder ended with status $?"
+}

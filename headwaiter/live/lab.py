@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The host's half of the experiment `advise`: random jobs for the guest, advice from their recordings, and how good that was.
+
+Each job ran under several schedulers, and was recorded under one of them. From that recording alone `advise` ranks them all. Its
+first place is held against the scheduler under which the job did best in the guest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.engine.schedulers import find
+from headwaiter.errors import Problem
+from headwaiter.lab import python
+from headwaiter.lab.agree import PREFACE, process_rate
+from headwaiter.lab.guest import Outcome, boot
+from headwaiter.lab.kernels import Kernel, Progress
+from headwaiter.lab.mixed import mixed_job
+from headwaiter.lab.script import Script, guest
+from headwaiter.live.advice import advise, options_of, recorded_settings
+from headwaiter.study.workload import Reading, read_workload
+from headwaiter.traces import Source, recording
+
+_IMPORTS = "from headwaiter.live import devices, record"
+_HANG_S = 1800
+"""Of wall time: the guest says nothing while a job runs."""
+_LIMIT_S = 4 * 3600
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
+AROUND_S = 6
+"""So much longer than its recording a job runs: until its processes have begun and the recorder is at work."""
+DEPTH = 1
+"""Commands that lab/experiments/advise.sh lets the disk take at once."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What `advise` says of a recording. ahead_percent: of schedulers by their names in the kernel, against the one in force."""
+
+    ahead_percent: Mapping[str, float]
+    outcome: str
+    advised: str
+    """The scheduler that would be in force if the advice was taken."""
+
+
+def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
+    """Boot, and make rows: of each job and scheduler what it got, and of each job what advise said and what that is worth."""
+    parameters = script.environment(given)
+    jobs, names, first = parameters["JOBS"].split(), parameters["SCHEDULERS"].split(), parameters["FIRST"]
+    if first not in names:
+        raise Problem(f"FIRST={first} is not among SCHEDULERS, and would not run")
+    for key in ("JOBS", "RUNTIME"):
+        if not all(_NUMBER.fullmatch(word) for word in parameters[key].split()):
+            raise Problem(f"{key}={parameters[key]}: expected numbers from 1")
+    machine = guest(script, on, given, say)
+    sectors = open_drive(parameters["DRIVE"]).sectors
+    for job in jobs:
+        text = PREFACE + mixed_job(int(job), sectors * SECTOR_BYTES, AROUND_S + int(parameters["RUNTIME"]))
+        machine.files[f"/lab/jobs/{job}.fio"] = text.encode()
+    python.pack(machine, _IMPORTS)
+    machine.hang_s, machine.limit_s = _HANG_S, _LIMIT_S
+    outcome = boot(machine, say)
+    files = dict(outcome.files)
+    found = []
+    for job in jobs:
+        say(f"advise: job {job}")
+        rates = {name: process_rates(json.loads(files[f"{job}.{name}.fio"])) for name in names}
+        found += judged(job, rates, ranked(files[f"{job}.recording"], parameters["DRIVE"]))
+    files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
+    return Outcome(files, outcome.console)
+
+
+def process_rates(fio: Mapping[str, Any]) -> list[float]:
+    """MB/s of each of fio's processes, in their order."""
+    return [process_rate(job) / 1e6 for job in fio["jobs"]]
+
+
+def ranked(raw: bytes, drive_name: str) -> Ranked:
+    """What `advise` says of the recording in these bytes, on the drive that was recorded."""
+    with tempfile.TemporaryDirectory(prefix="headwaiter-") as folder:
+        path = Path(folder) / "recording.hwr"
+        path.write_bytes(raw)
+        source, drive = Source(path), open_drive(drive_name)
+        recorded = recording.of(source)
+        settings = recorded_settings(recorded)
+        options = options_of(settings, queue_depth=DEPTH)
+        # A recording of some seconds is too short for the gate, and long enough to be held against the same seconds.
+        found = advise(read_workload(path, drive, Reading(None), source), drive, options, recorded=recorded, anyway=True)
+    if found.answer is None or not found.answer.margins:
+        raise Problem(f"advise ranks nothing: {'; '.join(one.text for one in found.advice)}")
+    ahead = {_in_kernel(margin.scheduler): margin.ahead_percent for margin in found.answer.margins}
+    return Ranked(ahead, found.answer.outcome, _in_kernel(found.answer.best or found.answer.baseline))
+
+
+def _in_kernel(variant: str) -> str:
+    return find(variant.partition(":")[0]).kernel_name
+
+
+def judged(job: str, rates: Mapping[str, Sequence[float]], said: Ranked) -> list[dict[str, Any]]:
+    """A row for each scheduler, and one for the advice.
+
+    rates: MB/s of each process under each scheduler. `of_best` is what the scheduler in advise's first place gets as a share of
+    what the best one gets. `advised_of_best` is the same of the one that the advice leaves in force, maybe the present one.
+    """
+    if missing := [name for name in rates if name not in said.ahead_percent]:
+        raise Problem(f"advise does not rank {', '.join(missing)}")
+    got = {name: sum(each) for name, each in rates.items()}
+    rows: list[dict[str, Any]] = [
+        {"what": "run", "job": job, "scheduler": name, "processes": len(rates[name]), "mbps": round(mbps, 3)}
+        | {"ahead_percent": round(said.ahead_percent[name], 1)}
+        for name, mbps in got.items()
+    ]
+    best = max(got, key=lambda name: got[name])
+    place = max(got, key=lambda name: said.ahead_percent[name])
+    share = {name: round(got[name] / got[best], 3) if got[best] else 1.0 for name in got}
+    advice = {"what": "advice", "job": job, "scheduler": place, "best": best, "of_best": share[place], "outcome": said.outcome}
+    # The advice may be one of those that did not run.
+    if said.advised in share:
+        advice |= {"advised": said.advised, "advised_of_best": share[said.advised]}
+    return [*rows, advice]

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Whether `headwaiter advise` names the scheduler under which random jobs get the most
+# lab: kernels 6.12
+# lab: host advise
+# lab: programs fio
+# lab: memory 2048
+# lab: set DRIVE=barracuda-80g FIRST=mq-deadline SCHEDULERS="none mq-deadline bfq hw-as hw-cfq-slice hw-maitre"
+# lab: set JOBS="1 2 3 4 5 6" RUNTIME=10
+#
+# Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs under each of the schedulers. Under FIRST,
+# RUNTIME seconds of it are recorded after its processes have begun, and before they end. The schedulers have their defaults, and are
+# told nothing of the drive.
+export PYTHONHOME PYTHONPATH
+disk=sda
+drive_disk $disk "$DRIVE" 1
+rm /lab/positions/$disk
+
+for job in $JOBS; do
+	for scheduler in $SCHEDULERS; do
+		say "job $job: $scheduler"
+		elevator $disk "$scheduler"
+		drop_caches
+		fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$job.fio" &
+		fio=$!
+		if [ "$scheduler" = "$FIRST" ]; then
+			sleep 1	# the longest of the processes' delays
+			start_recorder $disk tracefs "$job.recording" issues
+			sleep "$RUNTIME"
+			stop_recorder
+			kill -0 $fio || fail "job $job has ended before its recording"
+			send "/tmp/$job.recording"
+			rm "/tmp/$job.recording"
+		fi
+		wait $fio || fail "job $job: fio ended with status $?"
+		send /tmp/fio "$job.$scheduler.fio"
+	done
+done

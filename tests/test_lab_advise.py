@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""`advise` in the lab: what the guest is given, how its answers are judged, and what they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from recordings import readers, record
+from test_lab import _run
+
+from headwaiter.errors import Problem
+from headwaiter.lab.guest import Outcome
+from headwaiter.lab.mixed import RUNTIME_S, mixed_job
+from headwaiter.lab.script import Script, read
+from headwaiter.live import advice
+from headwaiter.live import lab as adviser
+from headwaiter.live.lab import AROUND_S, Ranked, judged, process_rates, run
+
+SAID = Ranked({"mq-deadline": 0.0, "bfq": 12.5, "hw-as": 30.0}, "better", "bfq")
+
+
+def fio(*rates: float) -> bytes:
+    """What fio says of processes that each read so many MB/s for two seconds, and write a quarter of that."""
+    jobs = [
+        {
+            "read": {"io_bytes": 1_600_000 * rate, "runtime": 2000},
+            "write": {"io_bytes": 400_000 * rate, "runtime": 1500},
+        }
+        for rate in rates
+    ]
+    return json.dumps({"jobs": jobs}).encode()
+
+
+def test_first_places_are_held_against_the_best() -> None:
+    *runs, said = judged("7", {"mq-deadline": [5.0, 3.0], "bfq": [6.0, 4.0], "hw-as": [9.0, 0.5]}, SAID)
+    assert [(row["scheduler"], row["mbps"], row["ahead_percent"], row["processes"]) for row in runs] == [
+        ("mq-deadline", 8.0, 0.0, 2),
+        ("bfq", 10.0, 12.5, 2),
+        ("hw-as", 9.5, 30.0, 2),
+    ]
+    assert said == {
+        "what": "advice", "job": "7", "scheduler": "hw-as", "best": "bfq", "of_best": 0.95,
+        "outcome": "better", "advised": "bfq", "advised_of_best": 1.0,
+    }  # fmt: skip
+
+
+def test_only_what_ran_is_judged() -> None:
+    """Advise may name a scheduler that the guest did not try; one that it tried must have been ranked."""
+    rates = {"mq-deadline": [8.0], "bfq": [10.0]}
+    said = judged("7", rates, Ranked(SAID.ahead_percent, "better", "hw-as"))[-1]
+    assert (said["scheduler"], said["of_best"]) == ("bfq", 1.0) and "advised" not in said
+    with pytest.raises(Problem, match="does not rank kyber"):
+        judged("7", {**rates, "kyber": [1.0]}, SAID)
+    idle = judged("7", {"mq-deadline": [0.0], "bfq": [0.0]}, SAID)[-1]
+    assert idle["of_best"] == 1.0
+
+
+def test_rates_are_those_of_processes() -> None:
+    assert process_rates(json.loads(fio(3.0, 5.0))) == [3.0, 5.0]
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """A guest that is not booted: of its four readers `none` makes the most. Collects what it was given."""
+    machine = SimpleNamespace(files={}, hang_s=0, limit_s=0)
+    recorded = record(tmp_path / "four.csv", readers(4, 300))
+    given: dict[str, Any] = {"machine": machine}
+
+    def boot(booted: Any, say: Any) -> Outcome:
+        given["booted"] = booted
+        files = {f"{job}.{name}.fio": fio(*rates) for job in (3, 4) for name, rates in SPEEDS.items()}
+        return Outcome(files | {f"{job}.recording": recorded.read_bytes() for job in (3, 4)}, ["line"])
+
+    monkeypatch.setattr(adviser, "guest", lambda *_: machine)
+    monkeypatch.setattr("headwaiter.lab.python.pack", lambda machine, lines: given.update(lines=lines))
+    monkeypatch.setattr(adviser, "boot", boot)
+    monkeypatch.setattr(advice, "default_set", lambda: ["none", "mq-deadline", "kyber", "bfq"])
+    return given
+
+
+SPEEDS = {"none": (4.0, 4.0), "mq-deadline": (1.0, 2.0)}
+GIVEN = {"JOBS": "3 4", "SCHEDULERS": "none mq-deadline", "RUNTIME": "9"}
+
+
+def test_jobs_go_in_and_advice_comes_out(fake: dict[str, Any]) -> None:
+    script: Script = read("advise")
+    outcome = run(script, None, GIVEN, lambda text: None)  # type: ignore[arg-type]
+    job = fake["machine"].files["/lab/jobs/3.fio"].decode()
+    assert f"runtime={9 + AROUND_S}\n" in job and fake["booted"] is fake["machine"] and "record" in fake["lines"]
+    rows = [json.loads(line) for line in outcome.files["results"].splitlines()]
+    assert [(row["what"], row["job"]) for row in rows] == [(what, job) for job in ("3", "4") for what in ("run", "run", "advice")]
+    assert [row["mbps"] for row in rows[:2]] == [8.0, 3.0] and rows[2]["best"] == "none"
+    assert rows[1]["ahead_percent"] == 0 and outcome.console == ["line"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"FIRST": "bfq"}, "FIRST=bfq is not among"),
+        ({"JOBS": "1 two"}, "JOBS=1 two: expected numbers"),
+        ({"RUNTIME": "0"}, "RUNTIME=0: expected numbers"),
+    ],
+)
+def test_wrong_parameters_are_told_before_a_guest_boots(fake: dict[str, Any], wrong: dict[str, str], why: str) -> None:
+    with pytest.raises(Problem, match=why):
+        run(read("advise"), None, GIVEN | wrong, lambda text: None)  # type: ignore[arg-type]
+    assert "booted" not in fake
+
+
+def test_only_the_runtime_of_a_random_job_can_be_chosen() -> None:
+    short, long = (mixed_job(5, 80 << 30, seconds) for seconds in (RUNTIME_S, 60))
+    assert short == mixed_job(5, 80 << 30) and short.replace(f"runtime={RUNTIME_S}\n", "runtime=60\n") == long
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.needs("lab")
+def test_advice_is_that_of_the_lab() -> None:
+    """Of a random job: the guest runs it under each scheduler, and advise ranks them all."""
+    given = {"JOBS": "1", "RUNTIME": "4", "SCHEDULERS": "mq-deadline hw-as"}
+    *runs, said = _run("advise", "6.12", given)
+    assert [row["scheduler"] for row in runs] == ["mq-deadline", "hw-as"] and all(row["mbps"] > 0 for row in runs)
+    assert runs[0]["ahead_percent"] == 0 and said["best"] == max(runs, key=lambda row: row["mbps"])["scheduler"]

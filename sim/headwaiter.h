@@ -256,6 +256,8 @@ struct hws_trace {
 	const uint16_t *ioprio; /* 0: the task's own; may be NULL */
 	/* service time for the constant drive, 0: the drive's; may be NULL */
 	const int64_t *service_ns;
+	/* a row that is not issued before this time never is; may be NULL */
+	const int64_t *until_ns;
 };
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);

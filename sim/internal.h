@@ -236,6 +236,7 @@ struct hws {
 	u32 wait_task_seen;
 
 	u64 issued, completed, requests, merges;
+	u64 left_out; /* I/Os of a trace that would have come after its end */
 	u64 last_done_ns;
 	struct sim_jobs *jobs;	 /* job.c; NULL without generated load */
 	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */

@@ -66,6 +66,8 @@ static void row_due(struct hws *s, struct sim_source *source, u64 row)
 	struct sim_trace *t = trace_of(source);
 	const int64_t *after = t->given.after;
 
+	if (t->given.until_ns && (int64_t)s->now >= t->given.until_ns[row])
+		return;
 	if (!after) {
 		issue(s, t, row);
 		return;
@@ -92,9 +94,12 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 
 static int trace_over(struct hws *s, struct sim_source *source)
 {
-	u64 wanted = trace_of(source)->given.n;
+	const struct hws_trace *given = &trace_of(source)->given;
+	u64 wanted = given->n;
 
-	if (s->issued == wanted)
+	if (given->until_ns)
+		s->left_out = wanted - s->issued;
+	if (s->issued + s->left_out == wanted)
 		return 0;
 	return sim_fail(s, -EPROTO, "%llu of %llu I/Os were never issued: they wait for each other",
 			(unsigned long long)(wanted - s->issued), (unsigned long long)wanted);

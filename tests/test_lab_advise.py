@@ -18,49 +18,78 @@ from headwaiter.lab.mixed import RUNTIME_S, mixed_job
 from headwaiter.lab.script import Script, read
 from headwaiter.live import advice
 from headwaiter.live import lab as adviser
-from headwaiter.live.lab import AROUND_S, Ranked, judged, process_rates, run
+from headwaiter.live.lab import AROUND_S, Got, Ranked, judged, processes, run, waited_s
 
 SAID = Ranked({"mq-deadline": 0.0, "bfq": 12.5, "hw-as": 30.0}, "better", "bfq")
 
 
 def fio(*rates: float) -> bytes:
-    """What fio says of processes that each read so many MB/s for two seconds, and write a quarter of that."""
+    """What fio says of processes that each read so many MB/s for two seconds, and write a quarter of that, 10 KB at a time."""
     jobs = [
         {
-            "read": {"io_bytes": 1_600_000 * rate, "runtime": 2000},
-            "write": {"io_bytes": 400_000 * rate, "runtime": 1500},
+            "read": {
+                "io_bytes": 1_600_000 * rate,
+                "runtime": 2000,
+                "total_ios": 160 * rate,
+                "lat_ns": {"mean": 2e9 / 200 / rate},
+            },
+            "write": {"io_bytes": 400_000 * rate, "runtime": 1500, "total_ios": 40 * rate, "lat_ns": {"mean": 1e9 / 200 / rate}},
+            "sync": {"total_ios": 0, "lat_ns": {}},
         }
         for rate in rates
     ]
     return json.dumps({"jobs": jobs}).encode()
 
 
+def got(*rates: float) -> list[Got]:
+    """Processes that wait for all of ten seconds while they get so many MB/s."""
+    return [Got(round(rate * 10_000_000), round(rate * 1000), rate, 10.0) for rate in rates]
+
+
 def test_first_places_are_held_against_the_best() -> None:
-    *runs, said = judged("7", {"mq-deadline": [5.0, 3.0], "bfq": [6.0, 4.0], "hw-as": [9.0, 0.5]}, SAID)
-    assert [(row["scheduler"], row["mbps"], row["ahead_percent"], row["processes"]) for row in runs] == [
-        ("mq-deadline", 8.0, 0.0, 2),
-        ("bfq", 10.0, 12.5, 2),
-        ("hw-as", 9.5, 30.0, 2),
+    """By how long the processes wait for what they got under mq-deadline."""
+    *runs, said = judged("7", {"mq-deadline": got(5.0, 3.0), "bfq": got(6.25, 4.0), "hw-as": got(10.0, 2.0)}, "mq-deadline", SAID)
+    assert [(row["scheduler"], row["mbps"], row["waited_s"], row["ahead_percent"], row["processes"]) for row in runs] == [
+        ("mq-deadline", 8.0, 20.0, 0.0, 2),
+        ("bfq", 10.25, 15.5, 12.5, 2),
+        ("hw-as", 12.0, 20.0, 30.0, 2),
     ]
     assert said == {
-        "what": "advice", "job": "7", "scheduler": "hw-as", "best": "bfq", "of_best": 0.95,
+        "what": "advice", "job": "7", "scheduler": "hw-as", "best": "bfq", "of_best": 0.775,
         "outcome": "better", "advised": "bfq", "advised_of_best": 1.0,
     }  # fmt: skip
 
 
+def test_the_one_in_force_is_first_where_none_is_ahead_of_it() -> None:
+    even = Ranked({"mq-deadline": 0.0, "bfq": 1.9}, "keep", "mq-deadline")
+    assert judged("7", {"mq-deadline": got(8.0), "bfq": got(9.0)}, "mq-deadline", even)[-1]["scheduler"] == "mq-deadline"
+
+
 def test_only_what_ran_is_judged() -> None:
     """Advise may name a scheduler that the guest did not try; one that it tried must have been ranked."""
-    rates = {"mq-deadline": [8.0], "bfq": [10.0]}
-    said = judged("7", rates, Ranked(SAID.ahead_percent, "better", "hw-as"))[-1]
+    ran = {"mq-deadline": got(8.0), "bfq": got(10.0)}
+    said = judged("7", ran, "mq-deadline", Ranked(SAID.ahead_percent, "better", "hw-as"))[-1]
     assert (said["scheduler"], said["of_best"]) == ("bfq", 1.0) and "advised" not in said
     with pytest.raises(Problem, match="does not rank kyber"):
-        judged("7", {**rates, "kyber": [1.0]}, SAID)
-    idle = judged("7", {"mq-deadline": [0.0], "bfq": [0.0]}, SAID)[-1]
-    assert idle["of_best"] == 1.0
+        judged("7", {**ran, "kyber": got(1.0)}, "mq-deadline", SAID)
 
 
-def test_rates_are_those_of_processes() -> None:
-    assert process_rates(json.loads(fio(3.0, 5.0))) == [3.0, 5.0]
+def test_one_that_gets_nothing_waits_for_ever() -> None:
+    """Longer than for one I/O of a thousand; one that got nothing before counts for nothing."""
+    starved = [Got(0, 0, 0.0, 10.0)]
+    assert waited_s(starved, got(1.0)) == 10.0 * 1000 / 0.5 and waited_s(got(1.0), starved) == 0
+
+
+def test_what_processes_wait_for() -> None:
+    """Of reads, writes and flushes; of several I/Os at once no longer than they ran."""
+    one, two = processes(json.loads(fio(3.0, 5.0)))
+    assert (one.mbps, one.bytes, one.ios, two.mbps) == (3.0, 6_000_000, 600, 5.0)
+    assert one.waited_s == pytest.approx(1.6 + 0.2)
+    told = json.loads(fio(1.0))
+    told["jobs"][0]["sync"] = {"total_ios": 10, "lat_ns": {"mean": 10_000_000}}
+    assert processes(told)[0].waited_s == pytest.approx(1.9)
+    told["jobs"][0]["sync"]["total_ios"] = 100
+    assert processes(told)[0].waited_s == 2.0
 
 
 @pytest.fixture
@@ -124,4 +153,4 @@ def test_advice_is_that_of_the_lab() -> None:
     given = {"JOBS": "1", "RUNTIME": "4", "SCHEDULERS": "mq-deadline hw-as"}
     *runs, said = _run("advise", "6.12", given)
     assert [row["scheduler"] for row in runs] == ["mq-deadline", "hw-as"] and all(row["mbps"] > 0 for row in runs)
-    assert runs[0]["ahead_percent"] == 0 and said["best"] == max(runs, key=lambda row: row["mbps"])["scheduler"]
+    assert runs[0]["ahead_percent"] == 0 and said["best"] == min(runs, key=lambda row: row["waited_s"])["scheduler"]

@@ -13,7 +13,7 @@ from fakesys import FakeSystem, machine
 from recordings import readers, record
 
 from headwaiter.drives.profile import find_drive
-from headwaiter.engine.sim import Options
+from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.live import advice
 from headwaiter.live.advice import elsewhere, identifier
 from headwaiter.live.foreign import acting_on, foreign
@@ -21,7 +21,10 @@ from headwaiter.live.kernel import known, loadable
 from headwaiter.live.losses import losses, uses
 from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
+from headwaiter.live.tuning import tune
 from headwaiter.study.fit import CLOSE, REFUSED, fit
+from headwaiter.study.ongoing import Ongoing
+from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, replay
 from headwaiter.traces import load, recording
@@ -378,3 +381,26 @@ def test_what_would_stop_working_needs_force(machine: FakeSystem, four: Path, ca
     status, _, err = run(capfd, *words)
     assert status == 2 and "io.bfq.weight of /a" in err and "--force" in err and machine.writes == []
     assert "io.bfq.weight of /a" in good(capfd, *words, "--force") and machine.current("sda") == "hw-as"
+
+
+def test_tunables_that_are_better_on_both_halves_are_told(tmp_path: Path) -> None:
+    """`as` that waits too shortly for readers that think for 3 ms; its other settings are not told."""
+    drive = find_drive("barracuda-80g")
+    work = replay(tmp_path, load(record(tmp_path / "slow.csv", readers(4, 1300, think_ms=3))), drive, Reading())
+    found = tune("as", {"antic_expire": 1}, work, drive, Options(), "waited", 0.05)
+    assert found and found.taken and found.second.judgement == "better" and set(found.tunables) == {"antic_expire"}
+
+
+def test_programs_go_on_until_the_recording_is_over(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the scheduler, they are judged in the same time; also where tunables are tried."""
+    drive, seen = find_drive("barracuda-80g"), []
+
+    def measured(variant: Variant, drive: Drive, load: Load, *more: Any, **others: Any) -> Trial:
+        seen.append(type(load))
+        return measure(variant, drive, load, *more, **others)
+
+    monkeypatch.setattr(advice, "measure", measured)
+    monkeypatch.setattr("headwaiter.live.tuning.measure", measured)
+    work = replay(four, load(four), drive, Reading())
+    found = advice.advise(work, drive, Options())
+    assert found.answer and len(seen) > 5 and set(seen) == {Ongoing}

@@ -99,6 +99,7 @@ _COLUMNS = {
     "sectors": "uint32_t[]",
     "ioprio": "uint16_t[]",
     "service_ns": "int64_t[]",
+    "until_ns": "int64_t[]",
 }
 
 
@@ -107,8 +108,8 @@ class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
     It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order. Sectors of 512
-    bytes, times in ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). attach()
-    raises Problem when a column is shorter than another.
+    bytes, times in ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). An I/O that
+    is not issued before until_ns never is. attach() raises Problem when a column is shorter than another.
     """
 
     tasks: Sequence[Task]
@@ -123,6 +124,7 @@ class Forest:
     ioprio: U16
     service_ns: I64 | None = None
     after: I64 | None = None
+    until_ns: I64 | None = None
 
     def attach(self, run: Any) -> int:
         """See Load."""

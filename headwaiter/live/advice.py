@@ -25,6 +25,7 @@ from headwaiter.study.answer import STOCK_BASELINES, answer
 from headwaiter.study.compare import names
 from headwaiter.study.fit import doubt, fit
 from headwaiter.study.inkernel import POSITIONS, depth_of, kernel_options, untold
+from headwaiter.study.ongoing import going_on
 from headwaiter.study.schema import Answer, Criterion, Fit, Margin
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant, default_set
@@ -127,6 +128,7 @@ def advise(
     )  # fmt: skip
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record" if opened.reasons else "idle")], mute)
+    work = going_on(work, drive)
     known_as = scheduler_of(recorded_settings(recorded))
     how = fit(trace, drive, known_as)
     line, refused = doubt(how, trace, drive, known_as)

@@ -26,6 +26,7 @@ from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.script import Script, guest
 from headwaiter.live.advice import advise, options_of, recorded_settings
+from headwaiter.study.compare import EVEN
 from headwaiter.study.workload import Reading, read_workload
 from headwaiter.traces import Source, recording
 
@@ -34,8 +35,8 @@ _HANG_S = 1800
 """Of wall time: the guest says nothing while a job runs."""
 _LIMIT_S = 4 * 3600
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
-AROUND_S = 6
-"""So much longer than its recording a job runs: until its processes have begun and the recorder is at work."""
+AROUND_S = 2
+"""So much longer than its recording a job runs, so that none of its processes ends in it."""
 DEPTH = 1
 """Commands that lab/experiments/advise.sh lets the disk take at once."""
 
@@ -48,6 +49,16 @@ class Ranked:
     outcome: str
     advised: str
     """The scheduler that would be in force if the advice was taken."""
+
+
+@dataclass(frozen=True)
+class Got:
+    """What a process of fio got. waited_s: how long any of its I/Os was under way; of several at once, nearly."""
+
+    bytes: int
+    ios: int
+    mbps: float
+    waited_s: float
 
 
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
@@ -71,15 +82,32 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     found = []
     for job in jobs:
         say(f"advise: job {job}")
-        rates = {name: process_rates(json.loads(files[f"{job}.{name}.fio"])) for name in names}
-        found += judged(job, rates, ranked(files[f"{job}.recording"], parameters["DRIVE"]))
+        got = {name: processes(json.loads(files[f"{job}.{name}.fio"])) for name in names}
+        found += judged(job, got, first, ranked(files[f"{job}.recording"], parameters["DRIVE"]))
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return Outcome(files, outcome.console)
 
 
-def process_rates(fio: Mapping[str, Any]) -> list[float]:
-    """MB/s of each of fio's processes, in their order."""
-    return [process_rate(job) / 1e6 for job in fio["jobs"]]
+def processes(fio: Mapping[str, Any]) -> list[Got]:
+    """What fio says of each of its processes, in their order."""
+    found = []
+    for job in fio["jobs"]:
+        ways = [job[way] for way in ("read", "write")]
+        waits_ns = sum(one["lat_ns"]["mean"] * one["total_ios"] for one in (*ways, job["sync"]) if one["total_ios"])
+        runtime_s = max(one["runtime"] for one in ways) / 1000
+        size, ios = (sum(one[key] for one in ways) for key in ("io_bytes", "total_ios"))
+        found.append(Got(size, ios, process_rate(job) / 1e6, min(runtime_s, waits_ns / 1e9)))
+    return found
+
+
+def waited_s(got: Sequence[Got], reference: Sequence[Got]) -> float:
+    """How long processes would have waited, at the pace at which they got what they got, for as much as the others got."""
+    total = 0.0
+    for one, other in zip(got, reference, strict=True):
+        if other.ios:
+            # A process that got nothing at all got less than an I/O.
+            total += one.waited_s * other.bytes / max(one.bytes, 0.5 * other.bytes / other.ios)
+    return total
 
 
 def ranked(raw: bytes, drive_name: str) -> Ranked:
@@ -103,23 +131,33 @@ def _in_kernel(variant: str) -> str:
     return find(variant.partition(":")[0]).kernel_name
 
 
-def judged(job: str, rates: Mapping[str, Sequence[float]], said: Ranked) -> list[dict[str, Any]]:
+def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked) -> list[dict[str, Any]]:
     """A row for each scheduler, and one for the advice.
 
-    rates: MB/s of each process under each scheduler. `of_best` is what the scheduler in advise's first place gets as a share of
-    what the best one gets. `advised_of_best` is the same of the one that the advice leaves in force, maybe the present one.
+    got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how long
+    programs wait for the same work, that under `first`. `of_best` is how long they wait under the best as a share of how long
+    they wait under the one in advise's first place; `advised_of_best` the same of the one that the advice leaves in force.
     """
-    if missing := [name for name in rates if name not in said.ahead_percent]:
+    if missing := [name for name in got if name not in said.ahead_percent]:
         raise Problem(f"advise does not rank {', '.join(missing)}")
-    got = {name: sum(each) for name, each in rates.items()}
+    waits = {name: waited_s(each, got[first]) for name, each in got.items()}
     rows: list[dict[str, Any]] = [
-        {"what": "run", "job": job, "scheduler": name, "processes": len(rates[name]), "mbps": round(mbps, 3)}
-        | {"ahead_percent": round(said.ahead_percent[name], 1)}
-        for name, mbps in got.items()
+        {
+            "what": "run",
+            "job": job,
+            "scheduler": name,
+            "processes": len(each),
+            "mbps": round(sum(one.mbps for one in each), 3),
+            "waited_s": round(waits[name], 3),
+            "ahead_percent": round(said.ahead_percent[name], 1),
+        }
+        for name, each in got.items()
     ]
-    best = max(got, key=lambda name: got[name])
-    place = max(got, key=lambda name: said.ahead_percent[name])
-    share = {name: round(got[name] / got[best], 3) if got[best] else 1.0 for name in got}
+    best = min(waits, key=lambda name: waits[name])
+    place = max(waits, key=lambda name: said.ahead_percent[name])
+    # Where nothing is ahead of what is in force, that stays.
+    place = place if said.ahead_percent[place] > 100 * EVEN else first
+    share = {name: round(waits[best] / wait, 3) if wait else 1.0 for name, wait in waits.items()}
     advice = {"what": "advice", "job": job, "scheduler": place, "best": best, "of_best": share[place], "outcome": said.outcome}
     # The advice may be one of those that did not run.
     if said.advised in share:

@@ -15,6 +15,7 @@ from headwaiter.live.schema import Tuned
 from headwaiter.study.answer import answer
 from headwaiter.study.compare import RANKINGS
 from headwaiter.study.inkernel import untold
+from headwaiter.study.ongoing import going_on
 from headwaiter.study.schema import Criterion
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant
@@ -61,7 +62,7 @@ def tune(
     if min(middle, len(trace) - middle) < FEWEST:
         return None
     loads = [
-        replay(Path(work.name), part(trace, *rows), drive, Reading(work.replay)).load
+        going_on(replay(Path(work.name), part(trace, *rows), drive, Reading(work.replay)), drive).load
         for rows in ((0, middle), (middle, len(trace)))
     ]
     variants = [_variant(scheduler, base), *(_variant(scheduler, {**base, **one}) for one in grid)]
@@ -84,11 +85,12 @@ def tune(
     )
     if not first or not second:  # overloaded
         return None
-    changed = {name: value for name, value in best.variant.settings.items() if base.get(name) != value}
+    settings = {name: value for name, value in best.variant.settings.items() if isinstance(value, int)}
+    changed = {name: value for name, value in settings.items() if base.get(name) != value}
     policy = find(scheduler)
     return Tuned(
         scheduler=policy.kernel_name,
-        tunables={name: policy.tunables[name].show(int(value)) for name, value in changed.items() if isinstance(value, int)},
+        tunables={name: policy.tunables[name].show(value) for name, value in changed.items()},
         tried=len(grid),
         first=first[1],
         second=second[1],

@@ -23,6 +23,8 @@ RESAMPLES = 999
 LEVEL = 0.95
 FEWEST_CELLS = 12
 """Fewer cells are no sample."""
+LEAST_SHARE = 0.01
+"""Of the whole sum: no resample is taken for less, which cells that tell of paces (waits.py) could make it."""
 FEW_BLOCKS = 3.0
 """Intervals of n blocks are wider by this by n, which makes them hold as often as they say (tests/test_answer.py)."""
 WINS = 0.9
@@ -72,7 +74,8 @@ def bootstrap(costs: F64, base: int, seed: int) -> list[Interval]:
     start = rng.integers(0, cells, (RESAMPLES, blocks, 1))
     picked = ((start + np.arange(length)) % cells).reshape(RESAMPLES, -1)[:, :cells]
     sums = np.array([row[picked].sum(axis=1) for row in costs])
-    logs = np.log(np.maximum(sums[base], 1e-300) / np.maximum(sums, 1e-300))
+    sums = np.maximum(sums, LEAST_SHARE * totals[:, None])
+    logs = np.log(sums[base] / sums)
     point = np.log(totals[base] / totals)
     spread = logs.std(axis=1, ddof=1)
     varies = spread > 1e-12

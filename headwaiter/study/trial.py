@@ -11,6 +11,7 @@ import numpy as np
 
 from headwaiter.engine.sim import Drive, Forest, Load, Options, Outcome, simulate
 from headwaiter.study.cost import estimated_ios
+from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.perturb import WIDE_THINK_SHARE, perturbed
 from headwaiter.study.ranges import SHORT_IOS, runs_for, with_range
 from headwaiter.study.results import summarise
@@ -65,6 +66,8 @@ def measure(
     runs None: RUNS for short loads, else 0. Without `tasks`, results have no rows of tasks. The result's range is of the smaller
     changes.
     """
+    if isinstance(load, Ongoing):
+        load = long_enough(variant, drive, load, options)
     outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
     occupied = waits.contention if waits else _contention(outcome)
     number = runs_for(outcome.totals["issued"], runs)
@@ -73,6 +76,16 @@ def measure(
     more = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
     wide = others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)
     return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied)
+
+
+def long_enough(variant: Variant, drive: Drive, load: Ongoing, options: Options) -> Ongoing:
+    """The same with its programs repeated until none comes to its end under this variant, as far as there is room."""
+    more: Ongoing | None = load
+    while more:
+        load = more
+        outcome = simulate(variant.scheduler, drive, load, variant.settings, replace(options, record=True))
+        more = load.longer(np.asarray(outcome.rows.issue_ns))
+    return load
 
 
 def first_run(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import I64, Forest, Outcome, Rows
+from headwaiter.study.ongoing import Ongoing
 
 CELLS = 240
 """A trace is cut into at most so many cells of consecutive I/Os, for intervals.py."""
@@ -31,7 +32,10 @@ LAG_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Waits:
-    """Sums over cells of consecutive I/Os of a trace, ns; arrays of shape (cells,). Cell i holds the same I/Os in every run."""
+    """Sums over cells of consecutive I/Os of a trace, ns; arrays of shape (cells,). Cell i holds the same I/Os in every run.
+
+    Where programs go on until the span is over (ongoing.py), cells are of time, and cell i is the same time in every run.
+    """
 
     waited_ns: NDArray[np.float64]
     """How long programs waited."""
@@ -58,6 +62,8 @@ class Waits:
 def waits_of(outcome: Outcome, load: Forest) -> Waits:
     """Of a run of a trace that has kept its rows."""
     rows, depth = outcome.rows, int(outcome.totals["queue_depth"])
+    if isinstance(load, Ongoing):
+        return _ongoing(rows, load, depth)
     issue, complete = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns)
     latency = np.where(_waited_for(load), complete - issue, 0)
     span, lag = int(complete.max() - issue.min()), int(complete.max() - issue.max())
@@ -70,6 +76,45 @@ def waits_of(outcome: Outcome, load: Forest) -> Waits:
     )
 
 
+def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
+    """Of programs that go on until the span is over: what the recorded work costs each at its pace in that time."""
+    assert load.until_ns is not None
+    there = np.flatnonzero(np.asarray(rows.issue_ns) >= 0)
+    issue, complete = (np.asarray(column)[there] for column in (rows.issue_ns, rows.complete_ns))
+    until = np.maximum(issue, np.minimum(complete, load.until_ns[there]))
+    waited = _added(issue, until, load.groups[there], (load.flags[there] & SYNC) > 0)
+    latency = np.where(_waited_for(load)[there], complete - issue, 0)
+    return Waits(
+        waited_ns=_paces(waited, complete, there, load),
+        latency_ns=_paces(latency, complete, there, load),
+        contention=contention(issue, complete, depth),
+        backlog=backlog(issue, complete),
+        lag=0.0,
+    )
+
+
+def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.float64]:
+    """What the recorded work of all programs costs, in slices of time: their sum is that cost.
+
+    A program's recorded work costs W R / D if what it did, D I/Os of R recorded ones, cost W. A slice is told by how much it
+    shifts that: by its own part of W upwards, and by its own part of D downwards. So slices that are left out or come twice
+    change the sum as they would change the cost, to the first order, and slices of all runs are of the same time.
+    """
+    cells = _count(int((load.origin == np.arange(len(load.origin))).sum()))
+    groups, recorded = load.groups, load.recorded_ios
+    n = len(recorded)
+    at = np.minimum(complete, load.span_ns - 1) * cells // load.span_ns
+    cell = groups[there] * cells + at
+    part = np.bincount(cell, weights=cost, minlength=n * cells).reshape(n, cells)
+    finished = complete <= load.until_ns[there] if load.until_ns is not None else complete >= 0
+    done = np.bincount(cell[finished], minlength=n * cells).reshape(n, cells)
+    whole, ios = part.sum(axis=1, keepdims=True), done.sum(axis=1, keepdims=True)
+    # A program that has done nothing has done less than one I/O.
+    pace = recorded[:, None] / np.maximum(ios, 0.5)
+    told: NDArray[np.float64] = (pace * (part - whole / np.maximum(ios, 0.5) * (done - ios / cells))).sum(axis=0)
+    return told
+
+
 def _waited_for(load: Forest) -> NDArray[np.bool_]:
     reads = np.asarray(load.op == Op.READ)
     return reads if reads.any() else np.asarray(load.op == Op.WRITE)
@@ -78,9 +123,13 @@ def _waited_for(load: Forest) -> NDArray[np.bool_]:
 def added_waits(rows: Rows, load: Forest) -> I64:
     """How much longer its program waited because of each I/O, ns, shape (n,); 0 of asynchronous ones."""
     groups = np.array([task.group for task in load.tasks], np.int64)[load.task]
-    issue, complete = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns)
+    return _added(np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), groups, (load.flags & SYNC) > 0)
+
+
+def _added(issue: I64, complete: I64, groups: I64, waited_for: NDArray[np.bool_]) -> I64:
+    """The same of columns."""
     added = np.zeros(len(issue), np.int64)
-    sync = np.flatnonzero(load.flags & SYNC)
+    sync = np.flatnonzero(waited_for)
     order = sync[np.lexsort((issue[sync], groups[sync]))]
     if not len(order):
         return added
@@ -112,6 +161,11 @@ def backlog(issue_ns: I64, complete_ns: I64) -> float:
 
 def _cells(values: NDArray[np.int64]) -> NDArray[np.float64]:
     """Sums of consecutive values."""
-    cells = max(1, min(CELLS, len(values) // CELL_IOS))
+    cells = _count(len(values))
     at = np.arange(cells) * len(values) // cells
     return np.add.reduceat(values.astype(np.float64), at)
+
+
+def _count(ios: int) -> int:
+    """How many cells so many I/Os have."""
+    return max(1, min(CELLS, ios // CELL_IOS))

@@ -8,8 +8,8 @@
 # lab: set JOBS="1 2 3 4 5 6" RUNTIME=10
 #
 # Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs under each of the schedulers. Under FIRST,
-# RUNTIME seconds of it are recorded after its processes have begun, and before they end. The schedulers have their defaults, and are
-# told nothing of the drive.
+# its first RUNTIME seconds are recorded: its processes go on when the recording ends. The schedulers have their defaults, and are told
+# nothing of the drive.
 export PYTHONHOME PYTHONPATH
 disk=sda
 drive_disk $disk "$DRIVE" 1
@@ -20,14 +20,13 @@ for job in $JOBS; do
 		say "job $job: $scheduler"
 		elevator $disk "$scheduler"
 		drop_caches
+		[ "$scheduler" != "$FIRST" ] || start_recorder $disk tracefs "$job.recording" issues
 		fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$job.fio" &
 		fio=$!
 		if [ "$scheduler" = "$FIRST" ]; then
-			sleep 1	# the longest of the processes' delays
-			start_recorder $disk tracefs "$job.recording" issues
 			sleep "$RUNTIME"
-			stop_recorder
 			kill -0 $fio || fail "job $job has ended before its recording"
+			stop_recorder	# which writes on for a while
 			send "/tmp/$job.recording"
 			rm "/tmp/$job.recording"
 		fi

@@ -170,6 +170,6 @@ recording() {
 # End recorder $1, by default the last one.
 stop_recorder() {
 	set -- "${1:-$recorder}"
-	kill -INT "$1"
+	kill -TERM "$1"	# a shell starts what is in the background without SIGINT
 	wait "$1" || fail "the recorder ended with status $?"
 }

@@ -125,6 +125,7 @@ lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
 	$(BIN)/headwaiter lab run maitre -k 6.12 --json -o docs/lab/maitre-6.12.json
 	$(BIN)/headwaiter lab run maitre -k 6.1 --json -o docs/lab/maitre-6.1.json
+	$(BIN)/headwaiter lab run advise -k 6.12 --json -o docs/lab/advise-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
 	$(BIN)/python docs/generate.py
 

@@ -11,8 +11,8 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `waits: fitted` are measured.
 `api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME`, `programs: NAME` and `agreement: NAME` are tables of docs/lab/NAME.json, which
-`make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
+Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME` and `agreement: NAME` are tables of
+docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
@@ -176,6 +176,38 @@ def readers(name: str) -> str:
                 " / ".join(f"{found[n]['fairness_jain']:.3f}" for n in several),
             )
             for scheduler, found in by.items()
+        ),
+    )
+
+
+def advice(name: str) -> str:
+    """Of the experiment `advise`: a line per job; how far ahead each scheduler is, in the lab and by advise."""
+    runs: dict[str, dict[str, dict[str, Any]]] = {}
+    said: dict[str, dict[str, Any]] = {}
+    for r in lab_results(name):
+        if r["what"] == "advice":
+            said[r["job"]] = r
+        else:
+            runs.setdefault(r["job"], {})[r["scheduler"]] = r
+    base = "mq-deadline"
+    others = [s for s in next(iter(runs.values())) if s != base]
+
+    def ahead(found: dict[str, dict[str, Any]], scheduler: str) -> str:
+        lab = 100 * (found[base]["waited_s"] / found[scheduler]["waited_s"] - 1)
+        return f"{lab:+.0f} / {found[scheduler]['ahead_percent']:+.0f}"
+
+    return rows(
+        ("job", "processes", *(f"`{s}`" for s in others), "advise's first", "best in the lab", "`of_best`"),
+        (
+            (
+                job,
+                f"{found[base]['processes']}",
+                *(ahead(found, s) for s in others),
+                f"`{said[job]['scheduler']}`",
+                f"`{said[job]['best']}`",
+                f"{said[job]['of_best']:.3f}",
+            )
+            for job, found in runs.items()
         ),
     )
 
@@ -346,6 +378,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "columns": table_columns,
     "readers": readers,
     "programs": programs,
+    "advice": advice,
     "agreement": agreement,
     "disagreements": disagreements,
     "regret": regret,

@@ -419,3 +419,14 @@ def test_settings_of_variants_are_checked() -> None:
     with pytest.raises(Problem, match="no tunable or table 'nonesuch'"):
         parse_variant("as:nonesuch=1")
     assert field_of(trials(result("a", 20.0), result("b", 10.0)), "throughput", 1, 0.05, 0).steady is None
+
+
+def test_cells_that_take_away_leave_an_interval() -> None:
+    """Cells of paces may be negative, and so may a resample's sum be: the interval is wide, and still a number."""
+    rng = np.random.default_rng(4)
+    costs = np.ones((2, 60))
+    costs[1] += rng.normal(0, 30, 60)
+    costs[1] += 1 - costs[1].mean()
+    assert (costs.sum(axis=1) > 0).all()
+    found = bootstrap(costs, 0, 0)[1]
+    assert np.isfinite([found.point, found.low, found.high]).all() and 1 < found.high - found.low < 30

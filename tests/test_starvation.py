@@ -170,3 +170,29 @@ def test_bfq_starves_a_reader_beside_two_in_step() -> None:
     other = load.chain((40_000_000 + rng.integers(0, 1 << 20, 3000) * 8).tolist(), think_us=100)
     assert longest_s(load.run("bfq", low_latency=0), other) > 10
     assert longest_s(load.run("mq-deadline"), other) < 1
+
+
+def test_maitre_lets_write_back_owe_little() -> None:
+    """A drive with a cache takes writes sooner than is believed; what is charged for that is owed up to a second only."""
+    load = Load(drive=ConstantDrive(5 * MS))
+    rng = np.random.default_rng(1)
+    load.chain((rng.integers(0, 1 << 20, 40) * 8).tolist())  # from these the drive seems to be slow
+    victim = load.chain([100_000_000 + 1024 * k for k in range(12_000)], size=1024, start_ms=1000, asynchronous=True)
+    for region in (20_000_000, 40_000_000):
+        load.chain((region + rng.integers(0, 1 << 20, 12_000) * 8).tolist(), start_ms=55_000)
+    out = load.run("maitre")
+    assert elapsed_s(out) > 170
+    assert longest_s(out, victim) < 20
+
+
+def test_maitre_leaves_write_back_a_fortieth_beside_many_readers() -> None:
+    """Those that wait are as many as there are readers, so that the share of one flow would serve them once in 20 s."""
+    load = Load(drive=ConstantDrive(5 * MS))
+    rng = np.random.default_rng(1)
+    for reader in range(24):
+        load.chain((5_000_000 * reader + rng.integers(0, 1 << 19, 400) * 8).tolist())
+    for k in range(24):
+        writer = load.chain((150_000_000 + rng.integers(0, 1 << 19, 8) * 8).tolist(), asynchronous=True, same_task=k > 0)
+    out = load.run("maitre")
+    assert elapsed_s(out) > 45
+    assert longest_s(out, writer) < 10

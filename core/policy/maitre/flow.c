@@ -15,6 +15,8 @@
 #define RANK_SHIFT  4		     /* of the longest turn: those who differ by less go round */
 #define CREDIT_MOST (3 * MT_SEC)
 #define FREE_PART   4u
+#define ASYNC_PART  40u	   /* write-back's weight is at least this part of that of all flows */
+#define OWES_MOST   MT_SEC /* of the disk's time, that write-back may be ahead by */
 
 void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight)
 {
@@ -80,15 +82,25 @@ struct mt_entity *mt_least(const struct mt_device *d)
 
 /* --- virtual time --- */
 
-/* A pool has that of its members, but at least one flow's. */
-static u32 weight(const struct mt_entity *e)
+/*
+ * A pool has that of its members, but at least one flow's. Write-back is all of it one entity, and
+ * would wait the longer for its turn the more flows there are.
+ */
+static u32 weight(const struct mt_device *d, const struct mt_entity *e)
 {
-	return e->kind == MT_POOL ? max(e->weight, MT_WEIGHT) : e->weight;
+	switch (e->kind) {
+	case MT_POOL:
+		return max(e->weight, MT_WEIGHT);
+	case MT_ASYNC:
+		return max(e->weight, d->flows * MT_WEIGHT / ASYNC_PART);
+	default:
+		return e->weight;
+	}
 }
 
-static void advance(struct mt_entity *e, u64 ns)
+static u64 virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns)
 {
-	e->v += div_u64(ns * MT_WEIGHT, weight(e));
+	return div_u64(ns * MT_WEIGHT, weight(d, e));
 }
 
 /* Behind all that are busy in @e's class. */
@@ -143,7 +155,7 @@ void mt_charge(struct mt_device *d)
 	} else if (!c->fresh) {
 		d->credit = min(d->credit + ns, CREDIT_MOST);
 	}
-	advance(c, ns);
+	c->v += virtual_ns(d, c, ns);
 	raise_floor(d);
 }
 
@@ -159,6 +171,18 @@ void mt_place(struct mt_device *d, struct mt_entity *e)
 	e->fresh = true;
 }
 
+/*
+ * Write-back is charged what it will still cost. That is a guess, of any size where the disk was
+ * idle but for it, and it pays while others read, who may do so for ever: so it owes a little only.
+ */
+static void async_pays(struct mt_device *d, struct mt_entity *e)
+{
+	u64 most = d->floor[e->class] + virtual_ns(d, e, OWES_MOST);
+
+	e->v = min(e->v + virtual_ns(d, e, d->async_owed), most);
+	d->async_owed = 0;
+}
+
 /* The turn is @e's; what was served before waits for another. */
 void mt_serve(struct mt_device *d, struct mt_entity *e)
 {
@@ -167,10 +191,8 @@ void mt_serve(struct mt_device *d, struct mt_entity *e)
 	if (c == e)
 		return;
 	if (c) {
-		if (c->kind == MT_ASYNC) {
-			advance(c, d->async_owed);
-			d->async_owed = 0;
-		}
+		if (c->kind == MT_ASYNC)
+			async_pays(d, c);
 		if (c->queued) {
 			c->fresh = false;
 			mt_list(d, c);
@@ -221,7 +243,7 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 	if (e->kind != MT_ASYNC && e->v + slack >= d->turn_v &&
 	    d->now - d->turn_ns + (over <= slack ? over : 0) >= turn)
 		return true;
-	return e->v + div_u64(turn * MT_WEIGHT, weight(c)) < c->v;
+	return e->v + virtual_ns(d, c, turn) < c->v;
 }
 
 /* --- requests --- */

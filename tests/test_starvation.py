@@ -196,3 +196,15 @@ def test_maitre_leaves_write_back_a_fortieth_beside_many_readers() -> None:
     out = load.run("maitre")
     assert elapsed_s(out) > 45
     assert longest_s(out, writer) < 10
+
+
+def test_maitre_serves_overdue_write_back_by_age() -> None:
+    """Two that write upwards are always next, beside 400 writes below, of which one goes every 100 ms until they are overdue."""
+    load = Load(drive=ConstantDrive(5 * MS))
+    for chain in range(2):
+        load.chain([100_000_000 + 8 * (2 * k + chain) for k in range(5_000)], asynchronous=True)
+    victims = [load.chain([8_000 * (400 - k)], start_ms=10, asynchronous=True) for k in range(400)]
+    out = load.run("maitre")
+    assert elapsed_s(out) > 50
+    longest = max(longest_s(out, victim) for victim in victims)
+    assert 20 < longest < 25

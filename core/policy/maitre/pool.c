@@ -9,6 +9,7 @@
 #define OLD	      4u /* mean positionings that a request is at most to be in the device */
 #define AGED_NS	      (2 * MT_SEC)
 #define AGED_EVERY_NS (100 * MT_MSEC)
+#define OVERDUE_NS    (20 * MT_SEC)
 #define LOOK	      4u /* requests to either side of the head */
 
 /* The least positioning less what age makes up for. */
@@ -47,13 +48,15 @@ struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct m
 
 /*
  * Others go upwards, and come round at the end. Requests that arrive above all the time would keep
- * that end away: now and then the oldest goes first, if it is old.
+ * that end away: now and then the oldest goes first, if it is old. Whoever has few turns has hardly
+ * more than that one in each, so if it is overdue, it always does.
  */
 struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_entity *e)
 {
 	struct hw_sorted_request *s = hw_fifo_first(&e->fifo);
+	u64 age = d->now - s->expires;
 
-	if (d->now - s->expires >= AGED_NS && d->now - e->aged_ns >= AGED_EVERY_NS)
+	if (age >= OVERDUE_NS || (age >= AGED_NS && d->now - e->aged_ns >= AGED_EVERY_NS))
 		return s;
 	s = hw_sorted_at_or_after(&e->sort, e->end);
 	return s ? s : hw_sorted_first(&e->sort);

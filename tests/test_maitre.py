@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, IoprioClass, Op, ioprio
-from headwaiter.engine.policy import Policy, Request
+from headwaiter.engine.policy import NEVER, Policy, Request
 
 US = 1_000
 MS = 1_000_000
@@ -86,6 +86,37 @@ def test_write_back_is_held_until_reads_have_shown_what_they_take_alone() -> Non
     now = 100 * US
     read = _read(policy, 0, now)
     assert read in _all(policy, now)
+
+
+def _beside_a_reader(think: int) -> tuple[int, int]:
+    """Writes in 400 ms, and the time between two in most cases, beside a reader that thinks so long. Each I/O takes 200 us."""
+    policy, now, due, free = _flash(), 0, 0, 0
+    writes, reads = {_write(policy, 0, 256) for _ in range(2000)}, set()
+    flying, begun = list[tuple[int, int]](), list[int]()
+    while now < 400 * MS:
+        if due <= now:
+            reads.add(_read(policy, 0, now, 0, 256))
+            due = NEVER
+        for request in _all(policy, now):
+            free = max(free, now) + 200 * US
+            flying.append((free, request))
+            if request in writes:
+                begun.append(now)
+        now = min([*(end for end, _ in flying), policy.wake_ns, due])
+        while flying and flying[0][0] <= now:
+            _, request = flying.pop(0)
+            policy.complete(request, now)
+            if request in reads:
+                due = now + think
+    return len(begun), int(np.median(np.diff(begun)))
+
+
+def test_write_back_keeps_apart_the_less_the_longer_a_reader_thinks() -> None:
+    """By four times what it takes of a device that reads keep busy, by three beside a thought of a quarter of a read."""
+    assert _beside_a_reader(0)[1] == 800 * US
+    # A round is of 260 us, and so the rate of the device seems to be.
+    assert 600 * US < _beside_a_reader(60 * US)[1] < 700 * US
+    assert _beside_a_reader(120 * US)[0] > 1000
 
 
 def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:

@@ -25,7 +25,7 @@
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
 #define THINK_MOST	(100 * MT_MSEC)
-#define W_APART		4u /* times its own time is between a request and the next */
+#define W_APART		4u /* times its own time is between a request and the next, at most */
 #define W_LEAST		(16u << 10)
 #define W_STEP		(16u << 10)
 #define IDLE_QUIET_NS	MT_MSEC
@@ -166,7 +166,8 @@ static struct hw_request *start(struct mt_device *d, struct mt_request *r, enum 
 		x->writes++;
 		x->async_due = d->now;
 		if (bytes > x->window && x->bound)
-			x->async_due += ((u64)rq->sectors * x->sector_cost >> COST_SHIFT) * W_APART;
+			x->async_due +=
+				((u64)rq->sectors * x->sector_cost >> COST_SHIFT) * x->apart;
 	}
 	return rq;
 }
@@ -332,6 +333,8 @@ static void tune_window(struct mt_flash *x, const struct mt_request *r, u64 now)
 	}
 	cost = ((u64)r->s.rq.sectors * x->sector_cost >> COST_SHIFT) * (r->flow->flying + 1);
 	x->bound = cost * 4 > *base * 3ull;
+	/* While it thinks the device is free. */
+	x->apart = W_APART - (think * 4 >= *base) - (think * 2 >= *base);
 	if ((think + latency) * 2 > (think + *base) * 3)
 		x->window = max(x->window - (x->window >> 2), W_LEAST);
 	else
@@ -380,6 +383,7 @@ void mt_flash_init(struct mt_device *d)
 	INIT_LIST_HEAD(&x->idle);
 	x->window_since = d->now;
 	x->window = CAP_LEAST;
+	x->apart = W_APART;
 	x->cap = CAP_LEAST;
 	new_window(x, d->now + RATE_NS);
 	x->window_since = d->now;

@@ -96,6 +96,7 @@ struct mt_flash {
 	u64 flying_bytes, async_bytes;
 	bool untold;   /* a read of a size whose base is not known has come */
 	bool bound;    /* reads are as fast as the device, and writes beside them take of that */
+	u32 apart;     /* times its own time is then between a request of write-back and the next */
 	u64 async_due; /* not before, beside others */
 	u64 idle_ns;   /* when the idle class was last served */
 	u32 writes;    /* of write-back, dispatched so far */

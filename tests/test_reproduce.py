@@ -97,7 +97,7 @@ def test_essential_claims_are_those_of_the_documents() -> None:
         *("AX1", "AX2", "AX3", "AX4", "AX7", "AX8", "AX12", "SE1", "SE4", "SE5", "SE6", "SE8", "SE9"),
         *("WA1", "WA2", "WA6", "WA7", "WA9", "ID1", "ID2", "ID3", "ID7", "CS3"),
     }
-    ids = [claim.id for one in EXPERIMENTS.values() for claim in one.claims]
+    ids = [(claim.id, level) for one in EXPERIMENTS.values() for level in one.measure for claim in one.claims]
     assert len(ids) == len(set(ids))
 
 

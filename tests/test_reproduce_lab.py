@@ -7,10 +7,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from command import good
 from test_bad_input import bad
 
+from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem
 from headwaiter.lab.guest import Guest, Outcome
 from headwaiter.reproduce import guests
@@ -211,6 +213,86 @@ def test_readers_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) 
     into_guest(monkeypatch, boot, seen)
     assert values(decide(EXPERIMENTS["iyer-readers"], "lab", Bench())) == [2.5, 0]
     assert seen["given"]["VARIANTS"] == "hw-as-seek hw-as-seek:anticipate=0"
+
+
+class Waited:
+    """Guests of the experiment `workloads`: of each scheduler in turn A_S, A_F, ms of T_F (-1: it does not wait) and MB/s."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *figures: tuple[int, int, float, float]) -> None:
+        self.seen: dict[str, Any] = {}
+        self.machines: list[Guest] = []
+        self.given: list[Mapping[str, str]] = []
+        self.figures = list(figures)
+        into_guest(monkeypatch, self.boot, self.seen)
+
+    def boot(self, machine: Guest, say: object) -> Outcome:
+        self.machines.append(machine)
+        self.given.append(self.seen["given"])
+        schedulers = self.seen["given"]["SCHEDULERS"].split()
+        mine, self.figures = self.figures[: len(schedulers)], self.figures[len(schedulers) :]
+        return rows(*(self.row(*one) for one in mine))
+
+    @staticmethod
+    def row(met: int, failed: int, failed_ms: float, rate: float) -> dict[str, float]:
+        out: dict[str, float] = {"elapsed_s": 9.0, "throughput_MBps": rate}
+        if met < 0:
+            return out
+        out |= {"A": met + failed, "A_S": met, "A_F": failed, "A_other": 3, "T_ms": 5 + failed_ms, "T_S_ms": 5}
+        return out | {"T_F_ms": failed_ms, "T_other_ms": 2} | ({"T_F_per_A_S_ms": failed_ms / met} if met else {})
+
+    def decide(self, name: str) -> Finding:
+        found = decide(EXPERIMENTS[name], "lab", Bench(0.05))
+        assert not self.figures
+        return found
+
+
+def test_waits_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under as-95, as, and was with intervals that the guest finds as the rows of a table."""
+    kva = [(100, 10, 60.0, 8.0), (50, 20, 120.0, 9.0), (60, 15, 90.0, 9.0), (80, 4, 24.0, 9.5)]
+    cold_boot = [(10, 1, 6.0, 1.0), (20, 5, 30.0, 1.0), (20, 4, 24.0, 1.0), (10, 4, 24.0, 1.0)]
+    multi_user = [(0, 1, 6.0, 1.0), (20, 5, 30.0, 1.0), (0, 4, 24.0, 1.0), (10, 4, 30.0, 1.0)]
+    lab = Waited(monkeypatch, *kva, *cold_boot, *multi_user)
+    found = lab.decide("was-programs")
+    assert dict(zip([one.id for one in found.verdicts], values(found), strict=True)) == pytest.approx(
+        {"WA1": 0.3 / 2.4, "WA9": 0.2, "WA10": 1.6, "WA11": 0.5, "WA2": 1.2 / 1.5, "WA6": 2}
+    )
+    assert [given["WORKLOADS"] for given in lab.given] == ["kva", "cold-boot", "multi-user"]
+    configs = [f"hw-was:cooperation=1:config=/lab/configs/{name}" for name in ("cold-boot", "andrew")]
+    assert lab.given[0]["SCHEDULERS"].split() == ["hw-as-95:cooperation=1", "hw-as:cooperation=1", *configs]
+    files = lab.machines[0].files
+    assert b"P " in files["/lab/list"]
+    tables = [find("was").tables["config"].parse("here", files[f"/lab/configs/{name}"]) for name in ("cold-boot", "andrew")]
+    assert all(len(cells) > 5 for cells in tables) and not np.array_equal(tables[0], tables[1])
+    assert found.tables[0].rows[3] == ["was (andrew)", 0.159, 0.3, 84, 80, 4, 29, 5, 24, 9.5]
+
+
+def test_waits_without_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(100, 0), (105, 0), (10, 0), (20, 0), (7, 1), (25, 3), (5, 0), (4, 1)]
+    lab = Waited(monkeypatch, *((met, failed, 1.0, 1.0) for met, failed in pairs))
+    found = lab.decide("was-readahead")
+    assert values(found) == [2, 3.5, 1, 1.05]
+    assert [given["READAHEAD_KIB"] for given in lab.given] == ["128", "0"] * 4
+    assert [given["WORKLOADS"] for given in lab.given[::2]] == ["kva", "andrew", "multi-user", "db"]
+
+
+def test_throughput_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = [9, 8, 7, 6, 7, 5], [3, 3, 3, 1, 2, 2], [3, 4, 5, 4, 1, 1], [6, 6, 6, 1, 1, 3]
+    lab = Waited(monkeypatch, *((-1, 0, 0.0, rate) for of_one in rates for rate in of_one))
+    found = lab.decide("was-throughput")
+    assert values(found) == [1, 1.5, 0.75]
+    assert lab.given[0]["SCHEDULERS"] == "hw-as:cooperation=1 hw-as-95:cooperation=1 hw-cas hw-noop hw-deadline hw-cfq"
+    assert [(given["WORKLOADS"], given["READAHEAD_KIB"]) for given in lab.given[2:]] == [
+        ("multi-user", "128"),
+        ("multi-user", "0"),
+    ]
+    why = found.verdicts[0].investigation
+    assert why and why.table and why.table.rows == [["multi-user", 6, 6, 6, 1, 1, 3, 2]]
+
+
+def test_what_says_nothing_when_shorter_is_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "runs there at scale 0.2" in bad(capfd, "reproduce", "was-programs", "--level", "lab", "--quick")
+    few = good(capfd, "reproduce", "--list", "was-programs").splitlines()
+    assert few[-1].startswith("lab: about 1") and few[-1].endswith("0 s with --quick")
 
 
 def test_levels(capfd: pytest.CaptureFixture[str]) -> None:

@@ -80,15 +80,15 @@ def command(
         with page(output) as out:
             show(out, rich_table(_list(wanted)))
             for level in LEVELS:
-                whole, small = (sum(one.lasts_s(level, scale) for one in wanted if level in one.measure) for scale in (1, QUICK))
+                whole, small = (_lasts_s(wanted, level, scale) for scale in (1, QUICK))
                 out.print(f"{level}: about {whole:.0f} s in all, {small:.0f} s with --quick", highlight=False)
         return
     chosen_levels: Sequence[Level] = levels or ("sim",)
-    if not any(level in one.measure for one in wanted for level in chosen_levels):
-        (level,) = set(chosen_levels)  # each experiment has one of both
-        names = ", ".join(one.name for one in EXPERIMENTS.values() if level in one.measure)
-        raise Problem(f"--level {level}: none of these experiments runs there (it has {names})")
     factor = QUICK if quick else 1.0 if scale is None else scale
+    if not any(one.runs(level, factor) for one in wanted for level in chosen_levels):
+        (level,) = set(chosen_levels)  # each experiment has one of both
+        names = ", ".join(one.name for one in EXPERIMENTS.values() if one.runs(level, factor))
+        raise Problem(f"--level {level}: none of these experiments runs there at scale {factor:g} (it has {names})")
     settings = settings_of(pairs, list(catalogue()), READERS) if pairs else {}
     with status_line() as say:
         bench = Bench(factor, settings, say)
@@ -105,6 +105,11 @@ def command(
             out.print(summary(findings), soft_wrap=True)
     if any(verdict.essential and not verdict.holds for finding in findings for verdict in finding.verdicts):
         sys.exit(1)
+
+
+def _lasts_s(wanted: Sequence[Experiment[Any]], level: Level, scale: float) -> float:
+    """About how long they all take at that level and scale."""
+    return sum(one.lasts_s(level, scale) for one in wanted if one.runs(level, scale))
 
 
 def _list(wanted: Sequence[Experiment[Any]]) -> Table:

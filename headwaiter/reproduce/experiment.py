@@ -46,6 +46,12 @@ class Experiment(Generic[M]):
     """Runs of which a page shows where the head goes."""
     notes: Mapping[Level, str] = field(default_factory=lambda: MappingProxyType({}))
     """What differs from the paper's set-up."""
+    whole: Sequence[Level] = ()
+    """Levels at which a shorter run says nothing: it is left out there."""
+
+    def runs(self, level: Level, scale: float = 1) -> bool:
+        """Whether it is run at that level and scale."""
+        return level in self.measure and (scale >= 1 or level not in self.whole)
 
     def lasts_s(self, level: Level, scale: float = 1) -> float:
         """About how long it takes at a scale; in the lab a guest boots, too, at any."""

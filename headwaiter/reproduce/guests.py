@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -14,8 +14,11 @@ from headwaiter.errors import Problem
 from headwaiter.lab.guest import Guest, boot
 from headwaiter.lab.host import source_folder
 from headwaiter.lab.script import guest, named_kernel, read
+from headwaiter.lab.workloads import prepared
 from headwaiter.paths import WORKLOADS
+from headwaiter.record import fields
 from headwaiter.reproduce.bench import Bench
+from headwaiter.study.schema import Anticipation
 
 KERNEL = "6.12"
 SHARES = {"axboe-rand-read": 0.5}
@@ -51,10 +54,13 @@ def kernel_variant(bench: Bench, text: str) -> str:
     return ":".join([policy.kernel_name, *(f"{name}={policy.show(name, value)}" for name, value in variant.settings.items())])
 
 
-def _machine(bench: Bench, script: str, drive: str, schedulers: Sequence[str]) -> Guest:
-    variants = " ".join(kernel_variant(bench, one) for one in schedulers)
-    machine = guest(read(script), named_kernel(KERNEL, bench.say), {"DRIVE": drive, "VARIANTS": variants}, bench.say)
+def _machine(bench: Bench, script: str, given: Mapping[str, str]) -> Guest:
+    machine = guest(read(script), named_kernel(KERNEL, bench.say), given, bench.say)
     return replace(machine, hang_s=1800, limit_s=7200)
+
+
+def _variants(bench: Bench, schedulers: Iterable[str]) -> str:
+    return " ".join(kernel_variant(bench, one) for one in schedulers)
 
 
 def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
@@ -68,7 +74,7 @@ def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
 
 def run_jobs(bench: Bench, name: str, drive: str, schedulers: Sequence[str], change: Mapping[str, str]) -> dict[str, list[Done]]:
     """By scheduler what each process of a job file did. Problem if the lab cannot run, or fio says what it should not."""
-    machine = _machine(bench, "published", drive, schedulers)
+    machine = _machine(bench, "published", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
     text = job_text(bench, name, change)
     files = boot(replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}), bench.say).files
     return {one: told(files[f"{i}.{name}"]) for i, one in enumerate(schedulers)}
@@ -101,7 +107,7 @@ def run_programs(
 
     Problem if the lab cannot run, or a program fails.
     """
-    machine = _machine(bench, "programs", drive, schedulers)
+    machine = _machine(bench, "programs", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
     workload = (source_folder() / "lab" / "published" / f"{name}.sh").read_bytes()
     packed = {**machine.files, "/lab/workload.sh": workload, **files}
     environment = machine.environment | {key: str(value) for key, value in parameters.items()}
@@ -114,3 +120,45 @@ def ran(line: str) -> Ran:
     found = json.loads(line)
     figures = {key: float(value) for key, value in found.items() if key not in ("variant", "elapsed_s", "throughput_mbps")}
     return Ran(found["elapsed_s"], found["throughput_mbps"], figures)
+
+
+@dataclass(frozen=True)
+class Waited:
+    """What came of a workload of the experiment `workloads`: MB/s of the disk, and of the waits of a scheduler that has some."""
+
+    throughput_mbps: float
+    waits: Anticipation | None
+
+
+def run_workload(
+    bench: Bench,
+    name: str,
+    drive: str,
+    schedulers: Sequence[str],
+    configs: Mapping[str, str] = MappingProxyType({}),
+    parameters: Mapping[str, int | str] = MappingProxyType({}),
+) -> dict[str, Waited]:
+    """By scheduler what came of one of the eight workloads. A scheduler's text may say config=NAME, of `configs`.
+
+    Problem if the lab cannot run, or a program fails.
+    """
+    files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
+    named = {one: _kernel_configured(bench, one) for one in schedulers}
+    given = {"DRIVE": drive, "WORKLOADS": name, "SCHEDULERS": " ".join(named.values())}
+    given |= {key: str(value) for key, value in parameters.items()}
+    machine = prepared(_machine(bench, "workloads", given), name, max(1, round(1 / bench.scale)))
+    results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
+    return dict(zip(schedulers, map(waited, results.decode().splitlines()), strict=True))
+
+
+def _kernel_configured(bench: Bench, text: str) -> str:
+    plain, _, config = text.partition(":config=")
+    variant = kernel_variant(bench, plain)
+    return f"{variant}:config=/lab/configs/{config}" if config else variant
+
+
+def waited(line: str) -> Waited:
+    """Of a result of lab/experiments/workloads.sh."""
+    found = json.loads(line)
+    of_waits = {field.name: found.get(field.key) for field in fields(Anticipation)}
+    return Waited(found["throughput_MBps"], Anticipation(**of_waits) if found.get("A") else None)

@@ -32,9 +32,9 @@ def chosen(names: Sequence[str]) -> list[Experiment[Any]]:
 
 
 def run_all(experiments: Sequence[Experiment[Any]], levels: Sequence[Level], bench: Bench) -> Iterator[Finding]:
-    """Each experiment at each of these levels that it has."""
+    """Each experiment at each of these levels at which it is run."""
     for level in LEVELS:
         for experiment in experiments:
-            if level in levels and level in experiment.measure:
+            if level in levels and experiment.runs(level, bench.scale):
                 bench.say(f"{experiment.name} ({level})")
                 yield run(experiment, level, bench)

@@ -7,18 +7,21 @@ N = 100, M = 10 ms, G = 6 ms). Each of the eight workloads then runs under `as`,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Load
 from headwaiter.generated.machine import Process
 from headwaiter.reproduce.bench import OPTIONS, Bench, ratio
 from headwaiter.reproduce.claims import Band, Check, Claim, Investigation, Row, Table, least, most
 from headwaiter.reproduce.experiment import Chart, Experiment
+from headwaiter.reproduce.guests import run_workload
 from headwaiter.study.schema import Anticipation
 from headwaiter.was.calibrate import Choices, calibrate
 from headwaiter.was.classify import differences
@@ -32,8 +35,11 @@ DRIVE, SLOW_DRIVE = "barracuda-80g", "deskstar-75gxp"  # theirs: 80 GB SATA; 30 
 MAX_SECTORS = 1024
 """Of a request: 512 KiB, as on the disks and kernels of the paper."""
 CLASSES = 100
+READAHEAD_KIB = 128
+EVEN = least(0.98)
 SLOWER = 3.0 / 1.3
 """Pentium 4 of 3 GHz against Pentium M of 1.3 GHz, by their clocks."""
+PROGRAMS = "programs on ext4, fewer and smaller than in the paper (docs/was-workloads.md)"
 RULES = ":cooperation=1"
 BASE, HEURISTIC = f"as{RULES}", f"as-95{RULES}"
 MADE_FROM = ("cold-boot", "andrew")
@@ -102,11 +108,20 @@ class Waits:
         found = self.waits[name, form]
         return found.cost_ms if found and found.cost_ms is not None else float("nan")
 
+    @property
+    def workloads(self) -> Sequence[str]:
+        """Their names."""
+        return list(dict.fromkeys(name for name, _ in self.waits))
+
     @cached_property
     def better(self) -> Mapping[str, str]:
         """Of each workload the better configuration."""
-        names = dict.fromkeys(name for name, _ in self.waits)
-        return {name: min(FORMS[2:], key=lambda form: self.cost(name, form)) for name in names}
+
+        def order(name: str, form: str) -> tuple[bool, float]:
+            cost = self.cost(name, form)
+            return math.isnan(cost), cost
+
+        return {name: min(FORMS[2:], key=lambda form: order(name, form)) for name in self.workloads}
 
     def gain(self, name: str) -> float:
         """T_F/A_S of the better configuration by that of `as`."""
@@ -121,17 +136,46 @@ class Waits:
 
 def waits(bench: Bench) -> Waits:
     """All eight workloads under all four."""
-    loads = {name: load(bench, name) for name in WORKLOADS}
-    observed = {name: observe(bench, name, loads[name]) for name in MADE_FROM}
-    configs = {name: configured(one) for name, one in observed.items()}
+    made = _made(bench)
     settings: dict[str, tuple[str, Mapping[str, Any]]] = {"as-95": (HEURISTIC, {}), "as": (BASE, {})}
-    settings |= {f"was ({name})": (f"was{RULES}", {"config": one.rows()}) for name, one in configs.items()}
+    settings |= {f"was ({name})": (f"was{RULES}", {"config": one.rows()}) for name, (_, one) in made.items()}
     found, rates = {}, {}
-    for name, of in loads.items():
+    for name in WORKLOADS:
         for form in FORMS:
-            result = bench.run(DRIVE, of, settings[form][0], settings[form][1], max_sectors=MAX_SECTORS)
+            result = bench.run(DRIVE, load(bench, name), *settings[form], max_sectors=MAX_SECTORS)
             found[name, form], rates[name, form] = result.anticipation, result.throughput_mbps
-    return Waits(found, rates, configs, {name: busiest(one, configs[name]) for name, one in observed.items()})
+    return _waits(found, rates, made)
+
+
+PLAYED = ("kva", "cold-boot", "multi-user")
+
+
+def lab_waits(bench: Bench) -> Waits:
+    """Some of them as programs in the lab. The intervals are made in the simulator, as above."""
+    made = _made(bench)
+    table = find("was").tables["config"]
+    texts = {name: table.show(one.rows()) + "\n" for name, (_, one) in made.items()}
+    schedulers = {"as-95": HEURISTIC, "as": BASE} | {f"was ({name})": f"was{RULES}:config={name}" for name in texts}
+    found, rates = {}, {}
+    for name in PLAYED:
+        ran = run_workload(bench, name, DRIVE, list(schedulers.values()), texts)
+        for form, text in schedulers.items():
+            found[name, form], rates[name, form] = ran[text].waits, ran[text].throughput_mbps
+    return _waits(found, rates, made)
+
+
+def _made(bench: Bench) -> dict[str, tuple[Observation, Config]]:
+    observed = {name: observe(bench, name, load(bench, name)) for name in MADE_FROM}
+    return {name: (one, configured(one)) for name, one in observed.items()}
+
+
+def _waits(
+    found: Mapping[tuple[str, str], Anticipation | None],
+    rates: Mapping[tuple[str, str], float],
+    made: Mapping[str, tuple[Observation, Config]],
+) -> Waits:
+    configs = {name: config for name, (_, config) in made.items()}
+    return Waits(found, rates, configs, {name: busiest(*one) for name, one in made.items()})
 
 
 def busiest(observed: Observation, config: Config) -> list[int]:
@@ -148,9 +192,9 @@ def penalty_ms(counts: Sequence[int], bucket: int) -> float:
 
 def _table(m: Waits) -> list[Table]:
     out = []
-    for name, paper in PRINTED.items():
+    for name in m.workloads:
         rows: list[Row] = []
-        for form, printed in zip(FORMS, paper, strict=True):
+        for form, printed in zip(FORMS, PRINTED[name], strict=True):
             a = m.waits[name, form]
             counts = [a.waits, a.met, a.failed, a.waits_ms, a.met_ms, a.failed_ms] if a else [0, 0, 0, 0, 0, 0]
             rows.append([form, printed, a.cost_ms if a else None, *counts, m.mbps[name, form]])
@@ -160,12 +204,12 @@ def _table(m: Waits) -> list[Table]:
 
 
 def _charts(m: Waits) -> list[Chart]:
-    lines = {form: [m.cost(name, form) for name in WORKLOADS] for form in FORMS}
+    lines = {form: [m.cost(name, form) for name in m.workloads] for form in FORMS}
     buckets = range(1, len(next(iter(m.busiest.values()))))
     ms = [bucket * BUCKET_US / 1e3 for bucket in buckets]
     penalties = {name: [penalty_ms(counts, bucket) for bucket in buckets] for name, counts in m.busiest.items()}
     return [
-        Chart("Time lost by failed waits, for each that succeeds", "workload", "T_F/A_S, ms", list(WORKLOADS), lines),
+        Chart("Time lost by failed waits, for each that succeeds", "workload", "T_F/A_S, ms", m.workloads, lines),
         Chart(
             "The class that waits most (figures 10 to 14)", "ended in its ms, or in vain", "waits", [*ms, "vain"], dict(m.busiest)
         ),
@@ -222,6 +266,18 @@ def readahead(bench: Bench) -> ReadAhead:
     return ReadAhead(out)
 
 
+def lab_readahead(bench: Bench) -> ReadAhead:
+    """The same with programs in the lab."""
+    out = {}
+    for name in NO_READAHEAD:
+        counts = []
+        for kib in (READAHEAD_KIB, 0):
+            found = run_workload(bench, name, DRIVE, [BASE], parameters={"READAHEAD_KIB": kib})[BASE].waits
+            counts.append(found.waits if found else 0)
+        out[name] = (counts[0], counts[1])
+    return ReadAhead(out)
+
+
 def _readahead_table(m: ReadAhead) -> list[Table]:
     rows: list[Row] = [
         [name, *paper, ratio(paper[1], paper[0]), *m.waits[name], m.growth(name)] for name, paper in NO_READAHEAD.items()
@@ -234,33 +290,71 @@ def _readahead_table(m: ReadAhead) -> list[Table]:
 
 ANTICIPATING, OTHERS = (BASE, HEURISTIC, "cas"), ("noop", "deadline", "cfq")
 COMPARED = ("kva", "andrew", "multi-user")
-Rates = Mapping[str, Mapping[str, float]]
+Rates = Mapping[str, float]
+"""MB/s by scheduler."""
 
 
-def throughput(bench: Bench) -> Rates:
-    """MB/s of the anticipating schedulers and of the others."""
-    out: dict[str, dict[str, float]] = {}
-    for name in COMPARED:
-        of = load(bench, name)
-        rates = {one: bench.run(DRIVE, of, one, max_sectors=MAX_SECTORS).throughput_mbps for one in (*ANTICIPATING, *OTHERS)}
-        out[name] = {one.removesuffix(RULES): rate for one, rate in rates.items()}
-    return out
+@dataclass(frozen=True)
+class Throughput:
+    """By workload what each scheduler got, and how to measure another one, with so many KiB of read-ahead."""
+
+    rates: Mapping[str, Rates]
+    measure: Callable[[Bench, str, int], Rates]
 
 
-def _throughput_table(m: Rates) -> list[Table]:
-    names = list(next(iter(m.values())))
-    return [Table("MB/s", ["workload", *names], [[name, *rates.values()] for name, rates in m.items()])]
+def _sim_rates(bench: Bench, name: str, readahead_kib: int) -> Rates:
+    of = load(bench, name) if readahead_kib else load(bench, name, readahead_kib=0)
+    return {
+        one.removesuffix(RULES): bench.run(DRIVE, of, one, max_sectors=MAX_SECTORS).throughput_mbps
+        for one in (*ANTICIPATING, *OTHERS)
+    }
 
 
-def _throughput_charts(m: Rates) -> list[Chart]:
-    lines = {one: [rates[one] for rates in m.values()] for one in next(iter(m.values()))}
-    return [Chart("Throughput (figures 18 to 21)", "workload", "MB/s", list(m), lines)]
+def _lab_rates(bench: Bench, name: str, readahead_kib: int) -> Rates:
+    ran = run_workload(bench, name, DRIVE, [*ANTICIPATING, *OTHERS], parameters={"READAHEAD_KIB": readahead_kib})
+    return {one.removesuffix(RULES): found.throughput_mbps for one, found in ran.items()}
 
 
-def _ahead(rates: Mapping[str, float]) -> float:
+def throughput(bench: Bench) -> Throughput:
+    """Of the anticipating schedulers and of the others."""
+    return Throughput({name: _sim_rates(bench, name, READAHEAD_KIB) for name in COMPARED}, _sim_rates)
+
+
+def lab_throughput(bench: Bench) -> Throughput:
+    """The same with programs in the lab."""
+    return Throughput({name: _lab_rates(bench, name, READAHEAD_KIB) for name in COMPARED}, _lab_rates)
+
+
+def _rate_rows(rates: Mapping[str, Rates]) -> list[Row]:
+    return [[name, *of_one.values(), _ahead(of_one)] for name, of_one in rates.items()]
+
+
+RATE_COLUMNS = ("workload", *(one.removesuffix(RULES) for one in (*ANTICIPATING, *OTHERS)), "worst anticipating / best other")
+
+
+def _throughput_table(m: Throughput) -> list[Table]:
+    return [Table("MB/s", RATE_COLUMNS, _rate_rows(m.rates))]
+
+
+def _throughput_charts(m: Throughput) -> list[Chart]:
+    lines = {one: [rates[one] for rates in m.rates.values()] for one in RATE_COLUMNS[1:-1]}
+    return [Chart("Throughput (figures 18 to 21)", "workload", "MB/s", list(m.rates), lines)]
+
+
+def _ahead(rates: Rates) -> float:
     """The worst of the anticipating by the best of the others."""
     plain = [one.removesuffix(RULES) for one in ANTICIPATING]
     return ratio(min(rates[one] for one in plain), max(rates[one] for one in OTHERS))
+
+
+def _by_readahead(bench: Bench, m: Throughput) -> Investigation:
+    """Where they fall behind: whether read-ahead has left them anything to wait for."""
+    behind = [name for name, rates in m.rates.items() if _ahead(rates) not in EVEN]
+    return Investigation(
+        "With read-ahead a small file is read whole by one request, and the process goes on to another: there is nothing near to"
+        " wait for. Without read-ahead each page is a request.",
+        Table("MB/s without read-ahead", RATE_COLUMNS, _rate_rows({name: m.measure(bench, name, 0) for name in behind})),
+    )
 
 
 @dataclass(frozen=True)
@@ -337,6 +431,32 @@ def _gains(id_: str, name: str, paper: str, band: Band, essential: bool = False,
     return Claim(id_, f"{name}: T_F/A_S, was / as", paper, lambda m: [Check(m.gain(name), band)], essential, why)
 
 
+_KVA: tuple[Claim[Waits], ...] = (
+    _gains("WA1", "kva", "0.37", most(0.6), True),
+    Claim(
+        "WA9",
+        "kva: failed waits, was / as",
+        "0.35, 0.32",
+        lambda m: [Check(ratio(m.of("kva", m.better["kva"]).failed, m.of("kva", "as").failed), most(0.5))],
+        essential=True,
+    ),
+    Claim(
+        "WA10",
+        "kva: A_S, was / as",
+        "1.06",
+        lambda m: [Check(ratio(m.of("kva", m.better["kva"]).met, m.of("kva", "as").met), least(1.0))],
+    ),
+    Claim(
+        "WA11",
+        "kva: T_F, as-95 / as",
+        "0.59",
+        lambda m: [Check(ratio(m.of("kva", "as-95").failed_ms, m.of("kva", "as").failed_ms), most(0.9))],
+    ),
+)
+_COLD_BOOT = _gains("WA2", "cold-boot", "0.74", most(0.95), True)
+_MULTI_USER = _gains("WA6", "multi-user", "0.74", most(0.95), True)
+BETTER = "the better of the intervals made from Cold Boot and from Andrew's-like"
+
 EXPERIMENTS: tuple[Experiment[Any], ...] = (
     Experiment(
         "was-waits",
@@ -346,47 +466,38 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         {"sim": waits},
         _table,
         [
-            _gains("WA1", "kva", "0.37", most(0.6), True),
-            _gains("WA2", "cold-boot", "0.74", most(0.95), True),
+            *_KVA,
+            _COLD_BOOT,
             _gains("WA3", "andrew", "0.99", most(1.02)),
             _gains("WA4", "kernel-compile", "0.88", most(1.0)),
             _gains("WA5", "bonnie", "0.99", most(1.02)),
-            _gains("WA6", "multi-user", "0.74", most(0.95), True),
+            _MULTI_USER,
             _gains("WA7", "db", "0.72", most(0.95), True),
             _gains("WA8", "scientific", "0.86", most(0.97), why=_bounds),
-            Claim(
-                "WA9",
-                "kva: failed waits, was / as",
-                "0.35, 0.32",
-                lambda m: [Check(ratio(m.of("kva", m.better["kva"]).failed, m.of("kva", "as").failed), most(0.5))],
-                essential=True,
-            ),
-            Claim(
-                "WA10",
-                "kva: A_S, was / as",
-                "1.06",
-                lambda m: [Check(ratio(m.of("kva", m.better["kva"]).met, m.of("kva", "as").met), least(1.0))],
-            ),
-            Claim(
-                "WA11",
-                "kva: T_F, as-95 / as",
-                "0.59",
-                lambda m: [Check(ratio(m.of("kva", "as-95").failed_ms, m.of("kva", "as").failed_ms), most(0.9))],
-            ),
         ],
         {"sim": 30},
         charts=_charts,
-        notes={
-            "sim": "the better of the intervals made from Cold Boot and from Andrew's-like; generated programs"
-            " (docs/was-workloads.md)"
-        },
+        notes={"sim": f"{BETTER}; generated programs (docs/was-workloads.md)"},
+    ),
+    Experiment(
+        "was-programs",
+        DOCUMENT,
+        "Tables 2, 3 and 7: what came of the waits of programs",
+        DRIVE,
+        {"lab": lab_waits},
+        _table,
+        [*_KVA, _COLD_BOOT, _MULTI_USER],
+        {"lab": 100},
+        charts=_charts,
+        notes={"lab": f"{BETTER} in the simulator; {PROGRAMS}"},
+        whole=("lab",),
     ),
     Experiment(
         "was-readahead",
         DOCUMENT,
         "Tables 10 to 13: without read-ahead",
         DRIVE,
-        {"sim": readahead},
+        {"sim": readahead, "lab": lab_readahead},
         _readahead_table,
         [
             Claim(
@@ -397,25 +508,30 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             ),
             Claim("WA14", "kva: the same", "1.05", lambda m: [Check(m.growth("kva"), Band(0.85, 1.15))]),
         ],
-        {"sim": 10},
+        {"sim": 10, "lab": 150},
+        notes={"lab": PROGRAMS},
+        whole=("lab",),
     ),
     Experiment(
         "was-throughput",
         DOCUMENT,
         "throughput of anticipating schedulers and of others",
         DRIVE,
-        {"sim": throughput},
+        {"sim": throughput, "lab": lab_throughput},
         _throughput_table,
         [
             Claim(
                 "WA12",
                 "the worst of the anticipating / the best of noop, deadline, cfq",
                 "yes",
-                lambda m: [Check(_ahead(rates), least(0.98), name) for name, rates in m.items()],
+                lambda m: [Check(_ahead(rates), EVEN, name) for name, rates in m.rates.items()],
+                why=_by_readahead,
             )
         ],
-        {"sim": 30},
+        {"sim": 30, "lab": 150},
         charts=_throughput_charts,
+        notes={"lab": PROGRAMS},
+        whole=("lab",),
     ),
     Experiment(
         "was-slow",

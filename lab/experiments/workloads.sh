@@ -5,19 +5,24 @@
 # lab: programs mkfs.ext4 make bonnie++
 # lab: tools player scatter
 # lab: memory 1024
-# lab: set DRIVE=barracuda-80g SCHEDULERS="mq-deadline hw-as" PART=1 COMPILE_US=50000
+# lab: set DRIVE=barracuda-80g SCHEDULERS="mq-deadline hw-as" PART=1 COMPILE_US=50000 READAHEAD_KIB=128
 # lab: set WORKLOADS="kva cold-boot andrew kernel-compile bonnie multi-user db scientific"
 #
 # WORKLOADS is one name here: each has a guest of its own, which headwaiter/lab/workloads.py prepares. It says how much smaller
-# they are, too. Schedulers of the as family work by the rules of Linux 2.6.12 to 2.6.32, which WAS builds on.
+# they are, too. SCHEDULERS may have settings: NAME:TUNABLE=VALUE. Those of the as family work by the rules of Linux 2.6.12 to
+# 2.6.32, which WAS builds on.
 disk=sda
 workload=$WORKLOADS
 folder=/mnt/$workload
+ahead=
 drive_disk $disk "$DRIVE" 1
 elevator $disk mq-deadline
 must mkfs.ext4 -q -E lazy_itable_init=1,nodiscard -O ^has_journal "/dev/$disk" 8G
-must mount -t ext4 -o noinit_itable,relatime /dev/$disk /mnt
+# Without read-ahead ext4 reads no inodes ahead, either.
+[ "$READAHEAD_KIB" -gt 0 ] || ahead=,inode_readahead_blks=0
+must mount -t ext4 -o "noinit_itable,relatime$ahead" /dev/$disk /mnt
 must mkdir -p "$folder"
+echo "$READAHEAD_KIB" >/sys/block/$disk/queue/read_ahead_kb
 
 # Makes what the workload finds on the disk, for every scheduler anew.
 prepare() {
@@ -68,7 +73,7 @@ perform() {
 # The figure $1 of the scheduler's statistics; nothing if it has none.
 figure() { sed -n "s/^$1 //p" /sys/block/$disk/queue/iosched/statistics 2>/dev/null; }
 
-names="A A_S A_F T_ns T_S_ns T_F_ns"
+names="A A_S A_F A_other T_ns T_S_ns T_F_ns T_other_ns"
 figures() { for name in $names; do figure $name; done | tr '\n' ' '; }
 
 # Sectors read and written so far, and hundredths of a second.
@@ -81,7 +86,7 @@ for scheduler in $SCHEDULERS; do
 	prepare
 	drop_caches
 	must scatter /dev/$disk 8192 64
-	elevator $disk "$scheduler"
+	variant $disk "$scheduler"
 	[ ! -e /sys/block/$disk/queue/iosched/cooperation ] || echo 1 >/sys/block/$disk/queue/iosched/cooperation
 	say "$scheduler: $workload"
 	before="$(clock) $(sectors) $(figures)"
@@ -94,14 +99,13 @@ for scheduler in $SCHEDULERS; do
 		printf "\"throughput_MBps\":%.3f", ($(n + 2) - $2) * 512 / 1e6 / elapsed
 		count = split(names, name, " ")
 		for (i = 1; i <= count; i++) grown[name[i]] = $(n + 2 + i) - $(2 + i)
-		if (n > 2) {	# what something else ended is counted by itself, as everywhere
-			met = grown["A_S"]
-			failed = grown["A_F"]
-			met_ms = grown["T_S_ns"] / 1e6
-			failed_ms = grown["T_F_ns"] / 1e6
-			printf ",\"A\":%d,\"A_S\":%d,\"A_F\":%d,\"A_other\":%d,", met + failed, met, failed, grown["A"] - met - failed
-			printf "\"T_ms\":%.3f,\"T_S_ms\":%.3f,\"T_F_ms\":%.3f", met_ms + failed_ms, met_ms, failed_ms
-			if (met) printf ",\"T_F_per_A_S_ms\":%.3f", failed_ms / met
+		if (n > 2) {
+			for (i = 1; i <= count; i++) {
+				figure = name[i]
+				if (sub("_ns$", "_ms", figure)) printf ",\"%s\":%.3f", figure, grown[name[i]] / 1e6
+				else printf ",\"%s\":%d", figure, grown[name[i]]
+			}
+			if (grown["A_S"]) printf ",\"T_F_per_A_S_ms\":%.3f", grown["T_F_ns"] / 1e6 / grown["A_S"]
 		}
 		print "}"
 	}' >>/lab/results

@@ -83,12 +83,17 @@ elevator() {
 	fi
 }
 
-# Choose for disk $1 a scheduler with settings: NAME[:TUNABLE=VALUE...].
+# Choose for disk $1 a scheduler with settings: NAME[:TUNABLE=VALUE...]. Of a table the VALUE is a file that has its rows.
 variant() {
-	local disk=$1 setting
+	local disk=$1 setting value tunable
 	elevator "$disk" "${2%%:*}"
 	for setting in $(echo "$2" | tr ':' '\n' | tail -n +2); do
-		echo "${setting#*=}" >"/sys/block/$disk/queue/iosched/${setting%%=*}" || fail "$2: ${2%%:*} refuses $setting"
+		value=${setting#*=}
+		tunable=/sys/block/$disk/queue/iosched/${setting%%=*}
+		case $value in
+		/*) cat "$value" >"$tunable" ;;
+		*) echo "$value" >"$tunable" ;;
+		esac || fail "$2: ${2%%:*} refuses $setting"
 	done
 }
 

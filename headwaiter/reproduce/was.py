@@ -147,7 +147,8 @@ def waits(bench: Bench) -> Waits:
     return _waits(found, rates, made)
 
 
-PLAYED = ("kva", "cold-boot", "multi-user")
+PLAYED = ("kva", "multi-user")
+"""Of the others too few waits fail there, a few dozen at most, for T_F/A_S to tell anything."""
 
 
 def lab_waits(bench: Bench) -> Waits:
@@ -242,9 +243,10 @@ def _bounds(bench: Bench, m: Waits) -> Investigation:
 
 @dataclass(frozen=True)
 class ReadAhead:
-    """By workload: waits with read-ahead, and without."""
+    """By workload: waits with read-ahead, and without; of them those that failed."""
 
     waits: Mapping[str, tuple[int, int]]
+    failed: Mapping[str, tuple[int, int]]
 
     def growth(self, name: str) -> float:
         """How many times as many without."""
@@ -256,26 +258,39 @@ NO_READAHEAD = {"kva": (83851, 88411), "andrew": (40389, 77005), "multi-user": (
 
 def readahead(bench: Bench) -> ReadAhead:
     """Waits of `as` with and without read-ahead."""
-    out = {}
-    for name in NO_READAHEAD:
-        counts = []
-        for of in (load(bench, name), load(bench, name, readahead_kib=0)):
-            found = bench.run(DRIVE, of, BASE, max_sectors=MAX_SECTORS).anticipation
-            counts.append(found.waits if found else 0)
-        out[name] = (counts[0], counts[1])
-    return ReadAhead(out)
+
+    def found(name: str, readahead_kib: int) -> Anticipation | None:
+        of = load(bench, name) if readahead_kib else load(bench, name, readahead_kib=0)
+        return bench.run(DRIVE, of, BASE, max_sectors=MAX_SECTORS).anticipation
+
+    return _readahead(found)
 
 
 def lab_readahead(bench: Bench) -> ReadAhead:
     """The same with programs in the lab."""
-    out = {}
+
+    def found(name: str, readahead_kib: int) -> Anticipation | None:
+        return run_workload(bench, name, DRIVE, [BASE], parameters={"READAHEAD_KIB": readahead_kib})[BASE].waits
+
+    return _readahead(found)
+
+
+def _readahead(found: Callable[[str, int], Anticipation | None]) -> ReadAhead:
+    waits, failed = {}, {}
     for name in NO_READAHEAD:
-        counts = []
-        for kib in (READAHEAD_KIB, 0):
-            found = run_workload(bench, name, DRIVE, [BASE], parameters={"READAHEAD_KIB": kib})[BASE].waits
-            counts.append(found.waits if found else 0)
-        out[name] = (counts[0], counts[1])
-    return ReadAhead(out)
+        one, other = found(name, READAHEAD_KIB), found(name, 0)
+        waits[name] = one.waits if one else 0, other.waits if other else 0
+        failed[name] = one.failed if one else 0, other.failed if other else 0
+    return ReadAhead(waits, failed)
+
+
+def _late(_: Bench, m: ReadAhead) -> Investigation:
+    """Whether it is the reads that are late, or the others."""
+    return Investigation(
+        "One read in eight is late, with read-ahead as without: as many waits fail. Of the others more or fewer are waited for,"
+        " as the two processes happen to alternate.",
+        Table("kva", ["waits", "with read-ahead", "without"], [["A_F", *m.failed["kva"]], ["A", *m.waits["kva"]]]),
+    )
 
 
 def _readahead_table(m: ReadAhead) -> list[Table]:
@@ -453,7 +468,6 @@ _KVA: tuple[Claim[Waits], ...] = (
         lambda m: [Check(ratio(m.of("kva", "as-95").failed_ms, m.of("kva", "as").failed_ms), most(0.9))],
     ),
 )
-_COLD_BOOT = _gains("WA2", "cold-boot", "0.74", most(0.95), True)
 _MULTI_USER = _gains("WA6", "multi-user", "0.74", most(0.95), True)
 BETTER = "the better of the intervals made from Cold Boot and from Andrew's-like"
 
@@ -467,7 +481,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         _table,
         [
             *_KVA,
-            _COLD_BOOT,
+            _gains("WA2", "cold-boot", "0.74", most(0.95), True),
             _gains("WA3", "andrew", "0.99", most(1.02)),
             _gains("WA4", "kernel-compile", "0.88", most(1.0)),
             _gains("WA5", "bonnie", "0.99", most(1.02)),
@@ -482,11 +496,11 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
     Experiment(
         "was-programs",
         DOCUMENT,
-        "Tables 2, 3 and 7: what came of the waits of programs",
+        "Tables 2 and 7: what came of the waits of programs",
         DRIVE,
         {"lab": lab_waits},
         _table,
-        [*_KVA, _COLD_BOOT, _MULTI_USER],
+        [*_KVA, _MULTI_USER],
         {"lab": 100},
         charts=_charts,
         notes={"lab": f"{BETTER} in the simulator; {PROGRAMS}"},
@@ -506,7 +520,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "1.9, 28, 22",
                 lambda m: [Check(m.growth(name), least(1.3), name) for name in ("andrew", "multi-user", "db")],
             ),
-            Claim("WA14", "kva: the same", "1.05", lambda m: [Check(m.growth("kva"), Band(0.85, 1.15))]),
+            Claim("WA14", "kva: the same", "1.05", lambda m: [Check(m.growth("kva"), Band(0.85, 1.15))], why=_late),
         ],
         {"sim": 10, "lab": 150},
         notes={"lab": PROGRAMS},

@@ -8,6 +8,7 @@ import pytest
 
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Outcome, Task, simulate
 
@@ -87,3 +88,24 @@ def test_shares_of_flash_need_waits() -> None:
         got.append(np.count_nonzero((out.rows.task == 0) & (out.rows.complete_ns <= first_done)))
     assert abs(got[0] - 600) <= 1
     assert abs(got[1] - 300) <= 3
+
+
+def test_age_that_counts_for_nothing_however_great_it_is() -> None:
+    """as-seek weighs age when it decides whether to wait; a kernel would stop at a division by a weight of 0."""
+    policy = Policy("as-seek", {"W": 0})
+
+    def read(task: int, sector: int, now: int) -> int:
+        return policy.insert(Request(sector, 8, int(Op.READ), task=task, flags=SYNC), now)
+
+    for task in (0, 1):
+        policy.start_task(task, 0)
+    now = 0
+    for nth in range(8):
+        near = read(0, 8 * nth, now)
+        if nth == 7:
+            far = read(1, 1 << 30, now)
+        assert policy.dispatch(now) == near
+        now += 1 << 60 if nth == 7 else 5_000_000
+        policy.complete(near, now)
+        now += nth < 7
+    assert policy.dispatch(now) == far

@@ -86,7 +86,7 @@ static s64 forgiven(const struct id_device *d, u64 age)
 {
 	u64 most = S64_MAX / 2, us;
 
-	if (likely(age <= S64_MAX >> WEIGHT_BITS))
+	if (likely(age <= S64_MAX >> WEIGHT_BITS) || !d->W)
 		return (s64)div_u64(age * (u64)d->W, 1000);
 	/*
 	 * After hours in the queue the product may not fit; after weeks it is more than any place

@@ -31,7 +31,7 @@ static const struct {
 } promised[] = {
 	{ "noop", 0, 5 },   { "none", 0, 5 }, { "deadline", 0, 30 }, { "mq-deadline", 0, 30 },
 	{ "kyber", 0, 15 }, { "cfq", 0, 30 }, { "as-seek", 0, 5 },   { "as", 1, 90 },
-	{ "as-95", 1, 90 }, { "cas", 1, 90 }, { "maitre", 0, 90 },
+	{ "as-95", 1, 90 }, { "cas", 1, 90 }, { "maitre", 0, 120 },
 };
 
 /* Leave out whoever is not needed for nine tenths of the wait. */

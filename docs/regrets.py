@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What docs/regret.md has of measured regrets, which take minutes: `make regret-docs` measures docs/regret.json anew.
+"""What docs/regret.md and `watch` have of measured regrets, which take minutes: `make regret-docs` measures them anew.
 
 python docs/regrets.py          measures all
 """
@@ -15,7 +15,7 @@ from typing import Any
 from headwaiter.drives.choose import open_drive
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Options
 from headwaiter.regret.frontier import Point, bound, points, switch_s
 from headwaiter.regret.matrix import DRIVES, SEEDS, measure
@@ -31,6 +31,8 @@ GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
 """In permille of a disk's time."""
 OPTIONS = MEASURED.apply(Options(nr_requests=NR_REQUESTS, join_arriving=True))
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"
+OF_WATCH = Path(__file__).resolve().parents[1] / "headwaiter/live/regret.json"
+"""Kernel names of schedulers and what they lose in the mean, in percent: a part of the package."""
 
 
 def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, drives: Iterable[str] = DRIVES) -> Judged:
@@ -77,6 +79,8 @@ def main() -> None:
     for part in sys.argv[1:] or PARTS:
         made[part] = PARTS[part]()
     MEASUREMENTS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    losses = {find(row["scheduler"]).kernel_name: row["mean"] for row in made["standings"]}
+    OF_WATCH.write_text(json.dumps(losses, indent=1) + "\n", encoding="utf-8")
 
 
 def _found(part: str) -> list[dict[str, Any]]:

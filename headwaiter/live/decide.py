@@ -7,9 +7,11 @@ The last window hardly predicts the next one: following it loses on steady loads
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import fmean, median
 from typing import Literal
 
@@ -18,12 +20,9 @@ SWITCH_S = 0.025
 """What a switch takes when nothing is queued."""
 FEWEST = 50
 """Fewer requests in a window tell nothing."""
-REGRET_PERCENT = {
-    "hw-maitre": 1.8, "hw-cfq-slice": 19.8, "hw-cas": 22.0, "hw-as": 22.5, "hw-was": 22.5, "hw-was-online": 24.2,
-    "hw-as-95": 25.3, "bfq": 34.1, "hw-as-share": 35.1, "hw-cfq": 39.4, "kyber": 39.9, "none": 40.6, "hw-noop": 40.6,
-    "mq-deadline": 40.7, "hw-deadline": 40.8, "hw-as-seek": 42.9,
-}  # fmt: skip
-"""What schedulers lose against the best compromise, in the mean over many loads and drives (docs/regret.md)."""
+REGRET_PERCENT: Mapping[str, float] = json.loads((Path(__file__).parent / "regret.json").read_text(encoding="utf-8"))
+"""What schedulers lose against the best compromise, by their names in the kernel, in the mean over many
+loads and drives (docs/regret.md): `make regret-docs` measures it."""
 _DAY_S = 86400.0
 _ALIKE_SIZE, _ALIKE_READS = 2.0, 0.3
 """Loads are alike whose mean request sizes differ by a smaller factor, and shares of reads by less."""

@@ -70,6 +70,32 @@ def test_the_player_does_what_the_list_says(tmp_path: Path) -> None:
     assert failed.returncode == 1 and b"none.h" in failed.stderr
 
 
+def test_the_server_does_as_many_operations_as_it_is_told(tmp_path: Path) -> None:
+    """Creates alone, deletes alone, appends alone: what there is afterwards. Files have 1 to 16 blocks."""
+    server = tmp_path / "server"
+    server.write_bytes(script.tool("server"))
+    server.chmod(0o755)
+    folder = tmp_path / "files"
+    folder.mkdir()
+
+    def sizes() -> list[int]:
+        return [path.stat().st_size for path in folder.glob("*/*")]
+
+    def serve(files: int, operations: int, *weights: str) -> int:
+        given: list[str | Path] = [server, "serve", folder, str(files), "5", "1", "4", str(operations), *weights]
+        return subprocess.run(given, check=False, capture_output=True).returncode
+
+    subprocess.run([server, "make", folder, "200", "5"], check=True)
+    made = sizes()
+    assert len(made) == 200 and {size % 4096 for size in made} == {0} and {size // 4096 for size in made} == set(range(1, 17))
+    assert serve(200, 25, "read=80", "write=20") == 0 and sorted(sizes()) == sorted(made)
+    assert serve(200, 25, "append=100") == 0 and sum(sizes()) == sum(made) + 100 * 4096
+    assert serve(200, 25, "create=100") == 0 and len(sizes()) == 300
+    assert serve(300, 25, "delete=100") == 0 and len(sizes()) == 200
+    assert serve(0, 1, "delete=100") == 1, "no file is left"
+    assert serve(1, 1, "read=50") == serve(1, 1, "read=50", "sleep=50") == 2
+
+
 def test_the_first_figure_of_a_scale_is_divided() -> None:
     for name in ALL:
         whole, half = workloads.scaled(name, 1), workloads.scaled(name, 2)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -102,24 +103,35 @@ def run_programs(
     schedulers: Sequence[str],
     parameters: Mapping[str, int | str] = MappingProxyType({}),
     files: Mapping[str, bytes] = MappingProxyType({}),
+    runs: int = 1,
 ) -> dict[str, Ran]:
     """By scheduler what came of lab/published/NAME.sh, which has those parameters as variables and finds those files.
+
+    The mean of so many runs.
 
     Problem if the lab cannot run, or a program fails.
     """
     machine = _machine(bench, "programs", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
     workload = (source_folder() / "lab" / "published" / f"{name}.sh").read_bytes()
     packed = {**machine.files, "/lab/workload.sh": workload, **files}
-    environment = machine.environment | {key: str(value) for key, value in parameters.items()}
-    results = boot(replace(machine, files=packed, environment=environment), bench.say).files["results"]
-    return dict(zip(schedulers, map(ran, results.decode().splitlines()), strict=True))
+    environment = machine.environment | {key: str(value) for key, value in {**parameters, "RUNS": runs}.items()}
+    lines = boot(replace(machine, files=packed, environment=environment), bench.say).files["results"].decode().splitlines()
+    found = [mean([ran(line) for line in lines[i : i + runs]]) for i in range(0, len(lines), runs)]
+    return dict(zip(schedulers, found, strict=True))
 
 
 def ran(line: str) -> Ran:
     """Of a result of lab/experiments/programs.sh."""
     found = json.loads(line)
-    figures = {key: float(value) for key, value in found.items() if key not in ("variant", "elapsed_s", "throughput_mbps")}
+    known = ("variant", "run", "elapsed_s", "throughput_mbps")
+    figures = {key: float(value) for key, value in found.items() if key not in known}
     return Ran(found["elapsed_s"], found["throughput_mbps"], figures)
+
+
+def mean(runs: Sequence[Ran]) -> Ran:
+    """Of each figure."""
+    figures = {key: fmean(run.figures[key] for run in runs) for key in runs[0].figures}
+    return Ran(fmean(run.elapsed_s for run in runs), fmean(run.throughput_mbps for run in runs), figures)
 
 
 @dataclass(frozen=True)

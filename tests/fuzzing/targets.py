@@ -156,7 +156,7 @@ def trace_target(format: str) -> Callable[[Path, bytes], str]:
             found = None if zlib.crc32(data) % 8 else detect(path)
             trace = load_trace(path, format=format if found is None else found.name, source=source)
             sound(trace)
-            match zlib.crc32(data) % 4:  # each as costly as all the rest
+            match zlib.crc32(data) % 16:  # each as costly as all the rest
                 case 1:
                     can_be_written(trace, path)
                 case 2 | 3:

@@ -23,7 +23,7 @@ from headwaiter.reproduce.claims import Row, Table
 from headwaiter.reproduce.document import document, print_finding, rich_table, summary
 from headwaiter.reproduce.experiment import Experiment
 from headwaiter.reproduce.page import render
-from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, chosen, run_all
+from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, at_once, chosen, run_all
 from headwaiter.study.variants import settings_of
 from headwaiter.was.config import READERS
 
@@ -108,8 +108,8 @@ def command(
 
 
 def _lasts_s(wanted: Sequence[Experiment[Any]], level: Level, scale: float) -> float:
-    """About how long they all take at that level and scale."""
-    return sum(one.lasts_s(level, scale) for one in wanted if one.runs(level, scale))
+    """About how long they all take at that level and scale, on this machine's processors."""
+    return sum(one.lasts_s(level, scale) for one in wanted if one.runs(level, scale)) / at_once(level)
 
 
 def _list(wanted: Sequence[Experiment[Any]]) -> Table:

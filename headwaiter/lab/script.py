@@ -24,6 +24,7 @@ import importlib
 import json
 import re
 import shlex
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,8 @@ from headwaiter.parsing import assignment
 Row = dict[str, Any]
 
 KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "tools", "memory", "shift", "set", "host")
+_BUILDING = threading.Lock()
+"""Guests of several threads share what is fetched and compiled for them."""
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 # Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
 HOSTS = {
@@ -150,16 +153,20 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
     if "DRIVE" in environment:
         environment["DRIVE"] = Path(environment["DRIVE"]).stem
     stock = script.needs.get("stock")
+    with _BUILDING:
+        own_modules = build(on, say) if stock is None else {}
+        tools = {name: tool(name) for name in script.needs.get("tools", [])}
+        files |= {f"/lab/modules/{name}.ko": build_one(on, name, say) for name in script.needs.get("own", [])}
     machine = Guest(
         on,
         script.text,
         modules=BASE_MODULES + script.needs.get("modules", []) if stock is None else stock,
         packed_modules=script.needs.get("packed", []),
-        own_modules=build(on, say) if stock is None else {},
+        own_modules=own_modules,
         programs=programs,
-        tools={name: tool(name) for name in script.needs.get("tools", [])},
+        tools=tools,
         environment={"KERNEL": on.name} | environment,
-        files=files | {f"/lab/modules/{name}.ko": build_one(on, name, say) for name in script.needs.get("own", [])},
+        files=files,
         memory_mib=script.number("memory", 1024),
         shift=script.number("shift", 1),
     )
@@ -173,7 +180,8 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
 
 def named_kernel(name: str, say: Progress) -> Kernel:
     """The debug kernel, or the newest of a series."""
-    return debug.debug_kernel(say) if name == debug.NAME else kernel(name, say)
+    with _BUILDING:
+        return debug.debug_kernel(say) if name == debug.NAME else kernel(name, say)
 
 
 def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
 from headwaiter.reproduce import axboe, iyer, iyer_programs, seelam, servers, study, was
-from headwaiter.reproduce.bench import LEVELS, Bench, Level
+from headwaiter.reproduce.bench import Bench, Level
 from headwaiter.reproduce.experiment import Experiment, Finding, run
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {
@@ -33,8 +35,19 @@ def chosen(names: Sequence[str]) -> list[Experiment[Any]]:
 
 def run_all(experiments: Sequence[Experiment[Any]], levels: Sequence[Level], bench: Bench) -> Iterator[Finding]:
     """Each experiment at each of these levels at which it is run."""
-    for level in LEVELS:
-        for experiment in experiments:
-            if level in levels and experiment.runs(level, bench.scale):
-                bench.say(f"{experiment.name} ({level})")
-                yield run(experiment, level, bench)
+
+    def one(experiment: Experiment[Any], level: Level) -> Finding:
+        bench.say(f"{experiment.name} ({level})")
+        return run(experiment, level, bench)
+
+    if "sim" in levels:
+        yield from (one(experiment, "sim") for experiment in experiments if experiment.runs("sim", bench.scale))
+    if "lab" in levels:
+        in_lab = [experiment for experiment in experiments if experiment.runs("lab", bench.scale)]
+        with ThreadPoolExecutor(max_workers=at_once("lab")) as pool:
+            yield from pool.map(lambda experiment: one(experiment, "lab"), in_lab)
+
+
+def at_once(level: Level) -> int:
+    """So many experiments run at the same time: a guest needs one of the host's processors."""
+    return len(os.sched_getaffinity(0)) if level == "lab" else 1

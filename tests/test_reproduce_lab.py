@@ -182,7 +182,7 @@ def test_chains_beside_a_stream_and_beside_each_other(monkeypatch: pytest.Monkey
     lab = Booted(monkeypatch, *figures)
     assert values(lab.decide("seelam-stream-chunks")) == [6, 0.5, 3, 2.5]
     machine = lab.machines[0]
-    assert machine.environment["STREAMED"] == "1" and sum(name.startswith("/tree/") for name in machine.files) == 60
+    assert machine.environment["STREAMED"] == "1" and sum(name.startswith("/tree/") for name in machine.files) == 180
     both = [{"one_s": 1, "one_mbps": 5, "two_s": s, "two_mbps": rate} for s, rate in ((6, 1), (8, 1), (2, 4))]
     lab = Booted(monkeypatch, *both)
     assert values(lab.decide("seelam-chunks")) == [0, 1, 4, 2, 3, 4]
@@ -284,7 +284,10 @@ def test_waits_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_waits_without_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [(90, 10), (111, 9), (10, 0), (20, 0), (7, 1), (25, 3), (5, 0), (4, 1)]
+    """Waits of the two short ones are those of several runs."""
+    kva = [(40, 6), (50, 4), (60, 9), (51, 0)]
+    andrew = [(1, 0)] * 4 + [(1, 1)] * 2 + [(1, 0)] * 2 + [(2, 0), (3, 0)] * 4
+    pairs = [*kva, *andrew, (7, 1), (25, 3), (5, 0), (4, 1)]
     lab = Waited(monkeypatch, *((met, failed, 1.0, 1.0) for met, failed in pairs))
     found = lab.decide("was-readahead")
     assert values(found) == [2, 3.5, 1, 1.2]
@@ -292,6 +295,7 @@ def test_waits_without_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert why and why.table and why.table.rows == [["A_F", 10, 9], ["A", 100, 120]]
     assert [given["READAHEAD_KIB"] for given in lab.given] == ["128", "0"] * 4
     assert [given["WORKLOADS"] for given in lab.given[::2]] == ["kva", "andrew", "multi-user", "db"]
+    assert [len(given["SCHEDULERS"].split()) for given in lab.given[::2]] == [2, 8, 1, 1]
 
 
 def test_throughput_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +315,7 @@ def test_throughput_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_says_nothing_when_shorter_is_left_out(capfd: pytest.CaptureFixture[str]) -> None:
     assert "runs there at scale 0.2" in bad(capfd, "reproduce", "was-programs", "--level", "lab", "--quick")
     few = good(capfd, "reproduce", "--list", "was-programs").splitlines()
-    assert few[-1].startswith("lab: about 1") and few[-1].endswith("0 s with --quick")
+    assert not few[-1].startswith("lab: about 0 ") and few[-1].endswith(" s in all, 0 s with --quick")
 
 
 def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
@@ -324,5 +328,5 @@ def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.needs("lab")
 def test_in_a_real_kernel() -> None:
     """The pair of a reader and a writer, shortened."""
-    finding = decide(EXPERIMENTS["axboe-reader-writer"], "lab", Bench(0.3))
+    finding = decide(EXPERIMENTS["axboe-reader-writer"], "lab", Bench(0.06))
     assert {verdict.id for verdict in finding.verdicts if verdict.holds} >= {"AX12"}

@@ -22,7 +22,7 @@ from headwaiter.reproduce.bench import Bench
 from headwaiter.study.schema import Anticipation
 
 KERNEL = "6.12"
-SHARES = {"axboe-rand-read": 0.5}
+SHARES = {"axboe-rand-read": 0.5, "axboe-reader-writer": 0.5}
 SHARE = 0.1
 """Of the simulator's run time, unless SHARES says otherwise: the guest is emulated."""
 PLACES = "filename=/dev/sda\nzero_buffers=1\noffset_increment=512m\n"
@@ -107,9 +107,7 @@ def run_programs(
 ) -> dict[str, Ran]:
     """By scheduler what came of lab/published/NAME.sh, which has those parameters as variables and finds those files.
 
-    The mean of so many runs.
-
-    Problem if the lab cannot run, or a program fails.
+    The mean of so many runs. Problem if the lab cannot run, or a program fails.
     """
     machine = _machine(bench, "programs", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
     workload = (source_folder() / "lab" / "published" / f"{name}.sh").read_bytes()
@@ -149,18 +147,20 @@ def run_workload(
     schedulers: Sequence[str],
     configs: Mapping[str, str] = MappingProxyType({}),
     parameters: Mapping[str, int | str] = MappingProxyType({}),
-) -> dict[str, Waited]:
-    """By scheduler what came of one of the eight workloads. A scheduler's text may say config=NAME, of `configs`.
+    runs: int = 1,
+) -> dict[str, list[Waited]]:
+    """By scheduler what came of each run of one of the eight workloads. A scheduler's text may say config=NAME, of `configs`.
 
     Problem if the lab cannot run, or a program fails.
     """
     files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
     named = {one: _kernel_configured(bench, one) for one in schedulers}
-    given = {"DRIVE": drive, "WORKLOADS": name, "SCHEDULERS": " ".join(named.values())}
+    given = {"DRIVE": drive, "WORKLOADS": name, "SCHEDULERS": " ".join(one for one in named.values() for _ in range(runs))}
     given |= {key: str(value) for key, value in parameters.items()}
     machine = prepared(_machine(bench, "workloads", given), name, max(1, round(1 / bench.scale)))
     results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
-    return dict(zip(schedulers, map(waited, results.decode().splitlines()), strict=True))
+    found = [waited(line) for line in results.decode().splitlines()]
+    return dict(zip(schedulers, [found[i : i + runs] for i in range(0, len(found), runs)], strict=True))
 
 
 def _kernel_configured(bench: Bench, text: str) -> str:

@@ -79,7 +79,7 @@ def chunks(bench: Bench) -> Instances:
 
 
 READ_MIB = 40
-TREE_FILES, STREAMED_FILES, FILE_BYTES, FOLDER_FILES = 400, 60, 7680, 18
+TREE_FILES, STREAMED_FILES, FILE_BYTES, FOLDER_FILES = 400, 180, 7680, 18
 LAB_TREE = "real programs on ext4, find with a new cat for each of {} files"
 
 
@@ -234,7 +234,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 essential=True,
             ),
         ],
-        {"sim": 7, "lab": 60},
+        {"sim": 7, "lab": 120},
         shortest=0.5,
         notes={
             "sim": "generated programs (workloads/seelam-chunks.toml) on 400 files",

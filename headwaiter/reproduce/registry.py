@@ -44,8 +44,11 @@ def run_all(experiments: Sequence[Experiment[Any]], levels: Sequence[Level], ben
         yield from (one(experiment, "sim") for experiment in experiments if experiment.runs("sim", bench.scale))
     if "lab" in levels:
         in_lab = [experiment for experiment in experiments if experiment.runs("lab", bench.scale)]
+        # The longest first, else the last one to begin is waited for by itself.
+        begun = sorted(in_lab, key=lambda experiment: -experiment.lasts_s("lab", bench.scale))
         with ThreadPoolExecutor(max_workers=at_once("lab")) as pool:
-            yield from pool.map(lambda experiment: one(experiment, "lab"), in_lab)
+            found = list(pool.map(lambda experiment: one(experiment, "lab"), begun))
+        yield from sorted(found, key=lambda finding: in_lab.index(finding.experiment))
 
 
 def at_once(level: Level) -> int:

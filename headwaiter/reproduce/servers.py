@@ -134,7 +134,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 lambda m: [Check(_beside_best(m["metadata"], "cfq"), most(1.03))],
             ),
         ],
-        {"lab": 600},
+        {"lab": 1200},
         notes={
             "lab": f"threads on ext3; a tenth of theirs: {FILES} files, {OPERATIONS} operations a thread, {MEMORY_MIB} MiB of"
             " memory; whole files, and appends of 4 KiB; until all is on the disk"

@@ -78,9 +78,9 @@ def _others(times: Mapping[str, float]) -> float:
 def _in_memory(bench: Bench, _: Times) -> Investigation:
     return Investigation(
         "Theirs hardly read from the disk: 109 to 177 s for 32,000 files are 3.4 to 5.5 ms a file; their web server takes 11 ms."
-        " With files that have been read before, the disk has writes alone, for which no scheduler waits, and all take about as"
-        " long. Theirs took longest under `as`, and its runs differed by 11%, the others' by 3.5%: something in Linux 2.6.9 held"
-        " it up that none of these schedulers has.",
+        " With files that have been read before, the disk has writes alone, for which no scheduler waits, and `as` takes as long"
+        " as the others. Theirs took longest under `as`, and its runs differed by 11%, the others' by 3.5%: something in Linux"
+        " 2.6.9 held it up that none of these schedulers has.",
         Table(
             "The mail server with its files in memory",
             ["scheduler", "s"],

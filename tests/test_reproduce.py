@@ -246,7 +246,7 @@ def test_guests_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     running = 0
 
     def guest(_: Bench) -> int:
-        return both.wait(60)
+        return both.wait(10)
 
     def simulated(_: Bench) -> int:
         nonlocal running
@@ -256,7 +256,8 @@ def test_guests_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return 0
 
     measure: Mapping[Level, Callable[[Bench], int]] = {"lab": guest, "sim": simulated}
-    ones = [Experiment(name, "A document", "", "", measure, lambda m: [], [], {"sim": 1, "lab": 1}) for name in "abcd"]
+    times = {"a": 20, "b": 50, "c": 30, "d": 40}
+    ones = [Experiment(name, "A document", "", "", measure, lambda m: [], [], {"sim": 1, "lab": s}) for name, s in times.items()]
     findings = [(finding.experiment.name, finding.level) for finding in run_all(ones, ["lab", "sim"], Bench())]
     assert findings == [*((name, "sim") for name in "abcd"), *((name, "lab") for name in "abcd")]
 

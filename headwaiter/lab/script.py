@@ -24,7 +24,6 @@ import importlib
 import json
 import re
 import shlex
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,13 +35,12 @@ from headwaiter.lab.guest import Guest, Outcome, boot
 from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, need, run, source_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, kernel
 from headwaiter.lab.modules import build, build_one
+from headwaiter.outputs import writing
 from headwaiter.parsing import assignment
 
 Row = dict[str, Any]
 
 KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "tools", "memory", "shift", "set", "host")
-_BUILDING = threading.Lock()
-"""Guests of several threads share what is fetched and compiled for them."""
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 # Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
 HOSTS = {
@@ -126,7 +124,8 @@ def tool(name: str, *, preloaded: bool = False) -> bytes:
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         target.parent.mkdir(parents=True, exist_ok=True)
         kind = ["-shared", "-fPIC"] if preloaded else ["-static"]
-        run([need("gcc"), "-O2", "-Wall", *kind, "-o", str(target), str(source)])
+        with writing(target) as aside:  # two runs share the cache
+            run([need("gcc"), "-O2", "-Wall", *kind, "-o", str(aside), str(source)])
     return target.read_bytes()
 
 
@@ -153,20 +152,16 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
     if "DRIVE" in environment:
         environment["DRIVE"] = Path(environment["DRIVE"]).stem
     stock = script.needs.get("stock")
-    with _BUILDING:
-        own_modules = build(on, say) if stock is None else {}
-        tools = {name: tool(name) for name in script.needs.get("tools", [])}
-        files |= {f"/lab/modules/{name}.ko": build_one(on, name, say) for name in script.needs.get("own", [])}
     machine = Guest(
         on,
         script.text,
         modules=BASE_MODULES + script.needs.get("modules", []) if stock is None else stock,
         packed_modules=script.needs.get("packed", []),
-        own_modules=own_modules,
+        own_modules=build(on, say) if stock is None else {},
         programs=programs,
-        tools=tools,
+        tools={name: tool(name) for name in script.needs.get("tools", [])},
         environment={"KERNEL": on.name} | environment,
-        files=files,
+        files=files | {f"/lab/modules/{name}.ko": build_one(on, name, say) for name in script.needs.get("own", [])},
         memory_mib=script.number("memory", 1024),
         shift=script.number("shift", 1),
     )
@@ -180,8 +175,7 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
 
 def named_kernel(name: str, say: Progress) -> Kernel:
     """The debug kernel, or the newest of a series."""
-    with _BUILDING:
-        return debug.debug_kernel(say) if name == debug.NAME else kernel(name, say)
+    return debug.debug_kernel(say) if name == debug.NAME else kernel(name, say)
 
 
 def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:

@@ -28,6 +28,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     ),
     "dkms": (*_STOCK_KERNEL, "dkms", "kmod", "cpio"),
     "fio": ("fio",),
+    "e2fs": ("e2fsprogs",),
     "fio-examples": ("fio-examples",),
     "busybox": ("busybox-static",),
     "chromium": ("chromium", "fonts-dejavu-core"),

@@ -120,6 +120,7 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
         [["FOUR", *FAKE, "--queue-depth", "1"], ["TWO", "-d", "constant:5", "--root", "ROOT"]],
     ),
     "rank": ("RankDocument", [["barracuda-80g", "-s", "none,as", "--sizes", "4k,1m", "-t", "0.2", "--runs", "2"]]),
+    "table": ("TableDocument", [["barracuda-80g", "-s", "none,as", "--files", "64k", "--records", "4k", "--runs", "1"]]),
     "revert": ("RevertDocument", [["sda", "--root", "ROOT"]]),
     "status": ("StatusDocument", [["--root", "ROOT"]]),
     "lab run": ("LabDocument", [["smoke"]]),

@@ -265,6 +265,9 @@ def test_iozone(tmp_path: Path) -> None:
         (COLUMNS.replace("   400000", "   x"), "a:5: not all of it is numbers"),
         (COLUMNS.replace("  64       4", "  64     128"), "a:5: a record of 128 KiB"),
         (EXCEL.replace("90  80", "90 80 70"), "a:14: 3 figures for 2"),
+        (EXCEL.replace('"4"  "8"', '"4"  "0"'), "a:4: a size of 0"),
+        (EXCEL.replace('"64"   900', '"0"   900'), "a:5: a size of 0"),
+        (COLUMNS.replace("  64       4", "  64       0"), "a:5: a size of 0"),
     ],
 )
 def test_iozone_that_is_none(tmp_path: Path, text: str, message: str) -> None:
@@ -538,11 +541,10 @@ def test_the_command(machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureF
     assert (status, err) == (0, "") and out.count("declined mq-deadline: only 0 requests") == 2
     assert 'result="declined"} 2' in (tmp_path / "m.prom").read_text() and (tmp_path / "m.prom").stat().st_mode & 0o777 == 0o644
     for more, message in (
-        ((), "--method request-size and --ranking need each other"),
-        (("--method", "table"), "--method table and --iozone need each other"),
+        ((), "--ranking is not for --method replay"),
         ((*size, "--metrics-http", "nowhere"), "expected HOST:PORT"),
     ):
-        status, _, err = run(capfd, *words, *(more or ("--ranking", ranking)), *(()))
+        status, _, err = run(capfd, *words, *(more or ("--ranking", ranking)))
         assert status == 2 and message in err
     machine.add("zoned", zoned="host-managed")
     status, _, err = run(capfd, "watch", "zoned", *size, "--root", machine.root)

@@ -9,7 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from headwaiter.errors import Problem, shown
+from headwaiter.live.advice import Target
 from headwaiter.live.machine import Machine
+from headwaiter.study.variants import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,3 +43,12 @@ def machine_options(function: F) -> F:
         help="Root of the machine: sys, etc, lib, var.",
     )
     return root_option(state_option(made))  # type: ignore[return-value]
+
+
+def chosen_of(target: Target, sched: str | None) -> list[str]:
+    """The schedulers of --sched for a disk, by their names in the kernel; by default all. Problem if the kernel lacks one."""
+    chosen = list(target.offered) if sched in (None, ALL) else str(sched).split(",")
+    for one in chosen:
+        if one not in (*target.offered, *target.loadable):
+            raise Problem(f"--sched {shown(one)}: the kernel has it not for {target.device.name} ({', '.join(target.offered)})")
+    return chosen

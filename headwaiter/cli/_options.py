@@ -34,6 +34,32 @@ class Finite(click.FloatRange):
         return number
 
 
+def byte_sizes(unit: int, most: int, default: tuple[int, ...]) -> Callable[..., tuple[int, ...]]:
+    """Callback of an option with sizes in bytes, or with k, m or g behind them: multiples of `unit`, in order, each once."""
+
+    def parse(_: click.Context, param: click.Parameter, text: str | None) -> tuple[int, ...]:
+        if text is None:
+            return default
+        found = []
+        for word in text.lower().split(","):
+            factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(word[-1:], 1)
+            digits = word if factor == 1 else word[:-1]
+            size = int(digits) * factor if digits.isascii() and digits.isdecimal() and len(digits) < 12 else 0
+            if not unit <= size <= most or size % unit:
+                option = f"{param.opts[0]} {shown(text)}"
+                raise Problem(f"{option}: '{shown(word)}' is no multiple of {unit} bytes up to {size_text(most)}")
+            found.append(size)
+        return tuple(sorted(set(found)))
+
+    return parse
+
+
+def size_text(size: int) -> str:
+    """A size in bytes as such an option takes it."""
+    shift, letter = next((one for one in ((30, "g"), (20, "m")) if size >= 1 << one[0]), (10, "k"))
+    return f"{size / (1 << shift):g}{letter}"
+
+
 _SEEDS = click.option(
     "--seeds",
     type=click.IntRange(0, 1000),

@@ -11,14 +11,13 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._live import machine_options
-from headwaiter.cli._options import Finite
+from headwaiter.cli._live import chosen_of, machine_options
+from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options
-from headwaiter.errors import Problem, shown
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import PATTERNS, SIZES, Load, Pattern, Point, document, of_device, of_drive, winners
 from headwaiter.outputs import distinct
@@ -31,21 +30,6 @@ from headwaiter.was.config import READERS
 _DRIVE_RUNS, _DEVICE_RUNS = 4, 3
 
 
-def _sizes(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:
-    """Sizes in bytes, or with k or m behind them."""
-    if text is None:
-        return SIZES
-    found = []
-    for word in text.lower().split(","):
-        unit = {"k": 1 << 10, "m": 1 << 20}.get(word[-1:], 1)
-        digits = word if unit == 1 else word[:-1]
-        size = int(digits) * unit if digits.isascii() and digits.isdecimal() and len(digits) < 9 else 0
-        if not 512 <= size <= SIZES[-1] or size % 512:
-            raise Problem(f"--sizes {shown(text)}: '{shown(word)}' is no multiple of 512 bytes up to 1m")
-        found.append(size)
-    return tuple(sorted(set(found)))
-
-
 @click.command("rank")
 @click.argument("subject", metavar="DRIVE|DEVICE", shell_complete=complete.drive)
 @click.option(
@@ -55,7 +39,9 @@ def _sizes(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int
     metavar="a,b|all",
     help="Schedulers [default: all that there are].",
 )
-@click.option("--sizes", callback=_sizes, metavar="4k,64k,…", help="Request sizes [default: 4k to 1m].")
+@click.option(
+    "--sizes", callback=byte_sizes(512, SIZES[-1], SIZES), metavar="4k,64k,…", help="Request sizes [default: 4k to 1m]."
+)
 @click.option("--pattern", type=click.Choice(PATTERNS), default="mixed", show_default=True, help="How processes read.")
 @click.option("--processes", type=click.IntRange(1, 64), default=4, show_default=True, metavar="N", help="How many read at once.")
 @click.option("--time", "-t", "seconds", type=Finite(0.1, 3600), default=3.0, show_default=True, help="Seconds of each run.")
@@ -101,24 +87,17 @@ def command(
         show(out, _table(points))
         for row in winners(points):
             even = f"; within 2%: {', '.join(row.even)}" if row.even else ""
-            out.print(f"{_size(row.request_bytes)}: {row.scheduler}, {row.ahead_percent:.0f}% ahead{even}")
+            out.print(f"{size_text(row.request_bytes)}: {row.scheduler}, {row.ahead_percent:.0f}% ahead{even}")
 
 
 def _device(
     name: str, machine: Machine, sched: str | None, sizes: Sequence[int], load: Load, runs: int
 ) -> tuple[str, list[Point]]:
     target = machine.target(name)
-    chosen = list(target.offered) if sched in (None, ALL) else str(sched).split(",")
-    for one in chosen:
-        if one not in (*target.offered, *target.loadable):
-            raise Problem(f"--sched {shown(one)}: the kernel has it not for {target.device.name} ({', '.join(target.offered)})")
+    chosen = chosen_of(target, sched)
     node = machine.root / "dev" / target.device.name.replace("!", "/")
     click.echo(f"{target.device.name}: {len(chosen) * len(sizes) * runs * load.seconds:.0f} s of reading", err=True)
     return target.device.identity, of_device(target.device, target.legs, node, chosen, sizes, load, machine.state, runs)
-
-
-def _size(size: int) -> str:
-    return f"{size >> 20}m" if size >= 1 << 20 else f"{size / 1024:g}k"
 
 
 def _table(points: Sequence[Point]) -> Table:
@@ -128,7 +107,7 @@ def _table(points: Sequence[Point]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("MB/s")
     for size in sizes:
-        table.add_column(_size(size), justify="right")
+        table.add_column(size_text(size), justify="right")
     for scheduler in dict.fromkeys(point.scheduler for point in points):
         table.add_row(scheduler, *(f"{rates[scheduler, size]:.3g}" for size in sizes))
     return table

@@ -19,7 +19,7 @@ from headwaiter.live.decide import Caution
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics, served
 from headwaiter.live.sample import Counters, Method, Replay
-from headwaiter.live.selectors import read_iozone, read_ranking
+from headwaiter.live.selectors import read_iozone, read_ranking, read_table
 from headwaiter.live.watch import OnExit, Rules, Service
 from headwaiter.parsing import assignment
 from headwaiter.study.fit import AUTO
@@ -34,12 +34,15 @@ _DEFAULT = Caution()
     type=click.Choice(["replay", "request-size", "table"]),
     default="replay",
     show_default=True,
-    help="Compare schedulers by a replay, by the mean request size and --ranking, or by --iozone's table.",
+    help="Compare schedulers by a replay, by the mean request size, or by a table of operations and sizes.",
 )
 @click.option(
-    "--ranking", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Output of `headwaiter rank --json`."
+    "--ranking",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Output of `headwaiter rank --json` (request-size), or of `headwaiter table --json` (table).",
 )
-@click.option("--iozone", multiple=True, metavar="SCHED=FILE", help="Output of iozone -a or -R under a scheduler.")
+@click.option("--iozone", multiple=True, metavar="SCHED=FILE", help="Output of iozone -a or -R under a scheduler (table).")
 @click.option("--drive", "-d", default=AUTO, show_default=True, shell_complete=complete.drive, help="Drive model of a replay.")
 @click.option("--sample", type=Finite(0.1, 3600), default=20.0, show_default=True, metavar="SECONDS", help="Length of a window.")
 @click.option(
@@ -123,13 +126,19 @@ def command(
 def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str, wait: object) -> Method:
     """The method of --method, with the files that it needs."""
     assert callable(wait)
-    for option, given, of in (("--ranking", ranking, "request-size"), ("--iozone", iozone, "table")):
-        if bool(given) != (name == of):
-            raise Problem(f"--method {of} and {option} need each other")
+    takes = {"request-size": ("--ranking",), "table": ("--ranking", "--iozone")}.get(name, ())
+    given = [option for option, value in (("--ranking", ranking), ("--iozone", iozone)) if value]
+    for option in given:
+        if option not in takes:
+            raise Problem(f"{option} is not for --method {name}")
+    if takes and len(given) != 1:
+        raise Problem(f"--method {name} needs {' or '.join(takes)}")
     if name == "request-size":
         assert ranking
         return Counters(read_ranking(ranking), wait)
     if name == "table":
+        if ranking:
+            return Counters(read_table(ranking), wait)
         pairs = [assignment("--iozone", one, "SCHED=FILE") for one in iozone]
         return Counters(read_iozone({key: Path(value) for key, value in pairs}), wait)
     return Replay(drive)

@@ -113,9 +113,7 @@ def of_device(
 
     The figure is that in the middle of `runs`. Problem if there is no fio, or it fails.
     """
-    fio = shutil.which("fio")
-    if fio is None:
-        raise Problem("measuring a disk needs fio (Debian: apt-get install fio)")
+    fio = fio_there()
     found = []
     with restored(legs, state):
         for scheduler in schedulers:
@@ -123,7 +121,7 @@ def of_device(
             for size in sizes:
                 progress(f"{scheduler}, {size} bytes")
                 job = load.job(size, device.sectors * SECTOR_BYTES, str(node))
-                rates = sorted(_fio(fio, job) for _ in range(runs))
+                rates = sorted(fio_rate(fio, job) for _ in range(runs))
                 found.append(Point(scheduler, size, rates[len(rates) // 2], rates[0], rates[-1]))
     return found
 
@@ -146,15 +144,24 @@ def restored(legs: Sequence[Device], state: State) -> Iterator[None]:
                 apply([leg], before, state, BY)
 
 
-def _fio(fio: str, job: str) -> float:
-    """MB/s of all processes of a job together."""
-    command = [fio, "--readonly", "--output-format=json", "-"]
-    done = subprocess.run(command, input=job, capture_output=True, text=True, check=False)
+def fio_there() -> str:
+    """Its path. Problem if it is not installed."""
+    fio = shutil.which("fio")
+    if fio is None:
+        raise Problem("measuring a disk needs fio (Debian: apt-get install fio)")
+    return fio
+
+
+def fio_rate(fio: str, job: str, named: str = "", folder: Path | None = None) -> float:
+    """MB/s of a job file's processes together, or of those of a name. Its files are in `folder`; without one it only reads."""
+    command = [fio, *([] if folder else ["--readonly"]), "--output-format=json", "-"]
+    done = subprocess.run(command, input=job, capture_output=True, text=True, check=False, cwd=folder)
     try:
         if done.returncode:
             raise ValueError
         jobs = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
-        return float(sum(one["read"]["bw_bytes"] for one in jobs)) / 1e6
+        counted = [one for one in jobs if one["jobname"] == named] if named else jobs
+        return float(sum(one[way]["bw_bytes"] for one in counted for way in ("read", "write") if way in one)) / 1e6
     except (ValueError, KeyError, TypeError):
         raise Problem(f"fio: {shown((done.stderr or done.stdout).strip() or 'no result', 200)}") from None
 

@@ -180,4 +180,52 @@ class RankDocument(Document):
     notes: Notes
 
 
-DOCUMENTS: tuple[type[Record], ...] = (*DESCRIBED, AdviseDocument, RevertDocument, StatusDocument, RankDocument)
+FileBytes = Annotated[int, Says("size of the files", "B")]
+RecordBytes = Annotated[int, Says("length of the records in which they are read or written", "B")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRow(Record):
+    """A scheduler's throughput in an operation on files of a size, in records of a length."""
+
+    scheduler: Annotated[str, Says("the scheduler; of a disk by its name in the kernel")]
+    operation: Annotated[str, Says("the operation, as iozone names it")]
+    file_bytes: FileBytes
+    record_bytes: RecordBytes
+    throughput_mbps: Annotated[float, Says("throughput; of several runs that in the middle", "MB/s", key="throughput_MBps")]
+    low_mbps: Annotated[float, Says("the lowest of all runs", "MB/s", key="low_MBps")]
+    high_mbps: Annotated[float, Says("the highest of all runs", "MB/s", key="high_MBps")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellWinner(Record):
+    """The best scheduler for an operation on files of a size, in records of a length."""
+
+    operation: Annotated[str, Says("the operation")]
+    file_bytes: FileBytes
+    record_bytes: RecordBytes
+    scheduler: Annotated[str, Says("the scheduler with the highest throughput")]
+    ahead_percent: Annotated[float, Says("how far it is ahead of the next", "%")]
+    even: Annotated[Sequence[str], Says("schedulers that are behind it by less than 2%")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDocument(Document):
+    """`headwaiter table`"""
+
+    subject: Annotated[str, Says("the drive model, or the disk's identity")]
+    processes: Annotated[int, Says("number of processes")]
+    buffered: Annotated[bool, Says("through the page cache, each write with an fsync at its end")]
+    results: Annotated[Sequence[CellRow], Says("a row for each cell and scheduler")]
+    winners: Annotated[Sequence[CellWinner], Says("a row for each cell")]
+    notes: Notes
+
+
+DOCUMENTS: tuple[type[Record], ...] = (
+    *DESCRIBED,
+    AdviseDocument,
+    RevertDocument,
+    StatusDocument,
+    RankDocument,
+    TableDocument,
+)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The published selectors, to compare with: by average request size (Seelam et al., OLS 2005, §6), from what `headwaiter rank`
-measured beforehand; and a table by operation, file size and record length, from iozone's output under each scheduler.
+measured beforehand; and a table by operation, file size and record length, from what `headwaiter table` measured, or from
+iozone's output under each scheduler.
 """
 
 from __future__ import annotations
@@ -8,15 +9,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from headwaiter.errors import Problem
 from headwaiter.live.decide import Window
 from headwaiter.study.schema import SCHEMA
 
+Key = TypeVar("Key")
 OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write")
 """Those of the study, in the order of iozone's columns."""
 _REPORTS = {
@@ -61,23 +63,35 @@ class BySize:
 
 def read_ranking(path: Path) -> BySize:
     """What `headwaiter rank --json -o FILE` wrote. Problem if it is something else."""
-    rates: dict[int, dict[str, float]] = {}
+    return BySize(_rates(path, "rank", lambda row: _positive(row["request_bytes"])))
+
+
+def _positive(number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number <= 0:
+        raise ValueError
+    return number
+
+
+def _rates(path: Path, command: str, key: Callable[[Mapping[str, Any]], Key]) -> dict[Key, dict[str, float]]:
+    """MB/s by what `key` makes of a row, and scheduler, in a document of that command."""
+    rates: dict[Key, dict[str, float]] = {}
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
             raise ValueError
         for row in document["results"]:
-            rate, size = float(row["throughput_MBps"]), int(row["request_bytes"])
-            if not (math.isfinite(rate) and rate >= 0 and size > 0):
+            rate = float(row["throughput_MBps"])
+            name = row["scheduler"]
+            if not (math.isfinite(rate) and rate >= 0 and isinstance(name, str) and name):
                 raise ValueError
-            rates.setdefault(size, {})[str(row["scheduler"])] = rate
+            rates.setdefault(key(row), {})[name] = rate
     except OSError as e:
         raise Problem(f"{path}: {e.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise Problem(f"{path}: not what `headwaiter rank --json` writes") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Problem(f"{path}: not what `headwaiter {command} --json` writes") from None
     if not rates:
         raise Problem(f"{path}: has no results")
-    return BySize(rates)
+    return rates
 
 
 @dataclass(frozen=True)
@@ -91,7 +105,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class ByTable:
-    """rates: KiB/s by cell and scheduler."""
+    """rates: throughput, in any unit, by cell and scheduler."""
 
     rates: Mapping[Cell, Mapping[str, float]]
 
@@ -114,6 +128,18 @@ class ByTable:
         operation = "random read" if seen.read_share >= 0.5 else "random write"
         moved_kib = seen.mbps * seen.seconds * 1e6 / 1024
         return _against(self.at(operation, moved_kib, seen.request_bytes / 1024), current, candidates)
+
+
+def read_table(path: Path) -> ByTable:
+    """What `headwaiter table --json -o FILE` wrote. Problem if it is something else."""
+
+    def cell(row: Mapping[str, Any]) -> Cell:
+        if row["operation"] not in OPERATIONS:
+            raise ValueError
+        file_kib, record_kib = (max(1, _positive(row[key]) >> 10) for key in ("file_bytes", "record_bytes"))
+        return Cell(row["operation"], file_kib, record_kib)
+
+    return ByTable(_rates(path, "table", cell))
 
 
 def read_iozone(files: Mapping[str, Path]) -> ByTable:
@@ -140,7 +166,7 @@ def _columns(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
         if {"kB", "reclen"} <= set(words) or {"KB", "reclen"} <= set(words):
             begun = True
         elif begun and len(words) >= 3 and words[0].isdecimal():
-            size, record, *figures = _numbers(path, number, words)
+            size, record, *figures = _numbers(path, number, words, sizes=2)
             if record > size:
                 raise Problem(f"{path}:{number}: a record of {record} KiB in a file of {size}")
             for operation, rate in zip(OPERATIONS, figures, strict=False):
@@ -156,11 +182,10 @@ def _excel(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
         if title:
             operation, records = _REPORTS.get(title[1].lower(), ""), []
         elif operation and words and all(word.isdecimal() for word in words) and '"' in line:
-            numbers = _numbers(path, number, words)
             if not records:
-                records = numbers
+                records = _numbers(path, number, words, sizes=len(words))
                 continue
-            size, *figures = numbers
+            size, *figures = _numbers(path, number, words, sizes=1)
             if len(figures) > len(records):
                 raise Problem(f"{path}:{number}: {len(figures)} figures for {len(records)} record lengths")
             # Where a record is longer than the file there is nothing, or 0.
@@ -169,8 +194,11 @@ def _excel(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
                     yield Cell(operation, size, record), float(rate)
 
 
-def _numbers(path: Path, number: int, words: Sequence[str]) -> list[int]:
+def _numbers(path: Path, number: int, words: Sequence[str], sizes: int) -> list[int]:
+    """What a line says; the first so many are sizes, which are not 0."""
     found = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 16]
-    if len(found) != len(words) or not all(found[:2]):
+    if len(found) != len(words):
         raise Problem(f"{path}:{number}: not all of it is numbers")
+    if not all(found[:sizes]):
+        raise Problem(f"{path}:{number}: a size of 0")
     return found

@@ -34,6 +34,7 @@ from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
 from headwaiter.generated import given_parameters, looks_generated
+from headwaiter.live.selectors import OPERATIONS, ByTable, read_iozone, read_ranking, read_table
 from headwaiter.study.variants import settings_of
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace
@@ -449,6 +450,29 @@ def _matrix(folder: Path, data: bytes) -> str:
     return judge(path, action)
 
 
+# --- what selectors go by ---
+
+
+def _measured(folder: Path, data: bytes) -> str:
+    """Throughput that was measured beforehand: by `rank`, by `table`, by iozone. Whatever is read can be asked."""
+    path = folder / "measured"
+    path.write_bytes(data)
+
+    def by_size() -> str:
+        found = read_ranking(path)
+        assert found.at(1.0) and found.at(1e12)
+        return f"sizes {len(found.rates).bit_length()}"
+
+    def by_table(read: Callable[[], ByTable]) -> str:
+        found = read()
+        asked = [found.choose(operation, kib, kib / 8) for operation in OPERATIONS for kib in (1.0, 1e9)]
+        assert any(asked), "a table that answers nothing"
+        return f"cells {len(found.rates).bit_length()} {sum(map(bool, asked))}"
+
+    ways = (by_size, lambda: by_table(lambda: read_table(path)), lambda: by_table(lambda: read_iozone({"none": path})))
+    return " ".join(judge(path, way) for way in ways)
+
+
 # --- the command line's own small languages ---
 
 
@@ -497,6 +521,7 @@ _RUNS: dict[str, Callable[[Path, bytes], str]] = {
     "was": _was,
     "table": _table,
     "matrix": _matrix,
+    "measured": _measured,
     "set": _set,
 }
 TARGETS: dict[str, Target] = {name: Target(name, run, words(name), RECORDS.get(name)) for name, run in _RUNS.items()}

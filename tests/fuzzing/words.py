@@ -51,6 +51,8 @@ _WORDS = {
     "was": """format = "headwaiter-was/1" history [spatial] [temporal] [intervals] [made] steps classes wait_us [0,0] [] [[]] {}
         [[0,70],[41,30]] made.from 1979-05-27 true""",
     "table": "history classes spatial temporal interval 0 1 5 100 6000 #",
+    "measured": """{ } [ ] : , "schema" "headwaiter/1" "results" "throughput_MBps" "request_bytes" "scheduler" "operation"
+        "file_bytes" "record_bytes" "read" "random write" 1e999 NaN null true kB KB reclen "Writer report" 4 64""",
     "matrix": """{ } [ ] : , "format" "headwaiter-was-matrix/1" "classifier" "classes" "bucket_us" "buckets" "made" "rows" null
         true [rows] [made] 1 = [0,0] 1e5 NaN""",
 }

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Throughput by operation, file size and record length, as iozone measures it: of a drive model, or by fio in a folder of a disk.
+
+The table of the study of today's schedulers (spec: CS350, 2023). A job file says what is done, so that both do the same. iozone
+measures one process through the page cache; here several work at once, each on files of its own, and past the cache unless told.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median_low
+from tempfile import mkdtemp
+
+from headwaiter.ending import tidied
+from headwaiter.engine.sim import Drive, Options
+from headwaiter.errors import Problem, shown
+from headwaiter.fio import load_jobs
+from headwaiter.live import devices
+from headwaiter.live.advice import Target
+from headwaiter.live.apply import apply
+from headwaiter.live.machine import Machine
+from headwaiter.live.rank import EVEN, Point, fio_rate, fio_there, restored
+from headwaiter.live.schema import CellRow, CellWinner, TableDocument
+from headwaiter.live.selectors import OPERATIONS, Cell
+from headwaiter.live.settings import Settings
+from headwaiter.live.state import State
+from headwaiter.study.trial import measure
+from headwaiter.study.variants import Variant
+
+LEAST_KIB = 4096
+"""So much a process reads or writes at least, in as many files as that takes: a small one is over before it can be timed."""
+MEASURED = "measured"
+"""Name of the job that counts."""
+BY = "headwaiter table"
+_WAYS = {
+    "write": "write",
+    "rewrite": "write",
+    "read": "read",
+    "reread": "read",
+    "random read": "randread",
+    "random write": "randwrite",
+}
+_AGAIN = ("rewrite", "reread")
+
+
+@dataclass(frozen=True)
+class Work:
+    """How each cell is measured: by so many processes, for so many seconds at most. buffered: through the page cache."""
+
+    processes: int = 4
+    seconds: float = 3.0
+    buffered: bool = False
+
+    def files(self, cell: Cell) -> int:
+        """Files of each process."""
+        return max(1, LEAST_KIB // cell.file_kib)
+
+    def kib(self, cell: Cell) -> int:
+        """What all processes read or write of a cell, and so what they need of a file system."""
+        return self.processes * self.files(cell) * cell.file_kib
+
+    def job(self, cell: Cell) -> str:
+        """As fio reads it, in an empty folder. What is done again is done once before, by a job that does not count."""
+        files = self.files(cell)
+        head = ["[global]", "ioengine=psync", f"bs={cell.record_kib}k", f"rw={_WAYS[cell.operation]}"]
+        head += [f"size={files * cell.file_kib}k", f"nrfiles={files}", f"numjobs={self.processes}"]
+        head += ["filename_format=$jobnum.$filenum", "file_service_type=sequential", "fallocate=none"]
+        head += [f"direct={int(not self.buffered)}"]
+        if self.buffered and "write" in cell.operation:
+            head += ["end_fsync=1"]
+        before, limit = list[str](), [f"runtime={round(1000 * self.seconds)}ms"]
+        if cell.operation in _AGAIN:
+            before, limit = ["[before]"], [*limit, "stonewall", "invalidate=0"]
+        return "\n".join([*head, *before, f"[{MEASURED}]", *limit]) + "\n"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a scheduler, by its name in the kernel, did in a cell; low and high: of several runs."""
+
+    cell: Cell
+    point: Point
+
+
+def cells(files_kib: Sequence[int], records_kib: Sequence[int]) -> list[Cell]:
+    """Of all operations; no record is longer than its file. Problem if there is none."""
+    found = [Cell(op, size, record) for op in OPERATIONS for size in files_kib for record in records_kib if size % record == 0]
+    if not found:
+        raise Problem("--files and --records: no file is a multiple of any record")
+    return found
+
+
+def of_drive(
+    drive: Drive,
+    schedulers: Sequence[Variant],
+    wanted: Sequence[Cell],
+    work: Work,
+    options: Options,
+    runs: int,
+    progress: Callable[[str, int], None] | None = None,
+) -> list[Measured]:
+    """In the simulator; low and high are of `runs` more runs with small changes of the load."""
+
+    def one(what: tuple[Cell, Variant]) -> Measured:
+        cell, variant = what
+        jobs = load_jobs(Path("table.fio"), drive.sectors, work.job(cell).encode())
+        tick = (lambda done: progress(f"{variant.name} {cell.operation}", done)) if progress else None
+        results = measure(variant, drive, jobs, options, runs, tick).runs[: 1 + runs]
+        rates = [sum(task.throughput_mbps for task in r.tasks or () if task.name.startswith(MEASURED)) for r in results]
+        return Measured(cell, Point(variant.name, cell.record_kib << 10, median_low(rates), min(rates), max(rates)))
+
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(one, [(cell, variant) for cell in wanted for variant in schedulers]))
+
+
+def check_folder(machine: Machine, target: Target, folder: Path, wanted: Sequence[Cell], work: Work) -> None:
+    """Problem if the folder is not on that disk, or has no room for what is measured."""
+    disk = on_disk(folder, machine)
+    if disk.identity != target.device.identity and set(machine.legs(disk)) != set(target.legs):
+        raise Problem(f"{folder}: is on {disk.name}, not on {target.device.name}")
+    need, free = max(work.kib(cell) for cell in wanted) << 10, shutil.disk_usage(folder).free
+    if free < need + need // 8:
+        raise Problem(f"{folder}: the files need {need >> 20} MiB, and {free >> 20} MiB are free")
+
+
+def of_folder(
+    target: Target,
+    state: State,
+    folder: Path,
+    schedulers: Sequence[str],
+    wanted: Sequence[Cell],
+    work: Work,
+    runs: int,
+) -> list[Measured]:
+    """By fio, on files that are made in a folder on a disk and removed; schedulers are changed, and restored at the end.
+
+    Problem if fio is missing or fails.
+    """
+    fio = fio_there()
+    found = []
+    with restored(target.legs, state):
+        for scheduler in schedulers:
+            apply(target.legs, Settings(scheduler), state, BY)
+            for cell in wanted:
+                rates = []
+                for _ in range(runs):
+                    with _emptied(folder) as place:
+                        rates.append(fio_rate(fio, work.job(cell), MEASURED, place))
+                found.append(Measured(cell, Point(scheduler, cell.record_kib << 10, median_low(rates), min(rates), max(rates))))
+    return found
+
+
+@contextmanager
+def _emptied(folder: Path) -> Iterator[Path]:
+    """A folder in it, for files that are gone when the block is left, or the process ends."""
+    try:
+        place = mkdtemp(prefix="headwaiter-", dir=folder)
+    except OSError as e:
+        raise Problem(f"{folder}: {e.strerror}") from None
+    with tidied(partial(shutil.rmtree, place, ignore_errors=True)):
+        yield Path(place)
+
+
+def on_disk(folder: Path, machine: Machine) -> devices.Device:
+    """The disk whose file system has a folder. Problem if it is on none."""
+    try:
+        number = folder.stat().st_dev
+        if not folder.is_dir():
+            raise Problem(f"{folder}: not a folder")
+    except OSError as e:
+        raise Problem(f"{folder}: {e.strerror}") from None
+    link = machine.sysfs / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
+    if not link.exists():
+        raise Problem(f"{folder}: is on no disk that can be told (network, memory, or several disks at once)")
+    return machine.find(link.resolve().name)
+
+
+def cell_winners(measured: Sequence[Measured]) -> list[CellWinner]:
+    """For each cell the best, and how far it is ahead of the next."""
+    out = []
+    for cell in dict.fromkeys(one.cell for one in measured):
+        best, *rest = sorted((one.point for one in measured if one.cell == cell), key=lambda p: -p.mbps)
+        ahead = best.mbps / rest[0].mbps - 1 if rest and rest[0].mbps else 0.0
+        out.append(
+            CellWinner(
+                operation=cell.operation,
+                file_bytes=cell.file_kib << 10,
+                record_bytes=cell.record_kib << 10,
+                scheduler=best.scheduler,
+                ahead_percent=100 * ahead,
+                even=[p.scheduler for p in rest if p.mbps >= best.mbps * (1 - EVEN)],
+            )
+        )
+    return out
+
+
+def table_document(subject: str, work: Work, measured: Sequence[Measured], notes: Sequence[str]) -> TableDocument:
+    """As `headwaiter table --json` prints it, and `watch --method table --ranking` reads it."""
+    rows = [
+        CellRow(
+            scheduler=one.point.scheduler,
+            operation=one.cell.operation,
+            file_bytes=one.cell.file_kib << 10,
+            record_bytes=one.cell.record_kib << 10,
+            throughput_mbps=one.point.mbps,
+            low_mbps=one.point.low,
+            high_mbps=one.point.high,
+        )
+        for one in measured
+    ]
+    return TableDocument(
+        subject=shown(subject),
+        processes=work.processes,
+        buffered=work.buffered,
+        results=rows,
+        winners=cell_winners(measured),
+        notes=notes,
+    )

@@ -21,7 +21,7 @@ print("\\n".join(sorted({getattr(m, "__file__", None) or "" for m in list(sys.mo
 
 
 def pack(machine: Guest, lines: str, *, simulates: bool = False) -> None:
-    """Put Python into a guest with all that `lines` import when they run here, and the libraries of that.
+    """Put Python into a guest with all that `lines` import when they run here, the libraries of that, and our data beside it.
 
     `simulates`: also the simulator and the drive models. A script calls it as `$PYTHON -S`, after `export PYTHONHOME PYTHONPATH`.
     """
@@ -30,6 +30,7 @@ def pack(machine: Guest, lines: str, *, simulates: bool = False) -> None:
     modules = [Path(name) for name in listed if name]
     if not modules:
         raise Problem("lab: this Python has no modules in files")
+    modules += [path for folder in {m.parent for m in modules if m.is_relative_to(PACKAGE)} for path in folder.glob("*.json")]
     if simulates:
         machine.processor = "Nehalem"  # of x86-64-v2, for which NumPy is compiled
         modules += [PACKAGE / "headwaiter.h", PACKAGE / "libheadwaiter.so", *DRIVES.glob("*.toml")]

@@ -194,6 +194,14 @@ def test_packed_files_are_known_by_content(tmp_path: Path, kind: str) -> None:
     assert found and found.name == "native"
 
 
+def test_names_make_no_other_format(tmp_path: Path) -> None:
+    """The header says what it is, whatever a program is called."""
+    name = "-1 [000] .. 5.000001: block_bio_queue: 8_0 R 8 + 8 [a]"
+    path = write(tmp_path, f"time_s,task,op,sync,sector,sectors,group,name\n0.000000000,1,R,1,8,8,0,{name}\n".encode())
+    found = detect(path)
+    assert found and found.name == "native" and load(path).tasks[0].name == name
+
+
 @pytest.mark.parametrize("kind", PACKERS)
 def test_files_packed_in_several_parts(tmp_path: Path, kind: str) -> None:
     assert len(load(write(tmp_path, PACKERS[kind](LONG[:500]) + PACKERS[kind](LONG[500:])))) == 2003

@@ -168,4 +168,4 @@ def _plain(name: str) -> str:
     return "".join("_" if c in ',"' or not c.isprintable() else c for c in name).strip()
 
 
-FORMAT = Format("native", "native CSV (time_s,task,op,sync,sector,sectors…)", sniff, read, write=write_csv)
+FORMAT = Format("native", "native CSV (time_s,task,op,sync,sector,sectors…)", sniff, read, rank=-1, write=write_csv)

@@ -45,7 +45,8 @@ def test_both_recorders_see_the_same_requests(series: str) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.needs("lab")
-def test_recording_costs_no_more_than_15_percent() -> None:
-    rows = _run("record", "6.12", {"IOS": "12000", "READS": "1"})
+@pytest.mark.parametrize("series", ["6.1", "6.12"])
+def test_recording_costs_no_more_than_15_percent(series: str) -> None:
+    rows = _run("record", series, {"IOS": "12000", "READS": "1"})
     cost = {row["recorder"]: row["cost_percent"] for row in rows if row["what"] == "cost"}
     assert cost["tracefs"] <= 15

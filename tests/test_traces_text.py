@@ -173,3 +173,13 @@ def test_columns_that_do_not_fit(tmp_path: Path, columns: str, said: str) -> Non
     with pytest.raises(Problem) as e:
         read(tmp_path, CSV, columns=columns)
     assert said in str(e.value)
+
+
+def test_empty_fields_between_tabs(tmp_path: Path) -> None:
+    """At both ends of a line, too: a tab there is no blank."""
+    text = "\tt\tn\tlba\tdone\n \t0\t4096\t512\t\r\n\t1\t4096\t1024\t1.5\n\n"
+    t = read(tmp_path, text, columns="time=t,offset=lba,size=n,complete=done")
+    assert t.sector.tolist() == [1, 2] and t.sectors.tolist() == [8, 8]
+    assert t.complete_ns.tolist() == [-1, 1_500_000_000]
+    with pytest.raises(Problem, match=":2: 6 fields where 5 are expected"):
+        read(tmp_path, text.replace("512\t\r", "512\t\t\r"), columns="time=t,offset=lba,size=n")

@@ -228,7 +228,7 @@ def split(source: Source, columns: int, *, delimiter: str | None = None, skip_li
     delimiter None means any run of blanks; otherwise blanks around fields are dropped. skip_lines leaves out a header.
     Raises Problem at the first line with more or fewer fields, and if there is no row at all.
     """
-    data, begin, end, lines = _lines(source, skip_lines)
+    data, begin, end, lines = _lines(source, skip_lines, delimiter)
     if delimiter is None:
         start, stop, row = _tokens(data, begin, end)
         counts = np.bincount(row, minlength=len(lines))
@@ -258,35 +258,38 @@ def split_ragged(source: Source) -> tuple[Array, Array, Array, Array, Array, Arr
     return data, start, stop, np.searchsorted(row, np.arange(len(lines) + 1)), end, lines
 
 
-def _lines(source: Source, skip: int) -> tuple[Array, Array, Array, Array]:
-    """(data, begin, end, number) of the lines that hold anything; blanks at their ends are not part of them."""
+def _lines(source: Source, skip: int, delimiter: str | None = None) -> tuple[Array, Array, Array, Array]:
+    """(data, begin, end, number) of the lines that hold anything; blanks at their ends are not part of them.
+
+    A delimiter is no blank: where a tab separates fields, the one at an end has an empty field beside it.
+    """
     data = np.frombuffer(source.data, np.uint8)
     breaks = np.flatnonzero(data == ord("\n"))
     end = np.append(breaks, len(data))
     begin = np.append(0, breaks + 1)
     begin, end = begin[skip:].copy(), end[skip:].copy()
-    _strip(data, begin, end)
+    _strip(data, begin, end, delimiter)
     filled = np.flatnonzero(begin < end)
     if not len(filled):
         raise source.problem("contains no requests")
     return data, begin[filled], end[filled], filled + 1 + skip
 
 
-def _strip(data: Array, start: Array, end: Array) -> None:
-    """Move starts and ends inward past blanks, in place."""
+def _strip(data: Array, start: Array, end: Array, but: str | None = None) -> None:
+    """Move starts and ends inward past blanks (`but` one), in place."""
     here = np.flatnonzero(start < end)
-    while len(here := here[_blank(data[start[here]])]):
+    while len(here := here[_blank(data[start[here]], but)]):
         start[here] += 1
         here = here[start[here] < end[here]]
     here = np.flatnonzero(start < end)
-    while len(here := here[_blank(data[end[here] - 1])]):
+    while len(here := here[_blank(data[end[here] - 1], but)]):
         end[here] -= 1
         here = here[start[here] < end[here]]
 
 
-def _blank(bytes_: Array) -> Array:
+def _blank(bytes_: Array, but: str | None = None) -> Array:
     blank: Array = (bytes_ == _SPACES[0]) | (bytes_ == _SPACES[1]) | (bytes_ == _SPACES[2])
-    return blank
+    return blank if but is None else blank & (bytes_ != ord(but))
 
 
 def _tokens(data: Array, begin: Array, end: Array) -> tuple[Array, Array, Array]:

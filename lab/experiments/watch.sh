@@ -5,15 +5,16 @@
 # lab: programs fio
 # lab: memory 2048
 # lab: set DRIVE=barracuda-80g SCHEDULERS="none mq-deadline kyber bfq hw-cfq-slice hw-maitre" FIRST=mq-deadline
-# lab: set PHASES="readers mixed chains" PHASE=240 ALONE=40 SAMPLE=5 EVERY=10 OPTIONS="--windows 2"
+# lab: set PHASES="readers mixed chains" PHASE=240 ALONE=40 SAMPLE=5 EVERY=10 OPTIONS="--windows 2" STOCK=0
 #
 # A scheduler alone has each kind of load for ALONE s; watch has each for PHASE s, one after the other, and begins with FIRST.
 # Others that watch chooses follow alone, too. What counts is what was read. The schedulers are as `watch` sets them: with their
-# defaults, and told nothing of the drive.
+# defaults, and told nothing of the drive. With STOCK=1 the kernel has only its own, and SCHEDULERS are to name no others.
 export PYTHONHOME PYTHONPATH
 disk=sda
 drive_disk $disk "$DRIVE" 1
 rm /lab/positions/$disk
+[ "$STOCK" = 0 ] || must rmmod headwaiter_iosched
 
 # Begin the load of kind $1, for $2 s; wait_load waits for its end.
 begin_load() {

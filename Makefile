@@ -121,11 +121,14 @@ new-policy: .venv/.tools
 
 # Measure anew what docs/lab/*.json holds (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
+STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
 	$(BIN)/headwaiter lab run maitre -k 6.12 --json -o docs/lab/maitre-6.12.json
 	$(BIN)/headwaiter lab run maitre -k 6.1 --json -o docs/lab/maitre-6.1.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --json -o docs/lab/advise-6.12.json
+	$(BIN)/headwaiter lab run watch -k 6.12 --json -o docs/lab/watch-6.12.json
+	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o docs/lab/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
 	$(BIN)/python docs/generate.py
 

@@ -11,7 +11,7 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `waits: fitted` are measured.
 `api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME` and `agreement: NAME` are tables of
+Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME`, `watched: NAME` and `agreement: NAME` are tables of
 docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
@@ -27,6 +27,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import ablation
@@ -212,6 +213,30 @@ def advice(name: str) -> str:
     )
 
 
+def watched(name: str) -> str:
+    """Of docs/lab/NAME.json: what each scheduler alone read under each load, and what watch did, beside the best."""
+    found = lab_results(name)
+    alone: dict[str, dict[str, float]] = {}
+    for r in found:
+        if r["what"] == "alone":
+            alone.setdefault(r["scheduler"], {})[r["load"]] = r["read_mbps"]
+    loads = [r["load"] for r in found if r["what"] == "watch"]
+
+    def of_all(rates: Iterable[float]) -> str:
+        return f"{geometric_mean(rates):.3g}"
+
+    body = [[f"`{name}`", *(f"{rates[load]:.3g}" for load in loads), of_all(rates.values())] for name, rates in alone.items()]
+    (whole,) = (r for r in found if r["what"] == "whole")
+    phases = {r["load"]: r for r in found if r["what"] == "watch"}
+    body.append(["`watch`", *(f"{phases[load]['read_mbps']:.3g}" for load in loads), f"{whole['read_mbps']:.3g}"])
+    body.append(["in force at the end", *(f"`{phases[load]['scheduler']}`" for load in loads), ""])
+    body.append(["that one alone, of the best", *(f"{phases[load]['of_best']:.3f}" for load in loads), ""])
+    best = f"{whole['of_best']:.3f} (`{whole['scheduler']}`)"
+    body.append(["`watch`, of the best single one", *("" for _ in loads), best])
+    body.append(["changes", *(str(phases[load]["switches"]) for load in loads), str(whole["switches"])])
+    return rows(["MB/s", *(f"`{load}`" for load in loads), "geometric mean"], body)
+
+
 def programs(name: str) -> str:
     """Of the experiment `maitre`: a line per scheduler."""
     by: dict[str, dict[str, dict[str, Any]]] = {}
@@ -379,6 +404,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "readers": readers,
     "programs": programs,
     "advice": advice,
+    "watched": watched,
     "agreement": agreement,
     "disagreements": disagreements,
     "regret": regret,

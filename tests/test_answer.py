@@ -195,8 +195,8 @@ def test_backlog() -> None:
 
 def test_overload_is_a_matter_of_backlog_or_lag() -> None:
     cells = np.ones(1)
-    assert not Waits(cells, cells, 1.0, 0.09, 0.04).overloaded
-    assert Waits(cells, cells, 1.0, 0.11, 0.0).overloaded and Waits(cells, cells, 1.0, 0.0, 0.06).overloaded
+    assert not Waits(cells, cells, cells, 1.0, 0.09, 0.04).overloaded
+    assert Waits(cells, cells, cells, 1.0, 0.11, 0.0).overloaded and Waits(cells, cells, cells, 1.0, 0.0, 0.06).overloaded
     late = dataclasses.replace(opened(1, 1000, 0.5), service_ns=np.full(1000, 5 * MS))
     found = trial("a", late).waits
     assert found and found.lag == 0.0 and not found.overloaded

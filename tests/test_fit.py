@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import good, run, told, write
 
@@ -16,8 +19,10 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
-from headwaiter.study.fit import best_fit, doubt, fit
+from headwaiter.study.fit import at_drive, best_fit, doubt, fit
 from headwaiter.study.workload import Reading, read_trace
+from headwaiter.traces import Trace
+from headwaiter.traces.making import make_trace
 
 JOB = """[global]
 filename=/dev/sda
@@ -59,6 +64,59 @@ def recorded(folder: Path, name: str, scheduler: str = "mq-deadline") -> Path:
         for at, task, op, sector, sectors, done in zip(*(c.tolist() for c in columns), strict=True)
     ]
     return write(folder / f"{name}.csv", "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(lines))
+
+
+def at_work(name: str, scheduler: str) -> Trace:
+    """A recording of the job on a drive that also tells when the drive was given each request."""
+    drive = open_drive(name)
+    load = load_jobs(Path("job.fio"), drive.sectors, JOB.encode())
+    options = MEASURED.apply(Options(record=True, merging=False))
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log.csv"
+        rows = simulate(scheduler, drive, load, options=options, log=log).rows
+        events = [line.split(",") for line in log.read_text().splitlines()[1:]]
+    issue = np.full(len(rows.issue_ns), -1)
+    for time, event, request, *_ in events:
+        if event == "dispatch":
+            issue[int(request)] = int(time)
+    whole = np.flatnonzero((rows.complete_ns >= 0) & (issue >= 0))
+    columns: dict[str, Any] = {name: getattr(rows, name)[whole] for name in ("op", "sector", "sectors", "complete_ns")}
+    columns |= {"time_ns": rows.issue_ns[whole], "task_id": rows.task[whole], "issue_ns": issue[whole]}
+    return make_trace(source="job", format="t", **columns)
+
+
+@pytest.mark.parametrize("scheduler", ["none", "bfq", "cfq-slice"])
+def test_what_the_drive_was_given_tells_of_the_drive_alone(scheduler: str) -> None:
+    """Its times are the model's own, whatever scheduler was in force, known or not."""
+    trace = at_work("barracuda-80g", scheduler)
+    for known_as in ("noop", "none", "as"):
+        itself = fit(trace, open_drive("barracuda-80g"), known_as)
+        assert itself and itself.off < 1.05 and itself.distance < 1.1, (known_as, itself)
+    found = best_fit(trace)
+    assert found and found[0].name == "barracuda-80g"
+
+
+def test_what_was_merged_is_one_request_to_the_drive() -> None:
+    columns: dict[str, Any] = {
+        "time_ns": [0, 1, 2, 3, 4, *range(100, 140)],
+        "task_id": [1, 1, 2, 1, 3] + [1] * 40,
+        "sector": [108, 100, 116, 500, 516, *range(1000, 1400, 10)],
+        "sectors": [8] * 45,
+        "op": [0] * 45,
+        "complete_ns": [50, 50, 50, 90, 90, *range(105, 145)],
+        "issue_ns": [10, 10, 10, 60, 60, *range(101, 141)],
+    }
+    arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items()}
+    made = make_trace(source="t", format="t", **arrays)
+    found = at_drive(made)
+    assert found and len(found) == 43
+    assert found.sector[:3].tolist() == [100, 500, 516] and found.sectors[:3].tolist() == [24, 8, 8]
+    assert found.time_ns[:3].tolist() == [10, 60, 60] and found.complete_ns[:3].tolist() == [50, 90, 90]
+    assert len(found.tasks) == 1 and found.tasks_known
+    assert at_drive(replace(made, issue_ns=None)) is None
+    assert made.issue_ns is not None
+    few = np.where(np.arange(45) < 6, -1, made.issue_ns)
+    assert at_drive(replace(made, issue_ns=few)) is None, "too little of it was recorded"
 
 
 @pytest.mark.parametrize("name", list(bundled()))

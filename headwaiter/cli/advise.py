@@ -154,7 +154,7 @@ def command(
 def _record(target: Target, seconds: float, path: Path) -> None:
     """Record the disks on whose queues the scheduler acts. Problem if that ended early."""
     click.echo(f"{', '.join(leg.name for leg in target.legs)}: recording for {seconds:g} s", err=True)
-    done = record(target.legs, seconds, path, issues=any(leg.rotational for leg in target.legs))
+    done = record(target.legs, seconds, path)
     if done.trouble:
         raise Problem(f"{target.device.name}: {done.trouble}")
     if not done.sofar.recorded_bytes:

@@ -50,7 +50,6 @@ def command(
     tracing is touched.
     """
     disks = disks_named(devices)
-    issues = any(disk.rotational for disk in disks) if issues is None else issues
     done = record_with_line(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder)
     if done.trouble:
         raise Problem(f"{output}: {ended('what was recorded is kept', done)}")

@@ -126,6 +126,11 @@ class Forest:
     after: I64 | None = None
     until_ns: I64 | None = None
 
+    @property
+    def groups(self) -> I64:
+        """The thread of control of each I/O."""
+        return np.array([task.group for task in self.tasks], np.int64)[self.task]
+
     def attach(self, run: Any) -> int:
         """See Load."""
         c = ffi.new("struct hws_trace *")

@@ -148,16 +148,19 @@ def record(
     seconds: float,
     output: Path,
     *,
-    issues: bool = False,
+    issues: bool | None = None,
     buffer_kb: int = BUFFER_KB,
     recorder: str | None = None,
     each_second: Callable[[Sofar], None] = lambda sofar: None,
 ) -> Done:
     """Record disks into a file, for so many seconds or until a signal comes; `issues`: also when the device gets a request.
 
-    `recorder` None: the first of RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that
-    comes later is in what is returned, and what was recorded until then in the file.
+    `issues` None: if a disk rotates, for such disks take so few requests that it costs nothing. `recorder` None: the first of
+    RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that comes later is in what is returned,
+    and what was recorded until then in the file.
     """
+    if issues is None:
+        issues = any(disk.rotational for disk in disks)
     with gently() as told, writing(output) as temporary:
         archive = Archive(temporary)
         try:

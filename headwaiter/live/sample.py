@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
-import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
 from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import I64, Drive, Options
+from headwaiter.engine.sim import I64, Drive, Forest, Options
 from headwaiter.errors import Problem
-from headwaiter.live.advice import run
 from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
@@ -26,13 +28,27 @@ from headwaiter.live.record import FINISHED, record
 from headwaiter.live.selectors import Selector
 from headwaiter.study.answer import IDLE
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
-from headwaiter.study.inkernel import depth_of
+from headwaiter.study.inkernel import depth_of, kernel_options, untold
+from headwaiter.study.ongoing import Ongoing, going_on, warmed
+from headwaiter.study.schema import Fit
+from headwaiter.study.trial import waits_in
 from headwaiter.study.variants import Variant
-from headwaiter.study.waits import added_waits, contention
+from headwaiter.study.waits import Waits, added_waits, contention
 from headwaiter.study.workload import CLOSED, NR_REQUESTS, Reading, Workload, open_forest, read_recording, replay
 from headwaiter.traces import Source, Trace, recording
 
+F64 = NDArray[np.float64]
 LOST_SHARE = 0.001
+ASTRAY = 0.25
+"""If a replay under the scheduler in force is off by more than this logarithm, it is in another state than in reality: what bfq
+does, for one, depends for long on how programs began."""
+RUNS = 2
+"""Besides the one with the load as it was, so many with small changes of it; the gain in the middle counts. How programs
+begin is not known, and may decide which of them a scheduler favours."""
+_LEAST_NS = 1000.0
+"""Who waits less is taken to wait so long."""
+WARM_NS = 15 * 10**9
+"""A replay counts from there on: bfq favours what begins for so long, and others learn for some of it."""
 _MOST_PROVEN = 10
 """So many windows that a drive model does not explain make watch choose another, however long it has fitted."""
 
@@ -96,37 +112,37 @@ class Replay:
         if current not in names:
             return replace(seen, trouble=f"{current} cannot be simulated")
         try:
-            drive, line = self._drive(device, trace, names[current])
+            drive, how, line = self._drive(device, trace, names[current])
             work = replay(Path(device.name), trace, drive, Reading())
         except Problem as e:
             return replace(seen, trouble=str(e))
         if line:
             return replace(seen, trouble=line)
-        return self._replayed(seen, work, drive, current, names)
+        return self._replayed(seen, work, drive, how, current, names)
 
-    def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, str]:
-        """The model, and why it does not explain this window, if so.
+    def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, Fit | None, str]:
+        """The model, how it explains this window, and why not, if so.
 
         A model that was chosen stays until it has failed as often as it has fitted: a drive's cache may make a window look like
         another drive, and that window must not be judged, but the disk is the same.
         """
         if self._name != AUTO:
             named = open_drive(self._name)
-            return named, _refusal(trace, named, scheduler)
+            return named, *_explains(trace, named, scheduler)
         kept = self._drives.get(device.identity)
         if kept:
-            refusal = _refusal(trace, kept.drive, scheduler)
+            how, refusal = _explains(trace, kept.drive, scheduler)
             self._drives[device.identity] = kept = kept.after(not refusal)
             if kept.times > 0:
-                return kept.drive, refusal
+                return kept.drive, how, refusal
         found = choose_drive(trace, device.name, scheduler)[0]
-        refusal = _refusal(trace, found, scheduler)
+        how, refusal = _explains(trace, found, scheduler)
         if not refusal:
             self._drives[device.identity] = _Proven(found, 1)
-        return found, refusal
+        return found, how, refusal
 
     @staticmethod
-    def _replayed(seen: Window, work: Workload, drive: Drive, current: str, names: Mapping[str, str]) -> Window:
+    def _replayed(seen: Window, work: Workload, drive: Drive, how: Fit | None, current: str, names: Mapping[str, str]) -> Window:
         assert work.trace
         options = MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
         depth = depth_of(drive, work.trace, options)
@@ -136,21 +152,40 @@ class Replay:
         seen = replace(seen, contention=share)
         if share < IDLE:
             return replace(seen, advantage=dict.fromkeys((n for n in names if n != current), 0.0))
+        assert isinstance(work.load, Forest)
+        closed, recorded = work.replay == CLOSED, _waited_ns(trace)
+        load = going_on(work, drive).load
+        load = warmed(load, WARM_NS) if isinstance(load, Ongoing) else work.load
         order = [current, *(name for name in names if name != current)]
-        trials = run([Variant(names[name], names[name]) for name in order], drive, work, options, depth, runs=0)
-        waits = [trial.waits for trial in trials]
-        if any(w is None or w.overloaded for w in waits) and work.replay != CLOSED:
+
+        def waits_under(name: str) -> list[Waits]:
+            variant = untold(Variant(names[name], names[name]))
+            return waits_in(variant, drive, load, kernel_options(options, variant.scheduler, depth), RUNS)
+
+        # The simulator runs outside Python's lock, so threads are enough.
+        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+            waits = dict(zip(order, pool.map(waits_under, order), strict=True))
+        if not closed and any(w.overloaded for each in waits.values() for w in each):
             return replace(seen, trouble="the drive model cannot keep up with what was recorded")
-        costs = [float((w.waited_ns if work.replay == CLOSED else w.latency_ns).sum()) if w else 0.0 for w in waits]
-        if not all(cost > 0 for cost in costs):
+
+        def cost(of: Waits) -> F64:
+            return of.programs_ns if closed else of.latency_ns.sum(keepdims=True)
+
+        costs = {name: [cost(w) for w in each] for name, each in waits.items()}
+        if not all(one.sum() > 0 for each in costs.values() for one in each):
             return replace(seen, trouble="no program waited")
-        return replace(seen, advantage={name: math.log(costs[0] / cost) for name, cost in zip(order[1:], costs[1:], strict=True)})
+        now = costs[current]
+        if closed and how and abs(median(gain(recorded, one) for one in now)) > ASTRAY:
+            # What is simulated from the same drive's pace then stands against what was recorded.
+            now = [recorded * (how.recorded_mbps / how.model_mbps)] * len(now)
+        ahead = {name: median(map(gain, now, costs[name])) for name in order[1:]}
+        return replace(seen, advantage=ahead)
 
 
-def _refusal(trace: Trace, drive: Drive, scheduler: str) -> str:
-    """Why a model does not explain a recording; "" if it does, without a look at other models, which takes long."""
+def _explains(trace: Trace, drive: Drive, scheduler: str) -> tuple[Fit | None, str]:
+    """How a model explains a recording, and why not; "" if it does, without a look at other models, which takes long."""
     how = fit(trace, drive, scheduler)
-    return doubt(how, trace, drive, scheduler)[0] if how and how.off > REFUSED else ""
+    return how, doubt(how, trace, drive, scheduler)[0] if how and how.off > REFUSED else ""
 
 
 class Counters:
@@ -218,16 +253,29 @@ def measured(trace: Trace, seconds: float, lost: int) -> Window:
         read_share=float(reads.mean()),
         outstanding=float((trace.complete_ns - trace.time_ns)[done].sum() / span) if done.any() else 0.0,
         lost=lost,
-        waited_s=float(_waited_ns(trace)) / 1e9,
+        waited_s=float(_waited_ns(trace).sum()) / 1e9,
     )
 
 
-def _waited_ns(trace: Trace) -> int:
-    """For how long programs waited, as recorded."""
+def gain(now: F64, then: F64) -> float:
+    """How much better off programs are that wait `then` instead of `now` for their work, as a logarithm; arrays (programs,).
+
+    The mean over programs, by what they wait: of a scheduler that gives one program ten times as much and takes half from
+    another it tells the same from both sides. A sum of times would not, because what was recorded was shaped by the scheduler
+    in force: of those whom it starves there is little work, which would hardly count.
+    """
+    waits = (now > 0) | (then > 0)
+    a, b = np.maximum(now[waits], _LEAST_NS), np.maximum(then[waits], _LEAST_NS)
+    return float(((a / a.sum() + b / b.sum()) / 2 * np.log(a / b)).sum())
+
+
+def _waited_ns(trace: Trace) -> F64:
+    """For how long each program waited, as recorded, shape (programs,)."""
     load = open_forest(trace)
     shift = int(trace.time_ns[0])
     complete = np.where(trace.complete_ns >= 0, trace.complete_ns - shift, load.time_ns)
-    return int(added_waits(_Times(load.time_ns, complete), load).sum())  # type: ignore[arg-type]
+    waited = added_waits(_Times(load.time_ns, complete), load)  # type: ignore[arg-type]
+    return np.bincount(load.groups, weights=waited).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Is this the right drive? A recording's own completions against those of a drive model that serves the same requests.
 
-The model serves the recorded requests at their recorded times, first come, first served. Where the scheduler that was in force
-is known, it serves them under that one, and each program goes on when the model has served it: a scheduler that waits, or sorts
-well, may make latencies ten times shorter, and at recorded times it would not see the requests that it has held back. Two figures
-are compared: for how long the drive was busy, which hardly depends on the scheduler that was in use, and the latencies. A model
-that is too slow for the recording piles requests up, and its latencies show that.
+Where it was recorded when the drive was given each request, the model is given them in that order, each as long after the one
+before it was done as recorded: no scheduler has a part in that. Else the model serves the recorded requests at their recorded
+times, first come, first served; or, where the scheduler that was in force is known, under that one, and each program goes on when
+the model has served it: a scheduler that waits, or sorts well, may make latencies ten times shorter, and at recorded times it
+would not see the requests that it has held back. Two figures are compared: for how long the drive was busy, which hardly depends
+on the scheduler that was in use, and the latencies. A model that is too slow piles requests up, and its latencies show that.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, open_forest, read_recording, read_workload, replay
-from headwaiter.traces import Source, Trace, part
+from headwaiter.traces import Source, Task, Trace, part
 
 F64 = NDArray[np.float64]
 AUTO = "auto"
 UNKNOWN = "noop"
 """What a drive is fitted under where the scheduler that was in force is not known."""
+DIRECT = "direct"
+"""No scheduler: the drive's own requests, as it was given them."""
+TOLD_SHARE = 0.9
+"""Of fewer requests when the drive was given them is taken for not recorded."""
 SAMPLE = 20_000
 """So many requests of a recording are looked at."""
 FEWEST = 30
@@ -51,6 +56,8 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
     scheduler: the one in force at the recording, if it is known.
     """
     sample = part(trace, 0, min(len(trace), SAMPLE))
+    if (given := at_drive(sample)) is not None:
+        sample, scheduler = given, DIRECT
     known = sample.complete_ns >= 0
     if known.sum() < FEWEST or (sample.sector + sample.sectors > drive.sectors).any():
         return None
@@ -71,8 +78,44 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
     )
 
 
+def at_drive(trace: Trace) -> Trace | None:
+    """What the drive was given, when, as requests of one thread; None where that was not recorded of nearly all.
+
+    What was merged is one request again.
+    """
+    if trace.issue_ns is None:
+        return None
+    rows = np.flatnonzero((trace.issue_ns >= 0) & (trace.complete_ns > trace.issue_ns))
+    if len(rows) < TOLD_SHARE * len(trace) or len(rows) < FEWEST:
+        return None
+    rows = rows[np.lexsort((trace.sector[rows], trace.op[rows], trace.issue_ns[rows]))]
+    issue, op, sector, sectors = trace.issue_ns[rows], trace.op[rows], trace.sector[rows], trace.sectors[rows]
+    first = np.ones(len(rows), bool)
+    first[1:] = (issue[1:] != issue[:-1]) | (op[1:] != op[:-1]) | (sector[1:] != sector[:-1] + sectors[:-1])
+    begin = np.flatnonzero(first)
+    one = np.zeros(len(begin), np.uint32)
+    return replace(
+        trace,
+        time_ns=issue[begin],
+        complete_ns=np.maximum.reduceat(trace.complete_ns[rows], begin),
+        task=one,
+        group=one,
+        op=op[begin],
+        flags=trace.flags[rows][begin],
+        sector=sector[begin],
+        sectors=np.add.reduceat(sectors, begin, dtype=np.uint32),
+        ioprio=trace.ioprio[rows][begin],
+        tasks=(Task(0),),
+        tasks_known=True,
+        issue_ns=None,
+    )
+
+
 def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
     """The model's times of these requests."""
+    if scheduler == DIRECT:
+        load = replay(Path(), sample, drive, Reading()).load
+        return simulate(UNKNOWN, drive, load, options=Options(record=True)).rows
     if scheduler == UNKNOWN:
         return simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
     options = Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS)

@@ -8,6 +8,9 @@ stream goes on behind its end, and random places are others of the same region, 
 
 A program that ended well before the recording did is not repeated. Nor is what nobody waits for, such as write-back: how much of
 it there is does not depend on how soon it is done.
+
+A recording of a few seconds is played several times over (warmed()), and the last time counts: the programs have run for long,
+and their scheduler has known them for long, neither of which holds at a replay's beginning. Then all of it comes again.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ GOLDEN = 0.6180339887
 """Multiples of it, without their whole parts, lie evenly between 0 and 1."""
 MOST_PASSES = 512
 MOST_ROWS = 2_000_000
+MOST_WARM_ROWS = 400_000
+"""So many at most before what counts, and with it."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,18 @@ class Ongoing(Forest):
     """Of the drive, in sectors."""
     span_ns: int = 1
     """Of the recording."""
+    cycles: int = 1
+    """How often the recorded time is played."""
 
     @property
-    def groups(self) -> I64:
-        """The thread of control of each row."""
-        return np.array([task.group for task in self.tasks], np.int64)[self.task]
+    def warm_ns(self) -> int:
+        """What happens until then does not count."""
+        return (self.cycles - 1) * self.span_ns
+
+    @property
+    def end_ns(self) -> int:
+        """Until then programs go on."""
+        return self.cycles * self.span_ns
 
     @property
     def recorded_ios(self) -> I64:
@@ -94,11 +106,19 @@ def going_on(work: Workload, drive: Drive) -> Workload:
 
 def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     """A closed replay of a trace, its programs going on until the recorded span is over."""
-    groups = np.array([task.group for task in forest.tasks], np.int64)[forest.task]
+    groups = forest.groups
     programs = tuple(p for g in np.unique(groups).tolist() if (p := _program(trace, forest, np.flatnonzero(groups == g))))
     begun = Ongoing(**{f.name: getattr(forest, f.name) for f in dataclasses.fields(Forest)})
     begun = replace(begun, span_ns=max(1, trace.span_ns), recorded=forest, programs=programs, capacity=capacity)
     return extend(begun, (2,) * len(programs))
+
+
+def warmed(load: Ongoing, least_ns: int) -> Ongoing:
+    """The same after at least so long: all that was recorded comes as often as that takes, and counts the last time."""
+    cycles = 1 + -(-least_ns // load.span_ns)
+    cycles = max(1, min(cycles, MOST_WARM_ROWS // max(1, len(load.origin))))
+    programs = tuple(replace(one, until_ns=cycles * load.span_ns) for one in load.programs) if cycles > 1 else load.programs
+    return extend(replace(load, cycles=cycles, programs=programs), tuple(cycles * p for p in load.passes))
 
 
 def _program(trace: Trace, forest: Forest, rows: I64) -> Program | None:
@@ -145,7 +165,7 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
     count = len(base.time_ns)
     parts: dict[str, list[NDArray[np.generic]]] = {name: [np.asarray(getattr(base, name))] for name in _COPIED}
     after = np.full(count, -1, np.int64) if base.after is None else base.after
-    until = np.full(count, load.span_ns, np.int64)
+    until = np.full(count, load.end_ns, np.int64)
     for one in load.programs:
         until[one.rows] = one.until_ns
     parts |= {
@@ -185,10 +205,43 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
         parts["origin"].append(np.tile(rows, number - 1))
         parts["until_ns"].append(np.full((number - 1) * n, one.until_ns, np.int64))
         size += (number - 1) * n
+    _come_again(parts, tasks, load, after, size)
     columns: dict[str, Any] = {name: np.ascontiguousarray(np.concatenate(each)) for name, each in parts.items()}
     types = {name: getattr(base, name).dtype for name in _COPIED}
     columns |= {name: columns[name].astype(kind) for name, kind in types.items()}
     return replace(load, tasks=tuple(tasks), passes=passes, **columns)
+
+
+def _come_again(parts: dict[str, list[NDArray[np.generic]]], tasks: list[Task], load: Ongoing, after: I64, size: int) -> None:
+    """In each further cycle, whatever is of no program that goes on: behind so many rows."""
+    base = load.recorded
+    assert base
+    rest = np.ones(len(base.time_ns), bool)
+    for one in load.programs:
+        rest[one.rows] = False
+    rows, more = np.flatnonzero(rest), load.cycles - 1
+    if not more or not len(rows):
+        return
+    start = size + np.arange(more)[:, None] * len(rows)
+    at = np.cumsum(rest) - 1
+
+    def there(of: I64) -> I64:
+        found: I64 = np.where(of >= 0, start + at[of], -1)
+        return found
+
+    ending = frozenset(np.unique(base.task[rows]).tolist())
+    ended = Program(rows, rows, 0, 0, ending)
+    for name in _COPIED:
+        parts[name].append(np.broadcast_to(getattr(base, name)[rows], start.shape[:1] + rows.shape).ravel())
+    shift = load.span_ns * np.arange(1, load.cycles)[:, None]
+    parts["time_ns"][-1] = (base.time_ns[rows] + shift).ravel()
+    parts["sector"][-1] = _places(base, rows, load.cycles, load.capacity).ravel()
+    parts["task"][-1] = _tasks(tasks, base, ended, rows, load.cycles).ravel()
+    parts["parent"].append(there(base.parent[rows]).ravel())
+    parts["delay_ns"].append(np.tile(base.delay_ns[rows], more))
+    parts["after"].append(there(after[rows]).ravel())
+    parts["origin"].append(np.tile(rows, more))
+    parts["until_ns"].append(np.full(more * len(rows), load.end_ns, np.int64))
 
 
 _COPIED = ("time_ns", "task", "op", "flags", "sector", "sectors", "ioprio")

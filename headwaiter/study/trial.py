@@ -88,6 +88,18 @@ def long_enough(variant: Variant, drive: Drive, load: Ongoing, options: Options)
     return load
 
 
+def waits_in(variant: Variant, drive: Drive, load: Forest, options: Options, runs: int) -> list[Waits]:
+    """How long programs wait under a variant: in the unperturbed run, and in so many with small changes of the load."""
+    if isinstance(load, Ongoing):
+        load = long_enough(variant, drive, load, options)
+    found = []
+    for number in range(runs + 1):
+        other, conditions = perturbed(load, replace(options, record=True), number)
+        assert isinstance(other, Forest)
+        found.append(waits_of(simulate(variant.scheduler, drive, other, variant.settings, conditions), other))
+    return found
+
+
 def first_run(
     variant: Variant,
     drive: Drive,

@@ -39,6 +39,8 @@ class Waits:
 
     waited_ns: NDArray[np.float64]
     """How long programs waited."""
+    programs_ns: NDArray[np.float64]
+    """The same of each thread of control, shape (threads,)."""
     latency_ns: NDArray[np.float64]
     """Latencies of what the load waits for: of reads, or of writes where there are no reads."""
     contention: float
@@ -67,8 +69,10 @@ def waits_of(outcome: Outcome, load: Forest) -> Waits:
     issue, complete = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns)
     latency = np.where(_waited_for(load), complete - issue, 0)
     span, lag = int(complete.max() - issue.min()), int(complete.max() - issue.max())
+    waited = added_waits(rows, load)
     return Waits(
-        waited_ns=_cells(added_waits(rows, load)),
+        waited_ns=_cells(waited),
+        programs_ns=np.bincount(load.groups, weights=waited).astype(np.float64),
         latency_ns=_cells(latency),
         contention=contention(issue, complete, depth),
         backlog=backlog(issue, complete),
@@ -79,14 +83,17 @@ def waits_of(outcome: Outcome, load: Forest) -> Waits:
 def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
     """Of programs that go on until the span is over: what the recorded work costs each at its pace in that time."""
     assert load.until_ns is not None
-    there = np.flatnonzero(np.asarray(rows.issue_ns) >= 0)
+    there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) > load.warm_ns))
     issue, complete = (np.asarray(column)[there] for column in (rows.issue_ns, rows.complete_ns))
+    issue = np.maximum(issue, load.warm_ns)
     until = np.maximum(issue, np.minimum(complete, load.until_ns[there]))
     waited = _added(issue, until, load.groups[there], (load.flags[there] & SYNC) > 0)
     latency = np.where(_waited_for(load)[there], complete - issue, 0)
+    by_program = _paces(waited, complete, there, load)
     return Waits(
-        waited_ns=_paces(waited, complete, there, load),
-        latency_ns=_paces(latency, complete, there, load),
+        waited_ns=by_program.sum(axis=0),
+        programs_ns=by_program.sum(axis=1),
+        latency_ns=_paces(latency, complete, there, load).sum(axis=0),
         contention=contention(issue, complete, depth),
         backlog=backlog(issue, complete),
         lag=0.0,
@@ -94,7 +101,7 @@ def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
 
 
 def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.float64]:
-    """What the recorded work of all programs costs, in slices of time: their sum is that cost.
+    """What the recorded work of each program costs, in slices of time, shape (programs, slices): their sum is that cost.
 
     A program's recorded work costs W R / D if what it did, D I/Os of R recorded ones, cost W. A slice is told by how much it
     shifts that: by its own part of W upwards, and by its own part of D downwards. So slices that are left out or come twice
@@ -103,7 +110,7 @@ def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.fl
     cells = _count(int((load.origin == np.arange(len(load.origin))).sum()))
     groups, recorded = load.groups, load.recorded_ios
     n = len(recorded)
-    at = np.minimum(complete, load.span_ns - 1) * cells // load.span_ns
+    at = (np.minimum(complete, load.end_ns - 1) - load.warm_ns) * cells // load.span_ns
     cell = groups[there] * cells + at
     part = np.bincount(cell, weights=cost, minlength=n * cells).reshape(n, cells)
     finished = complete <= load.until_ns[there] if load.until_ns is not None else complete >= 0
@@ -111,7 +118,7 @@ def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.fl
     whole, ios = part.sum(axis=1, keepdims=True), done.sum(axis=1, keepdims=True)
     # A program that has done nothing has done less than one I/O.
     pace = recorded[:, None] / np.maximum(ios, 0.5)
-    told: NDArray[np.float64] = (pace * (part - whole / np.maximum(ios, 0.5) * (done - ios / cells))).sum(axis=0)
+    told: NDArray[np.float64] = pace * (part - whole / np.maximum(ios, 0.5) * (done - ios / cells))
     return told
 
 
@@ -122,8 +129,7 @@ def _waited_for(load: Forest) -> NDArray[np.bool_]:
 
 def added_waits(rows: Rows, load: Forest) -> I64:
     """How much longer its program waited because of each I/O, ns, shape (n,); 0 of asynchronous ones."""
-    groups = np.array([task.group for task in load.tasks], np.int64)[load.task]
-    return _added(np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), groups, (load.flags & SYNC) > 0)
+    return _added(np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), load.groups, (load.flags & SYNC) > 0)
 
 
 def _added(issue: I64, complete: I64, groups: I64, waited_for: NDArray[np.bool_]) -> I64:

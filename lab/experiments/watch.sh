@@ -5,7 +5,7 @@
 # lab: programs fio
 # lab: memory 2048
 # lab: set DRIVE=barracuda-80g SCHEDULERS="none mq-deadline kyber bfq hw-cfq-slice hw-maitre" FIRST=mq-deadline
-# lab: set PHASES="readers mixed chains" PHASE=240 ALONE=40 SAMPLE=5 EVERY=10 OPTIONS="--windows 2" STOCK=0
+# lab: set PHASES="readers mixed chains" PHASE=240 ALONE=40 SAMPLE=10 EVERY=15 OPTIONS="--windows 2" STOCK=0
 #
 # A scheduler alone has each kind of load for ALONE s; watch has each for PHASE s, one after the other, and begins with FIRST.
 # Others that watch chooses follow alone, too. What counts is what was read. The schedulers are as `watch` sets them: with their

@@ -30,6 +30,7 @@ from headwaiter.study.answer import IDLE
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
 from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.ongoing import Ongoing, going_on, warmed
+from headwaiter.study.ranges import runs_for
 from headwaiter.study.schema import Fit
 from headwaiter.study.trial import waits_in
 from headwaiter.study.variants import Variant
@@ -44,7 +45,7 @@ ASTRAY = 0.25
 does, for one, depends for long on how programs began."""
 RUNS = 2
 """Besides the one with the load as it was, so many with small changes of it; the gain in the middle counts. How programs
-begin is not known, and may decide which of them a scheduler favours."""
+begin is not known, and may decide which of them a scheduler favours. Long replays have none."""
 _LEAST_NS = 1000.0
 """Who waits less is taken to wait so long."""
 WARM_NS = 15 * 10**9
@@ -157,10 +158,11 @@ class Replay:
         load = going_on(work, drive).load
         load = warmed(load, WARM_NS) if isinstance(load, Ongoing) else work.load
         order = [current, *(name for name in names if name != current)]
+        runs = min(RUNS, runs_for(len(load.time_ns), None))
 
         def waits_under(name: str) -> list[Waits]:
             variant = untold(Variant(names[name], names[name]))
-            return waits_in(variant, drive, load, kernel_options(options, variant.scheduler, depth), RUNS)
+            return waits_in(variant, drive, load, kernel_options(options, variant.scheduler, depth), runs)
 
         # The simulator runs outside Python's lock, so threads are enough.
         with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Commands for live disks: what is given on their command line reaches what they do, and what they have found is told."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from command import good, run, told, write
+from fakesys import FakeSystem, machine
+from ringpages import archive, document, end, entry, event, files, page
+from test_live_watch import QUIET
+
+from headwaiter.live import devices
+from headwaiter.live.decide import Caution
+from headwaiter.live.machine import Machine
+from headwaiter.live.metrics import Metrics
+from headwaiter.live.rank import Load, Point
+from headwaiter.live.record import Done, Sofar
+from headwaiter.live.selectors import ByTable, Cell
+from headwaiter.live.settings import Settings
+from headwaiter.live.table import Measured, Work
+from headwaiter.live.watch import Rules
+
+__all__ = ["machine"]
+BOTH = ("-s", "none,bfq")
+
+
+# --- watch ---
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    """What a watch would go by, which does not begin."""
+    seen: dict[str, Any] = {}
+
+    class Service:
+        def __init__(self, there: Machine, names: Sequence[str], method: Any, rules: Rules, *more: Any) -> None:
+            seen.update(machine=there, names=names, method=method, rules=rules)
+
+        def run(self, rounds: int | None) -> None:
+            seen["rounds"] = rounds
+
+    monkeypatch.setattr("headwaiter.cli.watch.Service", Service)
+    good(capfd, "watch", *words)
+    return seen
+
+
+def test_watch_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    how = ("--sample", "5", "--every", "50", "--apply", "--resume", "--on-exit", "restore")
+    care = ("--margin", "20", "--windows", "7", "--confirm", "4", "--dwell", "9", "--changes", "2", "--rounds", "11")
+    seen = watched(monkeypatch, capfd, "sda", "sdb", *how, *care, "--root", tmp_path, "--state", tmp_path / "state")
+    assert seen["rules"] == Rules(5.0, 50.0, True, True, "restore", Caution(0.2, 7, 4, 9, 2))
+    assert (seen["names"], seen["rounds"]) == (("sda", "sdb"), 11)
+    assert seen["machine"].sysfs == tmp_path / "sys" and seen["machine"].state.folder == tmp_path / "state"
+
+
+def test_watch_by_default(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """One window begins when the one before is over, at the earliest."""
+    seen = watched(monkeypatch, capfd, "sda", "--sample", "80")
+    assert seen["rules"] == Rules(80.0, 80.0) and seen["rounds"] is None
+    assert seen["machine"] == Machine()
+
+
+def test_how_much_moved_is_of_the_whole_window() -> None:
+    """5 MB/s for 20 s are 100 MB, which is nearest to the larger file."""
+    rates = {Cell("random read", 8 << 10, 16): {"a": 1.0, "b": 2.0}, Cell("random read", 96 << 10, 16): {"a": 1.0, "b": 4.0}}
+    window = replace(QUIET, mbps=5.0, seconds=20.0, request_bytes=16384.0)
+    assert ByTable(rates).advantage(window, "a", ["b"]) == {"b": math.log(4)}
+
+
+def test_metrics_have_all_digits() -> None:
+    """A time of 1970's clock in seconds has ten before the point."""
+    metrics = Metrics()
+    metrics.set("headwaiter_last_decision_timestamp_seconds", 1_700_000_123.5, device="sda")
+    assert metrics.text().splitlines()[-1] == 'headwaiter_last_decision_timestamp_seconds{device="sda"} 1700000123.5'
+
+
+# --- rank and table ---
+
+
+def test_rank_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    seen: list[Any] = []
+
+    def measured(drive: Any, variants: Any, sizes: Any, load: Load, options: Any, runs: int, update: Any) -> list[Point]:
+        seen.append((drive.name, [v.name for v in variants], tuple(sizes), load, runs))
+        return [Point(v.name, size, 5.0, 4.0, 6.0) for v in variants for size in sizes]
+
+    monkeypatch.setattr("headwaiter.cli.rank.of_drive", measured)
+    how = ("--pattern", "random", "--processes", "7", "-t", "1.5", "--runs", "6")
+    found = told(capfd, "rank", "cheetah-15k", *BOTH, "--sizes", "4k,8k", *how)
+    assert (found["subject"], found["pattern"], found["processes"]) == ("cheetah-15k", "random", 7)
+    row = found["results"][-1]
+    assert (row["throughput_MBps"], row["low_MBps"], row["high_MBps"]) == (5.0, 4.0, 6.0)
+    good(capfd, "rank", "cheetah-15k", *BOTH)
+    # Of six runs five are changed a little; of four, three.
+    assert seen[0] == ("cheetah-15k", ["none", "bfq"], (4096, 8192), Load("random", 7, 1.5), 5)
+    assert seen[1] == ("cheetah-15k", ["none", "bfq"], tuple(4096 << i for i in range(9)), Load("mixed", 4, 3.0), 3)
+
+
+def test_rank_of_a_disk_goes_by_its_options(
+    machine: FakeSystem, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.add("sda", wwn="naa.5000")
+    seen: list[Any] = []
+
+    def measured(device: Any, legs: Any, node: Path, chosen: Any, sizes: Any, load: Load, state: Any, runs: int) -> list[Point]:
+        seen.append((device.name, [leg.name for leg in legs], node, list(chosen), tuple(sizes), load, state.folder, runs))
+        return [Point(name, size, 5.0, 4.0, 6.0) for name in chosen for size in sizes]
+
+    monkeypatch.setattr("headwaiter.cli.rank.of_device", measured)
+    where = ("--root", machine.root, "--state", machine.root / "s")
+    how = ("--pattern", "sequential", "--processes", "7", "-t", "0.5", "--runs", "6")
+    status, out, err = run(capfd, "rank", "sda", *BOTH, "--sizes", "8k", *how, *where, "--json")
+    assert (status, err) == (0, "sda: 6 s of reading\n") and json.loads(out)["subject"] == "wwn:naa.5000"
+    node, load = machine.root / "dev" / "sda", Load("sequential", 7, 0.5)
+    assert seen == [("sda", ["sda"], node, ["none", "bfq"], (8192,), load, machine.root / "s", 6)]
+    status, _, err = run(capfd, "rank", "sda", "--sizes", "8k", *where)
+    assert err == "sda: 36 s of reading\n" and (seen[1][3], seen[1][-1]) == (["none", "mq-deadline", "kyber", "bfq"], 3)
+
+
+def test_table_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    seen: list[Any] = []
+
+    def measured(drive: Any, variants: Any, wanted: Any, work: Work, options: Any, runs: int, update: Any) -> list[Measured]:
+        seen.append((drive.name, [v.name for v in variants], {(c.file_kib, c.record_kib) for c in wanted}, work, runs))
+        return [Measured(cell, Point(v.name, cell.record_kib << 10, 5.0, 4.0, 6.0)) for cell in wanted for v in variants]
+
+    monkeypatch.setattr("headwaiter.cli.table.of_drive", measured)
+    how = ("--processes", "7", "--buffered", "-t", "1.5", "--runs", "6")
+    found = told(capfd, "table", "cheetah-15k", *BOTH, "--files", "64k,1m", "--records", "4k", *how)
+    assert (found["subject"], found["processes"], found["buffered"]) == ("cheetah-15k", 7, True)
+    row = found["results"][-1]
+    assert (row["throughput_MBps"], row["low_MBps"], row["high_MBps"]) == (5.0, 4.0, 6.0)
+    good(capfd, "table", "cheetah-15k", *BOTH)
+    assert seen[0] == ("cheetah-15k", ["none", "bfq"], {(64, 4), (1024, 4)}, Work(7, 1.5, True), 5)
+    sizes = {(size, record) for size in (1024, 32 << 10) for record in (8, 64, 512)}
+    assert seen[1] == ("cheetah-15k", ["none", "bfq"], sizes, Work(4, 3.0, False), 1)
+
+
+# --- record and describe ---
+
+
+@pytest.fixture
+def recorded(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What `record` was asked, which says that it has recorded for as long; sda is rotational, sdb is not, sdc holds nothing."""
+    for name in ("sda", "sdb", "sdc"):
+        folder = machine.add(name, sectors=0 if name == "sdc" else 1 << 20)
+        write(folder / "queue" / "rotational", f"{int(name == 'sda')}\n")
+    monkeypatch.setattr("headwaiter.cli.record.find", lambda name: Machine(machine.root).find(name))
+    monkeypatch.setattr("headwaiter.cli.record.whole_disks", lambda: devices.whole_disks(machine.sysfs))
+    seen: list[dict[str, Any]] = []
+
+    def record(disks: Any, seconds: float, output: Path, each_second: Any, **more: Any) -> Done:
+        seen.append({"disks": [disk.name for disk in disks], "seconds": seconds, "output": output, **more})
+        lost = len(seen) - 1
+        gaps = ({"cpu": 0, "events": lost, "from_ns": 0, "to_ns": 1},) * min(2, lost)
+        return Done("tracefs", "time" if lost < 2 else "sda has gone", Sofar(seconds, 150, 4096, lost, 99), gaps)
+
+    monkeypatch.setattr("headwaiter.cli.record.record", record)
+    return seen
+
+
+def test_record_goes_by_its_options(recorded: list[dict[str, Any]], capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "t.hwr"
+    how = ("-t", "7.5", "--no-issues", "--buffer", "128", "--recorder", "blktrace")
+    status, _, err = run(capfd, "record", "sda", "sdb", "sda", *how, "-o", out)
+    more = {"seconds": 7.5, "output": out, "issues": False, "buffer_kb": 128, "recorder": "blktrace"}
+    assert status == 0 and recorded == [{"disks": ["sda", "sdb"], **more}]
+    assert err == f"{out}: 150 requests in 7.5 s (20/s), recorded by tracefs; no event was lost\n"
+    status, _, err = run(capfd, "record", "all", "-o", out)
+    assert status == 0 and "60.0 s" in err and "1 events were lost in 1 gaps (a larger --buffer helps)" in err
+    more = {"seconds": 60.0, "output": out, "issues": True, "buffer_kb": 8192, "recorder": None}
+    assert recorded[1] == {"disks": ["sda", "sdb"], **more}, "sdc holds nothing"
+    status, _, err = run(capfd, "record", "sda", "-o", out)
+    assert status == 2 and "what was recorded is kept, but the recording ended early: sda has gone (150 requests in" in err
+    status, _, err = run(capfd, "record", "sdc", "-o", out)
+    assert status == 2 and "sdc: holds nothing" in err and len(recorded) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "issues"),
+    [
+        (("sda", "sdb"), True),
+        (("sdb",), False),
+        (("sdb", "--issues"), True),
+        (("sda", "--no-issues"), False),
+    ],
+)
+def test_issues_are_recorded_if_any_disk_rotates(
+    recorded: list[dict[str, Any]], words: tuple[str, ...], issues: bool, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run(capfd, "record", *words, "-o", tmp_path / "t.hwr")
+    assert recorded[0]["issues"] is issues
+
+
+def test_a_disk_that_is_described_is_recorded_with_issues(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Any] = []
+
+    def record(disks: Any, seconds: float, file: Path, **more: Any) -> Done:
+        seen.append((seconds, more))
+        write(file, "time_s,task,op,sync,sector,sectors\n0,1,R,1,0,8\n1,1,R,1,8,8\n")
+        return Done("tracefs", "time" if len(seen) == 1 else "it has gone", Sofar(seconds, 2, 8192, 0, 99), ())
+
+    monkeypatch.setattr("headwaiter.cli.describe.disks_named", lambda names: [SimpleNamespace(name=names[0])])
+    monkeypatch.setattr("headwaiter.cli.describe.record_with_line", record)
+    found = told(capfd, "describe", "sdx", "-t", "3")
+    assert (found["trace"], found["whole"]["requests"], seen) == ("sdx", 2, [(3.0, {"issues": True})])
+    status, _, err = run(capfd, "describe", "sdx")
+    assert status == 2 and "sdx, but the recording ended early: it has gone" in err and seen[1][0] == 10.0
+
+
+def test_describe_goes_by_its_options(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Tasks of one name with 15 ms between them; two devices, the busier one by default."""
+    text = "time_s,task,op,sync,sector,sectors,complete_s,name\n0,1,R,1,0,8,0.001,make\n0.016,2,R,1,64,8,0.017,make\n"
+    path = write(tmp_path / "t.csv", text)
+    assert [told(capfd, "describe", path, *more)["threads"] for more in ((), ("--group-gap", "14"))] == [1, 2]
+    two = write(tmp_path / "t.mqsim", "0 0 8 8 1\n1000 0 16 8 1\n2000 1 8 8 0\n")
+    assert [told(capfd, "describe", two, *more)["whole"]["requests"] for more in ((), ("--device", "1"))] == [2, 1]
+
+
+def test_described_losses(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Of a recorder that was killed it is not known how many there were."""
+    pages = {0: [page(1000, *(entry(10, event("block_bio_queue", sector=s, nr_sector=8, rwbs="R", pid=6)) for s in (8, 16)))]}
+    whole = files(pages)
+    killed = {name: content for name, content in whole.items() if name != "end.json"}
+    for content, lost in ((whole, 0), ({**whole, "end.json": document(end(lost=5))}, 5), (killed, None)):
+        assert told(capfd, "describe", write(tmp_path / "t.hwr", archive(content))).get("lost") == lost
+
+
+# --- disks and what was changed ---
+
+
+def test_the_longer_number_is_a_disks_own(machine: FakeSystem) -> None:
+    """Two volumes of one array may share the first half."""
+    machine.add("sda", wwn="naa.1")
+    write(machine.root / "run/udev/data/b8:16", "E:ID_WWN=0x5000\nE:ID_WWN_WITH_EXTENSION=0x5000abcd\n")
+    assert Machine(machine.root).find("sda").identity == "wwn:0x5000abcd"
+    write(machine.root / "run/udev/data/b8:16", "E:ID_WWN=0x5000\n")
+    assert Machine(machine.root).find("sda").identity == "wwn:0x5000"
+
+
+def test_status_of_a_change_that_was_cut_short(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
+    """Saved, but not made; and one that was made."""
+    for name in ("sda", "sdb"):
+        machine.add(name, wwn=f"naa.{name}")
+    there = Machine(machine.root)
+    for name in ("sda", "sdb"):
+        there.state.folder.mkdir(parents=True, exist_ok=True)
+        saved = there.state.begin(there.find(name), Settings("mq-deadline"), Settings("bfq"), "advise")
+    machine.set("sdb", "scheduler", "bfq")
+    there.state.done(saved, Settings("bfq"))
+    first, second = (line for line in good(capfd, "status", "--root", machine.root).splitlines() if "(wwn:naa" in line[:20])
+    assert first.startswith("sda (wwn:naa.sda): mq-deadline -> bfq, ") and "a change was cut short: mq-deadline now" in first
+    assert second.startswith("sdb (wwn:naa.sdb): mq-deadline -> bfq, ") and second.endswith(", by advise; in force")

@@ -316,6 +316,8 @@ def test_following_requests() -> None:
         ("exit", -1),
     ]
     assert made.events[4].other == 1
+    joined = made.events[3]
+    assert (joined.flags, joined.ioprio) == (3, 0x4003), "as the one that it has joined"
     first, write = made.events[0], made.events[5]
     assert (first.sector, first.sectors, first.op, first.flags, first.ioprio) == (1000, 8, 0, 3, 0x4003)
     assert (write.op, write.flags) == (1, 1)
@@ -376,6 +378,38 @@ def test_bfq_goes_by_its_own_times() -> None:
     bio = made.events[9]
     assert (bio.sector, bio.sectors, bio.op, bio.flags) == (2400, 1, 1, 1)
     assert [e.task for e in made.events if e.event in ("insert", "allow", "exit")] == [0, 0, 0, 1, 0, 2]
+
+
+def test_what_has_joined_has_the_flags_and_priority_of_whom_it_has_joined() -> None:
+    """Also where that has joined another: only the last one is ever dispatched."""
+    made = follow([
+        *(trace(i, "block_rq_insert", sector) for i, sector in enumerate((1000, 1008, 1016))),
+        trace(10, "block_rq_merge", 1016),
+        trace(11, "block_rq_merge", 1008, 16),
+        decided(20, 1000, 24, 0, 1 << 12),
+    ], "mq-deadline", {}, TICK)  # fmt: skip
+    assert [(e.request, e.other) for e in made.events if e.event == "join"] == [(1, 2), (0, 1)]
+    assert [(e.flags, e.ioprio) for e in made.events[:3]] == [(3, 0x4003)] * 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "slept_ns", "rows"),
+    [
+        ("6.12.1", 900_000, [100_000, 100_000]),
+        ("6.10", 900_000, [100_000, 100_000]),
+        ("6.12.1", 1_100_000, [1_000_000, 1_000_010]),  # it slept meanwhile, and looked at the clock again
+        ("6.9.3", 900_000, [1_000_000, 1_000_010]),  # reads the clock each time
+    ],
+)
+def test_a_submission_is_of_the_time_at_which_it_began(kernel: str, slept_ns: int, rows: list[int]) -> None:
+    base = 10 * TICK
+    start = base + 1_000_000 - slept_ns
+    made = follow([
+        ring.Event(base, 0, "attach_bfq", {"common_pid": 9}),
+        trace(base + 1_000_000, "block_rq_insert", 8),
+        trace(base + 1_000_010, "dispatch_bfq", 8, rq=1, bytes=4096, flags=0, ioprio=0x4004, jiffies=10, start=start),
+    ], "bfq", {"kernel": kernel}, TICK)  # fmt: skip
+    assert [e.time_ns - made.events[0].time_ns for e in made.events[1:]] == rows
 
 
 def test_a_late_timer() -> None:

@@ -75,6 +75,9 @@ class Follower:
         self._asked: tuple[int, int] | None = None  # where and when a decision under way began
         self._finished: Event | None = None  # the completion that the scheduler heard of last
         self._exact: list[tuple[Event, int]] = []  # rows, and when the scheduler says that they were
+        self._joined: list[
+            tuple[Event, Event]
+        ] = []  # insertions: of a request that is no more, and of the one that it has joined
         self._inside: list[tuple[Event, _Request]] = []  # rows that belong to a request's submission
         self.unqueued = 0  # requests that went to the device without having been queued
         self._decides = scheduler != "none"  # has a function of its own that decides
@@ -213,7 +216,7 @@ class Follower:
         keep.sectors += _number(e.values, "nr_sector")
         if gone:
             self._row(e, "join", keep, gone)
-            gone.insertion.flags, gone.insertion.ioprio = keep.insertion.flags, keep.insertion.ioprio
+            self._joined.append((gone.insertion, keep.insertion))
             self._live.remove(gone)
         else:  # joined instead of being inserted
             self._row(e, "back", keep, sectors=_number(e.values, "nr_sector"))
@@ -311,6 +314,9 @@ class Follower:
         # At time t tick j has begun: t - j * tick_ns is never less than the time at which tick 0 began.
         ticks = [(e.time_ns, j) for e, j in self._ticks]
         self._own_times()
+        # It is never dispatched itself; what it has joined may have joined another later.
+        for gone, keep in reversed(self._joined):
+            gone.flags, gone.ioprio = keep.flags, keep.ioprio
         first = self.events[0].time_ns if self.events else 0
         zero = min((t - j * tick_ns for t, j in ticks), default=first)
         start = (first - zero) // tick_ns * tick_ns + zero

@@ -75,6 +75,37 @@ def test_compare_has_the_figures_of_the_command(two: Path, capfd: pytest.Capture
     assert ours.best is ours.results[0] and ours["noop"].scheduler == "noop" and ours.answer == ours.document.answer
 
 
+def test_compare_judges_by_what_it_is_given(two: Path) -> None:
+    found = headwaiter.compare(
+        two, drive="constant:5", schedulers=["noop", "as"], by="fairness", current="as", margin=0.25, runs=0
+    ).document
+    assert (found.answer.baseline, found.answer.margin_percent, found.ranked_by) == ("as", 25, "fairness")
+    plain = headwaiter.compare(two, drive="constant:5", schedulers=["noop", "as"], runs=0).document
+    assert (plain.answer.baseline, plain.answer.margin_percent, plain.ranked_by) == ("noop", 5, "waited")
+    wrong, anyway = (
+        headwaiter.compare(two, drive="constant:1", schedulers=["noop", "as"], runs=0, anyway=anyway).answer.outcome
+        for anyway in (False, True)
+    )
+    assert wrong == "wrong drive" != anyway
+
+
+def test_a_variant_says_more_than_the_settings_of_its_scheduler(two: Path) -> None:
+    """Without a wait there is none, with one there are some."""
+    for variant, other in ((0, 6), (6, 0)):
+        name = f"as:antic_expire={variant}"
+        found = headwaiter.compare(
+            two, drive="barracuda-80g", schedulers=["as", name], settings={"as": {"antic_expire": other}}, runs=0
+        )
+        assert [found[one].anticipation is not None for one in ("as", name)] == [other > 0, variant > 0]
+
+
+def test_streams_of_a_trace(tmp_path: Path) -> None:
+    """Two readers, whom the trace does not tell apart."""
+    path = tmp_path / "two.load"
+    path.write_text("".join(f"{1 + 2 * i + k} 0 {10**6 * k + 8 * i} 8 1\n" for i in range(20) for k in (0, 1)))
+    assert [len(headwaiter.read_trace(path, streams=n).tasks) for n in (0, 2)] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("words", "conditions"),
     [

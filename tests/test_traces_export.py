@@ -70,6 +70,12 @@ def test_round_trip_through_fio(tmp_path: Path, whole: bool) -> None:
     assert "neither tasks nor completions" in lost[0]
 
 
+def test_an_iolog_begins_at_0(tmp_path: Path) -> None:
+    trace = sample(tmp_path, NATIVE.replace("\n0.00", "\n5.00").replace(",0.00", ",5.00"))
+    path, _ = written(trace, "iolog", tmp_path)
+    assert [line.split()[0] for line in path.read_text().splitlines()[3:]] == ["0", "1000", "2000", "3000", "3000"]
+
+
 def test_what_an_iolog_cannot_hold_is_told(tmp_path: Path) -> None:
     trace = sample(tmp_path, NATIVE + "0.004,7,O,0,8,8,,0,cat\n")
     assert trace.op[-1] == Op.OTHER

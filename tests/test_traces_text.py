@@ -183,3 +183,15 @@ def test_empty_fields_between_tabs(tmp_path: Path) -> None:
     assert t.complete_ns.tolist() == [-1, 1_500_000_000]
     with pytest.raises(Problem, match=":2: 6 fields where 5 are expected"):
         read(tmp_path, text.replace("512\t\r", "512\t\t\r"), columns="time=t,offset=lba,size=n")
+
+
+def test_columns_in_kib(tmp_path: Path) -> None:
+    """Whether somebody waits is as the file says, and not by the operation."""
+    text = "t,at,n,op,s\n0,1,4,r,0\n1,3,2,w,1\n2,9,1,r,1\n"
+    t = read(tmp_path, text, columns="time=t,offset=at,size=n,op=op,sync=s,unit=kib")
+    assert t.sector.tolist() == [2, 6, 18] and t.sectors.tolist() == [8, 4, 2]
+    assert t.flags.tolist() == [0, SYNC, SYNC]
+
+
+def test_all_losses_count(tmp_path: Path) -> None:
+    assert "15 events were lost while recording" in read(tmp_path, f"{FTRACE}CPU:0 [LOST 3 EVENTS]\n").notes

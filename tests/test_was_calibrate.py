@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwaiter.errors import Problem
-from headwaiter.was.calibrate import MAX_EMPTY, Candidate, Choices, calibrate, heights, similarity
+from headwaiter.was.calibrate import MAX_EMPTY, Candidate, Choices, _candidates, calibrate, heights, similarity
 from headwaiter.was.classify import Reads
 from headwaiter.was.config import DEFAULT_US, Config
 from headwaiter.was.evaluate import Figures, Verdict
@@ -81,6 +81,14 @@ def test_what_is_given_is_kept() -> None:
     counts = two_kinds().matrix(best.config(10_000, {}), 500).counts
     assert best.empty == 20 - int(counts.any(axis=1).sum())
     assert best.similarity == pytest.approx(similarity(counts))
+
+
+@pytest.mark.parametrize("given", [{"spatial": (80, 0)}, {"temporal": (20, 0)}, {}])
+def test_the_points_of_free_steps_are_searched(given: dict[str, tuple[int, ...]]) -> None:
+    """Those of the other ones are what is left of 100."""
+    found = list(_candidates(two_kinds(20), Choices(history=3, classes=8, **given)))  # type: ignore[arg-type]
+    assert {c.spatial[0][1] for c in found} == ({80} if "spatial" in given else {30, 50, 70})
+    assert {c.temporal[0][1] for c in found} == ({20} if "temporal" in given else {30, 50, 70})
 
 
 def test_too_many_empty_classes_are_a_warning() -> None:

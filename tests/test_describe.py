@@ -18,7 +18,7 @@ from test_page import PROBE, browse
 from test_record import loop, read_all
 
 from headwaiter.live.describe import describe
-from headwaiter.live.describe_tables import _times
+from headwaiter.live.describe_tables import _times, facts, threads
 from headwaiter.live.described import DescribeDocument, Quantiles
 from headwaiter.traces import Trace, load
 
@@ -295,3 +295,32 @@ def test_times_have_the_unit_that_suits_them() -> None:
     assert _times(Quantiles(median=0.00664, p95=0.5, max=12_000)) == "6.64 µs (median), 0.5 ms (95%), 12 s (max)"
     assert _times(Quantiles(median=0, p95=0.1, max=9999)) == "0 ms (median), 0.1 ms (95%), 9999 ms (max)"
     assert _times(None) == "not known"
+
+
+def test_each_fact_has_its_own_figures(tmp_path: Path) -> None:
+    """One reader: alone for 8 ms, with a second request for 2 ms; then 20 and 60 ms of thought, and 2 and 6 MiB to go."""
+    mib = 2048
+    found = described(
+        tmp_path,
+        (0, 1, "R", 1, 0, 8, 10),
+        (8, 1, "R", 1, 8, 8, 10),
+        (30, 1, "R", 1, 2 * mib + 16, 8, 31),
+        (91, 1, "R", 1, 8 * mib + 24, 8, 94),
+    )
+    told = dict(facts(found))
+    # Of 14 ms with a request under way 2 with two.
+    assert told["depth"] == "mean 1.14, 95% of the time at most 2, most 2"
+    assert told["think time"] == "20 ms (median), 60 ms (95%), 60 ms (max)"
+    assert told["latency"] == "2 ms (median), 10 ms (95%), 10 ms (max)"
+    assert told["place"] == "25.0% sequential; the others away 2 MiB (median), 6 MiB (95%), 6 MiB (max)"
+    table = threads(found)
+    cells = {str(column.header): next(iter(column.cells)) for column in table.columns}
+    assert (cells["tasks"], cells["requests"], cells["read %"], cells["sync %"], cells["KiB"]) == ("1", "4", "100", "100", "4")
+    assert (cells["seq %"], cells["MiB away"], cells["think ms"], cells["95%"]) == ("25", "2", "20", "60")
+    assert (cells["lat ms"], cells["depth"]) == ("2", "1.14")
+    # 38 times a ms, and 100 ms once.
+    steady = [(2.0 * k, 1, "R", 1, 80 * k, 8, 2.0 * k + 1) for k in range(39)]
+    [thinks] = (
+        column for column in threads(described(tmp_path, *steady, (177, 1, "R", 1, 0, 8, 178))).columns if column.header == "95%"
+    )
+    assert list(thinks.cells) == ["1"]

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from headwaiter.drives import find_drive
 from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import Options
+from headwaiter.engine.sim import Options, Rows
+from headwaiter.regret import frontier
 from headwaiter.regret.frontier import FILE_BYTES, bound, points, switch_s
 from headwaiter.study.variants import parse_variants
 
@@ -45,3 +49,15 @@ def test_points_are_below_the_bound() -> None:
 def test_a_reader_alone_is_one() -> None:
     (alone,) = points(parse_variants("noop"), DRIVE, OPTIONS, 1, 1)
     assert alone.efficiency == 1 and alone.wait_s < 0.1
+
+
+def test_the_first_quarter_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of 40 s that are served only in the first 9: at a rate of 0, and whoever asks never has an answer."""
+    seconds = np.arange(9) * 10**9
+    numbers = np.zeros(9, np.uint32)
+    early = Rows(seconds, seconds + 5_000_000, numbers.astype(np.uint64), numbers + 8, numbers, numbers.astype(np.uint8), None)
+    late = replace(early, issue_ns=seconds + 31 * 10**9, complete_ns=seconds + 31 * 10**9 + 5_000_000)
+    runs = iter([late, early, late])
+    monkeypatch.setattr(frontier, "run", lambda *_: next(runs))
+    unserved, served = points(parse_variants("noop,as"), DRIVE, OPTIONS, 1, 1)
+    assert (unserved.efficiency, unserved.wait_s, served.efficiency, served.wait_s) == (0, math.inf, 1, 0.005)

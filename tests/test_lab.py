@@ -49,7 +49,7 @@ def test_initramfs_holds_what_was_put_in_and_depends_on_nothing_else() -> None:
     second.add("a/b/c", b"12345", executable=True)
     assert first.pack() == second.pack()
     entries = {name: (fields[1], data) for name, (fields, data) in _entries(first.pack()).items()}
-    assert entries["a/b/c"] == (stat.S_IFREG | 0o755, b"12345")
+    assert entries["a/b/c"] == (stat.S_IFREG | 0o755, b"12345") and entries["z"] == (stat.S_IFREG | 0o644, b"")
     assert stat.S_ISDIR(entries["a"][0]) and stat.S_ISDIR(entries["a/b"][0])
     assert list(entries) == sorted(entries)
 

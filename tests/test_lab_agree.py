@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -252,6 +254,61 @@ def test_summary_of_many() -> None:
     assert not found.holds
     assert [row.job for row in failures(rows)] == ["mixed-1", "mixed-2"]
     assert summary(rows[:1]).holds
+
+
+def comparison(job: str, scheduler: str, lab_mbps: float, sim_mbps: float) -> Comparison:
+    return agree.row("6.12", "drive", scheduler, job, [agree.Figures(lab_mbps, 10.0)], sim_of(sim_mbps, 10.0))
+
+
+def test_random_jobs_go_round_kernels_and_drives(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each once: two kernels and two drives have a turn each, and the first of them another."""
+    seen: list[Any] = []
+
+    def compare(series: str, drive: str, chosen: Any, jobs: Any, say: Any, seeds: int, *more: Any) -> list[Comparison]:
+        seen.append((series, drive, [job.name for job in jobs], chosen, seeds, *more))
+        return [comparison(job.name, "as", 100.0, 101.0) for job in jobs]
+
+    monkeypatch.setattr("headwaiter.cli.lab.compare", compare)
+    how = (
+        "-k",
+        "6.1",
+        "-k",
+        "6.12",
+        "-d",
+        "barracuda-80g",
+        "-d",
+        "maxtor-20g",
+        "-s",
+        "as,none",
+        "--seeds",
+        "3",
+        "--lab-runs",
+        "2",
+    )
+    status, out, _ = run(capfd, "lab", "agree", "--random", "5", "--seed", "70", *how, "--json")
+    document = json.loads(out)
+    assert status == 0 and document["seed"] == 70 and len(document["results"]) == 5
+    places = [("6.1", "barracuda-80g"), ("6.1", "maxtor-20g"), ("6.12", "barracuda-80g"), ("6.12", "maxtor-20g")]
+    jobs = [["mixed-70", "mixed-74"], ["mixed-71"], ["mixed-72"], ["mixed-73"]]
+    assert seen == [(*place, names, ["as", "none"], 3, {}, 2) for place, names in zip(places, jobs, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("sim_mbps", "words", "status"),
+    [(101.0, (), 0), (200.0, (), 1), (101.0, ("--random", "1"), 0), (200.0, ("--random", "1"), 1)],
+)
+@pytest.mark.parametrize("json_too", [(), ("--json",)])
+def test_the_status_says_whether_they_agree(
+    sim_mbps: float,
+    words: tuple[str, ...],
+    status: int,
+    json_too: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("headwaiter.cli.lab.compare", lambda *_: [comparison("a", "as", 100.0, sim_mbps)])
+    found, out, err = run(capfd, "lab", "agree", "-k", "6.12", "-d", "barracuda-80g", *words, *json_too)
+    assert found == status and out and not err
 
 
 def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) -> None:

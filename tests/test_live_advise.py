@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,20 @@ from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.live import advice
 from headwaiter.live.advice import elsewhere, identifier
 from headwaiter.live.foreign import acting_on, foreign
+from headwaiter.live.gate import gate
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.losses import losses, uses
 from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
-from headwaiter.live.tuning import tune
+from headwaiter.live.tuning import GRID, tune
+from headwaiter.study.answer import answer
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.study.ongoing import Ongoing
+from headwaiter.study.schema import Answer, Judgement
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, replay
-from headwaiter.traces import load, recording
+from headwaiter.traces import load, part, recording
 from headwaiter.traces.recording import Disk, Recording
 
 __all__ = ["machine"]
@@ -81,6 +85,14 @@ def test_a_short_recording_cannot_tell(machine: FakeSystem, tmp_path: Path, capf
     assert "answer" in advised(capfd, machine, short, "--anyway")
 
 
+def test_some_events_may_be_lost(four: Path) -> None:
+    """One in a thousand: of 2997 requests and those that are missing."""
+    trace = part(load(four), 0, 2997)
+    assert gate(trace, 1, 3, 60.0).reasons == []
+    assert gate(trace, 1, 4, 60.0).reasons == ["4 events were lost, which is more than 0.1%"]
+    assert gate(trace, 1, 4, 60.0).longer is None
+
+
 def test_where_nothing_waits_no_scheduler_helps(machine: FakeSystem, one: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Told without any replay."""
     found = advised(capfd, machine, one)
@@ -106,6 +118,18 @@ def test_what_the_kernel_lacks_is_told_apart(machine: FakeSystem, four: Path, ca
     lacking = {margin["scheduler"]: margin for margin in found["lacking"]}
     assert lacking["as"]["judgement"] == "better" and not {"none", "bfq", "kyber", "mq-deadline"} & set(lacking)
     assert machine.writes == []
+
+
+def test_the_best_of_what_the_kernel_lacks_is_named_first(
+    machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that waits for a reader, and one that does so for a shorter time than readers think."""
+    monkeypatch.setattr(advice, "default_set", lambda: ["noop", *STOCK, "as"])
+    machine.add("sda")
+    found = advised(capfd, machine, four, "--on", "sda")
+    assert [margin["scheduler"] for margin in found["lacking"]] == ["as", "noop"]
+    assert found["lacking"][0]["ahead_percent"] > found["lacking"][1]["ahead_percent"]
+    assert found["advice"][1]["text"].startswith("hw-as would be better still")
 
 
 def test_what_could_be_loaded_is_advised(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -160,6 +184,9 @@ def test_a_recording_of_another_disk_is_not_applied_unasked(
 
     assert elsewhere(target, of("wwn:naa.5000")) == elsewhere(target, of("wwn:naa.1", "wwn:naa.5000")) == ""
     assert elsewhere(target, of("")) == elsewhere(target, None) == elsewhere(None, of("wwn:naa.1")) == ""
+    machine.stack("md0", "sda")
+    stack = Machine(machine.root).target("md0")
+    assert elsewhere(stack, of(stack.device.identity)) == elsewhere(stack, of("wwn:naa.5000")) == "", "the whole or one leg"
     said = "recorded on wwn:naa.1, wwn:naa.2, and sda is wwn:naa.5000"
     assert elsewhere(target, of("wwn:naa.1", "wwn:naa.2")) == said
     with_module(machine, "hw-as")
@@ -389,6 +416,23 @@ def test_tunables_that_are_better_on_both_halves_are_told(tmp_path: Path) -> Non
     work = replay(tmp_path, load(record(tmp_path / "slow.csv", readers(4, 1300, think_ms=3))), drive, Reading())
     found = tune("as", {"antic_expire": 1}, work, drive, Options(), "waited", 0.05)
     assert found and found.taken and found.second.judgement == "better" and set(found.tunables) == {"antic_expire"}
+
+
+def test_tunables_that_are_better_on_one_half_only_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The half that chose them says that they are; the other one does not."""
+    words: tuple[Judgement, Judgement] = ("better", "cannot tell")
+    halves = iter(words)
+
+    def judged(*given: Any, **more: Any) -> Answer:
+        found, word = answer(*given, **more), next(halves)
+        return replace(found, margins=[replace(margin, judgement=word) for margin in found.margins])
+
+    monkeypatch.setattr("headwaiter.live.tuning.answer", judged)
+    drive = find_drive("barracuda-80g")
+    work = replay(tmp_path, load(record(tmp_path / "slow.csv", readers(4, 1300, think_ms=3))), drive, Reading())
+    found = tune("as", {"antic_expire": 1}, work, drive, Options(), "waited", 0.05)
+    assert found and not found.taken and found.tried == len(GRID["as"]) == 2, "its settings as they are do not count"
+    assert (found.first.judgement, found.second.judgement) == ("better", "cannot tell")
 
 
 def test_programs_go_on_until_the_recording_is_over(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -93,6 +94,12 @@ def test_a_disk_is_measured_under_each_scheduler_and_restored(
     assert machine.everything("sda") == before and Machine(machine.root).state.all() == []
     jobs = (fio / "jobs").read_text()
     assert f"filename={machine.root}/dev/sda" in jobs and "write" not in jobs
+
+
+def test_of_several_runs_the_middle_one_counts(machine: FakeSystem, fio: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capfd, "rank", "sda", "-s", "none", "--sizes", "4k", "--runs", "3", "--root", machine.root, "--json")
+    [row] = json.loads(out)["results"]
+    assert status == 0 and (row["throughput_MBps"], row["low_MBps"], row["high_MBps"]) == (3.0, 2.0, 4.0)
 
 
 def test_a_failure_restores_too(machine: FakeSystem, fio: Path, capfd: pytest.CaptureFixture[str]) -> None:

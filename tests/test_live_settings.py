@@ -159,6 +159,13 @@ def test_a_disk_with_an_identity_keeps_its_state_under_another_name(machine: Fak
     assert machine.current("sdq") == "mq-deadline" and state.all() == []
 
 
+def test_states_are_by_name(machine: FakeSystem, state: State) -> None:
+    for name, wwn in (("sdb", "naa.1"), ("sda", "naa.2")):
+        machine.add(name, wwn=wwn)
+        apply([disk(machine, name)], BFQ, state, "test")
+    assert [saved.name for saved in state.all()] == ["sda", "sdb"]
+
+
 def test_a_name_alone_is_of_one_boot(machine: FakeSystem, state: State) -> None:
     machine.add("sda")
     apply([disk(machine)], BFQ, state, "test")

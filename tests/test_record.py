@@ -259,7 +259,8 @@ def test_nothing_that_records(kernel: Kernel, tmp_path: Path, monkeypatch: pytes
 PROGRAM = """#!/bin/sh
 echo "$@" >said-by-me
 echo "# recording" >$FILE
-trap 'printf "%s" "$TEXT" >>$FILE; echo "  Total: 20 events (dropped 4), 1 KiB data"; exit 0' INT
+trap 'printf "%s" "$TEXT" >>$FILE; echo "  CPU  0: 15 events (dropped 3)"
+      echo "  Total: 20 events (dropped 4), 1 KiB data"; exit 0' INT
 while :; do sleep 0.02; done
 """
 TEXT = "fio-6 [000] 5.000000010: block_bio_queue: 8,0 R 8 + 8 [fio]\nx-0 [000] 5.000000500: block_rq_complete: 8,0 R 8 + 8 [0]\n"

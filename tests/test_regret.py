@@ -26,6 +26,7 @@ from headwaiter.regret.matrix import DRIVES, Cell, measure
 from headwaiter.regret.metrics import Measured
 from headwaiter.regret.scores import each, judge, ratios, reference_of, regrets
 from headwaiter.regret.workloads import BUNDLED, Contest, Fitted, fit, read_contests
+from headwaiter.report.regret import verdict
 from headwaiter.study.variants import parse_variants
 
 MS = 1_000_000
@@ -425,3 +426,34 @@ def test_unknown_names(capfd: pytest.CaptureFixture[str]) -> None:
     ):
         status, out, err = run(capfd, "regret", *words)
         assert (status, out) == (2, "") and message in err and err.count("\n") == 1
+
+
+def test_notes_and_options_of_the_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drives that are named twice are one; a cell that is left out is told to people, too."""
+    head = "time_s,task,op,sync,sector,sectors,complete_s\n"
+    far = write(tmp_path / "far.csv", f"{head}0,1,R,1,100000000,8,0.01\n")
+    near = write(tmp_path / "near.csv", f"{head}0,1,R,1,0,8,0.01\n")
+    words = ("regret", far, near, "--contested", "longest read", "-s", "noop", "-d", "maxtor-20g,barracuda-80g,maxtor-20g")
+    text = good(capfd, *words, "--seeds", 1)
+    note = "far goes beyond the end of maxtor-20g: left out there"
+    assert "Regrets over 2 workloads on 2 drives, 1 seed\n" in text and note in " ".join(text.split())
+    seen: list[Options] = []
+
+    def measured(contests: Any, drives: Any, variants: Any, options: Options, *more: Any) -> Any:
+        seen.append(options)
+        return measure(contests, drives, variants, options, *more)
+
+    monkeypatch.setattr("headwaiter.cli.regret.measure", measured)
+    found = told(capfd, *words, "--seeds", 2, "--seed", 7, "--nr-requests", 99)
+    assert (found["notes"], found["seed"], found["seeds"], len(found["cells"])) == ([note], 7, 2, 3)
+    assert (seen[0].seed, seen[0].nr_requests, seen[0].join_arriving) == (7, 99, True)
+
+
+def test_the_verdict_names_who_is_best_on_average_and_who_is_never_bad() -> None:
+    variants = parse_variants("noop,deadline")
+    first, second = cell([[[10.0]], [[8.0]]], "MB/s"), cell([[[7.0]], [[10.0]]], "MB/s")
+    mean = "noop has the least mean regret, 10.0%, and loses 30% at most."
+    assert verdict(judge([first, first, second], variants, [0, 1])) == f"{mean} deadline loses least in its worst cell, 20%."
+    assert verdict(judge([first], variants, [0, 1])) == "noop has the least mean regret, 0.0%, and loses 0% at most."

@@ -15,8 +15,8 @@ from test_bad_input import bad
 from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem
 from headwaiter.lab.guest import Guest, Outcome
-from headwaiter.reproduce import guests
-from headwaiter.reproduce.bench import Bench
+from headwaiter.reproduce import axboe, guests
+from headwaiter.reproduce.bench import Bench, Clients
 from headwaiter.reproduce.experiment import Finding
 from headwaiter.reproduce.experiment import run as decide
 from headwaiter.reproduce.guests import Done, Ran, job_text, told
@@ -330,3 +330,17 @@ def test_in_a_real_kernel() -> None:
     """The pair of a reader and a writer, shortened."""
     finding = decide(EXPERIMENTS["axboe-reader-writer"], "lab", Bench(0.06))
     assert {verdict.id for verdict in finding.verdicts if verdict.holds} >= {"AX12"}
+
+
+def test_clients_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fastest, the slowest and all of those of a name."""
+    made = [Done(f"clients{n}", "read", 10.0 * n + i, 100.0 - 10 * n - i) for n in (1, 2, 4, 8) for i in range(n)]
+    monkeypatch.setattr(axboe, "run_jobs", lambda *_: {"as": made})
+    found = axboe.lab_cases(Bench(), "axboe-seq-read")
+    assert list(found) == [("as", n) for n in (1, 2, 4, 8)]
+    assert found["as", 1] == Clients(10.0, 10.0, 10.0, 90.0)
+    assert found["as", 2] == Clients(21.0, 20.0, 41.0, 80.0)
+    assert found["as", 4] == Clients(43.0, 40.0, 166.0, 60.0)
+    pair = [Done("r", "read", 5.0, 7.0), Done("w", "write", 3.0, 9.0)]
+    monkeypatch.setattr(axboe, "run_jobs", lambda *_: {"as": pair})
+    assert axboe.lab_pairs(Bench()) == {"as": axboe.Pair(5.0, 7.0, 3.0, 9.0)}

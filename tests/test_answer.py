@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import good, run, told, write
-from handmade import result
+from handmade import DISK, result
 from knownanswers import MS, closed, faster, judged, opened, trial
 
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Rows
@@ -293,6 +293,15 @@ def test_nothing_is_better() -> None:
     assert said("throughput", *rows[:2], margin=0.001).margins[1].judgement == "worse"
 
 
+def test_of_many_a_few_are_named() -> None:
+    names = ("noop", "deadline", "cfq", "as", "kyber", "bfq")
+    worse = [result(name, 10.0 - i) for i, name in enumerate(names)]
+    found = said("throughput", result("mq-deadline", 20.0), *worse)
+    assert found.text.endswith("Worse: noop, deadline, cfq and 3 more.")
+    found = said("throughput", result("mq-deadline", 20.0), *worse[:4])
+    assert found.text.endswith("Worse: noop, deadline, cfq and as.")
+
+
 def test_what_depends_on_small_changes_cannot_be_told() -> None:
     both = trials(result("bfq", 24.0), result("mq-deadline", 20.0), runs=9)
     shaken = tuple(result("bfq", rate) for rate in (24, 24, 24, 24, 24, 24, 19, 18, 24))
@@ -333,6 +342,10 @@ def test_an_idle_disk() -> None:
     assert found.outcome == "idle" and found.contention_percent == pytest.approx(0.4)
     assert "no scheduler will matter. Only 0.4% of the requests" in found.text and found.text.endswith("Keep mq-deadline.")
     assert answer(trials(*rows, contended=0.021), "throughput", is_open=False).outcome != "idle"
+    assert found.text.startswith("Your disk serves requests as they come: no scheduler")
+    quiet = [dataclasses.replace(row, disk=dataclasses.replace(DISK, busy_s=0.1, idle_s=0.9)) for row in rows]
+    found = answer(trials(*quiet, runs=9, contended=0.0), "throughput", is_open=False)
+    assert found.text.startswith("Your disk is nearly idle: no scheduler will matter.")
     waits = answer(trials(result("as", 20.0), rows[1], runs=9, contended=0.0), "throughput", is_open=False)
     assert waits.outcome == "better", "one that waits may win where those that do not have nothing to order"
 

@@ -21,7 +21,7 @@ from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.generated import GENERATORS, generate
 from headwaiter.generated.files import GROUP_PAGES, File, FileSystem, Full
-from headwaiter.generated.machine import COPY_NS, MS, NEAR_NS, PAGE_NS, WAKE_NS, Machine, Process, Program, S
+from headwaiter.generated.machine import COPY_NS, MS, NEAR_NS, PAGE_NS, WAKE_NS, Machine, Process, Program, S, _first_window
 from headwaiter.study.results import summarise
 from headwaiter.study.workload import Reading, find_workload, read_workload
 
@@ -468,3 +468,9 @@ def test_wrong_parameters_are_told(change: tuple[str, str], message: str, tmp_pa
     path = write(tmp_path / "mine.toml", text.replace(*change).encode("latin-1"))
     with pytest.raises(Problem, match=re.escape(str(path)) + message):
         generate(path, path.read_bytes(), 1_000_000, 0)
+
+
+@pytest.mark.parametrize(("wanted", "pages"), [(1, 4), (2, 4), (3, 8), (4, 8), (5, 16), (8, 16), (9, 32), (32, 32)])
+def test_the_first_window_of_read_ahead(wanted: int, pages: int) -> None:
+    """Of 128 KiB: the next power of two, by four up to a page, by two up to eight, and else all (mm/readahead.c)."""
+    assert _first_window(wanted, 32) == pages

@@ -15,7 +15,7 @@ import pytest
 from command import good, run, told, write
 from fakesys import FakeSystem, machine
 from ringpages import archive, document, end, entry, event, files, page
-from test_live_watch import QUIET
+from test_live_watch import QUIET, Scripted, ahead, service
 
 from headwaiter.live import devices
 from headwaiter.live.decide import Caution
@@ -23,10 +23,12 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
 from headwaiter.live.rank import Load, Point
 from headwaiter.live.record import Done, Sofar
+from headwaiter.live.sample import measured
 from headwaiter.live.selectors import ByTable, Cell
 from headwaiter.live.settings import Settings
 from headwaiter.live.table import Measured, Work
 from headwaiter.live.watch import Rules
+from headwaiter.traces import load
 
 __all__ = ["machine"]
 BOTH = ("-s", "none,bfq")
@@ -79,6 +81,32 @@ def test_metrics_have_all_digits() -> None:
     metrics = Metrics()
     metrics.set("headwaiter_last_decision_timestamp_seconds", 1_700_000_123.5, device="sda")
     assert metrics.text().splitlines()[-1] == 'headwaiter_last_decision_timestamp_seconds{device="sda"} 1700000123.5'
+
+
+def test_metrics_of_a_window(machine: FakeSystem) -> None:
+    """Of two windows the losses are summed, and all else is of the later one."""
+    machine.add("sda")
+    windows = [ahead(1.4, window=replace(QUIET, lost=lost, contention=0.25 * lost)) for lost in (3, 2)]
+    watching, _ = service(machine, Scripted(windows))
+    watching.run()
+    told = dict(line.rsplit(" ", 1) for line in watching.metrics.text().splitlines() if not line.startswith("#"))
+    disk = '{device="sda"}'
+    assert float(told[f"headwaiter_predicted_gain_ratio{disk}"]) == pytest.approx(1 - 1 / 2.4)
+    assert told[f"headwaiter_events_lost_total{disk}"] == "5" and told[f"headwaiter_contention_ratio{disk}"] == "0.5"
+    assert told[f"headwaiter_device_present{disk}"] == "1"
+    counts = [told[f'headwaiter_decisions_total{{device="sda",result="{result}"}}'] for result in ("kept", "changed")]
+    assert counts == ["1", "1"] and "headwaiter_changes_total" not in str(told), "only reported"
+
+
+def test_latency_is_of_reads_where_there_are_any(tmp_path: Path) -> None:
+    """Reads of 2 and 4 ms, a write of 60, and a read that does not end, within 8 s of which two are recorded."""
+    text = "time_s,task,op,sync,sector,sectors,complete_s\n0,1,R,1,0,8,0.002\n0.01,1,R,1,64,24,0.014\n"
+    trace = load(write(tmp_path / "t.csv", f"{text}0.02,2,W,0,800,32,0.08\n0.1,1,R,1,16,8,\n"))
+    seen = measured(trace, 8.0, 7)
+    assert (seen.requests, seen.latency_ms, seen.read_share, seen.lost, seen.seconds) == (4, 3.0, 0.75, 7, 8.0)
+    assert (seen.request_bytes, seen.mbps) == (72 * 512 / 4, 72 * 512 / 8e6)
+    writes = load(write(tmp_path / "w.csv", f"{text.splitlines()[0]}\n0.02,2,W,0,800,32,0.08\n"))
+    assert measured(writes, 1.0, 0).latency_ms == 60.0
 
 
 # --- rank and table ---

@@ -216,6 +216,7 @@ def jobs(tmp_path: Path, text: str, drive: str = "constant:1") -> tuple[float, i
         "rw=randread\nsize=4m\nnumjobs=3\nloops=2\n[a]\n[b]\nstonewall\nio_size=9m\n",
         "rw=read\nbs=64k\nsize=1g\nnumber_ios=77\n[a]\n",
         "rw=randread\nsize=4m\nio_size=1m\nloops=3\n[a]\n",
+        "rw=read\nsize=1g\nnumber_ios=40\nloops=3\n[a]\n",
     ],
 )
 def test_ios_are_estimated_by_size(tmp_path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import good, told
 from handmade import result
 
 from headwaiter.drives.choose import open_drive
@@ -124,3 +125,22 @@ def test_zero_processor_time_is_warned_of_where_it_decides(tmp_path: Path) -> No
     assert not any("processor" in note for note in measured["notes"])
     best = measured["results"][0]
     assert best["scheduler"] == "as" and best["throughput_MBps"] > 10 * measured["results"][1]["throughput_MBps"]
+
+
+def test_the_range_is_told_to_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of as many runs as are asked for, and one."""
+    (tmp_path / "a.fio").write_text(SIDE_BY_SIDE)
+    words = ("run", tmp_path / "a.fio", "-s", "noop")
+    found = told(capfd, *words, "--seeds", "4")["results"][0]["range"]
+    assert found["runs"] == 5 and told(capfd, *words, "--seeds", "0")["results"][0].get("range") is None
+    low, high = found["throughput_MBps"]["low"], found["throughput_MBps"]["high"]
+    text = " ".join(good(capfd, *words, "--seeds", "4").split())
+    assert f"think times, throughput is {low:.4g} to {high:.4g} MB/s" in text and low < high
+    assert "throughput is" not in good(capfd, *words, "--seeds", "0")
+
+
+def test_who_cannot_be_told_apart_is_said_to_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.fio").write_text(SIDE_BY_SIDE)
+    words = ("compare", tmp_path / "a.fio", "-s", "noop,deadline", "--seeds", "4")
+    uncertain = told(capfd, *words)["uncertain"]
+    assert uncertain and " ".join(uncertain.split()) in " ".join(good(capfd, *words).split())

@@ -19,6 +19,7 @@ from headwaiter.cli._was import verdicts_table
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task
 from headwaiter.errors import Problem
 from headwaiter.was import evaluate, fit
+from headwaiter.was.calibrate import Calibration, Candidate, Choices
 from headwaiter.was.config import Config, save
 from headwaiter.was.designate import Designation
 from headwaiter.was.evaluate import Figures, Verdict
@@ -69,6 +70,78 @@ def test_what_fit_is_asked_for(
     monkeypatch.setattr(cli, "fit", fitted)
     assert run(capfd, "was", "fit", write(tmp_path / "t.csv", SIX), "--runs", 0, *given)[2] == "headwaiter: enough\n"
     assert asked == [(bounds, least)]
+
+
+STEPS = ("--history", 4, "--classes", 9, "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
+
+
+@pytest.mark.parametrize(
+    ("given", "choices", "prove"),
+    [
+        ((), Choices(), True),
+        ((*STEPS, "--bucket", 500, "--no-prove"), Choices(4, 9, (60, 30, 0), (40, 0), 500), False),
+    ],
+)
+def test_what_fit_may_choose(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, given: tuple[object, ...],
+    choices: Choices, prove: bool,
+) -> None:  # fmt: skip
+    asked: list[Any] = []
+
+    def fitted(_observation: object, choices: Choices, *more: object) -> None:
+        asked.append((choices, more[-1]))
+        raise Problem("enough")
+
+    monkeypatch.setattr(cli, "fit", fitted)
+    assert run(capfd, "was", "fit", write(tmp_path / "t.csv", SIX), "--runs", 0, *given)[2] == "headwaiter: enough\n"
+    assert asked == [(choices, prove)]
+
+
+@pytest.mark.parametrize(("given", "max_us", "bucket_us"), [((), 10_000, 1000), (("--max-ms", 6, "--bucket", 500), 6000, 500)])
+@pytest.mark.parametrize("command", ["calibrate", "fit", "observe"])
+def test_what_is_watched(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path, observed: tuple[Path, Path],
+    command: str, given: tuple[object, ...], max_us: int, bucket_us: int,
+) -> None:  # fmt: skip
+    asked: list[Any] = []
+
+    def watched(_name: str, _drive: object, _load: object, options: Options, *more: Any) -> None:
+        asked.append((options.seed, *more[:2]))
+        raise Problem("enough")
+
+    monkeypatch.setattr(cli, "watch", watched)
+    config = ("-c", observed[0]) if command == "observe" else ()
+    words = ("was", command, write(tmp_path / "t.csv", SIX), *config, *given, "--seed", 7)
+    assert run(capfd, *words)[2] == "headwaiter: enough\n" and asked == [(7, max_us, bucket_us)]
+
+
+def test_what_calibrate_tells(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each figure under its own name, and what there is to note of the load."""
+    best = Candidate(3, ((0, 70), (8, 0)), ((0, 30),), 8, 1, 0.25)
+    monkeypatch.setattr(cli, "calibrate", lambda *_: Calibration(best, (), 12, 5))
+    path = write(tmp_path / "t.mqsim", "0 0 8 8 1\n1000 0 16 8 1\n")
+    found = told(capfd, "was", "calibrate", path, "--streams", 1)
+    assert found["calibration"] == {
+        "history": 3, "classes": 8, "empty_classes": 1, "similarity": 0.25, "spatial_steps": [[0, 70], [8, 0]],
+        "temporal_steps": [[0, 30]], "candidates": 12, "candidates_within_bound": 5, "warnings": [],
+    }  # fmt: skip
+    assert any("1 threads inferred from sequential streams" in note for note in found["notes"])
+
+
+def test_evaluate_runs_as_often_as_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked: list[Any] = []
+
+    def verdict(name: str, _drive: object, _load: object, config: object, options: Options, runs: int) -> Verdict:
+        asked.append((name, config, options.seed, runs))
+        return Verdict(name, *[Figures(1, 0, 0.0, 8, 1.0)] * 2)
+
+    monkeypatch.setattr(cli, "verdict", verdict)
+    path = write(tmp_path / "t.csv", SIX)
+    for more in ((), ("--runs", 5, "--seed", 3)):
+        told(capfd, "was", "evaluate", path, "--online", "--whole", *more)
+    assert asked == [("t.csv", None, 0, 2), ("t.csv", None, 3, 5)]
 
 
 def test_evaluate_judges_by_the_second_half(

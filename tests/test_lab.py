@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import time
@@ -16,6 +17,7 @@ from conftest import ROOT
 
 from headwaiter.conformance import recording
 from headwaiter.conformance.check import check
+from headwaiter.drives import profile
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
@@ -126,6 +128,82 @@ def test_scripts_say_what_they_need(tmp_path: Path) -> None:
         script.read(str(path))
     with pytest.raises(Problem, match="neither an experiment"):
         script.read(str(tmp_path / "none.sh"))
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules and tools as soon as they are wanted."""
+    monkeypatch.setattr(script, "build", lambda on, say: {"ours": b"built"})
+    monkeypatch.setattr(script, "build_one", lambda on, name, say: f"module {name}".encode())
+    monkeypatch.setattr(script, "tool", lambda name: f"tool {name}".encode())
+
+
+def test_a_guest_has_what_its_script_needs(tmp_path: Path, lab: None) -> None:
+    path = tmp_path / "mine.sh"
+    needs = ("programs fio", "memory 64", "shift 3", "modules loop", "packed ext4", "own probe", "tools ioload")
+    path.write_text("".join(f"# lab: {one}\n" for one in (*needs, "drives maxtor-20g", "set DRIVE=sata-ssd A=1")))
+    on = Kernel("6.12.1", tmp_path)
+    made = script.guest(script.read(str(path)), on, {"A": "5"}, lambda text: None)
+    assert (made.memory_mib, made.shift, made.programs, made.cpus) == (64, 3, ["fio"], 1)
+    assert made.modules == [*script.BASE_MODULES, "loop"] and made.packed_modules == ["ext4"]
+    assert made.own_modules == {"ours": b"built"} and made.tools == {"ioload": b"tool ioload"}
+    assert made.environment == {"KERNEL": "6.12", "DRIVE": "sata-ssd", "A": "5"} and made.script == path.read_text()
+    drives = {f"/lab/drives/{name}{end}" for name in ("maxtor-20g", "sata-ssd") for end in ("", ".positions")}
+    assert {*made.files} == drives | {"/lab/modules/probe.ko"} and made.files["/lab/modules/probe.ko"] == b"module probe"
+    assert made.files["/lab/drives/sata-ssd"] == profile.find_drive("sata-ssd").blob
+    path.write_text("# lab: stock null_blk\n")
+    stock = script.guest(script.read(str(path)), on, {}, lambda text: None)
+    assert (stock.modules, stock.own_modules, stock.memory_mib, stock.shift) == (["null_blk"], {}, 1024, 1)
+    checked = script.guest(script.read(str(path)), Kernel("6.12.1", tmp_path, debug=True), {}, lambda text: None)
+    assert (checked.memory_mib, checked.cpus, checked.shift, checked.hang_s, checked.limit_s) == (2048, 2, None, 600, 3600)
+    assert checked.environment["KERNEL"] == "debug" and "kasan_multi_shot" in checked.parameters
+
+
+def test_a_script_runs_on_each_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Files are known by the series that was asked for, those of a folder's kernel by its own."""
+    path = tmp_path / "mine.sh"
+    path.write_text("# lab: kernels 6.1 6.12\n")
+    releases = {"6.1": "6.1.9", "6.12": "6.12.1", "7.2.11": "7.2.11", "./folder": "6.18.3"}
+    monkeypatch.setattr(script, "named_kernel", lambda name, say: Kernel(releases[name], tmp_path))
+    results = {"results": b'{"a": 1}\n', "log": b"x"}
+    monkeypatch.setattr(script, "_run", lambda *_: guest.Outcome(results, []))
+    _, found, files = script.execute(str(path), (), {}, lambda text: None)
+    assert [row["kernel"] for row in found] == ["6.1", "6.12"] and files == {"6.1/log": b"x", "6.12/log": b"x"}
+    _, found, files = script.execute(str(path), ("7.2.11", "./folder"), {}, lambda text: None)
+    assert [row["kernel"] for row in found] == ["7.2", "6.18"] and files == {"7.2.11/log": b"x", "6.18/log": b"x"}
+
+
+def test_a_tool_is_compiled_when_its_source_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls: list[list[str]] = []
+
+    def run(command: list[str]) -> str:
+        calls.append(command)
+        Path(command[command.index("-o") + 1]).write_text(f"made {len(calls)}")
+        return ""
+
+    source = tmp_path / "lab" / "guest" / "load.c"
+    source.parent.mkdir(parents=True)
+    source.write_text("int main;")
+    for name, value in (("run", run), ("need", str), ("source_folder", lambda: tmp_path), ("cache_folder", lambda: tmp_path)):
+        monkeypatch.setattr(script, name, value)
+    assert [script.tool("load"), script.tool("load")] == [b"made 1"] * 2 and "-static" in calls[0]
+    later = time.time() + 60
+    os.utime(source, (later, later))
+    assert script.tool("load") == b"made 2"
+    with pytest.raises(Problem, match="no tool none in lab/guest"):
+        script.tool("none")
+
+
+def test_profiles_that_a_kernel_must_refuse() -> None:
+    """The check is the kernel module's own."""
+    files = refuse.damaged_profiles()
+    names = [path.removesuffix(".bad") for path in files if path.endswith(".bad")]
+    assert len(names) == 11
+    for name in names:
+        with pytest.raises(Problem) as refused:
+            profile._check("here", files[f"{name}.bad"])
+        assert files[f"{name}.says"].decode() in str(refused.value), name
+    profile._check("here", files["/lab/profiles/good"])
 
 
 def test_results_are_rows_with_their_kernel(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter reproduce: what experiments ask for, and what they and their tables make of what runs give; nothing is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from headwaiter.reproduce import iyer, seelam
+from headwaiter.reproduce.bench import Bench
+from headwaiter.reproduce.registry import EXPERIMENTS
+from headwaiter.reproduce.study import SCHEDULERS, Study
+
+
+class Scripted:
+    """Loads are what was asked for; a run gives what `result` makes of its drive, load and scheduler."""
+
+    def __init__(self, result: Callable[[str, Mapping[str, Any], str], Mapping[str, Any]]) -> None:
+        self.result = result
+        self.more: list[Mapping[str, object]] = []
+
+    @property
+    def bench(self) -> Bench:
+        """As experiments take it, at full scale."""
+        return cast("Bench", self)
+
+    def count(self, number: float, least: int = 1) -> int:
+        return max(least, round(number))
+
+    def jobs(self, name: str, drive: Any, change: Mapping[str, str] | None = None) -> Any:
+        return {"name": name, **{line.partition("=")[0]: line.partition("=")[2] for line in (change or {}).values()}}
+
+    def generated(self, name: str, drive: Any, **given: Any) -> Any:
+        return {"name": name, **given}
+
+    def run(self, drive: Any, load: Any, variant: str, **more: Any) -> Any:
+        self.more.append(more)
+        return SimpleNamespace(**self.result(drive, load, variant))
+
+
+def rows(name: str, found: Any) -> list[list[Any]]:
+    """Of the one table of an experiment."""
+    (table,) = EXPERIMENTS[name].tables(found)
+    return [list(row) for row in table.rows]
+
+
+def claim(name: str, number: str, found: Any) -> list[float]:
+    """The figures by which a claim is decided."""
+    (one,) = (one for one in EXPERIMENTS[name].claims if one.id == number)
+    return [check.value for check in one.checks(found)]
+
+
+def test_time_that_anticipation_saves_clients() -> None:
+    """A fifth of the time, of as many runs in all."""
+    bench = Scripted(lambda _, load, name: {"elapsed_s": load["processes"] * load["runs"] * (8 if name == iyer.WITH else 10)})
+    found = iyer.andrew(bench.bench)
+    assert found == {n: (128, 160) for n in (1, 2, 4)} and bench.more == [{"max_sectors": 128}] * 6
+    assert rows("iyer-andrew", found) == [[n, 128, 160, pytest.approx(0.2)] for n in (1, 2, 4)]
+    assert claim("iyer-andrew", "ID4", found) == [pytest.approx(0.2)]
+
+
+def test_what_an_adversary_takes() -> None:
+    """The longer it pauses the more, and the less the more it asks for at once."""
+
+    def requests(_: str, load: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        lost = int(load["thinktime"].removesuffix("ms")) / int(load["thinktime_blocks"])
+        return {"requests": 1000 - (10 * lost if name == iyer.WITH else 0)}
+
+    found = iyer.adversary(Scripted(requests).bench)
+    assert len(found) == 6 * 9 and iyer.Trick(8, 20, 0.975) in found
+    assert claim("iyer-adversary", "ID8", found) == [pytest.approx(0.4)], "at once one, and 40 ms"
+    first, *_, last = rows("iyer-adversary", found)
+    assert first == [1, *(pytest.approx(1 - pause / 100) for pause in (2, 5, 8, 12, 15, 18, 20, 25, 40))]
+    assert last[0] == 16 and last[-1] == pytest.approx(0.975)
+
+
+def test_no_scheduler_is_the_best_at_all_sizes() -> None:
+    """On a disk `as` is always ahead; on four the one that is ahead at 4 KiB is behind at 256."""
+
+    def rate(drive: str, load: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+        kib = int(load["bs"].removesuffix("k"))
+        ahead = {"as": 2.0}.get(name, 1.0) if drive == seelam.DRIVE else {"noop": 8.0, "cfq": kib / 32 + 5.0}.get(name, 1.0)
+        return {"throughput_mbps": kib * ahead}
+
+    found = seelam.sizes(Scripted(rate).bench)
+    assert found[seelam.DRIVE]["as"] == [8, 32, 128, 512] and found[seelam.ARRAY]["cfq"] == [20.5, 88, 448, 3328]
+    assert seelam.least_regret(found[seelam.DRIVE]) == 0
+    # noop loses 5 / 13 at 256 KiB; cfq loses 2.875 / 8 at 4 KiB, which is less.
+    assert claim("seelam-sizes", "SE15", found) == [pytest.approx(2.875 / 8)]
+    one, four = EXPERIMENTS["seelam-sizes"].tables(found)
+    assert one.rows[1] == ["as", 8, 32, 128, 512] and four.rows[3] == ["cfq", 20.5, 88, 448, 3328]
+
+
+def test_a_selector_is_judged_by_what_it_has_not_learnt_from() -> None:
+    """It takes none in the first case, where bfq would have been better, and bfq in the second."""
+
+    def rates(*mbps: float) -> dict[str, float]:
+        return dict(zip(SCHEDULERS, mbps, strict=True))
+
+    a, b = ("read", 8, 1), ("write", 8, 1)
+    study = Study({a: rates(10, 9, 8, 7), b: rates(1, 5, 2, 3)}, {a: rates(8, 10, 5, 4), b: rates(4, 20, 5, 15)})
+    assert study.selector == pytest.approx((0.8 + 1) / 2)
+    assert study.single == pytest.approx(rates((0.8 + 0.2) / 2, 1.0, (0.5 + 0.25) / 2, (0.4 + 0.75) / 2))
+    assert claim("study", "CS3", {"d": study}) == [pytest.approx(0.9)]
+    cases, scores = EXPERIMENTS["study"].tables({"d": study})
+    assert cases.rows == [["read", "1 MiB", "8 KiB", 8, 10, 5, 4, "bfq"], ["write", "1 MiB", "8 KiB", 4, 20, 5, 15, "bfq"]]
+    assert scores.rows[-1] == ["selector", pytest.approx(0.9)]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from command import good, run, told, write
@@ -19,10 +19,11 @@ from test_live_watch import QUIET, Scripted, ahead, service
 
 from headwaiter.live import devices
 from headwaiter.live.decide import Caution
+from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
 from headwaiter.live.rank import Load, Point
-from headwaiter.live.record import Done, Sofar
+from headwaiter.live.record import Done, Sofar, with_issues
 from headwaiter.live.sample import measured
 from headwaiter.live.selectors import ByTable, Cell
 from headwaiter.live.settings import Settings
@@ -203,7 +204,7 @@ def test_record_goes_by_its_options(recorded: list[dict[str, Any]], capfd: pytes
     assert err == f"{out}: 150 requests in 7.5 s (20/s), recorded by tracefs; no event was lost\n"
     status, _, err = run(capfd, "record", "all", "-o", out)
     assert status == 0 and "60.0 s" in err and "1 events were lost in 1 gaps (a larger --buffer helps)" in err
-    more = {"seconds": 60.0, "output": out, "issues": True, "buffer_kb": 8192, "recorder": None}
+    more = {"seconds": 60.0, "output": out, "issues": None, "buffer_kb": 8192, "recorder": None}
     assert recorded[1] == {"disks": ["sda", "sdb"], **more}, "sdc holds nothing"
     status, _, err = run(capfd, "record", "sda", "-o", out)
     assert status == 2 and "what was recorded is kept, but the recording ended early: sda has gone (150 requests in" in err
@@ -211,20 +212,18 @@ def test_record_goes_by_its_options(recorded: list[dict[str, Any]], capfd: pytes
     assert status == 2 and "sdc: holds nothing" in err and len(recorded) == 3
 
 
-@pytest.mark.parametrize(
-    ("words", "issues"),
-    [
-        (("sda", "sdb"), True),
-        (("sdb",), False),
-        (("sdb", "--issues"), True),
-        (("sda", "--no-issues"), False),
-    ],
-)
-def test_issues_are_recorded_if_any_disk_rotates(
-    recorded: list[dict[str, Any]], words: tuple[str, ...], issues: bool, capfd: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(("words", "issues"), [((), None), (("--issues",), True), (("--no-issues",), False)])
+def test_record_passes_on_whether_issues_are_asked_for(
+    recorded: list[dict[str, Any]], words: tuple[str, ...], issues: bool | None, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    run(capfd, "record", *words, "-o", tmp_path / "t.hwr")
+    run(capfd, "record", "sda", *words, "-o", tmp_path / "t.hwr")
     assert recorded[0]["issues"] is issues
+
+
+def test_issues_are_recorded_if_any_disk_rotates() -> None:
+    disk, flash, unknown = (cast(Device, SimpleNamespace(rotational=kind)) for kind in (True, False, None))
+    assert with_issues([flash, disk], None) is True and with_issues([flash, unknown], None) is False
+    assert with_issues([flash], True) is True and with_issues([disk], False) is False
 
 
 def test_a_disk_that_is_described_is_recorded_with_issues(

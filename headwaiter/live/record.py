@@ -143,6 +143,11 @@ class _Tracefs:
             self._store(cpu)
 
 
+def with_issues(disks: Sequence[Device], asked: bool | None) -> bool:
+    """Whether to record also when a device gets a request: as asked, else if a disk rotates, for those take few requests."""
+    return any(disk.rotational for disk in disks) if asked is None else asked
+
+
 def record(
     disks: Sequence[Device],
     seconds: float,
@@ -155,12 +160,10 @@ def record(
 ) -> Done:
     """Record disks into a file, for so many seconds or until a signal comes; `issues`: also when the device gets a request.
 
-    `issues` None: if a disk rotates, for such disks take so few requests that it costs nothing. `recorder` None: the first of
-    RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that comes later is in what is returned,
-    and what was recorded until then in the file.
+    `recorder` None: the first of RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that
+    comes later is in what is returned, and what was recorded until then in the file.
     """
-    if issues is None:
-        issues = any(disk.rotational for disk in disks)
+    issues = with_issues(disks, issues)
     with gently() as told, writing(output) as temporary:
         archive = Archive(temporary)
         try:

@@ -124,17 +124,24 @@ def test_what_was_recorded_stands_in_for_a_replay_that_is_far_off(
     other = recorded * np.array([0.2, 0.2, 0.2, 0.9])
 
     def scripted(variant: Any, drive: Any, load: Any, options: Any, runs: int) -> list[Waits]:
-        assert isinstance(load, Ongoing) and load.warm_ns >= sample.WARM_NS and runs == sample.RUNS
+        assert isinstance(load, Ongoing) and load.warm_ns >= sample.WARM_NS
+        asked.append((variant.scheduler, runs))
+        if variant.scheduler == "kyber":
+            return [Waits(recorded, recorded * 2, recorded, 1.0, 0.0, 0.0)]
         # Two of the three runs are quite another.
-        costs = [simulated] * 3 if variant.scheduler == "none" else [recorded / 100, other, recorded * 100]
-        return [Waits(cost, cost, cost, 1.0, 0.0, 0.0) for cost in costs]
+        costs = [simulated] * 3 if variant.scheduler == "none" else [other, recorded / 100, recorded * 100]
+        return [Waits(cost, cost, cost, 1.0, 0.0, 0.0) for cost in costs[: runs + 1]]
 
+    asked: list[tuple[str, int]] = []
     monkeypatch.setattr(sample, "waits_in", scripted)
-    seen = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "none", ["bfq"])
+    seen = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "none", ["bfq", "kyber"])
     how = fit(trace, open_drive("barracuda-80g"), "none")
     assert how and how.model_mbps > 1.2 * how.recorded_mbps
     now = recorded * how.recorded_mbps / how.model_mbps if astray else simulated
     assert seen.advantage["bfq"] == pytest.approx(gain(now, other))
+    assert seen.advantage["kyber"] == pytest.approx(gain(now, recorded * 2)) and seen.advantage["kyber"] < 0
+    # Who is behind has one run.
+    assert sorted(asked) == [("bfq", 0), ("bfq", 2), ("kyber", 0), ("none", 0), ("none", 2)]
 
 
 def test_a_window_under_bfq_tells_of_the_drive_and_not_of_bfq(machine: FakeSystem) -> None:

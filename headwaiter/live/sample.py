@@ -44,8 +44,8 @@ ASTRAY = 0.25
 """If a replay under the scheduler in force is off by more than this logarithm, it is in another state than in reality: what bfq
 does, for one, depends for long on how programs began."""
 RUNS = 2
-"""Besides the one with the load as it was, so many with small changes of it; the gain in the middle counts. How programs
-begin is not known, and may decide which of them a scheduler favours. Long replays have none."""
+"""Of schedulers that are ahead, besides the run with the load as it was, so many with small changes of it; the gain in the middle
+counts. How programs begin is not known, and may decide which of them a scheduler favours. Long replays have none."""
 _LEAST_NS = 1000.0
 """Who waits less is taken to wait so long."""
 WARM_NS = 15 * 10**9
@@ -160,28 +160,37 @@ class Replay:
         order = [current, *(name for name in names if name != current)]
         runs = min(RUNS, runs_for(len(load.time_ns), None))
 
-        def waits_under(name: str) -> list[Waits]:
+        def waits_under(name: str, runs: int) -> list[Waits]:
             variant = untold(Variant(names[name], names[name]))
             return waits_in(variant, drive, load, kernel_options(options, variant.scheduler, depth), runs)
 
-        # The simulator runs outside Python's lock, so threads are enough.
-        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-            waits = dict(zip(order, pool.map(waits_under, order), strict=True))
-        if not closed and any(w.overloaded for each in waits.values() for w in each):
-            return replace(seen, trouble="the drive model cannot keep up with what was recorded")
+        def costs(of: Sequence[str], runs: int) -> dict[str, list[F64]]:
+            """By scheduler and run. Problem if the replay tells nothing."""
+            # The simulator runs outside Python's lock, so threads are enough.
+            with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+                waits = list(pool.map(lambda name: waits_under(name, runs), of))
+            if not closed and any(w.overloaded for each in waits for w in each):
+                raise Problem("the drive model cannot keep up with what was recorded")
+            found = [[w.programs_ns if closed else w.latency_ns.sum(keepdims=True) for w in each] for each in waits]
+            if not all(one.sum() > 0 for each in found for one in each):
+                raise Problem("no program waited")
+            return dict(zip(of, found, strict=True))
 
-        def cost(of: Waits) -> F64:
-            return of.programs_ns if closed else of.latency_ns.sum(keepdims=True)
+        def ahead(costs: dict[str, list[F64]]) -> dict[str, float]:
+            now = costs.pop(current)
+            if closed and how and abs(median(gain(recorded, one) for one in now)) > ASTRAY:
+                # What is simulated from the same drive's pace then stands against what was recorded.
+                now = [recorded * (how.recorded_mbps / how.model_mbps)] * len(now)
+            return {name: median(map(gain, now, then)) for name, then in costs.items()}
 
-        costs = {name: [cost(w) for w in each] for name, each in waits.items()}
-        if not all(one.sum() > 0 for each in costs.values() for one in each):
-            return replace(seen, trouble="no program waited")
-        now = costs[current]
-        if closed and how and abs(median(gain(recorded, one) for one in now)) > ASTRAY:
-            # What is simulated from the same drive's pace then stands against what was recorded.
-            now = [recorded * (how.recorded_mbps / how.model_mbps)] * len(now)
-        ahead = {name: median(map(gain, now, costs[name])) for name in order[1:]}
-        return replace(seen, advantage=ahead)
+        try:
+            found = ahead(costs(order, 0))
+            better = [name for name, lead in found.items() if lead > 0]
+            if better and runs:
+                found |= ahead(costs([current, *better], runs))
+        except Problem as e:
+            return replace(seen, trouble=str(e))
+        return replace(seen, advantage=found)
 
 
 def _explains(trace: Trace, drive: Drive, scheduler: str) -> tuple[Fit | None, str]:

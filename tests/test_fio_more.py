@@ -52,6 +52,14 @@ def test_zones_of_places(tmp_path: Path) -> None:
     assert max(io.at for io in ios) < 3 * 1024 and 0.57 < sum(io.at < 1024 for io in ios) / 4000 < 0.63
 
 
+def test_zones_without_a_length_share_what_is_left(tmp_path: Path) -> None:
+    """Of 80% each has 40, with as many reads."""
+    distribution = "random_distribution=zoned:50/20:25/:25/"
+    ios = run(tmp_path, f"[a]\ndirect=1\nrw=randread\nnorandommap\nsize=100m\n{distribution}\nnumber_ios=4000\n", 0.01)
+    shares = [sum(low <= io.at < high for io in ios) / 4000 for low, high in ((0, 20480), (20480, 61440), (61440, 102400))]
+    assert shares == pytest.approx([0.5, 0.25, 0.25], abs=0.03)
+
+
 def test_a_pass_covers_every_block_once_in_zones_too(tmp_path: Path) -> None:
     ios = run(tmp_path, "[a]\ndirect=1\nrw=randread\nsize=1m\nrandom_distribution=zoned:60/50:40/50\n", 0.01)
     assert len(ios) == 256 == len({io.at for io in ios})
@@ -168,6 +176,13 @@ iodepth=4
     last = max(io.done for io in ios if io.task == "b")
     before = sum(io.task == "a" and io.done < last for io in ios)
     assert before < 50
+
+
+def test_priorities_of_several_sizes_are_of_each(tmp_path: Path) -> None:
+    """60% of the small ones, and 70% of the large ones."""
+    text = "[a]\ndirect=1\nrw=randread\nsize=1g\nbssplit=4k/50:64k/50\nioengine=libaio\ncmdprio_bssplit=4k/60/1/0:64k/70/2/1\n"
+    splits = load(tmp_path, text).jobs[0].fields["prio_splits"][0]
+    assert splits == [(4096, 60, 1 << 13), (65536, 70, 2 << 13 | 1)]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
+from command import good, told
 from conftest import ROOT
 
 from headwaiter.conformance import recording
@@ -171,6 +172,28 @@ def test_a_script_runs_on_each_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [row["kernel"] for row in found] == ["6.1", "6.12"] and files == {"6.1/log": b"x", "6.12/log": b"x"}
     _, found, files = script.execute(str(path), ("7.2.11", "./folder"), {}, lambda text: None)
     assert [row["kernel"] for row in found] == ["7.2", "6.18"] and files == {"7.2.11/log": b"x", "6.18/log": b"x"}
+
+
+def test_the_command_runs_what_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[object] = []
+
+    def execute(target: str, series: object, given: object, say: object) -> object:
+        seen.append((target, series, given))
+        rows = [{"kernel": "6.1", "a": 1}, {"kernel": "6.12", "a": 2, "b": "x"}]
+        return script.Script("mine", "# What it is\n"), rows, {"6.1/log": b"1", "6.12/log": b"2", "6.12/a/b": b"3"}
+
+    monkeypatch.setattr("headwaiter.cli.lab.execute", execute)
+    how = ("-k", "6.1", "-k", "6.12", "--set", "A=5", "--set", "B=x=y", "--files", tmp_path / "files")
+    found = told(capfd, "lab", "run", "mine", *how)
+    assert seen == [("mine", ("6.1", "6.12"), {"A": "5", "B": "x=y"})]
+    assert found["experiment"] == "mine" and [row["a"] for row in found["results"]] == [1, 2]
+    files = {str(path.relative_to(tmp_path / "files")): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"6.1/log": b"1", "6.12/log": b"2", "6.12/a/b": b"3"}
+    lines = good(capfd, "lab", "run", "mine").splitlines()
+    assert seen[1] == ("mine", (), {}) and lines[0].strip() == "What it is"
+    assert [word for word in lines[2].split() if word.isalnum()] == ["kernel", "a", "b"]
 
 
 def test_a_tool_is_compiled_when_its_source_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

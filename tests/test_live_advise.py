@@ -98,6 +98,9 @@ def test_where_nothing_waits_no_scheduler_helps(machine: FakeSystem, one: Path, 
     found = advised(capfd, machine, one)
     assert found["gate"]["idle"] and found["gate"]["contention_percent"] == 0 and found["gate"]["reasons"] == []
     assert found["advice"][0]["text"].startswith("No scheduler will help here: 0% of the requests")
+    machine.add("sda")
+    out = good(capfd, "advise", one, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
+    assert "Nothing was changed." in out and machine.writes == []
 
 
 def test_the_depth_of_the_device_counts(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:

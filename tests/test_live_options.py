@@ -17,11 +17,15 @@ from fakesys import FakeSystem, machine
 from ringpages import archive, document, end, entry, event, files, page
 from test_live_watch import QUIET, Scripted, ahead, service
 
+from headwaiter.engine.sim import Drive, Options
+from headwaiter.errors import Problem
 from headwaiter.live import devices
+from headwaiter.live.apply import apply
 from headwaiter.live.decide import Caution
 from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
+from headwaiter.live.persist import rules
 from headwaiter.live.rank import Load, Point
 from headwaiter.live.record import Done, Sofar, with_issues
 from headwaiter.live.sample import measured
@@ -29,6 +33,7 @@ from headwaiter.live.selectors import ByTable, Cell
 from headwaiter.live.settings import Settings
 from headwaiter.live.table import Measured, Work
 from headwaiter.live.watch import Rules
+from headwaiter.study.workload import Workload
 from headwaiter.traces import load
 
 __all__ = ["machine"]
@@ -262,6 +267,79 @@ def test_described_losses(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
         assert told(capfd, "describe", write(tmp_path / "t.hwr", archive(content))).get("lost") == lost
 
 
+# --- advise ---
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What advice was asked for; none is given."""
+    seen: list[dict[str, Any]] = []
+
+    def advise(work: Workload, drive: Drive, options: Options, **more: Any) -> None:
+        target = more.pop("target")
+        more.pop("progress")
+        how = {"seed": options.seed, "queue_depth": options.queue_depth, "replay": work.replay}
+        seen.append({"work": work, "drive": drive.name, "on": target and target.device.name, **how, **more})
+        raise Problem("enough")
+
+    monkeypatch.setattr("headwaiter.cli.advise.advise", advise)
+    return seen
+
+
+TWO_READERS = "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(
+    f"{0.01 * i:.3f},{i % 2},R,1,{8 * i + i % 2 * 800},8,{0.01 * i + 0.005:.3f}\n" for i in range(40)
+)
+
+
+def test_advise_goes_by_its_options(
+    asked: list[dict[str, Any]], machine: FakeSystem, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    machine.add("sda")
+    path = write(tmp_path / "t.csv", TWO_READERS)
+    judge = ("--goal", "latency", "--margin", "20", "--anyway", "--mute", "a", "--mute", "b", "--seed", "7")
+    how = ("-d", "cheetah-15k", "--queue-depth", "3", "--replay", "open")
+    for words in ((*judge, *how, "--on", "sda"), ("-d", "cheetah-15k")):
+        assert run(capfd, "advise", path, *words, "--root", machine.root) == (2, "", "headwaiter: enough\n")
+    given = {"goal": "latency", "margin": 0.2, "anyway": True, "mute": ("a", "b"), "recorded": None, "seed": 7}
+    wanted = {"drive": "cheetah-15k", "on": "sda", "queue_depth": 3, "replay": "open", **given}
+    assert {key: asked[0][key] for key in wanted} == wanted
+    given = {"goal": "throughput", "margin": 0.05, "anyway": False, "mute": (), "recorded": None, "seed": 0}
+    wanted = {"drive": "cheetah-15k", "on": None, "queue_depth": 0, "replay": "closed", **given}
+    assert {key: asked[1][key] for key in wanted} == wanted
+
+
+def test_the_choice_of_a_drive_is_noted(
+    asked: list[dict[str, Any]], machine: FakeSystem, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run(capfd, "advise", write(tmp_path / "t.csv", TWO_READERS), "--root", machine.root)
+    [one] = asked
+    assert any(one["drive"] in note for note in one["work"].notes)
+
+
+def test_advice_for_a_device_records_it(
+    asked: list[dict[str, Any]], machine: FakeSystem, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """All its legs, and with issues if any of them rotates; what ends early, or has nothing, is not judged."""
+    for name in ("sda", "sdb"):
+        write(machine.add(name) / "queue" / "rotational", f"{int(name == 'sda')}\n")
+    machine.stack("md0", "sda", "sdb")
+    seen: list[Any] = []
+    ends = iter([("time", 99), ("time", 99), ("sda has gone", 99), ("time", 0)])
+
+    def record(legs: Any, seconds: float, path: Path, *, issues: bool) -> Done:
+        seen.append(([leg.name for leg in legs], seconds, issues))
+        write(path, TWO_READERS)
+        reason, size = next(ends)
+        return Done("tracefs", reason, Sofar(seconds, 40, 4096, 0, size), ())
+
+    monkeypatch.setattr("headwaiter.cli.advise.record", record)
+    words = ("-d", "cheetah-15k", "--root", machine.root)
+    said = [run(capfd, "advise", *more, *words)[2] for more in (("md0", "-t", "3"), ("sdb",), ("sda",), ("sda",))]
+    assert seen[:2] == [(["sda", "sdb"], 3.0, True), (["sdb"], 60.0, False)] and len(asked) == 2
+    assert said[0] == "sda, sdb: recording for 3 s\nheadwaiter: enough\n"
+    assert "headwaiter: sda: sda has gone\n" in said[2] and "sda: nothing was asked of it" in said[3]
+
+
 # --- disks and what was changed ---
 
 
@@ -287,3 +365,56 @@ def test_status_of_a_change_that_was_cut_short(machine: FakeSystem, capfd: pytes
     first, second = (line for line in good(capfd, "status", "--root", machine.root).splitlines() if "(wwn:naa" in line[:20])
     assert first.startswith("sda (wwn:naa.sda): mq-deadline -> bfq, ") and "a change was cut short: mq-deadline now" in first
     assert second.startswith("sdb (wwn:naa.sdb): mq-deadline -> bfq, ") and second.endswith(", by advise; in force")
+
+
+def test_a_stack_is_offered_what_all_its_legs_are(machine: FakeSystem) -> None:
+    for name in ("sda", "sdb"):
+        machine.add(name)
+    machine.stack("md0", "sda", "sdb")
+    write(machine.sysfs / "block" / "sdb" / "queue" / "scheduler", "none [mq-deadline] bfq\n")
+    assert Machine(machine.root).target("md0").offered == ("none", "mq-deadline", "bfq")
+    assert Machine(machine.root).target("sda").offered == ("none", "mq-deadline", "kyber", "bfq")
+
+
+def test_what_revert_tells(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of each file what it said and says now; the lines by hand put what was before."""
+    for name in ("sda", "sdb"):
+        machine.add(name, wwn=f"naa.{name}")
+    machine.stack("md0", "sda", "sdb")
+    there = Machine(machine.root)
+    apply(there.legs(there.find("md0")), Settings("bfq", 100), there.state, "advise")
+    queue = machine.sysfs / "block" / "sdb" / "queue"
+    text = good(capfd, "revert", "sda", "--root", machine.root)
+    assert "sda: bfq -> mq-deadline (saved " in text and " by advise)" in text and "sdb" not in text
+    found = told(capfd, "revert", "sdb", "--root", machine.root)
+    changes = {change["file"]: (change["device"], change["old"], change["new"]) for change in found["changes"]}
+    assert changes["scheduler"] == ("sdb", "bfq", "mq-deadline") and changes["nr_requests"] == ("sdb", "100", "256")
+    assert found["commands"][0] == f"echo mq-deadline >{queue}/scheduler"
+    assert f"echo 256 >{queue}/nr_requests" in found["commands"]
+
+
+def test_status_tells_each_disk(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
+    machine.add("sda", wwn="naa.1")
+    there = Machine(machine.root)
+    apply([there.find("sda")], Settings("bfq", 100), there.state, "advise")
+    [disk] = told(capfd, "status", "--root", machine.root)["disks"]
+    assert (disk["device"], disk["identity"], disk["present"], disk["by"]) == ("sda", "wwn:naa.1", True, "advise")
+    assert (disk["before"], disk["wanted"], disk["now"], disk["overridden"]) == ("mq-deadline", "bfq", "bfq", "")
+    machine.set("sda", "nr_requests", "99")
+    found = told(capfd, "status", "--root", machine.root)
+    assert found["disks"][0]["overridden"] == "nr_requests"
+    assert [(row["device"], row["old"], row["new"], row["by"]) for row in found["history"]] == [
+        ("sda", "mq-deadline", "bfq", "advise")
+    ]
+
+
+def test_a_rule_goes_by_the_longer_number(machine: FakeSystem) -> None:
+    """As the identity does."""
+    machine.add("sda")
+    udev = machine.root / "run" / "udev" / "data"
+    write(udev / "b8:16", "E:ID_SERIAL=s\nE:ID_WWN=0x5000\nE:ID_WWN_WITH_EXTENSION=0x5000abcd\n")
+    there = Machine(machine.root).find("sda")
+    rule = rules([there], Settings("bfq", 100, {"slice_idle": "0"}), udev).splitlines()[-1]
+    assert 'ENV{ID_WWN_WITH_EXTENSION}=="0x5000abcd"' in rule and "ID_WWN}" not in rule
+    puts = ['ATTR{queue/scheduler}="bfq"', 'ATTR{queue/nr_requests}="100"', 'ATTR{queue/iosched/slice_idle}="0"']
+    assert rule.endswith(", ".join(puts))

@@ -211,6 +211,35 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert {name: len(data) for name, data in unpacked(path).items()} == {"headwaiter.json": 30, "a": 5000, "end.json": 12}
 
 
+def test_the_begin_of_an_archive_makes_no_room(tmp_path: Path) -> None:
+    """Without it nothing tells what the archive is."""
+    archive = Archive(tmp_path / "a")
+    archive.begin({"headwaiter": "recording-1"})
+    begun = (tmp_path / "a").read_bytes()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (archive.bytes + 10, before[1]))
+    try:
+        with pytest.raises(FullError):
+            archive.end({"lost": 0})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    archive.close()
+    assert (tmp_path / "a").read_bytes() == begun
+
+
+def test_files_that_fill_their_blocks(tmp_path: Path) -> None:
+    """Of 512 bytes; a block of zeros behind one would end the archive."""
+    archive = Archive(tmp_path / "a")
+    archive.begin({})
+    for size in (512, 0, 513, 1024):
+        archive.add(str(size), b"x" * size)
+    archive.end({"lost": 0})
+    archive.close()
+    found = {name: len(data) for name, data in unpacked(tmp_path / "a").items()}
+    assert list(found.items())[1:-1] == [("512", 512), ("0", 0), ("513", 513), ("1024", 1024)]
+    assert (tmp_path / "a").stat().st_size == archive.bytes == 512 * (6 + 1 + 1 + 2 + 2 + 1 + 2)
+
+
 def test_a_disk_too_full_for_anything(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(archive: Archive, *parts: bytes) -> None:
         raise FullError("No space left on device")

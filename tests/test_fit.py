@@ -20,6 +20,7 @@ from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.fit import at_drive, best_fit, doubt, fit
+from headwaiter.study.inkernel import kernel_options
 from headwaiter.study.workload import Reading, read_trace
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
@@ -204,3 +205,12 @@ def test_the_longer_a_drive_is_busy_the_slower_it_is(tmp_path: Path) -> None:
     found = fit(read_trace(path, Reading()), ConstantDrive(5_000_000))
     assert found is not None and found.off == pytest.approx(2.0)
     assert (found.recorded_mean_ms, found.model_mean_ms) == pytest.approx((10.0, 5.0))
+
+
+def test_runs_are_as_a_kernel_has_them() -> None:
+    """Without a scheduler as many requests as the device takes; its own schedulers take one ahead, and modules do not."""
+    given = Options(nr_requests=100, seed=7)
+    found = {name: kernel_options(given, name, 32) for name in ("none", "mq-deadline", "bfq", "as", "cfq-slice")}
+    assert {name: one.nr_requests for name, one in found.items()} == {**dict.fromkeys(found, 100), "none": 32}
+    assert [name for name, one in found.items() if one.pull_ahead] == ["none", "mq-deadline", "bfq"]
+    assert {one.seed for one in found.values()} == {7}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import stat
 import subprocess
@@ -22,9 +23,10 @@ from headwaiter.drives import profile
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.errors import Problem
-from headwaiter.lab import debug, guest, host, modules, refuse, script
+from headwaiter.lab import debug, example, guest, host, modules, python, refuse, script
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, Kernel, version_key
+from headwaiter.paths import DRIVES, PACKAGE
 from headwaiter.study.workload import Reading, read_workload
 
 
@@ -172,6 +174,38 @@ def test_a_script_runs_on_each_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert [row["kernel"] for row in found] == ["6.1", "6.12"] and files == {"6.1/log": b"x", "6.12/log": b"x"}
     _, found, files = script.execute(str(path), ("7.2.11", "./folder"), {}, lambda text: None)
     assert [row["kernel"] for row in found] == ["7.2", "6.18"] and files == {"7.2.11/log": b"x", "6.18/log": b"x"}
+
+
+def test_a_guest_gets_what_lines_of_python_import(tmp_path: Path) -> None:
+    """The simulator and the drives only where it simulates."""
+    simulator = {str(PACKAGE / "libheadwaiter.so"), str(PACKAGE / "headwaiter.h"), *map(str, DRIVES.glob("*.toml"))}
+    for simulates, processor in ((False, "qemu64"), (True, "Nehalem")):
+        made = guest.Guest(Kernel("6.12.1", tmp_path), "")
+        python.pack(made, "import sys, json.tool\n", simulates=simulates)
+        assert {"tool.py", "decoder.py"} <= {Path(path).name for path in made.files} and made.processor == processor
+        assert {*made.files} & simulator == (simulator if simulates else set())
+        assert made.environment["PYTHON"] in made.executables and any("libc.so" in name for name in made.executables)
+
+
+def test_the_example_is_packed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    headers = tmp_path / "usr" / "src" / "linux-headers" / "include" / "linux"
+    headers.mkdir(parents=True)
+    (headers / "list.h").write_text("struct list_head;")
+    seen: list[guest.Guest] = []
+
+    def boot(made: guest.Guest, say: object) -> guest.Outcome:
+        seen.append(made)
+        return guest.Outcome({"trace.blktrace.0": b"x" * 1000}, [])
+
+    made = guest.Guest(Kernel("6.12.1", tmp_path), "", files={"/a": b"b"})
+    monkeypatch.setattr(example, "newest", lambda pattern: "linux-headers")
+    monkeypatch.setattr(example, "fetch", lambda package, say: tmp_path)
+    monkeypatch.setattr(example, "guest", lambda *_: made)
+    monkeypatch.setattr(example, "boot", boot)
+    found = example.run(script.Script("example", ""), made.kernel, {}, lambda text: None).files
+    packed = found["example.blktrace.xz"]
+    assert seen[0].files == {"/a": b"b", "/tree/list.h": b"struct list_head;"} and lzma.decompress(packed) == b"x" * 1000
+    assert json.loads(found["results"]) == {"trace_bytes": 1000, "compressed_bytes": len(packed)}
 
 
 def test_the_command_runs_what_it_is_told(

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command import run, told, write
@@ -22,7 +23,7 @@ from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import Point
 from headwaiter.live.selectors import OPERATIONS, Cell, read_table
-from headwaiter.live.table import Measured, Work, cell_winners, cells
+from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder
 
 __all__ = ["loop", "machine"]
 FIO = """#!/bin/sh
@@ -171,6 +172,16 @@ def test_a_folder_without_room(machine: FakeSystem, fio: Path, capfd: pytest.Cap
     words = ("--files", "64g", "--processes", "64", "--folder", fio)
     status, _, err = run(capfd, "table", "sda", *words, "--root", machine.root)
     assert status == 2 and re.search(r"the files need 4194304 MiB, and \d+ MiB are free", err) and machine.writes == []
+
+
+def test_an_eighth_of_room_is_left(machine: FakeSystem, fio: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of 8 MiB need 9."""
+    there = Machine(machine.root)
+    work, wanted, free = Work(1), [Cell("read", 8192, 8), Cell("read", 64, 8)], [9 << 20, (9 << 20) - 1]
+    monkeypatch.setattr("headwaiter.live.table.shutil.disk_usage", lambda folder: SimpleNamespace(free=free.pop(0)))
+    check_folder(there, there.target("sda"), fio, wanted, work)
+    with pytest.raises(Problem, match="the files need 8 MiB, and 8 MiB are free"):
+        check_folder(there, there.target("sda"), fio, wanted, work)
 
 
 def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,8 @@ def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     done = CliRunner().invoke(command, ["check", "--differences", "1", str(path)], standalone_mode=False)
     assert done.return_value == 1
     assert "at 12 ns the kernel chose 0, ours 1" in done.output
+    # Of both decisions neither is the kernel's.
+    assert re.search(r"^ *6\.12\S* +mq-deadline +\S+ +2 +0\.00% +2 *$", done.output, re.M)
     assert run_command(capfd, "conform", "check", path)[0] == 1, "the status of the process, too"
     (tmp_path / "good.xz").write_bytes(recording.encode(small()))
     assert run_command(capfd, "conform", "check", tmp_path)[0] == 1, "one that differs among others"

@@ -16,9 +16,10 @@ from driveload import load_of, random_places
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headwaiter.cli.drives import _value
 from headwaiter.drives import bundled, find_drive, load
 from headwaiter.drives.convert import convert
-from headwaiter.drives.params import model
+from headwaiter.drives.params import model, models
 from headwaiter.drives.profile import from_toml
 from headwaiter.drives.validation import demerit, read_trace, replay
 from headwaiter.engine.constants import ParamType
@@ -427,3 +428,10 @@ def test_a_default_that_is_shown_is_the_value_that_is_taken(document: dict[str, 
         shown = p.default_text if p.type == ParamType.CHOICE else json.loads(p.default_text)
         spelt = {**document, section: {**document.get(section, {}), name: shown}}
         assert from_toml(spelt, "spelt", "spelt").blob == from_toml(document, "given", "given").blob, key
+
+
+def test_rows_within_rows_are_counted_together() -> None:
+    params = models()["disk"].params
+    data = {"zones": [{"slips": [[1], [2]]}, {"slips": [[3]]}, {}]}
+    assert (_value(params["zones.slips"], data), _value(params["zones"], data)) == ("3 rows", "3 rows")
+    assert (_value(params["zones.slips"], {"zones": data["zones"][:1]}), _value(params["zones.slips"], {})) == ("2 rows", "")

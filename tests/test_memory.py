@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from handmade import printed
 
+from headwaiter import reading
 from headwaiter.cli import _options
 from headwaiter.cli.compare import command as compare_command
 from headwaiter.cli.run import command as run_command
@@ -354,3 +356,26 @@ def test_a_policy_by_itself_survives_the_end_of_memory(name: str) -> None:
     """An insertion for which there is no memory has not happened, and the next may."""
     done = subprocess.run([sys.executable, "-P", "-c", POLICY.format(name=name)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit_mib", "group", "free_mib"),
+    [
+        (-1, {}, 4096),
+        (1024, {}, 1024 - 600),
+        (500, {}, 0),
+        (-1, {"memory.max": 2048, "memory.current": 1500}, 548),
+        (-1, {"memory.max": 2048}, 2048),
+        (1024, {"memory.max": 2048, "memory.current": 1900}, 148),
+    ],
+)
+def test_free_memory_is_what_is_left_of_each_limit(
+    monkeypatch: pytest.MonkeyPatch, limit_mib: int, group: dict[str, int], free_mib: int
+) -> None:
+    """The machine has 4 GiB free, and the process 600 MiB of addresses."""
+    limit = resource.RLIM_INFINITY if limit_mib < 0 else limit_mib << 20
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (limit, limit))
+    monkeypatch.setattr(reading, "_meminfo", lambda: 4 << 30)
+    monkeypatch.setattr(reading, "_address_space", lambda: 600 << 20)
+    monkeypatch.setattr(reading, "_number", lambda path: group[name] << 20 if (name := Path(path).name) in group else None)
+    assert reading.free_memory_bytes() == free_mib << 20

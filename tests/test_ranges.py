@@ -144,3 +144,18 @@ def test_who_cannot_be_told_apart_is_said_to_people(tmp_path: Path, capfd: pytes
     words = ("compare", tmp_path / "a.fio", "-s", "noop,deadline", "--seeds", "4")
     uncertain = told(capfd, *words)["uncertain"]
     assert uncertain and " ".join(uncertain.split()) in " ".join(good(capfd, *words).split())
+
+
+def test_an_unchanged_kernels_schedulers_come_first_among_all(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """But not among those that are named. The margin is that of the command line."""
+    (tmp_path / "a.fio").write_text("[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=4m\noffset_increment=9g\nnumjobs=2\n")
+
+    def order(sched: str) -> list[str]:
+        rows = good(capfd, "compare", tmp_path / "a.fio", "-s", sched, "--seeds", "0").partition("──\n")[2].splitlines()
+        return [row.split()[0].strip("*") for row in rows[: rows.index("")] if row.strip("─ ")]
+
+    stock = {"none", "mq-deadline", "kyber", "bfq"}
+    assert order("as,mq-deadline") == ["as", "mq-deadline"] and {*order("all")[:4]} == stock
+    for more, margin in (((), 5), (("--margin", "25"), 25)):
+        found = told(capfd, "compare", tmp_path / "a.fio", "-s", "as,mq-deadline", "--seeds", "0", *more)
+        assert found["answer"]["margin_percent"] == margin

@@ -319,15 +319,15 @@ def test_the_choice_of_a_drive_is_noted(
 def test_advice_for_a_device_records_it(
     asked: list[dict[str, Any]], machine: FakeSystem, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """All its legs, and with issues if any of them rotates; what ends early, or has nothing, is not judged."""
+    """All its legs, as record() does of itself; what ends early, or has nothing, is not judged."""
     for name in ("sda", "sdb"):
-        write(machine.add(name) / "queue" / "rotational", f"{int(name == 'sda')}\n")
+        machine.add(name)
     machine.stack("md0", "sda", "sdb")
     seen: list[Any] = []
     ends = iter([("time", 99), ("time", 99), ("sda has gone", 99), ("time", 0)])
 
-    def record(legs: Any, seconds: float, path: Path, *, issues: bool) -> Done:
-        seen.append(([leg.name for leg in legs], seconds, issues))
+    def record(legs: Any, seconds: float, path: Path) -> Done:
+        seen.append(([leg.name for leg in legs], seconds))
         write(path, TWO_READERS)
         reason, size = next(ends)
         return Done("tracefs", reason, Sofar(seconds, 40, 4096, 0, size), ())
@@ -335,7 +335,7 @@ def test_advice_for_a_device_records_it(
     monkeypatch.setattr("headwaiter.cli.advise.record", record)
     words = ("-d", "cheetah-15k", "--root", machine.root)
     said = [run(capfd, "advise", *more, *words)[2] for more in (("md0", "-t", "3"), ("sdb",), ("sda",), ("sda",))]
-    assert seen[:2] == [(["sda", "sdb"], 3.0, True), (["sdb"], 60.0, False)] and len(asked) == 2
+    assert seen[:2] == [(["sda", "sdb"], 3.0), (["sdb"], 60.0)] and len(asked) == 2
     assert said[0] == "sda, sdb: recording for 3 s\nheadwaiter: enough\n"
     assert "headwaiter: sda: sda has gone\n" in said[2] and "sda: nothing was asked of it" in said[3]
 

@@ -12,7 +12,7 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME`, `watched: NAME` and `agreement: NAME` are
-tables of docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json, of `make regret-docs`.
+tables of docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json (`make regret-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 

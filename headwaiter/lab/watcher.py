@@ -18,6 +18,8 @@ from headwaiter.lab.script import Script, guest
 _IMPORTS = """
 from types import SimpleNamespace
 
+import numpy.random
+
 import headwaiter.__main__
 from headwaiter.cli import watch
 from headwaiter.live.sample import Replay

@@ -48,11 +48,12 @@ def test_a_log_without_a_phase_is_refused() -> None:
         judged(rows()[4:], LOG)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.needs("lab")
 def test_watch_changes_the_scheduler() -> None:
     """It has all that it needs in the guest, and sees soon that eight readers are better off than under mq-deadline."""
-    given = {"PHASES": "readers", "PHASE": "15", "ALONE": "2", "SCHEDULERS": "mq-deadline", "SAMPLE": "3", "EVERY": "5"}
+    given = {"PHASES": "readers", "PHASE": "40", "ALONE": "2", "SCHEDULERS": "mq-deadline", "SAMPLE": "3", "EVERY": "5"}
     *_, watched, whole = _run("watch", "6.12", given)
     assert (watched["what"], watched["switches"]) == ("watch", 1) and watched["scheduler"] != "mq-deadline"
     alone = whole["read_mbps"] / whole["of_best"]

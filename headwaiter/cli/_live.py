@@ -9,12 +9,23 @@ from typing import Any, TypeVar
 
 import click
 
+from headwaiter.cli import _complete as complete
 from headwaiter.errors import Problem, shown
 from headwaiter.live.advice import Target
 from headwaiter.live.machine import Machine
 from headwaiter.study.variants import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+sched_option = click.option(
+    "--sched",
+    "-s",
+    shell_complete=complete.schedulers,
+    metavar="a,b|all",
+    help="Schedulers [default: all that there are].",
+)
+"""Of what is measured on a drive model or a disk; chosen_of() says what it means of a disk."""
 
 
 def machine_options(function: F) -> F:

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._live import chosen_of, machine_options
+from headwaiter.cli._live import chosen_of, machine_options, sched_option
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
@@ -32,13 +32,7 @@ _DRIVE_RUNS, _DEVICE_RUNS = 4, 3
 
 @click.command("rank")
 @click.argument("subject", metavar="DRIVE|DEVICE", shell_complete=complete.drive)
-@click.option(
-    "--sched",
-    "-s",
-    shell_complete=complete.schedulers,
-    metavar="a,b|all",
-    help="Schedulers [default: all that there are].",
-)
+@sched_option
 @click.option(
     "--sizes", callback=byte_sizes(512, SIZES[-1], SIZES), metavar="4k,64k,…", help="Request sizes [default: 4k to 1m]."
 )

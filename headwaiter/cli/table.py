@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._live import chosen_of, machine_options
+from headwaiter.cli._live import chosen_of, machine_options, sched_option
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
@@ -39,13 +39,7 @@ _DRIVE_RUNS, _DEVICE_RUNS = 2, 3
     metavar="FOLDER",
     help="DEVICE: a folder on it, where files are made for the measurement, and removed.",
 )
-@click.option(
-    "--sched",
-    "-s",
-    shell_complete=complete.schedulers,
-    metavar="a,b|all",
-    help="Schedulers [default: all that there are].",
-)
+@sched_option
 @click.option(
     "--files", callback=byte_sizes(1024, 64 << 30, _FILES), metavar="64k,1g,…", help="Sizes of files [default: 1m and 32m]."
 )

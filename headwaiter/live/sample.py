@@ -153,44 +153,67 @@ class Replay:
         seen = replace(seen, contention=share)
         if share < IDLE:
             return replace(seen, advantage=dict.fromkeys((n for n in names if n != current), 0.0))
-        assert isinstance(work.load, Forest)
-        closed, recorded = work.replay == CLOSED, _waited_ns(trace)
         load = going_on(work, drive).load
         load = warmed(load, WARM_NS) if isinstance(load, Ongoing) else work.load
-        order = [current, *(name for name in names if name != current)]
-        runs = min(RUNS, runs_for(len(load.time_ns), None))
-
-        def waits_under(name: str, runs: int) -> list[Waits]:
-            variant = untold(Variant(names[name], names[name]))
-            return waits_in(variant, drive, load, kernel_options(options, variant.scheduler, depth), runs)
-
-        def costs(of: Sequence[str], runs: int) -> dict[str, list[F64]]:
-            """By scheduler and run. Problem if the replay tells nothing."""
-            # The simulator runs outside Python's lock, so threads are enough.
-            with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-                waits = list(pool.map(lambda name: waits_under(name, runs), of))
-            if not closed and any(w.overloaded for each in waits for w in each):
-                raise Problem("the drive model cannot keep up with what was recorded")
-            found = [[w.programs_ns if closed else w.latency_ns.sum(keepdims=True) for w in each] for each in waits]
-            if not all(one.sum() > 0 for each in found for one in each):
-                raise Problem("no program waited")
-            return dict(zip(of, found, strict=True))
+        assert isinstance(load, Forest)
+        replays = _Replays(drive, load, options, depth, names, work.replay == CLOSED)
+        paces = how.recorded_mbps / how.model_mbps if how else None
 
         def ahead(costs: dict[str, list[F64]]) -> dict[str, float]:
-            now = costs.pop(current)
-            if closed and how and abs(median(gain(recorded, one) for one in now)) > ASTRAY:
-                # What is simulated from the same drive's pace then stands against what was recorded.
-                now = [recorded * (how.recorded_mbps / how.model_mbps)] * len(now)
+            now = _now(costs.pop(current), _waited_ns(trace), paces if replays.closed else None)
             return {name: median(map(gain, now, then)) for name, then in costs.items()}
 
         try:
-            found = ahead(costs(order, 0))
+            found = ahead(replays.costs([current, *(name for name in names if name != current)], 0))
             better = [name for name, lead in found.items() if lead > 0]
-            if better and runs:
-                found |= ahead(costs([current, *better], runs))
+            if better and replays.runs:
+                found |= ahead(replays.costs([current, *better], replays.runs))
         except Problem as e:
             return replace(seen, trouble=str(e))
         return replace(seen, advantage=found)
+
+
+@dataclass(frozen=True)
+class _Replays:
+    """Of a window on a drive model, under schedulers by their names in the kernel; `names` says how they are called here."""
+
+    drive: Drive
+    load: Forest
+    options: Options
+    depth: int
+    names: Mapping[str, str]
+    closed: bool
+
+    @property
+    def runs(self) -> int:
+        """How many with small changes there is time for."""
+        return min(RUNS, runs_for(len(self.load.time_ns), None))
+
+    def costs(self, of: Sequence[str], runs: int) -> dict[str, list[F64]]:
+        """What programs wait, by scheduler and run, the unchanged one first. Problem if the replay tells nothing."""
+        # The simulator runs outside Python's lock, so threads are enough.
+        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+            waits = list(pool.map(lambda name: self._waits(name, runs), of))
+        if not self.closed and any(w.overloaded for each in waits for w in each):
+            raise Problem("the drive model cannot keep up with what was recorded")
+        found = [[w.programs_ns if self.closed else w.latency_ns.sum(keepdims=True) for w in each] for each in waits]
+        if not all(one.sum() > 0 for each in found for one in each):
+            raise Problem("no program waited")
+        return dict(zip(of, found, strict=True))
+
+    def _waits(self, name: str, runs: int) -> list[Waits]:
+        variant = untold(Variant(self.names[name], self.names[name]))
+        return waits_in(variant, self.drive, self.load, kernel_options(self.options, variant.scheduler, self.depth), runs)
+
+
+def _now(simulated: list[F64], recorded: F64, pace: float | None) -> list[F64]:
+    """What the scheduler in force costs programs, run by run: as simulated, unless that is far from what was recorded.
+
+    pace: of the recorded disk by that of its model, at which the others are simulated; None: nothing can stand in.
+    """
+    if pace is None or abs(median(gain(recorded, one) for one in simulated)) <= ASTRAY:
+        return simulated
+    return [recorded * pace] * len(simulated)
 
 
 def _explains(trace: Trace, drive: Drive, scheduler: str) -> tuple[Fit | None, str]:

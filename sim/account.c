@@ -25,7 +25,7 @@ int sim_account(struct hws *s)
 		return sim_fail(s, -EPROTO,
 				"%s still holds %u requests, of which %u are in the drive",
 				s->policy->name, s->in_use, s->in_drive);
-	if (s->opt.record && s->rows.n != s->completed + s->left_out)
+	if (s->opt.record && s->rows.n != s->completed + s->flushes + s->left_out)
 		return sim_fail(s, -EPROTO, "%llu I/Os completed, but %llu have rows",
 				(unsigned long long)s->completed, (unsigned long long)s->rows.n);
 	if (s->opt.exact && sim_tallied(s) != s->completed)

@@ -122,7 +122,8 @@ void sim_submit_piece(struct hws *s, struct sim_piece *p)
 	t->nr_waiting++;
 	t->waiting = p;
 	t->waiting_tail = &p->next;
-	wait_for_tag(s, t);
+	if (!t->flush)
+		wait_for_tag(s, t);
 }
 
 /* Is there another piece behind that cannot join a request? */
@@ -165,6 +166,7 @@ static bool flush_has_tag(struct hws *s, struct sim_flush_wait *w)
 void sim_flush(struct hws *s, struct sim_flush_wait *w)
 {
 	struct sim_task *t = &s->tasks[w->task];
+	struct sim_flush_wait **at;
 
 	w->waits = true;
 	w->tag = -1;
@@ -172,15 +174,18 @@ void sim_flush(struct hws *s, struct sim_flush_wait *w)
 		sim_flush_ready(s, w);
 		return;
 	}
-	t->flush = w;
-	if (!t->waiting)
+	w->next = NULL;
+	for (at = &t->flush; *at; at = &(*at)->next)
+		;
+	*at = w;
+	if (!t->waiting && w == t->flush)
 		wait_for_tag(s, t);
 }
 
-/* The task looks for tags, for its requests and then for its flush; false: it waits on. */
+/* The task looks for tags, for its requests and then for its flushes; false: it waits on. */
 static bool feed_task(struct hws *s, struct sim_task *t)
 {
-	struct sim_flush_wait *w = t->flush;
+	struct sim_flush_wait *w;
 
 	while (t->waiting) {
 		struct sim_piece *p = t->waiting, *behind = p->next;
@@ -192,12 +197,12 @@ static bool feed_task(struct hws *s, struct sim_task *t)
 		if (!next_needs_tag(s, t))
 			break;
 	}
-	if (!w)
-		return true;
-	if (!flush_has_tag(s, w))
-		return false;
-	t->flush = NULL;
-	sim_flush_ready(s, w);
+	while ((w = t->flush)) {
+		if (!flush_has_tag(s, w))
+			return false;
+		t->flush = w->next;
+		sim_flush_ready(s, w);
+	}
 	return true;
 }
 

@@ -26,7 +26,8 @@ extern "C" {
 
 /* --- what numbers mean --- */
 
-enum hws_op { HWS_READ, HWS_WRITE, HWS_DISCARD, HWS_OTHER };
+/* The last is a trace's alone: no I/O, but a flush of the drive's own cache. */
+enum hws_op { HWS_READ, HWS_WRITE, HWS_DISCARD, HWS_OTHER, HWS_FLUSH };
 
 /* Flags of an I/O. The last two are for a policy by itself alone. */
 enum hws_flag {
@@ -239,7 +240,8 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 /*
  * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O
  * parent[i] completes, or at time_ns[i] if parent[i] is -1, but never before I/O after[i] was
- * issued. Columns of n elements; they must stay in place until the run is over.
+ * issued. A flush has no sectors; on a drive without a cache it takes no time. Columns of n
+ * elements; they must stay in place until the run is over.
  */
 struct hws_trace {
 	uint64_t n;

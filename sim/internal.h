@@ -70,7 +70,7 @@ struct sim_task {
 	struct hw_task *task; /* NULL until its first I/O and after it was freed */
 	struct sim_piece *waiting, **waiting_tail; /* for a tag */
 	struct sim_task *next_waiter;
-	struct sim_flush_wait *flush; /* has no tag */
+	struct sim_flush_wait *flush; /* those that have no tag, in order */
 	struct sim_source *source;    /* whose I/O this is */
 	u64 nr_waiting; /* pieces that wait for a request or a tag: it cannot exit before */
 	/* by operation: one more than the number of its tally; 0: none yet */
@@ -128,6 +128,8 @@ struct sim_processor {
 	struct sim_turn *first, *last, feed;
 	u64 stolen_ns; /* from the running one, since it began */
 	u64 kernel_until_ns;
+	u64 busy_until_ns; /* with processes of a trace */
+	u64 thought;
 	bool feed_wanted;
 };
 
@@ -236,7 +238,8 @@ struct hws {
 	u32 wait_task_seen;
 
 	u64 issued, completed, requests, merges;
-	u64 left_out; /* I/Os of a trace that would have come after its end */
+	u64 left_out; /* rows of a trace that would have come after its end */
+	u64 flushes;  /* rows of a trace that were, and are no I/O */
 	u64 last_done_ns;
 	struct sim_jobs *jobs;	 /* job.c; NULL without generated load */
 	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */
@@ -313,6 +316,8 @@ void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns);
 bool sim_computed(struct hws *s, struct sim_turn *t);
 /* It has nothing more to do now. */
 void sim_yield(struct hws *s, struct sim_turn *t);
+/* A process of a trace begins to think. */
+void sim_think(struct hws *s, u64 think_ns);
 void sim_interrupt(struct hws *s, u64 takes_ns);
 /*
  * A tag has come back, of a request of so many sectors: one of those who wait looks when it gets

@@ -7,8 +7,14 @@
  * for something, as one of the real-time class does. The kernel's own work (interrupts, the worker
  * that runs the queue) does not wait for a processor; what runs meanwhile takes so much longer.
  * Processes that wait for a tag are woken behind those whose I/O is done.
+ *
+ * Of a trace it is not known who has computed between two I/Os, and who has slept. Short think times
+ * are taken for processor time, which was there when they were recorded: they are not put in line
+ * again, but who waits for a tag comes behind them.
  */
 #include "sim/internal.h"
+
+#define COMPUTING_NS 500000 /* who thinks for longer sleeps */
 
 u64 sim_turnaround(const struct hws *s, u32 sectors)
 {
@@ -88,6 +94,21 @@ void sim_yield(struct hws *s, struct sim_turn *t)
 	}
 }
 
+static u64 mixed(u64 x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+void sim_think(struct hws *s, u64 think_ns)
+{
+	struct sim_processor *p = &s->processor;
+
+	if (s->opt.one_processor && think_ns <= COMPUTING_NS && mixed(++p->thought) & 1)
+		p->busy_until_ns = max(p->busy_until_ns, sim_after(s->now, think_ns));
+}
+
 void sim_interrupt(struct hws *s, u64 takes_ns)
 {
 	struct sim_processor *p = &s->processor;
@@ -118,5 +139,5 @@ void sim_waiter_woken(struct hws *s)
 	if (p->running)
 		enqueue(p, &p->feed);
 	else
-		s->feed_ns = max(s->now, p->kernel_until_ns);
+		s->feed_ns = max(max(s->now, p->kernel_until_ns), p->busy_until_ns);
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Replay: a source whose I/Os follow each other as a forest says. The roots, which come by
- * themselves, are its list; each other row is scheduled when its parent has completed.
+ * themselves, are its list; each other row is scheduled when its parent has completed. A row may be
+ * a flush of the drive's own cache.
+ *
+ * A task whose I/O waits for a tag is in the kernel. What else of its is due stands in line, and
+ * follows when the I/O has a tag, after the time that was between the two. Writes that nobody waits
+ * for are written back in batches, and may all wait at once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +16,22 @@
 #define NO_ROW U32_MAX
 
 enum row_state { ROW_WAITING, ROW_DUE, ROW_ISSUED };
+
+/* A flush that is under way, or free. */
+struct row_flush {
+	struct sim_flush_wait wait;
+	u64 row;
+	struct row_flush *next;
+};
+
+/* Rows of a task that are due while it waits in the kernel. */
+struct line {
+	u32 first, last;
+	u64 due_ns;    /* when the row was due that went before them */
+	bool released; /* the first is scheduled: its turn has come */
+	bool listed;   /* among the tasks with lines, of which ... */
+	u32 next;      /* ... this is the next */
+};
 
 struct sim_trace {
 	struct sim_source source;
@@ -22,6 +43,11 @@ struct sim_trace {
 	u32 *roots; /* rows without parent, by time; NULL: all rows, as they stand */
 	u64 nr_roots, next_root;
 	u64 *remaining; /* by task: I/Os not completed */
+	struct row_flush *flushes, *free_flushes;
+	struct line *lines; /* by task; NULL: tags do not matter, or rows do not follow each other */
+	u32 first_line;
+	u32 *behind; /* the row that stands in line behind a row */
+	u64 *due_ns; /* of rows in line */
 };
 
 static struct sim_trace *trace_of(struct sim_source *source)
@@ -43,6 +69,50 @@ static bool next_root(struct hws *s, struct sim_source *source, u64 *time_ns, u6
 	return true;
 }
 
+static void row_done(struct hws *s, struct sim_source *source, void *cookie);
+
+static void flush_done(struct hws *s, struct sim_trace *t, u64 row)
+{
+	sim_row_complete(s, row);
+	row_done(s, &t->source, (void *)(uintptr_t)row);
+}
+
+static void issue_flush(struct hws *s, struct sim_trace *t, u64 row)
+{
+	struct row_flush *f = t->free_flushes;
+
+	s->flushes++;
+	sim_row_issue(s, row, t->given.task[row], NULL);
+	if (!s->drive->write_cache) {
+		flush_done(s, t, row);
+		return;
+	}
+	if (f)
+		t->free_flushes = f->next;
+	else
+		f = sim_alloc(s, sizeof(*f));
+	*f = (struct row_flush){ .wait.task = t->given.task[row], .row = row, .next = t->flushes };
+	t->flushes = f;
+	sim_flush(s, &f->wait);
+}
+
+/* Flushes that have been made. */
+static void end_flushes(struct hws *s, struct sim_trace *t)
+{
+	struct row_flush **at = &t->flushes, *f;
+
+	while ((f = *at)) {
+		if (f->wait.waits) {
+			at = &f->next;
+			continue;
+		}
+		*at = f->next;
+		f->next = t->free_flushes;
+		t->free_flushes = f;
+		flush_done(s, t, f->row);
+	}
+}
+
 static void issue(struct hws *s, struct sim_trace *t, u64 row)
 {
 	const struct hws_trace *g = &t->given;
@@ -57,26 +127,107 @@ static void issue(struct hws *s, struct sim_trace *t, u64 row)
 
 	if (t->state)
 		t->state[row] = ROW_ISSUED;
+	if (g->op[row] == HWS_FLUSH) {
+		issue_flush(s, t, row);
+		return;
+	}
 	sim_issue(s, g->task[row], &what, row, g->service_ns ? (u64)g->service_ns[row] : 0,
 		  (void *)(uintptr_t)row);
+}
+
+/* Has the turn of a row come that stood in line? It leaves it. */
+static bool has_turn(struct sim_trace *t, u64 row)
+{
+	struct line *l = t->lines ? &t->lines[t->given.task[row]] : NULL;
+
+	if (!l || !l->released || l->first != row)
+		return false;
+	l->released = false;
+	l->first = t->behind[row];
+	l->due_ns = t->due_ns[row];
+	return true;
+}
+
+/* Is its task in the kernel? It gets in line. */
+static bool gets_in_line(struct hws *s, struct sim_trace *t, u64 row)
+{
+	u32 task = t->given.task[row];
+	struct line *l = t->lines ? &t->lines[task] : NULL;
+
+	if (!l || (t->given.op[row] == HW_WRITE && !(t->given.flags[row] & HW_RQ_SYNC)))
+		return false;
+	if (l->first == NO_ROW && !sim_task_stalls(s, task)) {
+		l->due_ns = s->now;
+		return false;
+	}
+	t->behind[row] = NO_ROW;
+	t->due_ns[row] = s->now;
+	if (l->first != NO_ROW)
+		t->behind[l->last] = (u32)row;
+	else
+		l->first = (u32)row;
+	l->last = (u32)row;
+	if (!l->listed) {
+		l->listed = true;
+		l->next = t->first_line;
+		t->first_line = task;
+	}
+	return true;
+}
+
+/* Whoever is out of the kernel goes on. */
+static void move_lines(struct hws *s, struct sim_trace *t)
+{
+	u32 *at = &t->first_line;
+
+	while (*at != NO_ROW) {
+		struct line *l = &t->lines[*at];
+		u64 row = l->first, pause_ns;
+
+		if (row == NO_ROW) {
+			l->listed = false;
+			*at = l->next;
+			continue;
+		}
+		if (!l->released && !sim_task_stalls(s, *at)) {
+			pause_ns = min(t->due_ns[row] - l->due_ns, (u64)t->given.delay_ns[row]);
+			l->released = true;
+			sim_schedule(s, sim_after(s->now, pause_ns), row, &t->source);
+		}
+		at = &l->next;
+	}
+}
+
+/* A row, and those that had to wait for it. */
+static void issue_in_order(struct hws *s, struct sim_trace *t, u64 row, bool turn)
+{
+	const int64_t *after = t->given.after;
+
+	if (after && !turn) {
+		t->state[row] = ROW_DUE;
+		if (after[row] >= 0 && t->state[after[row]] != ROW_ISSUED)
+			return;
+	}
+	while (turn || !gets_in_line(s, t, row)) {
+		turn = false;
+		issue(s, t, row);
+		if (!after)
+			return;
+		row = t->follower[row];
+		if (row == NO_ROW || t->state[row] != ROW_DUE)
+			return;
+	}
 }
 
 static void row_due(struct hws *s, struct sim_source *source, u64 row)
 {
 	struct sim_trace *t = trace_of(source);
-	const int64_t *after = t->given.after;
+	bool turn = has_turn(t, row);
 
-	if (t->given.until_ns && (int64_t)s->now >= t->given.until_ns[row])
-		return;
-	if (!after) {
-		issue(s, t, row);
-		return;
-	}
-	t->state[row] = ROW_DUE;
-	if (after[row] >= 0 && t->state[after[row]] != ROW_ISSUED)
-		return;
-	for (; row != NO_ROW && t->state[row] == ROW_DUE; row = t->follower[row])
-		issue(s, t, row);
+	if (!t->given.until_ns || (int64_t)s->now < t->given.until_ns[row])
+		issue_in_order(s, t, row, turn);
+	if (turn)
+		move_lines(s, t);
 }
 
 static void row_done(struct hws *s, struct sim_source *source, void *cookie)
@@ -88,27 +239,37 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 	if (--t->remaining[task] == 0 && s->tasks[task].exits)
 		sim_task_exit(s, task);
 	for (child = t->first_child ? t->first_child[row] : NO_ROW; child != NO_ROW;
-	     child = t->next_sibling[child])
+	     child = t->next_sibling[child]) {
+		sim_think(s, (u64)t->given.delay_ns[child]);
 		sim_schedule(s, sim_after(s->now, (u64)t->given.delay_ns[child]), child, source);
+	}
+}
+
+static void woken(struct hws *s, struct sim_source *source)
+{
+	end_flushes(s, trace_of(source));
+	if (trace_of(source)->lines)
+		move_lines(s, trace_of(source));
 }
 
 static int trace_over(struct hws *s, struct sim_source *source)
 {
 	const struct hws_trace *given = &trace_of(source)->given;
-	u64 wanted = given->n;
+	u64 wanted = given->n, issued = s->issued + s->flushes;
 
 	if (given->until_ns)
-		s->left_out = wanted - s->issued;
-	if (s->issued + s->left_out == wanted)
+		s->left_out = wanted - issued;
+	if (issued + s->left_out == wanted)
 		return 0;
 	return sim_fail(s, -EPROTO, "%llu of %llu I/Os were never issued: they wait for each other",
-			(unsigned long long)(wanted - s->issued), (unsigned long long)wanted);
+			(unsigned long long)(wanted - issued), (unsigned long long)wanted);
 }
 
 static const struct sim_source_ops trace_ops = {
 	.next = next_root,
 	.due = row_due,
 	.done = row_done,
+	.wake = woken,
 	.over = trace_over,
 };
 
@@ -129,12 +290,17 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 	if (t->task[i] >= s->nr_tasks)
 		return sim_fail(s, -EINVAL, "row %llu: no task %u", (unsigned long long)i,
 				t->task[i]);
-	if (!t->sectors[i] || t->sector[i] >= s->drive->sectors ||
-	    t->sectors[i] > s->drive->sectors - t->sector[i])
+	if (t->op[i] == HWS_FLUSH) {
+		if (t->sector[i] || t->sectors[i])
+			return sim_fail(s, -ERANGE, "row %llu: a flush has no sectors",
+					(unsigned long long)i);
+	} else if (!t->sectors[i] || t->sector[i] >= s->drive->sectors ||
+		   t->sectors[i] > s->drive->sectors - t->sector[i]) {
 		return sim_fail(s, -ERANGE,
 				"row %llu: sectors %llu+%u do not fit on a drive of %llu sectors",
 				(unsigned long long)i, (unsigned long long)t->sector[i],
 				t->sectors[i], (unsigned long long)s->drive->sectors);
+	}
 	if (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1)
 		return sim_fail(s, -EINVAL, "row %llu: invalid parent %lld", (unsigned long long)i,
 				(long long)t->parent[i]);
@@ -143,7 +309,7 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 				(unsigned long long)i, (long long)t->after[i]);
 	if ((t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
 		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
-	if (t->op[i] > HW_OTHER)
+	if (t->op[i] > HWS_FLUSH)
 		return sim_fail(s, -EINVAL, "row %llu: no operation %u", (unsigned long long)i,
 				t->op[i]);
 	if (t->flags[i] & ~(HW_RQ_SYNC | HW_RQ_META | HW_RQ_PRIO))
@@ -185,6 +351,14 @@ static int link_rows(struct hws *s, struct sim_trace *trace)
 	}
 	if (roots < t->n || !in_order)
 		trace->roots = rows_of(s, roots);
+	if (roots < t->n && s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving)) {
+		trace->lines = sim_alloc(s, s->nr_tasks * sizeof(*trace->lines));
+		for (i = 0; i < s->nr_tasks; i++)
+			trace->lines[i].first = NO_ROW;
+		trace->behind = rows_of(s, t->n);
+		trace->due_ns = sim_alloc(s, t->n * sizeof(*trace->due_ns));
+	}
+	trace->first_line = NO_ROW;
 	trace->remaining = sim_alloc(s, s->nr_tasks * sizeof(*trace->remaining));
 	/* Backwards, so that the children of a row stand in the order of the trace. */
 	for (i = t->n; i-- > 0;) {

@@ -92,6 +92,7 @@ PYTHON_SUITE = (
     "test_validation.py",
     "test_writing.py",
     "test_replay.py",
+    "test_flushes.py",
     "test_fio_fields.py",
     "test_agreement.py",
     "test_traces.py",

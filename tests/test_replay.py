@@ -13,7 +13,7 @@ from command import run, write
 
 from headwaiter.engine.constants import SYNC
 from headwaiter.traces import Trace, formats, load, stream_order, write_csv
-from headwaiter.traces.blkevents import Processes
+from headwaiter.traces.events import Processes
 from headwaiter.traces.making import make_trace
 
 MS = 1_000_000

@@ -51,7 +51,10 @@ def two_cpus(rwbs: int = 10) -> dict[int, list[bytes]]:
             page(
                 1500,
                 entry(0, event("block_rq_complete", sector=800, nr_sector=8, rwbs="RS", pid=99, **one)),
-                entry(200, event("block_bio_queue", sector=(1 << 64) - 1, nr_sector=0, rwbs="FWS", pid=7, **one)),
+                entry(
+                    200,
+                    event("block_bio_queue", sector=(1 << 64) - 1, nr_sector=0, rwbs="FWS", pid=7, comm="kworker/u4:1", **one),
+                ),
                 entry(100, event("block_bio_queue", sector=4000, nr_sector=8, rwbs="W", pid=7, comm="kworker/u4:1", **one)),
                 entry(200, event("block_rq_complete", sector=808, nr_sector=8, rwbs="RS", pid=99, **one)),
             )

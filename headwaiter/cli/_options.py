@@ -169,7 +169,7 @@ _LOAD = (
         "--pull-ahead", is_flag=True, help="Model blk-mq: take one request ahead of a full device, and assign requests as tags."
     ),
     *_TIMES,
-    click.option("--one-processor", is_flag=True, help="Job files: all processes share one processor."),
+    click.option("--one-processor", is_flag=True, help="All processes share one processor."),
     click.option(
         "--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of software queues, for none and kyber."
     ),

@@ -25,6 +25,8 @@ class Op(IntEnum):
     WRITE = lib.HWS_WRITE
     DISCARD = lib.HWS_DISCARD
     OTHER = lib.HWS_OTHER
+    FLUSH = lib.HWS_FLUSH
+    """Of the drive's own cache: no I/O, and only traces have it."""
 
     @property
     def word(self) -> OpName:

@@ -28,7 +28,7 @@ from headwaiter.study.fit import fit
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import CLOSED, Workload
-from headwaiter.traces import Trace, closed_loop
+from headwaiter.traces import Trace, closed_loop, with_flushes
 
 Array = npt.NDArray[Any]
 
@@ -57,6 +57,8 @@ def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocume
         threads=threads,
         tasks=len(trace.tasks),
         whole=Character(**_character(trace, np.arange(len(trace)), sequential, distance, think)),
+        flushes=len(trace.flushes) if trace.flushes else 0,
+        flush_ms=_flush_ms(trace),
         locality=_locality(trace),
         device=_device(trace),
         deceptive=_deceptive(trace) if trace.tasks_known and trace.completions_known else None,
@@ -100,6 +102,13 @@ def _character(trace: Trace, rows: Array, sequential: Array, distance: Array, th
     }
 
 
+def _flush_ms(trace: Trace) -> Quantiles | None:
+    if trace.flushes is None:
+        return None
+    took = trace.flushes.complete_ns - trace.flushes.time_ns
+    return _some(took[trace.flushes.complete_ns >= 0], 1e6)
+
+
 def _sequence(trace: Trace) -> tuple[Array, Array]:
     """(whether a request begins where the group's last one of its operation ended; else its distance from there, in sectors).
 
@@ -117,12 +126,14 @@ def _sequence(trace: Trace) -> tuple[Array, Array]:
 
 
 def _think_ns(trace: Trace) -> Array:
-    """From the completion of the synchronous request that it waited for to each one's arrival; -1 where it waited for none."""
+    """From the completion of the synchronous request, or flush, that it waited for to each one's arrival; -1 without one."""
     if not trace.tasks_known or not trace.completions_known:
         return np.full(len(trace), -1, np.int64)
-    parent, delay = closed_loop(trace)
-    waited = (parent >= 0) & (trace.flags[parent] & SYNC != 0)
-    return np.where(waited, delay, -1)
+    every = with_flushes(trace)
+    parent, delay = closed_loop(every)
+    waited = (parent >= 0) & (every.flags[parent] & SYNC != 0)
+    found: Array = np.where(waited, delay, -1)[every.op != Op.FLUSH]
+    return found
 
 
 def think_times(trace: Trace) -> Array:

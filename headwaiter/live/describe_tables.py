@@ -32,6 +32,8 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
         told.append(
             ("depth", f"mean {whole.depth.mean:.3g}, 95% of the time at most {whole.depth.p95:.3g}, most {whole.depth.max}")
         )
+    if found.flushes:
+        told.append(("flushes", f"{found.flushes} of the drive's cache; {_times(found.flush_ms)}"))
     if device := found.device:
         told += [
             (

@@ -125,6 +125,8 @@ class DescribeDocument(Document):
     threads: Annotated[int, Says("threads of control")]
     tasks: Annotated[int, Says("tasks")]
     whole: Annotated[Character, Says("all requests")]
+    flushes: Annotated[int, Says("flushes of the drive's cache that programs waited for, as `fsync` asks for")] = 0
+    flush_ms: Annotated[Quantiles | None, Says("how long they took; absent without one", "ms")] = None
     locality: Annotated[Locality, Says("where they go")]
     device: Annotated[DeviceCharacter | None, Says("the device; absent if issues were not recorded")] = None
     deceptive: Annotated[Deceptive | None, Says("deceptive idleness; absent if tasks or completions are unknown")] = None

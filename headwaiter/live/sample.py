@@ -28,7 +28,7 @@ from headwaiter.live.record import FINISHED, record
 from headwaiter.live.selectors import Selector
 from headwaiter.study.answer import IDLE
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
-from headwaiter.study.inkernel import depth_of, kernel_options, untold
+from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import Ongoing, going_on, warmed
 from headwaiter.study.ranges import runs_for
 from headwaiter.study.schema import Fit
@@ -36,7 +36,7 @@ from headwaiter.study.trial import waits_in
 from headwaiter.study.variants import Variant
 from headwaiter.study.waits import Waits, added_waits, contention
 from headwaiter.study.workload import CLOSED, NR_REQUESTS, Reading, Workload, open_forest, read_recording, replay
-from headwaiter.traces import Source, Trace, recording
+from headwaiter.traces import Source, Trace, recording, with_flushes
 
 F64 = NDArray[np.float64]
 LOST_SHARE = 0.001
@@ -145,7 +145,7 @@ class Replay:
     @staticmethod
     def _replayed(seen: Window, work: Workload, drive: Drive, how: Fit | None, current: str, names: Mapping[str, str]) -> Window:
         assert work.trace
-        options = MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
+        options = recorded_options(MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS)), work.trace)
         depth = depth_of(drive, work.trace, options)
         trace = work.trace
         done = trace.complete_ns >= 0
@@ -305,9 +305,9 @@ def gain(now: F64, then: F64) -> float:
 
 def _waited_ns(trace: Trace) -> F64:
     """For how long each program waited, as recorded, shape (programs,)."""
-    load = open_forest(trace)
-    shift = int(trace.time_ns[0])
-    complete = np.where(trace.complete_ns >= 0, trace.complete_ns - shift, load.time_ns)
+    load, rows = open_forest(trace), with_flushes(trace)
+    shift = int(rows.time_ns[0])
+    complete = np.where(rows.complete_ns >= 0, rows.complete_ns - shift, load.time_ns)
     waited = added_waits(_Times(load.time_ns, complete), load)  # type: ignore[arg-type]
     return np.bincount(load.groups, weights=waited).astype(np.float64)
 

@@ -24,11 +24,11 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
 from headwaiter.errors import Problem
-from headwaiter.study.inkernel import depth_of, kernel_options, untold
+from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, open_forest, read_recording, read_workload, replay
-from headwaiter.traces import Source, Task, Trace, part
+from headwaiter.traces import Source, Task, Trace, part, with_flushes
 
 F64 = NDArray[np.float64]
 AUTO = "auto"
@@ -58,6 +58,7 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
     sample = part(trace, 0, min(len(trace), SAMPLE))
     if (given := at_drive(sample)) is not None:
         sample, scheduler = given, DIRECT
+    sample = with_flushes(sample)
     known = sample.complete_ns >= 0
     if known.sum() < FEWEST or (sample.sector + sample.sectors > drive.sectors).any():
         return None
@@ -85,6 +86,8 @@ def at_drive(trace: Trace) -> Trace | None:
     """
     if trace.issue_ns is None:
         return None
+    trace = with_flushes(trace)
+    assert trace.issue_ns is not None
     rows = np.flatnonzero((trace.issue_ns >= 0) & (trace.complete_ns > trace.issue_ns))
     if len(rows) < TOLD_SHARE * len(trace) or len(rows) < FEWEST:
         return None
@@ -118,7 +121,7 @@ def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
         return simulate(UNKNOWN, drive, load, options=Options(record=True)).rows
     if scheduler == UNKNOWN:
         return simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
-    options = Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS)
+    options = recorded_options(Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS), sample)
     options = kernel_options(options, scheduler, depth_of(drive, sample, options))
     load = replay(Path(), sample, drive, Reading()).load
     return simulate(scheduler, drive, load, untold(Variant(scheduler, scheduler)).settings, options).rows

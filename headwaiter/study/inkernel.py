@@ -31,6 +31,11 @@ def kernel_options(options: Options, scheduler: str, depth: int) -> Options:
     return replace(options, pull_ahead=find(scheduler).is_model)
 
 
+def recorded_options(options: Options, trace: Trace) -> Options:
+    """With the processors of the machine that recorded, as far as they matter: a single one is there for one task at a time."""
+    return replace(options, one_processor=options.one_processor or trace.processors == 1)
+
+
 def depth_of(drive: Drive, trace: Trace, options: Options) -> int:
     """How many requests a drive takes at once."""
     return int(simulate("noop", drive, open_forest(part(trace, 0, 1)), options=options).totals["queue_depth"])

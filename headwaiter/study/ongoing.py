@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import I64, Drive, Forest, Task
 from headwaiter.study.workload import CLOSED, Workload
-from headwaiter.traces import Trace
+from headwaiter.traces import Trace, with_flushes
 
 SILENT_GAPS = 3.0
 """A program that is silent for so many times its longest pause until then has ended."""
@@ -106,6 +106,7 @@ def going_on(work: Workload, drive: Drive) -> Workload:
 
 def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     """A closed replay of a trace, its programs going on until the recorded span is over."""
+    trace = with_flushes(trace)
     groups = forest.groups
     programs = tuple(p for g in np.unique(groups).tolist() if (p := _program(trace, forest, np.flatnonzero(groups == g))))
     begun = Ongoing(**{f.name: getattr(forest, f.name) for f in dataclasses.fields(Forest)})
@@ -280,7 +281,7 @@ def _places(base: Forest, rows: I64, number: int, capacity: int) -> NDArray[np.u
             last = np.maximum(1, capacity - long)
             out[:, mine] = np.where(moved > last, moved % last, moved)
         else:
-            low, grain = int(at.min()), int(np.gcd.reduce(long))
+            low, grain = int(at.min()), max(1, int(np.gcd.reduce(long)))
             room = max(grain, int((at + long).max()) - low - int(long.max()) + grain) // grain * grain
             step = int(GOLDEN * room) // grain * grain
             out[:, mine] = low + (at - low + passes * step) % room

@@ -18,7 +18,7 @@ from headwaiter.generated import generate, looks_generated
 from headwaiter.paths import WORKLOADS
 from headwaiter.reading import exists, is_folder
 from headwaiter.study.schema import Replay
-from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_streams
+from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
@@ -146,19 +146,20 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
     how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and how == OPEN:
         notes.append("the trace does not identify tasks: replayed open, at its timestamps")
-    forest = _forest(trace, None, None)
+    forest = open_forest(trace)
     if how == CLOSED:
-        complete = trace.complete_ns
+        rows = with_flushes(trace)
+        complete = rows.complete_ns
         assumed = complete < 0
         if assumed.any():
             stand_in = simulate("noop", drive, forest, options=Options(record=True))
             which = "the" if not trace.completions_known else f"{int(assumed.sum())} missing"
             notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} are used instead")
-            shift = int(trace.time_ns[0])
+            shift = int(rows.time_ns[0])
             complete = np.where(assumed, stand_in.rows.complete_ns + shift, complete)
-        parent, delay_ns = closed_loop(trace, complete)
+        parent, delay_ns = closed_loop(rows, complete)
         if assumed.any():
-            think_ms = _assumed_think_ms(trace, parent, delay_ns, assumed)
+            think_ms = _assumed_think_ms(rows, parent, delay_ns, assumed)
             notes.append(f"so programs are assumed to think for {think_ms:.3g} ms between two of their requests (median)")
             if think_ms > ABSURD_THINK_MS and reading.replay is None:
                 how = OPEN
@@ -167,7 +168,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
                     " timestamps (--replay closed insists)"
                 )
         if how == CLOSED:
-            forest = dataclasses.replace(_forest(trace, parent, delay_ns), after=stream_order(trace))
+            forest = dataclasses.replace(_forest(rows, parent, delay_ns), after=stream_order(rows))
     if reading.speed != 1:
         notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")
         forest = dataclasses.replace(
@@ -186,8 +187,8 @@ def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray
 
 
 def open_forest(trace: Trace) -> Forest:
-    """The trace at its timestamps, the first at 0."""
-    return _forest(trace, None, None)
+    """The trace with its flushes at its timestamps, the first at 0."""
+    return _forest(with_flushes(trace), None, None)
 
 
 def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:

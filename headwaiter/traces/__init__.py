@@ -4,12 +4,13 @@
 from headwaiter.engine.constants import Op
 from headwaiter.traces.closed import closed_loop, stream_order
 from headwaiter.traces.formats.native import write_csv
-from headwaiter.traces.model import Task, Trace
+from headwaiter.traces.model import Flushes, Task, Trace, with_flushes
 from headwaiter.traces.registry import Format, Options, detect, formats, load
 from headwaiter.traces.source import Source
 from headwaiter.traces.streams import part, with_streams
 
 __all__ = [
+    "Flushes",
     "Format",
     "Op",
     "Options",
@@ -22,6 +23,7 @@ __all__ = [
     "load",
     "part",
     "stream_order",
+    "with_flushes",
     "with_streams",
     "write_csv",
 ]

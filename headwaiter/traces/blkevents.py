@@ -11,94 +11,24 @@ What is replayed is what came in, before the recorded system's own merging, so t
   is, several bios end to end; of bios that begin at one place the oldest is completed first.
 - Without Q and A in the recording (masked out when recording), insertions (I) or else issues (D) are what arrives; they
   are merged already.
-Flushes without data and passed-through commands never meet a scheduler and are left out.
+Flushes never meet a scheduler, and stand apart (flushes.py). Passed-through commands are left out.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from headwaiter.engine.constants import META, SYNC, Op
+from headwaiter.engine.constants import SYNC, Op
 from headwaiter.traces.devices import pick_device
+from headwaiter.traces.events import Array, Bios, Events, Processes
+from headwaiter.traces.flushes import find_flushes
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import Trace
 from headwaiter.traces.registry import Options
 from headwaiter.traces.source import Source
-
-Array = npt.NDArray[Any]
-
-_FORK = re.compile(r"fork (\d{1,10}) (\d{1,10})\Z", re.ASCII)
-_EXIT = re.compile(r"exit (\d{1,10})\Z", re.ASCII)
-
-
-@dataclass(frozen=True, eq=False)
-class Events:
-    """Events that move data, in order of time; every column of shape (n,).
-
-    time_ns int64; action uint8, blkparse's letter; op, flags as in Trace; sector uint64; sectors int64; pid int64;
-    device int64; aux uint64: of X the sector of the second part, of A the sector before the remap, else 0.
-    """
-
-    time_ns: Array
-    action: Array
-    op: Array
-    flags: Array
-    sector: Array
-    sectors: Array
-    pid: Array
-    device: Array
-    aux: Array
-
-    def __len__(self) -> int:
-        return len(self.time_ns)
-
-    def rows(self, index: Array) -> Events:
-        """Only the rows that index (numbers, or a mask) selects."""
-        return Events(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
-
-    def having(self, letters: bytes) -> Array:
-        """Mask of the events whose action is one of letters."""
-        wanted = np.zeros(256, bool)
-        wanted[list(letters)] = True
-        mask: Array = wanted[self.action]
-        return mask
-
-
-@dataclass
-class Processes:
-    """What a recording says of processes: commands' names, parents and times of exit, by pid."""
-
-    names: dict[int, str] = field(default_factory=dict)
-    parents: dict[int, int] = field(default_factory=dict)
-    exits_ns: dict[int, int] = field(default_factory=dict)
-
-    def message(self, text: str, time_ns: int) -> None:
-        """Take note of a message in the recording: `fork PARENT CHILD` or `exit PID`; others mean nothing here."""
-        if found := _FORK.match(text):
-            self.parents[int(found[2])] = int(found[1])
-        elif found := _EXIT.match(text):
-            self.exits_ns[int(found[1])] = time_ns
-
-
-@dataclass(frozen=True, eq=False)
-class Bios:
-    """What arrived. event: int64, the event that it came by; sector uint64, sectors int64; the rest int64 ns, -1 unknown.
-
-    issue_ns: when the device was given it; None where that was not recorded, or is how it arrived.
-    """
-
-    event: Array
-    sector: Array
-    sectors: Array
-    complete_ns: Array
-    issue_ns: Array | None
 
 
 def arrival_action(events: Events) -> tuple[bytes, str | None]:
@@ -223,25 +153,6 @@ def _covered(events: Events, letter: bytes, bio_event: Array, sector: Array, sec
     return complete
 
 
-def make_flags(op: Array, sync: Array, meta: Array) -> Array:
-    """Flags of a Trace from the operation and what the recording marks; as in the kernel all reads are synchronous."""
-    waited = (op == Op.READ) | sync
-    flags: Array = (waited * SYNC | meta * META).astype(np.uint8)
-    return flags
-
-
-_RWBS = re.compile(r"F?([RWDN]|DE|ZR|ZA)([FASMBE]*)")
-
-
-def parse_rwbs(text: str) -> tuple[Op, bool, bool] | None:
-    """(operation, sync, meta) of the kernel's letters: F before the operation is a flush, after it FUA; S sync, M meta."""
-    found = _RWBS.fullmatch(text)
-    if not found:
-        return None
-    op = {"R": Op.READ, "W": Op.WRITE, "D": Op.DISCARD}.get(found[1][0], Op.OTHER)
-    return op, text.startswith("F") or any(letter in found[2] for letter in "SFB"), "M" in found[2]
-
-
 def make_block_trace(
     source: Source,
     format: str,
@@ -253,15 +164,18 @@ def make_block_trace(
     notes: Sequence[str] = (),
 ) -> Trace:
     """The Trace of one device's requests. events in any order of time; their device indexes device_names."""
-    letters, note = arrival_action(events)
+    data = events.rows(np.flatnonzero(events.sectors > 0))
+    letters, note = arrival_action(data)
     if not letters:
         raise source.problem("contains no queue, insertion or issue of a request")
     wanted = options.device.replace(":", ",") if options.device else None
-    mask, told = pick_device(source, device_names, events.device, wanted, events.having(letters))
+    arrives = events.having(letters) & (events.sectors > 0)
+    mask, told = pick_device(source, device_names, events.device, wanted, arrives)
     told = [*notes, *told]
     events = events.rows(np.flatnonzero(mask))
     events = events.rows(np.argsort(events.time_ns, kind="stable"))
-    bios = find_bios(events, letters)
+    moves = np.flatnonzero(events.sectors > 0)
+    bios = find_bios(events.rows(moves), letters)
     if not len(bios.event):
         raise source.problem("contains no request of that device")
     if note:
@@ -269,17 +183,22 @@ def make_block_trace(
     lost = int((bios.complete_ns < 0).sum())
     if lost:
         told.append(f"{lost} of {len(bios.event)} requests without a recorded completion")
+    event = moves[bios.event]
+    flushes, arrive_ns = find_flushes(events, event, bios)
+    m = len(flushes.time_ns)
+    none, given = np.zeros(m, np.int64), None if bios.issue_ns is None else np.concatenate([bios.issue_ns, flushes.issue_ns])
+    who = np.concatenate([event, flushes.event])
     return make_trace(
         source=str(source.path),
         format=format,
-        time_ns=events.time_ns[bios.event],
-        sector=bios.sector,
-        sectors=bios.sectors,
-        op=events.op[bios.event],
-        flags=events.flags[bios.event],
-        complete_ns=bios.complete_ns,
-        issue_ns=bios.issue_ns,
-        task_id=events.pid[bios.event],
+        time_ns=np.concatenate([arrive_ns, flushes.time_ns]),
+        sector=np.concatenate([bios.sector, none.astype(np.uint64)]),
+        sectors=np.concatenate([bios.sectors, none]),
+        op=np.concatenate([events.op[event], np.full(m, Op.FLUSH, np.uint8)]),
+        flags=np.concatenate([events.flags[event], np.full(m, SYNC, np.uint8)]),
+        complete_ns=np.concatenate([bios.complete_ns, flushes.complete_ns]),
+        issue_ns=given,
+        task_id=events.pid[who],
         names=processes.names,
         exits_ns=processes.exits_ns,
         parents=processes.parents,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.engine.constants import Op
 from headwaiter.traces.model import Trace
 
 
@@ -54,7 +55,7 @@ def stream_order(trace: Trace) -> npt.NDArray[np.int64]:
     order = np.lexsort((np.arange(n), trace.op, trace.group))
     before, this = order[:-1], order[1:]
     continues = (trace.group[before] == trace.group[this]) & (trace.op[before] == trace.op[this])
-    continues &= trace.sector[before] + trace.sectors[before] == trace.sector[this]
+    continues &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.op[this] != Op.FLUSH)
     after = np.full(n, -1, np.int64)
     after[this[continues]] = before[continues]
     return after

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.errors import Problem, plain
 from headwaiter.traces.groups import find_groups
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Task, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Flushes, Task, Trace
 
 
 def make_trace(
@@ -37,16 +38,18 @@ def make_trace(
 
     All arrays have shape (n,), in any order of time. Without `flags` every read is synchronous and no write is.
     Without `task_id` everything is task 0 and the trace's tasks are unknown. Without `group` groups are found (see
-    groups.py). What cannot be a request (no length, beyond MAX_SECTOR) or completes before it was issued is put right
-    and told in the notes; formats whose rules forbid it check before. Raises Problem if nothing remains.
+    groups.py). Rows of operation FLUSH have no sectors and become the trace's flushes. What cannot be a request (no length,
+    beyond MAX_SECTOR) or completes before it was issued is put right and told in the notes; formats whose rules forbid it
+    check before. Raises Problem if nothing remains.
     """
     told = list(notes)
     sector, sectors = np.asarray(sector).astype(np.uint64), np.asarray(sectors).astype(np.uint64)
-    keep = (sectors >= 1) & (sector <= MAX_SECTOR) & (sector + sectors <= MAX_SECTOR) & (sectors < 2**32)
+    flush = np.asarray(op) == Op.FLUSH
+    keep = (sectors >= 1) & (sector <= MAX_SECTOR) & (sector + sectors <= MAX_SECTOR) & (sectors < 2**32) | flush
     if not keep.all():
         told.append(f"{_count(int((~keep).sum()), 'request')} without length or beyond any disk omitted")
     index = np.flatnonzero(keep)
-    if not len(index):
+    if not (keep & ~flush).any():
         raise Problem(f"{source}: contains no requests")
     time = np.asarray(time_ns)[index].astype(np.int64)
     if time.min() < 0 or time.max() > MAX_TIME_NS:
@@ -85,7 +88,7 @@ def make_trace(
         groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
     else:
         groups = column(group, np.int64, 0)
-    return Trace(
+    found = Trace(
         time_ns=time,
         complete_ns=complete,
         task=task.astype(np.uint32),
@@ -102,6 +105,16 @@ def make_trace(
         notes=tuple(plain(note) for note in told),
         issue_ns=given,
     )
+    return _parted(found) if flush.any() else found
+
+
+def _parted(trace: Trace) -> Trace:
+    """The same with its rows that are flushes apart."""
+    flush = trace.op == Op.FLUSH
+    given = trace.issue_ns if trace.issue_ns is not None else np.full(len(trace), -1, np.int64)
+    flushes = Flushes(trace.time_ns, trace.complete_ns, given, trace.task, trace.group).rows(flush)
+    rows = {f.name: getattr(trace, f.name)[~flush] for f in fields(trace) if isinstance(getattr(trace, f.name), np.ndarray)}
+    return replace(trace, **rows, flushes=flushes)
 
 
 def _number(values: Array) -> tuple[Array, Array]:

@@ -8,17 +8,18 @@ Invariants (checked by `make_trace` in making.py, relied upon by everybody else)
  4. `task` indexes `tasks`; ids in `tasks` are distinct. `group` counts from 0 without gaps.
  5. Times are from 0 to MAX_TIME_NS, so that sums of two of them fit in 64 bits. Names are printable,
    without blanks at either end.
+ 6. Flushes are sorted by `time_ns`, and 2 and 4 hold for them, too. A task may have nothing but flushes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +36,26 @@ class Task:
     name: str = ""
     exit_ns: int | None = None
     """None: not recorded; then a task exits when its last request has completed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flushes:
+    """Flushes of the drive's own cache that programs wait for, as fsync asks for; columns as in Trace, shape (m,)."""
+
+    time_ns: npt.NDArray[np.int64]
+    complete_ns: npt.NDArray[np.int64]
+    issue_ns: npt.NDArray[np.int64]
+    """When the device was given the one that served it, -1 unknown."""
+    task: npt.NDArray[np.uint32]
+    group: npt.NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def rows(self, index: Array) -> Flushes | None:
+        """Only those that index (numbers, a slice or a mask) selects; None if there are none."""
+        found = Flushes(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
+        return found if len(found) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +82,10 @@ class Trace:
     notes: tuple[str, ...] = ()
     issue_ns: npt.NDArray[np.int64] | None = None
     """When the device was given each request, -1 unknown; requests that were merged have one time. None: not recorded."""
+    flushes: Flushes | None = None
+    """What is no request, but is waited for between them. None: there are none, or they were not recorded."""
+    processors: int | None = None
+    """Of the machine that recorded; None: not recorded."""
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -79,6 +104,28 @@ class Trace:
     def bytes(self) -> int:
         """Of all requests, whatever they do."""
         return int(self.sectors.sum(dtype=np.uint64)) * SECTOR_BYTES
+
+
+def with_flushes(trace: Trace) -> Trace:
+    """With its flushes among the requests, as rows without sectors, of operation FLUSH: no invariant holds of their lengths."""
+    flushes = trace.flushes
+    if flushes is None:
+        return trace
+    m = len(flushes)
+    none = {name: np.zeros(m, getattr(trace, name).dtype) for name in ("sector", "sectors", "ioprio")}
+    rows = {
+        **none,
+        "time_ns": flushes.time_ns,
+        "complete_ns": flushes.complete_ns,
+        "task": flushes.task,
+        "group": flushes.group,
+        "op": np.full(m, Op.FLUSH, np.uint8),
+        "flags": np.full(m, SYNC, np.uint8),
+    }
+    order = np.argsort(np.concatenate([trace.time_ns, flushes.time_ns]), kind="stable")
+    columns: dict[str, Any] = {name: np.concatenate([getattr(trace, name), more])[order] for name, more in rows.items()}
+    given = None if trace.issue_ns is None else np.concatenate([trace.issue_ns, flushes.issue_ns])[order]
+    return replace(trace, **columns, issue_ns=given, flushes=None)
 
 
 def from_zero(time_ns: Array, complete_ns: Array | None = None) -> tuple[Array, Array]:

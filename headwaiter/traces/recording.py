@@ -49,6 +49,8 @@ class Recording:
     reason: str
     lost: int
     gaps: tuple[Gap, ...]
+    processors: int | None = None
+    """That the machine had; None: not told."""
 
     @property
     def seconds(self) -> float | None:
@@ -77,8 +79,9 @@ def read(begin: Source) -> Recording:
     last = begin.members.get(beside(begin, END))
     end = _document(last) if last else {}
     began_ns = _number(begin, start, "began_ns")
+    processors = _number(begin, start, "processors") if "processors" in start else None
     if not last:
-        return Recording(recorder, _text(begin, start, "kernel"), disks, began_ns, None, "", 0, ())
+        return Recording(recorder, _text(begin, start, "kernel"), disks, began_ns, None, "", 0, (), processors)
     names = ("cpu", "events", "from_ns", "to_ns")
     gaps = tuple(Gap(*(_number(last, _mapping(last, one), name) for name in names)) for one in _list(last, end, "gaps"))
     return Recording(
@@ -90,6 +93,7 @@ def read(begin: Source) -> Recording:
         reason=_text(last, end, "reason"),
         lost=_number(last, end, "lost"),
         gaps=gaps,
+        processors=processors,
     )
 
 

@@ -9,18 +9,19 @@ their own, as a kernel's write-back is.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.traces.model import Array, Task, Trace
+from headwaiter.traces.model import MAX_TIME_NS, Array, Task, Trace
 
 FURTHER_SECTORS = 256
 """A read-ahead window: what a thread may skip and still carry on."""
 
 
 def with_streams(trace: Trace, threads: int) -> Trace:
-    """The same requests with tasks 1 … threads for what is waited for, and 0 for the rest; as many groups as tasks."""
+    """Without flushes, with tasks 1 … threads for what is waited for, and 0 for the rest; as many groups as tasks."""
     waited = (trace.op == Op.READ) | (trace.flags & SYNC > 0)
     task = np.zeros(len(trace), np.int64)
     task[waited] = 1 + _threads(trace.sector[waited].tolist(), trace.sectors[waited].tolist(), threads)
@@ -28,7 +29,9 @@ def with_streams(trace: Trace, threads: int) -> Trace:
     tasks = tuple(Task(i, f"thread {i}" if i else "write-back") for i in used.tolist())
     column = number.astype(np.uint32)
     note = f"the trace does not identify tasks: {threads} threads inferred from sequential streams"
-    return dataclasses.replace(trace, task=column, group=column, tasks=tasks, tasks_known=True, notes=(*trace.notes, note))
+    return dataclasses.replace(
+        trace, task=column, group=column, tasks=tasks, tasks_known=True, notes=(*trace.notes, note), flushes=None
+    )
 
 
 def _threads(sector: list[int], sectors: list[int], threads: int) -> Array:
@@ -49,12 +52,25 @@ def _threads(sector: list[int], sectors: list[int], threads: int) -> Array:
 
 
 def part(trace: Trace, begin: int, end: int) -> Trace:
-    """Requests begin … end-1 as a trace of their own."""
+    """Requests begin … end-1 as a trace of their own, with the flushes that were asked for between the first and the last."""
     rows = slice(begin, end)
-    columns = {
+    columns: dict[str, Any] = {
         f.name: getattr(trace, f.name)[rows] for f in dataclasses.fields(trace) if isinstance(getattr(trace, f.name), np.ndarray)
     }
-    used, task = np.unique(columns["task"], return_inverse=True)
-    group = np.unique(columns["group"], return_inverse=True)[1]
-    columns |= {"task": task.astype(np.uint32), "group": group.astype(np.uint32)}
-    return dataclasses.replace(trace, **columns, tasks=tuple(trace.tasks[i] for i in used.tolist()))
+    flushes = trace.flushes
+    if flushes:
+        since, until = columns["time_ns"][0] if begin else 0, columns["time_ns"][-1] if end < len(trace) else MAX_TIME_NS
+        flushes = flushes.rows((flushes.time_ns >= since) & (flushes.time_ns <= until))
+    used, task = _numbered(columns["task"], flushes.task if flushes else None)
+    _, group = _numbered(columns["group"], flushes.group if flushes else None)
+    n = len(columns["task"])
+    columns |= {"task": task[:n], "group": group[:n]}
+    if flushes:
+        flushes = dataclasses.replace(flushes, task=task[n:], group=group[n:])
+    return dataclasses.replace(trace, **columns, tasks=tuple(trace.tasks[i] for i in used.tolist()), flushes=flushes)
+
+
+def _numbered(column: Array, more: Array | None) -> tuple[Array, Array]:
+    """(the distinct values of both columns, the place of each among them)."""
+    used, number = np.unique(column if more is None else np.concatenate([column, more]), return_inverse=True)
+    return used, number.astype(np.uint32)

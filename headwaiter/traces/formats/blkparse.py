@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
 
 from headwaiter.engine.constants import META, SYNC, Op
-from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags, parse_rwbs
+from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.columns import Array, Table, split_ragged
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
+from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs, told_of
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
@@ -26,6 +28,7 @@ _DEVICE = re.compile(r"\d+,\d+\Z")
 _ACTIONS = ["Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "m"]
 _COLUMNS = 6
 """device, cpu, sequence, time, pid, action; what follows depends on the action."""
+_SECTOR = re.compile(r"\d{1,20}", re.ASCII)
 
 
 def sniff(head: bytes) -> bool:
@@ -49,7 +52,8 @@ def read(source: Source, options: Options) -> Trace:
         at = first[rows][:, None] + np.array(columns)
         return Table(source, data, start[at], end[at], lines[rows])
 
-    head = table(np.arange(summary), list(range(_COLUMNS)))
+    everything = np.arange(summary)
+    head = table(everything, list(range(_COLUMNS)))
     devices, device = head.distinct([0])
     for k, (name,) in enumerate(devices):
         if not _DEVICE.match(name):
@@ -67,7 +71,7 @@ def read(source: Source, options: Options) -> Trace:
     split = letter[rows] == ord("X")
     sector = body.integers(1, "sector", high=MAX_SECTOR)
     number = body.integers(2, "number of sectors", high=MAX_SECTOR)
-    op, flags = _rwbs(body)
+    op, flags, flush = _rwbs(body)
     aux = np.where(split, number, 0)
     origin = np.flatnonzero((letter[rows] == ord("A")) & (tokens[rows] >= 13))
     aux[origin] = table(rows[origin], [12]).integers(0, "sector", high=MAX_SECTOR)
@@ -75,20 +79,55 @@ def read(source: Source, options: Options) -> Trace:
     for row in np.flatnonzero((kind == _ACTIONS.index("m")) & (tokens > 7)).tolist():
         text = data[start[first[row] + 7] : line_end[row]].tobytes().decode("utf-8", "replace")
         processes.message(text, int(time[row]))
+    bare = _without_place(table, np.flatnonzero((letter != 0) & (tokens > _COLUMNS + 1) & ~np.isin(everything, rows)))
+    every = np.concatenate([rows, bare.row])
+    none = np.zeros(len(bare.row), np.int64)
     events = Events(
-        time_ns=time[rows],
-        action=letter[rows],
-        op=op,
-        flags=flags,
-        sector=sector.astype(np.uint64),
-        sectors=np.where(split, 1, number),
-        pid=pid[rows],
-        device=device[rows],
-        aux=aux.astype(np.uint64),
+        time_ns=time[every],
+        action=letter[every],
+        op=np.concatenate([op, bare.op]),
+        flags=np.concatenate([flags, make_flags(bare.op, bare.sync, none != 0)]),
+        flush=np.concatenate([flush, bare.flush]),
+        sector=np.concatenate([sector, bare.sector]).astype(np.uint64),
+        sectors=np.concatenate([np.where(split, 1, number), none]),
+        pid=pid[every],
+        device=device[every],
+        aux=np.concatenate([aux, none]).astype(np.uint64),
     )
-    some = events.rows(np.flatnonzero(events.sectors > 0))
+    some = events.rows(np.flatnonzero(told_of(events.sector, events.sectors, events.op)[0]))
     names = [name for (name,) in devices]
     return make_block_trace(source, FORMAT.name, some, device_names=names, processes=processes, options=options)
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """Events of flushes without data, shape (n,): their rows, and what is in the columns of Events."""
+
+    row: Array
+    op: Array
+    sync: Array
+    flush: Array
+    sector: Array
+
+
+def _without_place(table: Callable[[Array, list[int]], Table], rows: Array) -> _Bare:
+    """Of lines without `+`, those that tell of flushes: `Q FWS [fio]`, `D FF [kworker]`, `C FF sector [0]`, `C WS 0 [0]`."""
+    words = table(rows, [5, 6, 7])
+    found = []
+    for k, row in enumerate(rows.tolist()):
+        kind = parse_rwbs(words.text(k, 1))
+        if kind and kind.op in (Op.FLUSH, Op.WRITE):
+            place = words.text(k, 2) if words.text(k, 0) == "C" else ""
+            sector = int(place) if _SECTOR.fullmatch(place) else 0
+            found.append((row, kind.op, kind.sync, kind.flush, sector if sector <= MAX_SECTOR else 0))
+    columns = np.array(found, np.int64).reshape(-1, 5)
+    return _Bare(
+        row=columns[:, 0],
+        op=columns[:, 1].astype(np.uint8),
+        sync=columns[:, 2] != 0,
+        flush=columns[:, 3].astype(np.uint8),
+        sector=columns[:, 4],
+    )
 
 
 def _summary(data: Array, start: Array, first: Array) -> int:
@@ -99,23 +138,21 @@ def _summary(data: Array, start: Array, first: Array) -> int:
     return int(np.argmax(at)) if at.any() else len(begin)
 
 
-def _rwbs(body: Table) -> tuple[Array, Array]:
-    """(op, flags) from the RWBS column."""
+def _rwbs(body: Table) -> tuple[Array, Array, Array]:
+    """(op, flags, flush) from the RWBS column."""
     code = body.packed(0)
     distinct, inverse = np.unique(code, return_inverse=True)
-    op: list[int] = []
-    sync: list[int] = []
-    meta: list[int] = []
+    parsed = []
     for value in distinct.tolist():
         text = value.to_bytes(8, "big").lstrip(b"\0").decode("latin-1")
         found = parse_rwbs(text)
         if not found:
             row = int(np.argmax(code == value))
             raise body.problem(row, f"unknown operation {body.text(row, 0)[:16]!r}")
-        for column, value_ in zip((op, sync, meta), found, strict=True):
-            column.append(value_)
-    ops = np.array(op, np.uint8)[inverse]
-    return ops, make_flags(ops, np.array(sync, bool)[inverse], np.array(meta, bool)[inverse])
+        parsed.append(found)
+    table = np.array(parsed, np.int64).reshape(-1, 4)[inverse]
+    op = table[:, 0].astype(np.uint8)
+    return op, make_flags(op, table[:, 1] != 0, table[:, 2] != 0), table[:, 3].astype(np.uint8)
 
 
 def _processes(table: Callable[[Array, list[int]], Table], head: Table, rows: Array, line_end: Array) -> Processes:
@@ -136,6 +173,7 @@ _WRITE_ROWS = 65536
 
 def write(trace: Trace, out: TextIO) -> list[str]:
     """Write a trace as blkparse prints a recording of queue and completion events; what cannot be said is returned."""
+    trace = with_flushes(trace)
     n = len(trace)
     done = np.flatnonzero(trace.complete_ns >= 0)
     exits = [(t.exit_ns, t.id) for t in trace.tasks if t.exit_ns is not None]
@@ -155,6 +193,10 @@ def write(trace: Trace, out: TextIO) -> list[str]:
                 continue
             row = k if k < n else int(done[k - n])
             task = int(trace.task[row])
+            if trace.op[row] == Op.FLUSH:
+                what = f"{ids[task]:5d}  Q FWS [{names[task]}]" if k < n else "    0  C  WS 0 [0]"
+                lines.append(f"{start} {what}\n")
+                continue
             place = f"{rwbs[row]:>3} {int(trace.sector[row])} + {int(trace.sectors[row])}"
             if k < n:
                 lines.append(f"{start} {ids[task]:5d}  Q {place} [{names[task]}]\n")
@@ -172,7 +214,7 @@ def _letters(trace: Trace) -> list[str]:
     out = []
     for op, flags in zip(trace.op.tolist(), trace.flags.tolist(), strict=True):
         sync = "S" if flags & SYNC and op != Op.READ else ""
-        out.append("RWDN"[op] + sync + ("M" if flags & META else ""))
+        out.append("RWDNF"[op] + sync + ("M" if flags & META else ""))
     return out
 
 

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.errors import Problem
 from headwaiter.reading import is_folder
-from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags
+from headwaiter.traces.blkevents import make_block_trace
+from headwaiter.traces.events import FUA, PREFLUSH, Events, Processes, make_flags, told_of
 from headwaiter.traces.model import MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
@@ -187,12 +188,18 @@ def _moves(part: _Part, index: Array, start: Any) -> dict[str, Array]:
     letter = np.zeros(len(record), np.uint8)
     for value, name in _LETTERS.items():
         letter[number == value] = ord(name)
-    keep = (letter != 0) & (bits & _PC == 0) & ((record["bytes"] > 0) | (letter == ord("X")))
-    record, bits, letter, payload = record[keep], bits[keep], letter[keep], part.payload[index[keep]]
     op = np.full(len(record), Op.OTHER, np.uint8)
     op[bits & _READ != 0] = Op.READ
+    # The kernel's own request for a flush counts as a read, and moves nothing.
+    op[(bits & (_READ | _FLUSH) == _READ | _FLUSH) & (record["bytes"] == 0)] = Op.FLUSH
     op[bits & _WRITE != 0] = Op.WRITE
     op[bits & _DISCARD != 0] = Op.DISCARD
+    sectors = (record["bytes"].astype(np.int64) + SECTOR_BYTES - 1) // SECTOR_BYTES
+    told, sector = told_of(record["sector"].astype(np.uint64), sectors, op)
+    sectors[letter == ord("X")] = np.maximum(1, sectors[letter == ord("X")])
+    keep = (letter != 0) & (bits & _PC == 0) & (told | (sectors > 0))
+    columns = (record, bits, letter, part.payload[index], op, sectors, sector)
+    record, bits, letter, payload, op, sectors, sector = (column[keep] for column in columns)
     # What an X or an A says of places comes last in its payload, big-endian.
     skip = np.where(record["action"] & np.uint64(_CGROUP) != 0, 8, 0)
     length = record["pdu_len"].astype(np.int64) - skip
@@ -207,8 +214,9 @@ def _moves(part: _Part, index: Array, start: Any) -> dict[str, Array]:
         "action": letter,
         "op": op,
         "flags": make_flags(op, bits & (_SYNC | _FLUSH | _FUA) != 0, bits & _META != 0),
-        "sector": record["sector"].astype(np.uint64),
-        "sectors": (record["bytes"].astype(np.int64) + SECTOR_BYTES - 1) // SECTOR_BYTES,
+        "flush": (PREFLUSH * (bits & _FLUSH != 0) + FUA * (bits & _FUA != 0)).astype(np.uint8),
+        "sector": sector,
+        "sectors": sectors,
         "pid": record["pid"].astype(np.int64),
         "device": record["device"].astype(np.int64),
         "aux": aux,

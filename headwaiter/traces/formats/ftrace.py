@@ -13,7 +13,9 @@ import re
 
 import numpy as np
 
-from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags, parse_rwbs
+from headwaiter.engine.constants import Op
+from headwaiter.traces.blkevents import make_block_trace
+from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
@@ -50,7 +52,7 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read a recording. Raises Problem at the first line that is not an event of such a text."""
-    rows: list[tuple[int, int, int, bool, bool, int, int, int, int, int]] = []
+    rows: list[tuple[int, int, int, bool, bool, int, int, int, int, int, int]] = []
     devices: dict[str, int] = {}
     processes = Processes()
     notes: list[tuple[bytes, re.Match[bytes], int]] = []
@@ -78,14 +80,15 @@ def read(source: Source, options: Options) -> Trace:
         if not what or (what["sign"] == b"/") != (letter == "X") or (what["before"] is None) != (letter != "A"):
             raise source.problem(f"{event.decode()} without a request", line=number)
         sector, count, before = int(what["sector"]), int(what["number"]), int(what["before"] or 0)
-        if max(sector, count, before) > MAX_SECTOR:
-            # A flush without data has the sector -1.
-            continue
-        if letter != "X" and not count:
-            continue
         kind = parse_rwbs(what["rwbs"].decode())
         if kind is None:
             raise source.problem(f"unknown operation {what['rwbs'].decode()!r}", line=number)
+        if letter != "X" and not count:
+            if kind.op not in (Op.FLUSH, Op.WRITE):
+                continue
+            sector = 0 if sector > MAX_SECTOR else sector
+        if max(sector, count, before) > MAX_SECTOR:
+            continue
         aux = count if letter == "X" else before
         device = devices.setdefault(what["device"].decode(), len(devices))
         pid = int(found["pid"])
@@ -102,7 +105,7 @@ def read(source: Source, options: Options) -> Trace:
         pids = " ".join(pid.decode() for pid in match.groups())
         processes.message(f"{'fork' if event.endswith(b'fork') else 'exit'} {pids}", time - start)
     time_ns = np.array([row[0] - start for row in rows], np.int64)
-    action, op, sync, meta, sector_, sectors, pid_, device_, aux_ = (
+    action, op, sync, meta, flush, sector_, sectors, pid_, device_, aux_ = (
         np.array(c) for c in zip(*(r[1:] for r in rows), strict=True)
     )
     events = Events(
@@ -110,6 +113,7 @@ def read(source: Source, options: Options) -> Trace:
         action=action.astype(np.uint8),
         op=op.astype(np.uint8),
         flags=make_flags(op.astype(np.uint8), sync, meta),
+        flush=flush.astype(np.uint8),
         sector=sector_.astype(np.uint64),
         sectors=sectors.astype(np.int64),
         pid=pid_.astype(np.int64),

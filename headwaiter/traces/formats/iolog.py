@@ -104,6 +104,8 @@ def write(trace: Trace, out: TextIO) -> list[str]:
     lost = ["an iolog has times of issue in whole microseconds, and neither tasks nor completions"]
     if not known.all():
         lost.append(f"{int((~known).sum())} requests that are no read, write or discard are left out")
+    if trace.flushes:
+        lost.append(f"{len(trace.flushes)} flushes of the drive's cache are left out")
     return lost
 
 

@@ -3,9 +3,9 @@
 
     time_s,task,op,sync,sector,sectors[,complete_s][,group][,ioprio][,meta][,name]
 
-in any order of columns. op is R, W, D (discard) or O (other); sync and meta are 0 or 1; sectors have 512 bytes;
-complete_s may be empty (unknown); ioprio is rt/0 … be/4 … idle or none; name is the task's command. Lines before the
-header that begin with # are comments.
+in any order of columns. op is R, W, D (discard), O (other) or F, a flush of the drive's own cache, whose sector and
+sectors are 0; sync and meta are 0 or 1; sectors have 512 bytes; complete_s may be empty (unknown); ioprio is rt/0 … be/4 …
+idle or none; name is the task's command. Lines before the header that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from headwaiter.engine.constants import META, SYNC, IoprioClass, Op, ioprio, iop
 from headwaiter.traces.columns import Array, split
 from headwaiter.traces.devices import refuse_device
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
 REQUIRED = ("time_s", "task", "op", "sync", "sector", "sectors")
 OPTIONAL = ("complete_s", "group", "ioprio", "meta", "name")
 
-_OPS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD), "O": int(Op.OTHER)}
+_OPS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD), "O": int(Op.OTHER), "F": int(Op.FLUSH)}
 _LETTERS = {number: letter for letter, number in _OPS.items()}
 _YES_NO = {"0": 0, "1": 1}
 _IOPRIO = (
@@ -55,10 +55,15 @@ def read(source: Source, options: Options) -> Trace:
     op = table.words(at["op"], "op", _OPS)
     flags = table.words(at["sync"], "sync", _YES_NO) * SYNC
     sector = table.integers(at["sector"], "sector", high=MAX_SECTOR)
-    sectors = table.integers(at["sectors"], "sectors", low=1, high=2**32 - 1)
-    beyond = sector + sectors > MAX_SECTOR
-    if beyond.any():
-        raise table.problem(int(np.argmax(beyond)), "the request ends beyond any disk")
+    sectors = table.integers(at["sectors"], "sectors", high=2**32 - 1)
+    flush = op == Op.FLUSH
+    for wrong, cause in (
+        (~flush & (sectors == 0), "sectors 0: only a flush has none"),
+        (flush & ((sector > 0) | (sectors > 0)), "a flush has no sectors: 0,0"),
+        (sector + sectors > MAX_SECTOR, "the request ends beyond any disk"),
+    ):
+        if wrong.any():
+            raise table.problem(int(np.argmax(wrong)), cause)
     complete = group = ioprio = None
     names: dict[int, str] = {}
     if "complete_s" in at:
@@ -119,6 +124,7 @@ def write_csv(trace: Trace, out: TextIO) -> list[str]:
 
     Commas, quotes and line breaks in commands' names become underscores.
     """
+    trace = with_flushes(trace)
     header = list(REQUIRED)
     named = any(t.name for t in trace.tasks)
     optional = {

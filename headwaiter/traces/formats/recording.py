@@ -14,7 +14,8 @@ import numpy as np
 from headwaiter.archives import BLKTRACE, BPFTRACE, TRACEFS
 from headwaiter.errors import Problem, shown
 from headwaiter.traces import recording
-from headwaiter.traces.blkevents import Events, Processes, make_block_trace, make_flags, parse_rwbs
+from headwaiter.traces.blkevents import make_block_trace
+from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs, told_of
 from headwaiter.traces.formats import blktrace, ftrace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Trace
 from headwaiter.traces.recording import Gap, Recording
@@ -83,7 +84,7 @@ def read(source: Source, options: Options) -> Trace:
         options=_named(options, found),
         notes=told,
     )
-    return replace(trace, source=str(source.path.parent))
+    return replace(trace, source=str(source.path.parent), processors=found.processors)
 
 
 def _told(found: Recording) -> list[str]:
@@ -126,7 +127,9 @@ def _other(source: Source, options: Options, found: Recording, told: list[str]) 
         raise source.problem("nothing was recorded")
     number = next((disk.number for disk in found.disks if disk.name == options.device), options.device)
     trace = chosen.read(first, Options(number, options.group_gap_ns, options.columns))
-    return replace(trace, source=str(source.path.parent), format=FORMAT.name, notes=(*told, *trace.notes))
+    return replace(
+        trace, source=str(source.path.parent), format=FORMAT.name, notes=(*told, *trace.notes), processors=found.processors
+    )
 
 
 def _formats(source: Source) -> list[EventFormat]:
@@ -207,36 +210,36 @@ class _Part:
         # A split tells where it cuts, and not how much.
         sectors = np.ones(len(rows), np.int64) if letter == "X" else self.numbers(rows, format, "nr_sector").astype(np.int64)
         aux = self.numbers(rows, format, _AUX[letter]).astype(np.uint64) if letter in _AUX else np.zeros(len(rows), np.uint64)
-        # A flush without data has the sector -1.
-        keep = (sector <= MAX_SECTOR) & (sectors > 0) & (aux <= MAX_SECTOR)
-        rows, sector, sectors, aux = rows[keep], sector[keep], sectors[keep], aux[keep]
-        op, flags = self._operations(self.texts(rows, format, "rwbs"), name)
+        op, flags, flush = self._operations(self.texts(rows, format, "rwbs"), name)
+        keep, sector = told_of(sector, sectors, op)
+        keep &= aux <= MAX_SECTOR
+        rows = rows[keep]
         pid = self.numbers(rows, format, "common_pid").astype(np.int64) & 0xFFFFFFFF
         if letter in _NAMED and "comm" in format.fields:
             self._names(pid, self.texts(rows, format, "comm"), processes)
         return {
             "time_ns": self.walked.time_ns[rows].astype(np.int64) - start,
             "action": np.full(len(rows), ord(letter), np.uint8),
-            "op": op,
-            "flags": flags,
-            "sector": sector,
-            "sectors": sectors,
+            "op": op[keep],
+            "flags": flags[keep],
+            "flush": flush[keep],
+            "sector": sector[keep],
+            "sectors": sectors[keep],
             "pid": pid,
             "device": self.numbers(rows, format, "dev").astype(np.int64),
-            "aux": aux,
+            "aux": aux[keep],
         }
 
-    def _operations(self, rwbs: Array, name: str) -> tuple[Array, Array]:
-        """(op, flags) of the kernel's letters, which end at the first NUL: behind it are what the buffer held before."""
+    def _operations(self, rwbs: Array, name: str) -> tuple[Array, Array, Array]:
+        """(op, flags, flush) of the kernel's letters, which end at the first NUL: behind it are what the buffer held before."""
         kinds, which = np.unique(rwbs, axis=0, return_inverse=True) if len(rwbs) else (rwbs, np.empty(0, np.int64))
         texts = [bytes(kind).split(b"\0")[0].decode("latin-1") for kind in kinds]
         parsed = [parse_rwbs(text) for text in texts]
         if None in parsed:
             raise self.source.problem(f"{name}: unknown operation '{shown(texts[parsed.index(None)])}'")
-        table = np.array([(int(one[0]), one[1], one[2]) for one in parsed if one], np.int64).reshape(-1, 3)
-        op = table[which.reshape(-1), 0].astype(np.uint8) if len(rwbs) else np.empty(0, np.uint8)
-        sync, meta = (table[which.reshape(-1), k] != 0 if len(rwbs) else np.empty(0, bool) for k in (1, 2))
-        return op, make_flags(op, sync, meta)
+        table = np.array([one for one in parsed if one], np.int64).reshape(-1, 4)[which.reshape(-1)]
+        op = table[:, 0].astype(np.uint8)
+        return op, make_flags(op, table[:, 1] != 0, table[:, 2] != 0), table[:, 3].astype(np.uint8)
 
     def _names(self, pid: Array, comm: Array, processes: Processes) -> None:
         for number, row in zip(*(one.tolist() for one in np.unique(pid, return_index=True)), strict=True):

@@ -25,8 +25,9 @@ from headwaiter.study.perturb import perturbed
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import processor_time
 from headwaiter.study.schema import Anticipation, Criterion, Range, Result, Spread
-from headwaiter.study.trial import Trial, measure
+from headwaiter.study.trial import Trial, measure, typical_waits
 from headwaiter.study.variants import Variant
+from headwaiter.study.waits import Waits
 
 MS = 1_000_000
 
@@ -297,6 +298,28 @@ def test_a_series_of_kernels_has_its_own_times() -> None:
 
 def trials(*results: Result) -> list[Trial]:
     return [Trial(Variant(r.scheduler, r.scheduler), r, (r,), None, None) for r in results]
+
+
+def test_the_run_in_the_middle_counts() -> None:
+    def waits(seconds: float) -> Waits:
+        return Waits(np.array([seconds * 1e9]), np.array([seconds * 1e9]), np.zeros(1), 0.0, 0.0, 0.0)
+
+    (bare,) = trials(result("a", 1.0))
+    assert typical_waits(bare) is bare
+    found = typical_waits(dataclasses.replace(bare, waits=waits(1.0), others=(waits(9.0), waits(3.0)))).waits
+    assert found and found.waited_s == 3.0
+
+
+def test_a_trial_keeps_the_waits_of_runs_with_small_changes() -> None:
+    """Not those of the wide ones, of which there are half as many; jobs have none."""
+    drive, variant = ConstantDrive(MS), Variant("noop", "noop")
+    load = Forest(
+        tasks=(Task(1, "a", 0),), time_ns=np.zeros(1, np.int64), parent=np.full(1, -1), delay_ns=np.zeros(1, np.int64),
+        task=np.zeros(1, np.uint32), op=np.zeros(1, np.uint8), flags=np.ones(1, np.uint8), sector=np.zeros(1, np.uint64),
+        sectors=np.full(1, 8, np.uint32), ioprio=np.zeros(1, np.uint16),
+    )  # fmt: skip
+    found = measure(variant, drive, load, Options(), 4)
+    assert len(found.runs) == 1 + 4 + 2 and [w.waited_s for w in found.others] == [0.001] * 4
 
 
 def test_zero_processor_time_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:

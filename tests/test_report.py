@@ -234,7 +234,9 @@ def test_a_run_says_what_small_changes_make_of_it(
     """The figures stay those of the unperturbed run."""
     import headwaiter.cli.run as command  # noqa: PLC0415
 
-    monkeypatch.setattr(command, "others", lambda *args, **more: [replace(FULL, throughput_mbps=rate) for rate in (2.25, 0.125)])
+    monkeypatch.setattr(
+        command, "others", lambda *args, **more: [(replace(FULL, throughput_mbps=rate), None) for rate in (2.25, 0.125)]
+    )
     path = write(tmp_path / "two.csv", TWO_READERS)
     d = told(capfd, "run", path, "-s", "noop", "-d", "constant:5")
     (note,) = d["notes"]

@@ -78,7 +78,7 @@ def command(
             outcome, result, _ = first_run(variant, drive, work.load, options, log_file, lambda done: update(policy.name, done))
             so_far = SoFar(lambda done: update(policy.name, done), outcome.totals["completed"])
             runs = runs_for(outcome.totals["issued"], given["seeds"])
-            spread = with_range(result, list(others(variant, drive, work.load, options, runs, progress=so_far)))
+            spread = with_range(result, [r for r, _ in others(variant, drive, work.load, options, runs, progress=so_far)])
             result = replace(result, range=spread.range)
         notes = [*work.notes, *doubts(work, drive), *coarse_note([result], options.exact)]
         if told := told_range(result):

@@ -24,10 +24,10 @@ from headwaiter.live.tuning import tune
 from headwaiter.study.answer import STOCK_BASELINES, answer
 from headwaiter.study.compare import names
 from headwaiter.study.fit import doubt, fit
-from headwaiter.study.inkernel import POSITIONS, depth_of, kernel_options, untold
+from headwaiter.study.inkernel import POSITIONS, depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import going_on
 from headwaiter.study.schema import Answer, Criterion, Fit, Margin
-from headwaiter.study.trial import Trial, measure
+from headwaiter.study.trial import Trial, measure, typical_waits
 from headwaiter.study.variants import Variant, default_set
 from headwaiter.study.workload import CLOSED, OPEN, Workload
 from headwaiter.study.workload import NR_REQUESTS as USUAL_REQUESTS
@@ -117,6 +117,7 @@ def advise(
     trace = work.trace
     if trace is None:
         raise Problem(f"{work.name}: advice needs a recording (headwaiter compare takes job files, too)")
+    options = recorded_options(options, trace)
     settings = target.settings[0] if target else recorded_settings(recorded)
     offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else _recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
@@ -173,12 +174,12 @@ def run(
     progress: Callable[[str, int], None] | None = None,
     runs: int | None = None,
 ) -> list[Trial]:
-    """A trial per variant, in their order, each as the kernel would run it; `runs` as in measure()."""
+    """A trial per variant, in their order, each as the kernel would run it, judged by its typical run; `runs` as in measure()."""
 
     def one(variant: Variant) -> Trial:
         tick = (lambda done: progress(variant.name, done)) if progress else None
         conditions = kernel_options(options, variant.scheduler, depth)
-        return measure(untold(variant), drive, work.load, conditions, runs, tick, tasks=False)
+        return typical_waits(measure(untold(variant), drive, work.load, conditions, runs, tick, tasks=False))
 
     # The simulator runs outside Python's lock, so threads are enough.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:

@@ -33,6 +33,8 @@ class Trial:
     """Of the unperturbed run, if the load is a trace or a generated workload."""
     contention: float | None
     """Share of its I/Os that found the device occupied; None if the run was too long to know."""
+    others: tuple[Waits, ...] = ()
+    """As `waits`, of the runs with smaller changes of the load."""
 
 
 class SoFar:
@@ -73,9 +75,19 @@ def measure(
     number = runs_for(outcome.totals["issued"], runs)
     so_far = SoFar(progress)
     so_far.over(outcome.totals["completed"])
-    more = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
-    wide = others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)
-    return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied)
+    narrow = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
+    wide = [r for r, _ in others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)]
+    more, found = [r for r, _ in narrow], tuple(w for _, w in narrow if w)
+    return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied, found)
+
+
+def typical_waits(trial: Trial) -> Trial:
+    """The same with the waits of the run in the middle of those that are unperturbed or nearly so.
+
+    Where a few microseconds decide who is favoured, a single run may be the exception.
+    """
+    every = sorted((w for w in (trial.waits, *trial.others) if w), key=lambda w: w.waited_s)
+    return replace(trial, waits=every[len(every) // 2]) if every else trial
 
 
 def long_enough(variant: Variant, drive: Drive, load: Ongoing, options: Options) -> Ongoing:
@@ -127,8 +139,8 @@ def others(
     think_share: float | None = None,
     tasks: bool = True,
     progress: SoFar | None = None,
-) -> Iterator[Result]:
-    """The results of so many perturbed runs."""
+) -> Iterator[tuple[Result, Waits | None]]:
+    """The results of so many perturbed runs, and how long programs waited, as in Trial."""
     for number in range(1, runs + 1):
         more = () if think_share is None else (think_share,)
         other_load, other_options = perturbed(load, options, number, *more)
@@ -138,7 +150,8 @@ def others(
         outcome = simulate(variant.scheduler, drive, other_load, variant.settings, other_options, progress=tick)
         if progress:
             progress.over(outcome.totals["completed"])
-        yield _result(variant, outcome, other_load, waits_of(outcome, forest) if forest else None, tasks)
+        waits = waits_of(outcome, forest) if forest else None
+        yield _result(variant, outcome, other_load, waits, tasks), waits
 
 
 def _result(variant: Variant, outcome: Outcome, load: Load, waits: Waits | None, tasks: bool) -> Result:

@@ -25,7 +25,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -214,21 +214,25 @@ def advice(name: str) -> str:
 
 
 def watched(name: str) -> str:
-    """Of docs/lab/NAME.json: what each scheduler alone read under each load, and what watch did, beside the best."""
+    """Of docs/lab/NAME.json: what each scheduler alone read (and wrote) under each load, and what watch did, beside the best."""
     found = lab_results(name)
-    alone: dict[str, dict[str, float]] = {}
+    alone: dict[str, dict[str, dict[str, Any]]] = {}
     for r in found:
         if r["what"] == "alone":
-            alone.setdefault(r["scheduler"], {})[r["load"]] = r["read_mbps"]
-    loads = [r["load"] for r in found if r["what"] == "watch"]
-
-    def of_all(rates: Iterable[float]) -> str:
-        return f"{geometric_mean(rates):.3g}"
-
-    body = [[f"`{name}`", *(f"{rates[load]:.3g}" for load in loads), of_all(rates.values())] for name, rates in alone.items()]
-    (whole,) = (r for r in found if r["what"] == "whole")
+            alone.setdefault(r["scheduler"], {})[r["load"]] = r
     phases = {r["load"]: r for r in found if r["what"] == "watch"}
-    body.append(["`watch`", *(f"{phases[load]['read_mbps']:.3g}" for load in loads), f"{whole['read_mbps']:.3g}"])
+    loads = list(phases)
+
+    def rates(by: Mapping[str, Mapping[str, Any]]) -> list[str]:
+        written = ((r, f" ({r['write_mbps']:.3g})" if r["write_mbps"] else "") for r in map(by.__getitem__, loads))
+        return [f"{r['read_mbps']:.3g}{more}" for r, more in written]
+
+    def of_all(by: Mapping[str, Mapping[str, Any]]) -> str:
+        return f"{geometric_mean(by[load]['read_mbps'] for load in loads):.3g}"
+
+    body = [[f"`{name}`", *rates(by), of_all(by)] for name, by in alone.items()]
+    (whole,) = (r for r in found if r["what"] == "whole")
+    body.append(["`watch`", *rates(phases), f"{whole['read_mbps']:.3g}"])
     body.append(["in force at the end", *(f"`{phases[load]['scheduler']}`" for load in loads), ""])
     body.append(["that one alone, of the best", *(f"{phases[load]['of_best']:.3f}" for load in loads), ""])
     best = f"{whole['of_best']:.3f} (`{whole['scheduler']}`)"

@@ -25,7 +25,7 @@ from headwaiter.study.fit import at_drive
 from headwaiter.study.inkernel import recorded_options
 from headwaiter.study.ongoing import Ongoing, going_on
 from headwaiter.study.workload import CLOSED, OPEN, Reading, replay
-from headwaiter.traces import Trace, formats, load, part, with_flushes, with_streams, write_csv
+from headwaiter.traces import Trace, formats, load, part, stream_order, with_flushes, with_streams, write_csv
 
 US, MS = 1000, 1_000_000
 NATIVE = "time_s,task,op,sync,sector,sectors,complete_s\n"
@@ -148,6 +148,33 @@ def test_what_is_not_known_of_flushes_is_not_made_up(tmp_path: Path) -> None:
     assert load(ftrace(tmp_path, none)).flushes is None
     # Commands that are passed through have no sectors either, and are no flushes.
     assert load(ftrace(tmp_path, [*none, (500, "Q", "N", 0, 0, 5), (501, "C", "N", 0, 0, 0)])).flushes is None
+
+
+def test_only_what_begins_with_a_flush_is_one(tmp_path: Path) -> None:
+    """A write of nothing is none; behind a write that only begins with one there is none, though another's is made."""
+    nothing = [e for e in PLAIN if e[4]] + [(500, "Q", "WS", 0, 0, 5), (600, "C", "WS", 0, 0, 0)]
+    assert load(ftrace(tmp_path, nothing)).flushes is None
+    first = [(t, a, rwbs.replace("WFS", "WS"), *rest) for t, a, rwbs, *rest in JOURNAL[:5]]
+    other = [(72, "Q", "FWS", 0, 0, 3), (73, "D", "FF", 0, 0, 42), (80, "C", "FF", 0, 0, 0), (81, "C", "WS", 0, 0, 0)]
+    assert told(load(ftrace(tmp_path, [*first, *other, (90, "C", "WS", 2000, 0, 0)]))) == [(0, 50, 10, 9), (72, 81, 73, 3)]
+
+
+def test_ends_are_told_apart_by_their_places(tmp_path: Path) -> None:
+    """Of a journal's write, and of a flush that was asked for later and is done sooner; which may be at no sector, or at 0."""
+    events = sorted([*JOURNAL, (20, "Q", "FWS", 0, 0, 3), (60, "C", "WS", 0, 0, 0)])
+    expected = [(0, 50, 10, 9), (20, 60, -1, 3), (70, 131, 75, 9)]
+    for make in (blktrace, blkparse, ftrace, recorded):
+        assert told(load(make(tmp_path, events))) == expected
+    at_none = [(t, a, rwbs, (1 << 64) - 1 if (t, a) == (20, "Q") else sector, n, p) for t, a, rwbs, sector, n, p in events]
+    for make in (ftrace, recorded):
+        assert told(load(make(tmp_path, at_none))) == expected
+
+
+def test_flushes_are_no_stream(tmp_path: Path) -> None:
+    t = with_flushes(load(ftrace(tmp_path, PLAIN)))
+    assert stream_order(t).tolist() == [-1] * 5
+    one = with_flushes(trace(tmp_path, "0,1,W,1,800,8,0.001\n0.002,1,F,1,0,0,0.003\n0.004,1,F,1,0,0,0.005\n"))
+    assert stream_order(one).tolist() == [-1] * 3
 
 
 def test_flushes_are_kept_by_the_formats_that_can(tmp_path: Path) -> None:

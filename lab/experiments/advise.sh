@@ -5,7 +5,7 @@
 # lab: programs fio
 # lab: memory 2048
 # lab: set DRIVE=barracuda-80g FIRST=mq-deadline SCHEDULERS="none mq-deadline bfq hw-as hw-cfq-slice hw-maitre"
-# lab: set JOBS="1 2 3 4 5 6" RUNTIME=10
+# lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10
 #
 # Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs under each of the schedulers. Under FIRST,
 # its first RUNTIME seconds are recorded: its processes go on when the recording ends. The schedulers have their defaults, and are told

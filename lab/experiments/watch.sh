@@ -54,17 +54,17 @@ uptime_s() { cut -d. -f1 /proc/uptime; }
 # shellcheck disable=SC2086 # several
 wait_load() { wait $load; }
 
-# What has been read so far, in sectors.
-has_read() { awk '{ print $3 }' /sys/block/$disk/stat; }
+# What has been read and written so far, in sectors.
+moved() { awk '{ print $3, $7 }' /sys/block/$disk/stat; }
 
-# Let the load of kind $1 go on for $2 s, and say as $4 what was read under $3.
+# Let the load of kind $1 go on for $2 s, and say as $4 what was read and written under $3.
 phase() {
 	local before
-	before=$(has_read)
+	before=$(moved)
 	begin_load "$1" "$2"
 	wait_load
-	result "{\"what\":\"$4\",\"load\":\"$1\",\"scheduler\":\"$3\",\"seconds\":$2,\"read_mbps\":$(
-		awk "BEGIN { printf \"%.3f\", ($(has_read) - $before) * 512e-6 / $2 }")}"
+	result "{\"what\":\"$4\",\"load\":\"$1\",\"scheduler\":\"$3\",\"seconds\":$2,$(echo "$before" "$(moved)" |
+		awk -v s="$2" '{ printf "\"read_mbps\":%.3f,\"write_mbps\":%.3f", ($3 - $1) * 512e-6 / s, ($4 - $2) * 512e-6 / s }')}"
 }
 
 # Each kind of load under scheduler $1.

@@ -87,8 +87,10 @@ static void test_traces(void)
 	struct hws *s;
 
 	plain();
-	op[2] = 4;
-	bad_trace(-EINVAL, "row 2: no operation 4");
+	op[2] = HWS_FLUSH + 1;
+	bad_trace(-EINVAL, "row 2: no operation 5");
+	op[2] = HWS_FLUSH;
+	bad_trace(-ERANGE, "row 2: a flush has no sectors");
 	op[2] = 255;
 	bad_trace(-EINVAL, "no operation");
 	flags[1] = 8;
@@ -255,6 +257,8 @@ static void test_policy(const char *name)
 	CHECK_EQ(hwd_start(d, 0), -EINVAL);
 	CHECK_EQ(hwd_task_start(d, 1, 0, 0, 0), 0);
 	r.sectors = 0;
+	CHECK_EQ(hwd_insert(d, &r, 0), -EINVAL);
+	r.op = HWS_FLUSH;
 	CHECK_EQ(hwd_insert(d, &r, 0), -EINVAL);
 	r.op = HWS_OTHER;
 	CHECK_EQ(hwd_insert(d, &r, 0), 0);

@@ -159,6 +159,12 @@ def test_only_what_begins_with_a_flush_is_one(tmp_path: Path) -> None:
     assert told(load(ftrace(tmp_path, [*first, *other, (90, "C", "WS", 2000, 0, 0)]))) == [(0, 50, 10, 9), (72, 81, 73, 3)]
 
 
+def test_the_kernels_flush_moves_nothing(tmp_path: Path) -> None:
+    odd = [*PLAIN, (500, "Q", "FF", 64, 8, 5), (600, "C", "FF", 64, 8, 5)]
+    for make in (blkparse, ftrace, recorded):
+        assert load(make(tmp_path, odd)).sector.tolist() == [800, 900]
+
+
 def test_ends_are_told_apart_by_their_places(tmp_path: Path) -> None:
     """Of a journal's write, and of a flush that was asked for later and is done sooner; which may be at no sector, or at 0."""
     events = sorted([*JOURNAL, (20, "Q", "FWS", 0, 0, 3), (60, "C", "WS", 0, 0, 0)])

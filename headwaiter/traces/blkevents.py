@@ -164,17 +164,16 @@ def make_block_trace(
     notes: Sequence[str] = (),
 ) -> Trace:
     """The Trace of one device's requests. events in any order of time; their device indexes device_names."""
-    data = events.rows(np.flatnonzero(events.sectors > 0))
-    letters, note = arrival_action(data)
+    letters, note = arrival_action(events.rows(np.flatnonzero(events.data)))
     if not letters:
         raise source.problem("contains no queue, insertion or issue of a request")
     wanted = options.device.replace(":", ",") if options.device else None
-    arrives = events.having(letters) & (events.sectors > 0)
+    arrives = events.having(letters) & events.data
     mask, told = pick_device(source, device_names, events.device, wanted, arrives)
     told = [*notes, *told]
     events = events.rows(np.flatnonzero(mask))
     events = events.rows(np.argsort(events.time_ns, kind="stable"))
-    moves = np.flatnonzero(events.sectors > 0)
+    moves = np.flatnonzero(events.data)
     bios = find_bios(events.rows(moves), letters)
     if not len(bios.event):
         raise source.problem("contains no request of that device")

@@ -48,6 +48,12 @@ class Events:
         """Only the rows that index (numbers, or a mask) selects."""
         return Events(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
+    @property
+    def data(self) -> Array:
+        """Mask of the events that move data. The kernel's own requests for flushes never do."""
+        mask: Array = (self.sectors > 0) & (self.op != Op.FLUSH)
+        return mask
+
     def having(self, letters: bytes) -> Array:
         """Mask of the events whose action is one of letters."""
         wanted = np.zeros(256, bool)

@@ -233,6 +233,16 @@ def trace(folder: Path, rows: str = ROWS) -> Trace:
     return load(path)
 
 
+def test_who_only_flushes_comes_behind_the_others(tmp_path: Path) -> None:
+    """Threads of control that issue requests are numbered without gaps, in a part as well."""
+    t = trace(tmp_path, "0,9,F,1,0,0,0.001\n0.002,7,W,1,800,8,0.003\n0.004,9,F,1,0,0,0.005\n0.006,8,W,1,900,8,0.007\n")
+    assert t.group.tolist() == [0, 1] and t.flushes and t.flushes.group.tolist() == [2, 2]
+    assert [task.id for task in t.tasks] == [9, 7, 8] and t.task.tolist() == [1, 2] and t.flushes.task.tolist() == [0, 0]
+    p = part(t, 0, 2)
+    assert p.group.tolist() == [0, 1] and p.flushes and p.flushes.group.tolist() == [2, 2]
+    assert [[p.tasks[k].id for k in column.tolist()] for column in (p.task, p.flushes.task)] == [[7, 8], [9, 9]]
+
+
 def test_parts_have_the_flushes_between_their_requests(tmp_path: Path) -> None:
     t = trace(tmp_path)
     first, second = part(t, 0, 2), part(t, 1, 3)

@@ -15,7 +15,7 @@ from headwaiter.lab import python
 from headwaiter.lab.guest import Outcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.script import Script, guest
-from headwaiter.traces import Trace, load
+from headwaiter.traces import Trace, load, with_flushes
 
 _IMPORTS = "from headwaiter.live import devices, record"
 _HANG_S = 600
@@ -29,8 +29,10 @@ class Compared:
 
     requests: int
     """Of the first."""
+    flushes: int
+    """Of the first, of the drive's cache."""
     same: bool
-    """The other has the same requests of the same tasks, in the same order, and marks them alike."""
+    """The other has the same requests and flushes of the same tasks, in the same order, and marks them alike."""
     time_ns: int
     """The greatest difference between their times of a request, counted from the first."""
     latency_ns: int
@@ -52,17 +54,19 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
 
 def compared(one: Trace, other: Trace) -> Compared:
     """Hold two recordings of one load against each other."""
+    requests, flushes = len(one), len(one.flushes) if one.flushes else 0
+    one, other = with_flushes(one), with_flushes(other)
     same = len(one) == len(other)
     names = ("sector", "sectors", "op", "flags")
     same = same and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
     same = same and [one.tasks[k].id for k in one.task] == [other.tasks[k].id for k in other.task]
     if not same:
-        return Compared(len(one), False, 0, 0)
+        return Compared(requests, flushes, False, 0, 0)
     apart = (one.time_ns - one.time_ns[0]) - (other.time_ns - other.time_ns[0])
     known = (one.complete_ns >= 0) & (other.complete_ns >= 0)
     latency = ((one.complete_ns - one.time_ns) - (other.complete_ns - other.time_ns))[known]
     same = bool(((one.complete_ns >= 0) == (other.complete_ns >= 0)).all())
-    return Compared(len(one), same, int(np.abs(apart).max()), int(np.abs(latency).max(initial=0)))
+    return Compared(requests, flushes, same, int(np.abs(apart).max()), int(np.abs(latency).max(initial=0)))
 
 
 def _trace(files: Mapping[str, bytes], name: str) -> Trace:

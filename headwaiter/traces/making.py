@@ -112,6 +112,11 @@ def _parted(trace: Trace) -> Trace:
     """The same with its rows that are flushes apart."""
     flush = trace.op == Op.FLUSH
     given = trace.issue_ns if trace.issue_ns is not None else np.full(len(trace), -1, np.int64)
+    # Groups count from 0 without gaps for requests; those of flushes alone come behind.
+    behind = np.argsort(flush, kind="stable")
+    group = np.empty(len(trace), np.uint32)
+    group[behind] = _number(trace.group[behind])[1]
+    trace = replace(trace, group=group)
     flushes = Flushes(trace.time_ns, trace.complete_ns, given, trace.task, trace.group).rows(flush)
     rows = {f.name: getattr(trace, f.name)[~flush] for f in fields(trace) if isinstance(getattr(trace, f.name), np.ndarray)}
     return replace(trace, **rows, flushes=flushes)

@@ -71,6 +71,10 @@ def part(trace: Trace, begin: int, end: int) -> Trace:
 
 
 def _numbered(column: Array, more: Array | None) -> tuple[Array, Array]:
-    """(the distinct values of both columns, the place of each among them)."""
-    used, number = np.unique(column if more is None else np.concatenate([column, more]), return_inverse=True)
+    """(the distinct values of a column, and behind them those that only the other has; the place among them of each value)."""
+    used, number = np.unique(column, return_inverse=True)
+    if more is not None:
+        used = np.concatenate([used, np.setdiff1d(more, used)])
+        order = np.argsort(used)
+        number = order[np.searchsorted(used[order], np.concatenate([column, more]))]
     return used, number.astype(np.uint32)

@@ -3,7 +3,7 @@
 # lab: host record
 # lab: programs fio blktrace mkfs.ext4
 # lab: memory 2048
-# lab: set IOS=20000 READS=60
+# lab: set IOS=20000 READS=60 DRIVE=barracuda-80g
 export PYTHONHOME PYTHONPATH
 
 if [ "$IOS" -gt 0 ]; then
@@ -34,7 +34,7 @@ fi
 
 # Two readers, many short-lived ones, and a writer, under both recorders at once.
 say "two recorders"
-null_disk sda 256 500000
+drive_disk sda "$DRIVE" 1
 elevator sda mq-deadline
 make_ext4 /dev/sda
 must mount /dev/sda /mnt
@@ -43,9 +43,9 @@ dd if=/dev/zero of=/mnt/b bs=1M count=8 2>/tmp/none
 for i in $(seq "$READS"); do echo "$i" >"/mnt/f$i"; done
 sleep 30	# ext4 has work of its own after mounting
 drop_caches
-start_recorder sda tracefs same.tracefs
+start_recorder sda tracefs same.tracefs issues
 first=$!
-start_recorder sda blktrace same.blktrace
+start_recorder sda blktrace same.blktrace issues
 second=$!
 dd if=/mnt/a of=/tmp/none bs=64k 2>/tmp/none2 &
 readers=$!

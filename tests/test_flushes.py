@@ -260,6 +260,14 @@ def test_think_times_do_not_hold_flushes(tmp_path: Path) -> None:
     assert describe(trace(tmp_path, "0,1,W,1,800,8,0.001\n"), "t").flush_ms is None
 
 
+def test_a_device_that_flushes_is_busy(tmp_path: Path) -> None:
+    """From 5 to 90 us with a write, from 101 to 201 and 202 to 302 with flushes."""
+    found = describe(load(ftrace(tmp_path, PLAIN)), "t").device
+    assert found and found.requests == 1 and found.busy_percent == pytest.approx(100 * 285 / 297)
+    alone = describe(load(ftrace(tmp_path, [e for e in PLAIN if e[4]])), "t").device
+    assert alone and alone.busy_percent == 100
+
+
 # --- replays ---
 
 

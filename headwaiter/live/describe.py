@@ -191,14 +191,17 @@ def _device(trace: Trace) -> DeviceCharacter | None:
     _, first, which = np.unique(key, axis=1, return_index=True, return_inverse=True)
     issue, complete = trace.issue_ns[known][first], trace.complete_ns[known][first]
     sectors = np.bincount(which.reshape(-1), weights=trace.sectors[known])
-    span = max(1, int(complete.max() - issue.min()))
+    begin, end = issue, complete
+    if trace.flushes and (made := trace.flushes.rows((trace.flushes.issue_ns >= 0) & (trace.flushes.complete_ns >= 0))):
+        begin, end = np.concatenate([begin, made.issue_ns]), np.concatenate([end, made.complete_ns])
+    span = max(1, int(end.max() - begin.min()))
     return DeviceCharacter(
         requests=len(first),
         size_kib=_spread(sectors * SECTOR_BYTES, _KIB),
         service_ms=_spread(complete - issue, 1e6),
         queued_ms=_spread(trace.issue_ns[known] - trace.time_ns[known], 1e6),
         depth=_depth(issue, complete),
-        busy_percent=100 * _busy_ns(issue, complete) / span,
+        busy_percent=100 * _busy_ns(begin, end) / span,
     )
 
 

@@ -95,7 +95,7 @@ class DeviceCharacter(Record):
     service_ms: Annotated[Quantiles, Says("time in the device", "ms")]
     queued_ms: Annotated[Quantiles, Says("time from arrival to the device, in the scheduler", "ms")]
     depth: Annotated[Depth, Says("requests in the device at once")]
-    busy_percent: Annotated[float, Says("share of the time in which it had at least one", "%")]
+    busy_percent: Annotated[float, Says("share of the time in which it had at least one, or a flush", "%")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

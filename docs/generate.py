@@ -224,8 +224,8 @@ def watched(name: str) -> str:
     loads = list(phases)
 
     def rates(by: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        written = ((r, f" ({r['write_mbps']:.3g})" if r["write_mbps"] else "") for r in map(by.__getitem__, loads))
-        return [f"{r['read_mbps']:.3g}{more}" for r, more in written]
+        written = [by[load]["write_mbps"] for load in loads]
+        return [f"{by[load]['read_mbps']:.3g}" + (f" ({w:.3g})" if w else "") for load, w in zip(loads, written, strict=True)]
 
     def of_all(by: Mapping[str, Mapping[str, Any]]) -> str:
         return f"{geometric_mean(by[load]['read_mbps'] for load in loads):.3g}"

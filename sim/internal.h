@@ -342,6 +342,8 @@ void sim_wbt_issued(struct hws *s, const struct sim_request *r);
 void sim_wbt_done(struct hws *s, const struct sim_request *r);
 
 /* tags.c: the number of a tag, or -1; @limit as in limit_depth() */
+/* Are requests tags? Where the host is blk-mq; else they are counted, if at all. */
+bool sim_has_tags(const struct hws *s);
 struct sim_tags *sim_tags_new(struct hws *s, u32 all);
 int sim_tag_get(struct sim_tags *t, u32 limit);
 void sim_tag_put(struct sim_tags *t, int tag);

@@ -22,7 +22,7 @@ static int start(struct hws *s)
 		return sim_fail(s, ret, "out of memory");
 	s->q->dev.depth = s->depth;
 	s->q->dev.nr_requests = s->opt.nr_requests;
-	if (s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving))
+	if (sim_has_tags(s))
 		s->tags = sim_tags_new(s, s->opt.nr_requests);
 	ret = hw_start(s->q, 0);
 	if (ret)

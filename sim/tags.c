@@ -26,6 +26,11 @@ struct sim_tags {
 	struct tag_word word[];
 };
 
+bool sim_has_tags(const struct hws *s)
+{
+	return s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving);
+}
+
 struct sim_tags *sim_tags_new(struct hws *s, u32 all)
 {
 	u32 shift = hw_tag_word_shift(all), nr = (u32)(((u64)all + (1u << shift) - 1) >> shift), i;

@@ -351,7 +351,7 @@ static int link_rows(struct hws *s, struct sim_trace *trace)
 	}
 	if (roots < t->n || !in_order)
 		trace->roots = rows_of(s, roots);
-	if (roots < t->n && s->opt.nr_requests && (s->opt.pull_ahead || s->opt.join_arriving)) {
+	if (roots < t->n && sim_has_tags(s)) {
 		trace->lines = sim_alloc(s, s->nr_tasks * sizeof(*trace->lines));
 		for (i = 0; i < s->nr_tasks; i++)
 			trace->lines[i].first = NO_ROW;

@@ -86,25 +86,29 @@ def blkparse(folder: Path, events: list[tuple[Any, ...]]) -> Path:
     return path
 
 
+EVENTS = {"Q": "block_bio_queue", "D": "block_rq_issue", "C": "block_rq_complete"}
+
+
+def traced(events: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """As the tracepoints have them: the kernel's own flush is done at the sector -1."""
+    return [(t, a, rwbs, (1 << 64) - 1 if (a, rwbs) == ("C", "FF") else sector, *rest) for t, a, rwbs, sector, *rest in events]
+
+
 def ftrace(folder: Path, events: list[tuple[Any, ...]]) -> Path:
     path = folder / "x.ftrace"
-    names = {"Q": "block_bio_queue", "D": "block_rq_issue", "C": "block_rq_complete"}
     lines = []
-    for t, a, rwbs, sector, n, p in events:
-        s = (1 << 64) - 1 if (a, rwbs) == ("C", "FF") else sector
+    for t, a, rwbs, s, n, p in traced(events):
         what = {"Q": f"{s} + {n} [x]", "D": f"{512 * n} () {s} + {n} none,0,0 [x]", "C": f"() {s} + {n} none,0,0 [0]"}[a]
-        lines.append(f"  x-{p}  [000] d..1.  1.{t:06d}: {names[a]}: 8,0 {rwbs} {what}\n")
+        lines.append(f"  x-{p}  [000] d..1.  1.{t:06d}: {EVENTS[a]}: 8,0 {rwbs} {what}\n")
     path.write_text("".join(lines))
     return path
 
 
 def recorded(folder: Path, events: list[tuple[Any, ...]]) -> Path:
     path = folder / "x.hwr"
-    names = {"Q": "block_bio_queue", "D": "block_rq_issue", "C": "block_rq_complete"}
     found, before = [], 0
-    for t, a, rwbs, sector, n, p in events:
-        s = (1 << 64) - 1 if (a, rwbs) == ("C", "FF") else sector
-        found.append(entry((t - before) * US, ring_event(names[a], sector=s, nr_sector=n, rwbs=rwbs, pid=p)))
+    for t, a, rwbs, s, n, p in traced(events):
+        found.append(entry((t - before) * US, ring_event(EVENTS[a], sector=s, nr_sector=n, rwbs=rwbs, pid=p)))
         before = t
     path.write_bytes(compress(archive(files({0: [page(1000, *found)]}))))
     return path
@@ -163,6 +167,14 @@ def test_the_kernels_flush_moves_nothing(tmp_path: Path) -> None:
     odd = [*PLAIN, (500, "Q", "FF", 64, 8, 5), (600, "C", "FF", 64, 8, 5)]
     for make in (blkparse, ftrace, recorded):
         assert load(make(tmp_path, odd)).sector.tolist() == [800, 900]
+
+
+@pytest.mark.parametrize("make", [blkparse, ftrace, recorded])
+def test_an_unknown_operation_without_data_is_passed_over(tmp_path: Path, make: Any) -> None:
+    """As those of zones of later kernels; with data it is refused."""
+    assert told(load(make(tmp_path, [*PLAIN, (500, "Q", "ZOS", 0, 0, 5), (501, "C", "ZOS", 0, 0, 5)]))) == PLAIN_FLUSHES
+    with pytest.raises(Problem, match="unknown operation 'ZOS'"):
+        load(make(tmp_path, [*PLAIN, (500, "Q", "ZOS", 64, 8, 5)]))
 
 
 def test_ends_are_told_apart_by_their_places(tmp_path: Path) -> None:

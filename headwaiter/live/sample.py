@@ -305,7 +305,8 @@ def gain(now: F64, then: F64) -> float:
 
 def _waited_ns(trace: Trace) -> F64:
     """For how long each program waited, as recorded, shape (programs,)."""
-    load, rows = open_forest(trace), with_flushes(trace)
+    rows = with_flushes(trace)
+    load = open_forest(rows)
     shift = int(rows.time_ns[0])
     complete = np.where(rows.complete_ns >= 0, rows.complete_ns - shift, load.time_ns)
     waited = added_waits(_Times(load.time_ns, complete), load)  # type: ignore[arg-type]

@@ -146,9 +146,9 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
     how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and how == OPEN:
         notes.append("the trace does not identify tasks: replayed open, at its timestamps")
-    forest = open_forest(trace)
+    rows = with_flushes(trace)
+    forest = open_forest(rows)
     if how == CLOSED:
-        rows = with_flushes(trace)
         complete = rows.complete_ns
         assumed = complete < 0
         if assumed.any():

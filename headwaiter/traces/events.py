@@ -110,6 +110,11 @@ class Letters(NamedTuple):
     meta: bool
     flush: int
 
+    @property
+    def may_flush(self) -> bool:
+        """Whether an event without data may be a flush's."""
+        return self.op in (Op.FLUSH, Op.WRITE)
+
 
 def parse_rwbs(text: str) -> Letters | None:
     """F before the operation is a flush, as operation the kernel's own, after it FUA; S sync, M meta."""

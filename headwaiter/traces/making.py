@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -118,8 +118,7 @@ def _parted(trace: Trace) -> Trace:
     group[behind] = _number(trace.group[behind])[1]
     trace = replace(trace, group=group)
     flushes = Flushes(trace.time_ns, trace.complete_ns, given, trace.task, trace.group).rows(flush)
-    rows = {f.name: getattr(trace, f.name)[~flush] for f in fields(trace) if isinstance(getattr(trace, f.name), np.ndarray)}
-    return replace(trace, **rows, flushes=flushes)
+    return replace(trace, **trace.columns(~flush), flushes=flushes)
 
 
 def _number(values: Array) -> tuple[Array, Array]:

@@ -90,6 +90,11 @@ class Trace:
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    def columns(self, index: Array | slice) -> dict[str, Any]:
+        """The columns that there are, by name, of those rows that index (numbers, a slice or a mask) selects."""
+        found = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return {name: column[index] for name, column in found if isinstance(column, np.ndarray)}
+
     @property
     def completions_known(self) -> bool:
         """Whether completions were recorded at all; single requests may lack theirs even so (-1)."""

@@ -9,7 +9,6 @@ their own, as a kernel's write-back is.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -53,10 +52,7 @@ def _threads(sector: list[int], sectors: list[int], threads: int) -> Array:
 
 def part(trace: Trace, begin: int, end: int) -> Trace:
     """Requests begin … end-1 as a trace of their own, with the flushes that were asked for between the first and the last."""
-    rows = slice(begin, end)
-    columns: dict[str, Any] = {
-        f.name: getattr(trace, f.name)[rows] for f in dataclasses.fields(trace) if isinstance(getattr(trace, f.name), np.ndarray)
-    }
+    columns = trace.columns(slice(begin, end))
     flushes = trace.flushes
     if flushes:
         since, until = columns["time_ns"][0] if begin else 0, columns["time_ns"][-1] if end < len(trace) else MAX_TIME_NS

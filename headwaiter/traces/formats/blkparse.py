@@ -116,7 +116,7 @@ def _without_place(table: Callable[[Array, list[int]], Table], rows: Array) -> _
     found = []
     for k, row in enumerate(rows.tolist()):
         kind = parse_rwbs(words.text(k, 1))
-        if kind and kind.op in (Op.FLUSH, Op.WRITE):
+        if kind and kind.may_flush:
             place = words.text(k, 2) if words.text(k, 0) == "C" else ""
             sector = int(place) if _SECTOR.fullmatch(place) else 0
             found.append((row, kind.op, kind.sync, kind.flush, sector if sector <= MAX_SECTOR else 0))

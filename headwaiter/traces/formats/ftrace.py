@@ -13,7 +13,6 @@ import re
 
 import numpy as np
 
-from headwaiter.engine.constants import Op
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
@@ -80,15 +79,17 @@ def read(source: Source, options: Options) -> Trace:
         if not what or (what["sign"] == b"/") != (letter == "X") or (what["before"] is None) != (letter != "A"):
             raise source.problem(f"{event.decode()} without a request", line=number)
         sector, count, before = int(what["sector"]), int(what["number"]), int(what["before"] or 0)
-        kind = parse_rwbs(what["rwbs"].decode())
-        if kind is None:
-            raise source.problem(f"unknown operation {what['rwbs'].decode()!r}", line=number)
-        if letter != "X" and not count:
-            if kind.op not in (Op.FLUSH, Op.WRITE):
-                continue
-            sector = 0 if sector > MAX_SECTOR else sector
+        data = letter == "X" or count > 0
+        if not data and sector > MAX_SECTOR:
+            # A flush without data may have the sector -1.
+            sector = 0
         if max(sector, count, before) > MAX_SECTOR:
             continue
+        kind = parse_rwbs(what["rwbs"].decode())
+        if not data and not (kind and kind.may_flush):
+            continue
+        if kind is None:
+            raise source.problem(f"unknown operation {what['rwbs'].decode()!r}", line=number)
         aux = count if letter == "X" else before
         device = devices.setdefault(what["device"].decode(), len(devices))
         pid = int(found["pid"])

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from headwaiter.archives import BLKTRACE, BPFTRACE, TRACEFS
+from headwaiter.engine.constants import Op
 from headwaiter.errors import Problem, shown
 from headwaiter.traces import recording
 from headwaiter.traces.blkevents import make_block_trace
-from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs, told_of
+from headwaiter.traces.events import Events, Letters, Processes, make_flags, parse_rwbs, told_of
 from headwaiter.traces.formats import blktrace, ftrace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Trace
 from headwaiter.traces.recording import Gap, Recording
@@ -210,7 +211,8 @@ class _Part:
         # A split tells where it cuts, and not how much.
         sectors = np.ones(len(rows), np.int64) if letter == "X" else self.numbers(rows, format, "nr_sector").astype(np.int64)
         aux = self.numbers(rows, format, _AUX[letter]).astype(np.uint64) if letter in _AUX else np.zeros(len(rows), np.uint64)
-        op, flags, flush = self._operations(self.texts(rows, format, "rwbs"), name)
+        data = (sector <= MAX_SECTOR) & (sectors > 0) & (aux <= MAX_SECTOR)
+        op, flags, flush = self._operations(self.texts(rows, format, "rwbs"), data, name)
         keep, sector = told_of(sector, sectors, op)
         keep &= aux <= MAX_SECTOR
         rows = rows[keep]
@@ -230,14 +232,19 @@ class _Part:
             "aux": aux[keep],
         }
 
-    def _operations(self, rwbs: Array, name: str) -> tuple[Array, Array, Array]:
-        """(op, flags, flush) of the kernel's letters, which end at the first NUL: behind it are what the buffer held before."""
+    def _operations(self, rwbs: Array, data: Array, name: str) -> tuple[Array, Array, Array]:
+        """(op, flags, flush) of the kernel's letters, which end at the first NUL: behind it are what the buffer held before.
+
+        Problem if those of an event with data are not known.
+        """
         kinds, which = np.unique(rwbs, axis=0, return_inverse=True) if len(rwbs) else (rwbs, np.empty(0, np.int64))
         texts = [bytes(kind).split(b"\0")[0].decode("latin-1") for kind in kinds]
         parsed = [parse_rwbs(text) for text in texts]
-        if None in parsed:
-            raise self.source.problem(f"{name}: unknown operation '{shown(texts[parsed.index(None)])}'")
-        table = np.array([one for one in parsed if one], np.int64).reshape(-1, 4)[which.reshape(-1)]
+        which = which.reshape(-1)
+        if unknown := [k for k in np.unique(which[data]).tolist() if parsed[k] is None]:
+            raise self.source.problem(f"{name}: unknown operation '{shown(texts[unknown[0]])}'")
+        none = Letters(Op.OTHER, False, False, 0)
+        table = np.array([one or none for one in parsed], np.int64).reshape(-1, 4)[which]
         op = table[:, 0].astype(np.uint8)
         return op, make_flags(op, table[:, 1] != 0, table[:, 2] != 0), table[:, 3].astype(np.uint8)
 

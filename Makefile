@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 # Every file that goes into the package: a change of any makes the installed one stale.
-SOURCES := $(shell find core sim headwaiter drives workloads -type f -not -name '*.pyc') meson.build meson.options
+SOURCES := $(shell find core sim src drives workloads -type f -not -name "*.pyc") meson.build meson.options
 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
@@ -70,7 +70,7 @@ test-tools: build
 test-long: build
 	$(BIN)/pytest -m long
 
-PYTHON_FILES := headwaiter tests bench docs kmod kmod/build core/new-policy .ci/bare
+PYTHON_FILES := src tests bench docs kmod kmod/build core/new-policy .ci/bare
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 lint: build

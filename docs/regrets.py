@@ -31,7 +31,7 @@ GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
 """In permille of a disk's time."""
 OPTIONS = MEASURED.apply(Options(nr_requests=NR_REQUESTS, join_arriving=True))
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"
-OF_WATCH = Path(__file__).resolve().parents[1] / "headwaiter/live/regret.json"
+OF_WATCH = Path(__file__).resolve().parents[1] / "src/headwaiter/live/regret.json"
 """Kernel names of schedulers and what they lose in the mean, in percent: a part of the package."""
 
 

@@ -12,7 +12,7 @@ A file there is one area of the sources:
     tests = […]        # optional: instead of the area's
 
 A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all others follow: the C
-tests and SUITE for a fault in C, PYTHON_SUITE for one in a file of headwaiter/, for which nothing is compiled. A fault is caught
+tests and SUITE for a fault in C, PYTHON_SUITE for one in a file of src/headwaiter/, for which nothing is compiled. A fault is caught
 when a test fails or runs out of time; one that does not apply or compile is an error of the list. Tests that compare with
 documents are in neither suite. Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever
 has none. Exit status 0 only if every fault is caught.
@@ -65,7 +65,7 @@ SUITE = (
     "test_fio_semantics.py",
     "test_fio_buffered.py",
 )
-# Those that a fault in headwaiter/ can fail, quick ones first; none compares with a document.
+# Those that a fault in src/headwaiter/ can fail, quick ones first; none compares with a document.
 PYTHON_SUITE = (
     "test_results.py",
     "test_report.py",
@@ -117,7 +117,7 @@ PYTHON_SUITE = (
     "test_waiting.py",
     "test_scenes.py",
 )
-PACKAGE = "headwaiter"
+PACKAGE = "src/headwaiter"
 TIMEOUT_S = 120
 BUILD_S = 600
 """For a build of everything, as a busy machine needs it."""
@@ -218,7 +218,7 @@ class Bench:
         shutil.copytree(ROOT / PACKAGE, self.root / PACKAGE, ignore=ignored, dirs_exist_ok=True)
         self.env = os.environ | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(self.root),
+            "PYTHONPATH": str(self.root / "src"),
             "HEADWAITER_SHARED": str(self.root / "none"),
             "HEADWAITER_REQUIRE_ALL": "",
             "HEADWAITER_SOURCE": str(ROOT),

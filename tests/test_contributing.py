@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MEASURED = re.compile("<!-- (?:output|waits): ")
 """Parts of documents that `make docs` takes long to make anew: a copy's are left as they are."""
-PARTS = ("bench", "core", "docs", "drives", "examples", "headwaiter", "kmod", "lab", "sim", "tests", "workloads")
+PARTS = ("bench", "core", "docs", "drives", "examples", "src", "kmod", "lab", "sim", "tests", "workloads")
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Tree:
             shutil.copy(ROOT / name, root)
         installed = Path(headwaiter.__file__).parent
         for path in (*installed.glob("*.so"), *installed.glob("*.h")):
-            shutil.copy(path, root / "headwaiter")
+            shutil.copy(path, root / "src" / "headwaiter")
         for name in ("drives", "workloads"):
-            (root / "headwaiter" / "data" / name).parent.mkdir(exist_ok=True)
-            (root / "headwaiter" / "data" / name).symlink_to(root / name)
+            (root / "src/headwaiter/data" / name).parent.mkdir(exist_ok=True)
+            (root / "src/headwaiter/data" / name).symlink_to(root / name)
         for path in (root / "README.md", *(root / "docs").rglob("*.md")):
             path.write_text(MEASURED.sub("<!-- left: ", path.read_text(encoding="utf-8")), encoding="utf-8")
         (root / ".venv").symlink_to(sys.prefix)
-        self.env = os.environ | {"PYTHONPATH": str(root), "HEADWAITER_SOURCE": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env = os.environ | {"PYTHONPATH": str(root / "src"), "HEADWAITER_SOURCE": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(self, command: str, status: int = 0, **values: str) -> str:
         """What a command prints, with some of its words replaced. Nothing is compiled anew."""
@@ -248,7 +248,7 @@ def test_mine(tmp_path: Path) -> None:
 """
 FAULT = """
 [[mutant]]
-file = "headwaiter/traces/formats/mine.py"
+file = "src/headwaiter/traces/formats/mine.py"
 find = 'table.integers(1, "sector"'
 replace = 'table.integers(2, "sector"'
 why = "the length of a request as its place"

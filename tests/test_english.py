@@ -68,7 +68,7 @@ def command_help(command: click.Command, name: str) -> Iterator[tuple[str, str]]
 
 def python_strings() -> Iterator[tuple[str, str]]:
     """Every string of the package that is not a docstring."""
-    for path in sorted((ROOT / "headwaiter").rglob("*.py")):
+    for path in sorted((ROOT / "src/headwaiter").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
         for node in ast.walk(tree):

@@ -26,7 +26,7 @@ from headwaiter.errors import Problem
 from headwaiter.lab import debug, example, guest, host, modules, python, refuse, script
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, Kernel, version_key
-from headwaiter.paths import DRIVES, PACKAGE
+from headwaiter.paths import DRIVES, HEADER, library
 from headwaiter.study.workload import Reading, read_workload
 
 
@@ -178,7 +178,7 @@ def test_a_script_runs_on_each_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_a_guest_gets_what_lines_of_python_import(tmp_path: Path) -> None:
     """The simulator and the drives only where it simulates."""
-    simulator = {str(PACKAGE / "libheadwaiter.so"), str(PACKAGE / "headwaiter.h"), *map(str, DRIVES.glob("*.toml"))}
+    simulator = {str(library()), str(HEADER), *map(str, DRIVES.glob("*.toml"))}
     for simulates, processor in ((False, "qemu64"), (True, "Nehalem")):
         made = guest.Guest(Kernel("6.12.1", tmp_path), "")
         python.pack(made, "import sys, json.tool\n", simulates=simulates)

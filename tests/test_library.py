@@ -12,7 +12,7 @@ from conftest import ROOT
 
 from headwaiter.drives import find_drive
 from headwaiter.engine.schedulers import reasons
-from headwaiter.paths import PACKAGE
+from headwaiter.paths import HEADER, library
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 C = ["gcc", "-std=c11", *STRICT]
@@ -23,7 +23,7 @@ EXAMPLE = ROOT / "examples" / "readers.c"
 def built(compiler: list[str], folder: Path) -> Path:
     """The example, linked with the library that Python uses."""
     program = folder / "readers"
-    paths = [f"-I{PACKAGE}", f"-L{PACKAGE}", f"-Wl,-rpath,{PACKAGE}"]
+    paths = [f"-I{HEADER.parent}", f"-L{library().parent}", f"-Wl,-rpath,{library().parent}"]
     subprocess.run([*compiler, str(EXAMPLE), *paths, "-lheadwaiter", "-o", str(program)], check=True)
     return program
 
@@ -62,7 +62,7 @@ def test_header_and_example_are_cpp(tmp_path: Path) -> None:
 def test_header_stands_alone(tmp_path: Path) -> None:
     for compiler, name in ((C, "a.c"), (CPP, "a.cc")):
         (tmp_path / name).write_text('#include "headwaiter.h"\nint main(void) { return 0; }\n')
-        subprocess.run([*compiler, f"-I{PACKAGE}", "-fsyntax-only", str(tmp_path / name)], check=True)
+        subprocess.run([*compiler, f"-I{HEADER.parent}", "-fsyntax-only", str(tmp_path / name)], check=True)
 
 
 def test_reasons_are_words_of_csv() -> None:

@@ -161,7 +161,7 @@ def test_python_has_every_number_of_the_interface() -> None:
     """Those that the public header names, each read from there."""
     enums = re.findall(r"^enum \w+ \{(.*?)\};", (ROOT / "sim/headwaiter.h").read_text(), re.M | re.S)
     names = set(re.findall(r"\bHWS_\w+", " ".join(enums)))
-    assert names == set(re.findall(r"\blib\.(HWS_\w+)", (ROOT / "headwaiter/engine/constants.py").read_text()))
+    assert names == set(re.findall(r"\blib\.(HWS_\w+)", (ROOT / "src/headwaiter/engine/constants.py").read_text()))
 
 
 # From the lowest up: a room may import from those in front of it. Files beside the rooms are helpers that know no room.
@@ -182,8 +182,8 @@ LAYERS = (
 
 def modules() -> dict[str, Path]:
     """Every module of the package by its dotted name."""
-    paths = sorted((ROOT / PACKAGE).rglob("*.py"))
-    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    paths = sorted((ROOT / "src" / PACKAGE).rglob("*.py"))
+    return {".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
 
 def imports() -> dict[str, set[str]]:

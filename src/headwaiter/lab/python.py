@@ -11,7 +11,7 @@ from headwaiter.errors import Problem
 from headwaiter.lab.guest import Guest
 from headwaiter.lab.host import run
 from headwaiter.lab.initramfs import LIBRARY
-from headwaiter.paths import DRIVES, PACKAGE
+from headwaiter.paths import DRIVES, HEADER, PACKAGE, library
 
 _LIST = """
 import encodings.ascii, encodings.unicode_escape  # which are imported when they are used
@@ -33,11 +33,12 @@ def pack(machine: Guest, lines: str, *, simulates: bool = False) -> None:
     modules += [path for folder in {m.parent for m in modules if m.is_relative_to(PACKAGE)} for path in folder.glob("*.json")]
     if simulates:
         machine.processor = "Nehalem"  # of x86-64-v2, for which NumPy is compiled
-        modules += [PACKAGE / "headwaiter.h", PACKAGE / "libheadwaiter.so", *DRIVES.glob("*.toml")]
+        modules += [HEADER, library(), *DRIVES.glob("*.toml")]
+        machine.environment["HEADWAITER_LIBRARY"] = str(library())
     libraries = {
-        library
+        name
         for path in (program, *(path for path in modules if path.suffix == ".so"))
-        for library in LIBRARY.findall(run(["ldd", str(path)]))
+        for name in LIBRARY.findall(run(["ldd", str(path)]))
     }
     for path in modules:
         machine.files[str(path)] = path.read_bytes()
@@ -47,5 +48,5 @@ def pack(machine: Guest, lines: str, *, simulates: bool = False) -> None:
     machine.environment |= {
         "PYTHON": str(program),
         "PYTHONHOME": sys.base_prefix,
-        "PYTHONPATH": sysconfig.get_path("purelib"),
+        "PYTHONPATH": f"{PACKAGE.parent}:{sysconfig.get_path('purelib')}",
     }

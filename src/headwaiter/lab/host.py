@@ -77,7 +77,7 @@ def cache_folder() -> Path:
 
 def source_folder() -> Path:
     """The project's source tree, where kmod/ and lab/ are; Problem when the package runs far from one."""
-    candidates = [Path(__file__).resolve().parents[2], Path.cwd(), *Path.cwd().parents]
+    candidates = [Path(__file__).resolve().parents[3], Path.cwd(), *Path.cwd().parents]
     if named := os.environ.get("HEADWAITER_SOURCE"):
         candidates.insert(0, Path(named))
     for folder in candidates:

@@ -14,16 +14,16 @@ from typing import Any
 import cffi
 import numpy as np
 
-from headwaiter.paths import PACKAGE
+from headwaiter.paths import HEADER, library
 
 _FOR_CPP = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
 
 
 def _load() -> tuple[Any, Any]:
     ffi = cffi.FFI()
-    lines = _FOR_CPP.sub("", (PACKAGE / "headwaiter.h").read_text(encoding="utf-8")).splitlines()
+    lines = _FOR_CPP.sub("", HEADER.read_text(encoding="utf-8")).splitlines()
     ffi.cdef("\n".join(line for line in lines if not line.startswith("#")))
-    return ffi, ffi.dlopen(os.environ.get("HEADWAITER_LIBRARY", str(PACKAGE / "libheadwaiter.so")))
+    return ffi, ffi.dlopen(os.environ.get("HEADWAITER_LIBRARY", str(library())))
 
 
 ffi, lib = _load()

@@ -70,7 +70,7 @@ test-tools: build
 test-long: build
 	$(BIN)/pytest -m long
 
-PYTHON_FILES := src tests bench docs kmod kmod/build core/new-policy .ci/bare
+PYTHON_FILES := src tests bench docs kmod kmod/build core/new-policy .ci/root
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 lint: build

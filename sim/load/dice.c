@@ -37,8 +37,11 @@ static u32 at_least(u32 value, u32 least)
 
 static void seed_die(struct sim_die *d, u32 seed)
 {
-	/* fio writes 2^31 + 2^17 + 2^7, and C takes each ^ for an exclusive or. */
-	u32 start = (2 ^ 31) + (2 ^ 17) + (2 ^ 7), i;
+	/*
+	 * fio writes 2^31 + 2^17 + 2^7, and C takes each ^ for an exclusive or. A compiler that
+	 * warns of it takes a hexadecimal number for intent.
+	 */
+	u32 start = (0x2 ^ 31) + (0x2 ^ 17) + (0x2 ^ 7), i;
 
 	d->s1 = at_least(start * 69069u ^ seed, 1);
 	d->s2 = at_least(d->s1 * 69069u ^ seed, 7);

@@ -12,8 +12,8 @@ A file there is one area of the sources:
     tests = […]        # optional: instead of the area's
 
 A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all others follow: the C
-tests and SUITE for a fault in C, PYTHON_SUITE for one in a file of src/headwaiter/, for which nothing is compiled. A fault is caught
-when a test fails or runs out of time; one that does not apply or compile is an error of the list. Tests that compare with
+tests and SUITE for a fault in C, PYTHON_SUITE for one in a file of src/headwaiter/, for which nothing is compiled. A fault is
+caught when a test fails or runs out of time; one that does not apply or compile is an error of the list. Tests that compare with
 documents are in neither suite. Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever
 has none. Exit status 0 only if every fault is caught.
 

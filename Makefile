@@ -9,8 +9,9 @@ SOURCES := $(shell find core sim src drives workloads -type f -not -name "*.pyc"
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build demo test test-tools test-long quick lint format bench fuzz docs man new-policy lab-docs regret-docs reproduction mutants mutants-changed c-test sanitize \
-	kmod kmod-all test-kernel-debug dkms-tree clean
+.PHONY: all build develop requirements wheel demo c-test sanitize test test-python test-all test-long test-compilers test-distributions lint \
+	format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all test-kernel-debug \
+	dkms-tree clean
 
 all: build
 
@@ -26,14 +27,28 @@ REQUIRED = import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); proje
 	@echo "Installing Python packages from PyPI into .venv (some minutes, once) ..." >&2
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -c '$(REQUIRED)' >.venv/requirements.txt
-	@$(BIN)/pip install -q --disable-pip-version-check -r .venv/requirements.txt
+	@$(BIN)/pip install -q --disable-pip-version-check $(if $(REQUIREMENTS),--require-hashes -r $(REQUIREMENTS),-r .venv/requirements.txt)
 	@touch $@
+
+# The same, each in the version and with the hashes that CI takes: make build REQUIREMENTS=.ci/requirements.txt
+requirements: .venv/.tools
+	$(BIN)/python -c '$(REQUIRED)' | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+		--upgrade -o .ci/requirements.txt -
 
 .venv/.installed: .venv/.tools $(SOURCES)
 	@echo "Compiling headwaiter and installing it into .venv ..." >&2
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps \
 		--force-reinstall --config-settings=build-dir=build/wheel .
 	@touch $@
+
+# For developers: the package is imported from the checkout, and compiled anew when a source of C has changed.
+develop: .venv/.tools
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install -q --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
+		--config-settings=build-dir=build/develop --editable .
+	@touch .venv/.installed
+
+wheel: .venv/.tools
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist .
 
 # The main job, on a recording of real programs on a real kernel.
 demo: build
@@ -56,29 +71,50 @@ sanitize: build/sanitize/build.ninja
 	@echo "Compiling and running the C tests under AddressSanitizer and UBSan ..." >&2
 	@$(MESON) test -C build/sanitize --print-errorlogs -q
 
-quick: build c-test
-	$(BIN)/pytest -m "not slow"
+# Every processor runs tests; conftest.py says how many there are, and about how long they take.
+PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
+# What a change may break, in a few minutes, with nothing but what README asks for.
 test: build c-test sanitize
-	$(BIN)/pytest
+	@$(PYTEST) -m "not thorough and not long"
 
-# Only those tests that cannot run everywhere: what the others need, every machine has.
-test-tools: build
-	$(BIN)/pytest -m "(needs or recorded) and not long"
+# All Python tests, but for those in the lab that take minutes each.
+test-python: build
+	@$(PYTEST) -m "not long"
+
+# Everything that CI runs.
+test-all: lint c-test sanitize test-python test-compilers mutants-changed
 
 # Runs of the lab that take minutes each.
 test-long: build
 	$(BIN)/pytest -m long
 
+# The C tests with every compiler that users have, warnings being errors: those that are installed here, and those of a newer Debian.
+test-compilers: .venv/.tools
+	@.ci/compilers
+
+# README's two commands where people are (root only, some minutes each): before an issue is resolved, and before a release.
+test-distributions:
+	@for release in bookworm trixie unstable; do \
+		.ci/root $$release sh -c 'make demo && make test' || { status=$$?; test $$status = 3 || exit $$status; \
+			.ci/root --expired $$release sh -c 'make demo && make test' || exit $$?; }; \
+	done
+
 PYTHON_FILES := src tests bench docs kmod kmod/build core/new-policy .ci/root
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
-lint: build
+build/lint/build.ninja: .venv/.tools
+	$(MESON) setup build/lint -Dwerror=true >/dev/null
+
+# Warnings are errors here and in CI. Who builds the program has another compiler than we have, and is not to blame for its warnings.
+lint: build build/lint/build.ninja
+	@echo 'Compiling C with warnings as errors ...' >&2
+	@$(MESON) compile -C build/lint >/dev/null || { $(MESON) compile -C build/lint; exit 1; }
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	@echo 'clang-format --dry-run -Werror (all of C)'
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
-	$(BIN)/shellcheck .ci/run lab/guest/init lab/guest/*.sh
+	$(BIN)/shellcheck .ci/run .ci/compilers lab/guest/init lab/guest/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2034,SC2086,SC2154 lab/published/*.sh
 	$(BIN)/mypy

@@ -59,7 +59,7 @@ def test_verdicts_are_right_where_the_answer_is_known(case: str) -> None:
     assert verdicts(case, 6)[KNOWN[case]] == 6
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", KNOWN)
 def test_verdicts_are_right_in_95_of_100_seeds(case: str) -> None:
     found = verdicts(case, 100)
@@ -67,7 +67,7 @@ def test_verdicts_are_right_in_95_of_100_seeds(case: str) -> None:
     assert found["better"] <= 5 or case == "8% better", found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_intervals_hold_as_often_as_they_say_and_nothing_equal_is_better() -> None:
     """Recordings far too short for their noise: 30 stretches in which the disk is slow or fast by a fifth."""
     held = better = 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import base64
 import doctest
-import importlib
+import gzip
+import hashlib
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -22,6 +24,8 @@ from nbclient import NotebookClient
 import headwaiter
 from headwaiter.engine.sim import ConstantDrive
 from headwaiter.errors import Problem
+from headwaiter.traces import Trace, part
+from headwaiter.traces.formats.native import native_csv
 
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "time_s,task,op,sync,sector,sectors,complete_s\n"
@@ -228,7 +232,7 @@ def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.M
     assert done.attempted and not done.failed
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_examples_of_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "api.md").read_text()
@@ -239,7 +243,7 @@ def test_examples_of_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not runner.failures
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_notebook_comes_to_its_figure(tmp_path: Path) -> None:
     notebook = nbformat.read(ROOT / "docs" / "trace-to-figure.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     assert all(not cell.get("outputs") for cell in notebook.cells), "outputs are left out: they would go stale"
@@ -251,3 +255,32 @@ def test_the_notebook_comes_to_its_figure(tmp_path: Path) -> None:
     assert any("mq-deadline</td>" in table for table in tables), "the comparison"
     picture = base64.b64decode(shown[-1].data["image/png"])
     assert picture.startswith(b"\x89PNG") and len(picture) > 20_000
+
+
+def test_a_document_says_what_made_it_and_of_what(tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text(TWO)
+    digest = hashlib.sha256(trace.read_bytes()).hexdigest()
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(trace.read_bytes()))
+    one = json.loads(headwaiter.run(trace, "noop", "constant:5").to_json())
+    assert (one["version"], one["workload_sha256"]) == (headwaiter.__version__, digest)
+    assert headwaiter.__version__ == importlib.metadata.version("headwaiter")
+    read = headwaiter.read_trace(trace)
+    assert headwaiter.run(read, "noop", "constant:5").document.workload_sha256 == digest
+    stored = headwaiter.run(packed, "noop", "constant:5").document.workload_sha256
+    assert stored == hashlib.sha256(packed.read_bytes()).hexdigest()
+    # A trace that comes from no file is known by its native CSV.
+    assert headwaiter.run(part(read, 0, len(read)), "noop", "constant:5").document.workload_sha256 == digest_of(read)
+
+
+def digest_of(trace: Trace) -> str:
+    return hashlib.sha256(native_csv(trace).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("folder", [ROOT, Path("/")], ids=["checkout", "root"])
+def test_it_is_imported_wherever_one_stands(folder: Path) -> None:
+    """`python -c` looks into the folder where it is called first."""
+    code = 'import headwaiter; print(headwaiter.compare("readers-2", schedulers=["none", "as"], runs=0))'
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    assert "MB/s" in done.stdout and "as" in done.stdout

@@ -28,10 +28,10 @@ from headwaiter.lab.kernels import Kernel
 from headwaiter.traces import ring
 
 DATA = Path(__file__).parent / "data" / "conformance"
-# Two of each scheduler and kernel in `make quick`, the others in `make test`.
+# Two of each scheduler and kernel in `make test`, the others in `make test-all`.
 QUICK = ("mixed", "priorities", "steered", "refused", "streams")
 RECORDED = [
-    pytest.param(p, id=f"{p.parent.name}-{p.stem}", marks=() if p.stem.endswith(QUICK) else pytest.mark.slow)
+    pytest.param(p, id=f"{p.parent.name}-{p.stem}", marks=() if p.stem.endswith(QUICK) else pytest.mark.thorough)
     for s in catalogue()
     if catalogue()[s].is_model
     for p in sorted(DATA.glob(f"*/{s}-*.xz"))

@@ -22,7 +22,7 @@ from test_convert import params
 
 import headwaiter
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MEASURED = re.compile("<!-- (?:output|waits): ")
 """Parts of documents that `make docs` takes long to make anew: a copy's are left as they are."""

@@ -248,7 +248,7 @@ def test_names_are_no_markup_on_the_page(tmp_path: Path, capfd: pytest.CaptureFi
     assert "&lt;b&gt;x" in html and "<td><b>x" not in html
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("chromium")
 def test_a_browser_draws_the_page(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     records = [
@@ -270,7 +270,7 @@ def test_a_browser_draws_the_page(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert np.dot(np.diff(rate["s"]), rate["rate"][:-1]) == pytest.approx(40)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_device_is_recorded_first(loop: str, capfd: pytest.CaptureFixture[str]) -> None:
     """As root, on a loop device, while something reads it end to end."""
     over = threading.Event()

@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from headwaiter.lab.kernels import Kernel, headers, kernel
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("dkms")]
+pytestmark = [pytest.mark.thorough, pytest.mark.needs("dkms")]
 NAME = f"headwaiter/{version('headwaiter')}"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from headwaiter.engine.schedulers import catalogue
 
-pytestmark = pytest.mark.slow  # only whole pages and tables pass: checked before the end of a change, not during it
+pytestmark = pytest.mark.thorough  # only whole pages and tables pass: checked before the end of a change, not during it
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-slow = pytest.mark.slow  # commands must be at work for a while before they are told to end
+thorough = pytest.mark.thorough  # commands must be at work for a while before they are told to end
 # Work for minutes, of which a second is over when the signal comes.
 ENDLESS = "[global]\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nio_size=500g\nnumjobs=64\n[a]\n"
 PROMPT_S = 30  # on a machine that is busy with other things; the work takes longer
@@ -125,7 +125,7 @@ def started(process: subprocess.Popen[str], cpu_s: float) -> None:
         time.sleep(0.05)
 
 
-@slow
+@thorough
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("words", [["run", "-s", "as-seek", "--log", "OUT"], ["compare", "-s", "as-seek,noop,as", "-o", "OUT"]],
                          ids=lambda words: words[0])  # fmt: skip
@@ -149,7 +149,7 @@ def test_in_the_middle_of_a_run(tmp_path: Path, words: list[str], number: signal
     assert list(out.iterdir()) == []
 
 
-@slow
+@thorough
 def test_compiled_code_is_not_waited_for(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-c", STUCK, str(tmp_path / "file")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -18,7 +18,7 @@ from fioload import places, run
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import known
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("fio")]  # fio takes half a second to start
+pytestmark = [pytest.mark.thorough, pytest.mark.needs("fio")]  # fio takes half a second to start
 WORKLOADS = sorted((ROOT / "workloads").glob("*.fio"))
 
 

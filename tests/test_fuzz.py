@@ -18,6 +18,7 @@ SEED = os.environ.get("HEADWAITER_FUZZ_SEED") or str(random.SystemRandom().getra
 EXECUTIONS = 2000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz(tmp_path: Path, target: str) -> None:
     command = [

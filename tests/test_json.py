@@ -213,7 +213,15 @@ def test_what_runs_have_at_all(files: dict[str, Path], capfd: pytest.CaptureFixt
 
 def document() -> RunDocument:
     entry = result("noop", write=direction(), lat_relative_error=0.5, stats={"x": 1}, tunables={"a": 1, "b": "two"})
-    return RunDocument(workload="w", drive="d", seed=3, processor=processor_time(Options()), notes=["n"], results=[entry])
+    return RunDocument(
+        workload="w",
+        workload_sha256="0" * 64,
+        drive="d",
+        seed=3,
+        processor=processor_time(Options()),
+        notes=["n"],
+        results=[entry],
+    )
 
 
 def test_the_schema_is_one() -> None:

@@ -215,7 +215,7 @@ def test_tools_and_compilers_of_another_release_are_told_so() -> None:
     assert build.why("7.3", log).endswith("gcc here does not know -fmin-function-alignment=16")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("stock-kernel")
 @pytest.mark.parametrize("series", ["6.1", "6.12"])
 @pytest.mark.parametrize("member", ["elevator_type.icq_size", "request_queue.last_merge"])
@@ -230,7 +230,7 @@ def test_a_real_kernel_with_a_member_elsewhere_is_refused(tmp_path: Path, series
     assert done.stderr.splitlines()[-1] == f"kmod/build: {member}: the kernel's BTF and its headers disagree"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("stock-kernel")
 @pytest.mark.needs("binutils")
 def test_no_circle_of_calls_between_files(tmp_path: Path) -> None:

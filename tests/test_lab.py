@@ -311,7 +311,7 @@ def _run(
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_smoke_on_a_stock_kernel(series: str) -> None:
@@ -338,7 +338,7 @@ def test_smoke_on_a_stock_kernel(series: str) -> None:
     assert found["hw-deadline"]["anticipations"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_emulated_disk_flushes_and_discards(series: str) -> None:
@@ -348,7 +348,7 @@ def test_emulated_disk_flushes_and_discards(series: str) -> None:
     assert all((row["flushed"], row["forced"]) == (8, 8) and row["in_cache"] > 0 for row in rows), json.dumps(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_kernel_refuses_what_does_not_fit(series: str) -> None:
@@ -361,7 +361,7 @@ def test_kernel_refuses_what_does_not_fit(series: str) -> None:
     assert found["profiles refused"] >= 100
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_decisions_are_recorded_anew(tmp_path: Path) -> None:
     """A fresh recording of a stock kernel is one that the checker takes, and ours decides as that kernel did."""
@@ -374,7 +374,7 @@ def test_decisions_are_recorded_anew(tmp_path: Path) -> None:
     assert verdict.decisions > 300 and verdict.share >= 0.99
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_example_is_recorded_anew(tmp_path: Path) -> None:
     """A smaller one: what comes back is a trace in which all three programs read and write."""
@@ -388,7 +388,7 @@ def test_example_is_recorded_anew(tmp_path: Path) -> None:
     assert {"dd", "cat"} <= names and len(work.load.tasks) > 100
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", SERIES)
 def test_nothing_is_lost_under_abuse(series: str) -> None:

@@ -146,7 +146,7 @@ def test_only_the_runtime_of_a_random_job_can_be_chosen() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_advice_is_that_of_the_lab() -> None:
     """Of a random job: the guest runs it under each scheduler, and advise ranks them all."""

@@ -71,7 +71,7 @@ CONFIG = b"history 0 5\nclasses 0 2\nspatial 0 70\n1024 0\ntemporal 0 30\n50000 
 SCHEDULERS = ["deadline", "as", "cfq", "none", "mq-deadline"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
     """Throughput within 3%, p99 within 10%."""
@@ -84,7 +84,7 @@ def test_simulator_and_kernel_agree(tmp_path: Path) -> None:
     assert [row for row in rows if not row.agree] == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_fitted_waits_are_the_same_in_the_kernel(tmp_path: Path) -> None:
     """A loaded configuration: as many waits are met and fail, within 3% or two, and they are not as many as with `as`."""

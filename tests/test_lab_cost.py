@@ -7,7 +7,7 @@ import pytest
 from test_lab import _run
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_ours_cost_no_more_than_the_kernels_own() -> None:
     """I/O per second of virtual time, all in one boot."""

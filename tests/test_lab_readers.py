@@ -9,7 +9,7 @@ from test_lab import _run
 WAITING = ("hw-as", "hw-cas", "hw-cfq-slice")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_waiting_for_readers_doubles_what_they_get() -> None:
     schedulers = " ".join(("mq-deadline", "bfq", "bfq-throughput", *WAITING))

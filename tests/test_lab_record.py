@@ -40,7 +40,7 @@ def test_recordings_are_compared(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", ["6.1", "6.12"])
 def test_both_recorders_see_the_same_requests(series: str) -> None:
@@ -51,7 +51,7 @@ def test_both_recorders_see_the_same_requests(series: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("series", ["6.1", "6.12"])
 def test_recording_costs_no_more_than_15_percent(series: str) -> None:

@@ -49,7 +49,7 @@ def test_a_log_without_a_phase_is_refused() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_watch_changes_the_scheduler() -> None:
     """It has all that it needs in the guest, and sees soon that eight readers are better off than under mq-deadline."""
@@ -61,7 +61,7 @@ def test_watch_changes_the_scheduler() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_watch_finds_the_best_for_each_phase() -> None:
     """Nearly: within 5% of the best single scheduler of a phase, and over the whole run."""

@@ -112,7 +112,7 @@ def test_what_is_asked_for_is_checked_before_a_guest_boots(given: dict[str, str]
         workloads.run(script.read("workloads"), None, given, lambda text: None)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_all_eight_run_in_a_guest() -> None:
     """Tiny; one of them also under a scheduler that does not wait."""

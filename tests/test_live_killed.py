@@ -120,7 +120,7 @@ def test_killed_some_times(machine: FakeSystem, kernel: Path, what: str) -> None
     assert turns(machine, kernel, 4, what)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", ["apply", "watch"])
 def test_killed_two_hundred_times(machine: FakeSystem, kernel: Path, what: str) -> None:
     assert turns(machine, kernel, 200, what) > 50, "many are killed with something saved"
@@ -149,7 +149,7 @@ def loop(tmp_path: Path) -> Iterator[str]:
     subprocess.run([losetup, "--detach", f"/dev/{name}"], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_killed_on_a_loop_device(loop: str, tmp_path: Path) -> None:
     """Writes drain the queue and cannot be killed half-way; the sequence can."""
     there = Machine(folder=tmp_path / "state")

@@ -19,7 +19,7 @@ def scheduler(name: str) -> str:
     return text[text.index("[") + 1 : text.index("]")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("fio")
 def test_record_advise_apply_revert(loop: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Readers of 16 KiB at random beside a reader in order: what is advised is in force, and revert restores."""

@@ -120,7 +120,7 @@ def test_a_scheduler_that_the_kernel_has_not(machine: FakeSystem, fio: Path, cap
     assert status == 2 and "hw-as" in err and machine.writes == []
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("fio")
 def test_on_a_loop_device(loop: str, tmp_path: Path) -> None:
     there = Machine(folder=tmp_path)

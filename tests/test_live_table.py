@@ -247,7 +247,7 @@ def mounted(loop: str, tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", folder], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("fio", "e2fs")
 def test_on_a_loop_device(loop: str, mounted: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     queue = Path("/sys/block") / loop / "queue" / "scheduler"

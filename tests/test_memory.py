@@ -86,7 +86,7 @@ def peak(tmp_path: Path, scheduler: str, ms: int, log: str) -> tuple[int, int]:
     [
         ("noop", ""),
         ("bfq", "log"),
-        *(pytest.param(name, log, marks=pytest.mark.slow) for name in catalogue() for log in ("", "log")),
+        *(pytest.param(name, log, marks=pytest.mark.thorough) for name in catalogue() for log in ("", "log")),
     ],
 )
 def test_memory_is_flat_in_the_length_of_a_run(tmp_path: Path, scheduler: str, log: str) -> None:

@@ -28,7 +28,7 @@ def make(tree: Path, name: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, tree / "core" / "new-policy", name], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_new_policy_compiles_and_does_what_its_scenario_says(tree: Path) -> None:
     done = make(tree, "my-own")
     assert done.returncode == 0, done.stderr

@@ -24,7 +24,7 @@ from headwaiter.was.config import save
 from headwaiter.was.fit import alike
 from headwaiter.was.matrix import Matrix, to_text
 
-pytestmark = pytest.mark.slow  # hundreds of commands
+pytestmark = pytest.mark.thorough  # hundreds of commands
 OLD = "precious\n"
 NULL, FULL = (1, 3), (1, 7)
 NOBODYS = (60, 7)  # a block device of a number that Linux leaves to experiments: no driver has it

@@ -176,7 +176,7 @@ def browse(page: Path, tmp_path: Path, width: int, *more: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("chromium")
 @pytest.mark.parametrize("width", [500, 1280], ids=["phone", "desktop"])
 def test_a_browser_draws_it(two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], width: int) -> None:
@@ -207,7 +207,7 @@ def test_a_browser_draws_it(two: Path, tmp_path: Path, capfd: pytest.CaptureFixt
         assert sum(disk[part][i] for part in disk if part != "scheduler") == pytest.approx(100)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("chromium")
 def test_charts_have_ink(two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     page, picture = tmp_path / "out.html", tmp_path / "page.png"

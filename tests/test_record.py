@@ -373,7 +373,7 @@ def instances() -> list[str]:
     return [path.name for path in (tracefs.place() / "instances").glob("headwaiter-*")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_loop_device_until_a_signal(loop: str, tmp_path: Path, number: signal.Signals) -> None:
     before = Path(f"/sys/block/{loop[5:]}/stat").read_text().split()[4:7]
@@ -391,7 +391,7 @@ def test_a_loop_device_until_a_signal(loop: str, tmp_path: Path, number: signal.
     assert Path(f"/sys/block/{loop[5:]}/stat").read_text().split()[4:7] == before, "written to"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_recorder_that_was_killed_is_cleaned_up_after(loop: str, tmp_path: Path) -> None:
     process = recorder(loop, tmp_path / "t.hwr", "-t", "600")
     process.kill()
@@ -403,7 +403,7 @@ def test_a_recorder_that_was_killed_is_cleaned_up_after(loop: str, tmp_path: Pat
     assert again.returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_loop_device_that_vanishes(loop: str, tmp_path: Path) -> None:
     process = recorder(loop, tmp_path / "t.hwr", "-t", "600")
     read_all(loop, 65536)

@@ -76,7 +76,7 @@ def test_two_runs_print_the_same(capfd: pytest.CaptureFixture[str]) -> None:
     assert good(capfd, *words) == good(capfd, *words)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_is_documented_is_what_there_is() -> None:
     """docs/reproduction.json has every claim of all experiments at each level; nine of ten hold, all essential ones, and the
     others are explained.

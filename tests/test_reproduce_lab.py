@@ -325,6 +325,7 @@ def test_levels(capfd: pytest.CaptureFixture[str]) -> None:
     assert any(line.startswith("axboe-seq-read ") and " lab " in line for line in out.splitlines())
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_in_a_real_kernel() -> None:
     """The pair of a reader and a writer, shortened."""

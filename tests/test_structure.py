@@ -137,6 +137,7 @@ def test_a_circle_is_seen(tmp_path: Path) -> None:
     assert way(found, frozenset((a, b, c))) == "a.c calls b.c, b.c calls c.c, c.c calls a.c"
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("binutils")
 def test_calls_are_those_that_a_compiler_sees(tmp_path: Path) -> None:
     """What is read off the sources of core and the simulator is what their objects want of each other."""

@@ -97,7 +97,7 @@ def test_what_is_offered() -> None:
     assert offered(drive, "wd") == ["(file)", "wd-re-4tb"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_shell_completes_names() -> None:
     assert completed("headwaiter comp") == ["compare"]
     assert completed("headwaiter run x.csv --sched cfq") == ["cfq", "cfq-slice"]
@@ -115,7 +115,7 @@ def test_a_shell_completes_names() -> None:
     assert set(completed("headwaiter schedulers ")) == set(catalogue())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_documented_line_works_in_bash() -> None:
     """With what README says, Tab completes."""
     [line] = re.findall(r'^eval "\$\(_HEADWAITER_COMPLETE=bash_source headwaiter\)"', (ROOT / "README.md").read_text(), re.M)
@@ -129,7 +129,7 @@ _headwaiter_completion headwaiter; echo "${{COMPREPLY[@]}}" """
 # --- man pages ---
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_command_and_option_has_its_place_in_a_man_page(tmp_path: Path) -> None:
     command: list[str | Path] = [sys.executable, ROOT / "docs" / "man.py", tmp_path / "man"]
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)

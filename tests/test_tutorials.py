@@ -105,7 +105,7 @@ def test_a_recording_ends_in_the_file_that_is_read() -> None:
     assert f"import {name}.blktrace.0 " in text
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_winner_is_applied(tmp_path: Path) -> None:
     """The administrator's last step, in a copy of what sysfs has."""
     [block] = [b for b in blocks(tutorial("admin"), "sh") if "/sys/" in b]
@@ -115,7 +115,7 @@ def test_the_winner_is_applied(tmp_path: Path) -> None:
     assert (queue.parent / "scheduler").read_text() == "bfq\n" and (queue / "low_latency").read_text() == "0\n"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.needs("gdb")
 def test_the_debugger_stops_in_the_policy(tmp_path: Path) -> None:
     """The engineer's third step, with a build folder outside of the tree."""
@@ -141,7 +141,7 @@ def test_the_debugger_stops_in_the_policy(tmp_path: Path) -> None:
     assert re.search(r"^#0 +as_dispatch \(.*core/policy/as/", done.stdout, re.M), done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_fuzzer_finds_nothing() -> None:
     """The engineer's fourth step."""
     [line] = [line for b in blocks(tutorial("engineer"), "sh") for line in b.splitlines() if "fuzz_policies" in line]

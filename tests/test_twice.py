@@ -21,7 +21,7 @@ from headwaiter.study.perturb import WIDE_THINK_SHARE, perturbed
 from headwaiter.study.workload import Reading, find_workload, read_workload
 from headwaiter.traces import Trace, part
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 SCHEDULERS = ["none", "mq-deadline", "kyber", "bfq", "as"]
 MOST = 6000
 """Requests of a piece; more would take long."""

@@ -233,7 +233,7 @@ def test_where_nothing_is_saved_it_does_not_wait() -> None:
     assert out.totals["a_success"] + out.totals["a_fail"] < 60
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("workload", ["readers-8.fio", "mixed.fio", "example.blktrace.xz"])
 def test_on_bundled_workloads_it_loses_nothing(workload: str) -> None:
     drive = open_drive("barracuda-80g")

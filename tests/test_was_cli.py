@@ -154,7 +154,7 @@ def test_evaluate_a_configuration(capfd: pytest.CaptureFixture[str], tmp_path: P
     assert "--whole needs --online" in refused(capfd, "was", "evaluate", "--whole", "example")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_kva_after_a_cold_boot(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The paper's first table. Fitted to Cold Boot, on KVA 60% fewer waits fail, at half the cost, and no fewer are met."""
     output = tmp_path / "was.toml"
@@ -304,7 +304,7 @@ def test_a_disk_runs_no_workload(capfd: pytest.CaptureFixture[str], classes: Pat
 # --- recorded data ---
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_real_traces(capfd: pytest.CaptureFixture[str], shared: Path) -> None:
     """Calibrated on one half, judged by the other: no throughput is lost."""
     traces = [shared / "data" / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from headwaiter.api import Comparison, Conditions, Problem, Run, Trace, compare, read_trace, run, schedulers
     from headwaiter.drives import drives
 
+    __version__: str
+
 __all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "drives", "read_trace", "run", "schedulers"]
 
 
 def __getattr__(name: str) -> Any:
     import importlib  # noqa: PLC0415 (as above)
 
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version(__name__)
     if name == "drives":
         return importlib.import_module(f"{__name__}.drives")
     if name in __all__:
@@ -28,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

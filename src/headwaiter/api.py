@@ -332,6 +332,7 @@ def run(
     outcome, result, _ = first_run(variant, device, work.load, options)
     document = RunDocument(
         workload=work.name,
+        workload_sha256=work.sha256,
         drive=device.name,
         seed=options.seed,
         replay=work.replay,

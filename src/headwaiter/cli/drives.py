@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+import headwaiter
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option, output_options, write_json, write_text
@@ -113,7 +114,7 @@ def show(name: str, as_json: bool, output: Path | None) -> None:
     p = find_drive(name)
     facts = _facts(p)
     if as_json or output:
-        write_json(like(DriveDocument, facts, schema=SCHEMA, parameters=p.data), output)
+        write_json(like(DriveDocument, facts, schema=SCHEMA, version=headwaiter.__version__, parameters=p.data), output)
         return
     out = console()
     out.print(Text.assemble((plain(p.name), "bold"), f": {plain(p.description)}"), soft_wrap=True)

@@ -91,6 +91,7 @@ def command(
         if as_json:
             document = RunDocument(
                 workload=work.name,
+                workload_sha256=work.sha256,
                 drive=drive.name,
                 seed=given["seed"],
                 replay=work.replay,

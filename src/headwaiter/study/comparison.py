@@ -46,6 +46,7 @@ class Comparison:
         """As `headwaiter compare --json` prints it."""
         return CompareDocument(
             workload=self.work.name,
+            workload_sha256=self.work.sha256,
             drive=self.drive.name,
             seed=self.options.seed,
             replay=self.work.replay,

@@ -8,9 +8,10 @@ reads has no figures of reads. Times are of the simulated clock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
+import headwaiter
 from headwaiter.engine.constants import OpName
 from headwaiter.record import Record, Says
 from headwaiter.study.lab_schema import AgreeDocument, LabDocument
@@ -217,6 +218,7 @@ class Document(Record):
     """The output of a command."""
 
     schema: Annotated[Literal["headwaiter/1"], Says("which rules it follows")] = SCHEMA
+    version: Annotated[str, Says("of headwaiter")] = field(default_factory=lambda: headwaiter.__version__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,6 +226,10 @@ class _Simulation(Document):
     """The simulated load."""
 
     workload: Annotated[str, Says("name of the file, or of the bundled workload")]
+    workload_sha256: Annotated[
+        str,
+        Says("SHA-256 of that file as it is stored; of all files of a recording, one behind the other; else of the native CSV"),
+    ]
     drive: Annotated[str, Says("the drive")]
     seed: Annotated[int, Says("seed of random load")]
     replay: Annotated[Replay | None, Says("of traces: with think times (closed) or timestamps (open)")] = None

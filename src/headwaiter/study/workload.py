@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from headwaiter.reading import exists, is_folder
 from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
+from headwaiter.traces.formats.native import native_csv
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 CLOSED: Replay = "closed"
@@ -43,6 +45,14 @@ class Workload:
     replay: Replay | None
     notes: tuple[str, ...] = ()
     trace: Trace | None = None
+    file_sha256: str = ""
+
+    @property
+    def sha256(self) -> str:
+        """Of the file, as it is stored; of the native CSV of a trace that comes from none."""
+        if self.file_sha256 or self.trace is None:
+            return self.file_sha256
+        return hashlib.sha256(native_csv(self.trace).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -113,10 +123,11 @@ def read_workload(path: Path, drive: Drive, reading: Reading, source: Source | N
                 this = "generated workload" if generated else "job file"
                 raise Problem(f"{path}: {option} is for traces, and this is a {this}")
     if generated:
-        return Workload(plain(path.name), _with_shares(generate(path, source.raw, drive.sectors, reading.seed), reading), None)
+        made = _with_shares(generate(path, source.raw, drive.sectors, reading.seed), reading)
+        return Workload(plain(path.name), made, None, file_sha256=source.sha256)
     if looks_like_job_file(head):
         jobs = load_jobs(path, drive.sectors, source.raw)
-        return Workload(plain(path.name), _with_shares(jobs, reading), None, jobs.notes)
+        return Workload(plain(path.name), _with_shares(jobs, reading), None, jobs.notes, file_sha256=source.sha256)
     return replay(path, read_trace(path, reading, source), drive, reading)
 
 
@@ -176,7 +187,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
             time_ns=(forest.time_ns / reading.speed).astype(np.int64),
             delay_ns=(forest.delay_ns / reading.speed).astype(np.int64),
         )
-    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace)
+    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256)
 
 
 def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray[np.bool_]) -> float:

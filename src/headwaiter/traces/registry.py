@@ -96,7 +96,7 @@ def load(
         raise Problem(f"group gap of {group_gap_ms:g} ms: must be from 0 to 1e9")
     if format is not None and format not in formats():
         raise Problem(f"unknown trace format {format!r} (known: {', '.join(formats())})")
-    source = _inside(source, formats()[format] if format else None)
+    outer, source = source, _inside(source, formats()[format] if format else None)
     chosen = formats()[format] if format else _detect(source)
     if chosen is None or not chosen.files:
         if is_folder(source.path):
@@ -107,7 +107,7 @@ def load(
         raise source.problem(f"no known trace format (known: {', '.join(formats())})")
     try:
         trace = _read(chosen, source, Options(device, round(group_gap_ms * 1e6), columns))
-        return replace(trace, notes=(*trace.notes, *map(plain, source.all_dropped)))
+        return replace(trace, notes=(*trace.notes, *map(plain, source.all_dropped)), sha256=outer.sha256)
     except MemoryError:
         raise source.problem(f"not enough memory for a trace of {len(source.data) >> 20} MiB") from None
 

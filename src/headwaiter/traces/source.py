@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import tarfile
 from collections.abc import Mapping
@@ -65,6 +66,14 @@ class Source:
     def raw(self) -> bytes:
         """The content as it is stored. Raises Problem if it cannot be read."""
         return read_bytes(self.path)
+
+    @property
+    def sha256(self) -> str:
+        """Of what has been read, as it is stored; several files count one behind the other, in order of their names."""
+        digest = hashlib.sha256()
+        for source in sorted({self, *self._beside.values()}, key=lambda one: str(one.path)):
+            digest.update(source.__dict__.get("raw", b""))
+        return digest.hexdigest()
 
     @cached_property
     def data(self) -> bytes:

@@ -63,7 +63,7 @@ def part(trace: Trace, begin: int, end: int) -> Trace:
     columns |= {"task": task[:n], "group": group[:n]}
     if flushes:
         flushes = dataclasses.replace(flushes, task=task[n:], group=group[n:])
-    return dataclasses.replace(trace, **columns, tasks=tuple(trace.tasks[i] for i in used.tolist()), flushes=flushes)
+    return dataclasses.replace(trace, **columns, tasks=tuple(trace.tasks[i] for i in used.tolist()), flushes=flushes, sha256="")
 
 
 def _numbered(column: Array, more: Array | None) -> tuple[Array, Array]:

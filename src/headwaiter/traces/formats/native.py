@@ -10,6 +10,7 @@ idle or none; name is the task's command. Lines before the header that begin wit
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -156,6 +157,13 @@ def write_csv(trace: Trace, out: TextIO) -> list[str]:
         here = slice(begin, begin + _WRITE_ROWS)
         out.write("".join([line % row for row in zip(*(column[name](here) for name in header), strict=True)]))
     return []
+
+
+def native_csv(trace: Trace) -> str:
+    """The same as text."""
+    out = io.StringIO()
+    write_csv(trace, out)
+    return out.getvalue()
 
 
 def _seconds(ns: Array) -> list[str]:

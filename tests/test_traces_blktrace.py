@@ -330,14 +330,13 @@ def test_blkparse_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("nonsense\n", ":5: not a line of blkparse"),
         ("8,0 0 1 0.0 5 ZZ R 1 + 8 [x]\n", ":5: unknown action 'ZZ'"),
         ("8,0 0 1 zero 5 Q R 1 + 8 [x]\n", ":5: time 'zero' is not a number"),
         ("8,0 0 1 0.0 me Q R 1 + 8 [x]\n", ":5: pid 'me' is not a whole number"),
         ("8,0 0 1 0.0 5 Q ? 1 + 8 [x]\n", ":5: unknown operation '?'"),
         ("8,0 0 1 0.0 5 Q R -1 + 8 [x]\n", ":5: sector '-1' is negative"),
         ("8,0 0 1 0.0 5 Q R 1 + -8 [x]\n", ":5: number of sectors '-8' is negative"),
-        ("sda 0 1 0.0 5 Q R 1 + 8 [x]\n", ":5: 'sda' is not a device (major,minor)"),
+        ("8;0 0 1 0.0 5 Q R 1 + 8 [x]\n", ":5: '8;0' is not a device (major,minor)"),
     ],
 )
 def test_blkparse_errors(tmp_path: Path, line: str, said: str) -> None:

@@ -79,7 +79,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pyt
     apart = np.interp(p, [0, 1, 2], [4, 8, 9]) - np.interp(p, [0, 1, 2], [2, 6, 10])
     root = float(np.sqrt((apart**2).mean()))
     assert told(capfd, "validate", "barracuda-80g", path) == {
-        "schema": "headwaiter/1", "version": headwaiter.__version__, "drive": "barracuda-80g", "trace": "t.trace", "requests": 3, "demerit_ms": pytest.approx(root),
+        "schema": "headwaiter/1", "version": headwaiter.__version__, "drive": "barracuda-80g", "trace": "t.trace", "requests": 3,
+        "demerit_ms": pytest.approx(root),
         "mean_absolute_error_ms": pytest.approx(3), "mean_error_ms": pytest.approx(-1), "max_error_ms": pytest.approx(2),
         "measured_ms": {"mean": 7.0, "max": 9.0}, "simulated_ms": {"mean": 6.0, "max": 10.0},
     }  # fmt: skip

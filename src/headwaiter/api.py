@@ -19,7 +19,7 @@ from headwaiter.engine.schedulers import Scheduler, catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, Rows
 from headwaiter.engine.tables import Cells, Setting
 from headwaiter.errors import Problem
-from headwaiter.frames import frame
+from headwaiter.frames import frame, frame_csv, is_frame
 from headwaiter.outputs import writing
 from headwaiter.record import json_text
 from headwaiter.report.head import draw_heads
@@ -36,8 +36,8 @@ from headwaiter.study.schema import Answer, CompareDocument, Criterion, Replay, 
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import ALL, Variant, parse_variants
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, find_workload
-from headwaiter.study.workload import read_trace as read
-from headwaiter.traces import Trace
+from headwaiter.traces import Source, Trace, with_streams
+from headwaiter.traces import load as load_trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 from headwaiter.was.config import READERS
 
@@ -94,7 +94,11 @@ def _check(given: Conditions) -> None:
         raise TypeError(f"unknown condition {', '.join(unknown)} (known: {', '.join(Conditions.__annotations__)})")
 
 
-def _on_drive(given: str | Path | Trace | None, drive: str | Path | Drive, reading: Reading) -> tuple[Workload, Drive]:
+def _on_drive(
+    given: str | Path | Trace | pd.DataFrame | None, drive: str | Path | Drive, reading: Reading
+) -> tuple[Workload, Drive]:
+    if is_frame(given):
+        given = read_trace(given, reading.group_gap_ms, reading.device, reading.streams)
     work = given if isinstance(given, Trace) else find_workload(None if given is None else str(given))
     return read_on_drive(work, str(drive) if isinstance(drive, Path) else drive, reading)
 
@@ -272,7 +276,7 @@ class Run:
 
 
 def compare(
-    workload: str | Path | Trace | None = None,
+    workload: str | Path | Trace | pd.DataFrame | None = None,
     drive: str | Path | Drive = DEFAULT_DRIVE,
     schedulers: Sequence[str] | None = None,
     settings: Mapping[str, Settings] | None = None,
@@ -285,13 +289,13 @@ def compare(
 ) -> Comparison:
     """Run a workload under several schedulers (default: all), as `headwaiter compare` does.
 
-    workload: a trace, a fio job file or a generated workload, as the name of a file or of a bundled workload, or a Trace of
-    read_trace(); default: the bundled example. drive: a name of drives(), a TOML file, "constant:MS", a drive, or "auto": the
-    bundled one that explains the recording best. schedulers: names, or variants such as "bfq:low_latency=0". settings: of each
-    scheduler tunables and tables by name. by: the ranking. runs: perturbed runs of each, to check whether small changes decide
-    the result (default: 8 of short loads). current: the scheduler that others are held against; margin: the share by which
-    they must differ to matter. anyway: judge even if the drive is not the recorded one. conditions: as Conditions. Raises
-    Problem if something given is wrong.
+    workload: a trace, a fio job file or a generated workload, as the name of a file or of a bundled workload, a Trace of
+    read_trace(), or a DataFrame with the columns of native CSV; default: the bundled example. drive: a name of drives(), a TOML
+    file, "constant:MS", a drive, or "auto": the bundled one that explains the recording best. schedulers: names, or variants
+    such as "bfq:low_latency=0". settings: of each scheduler tunables and tables by name. by: the ranking. runs: perturbed runs
+    of each, to check whether small changes decide the result (default: 8 of short loads). current: the scheduler that others
+    are held against; margin: the share by which they must differ to matter. anyway: judge even if the drive is not the recorded
+    one. conditions: as Conditions. Raises Problem if something given is wrong.
 
     >>> import headwaiter
     >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "as", "as:antic_expire=0"], runs=0)
@@ -317,7 +321,7 @@ def compare(
 
 
 def run(
-    workload: str | Path | Trace,
+    workload: str | Path | Trace | pd.DataFrame,
     scheduler: str,
     drive: str | Path | Drive = DEFAULT_DRIVE,
     settings: Settings | None = None,
@@ -354,14 +358,17 @@ def schedulers() -> dict[str, Scheduler]:
 
 
 def read_trace(
-    path: str | Path,
+    path: str | Path | pd.DataFrame,
     group_gap_ms: float = DEFAULT_GROUP_GAP_MS,
     device: str | None = None,
     streams: int = 0,
+    columns: str | None = None,
 ) -> Trace:
     """A trace of any known format: columns of shape (n,), in order of arrival (headwaiter.traces.model). Options as of compare().
 
-    A bundled workload is found by its name. Raises Problem, with one line naming file, place and cause, if it is not sound.
+    A bundled workload is found by its name. A DataFrame has a row for each request. `columns` says what the columns of CSV or of
+    a DataFrame mean, as `headwaiter import --columns` does; without it a DataFrame has those of native CSV (docs/traces.md).
+    Raises Problem, with one line naming file, place and cause, if it is not sound.
 
     >>> import headwaiter
     >>> trace = headwaiter.read_trace("example")
@@ -370,4 +377,8 @@ def read_trace(
     >>> headwaiter.compare(trace, schedulers=["mq-deadline", "bfq"], runs=0).best.scheduler
     'bfq'
     """
-    return read(find_workload(str(path)), Reading(group_gap_ms=group_gap_ms, device=device, streams=streams))
+    made = Source.member(Path("DataFrame"), frame_csv(path), keep_good=False) if is_frame(path) else None
+    found = made.path if made else find_workload(str(path))
+    trace = load_trace(found, group_gap_ms=group_gap_ms, device=device, columns=columns, source=made)
+    trace = replace(trace, sha256="") if made else trace
+    return with_streams(trace, streams) if streams and not trace.tasks_known else trace

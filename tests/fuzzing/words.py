@@ -8,16 +8,25 @@ from headwaiter.engine.schedulers import catalogue
 from .mutate import Records
 
 _WORDS = {
-    "blkparse": """R W D WS RA FWFS RM WFS N DE ZR Q G I D C X A m M F U UT P S 8,0 8,1 + / <- [dd] fork exit CPU0
+    "blkparse": """FN Total ( Input file x added
+        R W D WS RA FWFS RM WFS N DE ZR Q G I D C X A m M F U UT P S 8,0 8,1 + / <- [dd] fork exit CPU0
         Total""",
     "ftrace": """a-1 [000] d..1. 100.000001: block_bio_queue: block_split: block_bio_remap: block_rq_insert: block_rq_issue:
         block_rq_complete: sched_process_fork: sched_process_exit: block:block_bio_queue: 8,0 259,1048575 R W WS RA FWFS FF D
-        N 4096 () + / <- (8,1) none,0,0 be,0,4 [dd] [0] # CPU:1 [LOST 5 EVENTS] cpus=2 ( 12) 18446744073709551615 pid=
+        N 4096 () + / <- (8,1) none,0,0 be,0,4 [dd] [0] # CPU:1 [LOST 5 EVENTS] CPU:1 [LOST EVENTS] CPU:1 [5 EVENTS DROPPED]
+        PERF_RECORD_LOST lost cpus=2 ( 12) 18446744073709551615 pid=
         comm= child_pid=""",
     "biosnoop": """TIME(s) TIME(ns) TIME(us) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms) LAT(ns) QUE(ns) sda R W WS D FF
         N Attaching""",
     "columns": """time= offset= size= op= task= complete= latency= sync= device= unit=bytes unit=sectors unit=kib time-unit=s
-        time-unit=ms time-unit=us time-unit=ns ts off len rw pid lat , ; " # R W read WRITE trim 0.5""",
+        time-unit=ms time-unit=us time-unit=ns ts off len rw pid lat , ; " # R W read WRITE trim 0.5 sector= sectors=
+        :ms :us :filetime
+        :sectors :bytes :4096 :0=r/1=w 1 2 3 4 0,5 2025-01-01 10:00:00.5 10:00:00 T Z
+        +01:00 31.12.2025 133800000000000000 FF WS spc""",
+    "spc": "0 1 R W r w 8192 0.551706",
+    "alibaba": "419 R W 8792731648 16384 1577808144360767",
+    "tencent": "1538323200 12910952 128 0 1 1063",
+    "cloudphysics": "version time op size lbn 1 33898 2a 28 88 8a 42 35 512 42932745",
     "recording": """%%%% headwaiter.json end.json cpu0/000000 cpu1/000001 events/x/block_rq_issue {"headwaiter": "recording-1",
         "recorder": "tracefs" "blktrace" "bpftrace" "disks": [{"name": "sda", "number": "8,0", "facts": {}, "settings": {} }]
         "gaps": [{"cpu": 1, "events": 7, "from_ns": 1, "to_ns": 2}] "lost": "reason": "time" "ended_ns": name: ID: 2097 field:

@@ -14,6 +14,7 @@ from headwaiter.engine.constants import Op
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct, writing
 from headwaiter.traces import Trace, formats, load
+from headwaiter.traces.meaning import PRESETS
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
@@ -42,8 +43,9 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 )
 @click.option(
     "--columns",
-    metavar="KEY=NAME,…",
-    help="FILE is CSV with a header line: names of its columns, and units, such as time=ts,offset=off,size=len,op=rw,unit=bytes.",
+    metavar="KEY=NAME[:UNIT],…",
+    help="FILE is CSV: names or numbers of its columns, and their units, such as time=ts:ms,sector=lba,size=len:bytes,op=rw; "
+    f"or one of {', '.join(PRESETS)}.",
 )
 @click.option("--keep-good", is_flag=True, help="Of a damaged or truncated FILE, use what comes before the damage.")
 def command(

@@ -77,6 +77,16 @@ class Table:
             raise self.problem(row, f"{what} {self._shown(row, column)} is {negative}")
         return values
 
+    def integers_or(self, column: int, what: str, blank: int | None) -> Array:
+        """The same, with `blank` for an empty field, if it is given."""
+        if blank is None:
+            return self.integers(column, what)
+        values = np.full(len(self), blank, np.int64)
+        filled = np.flatnonzero(self.start[:, column] < self.end[:, column])
+        if len(filled):
+            values[filled] = self.rows(filled).integers(column, what)
+        return values
+
     def byte_ranges(self, offset: tuple[int, str], length: tuple[int, str]) -> tuple[Array, Array]:
         """The sectors that ranges of bytes touch: (first, count). Each column is given with its name."""
         first = self.integers(*offset, high=MAX_SECTOR * SECTOR_BYTES - 1)

@@ -99,7 +99,7 @@ def make_flags(op: Array, sync: Array, meta: Array) -> Array:
     return flags
 
 
-_RWBS = re.compile(r"F?([RWDNF]|DE|ZR|ZA)([FASMBE]*)")
+_RWBS = re.compile(r"F?(R|W|N|F|DE?|ZR|ZA)([FASMBE]*)")
 
 
 class Letters(NamedTuple):
@@ -117,12 +117,16 @@ class Letters(NamedTuple):
 
 
 def parse_rwbs(text: str) -> Letters | None:
-    """F before the operation is a flush, as operation the kernel's own, after it FUA; S sync, M meta."""
+    """F before the operation is a flush, as operation the kernel's own, after it FUA; S sync, M meta.
+
+    The kernel's own flush is FF in tracepoints. blkparse, which sees a read of nothing that is a flush, prints FN.
+    """
     found = _RWBS.fullmatch(text)
     if not found:
         return None
-    op = {"R": Op.READ, "W": Op.WRITE, "D": Op.DISCARD, "F": Op.FLUSH}.get(found[1][0], Op.OTHER)
     before = len(text) > len(found[1]) + len(found[2])
+    own = Op.FLUSH if before else Op.OTHER
+    op = {"R": Op.READ, "W": Op.WRITE, "D": Op.DISCARD, "F": Op.FLUSH, "N": own}.get(found[1][0], Op.OTHER)
     flush = PREFLUSH * before + FUA * ("F" in found[2])
     return Letters(op, before or any(letter in found[2] for letter in "SFB"), "M" in found[2], flush)
 

@@ -47,7 +47,7 @@ def make_trace(
     flush = np.asarray(op) == Op.FLUSH
     keep = (sectors >= 1) & (sector <= MAX_SECTOR) & (sector + sectors <= MAX_SECTOR) & (sectors < 2**32) | flush
     if not keep.all():
-        told.append(f"{_count(int((~keep).sum()), 'request')} without length or beyond any disk omitted")
+        told.append(f"{counted(int((~keep).sum()), 'request')} without length or beyond any disk omitted")
     index = np.flatnonzero(keep)
     if not (keep & ~flush).any():
         raise Problem(f"{source}: contains no requests")
@@ -66,11 +66,11 @@ def make_trace(
     complete = column(complete_ns, np.int64, -1)
     wrong = (complete >= 0) & (complete < time)
     if wrong.any():
-        told.append(f"{_count(int(wrong.sum()), 'completion')} before the request's own issue treated as unknown")
+        told.append(f"{counted(int(wrong.sum()), 'completion')} before the request's own issue treated as unknown")
         complete[wrong] = -1
     late = complete > MAX_TIME_NS
     if late.any():
-        told.append(f"{_count(int(late.sum()), 'completion')} beyond any clock treated as unknown")
+        told.append(f"{counted(int(late.sum()), 'completion')} beyond any clock treated as unknown")
         complete[late] = -1
     given = None
     if issue_ns is not None:
@@ -81,7 +81,7 @@ def make_trace(
     exits_ns = exits_ns or {}
     exits = {i: exits_ns.get(i) for i in ids.tolist()}
     if absurd := [i for i, exit_ns in exits.items() if exit_ns is not None and not 0 <= exit_ns <= MAX_TIME_NS]:
-        told.append(f"{_count(len(absurd), 'exit')} beyond any clock treated as unknown")
+        told.append(f"{counted(len(absurd), 'exit')} beyond any clock treated as unknown")
         exits |= dict.fromkeys(absurd)
     tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exit_ns) for i, exit_ns in exits.items())
     if group is None:
@@ -130,5 +130,6 @@ def _number(values: Array) -> tuple[Array, Array]:
     return distinct[order], rank[inverse]
 
 
-def _count(n: int, noun: str) -> str:
+def counted(n: int, noun: str) -> str:
+    """So many of them, in words for people."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -15,7 +15,9 @@ from pkgutil import iter_modules
 from typing import TextIO
 
 from headwaiter.errors import Problem, plain
+from headwaiter.frames import is_parquet, parquet_csv
 from headwaiter.reading import is_folder
+from headwaiter.traces import foreign
 from headwaiter.traces import formats as _package
 from headwaiter.traces.model import Trace
 from headwaiter.traces.source import Damage, Source
@@ -35,7 +37,7 @@ class Options:
     group_gap_ns: int = round(DEFAULT_GROUP_GAP_MS * 1e6)
     """The longest pause between tasks of one name that are one thread of control."""
     columns: str | None = None
-    """Of CSV of any kind: what its columns mean (formats/columns.py)."""
+    """Of CSV of any kind: what its columns mean (meaning.py)."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Format:
     """Where a recording may be several files or a directory: those of the recording that a path is, or is one of."""
     leads: bool = False
     """Whether such a file tells what else is in its archive, and the archive is one recording."""
+    guess: str = ""
+    """What to tell of a file that was taken for this format, and might be of another that looks alike."""
     write: Callable[[Trace, TextIO], list[str]] | None = None
     """Writes a trace, and returns what of it the format cannot say; None: the format is only read."""
 
@@ -97,6 +101,8 @@ def load(
     if format is not None and format not in formats():
         raise Problem(f"unknown trace format {format!r} (known: {', '.join(formats())})")
     outer, source = source, _inside(source, formats()[format] if format else None)
+    if not is_folder(source.path) and is_parquet(source.head):
+        source.become(parquet_csv(source.path, source.data))
     chosen = formats()[format] if format else _detect(source)
     if chosen is None or not chosen.files:
         if is_folder(source.path):
@@ -104,10 +110,14 @@ def load(
         if not source.data:
             raise source.problem("empty file")
     if chosen is None:
-        raise source.problem(f"no known trace format (known: {', '.join(formats())})")
+        what = foreign.named(source.head, source.path.name)
+        raise source.problem(
+            what or f"no known trace format (known: {', '.join(formats())}); `headwaiter import --columns` reads CSV of any kind"
+        )
+    guess = [chosen.guess] if chosen.guess and format is None else []
     try:
         trace = _read(chosen, source, Options(device, round(group_gap_ms * 1e6), columns))
-        return replace(trace, notes=(*trace.notes, *map(plain, source.all_dropped)), sha256=outer.sha256)
+        return replace(trace, notes=(*trace.notes, *guess, *map(plain, source.all_dropped)), sha256=outer.sha256)
     except MemoryError:
         raise source.problem(f"not enough memory for a trace of {len(source.data) >> 20} MiB") from None
 

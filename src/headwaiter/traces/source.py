@@ -139,6 +139,10 @@ class Source:
         self.__dict__["data"] = self.data[:end]
         return True
 
+    def become(self, data: bytes) -> None:
+        """Other content in the place of what there is: the same in a form that can be read."""
+        self.__dict__["data"] = data
+
     def blank(self, letter: bytes) -> None:
         """Spaces in the place of a letter."""
         self.__dict__["data"] = self.data.replace(letter, b" ")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """blkparse's text in its default format, one event a line, with or without the summary at the end.
 
+Behind a summary another recording may begin. It counts, too, if its times go on, or if it is of other devices. Lines that are no
+events, such as the names of input files, are passed over, and counted where they are not known.
+
     8,0    3        1     0.000000000   697  Q  WS 223490 + 8 [kjournald]
 
 Source: blkparse(1), section "OUTPUT DESCRIPTION AND FORMATTING".
@@ -19,6 +22,7 @@ from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs, told_of
+from headwaiter.traces.making import counted
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
@@ -26,33 +30,32 @@ from headwaiter.traces.source import Source
 _LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Za-z]+(\s|\Z)")
 _DEVICE = re.compile(r"\d+,\d+\Z")
 _ACTIONS = ["Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "m"]
+_TOP_LINES = 64
 _COLUMNS = 6
 """device, cpu, sequence, time, pid, action; what follows depends on the action."""
 _SECTOR = re.compile(r"\d{1,20}", re.ASCII)
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line that is not empty is an event."""
-    return bool(_LINE.match(head.lstrip()[:256]))
+    """Whether the first line that is not empty, and no input file's name, is an event."""
+    lines = (line for line in head.splitlines()[:_TOP_LINES] if line.strip() and not _BESIDE.match(line.strip()))
+    return bool(_LINE.match(next(lines, b"")[:256]))
 
 
 def read(source: Source, options: Options) -> Trace:
     """Read a recording. Raises Problem at the first line that is not an event."""
     data, start, end, first, line_end, lines = split_ragged(source)
-    summary = _summary(data, start, first)
-    if not summary:
-        raise source.problem("contains no events", line=int(lines[0]))
-    first, line_end, lines = first[: summary + 1], line_end[:summary], lines[:summary]
-    tokens = np.diff(first)
+    kept, recording, notes = _events(source, data, start, first, line_end, lines)
+    begin, tokens, line_end, lines = first[:-1][kept], np.diff(first)[kept], line_end[kept], lines[kept]
     short = tokens < _COLUMNS
     if short.any():
         raise source.problem("not a line of blkparse", line=int(lines[np.argmax(short)]))
 
     def table(rows: Array, columns: list[int]) -> Table:
-        at = first[rows][:, None] + np.array(columns)
+        at = begin[rows][:, None] + np.array(columns)
         return Table(source, data, start[at], end[at], lines[rows])
 
-    everything = np.arange(summary)
+    everything = np.arange(len(kept))
     head = table(everything, list(range(_COLUMNS)))
     devices, device = head.distinct([0])
     for k, (name,) in enumerate(devices):
@@ -65,7 +68,7 @@ def read(source: Source, options: Options) -> Trace:
 
     # Requests have `sector + sectors`, splits `sector / sector`; flushes and passed-through commands neither.
     wide = np.flatnonzero((letter != 0) & (tokens >= _COLUMNS + 4))
-    sign = data[start[first[wide] + 8]] if len(wide) else np.zeros(0, np.uint8)
+    sign = data[start[begin[wide] + 8]] if len(wide) else np.zeros(0, np.uint8)
     rows = wide[sign == np.where(letter[wide] == ord("X"), ord("/"), ord("+"))]
     body = table(rows, [6, 7, 9])
     split = letter[rows] == ord("X")
@@ -77,7 +80,7 @@ def read(source: Source, options: Options) -> Trace:
     aux[origin] = table(rows[origin], [12]).integers(0, "sector", high=MAX_SECTOR)
     processes = _processes(table, head, rows[np.isin(letter[rows], np.frombuffer(b"QDI", np.uint8))], line_end)
     for row in np.flatnonzero((kind == _ACTIONS.index("m")) & (tokens > 7)).tolist():
-        text = data[start[first[row] + 7] : line_end[row]].tobytes().decode("utf-8", "replace")
+        text = data[start[begin[row] + 7] : line_end[row]].tobytes().decode("utf-8", "replace")
         processes.message(text, int(time[row]))
     bare = _without_place(table, np.flatnonzero((letter != 0) & (tokens > _COLUMNS + 1) & ~np.isin(everything, rows)))
     every = np.concatenate([rows, bare.row])
@@ -94,9 +97,14 @@ def read(source: Source, options: Options) -> Trace:
         device=device[every],
         aux=np.concatenate([aux, none]).astype(np.uint64),
     )
-    some = events.rows(np.flatnonzero(told_of(events.sector, events.sectors, events.op)[0]))
+    used = np.ones(len(every), bool)
+    if recording.any():
+        fits = _going_on(time, device, recording)
+        used = fits[every]
+        notes.append(_behind(fits, recording, lines))
+    some = events.rows(np.flatnonzero(told_of(events.sector, events.sectors, events.op)[0] & used))
     names = [name for (name,) in devices]
-    return make_block_trace(source, FORMAT.name, some, device_names=names, processes=processes, options=options)
+    return make_block_trace(source, FORMAT.name, some, device_names=names, processes=processes, options=options, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -130,12 +138,59 @@ def _without_place(table: Callable[[Array, list[int]], Table], rows: Array) -> _
     )
 
 
-def _summary(data: Array, start: Array, first: Array) -> int:
-    """How many lines come before the summary, which begins at a line of `CPU0 (…):` or `Total (…):`."""
+_SUMMARY = re.compile(rb"(CPU\d+|Total) \(")
+# What blkparse prints besides events: of its input, of CPUs and processes, and of how it went.
+_BESIDE = re.compile(
+    rb"Input file |(PC )?(Reads?|Writes?|Discards?|Flushes) |(Read|Write) depth|IO unplugs|Timer unplugs|Allocation wait"
+    rb"|Dispatch wait|Completion wait|Throughput |Events \(|Skips: |.* \(\d+(, .*)?\)$"
+)
+
+
+def _events(
+    source: Source, data: Array, start: Array, first: Array, line_end: Array, lines: Array
+) -> tuple[Array, Array, list[str]]:
+    """(rows that are events, which recording of the file each is in, from 0, notes). Problem if too few are."""
     begin = start[first[:-1]]
-    ahead = data[np.minimum(begin[:, None] + np.arange(3), len(data) - 1)]
-    at = (ahead == np.frombuffer(b"CPU", np.uint8)).all(axis=1) | (ahead == np.frombuffer(b"Tot", np.uint8)).all(axis=1)
-    return int(np.argmax(at)) if at.any() else len(begin)
+    letter = data[begin]
+    event = (letter >= ord("0")) & (letter <= ord("9"))
+    aside = np.flatnonzero(~event)
+    texts = {row: data[begin[row] : line_end[row]].tobytes() for row in aside.tolist()}
+    summary = next((row for row, text in texts.items() if _SUMMARY.match(text)), len(lines))
+    # A process whose name begins with a digit, in a summary of processes.
+    for row in range(summary, len(lines)):
+        if event[row] and not _LINE.match(text := data[begin[row] : line_end[row]].tobytes()[:256]):
+            event[row], texts[row] = False, text
+    unknown = [row for row, text in texts.items() if not (_SUMMARY.match(text) or _BESIDE.match(text))]
+    kept = np.flatnonzero(event)
+    if not len(kept):
+        raise source.problem("contains no events", line=int(lines[0]))
+    if len(unknown) > len(kept):
+        raise source.problem("not a line of blkparse", line=int(lines[unknown[0]]))
+    notes = []
+    if unknown:
+        notes.append(f"{counted(len(unknown), 'line')} not known here and not used (the first: line {int(lines[unknown[0]])})")
+    heads = [row for row, text in texts.items() if _SUMMARY.match(text)]
+    behind = np.searchsorted(np.array(heads, np.int64), kept)
+    return kept, np.unique(behind, return_inverse=True)[1], notes
+
+
+def _going_on(time: Array, device: Array, recording: Array) -> Array:
+    """Which events belong together: those of the first recording, and of others whose times go on, or of other devices."""
+    fits: Array = recording == 0
+    for k in range(1, int(recording.max()) + 1):
+        here = recording == k
+        alike = fits & np.isin(device, np.unique(device[here]))
+        if not alike.any() or time[here].min() >= time[fits].max():
+            fits |= here
+    return fits
+
+
+def _behind(fits: Array, recording: Array, lines: Array) -> str:
+    first = int(lines[np.argmax(recording > 0)])
+    if fits.all():
+        return f"{int(recording.max()) + 1} recordings, one behind the other (the second begins in line {first})"
+    left = counted(int((~fits).sum()), "line")
+    return f"{left} behind a summary (from line {first} on) not used: another recording, whose times begin anew"
 
 
 def _rwbs(body: Table) -> tuple[Array, Array, Array]:

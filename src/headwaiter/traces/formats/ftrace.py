@@ -4,7 +4,9 @@
     dd-4711    [001] d..1.  1234.567890: block_rq_issue: 8,0 R 4096 () 223490 + 8 [dd]
     dd  4711 [001]  1234.567890: block:block_bio_queue: 8,0 R 223490 + 8 [dd]
 
-Events of other kinds, comments and stacks are passed over. Source: include/trace/events/block.h of Linux 6.1 to 6.12.
+Events of other kinds, comments and stacks are passed over. Lines that are none of these are counted, and a note tells of them:
+one that a tool writes and we do not know is no reason to refuse a recording. Where they outnumber the events it is no recording.
+Source: include/trace/events/block.h of Linux 6.1 to 6.12.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs
+from headwaiter.traces.making import counted
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
@@ -32,7 +35,11 @@ _FORK = re.compile(rb"comm=.* pid=(\d{1,10}) child_comm=.* child_pid=(\d{1,10})"
 _EXIT = re.compile(rb"comm=.* pid=(\d{1,10})\b")
 _STACK = re.compile(rb"\s+(?:[0-9a-f]{4,16} |=> )")
 _HEAD = re.compile(rb"cpus=\d+|version = \d+|CPU \d+ is empty")
-_LOST = re.compile(rb"CPU:\d+ \[LOST (\d{1,19}) EVENTS\]")
+# tracefs and trace-cmd, with a number or without, and perf script with --show-lost-events.
+_LOST = re.compile(
+    rb"CPU:\s*\d+ \[(?:LOST (?:(?P<a>\d{1,19}) )?EVENTS|(?:(?P<b>\d{1,19}) )?EVENTS (?:DROPPED|LOST))\]"
+    rb"|.*\bPERF_RECORD_LOST(?:_SAMPLES)?:?\s+lost (?P<c>\d{1,19})"
+)
 _LETTERS = {
     b"block_bio_queue": "Q",
     b"block_split": "X",
@@ -45,25 +52,30 @@ _LETTERS = {
 
 def sniff(head: bytes) -> bool:
     """Whether one of the first lines that are no comment is an event."""
-    lines = [x for x in head.splitlines()[:60] if x.strip() and not x.startswith(b"#") and not _HEAD.match(x)]
-    return any(_EVENT.fullmatch(line) for line in lines[:8])
+    lines = [
+        x for x in head.splitlines()[:60] if x.strip() and not x.startswith(b"#") and not _HEAD.match(x) and not _LOST.match(x)
+    ]
+    return any(_EVENT.fullmatch(line) for line in lines[:16])
 
 
 def read(source: Source, options: Options) -> Trace:
-    """Read a recording. Raises Problem at the first line that is not an event of such a text."""
+    """Read a recording. Raises Problem at the first event of the block layer that is damaged, or if few lines are events."""
     rows: list[tuple[int, int, int, bool, bool, int, int, int, int, int, int]] = []
     devices: dict[str, int] = {}
     processes = Processes()
     notes: list[tuple[bytes, re.Match[bytes], int]] = []
-    lost, start = 0, None
+    lost, some_lost, events, unknown = 0, False, 0, []
+    start = None
     for number, line in enumerate(source.data.split(b"\n"), 1):
         found = _EVENT.fullmatch(line.rstrip())
         if not found:
             if gone := _LOST.match(line.strip()):
-                lost += int(gone[1])
+                count = next((n for n in gone.groups() if n), None)
+                lost, some_lost = lost + int(count or 0), some_lost or count is None
             elif line.strip() and not line.startswith(b"#") and not _STACK.match(line) and not _HEAD.match(line):
-                raise source.problem("not an event of ftrace, perf script or trace-cmd", line=number)
+                unknown.append(number)
             continue
+        events += 1
         whole, _, fraction = found["time"].partition(b".")
         time = int(whole) * 10**9 + int(fraction.ljust(9, b"0"))
         start = time if start is None else min(start, time)
@@ -98,6 +110,8 @@ def read(source: Source, options: Options) -> Trace:
         if letter in "QXA" and pid not in processes.names:
             processes.names[pid] = found["comm"].decode("utf-8", "replace")
         rows.append((time, ord(letter), *kind, sector, 1 if letter == "X" else count, pid, device, aux))
+    if len(unknown) > events:
+        raise source.problem("not an event of ftrace, perf script or trace-cmd", line=unknown[0])
     if start is None or not rows:
         raise source.problem("contains no events of the block layer")
     if max(row[0] for row in rows) - start > MAX_TIME_NS:
@@ -109,7 +123,7 @@ def read(source: Source, options: Options) -> Trace:
     action, op, sync, meta, flush, sector_, sectors, pid_, device_, aux_ = (
         np.array(c) for c in zip(*(r[1:] for r in rows), strict=True)
     )
-    events = Events(
+    found_events = Events(
         time_ns=time_ns,
         action=action.astype(np.uint8),
         op=op.astype(np.uint8),
@@ -122,8 +136,12 @@ def read(source: Source, options: Options) -> Trace:
         aux=aux_.astype(np.uint64),
     )
     told = [f"{lost} events were lost while recording"] if lost else []
+    if some_lost:
+        told.append(f"{'more ' if lost else ''}events were lost while recording (number unknown)")
+    if unknown:
+        told.append(f"{counted(len(unknown), 'line')} not known here and not used (the first: line {unknown[0]})")
     return make_block_trace(
-        source, FORMAT.name, events, device_names=list(devices), processes=processes, options=options, notes=told
+        source, FORMAT.name, found_events, device_names=list(devices), processes=processes, options=options, notes=told
     )
 
 

@@ -4,6 +4,8 @@
     fio version 3 iolog                       fio version 2 iolog
     microseconds file action [offset bytes]   file action [offset bytes]
 
+Jobs that share a log each write a header of their own: their actions are of one time, and of as many threads.
+
 Version 2 has no times but `wait` actions: fio replays it one request after the other, and so do we, by taking each
 request for complete at once: then every one depends on the one before. Several files count as several devices.
 Source: fio's HOWTO, "Trace file format v2", "v3"; the unit of version 3 from fio's log_io_u().
@@ -38,17 +40,16 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: Options) -> Trace:
     """Read one file's requests. Raises Problem at the first line that breaks the format."""
-    version = _HEADERS.get(source.data.partition(b"\n")[0].strip())
-    if version is None:
-        raise source.problem("not an iolog of version 2 or 3", line=1)
-    data, start, end, first, _, lines = split_ragged(source)
-    first, lines = first[1:], lines[1:]
-    tokens = np.diff(first) - (version == 3)
+    data, start, end, first, line_end, lines = split_ragged(source)
+    version, job = _jobs(source, [data[start[a] : b].tobytes() for a, b in zip(first[:-1], line_end, strict=True)], lines)
+    kept = np.flatnonzero(job >= 0)
+    job, lines = job[kept], lines[kept]
+    first, tokens = first[:-1][kept], np.diff(first)[kept] - (version == 3)
     if (wrong := (tokens != 2) & (tokens != 4)).any():
         raise source.problem("neither `file action` nor `file action offset length`", line=int(lines[np.argmax(wrong)]))
 
     def table(rows: Array, columns: list[int]) -> Table:
-        at = first[:-1][rows][:, None] + np.array(columns) + (version == 3)
+        at = first[rows][:, None] + np.array(columns) + (version == 3)
         return Table(source, data, start[at], end[at], lines[rows])
 
     everything = np.arange(len(lines))
@@ -66,7 +67,9 @@ def read(source: Source, options: Options) -> Trace:
         pause[waits] = table(waits, [0, 1, 2]).integers(2, "wait", high=10**12)
         if (late := np.cumsum(pause, dtype=np.float64) > _MAX_US).any():
             raise source.problem("the waits add up to more than 73 years", line=int(lines[np.argmax(late)]))
-        time = np.cumsum(pause) * 1000
+        # Each job waits for itself.
+        begun = np.cumsum(pause)
+        time = (begun - begun[np.searchsorted(job, job)] + pause[np.searchsorted(job, job)]) * 1000
 
     moves = np.flatnonzero(np.isin(action, list(_MOVES.values())))
     if not len(moves):
@@ -76,6 +79,10 @@ def read(source: Source, options: Options) -> Trace:
     mask, notes = pick_device(source, [name for (name,) in files], code, options.device)
     body, moves = body.rows(np.flatnonzero(mask)), moves[mask]
     sector, sectors = body.byte_ranges((1, "offset"), (2, "length"))
+    if job.any():
+        notes.append(
+            f"the logs of {int(job.max()) + 1} jobs in one file, read as of one time (give each job its own write_iolog)"
+        )
     if version == 2:
         notes.append("version 2 has no times: requests follow one another")
     return make_trace(
@@ -83,12 +90,24 @@ def read(source: Source, options: Options) -> Trace:
         format=FORMAT.name,
         time_ns=time[moves],
         complete_ns=time[moves] if version == 2 else None,
-        task_id=np.zeros(len(moves)) if version == 2 else None,
+        task_id=job[moves] if version == 2 or job.any() else None,
         sector=sector,
         sectors=sectors,
         op=action[moves],
         notes=notes,
     )
+
+
+def _jobs(source: Source, texts: list[bytes], lines: Array) -> tuple[int, Array]:
+    """(version, the job that each line is of, -1 for a header), shape (lines,)."""
+    version = _HEADERS.get(b" ".join(texts[0].split()))
+    if version is None:
+        raise source.problem("not an iolog of version 2 or 3", line=int(lines[0]))
+    headers = np.array([text.startswith(b"fio version ") and text.split()[-1:] == [b"iolog"] for text in texts])
+    for row in np.flatnonzero(headers).tolist():
+        if _HEADERS.get(b" ".join(texts[row].split())) != version:
+            raise source.problem(f"another version begins here, and the file is of version {version}", line=int(lines[row]))
+    return version, np.where(headers, -1, np.cumsum(headers) - 1)
 
 
 def write(trace: Trace, out: TextIO) -> list[str]:

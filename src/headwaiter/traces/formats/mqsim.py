@@ -39,4 +39,11 @@ def read(source: Source, options: Options) -> Trace:
     )
 
 
-FORMAT = Format("mqsim", "MQSim's ASCII traces (ns device sector sectors op)", sniff, read, rank=1)
+FORMAT = Format(
+    "mqsim",
+    "MQSim's ASCII traces (ns device sector sectors op)",
+    sniff,
+    read,
+    rank=1,
+    guess="read as mqsim (times in ns); --format disksim takes them as ms",
+)

@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from command import good, run, told, write
 
 import headwaiter
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
+from headwaiter.drives.enlarge import enlarged
+from headwaiter.drives.profile import find_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.fit import at_drive, best_fit, doubt, fit
 from headwaiter.study.inkernel import kernel_options
-from headwaiter.study.workload import Reading, read_trace
+from headwaiter.study.workload import Reading, read_trace, replay
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
 
@@ -214,3 +217,88 @@ def test_runs_are_as_a_kernel_has_them() -> None:
     assert {name: one.nr_requests for name, one in found.items()} == {**dict.fromkeys(found, 100), "none": 32}
     assert [name for name, one in found.items() if one.pull_ahead] == ["none", "mq-deadline", "bfq"]
     assert {one.seed for one in found.values()} == {7}
+
+
+def _recorded(reach: int, low_us: float, high_us: float, requests: int = 400) -> str:
+    """Single random reads up to a sector, each of a service time between two."""
+    draw = np.random.default_rng(5)
+    lines = ["time_s,task,op,sync,sector,sectors,complete_s\n"]
+    at = 0.0
+    for k, place in enumerate(draw.integers(0, reach // 8, requests).tolist()):
+        took = float(draw.uniform(low_us, high_us)) / 1e6
+        lines.append(f"{at:.9f},1,R,1,{reach - 8 if k == 7 else 8 * place},8,{at + took:.9f}\n")
+        at += took + 0.02
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("reach", "low_us", "high_us", "drive"),
+    [
+        (3_900_000_000, 70, 95, "nvme-ssd, enlarged to 2 TB"),
+        (15_000_000_000, 70, 95, "nvme-ssd, enlarged to 7.68 TB"),
+        (27_000_000_000, 4000, 17000, "wd-re-4tb, enlarged to 13.8 TB"),
+        (1_900_000_000, 70, 95, "nvme-ssd"),
+    ],
+)
+def test_the_class_is_chosen_by_times_and_enlarged(
+    reach: int, low_us: float, high_us: float, drive: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "t.csv", _recorded(reach, low_us, high_us))
+    d = told(capfd, "compare", path, "-d", "auto", "-s", "none,mq-deadline", "--seeds", 0)
+    assert d["drive"] == drive and d["fit"]["off"] < 1.3
+    assert f"--drive auto: {drive} explains the recording best" in " ".join(d["notes"])
+
+
+@pytest.mark.parametrize("name", ["wd-re-4tb", "barracuda-80g", "cheetah-15k", "nvme-ssd"])
+@pytest.mark.parametrize("factor", [1.01, 3.7, 9])
+def test_an_enlarged_drive_is_of_the_same_class(name: str, factor: float) -> None:
+    """As many sectors as are asked for, and random reads over all of it take as long as on the original over all of that."""
+    small = find_drive(name)
+    sectors = int(small.sectors * factor)
+    large = enlarged(small, sectors)
+    assert large is not None and large.sectors == sectors and large.positions[:1] == small.positions[:1]
+    means = []
+    for drive in (small, large):
+        draw = np.random.default_rng(3)
+        places = draw.integers(0, drive.sectors // 8, 300).astype(np.uint64) * np.uint64(8)
+        trace = headwaiter.read_trace(frame(places))
+        rows = simulate(
+            "noop", drive, replay(Path("t"), trace, drive, Reading(replay="open")).load, options=Options(record=True)
+        ).rows
+        means.append(float(np.mean(rows.complete_ns - rows.issue_ns)))
+    assert means[1] == pytest.approx(means[0], rel=0.05)
+
+
+def frame(places: Any) -> pd.DataFrame:
+    """Reads of 8 sectors, one a second."""
+    n = len(places)
+    return pd.DataFrame({"time_s": np.arange(n), "task": 1, "op": "R", "sync": 1, "sector": places, "sectors": 8})
+
+
+def test_what_cannot_be_enlarged() -> None:
+    raid = find_drive("raid0-4x-barracuda-80g")
+    assert enlarged(raid, raid.sectors) is raid and enlarged(raid, raid.sectors + 1) is None
+    ssd = find_drive("sata-ssd")
+    assert enlarged(ssd, 65 * ssd.sectors) is None
+    disk = find_drive("wd-re-4tb")
+    assert enlarged(disk, 60 * disk.sectors) is None, "more cylinders than a disk may have"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (_recorded(2**40, 4000, 17000, 60), "the recording reaches to 563 TB, and no bundled drive can be enlarged so far"),
+        (_recorded(10**6, 4000, 17000, 12), "needs a recording with completions, and this has only 12 (of 30 that are needed)"),
+        ("time_s,task,op,sync,sector,sectors\n0,1,R,1,0,8\n", "needs a recording with completions, and this has none"),
+    ],
+)
+def test_three_causes_have_three_messages(text: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capfd, "compare", write(tmp_path / "t.csv", text), "-d", "auto")
+    assert status == 2 and said in err
+
+
+def test_no_drive_is_like_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "t.csv", _recorded(10**6, 900_000, 1_100_000, 60))
+    assert "--drive auto: no bundled drive explains the recording; the nearest is " in " ".join(
+        told(capfd, "compare", path, "-d", "auto", "-s", "none,mq-deadline", "--seeds", 0)["notes"]
+    )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from headwaiter.drives import bundled, load
 from headwaiter.drives.choose import open_drive
+from headwaiter.drives.enlarge import enlarged, size_text
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
 from headwaiter.errors import Problem
@@ -154,23 +155,42 @@ def score(found: Fit) -> float:
 
 
 def best_fit(trace: Trace, drives: Iterable[Drive] | None = None, scheduler: str = UNKNOWN) -> tuple[Drive, Fit] | None:
-    """The drive (None: of the bundled ones) that explains a recording best; None if it tells nothing, or fits on none."""
-    candidates = [load(path) for path in bundled().values()] if drives is None else list(drives)
-    found = [(drive, how) for drive in candidates if (how := fit(trace, drive, scheduler))]
+    """The drive that explains a recording best; None if it tells nothing, or fits on none.
+
+    drives None: the bundled ones, those that are too small enlarged. Which class a drive is of is a matter of times.
+    """
+    if drives is None:
+        grown = (enlarged(load(path), _reach(trace)) for path in bundled().values())
+        drives = [drive for drive in grown if drive is not None]
+    found = [(drive, how) for drive in drives if (how := fit(trace, drive, scheduler))]
     return min(found, key=lambda pair: score(pair[1]), default=None)
+
+
+def _reach(trace: Trace) -> int:
+    """Behind which sector nothing was asked for."""
+    return int((trace.sector + trace.sectors).max())
 
 
 def choose_drive(trace: Trace | None, name: str, scheduler: str = UNKNOWN) -> tuple[Drive, str]:
     """The bundled drive that explains the recording in a workload of that name best, and a note that says how well.
 
-    Problem if it is no recording, or tells nothing.
+    One that is too small is enlarged. Problem if it is no recording, tells nothing, or reaches beyond all.
     """
+    needs = f"{name}: --drive auto needs a recording with completions"
     if trace is None:
-        raise Problem(f"{name}: --drive auto needs a recording with completions, and this is no recording")
+        raise Problem(f"{needs}, and this is no recording")
+    known = int((trace.complete_ns[:SAMPLE] >= 0).sum())
+    if known < FEWEST:
+        raise Problem(f"{needs}, and {f'this has only {known} (of {FEWEST} that are needed)' if known else 'this has none'}")
     found = best_fit(trace, scheduler=scheduler)
     if found is None:
-        raise Problem(f"{name}: --drive auto needs a recording with completions, on a drive no larger than the bundled ones")
+        raise Problem(
+            f"{name}: the recording reaches to {size_text(_reach(trace))}, and no bundled drive can be enlarged so far: make a"
+            " profile with `headwaiter drives new`"
+        )
     drive, how = found
+    if how.off > REFUSED:
+        return drive, f"--drive auto: no bundled drive explains the recording; the nearest is {drive.name}: {told(how)}"
     return drive, f"--drive auto: {drive.name} explains the recording best: {told(how)}"
 
 
@@ -217,5 +237,6 @@ def doubt(found: Fit | None, trace: Trace | None, drive: Drive, scheduler: str =
     line = f"this may be the wrong drive: {told(found)}"
     other = best_fit(trace, scheduler=scheduler)
     if other and other[0].name != drive.name and other[1].off < found.off:
-        line += f": choose another (--drive {other[0].name} fits{'' if other[1].off <= CLOSE else ' better'})"
+        option = AUTO if other[0].name not in bundled() else other[0].name
+        line += f": choose another (--drive {option} fits{'' if other[1].off <= CLOSE else ' better'})"
     return line, found.off > REFUSED

@@ -209,7 +209,7 @@ def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:
         i = int(beyond[0])
         raise DoesNotFitError(
             f"{path}: request {i} (sectors {int(trace.sector[i])}+{int(trace.sectors[i])}) and {len(beyond) - 1} more"
-            f" lie past the end of {drive.name}, which has {sectors} sectors"
+            f" lie past the end of {drive.name}, which has {sectors} sectors (--drive auto enlarges one that fits)"
         )
 
 

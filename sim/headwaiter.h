@@ -420,6 +420,13 @@ struct hws_latencies {
 uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out);
 
 /*
+ * The same of calls that a task waits in until what it has written is on the medium: a job's fsync
+ * after so many writes, and a trace's flushes. By task; the operation is HWS_FLUSH, sectors are 0.
+ */
+uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out);
+uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out);
+
+/*
  * One row per I/O, in the order of the trace (or of issue, for generated load). Valid until the
  * next hws_run().
  */

@@ -132,6 +132,7 @@ struct sim_job {
 	bool preparing;		      /* fsync: the request is being made */
 	u64 behind;	/* fsync: a page that is in another's hand, plus one; 0: none */
 	bool unflushed; /* fsync: the drive's cache is still to be flushed */
+	u64 sync_ns;	/* fsync: it began then */
 	struct sim_flush_wait flush;
 };
 

@@ -364,6 +364,7 @@ static bool step(struct hws *s, struct sim_job *j)
 	case JOB_FSYNC:
 		if (!sim_fsync(s, j))
 			return false;
+		sim_tally_sync(s, j->opt.task, j->sync_ns);
 		j->state = JOB_NEXT;
 		return true;
 	case JOB_DRAIN:

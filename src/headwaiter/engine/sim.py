@@ -260,6 +260,10 @@ class Outcome:
     recorded: Rows | None = field(default=None, repr=False)
     tables: Mapping[str, Cells] = field(default_factory=dict)
     """Those that the scheduler was given."""
+    syncs: Tallies | None = None
+    """Calls that tasks waited in until what they had written was on the medium, by task; None if there were none."""
+    sync_latencies: Latencies | None = None
+    """Of these, from call to return."""
     counters: U32 | None = field(default=None, repr=False)
     """What the scheduler has counted, shape (rows, columns) as its Counters have it; None if that is nothing."""
 
@@ -339,9 +343,9 @@ def simulate(
     return _outcome(run, policy, drive, load, totals, options.record, tables)
 
 
-def _tallies(run: Any) -> Tallies:
+def _tallies(run: Any, what: Any) -> Tallies:
     c = ffi.new("struct hws_tally **")
-    n = lib.hws_tallies(run, c)
+    n = what(run, c)
     kind = ffi.typeof("struct hws_tally")
     rows = view(
         c[0],
@@ -359,12 +363,12 @@ def _tallies(run: Any) -> Tallies:
     return Tallies(**whole, latency_sum_ns=rows["latency_sum_ns"] + rows["latency_sum_high"] * 2.0**64)
 
 
-def _latencies(run: Any) -> Latencies:
+def _latencies(run: Any, what: Any) -> Latencies:
     c = ffi.new("struct hws_latencies *")
-    c.room = lib.hws_latencies(run, c)
+    c.room = what(run, c)
     tally, ns, count = np.empty(c.room, np.uint32), np.empty(c.room, np.uint64), np.empty(c.room, np.uint64)
     c.tally, c.ns, c.count = borrow("uint32_t[]", tally), borrow("uint64_t[]", ns), borrow("uint64_t[]", count)
-    lib.hws_latencies(run, c)
+    what(run, c)
     error = 1 / c.error_denominator if c.error_denominator else 0.0
     return Latencies(tally.astype(np.int64), ns.view(np.int64), count.view(np.int64), error)
 
@@ -389,18 +393,21 @@ def _outcome(
 ) -> Outcome:
     stat = ffi.new("int64_t *")
     stats = {name: int(stat[0]) for name in policy.stats if lib.hws_stat_value(run, name.encode(), stat) == 0}
+    syncs = _tallies(run, lib.hws_sync_tallies)
     return Outcome(
         scheduler=policy.name,
         tunables={name: int(lib.hws_get(run, name.encode())) for name in policy.tunables},
         drive=drive.name,
         tasks=load.tasks,
-        tallies=_tallies(run),
-        latencies=_latencies(run),
+        tallies=_tallies(run, lib.hws_tallies),
+        latencies=_latencies(run, lib.hws_latencies),
         totals={name: int(getattr(totals, name)) for name, _ in ffi.typeof("struct hws_totals").fields},
         stats=stats,
         jobs=_jobs(run),
         recorded=_rows(run, load) if rows else None,
         tables=tables,
+        syncs=syncs if len(syncs.ios) else None,
+        sync_latencies=_latencies(run, lib.hws_sync_latencies) if len(syncs.ios) else None,
         counters=_counters(run, policy),
     )
 

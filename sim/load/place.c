@@ -197,7 +197,10 @@ static struct sim_file *next_file(struct sim_job *j)
 
 /* --- offsets, relative to the file's first byte of I/O --- */
 
-/* Of so many blocks one, by the zones if there are any; U64_MAX: the zone has none. */
+/*
+ * Of so many blocks one, by the zones if there are any. A zone that is shorter than a block is its
+ * first. U64_MAX: the zone lies beyond them.
+ */
 static u64 draw_block(struct sim_job *j, u32 d, u64 blocks)
 {
 	const struct hws_zone *z = j->opt.zones[d];
@@ -214,7 +217,8 @@ static u64 draw_block(struct sim_job *j, u32 d, u64 blocks)
 	begin = percent * blocks / 100 + at / align;
 	end = begin + blocks * z->length_percent / 100 + z->length_bytes / align;
 	end = min(end, blocks);
-	return begin < end ? begin + sim_roll_below(j, DICE_PLACE, end - begin) : U64_MAX;
+	return begin < blocks ? begin + sim_roll_below(j, DICE_PLACE, max(begin, end) - begin) :
+				U64_MAX;
 }
 
 static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *offset)

@@ -12,6 +12,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, Directions, Exit, FileServ
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
 from headwaiter.errors import DoesNotFitError, Problem, plain
+from headwaiter.fio.corners import notes_of, time_based
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
 from headwaiter.fio.names import name_hash
 from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
@@ -129,6 +130,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
         notes = ("buffered I/O is modelled simply (see docs/fio.md); direct=1 says exactly what the disk is asked",)
     if any(s.get("ramp_time") for s in sections):
         notes += ("ramp_time: unlike in fio, the I/Os of the ramp count in the results",)
+    notes += tuple(note for d in drafts if not d.clone for note in notes_of(d.section, d.regions, max(d.fields["align_bytes"])))
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
     return JobLoad(tuple(tasks), tuple(jobs), notes)
@@ -328,8 +330,7 @@ def _common_fields(s: Section) -> dict[str, Any]:
     buffered = not s.get("direct", False)
     engine = s.get("ioengine", "psync")
     queued = engine not in SYNC_ENGINES
-    block = s.get("bs", (None, None))
-    low, high = ([(b or (4096, 4096))[i] for b in block] for i in (0, 1))
+    low, high = ([b[i] for b in s.block_sizes()] for i in (0, 1))
     align = [a or b for a, b in zip(s.get("ba", (None, None)), low, strict=True)]
     if not buffered:
         for option, sizes in (("bs", low), ("ba", align)):
@@ -342,8 +343,6 @@ def _common_fields(s: Section) -> dict[str, Any]:
         raise s.at("iodepth").problem(
             "option 'iodepth': buffered I/O through io_uring is supported one at a time only; add direct=1"
         )
-    if s.get("time_based") and not s.get("runtime"):
-        raise s.at("time_based").problem("option 'time_based' needs runtime")
     writes = bool(pattern.directions & Directions.WRITES)
     if not buffered and writes:
         for option in ("fsync", "end_fsync"):
@@ -361,7 +360,7 @@ def _common_fields(s: Section) -> dict[str, Any]:
         "start_max_ns": start[1],
         "runtime_ns": s.get("runtime", 0) + (s.get("ramp_time", 0) if s.get("runtime") else 0),
         **_split_fields(s, buffered),
-        "time_based": s.get("time_based", False),
+        "time_based": time_based(s),
         "loops": s.get("loops", 1),
         "number_ios": s.get("number_ios", 0),
         "directions": pattern.directions,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headwaiter.errors import Problem, plain, shown
-from headwaiter.fio.options import BY_NAME, IGNORED_NAMES, REASONS, known, refuses
+from headwaiter.fio.options import BY_NAME, DEPRECATED, IGNORED_NAMES, REASONS, known, refuses
 from headwaiter.reading import exists, read_bytes
 
 _SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
@@ -65,6 +65,13 @@ class Section:
     def written(self, option: str) -> str:
         """The name under which an option was written; its own if it was not."""
         return self.settings[option].written if option in self.settings else option
+
+    def block_sizes(self) -> list[tuple[int, int]]:
+        """Smallest and largest of reads, of writes: of bssplit or bsrange, whatever bs says before or behind, as in fio 3.33."""
+        return [
+            ranged or fixed or (4096, 4096)
+            for ranged, fixed in zip(self.get("bsrange", (None, None)), self.get("bs", (None, None)), strict=True)
+        ]
 
     def at(self, *options: str) -> Where:
         """Where the first of these options that is set was set, else the section's head."""
@@ -181,6 +188,9 @@ def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Wh
         kb_base = settings["kb_base"].value if "kb_base" in settings else 1024
         if option in IGNORED_NAMES:
             continue
+        if option in DEPRECATED:
+            settings[option] = Setting(value, where, option)
+            continue
         if refuses(option, value):
             written = f"{option}={shown(value)}" if value is not None else option
             why = f": {REASONS[option]}" if option in REASONS else ""
@@ -207,12 +217,10 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
         name, value = "rwmixread", 100 - value
     elif name == "buffered":
         name, value = "direct", not value
-    elif name == "bsrange":
-        name = "bs"
     elif name == "bssplit":
         # Sizes are in the range that these span.
         span = tuple(part and (min(s for s, _ in part), max(s for s, _ in part)) for part in value)
-        _set(settings, "bs", Setting(span, where, setting.written))
+        _set(settings, "bsrange", Setting(span, where, setting.written))
     elif name == "allrandrepeat":
         name = "randrepeat"
     elif name == "fdatasync":
@@ -220,10 +228,9 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     elif name == "fsync_on_close":
         name = "end_fsync"
     if name == "bs":
-        # Sizes are ranges from here on, and what is said of one direction leaves the other as it was.
+        # Sizes are ranges from here on.
         value = tuple((v, v) if isinstance(v, int) else v for v in value)
-        if setting.written != "bssplit":
-            settings.pop("bssplit", None)
-    if name in ("bs", "bssplit", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
+    # What is said of one direction leaves the other as it was.
+    if name in ("bs", "bsrange", "bssplit", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
         value = tuple(new if new is not None else old for new, old in zip(value, settings[name].value, strict=True))
     settings[name] = Setting(value, where, setting.written)

@@ -247,7 +247,8 @@ struct hws {
 	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */
 	struct sim_wbt *wbt;	 /* wbt.c; NULL: it throttles nothing */
 	jmp_buf no_memory;
-	bool dead; /* it ran out of memory, in the middle of something */
+	int failed; /* why the load cannot go on, which hws_error() says; 0: it can */
+	bool dead;  /* it ran out of memory, in the middle of something */
 	char error[SIM_ERROR_BYTES];
 };
 

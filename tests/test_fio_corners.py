@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 from command import good, write
+from command import run as command
 from fioload import load, places, run
+
+from headwaiter.errors import Problem
 
 
 def notes(tmp_path: Path, text: str) -> list[str]:
@@ -65,6 +68,60 @@ def test_a_deprecated_option(tmp_path: Path) -> None:
     assert notes(tmp_path, "[global]\nflow_watermark=5\n[a]\nsize=4k\n") == [
         "test.fio:2: option 'flow_watermark' changes nothing, as in fio 3.33, which calls it deprecated"
     ]
+
+
+def stuck(tmp_path: Path, text: str) -> str:
+    with pytest.raises(Problem) as e:
+        run(tmp_path, text)
+    return str(e.value).removeprefix(f"{tmp_path}/")
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ("bssplit=4k/0:64k/100\nsize=100k\n", 36),
+        ("bssplit=4k/0:64k/100\nsize=68k\nio_size=10m\n", 4),
+        ("bssplit=4k/0:32k/50:64k/50\nsize=60k\n", 28),
+        ("bssplit=4k/0:6k/0:12k/100\nsize=20k\n", 8),
+        ("rw=randread\nbssplit=4k/0:64k/100\nsize=64k\nnorandommap\n", None),
+        ("rw=randread\nbssplit=4k/0:64k/100\nsize=1m\n", None),
+        ("time_based\nruntime=1h\nbssplit=4k/0:64k/100\nsize=100k\n", 36),
+        ("nrfiles=2\nbssplit=4k/0:64k/100\nsize=200k\n", 36),
+        ("bssplit=4k/0:64k/100\nsize=100k\nbs=16k\n", 36),
+    ],
+)
+@pytest.mark.parametrize("engine", ["sync", "libaio"])
+def test_a_job_whose_sizes_never_fit_is_an_error(tmp_path: Path, options: str, left: int | None, engine: str) -> None:
+    """fio 3.33 draws sizes until one fits."""
+    line = 1 + f"[a]\n{options}".splitlines().index(next(o for o in options.splitlines() if o.startswith("bssplit")))
+    error = stuck(tmp_path, f"[x]\nsize=4k\n[a]\n{options}ioengine={engine}\ndirect=1\n")
+    assert error.startswith(f"test.fio:{line + 2}: job 'a': none of the block sizes that may be drawn fits into the last ")
+    assert error.endswith(" bytes: fio would never end") and (left is None or f" {left * 1024} bytes" in error)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "bssplit=4k/0:64k/100\nsize=128k\n",
+        "bssplit=4k/0:6k/100\nsize=20k\n",
+        "bssplit=4k/1:64k/99\nsize=100k\n",
+        "bssplit=4k/0:64k/100\nsize=100k\nnumber_ios=1\n",
+        "bssplit=4k/0:64k/100\nsize=100k\nio_size=64k\n",
+        "bssplit=64k/100,4k/0:64k/100\nsize=100k\n",
+        "bsrange=4k-64k\nsize=100k\n",
+        "bsrange=12k-64k\nsize=100k\n",
+    ],
+)
+def test_what_ends_in_fio_ends(tmp_path: Path, options: str) -> None:
+    """A size is rounded down to a multiple of the smallest; what never comes to the narrow place is not asked about it."""
+    assert run(tmp_path, f"[a]\n{options}direct=1\n")
+
+
+def test_the_command_says_so_in_a_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "x.fio", "[a]\nbssplit=4k/0:64k/100\nsize=100k\n")
+    status, out, err = command(capfd, "compare", path, "--drive", "constant:1", "--sched", "none,bfq")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"headwaiter: {path}:2: job 'a': none of the block sizes")
 
 
 @pytest.mark.needs("fio")

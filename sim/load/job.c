@@ -266,6 +266,7 @@ static bool step(struct hws *s, struct sim_job *j)
 {
 	struct sim_place p;
 	u64 until;
+	bool more;
 
 	switch (j->state) {
 	case JOB_NEXT:
@@ -291,7 +292,16 @@ static bool step(struct hws *s, struct sim_job *j)
 			sim_job_sleep(s, j, not_beyond_runtime(j, until));
 		return false;
 	case JOB_ISSUE:
-		if (!sim_place_next(j, j->direction, &p)) {
+		more = sim_place_next(j, j->direction, &p);
+		if (j->too_narrow_bytes) {
+			s->failed = sim_fail(s, -EDOM,
+					     "job %llu: none of the block sizes that may be drawn "
+					     "fits into the last %llu bytes: fio would never end",
+					     (unsigned long long)j->index,
+					     (unsigned long long)j->too_narrow_bytes);
+			return false;
+		}
+		if (!more) {
 			j->state = JOB_DRAIN;
 			return true;
 		}

@@ -86,6 +86,9 @@ class Load(Protocol):
     def attach(self, run: Any) -> int:
         """Give the work to a `struct hws *`, after its tasks; what libheadwaiter returned."""
 
+    def explained(self, error: str) -> str:
+        """What libheadwaiter says is wrong, with the place where it was written, if it is the load's."""
+
 
 _COLUMNS = {
     "time_ns": "int64_t[]",
@@ -144,6 +147,10 @@ class Forest:
             if column is not None:
                 setattr(c, name, borrow(ctype, column))
         return int(lib.hws_add_trace(run, c))
+
+    def explained(self, error: str) -> str:
+        """See Load: a forest was written nowhere."""
+        return error
 
 
 PROCESSOR_TIMES = (
@@ -282,9 +289,10 @@ def _new(c_options: Any) -> Any:
     return run
 
 
-def _check(run: Any, status: int) -> int:
+def _check(run: Any, status: int, load: Load | None = None) -> int:
     if status < 0:
-        raise Problem(text(lib.hws_error(run)) or f"simulator error {-status}")
+        error = text(lib.hws_error(run)) or f"simulator error {-status}"
+        raise Problem(load.explained(error) if load else error)
     return status
 
 
@@ -330,11 +338,11 @@ def simulate(
         _check(run, lib.hws_drive_warm(run, *options.warm))
     for task in load.tasks:
         _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
-    _check(run, load.attach(run))
+    _check(run, load.attach(run), load)
     if log is not None:
         _check(run, lib.hws_log(run, str(log).encode()))
     totals = ffi.new("struct hws_totals *")
-    while _check(run, lib.hws_run(run, INSTANTS)) == Progress.MORE:
+    while _check(run, lib.hws_run(run, INSTANTS), load) == Progress.MORE:
         ending.check()
         if progress:
             lib.hws_totals(run, totals)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,8 @@ class JobLoad:
     tasks: Sequence[Task]
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    """Of each job FILE:LINE, for what is found to be wrong with it in a run."""
 
     def attach(self, run: Any) -> int:
         """See sim.Load."""
@@ -59,6 +62,14 @@ class JobLoad:
             if status < 0:
                 return status
         return 0
+
+    def explained(self, error: str) -> str:
+        """See sim.Load: of a job, where it was written, and its name."""
+        found = re.match(r"job (\d+): ", error)
+        if not found or int(found[1]) >= len(self.places):
+            return error
+        number = int(found[1])
+        return f"{self.places[number]}: job '{self.tasks[number].name}': {error[found.end() :]}"
 
 
 def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobLoad:
@@ -82,11 +93,14 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     workers = len(drafts) + sum(d.verifies for d in drafts)
     tasks: list[Task] = []
     jobs: list[Job] = []
+    places: list[str] = []
     readers: list[tuple[_Draft, Mapping[str, Any], int]] = []
     group = phase = 0
 
     def enter(draft: _Draft, fields: Mapping[str, Any], name: str) -> None:
         tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase))
+        where = draft.section.at("bssplit")
+        places.append(f"{where.path}:{where.line}")
         jobs.append(
             Job(
                 {**fields, "task": len(jobs)},
@@ -133,7 +147,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     notes += tuple(note for d in drafts if not d.clone for note in notes_of(d.section, d.regions, max(d.fields["align_bytes"])))
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
-    return JobLoad(tuple(tasks), tuple(jobs), notes)
+    return JobLoad(tuple(tasks), tuple(jobs), notes, tuple(places))
 
 
 def _place(r: Region, bases: Mapping[str, int], fields: Mapping[str, Any], seeded: bool) -> dict[str, int]:

@@ -25,6 +25,8 @@ READAHEAD_BYTES = 128 << 10
 FIO_RANDSEED = 0x89  # of job files that name none
 _EXIT = {"group": Exit.GROUP, "stonewall": Exit.RUNNING, "all": Exit.ALL}
 _SERVICE = {"roundrobin": FileService.IN_TURN, "sequential": FileService.ONE_BY_ONE, "random": FileService.RANDOM}
+_NAMING = ("name", "filename", "directory", "filename_format")
+"""Options that files and jobs have their names from."""
 _MOST_PROCESSES = 100_000
 _MOST_FILES = 1_000_000
 _MOST_IOS = 1_000_000
@@ -45,8 +47,8 @@ class JobLoad:
     tasks: Sequence[Task]
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
-    """Of each job FILE:LINE, for what is found to be wrong with it in a run."""
+    places: tuple[tuple[Where, str], ...] = ()
+    """Of each job a line and its name, for what is found to be wrong with it in a run."""
 
     def attach(self, run: Any) -> int:
         """See sim.Load."""
@@ -69,7 +71,8 @@ class JobLoad:
         if not found or int(found[1]) >= len(self.places):
             return error
         number = int(found[1])
-        return f"{self.places[number]}: job '{self.tasks[number].name}': {error[found.end() :]}"
+        where, name = self.places[number]
+        return where.told(f"{name}: {error[found.end() :]}", "a job that cannot be run")
 
 
 def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobLoad:
@@ -93,14 +96,14 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     workers = len(drafts) + sum(d.verifies for d in drafts)
     tasks: list[Task] = []
     jobs: list[Job] = []
-    places: list[str] = []
+    places: list[tuple[Where, str]] = []
     readers: list[tuple[_Draft, Mapping[str, Any], int]] = []
     group = phase = 0
 
     def enter(draft: _Draft, fields: Mapping[str, Any], name: str) -> None:
         tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase))
-        where = draft.section.at("bssplit")
-        places.append(f"{where.path}:{where.line}")
+        shown_name = f"job '{plain(name)}'" if draft.section.shows("name") else "a job"
+        places.append((draft.section.at("bssplit"), shown_name))
         jobs.append(
             Job(
                 {**fields, "task": len(jobs)},
@@ -506,7 +509,9 @@ def _regions(
 def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
     if span <= 0:
         return s.at("offset", "offset_increment").problem(f"option 'offset': nothing remains from byte {offset} on")
-    return s.at("size", "filesize", "offset", "bs").problem(f"a region of {span} bytes is smaller than a block of {block}")
+    return s.at("size", "filesize", "offset", "bs").problem(
+        f"a region of {span} bytes is smaller than a block of {block}", "a region is smaller than a block"
+    )
 
 
 def _whole(s: Section, name: str, files: int, capacity: int) -> int:
@@ -516,8 +521,9 @@ def _whole(s: Section, name: str, files: int, capacity: int) -> int:
         return filesize or capacity
     if isinstance(size, int) and size:
         return size // files
+    shown_name = f"'{name}'" if s.shows(*_NAMING) else "a file of the job"
     raise s.at("size", "filename").problem(
-        f"'{name}' is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)")
+        f"{shown_name} is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)")
     )
 
 
@@ -536,7 +542,8 @@ def _check_fit(draft: _Draft, bases: Mapping[str, int], capacity: int) -> None:
         if end <= capacity:
             continue
         where: Where = draft.section.at("size", "filesize", "offset_increment", "offset")
-        what = f"file '{r.file}'" if r.file in bases else r.file
-        raise DoesNotFitError(
-            f"{where.path}:{where.line}: job '{draft.name}' leaves the drive: {what} would end at byte {end} of {capacity}"
-        )
+        shows = draft.section.shows(*_NAMING)
+        who = f"job '{draft.name}'" if shows else "a job"
+        what = (f"file '{r.file}'" if r.file in bases else r.file) if shows else "a file"
+        leaves = f"{who} leaves the drive: {what} would end at byte {end} of {capacity}"
+        raise DoesNotFitError(where.told(leaves, f"a job leaves the drive of {capacity} bytes"))

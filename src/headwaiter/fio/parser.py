@@ -166,12 +166,13 @@ class _Lines:
         try:
             text = (read_bytes(path, _MOST_BYTES) if data is None else data).decode("utf-8")
         except UnicodeDecodeError:
-            what = f"{path}: not a job file (not text)"
-            raise (included_at.problem(f"include: {what}", "include: not a job file (not text)") if included_at else Problem(what)) from None
+            if included_at:
+                raise included_at.problem(f"include: {path}: not text", "include: not text") from None
+            raise Problem(f"{path}: not a job file (not text)") from None
         except Problem as e:
-            raise (
-                included_at.problem(f"include: {e}", "include: no such file, or none that can be read") if included_at else e
-            ) from None
+            if included_at:
+                raise included_at.problem(f"include: {e}", "include: no such file, or none that can be read") from None
+            raise
         self.files += 1
         self.length += len(text)
         if self.files > _MOST_FILES or self.length > _MOST_BYTES:

@@ -8,6 +8,8 @@
  *  - Times are ns of virtual time, places are 512-byte sectors.
  *  - Same input, same seed, same bytes out.
  *  - Functions return 0 or a negative errno; hws_error() then says what was wrong in one line.
+ *  - NULL, where it is not said that it may be, is -EINVAL; what returns no errno does nothing, and
+ *    says so: 0, an id of -1, no limit.
  *
  * Python reads this very file (cffi): plain declarations only, preprocessor lines are skipped, and
  * what is for C++ alone.

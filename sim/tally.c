@@ -185,32 +185,37 @@ void sim_tallies_free(struct hws *s)
 	free_columns(&s->syncs);
 }
 
+static u64 tallies(const struct sim_tallies *t, const struct hws_tally **out)
+{
+	if (out)
+		*out = t ? t->of : NULL;
+	return t ? t->nr : 0;
+}
+
 uint64_t hws_tallies(const struct hws *s, const struct hws_tally **out)
 {
-	*out = s->tallies.of;
-	return s->tallies.nr;
+	return tallies(s ? &s->tallies : NULL, out);
 }
 
 uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out)
 {
-	*out = s->syncs.of;
-	return s->syncs.nr;
+	return tallies(s ? &s->syncs : NULL, out);
 }
 
 static u64 latencies(const struct sim_tallies *t, struct hws_latencies *out)
 {
-	u64 i, n = 0;
+	u64 room = out->tally && out->ns && out->count ? out->room : 0, i, n = 0;
 
 	out->error_denominator = t->slots ? FINE_NS : 0;
 	if (!t->slots) {
-		for (; n < t->nr_exact && n < out->room; n++) {
+		for (; n < t->nr_exact && n < room; n++) {
 			out->tally[n] = t->exact_tally[n];
 			out->ns[n] = t->exact_ns[n];
 			out->count[n] = 1;
 		}
 		return t->nr_exact;
 	}
-	for (i = 0; i < 1ull << t->slot_bits && n < out->room; i++) {
+	for (i = 0; i < 1ull << t->slot_bits && n < room; i++) {
 		const struct sim_slot *slot = &t->slots[i];
 		u32 tally = (u32)(slot->what >> INTERVAL_BITS);
 
@@ -227,10 +232,10 @@ static u64 latencies(const struct sim_tallies *t, struct hws_latencies *out)
 
 uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out)
 {
-	return latencies(&s->tallies, out);
+	return s && out ? latencies(&s->tallies, out) : 0;
 }
 
 uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out)
 {
-	return latencies(&s->syncs, out);
+	return s && out ? latencies(&s->syncs, out) : 0;
 }

@@ -573,6 +573,8 @@ int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *
 {
 	const struct sim_job *j;
 
+	if (!s || !out)
+		return -EINVAL;
 	if (!s->jobs || number >= s->jobs->nr)
 		return -ENOENT;
 	j = s->jobs->job[number];

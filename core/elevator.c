@@ -13,7 +13,7 @@ const struct hw_policy *hw_policy_find(const char *name)
 {
 	const struct hw_policy *const *p;
 
-	for (p = hw_policies; *p; p++)
+	for (p = hw_policies; name && *p; p++)
 		if (hw_same_name((*p)->name, name))
 			return *p;
 	return NULL;

@@ -38,9 +38,16 @@ int sim_account(struct hws *s)
 void hws_totals(const struct hws *s, struct hws_totals *out)
 {
 	static const struct hw_drive_stats none;
-	const struct hw_drive_stats *d = s->drive ? &s->drive->stats : &none;
-	const struct hw_wait *w = &s->q->wait;
+	const struct hw_drive_stats *d;
+	const struct hw_wait *w;
 
+	if (!out)
+		return;
+	*out = (struct hws_totals){ 0 };
+	if (!s)
+		return;
+	d = s->drive ? &s->drive->stats : &none;
+	w = &s->q->wait;
 	*out = (struct hws_totals){
 		.now_ns = s->now,
 		.issued = s->issued,

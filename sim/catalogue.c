@@ -39,6 +39,8 @@ int hws_policy_at(uint32_t index, struct hws_policy *out)
 
 	while (*p && index--)
 		p++;
+	if (!out)
+		return -EINVAL;
 	if (!*p)
 		return -ENOENT;
 	*out = (struct hws_policy){ .name = (*p)->name,
@@ -56,6 +58,8 @@ int hws_tunable_at(const char *policy, uint32_t index, struct hws_tunable *out)
 	const struct hw_policy *p = hw_policy_find(policy);
 	const struct hw_tunable *t;
 
+	if (!policy || !out)
+		return -EINVAL;
 	if (!p || index >= p->nr_tunables)
 		return -ENOENT;
 	t = &p->tunables[index];
@@ -74,6 +78,8 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out)
 {
 	const struct hw_policy *p = hw_policy_find(policy);
 
+	if (!policy || !out)
+		return -EINVAL;
 	if (!p || index >= p->nr_stats)
 		return -ENOENT;
 	*out = (struct hws_stat){ .name = p->stats[index].name,
@@ -84,7 +90,7 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out)
 
 int hws_stat_value(const struct hws *s, const char *stat, int64_t *value)
 {
-	return hw_stat_get(s->q, stat, value);
+	return s && stat && value ? hw_stat_get(s->q, stat, value) : -EINVAL;
 }
 
 #define ROW(reason, name, help) { name, help },
@@ -93,6 +99,8 @@ const struct hws_reason sim_reasons[] = { HW_REASONS(ROW) };
 
 int hws_reason_at(uint32_t index, struct hws_reason *out)
 {
+	if (!out)
+		return -EINVAL;
 	if (index >= ARRAY_SIZE(sim_reasons))
 		return -ENOENT;
 	*out = sim_reasons[index];
@@ -104,6 +112,8 @@ int hws_counters_at(const char *policy, struct hws_counters *out)
 	const struct hw_policy *p = hw_policy_find(policy);
 	const struct hw_counters *c = p ? p->counters : NULL;
 
+	if (!policy || !out)
+		return -EINVAL;
 	if (!c)
 		return -ENOENT;
 	*out = (struct hws_counters){ .name = c->name,
@@ -116,8 +126,10 @@ int hws_counters_at(const char *policy, struct hws_counters *out)
 
 int hws_counters(const struct hws *s, uint32_t *cells)
 {
-	const struct hw_counters *c = s->policy->counters;
+	const struct hw_counters *c = s ? s->policy->counters : NULL;
 
+	if (!s || !cells)
+		return -EINVAL;
 	if (!c)
 		return -ENOENT;
 	memcpy(cells, hw_counters_row(s->q, 0), sizeof(*cells) * c->rows * c->columns);

@@ -25,6 +25,8 @@ int hws_drive_model_at(uint32_t index, struct hws_drive_model *out)
 {
 	const struct hw_drive_model *m = model_at(index);
 
+	if (!out)
+		return -EINVAL;
 	if (!m)
 		return -ENOENT;
 	*out = (struct hws_drive_model){ m->name, m->summary, m->nr_params };
@@ -52,6 +54,8 @@ int hws_param_at(uint32_t model, uint32_t index, struct hws_param *out)
 {
 	const struct hw_drive_model *m = model_at(model);
 
+	if (!out)
+		return -EINVAL;
 	if (!m || index >= m->nr_params)
 		return -ENOENT;
 	describe_param(&m->params[index], out);
@@ -62,6 +66,8 @@ int hws_param_column_at(uint32_t model, uint32_t index, uint32_t column, struct 
 {
 	const struct hw_drive_model *m = model_at(model);
 
+	if (!out)
+		return -EINVAL;
 	if (!m || index >= m->nr_params || column >= m->params[index].nr_columns)
 		return -ENOENT;
 	describe_param(&m->params[index].columns[column], out);
@@ -71,8 +77,11 @@ int hws_param_column_at(uint32_t model, uint32_t index, uint32_t column, struct 
 int hws_profile_check(const void *profile, size_t bytes, struct hws_profile_error *out)
 {
 	struct hw_profile_error e = { 0 };
-	int ret = hw_profile_check(profile, bytes, &e);
+	int ret;
 
+	if (!profile || !out)
+		return -EINVAL;
+	ret = hw_profile_check(profile, bytes, &e);
 	if (ret)
 		*out = (struct hws_profile_error){
 			e.key, e.column, e.what, e.row, e.bound, e.scale
@@ -89,7 +98,7 @@ static struct hw_drive *make_drive(const void *profile, size_t bytes, uint32_t d
 	size_t size;
 	void *mem;
 
-	if (hw_profile_check(profile, bytes, &e))
+	if (!profile || hw_profile_check(profile, bytes, &e))
 		return NULL;
 	size = (hw_drive_size(profile, depth) + 63) & ~(size_t)63;
 	mem = aligned_alloc(64, size);
@@ -101,7 +110,7 @@ static struct hw_drive *make_drive(const void *profile, size_t bytes, uint32_t d
 
 int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *out)
 {
-	struct hw_drive *d = make_drive(profile, bytes, 0);
+	struct hw_drive *d = out ? make_drive(profile, bytes, 0) : NULL;
 	s64 positions[HW_POSITION_POINTS][2];
 	struct hw_device dev = { 0 };
 	uint32_t i;
@@ -124,7 +133,7 @@ int hws_drive_facts(const void *profile, size_t bytes, struct hws_drive_facts *o
 int hws_drive_locate(const void *profile, size_t bytes, uint64_t n, const uint64_t *lbn,
 		     struct hws_place *out)
 {
-	struct hw_drive *d = make_drive(profile, bytes, 0);
+	struct hw_drive *d = n && (!lbn || !out) ? NULL : make_drive(profile, bytes, 0);
 	struct hw_drive_place p;
 	uint64_t i;
 	int ret = d ? 0 : -EINVAL;
@@ -225,6 +234,9 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 	int ret = -ENOMEM;
 	uint64_t i;
 
+	if (!profile || !load || !load->totals ||
+	    (load->n && (!load->op || !load->sector || !load->sectors || !load->service_ns)))
+		return -EINVAL;
 	r.drive = make_drive(profile, bytes, slots);
 	r.ios = calloc(slots, sizeof(*r.ios));
 	r.due = calloc(slots, sizeof(*r.due));

@@ -8,6 +8,8 @@
  *  - Times are ns of virtual time, places are 512-byte sectors.
  *  - Same input, same seed, same bytes out.
  *  - Functions return 0 or a negative errno; hws_error() then says what was wrong in one line.
+ *  - NULL, where it is not said that it may be, is -EINVAL; what returns no errno does nothing, and
+ *    says so: 0, an id of -1, no limit.
  *
  * Python reads this very file (cffi): plain declarations only, preprocessor lines are skipped, and
  * what is for C++ alone.
@@ -418,6 +420,13 @@ struct hws_latencies {
 
 /* How many there are; as many are filled in as there is room for. */
 uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out);
+
+/*
+ * The same of calls that a task waits in until what it has written is on the medium: a job's fsync
+ * after so many writes, and a trace's flushes. By task; the operation is HWS_FLUSH, sectors are 0.
+ */
+uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out);
+uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out);
 
 /*
  * One row per I/O, in the order of the trace (or of issue, for generated load). Valid until the

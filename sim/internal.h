@@ -75,7 +75,8 @@ struct sim_task {
 	u64 nr_waiting; /* pieces that wait for a request or a tag: it cannot exit before */
 	/* by operation: one more than the number of its tally; 0: none yet */
 	u32 tally[HW_OTHER + 1];
-	u32 id; /* for the log */
+	u32 sync_tally; /* the same of its calls such as fsync */
+	u32 id;		/* for the log */
 	u16 ioprio, share;
 	bool exits, exiting;
 	bool stalled; /* its source goes on when nothing of its waits */
@@ -230,7 +231,8 @@ struct hws {
 
 	struct sim_rows rows;
 	struct sim_tallies tallies;
-	FILE *log; /* NULL: none */
+	struct sim_tallies syncs; /* of calls such as fsync, which are no I/O */
+	FILE *log;		  /* NULL: none */
 	const char *log_path;
 	int log_errno; /* what went wrong first */
 	bool wait_seen;
@@ -245,7 +247,8 @@ struct hws {
 	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */
 	struct sim_wbt *wbt;	 /* wbt.c; NULL: it throttles nothing */
 	jmp_buf no_memory;
-	bool dead; /* it ran out of memory, in the middle of something */
+	int failed; /* why the load cannot go on, which hws_error() says; 0: it can */
+	bool dead;  /* it ran out of memory, in the middle of something */
 	char error[SIM_ERROR_BYTES];
 };
 
@@ -381,6 +384,8 @@ void sim_jobs_free(struct hws *s);
 /* tally.c */
 void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what);
 void sim_tally_complete(struct hws *s, const struct sim_io *io);
+/* A task has waited since then for what it had written to be on the medium. */
+void sim_tally_sync(struct hws *s, u32 task, u64 since_ns);
 /* I/Os in tallies. */
 u64 sim_tallied(const struct hws *s);
 void sim_tallies_free(struct hws *s);

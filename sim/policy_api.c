@@ -65,15 +65,18 @@ void hwd_free(struct hwd *d)
 
 int hwd_set(struct hwd *d, const char *tunable, int64_t value)
 {
-	return hw_tunable_set(d->q, tunable, value);
+	return d && tunable ? hw_tunable_set(d->q, tunable, value) : -EINVAL;
 }
 
 int hwd_set_table(struct hwd *d, const char *table, const int64_t *cells, uint32_t rows,
 		  uint32_t columns)
 {
 	struct hw_table_error err;
-	int ret = sim_table_set(d->q, table, cells, rows, columns, &err);
+	int ret;
 
+	if (!d || !table || (!cells && rows))
+		return -EINVAL;
+	ret = sim_table_set(d->q, table, cells, rows, columns, &err);
 	if (!ret && d->started && d->policy->tuned)
 		d->policy->tuned(d->q);
 	return ret;
@@ -83,11 +86,17 @@ int hwd_start(struct hwd *d, uint64_t now)
 {
 	int ret;
 
-	if (d->started)
+	if (!d || d->started)
 		return -EINVAL;
 	ret = hw_start(d->q, now);
 	d->started = !ret;
 	return ret;
+}
+
+/* What was asked for is not there, or nothing is. */
+static int absent(const struct hwd *d)
+{
+	return d ? -ENOENT : -EINVAL;
 }
 
 static struct hw_task *find_task(struct hwd *d, u32 number)
@@ -116,7 +125,7 @@ int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t sha
 {
 	struct hwd_task *t;
 
-	if (!d->started)
+	if (!d || !d->started)
 		return -EINVAL;
 	if (find_task(d, number))
 		return -EEXIST;
@@ -133,10 +142,10 @@ int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t sha
 
 int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now)
 {
-	struct hw_task *task = find_task(d, number);
+	struct hw_task *task = d ? find_task(d, number) : NULL;
 
 	if (!task)
-		return -ENOENT;
+		return absent(d);
 	hw_task_exit(d->q, task, now);
 	reap(d);
 	return 0;
@@ -144,7 +153,7 @@ int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now)
 
 static struct hw_request *request(const struct hwd *d, uint64_t id, enum hw_state state)
 {
-	struct hw_request *rq = id < d->q->nr_inserted ? d->requests[id] : NULL;
+	struct hw_request *rq = d && id < d->q->nr_inserted ? d->requests[id] : NULL;
 
 	return rq && rq->state == state ? rq : NULL;
 }
@@ -164,9 +173,11 @@ static void forget(struct hwd *d, struct hw_request *rq)
 
 int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 {
-	struct hw_task *task = find_task(d, what->task);
+	struct hw_task *task = d && what ? find_task(d, what->task) : NULL;
 	struct hw_request *rq;
 
+	if (!d || !what)
+		return -EINVAL;
 	if (!task)
 		return -ENOENT;
 	if (what->op > HW_OTHER || !fits(what->sector, what->sectors, what->op))
@@ -190,19 +201,19 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 
 int64_t hwd_dispatch(struct hwd *d, uint64_t now)
 {
-	struct hw_request *rq = d->started ? hw_dispatch(d->q, now) : NULL;
+	struct hw_request *rq = d && d->started ? hw_dispatch(d->q, now) : NULL;
 
 	return rq ? (int64_t)rq->id : -1;
 }
 
 uint64_t hwd_wake_ns(const struct hwd *d)
 {
-	return d->q->wake_ns;
+	return d ? d->q->wake_ns : HW_NEVER;
 }
 
 int hwd_has_work(const struct hwd *d)
 {
-	return d->started && d->policy->has_work(d->q);
+	return d && d->started && d->policy->has_work(d->q);
 }
 
 int hwd_issue(struct hwd *d, uint64_t id, uint64_t now)
@@ -210,7 +221,7 @@ int hwd_issue(struct hwd *d, uint64_t id, uint64_t now)
 	struct hw_request *rq = request(d, id, HW_DISPATCHED);
 
 	if (!rq)
-		return -ENOENT;
+		return absent(d);
 	rq->dispatch_ns = now;
 	return 0;
 }
@@ -220,7 +231,7 @@ int hwd_complete(struct hwd *d, uint64_t id, uint64_t now)
 	struct hw_request *rq = request(d, id, HW_DISPATCHED);
 
 	if (!rq)
-		return -ENOENT;
+		return absent(d);
 	hw_complete(d->q, rq, now);
 	forget(d, rq);
 	return 0;
@@ -231,7 +242,7 @@ int hwd_requeue(struct hwd *d, uint64_t id, uint64_t now)
 	struct hw_request *rq = request(d, id, HW_DISPATCHED);
 
 	if (!rq)
-		return -ENOENT;
+		return absent(d);
 	hw_requeue(d->q, rq, now);
 	return 0;
 }
@@ -241,7 +252,7 @@ int hwd_grow(struct hwd *d, uint64_t id, int front, uint32_t sectors, uint64_t n
 	struct hw_request *rq = request(d, id, HW_QUEUED);
 
 	if (!rq)
-		return -ENOENT;
+		return absent(d);
 	if ((front && rq->sector < sectors) ||
 	    !fits(rq->sector - (front ? sectors : 0), (u64)rq->sectors + sectors, rq->op))
 		return -EINVAL;
@@ -258,7 +269,7 @@ int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone)
 	struct hw_request *k = request(d, keep, HW_QUEUED), *g = request(d, gone, HW_QUEUED);
 
 	if (!k || !g)
-		return -ENOENT;
+		return absent(d);
 	if (!d->policy->merged_requests || k == g || hw_end(k) != g->sector ||
 	    !fits(k->sector, (u64)k->sectors + g->sectors, k->op))
 		return -EINVAL;
@@ -284,8 +295,11 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 {
 	enum hw_merge how = HW_NO_MERGE;
 	struct hw_request *rq;
-	struct hw_bio bio = bio_of(d, what, 0);
+	struct hw_bio bio;
 
+	if (!d || !what || !front)
+		return -EINVAL;
+	bio = bio_of(d, what, 0);
 	rq = d->started && d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
 	*front = how == HW_FRONT_MERGE;
 	return rq ? (int64_t)rq->id : -1;
@@ -294,8 +308,11 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, uint64_t now)
 {
 	struct hw_request *rq = request(d, id, HW_QUEUED);
-	struct hw_bio bio = bio_of(d, what, now);
+	struct hw_bio bio;
 
+	if (!d || !what)
+		return -EINVAL;
+	bio = bio_of(d, what, now);
 	if (!rq || !bio.task)
 		return -ENOENT;
 	return !d->policy->allow_merge || d->policy->allow_merge(d->q, rq, &bio);
@@ -303,12 +320,15 @@ int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, 
 
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 {
-	struct hw_bio bio = bio_of(d, what, 0);
+	struct hw_bio bio;
 
+	if (!d || !what)
+		return U32_MAX;
+	bio = bio_of(d, what, 0);
 	return d->started && d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
 }
 
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value)
 {
-	return d->started ? hw_stat_get(d->q, stat, value) : -EINVAL;
+	return d && d->started && stat && value ? hw_stat_get(d->q, stat, value) : -EINVAL;
 }

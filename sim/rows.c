@@ -49,8 +49,13 @@ void sim_row_complete(struct hws *s, u64 row)
 
 void hws_rows(const struct hws *s, struct hws_rows *out)
 {
-	const struct sim_rows *r = &s->rows;
+	const struct sim_rows *r = s ? &s->rows : NULL;
 
+	if (!out)
+		return;
+	*out = (struct hws_rows){ 0 };
+	if (!r)
+		return;
 	*out = (struct hws_rows){ .n = r->n,
 				  .issue_ns = r->issue_ns,
 				  .complete_ns = r->complete_ns,

@@ -40,6 +40,8 @@ int sim_run(struct hws *s, u64 events)
 		if (ret)
 			return ret;
 	}
+	if (s->failed)
+		return s->failed;
 	while (events--) {
 		u64 t = sim_next_event(s);
 
@@ -53,6 +55,8 @@ int sim_run(struct hws *s, u64 events)
 					(unsigned long long)s->issued);
 		s->now = max(s->now, t);
 		sim_step(s);
+		if (s->failed)
+			return s->failed;
 	}
 	ret = sim_log_check(s);
 	if (ret)

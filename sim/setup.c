@@ -22,6 +22,15 @@ static int out_of_memory(struct hws *s)
 			(unsigned long long)s->completed, (unsigned long long)s->issued);
 }
 
+/* What a caller gives that is NULL, and should not be. */
+#define REFUSE(s, is_null)                                                          \
+	do {                                                                        \
+		if (!(s))                                                           \
+			return -EINVAL;                                             \
+		if (is_null)                                                        \
+			return sim_fail(s, -EINVAL, "%s: NULL is given", __func__); \
+	} while (0)
+
 #define ENTER(s)                                 \
 	do {                                     \
 		if ((s)->dead)                   \
@@ -32,6 +41,8 @@ static int out_of_memory(struct hws *s)
 
 const char *hws_error(const struct hws *s)
 {
+	if (!s)
+		return "no run";
 	return s->error;
 }
 
@@ -39,7 +50,7 @@ const char *hws_error(const struct hws *s)
 
 struct hws *hws_new(const struct hws_options *options)
 {
-	const struct hw_policy *policy = options->policy ? hw_policy_find(options->policy) : NULL;
+	const struct hw_policy *policy = options ? hw_policy_find(options->policy) : NULL;
 	struct hws *s = policy ? calloc(1, sizeof(*s)) : NULL;
 
 	if (!s)
@@ -86,9 +97,12 @@ void hws_free(struct hws *s)
 
 int hws_set(struct hws *s, const char *tunable, int64_t value)
 {
-	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
-	int ret = hw_tunable_set(s->q, tunable, value);
+	const struct hw_tunable *t;
+	int ret;
 
+	REFUSE(s, !tunable);
+	t = hw_tunable_find(s->policy, tunable);
+	ret = hw_tunable_set(s->q, tunable, value);
 	if (ret == -ENOENT)
 		return sim_fail(s, ret, "%s has no tunable '%s'", s->policy->name, tunable);
 	if (ret == -ERANGE)
@@ -101,7 +115,7 @@ int hws_set(struct hws *s, const char *tunable, int64_t value)
 
 int64_t hws_get(const struct hws *s, const char *tunable)
 {
-	const struct hw_tunable *t = hw_tunable_find(s->policy, tunable);
+	const struct hw_tunable *t = s && tunable ? hw_tunable_find(s->policy, tunable) : NULL;
 
 	return t ? hw_tunable_get(s->q, t) : 0;
 }
@@ -111,8 +125,10 @@ int hws_set_table(struct hws *s, const char *table, const int64_t *cells, uint32
 {
 	struct hw_table_error err;
 	char text[SIM_ERROR_BYTES];
-	int ret = sim_table_set(s->q, table, cells, rows, columns, &err);
+	int ret;
 
+	REFUSE(s, !table || (!cells && rows));
+	ret = sim_table_set(s->q, table, cells, rows, columns, &err);
 	if (ret == -ENOENT)
 		return sim_fail(s, ret, "%s has no table '%s'", s->policy->name, table);
 	if (ret == -ENOMEM)
@@ -141,6 +157,7 @@ int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors)
 	struct hw_constant_drive *c;
 	int ret;
 
+	REFUSE(s, false);
 	ENTER(s);
 	ret = may_attach(s);
 	if (ret)
@@ -159,6 +176,7 @@ int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
 	struct hw_profile_error err;
 	int ret;
 
+	REFUSE(s, !profile);
 	ENTER(s);
 	ret = may_attach(s);
 	if (ret)
@@ -176,6 +194,7 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
 	struct hw_io io = { .sector = sector, .sectors = sectors, .op = HW_READ };
 	u64 now = time_ns;
 
+	REFUSE(s, false);
 	if (s->started || !s->drive)
 		return sim_fail(s, -EINVAL, "warm the drive after opening it and before the run");
 	if (time_ns > SIM_CLOCK_END)
@@ -195,6 +214,7 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
 
 int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits)
 {
+	REFUSE(s, false);
 	ENTER(s);
 	if (s->started || s->load)
 		return sim_fail(s, -EBUSY, "add tasks before the load");
@@ -208,24 +228,45 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 
 int hws_log(struct hws *s, const char *path)
 {
+	REFUSE(s, !path);
 	ENTER(s);
 	return sim_log_open(s, path);
 }
 
+static bool columns_missing(const struct hws_trace *t)
+{
+	return !t->time_ns || !t->parent || !t->delay_ns || !t->task || !t->op || !t->flags ||
+	       !t->sector || !t->sectors;
+}
+
 int hws_add_trace(struct hws *s, const struct hws_trace *trace)
 {
+	REFUSE(s, !trace || (trace->n && columns_missing(trace)));
 	ENTER(s);
 	return sim_add_trace(s, trace);
 }
 
+static bool arrays_missing(const struct hws_job *j)
+{
+	int d;
+
+	for (d = 0; d < 2; d++)
+		if ((j->nr_splits[d] && !j->splits[d]) || (j->nr_zones[d] && !j->zones[d]) ||
+		    (j->nr_prio_splits[d] && !j->prio_splits[d]))
+			return true;
+	return j->nr_files && !j->files;
+}
+
 int hws_add_job(struct hws *s, const struct hws_job *job)
 {
+	REFUSE(s, !job || arrays_missing(job));
 	ENTER(s);
 	return sim_add_job(s, job);
 }
 
 int hws_run(struct hws *s, uint64_t events)
 {
+	REFUSE(s, false);
 	ENTER(s);
 	return sim_run(s, events);
 }

@@ -10,7 +10,7 @@ static const struct hw_table *find(const char *policy, const char *table)
 {
 	const struct hw_policy *p = hw_policy_find(policy);
 
-	return p ? hw_table_find(p, table) : NULL;
+	return p && table ? hw_table_find(p, table) : NULL;
 }
 
 int hws_table_at(const char *policy, uint32_t index, struct hws_table *out)
@@ -18,6 +18,8 @@ int hws_table_at(const char *policy, uint32_t index, struct hws_table *out)
 	const struct hw_policy *p = hw_policy_find(policy);
 	const struct hw_table *t = p ? hw_table_at(p, index) : NULL;
 
+	if (!policy || !out)
+		return -EINVAL;
 	if (!t)
 		return -ENOENT;
 	*out = (struct hws_table){
@@ -36,6 +38,8 @@ int hws_column_at(const char *policy, const char *table, uint32_t index, struct 
 	const struct hw_table *t = find(policy, table);
 	const struct hw_column *c;
 
+	if (!policy || !table || !out)
+		return -EINVAL;
 	if (!t || index >= t->nr_columns)
 		return -ENOENT;
 	c = &t->columns[index];
@@ -69,6 +73,8 @@ int hws_table_check(const char *policy, const char *table, const int64_t *cells,
 	struct hw_table_error found;
 	int ret;
 
+	if (!policy || !table || !err || (!cells && rows))
+		return -EINVAL;
 	if (!t)
 		return -ENOENT;
 	ret = hw_table_check(t, cells, rows, columns, &found);
@@ -84,6 +90,8 @@ int hws_table_parse(const char *policy, const char *table, const char *text, siz
 	struct hw_table_error found;
 	int ret;
 
+	if (!policy || !table || !err || !cells || !rows || (!text && bytes))
+		return -EINVAL;
 	if (!t)
 		return -ENOENT;
 	ret = hw_table_parse(t, text, bytes, cells, rows, &found);
@@ -98,6 +106,8 @@ int64_t hws_table_print(const char *policy, const char *table, const int64_t *ce
 	const struct hw_table *t = find(policy, table);
 	const struct hw_rows what = { cells, rows };
 
+	if (!policy || !table || (!cells && rows) || (!text && room))
+		return -EINVAL;
 	return t ? (int64_t)hw_table_print(t, &what, brief, text, room) : -ENOENT;
 }
 

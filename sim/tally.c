@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What I/Os came to, by task and operation, counted as they complete, so that a run needs no more
- * memory the longer it is.
+ * memory the longer it is; and, apart from them, what calls such as fsync came to, by task.
  *
  * Latencies are kept one by one up to a number that the options give. A longer run counts them in
  * intervals: each ns up to FINE_NS, from there FINE_NS / 2 intervals of equal width between a power
@@ -53,9 +53,9 @@ static struct sim_slot *slot_of(const struct sim_tallies *t, u64 what)
 }
 
 /* At most half of the slots are taken, so that a search is short. */
-static void resize(struct hws *s, u32 bits)
+static void resize(struct hws *s, struct sim_tallies *t, u32 bits)
 {
-	struct sim_tallies *t = &s->tallies, old = *t;
+	struct sim_tallies old = *t;
 	struct sim_slot *slots = calloc(1ull << bits, sizeof(*slots));
 	u64 i;
 
@@ -69,28 +69,26 @@ static void resize(struct hws *s, u32 bits)
 	free(old.slots);
 }
 
-static void count(struct hws *s, u32 tally, u64 ns)
+static void count(struct hws *s, struct sim_tallies *t, u32 tally, u64 ns)
 {
-	struct sim_tallies *t = &s->tallies;
 	u64 what = (u64)tally << INTERVAL_BITS | interval_of(ns);
 	struct sim_slot *slot = slot_of(t, what);
 
 	if (!slot->count++) {
 		slot->what = what;
 		if (++t->slots_used > 1ull << (t->slot_bits - 1))
-			resize(s, t->slot_bits + 1);
+			resize(s, t, t->slot_bits + 1);
 	}
 }
 
 /* There are more than are kept one by one. */
-static void coarsen(struct hws *s)
+static void coarsen(struct hws *s, struct sim_tallies *t)
 {
-	struct sim_tallies *t = &s->tallies;
 	u64 i;
 
-	resize(s, FIRST_BITS);
+	resize(s, t, FIRST_BITS);
 	for (i = 0; i < t->nr_exact; i++)
-		count(s, t->exact_tally[i], t->exact_ns[i]);
+		count(s, t, t->exact_tally[i], t->exact_ns[i]);
 	free(t->exact_tally);
 	free(t->exact_ns);
 	t->exact_tally = NULL;
@@ -98,56 +96,69 @@ static void coarsen(struct hws *s)
 	t->nr_exact = t->room_exact = 0;
 }
 
-static void keep(struct hws *s, u32 tally, u64 ns)
+static void keep(struct hws *s, struct sim_tallies *t, u32 tally, u64 ns)
 {
-	struct sim_tallies *t = &s->tallies;
-
 	SIM_GROW(s, &t->room_exact, t->nr_exact + 1, SIM_COLUMN(t->exact_tally),
 		 SIM_COLUMN(t->exact_ns));
 	t->exact_tally[t->nr_exact] = tally;
 	t->exact_ns[t->nr_exact++] = ns;
 }
 
-void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what)
+/* The tally for a task and operation, of which @number is one more than the number; 0: make it. */
+static u32 tally_for(struct hws *s, struct sim_tallies *t, u32 *number, u32 task, u8 op,
+		     u64 issue_ns)
 {
-	struct sim_tallies *t = &s->tallies;
-	u32 *number = &s->tasks[io->task].tally[what->op];
-
-	if (!s->opt.exact)
-		return;
 	if (!*number) {
 		SIM_GROW(s, &t->room, t->nr + 1, SIM_COLUMN(t->of));
-		t->of[t->nr] = (struct hws_tally){ .task = io->task,
-						   .op = what->op,
-						   .first_issue_ns = s->now };
+		t->of[t->nr] =
+			(struct hws_tally){ .task = task, .op = op, .first_issue_ns = issue_ns };
 		*number = (u32)++t->nr;
 	}
-	io->tally = *number - 1;
+	return *number - 1;
+}
+
+static void done(struct hws *s, struct sim_tallies *t, u32 tally, u32 sectors, u64 ns)
+{
+	struct hws_tally *of = &t->of[tally];
+
+	of->ios++;
+	of->sectors += sectors;
+	of->last_done_ns = s->now;
+	of->latency_max_ns = max(of->latency_max_ns, ns);
+	of->latency_sum_ns += ns;
+	of->latency_sum_high += of->latency_sum_ns < ns;
+	if (!t->slots && t->nr_exact == s->opt.exact)
+		coarsen(s, t);
+	if (t->slots)
+		count(s, t, tally, ns);
+	else
+		keep(s, t, tally, ns);
+}
+
+void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what)
+{
+	if (!s->opt.exact)
+		return;
+	io->tally = tally_for(s, &s->tallies, &s->tasks[io->task].tally[what->op], io->task,
+			      what->op, s->now);
 	io->sectors = what->sectors;
 	io->issue_ns = s->now;
 }
 
 void sim_tally_complete(struct hws *s, const struct sim_io *io)
 {
-	struct sim_tallies *t = &s->tallies;
-	u64 ns = s->now - io->issue_ns;
-	struct hws_tally *of;
+	if (s->opt.exact)
+		done(s, &s->tallies, io->tally, io->sectors, s->now - io->issue_ns);
+}
+
+void sim_tally_sync(struct hws *s, u32 task, u64 since_ns)
+{
+	u32 tally;
 
 	if (!s->opt.exact)
 		return;
-	of = &t->of[io->tally];
-	of->ios++;
-	of->sectors += io->sectors;
-	of->last_done_ns = s->now;
-	of->latency_max_ns = max(of->latency_max_ns, ns);
-	of->latency_sum_ns += ns;
-	of->latency_sum_high += of->latency_sum_ns < ns;
-	if (!t->slots && t->nr_exact == s->opt.exact)
-		coarsen(s);
-	if (t->slots)
-		count(s, io->tally, ns);
-	else
-		keep(s, io->tally, ns);
+	tally = tally_for(s, &s->syncs, &s->tasks[task].sync_tally, task, HWS_FLUSH, since_ns);
+	done(s, &s->syncs, tally, 0, s->now - since_ns);
 }
 
 u64 sim_tallied(const struct hws *s)
@@ -160,35 +171,51 @@ u64 sim_tallied(const struct hws *s)
 	return ios;
 }
 
+static void free_columns(struct sim_tallies *t)
+{
+	free(t->of);
+	free(t->exact_tally);
+	free(t->exact_ns);
+	free(t->slots);
+}
+
 void sim_tallies_free(struct hws *s)
 {
-	free(s->tallies.of);
-	free(s->tallies.exact_tally);
-	free(s->tallies.exact_ns);
-	free(s->tallies.slots);
+	free_columns(&s->tallies);
+	free_columns(&s->syncs);
+}
+
+static u64 tallies(const struct sim_tallies *t, const struct hws_tally **out)
+{
+	if (out)
+		*out = t ? t->of : NULL;
+	return t ? t->nr : 0;
 }
 
 uint64_t hws_tallies(const struct hws *s, const struct hws_tally **out)
 {
-	*out = s->tallies.of;
-	return s->tallies.nr;
+	return tallies(s ? &s->tallies : NULL, out);
 }
 
-uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out)
+uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out)
 {
-	const struct sim_tallies *t = &s->tallies;
-	u64 i, n = 0;
+	return tallies(s ? &s->syncs : NULL, out);
+}
+
+static u64 latencies(const struct sim_tallies *t, struct hws_latencies *out)
+{
+	u64 room = out->tally && out->ns && out->count ? out->room : 0, i, n = 0;
 
 	out->error_denominator = t->slots ? FINE_NS : 0;
 	if (!t->slots) {
-		for (; n < t->nr_exact && n < out->room; n++) {
+		for (; n < t->nr_exact && n < room; n++) {
 			out->tally[n] = t->exact_tally[n];
 			out->ns[n] = t->exact_ns[n];
 			out->count[n] = 1;
 		}
 		return t->nr_exact;
 	}
-	for (i = 0; i < 1ull << t->slot_bits && n < out->room; i++) {
+	for (i = 0; i < 1ull << t->slot_bits && n < room; i++) {
 		const struct sim_slot *slot = &t->slots[i];
 		u32 tally = (u32)(slot->what >> INTERVAL_BITS);
 
@@ -201,4 +228,14 @@ uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out)
 		out->count[n++] = slot->count;
 	}
 	return t->slots_used;
+}
+
+uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out)
+{
+	return s && out ? latencies(&s->tallies, out) : 0;
+}
+
+uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out)
+{
+	return s && out ? latencies(&s->syncs, out) : 0;
 }

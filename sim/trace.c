@@ -20,7 +20,7 @@ enum row_state { ROW_WAITING, ROW_DUE, ROW_ISSUED };
 /* A flush that is under way, or free. */
 struct row_flush {
 	struct sim_flush_wait wait;
-	u64 row;
+	u64 row, issue_ns;
 	struct row_flush *next;
 };
 
@@ -71,9 +71,10 @@ static bool next_root(struct hws *s, struct sim_source *source, u64 *time_ns, u6
 
 static void row_done(struct hws *s, struct sim_source *source, void *cookie);
 
-static void flush_done(struct hws *s, struct sim_trace *t, u64 row)
+static void flush_done(struct hws *s, struct sim_trace *t, u64 row, u64 issue_ns)
 {
 	sim_row_complete(s, row);
+	sim_tally_sync(s, t->given.task[row], issue_ns);
 	row_done(s, &t->source, (void *)(uintptr_t)row);
 }
 
@@ -84,14 +85,16 @@ static void issue_flush(struct hws *s, struct sim_trace *t, u64 row)
 	s->flushes++;
 	sim_row_issue(s, row, t->given.task[row], NULL);
 	if (!s->drive->write_cache) {
-		flush_done(s, t, row);
+		flush_done(s, t, row, s->now);
 		return;
 	}
 	if (f)
 		t->free_flushes = f->next;
 	else
 		f = sim_alloc(s, sizeof(*f));
-	*f = (struct row_flush){ .wait.task = t->given.task[row], .row = row, .next = t->flushes };
+	*f = (struct row_flush){
+		.wait.task = t->given.task[row], .row = row, .issue_ns = s->now, .next = t->flushes
+	};
 	t->flushes = f;
 	sim_flush(s, &f->wait);
 }
@@ -109,7 +112,7 @@ static void end_flushes(struct hws *s, struct sim_trace *t)
 		*at = f->next;
 		f->next = t->free_flushes;
 		t->free_flushes = f;
-		flush_done(s, t, f->row);
+		flush_done(s, t, f->row, f->issue_ns);
 	}
 }
 

@@ -38,9 +38,14 @@ def test_what_is_left_is_divided(tmp_path: Path) -> None:
     assert (job["min_bytes"], job["max_bytes"]) == ([4096] * 2, [16384] * 2)
 
 
-def test_a_later_size_replaces_shares(tmp_path: Path) -> None:
-    job = load(tmp_path, "[global]\nbssplit=4k/50:64k/50\n[a]\ndirect=1\nsize=1g\nbs=8k\n").jobs[0].fields
-    assert job["splits"] == [(), ()] and job["max_bytes"] == [8192, 8192]
+def test_shares_and_ranges_override_a_size_wherever_they_stand(tmp_path: Path) -> None:
+    """As in fio 3.33, also where the size is the job's own."""
+    for text in ("[global]\nbssplit=4k/50:64k/50\n[a]\nbs=8k\n", "[a]\nbs=8k\nbssplit=4k/50:64k/50\n"):
+        job = load(tmp_path, f"{text}direct=1\nsize=1g\n").jobs[0].fields
+        assert job["splits"] == [((4096, 50), (65536, 50))] * 2 and job["max_bytes"] == [65536, 65536]
+    for text in ("[global]\nbsrange=4k-64k\n[a]\nbs=8k\n", "[a]\nbs=8k\nbsrange=4k-64k\n"):
+        job = load(tmp_path, f"{text}direct=1\nsize=1g\n").jobs[0].fields
+        assert (job["min_bytes"], job["max_bytes"]) == ([4096] * 2, [65536] * 2)
 
 
 def test_zones_of_places(tmp_path: Path) -> None:

@@ -73,6 +73,13 @@ SEQUENCES = [
     "kb_base=1000\nsize=8k\nbs=1k",
     "size=0x4000\nbs=4096",
     "bs=,8k\nsize=16k",
+    "size=64k\nbsrange=8k-8k\nbs=4k",
+    "size=64k\nbssplit=8k/100\nbs=4k",
+    "size=64k\nrate=0\nrate_iops=0\nloops=0",
+    "size=16k\nthinktime=1\nthinktime_blocks=0",
+    "size=16k\ntime_based",
+    "size=16k\ntime_based=2\nruntime=0",
+    "size=16k\nstonewall=2\nflow_watermark=1",
     "size=1m\nbs=64k\nrwmixread=30",
     "size=1m\nzonemode=strided\nzonesize=64k\nzoneskip=128k\nbs=16k",
     "size=1000k\nzonemode=strided\nzonesize=64k\nzoneskip=0\nbs=16k",
@@ -152,6 +159,9 @@ RANDOM = [
     "rw=randread\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned:50/5:30/15:20/",
     "rw=randrw\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned:90/10:10/90",
     "rw=randwrite\nsize=64m\nnorandommap\nnumber_ios=300\nrandom_distribution=zoned_abs:70/4m:20/10m:10/50m",
+    "rw=randread\nsize=64k\nnorandommap\nnumber_ios=30\nrandom_distribution=zoned:0/20:100/1:0/79",
+    "rw=randread\nsize=64k\nnorandommap\nnumber_ios=30\nrandom_distribution=zoned_abs:0/16k:60/1k:40/32k",
+    "rw=randread\nsize=64k\nnorandommap=2\nsoftrandommap=1\nnumber_ios=30",
     *(
         f"rw=randread\nsize=64m\nnumber_ios=300\nrandom_distribution={skew}"
         for skew in (

@@ -91,6 +91,7 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
             ["JOB", "-s", "bfq"],
             ["JOB", "-s", "as", "--seeds", "0", "-d", "sata-ssd"],
             ["TWO", "-s", "as", "-d", "constant:5"],
+            ["LOG", "-s", "mq-deadline"],
             ["CHAIN", "-s", "kyber", "--replay", "open", "-d", "barracuda-80g"],
         ],
     ),
@@ -140,6 +141,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
     return {
         "JOB": write(tmp_path / "job.fio", JOB),
         "TWO": write(tmp_path / "two.csv", TWO),
+        "LOG": write(tmp_path / "log.fio", "[log]\nrw=write\nsize=64k\nfsync=2\n"),
         "CHAIN": write(tmp_path / "chain.csv", CHAIN),
         "MEASURED": write(tmp_path / "m.trace", "R Hit 1 8 4000 1\nW Hit 2 8 8000 1\n"),
         "CONFIG": made,

@@ -70,3 +70,11 @@ def test_reasons_are_words_of_csv() -> None:
     assert next(iter(found)) == ""
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in found if name)
     assert all(found.values())
+
+
+def test_every_function_is_tried_with_null() -> None:
+    """What it comes to is seen in the C test itself."""
+    header = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
+    public = set(re.findall(r"\b(hw[sd]_\w+)\(", header))
+    tried = set(re.findall(r"\b(hw[sd]_\w+)\(", (ROOT / "tests/c/test_null.c").read_text()))
+    assert len(public) > 50 and public == tried

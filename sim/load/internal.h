@@ -130,8 +130,10 @@ struct sim_job {
 	struct sim_transfer *in_hand; /* fsync: what it writes next */
 	u64 hand_end;		      /* and the page after the last that goes with it */
 	bool preparing;		      /* fsync: the request is being made */
-	u64 behind;	/* fsync: a page that is in another's hand, plus one; 0: none */
-	bool unflushed; /* fsync: the drive's cache is still to be flushed */
+	u64 behind;	      /* fsync: a page that is in another's hand, plus one; 0: none */
+	bool unflushed;	      /* fsync: the drive's cache is still to be flushed */
+	u64 sync_ns;	      /* fsync: it began then */
+	u64 too_narrow_bytes; /* no size that may be drawn fits there; 0: all is well */
 	struct sim_flush_wait flush;
 };
 
@@ -175,7 +177,10 @@ void sim_job_issue_at(struct hws *s, u32 task, const struct hw_bio *what, void *
 void sim_place_init(struct hws *s, struct sim_job *j);
 /* A new pass over the files begins. */
 void sim_place_reset(struct sim_job *j);
-/* The next I/O in this direction; false: the pass is over. */
+/*
+ * The next I/O in this direction; false: the pass is over, or the job cannot go on
+ * (too_narrow_bytes).
+ */
 bool sim_place_next(struct sim_job *j, u32 direction, struct sim_place *place);
 
 /* prio.c: of an I/O of so many bytes */

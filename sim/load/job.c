@@ -266,6 +266,7 @@ static bool step(struct hws *s, struct sim_job *j)
 {
 	struct sim_place p;
 	u64 until;
+	bool more;
 
 	switch (j->state) {
 	case JOB_NEXT:
@@ -291,7 +292,16 @@ static bool step(struct hws *s, struct sim_job *j)
 			sim_job_sleep(s, j, not_beyond_runtime(j, until));
 		return false;
 	case JOB_ISSUE:
-		if (!sim_place_next(j, j->direction, &p)) {
+		more = sim_place_next(j, j->direction, &p);
+		if (j->too_narrow_bytes) {
+			s->failed = sim_fail(s, -EDOM,
+					     "job %llu: none of the block sizes that may be drawn "
+					     "fits into the last %llu bytes: fio would never end",
+					     (unsigned long long)j->index,
+					     (unsigned long long)j->too_narrow_bytes);
+			return false;
+		}
+		if (!more) {
 			j->state = JOB_DRAIN;
 			return true;
 		}
@@ -364,6 +374,7 @@ static bool step(struct hws *s, struct sim_job *j)
 	case JOB_FSYNC:
 		if (!sim_fsync(s, j))
 			return false;
+		sim_tally_sync(s, j->opt.task, j->sync_ns);
 		j->state = JOB_NEXT;
 		return true;
 	case JOB_DRAIN:
@@ -562,6 +573,8 @@ int hws_job_totals(const struct hws *s, uint64_t number, struct hws_job_totals *
 {
 	const struct sim_job *j;
 
+	if (!s || !out)
+		return -EINVAL;
 	if (!s->jobs || number >= s->jobs->nr)
 		return -ENOENT;
 	j = s->jobs->job[number];

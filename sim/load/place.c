@@ -197,7 +197,10 @@ static struct sim_file *next_file(struct sim_job *j)
 
 /* --- offsets, relative to the file's first byte of I/O --- */
 
-/* Of so many blocks one, by the zones if there are any; U64_MAX: the zone has none. */
+/*
+ * Of so many blocks one, by the zones if there are any. A zone that is shorter than a block is its
+ * first. U64_MAX: the zone lies beyond them.
+ */
 static u64 draw_block(struct sim_job *j, u32 d, u64 blocks)
 {
 	const struct hws_zone *z = j->opt.zones[d];
@@ -214,7 +217,8 @@ static u64 draw_block(struct sim_job *j, u32 d, u64 blocks)
 	begin = percent * blocks / 100 + at / align;
 	end = begin + blocks * z->length_percent / 100 + z->length_bytes / align;
 	end = min(end, blocks);
-	return begin < end ? begin + sim_roll_below(j, DICE_PLACE, end - begin) : U64_MAX;
+	return begin < blocks ? begin + sim_roll_below(j, DICE_PLACE, max(begin, end) - begin) :
+				U64_MAX;
 }
 
 static bool random_offset(struct sim_job *j, struct sim_file *f, u32 d, u64 *offset)
@@ -298,6 +302,20 @@ static u64 split_length(struct sim_job *j, u32 d, u64 room)
 	return bytes;
 }
 
+/* The smallest size that may be drawn; @nr_splits of 0%, which none is, may be smaller. */
+static u64 smallest(const struct sim_job *j, u32 d)
+{
+	const struct hws_split *split = j->opt.splits[d];
+	u64 lo = j->opt.min_bytes[d], least = U64_MAX;
+	u32 i;
+
+	for (i = 0; i < j->opt.nr_splits[d]; i++)
+		if (split[i].percent)
+			least = min(least, split[i].bytes - split[i].bytes % lo);
+	return least == U64_MAX ? lo : least;
+}
+
+/* 0: there is no room for one. Where none that may be drawn fits, fio draws for ever. */
 static u64 length(struct sim_job *j, const struct sim_file *f, u32 d, u64 offset)
 {
 	u64 lo = j->opt.min_bytes[d], hi = j->opt.max_bytes[d], room, bytes;
@@ -307,6 +325,10 @@ static u64 length(struct sim_job *j, const struct sim_file *f, u32 d, u64 offset
 	room = f->at.offset + f->at.span - offset;
 	if (room < lo)
 		return 0;
+	if (room < smallest(j, d)) {
+		j->too_narrow_bytes = room;
+		return 0;
+	}
 	do {
 		bytes = j->opt.nr_splits[d] ? split_length(j, d, room) :
 					      lo + sim_roll_below(j, DICE_BYTES_READ + d, hi);

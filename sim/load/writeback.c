@@ -531,6 +531,7 @@ void sim_fsync_begin(struct hws *s, struct sim_job *j, const struct sim_place *w
 {
 	j->sync_what = what ? *what : (struct sim_place){ 0 };
 	j->sync_at = j->sync_file = 0;
+	j->sync_ns = s->now;
 	if (s->cache)
 		s->cache->synced_before_ns = s->now + 1;
 	j->unflushed = s->drive->write_cache;

@@ -318,7 +318,7 @@ def _disk_of(everything: Parameters) -> Block:
     if not disks:
         raise Problem(f"{everything.path}: contains no disk (a block disksim_disk)")
     if len(disks) > 1:
-        names = ", ".join(d.name for d in disks)
+        names = ", ".join("one that is included" if d.included else d.name for d in disks)
         raise Problem(f"{everything.path}: contains several disks ({names}): name the file of one")
     return disks[0]
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from headwaiter.errors import Problem
 from headwaiter.parsing import real
-from headwaiter.reading import TEXT_BYTES, read_bytes
+from headwaiter.reading import TEXT_BYTES, exists, read_bytes
 
 _TOKEN = re.compile(r"#[^\n]*|[{}\[\]=,]|[^\s{}\[\]=,#]+|\n")
 _MARKS = frozenset("{}[]=,")
@@ -23,6 +24,7 @@ _DEEPEST = 16  # files that include each other
 _MOST_FILES = 1000
 _NESTED = 32  # blocks and lists within each other
 _LARGEST = 1e15
+_HIDDEN = " (what an included file says is not shown)"
 
 
 @dataclass
@@ -33,20 +35,23 @@ class Block:
     name: str
     path: Path
     line: int
+    included: bool = False
+    """From another file than the one that was named: no word of it is printed because it is wrong (see fio.parser.Where)."""
     values: dict[str, Value] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
-    def fail(self, key: str, what: str) -> NoReturn:
+    def fail(self, key: str, what: str, plainly: str = "is not as it must be") -> NoReturn:
         """Problem that names the file, the key's line and the key."""
-        raise Problem(f"{self.path}: line {self.lines.get(key, self.line)}: {key}: {what}")
+        line = self.lines.get(key, self.line)
+        raise Problem(f"{self.path}: line {line}: {key}: {plainly + _HIDDEN if self.included else what}")
 
     def text(self, key: str, default: str | None = None) -> str:
         """A value as it stands."""
         value = self.values.get(key, default)
         if value is None:
-            self.fail(key, f"is missing in {self.kind} {self.name}".rstrip())
+            self.fail(key, f"is missing in {self.kind} {self.name}".rstrip(), "is missing")
         if not isinstance(value, str):
-            self.fail(key, "must be a plain value")
+            self.fail(key, what := "must be a plain value", what)
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
@@ -65,14 +70,14 @@ class Block:
         """A value that is itself a block."""
         value = self.values.get(key)
         if not isinstance(value, Block):
-            self.fail(key, "is missing" if value is None else "must be a block")
+            self.fail(key, what := "is missing" if value is None else "must be a block", what)
         return value
 
     def items(self, key: str) -> list[Value]:
         """A list; empty if there is none."""
         value = self.values.get(key, [])
         if not isinstance(value, list):
-            self.fail(key, "must be a list")
+            self.fail(key, what := "must be a list", what)
         return value
 
     def numbers(self, key: str) -> list[float]:
@@ -138,7 +143,8 @@ class _Reader:
         self.at = 0
         self.last_line = line
 
-    def fail(self, what: str) -> NoReturn:
+    def fail(self, what: str, plainly: str = "not the notation of a parameter file") -> NoReturn:
+        what = plainly + _HIDDEN if self.depth else what
         line = self.tokens[self.at][1] if self.at < len(self.tokens) else self.last_line
         raise Problem(f"{self.path}: line {line}: {what}")
 
@@ -166,12 +172,23 @@ class _Reader:
         return out
 
     def include(self) -> _Reader:
-        return _Reader(self.path.parent / self.take(), self.depth + 1, self.budget)
+        target = self.path.parent / self.take()
+        if self.depth:
+            self._check_there(target)
+        return _Reader(target, self.depth + 1, self.budget)
+
+    def _check_there(self, target: Path) -> None:
+        """The name of what is not there stays in the file."""
+        with suppress(Problem):
+            if exists(target):
+                return
+        self.at -= 1
+        self.fail("", "includes what is not there")
 
     def value(self) -> Value:
         self.nesting += 1
         if self.nesting > _NESTED:
-            self.fail(f"nested more than {_NESTED} deep")
+            self.fail(deep := f"nested more than {_NESTED} deep", deep)
         value = self._value()
         self.nesting -= 1
         return value
@@ -207,7 +224,7 @@ class _Reader:
     def block(self, words: list[str], line: int) -> Block:
         if not words:
             self.fail("a block without a type")
-        out = Block(words[0], " ".join(words[1:]), self.path, line)
+        out = Block(words[0], " ".join(words[1:]), self.path, line, self.depth > 0)
         self.take("{")
         while self.peek != "}":
             line = self.line
@@ -269,8 +286,8 @@ def read_curve(path: Path) -> tuple[list[tuple[int, float]], list[tuple[int, flo
     for number, fields in _rows(lines):
         try:
             values = [real(f, -_LARGEST, _LARGEST) for f in fields]
-        except ValueError as e:
-            raise Problem(f"{path}: line {number}: not 'distance, ms': {e}") from None
+        except ValueError:
+            raise Problem(f"{path}: line {number}: not 'distance, ms'{_HIDDEN}") from None
         if len(values) < 2 or values[0] != int(values[0]):
             raise Problem(f"{path}: line {number}: not 'distance, ms'")
         if values[0] == 0:

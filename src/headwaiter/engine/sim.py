@@ -86,6 +86,9 @@ class Load(Protocol):
     def attach(self, run: Any) -> int:
         """Give the work to a `struct hws *`, after its tasks; what libheadwaiter returned."""
 
+    def explained(self, error: str) -> str:
+        """What libheadwaiter says is wrong, with the place where it was written, if it is the load's."""
+
 
 _COLUMNS = {
     "time_ns": "int64_t[]",
@@ -144,6 +147,10 @@ class Forest:
             if column is not None:
                 setattr(c, name, borrow(ctype, column))
         return int(lib.hws_add_trace(run, c))
+
+    def explained(self, error: str) -> str:
+        """See Load: a forest was written nowhere."""
+        return error
 
 
 PROCESSOR_TIMES = (
@@ -260,6 +267,10 @@ class Outcome:
     recorded: Rows | None = field(default=None, repr=False)
     tables: Mapping[str, Cells] = field(default_factory=dict)
     """Those that the scheduler was given."""
+    syncs: Tallies | None = None
+    """Calls that tasks waited in until what they had written was on the medium, by task; None if there were none."""
+    sync_latencies: Latencies | None = None
+    """Of these, from call to return."""
     counters: U32 | None = field(default=None, repr=False)
     """What the scheduler has counted, shape (rows, columns) as its Counters have it; None if that is nothing."""
 
@@ -278,9 +289,10 @@ def _new(c_options: Any) -> Any:
     return run
 
 
-def _check(run: Any, status: int) -> int:
+def _check(run: Any, status: int, load: Load | None = None) -> int:
     if status < 0:
-        raise Problem(text(lib.hws_error(run)) or f"simulator error {-status}")
+        error = text(lib.hws_error(run)) or f"simulator error {-status}"
+        raise Problem(load.explained(error) if load else error)
     return status
 
 
@@ -326,11 +338,11 @@ def simulate(
         _check(run, lib.hws_drive_warm(run, *options.warm))
     for task in load.tasks:
         _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
-    _check(run, load.attach(run))
+    _check(run, load.attach(run), load)
     if log is not None:
         _check(run, lib.hws_log(run, str(log).encode()))
     totals = ffi.new("struct hws_totals *")
-    while _check(run, lib.hws_run(run, INSTANTS)) == Progress.MORE:
+    while _check(run, lib.hws_run(run, INSTANTS), load) == Progress.MORE:
         ending.check()
         if progress:
             lib.hws_totals(run, totals)
@@ -339,9 +351,9 @@ def simulate(
     return _outcome(run, policy, drive, load, totals, options.record, tables)
 
 
-def _tallies(run: Any) -> Tallies:
+def _tallies(run: Any, what: Any) -> Tallies:
     c = ffi.new("struct hws_tally **")
-    n = lib.hws_tallies(run, c)
+    n = what(run, c)
     kind = ffi.typeof("struct hws_tally")
     rows = view(
         c[0],
@@ -359,12 +371,12 @@ def _tallies(run: Any) -> Tallies:
     return Tallies(**whole, latency_sum_ns=rows["latency_sum_ns"] + rows["latency_sum_high"] * 2.0**64)
 
 
-def _latencies(run: Any) -> Latencies:
+def _latencies(run: Any, what: Any) -> Latencies:
     c = ffi.new("struct hws_latencies *")
-    c.room = lib.hws_latencies(run, c)
+    c.room = what(run, c)
     tally, ns, count = np.empty(c.room, np.uint32), np.empty(c.room, np.uint64), np.empty(c.room, np.uint64)
     c.tally, c.ns, c.count = borrow("uint32_t[]", tally), borrow("uint64_t[]", ns), borrow("uint64_t[]", count)
-    lib.hws_latencies(run, c)
+    what(run, c)
     error = 1 / c.error_denominator if c.error_denominator else 0.0
     return Latencies(tally.astype(np.int64), ns.view(np.int64), count.view(np.int64), error)
 
@@ -389,18 +401,21 @@ def _outcome(
 ) -> Outcome:
     stat = ffi.new("int64_t *")
     stats = {name: int(stat[0]) for name in policy.stats if lib.hws_stat_value(run, name.encode(), stat) == 0}
+    syncs = _tallies(run, lib.hws_sync_tallies)
     return Outcome(
         scheduler=policy.name,
         tunables={name: int(lib.hws_get(run, name.encode())) for name in policy.tunables},
         drive=drive.name,
         tasks=load.tasks,
-        tallies=_tallies(run),
-        latencies=_latencies(run),
+        tallies=_tallies(run, lib.hws_tallies),
+        latencies=_latencies(run, lib.hws_latencies),
         totals={name: int(getattr(totals, name)) for name, _ in ffi.typeof("struct hws_totals").fields},
         stats=stats,
         jobs=_jobs(run),
         recorded=_rows(run, load) if rows else None,
         tables=tables,
+        syncs=syncs if len(syncs.ios) else None,
+        sync_latencies=_latencies(run, lib.hws_sync_latencies) if len(syncs.ios) else None,
         counters=_counters(run, policy),
     )
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, Directions, Exit, FileServ
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
 from headwaiter.errors import DoesNotFitError, Problem, plain
+from headwaiter.fio.corners import notes_of, time_based
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
 from headwaiter.fio.names import name_hash
 from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
@@ -23,6 +25,8 @@ READAHEAD_BYTES = 128 << 10
 FIO_RANDSEED = 0x89  # of job files that name none
 _EXIT = {"group": Exit.GROUP, "stonewall": Exit.RUNNING, "all": Exit.ALL}
 _SERVICE = {"roundrobin": FileService.IN_TURN, "sequential": FileService.ONE_BY_ONE, "random": FileService.RANDOM}
+_NAMING = ("name", "filename", "directory", "filename_format")
+"""Options that files and jobs have their names from."""
 _MOST_PROCESSES = 100_000
 _MOST_FILES = 1_000_000
 _MOST_IOS = 1_000_000
@@ -43,6 +47,8 @@ class JobLoad:
     tasks: Sequence[Task]
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
+    places: tuple[tuple[Where, str], ...] = ()
+    """Of each job a line and its name, for what is found to be wrong with it in a run."""
 
     def attach(self, run: Any) -> int:
         """See sim.Load."""
@@ -58,6 +64,15 @@ class JobLoad:
             if status < 0:
                 return status
         return 0
+
+    def explained(self, error: str) -> str:
+        """See sim.Load: of a job, where it was written, and its name."""
+        found = re.match(r"job (\d+): ", error)
+        if not found or int(found[1]) >= len(self.places):
+            return error
+        number = int(found[1])
+        where, name = self.places[number]
+        return where.told(f"{name}: {error[found.end() :]}", "a job that cannot be run")
 
 
 def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobLoad:
@@ -81,11 +96,14 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     workers = len(drafts) + sum(d.verifies for d in drafts)
     tasks: list[Task] = []
     jobs: list[Job] = []
+    places: list[tuple[Where, str]] = []
     readers: list[tuple[_Draft, Mapping[str, Any], int]] = []
     group = phase = 0
 
     def enter(draft: _Draft, fields: Mapping[str, Any], name: str) -> None:
         tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase))
+        shown_name = f"job '{plain(name)}'" if draft.section.shows("name") else "a job"
+        places.append((draft.section.at("bssplit"), shown_name))
         jobs.append(
             Job(
                 {**fields, "task": len(jobs)},
@@ -129,9 +147,10 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
         notes = ("buffered I/O is modelled simply (see docs/fio.md); direct=1 says exactly what the disk is asked",)
     if any(s.get("ramp_time") for s in sections):
         notes += ("ramp_time: unlike in fio, the I/Os of the ramp count in the results",)
+    notes += tuple(note for d in drafts if not d.clone for note in notes_of(d.section, d.regions, max(d.fields["align_bytes"])))
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
-    return JobLoad(tuple(tasks), tuple(jobs), notes)
+    return JobLoad(tuple(tasks), tuple(jobs), notes, tuple(places))
 
 
 def _place(r: Region, bases: Mapping[str, int], fields: Mapping[str, Any], seeded: bool) -> dict[str, int]:
@@ -328,8 +347,7 @@ def _common_fields(s: Section) -> dict[str, Any]:
     buffered = not s.get("direct", False)
     engine = s.get("ioengine", "psync")
     queued = engine not in SYNC_ENGINES
-    block = s.get("bs", (None, None))
-    low, high = ([(b or (4096, 4096))[i] for b in block] for i in (0, 1))
+    low, high = ([b[i] for b in s.block_sizes()] for i in (0, 1))
     align = [a or b for a, b in zip(s.get("ba", (None, None)), low, strict=True)]
     if not buffered:
         for option, sizes in (("bs", low), ("ba", align)):
@@ -342,8 +360,6 @@ def _common_fields(s: Section) -> dict[str, Any]:
         raise s.at("iodepth").problem(
             "option 'iodepth': buffered I/O through io_uring is supported one at a time only; add direct=1"
         )
-    if s.get("time_based") and not s.get("runtime"):
-        raise s.at("time_based").problem("option 'time_based' needs runtime")
     writes = bool(pattern.directions & Directions.WRITES)
     if not buffered and writes:
         for option in ("fsync", "end_fsync"):
@@ -361,7 +377,7 @@ def _common_fields(s: Section) -> dict[str, Any]:
         "start_max_ns": start[1],
         "runtime_ns": s.get("runtime", 0) + (s.get("ramp_time", 0) if s.get("runtime") else 0),
         **_split_fields(s, buffered),
-        "time_based": s.get("time_based", False),
+        "time_based": time_based(s),
         "loops": s.get("loops", 1),
         "number_ios": s.get("number_ios", 0),
         "directions": pattern.directions,
@@ -493,7 +509,9 @@ def _regions(
 def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
     if span <= 0:
         return s.at("offset", "offset_increment").problem(f"option 'offset': nothing remains from byte {offset} on")
-    return s.at("size", "filesize", "offset", "bs").problem(f"a region of {span} bytes is smaller than a block of {block}")
+    return s.at("size", "filesize", "offset", "bs").problem(
+        f"a region of {span} bytes is smaller than a block of {block}", "a region is smaller than a block"
+    )
 
 
 def _whole(s: Section, name: str, files: int, capacity: int) -> int:
@@ -503,8 +521,9 @@ def _whole(s: Section, name: str, files: int, capacity: int) -> int:
         return filesize or capacity
     if isinstance(size, int) and size:
         return size // files
+    shown_name = f"'{name}'" if s.shows(*_NAMING) else "a file of the job"
     raise s.at("size", "filename").problem(
-        f"'{name}' is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)")
+        f"{shown_name} is a file: give its size" + (" (filesize=)" if isinstance(size, Percent) else " (size=)")
     )
 
 
@@ -523,7 +542,8 @@ def _check_fit(draft: _Draft, bases: Mapping[str, int], capacity: int) -> None:
         if end <= capacity:
             continue
         where: Where = draft.section.at("size", "filesize", "offset_increment", "offset")
-        what = f"file '{r.file}'" if r.file in bases else r.file
-        raise DoesNotFitError(
-            f"{where.path}:{where.line}: job '{draft.name}' leaves the drive: {what} would end at byte {end} of {capacity}"
-        )
+        shows = draft.section.shows(*_NAMING)
+        who = f"job '{draft.name}'" if shows else "a job"
+        what = (f"file '{r.file}'" if r.file in bases else r.file) if shows else "a file"
+        leaves = f"{who} leaves the drive: {what} would end at byte {end} of {capacity}"
+        raise DoesNotFitError(where.told(leaves, f"a job leaves the drive of {capacity} bytes"))

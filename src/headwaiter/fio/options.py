@@ -106,13 +106,17 @@ def _percents(value: str, kb_base: int) -> tuple[int | None, int | None]:
 
 
 def _rates(value: str, kb_base: int) -> tuple[int | None, int | None]:
-    return per_direction(value, lambda v: _nonzero(size(v, kb_base)))
+    return per_direction(value, lambda v: size(v, kb_base))
 
 
-def _nonzero(number: int) -> int:
-    if not number:
-        raise ValueError("the rate must not be 0")
-    return number
+def _at_least_one(value: str, kb_base: int) -> int:
+    """A number of things, of which fio takes 0 for 1."""
+    return 1 if size(value, kb_base) == 0 else count(value, kb_base)
+
+
+def _set(value: str | None, _: int) -> bool:
+    """An option that may stand alone: any number but 0 sets it."""
+    return value is None or integer(value) != 0
 
 
 def _every(value: str, kb_base: int) -> int:
@@ -299,7 +303,7 @@ USED: tuple[Used, ...] = (
     ),
     Used("offset_align", _sized(size), "alignment of an offset given as a percentage (default: the block size)"),
     Used("number_ios", _text(lambda v: integer(v, 0, LARGEST)), "end after this number of I/Os"),
-    Used("loops", _sized(count), "number of passes"),
+    Used("loops", _sized(_at_least_one), "number of passes"),
     Used("numjobs", _text(lambda v: integer(v, 1, 100_000)), "clones of the job, named NAME.0, NAME.1, …"),
     Used("filename", _text(str), "a device (/dev/…: the one drive), or files; several are separated by ':'"),
     Used("directory", _text(str), "part of the names of files"),
@@ -340,19 +344,19 @@ USED: tuple[Used, ...] = (
     ),
     Used("thinktime", _time("us"), "pause after each thinktime_blocks I/Os, once all in flight are done; us"),
     Used("thinktime_spin", _time("us"), "part of thinktime (or all, if longer); us"),
-    Used("thinktime_blocks", _sized(count), "see thinktime (default 1)"),
+    Used("thinktime_blocks", _sized(_at_least_one), "see thinktime (default 1)"),
     Used(
         "thinktime_blocks_type",
         _text(lambda v: choice(v, ("complete", "issue"))),
         "count blocks at completion or at issue",
     ),
-    Used("rate", _sized(_rates), "limit in bytes per second: one, or reads,writes"),
-    Used("rate_iops", _sized(_rates), "limit in I/Os per second"),
+    Used("rate", _sized(_rates), "limit in bytes per second: one, or reads,writes; 0: none"),
+    Used("rate_iops", _sized(_rates), "limit in I/Os per second; 0: none"),
     Used("startdelay", _text(_delay), "start this long after the beginning of the run; a range draws a random time; s"),
     Used("runtime", _time("s"), "end after this time; s", ("timeout",)),
     Used("ramp_time", _time("s"), "added to runtime; unlike in fio, its I/Os count in the results; s"),
-    Used("time_based", lambda v, _: flag(v), "repeat passes until runtime", alone=True),
-    Used("norandommap", lambda v, _: flag(v), "random places may repeat before all have been used", alone=True),
+    Used("time_based", _set, "repeat passes until runtime; without it this changes nothing", alone=True),
+    Used("norandommap", _set, "random places may repeat before all have been used", alone=True),
     Used("percentage_random", _sized(_percents), "percentage of random I/O in a random pattern: one, or reads,writes"),
     Used(
         "random_distribution",
@@ -369,14 +373,14 @@ USED: tuple[Used, ...] = (
     ),
     Used(
         "stonewall",
-        lambda v, _: flag(v),
+        _set,
         "start when all jobs started before have ended",
         ("wait_for_previous",),
         alone=True,
     ),
     Used("wait_for", _text(str), "start when the named job has ended"),
-    Used("new_group", lambda v, _: flag(v), "begin a new group, for exit_what", alone=True),
-    Used("exitall", lambda v, _: flag(v), "when one job ends, end the others of its group", alone=True),
+    Used("new_group", _set, "begin a new group, for exit_what", alone=True),
+    Used("exitall", _set, "when one job ends, end the others of its group", alone=True),
     Used("exit_what", _text(lambda v: choice(v, ("group", "stonewall", "all"))), "the jobs that exitall ends"),
     Used(
         "prio",
@@ -419,7 +423,7 @@ IGNORED: Mapping[str, str] = {
         verify_async verify_async_cpus experimental_verify verify_state_save verifysort verifysort_nr""",
     "interface between engine and kernel": """userspace_reap hipri hipri_percentage fixedbufs registerfiles
         sqthread_poll sqthread_poll_cpu nonvectored force_async write_hint""",
-    "the random number generator (there is only one here)": "random_generator",
+    "the random number generator (there is only one here), and its map": "random_generator softrandommap",
 }
 
 # What would change the result and is not supported; the values at which it changes nothing are accepted.
@@ -501,6 +505,8 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
 }
 
 BY_NAME: Mapping[str, Used] = {name: option for option in USED for name in option.names}
+DEPRECATED: frozenset[str] = frozenset({"flow_watermark"})
+"""What fio takes, says to be deprecated, and passes over."""
 IGNORED_NAMES: frozenset[str] = frozenset(name for names in IGNORED.values() for name in names.split())
 
 
@@ -538,7 +544,7 @@ OTHER_ENGINES: Mapping[str, str] = {
 
 def known() -> Iterable[str]:
     """Every name of every option."""
-    return {*BY_NAME, *IGNORED_NAMES, *REFUSED}
+    return {*BY_NAME, *IGNORED_NAMES, *DEPRECATED, *REFUSED}
 
 
 def refuses(name: str, value: str | None) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headwaiter.errors import Problem, plain, shown
-from headwaiter.fio.options import BY_NAME, IGNORED_NAMES, REASONS, known, refuses
+from headwaiter.fio.options import BY_NAME, DEPRECATED, IGNORED_NAMES, REASONS, known, refuses
 from headwaiter.reading import exists, read_bytes
 
 _SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
@@ -30,14 +30,23 @@ _LONGEST_VALUE = 1 << 16
 
 @dataclass(frozen=True)
 class Where:
-    """A line of a file."""
+    """A line of a file; hidden: of one that the job file includes.
+
+    Whoever wrote the job file may not be allowed to read what it includes; the user who runs it, as root perhaps, is. No word of
+    such a file is printed because it is wrong.
+    """
 
     path: str
     line: int
+    hidden: bool = False
 
-    def problem(self, what: str) -> Problem:
+    def told(self, what: str, plainly: str = "this is not accepted") -> str:
+        """That something is wrong there; `plainly` says so without a word of the line."""
+        return f"{self.path}:{self.line}: {f'{plainly} (what an included file says is not shown)' if self.hidden else what}"
+
+    def problem(self, what: str, plainly: str = "this is not accepted") -> Problem:
         """The error that something is wrong there."""
-        return Problem(f"{self.path}:{self.line}: {what}")
+        return Problem(self.told(what, plainly))
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,17 @@ class Section:
     def written(self, option: str) -> str:
         """The name under which an option was written; its own if it was not."""
         return self.settings[option].written if option in self.settings else option
+
+    def block_sizes(self) -> list[tuple[int, int]]:
+        """Smallest and largest of reads, of writes: of bssplit or bsrange, whatever bs says before or behind, as in fio 3.33."""
+        return [
+            ranged or fixed or (4096, 4096)
+            for ranged, fixed in zip(self.get("bsrange", (None, None)), self.get("bs", (None, None)), strict=True)
+        ]
+
+    def shows(self, *options: str) -> bool:
+        """Whether its name, and what is made of these options, may stand in an error: nothing of it is from an included file."""
+        return not any(w.hidden for w in (self.where, *(self.settings[o].where for o in options if o in self.settings)))
 
     def at(self, *options: str) -> Where:
         """Where the first of these options that is set was set, else the section's head."""
@@ -96,14 +116,16 @@ def parse(path: Path, data: bytes | None = None) -> list[Section]:
             finish()
             name = text[1:].rpartition("]")[0].strip()
             if not text.endswith("]") or not name:
-                raise where.problem(f"'{shown(text)}' is not a section ([NAME])")
+                raise where.problem(f"'{shown(text)}' is not a section ([NAME])", "not a section ([NAME])")
             name = plain(name)
             is_global = name.startswith("global")
             current = Section(name, where, defaults if is_global else dict(defaults))
             continue
         option, equals, value = (part.strip() for part in text.partition("="))
         if current is None:
-            raise where.problem(f"option '{shown(option)}' is before the first section ([NAME])")
+            raise where.problem(
+                f"option '{shown(option)}' is before the first section ([NAME])", "something is before the first section ([NAME])"
+            )
         pending.append((option, value if equals else None, where))
     finish()
     if not sections:
@@ -122,7 +144,7 @@ class _Lines:
         """Lines that say something, without comments. data: the file's bytes if it has been read already."""
         for number, raw in enumerate(self._text(path, included_at, data).splitlines(), 1):
             line = re.split("[;#]", raw)[0].strip()
-            where = Where(str(path), number)
+            where = Where(str(path), number, included_at is not None)
             if not line:
                 continue
             words = line.split(maxsplit=1)
@@ -130,28 +152,33 @@ class _Lines:
                 yield line, where
                 continue
             if len(words) == 1:
-                raise where.problem("include: the name of a file is missing")
+                raise where.problem(missing := "include: the name of a file is missing", missing)
             if depth == _DEEPEST_INCLUDE:
-                raise where.problem(f"include: more than {_DEEPEST_INCLUDE} files deep")
+                raise where.problem(deep := f"include: more than {_DEEPEST_INCLUDE} files deep", deep)
             target = Path(words[1])
             try:
                 found = exists(target)
             except Problem as e:
-                raise where.problem(f"include: {e}") from None
+                raise where.problem(f"include: {e}", "include: no such file, or none that can be read") from None
             yield from self.of(target if found else path.parent / words[1], where, None, depth + 1)
 
     def _text(self, path: Path, included_at: Where | None, data: bytes | None) -> str:
         try:
             text = (read_bytes(path, _MOST_BYTES) if data is None else data).decode("utf-8")
         except UnicodeDecodeError:
+            if included_at:
+                raise included_at.problem(f"include: {path}: not text", "include: not text") from None
             raise Problem(f"{path}: not a job file (not text)") from None
         except Problem as e:
-            raise (included_at.problem(f"include: {e}") if included_at else e) from None
+            if included_at:
+                raise included_at.problem(f"include: {e}", "include: no such file, or none that can be read") from None
+            raise
         self.files += 1
         self.length += len(text)
         if self.files > _MOST_FILES or self.length > _MOST_BYTES:
             what = f"{_MOST_FILES} files" if self.files > _MOST_FILES else f"{_MOST_BYTES >> 20} MiB of text"
-            raise (included_at or Where(str(path), 1)).problem(f"more than {what} with all that is included")
+            more = f"more than {what} with all that is included"
+            raise (included_at or Where(str(path), 1)).problem(more, more)
         return text
 
 
@@ -159,12 +186,14 @@ def _substituted(value: str, option: str, where: Where) -> str:
     def variable(match: re.Match[str]) -> str:
         name = match.group(1)
         if name not in os.environ:
-            raise where.problem(f"option '{option}': environment variable {name} is not set")
+            raise where.problem(
+                f"option '{option}': environment variable {name} is not set", "an environment variable is not set"
+            )
         return os.environ[name]
 
     value = _VARIABLE.sub(variable, value).replace("$pagesize", "4096")
     if len(value) > _LONGEST_VALUE:
-        raise where.problem(f"option '{shown(option)}': a value of {len(value)} characters")
+        raise where.problem(f"option '{shown(option)}': a value of {len(value)} characters", "a value is too long")
     for word in ("$mb_memory", "$ncpus"):
         if word in value:
             raise where.problem(f"option '{option}': {word} depends on the machine and is not supported")
@@ -181,22 +210,29 @@ def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Wh
         kb_base = settings["kb_base"].value if "kb_base" in settings else 1024
         if option in IGNORED_NAMES:
             continue
+        if option in DEPRECATED:
+            settings[option] = Setting(value, where, option)
+            continue
         if refuses(option, value):
             written = f"{option}={shown(value)}" if value is not None else option
             why = f": {REASONS[option]}" if option in REASONS else ""
-            raise where.problem(f"option '{option}' would change the result and is not supported ({written}){why}")
+            raise where.problem(
+                f"option '{option}' would change the result and is not supported ({written}){why}", "an option is not supported"
+            )
         used = BY_NAME.get(option)
         if used is None:
             if option in known():
                 continue
             close = difflib.get_close_matches(option[:100], list(known()), 1)
-            raise where.problem(f"unknown option '{shown(option)}'" + (f" (did you mean '{close[0]}'?)" if close else ""))
+            raise where.problem(
+                f"unknown option '{shown(option)}'" + (f" (did you mean '{close[0]}'?)" if close else ""), "unknown option"
+            )
         if not value and not (used.alone and value is None):
-            raise where.problem(f"option '{option}': a value is missing")
+            raise where.problem(f"option '{option}': a value is missing", "a value is missing")
         try:
             meaning = used.parse(value, kb_base)
         except ValueError as e:
-            raise where.problem(f"option '{option}': {e}") from None
+            raise where.problem(f"option '{option}': {e}", "the value of an option is not accepted") from None
         _set(settings, used.name, Setting(meaning, where, option))
 
 
@@ -207,12 +243,10 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
         name, value = "rwmixread", 100 - value
     elif name == "buffered":
         name, value = "direct", not value
-    elif name == "bsrange":
-        name = "bs"
     elif name == "bssplit":
         # Sizes are in the range that these span.
         span = tuple(part and (min(s for s, _ in part), max(s for s, _ in part)) for part in value)
-        _set(settings, "bs", Setting(span, where, setting.written))
+        _set(settings, "bsrange", Setting(span, where, setting.written))
     elif name == "allrandrepeat":
         name = "randrepeat"
     elif name == "fdatasync":
@@ -220,10 +254,9 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     elif name == "fsync_on_close":
         name = "end_fsync"
     if name == "bs":
-        # Sizes are ranges from here on, and what is said of one direction leaves the other as it was.
+        # Sizes are ranges from here on.
         value = tuple((v, v) if isinstance(v, int) else v for v in value)
-        if setting.written != "bssplit":
-            settings.pop("bssplit", None)
-    if name in ("bs", "bssplit", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
+    # What is said of one direction leaves the other as it was.
+    if name in ("bs", "bsrange", "bssplit", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
         value = tuple(new if new is not None else old for new, old in zip(value, settings[name].value, strict=True))
     settings[name] = Setting(value, where, setting.written)

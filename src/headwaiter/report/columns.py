@@ -102,12 +102,12 @@ def _unit(results: Sequence[Result], operation: str) -> str:
 def _latencies(results: Sequence[Result], operation: str, ranks: Sequence[int]) -> list[Column]:
     unit = _unit(results, operation)
     helps = {"mean": "mean", "p99": "99th percentile of the", "max": "longest"}
+    whom, how = ("fsync and the like", "call to return") if operation == "sync" else (f"{operation}s", "issue to completion")
+    slowest = "call of fsync and the like" if operation == "sync" else operation
     return [
         Column(
             f"{operation}\n{figure} {unit}",
-            f"{what} latency of {operation}s, from issue to completion"
-            if figure != "max"
-            else f"latency of the slowest {operation}",
+            f"{what} latency of {whom}, from {how}" if figure != "max" else f"latency of the slowest {slowest}",
             rank,
             _latency(operation, figure, unit),
         )
@@ -133,7 +133,7 @@ def columns(results: Sequence[Result], margins: Sequence[Margin] = ()) -> list[C
 
 def every_column(results: Sequence[Result] = (), margins: Sequence[Margin] = ()) -> list[Column]:
     """All, in their order; units are those that the results need."""
-    reads = any(r.read for r in results)
+    reads, syncs = (any(found) for found in ([r.read for r in results], [r.sync for r in results]))
     judged = {m.scheduler: m for m in margins}
 
     def verdict(r: Result) -> str | None:
@@ -145,7 +145,8 @@ def every_column(results: Sequence[Result] = (), margins: Sequence[Margin] = ())
         Column("\nMB/s", field_at(Result, "throughput_MBps").meaning, 0, _throughput),
         Column("elapsed\ns", field_at(Result, "elapsed_s").meaning, 0, _number("elapsed_s")),
         *_latencies(results, "read", (0, 0, 0)),
-        *_latencies(results, "write", (2, 1, 2) if reads else (0, 0, 0)),
+        *_latencies(results, "write", (2, 1, 2) if reads or syncs else (0, 0, 0)),
+        *_latencies(results, "sync", (2, 0, 2) if reads else (0, 0, 0)),
         Column("\nfairness", "Jain's index of throughput, 1 if all programs that run side by side get the same", 0, _fairness),
         Column(
             "\nverdict", "how far ahead of the baseline, by the criterion, and what may be said (? = cannot tell)", 1, verdict

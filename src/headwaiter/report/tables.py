@@ -21,7 +21,7 @@ from headwaiter.engine.sim import Drive, Options
 from headwaiter.record import Record, field_at, value_at
 from headwaiter.report.columns import ABSENT, Column, columns, digits
 from headwaiter.study.ranges import label
-from headwaiter.study.schema import GroupRow, Margin, Result, TaskRow
+from headwaiter.study.schema import GroupRow, Margin, Result, SyncRow, TaskRow
 from headwaiter.study.workload import Workload
 
 _WIDTH = 200
@@ -30,7 +30,8 @@ _CSV = (
     "fairness_jain", "disk.seek_s", "disk.rotation_s", "disk.transfer_s", "disk.idle_s", "disk.seeks", "anticipation.A",
     "anticipation.A_S", "anticipation.A_F", "anticipation.T_ms", "anticipation.T_S_ms", "anticipation.T_F_ms",
     "anticipation.T_F_per_A_S_ms", "range.throughput_MBps.low", "range.throughput_MBps.high", "variant", "waited_s",
-    "write.lat_ms.mean", "write.lat_ms.p99", "write.lat_ms.max", "disk.waiting_s",
+    "write.lat_ms.mean", "write.lat_ms.p99", "write.lat_ms.max", "disk.waiting_s", "sync.calls", "sync.lat_ms.mean",
+    "sync.lat_ms.p99", "sync.lat_ms.max",
 )  # fmt: skip
 _STYLES = {"better": "green", "worse": "red", "cannot tell": "yellow"}
 OURS = "*"
@@ -139,9 +140,12 @@ def legend(results: Sequence[Result], margins: Sequence[Margin]) -> Table:
 
 
 def tasks_table(result: Result, limit: int = 24) -> Table:
-    """A row per thread of control if there are chains of tasks, else per task and operation."""
+    """A row per thread of control if there are chains of tasks, else per task and operation, calls such as fsync among them."""
     chains = result.groups or ()
-    rows: Sequence[GroupRow | TaskRow] = chains or result.tasks or ()
+    rows: list[GroupRow | TaskRow | SyncRow] = [*(chains or result.tasks or ()), *((result.sync and result.sync.tasks) or ())]
+    if not chains:
+        places = {row.task: k for k, row in reversed(list(enumerate(result.tasks or ())))}
+        rows.sort(key=lambda row: places.get(row.task, len(places)) if not isinstance(row, GroupRow) else 0)
     title = "threads of control" if chains else "tasks"
     t = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     kind: type[Record] = GroupRow if chains else TaskRow
@@ -150,17 +154,12 @@ def tasks_table(result: Result, limit: int = 24) -> Table:
         head = "MB" if path == "bytes" else field_at(kind, path).head
         t.add_column(head, justify="left" if path in ("name", "op") else "right", no_wrap=path != "name", overflow="fold")
     for r in rows[:limit]:
-        t.add_row(
-            r.name,
-            str(r.tasks) if isinstance(r, GroupRow) else r.op,
-            str(r.requests),
-            digits(r.bytes / 1e6),
-            digits(r.throughput_mbps),
-            digits(r.elapsed_s),
-            digits(r.lat_ms.mean),
-            digits(r.lat_ms.p99),
-            digits(r.lat_ms.max),
-        )
+        if isinstance(r, SyncRow):
+            figures = ["sync", str(r.calls), ABSENT, ABSENT, ABSENT]
+        else:
+            what = str(r.tasks) if isinstance(r, GroupRow) else r.op
+            figures = [what, str(r.requests), digits(r.bytes / 1e6), digits(r.throughput_mbps), digits(r.elapsed_s)]
+        t.add_row(r.name, *figures, *(digits(ms) for ms in (r.lat_ms.mean, r.lat_ms.p99, r.lat_ms.max)))
     if len(rows) > limit:
         t.caption = f"… and {len(rows) - limit} more (--json shows all)"
     return t

@@ -12,9 +12,20 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.schedulers import find
-from headwaiter.engine.sim import I64, PROCESSOR_TIMES, Options, Outcome
+from headwaiter.engine.sim import I64, PROCESSOR_TIMES, Latencies, Options, Outcome, Tallies
 from headwaiter.errors import Problem
-from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, ProcessorTime, Result, TaskRow
+from headwaiter.study.schema import (
+    Anticipation,
+    Direction,
+    Disk,
+    GroupRow,
+    Latency,
+    ProcessorTime,
+    Result,
+    Sync,
+    SyncRow,
+    TaskRow,
+)
 
 _PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 """Those of Latency."""
@@ -58,9 +69,8 @@ class _Parts:
         return _rate(self.bytes / 1e6, self.elapsed_s)
 
 
-def _part(o: Outcome, key: I64) -> _Parts:
+def _part(t: Tallies, lat: Latencies, key: I64) -> _Parts:
     """The I/Os by key, a number per tally. Sorts each once, whatever the number of parts."""
-    t, lat = o.tallies, o.latencies
     keys, part = np.unique(key, return_inverse=True)
     if not len(keys):
         nothing = np.empty(0, np.int64)
@@ -89,7 +99,7 @@ def _part(o: Outcome, key: I64) -> _Parts:
 
 def latency(o: Outcome) -> Latency:
     """Of all I/Os of a run together. The run had I/Os."""
-    return Latency(*_part(o, np.zeros_like(o.tallies.task)).lat_ms[0].tolist())
+    return Latency(*_part(o.tallies, o.latencies, np.zeros_like(o.tallies.task)).lat_ms[0].tolist())
 
 
 def _throughput_mbps(size: int, elapsed_s: float) -> float:
@@ -120,7 +130,9 @@ def _rows(parts: _Parts) -> Iterator[tuple[int, int, int, float, float, float, f
 def _task_rows(o: Outcome) -> list[TaskRow]:
     """A row per task and operation."""
     rows = []
-    for key, requests, size, throughput, start, elapsed, _, lat in _rows(_part(o, o.tallies.task * 4 + o.tallies.op)):
+    for key, requests, size, throughput, start, elapsed, _, lat in _rows(
+        _part(o.tallies, o.latencies, o.tallies.task * 4 + o.tallies.op)
+    ):
         task = o.tasks[key // 4]
         rows.append(TaskRow(task.id, task.name, Op(key % 4).word, task.group, requests, size, throughput, start, elapsed, lat))
     return rows
@@ -168,7 +180,9 @@ def _group_rows(o: Outcome) -> list[GroupRow]:
         names.setdefault(t.group, t.name)
     return [
         GroupRow(g, names[g], members[g], requests, size, throughput, elapsed, end, lat)
-        for g, requests, size, throughput, _, elapsed, end, lat in _rows(_part(o, groups[index][o.tallies.task]))
+        for g, requests, size, throughput, _, elapsed, end, lat in _rows(
+            _part(o.tallies, o.latencies, groups[index][o.tallies.task])
+        )
     ]
 
 
@@ -187,8 +201,18 @@ def _directions(o: Outcome, elapsed_s: float) -> dict[int, Direction]:
     """Figures of each operation that there was."""
     return {
         op: Direction(requests, size, _throughput_mbps(size, elapsed_s), lat)
-        for op, requests, size, *_, lat in _rows(_part(o, o.tallies.op))
+        for op, requests, size, *_, lat in _rows(_part(o.tallies, o.latencies, o.tallies.op))
     }
+
+
+def _sync(o: Outcome, tasks: bool) -> Sync | None:
+    """Calls such as fsync, all together and by task; None if there were none."""
+    t, lat = o.syncs, o.sync_latencies
+    if t is None or lat is None:
+        return None
+    ((_, calls, *_, whole),) = _rows(_part(t, lat, np.zeros_like(t.task)))
+    rows = [SyncRow(o.tasks[k].id, o.tasks[k].name, n, one) for k, n, *_, one in _rows(_part(t, lat, t.task))] if tasks else None
+    return Sync(calls, whole, rows)
 
 
 def _disk(t: Mapping[str, int]) -> Disk:
@@ -255,7 +279,8 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
         throughput_mbps=_throughput_mbps(size, elapsed),
         read=directions.get(Op.READ),
         write=directions.get(Op.WRITE),
-        lat_relative_error=o.latencies.relative_error or None,
+        sync=_sync(o, tasks),
+        lat_relative_error=max(lat.relative_error for lat in (o.latencies, o.sync_latencies) if lat) or None,
         tasks=rows,
         groups=_group_rows(o) if chained else None,
         fairness_jain=min(fairness, default=None),

@@ -35,7 +35,9 @@ Notes = Annotated[Sequence[str], Says("what to know when reading the results")]
 
 @dataclass(frozen=True, slots=True)
 class Latency(Record):
-    """Of I/Os from issue to completion. Percentiles are latencies that occurred: the least that so many do not exceed."""
+    """From issue to completion, or of calls to return. Percentiles are latencies that occurred: the least that so many do not
+    exceed.
+    """
 
     mean: Annotated[float, Says("mean", "ms", head="mean ms")]
     p50: Annotated[float, Says("50th percentile", "ms")]
@@ -46,6 +48,8 @@ class Latency(Record):
 
 
 Latencies = Annotated[Latency, Says("latency")]
+Calls = Annotated[int, Says("number of calls")]
+CallLatencies = Annotated[Latency, Says("latency, from call to return")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,27 @@ class Direction(Record):
         float, Says("bytes by the elapsed time of the whole run, 0 where that is 0", "MB/s", key="throughput_MBps")
     ]
     lat_ms: Latencies
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRow(Record):
+    """The calls of one task that wait until what was written is on the medium."""
+
+    task: Annotated[int, Says("number of the task")]
+    name: Annotated[str, Says("its name")]
+    calls: Calls
+    lat_ms: CallLatencies
+
+
+@dataclass(frozen=True, slots=True)
+class Sync(Record):
+    """All calls of a run that wait until what was written is on the medium: fsync and fdatasync of job files (but not the one
+    of `end_fsync`, which fio does not count either), and flushes of recordings. They are no I/Os: `requests` is without them.
+    """
+
+    calls: Calls
+    lat_ms: CallLatencies
+    tasks: Annotated[Sequence[SyncRow] | None, Says("a row for each task that made some")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +191,7 @@ class Result(Record):
     throughput_mbps: Throughput
     read: Annotated[Direction | None, Says("all reads")] = None
     write: Annotated[Direction | None, Says("all writes")] = None
+    sync: Annotated[Sync | None, Says("all calls such as fsync")] = None
     lat_relative_error: Annotated[float | None, Says("of very long runs: the largest relative error of a percentile")] = None
     tasks: Annotated[Sequence[TaskRow] | None, Says("a row for each task and operation")] = None
     groups: Annotated[Sequence[GroupRow] | None, Says("a row for each thread of control, unless each is one task")] = None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A profile of the same class with more room: for a recording of a larger drive than any that was measured.
 
-What a class of drives is like, its times, hardly depends on its capacity. An SSD gets more places, and as many more erased pages. A
-disk gets more bits in a track and more tracks, as its makers do it: a third of the growth (as an exponent) makes tracks longer, and
-the transfer faster; the rest makes them more. A stroke over the same share of the surface takes as long as before.
+What a class of drives is like, its times, hardly depends on its capacity. An SSD gets more places, and as many more erased pages.
+A disk gets more bits in a track and more tracks, as its makers do it: a third of the growth (as an exponent) makes tracks longer,
+and the transfer faster; the rest makes them more. A stroke over the same share of the surface takes as long as before.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _disk(data: Toml, factor: float, sectors: int) -> None:
     # Rounded up, so that there is room even where lengths were rounded down.
     more = sectors / (surfaces * sum(width * track for width, track in zip(wide, tracks, strict=True)))
     first = 0
-    for zone, width, track in zip(zones, wide, tracks, strict=True):
-        width = math.ceil(width * more)
+    for zone, before, track in zip(zones, wide, tracks, strict=True):
+        width = math.ceil(before * more)
         for skew in ("track_skew", "cylinder_skew"):
             if skew in zone:
                 zone[skew] = min(track - 1, round(zone[skew] * track / zone["sectors_per_track"]))

@@ -75,7 +75,9 @@ def read(source: Source, options: Options) -> Trace:
     sector = body.integers(1, "sector", high=MAX_SECTOR)
     number = body.integers(2, "number of sectors", high=MAX_SECTOR)
     op, flags, flush = _rwbs(body)
-    aux = np.where(split, number, 0)
+    # blkparse 1.2 prints where a bio is split in 32 bits; it is behind the bio's begin.
+    wrapped = split & (number <= sector)
+    aux = np.where(split, np.where(wrapped, sector + (number - sector) % (1 << 32), number), 0)
     origin = np.flatnonzero((letter[rows] == ord("A")) & (tokens[rows] >= 13))
     aux[origin] = table(rows[origin], [12]).integers(0, "sector", high=MAX_SECTOR)
     processes = _processes(table, head, rows[np.isin(letter[rows], np.frombuffer(b"QDI", np.uint8))], line_end)

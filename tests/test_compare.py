@@ -396,3 +396,20 @@ def test_of_closed_replays_the_time_that_programs_waited_decides() -> None:
     by, ranked = rank([slow, quick], None)
     assert (by, order(ranked)) == ("waited", "b a")
     assert rank([slow, dataclasses.replace(quick, waited_s=None)], None)[0] == "throughput"
+
+
+def test_all_schedulers_have_as_many_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a job that ends after some time each scheduler lets through another number of I/Os, here above and below the limit."""
+    job = write(
+        tmp_path / "x.fio", "[global]\ndirect=1\nruntime=1\ntime_based\nsize=1g\nbs=64k\n[a]\n[b]\nnumjobs=2\noffset=20g\n"
+    )
+    words = (job, "-d", "wd-re-4tb", "-s", "none,maitre")
+    free = told(capfd, "compare", *words, "--seeds", "0")["results"]
+    low, high = sorted(r["requests"] for r in free)
+    assert high > low, "or nothing is tried here"
+    monkeypatch.setattr("headwaiter.study.ranges.SHORT_IOS", (low + high) // 2)
+    assert all("range" not in r for r in told(capfd, "compare", *words)["results"])
+    monkeypatch.setattr("headwaiter.study.ranges.SHORT_IOS", high)
+    assert [r["range"]["runs"] for r in told(capfd, "compare", *words)["results"]] == [9, 9]

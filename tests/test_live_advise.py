@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from headwaiter.study.answer import answer
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.schema import Answer, Judgement
-from headwaiter.study.trial import Trial, measure
+from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, replay
 from headwaiter.traces import load, part, recording
@@ -440,14 +441,15 @@ def test_tunables_that_are_better_on_one_half_only_are_not_taken(tmp_path: Path,
 
 def test_programs_go_on_until_the_recording_is_over(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the scheduler, they are judged in the same time; also where tunables are tried."""
-    drive, seen = find_drive("barracuda-80g"), []
+    drive = find_drive("barracuda-80g")
+    seen: list[type[Load]] = []
 
-    def measured(variant: Variant, drive: Drive, load: Load, *more: Any, **others: Any) -> Trial:
-        seen.append(type(load))
-        return measure(variant, drive, load, *more, **others)
+    def measured(each: Sequence[tuple[Variant, Options]], drive: Drive, load: Load, *more: Any, **others: Any) -> list[Trial]:
+        seen.extend(type(load) for _ in each)
+        return measure_all(each, drive, load, *more, **others)
 
-    monkeypatch.setattr(advice, "measure", measured)
-    monkeypatch.setattr("headwaiter.live.tuning.measure", measured)
+    monkeypatch.setattr(advice, "measure_all", measured)
+    monkeypatch.setattr("headwaiter.live.tuning.measure_all", measured)
     work = replay(four, load(four), drive, Reading())
     found = advice.advise(work, drive, Options())
     assert found.answer and len(seen) > 5 and set(seen) == {Ongoing}

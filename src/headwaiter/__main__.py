@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The command, and python -m headwaiter: signals are heeded before the rest is loaded, which takes a while on a busy machine."""
+"""The command, and python -m headwaiter: descriptors and signals are seen to before the rest is loaded, which takes a while."""
 
 from __future__ import annotations
 
 try:
-    from headwaiter.early import end_at_once_on_signals
+    from headwaiter.early import end_at_once_on_signals, fill_closed
 
+    fill_closed()
     end_at_once_on_signals()
 except KeyboardInterrupt:
     from headwaiter.early import end

@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Signals in the first milliseconds, while the rest of the program is loaded: there is nothing to tidy yet."""
+"""The first milliseconds, while the rest is loaded: closed descriptors, and signals while there is nothing to tidy yet."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends the program with a word."""
+
+
+def fill_closed() -> None:
+    """Put /dev/null where standard input, output or error is closed: nothing that is opened later may stand in their place.
+
+    Input is empty then. What is written to output is still an error, and what is said on error goes nowhere. Programs that are
+    started have the same.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            with contextlib.suppress(OSError):
+                # Those below are open, so that this is the lowest that is free.
+                os.set_inheritable(os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY), True)
 
 
 def heeded() -> list[int]:

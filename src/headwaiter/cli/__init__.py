@@ -78,8 +78,8 @@ def program() -> None:
 
 def main() -> None:
     """Entry point: whatever is wrong ends with one line and status 2, never with a traceback."""
-    end_tidily_on_signals()
     standard_streams()
+    end_tidily_on_signals()
     try:
         status = _status()
     except BaseException:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgres
 from rich.text import Text
 
 from headwaiter.ending import tidied
+from headwaiter.report.terminal import a_console
 
 _RECENT_S = 1.0
 """What was heard of within this time is under way."""
@@ -77,7 +78,7 @@ def progress_bar(
         _Done(unit),
         TimeRemainingColumn(compact=True),
     )
-    console = stderr or Console(stderr=True, emoji=False)
+    console = stderr or a_console(stderr=True)
     parts = Parts()
     with Progress(*columns, console=console, transient=True) as bar, tidied(lambda: console.show_cursor(True)):
         task = bar.add_task(title, total=total)
@@ -98,5 +99,5 @@ def status_line() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda text: None
         return
-    with Console(stderr=True, markup=False, emoji=False).status("starting") as status:
+    with a_console(stderr=True, markup=False).status("starting") as status:
         yield status.update

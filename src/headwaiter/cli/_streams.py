@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from headwaiter.early import fill_closed
+
 
 class Unwritten(Exception):
     """Standard output cannot be written. No OSError, because libraries handle those in ways of their own."""
@@ -30,11 +32,7 @@ def standard_streams() -> None:
 
     A terminal gets "?" for characters that it does not have; all else gets the same bytes everywhere.
     """
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:  # closed; nothing else may be opened in its place, and writing to it must fail
-            os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
+    fill_closed()
     terminal = os.isatty(1)
     encoding = sys.stdout.encoding if terminal else "utf-8"
     output = io.BufferedWriter(_Output(1, "wb", closefd=False))

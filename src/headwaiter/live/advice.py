@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from headwaiter.engine.processor import MEASURED
@@ -27,7 +25,7 @@ from headwaiter.study.fit import doubt, fit
 from headwaiter.study.inkernel import POSITIONS, depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import going_on
 from headwaiter.study.schema import Answer, Criterion, Fit, Margin
-from headwaiter.study.trial import Trial, measure, typical_waits
+from headwaiter.study.trial import Trial, measure_all, typical_waits
 from headwaiter.study.variants import Variant, default_set
 from headwaiter.study.workload import CLOSED, OPEN, Workload
 from headwaiter.study.workload import NR_REQUESTS as USUAL_REQUESTS
@@ -174,16 +172,9 @@ def run(
     progress: Callable[[str, int], None] | None = None,
     runs: int | None = None,
 ) -> list[Trial]:
-    """A trial per variant, in their order, each as the kernel would run it, judged by its typical run; `runs` as in measure()."""
-
-    def one(variant: Variant) -> Trial:
-        tick = (lambda done: progress(variant.name, done)) if progress else None
-        conditions = kernel_options(options, variant.scheduler, depth)
-        return typical_waits(measure(untold(variant), drive, work.load, conditions, runs, tick, tasks=False))
-
-    # The simulator runs outside Python's lock, so threads are enough.
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one, variants))
+    """A trial per variant, in their order, each as the kernel would run it, judged by its typical run; as measure_all()."""
+    each = [(untold(variant), kernel_options(options, variant.scheduler, depth)) for variant in variants]
+    return [typical_waits(trial) for trial in measure_all(each, drive, work.load, runs, progress, tasks=False)]
 
 
 def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from headwaiter.engine.schedulers import find
@@ -17,7 +15,7 @@ from headwaiter.study.compare import RANKINGS
 from headwaiter.study.inkernel import untold
 from headwaiter.study.ongoing import going_on
 from headwaiter.study.schema import Criterion
-from headwaiter.study.trial import Trial, measure
+from headwaiter.study.trial import measure_all
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Reading, Workload, replay
 from headwaiter.traces import part
@@ -67,18 +65,13 @@ def tune(
     ]
     variants = [_variant(scheduler, base), *(_variant(scheduler, {**base, **one}) for one in grid)]
 
-    def one(variant: Variant) -> Trial:
-        tick = (lambda done: progress(variant.name, done)) if progress else None
-        return measure(untold(variant), drive, loads[0], options, 0, tick, tasks=False)
-
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        trials = list(pool.map(one, variants))
+    trials = measure_all([(untold(variant), options) for variant in variants], drive, loads[0], 0, progress, tasks=False)
     figure, sign = RANKINGS[criterion][1:]
     best = min(trials, key=lambda trial: sign * figure.of(trial.result))
     ahead, behind = figure.of(best.result), figure.of(trials[0].result)
     if best is trials[0] or abs(ahead - behind) <= margin * max(abs(ahead), abs(behind)):
         return None
-    again = [measure(untold(trial.variant), drive, loads[1], options, None, tasks=False) for trial in (trials[0], best)]
+    again = measure_all([(untold(trial.variant), options) for trial in (trials[0], best)], drive, loads[1], tasks=False)
     first, second = (
         answer(pair, criterion, is_open=work.replay == OPEN, current=trials[0].variant.name, margin=margin).margins
         for pair in ([trials[0], best], again)

@@ -20,6 +20,7 @@ from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.record import Record, field_at, value_at
 from headwaiter.report.columns import ABSENT, Column, columns, digits
+from headwaiter.report.terminal import MOST, a_console
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import GroupRow, Margin, Result, SyncRow, TaskRow
 from headwaiter.study.workload import Workload
@@ -41,19 +42,19 @@ OURS = "*"
 def console(file: TextIO | None = None, fitted: bool = False) -> Console:
     """A console for stdout, or for a file, which gets plain text whatever FORCE_COLOR says.
 
-    Where there is no terminal, it is so wide that no table is cut, or with `fitted` 80 columns (COLUMNS, if that is set). Text is
+    Where there is no terminal, it is so wide that no table is cut, or with `fitted` as terminal.columns() says. Text is
     shown as it is: names of tasks, jobs, devices and files may look like rich's markup ([b], :smile:), so what is to be bold is a
     rich Text.
     """
     width = None if fitted else _WIDTH
     if file is not None:
-        return Console(file=file, highlight=False, markup=False, emoji=False, width=width, force_terminal=False)
-    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else width)
+        return a_console(width, file=file, highlight=False, markup=False, force_terminal=False)
+    return a_console(None if sys.stdout.isatty() else width, highlight=False, markup=False)
 
 
 def show(out: Console, what: RenderableType) -> None:
     """Print without blanks at the ends of lines, and without cutting what is wider than the console."""
-    wide = Measurement.get(out, out.options.update(width=10_000), what).maximum
+    wide = Measurement.get(out, out.options.update(width=MOST), what).maximum
     options = out.options.update(width=max(out.width, wide) if isinstance(what, Table) else out.width)
     lines = out.render_lines(what, options, pad=False)
     for line in lines:
@@ -107,7 +108,7 @@ def hidden(results: Sequence[Result], margins: Sequence[Margin], shown: Table) -
 
 def _natural(t: Table) -> int:
     """So wide it is if nothing is cut."""
-    wide = Console(width=10_000)
+    wide = a_console(MOST)
     return Measurement.get(wide, wide.options, t).maximum
 
 

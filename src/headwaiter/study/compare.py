@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Load, Options
@@ -25,7 +23,7 @@ from headwaiter.study.ranges import (
     told_range,
 )
 from headwaiter.study.schema import Criterion, Disk, Result
-from headwaiter.study.trial import Trial, measure
+from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 
 EVEN = 0.02
@@ -70,19 +68,11 @@ def run_all(
     runs: int | None = None,
     tasks: bool = True,
 ) -> list[Trial]:
-    """A trial per variant, in the order given; as many at once as there are processors; `runs` as in measure().
+    """A trial per variant, in the order given, as measure_all() makes them.
 
     Without `tasks`, results have no rows of tasks, which nobody may ask for and of which there may be millions.
-    `progress(name, completed)` is called from the workers' threads.
     """
-
-    def one(variant: Variant) -> Trial:
-        tick = (lambda done: progress(variant.name, done)) if progress else None
-        return measure(variant, drive, load, options, runs, tick, tasks)
-
-    # The simulator runs outside Python's lock, so threads are enough.
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one, variants))
+    return measure_all([(variant, options) for variant in variants], drive, load, runs, progress, tasks)
 
 
 def without_processor(trials: Sequence[Trial], drive: Drive, load: Load, options: Options) -> list[str]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +56,47 @@ class SoFar:
         self.ios += completed
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """A variant after its unperturbed run: what that came to, and how many I/Os it had."""
+
+    variant: Variant
+    load: Load
+    first: Result
+    waits: Waits | None
+    contention: float | None
+    ios: int
+    so_far: SoFar
+
+
+def _begin(
+    variant: Variant,
+    drive: Drive,
+    load: Load,
+    options: Options,
+    progress: Callable[[int], None] | None = None,
+    tasks: bool = True,
+) -> _Begun:
+    """The unperturbed run of a variant."""
+    if isinstance(load, Ongoing):
+        load = long_enough(variant, drive, load, options)
+    outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
+    occupied = waits.contention if waits else _contention(outcome)
+    so_far = SoFar(progress)
+    so_far.over(outcome.totals["completed"])
+    return _Begun(variant, load, first, waits, occupied, outcome.totals["issued"], so_far)
+
+
+def _finish(begun: _Begun, drive: Drive, options: Options, number: int, tasks: bool = True) -> Trial:
+    """Those with changes of the load."""
+    variant, load, so_far = begun.variant, begun.load, begun.so_far
+    narrow = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
+    wide = [r for r, _ in others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)]
+    more, found = [r for r, _ in narrow], tuple(w for _, w in narrow if w)
+    result = with_range(begun.first, more)
+    return Trial(variant, result, (begun.first, *more, *wide), begun.waits, begun.contention, found)
+
+
 def measure(
     variant: Variant,
     drive: Drive,
@@ -68,17 +111,34 @@ def measure(
     runs None: RUNS for short loads, else 0. Without `tasks`, results have no rows of tasks. The result's range is of the smaller
     changes.
     """
-    if isinstance(load, Ongoing):
-        load = long_enough(variant, drive, load, options)
-    outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
-    occupied = waits.contention if waits else _contention(outcome)
-    number = runs_for(outcome.totals["issued"], runs)
-    so_far = SoFar(progress)
-    so_far.over(outcome.totals["completed"])
-    narrow = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
-    wide = [r for r, _ in others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)]
-    more, found = [r for r, _ in narrow], tuple(w for _, w in narrow if w)
-    return Trial(variant, with_range(first, more), (first, *more, *wide), waits, occupied, found)
+    begun = _begin(variant, drive, load, options, progress, tasks)
+    return _finish(begun, drive, options, runs_for(begun.ios, runs), tasks)
+
+
+def measure_all(
+    each: Sequence[tuple[Variant, Options]],
+    drive: Drive,
+    load: Load,
+    runs: int | None = None,
+    progress: Callable[[str, int], None] | None = None,
+    tasks: bool = True,
+) -> list[Trial]:
+    """As measure() of each variant, in the order given, as many at once as there are processors.
+
+    All have the same number of runs, for run i of one is compared with run i of another: with runs None it is that of the variant
+    under which the load is longest. `progress(name, completed)` is called from the workers' threads.
+    """
+
+    def first(one: tuple[Variant, Options]) -> _Begun:
+        variant, options = one
+        tick = (lambda done: progress(variant.name, done)) if progress else None
+        return _begin(variant, drive, load, options, tick, tasks)
+
+    # The simulator runs outside Python's lock, so threads are enough.
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        begun = list(pool.map(first, each))
+        number = runs_for(max((one.ios for one in begun), default=0), runs)
+        return list(pool.map(lambda one, conditions: _finish(one, drive, conditions[1], number, tasks), begun, each))
 
 
 def typical_waits(trial: Trial) -> Trial:

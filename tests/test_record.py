@@ -203,7 +203,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
         archive.end({"lost": 0})
         # Random bytes do not become fewer: there is no room to pack them.
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-        archive.pack()
+        with pytest.raises(OSError, match="too large"):
+            archive.pack(tmp_path / "b")
+        (tmp_path / "b").unlink()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     archive.close()

@@ -65,9 +65,8 @@ class Metrics:
 
     def write(self, path: Path) -> None:
         """For node_exporter, which must never see half of it and must be able to read it."""
-        with writing(path) as temporary:
+        with writing(path, 0o644) as temporary:
             temporary.write_text(self.text(), encoding="utf-8")
-            temporary.chmod(0o644)
 
 
 def _labels(labels: Mapping[str, str]) -> str:

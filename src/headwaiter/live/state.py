@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from pathlib import Path
 from headwaiter.errors import Problem
 from headwaiter.live.devices import Device
 from headwaiter.live.settings import Settings
+from headwaiter.outputs import opened, writing
 
 STATE = Path("/var/lib/headwaiter")
 SCHEMA = "headwaiter-state/1"
@@ -138,47 +139,44 @@ class State:
         """Keep other headwaiters from changing anything meanwhile. Problem if there is no writing here."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as e:
-            raise Problem(f"{self.folder}: {e.strerror}: nothing is changed that could not be restored") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            with ExitStack() as stack:
+                handle = stack.enter_context(opened(self.folder / _LOCK, os.O_RDWR, 0o600))
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                held = stack.pop_all()
+        except (OSError, Problem) as e:
+            why = f"{self.folder}: {e.strerror}" if isinstance(e, OSError) else e
+            raise Problem(f"{why}: nothing is changed that could not be restored") from None
+        with held:
             yield
-        finally:
-            os.close(handle)
 
     def _write(self, saved: Saved) -> None:
         path = self.path(saved.identity)
-        temporary = path.with_suffix(".new")
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(saved.text())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            with writing(path) as temporary:
+                temporary.write_text(saved.text(), encoding="utf-8")
             self._sync()
-        except OSError as e:
-            raise Problem(f"{path}: {e.strerror}: nothing is changed that could not be restored") from None
+        except Problem as e:
+            raise Problem(f"{e}: nothing is changed that could not be restored") from None
 
     def _append(self, entry: Entry) -> None:
         path = self.folder / _HISTORY
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with opened(path, os.O_WRONLY | os.O_APPEND, 0o644) as handle:
             try:
                 # The empty line ends one that was cut short.
                 os.write(handle, b"\n" + json.dumps(asdict(entry)).encode() + b"\n")
                 os.fsync(handle)
+            except OSError as e:
+                raise Problem(f"{path}: {e.strerror}") from None
+
+    def _sync(self) -> None:
+        try:
+            handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
             finally:
                 os.close(handle)
         except OSError as e:
-            raise Problem(f"{path}: {e.strerror}") from None
-
-    def _sync(self) -> None:
-        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            raise Problem(f"{self.folder}: {e.strerror}") from None
 
 
 def _boot() -> str:

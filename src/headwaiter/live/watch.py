@@ -25,6 +25,7 @@ from headwaiter.live.metrics import Metrics
 from headwaiter.live.sample import Method, StoppedError, counted
 from headwaiter.live.settings import Settings, kept_requests, opened
 from headwaiter.live.state import now
+from headwaiter.outputs import writing
 
 BY = "headwaiter watch"
 OnExit = Literal["keep", "restore"]
@@ -280,13 +281,8 @@ class Service:
         return self._machine.state.path(identity).with_suffix(".watch")
 
     def _remember(self, disk: _Watched) -> None:
-        path = self._file(disk.identity)
-        temporary = path.with_suffix(".new-watch")
-        try:
+        with writing(self._file(disk.identity)) as temporary:
             temporary.write_text(json.dumps(asdict(disk.decider.memory)), encoding="utf-8")
-            temporary.replace(path)
-        except OSError as e:
-            raise Problem(f"{path}: {e.strerror}") from None
 
     def _remembered(self, identity: str) -> Memory:
         """Nothing where nothing can be read: then it is learnt again."""

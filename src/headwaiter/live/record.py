@@ -36,6 +36,8 @@ _PAGES = 256
 _COMMITS = struct.Struct(f"<8xQ{PAGE - 16}x")
 """Of a page."""
 FINISHED, _TOLD = "time", "a signal"
+_MODE = 0o600
+"""Of a new archive, whatever the umask: it names programs, and places on the disk."""
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,13 @@ def record(
 ) -> Done:
     """Record disks into a file, for so many seconds or until a signal comes; `issues`: also when the device gets a request.
 
+    Nobody else may read a new file; one that is there keeps its mode.
+
     `recorder` None: the first of RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that
     comes later is in what is returned, and what was recorded until then in the file.
     """
     issues = with_issues(disks, issues)
-    with gently() as told, writing(output) as temporary:
+    with gently() as told, writing(output, _MODE) as temporary:
         archive = Archive(temporary)
         try:
             with _recorder(disks, archive, temporary.place, issues, buffer_kb, recorder) as (name, recording, start):

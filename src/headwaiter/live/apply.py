@@ -15,12 +15,13 @@ from headwaiter.live.state import Saved, State
 
 @dataclass(frozen=True)
 class Applied:
-    """What was done to a disk."""
+    """What was done to a disk. trouble: what went wrong once the settings were in force, "" if nothing did."""
 
     device: Device
     before: Settings
     after: Settings
     changes: tuple[Change, ...]
+    trouble: str = ""
 
 
 def check(device: Device) -> None:
@@ -75,8 +76,12 @@ def revert(device: Device, state: State) -> tuple[Saved, Applied]:
             before = queue.read()
             changes = queue.put(saved.before)
             after = queue.read()
-        state.forget(device.identity)
-    return saved, Applied(device, before, after, tuple(changes))
+        trouble = ""
+        try:
+            state.forget(device.identity)
+        except Problem as e:
+            trouble = f"{device.name}: the settings are restored, but what was saved may not be forgotten: {e}"
+    return saved, Applied(device, before, after, tuple(changes), trouble)
 
 
 def overridden(saved: Saved, found: Settings) -> str:

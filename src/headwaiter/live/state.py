@@ -116,8 +116,12 @@ class State:
         self._write(replace(saved, overridden=what))
 
     def forget(self, identity: str) -> None:
-        """All is restored."""
-        self.path(identity).unlink(missing_ok=True)
+        """All is restored. Problem if that cannot be kept."""
+        path = self.path(identity)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
         self._sync()
 
     def history(self) -> list[Entry]:

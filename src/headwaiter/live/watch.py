@@ -10,14 +10,16 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from headwaiter.ending import tidied
 from headwaiter.errors import Problem
 from headwaiter.live.apply import apply, overridden, revert
-from headwaiter.live.decide import FEWEST, Blocked, Caution, Decider, Decision, Memory, Window
+from headwaiter.live.decide import FEWEST, Blocked, Caution, Decider, Decision, Memory, Outcome, Window
 from headwaiter.live.devices import Device, whole_disks
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.machine import Machine
@@ -78,6 +80,7 @@ class Service:
         """Problem if a disk is not there, or must not be changed."""
         self._machine, self._method, self._rules = machine, method, rules
         self._log, self._wait, self._publish = log, wait, publish
+        self._untold = ""
         self.metrics = metrics or Metrics()
         self._disks = [self._begin(machine.find(name)) for name in dict.fromkeys(names)]
 
@@ -101,21 +104,35 @@ class Service:
         """Until all is to end, or for so many rounds."""
         _notify("READY=1")
         done = 0
-        try:
+        with suppress(StoppedError), tidied(self._end):
             while rounds is None or done < rounds:
                 began = time.monotonic()
                 for disk in self._disks:
                     self._look(disk)
-                    self._publish()
+                    self._tell_metrics()
                     _notify("WATCHDOG=1")
                 done += 1
                 self._pause(began + self._rules.every_s)
-        except StoppedError:
-            pass
-        finally:
-            _notify("STOPPING=1")
+
+    def _end(self) -> None:
+        """Whatever ends it: also an error, or a signal that it does not wait for."""
+        _notify("STOPPING=1")
         if self._rules.on_exit == "restore":
-            self._restore()
+            # All disks before any line: who reads the lines may be what has gone.
+            lines = [(disk.name, *line) for disk in self._disks for line in self._restored(disk)]
+            for line in lines:
+                self._say(*line)
+
+    def _tell_metrics(self) -> None:
+        """What cannot be told is no reason to end; that it cannot is said once."""
+        trouble = ""
+        try:
+            self._publish()
+        except (Problem, OSError) as e:
+            trouble = str(e)
+        if trouble not in ("", self._untold):
+            self._log(f"{now()} metrics are not written: {trouble}")
+        self._untold = trouble
 
     def _pause(self, until: float) -> None:
         """Until a time (of the monotonic clock), or a disk that was idle has enough to do. StoppedError if all is to end."""
@@ -263,17 +280,20 @@ class Service:
         scheduler = decision.to if self._rules.put else disk.decider.current if not would else self._current(legs)
         m.only("headwaiter_scheduler_info", 1, device=name, scheduler=scheduler, wwn=legs[0].wwn, serial=legs[0].serial)
 
-    def _say(self, device: str, outcome: str, scheduler: str, reason: str) -> None:
+    def _say(self, device: str, outcome: Outcome, scheduler: str, reason: str) -> None:
         self._log(f"{now()} {device} {outcome} {scheduler}: {reason}")
 
-    def _restore(self) -> None:
+    def _restored(self, disk: _Watched) -> Iterator[tuple[Outcome, str, str]]:
+        """Restore what was before, if it was changed here; what there is to say of it."""
         state = self._machine.state
-        for disk in self._disks:
+        try:
             device = self._found(disk)
             for leg in self._machine.legs(device) if device and disk.mine and not disk.alone else ():
                 if state.of(leg):
-                    saved, _ = revert(leg, state)
-                    self._say(disk.name, "undone", saved.before.scheduler, "the end: what was before is restored")
+                    saved, done = revert(leg, state)
+                    yield "undone", saved.before.scheduler, done.trouble or "the end: what was before is restored"
+        except Problem as e:
+            yield "declined", disk.decider.current, str(e)
 
     # --- what outlives a restart ---
 

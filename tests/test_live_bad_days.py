@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""watch on a bad day: metrics that nobody takes, ends of every kind, others who set the scheduler, clocks that are wrong."""
+
+from __future__ import annotations
+
+import os
+import socket
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakesys import FakeSystem, machine
+from test_live_watch import QUIET, Scripted, ahead, service
+from test_outputs import mounted
+
+from headwaiter.ending import Ended
+from headwaiter.errors import Problem
+from headwaiter.live import metrics as metrics_module
+from headwaiter.live.metrics import MOST_PEERS, Metrics, served
+
+__all__ = ["machine"]
+
+
+# --- metrics ---
+
+
+def scraped(port: int, host: str = "127.0.0.1") -> str:
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+def test_idle_peers_neither_end_it_nor_keep_others_away() -> None:
+    metrics = Metrics()
+    metrics.add("headwaiter_changes_total", device="sda")
+    with served(metrics, "127.0.0.1:0") as port:
+        before = len(os.listdir("/proc/self/fd"))
+        peers = []
+        for _ in range(10 * MOST_PEERS):
+            peers.append(socket.create_connection(("127.0.0.1", port)))
+            assert len(os.listdir("/proc/self/fd")) <= before + len(peers) + MOST_PEERS + 2
+        assert 'device="sda"} 1' in scraped(port)
+        for peer in peers:
+            peer.close()
+
+
+def test_a_peer_that_says_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_module._Handler, "timeout", 0.05)
+    with served(Metrics(), "127.0.0.1:0") as port, socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
+        assert peer.recv(1) == b""
+
+
+def test_peers_that_go_are_not_told_of(capfd: pytest.CaptureFixture[str]) -> None:
+    with served(Metrics(), "127.0.0.1:0") as port:
+        for words in (b"", b"GET", b"\0\0\r\n\r\n", b"GET /metrics HTTP/1.0\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", port)) as peer:
+                peer.sendall(words)
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # a reset
+        assert scraped(port) == "\n"
+    assert capfd.readouterr().err == ""
+
+
+def test_ipv6() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    with served(Metrics(), "[::1]:0") as port:
+        assert scraped(port, "[::1]") == "\n"
+
+
+@pytest.mark.parametrize("address", ["nowhere", ":9", "a:b", "a:٣", "127.0.0.1:65536", f"{'a' * 70}:9"])
+def test_addresses_that_are_none(address: str) -> None:
+    with pytest.raises(Problem, match=r"^--metrics-http "), served(Metrics(), address):
+        pass
+
+
+def test_a_full_disk_does_not_end_the_watch(machine: FakeSystem, tmp_path: Path) -> None:
+    """It is said once, and again if it comes again."""
+    machine.add("sda")
+    with mounted(tmp_path / "full", "size=16k") as folder:
+        watching, lines = service(machine, Scripted([QUIET] * 6, lambda turn: fills[turn]()))
+        watching._publish = lambda: watching.metrics.write(folder / "m.prom")
+        rest = folder / "rest"
+
+        def fill() -> None:
+            with pytest.raises(OSError, match="No space"), rest.open("wb", buffering=0) as full:
+                while True:
+                    full.write(bytes(4096))
+
+        def nothing() -> None:
+            pass
+
+        fills: list[Callable[[], object]] = [nothing, fill, nothing, rest.unlink, fill, nothing, nothing]
+        watching.run()
+        assert 'result="kept"} 4' in (folder / "m.prom").read_text(), "what was written last stays whole"
+    troubles = [line.split(" ", 1)[1] for line in lines if "metrics" in line]
+    assert troubles == [f"metrics are not written: {folder}/m.prom: No space left on device"] * 2
+    assert sum(" sda kept " in line for line in lines) == 6
+
+
+@pytest.mark.parametrize("end", [BrokenPipeError("lines"), RuntimeError("?"), Ended(143), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("where", ["window", "log", "publish"])
+def test_every_end_restores(machine: FakeSystem, end: BaseException, where: str) -> None:
+    """Of all disks; also where the lines that tell it go nowhere."""
+    before = {}
+    for name in ("sda", "sdb"):
+        machine.add(name)
+        before[name] = machine.everything(name)
+
+    def ends(*_: object) -> None:
+        if {"bfq"} == {machine.current(name) for name in before} or broken:
+            broken.append(True)
+            raise end
+
+    broken: list[bool] = []
+    watching, _ = service(
+        machine, Scripted([ahead(0.2)] * 20, ends if where == "window" else None), ("sda", "sdb"), put=True, on_exit="restore"
+    )
+    if where == "log":
+        watching._log = ends
+    if where == "publish":
+        watching._publish = ends
+    if where == "publish" and isinstance(end, OSError):
+        watching.run()
+    else:
+        with pytest.raises(type(end)):
+            watching.run()
+    assert broken and {name: machine.everything(name) for name in before} == before
+
+
+def test_a_disk_that_cannot_be_restored_keeps_no_other_from_it(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sda", "sdb"):
+        machine.add(name)
+    watching, lines = service(machine, Scripted([ahead(0.2)] * 8), ("sda", "sdb"), put=True, on_exit="restore")
+    honest = machine.set
+
+    def kernel(name: str, file: str, value: str) -> None:
+        if (name, file, value) == ("sda", "scheduler", "mq-deadline"):
+            raise OSError(5, "Input/output error")
+        honest(name, file, value)
+
+    monkeypatch.setattr(machine, "set", kernel)
+    watching.run()
+    assert machine.current("sda") == "bfq" and machine.current("sdb") == "mq-deadline"
+    assert any("sda declined" in line and "Input/output error" in line for line in lines)

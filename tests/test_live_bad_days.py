@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakesys import FakeSystem, machine
@@ -17,9 +20,14 @@ from test_outputs import mounted
 from headwaiter.ending import Ended
 from headwaiter.errors import Problem
 from headwaiter.live import metrics as metrics_module
+from headwaiter.live.apply import apply
+from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import MOST_PEERS, Metrics, served
+from headwaiter.live.settings import Settings
+from headwaiter.live.watch import Service
 
 __all__ = ["machine"]
+ADVISE = "headwaiter advise --apply"
 
 
 # --- metrics ---
@@ -144,3 +152,102 @@ def test_a_disk_that_cannot_be_restored_keeps_no_other_from_it(machine: FakeSyst
     watching.run()
     assert machine.current("sda") == "bfq" and machine.current("sdb") == "mq-deadline"
     assert any("sda declined" in line and "Input/output error" in line for line in lines)
+
+
+# --- beside others ---
+
+
+def advised(system: FakeSystem, scheduler: str = "kyber", **more: str) -> None:
+    """As `headwaiter advise --apply` does it."""
+    there = Machine(system.root)
+    apply(there.legs(there.find("sda")), Settings(scheduler, None, more), there.state, ADVISE)
+    system.writes.clear()
+
+
+def told_scheduler(watching: Service) -> list[str]:
+    """What the metric says is in force."""
+    return re.findall(r'^headwaiter_scheduler_info\{device="sda",scheduler="([^"]+)"', watching.metrics.text(), re.M)
+
+
+@pytest.mark.parametrize("before", [None, "none", "bfq"])
+@pytest.mark.parametrize(
+    ("at", "scheduler", "more"), [(0, "kyber", {}), (2, "kyber", {}), (6, "kyber", {}), (6, "bfq", {"slice_idle": "0"})]
+)
+def test_watch_leaves_what_advise_applies(
+    machine: FakeSystem, before: str | None, at: int, scheduler: str, more: dict[str, str]
+) -> None:
+    """Whether or not watch, or an earlier advise, has changed the disk before; and so it stays after a restart."""
+    machine.add("sda", wwn="naa.5000")
+    if before:
+        advised(machine, before)
+    other = "mq-deadline" if before == "bfq" else "bfq"
+    windows = Scripted([ahead(0.2, other)] * 12, lambda turn: advised(machine, scheduler, **more) if turn == at else None)
+    watching, lines = service(machine, windows, put=True, on_exit="restore")
+    watching.run(rounds=14)
+    assert machine.writes == [] and machine.current("sda") == scheduler == told_scheduler(watching)[0]
+    [left] = [line for line in lines if "left alone" in line]
+    assert f"sda declined {scheduler}: `{ADVISE}` has set " in left and lines[-1] == left
+    assert 'headwaiter_overridden{device="sda"} 1' in watching.metrics.text()
+    for again in range(2):
+        still, lines = service(machine, Scripted([ahead(0.2, other)] * 12), put=True)
+        if again:
+            advised(machine, "none")
+        still.run(rounds=6)
+        assert machine.writes == [] and lines == [] and told_scheduler(still) == ["none" if again else scheduler]
+    still, _ = service(machine, Scripted([ahead(0.2, other)] * 12), put=True)
+    still.run(rounds=6)
+    assert machine.writes == [], "the second advice is left alone, too"
+    resumed, _ = service(machine, Scripted([ahead(0.2, other)] * 12), put=True, resume=True)
+    resumed.run(rounds=6)
+    assert machine.current("sda") == other == told_scheduler(resumed)[0]
+
+
+@pytest.mark.parametrize("turn", [3, 5], ids=["at a change", "at an undoing"])
+def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch, turn: int) -> None:
+    """After the last look of watch: asked again once no other headwaiter can change anything."""
+    machine.add("sda")
+    worse = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
+    watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[worse] * 6]), put=True)
+    honest = watching._change
+
+    def late(*given: Any) -> None:
+        if windows.asked == turn + 1:
+            advised(machine)
+        honest(*given)
+
+    windows = watching._method
+    assert isinstance(windows, Scripted)
+    monkeypatch.setattr(watching, "_change", late)
+    watching.run(rounds=8)
+    assert machine.writes == [] and machine.current("sda") == "kyber" and told_scheduler(watching) == ["kyber"]
+    assert any(f"`{ADVISE}` has set scheduler meanwhile" in line for line in lines)
+    assert f"sda declined kyber: `{ADVISE}` has set" in lines[-1] and "left alone" in lines[-1]
+
+
+def test_the_end_does_not_undo_advice(machine: FakeSystem) -> None:
+    """That came after the last look."""
+    machine.add("sda")
+    watching, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True, on_exit="restore")
+    watching._wait = lambda seconds: machine.current("sda") == "bfq" and (advised(machine) or True)
+    watching.run()
+    assert machine.writes == [] and machine.current("sda") == "kyber" and f"`{ADVISE}` has set" in lines[-1]
+
+
+def test_the_metric_is_what_is_in_force(machine: FakeSystem) -> None:
+    """Not what was decided, nor what was there at first."""
+    machine.add("sda")
+    refused, _ = service(machine, Scripted([ahead(0.2, "adios")] * 4), put=True)
+    refused.run(rounds=4)
+    assert told_scheduler(refused) == ["mq-deadline"]
+    for put in (False, True):
+        machine.set("sda", "scheduler", "mq-deadline")
+        windows = Scripted([QUIET] * 9, lambda turn: machine.set("sda", "scheduler", "none") if turn == 1 else None)
+        watching, _ = service(machine, windows, put=put)
+        watching.run(rounds=2)
+        assert told_scheduler(watching) == ["none"]
+    machine.add("sdb")
+    machine.stack("md0", "sda", "sdb")
+    stacked, lines = service(machine, Scripted([QUIET] * 9, lambda turn: machine.set("sdb", "scheduler", "bfq")), ("sda",))
+    machine.remove("sda")
+    stacked.run(rounds=1)
+    assert told_scheduler(stacked) == [] and "the disk is not there" in lines[-1]

@@ -62,6 +62,11 @@ class Metrics:
             others = {key: old for key, old in self.values.get(family, {}).items() if ("device", device) not in key}
             self.values[family] = {**others, tuple(sorted({"device": device, **labels}.items())): value}
 
+    def drop(self, family: str, device: str) -> None:
+        """A gauge of a device of which nothing is known now."""
+        with self._changing:
+            self.values[family] = {key: old for key, old in self.values.get(family, {}).items() if ("device", device) not in key}
+
     def text(self) -> str:
         """As Prometheus reads it."""
         lines = []

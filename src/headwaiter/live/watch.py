@@ -26,7 +26,7 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
 from headwaiter.live.sample import Method, StoppedError, counted
 from headwaiter.live.settings import Settings, kept_requests, opened
-from headwaiter.live.state import now
+from headwaiter.live.state import Saved, now
 from headwaiter.outputs import writing
 
 BY = "headwaiter watch"
@@ -59,6 +59,8 @@ class _Watched:
     """Somebody else has set it: it is left alone."""
     mine: bool = False
     """A change of it was made here."""
+    known: tuple[Saved | None, ...] = ()
+    """What was saved of its legs when the watch of it began."""
     idle_at: int | None = None
     """How many requests it had had when a window of too few was over; None if the last window had enough."""
 
@@ -98,6 +100,7 @@ class Service:
         current = self._current(legs)
         disk = _Watched(device.identity, device.name, Decider(current, self._rules.caution, self._remembered(device.identity)))
         disk.alone = any(saved.overridden for leg in legs if (saved := state.of(leg)))
+        disk.known = tuple(state.of(leg) for leg in legs)
         return disk
 
     def run(self, rounds: int | None = None) -> None:
@@ -157,6 +160,7 @@ class Service:
         device = self._found(disk)
         self.metrics.set("headwaiter_device_present", float(device is not None), device=disk.name)
         if device is None:
+            self.metrics.drop("headwaiter_scheduler_info", disk.name)
             return
         try:
             legs = self._machine.legs(device)
@@ -170,7 +174,7 @@ class Service:
             decision = disk.decider.decide(window, time.time())
             if not self._rules.put:
                 disk.decider.memory = memory
-            self._told(disk, legs, window, decision)
+            self._told(disk, window, decision)
             if decision.to != former and not self._left_alone(disk, legs, former):
                 self._change(disk, legs, decision, former)
         except Problem as e:
@@ -178,6 +182,19 @@ class Service:
                 return
             self._say(disk.name, "declined", disk.decider.current, str(e))
             self.metrics.add("headwaiter_decisions_total", device=disk.name, result="declined")
+        finally:
+            self._tell_scheduler(disk)
+
+    def _tell_scheduler(self, disk: _Watched) -> None:
+        """By what is in force, whatever was decided."""
+        family = "headwaiter_scheduler_info"
+        try:
+            legs = self._machine.legs(self._machine.find(disk.name))
+            current = self._current(legs)
+        except Problem:
+            self.metrics.drop(family, disk.name)
+            return
+        self.metrics.only(family, 1, device=disk.name, scheduler=current, wwn=legs[0].wwn, serial=legs[0].serial)
 
     def _found(self, disk: _Watched) -> Device | None:
         """The disk of that identity, by whatever name; None if it is not there."""
@@ -218,54 +235,76 @@ class Service:
                 self._say(disk.name, "kept", current, f"somebody else has set it, from {expected}")
                 disk.decider.reset(current)
             return False
+        if not disk.alone and (other := next(filter(None, (self._other(disk, leg, expected) for leg in legs)), "")):
+            disk.alone = True
+            self._say(disk.name, "declined", current, f"{other}: left alone until `headwaiter watch --resume`")
+        self.metrics.set("headwaiter_overridden", float(disk.alone), device=disk.name)
         if disk.alone:
-            return True
+            disk.decider.reset(current)
+            self._leave(legs)
+        return disk.alone
+
+    def _other(self, disk: _Watched, leg: Device, expected: str | None) -> str:
+        """Who else has set what of a leg, by the kernel and by what other commands have saved; "" if nobody."""
+        saved = self._machine.state.of(leg)
+        with opened(leg) as queue:
+            found = queue.read()
+        what = overridden(saved, found) if saved else ""
+        if not what and expected not in (None, found.scheduler):
+            what = "scheduler"
+        if saved and saved.by != BY and saved not in disk.known:
+            return f"`{saved.by}` has set {what or 'it'}"
+        return what and f"somebody else has set {what}"
+
+    def _leave(self, legs: Sequence[Device]) -> None:
+        """Remember beyond a restart that a disk is left alone, also if another command has saved something since."""
         state = self._machine.state
         for leg in legs:
             saved = state.of(leg)
-            with opened(leg) as queue:
-                found = queue.read()
-            what = overridden(saved, found) if saved else "" if current == expected else "scheduler"
-            if what or (saved and disk.mine and saved.by != BY):
-                disk.alone = True
-                if saved:
-                    with state.locked():
-                        state.override(saved, what or "scheduler")
-                reason = f"somebody else has set {what or 'it'}: left alone until `headwaiter watch --resume`"
-                self._say(disk.name, "declined", found.scheduler, reason)
-                self.metrics.set("headwaiter_overridden", 1, device=disk.name)
-                return True
-        self.metrics.set("headwaiter_overridden", 0, device=disk.name)
-        return False
+            if saved and not saved.overridden:
+                with state.locked(), opened(leg) as queue:
+                    if saved := state.of(leg):
+                        state.override(saved, overridden(saved, queue.read()) or "scheduler")
+
+    def _still(self, disk: _Watched, expected: str | None) -> Callable[[Device], None]:
+        """What raises a Problem if somebody else has set a leg of a disk meanwhile."""
+
+        def check(leg: Device) -> None:
+            if other := self._other(disk, leg, expected):
+                raise Problem(f"{leg.name}: {other} meanwhile")
+
+        return check
 
     def _change(self, disk: _Watched, legs: Sequence[Device], decision: Decision, current: str) -> None:
         """Make a change, if that is allowed; else all stays, and is judged anew."""
         if not self._rules.put:
             disk.decider.failed(current)
             return
+        before, disk.mine = disk.mine, True
         try:
-            self._put(legs, decision.to)
+            self._put(disk, legs, decision.to, current)
         except Problem as e:
+            disk.mine = before
             self._say(disk.name, "declined", current, str(e))
-            disk.decider.failed(current)
+            disk.decider.failed(self._current(legs))
             return
-        disk.mine = True
         self.metrics.add("headwaiter_changes_total", device=disk.name)
         self._remember(disk)
 
-    def _put(self, legs: Sequence[Device], scheduler: str) -> None:
-        """Put a scheduler in force; what was there at first with all its settings."""
-        state = self._machine.state
+    def _put(self, disk: _Watched, legs: Sequence[Device], scheduler: str, current: str) -> None:
+        """Put a scheduler in force; what was there at first with all its settings. Problem if somebody else was quicker."""
+        state, still = self._machine.state, self._still(disk, current)
         saved = [state.of(leg) for leg in legs]
         if all(one and one.before.scheduler == scheduler for one in saved):
-            for leg in legs:
-                revert(leg, state)
+            troubles = [revert(leg, state, still)[1].trouble for leg in legs]
+            if any(troubles):
+                self._say(disk.name, "undone", scheduler, "; ".join(filter(None, troubles)))
         else:
             with opened(legs[0]) as queue:
                 now = queue.read()
-            apply(legs, Settings(scheduler, kept_requests(now, scheduler)), state, BY)
+            apply(legs, Settings(scheduler, kept_requests(now, scheduler)), state, BY, still)
 
-    def _told(self, disk: _Watched, legs: Sequence[Device], window: Window, decision: Decision) -> None:
+    def _told(self, disk: _Watched, window: Window, decision: Decision) -> None:
         """Log a decision, and count it."""
         would = decision.outcome in ("changed", "undone") and not self._rules.put
         reason = f"{decision.reason}; only reported, --apply would do it" if would else decision.reason
@@ -277,23 +316,27 @@ class Service:
         m.add("headwaiter_events_lost_total", window.lost, device=name)
         if window.contention is not None:
             m.set("headwaiter_contention_ratio", window.contention, device=name)
-        scheduler = decision.to if self._rules.put else disk.decider.current if not would else self._current(legs)
-        m.only("headwaiter_scheduler_info", 1, device=name, scheduler=scheduler, wwn=legs[0].wwn, serial=legs[0].serial)
 
     def _say(self, device: str, outcome: Outcome, scheduler: str, reason: str) -> None:
         self._log(f"{now()} {device} {outcome} {scheduler}: {reason}")
 
     def _restored(self, disk: _Watched) -> Iterator[tuple[Outcome, str, str]]:
         """Restore what was before, if it was changed here; what there is to say of it."""
+        if disk.alone or not disk.mine:
+            return
         state = self._machine.state
         try:
             device = self._found(disk)
-            for leg in self._machine.legs(device) if device and disk.mine and not disk.alone else ():
-                if state.of(leg):
-                    saved, done = revert(leg, state)
-                    yield "undone", saved.before.scheduler, done.trouble or "the end: what was before is restored"
+            legs = [leg for leg in self._machine.legs(device) if state.of(leg)] if device else []
         except Problem as e:
             yield "declined", disk.decider.current, str(e)
+            return
+        for leg in legs:
+            try:
+                saved, done = revert(leg, state, self._still(disk, None))
+                yield "undone", saved.before.scheduler, done.trouble or "the end: what was before is restored"
+            except Problem as e:
+                yield "declined", disk.decider.current, str(e)
 
     # --- what outlives a restart ---
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +22,7 @@ from headwaiter.ending import Ended
 from headwaiter.errors import Problem
 from headwaiter.live import metrics as metrics_module
 from headwaiter.live.apply import apply
+from headwaiter.live.decide import Caution
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import MOST_PEERS, Metrics, served
 from headwaiter.live.settings import Settings
@@ -251,3 +253,96 @@ def test_the_metric_is_what_is_in_force(machine: FakeSystem) -> None:
     machine.remove("sda")
     stacked.run(rounds=1)
     assert told_scheduler(stacked) == [] and "the disk is not there" in lines[-1]
+
+
+# --- clocks ---
+
+DAY_S = 86_400.0
+Y2099 = 4_070_908_800.0
+
+
+class Clocks:
+    """A wall clock that may be wrong, and one that nobody sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall, self.since_boot = 1_800_000_000.0, 1000.0
+        monkeypatch.setattr(time, "time", lambda: self.wall)
+        monkeypatch.setattr(time, "clock_gettime", lambda clock: {time.CLOCK_BOOTTIME: self.since_boot}[clock])
+
+    def later(self, seconds: float) -> None:
+        self.wall += seconds
+        self.since_boot += seconds
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
+    return Clocks(monkeypatch)
+
+
+ONE_A_DAY = Caution(changes=1, dwell=2)
+WORSE = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
+
+
+@pytest.mark.parametrize("wrong", [Y2099, 0.0], ids=["2099", "1970"])
+@pytest.mark.parametrize("later", [DAY_S - 10_000, DAY_S + 10_000])
+def test_within_a_run_no_limit_hangs_on_the_wall_clock(machine: FakeSystem, clocks: Clocks, wrong: float, later: float) -> None:
+    machine.add("sda")
+    right = clocks.wall
+
+    def turn(number: int) -> None:
+        if number == 4:  # a change was made
+            assert machine.current("sda") == "bfq"
+            clocks.wall = right
+            clocks.later(later)
+
+    clocks.wall = wrong
+    windows = Scripted([*[ahead(0.2)] * 4, *[ahead(0.3, "kyber")] * 8], turn)
+    watching, lines = service(machine, windows, put=True, caution=ONE_A_DAY)
+    watching.run()
+    assert machine.current("sda") == ("kyber" if later > DAY_S else "bfq")
+    assert any("1 changes in a day are enough" in line for line in lines) == (later < DAY_S)
+
+
+def test_a_block_within_a_run_does_not_hang_on_it_either(machine: FakeSystem, clocks: Clocks) -> None:
+    machine.add("sda")
+    right, clocks.wall = clocks.wall, Y2099
+
+    def turn(number: int) -> None:
+        if number == 7:
+            assert machine.current("sda") == "mq-deadline"
+            clocks.wall = right
+        clocks.later(10.0)
+
+    windows = Scripted([*[ahead(0.2)] * 4, *[WORSE] * 3, *[ahead(0.2)] * 30], turn)
+    watching, lines = service(machine, windows, put=True, caution=Caution(dwell=2))
+    watching.run()
+    assert any("it made things worse, and is not tried for" in line for line in lines) and machine.current("sda") == "bfq"
+
+
+@pytest.mark.parametrize("same_boot", [True, False])
+def test_across_a_restart_the_future_is_not_trusted(machine: FakeSystem, clocks: Clocks, same_boot: bool) -> None:
+    """Changes in it are forgotten, and nothing is kept off for longer than it was to be."""
+    machine.add("sda")
+    right, clocks.wall = clocks.wall, Y2099
+    watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[WORSE] * 2]), put=True, caution=Caution(changes=2, dwell=2))
+    watching.run()
+    assert "not tried for 80 s" in lines[-1]
+    clocks.wall = right
+    for later, said in ((0, "not tried for 80 s more"), (50, "not tried for 30 s more"), (31, "sda changed bfq: ")):
+        clocks.later(later)
+        if not same_boot:
+            clocks.since_boot = 5.0
+        again, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True, caution=ONE_A_DAY)
+        again.run()
+        assert said in lines[-1]
+
+
+def test_a_right_clock_is_trusted_across_a_restart(machine: FakeSystem, clocks: Clocks) -> None:
+    machine.add("sda")
+    service(machine, Scripted([ahead(0.2)] * 4), put=True, caution=ONE_A_DAY)[0].run()
+    for later, outcome in ((DAY_S / 2, "declined"), (DAY_S, "changed")):
+        clocks.later(later)
+        clocks.since_boot = 3.0  # of another boot
+        watching, lines = service(machine, Scripted([ahead(0.3, "kyber")] * 4), put=True, caution=ONE_A_DAY)
+        watching.run()
+        assert f"sda {outcome} " in lines[-1]

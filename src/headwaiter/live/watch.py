@@ -171,7 +171,7 @@ class Service:
             window = self._method.window(device, legs, self._rules.sample_s, former, self._candidates(legs))
             disk.idle_at = self._had(disk) if window.requests < FEWEST else None
             memory = disk.decider.memory
-            decision = disk.decider.decide(window, time.time())
+            decision = disk.decider.decide(window, _clock_s())
             if not self._rules.put:
                 disk.decider.memory = memory
             self._told(disk, window, decision)
@@ -344,16 +344,29 @@ class Service:
         return self._machine.state.path(identity).with_suffix(".watch")
 
     def _remember(self, disk: _Watched) -> None:
-        with writing(self._file(disk.identity)) as temporary:
-            temporary.write_text(json.dumps(asdict(disk.decider.memory)), encoding="utf-8")
+        self._write(disk.identity, disk.decider.memory.shifted(time.time() - _clock_s()))
+
+    def _write(self, identity: str, since_1970: Memory) -> None:
+        with writing(self._file(identity)) as temporary:
+            temporary.write_text(json.dumps(asdict(since_1970)), encoding="utf-8")
 
     def _remembered(self, identity: str) -> Memory:
-        """Nothing where nothing can be read: then it is learnt again."""
+        """Nothing where nothing can be read: then it is learnt again. Times in the file are in seconds since 1970."""
         try:
             found = json.loads(self._file(identity).read_text(encoding="utf-8"))
-            return Memory(tuple(map(float, found["changes"])), {name: Blocked(**one) for name, one in found["blocked"].items()})
+            blocked = {name: Blocked(float(one["until"]), float(one["for_s"])) for name, one in found["blocked"].items()}
+            since_1970 = Memory(tuple(map(float, found["changes"])), blocked)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Memory()
+        trusted = since_1970.trusted(time.time())
+        if trusted != since_1970 and self._rules.put:
+            self._write(identity, trusted)  # or what is kept off would be kept off anew at each start
+        return trusted.shifted(_clock_s() - time.time())
+
+
+def _clock_s() -> float:
+    """That which nobody sets, and which goes on while the machine sleeps; the wall clock may be wrong for a while."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _notify(message: str) -> None:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import signal
 import socket
+import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run, write
 from fakesys import FakeSystem, machine
 from test_live_watch import QUIET, Scripted, ahead, service
 from test_outputs import mounted
@@ -346,3 +351,63 @@ def test_a_right_clock_is_trusted_across_a_restart(machine: FakeSystem, clocks: 
         watching, lines = service(machine, Scripted([ahead(0.3, "kyber")] * 4), put=True, caution=ONE_A_DAY)
         watching.run()
         assert f"sda {outcome} " in lines[-1]
+
+
+# --- one watch for a disk ---
+
+
+def size_words(machine: FakeSystem, tmp_path: Path, name: str) -> list[str]:
+    """A watch that goes by counters, for long."""
+    text = '{"schema": "headwaiter/1", "results": [{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}]}'
+    size = ("--method", "request-size", "--ranking", str(write(tmp_path / "r.json", text)))
+    return ["watch", name, *size, "--sample", "60", "--root", str(machine.root)]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["apply", "report"])
+@pytest.mark.parametrize("second", [True, False], ids=["apply", "report"])
+def test_a_second_watch_is_refused(
+    machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureFixture[str], first: bool, second: bool
+) -> None:
+    """By whatever name, until the first has ended, or is killed."""
+    for name in ("sda", "sdb", "sdc"):
+        folder = machine.add(name, wwn=f"naa.{name}")
+        write(folder / "stat", "100 5 800 1000 10 0 80 500 3 7 9 0 0 0 0\n")
+    machine.stack("md0", "sda", "sdb")
+    words = size_words(machine, tmp_path, "sda")
+    for end in (signal.SIGKILL, signal.SIGTERM):
+        program = [sys.executable, "-P", "-m", "headwaiter", *words, *["--apply"] * first, "--metrics-file", str(tmp_path / "m")]
+        with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as other:
+            locks = machine.root / "var/lib/headwaiter"
+            while not any(taken(path) for path in locks.glob("*.lock")):
+                assert other.poll() is None
+                time.sleep(0.01)
+            for name in ("sda", "md0"):
+                status, out, err = run(capfd, *size_words(machine, tmp_path, name), "--rounds", "1", *["--apply"] * second)
+                assert (status, out, len(err.splitlines())) == (2, "", 1)
+                assert err.startswith("headwaiter: sda: another `headwaiter watch` watches this disk")
+            service(machine, Scripted([QUIET]), ("sdc",), put=second)[0].run()
+            other.send_signal(end)
+            other.communicate(timeout=60)
+        service(machine, Scripted([QUIET]), ("sda", str(machine.root / "dev/sda")), put=second)[0].run()
+    assert not list(locks.glob("*.lock")), "nothing is left"
+
+
+def taken(path: Path) -> bool:
+    """Whether a process has locked it."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_who_only_reports_needs_no_state(machine: FakeSystem) -> None:
+    """And who cannot keep one must not change anything."""
+    machine.add("sda")
+    folder = machine.root / "var/lib/headwaiter"
+    folder.rmdir()
+    with mounted(folder, "ro"):
+        service(machine, Scripted([QUIET]))[0].run()
+        with pytest.raises(Problem, match=rf"^{folder}/.*: Read-only file system$"):
+            service(machine, Scripted([QUIET]), put=True)

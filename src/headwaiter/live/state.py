@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,6 +68,10 @@ class Entry:
 def now() -> str:
     """The time as files and logs have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class TakenError(Problem):
+    """Another process has what only one may have."""
 
 
 class State:
@@ -152,6 +156,34 @@ class State:
             raise Problem(f"{why}: nothing is changed that could not be restored") from None
         with held:
             yield
+
+    @contextmanager
+    def watched(self, device: Device) -> Iterator[None]:
+        """Keep other watches from a disk, until the block is left or the process dies. TakenError if one has it.
+
+        Problem if none can be kept. The file goes with the last that has it, so nothing is left where nothing was changed.
+        """
+        path = self.path(device.identity).with_suffix(".lock")
+        with ExitStack() as stack:
+            while True:
+                try:
+                    self.folder.mkdir(parents=True, exist_ok=True)
+                    handle = stack.enter_context(opened(path, os.O_RDWR, 0o600))
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(handle), path.stat()):
+                        break
+                except BlockingIOError:
+                    raise TakenError(f"{device.name}: another `headwaiter watch` watches this disk ({path})") from None
+                except FileNotFoundError:  # it ended just now, and took the file away
+                    pass
+                except OSError as e:
+                    raise Problem(f"{path}: {e.strerror}") from None
+                stack.close()
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
 
     def _write(self, saved: Saved) -> None:
         path = self.path(saved.identity)

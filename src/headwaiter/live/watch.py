@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,7 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
 from headwaiter.live.sample import Method, StoppedError, counted
 from headwaiter.live.settings import Settings, kept_requests, opened
-from headwaiter.live.state import Saved, now
+from headwaiter.live.state import Saved, TakenError, now
 from headwaiter.outputs import writing
 
 BY = "headwaiter watch"
@@ -79,12 +79,28 @@ class Service:
         metrics: Metrics | None = None,
         publish: Callable[[], None] = lambda: None,
     ) -> None:
-        """Problem if a disk is not there, or must not be changed."""
+        """Problem if a disk is not there, must not be changed, or has a watch already. It is kept from others till run() ends."""
         self._machine, self._method, self._rules = machine, method, rules
         self._log, self._wait, self._publish = log, wait, publish
         self._untold = ""
         self.metrics = metrics or Metrics()
-        self._disks = [self._begin(machine.find(name)) for name in dict.fromkeys(names)]
+        devices = {device.identity: device for device in map(machine.find, names)}
+        with ExitStack() as held:
+            for device in devices.values():
+                self._keep(device, held)
+            self._disks = [self._begin(device) for device in devices.values()]
+            self._held = held.pop_all()
+
+    def _keep(self, device: Device, held: ExitStack) -> None:
+        """Keep other watches from a disk. Where nothing can be kept, a watch that only reports does no harm."""
+        for leg in self._machine.legs(device):
+            try:
+                held.enter_context(self._machine.state.watched(leg))
+            except TakenError:
+                raise
+            except Problem:
+                if self._rules.put:
+                    raise
 
     def _begin(self, device: Device) -> _Watched:
         state = self._machine.state
@@ -107,7 +123,7 @@ class Service:
         """Until all is to end, or for so many rounds."""
         _notify("READY=1")
         done = 0
-        with suppress(StoppedError), tidied(self._end):
+        with self._held, suppress(StoppedError), tidied(self._end):
             while rounds is None or done < rounds:
                 began = time.monotonic()
                 for disk in self._disks:

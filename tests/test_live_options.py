@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -391,6 +393,33 @@ def test_what_revert_tells(machine: FakeSystem, capfd: pytest.CaptureFixture[str
     assert changes["scheduler"] == ("sdb", "bfq", "mq-deadline") and changes["nr_requests"] == ("sdb", "100", "256")
     assert found["commands"][0] == f"echo mq-deadline >{queue}/scheduler"
     assert f"echo 256 >{queue}/nr_requests" in found["commands"]
+
+
+@pytest.mark.parametrize("failing", ["fsync", "unlink"])
+def test_revert_on_a_failing_disk(
+    machine: FakeSystem, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """That of the state folder: the settings are restored, of every disk, and a line says what may be left."""
+    before = {}
+    for name in ("sda", "sdb"):
+        machine.add(name)
+        before[name] = machine.everything(name)
+    there = Machine(machine.root)
+    apply([there.find("sda"), there.find("sdb")], Settings("bfq", 100), there.state, "advise")
+
+    def fails(*given: object, **more: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os if failing == "fsync" else Path, failing, fails)
+        status, out, err = run(capfd, "revert", "sda", "sdb", "--root", machine.root)
+    assert {name: machine.everything(name) for name in before} == before
+    assert status == 2 and "sda: bfq -> mq-deadline" in out and "sdb: bfq -> mq-deadline" in out
+    [line] = err.splitlines()
+    assert line.count("the settings are restored, but what was saved may not be forgotten: ") == 2 and "Input/output" in line
+    if failing == "unlink":  # what was saved is still there: the same again does no harm
+        good(capfd, "revert", "sda", "sdb", "--root", machine.root)
+    assert there.state.all() == [] and {name: machine.everything(name) for name in before} == before
 
 
 def test_status_tells_each_disk(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:

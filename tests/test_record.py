@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
@@ -203,7 +204,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
         archive.end({"lost": 0})
         # Random bytes do not become fewer: there is no room to pack them.
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-        archive.pack()
+        with pytest.raises(OSError, match="too large"):
+            archive.pack(tmp_path / "b")
+        (tmp_path / "b").unlink()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     archive.close()
@@ -238,6 +241,24 @@ def test_files_that_fill_their_blocks(tmp_path: Path) -> None:
     found = {name: len(data) for name, data in unpacked(tmp_path / "a").items()}
     assert list(found.items())[1:-1] == [("512", 512), ("0", 0), ("513", 513), ("1024", 1024)]
     assert (tmp_path / "a").stat().st_size == archive.bytes == 512 * (6 + 1 + 1 + 2 + 2 + 1 + 2)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])
+@pytest.mark.parametrize("there", [None, 0o644, 0o600, 0o660])
+def test_a_recording_is_for_its_owner_only(kernel: Kernel, tmp_path: Path, umask: int, there: int | None) -> None:
+    """It names programs and places. A file that is there keeps its mode: who wants others to read it makes it so."""
+    out = tmp_path / "t.hwr"
+    if there is not None:
+        out.touch()
+        out.chmod(there)
+    disk = devices.read(kernel.disk("sda"))
+    before = os.umask(umask)
+    try:
+        record.record([disk], 0.02, out)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(out.stat().st_mode) == (0o600 if there is None else there)
+    assert "headwaiter.json" in unpacked(out)
 
 
 def test_a_disk_too_full_for_anything(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,9 @@ _ALL = "all"
 @click.option(
     "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="How long."
 )
-@file_option("--output", "-o", required=True, metavar="FILE", help="The archive to write.")
+@file_option(
+    "--output", "-o", required=True, metavar="FILE", help="The archive to write; a new one is readable by its owner only."
+)
 @click.option(
     "--issues/--no-issues",
     default=None,

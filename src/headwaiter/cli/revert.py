@@ -9,10 +9,13 @@ import click
 
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
-from headwaiter.live.apply import revert
+from headwaiter.errors import Problem
+from headwaiter.live.apply import Applied, revert
+from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.schema import RevertDocument, Written
 from headwaiter.live.settings import commands
+from headwaiter.live.state import Saved
 
 
 @click.command("revert")
@@ -22,10 +25,16 @@ from headwaiter.live.settings import commands
 def command(device: tuple[str, ...], machine: Machine, as_json: bool, output: Path | None) -> None:
     """Restore the settings that DEVICE (such as sda) had before headwaiter changed its scheduler.
 
-    A stack (dm, md) means all disks below it. The saved settings are forgotten once they read back.
+    A stack (dm, md) means all disks below it. The saved settings are forgotten once they read back; status 2 if that fails.
     """
     legs = {leg.name: leg for name in device for leg in machine.legs(machine.find(name))}
     done = [(leg, *revert(leg, machine.state)) for leg in legs.values()]
+    _tell(done, as_json, output)
+    if troubles := [one.trouble for _, _, one in done if one.trouble]:
+        raise Problem("; ".join(troubles))
+
+
+def _tell(done: list[tuple[Device, Saved, Applied]], as_json: bool, output: Path | None) -> None:
     lines = [line for leg, saved, _ in done for line in commands(leg, saved.before)]
     if as_json:
         changes = [Written(device=leg.name, file=c.file, old=c.old, new=c.new) for leg, _, one in done for c in one.changes]

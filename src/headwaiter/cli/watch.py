@@ -108,6 +108,8 @@ def command(
     metrics = Metrics()
     with gently() as told, ExitStack() as held:
         chosen = _method(method, ranking, iozone, drive, told.wait)
+        if metrics_http:
+            held.enter_context(served(metrics, metrics_http))
         service = Service(
             machine,
             devices,
@@ -118,8 +120,6 @@ def command(
             metrics,
             (lambda: metrics.write(metrics_file)) if metrics_file else lambda: None,
         )
-        if metrics_http:
-            held.enter_context(served(metrics, metrics_http))
         service.run(rounds)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from headwaiter.errors import Problem
 from headwaiter.lab.host import cache_folder, need, run, source_folder
 from headwaiter.lab.kernels import Kernel, Progress, headers
+from headwaiter.outputs import opened
 
 MODULES = ("headwaiter_iosched", "headwaiter_disk")
 
@@ -27,7 +29,7 @@ def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
     output = cache_folder() / "kmod" / kernel.release
     command = [str(source_folder() / "kmod" / "build"), "--headers", str(folder), "--output", str(output)]
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.with_name(f"{output.name}.lock").open("wb") as lock:
+    with opened(output.with_name(f"{output.name}.lock"), os.O_RDWR, 0o644) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run([sys.executable, *command, "--btf", str(btf_of(kernel, folder))])
         return {name: (output / f"{name}.ko").read_bytes() for name in MODULES}

@@ -32,7 +32,7 @@ from typing import Any
 from headwaiter.errors import Problem
 from headwaiter.lab import debug
 from headwaiter.lab.guest import Guest, Outcome, boot
-from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, need, run, source_folder
+from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, need, run, source_folder, temporary_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, kernel
 from headwaiter.lab.modules import build, build_one
 from headwaiter.outputs import writing
@@ -124,8 +124,9 @@ def tool(name: str, *, preloaded: bool = False) -> bytes:
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         target.parent.mkdir(parents=True, exist_ok=True)
         kind = ["-shared", "-fPIC"] if preloaded else ["-static"]
-        with writing(target) as aside:  # two runs share the cache
-            run([need("gcc"), "-O2", "-Wall", *kind, "-o", str(aside), str(source)])
+        with temporary_folder() as folder, writing(target) as aside:  # two runs share the cache
+            run([need("gcc"), "-O2", "-Wall", *kind, "-o", str(folder / name), str(source)])
+            aside.write_bytes((folder / name).read_bytes())
     return target.read_bytes()
 
 

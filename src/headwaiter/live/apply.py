@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
@@ -15,12 +15,13 @@ from headwaiter.live.state import Saved, State
 
 @dataclass(frozen=True)
 class Applied:
-    """What was done to a disk."""
+    """What was done to a disk. trouble: what went wrong once the settings were in force, "" if nothing did."""
 
     device: Device
     before: Settings
     after: Settings
     changes: tuple[Change, ...]
+    trouble: str = ""
 
 
 def check(device: Device) -> None:
@@ -31,11 +32,22 @@ def check(device: Device) -> None:
         raise Problem(f"{device.name}: no scheduler acts on this device")
 
 
-def apply(devices: Sequence[Device], wanted: Settings, state: State, by: str) -> list[Applied]:
-    """Put settings in force on all these disks. On a Problem with one, all are as they were before the call."""
+def _always(device: Device) -> None:
+    """Nothing speaks against it."""
+
+
+def apply(
+    devices: Sequence[Device], wanted: Settings, state: State, by: str, still: Callable[[Device], None] = _always
+) -> list[Applied]:
+    """Put settings in force on all these disks. On a Problem with one, all are as they were before the call.
+
+    still: asked when no other headwaiter can change anything; a Problem that it raises is one of that disk.
+    """
     for device in devices:
         check(device)
     with state.locked(), ExitStack() as held:
+        for device in devices:
+            still(device)
         queues = [held.enter_context(opened(device)) for device in devices]
         entry = [queue.read() for queue in queues]
         known = [state.of(device) for device in devices]
@@ -64,9 +76,13 @@ def _back(queue: Queue, before: Settings, was: Saved | None, state: State) -> No
             state.done(was, before)
 
 
-def revert(device: Device, state: State) -> tuple[Saved, Applied]:
-    """Restore what was in force before the first change of a disk. Problem if nothing is saved, or the kernel refuses it."""
+def revert(device: Device, state: State, still: Callable[[Device], None] = _always) -> tuple[Saved, Applied]:
+    """Restore what was in force before the first change of a disk. Problem if nothing is saved, or the kernel refuses it.
+
+    still: see apply().
+    """
     with state.locked():
+        still(device)
         saved = state.of(device)
         if saved is None:
             raise Problem(f"{device.name}: nothing to restore: headwaiter has changed nothing of this disk ({state.folder})")
@@ -75,8 +91,12 @@ def revert(device: Device, state: State) -> tuple[Saved, Applied]:
             before = queue.read()
             changes = queue.put(saved.before)
             after = queue.read()
-        state.forget(device.identity)
-    return saved, Applied(device, before, after, tuple(changes))
+        trouble = ""
+        try:
+            state.forget(device.identity)
+        except Problem as e:
+            trouble = f"{device.name}: the settings are restored, but what was saved may not be forgotten: {e}"
+    return saved, Applied(device, before, after, tuple(changes), trouble)
 
 
 def overridden(saved: Saved, found: Settings) -> str:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tarfile
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from typing import Any
 import zstandard
 
 from headwaiter.archives import BEGIN, END
-from headwaiter.ending import tidied
 
 _LEVEL = 3
 _FULL = (ENOSPC, EDQUOT, EFBIG)
@@ -63,14 +60,10 @@ class Archive:
                 self._ends.pop()
                 self._cut()
 
-    def pack(self) -> None:
-        """Compress it, once it has ended, if there is room for that; else it stays as it is."""
-        handle, name = tempfile.mkstemp(prefix=".headwaiter-", dir=self._path.parent)
-        packed = Path(name)
-        with tidied(lambda: packed.unlink(missing_ok=True)), suppress(OSError):
-            with os.fdopen(handle, "wb") as out, self._path.open("rb") as plain:
-                zstandard.ZstdCompressor(level=_LEVEL).copy_stream(plain, out, size=self.bytes)
-            packed.replace(self._path)
+    def pack(self, packed: Path) -> None:
+        """Compress it into another file, once it has ended. OSError if there is no room for that."""
+        with packed.open("wb") as out, self._path.open("rb") as plain:
+            zstandard.ZstdCompressor(level=_LEVEL).copy_stream(plain, out, size=self.bytes)
 
     def close(self) -> None:
         """Of the file, not of the archive: see end()."""

@@ -84,13 +84,28 @@ class Blocked:
     until: float
     for_s: float
 
+    def at(self, now_s: float) -> Blocked:
+        """No longer than it may be from a time on: a clock that was wrong may have told when it began."""
+        for_s = min(self.for_s, _DAY_S)
+        return Blocked(min(self.until, now_s + for_s), for_s)
+
 
 @dataclass(frozen=True)
 class Memory:
-    """What outlives a restart. changes: their times; times in seconds since 1970."""
+    """What outlives a restart. changes: their times; times are of the clock that decide() is given."""
 
     changes: Sequence[float] = ()
     blocked: Mapping[str, Blocked] = field(default_factory=dict)
+
+    def shifted(self, by_s: float) -> Memory:
+        """By another clock."""
+        blocked = {name: replace(one, until=one.until + by_s) for name, one in self.blocked.items()}
+        return Memory(tuple(time + by_s for time in self.changes), blocked)
+
+    def trusted(self, now_s: float) -> Memory:
+        """Without what a clock that was wrong has left: changes that are still to come, and blocks without an end."""
+        changes = tuple(time for time in self.changes if time <= now_s)
+        return Memory(changes, {name: one.at(now_s) for name, one in self.blocked.items()})
 
 
 @dataclass
@@ -117,7 +132,7 @@ class Decider:
         self._former, self._before, self._after = "", [], []
 
     def decide(self, window: Window, now_s: float) -> Decision:
-        """After a window. The caller makes the change, or calls failed()."""
+        """After a window. The caller makes the change, or calls failed(). now_s: of a clock that nobody sets."""
         # A change is judged by what is measured, whether or not a replay can explain that.
         if self._former and window.requests >= FEWEST and not (window.trouble and window.lost):
             self._after.append(window)

@@ -137,11 +137,14 @@ def restored(legs: Sequence[Device], state: State) -> Iterator[None]:
     try:
         yield
     finally:
+        troubles = []
         for leg, was, before in zip(legs, known, entry, strict=True):
             if was is None and state.of(leg):
-                revert(leg, state)
+                troubles.append(revert(leg, state)[1].trouble)
             elif was is not None:
                 apply([leg], before, state, BY)
+        if any(troubles):
+            raise Problem("; ".join(filter(None, troubles)))
 
 
 def fio_there() -> str:

@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,7 +24,8 @@ from headwaiter.live import record_others as others
 from headwaiter.live import tracefs
 from headwaiter.live.archive import Archive, FullError
 from headwaiter.live.devices import Device
-from headwaiter.outputs import writing
+from headwaiter.outputs import anew, writing
+from headwaiter.places import Place
 
 READ_EACH_S = 0.1
 LOOK_EACH_S = 1.0
@@ -35,6 +36,8 @@ _PAGES = 256
 _COMMITS = struct.Struct(f"<8xQ{PAGE - 16}x")
 """Of a page."""
 FINISHED, _TOLD = "time", "a signal"
+_MODE = 0o600
+"""Of a new archive, whatever the umask: it names programs, and places on the disk."""
 
 
 @dataclass(frozen=True)
@@ -160,18 +163,21 @@ def record(
 ) -> Done:
     """Record disks into a file, for so many seconds or until a signal comes; `issues`: also when the device gets a request.
 
+    Nobody else may read a new file; one that is there keeps its mode.
+
     `recorder` None: the first of RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that
     comes later is in what is returned, and what was recorded until then in the file.
     """
     issues = with_issues(disks, issues)
-    with gently() as told, writing(output) as temporary:
+    with gently() as told, writing(output, _MODE) as temporary:
         archive = Archive(temporary)
         try:
-            with _recorder(disks, archive, temporary.parent, issues, buffer_kb, recorder) as (name, recording, start):
+            with _recorder(disks, archive, temporary.place, issues, buffer_kb, recorder) as (name, recording, start):
                 begun = _begin(name, disks, seconds, archive, buffer_kb)
                 start()
                 done = _run(name, recording, disks, seconds, archive, begun, told, each_second)
-            archive.pack()
+            with suppress(OSError), anew(temporary) as packed:  # without room for that it stays as it is
+                archive.pack(packed)
             return done
         except FullError as e:
             raise Problem(f"{output}: {e}") from None
@@ -181,7 +187,7 @@ def record(
 
 @contextmanager
 def _recorder(
-    disks: Sequence[Device], archive: Archive, folder: Path, issues: bool, buffer_kb: int, wanted: str | None
+    disks: Sequence[Device], archive: Archive, place: Place, issues: bool, buffer_kb: int, wanted: str | None
 ) -> Iterator[tuple[str, Recorder, Callable[[], None]]]:
     """(name, the recorder, what starts it) of the first that works."""
     why: list[str] = []
@@ -198,7 +204,7 @@ def _recorder(
     for name, make in ((BLKTRACE, others.Blktrace), (BPFTRACE, others.Bpftrace)):
         if wanted in (None, name):
             try:
-                with others.started(make, disks, archive, folder) as other:
+                with others.started(make, disks, archive, place) as other:
                     yield name, other, lambda: None
                     return
             except others.MissingError as e:

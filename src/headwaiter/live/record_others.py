@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from headwaiter.ending import tidied
 from headwaiter.errors import Problem, shown
 from headwaiter.live.archive import Archive
 from headwaiter.live.devices import Device
+from headwaiter.places import Place
 
 _STARTS_WITHIN_S = 30.0
 """bpftrace compiles its program first."""
@@ -162,9 +162,9 @@ def script(numbers: Sequence[int]) -> str:
 
 
 @contextmanager
-def started(make: type[Program], disks: Sequence[Device], archive: Archive, folder: Path) -> Iterator[Program]:
+def started(make: type[Program], disks: Sequence[Device], archive: Archive, place: Place) -> Iterator[Program]:
     """The program, recording into a folder beside the archive. MissingError if it cannot."""
-    with tempfile.TemporaryDirectory(prefix=".headwaiter-", dir=folder) as inner:
-        program = make(disks, archive, Path(inner))
+    with place.workshop() as folder:
+        program = make(disks, archive, folder)
         with tidied(program.end):
             yield program

@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from pathlib import Path
 from headwaiter.errors import Problem
 from headwaiter.live.devices import Device
 from headwaiter.live.settings import Settings
+from headwaiter.outputs import opened, writing
 
 STATE = Path("/var/lib/headwaiter")
 SCHEMA = "headwaiter-state/1"
@@ -67,6 +68,10 @@ class Entry:
 def now() -> str:
     """The time as files and logs have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+class TakenError(Problem):
+    """Another process has what only one may have."""
 
 
 class State:
@@ -115,8 +120,12 @@ class State:
         self._write(replace(saved, overridden=what))
 
     def forget(self, identity: str) -> None:
-        """All is restored."""
-        self.path(identity).unlink(missing_ok=True)
+        """All is restored. Problem if that cannot be kept."""
+        path = self.path(identity)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as e:
+            raise Problem(f"{path}: {e.strerror}") from None
         self._sync()
 
     def history(self) -> list[Entry]:
@@ -138,47 +147,72 @@ class State:
         """Keep other headwaiters from changing anything meanwhile. Problem if there is no writing here."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as e:
-            raise Problem(f"{self.folder}: {e.strerror}: nothing is changed that could not be restored") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            with ExitStack() as stack:
+                handle = stack.enter_context(opened(self.folder / _LOCK, os.O_RDWR, 0o600))
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                held = stack.pop_all()
+        except (OSError, Problem) as e:
+            why = f"{self.folder}: {e.strerror}" if isinstance(e, OSError) else e
+            raise Problem(f"{why}: nothing is changed that could not be restored") from None
+        with held:
             yield
-        finally:
-            os.close(handle)
+
+    @contextmanager
+    def watched(self, device: Device) -> Iterator[None]:
+        """Keep other watches from a disk, until the block is left or the process dies. TakenError if one has it.
+
+        Problem if none can be kept. The file goes with the last that has it, so nothing is left where nothing was changed.
+        """
+        path = self.path(device.identity).with_suffix(".lock")
+        with ExitStack() as stack:
+            while True:
+                try:
+                    self.folder.mkdir(parents=True, exist_ok=True)
+                    handle = stack.enter_context(opened(path, os.O_RDWR, 0o600))
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if os.path.samestat(os.fstat(handle), path.stat()):
+                        break
+                except BlockingIOError:
+                    raise TakenError(f"{device.name}: another `headwaiter watch` watches this disk ({path})") from None
+                except FileNotFoundError:  # it ended just now, and took the file away
+                    pass
+                except OSError as e:
+                    raise Problem(f"{path}: {e.strerror}") from None
+                stack.close()
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
 
     def _write(self, saved: Saved) -> None:
         path = self.path(saved.identity)
-        temporary = path.with_suffix(".new")
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(saved.text())
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            with writing(path) as temporary:
+                temporary.write_text(saved.text(), encoding="utf-8")
             self._sync()
-        except OSError as e:
-            raise Problem(f"{path}: {e.strerror}: nothing is changed that could not be restored") from None
+        except Problem as e:
+            raise Problem(f"{e}: nothing is changed that could not be restored") from None
 
     def _append(self, entry: Entry) -> None:
         path = self.folder / _HISTORY
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with opened(path, os.O_WRONLY | os.O_APPEND, 0o644) as handle:
             try:
                 # The empty line ends one that was cut short.
                 os.write(handle, b"\n" + json.dumps(asdict(entry)).encode() + b"\n")
                 os.fsync(handle)
+            except OSError as e:
+                raise Problem(f"{path}: {e.strerror}") from None
+
+    def _sync(self) -> None:
+        try:
+            handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
             finally:
                 os.close(handle)
         except OSError as e:
-            raise Problem(f"{path}: {e.strerror}") from None
-
-    def _sync(self) -> None:
-        handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            raise Problem(f"{self.folder}: {e.strerror}") from None
 
 
 def _boot() -> str:

@@ -10,21 +10,24 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from headwaiter.ending import tidied
 from headwaiter.errors import Problem
 from headwaiter.live.apply import apply, overridden, revert
-from headwaiter.live.decide import FEWEST, Blocked, Caution, Decider, Decision, Memory, Window
+from headwaiter.live.decide import FEWEST, Blocked, Caution, Decider, Decision, Memory, Outcome, Window
 from headwaiter.live.devices import Device, whole_disks
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics
 from headwaiter.live.sample import Method, StoppedError, counted
 from headwaiter.live.settings import Settings, kept_requests, opened
-from headwaiter.live.state import now
+from headwaiter.live.state import Saved, TakenError, now
+from headwaiter.outputs import writing
 
 BY = "headwaiter watch"
 OnExit = Literal["keep", "restore"]
@@ -56,6 +59,8 @@ class _Watched:
     """Somebody else has set it: it is left alone."""
     mine: bool = False
     """A change of it was made here."""
+    known: tuple[Saved | None, ...] = ()
+    """What was saved of its legs when the watch of it began."""
     idle_at: int | None = None
     """How many requests it had had when a window of too few was over; None if the last window had enough."""
 
@@ -74,11 +79,28 @@ class Service:
         metrics: Metrics | None = None,
         publish: Callable[[], None] = lambda: None,
     ) -> None:
-        """Problem if a disk is not there, or must not be changed."""
+        """Problem if a disk is not there, must not be changed, or has a watch already. It is kept from others till run() ends."""
         self._machine, self._method, self._rules = machine, method, rules
         self._log, self._wait, self._publish = log, wait, publish
+        self._untold = ""
         self.metrics = metrics or Metrics()
-        self._disks = [self._begin(machine.find(name)) for name in dict.fromkeys(names)]
+        devices = {device.identity: device for device in map(machine.find, names)}
+        with ExitStack() as held:
+            for device in devices.values():
+                self._keep(device, held)
+            self._disks = [self._begin(device) for device in devices.values()]
+            self._held = held.pop_all()
+
+    def _keep(self, device: Device, held: ExitStack) -> None:
+        """Keep other watches from a disk. Where nothing can be kept, a watch that only reports does no harm."""
+        for leg in self._machine.legs(device):
+            try:
+                held.enter_context(self._machine.state.watched(leg))
+            except TakenError:
+                raise
+            except Problem:
+                if self._rules.put:
+                    raise
 
     def _begin(self, device: Device) -> _Watched:
         state = self._machine.state
@@ -94,27 +116,42 @@ class Service:
         current = self._current(legs)
         disk = _Watched(device.identity, device.name, Decider(current, self._rules.caution, self._remembered(device.identity)))
         disk.alone = any(saved.overridden for leg in legs if (saved := state.of(leg)))
+        disk.known = tuple(state.of(leg) for leg in legs)
         return disk
 
     def run(self, rounds: int | None = None) -> None:
         """Until all is to end, or for so many rounds."""
         _notify("READY=1")
         done = 0
-        try:
+        with self._held, suppress(StoppedError), tidied(self._end):
             while rounds is None or done < rounds:
                 began = time.monotonic()
                 for disk in self._disks:
                     self._look(disk)
-                    self._publish()
+                    self._tell_metrics()
                     _notify("WATCHDOG=1")
                 done += 1
                 self._pause(began + self._rules.every_s)
-        except StoppedError:
-            pass
-        finally:
-            _notify("STOPPING=1")
+
+    def _end(self) -> None:
+        """Whatever ends it: also an error, or a signal that it does not wait for."""
+        _notify("STOPPING=1")
         if self._rules.on_exit == "restore":
-            self._restore()
+            # All disks before any line: who reads the lines may be what has gone.
+            lines = [(disk.name, *line) for disk in self._disks for line in self._restored(disk)]
+            for line in lines:
+                self._say(*line)
+
+    def _tell_metrics(self) -> None:
+        """What cannot be told is no reason to end; that it cannot is said once."""
+        trouble = ""
+        try:
+            self._publish()
+        except (Problem, OSError) as e:
+            trouble = str(e)
+        if trouble not in ("", self._untold):
+            self._log(f"{now()} metrics are not written: {trouble}")
+        self._untold = trouble
 
     def _pause(self, until: float) -> None:
         """Until a time (of the monotonic clock), or a disk that was idle has enough to do. StoppedError if all is to end."""
@@ -139,6 +176,7 @@ class Service:
         device = self._found(disk)
         self.metrics.set("headwaiter_device_present", float(device is not None), device=disk.name)
         if device is None:
+            self.metrics.drop("headwaiter_scheduler_info", disk.name)
             return
         try:
             legs = self._machine.legs(device)
@@ -149,10 +187,10 @@ class Service:
             window = self._method.window(device, legs, self._rules.sample_s, former, self._candidates(legs))
             disk.idle_at = self._had(disk) if window.requests < FEWEST else None
             memory = disk.decider.memory
-            decision = disk.decider.decide(window, time.time())
+            decision = disk.decider.decide(window, _clock_s())
             if not self._rules.put:
                 disk.decider.memory = memory
-            self._told(disk, legs, window, decision)
+            self._told(disk, window, decision)
             if decision.to != former and not self._left_alone(disk, legs, former):
                 self._change(disk, legs, decision, former)
         except Problem as e:
@@ -160,6 +198,19 @@ class Service:
                 return
             self._say(disk.name, "declined", disk.decider.current, str(e))
             self.metrics.add("headwaiter_decisions_total", device=disk.name, result="declined")
+        finally:
+            self._tell_scheduler(disk)
+
+    def _tell_scheduler(self, disk: _Watched) -> None:
+        """By what is in force, whatever was decided."""
+        family = "headwaiter_scheduler_info"
+        try:
+            legs = self._machine.legs(self._machine.find(disk.name))
+            current = self._current(legs)
+        except Problem:
+            self.metrics.drop(family, disk.name)
+            return
+        self.metrics.only(family, 1, device=disk.name, scheduler=current, wwn=legs[0].wwn, serial=legs[0].serial)
 
     def _found(self, disk: _Watched) -> Device | None:
         """The disk of that identity, by whatever name; None if it is not there."""
@@ -200,54 +251,76 @@ class Service:
                 self._say(disk.name, "kept", current, f"somebody else has set it, from {expected}")
                 disk.decider.reset(current)
             return False
+        if not disk.alone and (other := next(filter(None, (self._other(disk, leg, expected) for leg in legs)), "")):
+            disk.alone = True
+            self._say(disk.name, "declined", current, f"{other}: left alone until `headwaiter watch --resume`")
+        self.metrics.set("headwaiter_overridden", float(disk.alone), device=disk.name)
         if disk.alone:
-            return True
+            disk.decider.reset(current)
+            self._leave(legs)
+        return disk.alone
+
+    def _other(self, disk: _Watched, leg: Device, expected: str | None) -> str:
+        """Who else has set what of a leg, by the kernel and by what other commands have saved; "" if nobody."""
+        saved = self._machine.state.of(leg)
+        with opened(leg) as queue:
+            found = queue.read()
+        what = overridden(saved, found) if saved else ""
+        if not what and expected not in (None, found.scheduler):
+            what = "scheduler"
+        if saved and saved.by != BY and saved not in disk.known:
+            return f"`{saved.by}` has set {what or 'it'}"
+        return what and f"somebody else has set {what}"
+
+    def _leave(self, legs: Sequence[Device]) -> None:
+        """Remember beyond a restart that a disk is left alone, also if another command has saved something since."""
         state = self._machine.state
         for leg in legs:
             saved = state.of(leg)
-            with opened(leg) as queue:
-                found = queue.read()
-            what = overridden(saved, found) if saved else "" if current == expected else "scheduler"
-            if what or (saved and disk.mine and saved.by != BY):
-                disk.alone = True
-                if saved:
-                    with state.locked():
-                        state.override(saved, what or "scheduler")
-                reason = f"somebody else has set {what or 'it'}: left alone until `headwaiter watch --resume`"
-                self._say(disk.name, "declined", found.scheduler, reason)
-                self.metrics.set("headwaiter_overridden", 1, device=disk.name)
-                return True
-        self.metrics.set("headwaiter_overridden", 0, device=disk.name)
-        return False
+            if saved and not saved.overridden:
+                with state.locked(), opened(leg) as queue:
+                    if saved := state.of(leg):
+                        state.override(saved, overridden(saved, queue.read()) or "scheduler")
+
+    def _still(self, disk: _Watched, expected: str | None) -> Callable[[Device], None]:
+        """What raises a Problem if somebody else has set a leg of a disk meanwhile."""
+
+        def check(leg: Device) -> None:
+            if other := self._other(disk, leg, expected):
+                raise Problem(f"{leg.name}: {other} meanwhile")
+
+        return check
 
     def _change(self, disk: _Watched, legs: Sequence[Device], decision: Decision, current: str) -> None:
         """Make a change, if that is allowed; else all stays, and is judged anew."""
         if not self._rules.put:
             disk.decider.failed(current)
             return
+        before, disk.mine = disk.mine, True
         try:
-            self._put(legs, decision.to)
+            self._put(disk, legs, decision.to, current)
         except Problem as e:
+            disk.mine = before
             self._say(disk.name, "declined", current, str(e))
-            disk.decider.failed(current)
+            disk.decider.failed(self._current(legs))
             return
-        disk.mine = True
         self.metrics.add("headwaiter_changes_total", device=disk.name)
         self._remember(disk)
 
-    def _put(self, legs: Sequence[Device], scheduler: str) -> None:
-        """Put a scheduler in force; what was there at first with all its settings."""
-        state = self._machine.state
+    def _put(self, disk: _Watched, legs: Sequence[Device], scheduler: str, current: str) -> None:
+        """Put a scheduler in force; what was there at first with all its settings. Problem if somebody else was quicker."""
+        state, still = self._machine.state, self._still(disk, current)
         saved = [state.of(leg) for leg in legs]
         if all(one and one.before.scheduler == scheduler for one in saved):
-            for leg in legs:
-                revert(leg, state)
+            troubles = [revert(leg, state, still)[1].trouble for leg in legs]
+            if any(troubles):
+                self._say(disk.name, "undone", scheduler, "; ".join(filter(None, troubles)))
         else:
             with opened(legs[0]) as queue:
                 now = queue.read()
-            apply(legs, Settings(scheduler, kept_requests(now, scheduler)), state, BY)
+            apply(legs, Settings(scheduler, kept_requests(now, scheduler)), state, BY, still)
 
-    def _told(self, disk: _Watched, legs: Sequence[Device], window: Window, decision: Decision) -> None:
+    def _told(self, disk: _Watched, window: Window, decision: Decision) -> None:
         """Log a decision, and count it."""
         would = decision.outcome in ("changed", "undone") and not self._rules.put
         reason = f"{decision.reason}; only reported, --apply would do it" if would else decision.reason
@@ -259,20 +332,27 @@ class Service:
         m.add("headwaiter_events_lost_total", window.lost, device=name)
         if window.contention is not None:
             m.set("headwaiter_contention_ratio", window.contention, device=name)
-        scheduler = decision.to if self._rules.put else disk.decider.current if not would else self._current(legs)
-        m.only("headwaiter_scheduler_info", 1, device=name, scheduler=scheduler, wwn=legs[0].wwn, serial=legs[0].serial)
 
-    def _say(self, device: str, outcome: str, scheduler: str, reason: str) -> None:
+    def _say(self, device: str, outcome: Outcome, scheduler: str, reason: str) -> None:
         self._log(f"{now()} {device} {outcome} {scheduler}: {reason}")
 
-    def _restore(self) -> None:
+    def _restored(self, disk: _Watched) -> Iterator[tuple[Outcome, str, str]]:
+        """Restore what was before, if it was changed here; what there is to say of it."""
+        if disk.alone or not disk.mine:
+            return
         state = self._machine.state
-        for disk in self._disks:
+        try:
             device = self._found(disk)
-            for leg in self._machine.legs(device) if device and disk.mine and not disk.alone else ():
-                if state.of(leg):
-                    saved, _ = revert(leg, state)
-                    self._say(disk.name, "undone", saved.before.scheduler, "the end: what was before is restored")
+            legs = [leg for leg in self._machine.legs(device) if state.of(leg)] if device else []
+        except Problem as e:
+            yield "declined", disk.decider.current, str(e)
+            return
+        for leg in legs:
+            try:
+                saved, done = revert(leg, state, self._still(disk, None))
+                yield "undone", saved.before.scheduler, done.trouble or "the end: what was before is restored"
+            except Problem as e:
+                yield "declined", disk.decider.current, str(e)
 
     # --- what outlives a restart ---
 
@@ -280,21 +360,29 @@ class Service:
         return self._machine.state.path(identity).with_suffix(".watch")
 
     def _remember(self, disk: _Watched) -> None:
-        path = self._file(disk.identity)
-        temporary = path.with_suffix(".new-watch")
-        try:
-            temporary.write_text(json.dumps(asdict(disk.decider.memory)), encoding="utf-8")
-            temporary.replace(path)
-        except OSError as e:
-            raise Problem(f"{path}: {e.strerror}") from None
+        self._write(disk.identity, disk.decider.memory.shifted(time.time() - _clock_s()))
+
+    def _write(self, identity: str, since_1970: Memory) -> None:
+        with writing(self._file(identity)) as temporary:
+            temporary.write_text(json.dumps(asdict(since_1970)), encoding="utf-8")
 
     def _remembered(self, identity: str) -> Memory:
-        """Nothing where nothing can be read: then it is learnt again."""
+        """Nothing where nothing can be read: then it is learnt again. Times in the file are in seconds since 1970."""
         try:
             found = json.loads(self._file(identity).read_text(encoding="utf-8"))
-            return Memory(tuple(map(float, found["changes"])), {name: Blocked(**one) for name, one in found["blocked"].items()})
+            blocked = {name: Blocked(float(one["until"]), float(one["for_s"])) for name, one in found["blocked"].items()}
+            since_1970 = Memory(tuple(map(float, found["changes"])), blocked)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return Memory()
+        trusted = since_1970.trusted(time.time())
+        if trusted != since_1970 and self._rules.put:
+            self._write(identity, trusted)  # or what is kept off would be kept off anew at each start
+        return trusted.shifted(_clock_s() - time.time())
+
+
+def _clock_s() -> float:
+    """That which nobody sets, and which goes on while the machine sleeps; the wall clock may be wrong for a while."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def _notify(message: str) -> None:

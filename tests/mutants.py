@@ -76,7 +76,7 @@ COMMITS = 20
 HISTORY = 400
 """So many commits tell which tests go with which source."""
 PYTHON_SHARE = 0.7
-MEASURE_S = 600.0
+MEASURE_SHARE, MEASURE_S = 0.6, 600.0
 NOTHING_COLLECTED = 5
 """pytest's status where every test is slow or needs a tool: that catches nothing."""
 
@@ -301,7 +301,7 @@ def try_c(chosen: list[Mutant], workers: int, end_s: float, say: Callable[[str],
 
 
 def try_python(chosen: list[Fault], workers: int, end_s: float, say: Callable[[str], None]) -> Found:
-    """Plant the faults in Python. Up to half of the time goes to finding out which tests run their lines."""
+    """Plant the faults in Python. Most of the time may go to finding out which tests run their lines."""
     with tempfile.TemporaryDirectory(prefix="headwaiter-mutants-") as tmp, ThreadPoolExecutor(workers) as pool:
         copies: Queue[Copy] = Queue()
         for copy in pool.map(lambda number: Copy(Path(tmp) / str(number)), range(workers)):
@@ -309,7 +309,7 @@ def try_python(chosen: list[Fault], workers: int, end_s: float, say: Callable[[s
         files = {fault.file for fault in chosen}
         log = _git("log", f"--max-count={HISTORY}", "--format=%x00", "--name-only") or ""
         begin = time.monotonic()
-        until = begin + min((end_s - begin) / 2, MEASURE_S)
+        until = begin + min(MEASURE_SHARE * (end_s - begin), MEASURE_S)
         try:
             covered = copy.measure(files, likely_first(files, log), workers, until)
         except TimeUpError:

@@ -193,6 +193,7 @@ def shown(text: str, most: int) -> str:
 """
 
 
+@pytest.mark.slow
 def test_faults_are_caught_survive_or_stay_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a copy: measured first, then with a fault that the test sees, with one that it does not see, and without time."""
     tree = tmp_path / "tree"

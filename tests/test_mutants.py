@@ -143,6 +143,11 @@ def test_lines_of_a_diff() -> None:
     assert planting.touched(diff) == {"src/headwaiter/x.py": {1, 2, 19}}
 
 
+def test_words_select_files() -> None:
+    assert list(mutants.selected_lines(["traces/model"])) == ["src/headwaiter/traces/model.py"]
+    assert mutants.selected_lines([]) == mutants.selected_lines(["core/policy/as", "noop"]) == {}
+
+
 def test_accepted_survivors_are_faults_that_the_tool_plants() -> None:
     found = planting.survivors()
     assert planting.stale(found) == []

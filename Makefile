@@ -131,11 +131,11 @@ bench: build build/bench/build.ninja
 	@$(MESON) compile -C build/bench >/dev/null
 	$(BIN)/python bench/run.py build/bench/bench/bench
 
-# Plant faults, one by one: some test must catch each.
+# Plant faults, one by one: some test must catch each. All that are listed for C; ONLY=words selects, of Python as well.
 mutants: build
 	$(BIN)/python tests/mutants.py $(ONLY)
 
-# Those that have to do with what has changed, no more than twenty, and none begun after five minutes.
+# Those that have to do with what has changed, no more than twenty of each language, and none begun after five minutes.
 mutants-changed: build
 	$(BIN)/python tests/mutants.py --changed --most 20 --minutes 5
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""make mutants: plant each fault of tests/mutants/*.toml by itself; some test must catch it.
+"""make mutants: plant faults, each by itself; some test must catch it.
 
-A file there is one area of the sources:
+Faults in C are listed: a file tests/mutants/AREA.toml is one area of the sources.
 
     tests = ["test_as", "test_golden.py -k as-"]    # where a fault of this area should show: tried first, in this order
     [[mutant]]
@@ -11,15 +11,17 @@ A file there is one area of the sources:
     why = "…"          # what goes wrong
     tests = […]        # optional: instead of the area's
 
-A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all others follow: the C
-tests and SUITE for a fault in C, PYTHON_SUITE for one in a file of src/headwaiter/, for which nothing is compiled. A fault is
-caught when a test fails or runs out of time; one that does not apply or compile is an error of the list. Tests that compare with
-documents are in neither suite. Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever
-has none. Exit status 0 only if every fault is caught.
+A test is the name of a C test, or a Python test file with pytest's options. If none of those fails, all other C tests and SUITE
+follow. A fault is caught when a test fails or runs out of time; one that does not apply or compile is an error of the list.
+Recorded data is out of reach meanwhile: what only it would show goes unnoticed by whoever has none.
 
---changed takes the faults that have to do with what has changed since the default branch of `origin`, or in the last COMMITS
-commits where that is the same: those whose file, list, or one of whose tests was changed. Of more than --most of them it takes
-so many, chosen by the commit. After --minutes no other one is begun, and those under way get no
+Faults in Python are mutmut's (planting.py): on the lines that have changed, or on those of the files that a word selects, at most
+--most of them, chosen by the commit; trying.py says on which tests each is tried. tests/mutants/survivors.toml has those that may
+survive. Exit status 0 only if every other fault is caught.
+
+--changed takes what has to do with the changes since the default branch of `origin`, since the last COMMITS commits where that is
+the same, or --since a commit: the lines that were changed, and the faults in C whose file, list, or one of whose tests was
+changed. Of more than --most of either it takes so many. After --minutes no other one is begun, and those under way get no
 further test; those that were not begun, or neither caught nor through with all tests, are told.
 """
 
@@ -31,20 +33,22 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
+from typing import NoReturn
 
+from planting import PACKAGE, SURVIVORS, Fault, Lines, every_line, sample, stale, survivors, touched
 from rich.console import Console
-
-import headwaiter
+from trying import Copy, TimeUpError, end_all, likely_first
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
@@ -65,63 +69,14 @@ SUITE = (
     "test_fio_semantics.py",
     "test_fio_buffered.py",
 )
-# Those that a fault in src/headwaiter/ can fail, quick ones first; none compares with a document.
-PYTHON_SUITE = (
-    "test_results.py",
-    "test_report.py",
-    "test_compare.py",
-    "test_workload.py",
-    "test_streams.py",
-    "test_was_config.py",
-    "test_was_figures.py",
-    "test_reproduce_figures.py",
-    "test_pictures.py",
-    "test_live_options.py",
-    "test_tables.py",
-    "test_memory.py",
-    "test_drive_files.py",
-    "test_was_classify.py",
-    "test_was_prospects.py",
-    "test_was_calibrate.py",
-    "test_was_observe.py",
-    "test_was_designate.py",
-    "test_was_cli.py",
-    "test_options.py",
-    "test_convert.py",
-    "test_datasheet.py",
-    "test_validation.py",
-    "test_writing.py",
-    "test_replay.py",
-    "test_flushes.py",
-    "test_fio_fields.py",
-    "test_agreement.py",
-    "test_traces.py",
-    "test_traces_formats.py",
-    "test_traces_blktrace.py",
-    "test_fio_parser.py",
-    "test_fio_semantics.py",
-    "test_fio_buffered.py",
-    "test_lab_agree.py",
-    "test_lab.py",
-    "test_lab_guest.py",
-    "test_lab_kernels.py",
-    "test_ranges.py",
-    "test_conformance.py",
-    "test_cli.py",
-    "test_drives.py",
-    "test_bad_input.py",
-    "test_fio_properties.py",
-    "test_accounting.py",
-    "test_properties.py",
-    "test_sharing.py",
-    "test_waiting.py",
-    "test_scenes.py",
-)
-PACKAGE = "src/headwaiter"
 TIMEOUT_S = 120
 BUILD_S = 600
 """For a build of everything, as a busy machine needs it."""
 COMMITS = 20
+HISTORY = 400
+"""So many commits tell which tests go with which source."""
+PYTHON_SHARE = 0.7
+MEASURE_SHARE, MEASURE_S = 0.6, 600.0
 NOTHING_COLLECTED = 5
 """pytest's status where every test is slow or needs a tool: that catches nothing."""
 
@@ -136,11 +91,6 @@ class Mutant:
     replace: str
     why: str
     tests: tuple[str, ...] = ()
-
-    @property
-    def python(self) -> bool:
-        """Is it in the Python package?"""
-        return self.file.startswith(f"{PACKAGE}/")
 
     def concerns(self, changed: Set[str]) -> bool:
         """Do changes of these files have to do with it?"""
@@ -158,7 +108,7 @@ class Mutant:
 def mutants() -> list[Mutant]:
     """The whole list, by area."""
     out = []
-    for path in sorted(LISTS.glob("*.toml")):
+    for path in sorted(set(LISTS.glob("*.toml")) - {SURVIVORS}):
         area = tomllib.loads(path.read_text())
         for entry in area["mutant"]:
             tests = tuple(entry.pop("tests", area.get("tests", ())))
@@ -190,12 +140,11 @@ def base() -> str | None:
     return older[-1] if len(older) > 1 else None
 
 
-def concerned(everything: list[Mutant], most: int) -> tuple[list[Mutant], str]:
-    """(the faults of --changed, the same in words)."""
-    since = base()
+def concerned(everything: list[Mutant], most: int, since: str | None) -> tuple[list[Mutant], str]:
+    """(the faults in C of --changed, the same in words)."""
     changed = set((_git("diff", "--name-only", since) or "").splitlines()) if since else set()
     found = [m for m in everything if m.concerns(changed)] if since else everything
-    words = f"{len(found)} of {len(everything)} planted faults have to do with what has changed"
+    words = f"{len(found)} of {len(everything)} faults in C have to do with what has changed"
     words += f" since {since[:12]}" if since else " (there is no history: all)"
     if len(found) > most:
         dice = random.Random(_git("rev-parse", "HEAD") or "")
@@ -205,27 +154,27 @@ def concerned(everything: list[Mutant], most: int) -> tuple[list[Mutant], str]:
     return found, words
 
 
-class Bench:
-    """A copy of the Python package, and of the sources with a build of its own where a fault in C is to be planted."""
+def changed_lines(since: str | None) -> dict[str, set[int]]:
+    """The lines of the package that have changed; in a new file, all."""
+    lines = touched(_git("diff", "--find-renames", "--unified=0", since) or "") if since else {}
+    new = (_git("ls-files", "--others", "--exclude-standard", PACKAGE) or "").splitlines()
+    return lines | {file: set(every_line(file)) for file in new if file.endswith(".py")}
 
-    def __init__(self, parent: Path, number: int, compiled: bool) -> None:
+
+def selected_lines(only: list[str]) -> dict[str, range]:
+    """All lines of the package's files whose path has one of the words: of those with a slash, as areas of C have none."""
+    files = (str(path.relative_to(ROOT)) for path in sorted((ROOT / PACKAGE).rglob("*.py")))
+    return {file: every_line(file) for file in files if any("/" in word and word in file for word in only)}
+
+
+class Bench:
+    """A copy of the Python package and of the sources, with a build of its own where a fault in C is planted."""
+
+    def __init__(self, parent: Path, number: int) -> None:
         self.root = parent / str(number)
-        self.plants = 0
-        # As it is installed, with library and data, and above that as it stands in the clone.
-        installed = Path(headwaiter.__file__).parent
-        ignored = shutil.ignore_patterns("__pycache__", "meson.build")
-        shutil.copytree(installed, self.root / PACKAGE, ignore=ignored)
-        shutil.copytree(ROOT / PACKAGE, self.root / PACKAGE, ignore=ignored, dirs_exist_ok=True)
-        self.env = os.environ | {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(self.root / "src"),
-            "HEADWAITER_SHARED": str(self.root / "none"),
-            "HEADWAITER_REQUIRE_ALL": "",
-            "HEADWAITER_SOURCE": str(ROOT),
-        }
-        self.compiled = compiled
-        if compiled:
-            self._compile()
+        copy = Copy(self.root)
+        self.env = copy.env
+        self._compile()
 
     def _compile(self) -> None:
         for name in SOURCES:
@@ -260,10 +209,10 @@ class Bench:
         return done.returncode in good
 
     def make(self, *targets: object) -> bool:
-        return not self.compiled or self.command("ninja", "-C", self.build, "-j1", *targets)
+        return self.command("ninja", "-C", self.build, "-j1", *targets)
 
     def make_library(self) -> bool:
-        return not self.compiled or self.make(self.library)
+        return self.make(self.library)
 
     def pytest(self, *args: str) -> bool:
         return self.command(
@@ -301,63 +250,28 @@ class Bench:
     def try_out(self, m: Mutant, end_s: float = math.inf) -> tuple[bool | None, str]:
         """Whether it was caught (None: there was no time to find out), and by what; the copy is as before afterwards."""
         path = self.root / m.file
-        original, times = path.read_text(), path.stat()
-        planted = original.replace(m.find, m.replace)
-        path.write_text(planted)
-        if m.python:
-            # Compiled Python is known by the seconds of its source's time and by its size, which two faults may share.
-            self.plants += 1
-            os.utime(path, (times.st_atime, times.st_mtime + self.plants))
+        original = path.read_text()
+        path.write_text(original.replace(m.find, m.replace))
         try:
-            if not (_is_python(planted) if m.python else self.make_library()):
+            if not self.make_library():
                 return False, "DOES NOT COMPILE"
-            test = self.failing((*m.tests, *suite(m.python)), end_s)
+            test = self.failing((*m.tests, *c_suite(), *SUITE), end_s)
             return (True, test) if test else (False, "SURVIVED")
         except TimeoutError:
             return None, "NO TIME LEFT"
         finally:
             path.write_text(original)
-            if m.python:
-                os.utime(path, (times.st_atime, times.st_mtime))
 
 
-def suite(python: bool) -> tuple[str, ...]:
-    """What any fault in Python, or in C, is tried on at last."""
-    return PYTHON_SUITE if python else (*c_suite(), *SUITE)
+Found = list[bool | None]
+"""Of each fault: was it caught? None: there was no time to find out."""
 
 
-def _is_python(text: str) -> bool:
-    try:
-        compile(text, PACKAGE, "exec")
-    except SyntaxError:
-        return False
-    return True
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("only", nargs="*", help="run only mutants whose area, file or snippet contains one of these")
-    parser.add_argument("--changed", action="store_true", help="run only those that have to do with what has changed")
-    parser.add_argument("--most", type=int, default=60, help="with --changed: how many at most (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no fault and no test of one after so long")
-    args = parser.parse_args()
-    end_s = time.monotonic() + 60 * args.minutes
-    everything = mutants()
-    if wrong := [fault for m in everything if (fault := m.fault())]:
-        sys.exit("\n".join(wrong))
-    chosen = [m for m in everything if not args.only or any(w in m.area or w in m.file or w in m.find for w in args.only)]
-    if args.changed:
-        chosen, words = concerned(chosen, args.most)
-        print(words, flush=True)
-    if not chosen:
-        print("no planted fault to try")
-        return 0
-    compiled = not all(m.python for m in chosen)
-    workers = len(os.sched_getaffinity(0))
-    console = Console(highlight=False)
+def try_c(chosen: list[Mutant], workers: int, end_s: float, say: Callable[[str], None]) -> Found:
+    """Plant the faults in C."""
     with tempfile.TemporaryDirectory(prefix="headwaiter-mutants-") as tmp, ThreadPoolExecutor(workers) as pool:
         benches: Queue[Bench] = Queue()
-        for bench in pool.map(lambda number: Bench(Path(tmp), number, compiled), range(workers)):
+        for bench in pool.map(lambda number: Bench(Path(tmp), number), range(workers)):
             benches.put(bench)
 
         def fails_anyhow(test: str) -> bool:
@@ -368,7 +282,6 @@ def main() -> int:
                 benches.put(bench)
 
         def one(m: Mutant) -> tuple[bool | None, str]:
-            """Was it caught, and by what? None: there was no time for it."""
             if time.monotonic() > end_s:
                 return None, ""
             bench = benches.get()
@@ -376,7 +289,7 @@ def main() -> int:
                 caught, how = bench.try_out(m, end_s)
             finally:
                 benches.put(bench)
-            console.print(f"{how:32} {m.file}: {m.why}", markup=False, soft_wrap=True)
+            say(f"{how:32} {m.file}: {m.why}")
             return caught, how
 
         tries = list(pool.map(one, chosen))
@@ -384,7 +297,91 @@ def main() -> int:
         catchers = sorted({test for caught, test in tries if caught})
         if broken := [test for test, fails in zip(catchers, pool.map(fails_anyhow, catchers), strict=True) if fails]:
             sys.exit(f"fails without any fault: {', '.join(broken)}")
-        found = [caught for caught, _ in tries]
+        return [caught for caught, _ in tries]
+
+
+def try_python(chosen: list[Fault], workers: int, end_s: float, say: Callable[[str], None]) -> Found:
+    """Plant the faults in Python. Most of the time may go to finding out which tests run their lines."""
+    with tempfile.TemporaryDirectory(prefix="headwaiter-mutants-") as tmp, ThreadPoolExecutor(workers) as pool:
+        copies: Queue[Copy] = Queue()
+        for copy in pool.map(lambda number: Copy(Path(tmp) / str(number)), range(workers)):
+            copies.put(copy)
+        files = {fault.file for fault in chosen}
+        log = _git("log", f"--max-count={HISTORY}", "--format=%x00", "--name-only") or ""
+        begin = time.monotonic()
+        until = begin + min(MEASURE_SHARE * (end_s - begin), MEASURE_S)
+        try:
+            covered = copy.measure(files, likely_first(files, log), workers, until)
+        except TimeUpError:
+            return [None] * len(chosen)
+        skipped = "" if covered.complete else ": there was no time for others, and what these let through is not decided"
+        say(f"{len(covered.seconds)} tests ran without a fault in {time.monotonic() - begin:.0f} s{skipped}")
+
+        def one(fault: Fault) -> bool | None:
+            if time.monotonic() > end_s:
+                return None
+            copy = copies.get()
+            try:
+                caught, how = copy.try_out(fault, covered, end_s)
+            finally:
+                copies.put(copy)
+            say(f"{'SURVIVED' if caught is False else 'caught' if caught else 'NOT DECIDED':12} {fault}  ({how})")
+            return caught
+
+        return list(pool.map(one, chosen))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "only", nargs="*", help="only faults in C whose area, file or snippet has one of these, and files in Python"
+    )
+    parser.add_argument("--changed", action="store_true", help="only those that have to do with what has changed")
+    parser.add_argument("--since", metavar="COMMIT", help="with --changed: since when (default: see above)")
+    parser.add_argument(
+        "--most", type=int, default=60, help="of Python, and of C with --changed: how many (default: %(default)s)"
+    )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no fault and no test of one after so long")
+    args = parser.parse_args()
+    begin = time.monotonic()
+
+    def end(number: int, _: object) -> NoReturn:
+        end_all()
+        sys.exit(128 + number)
+
+    for signaled in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(signaled, end)
+    everything, accepted = mutants(), survivors()
+    if wrong := [*(fault for m in everything if (fault := m.fault())), *stale(accepted)]:
+        sys.exit("\n".join(wrong))
+    chosen = [m for m in everything if not args.only or any(w in m.area or w in m.file or w in m.find for w in args.only)]
+    lines: Lines = selected_lines(args.only)
+    if args.changed:
+        since = args.since or base()
+        chosen, words = concerned(chosen, args.most, since)
+        print(words, flush=True)
+        lines = {
+            file: lines for file, lines in changed_lines(since).items() if not args.only or file in selected_lines(args.only)
+        }
+    planted, number = sample(lines, args.most, _git("rev-parse", "HEAD") or "", {s.key for s in accepted})
+    if lines:
+        print(
+            f"{len(planted)} of {number} faults on {sum(map(len, lines.values()))} lines of Python, chosen by the commit",
+            flush=True,
+        )
+    if not chosen and not planted:
+        print("no planted fault to try")
+        return 0
+    workers = len(os.sched_getaffinity(0))
+    console = Console(highlight=False)
+
+    def say(line: str) -> None:
+        console.print(line, markup=False, soft_wrap=True)
+
+    # What is in Python has more than half of the time: its tests have to be found first.
+    share = (PYTHON_SHARE if chosen else 1.0) * 60 * args.minutes
+    found = try_python(planted, workers, begin + share, say) if planted else []
+    found += try_c(chosen, workers, begin + 60 * args.minutes, say) if chosen else []
     missed, untried = found.count(False), found.count(None)
     left = f", {untried} not tried (to the end) for want of time" if untried else ""
     print(f"{found.count(True)} passed, {missed} failed{left}")

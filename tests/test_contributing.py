@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""CONTRIBUTING.md, walked: its numbered lists are followed in a copy of the tree, with the smallest example that there is.
+"""CONTRIBUTING.md, followed once: a policy, a trace format and a drive are added to a copy of the tree, as its lists say.
 
-A step is known by its name (in bold) and by what it quotes: files, commands, names. A step that is added or renamed, or that
-quotes something else, fails here until it is walked. `mine` is what is added.
+A step is known by its name (in bold); files and commands are those that it quotes. `mine` is what is added.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+import tomllib
 from pathlib import Path
 
+import planting
 import pytest
 from conftest import ROOT
-from test_convert import params
 
 import headwaiter
 
@@ -29,26 +27,13 @@ MEASURED = re.compile("<!-- (?:output|waits): ")
 PARTS = ("bench", "core", "docs", "drives", "examples", "src", "kmod", "lab", "sim", "tests", "workloads")
 
 
-@dataclass(frozen=True)
-class Step:
-    """Of a list: its name, and what it quotes, in order."""
-
-    name: str
-    quotes: tuple[str, ...]
-
-
-def steps(title: str) -> list[Step]:
-    """The numbered list below a heading."""
-    section = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## )", TEXT, re.MULTILINE | re.DOTALL)
+def steps(title: str, *names: str) -> list[list[str]]:
+    """What the steps of a list quote; there are these steps and no others."""
+    section = re.search(rf"^## {title}\n(.*?)(?=^## )", TEXT, re.MULTILINE | re.DOTALL)
     assert section, title
-    parts = re.split(r"^(\d+)\. ", section[1], flags=re.MULTILINE)[1:]
-    assert parts[::2] == [str(number) for number in range(1, len(parts) // 2 + 1)]
-    found = []
-    for text in parts[1::2]:
-        name = re.match(r"\*\*([^*]+)\.\*\* ", text)
-        assert name, f"{title}: a step without a name: {text}"
-        found.append(Step(name[1], tuple(re.findall(r"`([^`]+)`", text))))
-    return found
+    parts = re.split(r"^\d+\. \*\*([^*]+)\.\*\* ", section[1], flags=re.MULTILINE)[1:]
+    assert tuple(parts[::2]) == names, f"{title}: a step that is not followed here, or is gone"
+    return [re.findall(r"`([^`]+)`", text) for text in parts[1::2]]
 
 
 class Tree:
@@ -70,23 +55,25 @@ class Tree:
         for path in (root / "README.md", *(root / "docs").rglob("*.md")):
             path.write_text(MEASURED.sub("<!-- left: ", path.read_text(encoding="utf-8")), encoding="utf-8")
         (root / ".venv").symlink_to(sys.prefix)
-        self.env = os.environ | {"PYTHONPATH": str(root / "src"), "HEADWAITER_SOURCE": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env = os.environ | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(root / "src"),
+            "HEADWAITER_SOURCE": str(root),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
 
-    def run(self, command: str, status: int = 0, **values: str) -> str:
-        """What a command prints, with some of its words replaced. Nothing is compiled anew."""
-        words = command.split()
-        for word, value in values.items():
-            words[words.index(word)] = value
-        if words[0] == "make":
-            words[1:1] = ["-o", "build"]
-        elif words[0] == "headwaiter":
-            words[0:1] = [sys.executable, "-P", "-m", "headwaiter"]
-        done = subprocess.run(words, cwd=self.root, env=self.env, capture_output=True, text=True, check=False)
-        assert done.returncode == status, f"{command}: {done.stdout}{done.stderr}"
+    def run(self, *words: object) -> str:
+        """What a command prints. Nothing is compiled anew, and headwaiter is the tree's."""
+        program, *rest = " ".join(map(str, words)).split()
+        start = {"make": ["make", "-o", "build"], "headwaiter": [sys.executable, "-P", "-m", "headwaiter"]}.get(
+            program, [program]
+        )
+        done = subprocess.run([*start, *rest], cwd=self.root, env=self.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def pytest(self, *args: str) -> str:
-        return self.run(" ".join([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *args]))
+        return self.run(sys.executable, "-m pytest -p no:cacheprovider", *args)
 
     def write(self, path: str, text: str) -> Path:
         """A new file."""
@@ -95,14 +82,9 @@ class Tree:
         (self.root / path).write_text(text, encoding="utf-8")
         return self.root / path
 
-    def append(self, path: str, text: str) -> None:
-        """More of a file."""
-        with (self.root / path).open("a", encoding="utf-8") as out:
-            out.write(text)
-
     def replace(self, path: str, old: str, new: str) -> None:
         """A change of a file."""
-        text = (self.root / path).read_text(encoding="utf-8")
+        text = self.read(path)
         assert text.count(old) == 1, old
         (self.root / path).write_text(text.replace(old, new), encoding="utf-8")
 
@@ -114,85 +96,6 @@ class Tree:
 def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path / "tree")
 
-
-Walk = dict[str, Callable[..., None]]
-
-
-def walk(tree: Tree, title: str, walked: Walk) -> None:
-    """Every step of a list, in order, each with what it quotes."""
-    listed = steps(title)
-    assert [step.name for step in listed] == list(walked), "a step that is not walked, or is walked no more"
-    for step in listed:
-        walked[step.name](tree, *step.quotes)
-
-
-def docs(tree: Tree, command: str, page: str) -> str:
-    """A page after `make docs`."""
-    tree.run(command)
-    return tree.read(page)
-
-
-# --- a policy ---
-
-
-def make_policy(tree: Tree, make: str, source: str, compare: str) -> None:
-    assert make == "make new-policy NAME=mine"
-    tree.run(f"{sys.executable} core/new-policy mine")
-    assert "first come, first served" in tree.read(source)
-    tree.env["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    tree.run("meson setup build/c")
-    tree.run("meson compile -C build/c headwaiter")
-    tree.env["HEADWAITER_LIBRARY"] = str(tree.root / "build" / "c" / "sim" / "libheadwaiter.so")
-    assert "mine" in tree.run(f"{compare} --seeds 0 -d constant:1")
-
-
-def write_policy(tree: Tree, contract: str) -> None:
-    """It is left as it is: first come, first served."""
-    assert (tree.root / contract).is_file()
-
-
-def policy_scenarios(tree: Tree, golden: str) -> None:
-    assert "Worked out by hand" in tree.read(golden)
-    assert " passed" in tree.pytest("tests/test_golden.py", "-k", "mine-")
-
-
-def policy_faults(tree: Tree, faults: str, mutants: str) -> None:
-    """The fault that is there is caught."""
-    assert 'file = "core/policy/mine.c"' in tree.read(faults)
-    assert "1 passed, 0 failed" in tree.run(mutants)
-
-
-def policy_page(tree: Tree, page: str, make: str, bounds: str) -> None:
-    """Nothing is promised for it: there is no bound."""
-    tree.replace("core/policy/mine.c", '\t.summary = "', '\t.summary = "mine: ')
-    tree.run("meson compile -C build/c headwaiter")
-    assert "<!-- tunables: mine -->\n" in docs(tree, make, page)
-    assert "mine: first come, first served" in tree.read("docs/architecture.md")
-    assert "static const" in tree.read(bounds)
-
-
-def policy_kernel(tree: Tree, make: str, name: str, smoke: str) -> None:
-    """What a kernel module is made of has the policy; building and trying one is test_kmod_build's and test_lab's."""
-    assert (make, name, smoke) == ("make kmod", "hw-mine", "headwaiter lab run smoke")
-    assert "hw_mine" in tree.read("core/policy/all.c")
-
-
-def test_a_policy(tree: Tree) -> None:
-    walk(
-        tree,
-        "Add a policy",
-        {
-            "Create": make_policy,
-            "Write": write_policy,
-            "Scenarios": policy_scenarios,
-            "Faults": policy_faults,
-            "Page": policy_page,
-            "Kernel": policy_kernel,
-        },
-    )
-
-
-# --- a trace format ---
 
 READER = '''# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Made for a test: `mine 1`, then a line `ns sector sectors op` for each request, op r or w."""
@@ -246,100 +149,74 @@ def test_mine(tmp_path: Path) -> None:
     found = list(zip(t.time_ns.tolist(), t.sector.tolist(), t.sectors.tolist(), t.op.tolist(), strict=True))
     assert found == [(5, 800, 8, 0), (9, 16, 24, 1)]
 """
-FAULT = """
-[[mutant]]
-file = "src/headwaiter/traces/formats/mine.py"
-find = 'table.integers(1, "sector"'
-replace = 'table.integers(2, "sector"'
-why = "the length of a request as its place"
-tests = ["test_traces_mine.py"]
-"""
 
 
-def format_reader(tree: Tree, reader: str, *names: str) -> None:
-    assert names == ("read", "make_trace(...)", "sniff", "FORMAT")
-    tree.write(reader, READER)
+def add_policy(tree: Tree) -> str:
+    """It stays as it is made: first come, first served. Its page."""
+    create, write, scenarios, faults, page, kernel = steps(
+        "Add a policy", "Create", "Write", "Scenarios", "Faults", "Page", "Kernel"
+    )
+    make, source, compare = create
+    assert make == "make new-policy NAME=mine" and kernel == ["make kmod", "hw-mine", "headwaiter lab run smoke"]
+    tree.run(sys.executable, "core/new-policy mine")
+    tree.replace(source, '\t.summary = "', '\t.summary = "mine: ')
+    tree.run("meson setup build/c -Doptimization=0 -Ddebug=false")
+    tree.run("meson compile -C build/c headwaiter")
+    tree.env["HEADWAITER_LIBRARY"] = str(tree.root / "build" / "c" / "sim" / "libheadwaiter.so")
+    assert "mine" in tree.run(compare, "--seeds 0 -d constant:1")
+    assert (tree.root / write[0]).is_file() and "hw_mine" in tree.read("core/policy/all.c")
+    assert "Worked out by hand" in tree.read(scenarios[0]) and " passed" in tree.pytest("tests/test_golden.py -k mine-")
+    (fault,) = tomllib.loads(tree.read(faults[0]))["mutant"]
+    assert (
+        fault["file"] == source
+        and tree.read(source).count(fault["find"]) == 1
+        and faults[1] == "make mutants ONLY=core/policy/mine"
+    )
+    assert page[1] == "make docs" and "static const" in tree.read(page[2])
+    return page[0]
+
+
+def add_format(tree: Tree) -> str:
+    """Its page."""
+    reader, samples, fuzzing, faults, page = steps("Add a trace format", "Reader", "Samples", "Fuzzing", "Faults", "Page")
+    assert reader[1:] == ["read", "make_trace(...)", "sniff", "FORMAT"]
+    tree.write(reader[0], READER)
     trace = tree.write("sample", SAMPLE)
-    assert tree.run(f"headwaiter import {trace}").splitlines()[1].startswith("0.000000005,0,R,1,800,8")
-
-
-def format_samples(tree: Tree, tests: str) -> None:
-    tree.write(tests, SAMPLES)
-    assert "1 passed" in tree.pytest(tests)
-
-
-def format_fuzzing(tree: Tree, corpus: str, words: str, make: str) -> None:
-    """For a moment, and the same each time."""
+    assert tree.run("headwaiter import", trace).splitlines()[1].startswith("0.000000005,0,R,1,800,8")
+    tree.write(samples[0], SAMPLES)
+    assert "1 passed" in tree.pytest(samples[0])
+    corpus, words, make = fuzzing
     tree.write(f"{corpus}/two", SAMPLE)
     tree.replace(words, '    "mqsim": "', '    "mine": "mine 1 r w 0 8",\n    "mqsim": "')
     assert make == "make fuzz FUZZ=mine"
-    done = subprocess.run(
-        ["make", "-o", "build", "fuzz", "FUZZ=mine --executions 300 --seed 1"],
-        cwd=tree.root, env=tree.env, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0 and "mine" in done.stdout, done.stdout + done.stderr
+    tree.env["FUZZ"] = "mine --executions 300 --seed 1"
+    assert "mine" in tree.run("make fuzz")
+    assert faults[0] == "make mutants ONLY=formats/mine" and ROOT / faults[1] == planting.SURVIVORS
+    assert planting.faults(reader[0], range(1, 99), READER), "the tool has something to plant there"
+    assert page[0] == "make docs"
+    return page[1]
 
 
-def format_faults(tree: Tree, faults: str, mutants: str) -> None:
-    tree.append(faults, FAULT)
-    assert "1 passed, 0 failed" in tree.run(mutants)
-
-
-def format_page(tree: Tree, make: str, page: str) -> None:
-    assert "| `mine` | made for a test (ns sector sectors op) |" in docs(tree, make, page)
-
-
-def test_a_trace_format(tree: Tree) -> None:
-    walk(
-        tree,
-        "Add a trace format",
-        {
-            "Reader": format_reader,
-            "Samples": format_samples,
-            "Fuzzing": format_fuzzing,
-            "Faults": format_faults,
-            "Page": format_page,
-        },
-    )
-
-
-# --- a drive ---
-
-
-def drive_profile(tree: Tree, new: str, import_: str) -> None:
-    sheet = "--rpm 7200 --capacity 80GB --seek-average 8.5 --name Mine"
-    tree.run(f"{new} {sheet} -o {tree.root / 'new.toml'}")
-    parameters = params(tree.root)
-    tree.run(f"{import_} {parameters} -o {tree.root / 'imported.toml'}")
-    assert tree.read("imported.toml").count("[geometry]") == 1
-
-
-def drive_sources(tree: Tree, place: str) -> None:
-    """What `drives new` guessed it says itself."""
-    shutil.copy(tree.root / "new.toml", tree.root / place)
-    lines = tree.read(place).splitlines()
-    assert any(line.startswith("surfaces = ") and "# " in line for line in lines)
-    assert "mine " in tree.run("headwaiter drives")
-
-
-def drive_check(tree: Tree, validate: str) -> None:
+def add_drive(tree: Tree) -> str:
+    """Its page."""
+    profile, sources, check, page = steps("Add a drive", "Profile", "Sources", "Check", "Page")
+    assert profile[1] == "headwaiter drives import"  # test_convert's
+    tree.run(profile[0], "--rpm 7200 --capacity 80GB --seek-average 8.5 --name Mine -o", sources[0])
+    assert re.search(r"^surfaces = .*# ", tree.read(sources[0]), re.M), "what was guessed says so"
     trace = tree.write("measured", "R Hit 1 8 4000 1\nW Hit 900000 8 8000 1\n")
-    assert "demerit figure" in tree.run(validate, TRACE=str(trace))
+    assert "demerit figure" in tree.run(check[0].replace("TRACE", str(trace)))
+    assert page[0] == "make docs"
+    return page[1]
 
 
-def drive_page(tree: Tree, make: str, page: str) -> None:
-    assert "| `mine` | 80 GB | 1 | Mine |" in docs(tree, make, page)
+def test_a_policy_a_trace_format_and_a_drive(tree: Tree) -> None:
+    policies, formats, drives = add_policy(tree), add_format(tree), add_drive(tree)
+    tree.run("make docs")
+    assert "<!-- tunables: mine -->\n" in tree.read(policies)
+    assert "mine: first come, first served" in tree.read("docs/architecture.md")
+    assert "| `mine` | made for a test (ns sector sectors op) |" in tree.read(formats)
+    assert "| `mine` | 80 GB | 1 | Mine |" in tree.read(drives)
 
-
-def test_a_drive(tree: Tree) -> None:
-    walk(
-        tree,
-        "Add a drive",
-        {"Profile": drive_profile, "Sources": drive_sources, "Check": drive_check, "Page": drive_page},
-    )
-
-
-# --- an experiment ---
 
 SCRIPT = """# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # How long a read takes on a disk of a fixed service time
@@ -363,35 +240,20 @@ def test_mine() -> None:
 """
 
 
-def experiment_script(tree: Tree, script: str, key: str, library: str, listing: str) -> None:
-    assert key == "# lab: …" and "\nnull_disk() {" in tree.read(library)
-    tree.write(script, SCRIPT)
-    tree.run(f"{Path(sys.executable).parent / 'shellcheck'} -s busybox -e SC2016,SC2086 {script}")
-    (line,) = (line for line in tree.run(listing).splitlines() if line.startswith("mine "))
-    assert "How long a read takes" in line and "SERVICE_NS=3000000" in line
-
-
-def experiment_results(tree: Tree, result: str, run: str) -> None:
-    assert f"\n{result} " in SCRIPT
-    first, second = (tree.run(f"{run} -k 6.12 --json") for _ in range(2))
-    assert first == second and '"elapsed_ms": ' in first
-
-
-def experiment_test(tree: Tree, tests: str, mark: str) -> None:
-    assert f"@pytest.mark.{mark}" in LAB_TEST
-    tree.write(tests, LAB_TEST)
-    assert "1 passed" in tree.pytest(tests)
-
-
 @pytest.mark.needs("lab")
 def test_an_experiment(tree: Tree) -> None:
-    walk(
-        tree,
-        "Add an experiment",
-        {"Script": experiment_script, "Results": experiment_results, "Test": experiment_test},
-    )
+    script, results, test = steps("Add an experiment", "Script", "Results", "Test")
+    assert script[1] == "# lab: …" and "\nnull_disk() {" in tree.read(script[2])
+    tree.write(script[0], SCRIPT)
+    tree.run("shellcheck -s busybox -e SC2016,SC2086", script[0])
+    (line,) = (line for line in tree.run(script[3]).splitlines() if line.startswith("mine "))
+    assert "How long a read takes" in line and "SERVICE_NS=3000000" in line
+    assert f"\n{results[0]} " in SCRIPT and '"elapsed_ms": ' in tree.run(results[1], "-k 6.12 --json")
+    assert f"@pytest.mark.{test[1]}" in LAB_TEST
+    tree.write(test[0], LAB_TEST)
+    assert "1 passed" in tree.pytest(test[0])
 
 
-def test_every_list_is_walked() -> None:
+def test_every_list_is_followed() -> None:
     titles = re.findall(r"^## (Add .+)$", TEXT, re.MULTILINE)
     assert titles == ["Add a policy", "Add a trace format", "Add a drive", "Add an experiment"]

@@ -29,19 +29,6 @@ def test_every_scheduler_has_a_page() -> None:
         assert f"<!-- tunables: {name} -->" in page.read_text() or not catalogue()[name].tunables, page
 
 
-def anchors(page: Path) -> set[str]:
-    """The headings of a page as GitHub names them in links."""
-    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
-    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
-
-
-def test_links_lead_somewhere() -> None:
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for link, anchor in re.findall(r"\]\(([^)#:]+)(?:#([^)]*))?\)", path.read_text()):
-            assert (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"
-            assert not anchor or anchor in anchors(path.parent / link), f"{path.relative_to(ROOT)}: {link}#{anchor}"
-
-
 def test_every_page_promises_the_longest_wait_that_is_tested() -> None:
     """Or says that there is no bound."""
     source = (ROOT / "tests" / "c" / "starvation.c").read_text()

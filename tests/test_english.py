@@ -1,126 +1,88 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Documents and messages are plain English: the phrases of a translation do not come back.
-
-A few patterns, no grammar checker: it catches relapses, and a text that passes may still be poor.
-"""
+"""Words are spelled right, and links in the documents lead somewhere (no page of the web is asked)."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from headwaiter import cli
-from headwaiter.drives.params import models
-from headwaiter.engine.schedulers import Stat, Tunable, catalogue
-
 ROOT = Path(__file__).resolve().parent.parent
-PHRASES = re.compile(
-    r"\b(?:who(?:m)?ever|nobody|shall|rightly|(?<!there )(?:is|are) none\b(?! of)|(?:is|are) no values?)\b", re.I
-)
-# "What lies best, is served": a clause as the subject. A question is no such sentence.
-CLAUSE = re.compile(r"(?:What|Who|Whose)\b.*[^?]", re.S)
-SENTENCES = re.compile(r"(?<=[.!?:;])[\s*]+|\n\s*\n|\n\s*(?=[-#|*]|\d\.)|\s\|\s")
-STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-COMMENT = re.compile(r"/\*.*?\*/|^\s*#\s*include.*?$", re.S | re.M)
+PLACES = ("core", "sim", "kmod", "bench", "docs", "drives", "examples", "lab", "src", "systemd", "tests", "workloads")
+KINDS = {".c", ".h", ".md", ".py", ".sh", ".toml", ".fio", ".service", ".build"}
+FENCED = re.compile(r"^( *)(```|~~~).*?^\1\2\s*$|(?<!`)`[^`\n]+`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[(?:[^\][]|\[[^\][]*\]|\]\[)*\]\(\s*<?([^)\s>]*)")
+SCHEME = re.compile(r"[a-z][a-z+.-]*:", re.IGNORECASE)
 
 
-def faults(text: str) -> list[str]:
-    """What is wrong with a text, phrase by phrase."""
-    found = [m.group() for m in PHRASES.finditer(text)]
-    sentences = (s.strip(" \t\n|*#->`0123456789.") for s in SENTENCES.split(text))
-    return found + [s[:60] for s in sentences if CLAUSE.fullmatch(s)]
+def texts() -> list[Path]:
+    """All that people write here."""
+    inside = (path for place in PLACES for path in (ROOT / place).rglob("*") if path.suffix in KINDS)
+    return sorted((*ROOT.glob("*.md"), *inside))
 
 
-def documents() -> Iterator[tuple[str, str]]:
-    for path in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]:
-        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+def documents() -> list[Path]:
+    return [path for path in texts() if path.suffix == ".md"]
 
 
-def tables() -> Iterator[tuple[str, str]]:
-    """Help texts of schedulers and drive models."""
-    for s in catalogue().values():
-        yield s.name, s.summary
-        rows: list[Tunable | Stat] = [*s.tunables.values(), *s.stats.values()]
-        for row in rows:
-            yield f"{s.name}.{row.name}", row.help
-    for m in models().values():
-        yield m.name, m.summary
-        for p, key in m.rows():
-            yield f"{m.name}: {key}", p.help
+def misspelled(*paths: Path) -> list[str]:
+    """What codespell finds; pyproject.toml has the words that it may not know."""
+    words = [sys.executable, "-m", "codespell_lib", "--toml", str(ROOT / "pyproject.toml"), *map(str, paths)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not done.stderr, done.stderr
+    return done.stdout.splitlines()
 
 
-def command_help(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
-    yield name, command.help or ""
-    for option in command.params:
-        yield f"{name} {option.name}", getattr(option, "help", None) or ""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for word in command.list_commands(context):
-            inner = command.get_command(context, word)
-            assert inner
-            yield from command_help(inner, f"{name} {word}")
+def headings(page: str) -> set[str]:
+    """As GitHub names them in links: the second of a name has -1."""
+    found: set[str] = set()
+    for title in re.findall(r"^#+ +(.*?) *#*$", re.sub(r"^```.*?^```", "", page, flags=re.M | re.S), re.M):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
+        name = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        same = (name, *(f"{name}-{number}" for number in range(1, 99)))
+        found.add(next(n for n in same if n not in found))
+    return found | set(re.findall(r'<a (?:id|name)="([^"]+)"', page))
 
 
-def python_strings() -> Iterator[tuple[str, str]]:
-    """Every string of the package that is not a docstring."""
-    for path in sorted((ROOT / "src/headwaiter").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+def broken(page: Path) -> Iterator[str]:
+    """Links of a page to files that do not exist, and to headings that no page has."""
+    for link in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        if SCHEME.match(link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if not target.exists():
+            yield f"{page}: {link}: there is no such file"
+        elif anchor and target.suffix == ".md" and anchor not in headings(target.read_text(encoding="utf-8")):
+            yield f"{page}: {link}: there is no such heading"
 
 
-def c_strings() -> Iterator[tuple[str, str]]:
-    for folder in ("core", "sim", "kmod"):
-        for path in sorted((ROOT / folder).rglob("*.[ch]")):
-            for text in STRING.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))):
-                yield str(path.relative_to(ROOT)), text
+def test_spelling() -> None:
+    assert len(texts()) > 300
+    assert misspelled(*texts()) == []
 
 
-def script_lines() -> Iterator[tuple[str, str]]:
-    """What an experiment prints, and its summary."""
-    for path in sorted((ROOT / "lab").rglob("*.sh")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        yield str(path.relative_to(ROOT)), lines[1].removeprefix("# ")
-        for line in lines:
-            for text in re.findall(r'\b(?:say|fail) "([^"]*)"', line):
-                yield str(path.relative_to(ROOT)), text
+def test_a_wrong_word_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"It is {'deveicer'[::-1]}.\n", encoding="utf-8")
+    assert len(misspelled(page)) == 1
 
 
-@pytest.mark.parametrize("source", [documents, tables, python_strings, c_strings, script_lines], ids=lambda s: s.__name__)
-def test_no_phrases_of_a_translation(source: Callable[[], Iterator[tuple[str, str]]]) -> None:
-    texts = list(source())
-    assert len(texts) > 10
-    assert [f"{where}: {fault}" for where, text in texts for fault in faults(text)] == []
+@pytest.mark.parametrize("page", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert list(broken(page)) == []
 
 
-def test_help_is_plain() -> None:
-    texts = list(command_help(cli.program, "headwaiter"))
-    assert len(texts) > 50
-    assert [f"{where}: {fault}" for where, text in texts for fault in faults(text)] == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Nobody waits there.",
-        "Take it. What lies best, is served.",
-        "- Whoever reads is served.",
-        "| a | Who comes first goes first. |",
-        "9 times (7 times rightly)",
-        "A profile that is none is refused.",
-    ],
-)
-def test_the_patterns_catch_what_they_are_for(text: str) -> None:
-    assert faults(text)
-
-
-@pytest.mark.parametrize("text", ["Which one? What is it for?", "The scheduler `none` is best.", "There is none of it."])
-def test_the_patterns_let_plain_text_pass(text: str) -> None:
-    assert faults(text) == []
+@pytest.mark.parametrize("link", ["none.md", "#none", "other.md#none", "other.md#two-2", "./none/"])
+def test_a_broken_link_is_found(tmp_path: Path, link: str) -> None:
+    (tmp_path / "other.md").write_text("# One\n\n## Two\n\n## Two\n\n```\n# None\n```\n", encoding="utf-8")
+    page = tmp_path / "page.md"
+    good = "[a](other.md#two-1) [`b`](other.md#one) [c](#here) [d](https://none.example/) `[e](none)`\n"
+    page.write_text(f"# Here\n\n{good}\n", encoding="utf-8")
+    assert list(broken(page)) == []
+    page.write_text(f"# Here\n\n{good}\n[f `g`]({link})\n", encoding="utf-8")
+    assert len(list(broken(page))) == 1

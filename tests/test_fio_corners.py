@@ -125,7 +125,7 @@ def test_the_command_says_so_in_a_line(tmp_path: Path, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.needs("fio")
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

@@ -24,8 +24,9 @@ from headwaiter.live.describe import describe
 from headwaiter.study.fit import at_drive
 from headwaiter.study.inkernel import recorded_options
 from headwaiter.study.ongoing import Ongoing, going_on
-from headwaiter.study.workload import CLOSED, OPEN, Reading, replay
+from headwaiter.study.workload import CLOSED, OPEN, Reading, open_forest, replay
 from headwaiter.traces import Trace, formats, load, part, stream_order, with_flushes, with_streams, write_csv
+from headwaiter.traces.events import FUA, PREFLUSH, parse_rwbs
 
 US, MS = 1000, 1_000_000
 NATIVE = "time_s,task,op,sync,sector,sectors,complete_s\n"
@@ -263,6 +264,32 @@ def test_parts_have_the_flushes_between_their_requests(tmp_path: Path) -> None:
     assert part(t, 2, 3).flushes is None
     assert with_streams(t, 2).flushes is None
     assert with_flushes(with_flushes(t)) is not t and len(with_flushes(t)) == 5
+
+
+@pytest.mark.parametrize(
+    ("letters", "flush"), [("WS", 0), ("FWS", PREFLUSH), ("WFS", FUA), ("FWFS", PREFLUSH | FUA), ("FF", PREFLUSH), ("F", 0)]
+)
+def test_letters_of_a_flush(letters: str, flush: int) -> None:
+    found = parse_rwbs(letters)
+    assert found and found.flush == flush
+
+
+def test_a_part_has_the_flush_at_its_last_request(tmp_path: Path) -> None:
+    lines = "0,1,W,1,800,8,0.001\n0.002,1,W,1,900,8,0.003\n0.002,1,F,1,0,0,0.004\n0.005,1,W,1,800,8,0.006\n"
+    first = part(trace(tmp_path, lines), 0, 2)
+    assert first.flushes and first.flushes.time_ns.tolist() == [2 * MS]
+
+
+def test_at_timestamps_flushes_come_with_the_requests(tmp_path: Path) -> None:
+    assert sorted(open_forest(trace(tmp_path)).op.tolist()) == [0, 1, 1, Op.FLUSH, Op.FLUSH]
+
+
+def test_groups_of_requests_are_numbered_as_they_come(tmp_path: Path) -> None:
+    """Among so many that a sort of another kind would mix them."""
+    lines = [f"0.{n:03},{n},W,1,{8 * n + 800},8,0.{n + 1:03}\n" for n in range(100)]
+    lines.insert(50, "0.050,200,F,1,0,0,0.060\n")
+    t = trace(tmp_path, "".join(lines))
+    assert t.group.tolist() == list(range(100)) and t.flushes and t.flushes.group.tolist() == [100]
 
 
 def test_think_times_do_not_hold_flushes(tmp_path: Path) -> None:

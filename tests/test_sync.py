@@ -113,7 +113,7 @@ def test_python_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("fio")
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [

@@ -222,7 +222,7 @@ class Bench:
             "-x",
             "-q",
             "-m",
-            "not slow and not needs",
+            "not thorough and not needs",
             "-p",
             "no:cacheprovider",
             f"--rootdir={ROOT}",

@@ -215,15 +215,14 @@ def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch
     machine.add("sda")
     worse = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
     watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[worse] * 6]), put=True)
-    honest = watching._change
+    honest, windows = watching._change, watching._method
+    assert isinstance(windows, Scripted)
 
     def late(*given: Any) -> None:
         if windows.asked == turn + 1:
             advised(machine)
         honest(*given)
 
-    windows = watching._method
-    assert isinstance(windows, Scripted)
     monkeypatch.setattr(watching, "_change", late)
     watching.run(rounds=8)
     assert machine.writes == [] and machine.current("sda") == "kyber" and told_scheduler(watching) == ["kyber"]
@@ -231,11 +230,18 @@ def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch
     assert f"sda declined kyber: `{ADVISE}` has set" in lines[-1] and "left alone" in lines[-1]
 
 
-def test_the_end_does_not_undo_advice(machine: FakeSystem) -> None:
+def test_the_end_does_not_undo_advice(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     """That came after the last look."""
     machine.add("sda")
     watching, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True, on_exit="restore")
-    watching._wait = lambda seconds: machine.current("sda") == "bfq" and (advised(machine) or True)
+
+    def advised_meanwhile(seconds: float) -> bool:
+        changed = machine.current("sda") == "bfq"
+        if changed:
+            advised(machine)
+        return changed
+
+    monkeypatch.setattr(watching, "_wait", advised_meanwhile)
     watching.run()
     assert machine.writes == [] and machine.current("sda") == "kyber" and f"`{ADVISE}` has set" in lines[-1]
 

@@ -81,7 +81,7 @@ def test_a_date_that_is_given_counts_and_the_wheel_is_whole(tmp_path: Path) -> N
     with zipfile.ZipFile(wheel) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(2001, 9, 9, 1, 46, 40)}
     into = tmp_path / "installed"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", into, wheel]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", into, wheel]
     subprocess.run(pip, check=True, capture_output=True)
     code = "import headwaiter, sys; print(headwaiter.__file__); print(len(headwaiter.drives()))"
     done = subprocess.run(

@@ -45,7 +45,7 @@ NOT_ASKED = {
     *("test_drive_layout.py", "test_structure.py", "test_mutants.py", "test_new_policy.py", "test_library.py"),
     *("test_guards.py", "test_kmod_build.py", "test_starvation.py", "test_acceptance.py"),
 }
-MARKS = "not slow and not needs and not recorded and not long and not thorough"
+MARKS = "not thorough and not needs and not recorded and not long"
 BATCHES_S = (3.0, 12.0)
 """The first tests of a fault take so long together, then the next; then come all others."""
 MOST_S = 40.0

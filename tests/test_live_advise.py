@@ -321,10 +321,15 @@ def test_a_wrong_drive_is_not_judged(machine: FakeSystem, four: Path, capfd: pyt
     assert found["answer"]["outcome"] == "wrong drive" and found["advice"][0]["kind"] == "recording"
 
 
-def test_persist_prints_a_rule_by_wwn(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_persist_prints_a_rule_by_wwn(
+    machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one line, however narrow the terminal is: else it is none."""
+    monkeypatch.setenv("COLUMNS", "40")
     with_module(machine, "hw-as")
     machine.add("sda", wwn="naa.5000")
     out = good(capfd, "advise", four, *DRIVE, "--on", "sda", "--persist", "--root", machine.root)
+    assert len(out.splitlines()) == 3
     assert 'ATTR{wwid}=="naa.5000"' in out and 'ATTR{queue/scheduler}="hw-as"' in out and "sda," not in out.splitlines()[2]
     assert 'ATTR{queue/zoned}=="none"' in out and out.index('scheduler}="hw-as"') < out.index("nr_requests}")
     write(machine.root / "run/udev/data/b8:16", "S:disk/x\nE:ID_WWN=0x5000c500\nE:ID_SERIAL=A_B\n")

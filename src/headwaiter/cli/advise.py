@@ -15,7 +15,7 @@ from rich.text import Text
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, reading
-from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Drive
@@ -149,10 +149,10 @@ def command(
     if as_json:
         write_json(found.document(bool(done)), output)
         return
+    if rule:
+        write_text(rule, output)  # as it is, however narrow the terminal
+        return
     with page(output, fitted=True) as out:
-        if rule:
-            out.print(rule, end="")
-            return
         _show(out, found, put, done)
 
 

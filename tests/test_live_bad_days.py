@@ -214,7 +214,8 @@ def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch
     """After the last look of watch: asked again once no other headwaiter can change anything."""
     machine.add("sda")
     worse = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
-    watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[worse] * 6]), put=True)
+    windows = Scripted([*[ahead(0.2)] * 4, *[worse] * 6])
+    watching, lines = service(machine, windows, put=True)
     honest = watching._change
 
     def late(*given: Any) -> None:
@@ -222,8 +223,6 @@ def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch
             advised(machine)
         honest(*given)
 
-    windows = watching._method
-    assert isinstance(windows, Scripted)
     monkeypatch.setattr(watching, "_change", late)
     watching.run(rounds=8)
     assert machine.writes == [] and machine.current("sda") == "kyber" and told_scheduler(watching) == ["kyber"]
@@ -235,7 +234,14 @@ def test_the_end_does_not_undo_advice(machine: FakeSystem) -> None:
     """That came after the last look."""
     machine.add("sda")
     watching, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True, on_exit="restore")
-    watching._wait = lambda seconds: machine.current("sda") == "bfq" and (advised(machine) or True)
+
+    def wait(seconds: float) -> bool:
+        changed = machine.current("sda") == "bfq"
+        if changed:
+            advised(machine)
+        return changed
+
+    watching._wait = wait
     watching.run()
     assert machine.writes == [] and machine.current("sda") == "kyber" and f"`{ADVISE}` has set" in lines[-1]
 

@@ -293,14 +293,28 @@ def test_goals(machine: FakeSystem, four: Path, one: Path, capfd: pytest.Capture
         (["FOUR", "--on", "sdz"], "sdz: no such disk"),
         (["FOUR", "--on", "zoned"], "zoned: is zoned (host-aware)"),
         (["FOUR", "--on", "sda", "--persist"], "sda: has no WWN and no serial"),
+        (["FOUR", "--on", "sda", "--apply", "--persist"], "sda: has no WWN and no serial"),
+        (["FOUR", "--on", "quote", "--apply", "--persist"], "'naa.\"5' cannot stand in a udev rule"),
+        (["sda", "--apply", "--persist"], "sda: has no WWN and no serial"),
     ],
 )
-def test_problems(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+def test_problems(
+    machine: FakeSystem,
+    four: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
+) -> None:
+    with_module(machine, "hw-as")
     machine.add("sda")
+    machine.add("quote", wwn='naa."5')
     machine.add("zoned", zoned="host-aware")
+    monkeypatch.setattr("headwaiter.cli.advise.record", lambda *given: pytest.fail("it is recorded first"))
     args = [four if word == "FOUR" else word for word in words]
     status, out, err = run(capfd, "advise", *args, *DRIVE, "--root", machine.root)
-    assert (status, out) == (2, "") and message in err and machine.writes == []
+    assert (status, out, len(err.splitlines())) == (2, "", 1) and message in err and machine.writes == []
+    assert list((machine.root / "var/lib/headwaiter").iterdir()) == []
 
 
 def test_a_wrong_drive_is_not_judged(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -308,10 +322,15 @@ def test_a_wrong_drive_is_not_judged(machine: FakeSystem, four: Path, capfd: pyt
     assert found["answer"]["outcome"] == "wrong drive" and found["advice"][0]["kind"] == "recording"
 
 
-def test_persist_prints_a_rule_by_wwn(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_persist_prints_a_rule_by_wwn(
+    machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On one line, however narrow the terminal is: else it is none."""
+    monkeypatch.setenv("COLUMNS", "40")
     with_module(machine, "hw-as")
     machine.add("sda", wwn="naa.5000")
     out = good(capfd, "advise", four, *DRIVE, "--on", "sda", "--persist", "--root", machine.root)
+    assert len(out.splitlines()) == 3
     assert 'ATTR{wwid}=="naa.5000"' in out and 'ATTR{queue/scheduler}="hw-as"' in out and "sda," not in out.splitlines()[2]
     assert 'ATTR{queue/zoned}=="none"' in out and out.index('scheduler}="hw-as"') < out.index("nr_requests}")
     write(machine.root / "run/udev/data/b8:16", "S:disk/x\nE:ID_WWN=0x5000c500\nE:ID_SERIAL=A_B\n")

@@ -214,9 +214,9 @@ def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch
     """After the last look of watch: asked again once no other headwaiter can change anything."""
     machine.add("sda")
     worse = ahead(0.0, "none", replace(QUIET, latency_ms=20.0))
-    watching, lines = service(machine, Scripted([*[ahead(0.2)] * 4, *[worse] * 6]), put=True)
-    honest, windows = watching._change, watching._method
-    assert isinstance(windows, Scripted)
+    windows = Scripted([*[ahead(0.2)] * 4, *[worse] * 6])
+    watching, lines = service(machine, windows, put=True)
+    honest = watching._change
 
     def late(*given: Any) -> None:
         if windows.asked == turn + 1:
@@ -230,18 +230,18 @@ def test_advice_that_comes_just_before_a_change(machine: FakeSystem, monkeypatch
     assert f"sda declined kyber: `{ADVISE}` has set" in lines[-1] and "left alone" in lines[-1]
 
 
-def test_the_end_does_not_undo_advice(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_does_not_undo_advice(machine: FakeSystem) -> None:
     """That came after the last look."""
     machine.add("sda")
     watching, lines = service(machine, Scripted([ahead(0.2)] * 4), put=True, on_exit="restore")
 
-    def advised_meanwhile(seconds: float) -> bool:
+    def wait(seconds: float) -> bool:
         changed = machine.current("sda") == "bfq"
         if changed:
             advised(machine)
         return changed
 
-    monkeypatch.setattr(watching, "_wait", advised_meanwhile)
+    watching._wait = wait
     watching.run()
     assert machine.writes == [] and machine.current("sda") == "kyber" and f"`{ADVISE}` has set" in lines[-1]
 

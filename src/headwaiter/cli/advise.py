@@ -15,7 +15,7 @@ from rich.text import Text
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, reading
-from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Drive
@@ -112,6 +112,9 @@ def command(
     if persist and as_json:
         raise Problem("--persist and --json are mutually exclusive")
     target = machine.target(on) if on else None
+    udev = machine.root / "run" / "udev" / "data"
+    if persist and target:
+        rules(target.legs, target.settings[0], udev)  # or a disk that no rule can mean is told after a minute's recording
     if live and target:
         with TemporaryDirectory(prefix="headwaiter-") as folder:
             path = Path(folder) / target.device.name
@@ -134,6 +137,9 @@ def command(
             mute=(*mute, *machine.muted),
             progress=update,
         )
+    rule = ""
+    if persist and target:  # before anything is applied: both, or neither
+        rule = rules(target.legs, found.wanted or replace(target.settings[0], wbt_lat_usec=None), udev)
     done: list[Applied] = []
     if put and found.wanted and target:
         against = [*filter(None, [elsewhere(target, recorded)]), *found.losses]
@@ -143,11 +149,10 @@ def command(
     if as_json:
         write_json(found.document(bool(done)), output)
         return
+    if rule:
+        write_text(rule, output)  # as it is, however narrow the terminal
+        return
     with page(output, fitted=True) as out:
-        if persist and target:
-            wanted = found.wanted or replace(target.settings[0], wbt_lat_usec=None)
-            out.print(rules(target.legs, wanted, machine.root / "run" / "udev" / "data"), end="")
-            return
         _show(out, found, put, done)
 
 

@@ -177,6 +177,7 @@ def test_csv() -> None:
         "anticipation.T_F_per_A_S_ms": "7.1625", "range.throughput_MBps.low": "21.0",
         "range.throughput_MBps.high": "29.0", "variant": "", "waited_s": "", "write.lat_ms.mean": "", "write.lat_ms.p99": "",
         "write.lat_ms.max": "", "disk.waiting_s": "0.2",
+        "sync.calls": "", "sync.lat_ms.mean": "", "sync.lat_ms.p99": "", "sync.lat_ms.max": "",
     }  # fmt: skip
     assert {k for k, v in bare.items() if v} == {
         "scheduler",

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-pytestmark = [pytest.mark.thorough, pytest.mark.thorough]
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 
 def built(sources: Path, into: Path, umask: int, **environment: str) -> Path:
@@ -81,7 +81,7 @@ def test_a_date_that_is_given_counts_and_the_wheel_is_whole(tmp_path: Path) -> N
     with zipfile.ZipFile(wheel) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(2001, 9, 9, 1, 46, 40)}
     into = tmp_path / "installed"
-    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", into, wheel]
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(into), str(wheel)]
     subprocess.run(pip, check=True, capture_output=True)
     code = "import headwaiter, sys; print(headwaiter.__file__); print(len(headwaiter.drives()))"
     done = subprocess.run(

@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MESON := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson
 # Every file that goes into the package: a change of any makes the installed one stale.
-SOURCES := $(shell find core sim src drives workloads -type f -not -name "*.pyc") meson.build meson.options
+SOURCES := $(shell find core sim src package drives workloads -type f -not -name "*.pyc") meson.build meson.options
 
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
@@ -100,7 +100,7 @@ test-distributions:
 			.ci/root --expired $$release sh -c 'make demo && make test' || exit $$?; }; \
 	done
 
-PYTHON_FILES := src tests bench docs kmod kmod/build core/new-policy .ci/root
+PYTHON_FILES := src package tests bench docs kmod kmod/build core/new-policy .ci/root
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 build/lint/build.ninja: .venv/.tools

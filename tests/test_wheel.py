@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.thorough]
+pytestmark = [pytest.mark.thorough, pytest.mark.thorough]
 
 
 def built(sources: Path, into: Path, umask: int, **environment: str) -> Path:

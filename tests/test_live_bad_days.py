@@ -45,6 +45,7 @@ def scraped(port: int, host: str = "127.0.0.1") -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.thorough
 def test_idle_peers_neither_end_it_nor_keep_others_away() -> None:
     metrics = Metrics()
     metrics.add("headwaiter_changes_total", device="sda")

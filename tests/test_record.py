@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -376,11 +377,11 @@ def recorder(loop: str, out: Path, *more: str) -> subprocess.Popen[str]:
     instances = tracefs.place() / "instances"
     while process.poll() is None:
         own = list(instances.glob(f"headwaiter-{process.pid}-*"))
-        # A new instance is on until its events have been chosen.
-        if own and all(
-            (own[0] / name).read_text().strip() == "1" for name in (f"events/{tracefs.EVENTS[-1]}/enable", "tracing_on")
-        ):
-            break
+        # A new instance is on until its events have been chosen, and has no files for a moment.
+        files = [own[0] / name for name in (f"events/{tracefs.EVENTS[-1]}/enable", "tracing_on")] if own else []
+        with contextlib.suppress(FileNotFoundError):
+            if files and all(file.read_text().strip() == "1" for file in files):
+                break
         time.sleep(0.02)
     return process
 

@@ -107,7 +107,7 @@ def preset(name: str, title: str, line: bytes) -> Format:
         """Read one device's requests. Raises Problem at the first line that breaks the format."""
         return read(source, options, parse(PRESETS[name], source.problem), name)
 
-    return Format(name, title, sniff, read_preset, rank=2)
+    return Format(name, title, sniff, read_preset)
 
 
 def _times(table: Table, meaning: Meaning, at: Mapping[str, int]) -> tuple[Array, Array]:

@@ -91,6 +91,13 @@ def test_blkparse_names_its_input_anywhere(tmp_path: Path) -> None:
     assert "1 line not known here and not used (the first: line 4)" in read(tmp_path, f"{_parsed(0, 8)}Bad fs action 0\n").notes
 
 
+def test_skips_are_losses(tmp_path: Path) -> None:
+    """blkparse counts them where it reads as events come, with a separator of thousands where the locale has one."""
+    text = _parsed(0, 2048) + SUMMARY.replace("0 forward (0 -", "3 forward (1,234 -")
+    assert "1234 events were lost while recording" in read(tmp_path, text).notes
+    assert not any("lost" in note for note in read(tmp_path, _parsed(0, 2048) + SUMMARY).notes)
+
+
 def test_every_spelling_of_an_operation() -> None:
     """F, what is done, F, A, S, M: as blkparse (fill_rwbs) and the kernel (blk_fill_rwbs) put them together."""
     for before, op, fua, ahead, sync, meta in itertools.product("F ", "RWDNF", "F ", "A ", "S ", "M "):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-pytestmark = [pytest.mark.thorough, pytest.mark.thorough]
+pytestmark = pytest.mark.thorough
 
 
 def built(sources: Path, into: Path, umask: int, **environment: str) -> Path:
@@ -56,7 +56,6 @@ def copied(target: Path, umask: int) -> Path:
     return target
 
 
-@pytest.mark.thorough
 def test_the_same_sources_give_the_same_wheel(tmp_path: Path) -> None:
     """From two folders, one of them of another time and mode, and with what Python leaves there."""
     first = built(copied(tmp_path / "one", 0o022), tmp_path / "a", 0o022)
@@ -77,7 +76,6 @@ def test_the_same_sources_give_the_same_wheel(tmp_path: Path) -> None:
     assert hashlib.sha256(first.read_bytes()).hexdigest() == hashlib.sha256(second.read_bytes()).hexdigest()
 
 
-@pytest.mark.thorough
 def test_a_date_that_is_given_counts_and_the_wheel_is_whole(tmp_path: Path) -> None:
     wheel = built(copied(tmp_path / "one", 0o022), tmp_path / "a", 0o022, SOURCE_DATE_EPOCH="1000000000")
     with zipfile.ZipFile(wheel) as archive:

@@ -141,6 +141,8 @@ def _without_place(table: Callable[[Array, list[int]], Table], rows: Array) -> _
 
 
 _SUMMARY = re.compile(rb"(CPU\d+|Total) \(")
+# Numbers of events that are missing.
+_SKIPS = re.compile(rb"Skips: [\d,]+ forward \(([\d,]{1,24}) -")
 # What blkparse prints besides events: of its input, of CPUs and processes, and of how it went.
 _BESIDE = re.compile(
     rb"Input file |(PC )?(Reads?|Writes?|Discards?|Flushes) |(Read|Write) depth|IO unplugs|Timer unplugs|Allocation wait"
@@ -169,6 +171,8 @@ def _events(
     if len(unknown) > len(kept):
         raise source.problem("not a line of blkparse", line=int(lines[unknown[0]]))
     notes = []
+    if lost := sum(int(found[1].replace(b",", b"") or b"0") for text in texts.values() if (found := _SKIPS.match(text))):
+        notes.append(f"{lost} events were lost while recording")
     if unknown:
         notes.append(f"{counted(len(unknown), 'line')} not known here and not used (the first: line {int(lines[unknown[0]])})")
     heads = [row for row, text in texts.items() if _SUMMARY.match(text)]

@@ -254,6 +254,8 @@ def test_tasks_by_name_and_flushes(tmp_path: Path) -> None:
         (BASE, "ts,off,len,op\n2025-02-30 10:00:00,0,512,R\n", ":2: ts '2025-02-30 10:00:00' is no time"),
         (BASE, "ts,off,len,op\n2025-02-03 10:00:00,0,512,R\n7,0,512,R\n", ":3: ts '7' is no time"),
         ("time=1,offset=2,size=9", "0,0,512\n", ":1: column '9' is not in the header"),
+        (f"time=ts,offset=off,size={'7' * 5000}", "ts,off,len\n0,0,512\n", "is not in the header"),
+        ("time=ts,offset=off:\u0663,size=len", "ts,off,len\n0,0,512\n", "is not in the header"),
         ("time=ts:weeks,offset=off,size=len", "ts,off,len\n0,0,512\n", "column 'ts:weeks' is not in the header"),
         ("time=ts,sector=a,offset=b,size=len", "ts,a,b,len\n0,0,0,512\n", "offset occurs twice"),
         (f"{BASE}:0=q", "ts,off,len,op\n0,0,512,R\n", "expected WORD=r"),

@@ -29,6 +29,8 @@ from headwaiter.traces.source import Source
 _SEPARATORS = ("\t", ";", ",", None)
 """None: blanks. What a line has most of separates, and of two that it has equally many of the first."""
 _MOST_BYTES = 2**41 - 1
+_MOST_DIGITS = 9
+"""Of a column's number."""
 _WORDS = {
     **dict.fromkeys(("r", "read", "rd", "diskread"), Op.READ),
     **dict.fromkeys(("w", "write", "wr", "diskwrite"), Op.WRITE),
@@ -196,4 +198,5 @@ def _place(name: str, header: list[str]) -> int:
     """The index of a column by name, or else by number; -1 if there is none, or more than one."""
     if header.count(name) == 1:
         return header.index(name)
-    return int(name) - 1 if name.isascii() and name.isdecimal() and 1 <= int(name) <= len(header) else -1
+    number = int(name) if name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS else 0
+    return number - 1 if 1 <= number <= len(header) else -1

@@ -66,7 +66,7 @@ def parse(text: str, problem: Failure) -> Meaning:
             words = _words(listed, wrong)
         elif key in (*_TIMED, *_PLACED) and ":" in name:
             rest, _, unit = name.rpartition(":")
-            if unit in known_units or (key in _PLACED and unit.isdecimal()):
+            if unit in known_units or (key in _PLACED and unit.isascii() and unit.isdecimal()):
                 name, units[key] = rest, unit
         if key in _IN_SECTORS:
             key = _IN_SECTORS[key]
@@ -92,7 +92,7 @@ def parse(text: str, problem: Failure) -> Meaning:
 def _unit(unit: str, key: str, known: Mapping[str, int], wrong: Failure) -> int:
     if unit in known:
         return known[unit]
-    if known is PLACES and unit.isdecimal() and len(unit) < 11 and 1 <= int(unit) <= _MOST_UNIT:
+    if known is PLACES and unit.isascii() and unit.isdecimal() and len(unit) < 11 and 1 <= int(unit) <= _MOST_UNIT:
         return int(unit)
     more = ", or a number of bytes" if known is PLACES else ""
     raise wrong(f": {key} {shown(unit[:40])!r} is not one of {', '.join(known)}{more}")

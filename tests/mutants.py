@@ -17,7 +17,8 @@ Recorded data is out of reach meanwhile: what only it would show goes unnoticed 
 
 Faults in Python are mutmut's (planting.py): on the lines that have changed, or on those of the files that a word selects, at most
 --most of them, chosen by the commit; trying.py says on which tests each is tried. tests/mutants/survivors.toml has those that may
-survive. Exit status 0 only if every other fault is caught.
+survive. Exit status 0 only if every fault in C is caught, and of the others no more survive than too_many() lets: they are a sample
+of thousands, of which one in twenty survived when this was measured (docs/testing.md). Each one that does is a missing expectation.
 
 --changed takes what has to do with the changes since the default branch of `origin`, since the last COMMITS commits where that is
 the same, or --since a commit: the lines that were changed, and the faults in C whose file, list, or one of whose tests was
@@ -331,6 +332,12 @@ def try_python(chosen: list[Fault], workers: int, end_s: float, say: Callable[[s
         return list(pool.map(one, chosen))
 
 
+def too_many(found: Found) -> bool:
+    """Whether of a sample of faults in Python more survive than chance explains: more than one, and more than a fifth."""
+    survived = found.count(False)
+    return survived > max(1, (survived + found.count(True)) / 5)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
@@ -385,7 +392,7 @@ def main() -> int:
     missed, untried = found.count(False), found.count(None)
     left = f", {untried} not tried (to the end) for want of time" if untried else ""
     print(f"{found.count(True)} passed, {missed} failed{left}")
-    return int(missed > 0)
+    return int(too_many(found[: len(planted)]) or False in found[len(planted) :])
 
 
 if __name__ == "__main__":

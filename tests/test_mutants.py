@@ -239,3 +239,19 @@ def test_whoever_ends_the_program_ends_its_tests(tmp_path: Path, monkeypatch: py
     with pytest.raises(trying.TimeUpError):
         copy.run(["true"], 600)
     timer.join()
+
+
+@pytest.mark.parametrize(
+    ("caught", "survived", "undecided", "fails"),
+    [
+        (20, 0, 0, False),
+        (19, 1, 0, False),
+        (1, 1, 0, False),
+        (16, 4, 0, False),
+        (15, 5, 0, True),
+        (1, 2, 17, True),
+        (0, 0, 20, False),
+    ],
+)
+def test_a_sample_may_have_survivors_but_not_many(caught: int, survived: int, undecided: int, fails: bool) -> None:
+    assert mutants.too_many([True] * caught + [False] * survived + [None] * undecided) is fails

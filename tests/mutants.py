@@ -17,8 +17,9 @@ Recorded data is out of reach meanwhile: what only it would show goes unnoticed 
 
 Faults in Python are mutmut's (planting.py): on the lines that have changed, or on those of the files that a word selects, at most
 --most of them, chosen by the commit; trying.py says on which tests each is tried. tests/mutants/survivors.toml has those that may
-survive. Exit status 0 only if every fault in C is caught, and of the others no more survive than too_many() lets: they are a sample
-of thousands, of which one in twenty survived when this was measured (docs/testing.md). Each one that does is a missing expectation.
+survive. Exit status 0 only if every fault in C is caught, and of the others no more survive than too_many() lets: they are a
+sample of thousands, of which one in twenty survived when this was measured (docs/testing.md). Each that does is a missing
+expectation.
 
 --changed takes what has to do with the changes since the default branch of `origin`, since the last COMMITS commits where that is
 the same, or --since a commit: the lines that were changed, and the faults in C whose file, list, or one of whose tests was

@@ -110,7 +110,8 @@ class Imagined:
             "include/linux/blk-mq.h": STUBS,
             "include/generated/utsrelease.h": f'#define UTS_RELEASE "{RELEASE}"\n',
             "Module.symvers": self.symbols(),
-            "Makefile": f"modules:\n\t@gcc -fsyntax-only -include {folder}/include/linux/blk-mq.h -x c $(M)/api/private.h\n",
+            "Makefile": "modules:\n\t@gcc -std=gnu11 -fsyntax-only "
+            f"-include {folder}/include/linux/blk-mq.h -x c $(M)/api/private.h\n",
         }.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)

@@ -10,6 +10,7 @@ Tests run on all processors (pytest-xdist): its workers run them, and the proces
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -20,14 +21,15 @@ from typing import Any, NoReturn
 import needs
 import pytest
 
+from headwaiter.errors import counted
 from headwaiter.lab.host import Unavailable
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = "HEADWAITER_REQUIRE_ALL"
-SECONDS_A_TEST = 0.09
-"""Of one processor, where this tree has not been tested yet: the mean of `make test` on the authors' machines."""
-_MEAN = "headwaiter/seconds_a_test"
-_announced = pytest.StashKey[float]()
+SECONDS_A_TEST = {True: 0.08, False: 0.45}
+"""Of one processor, without thorough tests and with them, where this tree has not been tested yet (docs/testing.md)."""
+MANY, MOST = 100, 1000
+"""Of no more tests nobody has to be told, or the mean remembered."""
 _LACKS, _ABSENT = "needs packages: ", "is not there: "
 
 
@@ -43,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Spread(config) if config.getoption("numprocesses", None) else _Alone(config))
+        config.pluginmanager.register(_Announcement(config))
     config.addinivalue_line("markers", "recorded: reads data recorded by others; of every test with the fixture `shared`")
     config.addinivalue_line("markers", "thorough: left out of `make test`; `make test-all` and CI run it")
     config.addinivalue_line("markers", "long: minutes in the lab; `make test-long`, and not in CI")
@@ -85,50 +87,39 @@ def _guarded(item: pytest.Item) -> Generator[None, None, None]:
 
 
 class _Announcement:
-    """How many tests there are, and about how long they take: nobody likes to wait without a word."""
+    """How many tests there are, and about how long they take: nobody likes to wait without a word.
+
+    Of a run in several processes, each collects all tests; the first that has done so tells of them.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
-        self.config, self.began = config, time.monotonic()
-
-    def say(self, tests: int, processors: int) -> None:
-        """Once, before the first test."""
-        if _announced in self.config.stash:
-            return
-        self.config.stash[_announced] = time.monotonic()
-        cache = getattr(self.config, "cache", None)
-        mean = float(cache.get(_MEAN, SECONDS_A_TEST)) if cache else SECONDS_A_TEST
-        minutes = max(1, round(tests * mean / processors / 60))
-        where = "one processor" if processors == 1 else f"{processors} processors"
-        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter and tests > 100:
-            reporter.write_line(f"{_plural(tests, 'test')} on {where}, about {_plural(minutes, 'minute')}")
-
-    def remember(self, tests: int, processors: int) -> None:
-        """What a test took here, for the next time."""
-        if tests > 1000 and (cache := getattr(self.config, "cache", None)):
-            cache.set(_MEAN, (time.monotonic() - self.config.stash[_announced]) * processors / tests)
-
-
-class _Alone(_Announcement):
-    """Of a run in one process."""
+        self.cache, self.processors, self.began_s = getattr(config, "cache", None), 0, 0.0
+        self.plugins = config.pluginmanager
+        self.usual = SECONDS_A_TEST["not thorough" in config.option.markexpr]
+        # What a test takes is another time for every choice of tests.
+        self.kept = f"headwaiter/a-test-of/{re.sub('[^a-z]+', '-', config.option.markexpr)}"
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.say(len(session.items), 1)
-
-
-class _Spread(_Announcement):
-    """Of a run in several: each of them collects all tests."""
-
-    processors = 0
+        self._say(len(session.items), 1)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        self.processors = int(node.workerinput["workercount"])
-        self.say(len(ids), self.processors)
+        self._say(len(ids), int(node.workerinput["workercount"]))
+
+    def _say(self, tests: int, processors: int) -> None:
+        if self.processors or tests <= MANY:
+            return
+        self.processors, self.began_s = processors, time.monotonic()
+        mean = float(self.cache.get(self.kept, self.usual)) if self.cache else self.usual
+        minutes = max(1, round(tests * mean / processors / 60))
+        where = "one processor" if processors == 1 else f"{processors} processors"
+        if reporter := self.plugins.get_plugin("terminalreporter"):
+            reporter.write_line(f"{counted(tests, 'test')} on {where}, about {counted(minutes, 'minute')}")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.processors and not session.shouldfail and _announced in self.config.stash:
-            self.remember(session.testscollected or 0, self.processors)
+        """Remember what a test took here, for the next time."""
+        if self.processors and self.cache and not session.shouldfail and session.testscollected > MOST:
+            self.cache.set(self.kept, (time.monotonic() - self.began_s) * self.processors / session.testscollected)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -142,11 +133,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         elif "recorded data is not there" in reason:
             lacking["recorded data (HEADWAITER_SHARED)"] += 1
     for what, count in sorted(lacking.items(), key=lambda found: -found[1]):
-        terminalreporter.write_line(f"{_plural(count, 'more test')} with {what}")
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' if count > 1 else ''}"
+        terminalreporter.write_line(f"{counted(count, 'more test')} with {what}")
 
 
 @pytest.fixture(scope="session")

@@ -36,8 +36,8 @@ from headwaiter.study.schema import Answer, CompareDocument, Criterion, Replay, 
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import ALL, Variant, parse_variants
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, find_workload
-from headwaiter.traces import Source, Trace, with_streams
-from headwaiter.traces import load as load_trace
+from headwaiter.study.workload import read_trace as read
+from headwaiter.traces import Source, Trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 from headwaiter.was.config import READERS
 
@@ -377,8 +377,8 @@ def read_trace(
     >>> headwaiter.compare(trace, schedulers=["mq-deadline", "bfq"], runs=0).best.scheduler
     'bfq'
     """
-    made = Source.member(Path("DataFrame"), frame_csv(path), keep_good=False) if is_frame(path) else None
-    found = made.path if made else find_workload(str(path))
-    trace = load_trace(found, group_gap_ms=group_gap_ms, device=device, columns=columns, source=made)
-    trace = replace(trace, sha256="") if made else trace
-    return with_streams(trace, streams) if streams and not trace.tasks_known else trace
+    how = Reading(group_gap_ms=group_gap_ms, device=device, streams=streams)
+    if not is_frame(path):
+        return read(find_workload(str(path)), how, columns=columns)
+    made = Source.member(Path("DataFrame"), frame_csv(path), keep_good=False)
+    return replace(read(made.path, how, made, columns), sha256="")

@@ -18,6 +18,11 @@ def shown(text: str, most: int = 40) -> str:
     return plain(text if len(text) <= most else text[:most] + "…")
 
 
+def counted(n: int, noun: str) -> str:
+    """So many of them, in words for people."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 class Problem(Exception):
     """Bad input: one line that names file, line and cause. The command line prints it and exits with status 2."""
 

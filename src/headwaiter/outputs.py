@@ -17,7 +17,7 @@ from pathlib import Path, PosixPath
 
 from headwaiter.ending import tidied
 from headwaiter.errors import Problem
-from headwaiter.places import Place, by_descriptor, held, same
+from headwaiter.places import MOST_LINKS, REPLACED, Place, by_descriptor, held, same
 
 
 class BlockDevice(PosixPath):
@@ -140,7 +140,7 @@ def _folder(path: Path) -> Iterator[int]:
 def _descriptor(target: Path) -> int | None:
     """The open file of this process that a name such as /dev/stdout or /dev/fd/3 stands for."""
     path = os.fspath(target)
-    for _ in range(40):  # as many links as Linux follows
+    for _ in range(MOST_LINKS):
         folder = os.path.realpath(os.path.dirname(path))
         name = os.path.basename(path)
         if folder == f"/proc/{os.getpid()}/fd" and name.isdigit():
@@ -175,7 +175,7 @@ def _rename(temporary: Temporary) -> None:
     place = temporary.place
     os.rename(temporary.called, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
     if not same(place.look(), os.fstat(temporary.handle)):
-        raise Problem("was replaced by something else meanwhile")
+        raise Problem(REPLACED)
 
 
 def _pour(handle: int, target: Path) -> None:
@@ -186,7 +186,7 @@ def _pour(handle: int, target: Path) -> None:
             place = stack.enter_context(held(target))
             found = place.there
             if found is None or stat.S_ISREG(found.st_mode):
-                raise Problem("was replaced by something else meanwhile")
+                raise Problem(REPLACED)
             out = place.open(os.O_WRONLY | (os.O_EXCL if stat.S_ISBLK(found.st_mode) else 0))
         else:
             out = os.dup(own)

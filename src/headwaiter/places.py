@@ -23,9 +23,9 @@ from pathlib import Path
 from headwaiter.ending import tidied
 from headwaiter.errors import Problem
 
-_MOST_LINKS = 40
+MOST_LINKS = 40
 """As many as Linux follows."""
-_REPLACED = "was replaced by something else meanwhile"
+REPLACED = "was replaced by something else meanwhile"
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class Place:
         """The file that a new one may replace, None if there is none. Problem if it is something else, or another's, by now."""
         now = self.look()
         if now is not None and not stat.S_ISREG(now.st_mode):
-            raise Problem(_REPLACED)
+            raise Problem(REPLACED)
         # root may have written here meanwhile, too; of others' files only the one that was there at first is.
         if self.shared and not same(now, self.there) and (now is None or now.st_uid != 0):
-            raise Problem(_REPLACED)
+            raise Problem(REPLACED)
         return now
 
     def open(self, flags: int, mode: int = 0o600) -> int:
@@ -69,7 +69,7 @@ class Place:
         try:
             found = os.fstat(handle)
             if self.there is not None and not same(found, self.there):
-                raise Problem(_REPLACED)
+                raise Problem(REPLACED)
             self.admit(found)
             if self.shared and found.st_nlink > 1 and stat.S_ISREG(found.st_mode):
                 raise Problem("has other names, too, and lies in a folder that others may write")
@@ -104,7 +104,7 @@ class Place:
             try:
                 found = os.fstat(handle)
                 if found.st_uid != os.getresuid()[1] or found.st_mode & 0o077 or os.listdir(handle):
-                    raise Problem(_REPLACED)
+                    raise Problem(REPLACED)
                 with tidied(lambda: _empty(handle)):
                     yield by_descriptor(handle)
             finally:
@@ -155,7 +155,7 @@ def _follow(path: Path, hold: Callable[[str, int | None], int]) -> Place:
         found = os.fstat(handle)
         if stat.S_ISLNK(found.st_mode):
             links += 1
-            if links > _MOST_LINKS:
+            if links > MOST_LINKS:
                 raise OSError(ELOOP, os.strerror(ELOOP))
             leads = Path(os.readlink("", dir_fd=handle))
             if not todo and ":[" in leads.name and found.st_dev == os.stat("/proc").st_dev:

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "plain_job.h"
 #include "sim/headwaiter.h"
 
 #define ROWS	4
@@ -188,22 +189,7 @@ static void test_limits(void)
 static void test_jobs(void)
 {
 	const struct hws_file file = { .span = 65536, .size = 65536 };
-	const struct hws_job good = {
-		.wait_for = -1,
-		.size = 65536,
-		.loops = 1,
-		.directions = 1,
-		.random_percent = { 100, 100 },
-		.min_bytes = { 4096, 4096 },
-		.max_bytes = { 4096, 4096 },
-		.align_bytes = { 4096, 4096 },
-		.random_every = 1,
-		.file_every = 1,
-		.depth = 1,
-		.think_blocks = 1,
-		.nr_files = 1,
-		.files = &file,
-	};
+	const struct hws_job good = plain_job(&file);
 	struct hws_job j = good;
 	struct hws *s = new_run("noop");
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "plain_job.h"
 #include "sim/headwaiter.h"
 
 #define SECTORS (1ull << 24)
@@ -18,26 +19,6 @@ static uint64_t roll(uint64_t n)
 {
 	state = state * 6364136223846793005ull + 1442695040888963407ull;
 	return (state >> 33) % n;
-}
-
-static struct hws_job plain(const struct hws_file *file)
-{
-	return (struct hws_job){
-		.wait_for = -1,
-		.size = 65536,
-		.loops = 1,
-		.directions = 1,
-		.random_percent = { 100, 100 },
-		.min_bytes = { 4096, 4096 },
-		.max_bytes = { 4096, 4096 },
-		.align_bytes = { 4096, 4096 },
-		.random_every = 1,
-		.file_every = 1,
-		.depth = 1,
-		.think_blocks = 1,
-		.nr_files = 1,
-		.files = file,
-	};
 }
 
 static struct hws *new_run(uint32_t record, uint32_t exact)
@@ -189,7 +170,7 @@ static void random_run(void)
 	for (i = 0; i <= nr; i++)
 		hws_add_task(s, i, 0, 0, i < nr);
 	for (i = 0; i < nr; i++) {
-		struct hws_job j = plain(files[i]);
+		struct hws_job j = plain_job(files[i]);
 		uint32_t k;
 
 		random_job(&j);
@@ -249,7 +230,7 @@ static void refused(struct hws_job j, int err, const char *what)
 static void longest_times(const struct hws_file *file)
 {
 	struct hws_totals t;
-	struct hws_job j = plain(file);
+	struct hws_job j = plain_job(file);
 	struct hws *s = new_run(0, 0);
 
 	j.think_ns = UINT64_MAX;
@@ -277,7 +258,7 @@ int main(void)
 {
 	struct hws_file file = { .span = 65536, .size = 65536 };
 	struct hws_file outside = { .base = SECTORS * 512, .size = 1 };
-	struct hws_job j = plain(&file);
+	struct hws_job j = plain_job(&file);
 	int i;
 
 	for (i = 0; i < 400; i++) {
@@ -286,19 +267,19 @@ int main(void)
 	}
 
 	longest_times(&file);
-	refused(plain(&outside), -ERANGE, "does not fit on a drive of 16777216 sectors");
+	refused(plain_job(&outside), -ERANGE, "does not fit on a drive of 16777216 sectors");
 	j.task = 1;
 	refused(j, -EINVAL, "no such task");
-	j = plain(&file);
+	j = plain_job(&file);
 	j.directions = 0;
 	refused(j, -EINVAL, "a parameter is missing");
-	j = plain(&file);
+	j = plain_job(&file);
 	j.time_based = 1;
 	refused(j, -EINVAL, "a parameter is missing");
-	j = plain(&file);
+	j = plain_job(&file);
 	j.end_fsync = 1;
 	refused(j, -EINVAL, "a parameter is missing");
-	j = plain(&file);
+	j = plain_job(&file);
 	j.min_bytes[1] = 100;
 	refused(j, -EINVAL, "invalid block size");
 	return CHECK_DONE();

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "plain_job.h"
 #include "sim/headwaiter.h"
 
 #define SECTORS (1ull << 24)
@@ -153,18 +154,7 @@ static void test_columns(struct hws *s)
 static void test_job(struct hws *s)
 {
 	static const struct hws_file file = { .span = 1 << 20, .size = 1 << 20 };
-	const struct hws_job good = { .directions = HWS_READS,
-				      .wait_for = -1,
-				      .size = 4096,
-				      .loops = 1,
-				      .min_bytes = { 4096, 4096 },
-				      .max_bytes = { 4096, 4096 },
-				      .align_bytes = { 4096, 4096 },
-				      .random_every = 1,
-				      .file_every = 1,
-				      .depth = 1,
-				      .nr_files = 1,
-				      .files = &file };
+	const struct hws_job good = plain_job(&file);
 	struct hws_job j = good;
 	int d;
 

@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.engine.sim import Options
+from headwaiter.errors import counted
 from headwaiter.regret.scores import CLOSE, Judged
 from headwaiter.report.page import Page, Section, assemble, check_libraries
 
@@ -20,11 +21,7 @@ def heading(judged: Judged) -> str:
     """What was run: the title of a table."""
     workloads, drives = {c.workload for c in judged.cells}, {c.drive for c in judged.cells}
     seeds = judged.by_seed.shape[2]
-    return f"Regrets over {_count(len(workloads), 'workload')} on {_count(len(drives), 'drive')}, {_count(seeds, 'seed')}"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return f"Regrets over {counted(len(workloads), 'workload')} on {counted(len(drives), 'drive')}, {counted(seeds, 'seed')}"
 
 
 def verdict(judged: Judged) -> str:

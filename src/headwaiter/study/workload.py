@@ -131,9 +131,9 @@ def read_workload(path: Path, drive: Drive, reading: Reading, source: Source | N
     return replay(path, read_trace(path, reading, source), drive, reading)
 
 
-def read_trace(path: Path, reading: Reading, source: Source | None = None) -> Trace:
-    """The trace in a file, with tasks inferred where that is asked for and it does not tell them."""
-    trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, source=source)
+def read_trace(path: Path, reading: Reading, source: Source | None = None, columns: str | None = None) -> Trace:
+    """The trace in a file, with tasks inferred where that is asked for and it does not tell them; columns as of load()."""
+    trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, columns=columns, source=source)
     return with_streams(trace, reading.streams) if reading.streams and not trace.tasks_known else trace
 
 

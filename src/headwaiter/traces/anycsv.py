@@ -26,8 +26,8 @@ from headwaiter.traces.model import MAX_SECTOR, Trace, bytes_to_sectors, from_ze
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
-_SEPARATORS = ("\t", ";", ",", None)
-"""None: blanks. What a line has most of separates, and of two that it has equally many of the first."""
+_SEPARATORS = ("\t", ";", ",")
+"""What a line has most of separates, and of two that it has equally many of the first; else blanks do (None)."""
 _MOST_BYTES = 2**41 - 1
 _MOST_DIGITS = 9
 """Of a column's number."""
@@ -42,7 +42,7 @@ _NUMBERS = {"0": Op.READ, "1": Op.WRITE}
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where columns are: the index of each key's, and what is said of it; lines before the first row; what separates fields."""
+    """Where columns are: the index of each key's, and how many there are; lines before the first row; what separates fields."""
 
     at: Mapping[str, int]
     columns: int
@@ -65,16 +65,14 @@ def read(source: Source, options: Options, meaning: Meaning, format: str) -> Tra
     if layout.separator != ",":
         numbers = dataclasses.replace(table, data=np.where(table.data == ord(","), np.uint8(ord(".")), table.data))
     time, complete = _times(numbers, meaning, at)
-    op, flags = np.full(len(table), Op.READ), None
     if "op" in at:
         op, flags, told = _operations(table, at["op"], names["op"], meaning.words)
         notes += told
     else:
+        op, flags = np.full(len(table), int(Op.READ)), np.full(len(table), SYNC)
         notes.append("no column op: all requests are taken for reads")
     if "sync" in at:
         flags = table.words(at["sync"], names["sync"], {"0": 0, "1": 1, "false": 0, "true": 1, "False": 0, "True": 1}) * SYNC
-    elif flags is None:
-        flags = np.where(op == Op.READ, SYNC, 0)
     units = meaning.bytes
     offset = table.integers(at["offset"], names["offset"], high=MAX_SECTOR * SECTOR_BYTES // units["offset"] - 1)
     size = table.integers(at["size"], names["size"], high=_MOST_BYTES // units["size"])
@@ -172,9 +170,7 @@ def _fields(text: str, separator: str | None) -> list[str]:
 
 
 def _find(source: Source, names: Mapping[str, str], line: str, number: int) -> _Layout:
-    order = sorted((s for s in _SEPARATORS if s is not None), key=line.count, reverse=True)
-    ways: list[str | None] = [s for s in order if s in line]
-    ways.append(None)
+    ways: list[str | None] = [*sorted(filter(line.count, _SEPARATORS), key=line.count, reverse=True), None]
     for separator in ways:
         header = _fields(line, separator)
         if all(header.count(name) == 1 for name in names.values()):
@@ -184,10 +180,9 @@ def _find(source: Source, names: Mapping[str, str], line: str, number: int) -> _
         header = _fields(line, separator)
         at = {key: _place(name, header) for key, name in names.items()}
         if all(place >= 0 for place in at.values()):
-            known = {key: place for key, place in at.items() if place >= 0}
             named = any(name in header and not name.isdecimal() for name in names.values())
-            rows = is_time(header[known["time"]]) and not named
-            return _Layout(known, len(header), number - 1 if rows else number, separator)
+            rows = is_time(header[at["time"]]) and not named
+            return _Layout(at, len(header), number - 1 if rows else number, separator)
     header = _fields(line, ways[0])
     name = next(name for name in names.values() if header.count(name) != 1 and _place(name, header) < 0)
     how = "is there more than once" if name in header else "is not in the header"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import Problem, plain
+from headwaiter.errors import Problem, counted, plain
 from headwaiter.traces.groups import find_groups
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Flushes, Task, Trace
 
@@ -128,8 +128,3 @@ def _number(values: Array) -> tuple[Array, Array]:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     return distinct[order], rank[inverse]
-
-
-def counted(n: int, noun: str) -> str:
-    """So many of them, in words for people."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

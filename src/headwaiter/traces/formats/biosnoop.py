@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import shown
+from headwaiter.errors import counted, shown
 from headwaiter.traces.columns import Array, Table
 from headwaiter.traces.devices import one_device
-from headwaiter.traces.making import counted, make_trace
+from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, bytes_to_sectors, from_zero
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
@@ -69,7 +69,7 @@ def read(source: Source, options: Options) -> Trace:
     """Read one disk's requests. Raises Problem at the first line that breaks the format."""
     columns, first = _header(source)
     table, empty, notes = _rows(source, columns, first)
-    at = {name: columns.names.index(name) for name in (*_KINDS,) if name in columns.names}
+    at = {name: columns.names.index(name) for name in _KINDS if name in columns.names}
     if empty:
         notes.append(f"{counted(empty, 'line')} without a disk or a length (flushes, commands) left out")
     if not len(table):
@@ -155,7 +155,7 @@ def _rows(source: Source, columns: _Columns, first: int) -> tuple[Table, int, li
         if cells is None:
             if gone := _LOST.match(line):
                 lost += int(gone[1])
-            elif _has_letters_only(line):
+            elif line.strip()[:1].isalpha():  # what a shell or a tool says, and no damaged row
                 unknown.append(number)
             else:
                 raise source.problem(_wrong(line, columns), line=number)
@@ -173,11 +173,6 @@ def _rows(source: Source, columns: _Columns, first: int) -> tuple[Table, int, li
     grid = np.array(spans, np.int64).reshape(-1, count, 2)
     bytes_ = np.frombuffer(data, np.uint8)
     return Table(source, bytes_, grid[:, :, 0], grid[:, :, 1], np.array(lines, np.int64)), empty, notes
-
-
-def _has_letters_only(line: bytes) -> bool:
-    """What a shell or a tool says, and no damaged row: it begins with a letter."""
-    return line.strip()[:1].isalpha()
 
 
 def _cuts(columns: _Columns) -> tuple[Cut, Cut, Cut]:

@@ -19,10 +19,10 @@ from typing import TextIO
 import numpy as np
 
 from headwaiter.engine.constants import META, SYNC, Op
+from headwaiter.errors import counted
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs, told_of
-from headwaiter.traces.making import counted
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source

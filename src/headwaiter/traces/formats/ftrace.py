@@ -15,9 +15,9 @@ import re
 
 import numpy as np
 
+from headwaiter.errors import counted
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs
-from headwaiter.traces.making import counted
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
 from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
@@ -64,7 +64,7 @@ def read(source: Source, options: Options) -> Trace:
     devices: dict[str, int] = {}
     processes = Processes()
     notes: list[tuple[bytes, re.Match[bytes], int]] = []
-    lost, some_lost, events, unknown = 0, False, 0, []
+    lost, some_lost, known, unknown = 0, False, 0, []
     start = None
     for number, line in enumerate(source.data.split(b"\n"), 1):
         found = _EVENT.fullmatch(line.rstrip())
@@ -75,7 +75,7 @@ def read(source: Source, options: Options) -> Trace:
             elif line.strip() and not line.startswith(b"#") and not _STACK.match(line) and not _HEAD.match(line):
                 unknown.append(number)
             continue
-        events += 1
+        known += 1
         whole, _, fraction = found["time"].partition(b".")
         time = int(whole) * 10**9 + int(fraction.ljust(9, b"0"))
         start = time if start is None else min(start, time)
@@ -110,7 +110,7 @@ def read(source: Source, options: Options) -> Trace:
         if letter in "QXA" and pid not in processes.names:
             processes.names[pid] = found["comm"].decode("utf-8", "replace")
         rows.append((time, ord(letter), *kind, sector, 1 if letter == "X" else count, pid, device, aux))
-    if len(unknown) > events:
+    if len(unknown) > known:
         raise source.problem("not an event of ftrace, perf script or trace-cmd", line=unknown[0])
     if start is None or not rows:
         raise source.problem("contains no events of the block layer")
@@ -123,7 +123,7 @@ def read(source: Source, options: Options) -> Trace:
     action, op, sync, meta, flush, sector_, sectors, pid_, device_, aux_ = (
         np.array(c) for c in zip(*(r[1:] for r in rows), strict=True)
     )
-    found_events = Events(
+    events = Events(
         time_ns=time_ns,
         action=action.astype(np.uint8),
         op=op.astype(np.uint8),
@@ -141,7 +141,7 @@ def read(source: Source, options: Options) -> Trace:
     if unknown:
         told.append(f"{counted(len(unknown), 'line')} not known here and not used (the first: line {unknown[0]})")
     return make_block_trace(
-        source, FORMAT.name, found_events, device_names=list(devices), processes=processes, options=options, notes=told
+        source, FORMAT.name, events, device_names=list(devices), processes=processes, options=options, notes=told
     )
 
 

@@ -80,7 +80,7 @@ static void test_no_run(void)
 	struct hws_trace trace = { 0 };
 	struct hws_job what = { 0 };
 	struct hws_options none = { 0 };
-	int64_t value;
+	int64_t value = 0;
 	uint32_t cells[1];
 
 	CHECK(!hws_new(NULL));
@@ -180,7 +180,7 @@ static void test_run(bool of_jobs)
 	const struct hws_options options = { .policy = policy, .record = 1, .exact = 10 };
 	struct hws *s = hws_new(&options);
 	struct hws_latencies latencies = { .room = 10 };
-	int64_t value;
+	int64_t value = 0;
 
 	CHECK(s);
 	refused(hws_set(s, NULL, 1), s);
@@ -214,7 +214,7 @@ static void test_policy(void)
 {
 	struct hwd_request r = { .sector = 8, .sectors = 8, .task = 1 };
 	struct hwd *d = hwd_new(policy, SECTORS, 1, 1, 64);
-	int64_t value;
+	int64_t value = 0;
 	int front;
 
 	CHECK(d && !hwd_new(NULL, SECTORS, 1, 1, 64));

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task
-from headwaiter.study.answer import answer
+from headwaiter.judge.verdict import answer
 from headwaiter.study.schema import Answer, Criterion
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant

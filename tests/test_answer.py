@@ -18,8 +18,8 @@ from knownanswers import MS, closed, faster, judged, opened, trial
 
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Rows
 from headwaiter.errors import Problem
+from headwaiter.judge.verdict import Field, answer, baseline, field_of
 from headwaiter.nearest import did_you_mean
-from headwaiter.study.answer import Field, answer, baseline, field_of
 from headwaiter.study.intervals import Interval, bootstrap, paired, wins
 from headwaiter.study.schema import Answer, Criterion, Result
 from headwaiter.study.trial import Trial, measure

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from command import good, run, write
 from fakesys import FakeSystem, machine
+from headwaiter.live.tuning import GRID, tune
 from recordings import readers, record
 
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.sim import Drive, Load, Options
+from headwaiter.judge.verdict import answer
 from headwaiter.live import advice
 from headwaiter.live.advice import elsewhere, identifier
 from headwaiter.live.foreign import acting_on, foreign
@@ -24,8 +26,6 @@ from headwaiter.live.kernel import known, loadable
 from headwaiter.live.losses import losses, uses
 from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
-from headwaiter.live.tuning import GRID, tune
-from headwaiter.study.answer import answer
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.schema import Answer, Judgement

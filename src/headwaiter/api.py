@@ -12,30 +12,28 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from rich.table import Table
 
-from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.constants import Op
-from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.schedulers import Scheduler, catalogue, find
-from headwaiter.engine.sim import Drive, Options, Outcome, Rows
+from headwaiter.engine.sim import Drive, Outcome, Rows
 from headwaiter.engine.tables import Cells, Setting
 from headwaiter.errors import Problem
 from headwaiter.frames import frame, frame_csv, is_frame
+from headwaiter.judge.conditions import checked
+from headwaiter.judge.judge import MARGIN, Judged, judge
 from headwaiter.outputs import writing
 from headwaiter.record import json_text
 from headwaiter.report.head import draw_heads
 from headwaiter.report.html import html_table, paragraphs
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import console, heading, show, table, tasks_table, write_csv
-from headwaiter.study import comparison as study
-from headwaiter.study.comparison import MARGIN
 from headwaiter.study.detail import Head, head, pictured
 from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Replay, Result, RunDocument
-from headwaiter.study.trial import first_run
+from headwaiter.study.trial import enough, first_run
 from headwaiter.study.variants import ALL, Variant, parse_variants
-from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, find_workload
+from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
 from headwaiter.traces import Source, Trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
@@ -61,14 +59,16 @@ class Conditions(TypedDict, total=False):
     queue_depth: int
     merging: bool
     max_sectors: int
-    nr_requests: int
-    wbt_depth: int
+    nr_requests: int | None
+    wbt_depth: int | None
     pull_ahead: bool
+    positions: bool
     turnaround: str
     dispatch_time: str
     copy_time: str
     one_processor: bool
     cpus: int
+    goes_on: bool
     seed: int
 
 
@@ -78,24 +78,13 @@ def _reading(given: Conditions) -> Reading:
     return Reading(**known, shares=tuple(given.get("shares", {}).items()))
 
 
-def _options(given: Conditions) -> Options:
-    names = {one.name for one in fields(Options)}
-    known: dict[str, Any] = {name: value for name, value in given.items() if name in names}
-    options = Options(**{"nr_requests": NR_REQUESTS, "join_arriving": given.get("merging", True), **known})
-    times = {
-        name: parse_time(name, given[name]) if name in given else getattr(MEASURED, name.removesuffix("_time"))
-        for name in ("turnaround", "dispatch_time", "copy_time")
-    }
-    return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)
-
-
 def _check(given: Conditions) -> None:
     if unknown := sorted(set(given) - set(Conditions.__annotations__)):
         raise TypeError(f"unknown condition {', '.join(unknown)} (known: {', '.join(Conditions.__annotations__)})")
 
 
 def _on_drive(
-    given: str | Path | Trace | pd.DataFrame | None, drive: str | Path | Drive, reading: Reading
+    given: str | Path | Trace | pd.DataFrame | None, drive: str | Path | Drive | None, reading: Reading
 ) -> tuple[Workload, Drive]:
     if is_frame(given):
         given = read_trace(given, reading.group_gap_ms, reading.device, reading.streams)
@@ -130,8 +119,8 @@ class Comparison:
     True
     """
 
-    study: study.Comparison = field(repr=False)
-    """The same with its parts: workload, drive, options, trials (headwaiter.study.comparison)."""
+    study: Judged = field(repr=False)
+    """The same with its parts: workload, drive, conditions, trials (headwaiter.judge.judge)."""
 
     @property
     def document(self) -> CompareDocument:
@@ -234,7 +223,10 @@ class Run:
     @property
     def ios(self) -> Rows:
         """A row for each I/O, in columns of shape (n,): issue_ns, complete_ns, sector, sectors, task (an index), op."""
-        return self.outcome.rows
+        rows = self.outcome.rows
+        there = rows.complete_ns >= 0  # a program that goes on has more than it comes to
+        columns = {one.name: getattr(rows, one.name)[there] for one in fields(Rows) if one.name != "memory"}
+        return rows if there.all() else Rows(**columns, memory=rows.memory)
 
     def to_json(self) -> str:
         """The JSON that `headwaiter run --json` prints."""
@@ -277,7 +269,7 @@ class Run:
 
 def compare(
     workload: str | Path | Trace | pd.DataFrame | None = None,
-    drive: str | Path | Drive = DEFAULT_DRIVE,
+    drive: str | Path | Drive | None = None,
     schedulers: Sequence[str] | None = None,
     settings: Mapping[str, Settings] | None = None,
     by: Criterion | None = None,
@@ -291,7 +283,8 @@ def compare(
 
     workload: a trace, a fio job file or a generated workload, as the name of a file or of a bundled workload, a Trace of
     read_trace(), or a DataFrame with the columns of native CSV; default: the bundled example. drive: a name of drives(), a TOML
-    file, "constant:MS", a drive, or "auto": the bundled one that explains the recording best. schedulers: names, or variants
+    file, "constant:MS", a drive, or "auto": the bundled one that explains the recording best (default: that, where the recording
+    has completions). schedulers: names, or variants
     such as "bfq:low_latency=0". settings: of each scheduler tunables and tables by name. by: the ranking. runs: perturbed runs
     of each, to check whether small changes decide the result (default: 8 of short loads). current: the scheduler that others
     are held against; margin: the share by which they must differ to matter. anyway: judge even if the drive is not the recorded
@@ -314,26 +307,29 @@ def compare(
     if current is not None and current not in {v.name for v in variants}:
         raise Problem(f"current: {current} is not among the schedulers compared")
     work, device = _on_drive(workload, drive, _reading(conditions))
-    options = _options(conditions)
-    return Comparison(
-        study.compare(work, device, variants, options, by=by, runs=runs, current=current, margin=margin, anyway=anyway)
-    )
+    how = checked(dict(conditions))
+    return Comparison(judge(work, device, variants, how, by=by, runs=runs, current=current, margin=margin, anyway=anyway))
 
 
 def run(
     workload: str | Path | Trace | pd.DataFrame,
     scheduler: str,
-    drive: str | Path | Drive = DEFAULT_DRIVE,
+    drive: str | Path | Drive | None = None,
     settings: Settings | None = None,
     **conditions: Unpack[Conditions],
 ) -> Run:
     """Run a workload under one scheduler, and keep a row for each I/O (33 bytes). Arguments as of compare()."""
     _check(conditions)
     policy = find(scheduler)
-    variant = Variant(policy.name, policy.name, _tunables(policy.name, settings or {}))
     work, device = _on_drive(workload, drive, _reading(conditions))
-    options = replace(_options(conditions), record=True)
-    outcome, result, _ = first_run(variant, device, work.load, options)
+    how = checked(dict(conditions))
+    work = how.load(work, device)
+    one = Variant(policy.name, policy.name, _tunables(policy.name, settings or {}))
+    ((variant, options),) = how.runs([one], device, work.trace)
+    options = replace(options, record=True)
+    load = enough(variant, device, work.load, options)
+    ran = first_run(variant, device, load, options)
+    assert ran.outcome
     document = RunDocument(
         workload=work.name,
         workload_sha256=work.sha256,
@@ -341,10 +337,10 @@ def run(
         seed=options.seed,
         replay=work.replay,
         processor=processor_time(options),
-        notes=[*work.notes, *doubts(work, device), *coarse_note([result], options.exact)],
-        results=[result],
+        notes=[*work.notes, *doubts(work, device), *coarse_note([ran.result], options.exact)],
+        results=[ran.result],
     )
-    return Run(document, heading(work, device), outcome, head(variant, device, work.load, options))
+    return Run(document, heading(work, device), ran.outcome, head(variant, device, load, options))
 
 
 def schedulers() -> dict[str, Scheduler]:

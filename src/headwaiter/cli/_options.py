@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 import click
 
 from headwaiter.cli import _complete as complete
 from headwaiter.drives.choose import DEFAULT_DRIVE
-from headwaiter.engine.processor import MEASURED, Processor, parse_time
+from headwaiter.engine.processor import Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.errors import Problem, shown
+from headwaiter.judge.conditions import Conditions
 from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement, plan
 from headwaiter.study.ranges import RUNS, SHORT_IOS
@@ -21,6 +23,7 @@ from headwaiter.study.workload import NR_REQUESTS, Reading
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
+_TIMES = ("turnaround", "dispatch_time", "copy_time")
 
 
 class Finite(click.FloatRange):
@@ -68,55 +71,33 @@ _SEEDS = click.option(
     f"[default: {RUNS} up to {SHORT_IOS:,} I/Os, else 0].",
 )
 
-_NR_REQUESTS = click.option(
-    "--nr-requests",
-    type=click.IntRange(0, 1 << 20),
-    default=NR_REQUESTS,
-    show_default=True,
-    metavar="N",
-    help="Most requests at once; further I/O waits in front of the scheduler. 0: no limit.",
-)
 
-_TIMES = (
-    click.option(
-        "--turnaround",
-        default=str(MEASURED.turnaround),
-        show_default=True,
-        metavar="US+US_PER_PAGE",
-        help="Job files, direct I/O: processor time of a process before each of its I/Os.",
-    ),
-    click.option(
-        "--dispatch-time",
-        default=str(MEASURED.dispatch),
-        show_default=True,
-        metavar="US+US_PER_PAGE",
-        help="Processor time from a scheduler's decision to the device.",
-    ),
-    click.option(
-        "--copy-time",
-        default=str(MEASURED.copy),
-        show_default=True,
-        metavar="US+US_PER_PAGE",
-        help="Job files, buffered I/O: processor time of an I/O through the page cache.",
-    ),
-)
+def _condition(one: Field[Any], default: object) -> Callable[[F], F]:
+    """The option of a field of Conditions; a number with another default says it itself."""
+    told, flag = one.metadata, "--" + one.name.replace("_", "-")
+    if isinstance(one.default, bool):
+        names = f"{flag}/--no-{flag[2:]}"
+        return click.option(names, default=default, show_default=True, help=told["help"])
+    shown_default = isinstance(one.default, str) or default != one.default or one.name in ("seed", "max_sectors", "cpus")
+    kind = str if isinstance(one.default, str) else click.IntRange(told["low"], told["high"])
+    return click.option(
+        flag, type=kind, default=default, show_default=shown_default, metavar=told["metavar"] or None, help=told["help"]
+    )
+
+
+def _conditions(*names: str, **defaults: object) -> list[Callable[[F], F]]:
+    """Options of conditions, all or those of these names."""
+    return [_condition(one, defaults.get(one.name, one.default)) for one in fields(Conditions) if not names or one.name in names]
+
 
 _LOAD = (
     click.option(
         "--drive",
         "-d",
-        default=DEFAULT_DRIVE,
-        show_default=True,
         metavar="NAME|FILE.toml|constant:MS|auto",
         shell_complete=complete.drive,
-        help="Drive to simulate; auto (compare, run): the one that explains the recording best.",
-    ),
-    click.option(
-        "--queue-depth",
-        type=click.IntRange(0, 1024),
-        default=0,
-        metavar="N",
-        help="Queue depth of the device [default: the drive's own].",
+        help="Drive to simulate; auto (compare, run): the one that explains the recording best [default: auto where the recording"
+        f" has completions, else {DEFAULT_DRIVE}].",
     ),
     click.option(
         "--replay",
@@ -147,33 +128,7 @@ _LOAD = (
         help="Traces: divide think times (open: timestamps) by X, to put more load on the disk [default: 1].",
     ),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
-    click.option("--merging/--no-merging", default=True, show_default=True, help="Merge adjacent requests."),
-    click.option(
-        "--max-sectors",
-        type=click.IntRange(1, 1 << 20),
-        default=2560,
-        show_default=True,
-        metavar="N",
-        help="Largest request, in sectors of 512 bytes.",
-    ),
-    _NR_REQUESTS,
-    click.option(
-        "--wbt-depth",
-        type=click.IntRange(0, 1 << 16),
-        default=0,
-        metavar="N",
-        help="Job files, buffered writes: throttle write-back as Linux does for N requests (twice the device's "
-        "queue depth), except under bfq [default: no throttling].",
-    ),
-    click.option(
-        "--pull-ahead", is_flag=True, help="Model blk-mq: take one request ahead of a full device, and assign requests as tags."
-    ),
-    *_TIMES,
-    click.option("--one-processor", is_flag=True, help="All processes share one processor."),
-    click.option(
-        "--cpus", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of software queues, for none and kyber."
-    ),
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Seed of random load."),
+    *_conditions(),
 )
 
 
@@ -186,7 +141,7 @@ def load_options(function: F) -> F:
 
 def machine_options(function: F) -> F:
     """What a machine does between processes and drive."""
-    for option in reversed((_NR_REQUESTS, *_TIMES)):
+    for option in reversed(_conditions("nr_requests", *_TIMES, nr_requests=NR_REQUESTS)):
         function = option(function)
     return function
 
@@ -224,28 +179,9 @@ def reading(given: dict[str, Any]) -> Reading:
     return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
 
 
-def run_options(given: dict[str, Any]) -> Options:
-    """How runs are made."""
-    options = Options(
-        seed=given["seed"],
-        queue_depth=given["queue_depth"],
-        max_sectors=given["max_sectors"],
-        merging=given["merging"],
-        join_arriving=given["merging"],
-        nr_requests=given["nr_requests"],
-        pull_ahead=given["pull_ahead"],
-        cpus=given["cpus"],
-        one_processor=given["one_processor"],
-        wbt_depth=given["wbt_depth"],
-    )
-    return with_times(given, options)
-
-
 def with_times(given: dict[str, Any], options: Options) -> Options:
     """With the processor time that is given."""
-    names = ("turnaround", "dispatch_time", "copy_time")
-    times = {name: parse_time(f"--{name.replace('_', '-')}", given[name]) for name in names}
-    return Processor(times["turnaround"], times["dispatch_time"], times["copy_time"]).apply(options)
+    return Processor(*(parse_time(f"--{name.replace('_', '-')}", given[name]) for name in _TIMES)).apply(options)
 
 
 def announce(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None, *, compared: bool = False) -> int:

@@ -20,14 +20,14 @@ from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Drive
 from headwaiter.errors import Problem, shown
-from headwaiter.live.advice import Advised, Target, advise, elsewhere, options_of, recorded_settings, scheduler_of
+from headwaiter.judge.judge import MARGIN
+from headwaiter.live.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings, scheduler_of
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
 from headwaiter.live.record import record
 from headwaiter.live.schema import Goal
 from headwaiter.report.tables import print_notes, show
-from headwaiter.study.comparison import MARGIN
 from headwaiter.study.fit import AUTO, choose_drive
 from headwaiter.study.workload import Workload, find_workload, read_recording, read_workload
 from headwaiter.traces import Source, recording
@@ -44,9 +44,9 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 @click.option(
     "--goal",
     type=click.Choice(get_args(Goal)),
-    default="throughput",
+    default="progress",
     show_default=True,
-    help="The figure to improve: the time that programs wait, latency, or fairness.",
+    help="The figure to improve: how fast programs get their work done, throughput, latency, or fairness.",
 )
 @click.option(
     "--drive",
@@ -123,12 +123,12 @@ def command(
     else:
         work, drive, recorded = _read(find_workload(workload), given)
     now = target.settings[0] if target else recorded_settings(recorded)
-    options = options_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
+    conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
     with progress_bar(f"{work.name} on {drive.name}", None) as update:
         found = advise(
             work,
             drive,
-            options,
+            conditions,
             target=target,
             goal=goal,
             margin=margin / 100,

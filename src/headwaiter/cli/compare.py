@@ -12,16 +12,17 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import Finite, announce, reading, run_options, simulation_options, table_options
+from headwaiter.cli._options import Finite, announce, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.errors import Problem, shown
+from headwaiter.judge.conditions import checked
+from headwaiter.judge.judge import MARGIN, Judged, judge
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, write_csv
 from headwaiter.study.compare import RANKINGS
-from headwaiter.study.comparison import MARGIN, Comparison, compare
 from headwaiter.study.detail import pictured
 from headwaiter.study.fit import read_on_drive
 from headwaiter.study.schema import Criterion
@@ -75,7 +76,7 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
 @click.option(
     "--by",
     type=click.Choice(list(RANKINGS)),
-    help="Ranking [default: waited in closed replays, latency in open ones; else throughput, or latency if all keep up].",
+    help="Ranking [default: progress, how fast programs get their work done; latency in open replays].",
 )
 @click.option("--anyway", is_flag=True, help="Rank even if the drive is not the recorded one.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -112,14 +113,14 @@ def command(
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
     work, drive = read_on_drive(path, given["drive"], reading(given))
-    options = run_options(given)
-    total = announce(work.load, drive, options, len(variants), given["seeds"], compared=True)
+    conditions = checked(given)
+    total = announce(work.load, drive, conditions.options(drive), len(variants), given["seeds"], compared=True)
     with progress_bar(f"{work.name} on {drive.name}", total) as update:
-        found = compare(
+        found = judge(
             work,
             drive,
             variants,
-            options,
+            conditions,
             by=by,
             runs=given["seeds"],
             current=baseline,
@@ -144,7 +145,7 @@ def command(
         _show(out, found, wide, with_legend, sched == ALL)
 
 
-def _show(out: Console, found: Comparison, wide: bool, with_legend: bool, parted: bool) -> None:
+def _show(out: Console, found: Judged, wide: bool, with_legend: bool, parted: bool) -> None:
     """The verdict, the table, and what one must know to read it."""
     results, margins = found.results, found.answer.margins
     show(out, Text(heading(found.work, found.drive), style="bold"))

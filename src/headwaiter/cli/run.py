@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import announce, reading, run_options, simulation_options, table_options
+from headwaiter.cli._options import announce, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
+from headwaiter.judge.conditions import checked
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
@@ -27,7 +28,7 @@ from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
-from headwaiter.study.trial import SoFar, first_run, others
+from headwaiter.study.trial import SoFar, enough, first_run, others
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
@@ -69,17 +70,20 @@ def command(
     if plot:
         check_form(plot)
     work, drive = read_on_drive(path, given["drive"], reading(given))
-    options = run_options(given)
+    conditions = checked(given)
+    work = conditions.load(work, drive)
+    ((variant, options),) = conditions.runs([Variant(policy.name, policy.name, tunables)], drive, work.trace)
     total = announce(work.load, drive, options, 1, given["seeds"])
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
         with progress_bar(f"{work.name} on {drive.name}", total) as update:
-            variant = Variant(policy.name, policy.name, tunables)
-            outcome, result, _ = first_run(variant, drive, work.load, options, log_file, lambda done: update(policy.name, done))
-            so_far = SoFar(lambda done: update(policy.name, done), outcome.totals["completed"])
-            runs = runs_for(outcome.totals["issued"], given["seeds"])
-            spread = with_range(result, [r for r, _ in others(variant, drive, work.load, options, runs, progress=so_far)])
-            result = replace(result, range=spread.range)
+            load = enough(variant, drive, work.load, options)
+            first = first_run(variant, drive, load, options, log_file, lambda done: update(policy.name, done))
+            assert first.outcome
+            so_far = SoFar(lambda done: update(policy.name, done), first.outcome.totals["completed"])
+            runs = runs_for(first.outcome.totals["issued"], given["seeds"])
+            more = [one.result for one in others(variant, drive, load, options, runs, progress=so_far)]
+            result = replace(first.result, range=with_range(first.result, more).range)
         notes = [*work.notes, *doubts(work, drive), *coarse_note([result], options.exact)]
         if told := told_range(result):
             notes.append(
@@ -87,7 +91,7 @@ def command(
                 f" throughput is {told.low:.4g} to {told.high:.4g} MB/s"
             )
         if plot:
-            draw_heads(plot, [(result, head(variant, drive, work.load, options))])
+            draw_heads(plot, [(result, head(variant, drive, load, options))])
         if as_json:
             document = RunDocument(
                 workload=work.name,

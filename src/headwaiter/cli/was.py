@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import Finite, announce, load_options, reading, run_options
+from headwaiter.cli._options import Finite, announce, load_options, reading
 from headwaiter.cli._output import file_option, json_option, output_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.cli._was import (
@@ -27,9 +27,10 @@ from headwaiter.cli._was import (
     verdict_json,
     verdicts_table,
 )
-from headwaiter.drives.choose import open_drive
+from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
+from headwaiter.judge.conditions import checked
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console, print_notes
@@ -165,10 +166,16 @@ class _Work:
         return list(dict.fromkeys(note for load in self.loads for note in load.notes))
 
 
+def _options(given: dict[str, Any], drive: Drive) -> Options:
+    """As `was` is run in a kernel."""
+    conditions = checked(given)
+    return conditions.of(conditions.options(drive), POLICY, drive)
+
+
 def _work(workloads: tuple[str, ...], given: dict[str, Any]) -> _Work:
-    drive = open_drive(given["drive"])
+    drive = open_drive(given["drive"] or DEFAULT_DRIVE)
     paths = [find_workload(name) for name in workloads or (None,)]
-    return _Work(drive, run_options(given), [read_workload(path, drive, reading(given)) for path in paths])
+    return _Work(drive, _options(given, drive), [read_workload(path, drive, reading(given)) for path in paths])
 
 
 def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
@@ -373,7 +380,8 @@ def _evaluate(
     if whole and not online:
         raise Problem("--whole needs --online: was is judged by what it was not fitted to")
     _files(workload, output=output, config=given_config)
-    drive, options, how = open_drive(given["drive"]), run_options(given), reading(given)
+    drive, how = open_drive(given["drive"] or DEFAULT_DRIVE), reading(given)
+    options = _options(given, drive)
     config = load(given_config) if given_config else None
     verdicts, notes = [], list[str]()
     for path in map(find_workload, workload):

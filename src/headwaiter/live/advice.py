@@ -7,33 +7,27 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.engine.sim import Drive, Options
+from headwaiter.engine.sim import Drive
 from headwaiter.errors import Problem
+from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.judge import judge
+from headwaiter.judge.verdict import STOCK_BASELINES
 from headwaiter.live.devices import Device, current_scheduler
 from headwaiter.live.foreign import acting_on
 from headwaiter.live.gate import gate, told
 from headwaiter.live.kernel import known
 from headwaiter.live.losses import Uses, losses
-from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal, Tuned
+from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal
 from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands, kept_requests
-from headwaiter.live.tuning import tune
-from headwaiter.study.answer import STOCK_BASELINES, answer
-from headwaiter.study.compare import names
-from headwaiter.study.fit import doubt, fit
-from headwaiter.study.inkernel import POSITIONS, depth_of, kernel_options, recorded_options, untold
-from headwaiter.study.ongoing import going_on
-from headwaiter.study.schema import Answer, Criterion, Fit, Margin
-from headwaiter.study.trial import Trial, measure_all, typical_waits
-from headwaiter.study.variants import Variant, default_set
-from headwaiter.study.workload import CLOSED, OPEN, Workload
-from headwaiter.study.workload import NR_REQUESTS as USUAL_REQUESTS
+from headwaiter.study.inkernel import POSITIONS, depth_of
+from headwaiter.study.schema import Answer, Fit
+from headwaiter.study.variants import Variant, candidates, default_set, parse_variant
+from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces.recording import Recording
 
 STOCK = ("none", "mq-deadline", "kyber", "bfq")
 """What a kernel of today has, where no device is asked."""
-_GOALS: Mapping[Goal, Criterion] = {"throughput": "waited", "latency": "latency", "fairness": "fairness"}
 
 
 @dataclass(frozen=True)
@@ -61,8 +55,6 @@ class Advised:
     offered: tuple[str, ...]
     gate: Gate
     answer: Answer | None
-    lacking: tuple[Margin, ...]
-    tuned: Tuned | None
     losses: tuple[str, ...]
     fit: Fit | None
     advice: tuple[Advice, ...]
@@ -83,8 +75,6 @@ class Advised:
             offered=self.offered,
             gate=self.gate,
             answer=self.answer,
-            lacking=self.lacking if self.answer else None,
-            tuned=self.tuned,
             losses=self.losses,
             fit=self.fit,
             advice=self.advice,
@@ -97,10 +87,10 @@ class Advised:
 def advise(
     work: Workload,
     drive: Drive,
-    options: Options,
+    conditions: Conditions,
     *,
     target: Target | None = None,
-    goal: Goal = "throughput",
+    goal: Goal = "progress",
     margin: float = 0.05,
     recorded: Recording | None = None,
     anyway: bool = False,
@@ -115,66 +105,52 @@ def advise(
     trace = work.trace
     if trace is None:
         raise Problem(f"{work.name}: advice needs a recording (headwaiter compare takes job files, too)")
-    options = recorded_options(options, trace)
     settings = target.settings[0] if target else recorded_settings(recorded)
     offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else _recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
-    depth = depth_of(drive, trace, options)
+    depth = depth_of(drive, conditions.options(drive))
     opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
-    found = Advised(
-        work, drive, goal, target, settings.scheduler if settings else current, offered, opened, None, (), None, (), None, (), (),
-        None, _notes(work, settings, current, elsewhere(target, recorded)),
-    )  # fmt: skip
+    notes = _notes(work, settings, current, elsewhere(target, recorded))
+    in_force = settings.scheduler if settings else current
+    found = Advised(work, drive, goal, target, in_force, offered, opened, None, (), None, (), (), None, notes)
     if not opened.open and not anyway:
-        return _with(found, [_advice(found, "recording", told(opened), "record" if opened.reasons else "idle")], mute)
-    work = going_on(work, drive)
-    known_as = scheduler_of(recorded_settings(recorded))
-    how = fit(trace, drive, known_as)
-    line, refused = doubt(how, trace, drive, known_as)
-    criterion: Criterion = "latency" if work.replay == OPEN and goal == "throughput" else _GOALS[goal]
+        return _with(found, [_advice(found, "recording", told(opened), "record")], mute)
     here = [name for name in known(offered).values()]
     others = [name for name in default_set() if name not in here]
-    variants = [_told(_variant(current, base), settings), *(_variant(name, {}) for name in (*here, *others) if name != current)]
-    trials = run(variants, drive, work, options, depth, progress)
-    if criterion == "fairness" and any(t.result.fairness_jain is None for t in trials):
-        raise Problem(f"{work.name}: --goal fairness needs several programs at once")
-    wrong = line if refused and not anyway else ""
-    base_name = variants[0].name
-    have = [t for t in trials if t.variant.scheduler in here or t.variant.name == base_name]
-    judged = answer(
-        have, criterion, is_open=work.replay == OPEN, current=base_name, margin=margin, seed=options.seed, wrong_drive=wrong
+    incumbent = _told(_variant(current, base), settings)
+    variants = [
+        incumbent,
+        *(v for v in map(parse_variant, candidates([*here, *others])) if v.name not in (current, incumbent.name)),
+    ]
+    judged = judge(
+        work,
+        drive,
+        variants,
+        conditions,
+        by=None if goal == "progress" else goal,
+        current=incumbent.name,
+        have=here,
+        recorded_under=scheduler_of(recorded_settings(recorded)),
+        margin=margin,
+        anyway=anyway,
+        tasks=False,
+        progress=progress,
     )
-    found = replace(found, answer=judged, fit=how, notes=(*found.notes, *((line,) if line and not wrong else ())))
-    if not judged.margins:
-        return _with(found, [_advice(found, "recording", judged.text, judged.outcome)], mute)
-    pick = next(t for t in trials if t.variant.name == (judged.best or base_name))
-    rest = [t for t in trials if t not in have]
-    lacking = answer([pick, *rest], criterion, is_open=work.replay == OPEN, current=pick.variant.name, margin=margin).margins[1:]
-    found = replace(found, lacking=tuple(sorted(lacking, key=lambda m: -m.ahead_percent)))
-    of_pick = base if pick.variant.name == base_name else {}
-    options = kernel_options(options, pick.variant.scheduler, depth)
-    tuned = tune(pick.variant.scheduler, of_pick, work, drive, options, criterion, margin, progress)
-    return _conclude(replace(found, tuned=tuned), pick.variant.scheduler, judged, mute)
+    if judged.criterion == "fairness" and any(r.fairness_jain is None for r in judged.results):
+        raise Problem(f"{work.name}: --goal fairness needs several programs at once")
+    said = judged.answer
+    found = replace(found, answer=said, fit=judged.fit, notes=(*found.notes, *(n for n in judged.notes if n not in found.notes)))
+    if not said.margins:
+        return _with(found, [_advice(found, "recording", said.text, said.outcome)], mute)
+    pick = next(t for t in judged.trials if t.variant.name == (said.best or incumbent.name))
+    of_pick = {name: value for name, value in pick.variant.settings.items() if isinstance(value, int)}
+    return _conclude(found, pick.variant.scheduler, of_pick if said.best else {}, said, mute)
 
 
-def options_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0) -> Options:
+def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0) -> Conditions:
     """As a kernel with these settings would run a recording, on a device that takes so many requests at once (0: its own)."""
-    number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else USUAL_REQUESTS
-    return MEASURED.apply(Options(seed=seed, queue_depth=queue_depth, join_arriving=True, nr_requests=number))
-
-
-def run(
-    variants: Sequence[Variant],
-    drive: Drive,
-    work: Workload,
-    options: Options,
-    depth: int,
-    progress: Callable[[str, int], None] | None = None,
-    runs: int | None = None,
-) -> list[Trial]:
-    """A trial per variant, in their order, each as the kernel would run it, judged by its typical run; as measure_all()."""
-    each = [(untold(variant), kernel_options(options, variant.scheduler, depth)) for variant in variants]
-    return [typical_waits(trial) for trial in measure_all(each, drive, work.load, runs, progress, tasks=False)]
+    number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else None
+    return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number)
 
 
 def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
@@ -273,49 +249,35 @@ def _with(found: Advised, advice: Sequence[Advice], mute: Sequence[str]) -> Advi
     return replace(found, advice=said, muted=muted, wanted=found.wanted if applies else None)
 
 
-def _conclude(found: Advised, pick: str, judged: Answer, mute: Sequence[str]) -> Advised:
-    target, tuned = found.target, found.tuned if found.tuned and found.tuned.taken else None
-    name = find(pick).kernel_name
-    switch = judged.outcome == "better"
-    text = f"{judged.text} In the kernel it is {name}." if switch and name != pick else judged.text
-    tunables = {key: str(value) for key, value in tuned.tunables.items()} if tuned else {}
-    if tuned and tuned.tunables:
-        said = ", ".join(f"{key}={value}" for key, value in tuned.tunables.items())
-        gain = (
-            f"{said} makes {name} better still by {_percent(tuned.second)} on the half of the recording that did not choose it."
-        )
-        text = f"{text} {gain}"
+def _conclude(found: Advised, pick: str, settings: Mapping[str, int], judged: Answer, mute: Sequence[str]) -> Advised:
+    """pick: the scheduler to take, or that stays; settings: those that are better than its own."""
+    target, policy = found.target, find(pick)
+    name = policy.kernel_name
+    better = judged.outcome == "better"
+    switch = better and name != (
+        found.target.settings[0].scheduler if found.target else find(judged.baseline.split(":")[0]).kernel_name
+    )
+    text = judged.text.removesuffix(judged.module_text or "").rstrip()
+    if better and name != pick:
+        text += f" In the kernel it is {name}."
+    tunables = {key: str(policy.tunables[key].show(value)) for key, value in settings.items()}
     advice: list[Advice] = []
     ends: tuple[str, ...] = ()
-    if switch or tuned:
-        kind: AdviceKind = "scheduler" if switch else "tunables"
+    if better:
         wanted = _wanted(target, name, tunables, switch)
         apply, undo = _lines(target, wanted)
         what = " ".join([name, *(f"{key}={value}" for key, value in sorted(tunables.items()))])
-        advice.append(_advice(found, kind, text, what, apply, undo))
+        advice.append(_advice(found, "scheduler" if switch else "tunables", text, what, apply, undo))
         if target and switch:
             ends = tuple(losses(target.uses, target.settings[0], name))
             advice += [_advice(found, "foreign", _back(one), f"{one.file}:{one.line}") for one in _foreign(target, name)]
         found = replace(found, wanted=wanted, losses=ends)
     else:
         advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
-    better = [margin for margin in found.lacking if margin.judgement == "better"]
-    if better:
-        more = f"{find(better[0].scheduler).kernel_name} would be better still by {_percent(better[0])}"
-        peers = [find(one.scheduler).kernel_name for one in better[1:3]]
-        also = f"; so would {names(peers)}" if peers else ""
-        advice.append(
-            _advice(
-                found, "module", f"{more}{also}: this kernel lacks it (docs/kernel.md builds the module).", better[0].scheduler
-            )
-        )
+    if judged.module and judged.module_text:
+        lacks = f"{judged.module_text} This kernel lacks it (docs/kernel.md builds the module)."
+        advice.append(_advice(found, "module", lacks, judged.module))
     return _with(found, advice, mute)
-
-
-def _percent(margin: Margin) -> str:
-    if margin.low_percent is None or margin.high_percent is None:
-        return f"{margin.ahead_percent:.0f}%"
-    return f"{margin.ahead_percent:.0f}% (95% interval: {margin.low_percent:.0f} to {margin.high_percent:.0f}%)"
 
 
 def _wanted(target: Target | None, name: str, tunables: Mapping[str, str], switch: bool) -> Settings:

@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Literal
 
+from headwaiter.study.schema import Answer
+
 Outcome = Literal["kept", "changed", "declined", "undone"]
 SWITCH_S = 0.025
 """What a switch takes when nothing is queued."""
@@ -65,6 +67,8 @@ class Window:
     waited_s: float = 0.0
     advantage: Mapping[str, float] = field(default_factory=dict)
     trouble: str = ""
+    answer: Answer | None = None
+    """What the judge says of them, where it was asked."""
 
 
 @dataclass(frozen=True)

@@ -315,7 +315,7 @@ def priced(found: DescribeDocument, work: Workload, drive: Drive, options: Optio
         return found
     waited = []
     for settings in ({}, {"antic_expire": 0}):
-        _, _, waits = first_run(Variant("as", "as", settings), drive, work.load, options, tasks=False)
+        waits = first_run(Variant("as", "as", settings), drive, work.load, options, tasks=False).waits
         assert waits  # a trace has them
         waited.append(waits.waited_s)
     cost = 100 * (waited[1] / waited[0] - 1) if waited[0] else None

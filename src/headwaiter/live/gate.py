@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from headwaiter.live.schema import Gate
-from headwaiter.study.answer import IDLE
 from headwaiter.study.waits import contention
 from headwaiter.traces import Trace
 
@@ -34,15 +31,13 @@ def gate(trace: Trace, depth: int, lost: int = 0, seconds: float | None = None) 
         reasons.append(f"it has {requests} requests, and {LEAST_REQUESTS} are the least")
     if lost > LOST_SHARE * (requests + lost):
         reasons.append(f"{lost} events were lost, which is more than {LOST_SHARE:.1%}")
-    idle = share is not None and share < IDLE
     return Gate(
-        open=not reasons and not idle,
+        open=not reasons,
         seconds=seconds,
         requests=requests,
         lost=lost,
         depth=depth,
         contention_percent=None if share is None else 100 * share,
-        idle=idle,
         tasks_known=trace.tasks_known,
         reasons=reasons,
         longer=min(1000, math.ceil(short)) if short > 1 else None,
@@ -54,16 +49,4 @@ def told(found: Gate) -> str:
     if found.reasons:
         text = f"This recording cannot tell: {' and '.join(found.reasons)}."
         return f"{text} Record {found.longer} times longer." if found.longer else f"{text} Record again, with larger buffers."
-    if found.idle:
-        assert found.contention_percent is not None
-        return (
-            f"No scheduler will help here: {found.contention_percent:.2g}% of the requests found as many others under way as the"
-            f" device takes at once ({found.depth}), so there is next to nothing to put in order."
-        )
     return ""
-
-
-def halves(trace: Trace) -> int:
-    """The request with which the second half of a recording's time begins."""
-    middle = int(trace.time_ns[0]) + (int(trace.time_ns[-1]) - int(trace.time_ns[0])) // 2
-    return int(np.searchsorted(trace.time_ns, middle))

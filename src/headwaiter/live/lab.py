@@ -25,7 +25,7 @@ from headwaiter.lab.guest import Outcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.script import Script, guest
-from headwaiter.live.advice import advise, options_of, recorded_settings
+from headwaiter.live.advice import advise, conditions_of, recorded_settings
 from headwaiter.study.compare import EVEN
 from headwaiter.study.workload import Reading, read_workload
 from headwaiter.traces import Source, recording
@@ -118,9 +118,9 @@ def ranked(raw: bytes, drive_name: str) -> Ranked:
         source, drive = Source(path), open_drive(drive_name)
         recorded = recording.of(source)
         settings = recorded_settings(recorded)
-        options = options_of(settings, queue_depth=DEPTH)
+        conditions = conditions_of(settings, queue_depth=DEPTH)
         # A recording of some seconds is too short for the gate, and long enough to be held against the same seconds.
-        found = advise(read_workload(path, drive, Reading(None), source), drive, options, recorded=recorded, anyway=True)
+        found = advise(read_workload(path, drive, Reading(None), source), drive, conditions, recorded=recorded, anyway=True)
     if found.answer is None or not found.answer.margins:
         raise Problem(f"advise ranks nothing: {'; '.join(one.text for one in found.advice)}")
     ahead = {_in_kernel(margin.scheduler): margin.ahead_percent for margin in found.answer.margins}
@@ -128,7 +128,8 @@ def ranked(raw: bytes, drive_name: str) -> Ranked:
 
 
 def _in_kernel(variant: str) -> str:
-    return find(variant.partition(":")[0]).kernel_name
+    name, colon, settings = variant.partition(":")
+    return f"{find(name).kernel_name}{colon}{settings}"
 
 
 def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked) -> list[dict[str, Any]]:

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import os
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Protocol
 
@@ -18,38 +16,23 @@ from numpy.typing import NDArray
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
-from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import I64, Drive, Forest, Options
+from headwaiter.engine.sim import I64, Drive
 from headwaiter.errors import Problem
+from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.judge import judge
 from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
 from headwaiter.live.record import FINISHED, record
 from headwaiter.live.selectors import Selector
-from headwaiter.study.answer import IDLE
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
-from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
-from headwaiter.study.ongoing import Ongoing, going_on, warmed
-from headwaiter.study.ranges import runs_for
-from headwaiter.study.schema import Fit
-from headwaiter.study.trial import waits_in
 from headwaiter.study.variants import Variant
-from headwaiter.study.waits import Waits, added_waits, contention
-from headwaiter.study.workload import CLOSED, NR_REQUESTS, Reading, Workload, open_forest, read_recording, replay
+from headwaiter.study.waits import added_waits
+from headwaiter.study.workload import Reading, Workload, open_forest, read_recording, replay
 from headwaiter.traces import Source, Trace, recording, with_flushes
 
 F64 = NDArray[np.float64]
 LOST_SHARE = 0.001
-ASTRAY = 0.25
-"""If a replay under the scheduler in force is off by more than this logarithm, it is in another state than in reality: what bfq
-does, for one, depends for long on how programs began."""
-RUNS = 2
-"""Of schedulers that are ahead, besides the run with the load as it was, so many with small changes of it; the gain in the middle
-counts. How programs begin is not known, and may decide which of them a scheduler favours. Long replays have none."""
-_LEAST_NS = 1000.0
-"""Who waits less is taken to wait so long."""
-WARM_NS = 15 * 10**9
-"""A replay counts from there on: bfq favours what begins for so long, and others learn for some of it."""
 _MOST_PROVEN = 10
 """So many windows that a drive model does not explain make watch choose another, however long it has fitted."""
 
@@ -113,113 +96,57 @@ class Replay:
         if current not in names:
             return replace(seen, trouble=f"{current} cannot be simulated")
         try:
-            drive, how, line = self._drive(device, trace, names[current])
+            drive, line = self._drive(device, trace, names[current])
             work = replay(Path(device.name), trace, drive, Reading())
         except Problem as e:
             return replace(seen, trouble=str(e))
         if line:
             return replace(seen, trouble=line)
-        return self._replayed(seen, work, drive, how, current, names)
+        return self._replayed(seen, work, drive, current, names)
 
-    def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, Fit | None, str]:
-        """The model, how it explains this window, and why not, if so.
+    def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, str]:
+        """The model, and why it does not explain this window, if so.
 
         A model that was chosen stays until it has failed as often as it has fitted: a drive's cache may make a window look like
         another drive, and that window must not be judged, but the disk is the same.
         """
         if self._name != AUTO:
             named = open_drive(self._name)
-            return named, *_explains(trace, named, scheduler)
+            return named, _explains(trace, named, scheduler)
         kept = self._drives.get(device.identity)
         if kept:
-            how, refusal = _explains(trace, kept.drive, scheduler)
+            refusal = _explains(trace, kept.drive, scheduler)
             self._drives[device.identity] = kept = kept.after(not refusal)
             if kept.times > 0:
-                return kept.drive, how, refusal
+                return kept.drive, refusal
         found = choose_drive(trace, device.name, scheduler)[0]
-        how, refusal = _explains(trace, found, scheduler)
+        refusal = _explains(trace, found, scheduler)
         if not refusal:
             self._drives[device.identity] = _Proven(found, 1)
-        return found, how, refusal
+        return found, refusal
 
     @staticmethod
-    def _replayed(seen: Window, work: Workload, drive: Drive, how: Fit | None, current: str, names: Mapping[str, str]) -> Window:
-        assert work.trace
-        options = recorded_options(MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS)), work.trace)
-        depth = depth_of(drive, work.trace, options)
-        trace = work.trace
-        done = trace.complete_ns >= 0
-        share = contention(trace.time_ns[done], trace.complete_ns[done], depth) if done.any() else 1.0
-        seen = replace(seen, contention=share)
-        if share < IDLE:
-            return replace(seen, advantage=dict.fromkeys((n for n in names if n != current), 0.0))
-        load = going_on(work, drive).load
-        load = warmed(load, WARM_NS) if isinstance(load, Ongoing) else work.load
-        assert isinstance(load, Forest)
-        replays = _Replays(drive, load, options, depth, names, work.replay == CLOSED)
-        paces = how.recorded_mbps / how.model_mbps if how else None
-
-        def ahead(costs: dict[str, list[F64]]) -> dict[str, float]:
-            now = _now(costs.pop(current), _waited_ns(trace), paces if replays.closed else None)
-            return {name: median(map(gain, now, then)) for name, then in costs.items()}
-
+    def _replayed(seen: Window, work: Workload, drive: Drive, current: str, names: Mapping[str, str]) -> Window:
+        """What the judge says of them, as it would say to anybody."""
+        variants = [Variant(name, name) for name in names.values()]
         try:
-            found = ahead(replays.costs([current, *(name for name in names if name != current)], 0))
-            better = [name for name, lead in found.items() if lead > 0]
-            if better and replays.runs:
-                found |= ahead(replays.costs([current, *better], replays.runs))
+            found = judge(
+                work, drive, variants, Conditions(), current=names[current], have=names.values(), anyway=True, tasks=False
+            )
         except Problem as e:
             return replace(seen, trouble=str(e))
-        return replace(seen, advantage=found)
+        if not found.answer.margins:
+            return replace(seen, trouble=found.answer.text)
+        leads = {m.scheduler: math.log1p(m.ahead_percent / 100) for m in found.answer.margins}
+        ahead = {name: leads[here] for name, here in names.items() if name != current}
+        share = (found.answer.contention_percent or 0.0) / 100
+        return replace(seen, contention=share, advantage=ahead, answer=found.answer)
 
 
-@dataclass(frozen=True)
-class _Replays:
-    """Of a window on a drive model, under schedulers by their names in the kernel; `names` says how they are called here."""
-
-    drive: Drive
-    load: Forest
-    options: Options
-    depth: int
-    names: Mapping[str, str]
-    closed: bool
-
-    @property
-    def runs(self) -> int:
-        """How many with small changes there is time for."""
-        return min(RUNS, runs_for(len(self.load.time_ns), None))
-
-    def costs(self, of: Sequence[str], runs: int) -> dict[str, list[F64]]:
-        """What programs wait, by scheduler and run, the unchanged one first. Problem if the replay tells nothing."""
-        # The simulator runs outside Python's lock, so threads are enough.
-        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-            waits = list(pool.map(lambda name: self._waits(name, runs), of))
-        if not self.closed and any(w.overloaded for each in waits for w in each):
-            raise Problem("the drive model cannot keep up with what was recorded")
-        found = [[w.programs_ns if self.closed else w.latency_ns.sum(keepdims=True) for w in each] for each in waits]
-        if not all(one.sum() > 0 for each in found for one in each):
-            raise Problem("no program waited")
-        return dict(zip(of, found, strict=True))
-
-    def _waits(self, name: str, runs: int) -> list[Waits]:
-        variant = untold(Variant(self.names[name], self.names[name]))
-        return waits_in(variant, self.drive, self.load, kernel_options(self.options, variant.scheduler, self.depth), runs)
-
-
-def _now(simulated: list[F64], recorded: F64, pace: float | None) -> list[F64]:
-    """What the scheduler in force costs programs, run by run: as simulated, unless that is far from what was recorded.
-
-    pace: of the recorded disk by that of its model, at which the others are simulated; None: nothing can stand in.
-    """
-    if pace is None or abs(median(gain(recorded, one) for one in simulated)) <= ASTRAY:
-        return simulated
-    return [recorded * pace] * len(simulated)
-
-
-def _explains(trace: Trace, drive: Drive, scheduler: str) -> tuple[Fit | None, str]:
-    """How a model explains a recording, and why not; "" if it does, without a look at other models, which takes long."""
+def _explains(trace: Trace, drive: Drive, scheduler: str) -> str:
+    """Why a model does not explain a recording; "" if it does, without a look at other models, which takes long."""
     how = fit(trace, drive, scheduler)
-    return how, doubt(how, trace, drive, scheduler)[0] if how and how.off > REFUSED else ""
+    return doubt(how, trace, drive, scheduler)[0] if how and how.off > REFUSED else ""
 
 
 class Counters:
@@ -289,18 +216,6 @@ def measured(trace: Trace, seconds: float, lost: int) -> Window:
         lost=lost,
         waited_s=float(_waited_ns(trace).sum()) / 1e9,
     )
-
-
-def gain(now: F64, then: F64) -> float:
-    """How much better off programs are that wait `then` instead of `now` for their work, as a logarithm; arrays (programs,).
-
-    The mean over programs, by what they wait: of a scheduler that gives one program ten times as much and takes half from
-    another it tells the same from both sides. A sum of times would not, because what was recorded was shaped by the scheduler
-    in force: of those whom it starves there is little work, which would hardly count.
-    """
-    waits = (now > 0) | (then > 0)
-    a, b = np.maximum(now[waits], _LEAST_NS), np.maximum(then[waits], _LEAST_NS)
-    return float(((a / a.sum() + b / b.sum()) / 2 * np.log(a / b)).sum())
 
 
 def _waited_ns(trace: Trace) -> F64:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
 from headwaiter.record import Record, Says
-from headwaiter.study.schema import Answer, Document, Fit, Margin, Notes, Replay
+from headwaiter.study.schema import Answer, Document, Fit, Notes, Replay
 
-Goal = Literal["throughput", "latency", "fairness"]
+Goal = Literal["progress", "throughput", "latency", "fairness"]
 AdviceKind = Literal["scheduler", "tunables", "module", "recording", "foreign"]
 
 
@@ -27,22 +27,9 @@ class Gate(Record):
     contention_percent: Annotated[
         float | None, Says("share of requests that found as many under way; absent where completions are not recorded", "%")
     ] = None
-    idle: Annotated[bool, Says("that share is too small for any scheduler to help")]
     tasks_known: Annotated[bool, Says("it tells tasks, so that think times can be kept")]
     reasons: Annotated[Sequence[str], Says("what it lacks")]
     longer: Annotated[int | None, Says("how many times longer a recording would do")] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned(Record):
-    """The tunables that were best on the first half of a recording, and what they are worth on the second."""
-
-    scheduler: Annotated[str, Says("the scheduler")]
-    tunables: Annotated[Mapping[str, int | str], Says("the tunables, by name")]
-    tried: Annotated[int, Says("settings that were tried on the first half")]
-    first: Annotated[Margin, Says("first half, against the scheduler's defaults: too favourable, for they were chosen there")]
-    second: Annotated[Margin, Says("second half, against its defaults")]
-    taken: Annotated[bool, Says("they are better on the second half, too")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +57,6 @@ class AdviseDocument(Document):
     offered: Annotated[Sequence[str], Says("schedulers that the kernel has or could load, by their names in it")]
     gate: Annotated[Gate, Says("whether the recording can tell anything")]
     answer: Annotated[Answer | None, Says("the verdict over these schedulers; absent where the gate is closed")] = None
-    lacking: Annotated[Sequence[Margin] | None, Says("schedulers that the kernel lacks, against the one advised")] = None
-    tuned: Annotated[Tuned | None, Says("what tunables add")] = None
     losses: Annotated[Sequence[str], Says("what would stop working")]
     fit: Annotated[Fit | None, Says("how well the drive explains the recording")] = None
     advice: Annotated[Sequence[Advice], Says("what to do, the most important first")]

@@ -13,11 +13,11 @@ from typing import Any
 from rich.table import Table
 
 from headwaiter.errors import Problem
+from headwaiter.judge.judge import Judged
 from headwaiter.paths import PACKAGE
 from headwaiter.record import Record, json_text
 from headwaiter.report.html import html_table
 from headwaiter.report.tables import heading, legend, table
-from headwaiter.study.comparison import Comparison
 from headwaiter.study.detail import Shown
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import CompareDocument, Result
@@ -53,7 +53,7 @@ class Section:
         return [f"{self.name}-{i}" for i in range(len(self.charts))]
 
 
-def render(found: Comparison, shown: Sequence[Shown]) -> str:
+def render(found: Judged, shown: Sequence[Shown]) -> str:
     """The page of a comparison whose results have rows of tasks; `shown` as pictured() makes them. Problem without the libraries.
 
     Programs are held against the comparison's baseline, scheduler by scheduler. The same input gives the same bytes.
@@ -141,7 +141,7 @@ def _script(value: Any) -> Any:
     return Markup(json.dumps(value).replace("<", "\\u003c"))
 
 
-def _sections(found: Comparison, shown: Sequence[Shown]) -> list[Section]:
+def _sections(found: Judged, shown: Sequence[Shown]) -> list[Section]:
     from headwaiter.report import charts  # noqa: PLC0415 (needs Bokeh)
 
     sections = [
@@ -196,7 +196,7 @@ def _waited(r: Result) -> dict[str, tuple[int, float]]:
     return out
 
 
-def _programs(found: Comparison) -> Section | None:
+def _programs(found: Judged) -> Section | None:
     """Those that wait less under the best than under the baseline (or where that is the best, under the next), and more."""
     by_name = {label(r): r for r in found.results}
     best = found.answer.best or label(found.results[0])

@@ -16,6 +16,7 @@ from headwaiter.study.ranges import (
     MAX_LATENCY,
     MEAN_LATENCY,
     P99_LATENCY,
+    PROGRESS,
     THROUGHPUT,
     WAITED,
     Figure,
@@ -28,11 +29,10 @@ from headwaiter.study.variants import Variant
 
 EVEN = 0.02
 """Two runs that differ by less than this share are called even."""
-PACED = 0.05
-"""If throughputs spread by less than this share, the load sets the pace, and latency is what differs."""
 
 # Criterion: its name, with the operation that latencies are of; its figure; and 1 if less is better, -1 if more is.
 RANKINGS: dict[Criterion, tuple[str, Figure, int]] = {
+    "progress": ("progress of programs", PROGRESS, -1),
     "throughput": ("throughput", THROUGHPUT, -1),
     "waited": ("time that programs waited", WAITED, 1),
     "elapsed": ("elapsed time", ELAPSED, 1),
@@ -40,6 +40,18 @@ RANKINGS: dict[Criterion, tuple[str, Figure, int]] = {
     "p99": ("99th percentile of {} latency", P99_LATENCY, 1),
     "max": ("longest {}", MAX_LATENCY, 1),
     "fairness": ("fairness", FAIRNESS, -1),
+}
+
+
+_UNITS: dict[Criterion, str] = {
+    "progress": " MB/s",
+    "throughput": " MB/s",
+    "waited": " s",
+    "elapsed": " s",
+    "latency": " ms",
+    "p99": " ms",
+    "max": " ms",
+    "fairness": "",
 }
 
 
@@ -59,27 +71,12 @@ def _key(by: Criterion) -> Callable[[Result], float]:
     return lambda r: sign * figure.of(r)
 
 
-def run_all(
-    variants: Sequence[Variant],
-    drive: Drive,
-    load: Load,
-    options: Options,
-    progress: Callable[[str, int], None] | None = None,
-    runs: int | None = None,
-    tasks: bool = True,
-) -> list[Trial]:
-    """A trial per variant, in the order given, as measure_all() makes them.
-
-    Without `tasks`, results have no rows of tasks, which nobody may ask for and of which there may be millions.
-    """
-    return measure_all([(variant, options) for variant in variants], drive, load, runs, progress, tasks)
-
-
-def without_processor(trials: Sequence[Trial], drive: Drive, load: Load, options: Options) -> list[str]:
-    """A note, if processor time was set to 0 and that decides the result."""
-    if options.turnaround_ns or options.dispatch_ns or not isinstance(load, JobLoad):
+def without_processor(trials: Sequence[Trial], drive: Drive, load: Load, each: Sequence[tuple[Variant, Options]]) -> list[str]:
+    """A note, if processor time was set to 0 and that decides the result; `each` as of measure_all()."""
+    if not isinstance(load, JobLoad) or any(options.turnaround_ns or options.dispatch_ns for _, options in each):
         return []
-    measured = [t.result for t in run_all([t.variant for t in trials], drive, load, MEASURED.apply(options), runs=0)]
+    timed = [(variant, MEASURED.apply(options)) for variant, options in each]
+    measured = [t.result for t in measure_all(timed, drive, load, runs=0)]
     off = {
         label(m): t.result.throughput_mbps / m.throughput_mbps - 1
         for t, m in zip(trials, measured, strict=True) if m.throughput_mbps
@@ -97,14 +94,10 @@ def without_processor(trials: Sequence[Trial], drive: Drive, load: Load, options
 def rank(results: Sequence[Result], by: Criterion | None) -> tuple[Criterion, list[Result]]:
     """(criterion, results best first).
 
-    Without a criterion: of a closed replay the time that programs waited, for think times set its pace; else throughput,
-    unless all have nearly the same, because the load sets the pace; then mean latency.
+    Without a criterion: how fast programs get their work done; mean latency where timestamps set their pace.
     """
-    if by is None and results and all(r.waited_s is not None for r in results):
-        by = "waited"
     if by is None:
-        rates = [r.throughput_mbps for r in results] or [0.0]
-        by = "throughput" if max(rates) - min(rates) > PACED * max(rates) else "latency"
+        by = "progress" if all(r.progress_mbps is not None for r in results) else "latency"
     # Nearly even ones go by latency, so that noise in the last digit does not decide.
     key = _key(by)
     return by, sorted(results, key=lambda r: (key(r), MEAN_LATENCY.of(r), label(r)))
@@ -131,7 +124,7 @@ def _names(rows: Sequence[Result]) -> str:
 
 
 def versus(best: Result, other: Result) -> str:
-    """Why `best` did better than `other`, from where the disk's time went."""
+    """Why `best` did better than `other`, from where the disk's time went; "" if that does not tell."""
     waits = best.anticipation
     b_seeks, o_seeks = best.disk.seeks, other.disk.seeks
     reasons = []
@@ -152,8 +145,6 @@ def versus(best: Result, other: Result) -> str:
         idle = other.disk.idle_s - best.disk.idle_s
         if idle > 0.02 * other.elapsed_s:
             reasons.append(f"it left the disk idle for {best.disk.idle_s:.2f} s, against {other.disk.idle_s:.2f} s")
-        else:
-            reasons.append("it served the awaited requests earlier")
     return "; ".join(reasons)
 
 
@@ -175,7 +166,8 @@ def explain(by: Criterion, ranked: Sequence[Result]) -> str:
     margin = "far" if factor == math.inf else f"{factor:.1f} times" if factor >= 1.95 else f"{factor - 1:.0%}"
     verb = "tie for best" if len(even) > 1 else "is best"
     ahead = f"{margin} ahead of {label(runner)} by {title}"
-    return f"{_names(even)} {verb}, {ahead}. {label(best)} compared with {label(last)}: {versus(best, last)}."
+    why = versus(best, last)
+    return f"{_names(even)} {verb}, {ahead}." + (f" {label(best)} compared with {label(last)}: {why}." if why else "")
 
 
 def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
@@ -184,18 +176,6 @@ def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
     ranges = [(r, spread) for r in ranked if (spread := told_range(r, figure))]
     if not ranges:
         return ""
-    told = "; ".join(f"{label(r)} {spread.low:.4g} to {spread.high:.4g}" for r, spread in ranges)
-    out = f"Uncertain: {title} depends on small changes of processor time, start and think times: {told}."
-    if len(ranked) > 1:
-        best = ranked[0]
-        rivals = [r for r in ranked[1:] if _overlap(best, r, figure)]
-        if rivals and any(told_range(r, figure) for r in (best, *rivals)):
-            out += f" {_names([best, *rivals])} cannot be told apart on this load."
-    return out
-
-
-def _overlap(a: Result, b: Result, figure: Figure) -> bool:
-    if not a.range or not b.range:
-        return False
-    x, y = figure.told(a.range), figure.told(b.range)
-    return x.low <= y.high and y.low <= x.high
+    told = "; ".join(f"{label(r)} {spread.low:.3g}–{spread.high:.3g}{_UNITS[by]}" for r, spread in ranges)
+    runs = max(r.range.runs for r, _ in ranges if r.range)
+    return f"Sensitive to timing ({title}, over {runs} runs with small changes of it): {told}."

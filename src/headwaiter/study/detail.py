@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from headwaiter.ending import tidied
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
-from headwaiter.study.comparison import Comparison
+from headwaiter.judge.judge import Judged
 from headwaiter.study.schema import Result
-from headwaiter.study.trial import Trial
+from headwaiter.study.trial import Trial, enough
 from headwaiter.study.variants import Variant
 
 F64 = NDArray[np.float64]
@@ -71,7 +71,7 @@ class Shown:
     head: Head
 
 
-def pictured(found: Comparison, progress: Callable[[str, int], None] | None = None) -> list[Shown]:
+def pictured(found: Judged, progress: Callable[[str, int], None] | None = None) -> list[Shown]:
     """Run the load once more under each variant of a comparison, unperturbed, as many at once as there are processors.
 
     Raises as simulate(); `progress(name, I/Os done)` is called from the workers' threads.
@@ -80,8 +80,10 @@ def pictured(found: Comparison, progress: Callable[[str, int], None] | None = No
     def one(trial: Trial) -> Shown:
         variant, r = trial.variant, trial.result
         tick = (lambda done: progress(variant.name, done)) if progress else None
-        known = detail(variant, found.drive, found.work.load, found.options, r.requests, tick)
-        return Shown(r, known, head(variant, found.drive, found.work.load, found.options))
+        options = found.options_of(trial)
+        load = enough(variant, found.drive, found.work.load, options)
+        known = detail(variant, found.drive, load, options, r.requests, tick)
+        return Shown(r, known, head(variant, found.drive, load, options))
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(one, found.trials))

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.drives import bundled, load
-from headwaiter.drives.choose import open_drive
+from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.drives.enlarge import enlarged, size_text
 from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
 from headwaiter.errors import Problem
-from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
+from headwaiter.study.inkernel import depth_of, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, open_forest, read_recording, read_workload, replay
@@ -47,6 +48,8 @@ CLOSE = 1.3
 """A model that is off by a smaller factor needs no word."""
 REFUSED = 2.0
 """One that is off by a greater factor must not rank anything."""
+LARGE = "wd-re-4tb"
+"""Enlarged, it stands in for a disk that is larger than any bundled one."""
 SCHEDULING = 4.0
 """Mean latency may differ by such a factor between schedulers of one drive."""
 
@@ -123,7 +126,9 @@ def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
     if scheduler == UNKNOWN:
         return simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
     options = recorded_options(Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS), sample)
-    options = kernel_options(options, scheduler, depth_of(drive, sample, options))
+    options = replace(options, pull_ahead=find(scheduler).is_model)
+    if scheduler == "none":
+        options = replace(options, nr_requests=depth_of(drive, options))
     load = replay(Path(), sample, drive, Reading()).load
     return simulate(scheduler, drive, load, untold(Variant(scheduler, scheduler)).settings, options).rows
 
@@ -179,7 +184,7 @@ def choose_drive(trace: Trace | None, name: str, scheduler: str = UNKNOWN) -> tu
     needs = f"{name}: --drive auto needs a recording with completions"
     if trace is None:
         raise Problem(f"{needs}, and this is no recording")
-    known = int((trace.complete_ns[:SAMPLE] >= 0).sum())
+    known = _completions(trace)
     if known < FEWEST:
         raise Problem(f"{needs}, and {f'this has only {known} (of {FEWEST} that are needed)' if known else 'this has none'}")
     found = best_fit(trace, scheduler=scheduler)
@@ -190,30 +195,72 @@ def choose_drive(trace: Trace | None, name: str, scheduler: str = UNKNOWN) -> tu
         )
     drive, how = found
     if how.off > REFUSED:
-        return drive, f"--drive auto: no bundled drive explains the recording; the nearest is {drive.name}: {told(how)}"
+        return drive, (
+            f"--drive auto: no bundled drive explains the recording; the nearest is {drive.name}: {told(how)}."
+            " `headwaiter drives new` makes a profile of your own"
+        )
     return drive, f"--drive auto: {drive.name} explains the recording best: {told(how)}"
 
 
-def read_on_drive(given: Path | Trace, drive: str | Drive, how: Reading) -> tuple[Workload, Drive]:
-    """A workload, from a file or a trace that has been read, and the drive that it is fitted to; `auto`: see choose_drive()."""
+def drive_for(
+    drive: str | Drive | None, trace: Trace | None, name: str, scheduler: str = UNKNOWN
+) -> tuple[Drive, tuple[str, ...]]:
+    """The drive to simulate, and what is to be said of the choice.
+
+    None: the one that explains the recording in a workload of that name best; where that tells nothing, the default one, or the
+    smallest that is large enough. AUTO, or a name: that; see choose_drive() and open_drive().
+    """
+    if drive == AUTO or (drive is None and trace is not None and _completions(trace) >= FEWEST):
+        device, note = choose_drive(trace, name, scheduler)
+        return device, (note,)
+    if drive is not None:
+        return (open_drive(drive) if isinstance(drive, str) else drive), ()
+    device = open_drive(DEFAULT_DRIVE)
+    if trace is None or _reach(trace) <= device.sectors:
+        return device, ()
+    known = (load(path) for path in bundled().values())
+    large = [one for one in known if one.sectors >= _reach(trace)] or [
+        d for d in [enlarged(load(bundled()[LARGE]), _reach(trace))] if d
+    ]
+    if not large:
+        return device, ()
+    found = min(large, key=lambda one: one.sectors)
+    return found, (
+        f"the recording reaches to {size_text(_reach(trace))}, beyond the end of {device.name}:"
+        f" {found.name} stands in for its disk",
+    )
+
+
+def _completions(trace: Trace) -> int:
+    return int((trace.complete_ns[:SAMPLE] >= 0).sum())
+
+
+def read_on_drive(
+    given: Path | Trace, drive: str | Drive | None, how: Reading, scheduler: str = UNKNOWN
+) -> tuple[Workload, Drive]:
+    """A workload, from a file or a trace that has been read, and the drive that it is fitted to; see drive_for().
+
+    scheduler: the one in force at the recording, if it is known.
+    """
     if isinstance(given, Trace):
-        path, read = Path(given.source), given if drive == AUTO else None
+        path, read = Path(given.source), given
 
         def fitted(device: Drive) -> Workload:
             return replay(path, given, device, how)
     else:
         path, source = given, Source(given)
-        read = read_recording(path, how, source) if drive == AUTO else None
+        found = read_recording(path, how, source) if drive in (AUTO, None) else None
 
         def fitted(device: Drive) -> Workload:
             return read_workload(path, device, how, source)
 
-    if drive != AUTO:
-        device = open_drive(drive) if isinstance(drive, str) else drive
-        return fitted(device), device
-    device, note = choose_drive(read, path.name)
+        if found is None:
+            device, _ = drive_for(drive, None, path.name)
+            return fitted(device), device
+        read = found
+    device, notes = drive_for(drive, read, path.name, scheduler)
     work = fitted(device)
-    return replace(work, notes=(*work.notes, note)), device
+    return replace(work, notes=(*work.notes, *notes)), device
 
 
 def told(found: Fit) -> str:

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from headwaiter.engine.schedulers import find
-from headwaiter.engine.sim import Drive, Options, simulate
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import Drive, Forest, Options, Task, simulate
 from headwaiter.engine.tables import Cells
 from headwaiter.study.variants import Variant
-from headwaiter.study.workload import open_forest
-from headwaiter.traces import Trace, part
+from headwaiter.traces import Trace
 
 POSITIONS = "positions"
 """The table of positioning times, which every scheduler has."""
@@ -24,18 +23,24 @@ def untold(variant: Variant) -> Variant:
     return replace(variant, settings={POSITIONS: _UNTOLD, **variant.settings})
 
 
-def kernel_options(options: Options, scheduler: str, depth: int) -> Options:
-    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead."""
-    if scheduler == "none":
-        options = replace(options, nr_requests=depth)
-    return replace(options, pull_ahead=find(scheduler).is_model)
-
-
 def recorded_options(options: Options, trace: Trace) -> Options:
     """With the processors of the machine that recorded, as far as they matter: a single one is there for one task at a time."""
     return replace(options, one_processor=options.one_processor or trace.processors == 1)
 
 
-def depth_of(drive: Drive, trace: Trace, options: Options) -> int:
+def depth_of(drive: Drive, options: Options) -> int:
     """How many requests a drive takes at once."""
-    return int(simulate("noop", drive, open_forest(part(trace, 0, 1)), options=options).totals["queue_depth"])
+    one = np.zeros(1, np.int64)
+    load = Forest(
+        tasks=[Task(0, "", 0)],
+        time_ns=one,
+        parent=one - 1,
+        delay_ns=one,
+        task=one.astype(np.uint32),
+        op=np.full(1, Op.READ, np.uint8),
+        flags=np.full(1, SYNC, np.uint8),
+        sector=one.astype(np.uint64),
+        sectors=np.ones(1, np.uint32),
+        ioprio=one.astype(np.uint16),
+    )
+    return int(simulate("noop", drive, load, options=options).totals["queue_depth"])

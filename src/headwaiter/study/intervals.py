@@ -68,15 +68,46 @@ def bootstrap(costs: F64, base: int, seed: int) -> list[Interval]:
     if cells < FEWEST_CELLS or (totals <= 0).any():
         return [_unknown(totals[base], total, row == base) for row, total in enumerate(totals)]
     parts = costs / totals[:, None]
-    length = _block(parts - parts[base])
+    picked, blocks = _picked(parts - parts[base], seed)
+    sums = np.array([row[picked].sum(axis=1) for row in costs])
+    sums = np.maximum(sums, LEAST_SHARE * totals[:, None])
+    return _simultaneous(np.log(totals[base] / totals), np.log(sums[base] / sums), blocks)
+
+
+def bootstrap_rates(done: Sequence[F64], active: Sequence[F64], base: int, seed: int) -> list[Interval]:
+    """Of each row's geometric mean of rates against that of row `base`, as bootstrap().
+
+    done, active: of each row the work and the time of programs, shape (programs, cells); more work in less time is better. A cell
+    is told by how much it shifts the logarithm of its row's mean: by its part of each program's work upwards, by that of its time
+    downwards. So cells that are left out or come twice change it as they would change the rates, to the first order, also where
+    a program is there in few of them.
+    """
+    work, time = (np.array([part.sum(axis=1) for part in each]) for each in (done, active))
+    point = np.log(work / time).mean(axis=1)
+    point = point - point[base]
+    cells = done[0].shape[1]
+    if cells < FEWEST_CELLS:
+        return [Interval(0.0, 0.0, 0.0) if row == base else Interval(float(p), -np.inf, np.inf) for row, p in enumerate(point)]
+    shift = np.array(
+        [(d / w[:, None] - a / t[:, None]).mean(axis=0) for d, a, w, t in zip(done, active, work, time, strict=True)]
+    )
+    shift = shift - shift[base]
+    picked, blocks = _picked(shift, seed)
+    return _simultaneous(point, point[:, None] + np.array([row[picked].sum(axis=1) for row in shift]), blocks)
+
+
+def _picked(difference: F64, seed: int) -> tuple[NDArray[np.int64], int]:
+    """Cells of each resample, shape (RESAMPLES, cells), of rows that vary about 0; and in how many blocks they come."""
+    cells = difference.shape[1]
+    length = _block(difference)
     rng = np.random.default_rng([seed, cells])
     blocks = -(-cells // length)
     start = rng.integers(0, cells, (RESAMPLES, blocks, 1))
-    picked = ((start + np.arange(length)) % cells).reshape(RESAMPLES, -1)[:, :cells]
-    sums = np.array([row[picked].sum(axis=1) for row in costs])
-    sums = np.maximum(sums, LEAST_SHARE * totals[:, None])
-    logs = np.log(sums[base] / sums)
-    point = np.log(totals[base] / totals)
+    return ((start + np.arange(length)) % cells).reshape(RESAMPLES, -1)[:, :cells], blocks
+
+
+def _simultaneous(point: F64, logs: F64, blocks: int) -> list[Interval]:
+    """Intervals that hold all at once, of points and their resamples, shape (rows, RESAMPLES)."""
     spread = logs.std(axis=1, ddof=1)
     varies = spread > 1e-12
     largest = np.abs((logs - point[:, None])[varies] / spread[varies, None]).max(axis=0, initial=0.0)

@@ -83,6 +83,13 @@ class Ongoing(Forest):
         return self.cycles * self.span_ns
 
     @property
+    def last_time(self) -> NDArray[np.bool_]:
+        """Which rows come the last time, of those that do not go on; shape (n,)."""
+        n, going = len(self.origin), sum(len(one.rows) for one in self.programs)
+        rest = len(self.recorded.time_ns) - going if self.recorded and self.cycles > 1 else n
+        return np.arange(n) >= n - rest
+
+    @property
     def recorded_ios(self) -> I64:
         """How many I/Os were recorded of each thread of control, by its number."""
         groups = self.groups

@@ -45,6 +45,7 @@ MEAN_LATENCY = Figure(lambda r: read_latency(r).mean, lambda told: told.lat_mean
 P99_LATENCY = Figure(lambda r: read_latency(r).p99, lambda told: told.lat_p99_ms)
 MAX_LATENCY = Figure(lambda r: read_latency(r).max, lambda told: told.lat_max_ms)
 FAIRNESS = Figure(lambda r: r.fairness_jain or 0.0, lambda told: told.fairness_jain)
+PROGRESS = Figure(lambda r: r.progress_mbps or 0.0, lambda told: told.progress_mbps or Spread(0.0, 0.0))
 WAITED = Figure(lambda r: r.waited_s or 0.0, lambda told: told.waited_s or Spread(0.0, 0.0))
 
 
@@ -74,8 +75,14 @@ def with_range(nominal: Result, more: Sequence[Result]) -> Result:
         lat_max_ms=spread(MAX_LATENCY),
         fairness_jain=spread(FAIRNESS),
         waited_s=spread(WAITED) if nominal.waited_s is not None else None,
+        progress_mbps=spread(PROGRESS) if nominal.progress_mbps is not None else None,
     )
-    return replace(typical(every, THROUGHPUT.of), range=told)
+    return replace(typical(every, pace(nominal).of), range=told)
+
+
+def pace(r: Result) -> Figure:
+    """What tells which of several runs is the typical one."""
+    return THROUGHPUT if r.progress_mbps is None else PROGRESS
 
 
 def typical(every: Sequence[Run], rate: Callable[[Run], float]) -> Run:

@@ -19,7 +19,7 @@ from headwaiter.study.lab_schema import AgreeDocument, LabDocument
 SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
 
 Replay = Literal["closed", "open"]
-Criterion = Literal["throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"]
+Criterion = Literal["progress", "throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"]
 Judgement = Literal["baseline", "better", "equivalent", "worse", "cannot tell"]
 Outcome = Literal["better", "keep", "cannot tell", "idle", "overloaded", "wrong drive", "alone"]
 
@@ -117,6 +117,18 @@ class GroupRow(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRow(Record):
+    """A program: a thread of control that waits for some of its I/O."""
+
+    name: Annotated[str, Says("name of its first task")]
+    throughput_mbps: Annotated[
+        float, Says("its work by the time that it was at work", "MB/s", key="throughput_MBps", head="MB/s")
+    ]
+    p99_ms: Annotated[float | None, Says("99th percentile of the latencies of what it waits for", "ms")] = None
+    max_ms: Annotated[float | None, Says("the longest of them", "ms")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disk(Record):
     """How the drive spent its time. The parts are those of drives with a platter."""
 
@@ -169,6 +181,7 @@ class Range(Record):
     lat_max_ms: Annotated[Spread, Says("the longest of the same", "ms")]
     fairness_jain: Annotated[Spread, Says("fairness")]
     waited_s: Annotated[Spread | None, Says("how long programs waited", "s")] = None
+    progress_mbps: Annotated[Spread | None, Says("progress", "MB/s", key="progress_MBps")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,9 +199,20 @@ class Result(Record):
         float | None,
         Says("of closed replays: how long programs waited for their synchronous I/Os, summed over threads of control", "s"),
     ] = None
+    progress_mbps: Annotated[
+        float | None,
+        Says(
+            "how fast programs get their work done, each counting alike: the geometric mean of the rates of `programs`; absent of"
+            " open replays, whose timestamps set the pace",
+            "MB/s",
+            key="progress_MBps",
+            head="progress",
+        ),
+    ] = None
     requests: Requests
     bytes: Bytes
     throughput_mbps: Throughput
+    programs: Annotated[Sequence[ProgramRow] | None, Says("a row for each program")] = None
     read: Annotated[Direction | None, Says("all reads")] = None
     write: Annotated[Direction | None, Says("all writes")] = None
     sync: Annotated[Sync | None, Says("all calls such as fsync")] = None
@@ -310,9 +334,15 @@ class Answer(Record):
         ),
     ]
     text: Annotated[str, Says("the same in plain sentences")]
+    by: Annotated[Criterion, Says("the criterion that the verdict goes by")]
     baseline: Annotated[str, Says("the scheduler that others are held against")]
     best: Annotated[str | None, Says("of outcome `better`: the scheduler to take")] = None
     as_good: Annotated[Sequence[str] | None, Says("of outcome `better`: those that are equivalent to the best")] = None
+    module: Annotated[
+        str | None, Says("the best of what needs a module, if that is better than `best`, or else than the baseline")
+    ] = None
+    module_margin: Annotated[Margin | None, Says("how much better it is than that")] = None
+    module_text: Annotated[str | None, Says("the sentence of `text` that says so")] = None
     margin_percent: Annotated[float, Says("differences of less than this do not matter", "%")]
     contention_percent: Annotated[
         float | None, Says("under the baseline: share of I/Os that found as many under way as the device takes", "%")

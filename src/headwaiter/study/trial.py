@@ -15,7 +15,8 @@ from headwaiter.engine.sim import Drive, Forest, Load, Options, Outcome, simulat
 from headwaiter.study.cost import estimated_ios
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.perturb import WIDE_THINK_SHARE, perturbed
-from headwaiter.study.ranges import SHORT_IOS, runs_for, with_range
+from headwaiter.study.programs import Programs, programs_of
+from headwaiter.study.ranges import SHORT_IOS, pace, runs_for, typical, with_range
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result
 from headwaiter.study.variants import Variant
@@ -32,11 +33,11 @@ class Trial:
     runs: tuple[Result, ...]
     """The unperturbed run, and those with small changes of the load; run i of every trial of a load has the same changes."""
     waits: Waits | None
-    """Of the unperturbed run, if the load is a trace or a generated workload."""
+    """Of the run that the result is of, if the load is a trace or a generated workload."""
     contention: float | None
     """Share of its I/Os that found the device occupied; None if the run was too long to know."""
-    others: tuple[Waits, ...] = ()
-    """As `waits`, of the runs with smaller changes of the load."""
+    programs: Programs | None = None
+    """How fast programs get their work done, in the run that the result is of; None where timestamps set their pace."""
 
 
 class SoFar:
@@ -57,13 +58,23 @@ class SoFar:
 
 
 @dataclass(frozen=True)
+class Ran:
+    """What came of a single run."""
+
+    outcome: Outcome | None
+    """None where only the figures are wanted."""
+    result: Result
+    waits: Waits | None
+    programs: Programs | None
+
+
+@dataclass(frozen=True)
 class _Begun:
     """A variant after its unperturbed run: what that came to, and how many I/Os it had."""
 
     variant: Variant
     load: Load
-    first: Result
-    waits: Waits | None
+    first: Ran
     contention: float | None
     ios: int
     so_far: SoFar
@@ -78,23 +89,25 @@ def _begin(
     tasks: bool = True,
 ) -> _Begun:
     """The unperturbed run of a variant."""
-    if isinstance(load, Ongoing):
-        load = long_enough(variant, drive, load, options)
-    outcome, first, waits = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
-    occupied = waits.contention if waits else _contention(outcome)
+    load = enough(variant, drive, load, options)
+    first = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
+    outcome = first.outcome
+    assert outcome
+    occupied = first.waits.contention if first.waits else _contention(outcome)
     so_far = SoFar(progress)
     so_far.over(outcome.totals["completed"])
-    return _Begun(variant, load, first, waits, occupied, outcome.totals["issued"], so_far)
+    return _Begun(variant, load, replace(first, outcome=None), occupied, outcome.totals["issued"], so_far)
 
 
 def _finish(begun: _Begun, drive: Drive, options: Options, number: int, tasks: bool = True) -> Trial:
     """Those with changes of the load."""
     variant, load, so_far = begun.variant, begun.load, begun.so_far
-    narrow = list(others(variant, drive, load, options, number, tasks=tasks, progress=so_far))
-    wide = [r for r, _ in others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)]
-    more, found = [r for r, _ in narrow], tuple(w for _, w in narrow if w)
-    result = with_range(begun.first, more)
-    return Trial(variant, result, (begun.first, *more, *wide), begun.waits, begun.contention, found)
+    every = [begun.first, *others(variant, drive, load, options, number, tasks=tasks, progress=so_far)]
+    wide = [one.result for one in others(variant, drive, load, options, number // 2, WIDE_THINK_SHARE, tasks, so_far)]
+    results = [one.result for one in every]
+    # Where a few microseconds decide who is favoured, a single run may be the exception.
+    shown = typical(every, lambda one: pace(begun.first.result).of(one.result))
+    return Trial(variant, with_range(results[0], results[1:]), (*results, *wide), shown.waits, begun.contention, shown.programs)
 
 
 def measure(
@@ -141,15 +154,6 @@ def measure_all(
         return list(pool.map(lambda one, conditions: _finish(one, drive, conditions[1], number, tasks), begun, each))
 
 
-def typical_waits(trial: Trial) -> Trial:
-    """The same with the waits of the run in the middle of those that are unperturbed or nearly so.
-
-    Where a few microseconds decide who is favoured, a single run may be the exception.
-    """
-    every = sorted((w for w in (trial.waits, *trial.others) if w), key=lambda w: w.waited_s)
-    return replace(trial, waits=every[len(every) // 2]) if every else trial
-
-
 def long_enough(variant: Variant, drive: Drive, load: Ongoing, options: Options) -> Ongoing:
     """The same with its programs repeated until none comes to its end under this variant, as far as there is room."""
     more: Ongoing | None = load
@@ -160,16 +164,9 @@ def long_enough(variant: Variant, drive: Drive, load: Ongoing, options: Options)
     return load
 
 
-def waits_in(variant: Variant, drive: Drive, load: Forest, options: Options, runs: int) -> list[Waits]:
-    """How long programs wait under a variant: in the unperturbed run, and in so many with small changes of the load."""
-    if isinstance(load, Ongoing):
-        load = long_enough(variant, drive, load, options)
-    found = []
-    for number in range(runs + 1):
-        other, conditions = perturbed(load, replace(options, record=True), number)
-        assert isinstance(other, Forest)
-        found.append(waits_of(simulate(variant.scheduler, drive, other, variant.settings, conditions), other))
-    return found
+def enough(variant: Variant, drive: Drive, load: Load, options: Options) -> Load:
+    """As long_enough(), of any load."""
+    return long_enough(variant, drive, load, options) if isinstance(load, Ongoing) else load
 
 
 def first_run(
@@ -180,14 +177,13 @@ def first_run(
     log: Path | None = None,
     progress: Callable[[int], None] | None = None,
     tasks: bool = True,
-) -> tuple[Outcome, Result, Waits | None]:
+) -> Ran:
     """The unperturbed run of a variant; `log` as in simulate()."""
     # A run of jobs may be as long as it likes; its rows are kept if it is short.
     record = isinstance(load, Forest) or estimated_ios(load, drive, options) <= SHORT_IOS
     options = replace(options, record=record or options.record)
     outcome = simulate(variant.scheduler, drive, load, variant.settings, options, log, progress)
-    waits = waits_of(outcome, load) if isinstance(load, Forest) else None
-    return outcome, _result(variant, outcome, load, waits, tasks), waits
+    return _ran(variant, outcome, load, tasks)
 
 
 def others(
@@ -199,28 +195,30 @@ def others(
     think_share: float | None = None,
     tasks: bool = True,
     progress: SoFar | None = None,
-) -> Iterator[tuple[Result, Waits | None]]:
-    """The results of so many perturbed runs, and how long programs waited, as in Trial."""
+) -> Iterator[Ran]:
+    """So many perturbed runs, without their outcomes."""
     for number in range(1, runs + 1):
         more = () if think_share is None else (think_share,)
         other_load, other_options = perturbed(load, options, number, *more)
-        forest = other_load if isinstance(other_load, Forest) else None
-        other_options = replace(other_options, record=forest is not None)
+        other_options = replace(other_options, record=isinstance(other_load, Forest))
         tick = progress.tick if progress else None
         outcome = simulate(variant.scheduler, drive, other_load, variant.settings, other_options, progress=tick)
         if progress:
             progress.over(outcome.totals["completed"])
-        waits = waits_of(outcome, forest) if forest else None
-        yield _result(variant, outcome, other_load, waits, tasks), waits
+        yield replace(_ran(variant, outcome, other_load, tasks), outcome=None)
 
 
-def _result(variant: Variant, outcome: Outcome, load: Load, waits: Waits | None, tasks: bool) -> Result:
+def _ran(variant: Variant, outcome: Outcome, load: Load, tasks: bool) -> Ran:
+    waits = waits_of(outcome, load) if isinstance(load, Forest) else None
     closed = waits and isinstance(load, Forest) and bool((load.parent >= 0).any())
-    return replace(
+    programs = programs_of(outcome, load)
+    result = replace(
         summarise(outcome, tasks),
         variant=variant.name if variant.name != variant.scheduler else None,
         waited_s=waits.waited_s if waits and closed else None,
+        progress_mbps=programs.progress_mbps if programs else None,
     )
+    return Ran(outcome, replace(result, programs=programs.rows()) if programs and tasks else result, waits, programs)
 
 
 def _contention(outcome: Outcome) -> float | None:

@@ -35,6 +35,15 @@ def default_set() -> list[str]:
     return sorted(catalogue(), key=lambda name: not find(name).is_model)
 
 
+STOCK_VARIANTS = ("bfq:low_latency=0", "mq-deadline:read_expire=100:fifo_batch=1")
+"""Settings that every kernel's schedulers have, and that matter: what the schedulers as they come lose most by on some loads."""
+
+
+def candidates(offered: Sequence[str]) -> list[str]:
+    """Schedulers, each with the settings of STOCK_VARIANTS behind it."""
+    return [one for name in offered for one in (name, *(v for v in STOCK_VARIANTS if v.split(":")[0] == name))]
+
+
 def parse_variant(text: str, readers: Readers | None = None) -> Variant:
     """`NAME[:TUNABLE=VALUE…]`; Problem if there is no such scheduler or tunable."""
     name, *pairs = text.strip().split(":")
@@ -48,7 +57,7 @@ def parse_variants(text: str, pairs: Sequence[str] = (), readers: Readers | None
     `pairs` are [SCHEDULER.]NAME=VALUE, as of --set: for one scheduler, or for all that have NAME; a variant's own settings come
     first. Problem if a name or a value is wrong.
     """
-    names = default_set() if text == ALL else text.split(",")
+    names = candidates(default_set()) if text == ALL else text.split(",")
     chosen = list({v.name: v for v in (parse_variant(name, readers) for name in names)}.values())
     common = settings_of(pairs, [v.scheduler for v in chosen], readers)
     return [replace(v, settings={**common[v.scheduler], **v.settings}) for v in chosen]

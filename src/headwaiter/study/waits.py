@@ -107,7 +107,7 @@ def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.fl
     shifts that: by its own part of W upwards, and by its own part of D downwards. So slices that are left out or come twice
     change the sum as they would change the cost, to the first order, and slices of all runs are of the same time.
     """
-    cells = _count(int((load.origin == np.arange(len(load.origin))).sum()))
+    cells = cell_count(int((load.origin == np.arange(len(load.origin))).sum()))
     groups, recorded = load.groups, load.recorded_ios
     n = len(recorded)
     at = (np.minimum(complete, load.end_ns - 1) - load.warm_ns) * cells // load.span_ns
@@ -167,11 +167,11 @@ def backlog(issue_ns: I64, complete_ns: I64) -> float:
 
 def _cells(values: NDArray[np.int64]) -> NDArray[np.float64]:
     """Sums of consecutive values."""
-    cells = _count(len(values))
+    cells = cell_count(len(values))
     at = np.arange(cells) * len(values) // cells
     return np.add.reduceat(values.astype(np.float64), at)
 
 
-def _count(ios: int) -> int:
+def cell_count(ios: int) -> int:
     """How many cells so many I/Os have."""
     return max(1, min(CELLS, ios // CELL_IOS))

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A comparison, whole: what the command line, the report and the Python API show."""
+"""The judge: one workload, one drive, some schedulers, under the same conditions whoever asks; and one verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from headwaiter.engine.sim import Drive, Forest, Options
-from headwaiter.study.answer import answer, baseline
-from headwaiter.study.compare import explain, rank, run_all, uncertain, without_processor
-from headwaiter.study.fit import doubt, fit
+from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.verdict import answer, baseline
+from headwaiter.study.compare import explain, rank, uncertain, without_processor
+from headwaiter.study.fit import UNKNOWN, doubt, fit
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Result
-from headwaiter.study.trial import Trial
+from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Workload
 
@@ -22,12 +23,12 @@ MARGIN = 0.05
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Variants of schedulers on one workload and drive, best first by the criterion."""
+class Judged:
+    """Variants of schedulers on one workload and drive, best first by the criterion. `work` is the workload as it was run."""
 
     work: Workload
     drive: Drive
-    options: Options
+    conditions: Conditions
     criterion: Criterion
     trials: tuple[Trial, ...]
     answer: Answer
@@ -42,13 +43,22 @@ class Comparison:
         """A result for each variant."""
         return [trial.result for trial in self.trials]
 
+    @property
+    def options(self) -> Options:
+        """What they have in common."""
+        return self.conditions.options(self.drive, self.work.trace)
+
+    def options_of(self, trial: Trial) -> Options:
+        """What one of them was run with."""
+        return self.conditions.of(self.options, trial.variant.scheduler, self.drive)
+
     def document(self) -> CompareDocument:
         """As `headwaiter compare --json` prints it."""
         return CompareDocument(
             workload=self.work.name,
             workload_sha256=self.work.sha256,
             drive=self.drive.name,
-            seed=self.options.seed,
+            seed=self.conditions.seed,
             replay=self.work.replay,
             ranked_by=self.criterion,
             why=self.why,
@@ -61,28 +71,34 @@ class Comparison:
         )
 
 
-def compare(
+def judge(
     work: Workload,
     drive: Drive,
     variants: Sequence[Variant],
-    options: Options,
+    conditions: Conditions,
     *,
     by: Criterion | None = None,
     runs: int | None = None,
     current: str | None = None,
+    recorded_under: str | None = None,
+    have: Collection[str] | None = None,
     margin: float = MARGIN,
     anyway: bool = False,
     tasks: bool = True,
     progress: Callable[[str, int], None] | None = None,
-) -> Comparison:
+) -> Judged:
     """Run every variant on the workload, and judge them.
 
-    by None: see compare.rank(); of open replays it is latency. runs: with small changes of the load (None: 8 for short loads).
-    current: name of the variant that others are held against (None: see answer.baseline()). margin: a share. anyway: judge even
-    on a drive that is not the recorded one. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any
-    thread. Problem as simulate() raises it.
+    by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
+    others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in force at the recording, if
+    it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a share. anyway: judge even on a
+    drive that is not the recorded one. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any thread.
+    Problem as simulate() raises it.
     """
-    trials = run_all(variants, drive, work.load, options, progress, runs, tasks)
+    work = conditions.load(work, drive)
+    options = conditions.options(drive, work.trace)
+    each = conditions.runs(variants, drive, work.trace)
+    trials = measure_all(each, drive, work.load, runs, progress, tasks)
     results = [trial.result for trial in trials]
     is_open = work.replay == OPEN and isinstance(work.load, Forest)
     # Timestamps set the throughput of an open replay; what is left of differences is the last requests'.
@@ -90,21 +106,23 @@ def compare(
     current = current or trials[baseline(trials, None)].variant.name
     by_name = {trial.variant.name: trial for trial in trials}
     ordered = tuple(by_name[label(r)] for r in ranked)
-    known = fit(work.trace, drive) if work.trace else None
-    line, refused = doubt(known, work.trace, drive)
+    under = recorded_under or UNKNOWN
+    known = fit(work.trace, drive, under) if work.trace else None
+    line, refused = doubt(known, work.trace, drive, under)
     judged = answer(
         ordered,
         criterion,
         is_open=is_open,
         current=current,
         margin=margin,
-        seed=options.seed,
+        seed=conditions.seed,
         wrong_drive=line if refused and not anyway else "",
+        have=have,
     )
-    return Comparison(
+    return Judged(
         work=work,
         drive=drive,
-        options=options,
+        conditions=conditions,
         criterion=criterion,
         trials=ordered,
         answer=judged,
@@ -114,7 +132,7 @@ def compare(
             *work.notes,
             *((line,) if line and judged.outcome != "wrong drive" else ()),
             *coarse_note(results, options.exact),
-            *without_processor(trials, drive, work.load, options),
+            *without_processor(trials, drive, work.load, each),
         ),
         fit=known,
     )

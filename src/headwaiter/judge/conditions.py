@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Under which conditions schedulers are run: those of a Linux machine, unless somebody says otherwise.
+
+A field of Conditions says what it is, which option of the command line and which keyword of the Python interface it is (its
+name), and what its default means. Options are made from it (cli/_options.py), and so is what the simulator is told (options()).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from headwaiter.engine.processor import MEASURED, Processor, parse_time
+from headwaiter.engine.schedulers import find
+from headwaiter.engine.sim import Drive, Options
+from headwaiter.study.inkernel import depth_of, recorded_options, untold
+from headwaiter.study.ongoing import going_on
+from headwaiter.study.variants import Variant
+from headwaiter.study.workload import Workload
+from headwaiter.traces import Trace
+
+LEAST_TAGS = 32
+MOST_TAGS = 128
+"""A host adapter takes so many requests at least, whatever its disk takes; blk-mq counts with so many at most."""
+
+
+def says(default: Any, help: str, metavar: str = "", low: int = 0, high: int = 0) -> Any:
+    """A field with what people must know of it; for a whole number its range."""
+    return field(default=default, metadata={"help": help, "metavar": metavar, "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """All of them. None is what a kernel does of its own."""
+
+    queue_depth: int = says(0, "Queue depth of the device [default: the drive's own].", "N", 0, 1024)
+    merging: bool = says(True, "Merge adjacent requests.")
+    max_sectors: int = says(2560, "Largest request, in sectors of 512 bytes.", "N", 1, 1 << 20)
+    nr_requests: int | None = says(
+        None,
+        "Most requests at once; further I/O waits in front of the scheduler. 0: no limit [default: as the kernel sets it, twice"
+        f" the commands that the host takes, {LEAST_TAGS} to {MOST_TAGS}; under none as many as the device takes].",
+        "N",
+        0,
+        1 << 20,
+    )
+    wbt_depth: int | None = says(
+        None,
+        "Buffered writes of job files: throttle write-back as Linux does for a device of so many requests, except under bfq."
+        " 0: no throttling [default: the device's queue depth].",
+        "N",
+        0,
+        1 << 16,
+    )
+    pull_ahead: bool = says(
+        True, "As blk-mq does under its own schedulers: take one request ahead of a full device, and assign requests as tags."
+    )
+    positions: bool = says(
+        False, "Tell schedulers the drive's positioning times, which a kernel's know only if somebody wrote them."
+    )
+    turnaround: str = says(
+        str(MEASURED.turnaround), "Job files, direct I/O: processor time of a process before each of its I/Os.", "US+US_PER_PAGE"
+    )
+    dispatch_time: str = says(
+        str(MEASURED.dispatch), "Processor time from a scheduler's decision to the device.", "US+US_PER_PAGE"
+    )
+    copy_time: str = says(
+        str(MEASURED.copy), "Job files, buffered I/O: processor time of an I/O through the page cache.", "US+US_PER_PAGE"
+    )
+    one_processor: bool = says(False, "All processes share one processor [default: where the recording machine had one].")
+    cpus: int = says(1, "Number of software queues, for none and kyber.", "N", 1, 1024)
+    goes_on: bool = says(
+        True,
+        "Closed replays: programs that were at work until about the end of the recording go on until its time is over, as real"
+        " ones do; --no-goes-on ends with the recorded work.",
+    )
+    seed: int = says(0, "Seed of random load.", "N", 0, 2**63 - 1)
+
+    def options(self, drive: Drive, trace: Trace | None = None) -> Options:
+        """What the simulator is told, whatever the scheduler. Problem if a time is none."""
+        names = {one.name for one in fields(Options)} & {one.name for one in fields(self)} - {"nr_requests", "wbt_depth"}
+        same = {name: getattr(self, name) for name in names}
+        options = Options(join_arriving=self.merging, **same)
+        depth = depth_of(drive, options)
+        tags = 2 * min(max(depth, LEAST_TAGS), MOST_TAGS)
+        options = Options(
+            join_arriving=self.merging,
+            nr_requests=tags if self.nr_requests is None else self.nr_requests,
+            wbt_depth=depth if self.wbt_depth is None else self.wbt_depth,
+            **same,
+        )
+        times = [parse_time(name, getattr(self, name)) for name in ("turnaround", "dispatch_time", "copy_time")]
+        options = Processor(*times).apply(options)
+        return recorded_options(options, trace) if trace else options
+
+    def of(self, options: Options, scheduler: str, drive: Drive) -> Options:
+        """The same under a scheduler, as a kernel runs it: without one there are no more requests than the device takes."""
+        if scheduler == "none" and self.nr_requests is None:
+            options = replace(options, nr_requests=depth_of(drive, options))
+        return replace(options, pull_ahead=self.pull_ahead and find(scheduler).is_model)
+
+    def runs(self, variants: Sequence[Variant], drive: Drive, trace: Trace | None = None) -> list[tuple[Variant, Options]]:
+        """Each variant as a kernel has it, with its options."""
+        options = self.options(drive, trace)
+        return [(v if self.positions else untold(v), self.of(options, v.scheduler, drive)) for v in variants]
+
+    def load(self, work: Workload, drive: Drive) -> Workload:
+        """The workload as it is run."""
+        return going_on(work, drive) if self.goes_on else work
+
+
+def checked(given: dict[str, Any]) -> Conditions:
+    """Those of a mapping that has others beside."""
+    return Conditions(**{one.name: given[one.name] for one in fields(Conditions) if one.name in given})

@@ -21,6 +21,7 @@ from headwaiter.errors import Problem
 from headwaiter.judge.verdict import Field, answer, baseline, field_of
 from headwaiter.nearest import did_you_mean
 from headwaiter.study.intervals import Interval, bootstrap, paired, wins
+from headwaiter.study.programs import Programs
 from headwaiter.study.schema import Answer, Criterion, Result
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant, default_set, parse_variant, parse_variants
@@ -251,28 +252,86 @@ def test_each_criterion_sums_up_its_own() -> None:
 def test_the_best_and_what_it_costs() -> None:
     bfq = result("bfq", 24.3, p99=118.0, waited_s=20.0, fairness_jain=0.8)
     found = said("waited", bfq, result("mq-deadline", 19.2, p99=34.2, waited_s=50.0, fairness_jain=1.0))
-    assert found.text.startswith("bfq is best: programs wait 60% less than under mq-deadline (95% interval: 60 to 60% less)")
-    assert (
-        "It costs: 99th percentile of read latency 118 ms against mq-deadline's 34.2 ms; fairness 0.80 against 1.00."
-        in found.text
-    )
+    assert found.text.startswith("Of your kernel's schedulers: bfq; programs wait 60% less than under mq-deadline. It costs")
+    assert found.text.endswith("It costs: 99th percentile of read latency is 118 ms against mq-deadline's 34.2 ms.")
     assert (found.outcome, found.best, found.baseline) == ("better", "bfq", "mq-deadline")
     fast = said("throughput", result("bfq", 24.4), result("mq-deadline", 19.2))
-    assert fast.text.startswith("bfq is best: throughput is 27% higher than under mq-deadline (95% interval: 27 to 27% more)")
-    assert "It costs" not in fast.text
+    assert fast.text.startswith("Of your kernel's schedulers: bfq; throughput is 27% higher than under mq-deadline")
+    assert "It costs" not in fast.text and "27 to 27" not in fast.text and "because" not in fast.text, "nothing empty"
     far = said("throughput", result("as", 60.0), result("mq-deadline", 20.0))
-    assert far.text.startswith(
-        "as is best: throughput is 3.0 times as high as under mq-deadline (95% interval: 3.0 to 3.0 times)"
-    )
+    assert far.text == "Of these schedulers: as; throughput is 3.0 times as high as under mq-deadline."
 
 
-def test_as_good_without_a_module_is_better() -> None:
-    rows = [result("as", 25.0), result("bfq", 24.5), result("cas", 24.4), result("cfq-slice", 20.5), result("mq-deadline", 10.0)]
+def test_the_kernel_s_own_come_first_and_modules_after_them() -> None:
+    rows = [result("as", 25.0), result("bfq", 24.5), result("kyber", 24.4), result("cas", 24.4), result("mq-deadline", 10.0)]
     found = said("throughput", *rows)
-    assert found.best == "bfq" and "As good, with our modules: as and cas." in found.text
-    assert found.as_good == ("as", "cas")
+    assert found.best == "bfq" and "As good: kyber." in found.text and found.as_good == ("kyber",)
+    assert found.text.endswith("No module would add to that.") and not found.module
     far = said("throughput", rows[0], result("bfq", 20.0), rows[-1])
-    assert far.best == "as", "but not if it is worse by more than the margin"
+    assert (far.best, far.module) == ("bfq", "as") and far.module_margin and far.module_margin.ahead_percent == pytest.approx(25)
+    assert "With a module, as (hw-as in the kernel): throughput is 25% higher than under bfq." in far.text
+    has_it = said("throughput", rows[0], result("bfq", 20.0), rows[-1], have=["mq-deadline", "as"])
+    assert has_it.best == "as" and has_it.text.startswith("Of your kernel's schedulers: as;")
+
+
+def test_intervals_do_not_widen_with_what_needs_a_module() -> None:
+    """The kernel's own are judged among themselves."""
+    load = closed(5, 3000, 3, 4)
+    base, bfq = trial("mq-deadline", load), trial("bfq", faster(load, 5, 1.1))
+    others = [dataclasses.replace(trial(f"as{i}", faster(load, 6 + i, 1.0)), variant=Variant("as", f"as{i}")) for i in range(9)]
+    both = [dataclasses.replace(one, variant=Variant(one.variant.name, one.variant.name)) for one in (base, bfq)]
+    few, many = (answer(rows, "waited", is_open=False).margins[1] for rows in (both, [*both, *others]))
+    assert few == many
+
+
+def test_settings_are_advised_only_where_they_matter() -> None:
+    """Within the margin of the best, the scheduler as it comes."""
+    rows = [result("bfq", 20.0), result("bfq", 20.5, variant="bfq:low_latency=0"), result("mq-deadline", 10.0)]
+    assert said("throughput", *rows).best == "bfq"
+    rows[1] = result("bfq", 25.0, variant="bfq:low_latency=0")
+    assert said("throughput", *rows).best == "bfq:low_latency=0"
+
+
+def programs(*mbps: float, p99: float = 10.0, longest: float = 20.0) -> Programs:
+    n = len(mbps)
+    done, active = np.array(mbps)[:, None] * 1e6, np.full((n, 1), 1e9)
+    tails = np.full(n, p99), np.full(n, longest)
+    return Programs(tuple("abcdef"[:n]), done, active, *tails, np.ones(n, bool))
+
+
+def by_progress(*found: tuple[str, Programs], p99: dict[str, float] | None = None) -> Answer:
+    rows = []
+    for name, one in found:
+        r = result(name, progress_mbps=one.progress_mbps, p99=(p99 or {}).get(name, 10.0))
+        rows.append(Trial(Variant(name, name), r, (r,) * 9, None, 0.5, one))
+    return answer(rows, "progress", is_open=False)
+
+
+def test_each_program_counts_alike() -> None:
+    """Twice as much for one is no gain if another gets half; and who pays is named."""
+    even = by_progress(("mq-deadline", programs(10, 1)), ("bfq", programs(20, 0.5)))
+    assert even.outcome == "keep" and even.margins[1].ahead_percent == pytest.approx(0)
+    assert even.text.endswith("It costs: a gets 50% less done than under bfq.")
+    gain = by_progress(("mq-deadline", programs(10, 1)), ("bfq", programs(30, 0.5)))
+    assert gain.outcome == "better" and "programs get 22% more done than under mq-deadline" in gain.text
+    assert "It costs: b gets 50% less done than under mq-deadline." in gain.text
+
+
+def test_a_longest_wait_that_grows_tenfold_is_told_first() -> None:
+    found = by_progress(("mq-deadline", programs(1, 1, 1)), ("bfq", programs(9, 9, 0.05, longest=10_500.0)))
+    assert "It costs: a's longest wait is 10.5 s against mq-deadline's 20 ms; c gets 95% less done" in found.text
+
+
+def test_where_as_much_is_done_the_slowest_reads_decide() -> None:
+    same = programs(5, 5)
+    tails = {"mq-deadline": 300.0, "kyber": 290.0, "bfq": 40.0}
+    felt = by_progress(("mq-deadline", same), ("kyber", same), ("bfq", same), p99=tails)
+    assert (felt.outcome, felt.best, felt.by) == ("better", "bfq", "p99")
+    assert "bfq; programs get about as much done, and 99th percentile of read latency is 87% lower than under mq" in felt.text
+    not_felt = by_progress(("mq-deadline", same), ("bfq", same), p99={"mq-deadline": 0.4, "bfq": 0.1})
+    assert not_felt.outcome == "keep", "less than a millisecond"
+    slower = by_progress(("mq-deadline", same), ("bfq", programs(2, 2)), p99={"mq-deadline": 300.0, "bfq": 40.0})
+    assert slower.outcome == "keep", "where programs get less done the tail does not count"
 
 
 def test_who_is_held_against_whom() -> None:
@@ -286,7 +345,8 @@ def test_nothing_is_better() -> None:
     found = said("throughput", *rows)
     assert found.outcome == "keep"
     assert found.text == (
-        "Keep mq-deadline: nothing else is better by more than 5% of throughput. Equivalent: none and kyber. Worse: bfq."
+        "Of your kernel's schedulers: keep mq-deadline; no other is better by more than 5% of throughput. Equivalent: none and"
+        " kyber. Worse: bfq."
     )
     assert [m.judgement for m in found.margins] == ["baseline", "equivalent", "equivalent", "worse"]
     assert said("throughput", *rows, current="bfq").best == "mq-deadline", "held against the slowest"
@@ -297,8 +357,10 @@ def test_of_many_a_few_are_named() -> None:
     names = ("noop", "deadline", "cfq", "as", "kyber", "bfq")
     worse = [result(name, 10.0 - i) for i, name in enumerate(names)]
     found = said("throughput", result("mq-deadline", 20.0), *worse)
+    assert "Worse: kyber and bfq. No module would add to that." in found.text
+    found = answer(trials(result("mq-deadline", 20.0), *worse, runs=9), "throughput", is_open=False, have=names)
     assert found.text.endswith("Worse: noop, deadline, cfq and 3 more.")
-    found = said("throughput", result("mq-deadline", 20.0), *worse[:4])
+    found = said("throughput", result("mq-deadline", 20.0), *worse[:4], have=names)
     assert found.text.endswith("Worse: noop, deadline, cfq and as.")
 
 
@@ -346,6 +408,8 @@ def test_an_idle_disk() -> None:
     quiet = [dataclasses.replace(row, disk=dataclasses.replace(DISK, busy_s=0.1, idle_s=0.9)) for row in rows]
     found = answer(trials(*quiet, runs=9, contended=0.0), "throughput", is_open=False)
     assert found.text.startswith("Your disk is nearly idle: no scheduler will matter.")
+    tail = (result("bfq", 10.0, p99=5.0), result("mq-deadline", 10.0, p99=50.0))
+    assert answer(trials(*tail, runs=9, contended=0.0), "throughput", is_open=False).outcome == "better", "reads feel it"
     waits = answer(trials(result("as", 20.0), rows[1], runs=9, contended=0.0), "throughput", is_open=False)
     assert waits.outcome == "better", "one that waits may win where those that do not have nothing to order"
 

@@ -20,14 +20,13 @@ from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task
 from headwaiter.fio import JobLoad
 from headwaiter.fio.jobs import Job
 from headwaiter.study import compare, ranges
-from headwaiter.study.compare import RANKINGS, explain, rank, run_all, uncertain, without_processor
+from headwaiter.study.compare import RANKINGS, explain, rank, uncertain, without_processor
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import processor_time
 from headwaiter.study.schema import Anticipation, Criterion, Range, Result, Spread
-from headwaiter.study.trial import Trial, measure, typical_waits
+from headwaiter.study.trial import Trial, measure, measure_all
 from headwaiter.study.variants import Variant
-from headwaiter.study.waits import Waits
 
 MS = 1_000_000
 
@@ -60,17 +59,18 @@ FOUR = [
 def test_each_criterion_ranks_by_its_own_figure(by: Criterion, best_first: str) -> None:
     assert rank(FOUR, by)[0] == by
     assert order(rank(FOUR, by)[1]) == order(rank(FOUR[::-1], by)[1]) == best_first
-    assert set(RANKINGS) == {"throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"}
+    assert set(RANKINGS) == {"progress", "throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"}
 
 
 def test_what_is_even_goes_by_latency_and_then_by_name() -> None:
     assert order(rank([result("a", mean=3), result("c", mean=2), result("b", mean=2)], "throughput")[1]) == "b c a"
 
 
-def test_without_a_criterion_throughput_decides_unless_the_load_sets_the_pace() -> None:
-    assert rank([result("a", 57.1, mean=1), result("b", 60, mean=2)], None)[0] == "latency", "4.8% apart"
-    by, ranked = rank([result("a", 56.9, mean=1), result("b", 60, mean=2)], None)
-    assert (by, order(ranked)) == ("throughput", "b a"), "5.2% apart"
+def test_without_a_criterion_progress_decides_unless_timestamps_set_the_pace() -> None:
+    rows = [result("a", 60, mean=1, progress_mbps=2.0), result("b", 30, mean=2, progress_mbps=3.0)]
+    by, ranked = rank(rows, None)
+    assert (by, order(ranked)) == ("progress", "b a")
+    assert rank([rows[0], result("b", 30, mean=2)], None)[0] == "latency"
 
 
 def test_latency_is_that_of_writes_where_there_are_no_reads() -> None:
@@ -117,21 +117,26 @@ def test_reasons() -> None:
         (disk(idle_s=0.01), disk(idle_s=0.02)),
         (disk(seeks=95), disk(seeks=100)),
     ):
-        assert because(best, last) == "it served the awaited requests earlier."
+        words = explain("throughput", [result("a", 20, **best), result("b", 10, **last)])
+        assert words == "a is best, 2.0 times ahead of b by throughput.", "no empty reason"
 
 
 def test_who_is_best_and_by_how_much() -> None:
     def said(*rates: float) -> str:
-        return explain("throughput", [result(name, rate) for name, rate in zip("abcde", rates, strict=False)]).split(". ")[0]
+        return (
+            explain("throughput", [result(name, rate) for name, rate in zip("abcde", rates, strict=False)])
+            .split(". ")[0]
+            .rstrip(".")
+        )
 
     assert said(20, 16, 4) == "a is best, 25% ahead of b by throughput"
     assert said(20, 10.1, 4) == "a is best, 2.0 times ahead of b by throughput"
     assert said(20, 19.7, 10) == "a and b tie for best, 2.0 times ahead of c by throughput"
     assert said(20, 19.7, 19.61, 2) == "a, b and c tie for best, 10.0 times ahead of d by throughput"
     assert said(20, 19.5) == "a is best, 3% ahead of b by throughput", "2.6% is no longer even"
-    assert said(20, 19.7) == "No significant difference: both are within 2% of each other by throughput."
-    assert said(20, 19.9, 19.7) == "No significant difference: all 3 are within 2% of each other by throughput."
-    assert said(20) == "Only a ran: there is nothing to compare."
+    assert said(20, 19.7) == "No significant difference: both are within 2% of each other by throughput"
+    assert said(20, 19.9, 19.7) == "No significant difference: all 3 are within 2% of each other by throughput"
+    assert said(20) == "Only a ran: there is nothing to compare"
     quick = explain("latency", [result("a", mean=2), result("b", mean=5)])
     assert quick.startswith("a is best, 2.5 times ahead of b by mean read latency.")
     nothing = "a is best, far ahead of b by 99th percentile of read latency."
@@ -152,16 +157,13 @@ def spread(name: str, figure: str, middle: float, low: float, high: float) -> Re
 def test_doubt_is_of_the_figure_that_ranks() -> None:
     found = [spread("a", "lat_p99_ms", 5, 4, 9), spread("b", "lat_p99_ms", 8, 8, 8.1), spread("c", "lat_p99_ms", 20, 20, 20)]
     assert uncertain("p99", found) == (
-        "Uncertain: 99th percentile of read latency depends on small changes of processor time, start and think times:"
-        " a 4 to 9. a and b cannot be told apart on this load."
+        "Sensitive to timing (99th percentile of read latency, over 9 runs with small changes of it): a 4–9 ms."
     )
     assert uncertain("throughput", [result("a"), result("b")]) == ""
     apart = uncertain("throughput", [spread("a", "throughput_mbps", 20, 15, 25), spread("b", "throughput_mbps", 14, 13, 14.9)])
-    assert apart.endswith("think times: a 15 to 25; b 13 to 14.9.")
-    inside = uncertain(
-        "throughput", [spread("a", "throughput_mbps", 20, 19.9, 20), spread("b", "throughput_mbps", 15, 10, 19.95)]
-    )
-    assert inside.endswith("a and b cannot be told apart on this load.")
+    assert apart.endswith("changes of it): a 15–25 MB/s; b 13–14.9 MB/s.")
+    many = [spread(name, "throughput_mbps", 20, 15, 25) for name in "abcde"]
+    assert uncertain("throughput", many).endswith("c 15–25 MB/s; and 2 more.")
 
 
 def test_ranges() -> None:
@@ -301,17 +303,13 @@ def trials(*results: Result) -> list[Trial]:
 
 
 def test_the_run_in_the_middle_counts() -> None:
-    def waits(seconds: float) -> Waits:
-        return Waits(np.array([seconds * 1e9]), np.array([seconds * 1e9]), np.zeros(1), 0.0, 0.0, 0.0)
-
-    (bare,) = trials(result("a", 1.0))
-    assert typical_waits(bare) is bare
-    found = typical_waits(dataclasses.replace(bare, waits=waits(1.0), others=(waits(9.0), waits(3.0)))).waits
-    assert found and found.waited_s == 3.0
+    """By progress, where that is known; a run that is the exception is not shown."""
+    every = [result("a", 10.0, progress_mbps=pace) for pace in (1.0, 9.0, 3.0)]
+    assert with_range(every[0], every[1:]).progress_mbps == 3.0
+    assert with_range(every[0], [dataclasses.replace(every[0], progress_mbps=1.04)]).progress_mbps == 1.0, "the first stands"
 
 
-def test_a_trial_keeps_the_waits_of_runs_with_small_changes() -> None:
-    """Not those of the wide ones, of which there are half as many; jobs have none."""
+def test_a_trial_has_what_programs_did() -> None:
     drive, variant = ConstantDrive(MS), Variant("noop", "noop")
     load = Forest(
         tasks=(Task(1, "a", 0),), time_ns=np.zeros(1, np.int64), parent=np.full(1, -1), delay_ns=np.zeros(1, np.int64),
@@ -319,20 +317,27 @@ def test_a_trial_keeps_the_waits_of_runs_with_small_changes() -> None:
         sectors=np.full(1, 8, np.uint32), ioprio=np.zeros(1, np.uint16),
     )  # fmt: skip
     found = measure(variant, drive, load, Options(), 4)
-    assert len(found.runs) == 1 + 4 + 2 and [w.waited_s for w in found.others] == [0.001] * 4
+    assert len(found.runs) == 1 + 4 + 2 and found.waits and found.waits.waited_s == 0.001 and found.programs is None
+    follows = dataclasses.replace(
+        load, parent=np.array([-1, 0]), delay_ns=np.array([0, MS]),
+        **{name: np.repeat(getattr(load, name), 2) for name in ("time_ns", "task", "op", "flags", "sector", "sectors", "ioprio")},
+    )  # fmt: skip
+    found = measure(variant, drive, follows, Options(), 0)
+    assert found.programs and found.programs.mbps.tolist() == [pytest.approx(2 * 8 * 512 / 3e6 * 1e3)], "3 ms, with think time"
 
 
 def test_zero_processor_time_that_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = trials(result("a", 40.0), result("b", 22.0))
-    monkeypatch.setattr(compare, "run_all", lambda *args, **more: measured)
+    monkeypatch.setattr(compare, "measure_all", lambda *args, **more: measured)
     found = trials(result("a", 10.0), result("b", 20.0))
     jobs = JobLoad((), ())
-    (note,) = without_processor(found, ConstantDrive(MS), jobs, Options())
+    none = [(one.variant, Options()) for one in found]
+    (note,) = without_processor(found, ConstantDrive(MS), jobs, none)
     assert note.endswith("with the measured processor time, a's throughput changes by +300%, and a is best")
-    assert without_processor(trials(result("a", 40.0), result("b", 22.5)), ConstantDrive(MS), jobs, Options()) == [], "2%"
+    assert without_processor(trials(result("a", 40.0), result("b", 22.5)), ConstantDrive(MS), jobs, none) == [], "2%"
     for given in (Options(turnaround_ns=1), Options(dispatch_ns=1)):
-        assert without_processor(found, ConstantDrive(MS), jobs, given) == []
-    assert without_processor(found, ConstantDrive(MS), reader(1), Options()) == []
+        assert without_processor(found, ConstantDrive(MS), jobs, [(one.variant, given) for one in found]) == []
+    assert without_processor(found, ConstantDrive(MS), reader(1), none) == []
 
 
 # --- the command ---
@@ -346,11 +351,12 @@ LOAD = "time_s,task,op,sync,sector,sectors,complete_s\n" + "".join(
 def test_every_scheduler_runs_in_the_order_given_with_its_own_tunables() -> None:
     names = ["noop", "as", "deadline"]
     variants = [Variant(name, name, {"antic_expire": 3} if name == "as" else {}) for name in names]
-    results = [t.result for t in run_all(variants, ConstantDrive(5 * MS), reader(1), Options(), runs=0)]
+    each = [(variant, Options()) for variant in variants]
+    results = [t.result for t in measure_all(each, ConstantDrive(5 * MS), reader(1), runs=0)]
     assert [r.scheduler for r in results] == names
     assert results[1].tunables["antic_expire"] == 3
     seen: dict[str, int] = {}
-    run_all(variants[:2], ConstantDrive(5 * MS), reader(1), Options(), lambda name, n: seen.update({name: n}), runs=0)
+    measure_all(each[:2], ConstantDrive(5 * MS), reader(1), 0, lambda name, n: seen.update({name: n}))
     assert seen == {"noop": 50, "as": 50}
 
 
@@ -358,6 +364,7 @@ def test_the_command_ranks_by_what_is_asked_for(tmp_path: Path, capfd: pytest.Ca
     path = write(tmp_path / "two.csv", LOAD)
     args = ("compare", path, "-s", "noop, as,as-share,cfq-slice", "--seeds", 0, "--seed", 3)
     figure: dict[str, Callable[[Any], float]] = {
+        "progress": lambda r: -r["progress_MBps"],
         "throughput": lambda r: -r["throughput_MBps"],
         "waited": lambda r: r["waited_s"],
         "elapsed": lambda r: r["elapsed_s"],
@@ -387,15 +394,6 @@ def test_settings_of_one_scheduler_and_of_all(tmp_path: Path, capfd: pytest.Capt
     found = {r["scheduler"]: r for r in told(capfd, *args, "--seeds", 1)["results"]}
     assert {name: found[name]["tunables"].get("antic_expire") for name in found} == {"as": 4, "cas": 0, "noop": None}
     assert {r["range"]["runs"] for r in found.values()} == {2}
-
-
-def test_of_closed_replays_the_time_that_programs_waited_decides() -> None:
-    slow, quick = (
-        dataclasses.replace(result(name, rate), waited_s=waited) for name, rate, waited in (("a", 60, 9.0), ("b", 30, 3.0))
-    )
-    by, ranked = rank([slow, quick], None)
-    assert (by, order(ranked)) == ("waited", "b a")
-    assert rank([slow, dataclasses.replace(quick, waited_s=None)], None)[0] == "throughput"
 
 
 def test_all_schedulers_have_as_many_runs(

@@ -22,8 +22,9 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
+from headwaiter.judge.conditions import Conditions
 from headwaiter.study.fit import at_drive, best_fit, doubt, fit
-from headwaiter.study.inkernel import kernel_options
+from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_trace, replay
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
@@ -212,11 +213,19 @@ def test_the_longer_a_drive_is_busy_the_slower_it_is(tmp_path: Path) -> None:
 
 def test_runs_are_as_a_kernel_has_them() -> None:
     """Without a scheduler as many requests as the device takes; its own schedulers take one ahead, and modules do not."""
-    given = Options(nr_requests=100, seed=7)
-    found = {name: kernel_options(given, name, 32) for name in ("none", "mq-deadline", "bfq", "as", "cfq-slice")}
-    assert {name: one.nr_requests for name, one in found.items()} == {**dict.fromkeys(found, 100), "none": 32}
+
+    def options(**given: Any) -> dict[str, Options]:
+        """Of a device that takes 31 requests at once, on a host that takes 32."""
+        conditions, drive = Conditions(seed=7, **given), find_drive("wd-re-4tb")
+        each = [Variant(name, name) for name in ("none", "mq-deadline", "bfq", "as", "cfq-slice")]
+        return {variant.name: one for variant, one in conditions.runs(each, drive)}
+
+    found = options(queue_depth=31)
+    assert {name: one.nr_requests for name, one in found.items()} == {**dict.fromkeys(found, 64), "none": 31}
     assert [name for name, one in found.items() if one.pull_ahead] == ["none", "mq-deadline", "bfq"]
-    assert {one.seed for one in found.values()} == {7}
+    assert {(one.seed, one.wbt_depth) for one in found.values()} == {(7, 31)}
+    assert {one.nr_requests for one in options(nr_requests=100).values()} == {100}
+    assert not any(one.pull_ahead for one in options(pull_ahead=False).values())
 
 
 def _recorded(reach: int, low_us: float, high_us: float, requests: int = 400) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import good, run, write
 from fakesys import FakeSystem, machine
-from headwaiter.live.tuning import GRID, tune
 from recordings import readers, record
 
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.sim import Drive, Load, Options
-from headwaiter.judge.verdict import answer
+from headwaiter.judge.conditions import Conditions
 from headwaiter.live import advice
 from headwaiter.live.advice import elsewhere, identifier
 from headwaiter.live.foreign import acting_on, foreign
@@ -28,9 +26,8 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.study.ongoing import Ongoing
-from headwaiter.study.schema import Answer, Judgement
 from headwaiter.study.trial import Trial, measure_all
-from headwaiter.study.variants import Variant
+from headwaiter.study.variants import Variant, candidates
 from headwaiter.study.workload import Reading, replay
 from headwaiter.traces import load, part, recording
 from headwaiter.traces.recording import Disk, Recording
@@ -44,6 +41,7 @@ STOCK = ["none", "mq-deadline", "kyber", "bfq"]
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short list of schedulers: each advice tries all."""
     monkeypatch.setattr(advice, "default_set", lambda: [*STOCK, "as"])
+    monkeypatch.setattr(advice, "candidates", list)
 
 
 @pytest.fixture(scope="session")
@@ -95,19 +93,13 @@ def test_some_events_may_be_lost(four: Path) -> None:
 
 
 def test_where_nothing_waits_no_scheduler_helps(machine: FakeSystem, one: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Told without any replay."""
+    """Told after a replay: it would have shown what helps."""
     found = advised(capfd, machine, one)
-    assert found["gate"]["idle"] and found["gate"]["contention_percent"] == 0 and found["gate"]["reasons"] == []
-    assert found["advice"][0]["text"].startswith("No scheduler will help here: 0% of the requests")
+    assert found["gate"]["contention_percent"] == 0 and found["gate"]["reasons"] == [] and found["answer"]["outcome"] == "idle"
+    assert "no scheduler will matter" in found["advice"][0]["text"]
     machine.add("sda")
     out = good(capfd, "advise", one, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
     assert "Nothing was changed." in out and machine.writes == []
-
-
-def test_the_depth_of_the_device_counts(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert advised(capfd, machine, four)["gate"]["open"]
-    deep = advised(capfd, machine, four, "--queue-depth", "4")
-    assert deep["gate"] | {"open": False, "depth": 4, "idle": True, "contention_percent": 0} == deep["gate"]
 
 
 # --- the verdict ---
@@ -118,9 +110,9 @@ def test_what_the_kernel_lacks_is_told_apart(machine: FakeSystem, four: Path, ca
     found = advised(capfd, machine, four, "--on", "sda")
     assert (found["current"], found["answer"]["outcome"], found["legs"]) == ("mq-deadline", "keep", ["sda"])
     assert [a["kind"] for a in found["advice"]] == ["scheduler", "module"]
-    assert found["advice"][0]["apply"] == [] and "this kernel lacks it" in found["advice"][1]["text"]
-    lacking = {margin["scheduler"]: margin for margin in found["lacking"]}
-    assert lacking["as"]["judgement"] == "better" and not {"none", "bfq", "kyber", "mq-deadline"} & set(lacking)
+    assert found["advice"][0]["apply"] == [] and "This kernel lacks it" in found["advice"][1]["text"]
+    assert found["answer"]["module"] == "as" and found["answer"]["module_margin"]["judgement"] == "better"
+    assert "With a module" not in found["advice"][0]["text"], "said once"
     assert machine.writes == []
 
 
@@ -131,9 +123,7 @@ def test_the_best_of_what_the_kernel_lacks_is_named_first(
     monkeypatch.setattr(advice, "default_set", lambda: ["noop", *STOCK, "as"])
     machine.add("sda")
     found = advised(capfd, machine, four, "--on", "sda")
-    assert [margin["scheduler"] for margin in found["lacking"]] == ["as", "noop"]
-    assert found["lacking"][0]["ahead_percent"] > found["lacking"][1]["ahead_percent"]
-    assert found["advice"][1]["text"].startswith("hw-as would be better still")
+    assert found["advice"][1]["text"].startswith("With a module, as (hw-as in the kernel): programs get")
 
 
 def test_what_could_be_loaded_is_advised(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -161,7 +151,7 @@ def test_apply_status_revert(machine: FakeSystem, four: Path, capfd: pytest.Capt
     machine.add("sdb")
     before = machine.everything("sda")
     out = good(capfd, "advise", four, *DRIVE, "--on", "sda", "--apply", "--root", machine.root)
-    assert "as is best" in out and "sda: scheduler mq-deadline -> hw-as" in out
+    assert "Of your kernel's schedulers: as;" in out and "sda: scheduler mq-deadline -> hw-as" in out
     assert machine.current("sda") == "hw-as" and {name for name, _, _ in machine.writes} == {"sda"}
     there = json.loads(good(capfd, "status", "--root", machine.root, "--json"))
     [disk] = there["disks"]
@@ -269,10 +259,10 @@ def test_positioning_times_are_those_that_a_kernel_was_told(four: Path) -> None:
     """as-seek waits only if it knows what moving the head costs. The incumbent may have been told; any other has not."""
     trace, drive = load(four), find_drive("barracuda-80g")
     work = replay(four, trace, drive, Reading())
-    options = Options(nr_requests=256)
     told = advice._told(Variant("as-seek", "as-seek"), Settings("hw-as-seek", 256, {"positions": drive.positions_text}))
     variants = [told, Variant("as-seek", "as-seek"), Variant("mq-deadline", "mq-deadline")]
-    knows, not_told, never_waits = (trial.result.elapsed_s for trial in advice.run(variants, drive, work, options, 1, runs=0))
+    each = Conditions(goes_on=False).runs(variants, drive, trace)
+    knows, not_told, never_waits = (trial.result.elapsed_s for trial in measure_all(each, drive, work.load, runs=0))
     assert 3 * knows < not_told and not_told > 0.8 * never_waits
     for settings in (None, Settings("hw-as-seek", 256, {"positions": ""}), Settings("hw-as", 256, {"positions": "0 0"})):
         assert not advice._told(variants[1], settings).settings
@@ -433,33 +423,23 @@ def test_what_would_stop_working_needs_force(machine: FakeSystem, four: Path, ca
     assert "io.bfq.weight of /a" in good(capfd, *words, "--force") and machine.current("sda") == "hw-as"
 
 
-def test_tunables_that_are_better_on_both_halves_are_told(tmp_path: Path) -> None:
-    """`as` that waits too shortly for readers that think for 3 ms; its other settings are not told."""
-    drive = find_drive("barracuda-80g")
-    work = replay(tmp_path, load(record(tmp_path / "slow.csv", readers(4, 1300, think_ms=3))), drive, Reading())
-    found = tune("as", {"antic_expire": 1}, work, drive, Options(), "waited", 0.05)
-    assert found and found.taken and found.second.judgement == "better" and set(found.tunables) == {"antic_expire"}
-
-
-def test_tunables_that_are_better_on_one_half_only_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The half that chose them says that they are; the other one does not."""
-    words: tuple[Judgement, Judgement] = ("better", "cannot tell")
-    halves = iter(words)
-
-    def judged(*given: Any, **more: Any) -> Answer:
-        found, word = answer(*given, **more), next(halves)
-        return replace(found, margins=[replace(margin, judgement=word) for margin in found.margins])
-
-    monkeypatch.setattr("headwaiter.live.tuning.answer", judged)
-    drive = find_drive("barracuda-80g")
-    work = replay(tmp_path, load(record(tmp_path / "slow.csv", readers(4, 1300, think_ms=3))), drive, Reading())
-    found = tune("as", {"antic_expire": 1}, work, drive, Options(), "waited", 0.05)
-    assert found and not found.taken and found.tried == len(GRID["as"]) == 2, "its settings as they are do not count"
-    assert (found.first.judgement, found.second.judgement) == ("better", "cannot tell")
+def test_settings_are_judged_like_schedulers(
+    machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Direct readers on a disk with a queue: bfq as it comes does not wait for them, and with low_latency=0 it does."""
+    monkeypatch.setattr(advice, "candidates", candidates)
+    path = record(tmp_path / "nas.csv", readers(3, 1300, sectors=128), "noop", "wd-re-4tb")
+    machine.add("sda", scheduler="bfq")
+    found = json.loads(
+        good(capfd, "advise", path, "-d", "wd-re-4tb", "--on", "sda", "--anyway", "--root", machine.root, "--json")
+    )
+    assert found["answer"]["best"] == "bfq:low_latency=0", found["answer"]["text"]
+    first = found["advice"][0]
+    assert first["kind"] == "tunables" and any(line.startswith("echo 0 >") and "low_latency" in line for line in first["apply"])
 
 
 def test_programs_go_on_until_the_recording_is_over(four: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the scheduler, they are judged in the same time; also where tunables are tried."""
+    """Whatever the scheduler, they are judged in the same time."""
     drive = find_drive("barracuda-80g")
     seen: list[type[Load]] = []
 
@@ -467,8 +447,7 @@ def test_programs_go_on_until_the_recording_is_over(four: Path, monkeypatch: pyt
         seen.extend(type(load) for _ in each)
         return measure_all(each, drive, load, *more, **others)
 
-    monkeypatch.setattr(advice, "measure_all", measured)
-    monkeypatch.setattr("headwaiter.live.tuning.measure_all", measured)
+    monkeypatch.setattr("headwaiter.judge.judge.measure_all", measured)
     work = replay(four, load(four), drive, Reading())
-    found = advice.advise(work, drive, Options())
-    assert found.answer and len(seen) > 5 and set(seen) == {Ongoing}
+    found = advice.advise(work, drive, Conditions(), anyway=True)
+    assert found.answer and len(seen) == 5 and set(seen) == {Ongoing}

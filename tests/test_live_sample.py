@@ -14,37 +14,16 @@ from test_fit import at_work
 from test_ongoing import DRIVE, load_of, rows_of
 from test_replay import MS
 
-from headwaiter.drives.choose import open_drive
+import headwaiter
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import Options, simulate
-from headwaiter.live import sample
 from headwaiter.live.machine import Machine
-from headwaiter.live.sample import Replay, gain
-from headwaiter.study.fit import fit
+from headwaiter.live.sample import Replay
 from headwaiter.study.ongoing import Ongoing, warmed
-from headwaiter.study.waits import Waits, waits_of
+from headwaiter.study.waits import waits_of
 from headwaiter.traces import Trace, load
 
 __all__ = ["machine"]
-
-
-# --- gains ---
-
-
-def waits(*seconds: float) -> Any:
-    return np.array(seconds) * 1e9
-
-
-def test_a_gain_is_the_same_from_both_sides() -> None:
-    """One program waits a tenth, another twice as long; the second waits more by then, and so counts more."""
-    found = gain(waits(1, 1), waits(0.1, 2))
-    assert found == pytest.approx((0.5 + 0.1 / 2.1) / 2 * math.log(10) - (0.5 + 2 / 2.1) / 2 * math.log(2))
-    assert gain(waits(0.1, 2), waits(1, 1)) == pytest.approx(-found)
-    assert gain(waits(3, 4), waits(3, 4)) == 0 and gain(waits(3, 3), waits(1, 1)) == pytest.approx(math.log(3))
-
-
-def test_who_hardly_waits_counts_for_nothing() -> None:
-    assert gain(waits(2, 0, 1e-9), waits(1, 0, 0)) == pytest.approx(math.log(2), rel=1e-5)
 
 
 # --- replays that have run for long ---
@@ -109,39 +88,19 @@ def test_only_the_last_time_counts() -> None:
     assert waits_of(outcome, long).waited_s == pytest.approx(0.1)
 
 
-# --- a replay that goes astray ---
+# --- a window ---
 
 
-@pytest.mark.parametrize("astray", [False, True])
-def test_what_was_recorded_stands_in_for_a_replay_that_is_far_off(
-    astray: bool, machine: FakeSystem, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """But for the pace of the model's drive, which both have then."""
+def test_a_window_is_judged_as_anybody_judges_it(machine: FakeSystem, tmp_path: Any) -> None:
+    """The same first place, margin and interval as of `compare`, `advise` and the Python interface."""
     machine.add("sda")
-    trace = load(record(tmp_path / "four.csv", readers(4, 300), stretch=1.5))
-    recorded = sample._waited_ns(trace)
-    simulated = recorded * (0.5 if astray else 0.95)
-    other = recorded * np.array([0.2, 0.2, 0.2, 0.9])
-
-    def scripted(variant: Any, drive: Any, load: Any, options: Any, runs: int) -> list[Waits]:
-        assert isinstance(load, Ongoing) and load.warm_ns >= sample.WARM_NS
-        asked.append((variant.scheduler, runs))
-        if variant.scheduler == "kyber":
-            return [Waits(recorded, recorded * 2, recorded, 1.0, 0.0, 0.0)]
-        # Two of the three runs are quite another.
-        costs = [simulated] * 3 if variant.scheduler == "none" else [other, recorded / 100, recorded * 100]
-        return [Waits(cost, cost, cost, 1.0, 0.0, 0.0) for cost in costs[: runs + 1]]
-
-    asked: list[tuple[str, int]] = []
-    monkeypatch.setattr(sample, "waits_in", scripted)
-    seen = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "none", ["bfq", "kyber"])
-    how = fit(trace, open_drive("barracuda-80g"), "none")
-    assert how and how.model_mbps > 1.2 * how.recorded_mbps
-    now = recorded * how.recorded_mbps / how.model_mbps if astray else simulated
-    assert seen.advantage["bfq"] == pytest.approx(gain(now, other))
-    assert seen.advantage["kyber"] == pytest.approx(gain(now, recorded * 2)) and seen.advantage["kyber"] < 0
-    # Who is behind has one run.
-    assert sorted(asked) == [("bfq", 0), ("bfq", 2), ("kyber", 0), ("none", 0), ("none", 2)]
+    path = record(tmp_path / "four.csv", readers(4, 1300))
+    trace, names = load(path), ["mq-deadline", "none", "bfq"]
+    seen = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "mq-deadline", ["none", "bfq"])
+    asked = headwaiter.compare(path, "barracuda-80g", names).answer
+    assert seen.answer and sorted(seen.answer.margins, key=str) == sorted(asked.margins, key=str)
+    assert (seen.answer.best, seen.answer.text) == (asked.best, asked.text)
+    assert seen.advantage == {m.scheduler: math.log1p(m.ahead_percent / 100) for m in asked.margins if m.judgement != "baseline"}
 
 
 def test_a_window_under_bfq_tells_of_the_drive_and_not_of_bfq(machine: FakeSystem) -> None:

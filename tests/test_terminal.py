@@ -21,8 +21,8 @@ from headwaiter.cli._complete import Complete, drive, schedulers
 from headwaiter.cli._progress import Parts, amount, progress_bar
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Options
-from headwaiter.study.compare import run_all
 from headwaiter.study.cost import plan
+from headwaiter.study.trial import measure_all
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_workload
 
@@ -190,8 +190,8 @@ def test_progress_comes_to_the_total(tmp_path: Path) -> None:
     path.write_text(TRACE)
     load = read_workload(path, drive, Reading()).load
     heard: dict[str, list[int]] = {}
-    variants = [Variant(name, name) for name in ("noop", "as")]
-    run_all(variants, drive, load, Options(), lambda name, done: heard.setdefault(name, []).append(done))
+    each = [(Variant(name, name), Options()) for name in ("noop", "as")]
+    measure_all(each, drive, load, None, lambda name, done: heard.setdefault(name, []).append(done))
     assert set(heard) == {"noop", "as"}
     for counts in heard.values():
         assert counts == sorted(counts)

@@ -185,7 +185,7 @@ def _show(out: Console, found: Advised, put: bool, done: list[Applied]) -> None:
     show(out, Text(head or f"{found.work.name} on {found.drive.name}; against {found.current}", style="bold"))
     g = found.gate
     contention = (
-        "" if g.contention_percent is None else f"; {g.contention_percent:.2g}% of requests found {g.depth} or more under way"
+        "" if g.contention_percent is None else f"; {g.contention_percent:.0f}% of requests found {g.depth} or more under way"
     )
     out.print(f"Recorded: {g.seconds:.3g} s, {g.requests} requests, {g.lost} events lost{contention}")
     for one in found.advice:

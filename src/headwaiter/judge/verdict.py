@@ -103,7 +103,8 @@ def _sampled(trials: Sequence[Trial], criterion: Criterion, base: int, seed: int
     if len(waits) < len(trials):
         return None
     if criterion == "progress" and len(programs) == len(trials):
-        return bootstrap_rates([p.done for p in programs], [p.active_ns for p in programs], base, seed)
+        counted = [(p.done[p.counts], p.active_ns[p.counts]) for p in programs]
+        return bootstrap_rates([done for done, _ in counted], [active for _, active in counted], base, seed)
     if criterion in ("waited", "latency"):
         return bootstrap(np.array([w.waited_ns if criterion == "waited" else w.latency_ns for w in waits]), base, seed)
     return None
@@ -188,7 +189,8 @@ def _tails(found: Field, seed: int) -> Field | None:
     if not felt:
         return None
     tails = field_of([trials[0], *felt], "p99", 0, FELT, seed)
-    return tails if tails.those("better") else None
+    # A single run says nothing of a tail, unless it is all that there is to say anything.
+    return tails if tails.those("better") and (found.single or not tails.single) else None
 
 
 def _margin(found: Field, i: int) -> Margin:

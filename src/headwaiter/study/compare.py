@@ -43,6 +43,8 @@ RANKINGS: dict[Criterion, tuple[str, Figure, int]] = {
 }
 
 
+_TOLD = 3
+"""So many are named whose figure is a range."""
 _UNITS: dict[Criterion, str] = {
     "progress": " MB/s",
     "throughput": " MB/s",
@@ -176,6 +178,7 @@ def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
     ranges = [(r, spread) for r in ranked if (spread := told_range(r, figure))]
     if not ranges:
         return ""
-    told = "; ".join(f"{label(r)} {spread.low:.3g}–{spread.high:.3g}{_UNITS[by]}" for r, spread in ranges)
+    told = "; ".join(f"{label(r)} {spread.low:.3g}–{spread.high:.3g}{_UNITS[by]}" for r, spread in ranges[:_TOLD])
+    told += f"; and {len(ranges) - _TOLD} more" if len(ranges) > _TOLD else ""
     runs = max(r.range.runs for r, _ in ranges if r.range)
     return f"Sensitive to timing ({title}, over {runs} runs with small changes of it): {told}."

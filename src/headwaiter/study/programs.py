@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
+from headwaiter.engine.constants import SECTOR_BYTES, SYNC, IoprioClass, Op, ioprio
 from headwaiter.engine.sim import I64, Forest, Outcome
 from headwaiter.fio import JobLoad
 from headwaiter.study.ongoing import Ongoing
@@ -39,6 +39,8 @@ class Programs:
     p99_ms: F64
     """Of the latencies of what it waits for; nan where that is nothing."""
     max_ms: F64
+    counts: NDArray[np.bool_]
+    """Not those that were told to be idle while others want the disk: they get what is left, as they should."""
 
     @property
     def mbps(self) -> F64:
@@ -49,7 +51,7 @@ class Programs:
     @property
     def progress_mbps(self) -> float:
         """The geometric mean of the rates."""
-        return float(np.exp(np.log(self.mbps).mean()))
+        return float(np.exp(np.log(self.mbps[self.counts]).mean()))
 
     def rows(self) -> list[ProgramRow]:
         """As results have them."""
@@ -88,7 +90,9 @@ def programs_of(outcome: Outcome, load: object) -> Programs | None:
         counted = np.flatnonzero(waited)
         done, active = _of_work(number[counted], len(there), issue[counted], complete[counted], size[counted])
     p99, most = _tails(number[counted], complete[counted] - issue[counted], len(there))
-    return Programs(tuple(names[g] for g in there.tolist()), done, active, p99, most)
+    first = np.full(len(there), len(groups))
+    np.minimum.at(first, number[waited], np.flatnonzero(waited))
+    return Programs(tuple(names[g] for g in there.tolist()), done, active, p99, most, _counting(load.ioprio[first]))
 
 
 def _of_work(number: I64, n: int, issue: I64, complete: I64, size: F64) -> tuple[F64, F64]:
@@ -142,6 +146,12 @@ def _of_span(
     return done, active, counted.astype(np.int64)
 
 
+def _counting(prios: NDArray[np.uint16]) -> NDArray[np.bool_]:
+    """Programs of other classes than idle; all, where all are of that."""
+    counts = np.asarray(prios < ioprio(IoprioClass.IDLE, 0))
+    return counts if counts.any() else ~counts
+
+
 def _summed(at: I64, values: F64, n: int, cells: int) -> F64:
     """By program and cell."""
     found: F64 = np.bincount(at, weights=values, minlength=n * cells).astype(np.float64).reshape(n, cells)
@@ -181,4 +191,6 @@ def _of_jobs(outcome: Outcome, load: JobLoad) -> Programs | None:
         until = np.cumsum(count[mine])
         p99[number] = ns[mine][np.searchsorted(until, max(1, -(-int(until[-1]) * _P99 // 100)))]
         most[number] = ns[mine][-1]
-    return Programs(tuple(t.name for t in load.tasks[: len(jobs)]), done[:, None], active[:, None], p99, most)
+    tasks = load.tasks[: len(jobs)]
+    counts = _counting(np.array([t.ioprio for t in tasks], np.uint16))
+    return Programs(tuple(t.name for t in tasks), done[:, None], active[:, None], p99, most, counts)

@@ -35,8 +35,9 @@ def default_set() -> list[str]:
     return sorted(catalogue(), key=lambda name: not find(name).is_model)
 
 
-STOCK_VARIANTS = ("bfq:low_latency=0", "mq-deadline:read_expire=100:fifo_batch=1")
-"""Settings that every kernel's schedulers have, and that matter: what the schedulers as they come lose most by on some loads."""
+STOCK_VARIANTS = ("bfq:low_latency=0", "bfq:slice_idle=0", "mq-deadline:fifo_batch=1")
+"""Settings that every kernel's schedulers have, and that matter on some loads: `headwaiter regret` with many shows that others
+change little, or are never better (`-s bfq,bfq:low_latency=0,bfq:strict_guarantees=1,mq-deadline:writes_starved=8,…`)."""
 
 
 def candidates(offered: Sequence[str]) -> list[str]:

@@ -85,7 +85,7 @@ def test_compare_judges_by_what_it_is_given(two: Path) -> None:
     ).document
     assert (found.answer.baseline, found.answer.margin_percent, found.ranked_by) == ("as", 25, "fairness")
     plain = headwaiter.compare(two, drive="constant:5", schedulers=["noop", "as"], runs=0).document
-    assert (plain.answer.baseline, plain.answer.margin_percent, plain.ranked_by) == ("noop", 5, "waited")
+    assert (plain.answer.baseline, plain.answer.margin_percent, plain.ranked_by) == ("noop", 5, "progress")
     wrong, anyway = (
         headwaiter.compare(two, drive="constant:1", schedulers=["noop", "as"], runs=0, anyway=anyway).answer.outcome
         for anyway in (False, True)
@@ -126,9 +126,10 @@ def test_run_takes_the_options_of_the_command(
     two: Path, capfd: pytest.CaptureFixture[str], words: list[str], conditions: headwaiter.Conditions
 ) -> None:
     ours = headwaiter.run(two, "as-share", drive="barracuda-80g", **conditions)
-    theirs = told(capfd, "run", two, "--sched", "as-share", "--seeds", "0", *words)
+    base = ("run", two, "--sched", "as-share", "--drive", "barracuda-80g", "--seeds", "0")
+    theirs = told(capfd, *base, *words)
     assert json.loads(ours.to_json()) == theirs
-    assert theirs != told(capfd, "run", two, "--sched", "as-share", "--seeds", "0"), "the option matters here"
+    assert theirs != told(capfd, *base), "the option matters here"
 
 
 def test_report_is_the_page_of_the_command(two: Path, tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_report_is_the_page_of_the_command(two: Path, tmp_path: Path) -> None:
 
 def test_a_run_has_every_io(two: Path) -> None:
     """Two readers of 40 blocks each on a disk that takes 5 ms: worked out by hand."""
-    run = headwaiter.run(two, "noop", drive=ConstantDrive(5_000_000), dispatch_time="0", turnaround="0")
+    run = headwaiter.run(two, "noop", drive=ConstantDrive(5_000_000), dispatch_time="0", turnaround="0", goes_on=False)
     ios = run.to_pandas()
     assert len(ios) == 80 and set(ios.task) == {"task 1", "task 2"} and set(ios.op) == {"read"}
     assert ios.latency_ms[:2].tolist() == [5.0, 10.0] and ios.issue_s[:2].tolist() == [0.0, 0.0]

@@ -54,7 +54,7 @@ def two(tmp_path: Path) -> Path:
 
 
 def test_compare_json(two: Path) -> None:
-    d: dict[str, Any] = json.loads(good("compare", two, "--drive", "constant:5", "--json", "--sched", "noop,as"))
+    d: dict[str, Any] = json.loads(good("compare", two, "--drive", "constant:5", "--json", "--sched", "noop,as", "--no-goes-on"))
     assert d["schema"] == "headwaiter/1" and d["drive"] == "constant:5" and d["seed"] == 0
     assert {r["scheduler"] for r in d["results"]} == {"noop", "as"}
     for r in d["results"]:

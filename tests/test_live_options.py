@@ -305,7 +305,7 @@ def test_advise_goes_by_its_options(
     given = {"goal": "latency", "margin": 0.2, "anyway": True, "mute": ("a", "b"), "recorded": None, "seed": 7}
     wanted = {"drive": "cheetah-15k", "on": "sda", "queue_depth": 3, "replay": "open", **given}
     assert {key: asked[0][key] for key in wanted} == wanted
-    given = {"goal": "throughput", "margin": 0.05, "anyway": False, "mute": (), "recorded": None, "seed": 0}
+    given = {"goal": "progress", "margin": 0.05, "anyway": False, "mute": (), "recorded": None, "seed": 0}
     wanted = {"drive": "cheetah-15k", "on": None, "queue_depth": 0, "replay": "closed", **given}
     assert {key: asked[1][key] for key in wanted} == wanted
 

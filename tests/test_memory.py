@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from handmade import printed
 
 from headwaiter import reading
-from headwaiter.cli import _options
 from headwaiter.cli.compare import command as compare_command
 from headwaiter.cli.run import command as run_command
 from headwaiter.drives.choose import open_drive
@@ -27,6 +26,7 @@ from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
+from headwaiter.judge import conditions
 from headwaiter.study import cost
 from headwaiter.study.cost import announcement, estimated_ios, plan
 from headwaiter.study.results import summarise
@@ -192,7 +192,7 @@ def test_a_note_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     job = tmp_path / "j.fio"
     job.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=randread\nnumber_ios=101\n[a]\n")
     for exact, told in ((100, True), (101, False)):
-        monkeypatch.setattr(_options, "Options", functools.partial(Options, exact=exact))
+        monkeypatch.setattr(conditions, "Options", functools.partial(Options, exact=exact))
         for command, words in ((run_command, ["-s", "as"]), (compare_command, ["-s", "as,noop"])):
             said = CliRunner().invoke(command, [str(job), *words, "--seeds", "0"]).stdout
             assert ("Note: with more than 100 I/Os, percentiles of latency are accurate to 0.049%." in said) == told

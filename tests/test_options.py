@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command import good, told, write
 
-from headwaiter.cli._options import reading, run_options
+from headwaiter.cli._options import reading
 from headwaiter.cli.compare import command
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time

@@ -50,14 +50,14 @@ def test_a_result_that_spreads_is_a_range_and_the_run_in_the_middle_stands_for_i
     assert not told_range(result("a", 20.0)), "nothing was perturbed"
 
 
-def test_who_cannot_be_told_apart_is_said() -> None:
+def test_what_depends_on_timing_is_said() -> None:
     chaotic = with_range(result("a", 20.0), [result("a", 14.0), result("a", 19.0)])
     near = with_range(result("b", 17.0), [result("b", 17.1)])
     far = with_range(result("c", 5.0), [result("c", 5.1)])
-    by, ranked = rank([chaotic, near, far], None)
+    by, ranked = rank([chaotic, near, far], "throughput")
     words = uncertain(by, ranked)
-    assert "a 14 to 20" in words and "a and b cannot be told apart" in words and " c " not in words
-    assert uncertain(*rank([near, far], None)) == ""
+    assert "a 14–20 MB/s" in words and "over 3 runs" in words and " c " not in words
+    assert uncertain(*rank([near, far], "throughput")) == ""
 
 
 def test_the_same_number_is_the_same_change(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_the_range_is_told_to_people(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert "throughput is" not in good(capfd, *words, "--seeds", "0")
 
 
-def test_who_cannot_be_told_apart_is_said_to_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_depends_on_timing_is_said_to_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.fio").write_text(SIDE_BY_SIDE)
     words = ("compare", tmp_path / "a.fio", "-s", "noop,deadline", "--seeds", "4")
     uncertain = told(capfd, *words)["uncertain"]

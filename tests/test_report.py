@@ -19,6 +19,7 @@ from headwaiter.report.columns import digits, percents, told_margin
 from headwaiter.report.tables import hidden, show, table, tasks_table, write_csv
 from headwaiter.study.results import shares
 from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, Margin, Range, Result, Spread, TaskRow
+from headwaiter.study.trial import Ran
 
 LAT = Latency(11.125, 12.0, 13.0, 14.25, 15.0, 1600.0)
 SEVERAL = Spread(21.0, 29.0)
@@ -220,7 +221,7 @@ def test_table_of_tasks() -> None:
 
 def test_run_in_detail(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "two.csv", TWO_READERS)
-    text = good(capfd, "run", path, "-s", "as", "--set", "antic_expire=3", "-d", "constant:5")
+    text = good(capfd, "run", path, "-s", "as", "--set", "antic_expire=3", "-d", "constant:5", "--no-goes-on")
     lines = text.splitlines()
     assert "Set: antic_expire=3" in lines
     assert any(line.split()[:3] == ["ann", "read", "12"] for line in lines)
@@ -236,7 +237,9 @@ def test_a_run_says_what_small_changes_make_of_it(
     import headwaiter.cli.run as command  # noqa: PLC0415
 
     monkeypatch.setattr(
-        command, "others", lambda *args, **more: [(replace(FULL, throughput_mbps=rate), None) for rate in (2.25, 0.125)]
+        command,
+        "others",
+        lambda *args, **more: [Ran(None, replace(FULL, throughput_mbps=rate), None, None) for rate in (2.25, 0.125)],
     )
     path = write(tmp_path / "two.csv", TWO_READERS)
     d = told(capfd, "run", path, "-s", "noop", "-d", "constant:5")

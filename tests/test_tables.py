@@ -180,7 +180,7 @@ def test_results_tell_of_tables_only_where_one_was_given(capfd: pytest.CaptureFi
 
 def test_the_drive_s_own_positions_as_a_file_change_nothing(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = write(tmp_path / "rows", good(capfd, "drives", "export", "barracuda-80g", "--positions"))
-    plain = told(capfd, *RUN)
+    plain = told(capfd, *RUN, "--positions")
     out = told(capfd, *RUN, "--set", f"positions={path}")
     del out["results"][0]["tables"]
     assert out == plain

@@ -18,6 +18,7 @@ from headwaiter.was.config import config, load, save
 from headwaiter.was.matrix import load_matrix
 
 SMALL = ("--history", 3, "--classes", 4, "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
+AS_FITTED = ("-d", "barracuda-80g", "--no-goes-on", "--positions")
 
 
 def refused(capfd: pytest.CaptureFixture[str], *args: object) -> str:
@@ -91,7 +92,9 @@ def test_fit(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert trial["was"]["T_F_per_A_S_ms"] < trial["as"]["T_F_per_A_S_ms"] and trial["throughput"] >= 1
     assert document["wait_us"] == list(load(output).wait_us)
     assert plot.read_text().startswith("<?xml")
-    out = told(capfd, "run", "example", "-s", "was", "--set", "cooperation=1", "--set", f"config={output}", "--seeds", "0")
+    out = told(
+        capfd, "run", "example", "-s", "was", "--set", "cooperation=1", "--set", f"config={output}", "--seeds", "0", *AS_FITTED
+    )
     waits = out["results"][0]["anticipation"]
     assert (waits["A_S"], waits["A_F"]) == (trial["was"]["A_S"], trial["was"]["A_F"])
     text = good(capfd, "was", "fit", "-o", tmp_path / "again.toml", "--runs", 0, *SMALL)
@@ -138,7 +141,9 @@ def test_evaluate_a_configuration(capfd: pytest.CaptureFixture[str], tmp_path: P
     """By the whole of each workload, of any kind, and nothing is fitted: what `run` says of it."""
     found = told(capfd, "was", "evaluate", "-c", classes, "readers-4", "example", "--runs", 0)
     assert found["policy"] == "was" and [v["load"] for v in found["verdicts"]] == ["readers-4.fio", "example.blktrace.xz"]
-    ran = told(capfd, "run", "readers-4", "-s", "was", "--set", "cooperation=1", "--set", f"config={classes}", "--seeds", "0")
+    ran = told(
+        capfd, "run", "readers-4", "-s", "was", "--set", "cooperation=1", "--set", f"config={classes}", "--seeds", "0", *AS_FITTED
+    )
     waits = ran["results"][0]["anticipation"]
     assert (waits["A_S"], waits["A_F"]) == (found["verdicts"][0]["was"]["A_S"], found["verdicts"][0]["was"]["A_F"])
     online = told(capfd, "was", "evaluate", "--online", "--whole", "readers-4", "--runs", 0)

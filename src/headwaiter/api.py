@@ -20,6 +20,7 @@ from headwaiter.errors import Problem
 from headwaiter.frames import frame, frame_csv, is_frame
 from headwaiter.judge.conditions import checked
 from headwaiter.judge.judge import MARGIN, Judged, judge
+from headwaiter.judge.levers import pull
 from headwaiter.outputs import writing
 from headwaiter.record import json_text
 from headwaiter.report.head import draw_heads
@@ -277,6 +278,7 @@ def compare(
     current: str | None = None,
     margin: float = MARGIN,
     anyway: bool = False,
+    levers: bool = False,
     **conditions: Unpack[Conditions],
 ) -> Comparison:
     """Run a workload under several schedulers (default: all), as `headwaiter compare` does.
@@ -288,7 +290,8 @@ def compare(
     such as "bfq:low_latency=0". settings: of each scheduler tunables and tables by name. by: the ranking. runs: perturbed runs
     of each, to check whether small changes decide the result (default: 8 of short loads). current: the scheduler that others
     are held against; margin: the share by which they must differ to matter. anyway: judge even if the drive is not the recorded
-    one. conditions: as Conditions. Raises Problem if something given is wrong.
+    one. levers: try what may help beside a scheduler, too (`document.levers`). conditions: as Conditions. Raises Problem if
+    something given is wrong.
 
     >>> import headwaiter
     >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "as", "as:antic_expire=0"], runs=0)
@@ -308,7 +311,8 @@ def compare(
         raise Problem(f"current: {current} is not among the schedulers compared")
     work, device = _on_drive(workload, drive, _reading(conditions))
     how = checked(dict(conditions))
-    return Comparison(judge(work, device, variants, how, by=by, runs=runs, current=current, margin=margin, anyway=anyway))
+    found = judge(work, device, variants, how, by=by, runs=runs, current=current, margin=margin, anyway=anyway)
+    return Comparison(replace(found, levers=tuple(pull(found, runs))) if levers else found)
 
 
 def run(

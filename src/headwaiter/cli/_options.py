@@ -15,7 +15,7 @@ from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.processor import Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.errors import Problem, shown
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import Conditions, checked
 from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement, plan
 from headwaiter.study.ranges import RUNS, SHORT_IOS
@@ -177,6 +177,12 @@ def reading(given: dict[str, Any]) -> Reading:
     """How the workload is to be read."""
     shares = parse_shares(given["shares"])
     return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
+
+
+def conditions(given: dict[str, Any]) -> Conditions:
+    """Under which conditions runs are made. Problem if a time is none."""
+    with_times(given, Options())
+    return checked(given)
 
 
 def with_times(given: dict[str, Any], options: Options) -> Options:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import Finite, announce, reading, simulation_options, table_options
+from headwaiter.cli._options import Finite, announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.errors import Problem, shown
-from headwaiter.judge.conditions import checked
 from headwaiter.judge.judge import MARGIN, Judged, judge
+from headwaiter.judge.levers import pull
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries, render
@@ -78,6 +79,13 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
     type=click.Choice(list(RANKINGS)),
     help="Ranking [default: progress, how fast programs get their work done; latency in open replays].",
 )
+@click.option(
+    "--levers/--no-levers",
+    "levers",
+    default=True,
+    show_default=True,
+    help="Try what may help beside a scheduler, too: I/O classes of programs, and settings of the queue.",
+)
 @click.option("--anyway", is_flag=True, help="Rank even if the drive is not the recorded one.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @file_option("--report", metavar="FILE.html", help="Write a page with tables and charts, too (needs Bokeh and Jinja2).")
@@ -91,6 +99,7 @@ def command(
     current: str | None,
     margin: float,
     by: Criterion | None,
+    levers: bool,
     anyway: bool,
     as_csv: bool,
     report: Path | None,
@@ -113,14 +122,14 @@ def command(
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
     work, drive = read_on_drive(path, given["drive"], reading(given))
-    conditions = checked(given)
-    total = announce(work.load, drive, conditions.options(drive), len(variants), given["seeds"], compared=True)
+    how = conditions(given)
+    total = announce(work.load, drive, how.options(drive), len(variants), given["seeds"], compared=True)
     with progress_bar(f"{work.name} on {drive.name}", total) as update:
         found = judge(
             work,
             drive,
             variants,
-            conditions,
+            how,
             by=by,
             runs=given["seeds"],
             current=baseline,
@@ -129,6 +138,8 @@ def command(
             tasks=as_json or report is not None,
             progress=update,
         )
+        if levers:
+            found = replace(found, levers=tuple(pull(found, given["seeds"], progress=update)))
     if report:
         ios = sum(r.requests for r in found.results)
         with progress_bar(f"{work.name} on {drive.name}, for {report.name}", ios) as update:
@@ -153,6 +164,12 @@ def _show(out: Console, found: Judged, wide: bool, with_legend: bool, parted: bo
     first, dot, rest = found.answer.text.partition(". ")
     show(out, Text.assemble((first + dot, _OUTCOMES.get(found.answer.outcome, "bold yellow")), rest))
     out.print()
+    for lever in found.levers:
+        show(out, Text.assemble("Besides, ", lever.text))
+        for line in lever.apply:
+            out.print(f"  {line}", soft_wrap=True)
+    if found.levers:
+        out.print()
     rows = table(results, margins, width=None if wide else out.width, parted=parted)
     show(out, rows)
     out.print()

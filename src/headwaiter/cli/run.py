@@ -13,12 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import announce, reading, simulation_options, table_options
+from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
-from headwaiter.judge.conditions import checked
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
@@ -70,9 +69,9 @@ def command(
     if plot:
         check_form(plot)
     work, drive = read_on_drive(path, given["drive"], reading(given))
-    conditions = checked(given)
-    work = conditions.load(work, drive)
-    ((variant, options),) = conditions.runs([Variant(policy.name, policy.name, tunables)], drive, work.trace)
+    how = conditions(given)
+    work = how.load(work, drive)
+    ((variant, options),) = how.runs([Variant(policy.name, policy.name, tunables)], drive, work.trace)
     total = announce(work.load, drive, options, 1, given["seeds"])
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import Finite, announce, load_options, reading
+from headwaiter.cli._options import Finite, announce, conditions, load_options, reading
 from headwaiter.cli._output import file_option, json_option, output_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.cli._was import (
@@ -30,7 +30,6 @@ from headwaiter.cli._was import (
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
-from headwaiter.judge.conditions import checked
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
 from headwaiter.report.tables import console, print_notes
@@ -168,8 +167,8 @@ class _Work:
 
 def _options(given: dict[str, Any], drive: Drive) -> Options:
     """As `was` is run in a kernel."""
-    conditions = checked(given)
-    return conditions.of(conditions.options(drive), POLICY, drive)
+    how = conditions(given)
+    return how.of(how.options(drive), POLICY, drive)
 
 
 def _work(workloads: tuple[str, ...], given: dict[str, Any]) -> _Work:

@@ -13,7 +13,7 @@ from headwaiter.study.compare import explain, rank, uncertain, without_processor
 from headwaiter.study.fit import UNKNOWN, doubt, fit
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
-from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Result
+from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Lever, Result
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Workload
@@ -35,6 +35,8 @@ class Judged:
     why: str
     uncertain: str
     notes: tuple[str, ...]
+    levers: tuple[Lever, ...] = ()
+    """What helps beside a scheduler (levers.py), where that was asked for."""
     fit: Fit | None = None
     """How well the drive explains the recording, if it has completions."""
 
@@ -64,6 +66,7 @@ class Judged:
             why=self.why,
             uncertain=self.uncertain,
             answer=self.answer,
+            levers=self.levers,
             fit=self.fit,
             processor=processor_time(self.options),
             notes=self.notes,
@@ -84,6 +87,7 @@ def judge(
     have: Collection[str] | None = None,
     margin: float = MARGIN,
     anyway: bool = False,
+    doubted: bool = True,
     tasks: bool = True,
     progress: Callable[[str, int], None] | None = None,
 ) -> Judged:
@@ -92,7 +96,7 @@ def judge(
     by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
     others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in force at the recording, if
     it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a share. anyway: judge even on a
-    drive that is not the recorded one. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any thread.
+    drive that is not the recorded one. doubted: say so, and look for a better one, which takes long. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any thread.
     Problem as simulate() raises it.
     """
     work = conditions.load(work, drive)
@@ -108,7 +112,7 @@ def judge(
     ordered = tuple(by_name[label(r)] for r in ranked)
     under = recorded_under or UNKNOWN
     known = fit(work.trace, drive, under) if work.trace else None
-    line, refused = doubt(known, work.trace, drive, under)
+    line, refused = doubt(known, work.trace, drive, under) if doubted else ("", False)
     judged = answer(
         ordered,
         criterion,

@@ -253,12 +253,16 @@ def _factor(value: float) -> str:
 
 def _span(found: Field, i: int) -> str:
     """The interval of a trial, in the words of _than(), in brackets; "" where it says no more than that."""
-    criterion, interval = found.criterion, found.intervals[i]
+    interval = found.intervals[i]
     if math.isinf(interval.low) or math.isinf(interval.high):
         return " (the sample is too small for an interval)"
     if found.single:
         return " (of one run each; --seeds 8 tells how sure that is)"
-    rises = RANKINGS[criterion][2] < 0
+    return span_text(interval, rises=RANKINGS[found.criterion][2] < 0)
+
+
+def span_text(interval: Interval, *, rises: bool = True) -> str:
+    """An interval in brackets, "" where its ends are the same digits. rises: better is more; else it is less."""
     # Of what falls, the share that is left out of the base's.
     low, high = sorted((math.expm1(log) if rises else -math.expm1(-log)) for log in (interval.low, interval.high))
     more, less = ("more", "less") if rises else ("less", "more")

@@ -12,6 +12,7 @@ from headwaiter.engine.sim import Drive
 from headwaiter.errors import Problem
 from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import judge
+from headwaiter.judge.levers import pull
 from headwaiter.judge.verdict import STOCK_BASELINES
 from headwaiter.live.devices import Device, current_scheduler
 from headwaiter.live.foreign import acting_on
@@ -21,7 +22,7 @@ from headwaiter.live.losses import Uses, losses
 from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal
 from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands, kept_requests
 from headwaiter.study.inkernel import POSITIONS, depth_of
-from headwaiter.study.schema import Answer, Fit
+from headwaiter.study.schema import Answer, Fit, Lever
 from headwaiter.study.variants import Variant, candidates, default_set, parse_variant
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces.recording import Recording
@@ -139,12 +140,14 @@ def advise(
     if judged.criterion == "fairness" and any(r.fairness_jain is None for r in judged.results):
         raise Problem(f"{work.name}: --goal fairness needs several programs at once")
     said = judged.answer
+    disk = target.device.name if target else "sdX"
+    levers = pull(judged, disk=disk, progress=progress)
     found = replace(found, answer=said, fit=judged.fit, notes=(*found.notes, *(n for n in judged.notes if n not in found.notes)))
     if not said.margins:
         return _with(found, [_advice(found, "recording", said.text, said.outcome)], mute)
     pick = next(t for t in judged.trials if t.variant.name == (said.best or incumbent.name))
     of_pick = {name: value for name, value in pick.variant.settings.items() if isinstance(value, int)}
-    return _conclude(found, pick.variant.scheduler, of_pick if said.best else {}, said, mute)
+    return _conclude(found, pick.variant.scheduler, of_pick if said.best else {}, said, levers, mute)
 
 
 def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0) -> Conditions:
@@ -249,7 +252,9 @@ def _with(found: Advised, advice: Sequence[Advice], mute: Sequence[str]) -> Advi
     return replace(found, advice=said, muted=muted, wanted=found.wanted if applies else None)
 
 
-def _conclude(found: Advised, pick: str, settings: Mapping[str, int], judged: Answer, mute: Sequence[str]) -> Advised:
+def _conclude(
+    found: Advised, pick: str, settings: Mapping[str, int], judged: Answer, levers: Sequence[Lever], mute: Sequence[str]
+) -> Advised:
     """pick: the scheduler to take, or that stays; settings: those that are better than its own."""
     target, policy = found.target, find(pick)
     name = policy.kernel_name
@@ -274,6 +279,7 @@ def _conclude(found: Advised, pick: str, settings: Mapping[str, int], judged: An
         found = replace(found, wanted=wanted, losses=ends)
     else:
         advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
+    advice += [_advice(found, "lever", f"Besides, {one.text}", one.what, one.apply, one.undo) for one in levers]
     if judged.module and judged.module_text:
         lacks = f"{judged.module_text} This kernel lacks it (docs/kernel.md builds the module)."
         advice.append(_advice(found, "module", lacks, judged.module))

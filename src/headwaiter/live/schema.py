@@ -12,7 +12,7 @@ from headwaiter.record import Record, Says
 from headwaiter.study.schema import Answer, Document, Fit, Notes, Replay
 
 Goal = Literal["progress", "throughput", "latency", "fairness"]
-AdviceKind = Literal["scheduler", "tunables", "module", "recording", "foreign"]
+AdviceKind = Literal["scheduler", "tunables", "lever", "module", "recording", "foreign"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,10 +105,11 @@ class Ongoing(Forest):
 
 
 def going_on(work: Workload, drive: Drive) -> Workload:
-    """A closed replay whose programs go on until the recorded span is over; any other workload as it is."""
+    """A closed replay whose programs go on until the recorded span is over; as it is, where none does."""
     if work.replay != CLOSED or work.trace is None or not isinstance(work.load, Forest):
         return work
-    return replace(work, load=ongoing(work.trace, work.load, drive.sectors))
+    load = ongoing(work.trace, work.load, drive.sectors)
+    return replace(work, load=load) if load.programs else work
 
 
 def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:

@@ -10,6 +10,8 @@ is as good as one that changes nothing. No single program's rate says that, and 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +25,11 @@ from headwaiter.study.schema import ProgramRow
 from headwaiter.study.waits import cell_count
 
 F64 = NDArray[np.float64]
+_KERNEL = re.compile(
+    r"(kworker|jbd2|flush-\d|kswapd\d|kcopyd|kcompactd|loop\d|md\d+_|dm[-_]|dmcrypt|bcache|xfs|btrfs|f2fs|txg_sync|z_[wr]|mmcqd|jfs)"
+    r".*[-/_0-9]|ext4lazyinit|bdi-default|dio|writeback"
+)
+"""Threads of the kernel: nobody waits for them, or those who do wait for their own I/O as well."""
 LEAST_SHARE = 0.5
 """A program that has done nothing is taken to have done so much of one I/O."""
 _P99 = 99
@@ -92,7 +99,8 @@ def programs_of(outcome: Outcome, load: object) -> Programs | None:
     p99, most = _tails(number[counted], complete[counted] - issue[counted], len(there))
     first = np.full(len(there), len(groups))
     np.minimum.at(first, number[waited], np.flatnonzero(waited))
-    return Programs(tuple(names[g] for g in there.tolist()), done, active, p99, most, _counting(load.ioprio[first]))
+    called = tuple(names[g] for g in there.tolist())
+    return Programs(called, done, active, p99, most, _counting(load.ioprio[first], called))
 
 
 def _of_work(number: I64, n: int, issue: I64, complete: I64, size: F64) -> tuple[F64, F64]:
@@ -146,9 +154,11 @@ def _of_span(
     return done, active, counted.astype(np.int64)
 
 
-def _counting(prios: NDArray[np.uint16]) -> NDArray[np.bool_]:
-    """Programs of other classes than idle; all, where all are of that."""
+def _counting(prios: NDArray[np.uint16], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Programs of other classes than idle that are no threads of the kernel; all, where there are no others."""
     counts = np.asarray(prios < ioprio(IoprioClass.IDLE, 0))
+    if names:
+        counts &= ~np.array([bool(_KERNEL.match(name)) for name in names])
     return counts if counts.any() else ~counts
 
 
@@ -192,5 +202,6 @@ def _of_jobs(outcome: Outcome, load: JobLoad) -> Programs | None:
         p99[number] = ns[mine][np.searchsorted(until, max(1, -(-int(until[-1]) * _P99 // 100)))]
         most[number] = ns[mine][-1]
     tasks = load.tasks[: len(jobs)]
-    counts = _counting(np.array([t.ioprio for t in tasks], np.uint16))
-    return Programs(tuple(t.name for t in tasks), done[:, None], active[:, None], p99, most, counts)
+    called = tuple(t.name for t in tasks)
+    counts = _counting(np.array([t.ioprio for t in tasks], np.uint16), ())
+    return Programs(called, done[:, None], active[:, None], p99, most, counts)

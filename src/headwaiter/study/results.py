@@ -272,7 +272,7 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
     return Result(
         scheduler=o.scheduler,
         tunables={k: policy.tunables[k].show(v) for k, v in o.tunables.items()},
-        tables={name: cells.tolist() for name, cells in o.tables.items()} or None,
+        tables={name: cells.tolist() for name, cells in o.tables.items() if len(cells)} or None,
         elapsed_s=elapsed,
         requests=int(tallies.ios.sum()),
         bytes=size,

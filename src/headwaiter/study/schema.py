@@ -351,6 +351,18 @@ class Answer(Record):
     margins: Annotated[Sequence[Margin], Says("every scheduler, in the order of `results`; empty where no ratio means anything")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lever(Record):
+    """What helps beside another scheduler."""
+
+    kind: Annotated[str, Says("`class`: of a program's I/O; else the file of the disk in sysfs")]
+    what: Annotated[str, Says("which program, or which value")]
+    text: Annotated[str, Says("what it is worth, and what it costs, in a plain sentence")]
+    margin: Annotated[Margin, Says("how much better the load fares with it, under which scheduler")]
+    apply: Annotated[Sequence[str], Says("commands that apply it")]
+    undo: Annotated[Sequence[str], Says("commands that undo that")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Results(Record):
     """The results."""
@@ -370,6 +382,7 @@ class CompareDocument(_Results, _Ranked, _Simulation):
     """`headwaiter compare`"""
 
     answer: Annotated[Answer, Says("the verdict")]
+    levers: Annotated[Sequence[Lever], Says("what helps beside a scheduler, the most helpful first")] = ()
     fit: Annotated[Fit | None, Says("of recordings with completions: how well the drive explains them")] = None
 
 

@@ -85,6 +85,9 @@ def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
     assert load.until_ns is not None
     there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) > load.warm_ns))
     issue, complete = (np.asarray(column)[there] for column in (rows.issue_ns, rows.complete_ns))
+    if not len(there):
+        nothing = np.zeros(cell_count(len(load.recorded_ios)))
+        return Waits(nothing, np.zeros(len(load.recorded_ios)), nothing, 0.0, 0.0, 0.0)
     issue = np.maximum(issue, load.warm_ns)
     until = np.maximum(issue, np.minimum(complete, load.until_ns[there]))
     waited = _added(issue, until, load.groups[there], (load.flags[there] & SYNC) > 0)

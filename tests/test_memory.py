@@ -192,7 +192,7 @@ def test_a_note_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     job = tmp_path / "j.fio"
     job.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=randread\nnumber_ios=101\n[a]\n")
     for exact, told in ((100, True), (101, False)):
-        monkeypatch.setattr(conditions, "Options", functools.partial(Options, exact=exact))
+        monkeypatch.setattr(conditions, "MEASURED_ACCURACY", exact)
         for command, words in ((run_command, ["-s", "as"]), (compare_command, ["-s", "as,noop"])):
             said = CliRunner().invoke(command, [str(job), *words, "--seeds", "0"]).stdout
             assert ("Note: with more than 100 I/Os, percentiles of latency are accurate to 0.049%." in said) == told

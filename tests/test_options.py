@@ -26,13 +26,17 @@ AT_ONCE = "time_s,task,op,sync,sector,sectors,complete_s\n"
 
 
 def options(*args: object) -> Options:
-    return run_options(command.make_context("compare", [str(a) for a in args]).params)
+    """On a disk that takes a request at a time."""
+    given = conditions(command.make_context("compare", [str(a) for a in args]).params)
+    return given.of(given.options(ConstantDrive(MS)), "mq-deadline", ConstantDrive(MS))
 
 
 def test_defaults() -> None:
-    """Requests of up to 1280 KiB, as Linux has them; merging, one software queue, no limit; processor times as measured."""
+    """Requests of up to 1280 KiB, as Linux has them; merging, one software queue; tags, a request taken ahead and
+    write-back throttling as blk-mq has them; processor times as measured."""
     assert options() == Options(
-        seed=0, queue_depth=0, max_sectors=2560, merging=True, join_arriving=True, nr_requests=256, pull_ahead=False, cpus=1,
+        seed=0, queue_depth=0, max_sectors=2560, merging=True, join_arriving=True, nr_requests=64, pull_ahead=True, cpus=1,
+        wbt_depth=1,
         one_processor=False, turnaround_ns=10_500, turnaround_page_ns=530, dispatch_ns=3_000, dispatch_page_ns=670,
         copy_ns=3_000, copy_page_ns=600,
     )  # fmt: skip

@@ -96,8 +96,8 @@ def judge(
     by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
     others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in force at the recording, if
     it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a share. anyway: judge even on a
-    drive that is not the recorded one. doubted: say so, and look for a better one, which takes long. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any thread.
-    Problem as simulate() raises it.
+    drive that is not the recorded one. doubted: look for a drive that fits better, which takes long. tasks: results have rows of
+    tasks. progress(variant, I/Os done) comes from any thread. Problem as simulate() raises it.
     """
     work = conditions.load(work, drive)
     options = conditions.options(drive, work.trace)

@@ -24,6 +24,7 @@ from headwaiter.live.kernel import known, loadable
 from headwaiter.live.losses import losses, uses
 from headwaiter.live.machine import Machine
 from headwaiter.live.settings import Settings
+from headwaiter.live.target import target_of
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.trial import Trial, measure_all
@@ -170,7 +171,7 @@ def test_a_recording_of_another_disk_is_not_applied_unasked(
 ) -> None:
     """But for --force. What is not known of a disk is held against nobody."""
     machine.add("sda", wwn="naa.5000")
-    target = Machine(machine.root).target("sda")
+    target = target_of(Machine(machine.root), "sda")
 
     def of(*identities: str) -> Recording:
         disks = tuple(Disk("sda", "8,0", {"identity": one} if one else {}, {}) for one in identities)
@@ -179,7 +180,7 @@ def test_a_recording_of_another_disk_is_not_applied_unasked(
     assert elsewhere(target, of("wwn:naa.5000")) == elsewhere(target, of("wwn:naa.1", "wwn:naa.5000")) == ""
     assert elsewhere(target, of("")) == elsewhere(target, None) == elsewhere(None, of("wwn:naa.1")) == ""
     machine.stack("md0", "sda")
-    stack = Machine(machine.root).target("md0")
+    stack = target_of(Machine(machine.root), "md0")
     assert elsewhere(stack, of(stack.device.identity)) == elsewhere(stack, of("wwn:naa.5000")) == "", "the whole or one leg"
     said = "recorded on wwn:naa.1, wwn:naa.2, and sda is wwn:naa.5000"
     assert elsewhere(target, of("wwn:naa.1", "wwn:naa.2")) == said

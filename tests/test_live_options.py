@@ -34,6 +34,7 @@ from headwaiter.live.sample import measured
 from headwaiter.live.selectors import ByTable, Cell
 from headwaiter.live.settings import Settings
 from headwaiter.live.table import Measured, Work
+from headwaiter.live.target import target_of
 from headwaiter.live.watch import Rules
 from headwaiter.study.workload import Workload
 from headwaiter.traces import load
@@ -374,8 +375,8 @@ def test_a_stack_is_offered_what_all_its_legs_are(machine: FakeSystem) -> None:
         machine.add(name)
     machine.stack("md0", "sda", "sdb")
     write(machine.sysfs / "block" / "sdb" / "queue" / "scheduler", "none [mq-deadline] bfq\n")
-    assert Machine(machine.root).target("md0").offered == ("none", "mq-deadline", "bfq")
-    assert Machine(machine.root).target("sda").offered == ("none", "mq-deadline", "kyber", "bfq")
+    assert target_of(Machine(machine.root), "md0").offered == ("none", "mq-deadline", "bfq")
+    assert target_of(Machine(machine.root), "sda").offered == ("none", "mq-deadline", "kyber", "bfq")
 
 
 def test_what_revert_tells(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,7 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
 from headwaiter.live.record import record
 from headwaiter.live.schema import Goal
+from headwaiter.live.target import target_of
 from headwaiter.report.tables import print_notes, show
 from headwaiter.study.fit import AUTO, choose_drive
 from headwaiter.study.workload import Workload, find_workload, read_recording, read_workload
@@ -111,7 +112,7 @@ def command(
         raise Problem("--apply and --persist need --on DEVICE")
     if persist and as_json:
         raise Problem("--persist and --json are mutually exclusive")
-    target = machine.target(on) if on else None
+    target = target_of(machine, on) if on else None
     udev = machine.root / "run" / "udev" / "data"
     if persist and target:
         rules(target.legs, target.settings[0], udev)  # or a disk that no rule can mean is told after a minute's recording

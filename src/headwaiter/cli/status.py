@@ -10,8 +10,8 @@ from rich.console import Console
 
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.live.changed import DiskStatus, StatusDocument
 from headwaiter.live.machine import Machine
-from headwaiter.live.schema import DiskStatus, StatusDocument
 from headwaiter.live.status import status
 
 

@@ -13,12 +13,13 @@ from headwaiter.errors import Problem
 from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import judge
 from headwaiter.judge.verdict import STOCK_BASELINES
+from headwaiter.live.changed import Foreign
 from headwaiter.live.devices import Device, current_scheduler
 from headwaiter.live.foreign import acting_on
 from headwaiter.live.gate import gate, told
 from headwaiter.live.kernel import known
 from headwaiter.live.losses import Uses, losses
-from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal
+from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Gate, Goal
 from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands, kept_requests
 from headwaiter.study.inkernel import POSITIONS, depth_of
 from headwaiter.study.schema import Answer, Fit

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from headwaiter.live.schema import Foreign
+from headwaiter.live.changed import Foreign
 
 OURS = "99-headwaiter.rules"
 _UDEV = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")

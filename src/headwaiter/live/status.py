@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from headwaiter.errors import Problem
 from headwaiter.live.apply import overridden
+from headwaiter.live.changed import DiskStatus, HistoryRow, StatusDocument
 from headwaiter.live.devices import Device, whole_disks
 from headwaiter.live.foreign import foreign
 from headwaiter.live.machine import Machine
-from headwaiter.live.schema import DiskStatus, HistoryRow, StatusDocument
 from headwaiter.live.settings import commands, opened
 from headwaiter.live.state import Saved, State
 from headwaiter.record import like

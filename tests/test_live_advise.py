@@ -364,7 +364,9 @@ def test_who_else_sets_schedulers(machine: FakeSystem) -> None:
     write(root / "etc/systemd/system/io.service", '[Service]\nExecStart=sh -c "echo none >/sys/block/sdb/queue/scheduler"\n')
     (root / "etc/tmpfiles.d").mkdir()
     write(root / "etc/tmpfiles.d/io.conf", "w /sys/block/sdc/queue/scheduler - - - - bfq\n")
-    found = foreign(root)
+    for name in ("sda", "sdb"):
+        machine.add(name)
+    found = foreign(root, [Machine(root).find(name) for name in ("sda", "sdb")])
     assert [(one.kind, one.line, one.scheduler, one.disks) for one in found] == [
         ("udev", 1, "bfq", "sd[a-z]|vd*"),
         ("udev", 2, "kyber", ""),

@@ -271,7 +271,7 @@ def _conclude(found: Advised, pick: str, settings: Mapping[str, int], judged: An
         advice.append(_advice(found, "scheduler" if switch else "tunables", text, what, apply, undo))
         if target and switch:
             ends = tuple(losses(target.uses, target.settings[0], name))
-            advice += [_advice(found, "foreign", _back(one), f"{one.file}:{one.line}") for one in _foreign(target, name)]
+            advice += [_advice(found, "foreign", _back(one, target), f"{one.file}:{one.line}") for one in _foreign(target, name)]
         found = replace(found, wanted=wanted, losses=ends)
     else:
         advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
@@ -301,6 +301,9 @@ def _foreign(target: Target, name: str) -> list[Foreign]:
     return [one for one in found.values() if one.scheduler != name]
 
 
-def _back(one: Foreign) -> str:
-    what = f"sets {one.scheduler}" if one.scheduler else "sets the scheduler"
-    return f"{one.file}:{one.line} {what} {one.when}, and would undo this."
+def _back(one: Foreign, target: Target) -> str:
+    what = f"{one.file}:{one.line} {'sets ' + one.scheduler if one.scheduler else 'sets the scheduler'} {one.when}"
+    if any(leg.name in one.acts_on for leg in target.legs):
+        return f"{what}, and would undo this."
+    told = f" ({', '.join(one.conditions)})" if one.conditions else ""
+    return f"{what}, and may undo this: whether it is for {target.device.name} cannot be told from here{told}."

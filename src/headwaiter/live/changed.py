@@ -53,7 +53,10 @@ class Foreign(Record):
     line: Annotated[int, Says("in which line")]
     scheduler: Annotated[str, Says("the scheduler that it sets; empty where that cannot be told")]
     disks: Annotated[str, Says("pattern of names that it is for; empty: not told by name")]
+    conditions: Annotated[Sequence[str], Says("what else a disk must be, as a udev rule has it")]
     when: Annotated[str, Says("when it acts")]
+    acts_on: Annotated[Sequence[str], Says("names of disks here that it is for")]
+    may_act_on: Annotated[Sequence[str], Says("names of disks here of which that cannot be told")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ def status(machine: Machine) -> StatusDocument:
     there = whole_disks(machine.sysfs, machine.root / "run" / "udev" / "data")
     return StatusDocument(
         disks=[_disk(saved, state, there) for saved in state.all()],
-        foreign=foreign(machine.root),
+        foreign=foreign(machine.root, there),
         history=[like(HistoryRow, entry) for entry in state.history()],
     )
 

@@ -26,4 +26,4 @@ def target_of(machine: Machine, name: str) -> Target:
         raise Problem(f"{device.name}: its legs have different schedulers ({said}): give them one first")
     common = tuple(one for one in offered[0] if all(one in other for other in offered))
     modules = tuple(sorted(loadable(machine.root) - set(common)))
-    return Target(device, tuple(legs), tuple(settings), common, modules, uses(machine.root), tuple(foreign(machine.root)))
+    return Target(device, tuple(legs), tuple(settings), common, modules, uses(machine.root), tuple(foreign(machine.root, legs)))

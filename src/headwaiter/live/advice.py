@@ -107,7 +107,7 @@ def advise(
     if trace is None:
         raise Problem(f"{work.name}: advice needs a recording (headwaiter compare takes job files, too)")
     settings = target.settings[0] if target else recorded_settings(recorded)
-    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else _recorded_schedulers(recorded) or STOCK
+    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
     depth = depth_of(drive, conditions.options(drive))
     opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
@@ -154,7 +154,7 @@ def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int 
     return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number)
 
 
-def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
+def recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
     """Those that the kernel offered for the disk that was recorded; none if there were several disks."""
     text = recorded.disks[0].settings.get(SCHEDULER, "") if recorded and len(recorded.disks) == 1 else ""
     return tuple(word.strip("[]") for word in text.split()) if current_scheduler(text) else ()
@@ -162,7 +162,7 @@ def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
 
 def recorded_settings(recorded: Recording | None) -> Settings | None:
     """Those of the disk that was recorded, when it was; None if that is not known, or there were several."""
-    if not _recorded_schedulers(recorded):
+    if not recorded_schedulers(recorded):
         return None
     assert recorded
     said = recorded.disks[0].settings

@@ -24,9 +24,9 @@ class Gate(Record):
     seconds: Annotated[float, Says("its length", "s")]
     requests: Annotated[int, Says("its requests")]
     lost: Annotated[int, Says("events that its recorder lost")]
-    depth: Annotated[int, Says("requests that the device takes at once")]
+    depth: Annotated[int | None, Says("requests that the device takes at once; absent where no drive could be chosen")] = None
     contention_percent: Annotated[
-        float | None, Says("share of requests that found as many under way; absent where completions are not recorded", "%")
+        float | None, Says("share of requests that found as many under way; absent without depth or completions", "%")
     ] = None
     tasks_known: Annotated[bool, Says("it tells tasks, so that think times can be kept")]
     reasons: Annotated[Sequence[str], Says("what it lacks")]
@@ -51,7 +51,7 @@ class AdviseDocument(Document):
     workload: Annotated[str, Says("name of the recording")]
     device: Annotated[str | None, Says("the device's identity")] = None
     legs: Annotated[Sequence[str], Says("names of the disks on whose queues the scheduler acts")]
-    drive: Annotated[str, Says("the drive model")]
+    drive: Annotated[str | None, Says("the drive model; absent where too little was recorded to choose one")] = None
     goal: Annotated[Goal, Says("what is to be better")]
     replay: Annotated[Replay | None, Says("how the recording was replayed")] = None
     current: Annotated[str, Says("the scheduler in force, or supposed to be")]

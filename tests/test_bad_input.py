@@ -26,7 +26,7 @@ from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.errors import Problem, plain
 from headwaiter.parsing import real, whole
 from headwaiter.reading import read_bytes, unpack
-from headwaiter.report.tables import console
+from headwaiter.report.terminal import console
 from headwaiter.traces import load
 
 DIGITS = "7" * 5000

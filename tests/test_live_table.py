@@ -24,6 +24,7 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.rank import Point
 from headwaiter.live.selectors import OPERATIONS, Cell, read_table
 from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder
+from headwaiter.live.target import target_of
 
 __all__ = ["loop", "machine"]
 FIO = """#!/bin/sh
@@ -179,9 +180,9 @@ def test_an_eighth_of_room_is_left(machine: FakeSystem, fio: Path, monkeypatch: 
     there = Machine(machine.root)
     work, wanted, free = Work(1), [Cell("read", 8192, 8), Cell("read", 64, 8)], [9 << 20, (9 << 20) - 1]
     monkeypatch.setattr("headwaiter.live.table.shutil.disk_usage", lambda folder: SimpleNamespace(free=free.pop(0)))
-    check_folder(there, there.target("sda"), fio, wanted, work)
+    check_folder(there, target_of(there, "sda"), fio, wanted, work)
     with pytest.raises(Problem, match="the files need 8 MiB, and 8 MiB are free"):
-        check_folder(there, there.target("sda"), fio, wanted, work)
+        check_folder(there, target_of(there, "sda"), fio, wanted, work)
 
 
 def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from headwaiter.record import json_text
 from headwaiter.report.head import draw_heads
 from headwaiter.report.html import html_table, paragraphs
 from headwaiter.report.page import check_libraries, render
-from headwaiter.report.tables import console, heading, show, table, tasks_table, write_csv
+from headwaiter.report.tables import heading, show, table, tasks_table, write_csv
+from headwaiter.report.terminal import console
 from headwaiter.study.detail import Head, head, pictured
 from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import label

@@ -35,3 +35,11 @@ class Problem(Exception):
 
 class DoesNotFitError(Problem):
     """A workload that goes beyond the end of a drive."""
+
+
+class NoRequestsError(Problem):
+    """A trace in which nothing is asked of a disk."""
+
+
+class NotFoundError(Problem):
+    """A name that means no file, and nothing that is bundled."""

@@ -10,7 +10,12 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import headwaiter
+
+SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
+"""Of all that commands print but for those of the lab."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,14 @@ class Record:
     """What becomes a JSON object. Subclasses are dataclasses; a base's fields come first, the last base's before all others."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document(Record):
+    """The output of a command."""
+
+    schema: Annotated[Literal["headwaiter/1"], Says("which rules it follows")] = SCHEMA
+    version: Annotated[str, Says("of headwaiter")] = dataclasses.field(default_factory=lambda: headwaiter.__version__)
 
 
 R = TypeVar("R", bound=Record)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Options that commands for live disks share."""
+"""Where a machine is that a command for live disks looks at."""
 
 from __future__ import annotations
 
@@ -9,23 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from headwaiter.cli import _complete as complete
-from headwaiter.errors import Problem, shown
-from headwaiter.live.advice import Target
 from headwaiter.live.machine import Machine
-from headwaiter.study.variants import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-sched_option = click.option(
-    "--sched",
-    "-s",
-    shell_complete=complete.schedulers,
-    metavar="a,b|all",
-    help="Schedulers [default: all that there are].",
-)
-"""Of what is measured on a drive model or a disk; chosen_of() says what it means of a disk."""
 
 
 def machine_options(function: F) -> F:
@@ -54,12 +40,3 @@ def machine_options(function: F) -> F:
         help="Root of the machine: sys, etc, lib, var.",
     )
     return root_option(state_option(made))  # type: ignore[return-value]
-
-
-def chosen_of(target: Target, sched: str | None) -> list[str]:
-    """The schedulers of --sched for a disk, by their names in the kernel; by default all. Problem if the kernel lacks one."""
-    chosen = list(target.offered) if sched in (None, ALL) else str(sched).split(",")
-    for one in chosen:
-        if one not in (*target.offered, *target.loadable):
-            raise Problem(f"--sched {shown(one)}: the kernel has it not for {target.device.name} ({', '.join(target.offered)})")
-    return chosen

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from headwaiter.outputs import BlockDevice, check, writing
 from headwaiter.record import Record, json_text
-from headwaiter.report.tables import console
+from headwaiter.report.terminal import console
 
 F = TypeVar("F", bound=Callable[..., Any])
 _BLOCK_DEVICE = "headwaiter.block_device"

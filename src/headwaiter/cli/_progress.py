@@ -6,10 +6,10 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
@@ -91,6 +91,46 @@ def progress_bar(
             )
 
         yield update
+
+
+class _Clock(Progress):
+    """Of work that takes a given time: that passes by itself. Once it is over, nothing says how long the rest will take."""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """See Progress."""
+        for task in self.tasks:
+            task.completed = task.elapsed or 0.0
+            if task.total is not None and task.completed >= task.total:
+                task.total, task.description, task.fields["said"] = None, task.fields["then"], ""
+        yield from super().get_renderables()
+
+
+class _Passed(ProgressColumn):
+    """How much of the time has passed, and what is left."""
+
+    def render(self, task: Task) -> Text:
+        """See ProgressColumn."""
+        if task.total is None:
+            return Text()
+        left = max(0.0, task.total - task.completed)
+        said = f"  {task.fields['said']}" if task.fields["said"] else ""
+        return Text(f"{task.completed:.0f} of {task.total:.0f} s, {left:.0f} s left{said}", "progress.remaining")
+
+
+@contextmanager
+def clock_bar(title: str, seconds: float, then: str, stderr: Console | None = None) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal that fills while so many seconds pass, nothing in a pipe; `then` is what is done with what was seen.
+
+    Yields `say(text)`, which puts a few words beside it.
+    """
+    if stderr is None and not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    console = stderr or a_console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), _Passed())
+    with _Clock(*columns, console=console, transient=True) as bar, tidied(lambda: console.show_cursor(True)):
+        task = bar.add_task(title, total=seconds, said="", then=then)
+        yield lambda text: bar.update(task, said=text)
 
 
 @contextmanager

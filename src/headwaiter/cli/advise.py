@@ -14,21 +14,26 @@ from rich.text import Text
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
-from headwaiter.cli._options import Finite, reading
+from headwaiter.cli._options import Finite, announce, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
+from headwaiter.cli.record import record_with_line
+from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Drive
-from headwaiter.errors import Problem, shown
+from headwaiter.errors import NoRequestsError, NotFoundError, Problem, counted, shown
 from headwaiter.judge.judge import MARGIN
 from headwaiter.live.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings, scheduler_of
 from headwaiter.live.apply import Applied, apply
+from headwaiter.live.little import Little, TooLittleError, little
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
-from headwaiter.live.record import record
 from headwaiter.live.schema import Goal
+from headwaiter.live.target import target_of
 from headwaiter.report.tables import print_notes, show
-from headwaiter.study.fit import AUTO, choose_drive
+from headwaiter.report.terminal import a_console
+from headwaiter.study.fit import AUTO, FEWEST, choose_drive, completions
+from headwaiter.study.variants import candidates, default_set
 from headwaiter.study.workload import Workload, find_workload, read_recording, read_workload
 from headwaiter.traces import Source, recording
 from headwaiter.traces.recording import Recording
@@ -103,7 +108,7 @@ def command(
     First it checks that the recording can tell; then it is replayed under every scheduler. Nothing is changed without --apply.
     A DEVICE (sda, /dev/sda) is recorded first; see `headwaiter record`.
     """
-    live = not Path(workload).is_file() and machine.has(workload)
+    live = _is_disk(machine, workload)
     if live and on:
         raise Problem(f"--on is for traces, and {shown(workload)} is a device")
     on = workload if live else on
@@ -111,62 +116,112 @@ def command(
         raise Problem("--apply and --persist need --on DEVICE")
     if persist and as_json:
         raise Problem("--persist and --json are mutually exclusive")
-    target = machine.target(on) if on else None
-    udev = machine.root / "run" / "udev" / "data"
-    if persist and target:
-        rules(target.legs, target.settings[0], udev)  # or a disk that no rule can mean is told after a minute's recording
-    if live and target:
-        with TemporaryDirectory(prefix="headwaiter-") as folder:
-            path = Path(folder) / target.device.name
-            _record(target, seconds, path)
-            work, drive, recorded = _read(path, given)
+    target = target_of(machine, on) if on else None
+    mute = (*mute, *machine.muted)
+    found: Advised | Little
+    recorded = None
+    try:
+        if live and target:
+            work, drive, recorded = _recorded(target, seconds, given, anyway)
+        else:
+            work, drive, recorded = _read(_named(workload), given, anyway)
+    except TooLittleError as e:
+        found = little(e, target, goal, mute)
     else:
-        work, drive, recorded = _read(find_workload(workload), given)
-    now = target.settings[0] if target else recorded_settings(recorded)
-    conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
-    with progress_bar(f"{work.name} on {drive.name}", None) as update:
-        found = advise(
-            work,
-            drive,
-            conditions,
-            target=target,
-            goal=goal,
-            margin=margin / 100,
-            recorded=recorded,
-            anyway=anyway,
-            mute=(*mute, *machine.muted),
-            progress=update,
-        )
-    rule = ""
-    if persist and target:  # before anything is applied: both, or neither
-        rule = rules(target.legs, found.wanted or replace(target.settings[0], wbt_lat_usec=None), udev)
+        now = target.settings[0] if target else recorded_settings(recorded)
+        conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
+        many = len(candidates(default_set()))
+        known = work.trace is not None
+        total = announce(work.load, drive, conditions.options(drive, work.trace), many, None, compared=True) if known else None
+        with progress_bar(f"{work.name} on {drive.name}", total) as update:
+            found = advise(
+                work,
+                drive,
+                conditions,
+                target=target,
+                goal=goal,
+                margin=margin / 100,
+                recorded=recorded,
+                anyway=anyway,
+                mute=mute,
+                progress=update,
+            )
+    # What is refused is told behind the advice, and then nothing is changed and no rule is printed.
+    rule, refused = "", ""
     done: list[Applied] = []
-    if put and found.wanted and target:
-        against = [*filter(None, [elsewhere(target, recorded)]), *found.losses]
-        if against and not force:
-            raise Problem(f"{target.device.name}: {'; '.join(against)}: --apply needs --force for that")
-        done = apply(target.legs, found.wanted, machine.state, "headwaiter advise --apply")
+    try:
+        if persist and target:
+            stays = replace(target.settings[0], wbt_lat_usec=None)
+            rule = rules(target.legs, found.wanted or stays, machine.root / "run" / "udev" / "data")
+        if put and found.wanted and target:
+            done = _apply(machine, target, found, recorded, force)
+    except Problem as e:
+        rule, refused = "", str(e)
     if as_json:
         write_json(found.document(bool(done)), output)
-        return
-    if rule:
+    elif rule:
+        _show(a_console(stderr=True, highlight=False, markup=False), found, put, done)
         write_text(rule, output)  # as it is, however narrow the terminal
-        return
-    with page(output, fitted=True) as out:
-        _show(out, found, put, done)
+    else:
+        with page(None if persist else output, fitted=True) as out:
+            _show(out, found, put, done)
+    if refused:
+        raise Problem(refused)
 
 
-def _record(target: Target, seconds: float, path: Path) -> None:
-    """Record the disks on whose queues the scheduler acts. Problem if that ended early."""
+def _is_disk(machine: Machine, name: str) -> bool:
+    """Whether a name means a disk of this machine, and no trace. Problem for a device that is not there, or is no disk."""
+    path = Path(name)
+    if path.is_file():
+        return False
+    if machine.has(name):
+        return True
+    if any(path.is_relative_to(folder) for folder in ("/dev", machine.root / "dev")):
+        if not path.exists():
+            raise Problem(f"{shown(name, 200)}: no such device")
+        if path.is_block_device():
+            machine.find(name)  # which says why it is none
+    return False
+
+
+def _named(workload: str) -> Path:
+    """The file of a trace."""
+    try:
+        return find_workload(workload)
+    except NotFoundError as e:
+        raise Problem(f"{e}, and no disk of this machine") from None
+
+
+def _apply(machine: Machine, target: Target, found: Advised | Little, recorded: Recording | None, force: bool) -> list[Applied]:
+    """Put what is wanted in force. Problem if something speaks against it, or the kernel refuses it; all is as before then."""
+    assert found.wanted
+    against = [*filter(None, [elsewhere(target, recorded)]), *found.losses]
+    if against and not force:
+        raise Problem(f"{target.device.name}: {'; '.join(against)}: --apply needs --force for that")
+    return apply(target.legs, found.wanted, machine.state, "headwaiter advise --apply")
+
+
+def _recorded(target: Target, seconds: float, given: dict[str, Any], anyway: bool) -> tuple[Workload, Drive, Recording | None]:
+    """Record the disks on whose queues the scheduler acts, and read that. Problem if it ended early; it names the device."""
+    name = target.device.name
     click.echo(f"{', '.join(leg.name for leg in target.legs)}: recording for {seconds:g} s", err=True)
-    done = record(target.legs, seconds, path)
-    if done.trouble:
-        raise Problem(f"{target.device.name}: {done.trouble}")
-    if not done.sofar.recorded_bytes:
-        raise Problem(f"{target.device.name}: nothing was asked of it")
+    with TemporaryDirectory(prefix="headwaiter-") as folder:
+        path = Path(folder) / name
+        done = None
+        try:
+            done = record_with_line(target.legs, seconds, path)
+            if done.trouble:
+                raise Problem(f"{name}: {done.trouble}")
+            return _read(path, given, anyway)
+        except NoRequestsError:
+            raise TooLittleError(name, None, None, done.sofar.seconds if done else seconds) from None
+        except TooLittleError:
+            raise
+        except Problem as e:
+            raise Problem(str(e).replace(str(path), f"the recording of {name}")) from None
 
 
-def _read(path: Path, given: dict[str, Any]) -> tuple[Workload, Drive, Recording | None]:
+def _read(path: Path, given: dict[str, Any], anyway: bool) -> tuple[Workload, Drive, Recording | None]:
     """The recording, the drive of --drive, and what the recording tells beside requests."""
     more = {"shares": (), "streams": 0, "speed": 1.0, "group_gap": DEFAULT_GROUP_GAP_MS}
     how, source = reading({**more, **given}), Source(path)
@@ -174,20 +229,26 @@ def _read(path: Path, given: dict[str, Any]) -> tuple[Workload, Drive, Recording
     if given["drive"] != AUTO:
         drive = open_drive(given["drive"])
         return read_workload(path, drive, how, source), drive, recorded
-    drive, note = choose_drive(read_recording(path, how, source), path.name, scheduler_of(recorded_settings(recorded)))
+    trace = read_recording(path, how, source)
+    if trace is not None and not anyway and completions(trace) < FEWEST and (recorded or completions(trace)):
+        seconds = recorded.seconds if recorded else None
+        raise TooLittleError(path.name, trace, recorded, trace.span_ns / 1e9 if seconds is None else seconds)
+    with progress_bar(f"{path.name}: choosing a drive", len(bundled()), unit="drives") as update:
+        drive, note = choose_drive(trace, path.name, scheduler_of(recorded_settings(recorded)), update)
     work = read_workload(path, drive, how, source)
     return replace(work, notes=(*work.notes, note)), drive, recorded
 
 
-def _show(out: Console, found: Advised, put: bool, done: list[Applied]) -> None:
+def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied]) -> None:
     legs = f" ({', '.join(leg.name for leg in found.target.legs)})" if found.target else ""
-    head = f"{found.work.name} on {found.drive.name}; {found.current} is in force{legs}" if found.target else ""
-    show(out, Text(head or f"{found.work.name} on {found.drive.name}; against {found.current}", style="bold"))
+    what = found.name if isinstance(found, Little) else f"{found.work.name} on {found.drive.name}"
+    how = f"{found.current} is in force{legs}" if found.target else f"against {found.current}"
+    show(out, Text(f"{what}; {how}", style="bold"))
     g = found.gate
     contention = (
         "" if g.contention_percent is None else f"; {g.contention_percent:.0f}% of requests found {g.depth} or more under way"
     )
-    out.print(f"Recorded: {g.seconds:.3g} s, {g.requests} requests, {g.lost} events lost{contention}")
+    out.print(f"Recorded: {g.seconds:.3g} s, {counted(g.requests, 'request')}, {counted(g.lost, 'event')} lost{contention}")
     for one in found.advice:
         out.print()
         first, dot, rest = one.text.partition(". ")

@@ -27,9 +27,9 @@ from headwaiter.drives.writing import toml_text
 from headwaiter.engine.constants import SECTOR_BYTES, ParamType
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.outputs import distinct, writing
-from headwaiter.record import like
-from headwaiter.report.tables import console
-from headwaiter.study.schema import SCHEMA, DriveDocument, DriveRow, DrivesDocument
+from headwaiter.record import SCHEMA, like
+from headwaiter.report.terminal import console
+from headwaiter.study.schema import DriveDocument, DriveRow, DrivesDocument
 
 _LARGEST = 10**18
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}

@@ -21,7 +21,7 @@ from headwaiter.lab.script import Row, execute, experiments, read
 from headwaiter.outputs import writing
 from headwaiter.parsing import assignment
 from headwaiter.record import Record, keyed
-from headwaiter.report.tables import console
+from headwaiter.report.terminal import console
 from headwaiter.study.lab_schema import AgreeDocument, Comparison, LabDocument
 from headwaiter.study.ranges import RUNS
 from headwaiter.study.variants import settings_of

@@ -11,7 +11,8 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._live import chosen_of, machine_options, sched_option
+from headwaiter.cli._chosen import chosen_of, sched_option
+from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
@@ -20,6 +21,7 @@ from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import PATTERNS, SIZES, Load, Pattern, Point, document, of_device, of_drive, winners
+from headwaiter.live.target import target_of
 from headwaiter.outputs import distinct
 from headwaiter.report.figure import check_form, figure
 from headwaiter.report.tables import show
@@ -87,7 +89,7 @@ def command(
 def _device(
     name: str, machine: Machine, sched: str | None, sizes: Sequence[int], load: Load, runs: int
 ) -> tuple[str, list[Point]]:
-    target = machine.target(name)
+    target = target_of(machine, name)
     chosen = chosen_of(target, sched)
     node = machine.root / "dev" / target.device.name.replace("!", "/")
     click.echo(f"{target.device.name}: {len(chosen) * len(sizes) * runs * load.seconds:.0f} s of reading", err=True)

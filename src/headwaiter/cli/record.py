@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import click
 from headwaiter.archives import RECORDERS
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
-from headwaiter.cli._progress import amount
+from headwaiter.cli._progress import amount, clock_bar
 from headwaiter.errors import Problem, plain
 from headwaiter.live.devices import Device, find, whole_disks
 from headwaiter.live.record import BUFFER_KB, Done, Sofar, record
@@ -58,13 +58,11 @@ def command(
     click.echo(plain(f"{output}: {_told(done)}"), err=True)
 
 
-def record_with_line(disks: list[Device], seconds: float, output: Path, **more: Any) -> Done:
-    """As record(), with a live line on a terminal."""
-    line = _Line()
-    try:
-        return record(disks, seconds, output, each_second=line.show, **more)
-    finally:
-        line.clear()
+def record_with_line(disks: Sequence[Device], seconds: float, output: Path, **more: Any) -> Done:
+    """As record(), with a bar on a terminal."""
+    names = ", ".join(disk.name for disk in disks)
+    with clock_bar(f"{names}: recording", seconds, f"{names}: storing what was recorded") as say:
+        return record(disks, seconds, output, each_second=_Rates(say).show, **more)
 
 
 def ended(what: str, done: Done) -> str:
@@ -93,24 +91,16 @@ def _told(done: Done) -> str:
     return f"{text}; no event was lost"
 
 
-class _Line:
-    """A line on a terminal, rewritten each second; nothing in a pipe."""
+class _Rates:
+    """What went on since the last call, in words."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
         self._last = Sofar(0.0, 0, 0, 0, 0)
-        self._width = 0
 
     def show(self, now: Sofar) -> None:
-        """How it goes, and how it went since the last call."""
-        if not sys.stderr.isatty():
-            return
+        """Say it."""
         seconds = max(now.seconds - self._last.seconds, 1e-9)
         requests, moved = (now.requests - self._last.requests) / seconds, (now.bytes - self._last.bytes) / seconds
-        text = f"{now.seconds:.0f} s  {amount(max(0, requests))} requests/s  {max(0, moved) / 1e6:.1f} MB/s  {now.lost} lost"
-        click.echo("\r" + text.ljust(self._width), nl=False, err=True)
-        self._last, self._width = now, len(text)
-
-    def clear(self) -> None:
-        """Take it away."""
-        if self._width:
-            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
+        self._say(f"{amount(max(0, requests))} requests/s  {max(0, moved) / 1e6:.1f} MB/s  {now.lost} lost")
+        self._last = now

@@ -11,9 +11,9 @@ from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.errors import Problem
 from headwaiter.live.apply import Applied, revert
+from headwaiter.live.changed import RevertDocument, Written
 from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
-from headwaiter.live.schema import RevertDocument, Written
 from headwaiter.live.settings import commands
 from headwaiter.live.state import Saved
 

@@ -16,7 +16,7 @@ from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find
 from headwaiter.engine.tables import LEFT_OUT, Column
 from headwaiter.engine.tables import Table as Given
 from headwaiter.record import like
-from headwaiter.report.tables import console
+from headwaiter.report.terminal import console
 from headwaiter.study.schema import ColumnRow, CountersRow, SchedulerRow, SchedulersDocument, StatRow, TableRow, TunableRow
 
 

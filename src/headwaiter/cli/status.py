@@ -10,8 +10,8 @@ from rich.console import Console
 
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.live.changed import DiskStatus, Foreign, StatusDocument
 from headwaiter.live.machine import Machine
-from headwaiter.live.schema import DiskStatus, StatusDocument
 from headwaiter.live.status import status
 
 
@@ -39,10 +39,19 @@ def _show(out: Console, found: StatusDocument) -> None:
         what = f"sets {one.scheduler}" if one.scheduler else "sets the scheduler"
         disks = f" of {one.disks}" if one.disks else ""
         out.print(f"{one.file}:{one.line} ({one.kind}) {what}{disks} {one.when}")
+        told = f"if {', '.join(one.conditions)}: " if one.conditions else ""
+        out.print(f"  {told}{_here(one)}")
     if found.history:
         out.print("All changes:")
     for row in found.history:
         out.print(f"  {row.time} {row.device} ({row.identity}): {row.old} -> {row.new}, by {row.by}")
+
+
+def _here(one: Foreign) -> str:
+    """Which disks of this machine that means."""
+    sure, maybe = (", ".join(names) for names in (one.acts_on, one.may_act_on))
+    said = [*([f"acts on {sure}"] if sure else []), *([f"may act on {maybe}"] if maybe else [])]
+    return " and ".join(said) or "acts on no disk that is here"
 
 
 def _now(disk: DiskStatus) -> str:

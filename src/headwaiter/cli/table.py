@@ -11,7 +11,8 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._live import chosen_of, machine_options, sched_option
+from headwaiter.cli._chosen import chosen_of, sched_option
+from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
@@ -21,6 +22,7 @@ from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
 from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder, of_drive, of_folder, table_document
+from headwaiter.live.target import target_of
 from headwaiter.report.tables import show
 from headwaiter.study.variants import ALL, parse_variants
 from headwaiter.study.workload import NR_REQUESTS
@@ -79,7 +81,7 @@ def command(
     if machine.has(subject):
         if folder is None:
             raise Problem(f"{subject}: a disk is measured in files on it: give --folder")
-        target = machine.target(subject)
+        target = target_of(machine, subject)
         chosen = chosen_of(target, sched)
         check_folder(machine, target, folder, wanted, work)
         each = runs or _DEVICE_RUNS

@@ -14,7 +14,7 @@ from headwaiter.drives.validation import Validation, read_trace, validate
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct
 from headwaiter.report.figure import figure
-from headwaiter.report.tables import console
+from headwaiter.report.terminal import console
 from headwaiter.study.schema import MeanMax, ValidateDocument
 
 

@@ -32,7 +32,8 @@ from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
 from headwaiter.parsing import whole
-from headwaiter.report.tables import console, print_notes
+from headwaiter.report.tables import print_notes
+from headwaiter.report.terminal import console
 from headwaiter.study.cost import plan
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.trial import SoFar

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -13,9 +15,11 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
+from headwaiter.cli._progress import clock_bar
 from headwaiter.ending import gently
 from headwaiter.errors import Problem
-from headwaiter.live.decide import Caution
+from headwaiter.live.decide import Caution, Window
+from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics, served
 from headwaiter.live.sample import Counters, Method, Replay
@@ -107,7 +111,7 @@ def command(
     rules = Rules(sample, max(every, sample), put, resume, on_exit, caution)
     metrics = Metrics()
     with gently() as told, ExitStack() as held:
-        chosen = _method(method, ranking, iozone, drive, told.wait)
+        chosen = _Shown(_method(method, ranking, iozone, drive, told.wait))
         if metrics_http:
             held.enter_context(served(metrics, metrics_http))
         service = Service(
@@ -121,6 +125,18 @@ def command(
             (lambda: metrics.write(metrics_file)) if metrics_file else lambda: None,
         )
         service.run(rounds)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A method whose windows are waited for with a bar."""
+
+    method: Method
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        """See Method."""
+        with clock_bar(f"{device.name}: window", seconds, f"{device.name}: judging it"):
+            return self.method.window(device, legs, seconds, current, candidates)
 
 
 def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str, wait: object) -> Method:

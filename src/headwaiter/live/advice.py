@@ -14,12 +14,13 @@ from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import judge
 from headwaiter.judge.levers import pull
 from headwaiter.judge.verdict import STOCK_BASELINES
+from headwaiter.live.changed import Foreign
 from headwaiter.live.devices import Device, current_scheduler
 from headwaiter.live.foreign import acting_on
 from headwaiter.live.gate import gate, told
 from headwaiter.live.kernel import known
 from headwaiter.live.losses import Uses, losses
-from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Foreign, Gate, Goal
+from headwaiter.live.schema import Advice, AdviceKind, AdviseDocument, Gate, Goal
 from headwaiter.live.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands, kept_requests
 from headwaiter.study.inkernel import POSITIONS, depth_of
 from headwaiter.study.schema import Answer, Fit, Lever
@@ -107,7 +108,7 @@ def advise(
     if trace is None:
         raise Problem(f"{work.name}: advice needs a recording (headwaiter compare takes job files, too)")
     settings = target.settings[0] if target else recorded_settings(recorded)
-    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else _recorded_schedulers(recorded) or STOCK
+    offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
     depth = depth_of(drive, conditions.options(drive))
     opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
@@ -156,7 +157,7 @@ def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int 
     return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number)
 
 
-def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
+def recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
     """Those that the kernel offered for the disk that was recorded; none if there were several disks."""
     text = recorded.disks[0].settings.get(SCHEDULER, "") if recorded and len(recorded.disks) == 1 else ""
     return tuple(word.strip("[]") for word in text.split()) if current_scheduler(text) else ()
@@ -164,7 +165,7 @@ def _recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
 
 def recorded_settings(recorded: Recording | None) -> Settings | None:
     """Those of the disk that was recorded, when it was; None if that is not known, or there were several."""
-    if not _recorded_schedulers(recorded):
+    if not recorded_schedulers(recorded):
         return None
     assert recorded
     said = recorded.disks[0].settings
@@ -275,7 +276,7 @@ def _conclude(
         advice.append(_advice(found, "scheduler" if switch else "tunables", text, what, apply, undo))
         if target and switch:
             ends = tuple(losses(target.uses, target.settings[0], name))
-            advice += [_advice(found, "foreign", _back(one), f"{one.file}:{one.line}") for one in _foreign(target, name)]
+            advice += [_advice(found, "foreign", _back(one, target), f"{one.file}:{one.line}") for one in _foreign(target, name)]
         found = replace(found, wanted=wanted, losses=ends)
     else:
         advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
@@ -306,6 +307,9 @@ def _foreign(target: Target, name: str) -> list[Foreign]:
     return [one for one in found.values() if one.scheduler != name]
 
 
-def _back(one: Foreign) -> str:
-    what = f"sets {one.scheduler}" if one.scheduler else "sets the scheduler"
-    return f"{one.file}:{one.line} {what} {one.when}, and would undo this."
+def _back(one: Foreign, target: Target) -> str:
+    what = f"{one.file}:{one.line} {'sets ' + one.scheduler if one.scheduler else 'sets the scheduler'} {one.when}"
+    if any(leg.name in one.acts_on for leg in target.legs):
+        return f"{what}, and would undo this."
+    told = f" ({', '.join(one.conditions)})" if one.conditions else ""
+    return f"{what}, and may undo this: whether it is for {target.device.name} cannot be told from here{told}."

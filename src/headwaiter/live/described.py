@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from headwaiter.record import Record, Says
-from headwaiter.study.schema import Document, Fit, Notes
+from headwaiter.record import Document, Record, Says
+from headwaiter.study.schema import Fit, Notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,34 +8,35 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from headwaiter.live.schema import Foreign
+from headwaiter.live import udev
+from headwaiter.live.changed import Foreign
+from headwaiter.live.devices import Device
 
 OURS = "99-headwaiter.rules"
 _UDEV = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
 _UNITS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 _TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/lib/tmpfiles.d")
 _TUNED = ("etc/tuned/profiles", "etc/tuned", "usr/lib/tuned/profiles", "usr/lib/tuned")
-_SETS = re.compile(r'ATTR\{queue/scheduler\}\s*:?=\s*"([^"]*)"')
-_KERNEL = re.compile(r'KERNEL\s*==\s*"([^"]*)"')
-_ACTION = re.compile(r'ACTION\s*(==|!=)\s*"([^"]*)"')
+_EACH = "on each event of the disk, such as a program closing it after writing"
+_ADDED = "when the disk is added"
 _FILE = re.compile(r"queue/scheduler")
 _WRITTEN = re.compile(r"(?:echo\s+[\"']?([\w-]+)[\"']?\s*(?:>|\|)|-\s+([\w-]+)\s*$)")
 _PATTERN = re.compile(r"/sys/(?:class/)?block/([^/\s]+)/queue")
 
 
-def foreign(root: Path = Path("/")) -> list[Foreign]:
-    """All that is found, in the order in which it is read."""
+def foreign(root: Path = Path("/"), disks: Sequence[Device] = ()) -> list[Foreign]:
+    """All that is found, in the order in which it is read; each with those of these disks that it acts on, or may act on."""
     return [
-        *_udev(root),
-        *_tuned(root),
-        *_files(root, _UNITS, "*.service", "unit"),
-        *_files(root, _TMPFILES, "*.conf", "tmpfiles"),
+        *_udev(root, disks),
+        *_tuned(root, disks),
+        *_files(root, _UNITS, "*.service", "unit", disks),
+        *_files(root, _TMPFILES, "*.conf", "tmpfiles", disks),
     ]
 
 
 def acting_on(found: Sequence[Foreign], name: str) -> list[Foreign]:
-    """Those that may be for a disk of that name."""
-    return [one for one in found if not one.disks or any(fnmatch(name, pattern) for pattern in one.disks.split("|"))]
+    """Those that act on a disk of that name, or may do so."""
+    return [one for one in found if name in (*one.acts_on, *one.may_act_on)]
 
 
 def _in_force(root: Path, folders: Sequence[str], pattern: str) -> Iterator[Path]:
@@ -66,24 +67,38 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             begin, text = 0, ""
 
 
-def _udev(root: Path) -> Iterator[Foreign]:
+def _udev(root: Path, disks: Sequence[Device]) -> Iterator[Foreign]:
+    looked = [udev.Disk(disk, root) for disk in disks]
     for path in _in_force(root, _UDEV, "*.rules"):
         if path.name == OURS:
             continue
-        for number, line in _lines(path):
-            sets = _SETS.search(line)
-            if not sets:
+        rules = [udev.Rule(number, udev.terms(line)) for number, line in _lines(path)]
+        if all(rule.scheduler is None for rule in rules):
+            continue
+        acting = {disk.device.name: [disk.acting(rules, action) for action in udev.ACTIONS] for disk in looked}
+        for rule in rules:
+            if rule.scheduler is None:
                 continue
-            kernel, action = _KERNEL.search(line), _ACTION.search(line)
-            also = action is None or (action[1] == "==") == any(fnmatch("change", one) for one in action[2].split("|"))
-            when = "on each event of the disk, such as a program closing it after writing" if also else "when the disk is added"
+            of = {name: [lines.get(rule.line, False) for lines in each] for name, each in acting.items()}
+            known = {name: udev.either(*each) for name, each in of.items()}
+            also = any(each[-1] is not False for each in of.values() if any(one is not False for one in each))
+            if not any(one is not False for one in known.values()):
+                also = all(term.fits("change") for term in rule.terms if term.key == "ACTION")
             yield Foreign(
-                kind="udev", file=str(path), line=number, scheduler=sets[1], disks=kernel[1] if kernel else "", when=when
+                kind="udev",
+                file=str(path),
+                line=rule.line,
+                scheduler=rule.scheduler,
+                disks=rule.value("KERNEL", "==") or "",
+                conditions=rule.conditions,
+                when=_EACH if also else _ADDED,
+                acts_on=[name for name, one in known.items() if one],
+                may_act_on=[name for name, one in known.items() if one is None],
             )
 
 
-def _tuned(root: Path) -> Iterator[Foreign]:
-    """The active profiles, and what they include."""
+def _tuned(root: Path, disks: Sequence[Device]) -> Iterator[Foreign]:
+    """The active profiles, and what they include. They act on all disks."""
     try:
         wanted = (root / "etc/tuned/active_profile").read_text(encoding="utf-8").split()
     except OSError:
@@ -109,22 +124,29 @@ def _tuned(root: Path) -> Iterator[Foreign]:
                     line=number,
                     scheduler=value,
                     disks="",
+                    conditions=(),
                     when="when tuned starts, or the disk is added",
+                    acts_on=[disk.name for disk in disks],
+                    may_act_on=(),
                 )
 
 
-def _files(root: Path, folders: Sequence[str], pattern: str, kind: str) -> Iterator[Foreign]:
+def _files(root: Path, folders: Sequence[str], pattern: str, kind: str, disks: Sequence[Device]) -> Iterator[Foreign]:
     """Units and others that name the file of sysfs."""
     for path in _in_force(root, folders, pattern):
         for number, line in _lines(path):
             if not _FILE.search(line):
                 continue
-            value, disks = _WRITTEN.search(line), _PATTERN.search(line)
+            value, where = _WRITTEN.search(line), _PATTERN.search(line)
+            names = where[1] if where and "$" not in where[1] else ""
             yield Foreign(
                 kind="unit" if kind == "unit" else "tmpfiles",
                 file=str(path),
                 line=number,
                 scheduler=(value[1] or value[2] or "") if value else "",
-                disks=disks[1].replace("$", "*") if disks and "$" not in disks[1] else "",
+                disks=names,
+                conditions=(),
                 when="when it is started",
+                acts_on=[disk.name for disk in disks if fnmatch(disk.name, names)],
+                may_act_on=[] if names else [disk.name for disk in disks],
             )

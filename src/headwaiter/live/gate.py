@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from headwaiter.errors import counted
 from headwaiter.live.schema import Gate
 from headwaiter.study.waits import contention
 from headwaiter.traces import Trace
@@ -15,20 +16,20 @@ LOST_SHARE = 0.001
 """So small a share of events may be lost."""
 
 
-def gate(trace: Trace, depth: int, lost: int = 0, seconds: float | None = None) -> Gate:
-    """What a recording of a device that takes `depth` requests at once is worth.
+def gate(trace: Trace, depth: int | None, lost: int = 0, seconds: float | None = None) -> Gate:
+    """What a recording of a device that takes `depth` requests at once (None: that is not known) is worth.
 
     lost: events that its recorder lost; seconds: how long it recorded, None if that is not known.
     """
     requests, seconds = len(trace), trace.span_ns / 1e9 if seconds is None else seconds
     known = trace.complete_ns >= 0
-    share = contention(trace.time_ns[known], trace.complete_ns[known], depth) if known.any() else None
+    share = contention(trace.time_ns[known], trace.complete_ns[known], depth) if depth and known.any() else None
     reasons = []
     short = max(LEAST_S / seconds if seconds else math.inf, LEAST_REQUESTS / requests)
     if seconds < LEAST_S:
         reasons.append(f"it is {seconds:.3g} s long, and {LEAST_S:g} s are the least")
     if requests < LEAST_REQUESTS:
-        reasons.append(f"it has {requests} requests, and {LEAST_REQUESTS} are the least")
+        reasons.append(f"it has {counted(requests, 'request')}, and {LEAST_REQUESTS} are the least")
     if lost > LOST_SHARE * (requests + lost):
         reasons.append(f"{lost} events were lost, which is more than {LOST_SHARE:.1%}")
     return Gate(

@@ -8,13 +8,8 @@ from pathlib import Path
 
 from headwaiter.errors import Problem
 from headwaiter.live import devices
-from headwaiter.live.advice import Target
 from headwaiter.live.apply import check
 from headwaiter.live.devices import Device
-from headwaiter.live.foreign import foreign
-from headwaiter.live.kernel import loadable
-from headwaiter.live.losses import uses
-from headwaiter.live.settings import opened
 from headwaiter.live.state import State
 
 
@@ -62,19 +57,3 @@ class Machine:
         for leg in found:
             check(leg)
         return found
-
-    def target(self, name: str) -> Target:
-        """All that advice for a device rests on but a recording. Problem if no scheduler can be chosen for it."""
-        device = self.find(name)
-        legs = self.legs(device)
-        offered, settings = [], []
-        for leg in legs:
-            with opened(leg) as queue:
-                offered.append(queue.offered())
-                settings.append(queue.read())
-        if len({one.scheduler for one in settings}) > 1:
-            said = ", ".join(f"{leg.name} {one.scheduler}" for leg, one in zip(legs, settings, strict=True))
-            raise Problem(f"{device.name}: its legs have different schedulers ({said}): give them one first")
-        common = tuple(one for one in offered[0] if all(one in other for other in offered))
-        modules = tuple(sorted(loadable(self.root) - set(common)))
-        return Target(device, tuple(legs), tuple(settings), common, modules, uses(self.root), tuple(foreign(self.root)))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from headwaiter.live.changed import RevertDocument, StatusDocument
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
-from headwaiter.record import Record, Says
-from headwaiter.study.schema import Answer, Document, Fit, Notes, Replay
+from headwaiter.record import Document, Record, Says
+from headwaiter.study.schema import Answer, Fit, Notes, Replay
 
 Goal = Literal["progress", "throughput", "latency", "fairness"]
 AdviceKind = Literal["scheduler", "tunables", "lever", "module", "recording", "foreign"]
@@ -23,9 +24,9 @@ class Gate(Record):
     seconds: Annotated[float, Says("its length", "s")]
     requests: Annotated[int, Says("its requests")]
     lost: Annotated[int, Says("events that its recorder lost")]
-    depth: Annotated[int, Says("requests that the device takes at once")]
+    depth: Annotated[int | None, Says("requests that the device takes at once; absent where no drive could be chosen")] = None
     contention_percent: Annotated[
-        float | None, Says("share of requests that found as many under way; absent where completions are not recorded", "%")
+        float | None, Says("share of requests that found as many under way; absent without depth or completions", "%")
     ] = None
     tasks_known: Annotated[bool, Says("it tells tasks, so that think times can be kept")]
     reasons: Annotated[Sequence[str], Says("what it lacks")]
@@ -50,7 +51,7 @@ class AdviseDocument(Document):
     workload: Annotated[str, Says("name of the recording")]
     device: Annotated[str | None, Says("the device's identity")] = None
     legs: Annotated[Sequence[str], Says("names of the disks on whose queues the scheduler acts")]
-    drive: Annotated[str, Says("the drive model")]
+    drive: Annotated[str | None, Says("the drive model; absent where too little was recorded to choose one")] = None
     goal: Annotated[Goal, Says("what is to be better")]
     replay: Annotated[Replay | None, Says("how the recording was replayed")] = None
     current: Annotated[str, Says("the scheduler in force, or supposed to be")]
@@ -63,73 +64,6 @@ class AdviseDocument(Document):
     muted: Annotated[Sequence[str], Says("identifiers of advice that is muted")]
     applied: Annotated[bool, Says("--apply has done it")]
     notes: Notes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written(Record):
-    """A file of queue/ that was written."""
-
-    device: Annotated[str, Says("name of the disk")]
-    file: Annotated[str, Says("the file")]
-    old: Annotated[str, Says("what it said before")]
-    new: Annotated[str, Says("what it says now")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RevertDocument(Document):
-    """`headwaiter revert`"""
-
-    changes: Annotated[Sequence[Written], Says("what was restored")]
-    commands: Annotated[Sequence[str], Says("lines for a shell that do the same")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiskStatus(Record):
-    """A disk that headwaiter has changed and not restored."""
-
-    device: Annotated[str, Says("its name")]
-    identity: Annotated[str, Says("its identity")]
-    present: Annotated[bool, Says("it is there")]
-    changed: Annotated[str, Says("when")]
-    by: Annotated[str, Says("by which command")]
-    before: Annotated[str, Says("the scheduler before")]
-    wanted: Annotated[str, Says("the scheduler that was chosen")]
-    now: Annotated[str | None, Says("the scheduler in force; absent where the disk is gone")] = None
-    overridden: Annotated[str, Says("the file of queue/ that somebody else has set since; empty where there is none")]
-    revert: Annotated[Sequence[str], Says("lines for a shell that restore what was before")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foreign(Record):
-    """Something of this machine that sets schedulers, too."""
-
-    kind: Annotated[Literal["udev", "tuned", "unit", "tmpfiles"], Says("what it is")]
-    file: Annotated[str, Says("where it stands")]
-    line: Annotated[int, Says("in which line")]
-    scheduler: Annotated[str, Says("the scheduler that it sets; empty where that cannot be told")]
-    disks: Annotated[str, Says("pattern of names that it is for; empty: not told by name")]
-    when: Annotated[str, Says("when it acts")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRow(Record):
-    """A change that was begun."""
-
-    time: Annotated[str, Says("when")]
-    device: Annotated[str, Says("name of the disk")]
-    identity: Annotated[str, Says("its identity")]
-    by: Annotated[str, Says("by which command")]
-    old: Annotated[str, Says("the scheduler before")]
-    new: Annotated[str, Says("the scheduler that was chosen")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StatusDocument(Document):
-    """`headwaiter status`"""
-
-    disks: Annotated[Sequence[DiskStatus], Says("disks that are changed and not restored")]
-    foreign: Annotated[Sequence[Foreign], Says("what else sets schedulers")]
-    history: Annotated[Sequence[HistoryRow], Says("all changes, the oldest first")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

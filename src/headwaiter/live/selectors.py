@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from headwaiter.errors import Problem
 from headwaiter.live.decide import Window
-from headwaiter.study.schema import SCHEMA
+from headwaiter.record import SCHEMA
 
 Key = TypeVar("Key")
 OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write")

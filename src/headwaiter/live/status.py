@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from headwaiter.errors import Problem
 from headwaiter.live.apply import overridden
+from headwaiter.live.changed import DiskStatus, HistoryRow, StatusDocument
 from headwaiter.live.devices import Device, whole_disks
 from headwaiter.live.foreign import foreign
 from headwaiter.live.machine import Machine
-from headwaiter.live.schema import DiskStatus, HistoryRow, StatusDocument
 from headwaiter.live.settings import commands, opened
 from headwaiter.live.state import Saved, State
 from headwaiter.record import like
@@ -22,7 +22,7 @@ def status(machine: Machine) -> StatusDocument:
     there = whole_disks(machine.sysfs, machine.root / "run" / "udev" / "data")
     return StatusDocument(
         disks=[_disk(saved, state, there) for saved in state.all()],
-        foreign=foreign(machine.root),
+        foreign=foreign(machine.root, there),
         history=[like(HistoryRow, entry) for entry in state.history()],
     )
 

@@ -131,7 +131,8 @@ class Service:
                     self._tell_metrics()
                     _notify("WATCHDOG=1")
                 done += 1
-                self._pause(began + self._rules.every_s)
+                if done != rounds:
+                    self._pause(began + self._rules.every_s)
 
     def _end(self) -> None:
         """Whatever ends it: also an error, or a signal that it does not wait for."""

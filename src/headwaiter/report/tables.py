@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -25,7 +24,6 @@ from headwaiter.study.ranges import label
 from headwaiter.study.schema import GroupRow, Margin, Result, SyncRow, TaskRow
 from headwaiter.study.workload import Workload
 
-_WIDTH = 200
 _CSV = (
     "scheduler", "requests", "bytes", "throughput_MBps", "elapsed_s", "read.lat_ms.mean", "read.lat_ms.p99", "read.lat_ms.max",
     "fairness_jain", "disk.seek_s", "disk.rotation_s", "disk.transfer_s", "disk.idle_s", "disk.seeks", "anticipation.A",
@@ -37,19 +35,6 @@ _CSV = (
 _STYLES = {"better": "green", "worse": "red", "cannot tell": "yellow"}
 OURS = "*"
 """Behind the name of a scheduler that a kernel has only with our modules."""
-
-
-def console(file: TextIO | None = None, fitted: bool = False) -> Console:
-    """A console for stdout, or for a file, which gets plain text whatever FORCE_COLOR says.
-
-    Where there is no terminal, it is so wide that no table is cut, or with `fitted` as terminal.columns() says. Text is
-    shown as it is: names of tasks, jobs, devices and files may look like rich's markup ([b], :smile:), so what is to be bold is a
-    rich Text.
-    """
-    width = None if fitted else _WIDTH
-    if file is not None:
-        return a_console(width, file=file, highlight=False, markup=False, force_terminal=False)
-    return a_console(None if sys.stdout.isatty() else width, highlight=False, markup=False)
 
 
 def show(out: Console, what: RenderableType) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headwaiter.record import Record, Says
-from headwaiter.study.schema import Document
+from headwaiter.record import Document, Record, Says
 
 
 @dataclass(frozen=True, slots=True)

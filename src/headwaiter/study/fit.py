@@ -12,7 +12,7 @@ on the scheduler that was in use, and the latencies. A model that is too slow pi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,15 +159,28 @@ def score(found: Fit) -> float:
     return math.log(found.off if found.off > 1 else 1.0) + math.log(found.distance)
 
 
-def best_fit(trace: Trace, drives: Iterable[Drive] | None = None, scheduler: str = UNKNOWN) -> tuple[Drive, Fit] | None:
+def best_fit(
+    trace: Trace,
+    drives: Iterable[Drive] | None = None,
+    scheduler: str = UNKNOWN,
+    progress: Callable[[str, int], None] | None = None,
+) -> tuple[Drive, Fit] | None:
     """The drive that explains a recording best; None if it tells nothing, or fits on none.
 
     drives None: the bundled ones, those that are too small enlarged. Which class a drive is of is a matter of times.
+    progress(drive, 0) comes before a drive is tried, and progress(drive, 1) after.
     """
     if drives is None:
         grown = (enlarged(load(path), _reach(trace)) for path in bundled().values())
         drives = [drive for drive in grown if drive is not None]
-    found = [(drive, how) for drive in drives if (how := fit(trace, drive, scheduler))]
+    found = []
+    for drive in drives:
+        if progress:
+            progress(drive.name, 0)
+        if how := fit(trace, drive, scheduler):
+            found.append((drive, how))
+        if progress:
+            progress(drive.name, 1)
     return min(found, key=lambda pair: score(pair[1]), default=None)
 
 
@@ -176,18 +189,21 @@ def _reach(trace: Trace) -> int:
     return int((trace.sector + trace.sectors).max())
 
 
-def choose_drive(trace: Trace | None, name: str, scheduler: str = UNKNOWN) -> tuple[Drive, str]:
+def choose_drive(
+    trace: Trace | None, name: str, scheduler: str = UNKNOWN, progress: Callable[[str, int], None] | None = None
+) -> tuple[Drive, str]:
     """The bundled drive that explains the recording in a workload of that name best, and a note that says how well.
 
-    One that is too small is enlarged. Problem if it is no recording, tells nothing, or reaches beyond all.
+    One that is too small is enlarged. progress: see best_fit(). Problem if it is no recording, tells nothing, or reaches beyond
+    all.
     """
     needs = f"{name}: --drive auto needs a recording with completions"
     if trace is None:
         raise Problem(f"{needs}, and this is no recording")
-    known = _completions(trace)
+    known = completions(trace)
     if known < FEWEST:
         raise Problem(f"{needs}, and {f'this has only {known} (of {FEWEST} that are needed)' if known else 'this has none'}")
-    found = best_fit(trace, scheduler=scheduler)
+    found = best_fit(trace, scheduler=scheduler, progress=progress)
     if found is None:
         raise Problem(
             f"{name}: the recording reaches to {size_text(_reach(trace))}, and no bundled drive can be enlarged so far: make a"
@@ -210,7 +226,7 @@ def drive_for(
     None: the one that explains the recording in a workload of that name best; where that tells nothing, the default one, or the
     smallest that is large enough. AUTO, or a name: that; see choose_drive() and open_drive().
     """
-    if drive == AUTO or (drive is None and trace is not None and _completions(trace) >= FEWEST):
+    if drive == AUTO or (drive is None and trace is not None and completions(trace) >= FEWEST):
         device, note = choose_drive(trace, name, scheduler)
         return device, (note,)
     if drive is not None:
@@ -231,7 +247,8 @@ def drive_for(
     )
 
 
-def _completions(trace: Trace) -> int:
+def completions(trace: Trace) -> int:
+    """How many of the requests that are looked at tell when they were done."""
     return int((trace.complete_ns[:SAMPLE] >= 0).sum())
 
 

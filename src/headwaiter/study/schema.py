@@ -8,15 +8,12 @@ reads has no figures of reads. Times are of the simulated clock.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import headwaiter
 from headwaiter.engine.constants import OpName
-from headwaiter.record import Record, Says
+from headwaiter.record import Document, Record, Says
 from headwaiter.study.lab_schema import AgreeDocument, LabDocument
-
-SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
 
 Replay = Literal["closed", "open"]
 Criterion = Literal["progress", "throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"]
@@ -261,14 +258,6 @@ class ProcessorTime(Record):
 
 
 # --- documents ---
-
-
-@dataclass(frozen=True, kw_only=True)
-class Document(Record):
-    """The output of a command."""
-
-    schema: Annotated[Literal["headwaiter/1"], Says("which rules it follows")] = SCHEMA
-    version: Annotated[str, Says("of headwaiter")] = field(default_factory=lambda: headwaiter.__version__)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
-from headwaiter.errors import DoesNotFitError, Problem, plain
+from headwaiter.errors import DoesNotFitError, NotFoundError, Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
 from headwaiter.paths import WORKLOADS
@@ -82,7 +82,7 @@ def find_workload(name: str | None) -> Path:
     )
     if len(path.parts) == 1 and bundled:
         return bundled[0]
-    raise Problem(f"{path}: no such file, and no bundled workload of that name")
+    raise NotFoundError(f"{path}: no such file, and no bundled workload of that name")
 
 
 def read_halves(path: Path, drive: Drive, reading: Reading) -> tuple[Workload, Workload]:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.errors import NoRequestsError
 from headwaiter.traces.devices import pick_device
 from headwaiter.traces.events import Array, Bios, Events, Processes
 from headwaiter.traces.flushes import find_flushes
@@ -166,7 +167,7 @@ def make_block_trace(
     """The Trace of one device's requests. events in any order of time; their device indexes device_names."""
     letters, note = arrival_action(events.rows(np.flatnonzero(events.data)))
     if not letters:
-        raise source.problem("contains no queue, insertion or issue of a request")
+        raise NoRequestsError(f"{source.path}: contains no queue, insertion or issue of a request")
     wanted = options.device.replace(":", ",") if options.device else None
     arrives = events.having(letters) & events.data
     mask, told = pick_device(source, device_names, events.device, wanted, arrives)
@@ -176,7 +177,7 @@ def make_block_trace(
     moves = np.flatnonzero(events.data)
     bios = find_bios(events.rows(moves), letters)
     if not len(bios.event):
-        raise source.problem("contains no request of that device")
+        raise NoRequestsError(f"{source.path}: contains no request of that device")
     if note:
         told.append(note)
     lost = int((bios.complete_ns < 0).sum())

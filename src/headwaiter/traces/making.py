@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import Problem, counted, plain
+from headwaiter.errors import NoRequestsError, Problem, counted, plain
 from headwaiter.traces.groups import find_groups
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Flushes, Task, Trace
 
@@ -50,7 +50,7 @@ def make_trace(
         told.append(f"{counted(int((~keep).sum()), 'request')} without length or beyond any disk omitted")
     index = np.flatnonzero(keep)
     if not (keep & ~flush).any():
-        raise Problem(f"{source}: contains no requests")
+        raise NoRequestsError(f"{source}: contains no requests")
     time = np.asarray(time_ns)[index].astype(np.int64)
     if time.min() < 0 or time.max() > MAX_TIME_NS:
         raise Problem(f"{source}: contains a time that is negative or beyond 73 years")

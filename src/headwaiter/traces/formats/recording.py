@@ -13,7 +13,7 @@ import numpy as np
 
 from headwaiter.archives import BLKTRACE, BPFTRACE, TRACEFS
 from headwaiter.engine.constants import Op
-from headwaiter.errors import Problem, shown
+from headwaiter.errors import NoRequestsError, Problem, shown
 from headwaiter.traces import recording
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Letters, Processes, make_flags, parse_rwbs, told_of
@@ -56,7 +56,7 @@ def read(source: Source, options: Options) -> Trace:
     parts = [_Part(*one, formats) for one in _pages(source)]
     starts = [int(part.walked.time_ns.min()) for part in parts if len(part.walked.time_ns)]
     if not starts:
-        raise source.problem("nothing was recorded")
+        raise NoRequestsError(f"{source.path}: nothing was recorded")
     start = min(starts)
     if max(int(part.walked.time_ns.max()) for part in parts if len(part.walked.time_ns)) - start > MAX_TIME_NS:
         raise source.problem("times differ by more than 73 years")
@@ -125,7 +125,7 @@ def _other(source: Source, options: Options, found: Recording, told: list[str]) 
     chosen = readers[found.recorder]
     first = next((m for m in source.members.values() if m is not source and m.data and chosen.sniff(m.head)), None)
     if first is None:
-        raise source.problem("nothing was recorded")
+        raise NoRequestsError(f"{source.path}: nothing was recorded")
     number = next((disk.number for disk in found.disks if disk.name == options.device), options.device)
     trace = chosen.read(first, Options(number, options.group_gap_ns, options.columns))
     return replace(

@@ -21,7 +21,17 @@ from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem
 from headwaiter.live.describe import describe, priced
 from headwaiter.live.describe_page import render
-from headwaiter.live.describe_tables import MOST_ROWS, facts, phases, threads
+from headwaiter.live.describe_tables import (
+    MOST_ROWS,
+    facts,
+    known_programs,
+    lowering,
+    phases,
+    programs,
+    programs_legend,
+    suffering,
+    threads,
+)
 from headwaiter.live.described import DescribeDocument
 from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries
@@ -77,7 +87,7 @@ def command(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Describe a workload: its tasks, requests, places and pauses, its phases, and what the device did.
+    """Describe a workload: who waits for whom, its requests, places, pauses and phases, and what the device did.
 
     A DEVICE of this machine is recorded first, which needs root. Two simulated runs show what deceptive idleness costs.
     """
@@ -146,8 +156,11 @@ def _show(out: Console, found: DescribeDocument) -> None:
     whole = found.whole
     show(out, Text(f"{found.trace}: {whole.requests} requests, {whole.bytes / 1e6:.1f} MB in {found.seconds:.3f} s", "bold"))
     for name, value in facts(found):
-        for line in fill(f"{name:<{_NAMES}}{value}", out.width, subsequent_indent=" " * _NAMES).splitlines():
+        for line in fill(f"{name:<{_NAMES - 1}} {value}", out.width, subsequent_indent=" " * _NAMES).splitlines():
             show(out, Text(line))
+    if known_programs(found):
+        out.print()
+        _show_programs(out, found)
     if len(found.phases) > 1:
         out.print()
         show(out, phases(found))
@@ -158,3 +171,18 @@ def _show(out: Console, found: DescribeDocument) -> None:
             show(out, Text(f"({left} more threads of control have fewer requests; --json has them all)"))
     out.print()
     print_notes(out, found.notes)
+
+
+def _show_programs(out: Console, found: DescribeDocument) -> None:
+    """Who suffers, from whom, and what would be done about it."""
+    show(out, programs(found))
+    if (left := len(found.programs) - MOST_ROWS) > 0:
+        show(out, Text(f"({left} more rows; --json has them all)"))
+    if legend := programs_legend(found):
+        show(out, Text(f"({legend})"))
+    if told := suffering(found):
+        out.print()
+        show(out, Text("Who waits for whom", "italic"))
+    for line in (*told, *map(lowering, found.background)):
+        for part in fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False).splitlines():
+            show(out, Text(part))

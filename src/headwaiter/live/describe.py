@@ -24,6 +24,7 @@ from headwaiter.live.described import (
     Quantiles,
     TaskCharacter,
 )
+from headwaiter.live.programs import found_of
 from headwaiter.study.fit import fit
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
@@ -50,6 +51,7 @@ def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocume
     sequential, distance = _sequence(trace)
     think = _think_ns(trace)
     threads = int(trace.group.max()) + 1
+    programs = found_of(trace)
     return DescribeDocument(
         trace=name,
         seconds=trace.span_ns / 1e9,
@@ -63,6 +65,9 @@ def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocume
         device=_device(trace),
         deceptive=_deceptive(trace) if trace.tasks_known and trace.completions_known else None,
         phases=list(_phases(trace, sequential)),
+        programs=programs.rows,
+        sufferers=programs.sufferers,
+        background=programs.background,
         rows=_rows(trace, sequential, distance, think) if trace.tasks_known else [],
         notes=list(trace.notes),
     )

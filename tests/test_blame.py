@@ -155,8 +155,16 @@ def test_programs_of_one_name_are_told_apart_by_their_work() -> None:
     assert names(trace([*reads, *writes], called)) == ["dd (reads)", "dd (writes)"]
     places = [5000 * k for k in range(20)] + [10**6 + 8 * k for k in range(20)]
     assert names(trace([*reads, *more], called, places)) == ["dd (random reads)", "dd (reads in order)"]
-    # A single read of a process is no other kind of work.
-    assert names(trace([*reads, (3, None, 4, 2, "w")], called)) == ["dd"]
+    # A single read does not show whether a process works in order; a single write is other work.
+    assert names(trace([*reads, (3, None, 4, 2, "r")], called)) == ["dd"]
+
+
+def test_a_recording_that_goes_on() -> None:
+    """At 20 ms b has been served for 12 ms, and a waits since 2 ms; c is not there yet. Before 10 ms nothing counts."""
+    made = trace([(0, 8, None, 1, "w"), (2, None, None, 0, "r"), (4, 4, 8, 0, "s")])
+    found = blame(made, 10 * MS, 20 * MS)
+    assert told(found)["a"] == {"b write": 10.0} and found.waited_ns[of(found, "a")] == 10 * MS
+    assert blame(made).waited_ns[of(found, "a")] == 4 * MS, "what has no completion is not known to wait"
 
 
 def test_the_kernels_flushers_are_one() -> None:

@@ -367,15 +367,15 @@ def test_who_waits_for_whom(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert (one["program"], one["percent"], one["why"], one["pids"]) == ("cp", pytest.approx(100), "asynchronous", [6])
     assert one["command"] == "ionice -c3 -p 6"
     out = good(capfd, "describe", path)
-    assert "find waits 0.8 s: 90% for the writes of cp, 10% for its own reads\n" in out
+    assert "find waits 0.8 s: 90% for cp's writes, 10% for its own reads\n" in out
     text = " ".join(out.split())
     assert "In the background: cp causes 100% of what programs wait for others, and nobody waits for what it asks for." in text
-    assert "`ionice -c3 -p 6` lowers it" in text and "does nothing under none and kyber" in text
+    assert "`ionice -c3 -p 6` lowers it" in text and "but not under none and kyber" in text
     cells = next(line for line in out.splitlines() if line.startswith("find ")).split()
     assert cells == ["find", "read", "40", "20", "20", "20", "20", "18", "2"]
     good(capfd, "describe", path, "--report", tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text()
-    assert "<h2>Who waits for whom</h2>" in html and "90% for the writes of cp" in html
+    assert "<h2>Who waits for whom</h2>" in html and "90% for cp&#39;s writes" in html
 
 
 def test_write_back_is_not_reached_by_ionice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

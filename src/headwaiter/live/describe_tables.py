@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.table import Table
 
 from headwaiter.live.described import Character, DescribeDocument, InBackground, Quantiles, Sufferer, WaitsFor
-from headwaiter.live.programs import MOST_PIDS, WORKS
+from headwaiter.live.programs import DEAF, MOST_PIDS, work_of
 from headwaiter.study.blame import EVERYTHING, plural
 
 MOST_ROWS = 16
@@ -188,14 +188,13 @@ def waits(one: Sufferer) -> str:
 def _whose(causes: WaitsFor, program: str) -> str:
     if causes.program is None or causes.op is None:
         return "nobody (the device had nothing to do)"
-    what = plural(causes.op)
     if causes.program == program:
-        return f"its own {what}"
-    return f"the {what} of {causes.program}"
+        return f"its own {plural(causes.op)}"
+    return work_of(causes.program, causes.op)
 
 
-def lowering(one: InBackground) -> str:
-    """What a program in the background causes, and what lowers it."""
+def lowering(one: InBackground, scheduler: str | None = None) -> str:
+    """What a program in the background causes, and what lowers it; `scheduler`: the one in force, where that is known."""
     nobody = "nobody waits for what it asks for"
     stream = "it goes through much data as fast as the disk lets it"
     text = (
@@ -203,11 +202,18 @@ def lowering(one: InBackground) -> str:
         f" {nobody if one.why == 'asynchronous' else stream}."
     )
     if one.idle:
-        return f"{text} It has the idle I/O priority already, which {WORKS}"
+        return f"{text} It has the idle I/O priority already, which {_works(scheduler)}"
     if not one.command:
         return f"{text} This is work of the kernel, which ionice does not reach; queue/wbt_lat_usec and vm.dirty_bytes do"
     many = f" (it has {len(one.pids)} processes)" if len(one.pids) > MOST_PIDS else ""
-    return f"{text} `{one.command}`{many} lowers it, which {WORKS}"
+    return f"{text} `{one.command}`{many} lowers it, which {_works(scheduler)}"
+
+
+def _works(scheduler: str | None) -> str:
+    """Where I/O priorities do."""
+    if scheduler in DEAF:
+        return f"does nothing under {scheduler}, but works under bfq, and under mq-deadline since Linux 5.16"
+    return "works under bfq, and under mq-deadline since Linux 5.16, but not under none and kyber"
 
 
 def known_programs(found: DescribeDocument) -> bool:

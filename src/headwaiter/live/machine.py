@@ -58,10 +58,14 @@ class Machine:
 
     def legs(self, device: Device) -> list[Device]:
         """The disks on whose queues a scheduler of this device acts. Problem if one must not be touched."""
-        found = devices.leaves(device, self.root / "run" / "udev" / "data")
+        found = self.leaves(device)
         for leg in found:
             check(leg)
         return found
+
+    def leaves(self, device: Device) -> list[Device]:
+        """The same, whatever may be done to them."""
+        return devices.leaves(device, self.root / "run" / "udev" / "data")
 
     def target(self, name: str) -> Target:
         """All that advice for a device rests on but a recording. Problem if no scheduler can be chosen for it."""

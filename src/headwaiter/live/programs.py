@@ -11,7 +11,7 @@ import numpy as np
 
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.live.described import InBackground, ProgramRow, Sufferer, WaitsFor
-from headwaiter.study.blame import KINDS, Background, Blame, background, blame, kinds_of
+from headwaiter.study.blame import KINDS, Background, Blame, Kind, background, blame, kinds_of, plural
 from headwaiter.study.schema import Latency
 from headwaiter.traces import Trace, with_flushes
 from headwaiter.traces.model import Array
@@ -25,8 +25,8 @@ _WITH_PIDS = {"recording", "blktrace", "blkparse", "ftrace", "biosnoop"}
 """Formats whose tasks are processes."""
 _KERNEL = re.compile(r"(kworker|kswapd|pdflush|flush|jbd2/|xfsaild/|btrfs-|dmcrypt|txg_sync|md\d+_)")
 """How the names of the kernel's own threads begin."""
-WORKS = "works under bfq, and under mq-deadline since Linux 5.16; does nothing under none and kyber"
-"""Of ionice."""
+DEAF = ("none", "kyber")
+"""Schedulers that ignore I/O priorities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,12 @@ class Found:
 def found_of(trace: Trace) -> Found:
     """All of it; of a trace without tasks only the latencies by operation."""
     who = blame(trace)
-    lowered = [_lowered(trace, one) for one in background(trace, who)]
-    return Found(who, _rows(trace, who), sufferers(who) if trace.tasks_known else [], lowered)
+    return Found(who, _rows(trace, who), sufferers(who) if trace.tasks_known else [], lowered(trace, who))
+
+
+def lowered(trace: Trace, who: Blame) -> list[InBackground]:
+    """The programs in the background, and the command that lowers each."""
+    return [_lowered(trace, one) for one in background(trace, who)]
 
 
 def latencies(values_ns: Array) -> Latency:
@@ -85,8 +89,8 @@ def _row(rows: Trace, part: Array, name: str, kind: int) -> ProgramRow:
     )
 
 
-def sufferers(who: Blame) -> list[Sufferer]:
-    """Programs that have a part of all waiting that is worth telling, those that waited longest first."""
+def sufferers(who: Blame, least_percent: float = _LEAST_PERCENT) -> list[Sufferer]:
+    """Programs that have so great a part of all waiting, those that waited longest first."""
     whole = who.waited_ns.sum()
     if not whole:
         return []
@@ -94,7 +98,7 @@ def sufferers(who: Blame) -> list[Sufferer]:
     found = []
     for a in np.argsort(-who.waited_ns, kind="stable").tolist():
         waited = float(who.waited_ns[a])
-        if 100 * waited < _LEAST_PERCENT * whole:
+        if not waited or 100 * waited < least_percent * whole:
             break
         shares = 100 * who.by_ns[a] / waited
         told = [
@@ -112,6 +116,12 @@ def sufferers(who: Blame) -> list[Sufferer]:
             )
         )
     return found
+
+
+def work_of(program: str, op: Kind) -> str:
+    """Whose requests, in words: "cp's writes"; where the name of a program tells what it does, that name."""
+    what = plural(op)
+    return program if what in program.rpartition(" (")[2] else f"{program}'s {what}"
 
 
 def pids_of(trace: Trace, groups: Array) -> list[int]:

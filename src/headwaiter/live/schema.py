@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
+from headwaiter.live.topped import DOCUMENTS as TOPPED
 from headwaiter.record import Record, Says
 from headwaiter.study.schema import Answer, Document, Fit, Margin, Notes, Replay
 
@@ -223,6 +224,7 @@ class TableDocument(Document):
 
 DOCUMENTS: tuple[type[Record], ...] = (
     *DESCRIBED,
+    *TOPPED,
     AdviseDocument,
     RevertDocument,
     StatusDocument,

@@ -10,8 +10,9 @@ arrived. Requests that complete in one instant share alike.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -30,9 +31,9 @@ MOST = 48
 """Programs that are told apart: those whose requests are under way for the longest time. All others are one."""
 EVERYTHING = "everything"
 """The one program of a trace that does not identify tasks."""
-_MINOR = 0.1
-"""A kind of work that has a smaller share of the requests of its name is not told apart."""
 _IN_ORDER = 0.5
+_FEW = 8
+"""A thread of control of fewer requests does not show whether it works in order: it is like most of its name and operation."""
 _IDLE_CLASS = 3
 _CLASS_SHIFT = 13
 LEAST_SHARE = 0.1
@@ -70,6 +71,8 @@ class Blame:
     """The number of the program of each thread of control, shape (groups,)."""
     waited_ns: F64
     by_ns: F64
+    span_ns: int
+    """How long the time is that was looked at."""
 
     @property
     def pairs_ns(self) -> F64:
@@ -114,8 +117,10 @@ def kinds_of(rows: Trace) -> NDArray[np.int64]:
     return found
 
 
-def blame(trace: Trace) -> Blame:
+def blame(trace: Trace, since_ns: int | None = None, until_ns: int | None = None) -> Blame:
     """Who waits for whom. Where completions were not recorded, nobody is known to wait.
+
+    since_ns: what lies before does not count. until_ns: the present, in which what has no completion is still under way.
 
     Millions of requests take seconds: one pass over them for each of MOST programs at most, and over those parts only in which it
     waits.
@@ -125,16 +130,23 @@ def blame(trace: Trace) -> Blame:
     programs, of_group = _programs(trace, rows, kind)
     n = len(programs)
     waited, by = np.zeros(n), np.zeros((n, n, len(KINDS)))
+    span = trace.span_ns if since_ns is None or until_ns is None else until_ns - since_ns
+    found = Blame(programs, of_group, waited, by, span)
     known = rows.complete_ns >= 0
-    if not known.any():
-        return Blame(programs, of_group, waited, by)
-    served = _Served.of(rows, known)
+    if until_ns is not None:
+        rows = replace(rows, complete_ns=np.where(known, rows.complete_ns, until_ns))
+        given = rows.issue_ns >= 0 if rows.issue_ns is not None else np.zeros(len(rows), bool)
+        served, known = _Served.of(rows, known | given), np.ones(len(rows), bool)
+    elif known.any():
+        served = _Served.of(rows, known)
+    else:
+        return found
     code = of_group[rows.group] * len(KINDS) + kind
-    for a, begin, end in _waits(rows, known, of_group):
+    for a, begin, end in _waits(rows, known, of_group, since_ns or 0):
         times, whole = _integral(begin, end)
         waited[a] = whole[-1]
         by[a] = served.laid_to(code, times, whole, n * len(KINDS)).reshape(n, len(KINDS))
-    return Blame(programs, of_group, waited, by)
+    return found
 
 
 def background(trace: Trace, found: Blame | None = None) -> list[Background]:
@@ -160,7 +172,7 @@ def background(trace: Trace, found: Blame | None = None) -> list[Background]:
         share = float(caused[p] / whole)
         if share < LEAST_SHARE or _is_rest(found.programs[p]):
             continue
-        busy = found.waited_ns[p] >= _BUSY * trace.span_ns
+        busy = found.waited_ns[p] >= _BUSY * found.span_ns
         if waited_for[p] <= _ASYNC:
             listed.append(Background(found.programs[p], share, "asynchronous", bool(idle[p] > _IN_ORDER)))
         elif in_order[p] >= _IN_ORDER and busy and caused[p] >= _TAKES * suffered[p]:
@@ -177,13 +189,13 @@ def _programs(trace: Trace, rows: Trace, kind: Array) -> tuple[tuple[Program, ..
     if not trace.tasks_known:
         return (Program(EVERYTHING, tuple(range(groups))),), np.zeros(groups, np.int64)
     requests = np.bincount(rows.group, minlength=groups)
-    work = _work(rows, kind, groups)
+    work = _work(rows, kind, requests)
     _, first = np.unique(rows.group, return_index=True)
     names = [_called(trace, int(task)) for task in rows.task[first].tolist()]
     by_name: dict[str, dict[int, list[int]]] = {}
     for group, name in enumerate(names):
         by_name.setdefault(name, {}).setdefault(0 if _FLUSHER.fullmatch(name) else int(work[group]), []).append(group)
-    made = [one for name, kinds in by_name.items() for one in _of_name(name, kinds, requests)]
+    made = [one for name, works in by_name.items() for one in _of_name(name, works)]
     under_way = np.bincount(rows.group, weights=np.where(rows.complete_ns >= 0, rows.complete_ns - rows.time_ns, 0))
     made.sort(key=lambda one: (-float(under_way[list(one.groups)].sum()), -int(requests[list(one.groups)].sum())))
     if len(made) > MOST:
@@ -206,26 +218,28 @@ def _called(trace: Trace, task: int) -> str:
     return found[1] or found[2] if found else name
 
 
-def _work(rows: Trace, kind: Array, groups: int) -> NDArray[np.int64]:
+def _work(rows: Trace, kind: Array, requests: Array) -> NDArray[np.int64]:
     """What each group mostly does: twice the number of its kind, and one more if most of it is in order."""
+    groups = len(requests)
     count = np.bincount(rows.group.astype(np.int64) * len(KINDS) + kind, minlength=groups * len(KINDS))
-    in_order = np.bincount(rows.group, weights=stream_order(rows) >= 0, minlength=groups)
-    most: NDArray[np.int64] = count.reshape(groups, len(KINDS)).argmax(axis=1)
-    return 2 * most + (in_order >= _IN_ORDER * np.bincount(rows.group, minlength=groups))
+    most = count.reshape(groups, len(KINDS)).argmax(axis=1)
+    in_order = np.bincount(rows.group, weights=stream_order(rows) >= 0, minlength=groups) >= _IN_ORDER * requests
+    work: NDArray[np.int64] = np.where(requests < _FEW, -1 - most, 2 * most + in_order)
+    return work
 
 
-def _of_name(name: str, kinds: dict[int, list[int]], requests: Array) -> list[Program]:
-    """Programs of one name, by their work; what is done seldom belongs to what is done most."""
-    size = {work: int(requests[groups].sum()) for work, groups in kinds.items()}
-    most = max(size, key=lambda work: (size[work], -work))
-    parts: dict[int, list[int]] = {}
-    for work, groups in kinds.items():
-        parts.setdefault(work if size[work] >= _MINOR * sum(size.values()) else most, []).extend(groups)
+def _of_name(name: str, works: dict[int, list[int]]) -> list[Program]:
+    """Programs of one name, by their work; that of groups of few requests is below 0."""
+    parts = {work: groups for work, groups in works.items() if work >= 0}
+    for work, groups in works.items():
+        if work < 0:
+            kind = -1 - work
+            alike = [one for one in parts if one // 2 == kind]
+            place = max(alike, key=lambda one: len(parts[one])) if alike else 2 * kind
+            parts[place] = [*parts.get(place, ()), *groups]
     if len(parts) == 1:
-        return [Program(name, tuple(sorted(parts[most])))]
-    told: dict[int, int] = {}
-    for work in parts:
-        told[work // 2] = told.get(work // 2, 0) + 1
+        return [Program(name, tuple(sorted(groups))) for groups in parts.values()]
+    told = Counter(work // 2 for work in parts)
 
     def called(work: int) -> str:
         what = plural(KINDS[work // 2])
@@ -244,7 +258,7 @@ def plural(kind: str) -> str:
 # --- waits ---
 
 
-def _waits(rows: Trace, known: Array, of_group: Array) -> Iterator[tuple[int, Array, Array]]:
+def _waits(rows: Trace, known: Array, of_group: Array, since_ns: int) -> Iterator[tuple[int, Array, Array]]:
     """(program, begins, ends) of all times in which a thread of it waits; those of one thread do not overlap."""
     mine = np.flatnonzero(known & (rows.flags & SYNC > 0))
     if not len(mine):
@@ -256,7 +270,7 @@ def _waits(rows: Trace, known: Array, of_group: Array) -> Iterator[tuple[int, Ar
     done = np.maximum.accumulate(end + above) - above
     before = np.concatenate([[0], done[:-1]])
     before[np.flatnonzero(np.diff(group)) + 1] = 0
-    begin = np.maximum(begin, before)
+    begin = np.maximum(np.maximum(begin, before), since_ns)
     some = end > begin
     program, begin, end = of_group[group[some]], begin[some], end[some]
     order = np.argsort(program, kind="stable")
@@ -292,6 +306,9 @@ class _Served:
     def of(cls, rows: Trace, known: Array) -> _Served:
         """Of rows whose completions are known."""
         index = np.flatnonzero(known)
+        if not len(index):
+            none = np.zeros(0, np.int64)
+            return cls(none.astype(np.float64), none.astype(np.float64), none, none, none)
         start = rows.time_ns[index]
         if rows.issue_ns is not None:
             given = rows.issue_ns[index]

@@ -168,13 +168,14 @@ def test_names_are_no_markup() -> None:
 # --- what is recorded ---
 
 
-def pages(*events: tuple[int, str, int, int]) -> bytes:
-    """A page of (ns, Q, D or C, sector, pid), each 8 sectors."""
+def pages(*events: tuple[Any, ...]) -> bytes:
+    """A page of (ns, Q, D or C, sector, pid, sectors; by default 8)."""
     names = {"Q": "block_bio_queue", "D": "block_rq_issue", "C": "block_rq_complete"}
     begin = events[0][0]
     before, parts = begin, []
-    for at, letter, sector, pid in events:
-        parts.append(entry(at - before, event(names[letter], sector=sector, nr_sector=8, rwbs="R", pid=pid, comm=f"p{pid}")))
+    for at, letter, sector, pid, *more in events:
+        fields = {"sector": sector, "nr_sector": (more or [8])[0], "rwbs": "R", "pid": pid, "comm": f"p{pid}"}
+        parts.append(entry(at - before, event(names[letter], **fields)))
         before = at
     return page(begin, *parts)
 
@@ -222,6 +223,31 @@ def test_events_come_in_parts_and_what_is_under_way_stays(feed: tuple[Feed, Cloc
     assert [task.name for task in late.tasks] == ["p6"]
     made.trace(clock.now + 20 * S)
     assert made.trace(clock.now + 20 * S) is None, "all is forgotten"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_that_is_complete_seems_to_wait(feed: tuple[Feed, Clock], seed: int) -> None:
+    """Bios at eight places, again and again, each served alone or with its neighbour, after a moment or half a minute."""
+    made, clock = feed
+    generator = np.random.default_rng(seed)
+    waiting: dict[int, int] = {}  # when each place is to be done
+    for _ in range(150):
+        clock.now += S
+        events: list[tuple[int, str, int, int, int]] = []
+        for place in [place for place, done in waiting.items() if done <= clock.now]:
+            if place in waiting:
+                both = place % 2 == 0 and place + 1 in waiting and generator.random() < 0.5
+                for one in (place, place + 1)[: 1 + both]:
+                    del waiting[one]
+                events += [(0, letter, 8 * place, 8 * (1 + both), 0) for letter in "DC"]
+        for place in range(8):
+            if place not in waiting and generator.random() < 0.4:
+                waiting[place] = clock.now + S * int(generator.choice([1, 2, 30]))
+                events.append((0, "Q", 8 * place, 8, 5))
+        if events:
+            made.add("cpu0/0", pages(*((clock.now + k, *one[1:3], one[4], one[3]) for k, one in enumerate(events))))
+        found = made.trace(clock.now + 1000)
+        assert found is not None and sorted((found.sector[found.complete_ns < 0] // 8).tolist()) == sorted(waiting)
 
 
 def test_what_is_under_way_in_the_device_is_known(feed: tuple[Feed, Clock]) -> None:

@@ -20,7 +20,8 @@ from headwaiter.traces.model import Array
 
 SHOWN = ("nr_requests", "wbt_lat_usec", "read_ahead_kb")
 """Settings that are told beside the scheduler's tunables."""
-COUNTERS = 11
+COUNTERS, UNDER_WAY = 11, 8
+"""Of `stat`: so many are read, and this one tells how many requests are under way."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ def counted(before: Sequence[int], after: Sequence[int], seconds: float, setting
         scheduler=setting.scheduler,
         settings=setting.settings,
         busy_percent=busy_percent(before, after, seconds),
-        under_way=after[8],
+        under_way=after[UNDER_WAY],
         takes=setting.takes,
     )
     return Look(queue, flow(0), flow(4), None)

@@ -34,7 +34,6 @@ PENDING_S = 600.0
 MINUTE_S = 60.0
 MOST_BYTES = 128 << 20
 """So much of the minute is kept; of more the latest."""
-_COMPLETE = ord("C")
 
 
 class Feed:
@@ -109,11 +108,7 @@ class Feed:
         stays = kept.time_ns >= complete_ns
         if trace is not None:
             waiting = (trace.complete_ns < 0) & (trace.time_ns >= pending_ns)
-            places = np.sort(_key(trace.op[waiting], trace.sector[waiting]))
-            begin = _key(kept.op, kept.sector)
-            # Whether a request that waits begins within what the event is about.
-            inside = np.searchsorted(places, begin) < np.searchsorted(places, begin + np.maximum(1, kept.sectors))
-            stays |= inside & (kept.action != _COMPLETE) & (kept.time_ns >= pending_ns)
+            stays |= _about(kept, trace.op[waiting], trace.sector[waiting]) & (kept.time_ns >= pending_ns)
             flushes = trace.flushes
             if flushes is not None and ((flushes.complete_ns < 0) & (flushes.time_ns >= pending_ns)).any():
                 stays |= (kept.flush > 0) & (kept.time_ns >= pending_ns)
@@ -150,6 +145,20 @@ class Feed:
         finally:
             archive.close()
         return seconds
+
+
+def _about(events: Events, op: Array, sector: Array) -> Array:
+    """Which events are about what was asked for at some places, or another part of it.
+
+    With them all that happened there before: were only a part of that forgotten, completions would be taken for those of others.
+    """
+    places = np.sort(_key(op, sector))
+    begin = _key(events.op, events.sector)
+    end = begin + np.maximum(1, events.sectors)
+    whole = np.flatnonzero(np.searchsorted(places, begin) < np.searchsorted(places, end))
+    begins, ends = np.sort(begin[whole]), np.sort(end[whole])
+    touched: Array = np.searchsorted(begins, end) > np.searchsorted(ends, begin, side="right")
+    return touched
 
 
 def _key(op: Array, sector: Array) -> Array:

@@ -17,7 +17,7 @@ from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known, loadable
 from headwaiter.live.machine import Machine
 from headwaiter.live.record import LOOK_EACH_S, READ_EACH_S, Tracing, followed
-from headwaiter.live.top import Look, Setting, busy_percent, counted, counters, look
+from headwaiter.live.top import UNDER_WAY, Look, Setting, busy_percent, counted, counters, look
 from headwaiter.live.top_advice import Adviser
 from headwaiter.live.top_feed import Feed
 from headwaiter.live.topped import TopDocument
@@ -59,7 +59,8 @@ class Watcher:
                 return
             device = _there(self._machine, self._device)
             after = counters(device)
-            trace = self._feed.trace(until_ns, now_lost > lost)
+            # What seems to be under way on a disk that has nothing has lost its completion.
+            trace = self._feed.trace(until_ns, now_lost > lost or not after[UNDER_WAY])
             lost, setting = now_lost, _setting(device)
             seconds = (until_ns - since_ns) / 1e9
             seen = look(trace, since_ns, until_ns, setting, busy_percent(before, after, seconds))

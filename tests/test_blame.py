@@ -24,7 +24,10 @@ OPS = {"r": Op.READ, "w": Op.WRITE, "s": Op.WRITE, "f": Op.FLUSH}
 def trace(rows: Sequence[Row], names: dict[int, str] | None = None, sectors: Sequence[int] = (), **more: object) -> Trace:
     """Each request elsewhere than the last, unless `sectors` has the places."""
     at = np.array(sectors or [5000 * k for k in range(len(rows))])
-    issue, complete = (np.array([-1 if row[k] is None else round(MS * row[k]) for row in rows]) for k in (1, 2))
+    issue, complete = (
+        np.array([-1 if at_ms is None else round(MS * at_ms) for at_ms in times])
+        for times in ([row[1] for row in rows], [row[2] for row in rows])
+    )
     return make_trace(
         source="t",
         format="recording",

@@ -118,7 +118,7 @@ def test_counters() -> None:
     before = (100, 0, 800, 1000, 10, 0, 80, 50, 0, 5000, 6000)
     after = (300, 0, 2400, 1400, 10, 0, 80, 50, 7, 6000, 9000)
     seen = counted(before, after, 2.0, Setting("none"))
-    assert (seen.read.requests_per_s, seen.read.mean_ms, seen.read.mbps) == (100, 2, pytest.approx(1600 * 512 / 2e6))
+    assert (seen.read.requests_per_s, seen.read.mean_ms) == (100, 2) and seen.read.mbps == pytest.approx(1600 * 512 / 2e6)
     assert (seen.write.requests_per_s, seen.write.mean_ms) == (0, None)
     assert (seen.queue.busy_percent, seen.queue.under_way, seen.programs) == (50, 7, None)
 
@@ -218,7 +218,7 @@ def test_events_come_in_parts_and_what_is_under_way_stays(feed: tuple[Feed, Cloc
         made.add("cpu0/000001", pages((clock.now, letter, 800, 6)))
         late = made.trace(clock.now)
         assert late is not None and 800 in late.sector
-    assert late.sector.tolist() == [800], "the first one is forgotten"
+    assert late is not None and late.sector.tolist() == [800], "the first one is forgotten"
     assert (late.issue_ns is not None and late.issue_ns.tolist()) == [t + 60 * S] and late.complete_ns.tolist() == [t + 80 * S]
     assert [task.name for task in late.tasks] == ["p6"]
     made.trace(clock.now + 20 * S)
@@ -265,6 +265,17 @@ def test_after_losses_what_seems_to_wait_is_given_up(feed: tuple[Feed, Clock]) -
     assert made.trace(clock.now + 30 * S) is not None
     assert made.trace(clock.now + 30 * S, lost=True) is not None
     assert made.trace(clock.now + 30 * S) is None
+
+
+def test_of_many_events_the_latest_stay(feed: tuple[Feed, Clock], monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is under way."""
+    monkeypatch.setattr("headwaiter.live.top_feed.MOST_EVENTS", 4)
+    made, clock = feed
+    t = clock.now
+    made.add("cpu0/0", pages((t, "Q", 8000, 6), *((t + 10 * k + i, "QC"[i], 8 * k, 5) for k in range(1, 9) for i in (0, 1))))
+    whole, rest = made.trace(t + MS), made.trace(t + MS)
+    assert whole is not None and len(whole) == 9
+    assert rest is not None and rest.sector.tolist() == [8000, 56, 64]
 
 
 def test_other_disks_are_not_shown(feed: tuple[Feed, Clock]) -> None:
@@ -366,6 +377,8 @@ def test_without_completions_nothing_can_be_shown(tmp_path: Path, capfd: pytest.
     path = write(tmp_path / "t.csv", "time_s,task,op,sync,sector,sectors\n0,1,R,1,0,8\n")
     status, out, err = run(capfd, "top", path)
     assert (status, out) == (2, "") and "has no completions" in err and len(err.splitlines()) == 1
+    status, _, err = run(capfd, "top", path, "--counters")
+    assert status == 2 and "--counters is for a disk" in err
 
 
 class Ticking:

@@ -60,6 +60,8 @@ def command(what: str, machine: Machine, interval: float, once: bool, batch: int
     rounds = 1 if once else batch
     path = Path(what)
     if not machine.has(what) and path.is_file():
+        if counters:
+            raise Problem("--counters is for a disk, and not for a recording")
         _print(recorded(path, what, interval), rounds, as_json)
         return
     device = _disk(machine, what)

@@ -29,6 +29,8 @@ from headwaiter.traces.source import Source
 
 KEPT_S = 10.0
 """For so long requests that are complete stay in the trace."""
+MOST_EVENTS = 200_000
+"""For less long where there are more: they are matched anew at each interval."""
 PENDING_S = 600.0
 """What has had no completion for so long is no longer waited for: its completion was lost."""
 MINUTE_S = 60.0
@@ -106,6 +108,7 @@ class Feed:
         kept = self._kept
         assert kept is not None
         stays = kept.time_ns >= complete_ns
+        stays[:-MOST_EVENTS] = False
         if trace is not None:
             waiting = (trace.complete_ns < 0) & (trace.time_ns >= pending_ns)
             stays |= _about(kept, trace.op[waiting], trace.sector[waiting]) & (kept.time_ns >= pending_ns)

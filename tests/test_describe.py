@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import ringpages
 from blkrecords import event, process
 from command import good, run, told, write
 from test_page import PROBE, browse
@@ -376,6 +377,31 @@ def test_who_waits_for_whom(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     good(capfd, "describe", path, "--report", tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text()
     assert "<h2>Who waits for whom</h2>" in html and "90% for cp&#39;s writes" in html
+
+
+def test_the_scheduler_that_was_in_force(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """An archive tells it; blktrace does not."""
+    events = []
+    for k in range(40):
+        events += [
+            (
+                0,
+                ringpages.event(
+                    "block_bio_queue", sector=10**7 + 5000 * (37 * k % 40), nr_sector=8, rwbs="R", pid=5, comm="find"
+                ),
+            ),
+            *((0, ringpages.event("block_bio_queue", sector=72 * k + 8 * i, nr_sector=8, rwbs="W", pid=6)) for i in range(9)),
+            *((2000, ringpages.event("block_rq_complete", sector=72 * k + 8 * i, nr_sector=8, rwbs="W")) for i in range(9)),
+            (2000, ringpages.event("block_rq_complete", sector=10**7 + 5000 * (37 * k % 40), nr_sector=8, rwbs="R")),
+        ]
+    halves = [
+        ringpages.page(1000 + 10**6 * n, *(ringpages.entry(*one) for one in events[20 * n : 20 * n + 20])) for n in range(40)
+    ]
+    path = write(tmp_path / "t.hwr", ringpages.archive(ringpages.files({0: halves})))
+    words = ("-d", "constant:1")
+    assert told(capfd, "describe", path, *words)["scheduler"] == "none"
+    assert "does nothing under none, but works under bfq" in " ".join(good(capfd, "describe", path, *words).split())
+    assert "scheduler" not in told(capfd, "describe", copied(tmp_path))
 
 
 def test_write_back_is_not_reached_by_ionice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,7 @@ from headwaiter.live.describe_tables import (
     threads,
 )
 from headwaiter.live.described import DescribeDocument
+from headwaiter.live.devices import current_scheduler
 from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import print_notes, show
@@ -45,7 +46,7 @@ _NAMES = 21
 
 
 @click.command()
-@click.argument("what", metavar="TRACE|DEVICE")
+@click.argument("what", metavar="TRACE|DEVICE", shell_complete=complete.disk)
 @click.option(
     "--time",
     "-t",
@@ -131,8 +132,15 @@ def _described(path: Path, name: str, drive: str, device: str | None, group_gap_
     # The recording first: what is read of a pipe can be read only once.
     recorded = recording.of(source) if not path.is_dir() else None
     trace = load(path, device=device, group_gap_ms=group_gap_ms, source=source)
-    found = describe(trace, name, recorded.lost if recorded and recorded.reason else None)
+    lost = recorded.lost if recorded and recorded.reason else None
+    found = describe(trace, name, lost, _scheduler(recorded, device) if recorded else None)
     return trace, _priced(found, path, trace, drive)
+
+
+def _scheduler(recorded: recording.Recording, device: str | None) -> str | None:
+    """That of the disk of a recording which is described; None where that may be one of several."""
+    disks = [disk for disk in recorded.disks if device in (None, disk.name, disk.number)]
+    return current_scheduler(disks[0].settings.get("scheduler", "")) if len(disks) == 1 else None
 
 
 def _priced(found: DescribeDocument, path: Path, trace: Trace, drive: str) -> DescribeDocument:
@@ -183,6 +191,6 @@ def _show_programs(out: Console, found: DescribeDocument) -> None:
     if told := suffering(found):
         out.print()
         show(out, Text("Who waits for whom", "italic"))
-    for line in (*told, *map(lowering, found.background)):
+    for line in (*told, *(lowering(one, found.scheduler) for one in found.background)):
         for part in fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False).splitlines():
             show(out, Text(part))

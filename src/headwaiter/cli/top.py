@@ -18,7 +18,8 @@ import click
 from rich.live import Live
 from rich.text import Text
 
-from headwaiter.cli._live import machine_options
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._live import root_option
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import json_option
 from headwaiter.ending import gently, tidied
@@ -36,7 +37,7 @@ _QUIT = ("q", "Q")
 
 
 @click.command("top")
-@click.argument("what", metavar="DEVICE|TRACE")
+@click.argument("what", metavar="DEVICE|TRACE", shell_complete=complete.disk)
 @click.option(
     "--interval",
     "-i",
@@ -50,13 +51,14 @@ _QUIT = ("q", "Q")
 @click.option("--batch", type=click.IntRange(1), metavar="N", help="Show so many intervals, as text, and end.")
 @click.option("--counters", is_flag=True, help="By the disk's counters only: without programs, but also without root.")
 @json_option
-@machine_options
-def command(what: str, machine: Machine, interval: float, once: bool, batch: int | None, counters: bool, as_json: bool) -> None:
+@root_option
+def command(what: str, root: Path, interval: float, once: bool, batch: int | None, counters: bool, as_json: bool) -> None:
     """Show who waits for whom at a disk, live: programs, their rates and latencies, the queue, the scheduler.
 
     Needs root, for the kernel's tracing; nothing is written to the disk. After a minute it says what would help, as `watch`
     judges it. The key q ends it. Of a TRACE each interval is shown as text. With --json each interval is a document.
     """
+    machine = Machine(root)
     rounds = 1 if once else batch
     path = Path(what)
     if not machine.has(what) and path.is_file():

@@ -46,8 +46,8 @@ _ALIKE = 1.0
 """Windows that differ by less than this are one phase: a factor of e in rate, or all of read share or sequential share."""
 
 
-def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocument:
-    """All that can be told of a trace without a drive; `lost` as its recorder counted."""
+def describe(trace: Trace, name: str, lost: int | None = None, scheduler: str | None = None) -> DescribeDocument:
+    """All that can be told of a trace without a drive; `lost` as its recorder counted, `scheduler` as it found it."""
     sequential, distance = _sequence(trace)
     think = _think_ns(trace)
     threads = int(trace.group.max()) + 1
@@ -56,6 +56,7 @@ def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocume
         trace=name,
         seconds=trace.span_ns / 1e9,
         lost=lost,
+        scheduler=scheduler,
         threads=threads,
         tasks=len(trace.tasks),
         whole=Character(**_character(trace, np.arange(len(trace)), sequential, distance, think)),

@@ -66,7 +66,9 @@ def _sections(found: DescribeDocument, trace: Trace) -> list[Section]:
         )
         sections.append(Section("times", "Times", legend, [_distributions(lines)]))
     if known_programs(found):
-        told = ". ".join((*suffering(found), *map(lowering, found.background), programs_legend(found)))
+        told = ". ".join(
+            (*suffering(found), *(lowering(one, found.scheduler) for one in found.background), programs_legend(found))
+        )
         sections.insert(0, Section("programs", "Who waits for whom", f"{told.rstrip('. ')}.", table=html_table(programs(found))))
     if len(found.phases) > 1:
         sections.append(

@@ -172,6 +172,9 @@ class DescribeDocument(Document):
     trace: Annotated[str, Says("what was described")]
     seconds: Annotated[float, Says("from the first arrival to the last arrival or completion", "s")]
     lost: Annotated[int | None, Says("events that the recorder lost; absent if it does not tell")] = None
+    scheduler: Annotated[str | None, Says("the scheduler in force when the recording began; absent where it does not tell")] = (
+        None
+    )
     threads: Annotated[int, Says("threads of control")]
     tasks: Annotated[int, Says("tasks")]
     whole: Annotated[Character, Says("all requests")]

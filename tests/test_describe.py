@@ -21,6 +21,7 @@ from test_record import loop, read_all
 
 from headwaiter.engine.constants import Op
 from headwaiter.live.describe import describe
+from headwaiter.live.describe_page import render
 from headwaiter.live.describe_tables import _times, facts, lowering, threads
 from headwaiter.live.described import DescribeDocument, Quantiles
 from headwaiter.live.programs import found_of
@@ -402,6 +403,15 @@ def test_the_scheduler_that_was_in_force(tmp_path: Path, capfd: pytest.CaptureFi
     assert told(capfd, "describe", path, *words)["scheduler"] == "none"
     assert "does nothing under none, but works under bfq" in " ".join(good(capfd, "describe", path, *words).split())
     assert "scheduler" not in told(capfd, "describe", copied(tmp_path))
+
+
+def test_the_page_of_a_trace_without_tasks(tmp_path: Path) -> None:
+    lines = "".join(f"{k},{'rw'[k % 2]},{8192 * k},4096,10000\n" for k in range(20))
+    path = write(tmp_path / "t.csv", "t,op,at,size,took\n" + lines)
+    made = load(path, columns="time=t:s,op=op,offset=at,size=size,latency=took:us")
+    assert not made.tasks_known
+    html = render(describe(made, "t"), made)
+    assert "<h2>Latency by operation</h2>" in html and '<p class="legend">.</p>' not in html and "Who waits" not in html
 
 
 def test_write_back_is_not_reached_by_ionice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

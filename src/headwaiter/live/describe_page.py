@@ -66,10 +66,10 @@ def _sections(found: DescribeDocument, trace: Trace) -> list[Section]:
         )
         sections.append(Section("times", "Times", legend, [_distributions(lines)]))
     if known_programs(found):
-        told = ". ".join(
-            (*suffering(found), *(lowering(one, found.scheduler) for one in found.background), programs_legend(found))
-        )
-        sections.insert(0, Section("programs", "Who waits for whom", f"{told.rstrip('. ')}.", table=html_table(programs(found))))
+        who, lowered = suffering(found), [lowering(one, found.scheduler) for one in found.background]
+        legend = "".join(f"{line}. " for line in (*who, *lowered, programs_legend(found)) if line).strip()
+        title = "Who waits for whom" if who else "Latency by operation"
+        sections.insert(0, Section("programs", title, legend, table=html_table(programs(found))))
     if len(found.phases) > 1:
         sections.append(
             Section("phases", "Phases", "Neighbouring parts that are alike are one.", table=html_table(phases(found)))

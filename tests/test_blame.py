@@ -256,3 +256,13 @@ def test_many_requests() -> None:
     assert len(found.programs) == room.MOST
     assert np.allclose(found.pairs_ns.sum(axis=1) + found.nobody_ns, found.waited_ns)
     assert found.nobody_ns.sum() < 1e-6 * found.waited_ns.sum()
+
+
+def test_a_stream_beside_others_that_take_as_much_time() -> None:
+    """The device is given to both in turn; the stream moves 16 times as much, or only twice as much."""
+    for sectors, named in ((128, ["cp"]), (16, [])):
+        rows: list[Row] = [(max(0.0, 2.0 * (k - 1)), 2.0 * k, 2.0 * k + 2, k % 2, "r") for k in range(300)]
+        places = [(10**8 + 5000 * (37 * k % 150)) if k % 2 == 0 else sectors * (k // 2) for k in range(300)]
+        made = trace(rows, {0: "find", 1: "cp"}, places)
+        made = replace(made, sectors=np.where(made.task == 1, sectors, 8).astype(np.uint32))
+        assert [one.program.name for one in background(made)] == named

@@ -42,8 +42,8 @@ _ASYNC = 0.05
 """Of asynchronous work so small a share of the requests may be waited for."""
 _BUSY = 0.5
 """A stream is as fast as the disk lets it be: its program waits for so much of the recording."""
-_TAKES = 2.0
-"""A stream takes so many times what others take of it."""
+_TIMES = 4
+"""A stream moves so many times the bytes of each of those, no streams themselves, that do most of the waiting for it."""
 _FLUSHER = re.compile(r"(kworker)/.*|(flush)-[\d:]+")
 
 
@@ -98,8 +98,8 @@ class Blame:
 class Background:
     """A program that may well wait: `share` is its part of all that programs wait for others, `why` how it is known.
 
-    "asynchronous": nobody waits for what it asks for. "stream": it goes through much data as fast as the disk lets it, and takes
-    far more of the others' time than they take of its own. `idle`: it has the idle I/O priority already.
+    "asynchronous": nobody waits for what it asks for. "stream": it goes through much data as fast as the disk lets it, and most
+    of the waiting for it is of programs that move far less, and not in order. `idle`: it has the idle I/O priority already.
     """
 
     program: Program
@@ -166,16 +166,18 @@ def background(trace: Trace, found: Blame | None = None) -> list[Background]:
     waited_for = np.bincount(of, weights=rows.flags & SYNC > 0, minlength=n) / np.maximum(1, count)
     in_order = np.bincount(of, weights=stream_order(rows) >= 0, minlength=n) / np.maximum(1, count)
     idle = np.bincount(of, weights=rows.ioprio >> _CLASS_SHIFT == _IDLE_CLASS, minlength=n) / np.maximum(1, count)
-    caused, suffered = others.sum(axis=0), others.sum(axis=1)
+    bytes_ = np.bincount(of, weights=rows.sectors, minlength=n)
+    streams = (in_order >= _IN_ORDER) & (found.waited_ns >= _BUSY * found.span_ns)
+    caused = others.sum(axis=0)
     listed = []
     for p in np.argsort(-caused, kind="stable").tolist():
         share = float(caused[p] / whole)
         if share < LEAST_SHARE or _is_rest(found.programs[p]):
             continue
-        busy = found.waited_ns[p] >= _BUSY * found.span_ns
+        lesser = ~streams & (_TIMES * bytes_ <= bytes_[p])
         if waited_for[p] <= _ASYNC:
             listed.append(Background(found.programs[p], share, "asynchronous", bool(idle[p] > _IN_ORDER)))
-        elif in_order[p] >= _IN_ORDER and busy and caused[p] >= _TAKES * suffered[p]:
+        elif streams[p] and 2 * others[lesser, p].sum() >= caused[p]:
             listed.append(Background(found.programs[p], share, "stream", bool(idle[p] > _IN_ORDER)))
     return listed
 

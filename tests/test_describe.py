@@ -6,20 +6,25 @@ from __future__ import annotations
 import json
 import re
 import threading
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from blkrecords import event
+import ringpages
+from blkrecords import event, process
 from command import good, run, told, write
 from test_page import PROBE, browse
 from test_record import loop, read_all
 
+from headwaiter.engine.constants import Op
 from headwaiter.live.describe import describe
-from headwaiter.live.describe_tables import _times, facts, threads
+from headwaiter.live.describe_page import render
+from headwaiter.live.describe_tables import _times, facts, lowering, threads
 from headwaiter.live.described import DescribeDocument, Quantiles
+from headwaiter.live.programs import found_of
 from headwaiter.traces import Trace, load
 
 __all__ = ["loop"]
@@ -324,3 +329,118 @@ def test_each_fact_has_its_own_figures(tmp_path: Path) -> None:
         column for column in threads(described(tmp_path, *steady, (177, 1, "R", 1, 0, 8, 178))).columns if column.header == "95%"
     )
     assert list(thinks.cells) == ["1"]
+
+
+# --- who waits for whom ---
+
+
+def copied(folder: Path, name: str = "cp", op: str = "W") -> Path:
+    """As blktrace has it: find, whose reads take 20 ms, 18 of them in the queue, while nine requests of another are served."""
+    records = [process(0, 5, "find"), process(0, 6, name)]
+    for k in range(40):
+        begin = 20 * k * MS
+        mine, theirs = 10**7 + 5000 * ((37 * k) % 40), 72 * k
+        records.append(event(begin, "Q", "R", mine, 8, pid=5))
+        records += [event(begin, "Q", op, theirs + 8 * i, 8, pid=6) for i in range(9)]
+        for i in range(9):
+            records.append(event(begin + 2 * i * MS, "D", op, theirs + 8 * i, 8, pid=6))
+            records.append(event(begin + 2 * (i + 1) * MS, "C", op, theirs + 8 * i, 8, pid=0))
+        records.append(event(begin + 18 * MS, "D", "R", mine, 8, pid=5))
+        records.append(event(begin + 20 * MS, "C", "R", mine, 8, pid=0))
+    return write(folder / "t.blktrace.0", b"".join(records))
+
+
+def test_who_waits_for_whom(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = copied(tmp_path)
+    document = told(capfd, "describe", path)
+    reads, writes = document["programs"]
+    assert (reads["program"], reads["op"], reads["requests"], reads["bytes"]) == ("find", "read", 40, 40 * 4096)
+    assert reads["lat_ms"]["p50"] == reads["lat_ms"]["max"] == 20
+    assert (reads["above_ms"]["mean"], reads["device_ms"]["mean"]) == (18, 2)
+    assert (writes["program"], writes["op"], writes["requests"]) == ("cp", "write", 360)
+    assert (writes["lat_ms"]["p50"], writes["lat_ms"]["p99"], writes["lat_ms"]["p99_9"]) == (10, 18, 18)
+    [sufferer] = document["sufferers"]
+    assert sufferer["waited_s"] == pytest.approx(0.8) and sufferer["others_percent"] == pytest.approx(90)
+    assert [(one["program"], one["op"], round(one["percent"])) for one in sufferer["waits_for"]] == [
+        ("cp", "write", 90),
+        ("find", "read", 10),
+    ]
+    [one] = document["background"]
+    assert (one["program"], one["percent"], one["why"], one["pids"]) == ("cp", pytest.approx(100), "asynchronous", [6])
+    assert one["command"] == "ionice -c3 -p 6"
+    out = good(capfd, "describe", path)
+    assert "find waits 0.8 s: 90% for cp's writes, 10% for its own reads\n" in out
+    text = " ".join(out.split())
+    assert "In the background: cp causes 100% of what programs wait for others, and nobody waits for what it asks for." in text
+    assert "`ionice -c3 -p 6` lowers it" in text and "but not under none and kyber" in text
+    cells = next(line for line in out.splitlines() if line.startswith("find ")).split()
+    assert cells == ["find", "read", "40", "20", "20", "20", "20", "18", "2"]
+    good(capfd, "describe", path, "--report", tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text()
+    assert "<h2>Who waits for whom</h2>" in html and "90% for cp&#39;s writes" in html
+
+
+def test_the_scheduler_that_was_in_force(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """An archive tells it; blktrace does not."""
+    events = []
+    for k in range(40):
+        events += [
+            (
+                0,
+                ringpages.event(
+                    "block_bio_queue", sector=10**7 + 5000 * (37 * k % 40), nr_sector=8, rwbs="R", pid=5, comm="find"
+                ),
+            ),
+            *((0, ringpages.event("block_bio_queue", sector=72 * k + 8 * i, nr_sector=8, rwbs="W", pid=6)) for i in range(9)),
+            *((2000, ringpages.event("block_rq_complete", sector=72 * k + 8 * i, nr_sector=8, rwbs="W")) for i in range(9)),
+            (2000, ringpages.event("block_rq_complete", sector=10**7 + 5000 * (37 * k % 40), nr_sector=8, rwbs="R")),
+        ]
+    halves = [
+        ringpages.page(1000 + 10**6 * n, *(ringpages.entry(*one) for one in events[20 * n : 20 * n + 20])) for n in range(40)
+    ]
+    path = write(tmp_path / "t.hwr", ringpages.archive(ringpages.files({0: halves})))
+    words = ("-d", "constant:1")
+    assert told(capfd, "describe", path, *words)["scheduler"] == "none"
+    assert "does nothing under none, but works under bfq" in " ".join(good(capfd, "describe", path, *words).split())
+    assert "scheduler" not in told(capfd, "describe", copied(tmp_path))
+
+
+def test_the_page_of_a_trace_without_tasks(tmp_path: Path) -> None:
+    lines = "".join(f"{k},{'rw'[k % 2]},{8192 * k},4096,10000\n" for k in range(20))
+    path = write(tmp_path / "t.csv", "t,op,at,size,took\n" + lines)
+    made = load(path, columns="time=t:s,op=op,offset=at,size=size,latency=took:us")
+    assert not made.tasks_known
+    html = render(describe(made, "t"), made)
+    assert "<h2>Latency by operation</h2>" in html and '<p class="legend">.</p>' not in html and "Who waits" not in html
+
+
+def test_write_back_is_not_reached_by_ionice(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = copied(tmp_path, "kworker/u8:2")
+    [one] = told(capfd, "describe", path)["background"]
+    assert (one["program"], one["command"]) == ("kworker", "")
+    assert "ionice does not reach; queue/wbt_lat_usec and vm.dirty_bytes do" in " ".join(good(capfd, "describe", path).split())
+
+
+def test_a_stream_that_is_waited_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    [one] = told(capfd, "describe", copied(tmp_path, op="R"))["background"]
+    assert (one["program"], one["why"]) == ("cp", "stream")
+
+
+def test_a_program_of_many_processes_is_lowered_by_its_name(tmp_path: Path) -> None:
+    made = load(copied(tmp_path, "my cp"))
+    assert [one.command for one in found_of(made).background] == ["ionice -c3 -p 6"]
+    # Where tasks are no processes, nobody can name them.
+    assert [one.command for one in found_of(replace(made, format="native")).background] == ["ionice -c3 'my cp' …"]
+    ended = replace(made, tasks=tuple(replace(task, exit_ns=10**9) for task in made.tasks))
+    assert [one.command for one in found_of(ended).background] == ["ionice -c3 'my cp' …"]
+    lowered = replace(made, ioprio=np.where(made.op == Op.WRITE, 3 << 13, 0).astype(np.uint16))
+    [one] = found_of(lowered).background
+    assert one.idle and not one.command and "has the idle I/O priority already" in lowering(one)
+
+
+def test_fast_devices_have_microseconds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    trace(tmp_path, [(k, 1 + k % 2, "R", 1, 8 * k, 8, k + 0.25) for k in range(40)])
+    out = good(capfd, "describe", tmp_path / "t.csv", "-d", "constant:1")
+    assert "Latency in µs, by program and operation" in out
+    assert next(line for line in out.splitlines() if line.startswith("task 1 ")).split()[3:] == ["20"] + ["250"] * 4
+    assert "Who waits for whom" not in out, "nobody waits for another"

@@ -8,10 +8,13 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+
+from headwaiter import ending
 
 thorough = pytest.mark.thorough  # commands must be at work for a while before they are told to end
 # Work for minutes, of which a second is over when the signal comes.
@@ -162,3 +165,25 @@ def test_compiled_code_is_not_waited_for(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_work_of_a_thread_that_is_not_wanted_any_more_ends() -> None:
+    """And later work is not hindered."""
+    begun = threading.Event()
+    ended: list[int] = []
+
+    def work() -> None:
+        try:
+            while True:
+                begun.set()
+                ending.check()
+        except ending.Ended as e:
+            ended.append(int(e.code or 0))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    begun.wait()
+    while thread.is_alive():  # on a machine that is busy it may take more than a moment
+        ending.drop(thread)
+    assert ended == [0]
+    ending.check()

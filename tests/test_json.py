@@ -120,6 +120,10 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
         "AdviseDocument",
         [["FOUR", *FAKE, "--queue-depth", "1"], ["TWO", "-d", "constant:5", "--root", "ROOT"]],
     ),
+    "top": (
+        "TopDocument",
+        [["ISSUED", "--once"], ["FOUR", "--once", "-i", "0.5"], ["sda", "--root", "ROOT", "--counters", "--once", "-i", "0.1"]],
+    ),
     "rank": ("RankDocument", [["barracuda-80g", "-s", "none,as", "--sizes", "4k,1m", "-t", "0.2", "--runs", "2"]]),
     "table": ("TableDocument", [["barracuda-80g", "-s", "none,as", "--files", "64k", "--records", "4k", "--runs", "1"]]),
     "revert": ("RevertDocument", [["sda", "--root", "ROOT"]]),
@@ -158,6 +162,7 @@ def changed(machine: FakeSystem) -> Path:
     machine.add("sda")
     disk = find("sda", machine.sysfs, machine.root / "dev", machine.root / "run/udev/data")
     apply([disk], Settings("bfq"), State(machine.root / "var/lib/headwaiter"), "test")
+    write(machine.sysfs / "block/sda/stat", "5 0 40 1 2 0 16 1 0 1 1 0 0 0 0\n")
     write(machine.root / "etc/udev/rules.d/60-io.rules", 'ATTR{queue/scheduler}="none"\n')
     return machine.root
 

@@ -170,7 +170,7 @@ class Counts:
 
 
 def test_gaps_that_meet_are_one() -> None:
-    tracing = record._Tracefs(Counts(0, 3, 5, 5, 6), None)  # type: ignore[arg-type]
+    tracing = record.Tracing(Counts(0, 3, 5, 5, 6), None)  # type: ignore[arg-type]
     assert [tracing.look() for _ in range(5)] == [0, 3, 5, 5, 6]
     assert tracing.gaps == [
         {"cpu": 0, "events": 5, "from_ns": 10, "to_ns": 30},

@@ -111,6 +111,8 @@ def test_a_shell_completes_names() -> None:
     assert completed("headwaiter schedulers ky") == ["kyber"]
     assert completed("headwaiter drives wd") == ["(file)", "wd-re-4tb"]
     assert completed("headwaiter drives mod") == ["(file)", "models"]
+    disks = sorted(path.name for path in Path("/sys/block").iterdir()) if Path("/sys/block").is_dir() else []
+    assert completed("headwaiter top ") == completed("headwaiter describe ") == ["(file)", *disks]
     assert completed("headwaiter validate barr") == ["(file)", "barracuda-80g"]
     assert set(completed("headwaiter schedulers ")) == set(catalogue())
 

@@ -35,6 +35,7 @@ def words(tmp_path: Path) -> dict[str, list[str]]:
         "compare": [trace, *drive, "-s", "none,bfq", "--seeds", "0"],
         "run": [trace, *drive, "-s", "bfq", "--legend"],
         "describe": [trace, "-d", "wd-re-4tb"],
+        "top": [trace, "--once"],
         "schedulers": ["bfq"],
         "drives": [],
         "drives models": ["disk"],
@@ -51,7 +52,7 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize(
     "command",
-    ["compare", "run", "describe", "schedulers", "drives", "drives models", "status", "lab list"],
+    ["compare", "run", "describe", "top", "schedulers", "drives", "drives models", "status", "lab list"],
 )
 def test_a_width_that_is_none_changes_nothing_but_lines(
     words: dict[str, list[str]], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, name: str

@@ -22,6 +22,7 @@ GRACE_S = 0.3
 _received: list[int] = []
 _actions: dict[object, Callable[[], Any]] = {}
 _watched = threading.Event()
+_dropped = threading.Event()
 _told = threading.Lock()
 """Held from the moment that the end is told."""
 
@@ -65,9 +66,19 @@ def gently() -> Iterator[threading.Event]:
 
 
 def check() -> None:
-    """Raise Ended if the process has been told to end."""
+    """Raise Ended if the process has been told to end, or this work is not wanted any more."""
     if _received:
         raise Ended(128 + _received[0])
+    if _dropped.is_set():
+        raise Ended(0)
+
+
+def drop(thread: threading.Thread) -> None:
+    """Let a thread end at its next check(), and wait for that a moment; what it works for is not wanted any more."""
+    _dropped.set()
+    thread.join(GRACE_S)
+    if not thread.is_alive():
+        _dropped.clear()
 
 
 def tell(why: Ended) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a shell completes: names of schedulers, drives and bundled workloads, beside files (README tells how to switch it on)."""
+"""What a shell completes: names of schedulers, drives, disks, bundled workloads, and files (README tells how to switch it on)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from headwaiter.drives.profile import bundled
 from headwaiter.engine.schedulers import catalogue
+from headwaiter.live.devices import SYSFS
 from headwaiter.paths import WORKLOADS
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -44,3 +45,12 @@ def drive(_: click.Context, __: click.Parameter, incomplete: str) -> list[Comple
 def workload(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """A bundled workload, or a file."""
     return _or_file(_begin(sorted(p.name.split(".")[0] for p in WORKLOADS.iterdir() if p.is_file()), incomplete), incomplete)
+
+
+def disk(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """A disk of this machine, or a file."""
+    try:
+        names = sorted(path.name for path in (SYSFS / "block").iterdir())
+    except OSError:
+        names = []
+    return _or_file(_begin(names, incomplete), incomplete)

@@ -14,6 +14,17 @@ from headwaiter.live.machine import Machine
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+root_option = click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default="/",
+    show_default=True,
+    metavar="FOLDER",
+    help="Root of the machine: sys, etc, lib, var.",
+)
+"""Of commands that only look."""
+
+
 def machine_options(function: F) -> F:
     """--root and --state, as one argument `machine`."""
 
@@ -23,20 +34,11 @@ def machine_options(function: F) -> F:
 
     made.__name__, made.__doc__ = function.__name__, function.__doc__
     made.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-    path = click.Path(path_type=Path)
     state_option = click.option(
         "--state",
-        type=path,
+        type=click.Path(path_type=Path),
         envvar="STATE_DIRECTORY",
         metavar="FOLDER",
         help="Where former settings are saved [default: /var/lib/headwaiter].",
-    )
-    root_option = click.option(
-        "--root",
-        type=path,
-        default="/",
-        show_default=True,
-        metavar="FOLDER",
-        help="Root of the machine: sys, etc, lib, var.",
     )
     return root_option(state_option(made))  # type: ignore[return-value]

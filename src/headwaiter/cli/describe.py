@@ -21,8 +21,19 @@ from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem
 from headwaiter.live.describe import describe, priced
 from headwaiter.live.describe_page import render
-from headwaiter.live.describe_tables import MOST_ROWS, facts, phases, threads
+from headwaiter.live.describe_tables import (
+    MOST_ROWS,
+    facts,
+    known_programs,
+    lowering,
+    phases,
+    programs,
+    programs_legend,
+    suffering,
+    threads,
+)
 from headwaiter.live.described import DescribeDocument
+from headwaiter.live.devices import current_scheduler
 from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import print_notes, show
@@ -35,7 +46,7 @@ _NAMES = 21
 
 
 @click.command()
-@click.argument("what", metavar="TRACE|DEVICE")
+@click.argument("what", metavar="TRACE|DEVICE", shell_complete=complete.disk)
 @click.option(
     "--time",
     "-t",
@@ -77,7 +88,7 @@ def command(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Describe a workload: its tasks, requests, places and pauses, its phases, and what the device did.
+    """Describe a workload: who waits for whom, its requests, places, pauses and phases, and what the device did.
 
     A DEVICE of this machine is recorded first, which needs root. Two simulated runs show what deceptive idleness costs.
     """
@@ -121,8 +132,15 @@ def _described(path: Path, name: str, drive: str, device: str | None, group_gap_
     # The recording first: what is read of a pipe can be read only once.
     recorded = recording.of(source) if not path.is_dir() else None
     trace = load(path, device=device, group_gap_ms=group_gap_ms, source=source)
-    found = describe(trace, name, recorded.lost if recorded and recorded.reason else None)
+    lost = recorded.lost if recorded and recorded.reason else None
+    found = describe(trace, name, lost, _scheduler(recorded, device) if recorded else None)
     return trace, _priced(found, path, trace, drive)
+
+
+def _scheduler(recorded: recording.Recording, device: str | None) -> str | None:
+    """That of the disk of a recording which is described; None where that may be one of several."""
+    disks = [disk for disk in recorded.disks if device in (None, disk.name, disk.number)]
+    return current_scheduler(disks[0].settings.get("scheduler", "")) if len(disks) == 1 else None
 
 
 def _priced(found: DescribeDocument, path: Path, trace: Trace, drive: str) -> DescribeDocument:
@@ -146,8 +164,11 @@ def _show(out: Console, found: DescribeDocument) -> None:
     whole = found.whole
     show(out, Text(f"{found.trace}: {whole.requests} requests, {whole.bytes / 1e6:.1f} MB in {found.seconds:.3f} s", "bold"))
     for name, value in facts(found):
-        for line in fill(f"{name:<{_NAMES}}{value}", out.width, subsequent_indent=" " * _NAMES).splitlines():
+        for line in fill(f"{name:<{_NAMES - 1}} {value}", out.width, subsequent_indent=" " * _NAMES).splitlines():
             show(out, Text(line))
+    if known_programs(found):
+        out.print()
+        _show_programs(out, found)
     if len(found.phases) > 1:
         out.print()
         show(out, phases(found))
@@ -158,3 +179,18 @@ def _show(out: Console, found: DescribeDocument) -> None:
             show(out, Text(f"({left} more threads of control have fewer requests; --json has them all)"))
     out.print()
     print_notes(out, found.notes)
+
+
+def _show_programs(out: Console, found: DescribeDocument) -> None:
+    """Who suffers, from whom, and what would be done about it."""
+    show(out, programs(found))
+    if (left := len(found.programs) - MOST_ROWS) > 0:
+        show(out, Text(f"({left} more rows; --json has them all)"))
+    if legend := programs_legend(found):
+        show(out, Text(f"({legend})"))
+    if told := suffering(found):
+        out.print()
+        show(out, Text("Who waits for whom", "italic"))
+    for line in (*told, *(lowering(one, found.scheduler) for one in found.background)):
+        for part in fill(line, out.width, subsequent_indent="  ", break_on_hyphens=False).splitlines():
+            show(out, Text(part))

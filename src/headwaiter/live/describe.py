@@ -24,6 +24,7 @@ from headwaiter.live.described import (
     Quantiles,
     TaskCharacter,
 )
+from headwaiter.live.programs import found_of
 from headwaiter.study.fit import fit
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
@@ -45,15 +46,17 @@ _ALIKE = 1.0
 """Windows that differ by less than this are one phase: a factor of e in rate, or all of read share or sequential share."""
 
 
-def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocument:
-    """All that can be told of a trace without a drive; `lost` as its recorder counted."""
+def describe(trace: Trace, name: str, lost: int | None = None, scheduler: str | None = None) -> DescribeDocument:
+    """All that can be told of a trace without a drive; `lost` as its recorder counted, `scheduler` as it found it."""
     sequential, distance = _sequence(trace)
     think = _think_ns(trace)
     threads = int(trace.group.max()) + 1
+    programs = found_of(trace)
     return DescribeDocument(
         trace=name,
         seconds=trace.span_ns / 1e9,
         lost=lost,
+        scheduler=scheduler,
         threads=threads,
         tasks=len(trace.tasks),
         whole=Character(**_character(trace, np.arange(len(trace)), sequential, distance, think)),
@@ -63,6 +66,9 @@ def describe(trace: Trace, name: str, lost: int | None = None) -> DescribeDocume
         device=_device(trace),
         deceptive=_deceptive(trace) if trace.tasks_known and trace.completions_known else None,
         phases=list(_phases(trace, sequential)),
+        programs=programs.rows,
+        sufferers=programs.sufferers,
+        background=programs.background,
         rows=_rows(trace, sequential, distance, think) if trace.tasks_known else [],
         notes=list(trace.notes),
     )

@@ -11,7 +11,16 @@ from rich.table import Table
 
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.live.describe import think_times
-from headwaiter.live.describe_tables import facts, phases, threads
+from headwaiter.live.describe_tables import (
+    facts,
+    known_programs,
+    lowering,
+    phases,
+    programs,
+    programs_legend,
+    suffering,
+    threads,
+)
 from headwaiter.live.described import DescribeDocument
 from headwaiter.report.html import html_table
 from headwaiter.report.page import Page, Section, assemble
@@ -56,6 +65,11 @@ def _sections(found: DescribeDocument, trace: Trace) -> list[Section]:
             "Share of requests for which it was no longer. Think time: from the completion that a program waited for to its next."
         )
         sections.append(Section("times", "Times", legend, [_distributions(lines)]))
+    if known_programs(found):
+        who, lowered = suffering(found), [lowering(one, found.scheduler) for one in found.background]
+        legend = "".join(f"{line}. " for line in (*who, *lowered, programs_legend(found)) if line).strip()
+        title = "Who waits for whom" if who else "Latency by operation"
+        sections.insert(0, Section("programs", title, legend, table=html_table(programs(found))))
     if len(found.phases) > 1:
         sections.append(
             Section("phases", "Phases", "Neighbouring parts that are alike are one.", table=html_table(phases(found)))

@@ -7,9 +7,14 @@ from collections.abc import Callable
 
 from rich.table import Table
 
-from headwaiter.live.described import Character, DescribeDocument, Quantiles
+from headwaiter.live.described import Character, DescribeDocument, InBackground, Quantiles, Sufferer, WaitsFor
+from headwaiter.live.programs import DEAF, MOST_PIDS, work_of
+from headwaiter.study.blame import EVERYTHING, plural
 
 MOST_ROWS = 16
+_MOST_SUFFERERS = 8
+_MOST_CAUSES = 4
+_LEAST_PERCENT = 1.0
 
 
 def facts(found: DescribeDocument) -> list[tuple[str, str]]:
@@ -136,3 +141,81 @@ def _cells(row: Character) -> list[str]:
         median(row.latency_ms),
         _number(row.depth.mean) if row.depth else "",
     ]
+
+
+def programs(found: DescribeDocument) -> Table:
+    """A row for each program and operation, of those that waited longest."""
+    rows = found.programs[:MOST_ROWS]
+    fast = all(row.lat_ms.p50 < 1 for row in rows if row.lat_ms)
+    by = 1000 if fast else 1
+    table = Table(
+        title=f"Latency in {'µs' if fast else 'ms'}, by program and operation", title_justify="left", box=None, pad_edge=False
+    )
+    table.add_column("program", overflow="fold")
+    table.add_column("operation", no_wrap=True)
+    heads = ["requests", "p50", "p99", "p99.9", "longest"]
+    issues = any(row.above_ms for row in rows)
+    for head in (*heads, "above", "in it") if issues else heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in rows:
+        latency = row.lat_ms
+        cells = [_number(by * ms) for ms in (latency.p50, latency.p99, latency.p99_9, latency.max)] if latency else [""] * 4
+        parts = [_number(by * one.mean) if one else "" for one in (row.above_ms, row.device_ms)] if issues else []
+        table.add_row(row.program, row.op, str(row.requests), *cells, *parts)
+    return table
+
+
+def programs_legend(found: DescribeDocument) -> str:
+    """What its last columns are."""
+    if any(row.above_ms for row in found.programs):
+        return "above: mean wait in the scheduler, before the device has it; in it: mean time in the device"
+    return ""
+
+
+def suffering(found: DescribeDocument) -> list[str]:
+    """Who waits for whom, a sentence for each program that waits; none where each waits for itself."""
+    if not any(one.others_percent >= _LEAST_PERCENT for one in found.sufferers):
+        return []
+    return [waits(one) for one in found.sufferers[:_MOST_SUFFERERS]]
+
+
+def waits(one: Sufferer) -> str:
+    """For whom a program waits."""
+    told = [f"{causes.percent:.0f}% for {_whose(causes, one.program)}" for causes in one.waits_for[:_MOST_CAUSES]]
+    return f"{one.program} waits {_number(one.waited_s)} s: {', '.join(told)}"
+
+
+def _whose(causes: WaitsFor, program: str) -> str:
+    if causes.program is None or causes.op is None:
+        return "nobody (the device had nothing to do)"
+    if causes.program == program:
+        return f"its own {plural(causes.op)}"
+    return work_of(causes.program, causes.op)
+
+
+def lowering(one: InBackground, scheduler: str | None = None) -> str:
+    """What a program in the background causes, and what lowers it; `scheduler`: the one in force, where that is known."""
+    nobody = "nobody waits for what it asks for"
+    stream = "it goes through much data as fast as the disk lets it"
+    text = (
+        f"In the background: {one.program} causes {one.percent:.0f}% of what programs wait for others, and"
+        f" {nobody if one.why == 'asynchronous' else stream}."
+    )
+    if one.idle:
+        return f"{text} It has the idle I/O priority already, which {_works(scheduler)}"
+    if not one.command:
+        return f"{text} This is work of the kernel, which ionice does not reach; queue/wbt_lat_usec and vm.dirty_bytes do"
+    many = f" (it has {len(one.pids)} processes)" if len(one.pids) > MOST_PIDS else ""
+    return f"{text} `{one.command}`{many} lowers it, which {_works(scheduler)}"
+
+
+def _works(scheduler: str | None) -> str:
+    """Where I/O priorities do."""
+    if scheduler in DEAF:
+        return f"does nothing under {scheduler}, but works under bfq, and under mq-deadline since Linux 5.16"
+    return "works under bfq, and under mq-deadline since Linux 5.16, but not under none and kyber"
+
+
+def known_programs(found: DescribeDocument) -> bool:
+    """Whether the table of programs tells more than the list of facts."""
+    return any(row.lat_ms for row in found.programs) and (len(found.programs) > 1 or found.programs[0].program != EVERYTHING)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from headwaiter.record import Document, Record, Says
-from headwaiter.study.schema import Fit, Notes
+from headwaiter.study.blame import Kind
+from headwaiter.study.schema import Fit, Latency, Notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,55 @@ class Deceptive(Record):
     ] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRow(Record):
+    """What a program asked for by one kind of request, and how long that took."""
+
+    program: Annotated[str, Says("its name; where programs of one name do unlike work, it says which")]
+    op: Annotated[Kind, Says("operation")]
+    requests: Annotated[int, Says("number of requests")]
+    bytes: Annotated[int, Says("their bytes", "bytes")]
+    lat_ms: Annotated[Latency | None, Says("from arrival to completion; absent if completions are unknown", "ms")] = None
+    above_ms: Annotated[
+        Latency | None, Says("of that above the device, in the scheduler; absent if issues were not recorded", "ms")
+    ] = None
+    device_ms: Annotated[Latency | None, Says("of that in the device; absent if issues were not recorded", "ms")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitsFor(Record):
+    """For whose requests a program waits: those that the device serves meanwhile."""
+
+    program: Annotated[str | None, Says("their program; absent: nobody's, the device had nothing to do")] = None
+    op: Annotated[Kind | None, Says("their operation")] = None
+    percent: Annotated[float, Says("share of the program's waiting", "%")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sufferer(Record):
+    """A program that waits, and for whom."""
+
+    program: Annotated[str, Says("its name, as above")]
+    waited_s: Annotated[float, Says("how long it waited; several threads that wait at once count each", "s")]
+    others_percent: Annotated[float, Says("share of that in which the device served other programs", "%")]
+    waits_for: Annotated[Sequence[WaitsFor], Says("for whom, the greatest share first; its own requests are among them")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InBackground(Record):
+    """A program that causes much of the others' waiting, and that may well wait itself."""
+
+    program: Annotated[str, Says("its name, as above")]
+    percent: Annotated[float, Says("its share of all that programs wait for others", "%")]
+    why: Annotated[
+        Literal["asynchronous", "stream"],
+        Says("`asynchronous`: nobody waits for its requests; `stream`: it goes through much data as fast as the disk lets it"),
+    ]
+    idle: Annotated[bool, Says("it has the idle I/O priority already")]
+    pids: Annotated[Sequence[int], Says("its processes that have not ended; empty where the recording does not tell them")]
+    command: Annotated[str, Says("line for a shell that lowers it; empty where ionice does not reach it")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class DescribeDocument(Document):
     """`headwaiter describe`"""
@@ -122,6 +172,9 @@ class DescribeDocument(Document):
     trace: Annotated[str, Says("what was described")]
     seconds: Annotated[float, Says("from the first arrival to the last arrival or completion", "s")]
     lost: Annotated[int | None, Says("events that the recorder lost; absent if it does not tell")] = None
+    scheduler: Annotated[str | None, Says("the scheduler in force when the recording began; absent where it does not tell")] = (
+        None
+    )
     threads: Annotated[int, Says("threads of control")]
     tasks: Annotated[int, Says("tasks")]
     whole: Annotated[Character, Says("all requests")]
@@ -132,6 +185,9 @@ class DescribeDocument(Document):
     deceptive: Annotated[Deceptive | None, Says("deceptive idleness; absent if tasks or completions are unknown")] = None
     fit: Annotated[Fit | None, Says("the drive model against the recording; absent without one")] = None
     phases: Annotated[Sequence[Phase], Says("the recording's phases, in order")]
+    programs: Annotated[Sequence[ProgramRow], Says("programs by operation, those that waited longest first")] = ()
+    sufferers: Annotated[Sequence[Sufferer], Says("programs that waited, those that waited longest first")] = ()
+    background: Annotated[Sequence[InBackground], Says("programs that may well wait, those that cause most waiting first")] = ()
     rows: Annotated[Sequence[TaskCharacter], Says("threads of control, those with most requests first")]
     notes: Notes
 

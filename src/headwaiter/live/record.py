@@ -66,6 +66,13 @@ class Done:
         return "" if self.reason in (FINISHED, _TOLD) else self.reason
 
 
+class Keeper(Protocol):
+    """What takes what is recorded, as the files of an archive."""
+
+    def add(self, name: str, content: bytes | bytearray) -> None:
+        """Take a file. FullError if there is no room for it."""
+
+
 class Recorder(Protocol):
     """What records; its files go into the archive that it is given."""
 
@@ -82,11 +89,11 @@ class Recorder(Protocol):
 
 
 @dataclass
-class _Tracefs:
+class Tracing:
     """Pages of a private instance."""
 
     instance: tracefs.Instance
-    archive: Archive
+    archive: Keeper
     gaps: list[dict[str, int]] = field(default_factory=list)
     _pending: dict[int, bytearray] = field(default_factory=dict)
     _numbers: dict[int, int] = field(default_factory=dict)
@@ -141,6 +148,10 @@ class _Tracefs:
     def finish(self) -> None:
         """See Recorder."""
         self.instance.stop()
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Move all that has been recorded into the archive, however little it is."""
         self.drain()
         for cpu in self.instance.cpus:
             self._store(cpu)
@@ -186,6 +197,33 @@ def record(
 
 
 @contextmanager
+def followed(disk: Device, keeper: Keeper, *, issues: bool, buffer_kb: int = BUFFER_KB) -> Iterator[Tracing]:
+    """Record a disk, by the kernel's tracing, into what keeps it, until the block is left: the caller drains.
+
+    Problem if tracing cannot be used here.
+    """
+    try:
+        with _tracing([disk], keeper, issues, buffer_kb) as recorder:
+            _start_tracefs(recorder.instance, keeper)
+            yield recorder
+    except tracefs.DeniedError as e:
+        raise Problem(f"{disk.name}: {_root_only()}{e}") from None
+
+
+@contextmanager
+def _tracing(disks: Sequence[Device], keeper: Keeper, issues: bool, buffer_kb: int) -> Iterator[Tracing]:
+    root = tracefs.place()
+    tracefs.remove_stale(root)
+    events = (*tracefs.EVENTS, *((tracefs.ISSUES,) if issues else ()))
+    with tracefs.instance(root, events, [disk.number for disk in disks], buffer_kb) as instance:
+        yield Tracing(instance, keeper)
+
+
+def _root_only() -> str:
+    return "" if os.geteuid() == 0 else "recording needs root; "
+
+
+@contextmanager
 def _recorder(
     disks: Sequence[Device], archive: Archive, place: Place, issues: bool, buffer_kb: int, wanted: str | None
 ) -> Iterator[tuple[str, Recorder, Callable[[], None]]]:
@@ -193,11 +231,8 @@ def _recorder(
     why: list[str] = []
     if wanted in (None, TRACEFS):
         try:
-            root = tracefs.place()
-            tracefs.remove_stale(root)
-            events = (*tracefs.EVENTS, *((tracefs.ISSUES,) if issues else ()))
-            with tracefs.instance(root, events, [disk.number for disk in disks], buffer_kb) as instance:
-                yield TRACEFS, _Tracefs(instance, archive), lambda: _start_tracefs(instance, archive)
+            with _tracing(disks, archive, issues, buffer_kb) as recorder:
+                yield TRACEFS, recorder, lambda: _start_tracefs(recorder.instance, archive)
                 return
         except tracefs.DeniedError as e:
             why.append(str(e))
@@ -209,11 +244,10 @@ def _recorder(
                     return
             except others.MissingError as e:
                 why.append(f"{name}: {e}")
-    root_only = "" if os.geteuid() == 0 else "recording needs root; "
-    raise Problem(f"{', '.join(disk.name for disk in disks)}: {root_only}{'; '.join(why)}")
+    raise Problem(f"{', '.join(disk.name for disk in disks)}: {_root_only()}{'; '.join(why)}")
 
 
-def _start_tracefs(instance: tracefs.Instance, archive: Archive) -> None:
+def _start_tracefs(instance: tracefs.Instance, archive: Keeper) -> None:
     for event in instance.events:
         archive.add(f"events/{event}", instance.format(event))
     instance.start()
@@ -222,29 +256,25 @@ def _start_tracefs(instance: tracefs.Instance, archive: Archive) -> None:
 def _begin(name: str, disks: Sequence[Device], seconds: float, archive: Archive, buffer_kb: int) -> int:
     """Write how the recording begins; the time of that."""
     began_ns = time.monotonic_ns()
-    archive.begin(
-        {
-            "headwaiter": VERSION,
-            "recorder": name,
-            "kernel": os.uname().release,
-            "processors": os.sysconf("SC_NPROCESSORS_ONLN"),
-            "clock": tracefs.CLOCK,
-            "began_ns": began_ns,
-            "began_unix_ns": time.time_ns(),
-            "seconds": seconds,
-            "buffer_kb": buffer_kb,
-            "page_bytes": PAGE,
-            "disks": [
-                {"name": d.name, "number": f"{d.major},{d.minor}", "facts": d.facts(), "settings": d.settings} for d in disks
-            ],
-        }
-    )
+    archive.begin(beginning(name, disks, seconds, buffer_kb, began_ns))
     return began_ns
 
 
-def _described(disk: Device) -> dict[str, Any]:
-    facts = disk.facts()
-    return {"name": disk.name, "number": facts["number"], "facts": facts, "settings": disk.settings}
+def beginning(name: str, disks: Sequence[Device], seconds: float, buffer_kb: int, began_ns: int) -> dict[str, Any]:
+    """What an archive's first file says."""
+    return {
+        "headwaiter": VERSION,
+        "recorder": name,
+        "kernel": os.uname().release,
+        "processors": os.sysconf("SC_NPROCESSORS_ONLN"),
+        "clock": tracefs.CLOCK,
+        "began_ns": began_ns,
+        "began_unix_ns": time.time_ns(),
+        "seconds": seconds,
+        "buffer_kb": buffer_kb,
+        "page_bytes": PAGE,
+        "disks": [{"name": d.name, "number": f"{d.major},{d.minor}", "facts": d.facts(), "settings": d.settings} for d in disks],
+    }
 
 
 def _run(

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from headwaiter.live.changed import RevertDocument, StatusDocument
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
+from headwaiter.live.topped import DOCUMENTS as TOPPED
 from headwaiter.record import Document, Record, Says
 from headwaiter.study.schema import Answer, Fit, Notes, Replay
 
@@ -142,6 +143,7 @@ class TableDocument(Document):
 
 DOCUMENTS: tuple[type[Record], ...] = (
     *DESCRIBED,
+    *TOPPED,
     AdviseDocument,
     RevertDocument,
     StatusDocument,

@@ -10,6 +10,7 @@ arrived. Requests that complete in one instant share alike.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -30,9 +31,9 @@ MOST = 48
 """Programs that are told apart: those whose requests are under way for the longest time. All others are one."""
 EVERYTHING = "everything"
 """The one program of a trace that does not identify tasks."""
-_MINOR = 0.1
-"""A kind of work that has a smaller share of the requests of its name is not told apart."""
 _IN_ORDER = 0.5
+_FEW = 8
+"""A thread of control of fewer requests does not show whether it works in order: it is like most of its name and operation."""
 _IDLE_CLASS = 3
 _CLASS_SHIFT = 13
 LEAST_SHARE = 0.1
@@ -41,8 +42,8 @@ _ASYNC = 0.05
 """Of asynchronous work so small a share of the requests may be waited for."""
 _BUSY = 0.5
 """A stream is as fast as the disk lets it be: its program waits for so much of the recording."""
-_TAKES = 2.0
-"""A stream takes so many times what others take of it."""
+_TIMES = 4
+"""A stream moves so many times the bytes of each of those, no streams themselves, that do most of the waiting for it."""
 _FLUSHER = re.compile(r"(kworker)/.*|(flush)-[\d:]+")
 
 
@@ -97,8 +98,8 @@ class Blame:
 class Background:
     """A program that may well wait: `share` is its part of all that programs wait for others, `why` how it is known.
 
-    "asynchronous": nobody waits for what it asks for. "stream": it goes through much data as fast as the disk lets it, and takes
-    far more of the others' time than they take of its own. `idle`: it has the idle I/O priority already.
+    "asynchronous": nobody waits for what it asks for. "stream": it goes through much data as fast as the disk lets it, and most
+    of the waiting for it is of programs that move far less, and not in order. `idle`: it has the idle I/O priority already.
     """
 
     program: Program
@@ -165,16 +166,18 @@ def background(trace: Trace, found: Blame | None = None) -> list[Background]:
     waited_for = np.bincount(of, weights=rows.flags & SYNC > 0, minlength=n) / np.maximum(1, count)
     in_order = np.bincount(of, weights=stream_order(rows) >= 0, minlength=n) / np.maximum(1, count)
     idle = np.bincount(of, weights=rows.ioprio >> _CLASS_SHIFT == _IDLE_CLASS, minlength=n) / np.maximum(1, count)
-    caused, suffered = others.sum(axis=0), others.sum(axis=1)
+    bytes_ = np.bincount(of, weights=rows.sectors, minlength=n)
+    streams = (in_order >= _IN_ORDER) & (found.waited_ns >= _BUSY * found.span_ns)
+    caused = others.sum(axis=0)
     listed = []
     for p in np.argsort(-caused, kind="stable").tolist():
         share = float(caused[p] / whole)
         if share < LEAST_SHARE or _is_rest(found.programs[p]):
             continue
-        busy = found.waited_ns[p] >= _BUSY * found.span_ns
+        lesser = ~streams & (_TIMES * bytes_ <= bytes_[p])
         if waited_for[p] <= _ASYNC:
             listed.append(Background(found.programs[p], share, "asynchronous", bool(idle[p] > _IN_ORDER)))
-        elif in_order[p] >= _IN_ORDER and busy and caused[p] >= _TAKES * suffered[p]:
+        elif streams[p] and 2 * others[lesser, p].sum() >= caused[p]:
             listed.append(Background(found.programs[p], share, "stream", bool(idle[p] > _IN_ORDER)))
     return listed
 
@@ -188,13 +191,13 @@ def _programs(trace: Trace, rows: Trace, kind: Array) -> tuple[tuple[Program, ..
     if not trace.tasks_known:
         return (Program(EVERYTHING, tuple(range(groups))),), np.zeros(groups, np.int64)
     requests = np.bincount(rows.group, minlength=groups)
-    work = _work(rows, kind, groups)
+    work = _work(rows, kind, requests)
     _, first = np.unique(rows.group, return_index=True)
     names = [_called(trace, int(task)) for task in rows.task[first].tolist()]
     by_name: dict[str, dict[int, list[int]]] = {}
     for group, name in enumerate(names):
         by_name.setdefault(name, {}).setdefault(0 if _FLUSHER.fullmatch(name) else int(work[group]), []).append(group)
-    made = [one for name, kinds in by_name.items() for one in _of_name(name, kinds, requests)]
+    made = [one for name, works in by_name.items() for one in _of_name(name, works)]
     under_way = np.bincount(rows.group, weights=np.where(rows.complete_ns >= 0, rows.complete_ns - rows.time_ns, 0))
     made.sort(key=lambda one: (-float(under_way[list(one.groups)].sum()), -int(requests[list(one.groups)].sum())))
     if len(made) > MOST:
@@ -217,26 +220,28 @@ def _called(trace: Trace, task: int) -> str:
     return found[1] or found[2] if found else name
 
 
-def _work(rows: Trace, kind: Array, groups: int) -> NDArray[np.int64]:
+def _work(rows: Trace, kind: Array, requests: Array) -> NDArray[np.int64]:
     """What each group mostly does: twice the number of its kind, and one more if most of it is in order."""
+    groups = len(requests)
     count = np.bincount(rows.group.astype(np.int64) * len(KINDS) + kind, minlength=groups * len(KINDS))
-    in_order = np.bincount(rows.group, weights=stream_order(rows) >= 0, minlength=groups)
-    most: NDArray[np.int64] = count.reshape(groups, len(KINDS)).argmax(axis=1)
-    return 2 * most + (in_order >= _IN_ORDER * np.bincount(rows.group, minlength=groups))
+    most = count.reshape(groups, len(KINDS)).argmax(axis=1)
+    in_order = np.bincount(rows.group, weights=stream_order(rows) >= 0, minlength=groups) >= _IN_ORDER * requests
+    work: NDArray[np.int64] = np.where(requests < _FEW, -1 - most, 2 * most + in_order)
+    return work
 
 
-def _of_name(name: str, kinds: dict[int, list[int]], requests: Array) -> list[Program]:
-    """Programs of one name, by their work; what is done seldom belongs to what is done most."""
-    size = {work: int(requests[groups].sum()) for work, groups in kinds.items()}
-    most = max(size, key=lambda work: (size[work], -work))
-    parts: dict[int, list[int]] = {}
-    for work, groups in kinds.items():
-        parts.setdefault(work if size[work] >= _MINOR * sum(size.values()) else most, []).extend(groups)
+def _of_name(name: str, works: dict[int, list[int]]) -> list[Program]:
+    """Programs of one name, by their work; that of groups of few requests is below 0."""
+    parts = {work: groups for work, groups in works.items() if work >= 0}
+    for work, groups in works.items():
+        if work < 0:
+            kind = -1 - work
+            alike = [one for one in parts if one // 2 == kind]
+            place = max(alike, key=lambda one: len(parts[one])) if alike else 2 * kind
+            parts[place] = [*parts.get(place, ()), *groups]
     if len(parts) == 1:
-        return [Program(name, tuple(sorted(parts[most])))]
-    told: dict[int, int] = {}
-    for work in parts:
-        told[work // 2] = told.get(work // 2, 0) + 1
+        return [Program(name, tuple(sorted(groups))) for groups in parts.values()]
+    told = Counter(work // 2 for work in parts)
 
     def called(work: int) -> str:
         what = plural(KINDS[work // 2])

@@ -75,7 +75,7 @@ def make_trace(
     given = None
     if issue_ns is not None:
         given = column(issue_ns, np.int64, -1)
-        given[(given < time) | (given > complete)] = -1
+        given[(given < time) | (complete >= 0) & (given > complete)] = -1
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
     exits_ns = exits_ns or {}

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -196,7 +197,7 @@ def test_marks_are_explained_where_they_are_shown() -> None:
         t = table(rows, MARGINS, "waited")
         lines = printed(t, 40)
         assert [line for line in lines if line in (ours, unsure)] == marks == lines[-len(marks) :], lines
-        assert html_table(t).endswith("</table>\n<p>" + "\n".join(marks).replace("'", "&#x27;") + "</p>\n")
+        assert html_table(t).endswith("</table>\n" + "".join(f"<p>{escape(mark)}</p>\n" for mark in marks))
     plain = table([replace(BARE, scheduler="none")])
     assert len(printed(plain, 80)) == 4 and html_table(plain).endswith("</table>\n")
 

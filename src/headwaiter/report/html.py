@@ -26,7 +26,7 @@ def html_table(t: Table) -> str:
         style = ' style="font-weight:bold"' if "bold" in str(row.style) else ""
         body += f"<tr{style}>{''.join(cell('td', c, r) for c, r in zip(content, right, strict=True))}</tr>\n"
     title = f"<caption>{escape(str(t.title))}</caption>\n" if t.title else ""
-    below = paragraphs(str(t.caption)) if t.caption else ""
+    below = paragraphs(*str(t.caption).splitlines()) if t.caption else ""
     return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}"
 
 

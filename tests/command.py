@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,17 @@ def good(capfd: pytest.CaptureFixture[str], *args: object) -> str:
     status, out, err = run(capfd, *args)
     assert (status, err) == (0, ""), err
     return out
+
+
+def names_of(text: str) -> list[list[str]]:
+    """What `compare` printed: the names in each row of its table, with their marks."""
+    body = text.partition("──\n")[2].partition("\n\n(")[0]
+    cells = re.findall(r"^([a-z][a-z0-9*, -]*?)(?:  .*)?$", body, re.M)
+    rows: list[list[str]] = []
+    for i, cell in enumerate(cells):
+        more = [name.strip() for name in cell.split(",") if name.strip()]
+        rows[-1:] = [rows[-1] + more] if i and cells[i - 1].endswith(",") else [*rows[-1:], more]
+    return rows
 
 
 def told(capfd: pytest.CaptureFixture[str], *args: object) -> dict[str, Any]:

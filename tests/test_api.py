@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -179,6 +180,17 @@ def test_to_pandas_has_the_columns_of_csv(two: Path, capfd: pytest.CaptureFixtur
     assert status == 0 and [table.index.name, *table.columns] == titles and list(table.index) == [row[0] for row in rows]
     assert table["throughput_MBps"].tolist() == [float(row[titles.index("throughput_MBps")]) for row in rows]
     assert np.isnan(table["anticipation.A"]["noop"]) and table["anticipation.A"]["as"] > 0
+    assert (table.index.name, table["judgement"]["noop"], table["change_percent"]["noop"]) == ("variant", "baseline", 0)
+
+
+def test_the_verdict_comes_first(two: Path) -> None:
+    """In Python's prompt, printed, and in a notebook; a variant goes by its full name."""
+    found = headwaiter.compare(two, drive="constant:5", schedulers=["none", "bfq:low_latency=0"], runs=2)
+    text = found.answer.text
+    assert repr(found) == f"{text}\n(two.csv on constant:5, replayed closed: {', '.join(found.to_pandas().index)})"
+    assert sorted(found.to_pandas().index) == ["bfq:low_latency=0", "none"]
+    assert " ".join(str(found).split()).startswith(" ".join(text.split()))
+    assert found._repr_html_().startswith(f"<p>{escape(text)}</p>")
 
 
 def test_a_trace_can_be_given_as_such(two: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import resource
@@ -191,8 +190,11 @@ def test_the_last_interval_is_no_longer_than_the_longest() -> None:
 def test_a_note_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = tmp_path / "j.fio"
     job.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=randread\nnumber_ios=101\n[a]\n")
+    options = conditions.Conditions.options
     for exact, told in ((100, True), (101, False)):
-        monkeypatch.setattr(conditions, "MEASURED_ACCURACY", exact)
+        monkeypatch.setattr(
+            conditions.Conditions, "options", lambda *given, e=exact, of=options: dataclasses.replace(of(*given), exact=e)
+        )
         for command, words in ((run_command, ["-s", "as"]), (compare_command, ["-s", "as,noop"])):
             said = CliRunner().invoke(command, [str(job), *words, "--seeds", "0"]).stdout
             assert ("Note: with more than 100 I/Os, percentiles of latency are accurate to 0.049%." in said) == told

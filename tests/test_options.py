@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command import good, told, write
 
-from headwaiter.cli._options import reading
+from headwaiter.cli._options import conditions, reading
 from headwaiter.cli.compare import command
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time
@@ -43,19 +43,19 @@ def test_defaults() -> None:
     assert (MEASURED.turnaround, MEASURED.copy) == (Time(10_500, 530), Time(3_000, 600))
     given = command.make_context("compare", []).params
     assert reading(given) == Reading(replay=None, group_gap_ms=20.0, device=None, shares=())
-    assert (given["drive"], given["sched"], given["seeds"], given["by"]) == ("barracuda-80g", "all", None, None)
+    assert (given["drive"], given["sched"], given["seeds"], given["by"]) == (None, "all", None, None)
 
 
 @pytest.mark.parametrize(
     ("args", "changed"),
     [
         (("--seed", 7), {"seed": 7}),
-        (("--queue-depth", 9), {"queue_depth": 9}),
+        (("--queue-depth", 9), {"queue_depth": 9, "wbt_depth": 9}),
         (("--max-sectors", 10), {"max_sectors": 10}),
         (("--no-merging",), {"merging": False, "join_arriving": False}),
         (("--nr-requests", 11), {"nr_requests": 11}),
         (("--wbt-depth", 12), {"wbt_depth": 12}),
-        (("--pull-ahead",), {"pull_ahead": True}),
+        (("--no-pull-ahead",), {"pull_ahead": False}),
         (("--cpus", 12), {"cpus": 12}),
         (("--one-processor",), {"one_processor": True}),
         (("--turnaround", "1+2"), {"turnaround_ns": 1000, "turnaround_page_ns": 2000}),

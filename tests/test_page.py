@@ -22,8 +22,8 @@ from PIL import Image
 import headwaiter
 from headwaiter.engine.sim import ConstantDrive, Options
 from headwaiter.report import charts
-from headwaiter.report.columns import digits
 from headwaiter.report.head import draw_heads
+from headwaiter.study.changes import digits
 from headwaiter.study.detail import Detail, Head, detail, head, pictured
 from headwaiter.study.schema import Disk, Result
 from headwaiter.study.variants import Variant

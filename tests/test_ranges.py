@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import good, told
+from command import good, names_of, told
 from handmade import result
 
 from headwaiter.drives.choose import open_drive
@@ -151,11 +151,11 @@ def test_an_unchanged_kernels_schedulers_come_first_among_all(tmp_path: Path, ca
     (tmp_path / "a.fio").write_text("[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=4m\noffset_increment=9g\nnumjobs=2\n")
 
     def order(sched: str) -> list[str]:
-        rows = good(capfd, "compare", tmp_path / "a.fio", "-s", sched, "--seeds", "0").partition("──\n")[2].splitlines()
-        return [row.split()[0].strip("*") for row in rows[: rows.index("")] if row.strip("─ ")]
+        text = good(capfd, "compare", tmp_path / "a.fio", "-s", sched, "--seeds", "0", "--all")
+        return [name for row in names_of(text) for name in row]
 
-    stock = {"none", "mq-deadline", "kyber", "bfq"}
-    assert order("as,mq-deadline") == ["as", "mq-deadline"] and stock < {*order("all")[:7]}
+    assert order("as,mq-deadline") == ["as*", "mq-deadline"]
+    assert {"none", "mq-deadline", "kyber", "bfq"} < {*order("all")[:7]} and len(order("all")) == 19
     for more, margin in (((), 5), (("--margin", "25"), 25)):
         found = told(capfd, "compare", tmp_path / "a.fio", "-s", "as,mq-deadline", "--seeds", "0", *more)
         assert found["answer"]["margin_percent"] == margin

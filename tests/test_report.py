@@ -7,18 +7,33 @@ import csv
 import io
 import re
 from dataclasses import replace
+from html import escape
 from pathlib import Path
-from typing import Any
 
 import pytest
-from command import good, told, write
+from command import good, names_of, told, write
 from rich.console import Console
 from rich.table import Table
 
-from headwaiter.report.columns import digits, percents, told_margin
-from headwaiter.report.tables import hidden, show, table, tasks_table, write_csv
+from headwaiter.report.columns import percents, told_margin
+from headwaiter.report.html import html_table
+from headwaiter.report.tables import brief, csv_rows, hidden, show, table, tasks_table, write_csv
 from headwaiter.study.results import shares
-from headwaiter.study.schema import Anticipation, Direction, Disk, GroupRow, Latency, Margin, Range, Result, Spread, TaskRow
+from headwaiter.study.schema import (
+    Answer,
+    Anticipation,
+    Criterion,
+    Direction,
+    Disk,
+    GroupRow,
+    Judgement,
+    Latency,
+    Margin,
+    Range,
+    Result,
+    Spread,
+    TaskRow,
+)
 from headwaiter.study.trial import Ran
 
 LAT = Latency(11.125, 12.0, 13.0, 14.25, 15.0, 1600.0)
@@ -75,11 +90,6 @@ def test_latencies_of_an_ssd_are_in_microseconds() -> None:
     assert (found["write mean ms"], found["write p99 ms"]) == (["1.25"], ["0.200"])
 
 
-def test_digits() -> None:
-    told = [digits(value) for value in (0.0, 0.0004, 0.0851, 1.004, 9.996, 14.25, 118.4, 1600.0)]
-    assert told == ["0", "0.0004", "0.085", "1.00", "10.00", "14.2", "118", "1600"]
-
-
 @pytest.mark.parametrize(
     ("parts", "told"),
     [
@@ -107,45 +117,147 @@ def test_where_the_time_of_a_drive_goes() -> None:
 
 
 WRITES = replace(FULL, write=Direction(20, 4096, 1.0, LAT), waited_s=12.0)
+SLOWER = replace(WRITES, scheduler="noop", waited_s=13.0)
+VARIANT = replace(WRITES, scheduler="bfq", variant="bfq:low_latency=0", waited_s=14.0)
+
+
+def margin(name: str, judgement: Judgement, ahead: float = 0.0, **more: float) -> Margin:
+    return Margin(scheduler=name, judgement=judgement, ahead_percent=ahead, **more)
+
+
 MARGINS = (
-    Margin(scheduler="as", judgement="better", ahead_percent=27.4),
-    Margin(scheduler="noop", judgement="baseline", ahead_percent=0.0),
+    margin("as", "better", 132.6, low_percent=11.0, high_percent=400.0, steady_percent=100.0),
+    margin("noop", "baseline"),
+    margin("bfq:low_latency=0", "cannot tell", -3.0),
 )
 
 
-@pytest.mark.parametrize("width", [80, 120, 200])
-def test_what_fits_is_shown_and_nothing_is_cut(width: int) -> None:
-    rows = [WRITES, replace(WRITES, scheduler="noop"), replace(WRITES, scheduler="bfq", variant="bfq:low_latency=0")]
+def printed(t: Table, width: int) -> list[str]:
     out = io.StringIO()
-    t = table(rows, MARGINS, width=width)
     show(Console(file=out, width=width, highlight=False), t)
-    lines = out.getvalue().splitlines()
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_what_fits_is_shown_and_nothing_is_cut(width: int) -> None:
+    rows = [WRITES, SLOWER, VARIANT]
+    t = table(rows, MARGINS, "waited", width=width)
+    lines = printed(t, width)
     assert max(map(len, lines)) <= width and not any(line.endswith(" ") or "…" in line for line in lines)
     found = by_head(t)
-    least = {"scheduler", "waited s", "MB/s", "elapsed s", "read mean ms", "read p99 ms", "read max ms", "fairness"}
-    more = {80: set(), 120: {"write mean ms", "write p99 ms", "verdict"}, 200: {"seek", "idle", "seeks", "A_S/A"}}
-    assert least | more[width] <= set(found), set(found)
-    assert hidden(rows, MARGINS, t) == len(by_head(table(rows, MARGINS))) - len(found)
+    more = {
+        40: {"scheduler", "verdict", "waited s"},
+        60: {"MB/s", "read p99 ms"},
+        80: {"read max ms"},
+        120: {"fairness", "elapsed s", "write p99 ms"},
+        200: {"seek", "idle", "seeks", "A_S/A", "95% interval"},
+    }
+    wanted = {head for least, heads in more.items() if least <= width for head in heads}
+    assert wanted <= set(found), set(found)
+    assert hidden(t, rows, MARGINS, "waited") == len(by_head(table(rows, MARGINS, "waited"))) - len(found)
     assert ("seek" in found) == (width == 200), "shares of the time are shown together or not at all"
 
 
-def test_verdicts_in_the_table() -> None:
-    def said(judgement: Any, ahead: float) -> str:
-        return told_margin(Margin(scheduler="a", judgement=judgement, ahead_percent=ahead))
+@pytest.mark.parametrize(
+    ("by", "column"),
+    [
+        ("waited", "waited s"),
+        ("throughput", "MB/s"),
+        ("elapsed", "elapsed s"),
+        ("latency", "read mean ms"),
+        ("p99", "read p99 ms"),
+        ("max", "read max ms"),
+        ("fairness", "fairness"),
+    ],
+)
+def test_the_figure_that_is_ranked_by_is_always_shown(by: Criterion, column: str) -> None:
+    assert list(by_head(table([WRITES, SLOWER], MARGINS, by, width=1))) in (
+        ["scheduler", "verdict", column],
+        ["scheduler", column, "verdict"],
+    )
+    writes = [replace(r, read=None) for r in (WRITES, SLOWER)]
+    assert column.replace("read", "write") in by_head(table(writes, MARGINS, by, width=1))
 
-    assert said("better", 27.4) == "+27% better" and said("worse", -40.0) == "-40% worse"
-    assert (said("cannot tell", 5.0), said("equivalent", -0.2), said("baseline", 0.0)) == ("+5% ?", "0% same", "baseline")
-    assert said("better", 1900.0) == "×20 better"
+
+def test_verdicts_in_the_table() -> None:
+    """On the scale of the figure: of a wait less is better, of a throughput more."""
+    for by, better, worse in (("waited", "−57% better", "2.5x worse"), ("throughput", "2.3x better", "−60% worse")):
+        assert told_margin(margin("a", "better", 132.6), by) == better  # type: ignore[arg-type]
+        assert told_margin(margin("a", "worse", -60.0), by) == worse  # type: ignore[arg-type]
+    assert told_margin(margin("a", "cannot tell", 5.3), "waited") == "−5% ?"
+    assert told_margin(margin("a", "equivalent", -0.02), "waited") == "0% same"
+    assert told_margin(margin("a", "baseline"), "waited") == "baseline"
+    found = by_head(table([WRITES, SLOWER, VARIANT], MARGINS, "waited"))
+    assert found["verdict"] == ["−57% better", "baseline", "+3% ?"]
+    assert found["95% interval"] == ["−80 to −10%", "–", "–"]
+
+
+def test_marks_are_explained_where_they_are_shown() -> None:
+    ours, unsure = "* needs headwaiter's kernel modules.", "? cannot tell: chance may explain it."
+    for rows, marks in (([WRITES, SLOWER], [ours]), ([WRITES, VARIANT], [ours, unsure]), ([VARIANT], [unsure])):
+        t = table(rows, MARGINS, "waited")
+        lines = printed(t, 40)
+        assert [line for line in lines if line in (ours, unsure)] == marks == lines[-len(marks) :], lines
+        assert html_table(t).endswith("</table>\n" + "".join(f"<p>{escape(mark)}</p>\n" for mark in marks))
+    plain = table([replace(BARE, scheduler="none")])
+    assert len(printed(plain, 80)) == 4 and html_table(plain).endswith("</table>\n")
+
+
+def test_equal_rows_are_one() -> None:
+    """To the last digit that is shown with --wide; a verdict that differs is a difference, too."""
+    rows = [replace(FULL, scheduler=name) for name in ("was", "bfq", "as-95", "noop", "as")]
+    rows[3] = replace(rows[3], throughput_mbps=24.5, range=None)
+    assert by_head(table(rows))["scheduler"] == ["was*, bfq, as-95*,\nas*", "noop*"]
+    assert by_head(table(rows, parted=True))["scheduler"] == ["bfq", "was*, as-95*, as*", "noop*"]
+    margins = [margin(r.scheduler, "baseline" if r.scheduler == "as" else "equivalent") for r in rows]
+    assert by_head(table(rows, margins, "throughput"))["scheduler"] == ["was*, bfq, as-95*", "noop*", "as*"]
+    assert [row["variant"] for row in csv_rows(rows)] == ["was", "bfq", "as-95", "noop", "as"]
+    more = replace(rows[0], disk=replace(FULL.disk, seeks=78))
+    assert len(by_head(table([rows[0], more], width=40))["scheduler"]) == 2, "which only a column shows that has no room"
 
 
 def test_stock_schedulers_come_first_where_all_are_shown() -> None:
-    rows = [FULL, replace(FULL, scheduler="bfq"), BARE, replace(BARE, scheduler="none")]
+    rows = [FULL, replace(FULL, scheduler="bfq"), BARE, replace(BARE, scheduler="none", requests=2)]
     assert by_head(table(rows, parted=True))["scheduler"] == ["bfq", "none", "as*", "noop*"]
-    assert by_head(table(rows))["scheduler"] == ["as*", "bfq", "noop*", "none"]
+    assert by_head(table(rows))["scheduler"] == ["as*, bfq", "noop*, none"]
+
+
+def test_what_matters_first() -> None:
+    """Without --all: those of an unchanged kernel, the best of ours, the baseline, and what the verdict takes."""
+    rows = [replace(FULL, scheduler=name) for name in ("was", "bfq", "as", "cas", "none", "noop")]
+
+    def shown(ahead: dict[str, float], baseline: str, best: str | None = None) -> list[str]:
+        margins = [margin(name, "better", percent) for name, percent in ahead.items()]
+        found = Answer(outcome="better", text="", baseline=baseline, best=best, margin_percent=5, margins=margins)
+        return [r.scheduler for r in brief(rows, found)]
+
+    ahead = {"was": 3.0, "bfq": 9.0, "as": 5.0, "cas": 4.0, "none": 0.0, "noop": 0.0}
+    assert shown(ahead, "none") == ["bfq", "as", "none"]
+    assert shown(ahead, "noop") == ["bfq", "as", "none", "noop"]
+    assert shown(ahead, "none", "cas") == ["bfq", "cas", "none"]
+    assert shown({}, "none") == ["was", "bfq", "none"], "the first, where nothing is judged"
+
+
+def test_compare_shows_all_where_it_is_asked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "two.csv", TWO_READERS)
+
+    def shown(*more: str) -> tuple[set[str], list[str]]:
+        text = good(capfd, "compare", path, "-d", "constant:5", "--seeds", "0", *more)
+        return {name.strip("*") for row in names_of(text) for name in row}, re.findall(r"^\(--.*\)$", text, re.M)
+
+    stock = {"none", "mq-deadline", "kyber", "bfq"}
+    few, [line] = shown("--wide")
+    assert len(few) == 5 and stock < few and line == "(--all shows 11 more schedulers)"
+    few, [line] = shown()
+    assert re.fullmatch(r"\(--all shows 11 more schedulers, --wide \d+ more columns; --legend explains them\)", line)
+    every, lines = shown("--wide", "--all")
+    assert len(every) == 16 and lines == []
+    named, [line] = shown("-s", "as,none,noop")
+    assert named == {"as", "none", "noop"} and re.fullmatch(r"\(--wide shows \d+ more columns; --legend explains them\)", line)
 
 
 def test_colour_is_for_terminals_only() -> None:
-    t = table([FULL, BARE], MARGINS)
+    t = table([FULL, BARE], MARGINS, "throughput")
     for terminal in (True, False):
         out = io.StringIO()
         show(Console(file=out, width=200, force_terminal=terminal, color_system="auto", _environ={"TERM": "xterm"}), t)
@@ -166,21 +278,24 @@ def test_the_legend_explains_every_column(tmp_path: Path, capfd: pytest.CaptureF
 
 def test_csv() -> None:
     out = io.StringIO()
-    write_csv([FULL, BARE], out)
+    write_csv(csv_rows([FULL, BARE]), out)
     assert out.getvalue().endswith("\n") and "\r" not in out.getvalue()
     full, bare = csv.DictReader(io.StringIO(out.getvalue()))
     assert full == {
-        "scheduler": "as", "requests": "21", "bytes": "22000000", "throughput_MBps": "23.5", "elapsed_s": "20.5",
+        "variant": "as", "scheduler": "as", "judgement": "", "change_percent": "", "ahead_percent": "", "low_percent": "",
+        "high_percent": "", "steady_percent": "",
+        "requests": "21", "bytes": "22000000", "throughput_MBps": "23.5", "elapsed_s": "20.5",
         "read.lat_ms.mean": "11.125", "read.lat_ms.p99": "14.25", "read.lat_ms.max": "1600.0", "fairness_jain": "0.875",
         "disk.seek_s": "2.05", "disk.rotation_s": "6.15", "disk.transfer_s": "8.2", "disk.idle_s": "4.1", "disk.seeks": "77",
         "anticipation.A": "9", "anticipation.A_S": "6", "anticipation.A_F": "3", "anticipation.T_ms": "41.0",
         "anticipation.T_S_ms": "42.0", "anticipation.T_F_ms": "43.0",
         "anticipation.T_F_per_A_S_ms": "7.1625", "range.throughput_MBps.low": "21.0",
-        "range.throughput_MBps.high": "29.0", "variant": "", "waited_s": "", "write.lat_ms.mean": "", "write.lat_ms.p99": "",
+        "range.throughput_MBps.high": "29.0", "waited_s": "", "write.lat_ms.mean": "", "write.lat_ms.p99": "",
         "write.lat_ms.max": "", "disk.waiting_s": "0.2",
         "sync.calls": "", "sync.lat_ms.mean": "", "sync.lat_ms.p99": "", "sync.lat_ms.max": "",
     }  # fmt: skip
     assert {k for k, v in bare.items() if v} == {
+        "variant",
         "scheduler",
         "requests",
         "bytes",
@@ -189,6 +304,18 @@ def test_csv() -> None:
         "disk.idle_s",
         "disk.seeks",
     }
+
+
+def test_csv_has_the_verdict() -> None:
+    """A variant goes by its full name; what is not known is empty."""
+    out = io.StringIO()
+    write_csv(csv_rows([WRITES, VARIANT, BARE], MARGINS, "waited"), out)
+    first, second, base = csv.reader(out.getvalue().splitlines()[1:])
+    assert first[:2] == ["as", "as"] and first[2] == "better" and first[4:8] == ["132.6", "11.0", "400.0", "100.0"]
+    assert float(first[3]) == pytest.approx(100 / 2.326 - 100)
+    assert second[:3] == ["bfq:low_latency=0", "bfq", "cannot tell"] and second[4:8] == ["-3.0", "", "", ""]
+    assert float(second[3]) == pytest.approx(100 / 0.97 - 100)
+    assert base[2:5] == ["baseline", "0.0", "0.0"]
 
 
 def row(number: int) -> TaskRow:

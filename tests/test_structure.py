@@ -172,7 +172,7 @@ LAYERS = (
     {"engine"},
     {"drives", "fio", "generated", "traces"},
     {"study"},
-    {"regret"},
+    {"judge", "regret"},
     {"lab", "report", "was"},
     {"conformance", "live", "reproduce"},
     {"api"},

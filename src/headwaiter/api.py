@@ -26,13 +26,13 @@ from headwaiter.record import json_text
 from headwaiter.report.head import draw_heads
 from headwaiter.report.html import html_table, paragraphs
 from headwaiter.report.page import check_libraries, render
-from headwaiter.report.tables import heading, show, table, tasks_table, write_csv
+from headwaiter.report.tables import csv_rows, heading, show, table, tasks_table
 from headwaiter.report.terminal import console
 from headwaiter.study.detail import Head, head, pictured
 from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
-from headwaiter.study.schema import Answer, CompareDocument, Criterion, Replay, Result, RunDocument
+from headwaiter.study.schema import Answer, CompareDocument, Criterion, Margin, Replay, Result, RunDocument
 from headwaiter.study.trial import enough, first_run
 from headwaiter.study.variants import ALL, Variant, parse_variants
 from headwaiter.study.workload import Reading, Workload, find_workload
@@ -107,9 +107,9 @@ def _tunables(scheduler: str, given: Settings) -> dict[str, Setting]:
     }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Schedulers on one workload, the best first. Printed, it is what `headwaiter compare` prints first; so in a notebook.
+    """Schedulers on one workload, the best first. Printed, it is the verdict and a table of them all; so in a notebook.
 
     >>> import headwaiter
     >>> c = headwaiter.compare("readers-8", schedulers=["mq-deadline", "as"], runs=0)
@@ -153,18 +153,20 @@ class Comparison:
         return json_text(self.document)
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each scheduler, with the columns of `--csv`. Problem without pandas (`pip install headwaiter[pandas]`).
+        """A row for each variant, with the columns of `--csv`. Problem without pandas (`pip install headwaiter[pandas]`).
+
+        The index is a variant's full name. `change_percent` is how its figure changes against the baseline's, as the table tells
+        it; `ahead_percent`, and the ends of its interval (`low_percent`, `high_percent`), are above 0 where it is better.
 
         >>> import headwaiter
-        >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "as"], runs=0)
+        >>> c = headwaiter.compare("readers-2", schedulers=["mq-deadline", "bfq:low_latency=0", "as"], runs=0)
         >>> c.to_pandas()["throughput_MBps"].idxmax()
         'as'
+        >>> c.to_pandas().loc["bfq:low_latency=0", ["scheduler", "judgement"]].tolist()
+        ['bfq', 'better']
         """
-        buffer = io.StringIO()
-        write_csv(self.results, buffer)
-        titles, *rows = [line.split(",") for line in buffer.getvalue().splitlines()]
-        columns = {name: [_number(row[i]) for row in rows] for i, name in enumerate(titles)}
-        return frame(columns, "scheduler")
+        rows = csv_rows(*_judged(self.study))
+        return frame({name: [row[name] for row in rows] for name in rows[0]}, "variant")
 
     def report(self, path: str | Path) -> None:
         """Write the page of `headwaiter compare --report`, for which all run once more. Problem without Bokeh and Jinja2."""
@@ -172,13 +174,22 @@ class Comparison:
         with writing(Path(path)) as temporary:
             temporary.write_text(render(self.study, pictured(self.study)), encoding="utf-8")
 
+    def __repr__(self) -> str:
+        return f"{self.answer.text}\n({_title(self.study)}: {', '.join(map(label, self.results))})"
+
     def __str__(self) -> str:
-        title = heading(self.study.work, self.study.drive)
-        return _text(title, self.answer.text, table(self.results, self.answer.margins))
+        return _text(self.answer.text, _title(self.study), table(*_judged(self.study)))
 
     def _repr_html_(self) -> str:
-        title = heading(self.study.work, self.study.drive)
-        return paragraphs(title, self.answer.text) + html_table(table(self.results, self.answer.margins))
+        return paragraphs(self.answer.text, _title(self.study)) + html_table(table(*_judged(self.study)))
+
+
+def _title(found: Judged) -> str:
+    return heading(found.work, found.drive)
+
+
+def _judged(found: Judged) -> tuple[Sequence[Result], Sequence[Margin], Criterion]:
+    return found.results, found.answer.margins, found.criterion
 
 
 def _text(*parts: str | Table) -> str:
@@ -188,13 +199,6 @@ def _text(*parts: str | Table) -> str:
         show(console(buffer), part)
         buffer.write("\n")
     return buffer.getvalue().rstrip("\n")
-
-
-def _number(cell: str) -> float | str | None:
-    try:
-        return float(cell) if cell else None
-    except ValueError:
-        return cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,8 +379,8 @@ def read_trace(
     >>> trace = headwaiter.read_trace("example")
     >>> trace.format, len(trace), trace.bytes, trace.completions_known
     ('blktrace', 4943, 419078144, True)
-    >>> headwaiter.compare(trace, schedulers=["mq-deadline", "bfq"], runs=0).best.scheduler
-    'bfq'
+    >>> headwaiter.compare(trace, schedulers=["mq-deadline", "bfq"], runs=0).answer.outcome
+    'keep'
     """
     how = Reading(group_gap_ms=group_gap_ms, device=device, streams=streams)
     if not is_frame(path):

@@ -16,13 +16,13 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import Finite, announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
-from headwaiter.errors import Problem, shown
+from headwaiter.errors import Problem, counted, shown
 from headwaiter.judge.judge import MARGIN, Judged, judge
 from headwaiter.judge.levers import pull
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries, render
-from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, write_csv
+from headwaiter.report.tables import brief, csv_rows, heading, hidden, legend, print_conditions, show, table, write_csv
 from headwaiter.study.compare import RANKINGS
 from headwaiter.study.detail import pictured
 from headwaiter.study.fit import read_on_drive
@@ -87,7 +87,13 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
     help="Try what may help beside a scheduler, too: I/O classes of programs, and settings of the queue.",
 )
 @click.option("--anyway", is_flag=True, help="Rank even if the drive is not the recorded one.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option(
+    "--all",
+    "show_all",
+    is_flag=True,
+    help="Show all in the table, which otherwise has an unchanged kernel's and the best of ours, unless --sched names some.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV: of each scheduler the verdict on it, and its figures.")
 @file_option("--report", metavar="FILE.html", help="Write a page with tables and charts, too (needs Bokeh and Jinja2).")
 @table_options
 @simulation_options
@@ -101,6 +107,7 @@ def command(
     by: Criterion | None,
     levers: bool,
     anyway: bool,
+    show_all: bool,
     as_csv: bool,
     report: Path | None,
     wide: bool,
@@ -149,16 +156,17 @@ def command(
         return
     if as_csv:
         buffer = io.StringIO()
-        write_csv(found.results, buffer)
+        write_csv(csv_rows(found.results, found.answer.margins, found.criterion), buffer)
         write_text(buffer.getvalue(), output)
         return
     with page(output, fitted=True) as out:
-        _show(out, found, wide, with_legend, sched == ALL)
+        _show(out, found, wide, with_legend, parted=sched == ALL, show_all=show_all or sched != ALL)
 
 
-def _show(out: Console, found: Judged, wide: bool, with_legend: bool, parted: bool) -> None:
+def _show(out: Console, found: Judged, wide: bool, with_legend: bool, *, parted: bool, show_all: bool) -> None:
     """The verdict, the table, and what one must know to read it."""
-    results, margins = found.results, found.answer.margins
+    results = found.results if show_all else brief(found.results, found.answer)
+    judged = (found.answer.margins, found.criterion)
     show(out, Text(heading(found.work, found.drive), style="bold"))
     out.print()
     first, dot, rest = found.answer.text.partition(". ")
@@ -170,14 +178,19 @@ def _show(out: Console, found: Judged, wide: bool, with_legend: bool, parted: bo
             out.print(f"  {line}", soft_wrap=True)
     if found.levers:
         out.print()
-    rows = table(results, margins, width=None if wide else out.width, parted=parted)
+    rows = table(results, *judged, width=None if wide else out.width, parted=parted)
     show(out, rows)
     out.print()
     if with_legend:
-        show(out, legend(results, margins))
+        show(out, legend(results, *judged))
         out.print()
     print_conditions(out, found.options, found.notes)
     if found.uncertain and found.answer.outcome not in ("overloaded", "wrong drive"):
         show(out, Text(found.uncertain))
-    if left := hidden(results, margins, rows):
-        show(out, Text(f"(--wide shows {left} more column{'s' if left > 1 else ''}; --legend explains them)"))
+    more = []
+    if left := len(found.results) - len(results):
+        more.append(f"--all shows {counted(left, 'more scheduler')}")
+    if left := hidden(rows, results, *judged):
+        more.append(f"--wide {'' if more else 'shows '}{counted(left, 'more column')}; --legend explains them")
+    if more:
+        show(out, Text(f"({', '.join(more)})"))

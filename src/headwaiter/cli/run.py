@@ -112,10 +112,10 @@ def command(
             out.print()
             _details(out, result, policy, tunables)
             if with_legend:
-                show(out, legend([result], ()))
+                show(out, legend([result]))
                 out.print()
             print_conditions(out, options, notes)
-            if left := hidden([result], (), rows):
+            if left := hidden(rows, [result]):
                 show(out, Text(f"(--wide shows {left} more column{'s' if left > 1 else ''}; --legend explains them)"))
 
 

@@ -31,8 +31,7 @@ from headwaiter.live.top_screen import screen
 from headwaiter.live.topped import TopDocument
 from headwaiter.record import json_text
 from headwaiter.report.tables import show
-from headwaiter.report.terminal import console
-from headwaiter.report.terminal import columns
+from headwaiter.report.terminal import columns, console
 
 _QUIT = ("q", "Q")
 

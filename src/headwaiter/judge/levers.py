@@ -209,7 +209,7 @@ def _told(one: _Tried, trial: Trial, without: Trial) -> Lever | None:
     else:
         return None
     scheduler = "" if one.variant == without.variant else f" under {one.variant.name}"
-    interval = "" if single else span_text(said, rises=said is by_progress)
+    interval = "" if single else span_text("progress" if said is by_progress else "p99", said)
     text = f"{one.what}{scheduler}: {gain}{interval}"
     if costs := _costs(one, trial.result, without.result):
         text += f"; cost: {costs}"

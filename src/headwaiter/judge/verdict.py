@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headwaiter.engine.schedulers import find
+from headwaiter.study.changes import change_words, interval_words, latency_text
 from headwaiter.study.compare import RANKINGS, names, noun, versus
 from headwaiter.study.intervals import WINS, Interval, bootstrap, bootstrap_rates, paired, wins
 from headwaiter.study.ranges import read_latency
@@ -228,27 +229,13 @@ def _than(found: Field, i: int) -> str:
     """How far ahead of the base a trial is, such as "programs get 58% more done than under mq-deadline"."""
     criterion, log = found.criterion, found.intervals[i].point
     base = found.trials[found.base]
-    name = base.variant.name
-    less = 1 - math.exp(-abs(log))  # of the greater, the less is so much less
-    more = math.expm1(abs(log))
+    change = change_words(criterion, log, base.variant.name)
     if criterion == "progress":
-        change = _times(more, "much done", "more done") if log >= 0 else f"{_percent(less)} less done than"
-        return f"programs get {change} under {name}"
+        number, word, rest = change.partition(" less " if " less " in change else " more " if " more " in change else " much ")
+        return f"programs get {number}{word}done {rest}"
     if criterion == "waited":
-        change = f"{_percent(less)} less than" if log >= 0 else _times(more, "long", "longer")
-        return f"programs wait {change} under {name}"
-    rises = (RANKINGS[criterion][2] < 0) == (log >= 0)
-    change = _times(more, "high", "higher") if rises else f"{_percent(less)} lower than"
-    return f"{noun(criterion, [base.result])} is {change} under {name}"
-
-
-def _times(more: float, word: str, comparative: str) -> str:
-    return f"{_factor(1 + more)} times as {word} as" if more >= 1 else f"{_percent(more)} {comparative} than"
-
-
-def _factor(value: float) -> str:
-    """Two digits, none behind the point of a large one."""
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+        return f"programs wait {change}"
+    return f"{noun(criterion, [base.result])} is {change}"
 
 
 def _span(found: Field, i: int) -> str:
@@ -258,23 +245,13 @@ def _span(found: Field, i: int) -> str:
         return " (the sample is too small for an interval)"
     if found.single:
         return " (of one run each; --seeds 8 tells how sure that is)"
-    return span_text(interval, rises=RANKINGS[found.criterion][2] < 0)
+    return span_text(found.criterion, interval)
 
 
-def span_text(interval: Interval, *, rises: bool = True) -> str:
-    """An interval in brackets, "" where its ends are the same digits. rises: better is more; else it is less."""
-    # Of what falls, the share that is left out of the base's.
-    low, high = sorted((math.expm1(log) if rises else -math.expm1(-log)) for log in (interval.low, interval.high))
-    more, less = ("more", "less") if rises else ("less", "more")
-    if low >= 1:
-        ends = [_factor(1 + low), _factor(1 + high)]
-        return "" if ends[0] == ends[1] else f" (95% interval: {ends[0]} to {ends[1]} times)"
-    ends = [_percent(abs(low)), _percent(abs(high))]
-    if low * high > 0:
-        word = more if low > 0 else less
-        ends = ends if low > 0 else ends[::-1]
-        return "" if ends[0] == ends[1] else f" (95% interval: {ends[0].rstrip('%')} to {ends[1]} {word})"
-    return f" (95% interval: {ends[0]} {less if low < 0 else more} to {ends[1]} {more if high >= 0 else less})"
+def span_text(by: Criterion, interval: Interval) -> str:
+    """An interval in brackets; "" where no digit tells its ends apart."""
+    words = interval_words(by, interval.low, interval.high)
+    return f" (95% interval: {words})" if words else ""
 
 
 def _better(found: Field, better: Sequence[int], said: Answer, seed: int, also: Field | None = None) -> tuple[Answer, Trial]:
@@ -435,7 +412,7 @@ def _costs(best: Trial, base: Trial) -> list[tuple[float, str]]:
         if ours - theirs >= FELT_MS and ours > theirs * (1 + COST):
             factor = ours / theirs if theirs else math.inf
             to = always if factor >= STARVED and what.endswith("longest wait") else worse
-            to.append((factor, f"{what} is {_ms(ours)} against {name}'s {_ms(theirs)}"))
+            to.append((factor, f"{what} is {latency_text(ours)} against {name}'s {latency_text(theirs)}"))
 
     mine, other = best.programs, base.programs
     if mine and other and mine.names == other.names:
@@ -468,11 +445,6 @@ def _compare_directions(best: Result, base: Result, compare: Callable[[str, floa
         if ours and theirs:
             compare(f"99th percentile of {word} latency", ours.lat_ms.p99, theirs.lat_ms.p99)
             compare(f"{word}s' longest wait", ours.lat_ms.max, theirs.lat_ms.max)
-
-
-def _ms(value: float) -> str:
-    """A time: in seconds where it has many."""
-    return f"{_digits(value / 1000)} s" if value >= 10_000 else f"{_digits(value)} ms"
 
 
 def _digits(value: float) -> str:

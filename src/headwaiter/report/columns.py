@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwaiter.record import field_at, value_at
-from headwaiter.study.ranges import told_range
+from headwaiter.study.changes import ahead_log, change_text, digits, interval_text
+from headwaiter.study.compare import operation
+from headwaiter.study.ranges import label, told_range
 from headwaiter.study.results import shares
-from headwaiter.study.schema import Margin, Result
+from headwaiter.study.schema import Criterion, Margin, Result
 
 ABSENT = "–"
 _MS, _US = "ms", "µs"
@@ -21,27 +23,19 @@ Cell = Callable[[Result], str | None]
 @dataclass(frozen=True)
 class Column:
     """`head` in one or several lines; `help` for the legend; `rank`: columns of lower ranks are shown first where room is scarce,
-    those of one rank together, those of rank 0 always.
+    those of one rank together, those of rank 0 always; `by`: the criterion that ranks by what stands in it.
     """
 
     head: str
     help: str
     rank: int
     cell: Cell
+    by: Criterion | None = None
 
     @property
     def name(self) -> str:
         """The head in one line."""
         return self.head.replace("\n", " ")
-
-
-def digits(value: float) -> str:
-    """Three of them, or all in front of the point."""
-    if value >= 100 or value == 0:
-        return f"{value:.0f}"
-    if value >= 1:
-        return f"{value:.{2 - math.floor(math.log10(value))}f}"
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.2g}"
 
 
 def percents(parts: Mapping[str, float]) -> dict[str, int]:
@@ -85,7 +79,7 @@ def _share(part: str) -> Cell:
 
 
 def _seeks(r: Result) -> str:
-    return str(r.disk.seeks)
+    return f"{r.disk.seeks:,}"
 
 
 def _met(r: Result) -> str | None:
@@ -99,19 +93,26 @@ def _unit(results: Sequence[Result], operation: str) -> str:
     return _US if found and max(found) < 1 else _MS
 
 
-def _latencies(results: Sequence[Result], operation: str, ranks: Sequence[int]) -> list[Column]:
-    unit = _unit(results, operation)
-    helps = {"mean": "mean", "p99": "99th percentile of the", "max": "longest"}
-    whom, how = ("fsync and the like", "call to return") if operation == "sync" else (f"{operation}s", "issue to completion")
-    slowest = "call of fsync and the like" if operation == "sync" else operation
+_MAIN, _SIDE, _CALLS = (6, 2, 3), (10, 9, 10), (10, 4, 10)
+"""Ranks of mean, p99 and max: of the operation that latencies are of, of writes beside it, and of fsync beside it."""
+
+
+def _latencies(results: Sequence[Result], what: str, ranks: Sequence[int]) -> list[Column]:
+    unit = _unit(results, what)
+    figures: dict[str, tuple[str, Criterion]] = {
+        "mean": ("mean", "latency"), "p99": ("99th percentile of the", "p99"), "max": ("longest", "max")
+    }  # fmt: skip
+    whom, how = ("fsync and the like", "call to return") if what == "sync" else (f"{what}s", "issue to completion")
+    slowest = "call of fsync and the like" if what == "sync" else what
     return [
         Column(
-            f"{operation}\n{figure} {unit}",
-            f"{what} latency of {whom}, from {how}" if figure != "max" else f"latency of the slowest {slowest}",
+            f"{what}\n{figure} {unit}",
+            f"{told} latency of {whom}, from {how}" if figure != "max" else f"latency of the slowest {slowest}",
             rank,
-            _latency(operation, figure, unit),
+            _latency(what, figure, unit),
+            by if what == operation(results) else None,
         )
-        for (figure, what), rank in zip(helps.items(), ranks, strict=True)
+        for (figure, (told, by)), rank in zip(figures.items(), ranks, strict=True)
     ]
 
 
@@ -126,48 +127,76 @@ _SHARES = {
 }
 
 
-def columns(results: Sequence[Result], margins: Sequence[Margin] = ()) -> list[Column]:
-    """All that there is something to show in, in their order."""
-    return [column for column in every_column(results, margins) if any(column.cell(r) is not None for r in results)]
+def columns(results: Sequence[Result], margins: Sequence[Margin] = (), by: Criterion | None = None) -> list[Column]:
+    """All that there is something to show in, in their order; the criterion's own is always shown."""
+    found = [column for column in every_column(results, margins, by) if any(column.cell(r) is not None for r in results)]
+    return [replace(column, rank=0) if by and column.by == by else column for column in found]
 
 
-def every_column(results: Sequence[Result] = (), margins: Sequence[Margin] = ()) -> list[Column]:
-    """All, in their order; units are those that the results need."""
+def every_column(results: Sequence[Result] = (), margins: Sequence[Margin] = (), by: Criterion | None = None) -> list[Column]:
+    """All, in their order; units are those that the results need. `by`: what the margins are of."""
     reads, syncs = (any(found) for found in ([r.read for r in results], [r.sync for r in results]))
     judged = {m.scheduler: m for m in margins}
 
-    def verdict(r: Result) -> str | None:
-        found = judged.get(r.variant or r.scheduler)
-        return told_margin(found) if found else None
+    def of_margin(tell: Callable[[Margin, Criterion], str]) -> Cell:
+        def cell(r: Result) -> str | None:
+            found = judged.get(label(r))
+            return tell(found, by) or None if found and by else None
+
+        return cell
 
     return [
-        Column("waited\ns", "how long programs waited for the disk, summed over programs", 0, _number("waited_s")),
-        Column("\nMB/s", field_at(Result, "throughput_MBps").meaning, 0, _throughput),
-        Column("elapsed\ns", field_at(Result, "elapsed_s").meaning, 0, _number("elapsed_s")),
-        *_latencies(results, "read", (0, 0, 0)),
-        *_latencies(results, "write", (2, 1, 2) if reads or syncs else (0, 0, 0)),
-        *_latencies(results, "sync", (2, 0, 2) if reads else (0, 0, 0)),
-        Column("\nfairness", "Jain's index of throughput, 1 if all programs that run side by side get the same", 0, _fairness),
         Column(
-            "\nverdict", "how far ahead of the baseline, by the criterion, and what may be said (? = cannot tell)", 1, verdict
+            "\nverdict",
+            "how the criterion's figure changes against the baseline's, and what may be said of that (?: cannot tell)",
+            0,
+            of_margin(told_margin),
         ),
-        *(Column(f"\n{name}", f"share of the drive's time in which {what}", 3, _share(name)) for name, what in _SHARES.items()),
-        Column("\nseeks", field_at(Result, "disk.seeks").meaning, 4, _seeks),
-        Column("\nA_S/A", "successful waits for a task's next request, of all such waits", 5, _met),
+        Column("progress\nMB/s", field_at(Result, "progress_MBps").meaning, 4, _number("progress_mbps"), "progress"),
+        Column("waited\ns", "how long programs waited for the disk, summed over programs", 5, _number("waited_s"), "waited"),
+        Column("\nMB/s", field_at(Result, "throughput_MBps").meaning, 1, _throughput, "throughput"),
+        Column("elapsed\ns", field_at(Result, "elapsed_s").meaning, 8, _number("elapsed_s"), "elapsed"),
+        *_latencies(results, "read", _MAIN),
+        *_latencies(results, "write", _SIDE if reads or syncs else _MAIN),
+        *_latencies(results, "sync", _CALLS if reads else _MAIN),
+        Column(
+            "\nfairness",
+            "Jain's index of throughput, 1 if all programs that run side by side get the same",
+            7,
+            _fairness,
+            "fairness",
+        ),
+        Column(
+            "95%\ninterval",
+            "between which changes that of the verdict lies, in 95 of 100 cases",
+            11,
+            of_margin(told_interval),
+        ),
+        *(Column(f"\n{name}", f"share of the drive's time in which {what}", 12, _share(name)) for name, what in _SHARES.items()),
+        Column("\nseeks", field_at(Result, "disk.seeks").meaning, 13, _seeks),
+        Column("\nA_S/A", "successful waits for a task's next request, of all such waits", 14, _met),
         Column(
             "T_F/A_S\nms",
             "time lost in failed waits, for each successful one",
-            6,
+            15,
             lambda r: None if not r.anticipation or r.anticipation.cost_ms is None else digits(r.anticipation.cost_ms),
         ),
     ]
 
 
-def told_margin(margin: Margin) -> str:
-    """In a cell."""
+CANNOT_TELL = "?"
+_WORDS = {"better": "better", "worse": "worse", "equivalent": "same", "cannot tell": CANNOT_TELL}
+
+
+def told_margin(margin: Margin, by: Criterion) -> str:
+    """In a cell: the change, and what may be said of it."""
     if margin.judgement == "baseline":
         return "baseline"
-    ahead = f"{margin.ahead_percent:+.0f}%" if margin.ahead_percent < 900 else f"×{1 + margin.ahead_percent / 100:.0f}"
-    ahead = "0%" if ahead in ("+0%", "-0%") else ahead
-    word = {"better": "better", "worse": "worse", "equivalent": "same", "cannot tell": "?"}[margin.judgement]
-    return f"{ahead} {word}"
+    return f"{change_text(by, ahead_log(margin.ahead_percent))} {_WORDS[margin.judgement]}"
+
+
+def told_interval(margin: Margin, by: Criterion) -> str:
+    """In a cell; "" where there is none to tell."""
+    if margin.low_percent is None or margin.high_percent is None:
+        return ""
+    return interval_text(by, ahead_log(margin.low_percent), ahead_log(margin.high_percent))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 def html_table(t: Table) -> str:
-    """A table of rich's as HTML: its cells as text, numbers to the right, rows in bold where they are."""
+    """A table of rich's as HTML: its cells as text, numbers to the right, rows in bold where they are, and its caption below."""
 
     def cell(kind: str, content: RenderableType, right: bool) -> str:
         text = content.plain if isinstance(content, Text) else str(content)
@@ -26,7 +26,8 @@ def html_table(t: Table) -> str:
         style = ' style="font-weight:bold"' if "bold" in str(row.style) else ""
         body += f"<tr{style}>{''.join(cell('td', c, r) for c, r in zip(content, right, strict=True))}</tr>\n"
     title = f"<caption>{escape(str(t.title))}</caption>\n" if t.title else ""
-    return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+    below = paragraphs(*str(t.caption).splitlines()) if t.caption else ""
+    return f"<table>\n{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n{below}"
 
 
 def paragraphs(*lines: str) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -18,6 +19,7 @@ from headwaiter.paths import PACKAGE
 from headwaiter.record import Record, json_text
 from headwaiter.report.html import html_table
 from headwaiter.report.tables import heading, legend, table
+from headwaiter.study.changes import change_words
 from headwaiter.study.detail import Shown
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import CompareDocument, Result
@@ -60,18 +62,18 @@ def render(found: Judged, shown: Sequence[Shown]) -> str:
     """
     check_libraries()
     document = found.document()
-    results, margins = found.results, found.answer.margins
+    shown_in_tables = found.results, found.answer.margins, found.criterion
     return assemble(
         Page(
             heading(found.work, found.drive),
             found.answer.text,
-            table(results, margins, width=_COLUMNS),
+            table(*shown_in_tables, width=_COLUMNS),
             _brief(document),
             found.notes,
             found.uncertain,
             "Click a scheduler in a legend to hide it. Drag with a chosen tool to zoom; the arrow beside the tools goes back. All"
             " panels of the head show the same time.",
-            (table(results, margins), legend(results, margins)),
+            (table(*shown_in_tables), legend(*shown_in_tables)),
         ),
         _sections(found, shown),
     )
@@ -208,11 +210,11 @@ def _programs(found: Judged) -> Section | None:
     rows = ""
     for name in common[:_MOST_PROGRAMS]:
         (ios, was), (_, now) = before[name], after[name]
-        change = now / was - 1 if was else 0.0
-        kind, word = ("wins", "less") if change < -_NOTABLE else ("loses", "more") if change > _NOTABLE else ("", "")
-        told = f"{abs(change):.0%} {word}" if change < 1 else f"{1 + change:.1f} times"
+        ahead = math.log(was / now) if was and now else 0.0
+        kind = "" if abs(ahead) <= math.log1p(_NOTABLE) else "wins" if ahead > 0 else "loses"
+        told = change_words("waited", ahead) if kind else "as long"
         cells = "".join(f'<td style="text-align:right">{cell}</td>' for cell in (f"{ios:,}", f"{was:.2f}", f"{now:.2f}"))
-        rows += f'<tr><td>{escape(name)}</td>{cells}<td class="{kind}">{told if word else "as long"}</td></tr>\n'
+        rows += f'<tr><td>{escape(name)}</td>{cells}<td class="{kind}">{told}</td></tr>\n'
     heads = "".join(f"<th>{escape(head)}</th>" for head in ("program", "I/Os", f"{other}, s", f"{best}, s", "waits"))
     left = len(common) - _MOST_PROGRAMS
     legend = f"Time that the I/Os of a program took together, under {other} and under {best}."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from headwaiter.report.columns import digits
+from headwaiter.study.changes import digits
 
 if TYPE_CHECKING:
     from headwaiter.reproduce.bench import Bench

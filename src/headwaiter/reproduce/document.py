@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headwaiter.report.columns import ABSENT, digits
+from headwaiter.report.columns import ABSENT
 from headwaiter.report.tables import show
 from headwaiter.reproduce.claims import Investigation, Table, Verdict
 from headwaiter.reproduce.experiment import Finding
 from headwaiter.reproduce.schema import ClaimRow, ExperimentRow, FiguresTable, InvestigationRow, ReproduceDocument
+from headwaiter.study.changes import digits
 
 
 def document(findings: Sequence[Finding], scale: float, settings: Sequence[str]) -> ReproduceDocument:
@@ -69,7 +70,7 @@ def cell(value: str | float | None) -> str:
     """A cell for people."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ABSENT
-    return value if isinstance(value, str) else str(value) if isinstance(value, int) else digits(value)
+    return value if isinstance(value, str) else digits(value)
 
 
 def rich_table(table: Table) -> RichTable:

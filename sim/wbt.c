@@ -168,7 +168,8 @@ static void window_over(struct hws *s, struct sim_source *source, u64 order)
 			scale_down(s, w, false);
 		break;
 	}
-	if ((w->step || w->in_flight) && !s->load_ended)
+	/* As a kernel's timer would go on, but not when it is all that goes on. */
+	if ((w->step || w->in_flight) && !s->load_ended && sim_next_event(s) != HW_NEVER)
 		arm(s, w);
 }
 

@@ -24,10 +24,22 @@ def untold(variant: Variant) -> Variant:
     return replace(variant, settings={POSITIONS: _UNTOLD, **variant.settings})
 
 
-def kernel_options(options: Options, scheduler: str, depth: int) -> Options:
-    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead."""
+UNTHROTTLED = "bfq"
+"""Under it Linux does not throttle write-back."""
+WBT_PER_COMMAND = 2
+"""Of a device's commands: by so many requests wbt takes its measure."""
+
+
+def kernel_options(options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:
+    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead.
+
+    recorded: the scheduler that a recording was made under, if it is known. What was recorded where write-back is throttled comes
+    throttled: each write follows the completion that made room for it. Only what comes from elsewhere is throttled here.
+    """
     if scheduler == "none":
         options = replace(options, nr_requests=depth)
+    if recorded == UNTHROTTLED:
+        options = replace(options, wbt_depth=WBT_PER_COMMAND * depth)
     return replace(options, pull_ahead=find(scheduler).is_model)
 
 

@@ -6,22 +6,22 @@ Two sources, the better first:
   them; the parent belongs to it if it issues nothing while a child is at work.
 - Otherwise command names: a task that begins within the gap after another of the same name has ended, and not before,
   continues it. If several have ended it continues the latest.
-- And numbers, which a kernel gives in order: a task with a name that begins within some gaps after one with a name and a number
-  just below its own has ended continues that one, whatever they are called. A child may be recorded under its parent's name,
-  which it bears until it executes its program; and a shell starts one program after another.
+- And numbers, which a kernel gives in order: what nothing of its own name goes before continues a task whose number is a little
+  lower, if it begins within some gaps after that one has ended, and ends before whatever else continues that one begins. A child
+  may be recorded under its parent's name, which it bears until it executes its program.
 A task lasts from its first request's issue to its last completion (issue, where completions are unknown).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from headwaiter.traces.model import Array, Task
 
 NEAR = 4
-"""How far the number of a task may be above that of the one that it continues."""
+"""How far the number of a task may be above that of one of another name that it continues."""
 NEAR_GAPS = 5
 """Such a task may begin so many gaps later: it may have had to wait for the journal."""
 
@@ -46,20 +46,24 @@ def find_groups(
     np.maximum.at(end, task, np.maximum(time_ns, complete_ns))
 
     head = np.arange(len(tasks))
+    by_name: dict[str, list[int]] = {}
     named: list[int] = []
     by_parent: dict[int, list[int]] = {}
     for i in np.argsort(begin, kind="stable").tolist():
         if tasks[i].id in parents:
             by_parent.setdefault(parents[tasks[i].id], []).append(i)
         elif tasks[i].name:
+            by_name.setdefault(tasks[i].name, []).append(i)
             named.append(i)
-    _follow(named, tasks, begin, end, gap_ns, head)
+    for members in by_name.values():
+        _chain(members, begin, end, gap_ns, head)
+    _join(named, tasks, begin, end, NEAR_GAPS * gap_ns, head)
     if by_parent:
         index = {t.id: i for i, t in enumerate(tasks)}
         by_task = np.argsort(task, kind="stable")
         bounds = np.searchsorted(task[by_task], np.arange(len(tasks) + 1))
         for parent, members in by_parent.items():
-            _chain(members, begin, end, head)
+            _chain(members, begin, end, None, head)
             if parent in index:
                 p = index[parent]
                 issued_ns = time_ns[by_task[bounds[p] : bounds[p + 1]]]
@@ -71,49 +75,44 @@ def find_groups(
     return head[task]
 
 
-def _ended(members: Sequence[int], begin: Array, end: Array) -> Iterator[tuple[int, int, list[int]]]:
-    """Each of members (in order of begin) with its begin, and those that have ended since the one before, in order of their end."""
+def _chain(members: list[int], begin: Array, end: Array, gap_ns: int | None, head: Array) -> None:
+    """Link each of members (in order of begin) to the head of the task that it continues, if any."""
+    if len(members) < 2:
+        return
     first, last = begin[members].tolist(), end[members].tolist()
+    ended: list[int] = []  # positions in members, in order of their end, not yet continued
     by_end = sorted(range(len(members)), key=lambda k: (last[k], k))
     upcoming = 0
     for k, start in enumerate(first):
-        since = upcoming
         # A task of no duration that begins in this very instant is not over yet.
         while upcoming < len(by_end) and last[by_end[upcoming]] <= start and first[by_end[upcoming]] < start:
+            ended.append(by_end[upcoming])
             upcoming += 1
-        yield members[k], start, [members[j] for j in by_end[since:upcoming]]
+        if ended and (gap_ns is None or start - last[ended[-1]] <= gap_ns):
+            head[members[k]] = head[members[ended.pop()]]
 
 
-def _chain(members: list[int], begin: Array, end: Array, head: Array) -> None:
-    """Link each of members (in order of begin) to the head of the task that it continues, if any: the latest that has ended."""
-    ended: list[int] = []  # in order of their end, not yet continued
-    for task, _, more in _ended(members, begin, end):
-        ended += more
-        if ended:
-            head[task] = head[ended.pop()]
-
-
-def _follow(members: list[int], tasks: Sequence[Task], begin: Array, end: Array, gap_ns: int, head: Array) -> None:
-    """The same of tasks with names (in order of begin), by name and number."""
-    by_name: dict[str, list[int]] = {}  # that have ended, in order of their end
-    by_id: dict[int, int] = {}  # that have ended, and are not yet continued
-
-    def before(task: int, start: int) -> int | None:
-        alike = by_name.get(tasks[task].name, [])
-        while alike and alike[-1] != by_id.get(tasks[alike[-1]].id):
-            alike.pop()
-        if alike and start - end[alike[-1]] <= gap_ns:
-            return alike.pop()
-        near = (by_id.get(tasks[task].id - distance) for distance in range(1, NEAR + 1))
-        return next((t for t in near if t is not None and start - end[t] <= NEAR_GAPS * gap_ns), None)
-
-    for task, start, more in _ended(members, begin, end):
-        for one in more:
-            by_name.setdefault(tasks[one].name, []).append(one)
-            by_id[tasks[one].id] = one
-        if (continued := before(task, start)) is not None:
-            head[task] = head[continued]
-            del by_id[tasks[continued].id]
+def _join(members: list[int], tasks: Sequence[Task], begin: Array, end: Array, gap_ns: int, head: Array) -> None:
+    """Link chains of members (in order of begin) to those with a task whose number is just below that of their first."""
+    index = {tasks[i].id: i for i in members}
+    last: dict[int, int] = {}
+    until = dict.fromkeys(members, np.iinfo(np.int64).max)  # when the task that continues one begins
+    for i in members:
+        chain = int(head[i])
+        if chain in last:
+            until[last[chain]] = begin[i]
+        last[chain] = i
+    for i in members:
+        if head[i] != i:
+            continue
+        for number in range(tasks[i].id - 1, tasks[i].id - NEAR - 1, -1):
+            before, mine = index.get(number), last[i]
+            if before is None or begin[before] >= begin[i] or not 0 <= begin[i] - end[before] <= gap_ns:
+                continue
+            if end[mine] <= until[before]:
+                head[i] = head[before]
+                until[mine], until[before] = until[before], begin[i]
+                break
 
 
 def _adopt(parent: int, children: Array, busy: Array, head: Array) -> None:

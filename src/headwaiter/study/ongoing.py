@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 from headwaiter.engine.sim import I64, Drive, Forest, Rows, Task
+from headwaiter.study.plugs import plugged
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces import Trace, with_flushes
 
@@ -107,7 +108,7 @@ def going_on(work: Workload, drive: Drive) -> Workload:
 def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     """A closed replay of a trace, its programs going on until the recorded span is over."""
     trace = with_flushes(trace)
-    groups = forest.groups
+    forest, groups = plugged(trace, forest), forest.groups
     programs = tuple(p for g in np.unique(groups).tolist() if (p := _program(trace, forest, np.flatnonzero(groups == g))))
     begun = Ongoing(**{f.name: getattr(forest, f.name) for f in dataclasses.fields(Forest)})
     begun = replace(begun, span_ns=max(1, trace.span_ns), recorded=forest, programs=programs, capacity=capacity)

@@ -20,7 +20,7 @@ from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.sim import Forest, Options, Task, simulate
 from headwaiter.report.head import caption as title
 from headwaiter.report.head import draw_heads
-from headwaiter.study.detail import Head, head
+from headwaiter.judge.detail import Head, head
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result
 from headwaiter.study.variants import Variant

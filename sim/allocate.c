@@ -29,8 +29,7 @@ static bool may_count(struct hws *s, const struct sim_piece *p)
 	return !limit || s->in_use < limit;
 }
 
-/* A piece of the task's has waited long enough. */
-static void waited(struct hws *s, u32 task)
+void sim_waited(struct hws *s, u32 task)
 {
 	struct sim_task *t = &s->tasks[task];
 
@@ -66,7 +65,7 @@ static void feed_counted(struct hws *s)
 		task = p->io->task;
 		if (!sim_merge_piece(s, p))
 			sim_insert_piece(s, p, -1);
-		waited(s, task);
+		sim_waited(s, task);
 	}
 }
 
@@ -96,10 +95,14 @@ static bool insert_with_tag(struct hws *s, struct sim_piece *p)
 
 void sim_submit_piece(struct hws *s, struct sim_piece *p)
 {
+	if (!sim_merge_piece(s, p) && !sim_throttled(s, p))
+		sim_request_piece(s, p);
+}
+
+void sim_request_piece(struct hws *s, struct sim_piece *p)
+{
 	struct sim_task *t = &s->tasks[p->io->task];
 
-	if (sim_merge_piece(s, p))
-		return;
 	if (!s->tags) {
 		if (!s->starved && may_count(s, p)) {
 			sim_insert_piece(s, p, -1);
@@ -136,7 +139,7 @@ static bool next_needs_tag(struct hws *s, struct sim_task *t)
 		p->next = NULL;
 		t->waiting = behind;
 		if (sim_merge_piece(s, p)) {
-			waited(s, (u32)(t - s->tasks));
+			sim_waited(s, (u32)(t - s->tasks));
 			continue;
 		}
 		p->next = behind;
@@ -193,7 +196,7 @@ static bool feed_task(struct hws *s, struct sim_task *t)
 		if (!insert_with_tag(s, p))
 			return false;
 		t->waiting = behind;
-		waited(s, (u32)(t - s->tasks));
+		sim_waited(s, (u32)(t - s->tasks));
 		if (!next_needs_tag(s, t))
 			break;
 	}

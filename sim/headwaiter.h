@@ -196,6 +196,11 @@ struct hws_options {
 	 * does not throttle
 	 */
 	uint32_t wbt_depth;
+	/*
+	 * what a read may take, ns, before it makes write-back wait; 0: 75 ms on a drive that
+	 * rotates, else 2 ms
+	 */
+	uint64_t wbt_lat_ns;
 	/* pages of the page cache that one write may take; 0: as many as sectors */
 	uint32_t max_segments;
 	/*

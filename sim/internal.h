@@ -47,6 +47,7 @@ struct sim_piece {
 	struct sim_io *io;
 	struct sim_piece *next;
 	u32 limit; /* how many requests may be in use if it is to get one */
+	bool throttled; /* it has a place of wbt's, and its request will */
 	struct hw_bio bio;
 };
 
@@ -59,6 +60,7 @@ struct sim_request {
 	u64 arrives_ns; /* at the drive */
 	int tag;	/* -1: tags are only counted */
 	u8 reason;	/* enum hw_reason: why the policy gave it */
+	bool throttled; /* it has a place of wbt's */
 	/*
 	 * The policy's, as long as it says: must be last. Where cache lines begin, so that a place
 	 * and its node share one.
@@ -71,6 +73,7 @@ struct sim_task {
 	struct sim_piece *waiting, **waiting_tail; /* for a tag */
 	struct sim_task *next_waiter;
 	struct sim_flush_wait *flush; /* those that have no tag, in order */
+	struct sim_writer *writer;    /* of a trace's write-back; NULL: it has none yet */
 	struct sim_source *source;    /* whose I/O this is */
 	u64 nr_waiting; /* pieces that wait for a request or a tag: it cannot exit before */
 	/* by operation: one more than the number of its tally; 0: none yet */
@@ -246,6 +249,7 @@ struct hws {
 	struct sim_jobs *jobs;	 /* job.c; NULL without generated load */
 	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */
 	struct sim_wbt *wbt;	 /* wbt.c; NULL: it throttles nothing */
+	struct sim_throttle *throttle; /* throttle.c; NULL: no trace is throttled */
 	jmp_buf no_memory;
 	int failed; /* why the load cannot go on, which hws_error() says; 0: it can */
 	bool dead;  /* it ran out of memory, in the middle of something */
@@ -295,6 +299,10 @@ bool sim_merge_piece(struct hws *s, struct sim_piece *p);
 
 /* allocate.c */
 void sim_submit_piece(struct hws *s, struct sim_piece *p);
+/* It need not wait for wbt, or does not any more. */
+void sim_request_piece(struct hws *s, struct sim_piece *p);
+/* A piece of the task's has waited long enough. */
+void sim_waited(struct hws *s, u32 task);
 /* Does the task wait for a request? Then its source is woken when it has one. */
 bool sim_task_stalls(struct hws *s, u32 task);
 /* @sectors: of what has been done */
@@ -343,6 +351,13 @@ void sim_wbt_slept(struct hws *s);
 void sim_wbt_read(struct hws *s);
 void sim_wbt_issued(struct hws *s, const struct sim_request *r);
 void sim_wbt_done(struct hws *s, const struct sim_request *r);
+
+/* throttle.c: write-back of a trace is throttled, if any is */
+void sim_throttle_init(struct hws *s);
+/* Has it to wait for a place? Then it is submitted again when it has one. */
+bool sim_throttled(struct hws *s, struct sim_piece *p);
+/* The request is done, or is part of another one. */
+void sim_throttle_put(struct hws *s, const struct sim_request *r);
 
 /* tags.c: the number of a tag, or -1; @limit as in limit_depth() */
 /* Are requests tags? Where the host is blk-mq; else they are counted, if at all. */

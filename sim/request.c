@@ -30,6 +30,7 @@ static void joined(struct hws *s, struct hw_request *into, struct hw_request *go
 	struct sim_request *r = gone->host;
 
 	append_pieces(into->host, r->pieces, r->pieces_tail);
+	sim_throttle_put(s, r);
 	s->merges++;
 	sim_log(s, EV_MERGE, into->id, gone->task->id, gone->op, gone->sector, gone->sectors);
 	sim_request_free(s, r);
@@ -65,6 +66,7 @@ bool sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 	r = sim_request_new(s);
 	rq = &r->rq;
 	r->tag = tag;
+	r->throttled = p->throttled;
 	r->pieces = p;
 	r->pieces_tail = &p->next;
 	rq->sector = p->bio.sector;

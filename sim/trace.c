@@ -73,6 +73,7 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie);
 
 static void flush_done(struct hws *s, struct sim_trace *t, u64 row, u64 issue_ns)
 {
+	s->last_done_ns = s->now;
 	sim_row_complete(s, row);
 	sim_tally_sync(s, t->given.task[row], issue_ns);
 	row_done(s, &t->source, (void *)(uintptr_t)row);
@@ -262,8 +263,11 @@ static int trace_over(struct hws *s, struct sim_source *source)
 
 	if (given->until_ns)
 		s->left_out = wanted - issued;
-	if (issued + s->left_out == wanted)
+	if (issued + s->left_out == wanted) {
+		/* wbt may have had a look after that. */
+		s->now = s->wbt ? s->last_done_ns : s->now;
 		return 0;
+	}
 	return sim_fail(s, -EPROTO, "%llu of %llu I/Os were never issued: they wait for each other",
 			(unsigned long long)(wanted - issued), (unsigned long long)wanted);
 }
@@ -420,5 +424,6 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 	sim_rows_of_trace(s, &t->given);
 	sim_look_ahead(s, &t->source);
 	s->load = &t->source;
+	sim_throttle_init(s);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Write-back throttling (block/blk-wbt.c): how many requests of the page cache may be on their way.
+ * Write-back throttling (block/blk-wbt.c): how many requests of the page cache may be on their way,
+ * of jobs (load/writeback.c) or of a trace (throttle.c).
  *
  * The device is taken to hold wbt_depth requests, and a depth of up to DEFAULT_DEPTH is scaled by
  * steps: down when reads took too long in a window of time, up when they did not or there were only
@@ -167,7 +168,8 @@ static void window_over(struct hws *s, struct sim_source *source, u64 order)
 			scale_down(s, w, false);
 		break;
 	}
-	if ((w->step || w->in_flight) && !s->load_ended)
+	/* As a kernel's timer would go on, but not when it is all that goes on. */
+	if ((w->step || w->in_flight) && !s->load_ended && sim_next_event(s) != HW_NEVER)
 		arm(s, w);
 }
 
@@ -213,6 +215,8 @@ void sim_wbt_init(struct hws *s, struct sim_source *cache)
 	w->tail = &w->first;
 	w->read_ns = w->slept_ns = HW_NEVER;
 	w->latency_ns = s->drive->rotational ? ROTATIONAL_LATENCY_NS : LATENCY_NS;
+	if (s->opt.wbt_lat_ns)
+		w->latency_ns = s->opt.wbt_lat_ns;
 	calculate_limits(s, w);
 	w->scaled_max = false;
 }

@@ -36,7 +36,7 @@ def test_defaults() -> None:
     write-back throttling as blk-mq has them; processor times as measured."""
     assert options() == Options(
         seed=0, queue_depth=0, max_sectors=2560, merging=True, join_arriving=True, nr_requests=64, pull_ahead=True, cpus=1,
-        wbt_depth=1,
+        wbt_depth=2,
         one_processor=False, turnaround_ns=10_500, turnaround_page_ns=530, dispatch_ns=3_000, dispatch_page_ns=670,
         copy_ns=3_000, copy_page_ns=600,
     )  # fmt: skip
@@ -50,7 +50,7 @@ def test_defaults() -> None:
     ("args", "changed"),
     [
         (("--seed", 7), {"seed": 7}),
-        (("--queue-depth", 9), {"queue_depth": 9, "wbt_depth": 9}),
+        (("--queue-depth", 9), {"queue_depth": 9, "wbt_depth": 18}),
         (("--max-sectors", 10), {"max_sectors": 10}),
         (("--no-merging",), {"merging": False, "join_arriving": False}),
         (("--nr-requests", 11), {"nr_requests": 11}),

@@ -15,11 +15,11 @@ from handmade import result
 from test_describe import trace
 from test_regret import cell
 
+from headwaiter.judge.detail import Detail, Head, Shown
 from headwaiter.live import describe_page
 from headwaiter.regret.scores import judge
 from headwaiter.report import charts, page
 from headwaiter.report.heat import heat_map
-from headwaiter.study.detail import Detail, Head, Shown
 from headwaiter.study.schema import Disk
 from headwaiter.study.variants import parse_variants
 

@@ -19,6 +19,7 @@ from headwaiter.engine.tables import Cells, Setting
 from headwaiter.errors import Problem
 from headwaiter.frames import frame, frame_csv, is_frame
 from headwaiter.judge.conditions import checked
+from headwaiter.judge.detail import Head, head, pictured
 from headwaiter.judge.judge import MARGIN, Judged, judge
 from headwaiter.judge.levers import pull
 from headwaiter.outputs import writing
@@ -28,7 +29,6 @@ from headwaiter.report.html import html_table, paragraphs
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import csv_rows, heading, show, table, tasks_table
 from headwaiter.report.terminal import console
-from headwaiter.study.detail import Head, head, pictured
 from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time

@@ -17,6 +17,7 @@ from headwaiter.cli._options import Finite, announce, conditions, reading, simul
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.errors import Problem, counted, shown
+from headwaiter.judge.detail import pictured
 from headwaiter.judge.judge import MARGIN, Judged, judge
 from headwaiter.judge.levers import pull
 from headwaiter.nearest import did_you_mean
@@ -24,7 +25,6 @@ from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import brief, csv_rows, heading, hidden, legend, print_conditions, show, table, write_csv
 from headwaiter.study.compare import RANKINGS
-from headwaiter.study.detail import pictured
 from headwaiter.study.fit import read_on_drive
 from headwaiter.study.schema import Criterion
 from headwaiter.study.variants import ALL, Variant, parse_variant, parse_variants

@@ -18,11 +18,11 @@ from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
+from headwaiter.judge.detail import head
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, tasks_table
-from headwaiter.study.detail import head
 from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time

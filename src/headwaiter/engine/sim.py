@@ -185,7 +185,11 @@ class Options:
     fetch_page_ns: int = 0
     dirty_page_ns: int = 0
     wbt_depth: int = 0
-    """Requests that blk-mq's write-back throttling (wbt) takes the device to hold, its nr_requests; 0: it does not throttle."""
+    """Requests that blk-mq's write-back throttling (wbt) takes the device to hold, its nr_requests; 0: it does not throttle.
+
+    Of a page cache, and of a trace: its writes that nobody waits for."""
+    wbt_lat_ns: int = 0
+    """What a read may take before wbt makes write-back wait; 0: as Linux, 75 ms on a drive that rotates, else 2 ms."""
     max_segments: int = 0
     """Pages of the page cache that one write may take; 0: as many as max_sectors."""
     one_processor: bool = False

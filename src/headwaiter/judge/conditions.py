@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
-from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Options
-from headwaiter.study.inkernel import depth_of, recorded_options, untold
+from headwaiter.study.inkernel import WBT_PER_COMMAND, depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import going_on
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Workload
@@ -47,8 +46,8 @@ class Conditions:
     )
     wbt_depth: int | None = says(
         None,
-        "Buffered writes of job files: throttle write-back as Linux does for a device of so many requests, except under bfq."
-        " 0: no throttling [default: the device's queue depth].",
+        "Throttle write-back as Linux does for a device of so many requests, except under bfq."
+        " 0: no throttling [default: twice the device's queue depth; none of a recording, whose writes come throttled].",
         "N",
         0,
         1 << 16,
@@ -81,29 +80,35 @@ class Conditions:
         """What the simulator is told, whatever the scheduler. Problem if a time is none."""
         names = {one.name for one in fields(Options)} & {one.name for one in fields(self)} - {"nr_requests", "wbt_depth"}
         same = {name: getattr(self, name) for name in names}
-        options = Options(join_arriving=self.merging, **same)
-        depth = depth_of(drive, options)
+        depth = depth_of(drive, Options(**same))
         tags = 2 * min(max(depth, LEAST_TAGS), MOST_TAGS)
+        # What was recorded comes throttled (inkernel.py).
+        wbt_depth = 0 if trace else WBT_PER_COMMAND * depth
         options = Options(
             join_arriving=self.merging,
             nr_requests=tags if self.nr_requests is None else self.nr_requests,
-            wbt_depth=depth if self.wbt_depth is None else self.wbt_depth,
+            wbt_depth=wbt_depth if self.wbt_depth is None else self.wbt_depth,
             **same,
         )
         times = [parse_time(name, getattr(self, name)) for name in ("turnaround", "dispatch_time", "copy_time")]
         options = Processor(*times).apply(options)
         return recorded_options(options, trace) if trace else options
 
-    def of(self, options: Options, scheduler: str, drive: Drive) -> Options:
-        """The same under a scheduler, as a kernel runs it: without one there are no more requests than the device takes."""
-        if scheduler == "none" and self.nr_requests is None:
-            options = replace(options, nr_requests=depth_of(drive, options))
-        return replace(options, pull_ahead=self.pull_ahead and find(scheduler).is_model)
+    def of(self, options: Options, scheduler: str, drive: Drive, recorded: str | None = None) -> Options:
+        """The same under a scheduler, as a kernel runs it. recorded: the one in force at the recording, if it is known."""
+        found = kernel_options(options, scheduler, depth_of(drive, options), recorded)
+        if self.nr_requests is not None:
+            found = replace(found, nr_requests=options.nr_requests)
+        if self.wbt_depth is not None:
+            found = replace(found, wbt_depth=options.wbt_depth)
+        return replace(found, pull_ahead=self.pull_ahead and found.pull_ahead)
 
-    def runs(self, variants: Sequence[Variant], drive: Drive, trace: Trace | None = None) -> list[tuple[Variant, Options]]:
+    def runs(
+        self, variants: Sequence[Variant], drive: Drive, trace: Trace | None = None, recorded: str | None = None
+    ) -> list[tuple[Variant, Options]]:
         """Each variant as a kernel has it, with its options."""
         options = self.options(drive, trace)
-        return [(v if self.positions else untold(v), self.of(options, v.scheduler, drive)) for v in variants]
+        return [(v if self.positions else untold(v), self.of(options, v.scheduler, drive, recorded)) for v in variants]
 
     def load(self, work: Workload, drive: Drive) -> Workload:
         """The workload as it is run."""

@@ -37,6 +37,7 @@ class Judged:
     notes: tuple[str, ...]
     levers: tuple[Lever, ...] = ()
     """What helps beside a scheduler (levers.py), where that was asked for."""
+    recorded_under: str | None = None
     fit: Fit | None = None
     """How well the drive explains the recording, if it has completions."""
 
@@ -52,7 +53,7 @@ class Judged:
 
     def options_of(self, trial: Trial) -> Options:
         """What one of them was run with."""
-        return self.conditions.of(self.options, trial.variant.scheduler, self.drive)
+        return self.conditions.of(self.options, trial.variant.scheduler, self.drive, self.recorded_under)
 
     def document(self) -> CompareDocument:
         """As `headwaiter compare --json` prints it."""
@@ -101,7 +102,7 @@ def judge(
     """
     work = conditions.load(work, drive)
     options = conditions.options(drive, work.trace)
-    each = conditions.runs(variants, drive, work.trace)
+    each = conditions.runs(variants, drive, work.trace, recorded_under)
     trials = measure_all(each, drive, work.load, runs, progress, tasks)
     results = [trial.result for trial in trials]
     is_open = work.replay == OPEN and isinstance(work.load, Forest)
@@ -138,5 +139,6 @@ def judge(
             *coarse_note(results, options.exact),
             *without_processor(trials, drive, work.load, each),
         ),
+        recorded_under=recorded_under,
         fit=known,
     )

@@ -91,7 +91,7 @@ def _measured(
     """A trial of each."""
     found = []
     for one in tried:
-        each = one.conditions.runs([one.variant], judged.drive, judged.work.trace)
+        each = one.conditions.runs([one.variant], judged.drive, judged.work.trace, judged.recorded_under)
         found += measure_all(each, judged.drive, one.load, runs, progress)
     return found
 

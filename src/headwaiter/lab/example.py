@@ -16,13 +16,17 @@ from headwaiter.lab.script import Script, guest
 
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
     """Record; the file is example.blktrace.xz, what blktrace wrote, compressed."""
+    whole = guest(script, on, given, say)
+    trace = boot(replace(whole, files=whole.files | sources(on, say)), say).files["trace.blktrace.0"]
+    packed = lzma.compress(trace, preset=9 | lzma.PRESET_EXTREME)
+    row = {"trace_bytes": len(trace), "compressed_bytes": len(packed)}
+    return Outcome({"example.blktrace.xz": packed, "results": json.dumps(row).encode()}, [])
+
+
+def sources(on: Kernel, say: Progress) -> dict[str, bytes]:
+    """A source tree for a guest: headers of its kernel, in /tree."""
     headers = newest(rf"linux-headers-{on.series}[\w.+-]*-common")
     if headers is None:
         raise Unavailable(f"lab: apt knows no kernel headers of series {on.series} (apt-get update?)")
     (tree,) = fetch(headers, say).glob("usr/src/*/include/linux")
-    whole = guest(script, on, given, say)
-    sources = {f"/tree/{path.name}": path.read_bytes() for path in tree.glob("*.h")}
-    trace = boot(replace(whole, files=whole.files | sources), say).files["trace.blktrace.0"]
-    packed = lzma.compress(trace, preset=9 | lzma.PRESET_EXTREME)
-    row = {"trace_bytes": len(trace), "compressed_bytes": len(packed)}
-    return Outcome({"example.blktrace.xz": packed, "results": json.dumps(row).encode()}, [])
+    return {f"/tree/{path.name}": path.read_bytes() for path in tree.glob("*.h")}

@@ -30,6 +30,7 @@ GUEST_PROGRAMS = {
     "mkfs.ext4": "e2fsprogs",
     "fsck.ext4": "e2fsprogs",
     "find": "findutils",
+    "cp": "coreutils",
     "dd": "coreutils",
     "make": "make",
     "bonnie++": "bonnie++",

@@ -45,6 +45,7 @@ HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
 # Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
 HOSTS = {
     "advise": "headwaiter.live.lab",
+    "again": "headwaiter.lab.again",
     "conformance": "headwaiter.conformance.record",
     "example": "headwaiter.lab.example",
     "record": "headwaiter.lab.recorder",

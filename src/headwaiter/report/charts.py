@@ -12,8 +12,8 @@ from bokeh.models.annotations import Legend, LegendItem
 from bokeh.palettes import Colorblind
 from bokeh.plotting import figure
 
+from headwaiter.judge.detail import Shown
 from headwaiter.report.head import caption
-from headwaiter.study.detail import Shown
 from headwaiter.study.ranges import label
 from headwaiter.study.results import shares
 

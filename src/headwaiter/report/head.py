@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from headwaiter.judge.detail import Head
 from headwaiter.report.figure import figure
-from headwaiter.study.detail import Head
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import Result
 

@@ -14,13 +14,13 @@ from typing import Any
 from rich.table import Table
 
 from headwaiter.errors import Problem
+from headwaiter.judge.detail import Shown
 from headwaiter.judge.judge import Judged
 from headwaiter.paths import PACKAGE
 from headwaiter.record import Record, json_text
 from headwaiter.report.html import html_table
 from headwaiter.report.tables import heading, legend, table
 from headwaiter.study.changes import change_words
-from headwaiter.study.detail import Shown
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import CompareDocument, Result
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from headwaiter.drives import Profile
 from headwaiter.fio import JobLoad
+from headwaiter.judge.detail import Shown
 from headwaiter.reproduce.bench import Bench, Clients, Level, asynchronous, clients, jobs_of, ratio, tasks
 from headwaiter.reproduce.claims import Band, Check, Claim, Investigation, Row, Table, least, most
 from headwaiter.reproduce.experiment import Chart, Experiment
 from headwaiter.reproduce.guests import Done, Ran, run_jobs, run_programs
-from headwaiter.study.detail import Shown
 
 DOCUMENT = "Axboe, Time sliced CFQ, linux-kernel, 2004"
 DRIVE = "deskstar-75gxp"  # "IDE drive": of its time, of 7200 rpm

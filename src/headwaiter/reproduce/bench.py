@@ -19,8 +19,8 @@ from headwaiter.engine.tables import Setting
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.generated import generate
 from headwaiter.generated.machine import Process
+from headwaiter.judge.detail import Shown, detail, head
 from headwaiter.paths import WORKLOADS
-from headwaiter.study.detail import Shown, detail, head
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result, TaskRow
 from headwaiter.study.variants import Variant, parse_variant

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Generic
 
+from headwaiter.judge.detail import Shown
 from headwaiter.reproduce.bench import Bench, Level
 from headwaiter.reproduce.claims import Claim, M, Table, Verdict
-from headwaiter.study.detail import Shown
 
 BOOT_S = 15
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Forest, Options, Task, simulate
 from headwaiter.engine.tables import Cells
 from headwaiter.study.variants import Variant
@@ -21,6 +22,25 @@ _UNTOLD: Cells = np.empty((0, 2), np.int64)
 def untold(variant: Variant) -> Variant:
     """Without the drive's positioning times, which the simulator tells: a kernel's scheduler has only those that were written."""
     return replace(variant, settings={POSITIONS: _UNTOLD, **variant.settings})
+
+
+UNTHROTTLED = "bfq"
+"""Under it Linux does not throttle write-back."""
+WBT_PER_COMMAND = 2
+"""Of a device's commands: by so many requests wbt takes its measure."""
+
+
+def kernel_options(options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:
+    """blk-mq without a scheduler has no more requests than the device takes; with one of its own it takes one request ahead.
+
+    recorded: the scheduler that a recording was made under, if it is known. What was recorded where write-back is throttled comes
+    throttled: each write follows the completion that made room for it. Only what comes from elsewhere is throttled here.
+    """
+    if scheduler == "none":
+        options = replace(options, nr_requests=depth)
+    if recorded == UNTHROTTLED:
+        options = replace(options, wbt_depth=WBT_PER_COMMAND * depth)
+    return replace(options, pull_ahead=find(scheduler).is_model)
 
 
 def recorded_options(options: Options, trace: Trace) -> Options:

@@ -24,6 +24,43 @@ class LabDocument(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRun(Record):
+    """A row of the experiment `again`: what a program did in the lab."""
+
+    what: Annotated[Literal["run"], Says("kind of row")] = "run"
+    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
+    apart_ms: Annotated[int, Says("how long after the one before each program began", "ms")]
+    program: Annotated[str, Says("name of the program")]
+    read_bytes: Annotated[int, Says("what it and its children had read from the disk")]
+    written_bytes: Annotated[int, Says("what they had written, into the page cache or past it")]
+    elapsed_s: Annotated[float, Says("how long it ran", "s")]
+    ended: Annotated[bool, Says("it ended by itself")]
+    names: Annotated[str, Says("what its processes are called")]
+
+    @property
+    def mbps(self) -> float:
+        """What it got done, by the time that it was at work."""
+        return (self.read_bytes + self.written_bytes) / 1e6 / self.elapsed_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramReplay(Record):
+    """A row of the experiment `again`: the same program in a replay of what was recorded under another scheduler."""
+
+    what: Annotated[Literal["replay"], Says("kind of row")] = "replay"
+    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
+    apart_ms: Annotated[int, Says("how long after the one before each program began", "ms")]
+    program: Annotated[str, Says("name of the program")]
+    goes_on: Annotated[bool, Says("programs go on for as long as was recorded; else the recorded work is done, and no more")]
+    in_kernel: Annotated[bool, Says("with a kernel's conditions")]
+    lab_mbps: Annotated[float, Says("what it got done in the lab", "MB/s", key="lab_MBps")]
+    replay_mbps: Annotated[float, Says("and in the middle one of the replays", "MB/s", key="replay_MBps")]
+    low_mbps: Annotated[float, Says("the lowest of them", "MB/s", key="low_MBps")]
+    high_mbps: Annotated[float, Says("the highest of them", "MB/s", key="high_MBps")]
+    off_percent: Annotated[float, Says("how far the middle one is off the lab", "%")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement(Record):
     """A job under a scheduler, in the lab and in the simulator."""
 

@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.engine.constants import SYNC, Op
-from headwaiter.engine.sim import I64, Drive, Forest, Task
+from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
+from headwaiter.engine.sim import I64, Drive, Forest, Rows, Task
+from headwaiter.study.plugs import plugged
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces import Trace, with_flushes
 
@@ -115,7 +116,7 @@ def going_on(work: Workload, drive: Drive) -> Workload:
 def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     """A closed replay of a trace, its programs going on until the recorded span is over."""
     trace = with_flushes(trace)
-    groups = forest.groups
+    forest, groups = plugged(trace, forest), forest.groups
     programs = tuple(p for g in np.unique(groups).tolist() if (p := _program(trace, forest, np.flatnonzero(groups == g))))
     begun = Ongoing(**{f.name: getattr(forest, f.name) for f in dataclasses.fields(Forest)})
     begun = replace(begun, span_ns=max(1, trace.span_ns), recorded=forest, programs=programs, capacity=capacity)
@@ -128,6 +129,41 @@ def warmed(load: Ongoing, least_ns: int) -> Ongoing:
     cycles = max(1, min(cycles, MOST_WARM_ROWS // max(1, len(load.origin))))
     programs = tuple(replace(one, until_ns=cycles * load.span_ns) for one in load.programs) if cycles > 1 else load.programs
     return extend(replace(load, cycles=cycles, programs=programs), tuple(cycles * p for p in load.passes))
+
+
+@dataclass(frozen=True)
+class Done:
+    """What each thread of control gets done in a run, and when it is at work, shape (threads,)."""
+
+    bytes: NDArray[np.float64]
+    begin_ns: I64
+    """Of its first I/O, or when it begins to count."""
+    end_ns: I64
+    """When the time is over in which it goes on; of one that does not, when its last I/O is done."""
+
+    def pace(self, threads: I64) -> float:
+        """Bytes a second that these threads get done together, by the time that any of them is at work; 0 if none is."""
+        time_ns = int(self.end_ns[threads].max() - self.begin_ns[threads].min())
+        return float(self.bytes[threads].sum()) * 1e9 / time_ns if time_ns > 0 else 0.0
+
+
+def done_in(rows: Rows, load: Forest) -> Done:
+    """Of a run of a trace that has kept its rows, whether or not its programs go on."""
+    issue, complete, groups = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), load.groups
+    threads = int(groups.max()) + 1
+    warm_ns = load.warm_ns if isinstance(load, Ongoing) else 0
+    counts = (complete > warm_ns) & (load.op != Op.FLUSH)
+    end = np.zeros(threads, np.int64)
+    np.maximum.at(end, groups[counts], complete[counts])
+    if isinstance(load, Ongoing):
+        for one in load.programs:
+            end[groups[one.rows[0]]] = one.until_ns
+    counts &= complete <= end[groups]
+    begin = np.full(threads, np.iinfo(np.int64).max)
+    there = issue >= 0
+    np.minimum.at(begin, groups[there], np.maximum(issue[there], warm_ns))
+    done = np.bincount(groups[counts], weights=load.sectors[counts] * float(SECTOR_BYTES), minlength=threads)
+    return Done(done, begin, end)
 
 
 def _program(trace: Trace, forest: Forest, rows: I64) -> Program | None:

@@ -68,6 +68,8 @@ def _forest(load: Forest, dice: random.Random, turn: int, think_share: float) ->
     numbers = np.random.default_rng(dice.getrandbits(64))
     later = turn + numbers.integers(0, START_NS, len(load.tasks))
     think = numbers.uniform(1 - think_share, 1 + think_share, len(load.delay_ns))
+    # What follows one completion stays together: a program that thinks longer does all of it later.
+    think = np.where(load.parent >= 0, think[np.maximum(load.parent, 0)], think)
     return dataclasses.replace(
         load,
         time_ns=load.time_ns + later[load.task],

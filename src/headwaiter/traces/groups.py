@@ -6,6 +6,9 @@ Two sources, the better first:
   them; the parent belongs to it if it issues nothing while a child is at work.
 - Otherwise command names: a task that begins within the gap after another of the same name has ended, and not before,
   continues it. If several have ended it continues the latest.
+- And numbers, which a kernel gives in order: what nothing of its own name goes before continues a task whose number is a little
+  lower, if it begins within some gaps after that one has ended, and ends before whatever else continues that one begins. A child
+  may be recorded under its parent's name, which it bears until it executes its program.
 A task lasts from its first request's issue to its last completion (issue, where completions are unknown).
 """
 
@@ -16,6 +19,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headwaiter.traces.model import Array, Task
+
+NEAR = 4
+"""How far the number of a task may be above that of one of another name that it continues."""
+NEAR_GAPS = 5
+"""Such a task may begin so many gaps later: it may have had to wait for the journal."""
 
 
 def find_groups(
@@ -39,14 +47,17 @@ def find_groups(
 
     head = np.arange(len(tasks))
     by_name: dict[str, list[int]] = {}
+    named: list[int] = []
     by_parent: dict[int, list[int]] = {}
     for i in np.argsort(begin, kind="stable").tolist():
         if tasks[i].id in parents:
             by_parent.setdefault(parents[tasks[i].id], []).append(i)
         elif tasks[i].name:
             by_name.setdefault(tasks[i].name, []).append(i)
+            named.append(i)
     for members in by_name.values():
         _chain(members, begin, end, gap_ns, head)
+    _join(named, tasks, begin, end, NEAR_GAPS * gap_ns, head)
     if by_parent:
         index = {t.id: i for i, t in enumerate(tasks)}
         by_task = np.argsort(task, kind="stable")
@@ -79,6 +90,29 @@ def _chain(members: list[int], begin: Array, end: Array, gap_ns: int | None, hea
             upcoming += 1
         if ended and (gap_ns is None or start - last[ended[-1]] <= gap_ns):
             head[members[k]] = head[members[ended.pop()]]
+
+
+def _join(members: list[int], tasks: Sequence[Task], begin: Array, end: Array, gap_ns: int, head: Array) -> None:
+    """Link chains of members (in order of begin) to those with a task whose number is just below that of their first."""
+    index = {tasks[i].id: i for i in members}
+    last: dict[int, int] = {}
+    until = dict.fromkeys(members, np.iinfo(np.int64).max)  # when the task that continues one begins
+    for i in members:
+        chain = int(head[i])
+        if chain in last:
+            until[last[chain]] = begin[i]
+        last[chain] = i
+    for i in members:
+        if head[i] != i:
+            continue
+        for number in range(tasks[i].id - 1, tasks[i].id - NEAR - 1, -1):
+            before, mine = index.get(number), last[i]
+            if before is None or begin[before] >= begin[i] or not 0 <= begin[i] - end[before] <= gap_ns:
+                continue
+            if end[mine] <= until[before]:
+                head[i] = head[before]
+                until[mine], until[before] = until[before], begin[i]
+                break
 
 
 def _adopt(parent: int, children: Array, busy: Array, head: Array) -> None:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a process submits in one go: Linux holds it back until the process is through with it (a plug), and merges it meanwhile.
+
+Recorded is when each I/O was submitted. Were each to reach the scheduler then, an idle device would be given the first alone, and
+the rest as a second request behind it, which takes a turn of the platter more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from headwaiter.engine.constants import Op
+from headwaiter.engine.sim import Forest
+from headwaiter.traces import Trace
+
+TOGETHER_NS = 50_000
+"""I/Os of a process that come after each other within this are submitted in one go: some 10 us of processor time lie between them,
+and a process that slept would take longer."""
+
+
+def plugged(trace: Trace, forest: Forest) -> Forest:
+    """A closed replay of a trace (with its flushes among the rows), where what was submitted in one go reaches the scheduler at once.
+
+    What the device was given before the next one was submitted was not held back.
+    """
+    n = len(trace.time_ns)
+    order = np.lexsort((np.arange(n), trace.task))
+    before, this = order[:-1], order[1:]
+    held = np.ones(n - 1, bool)
+    for column in (trace.task, trace.op, forest.parent):
+        held &= column[before] == column[this]
+    held &= (trace.op[this] != Op.FLUSH) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
+    if trace.issue_ns is not None:
+        held &= (trace.issue_ns[before] < 0) | (trace.issue_ns[before] >= trace.time_ns[this])
+    batch = np.concatenate([[0], np.cumsum(~held)])
+    last = order[np.flatnonzero(np.append(batch[1:] != batch[:-1], True))][batch]
+    time, delay = forest.time_ns.copy(), forest.delay_ns.copy()
+    time[order], delay[order] = forest.time_ns[last], forest.delay_ns[last]
+    return replace(forest, time_ns=time, delay_ns=delay)

@@ -224,7 +224,7 @@ def _told(one: _Tried, trial: Trial, without: Trial) -> Lever | None:
 
 
 def _counted(r: Result, apart: frozenset[str]) -> list[ProgramRow]:
-    return [row for row in r.programs or () if row.name not in apart]
+    return [row for row in r.programs or () if row.name not in apart and row.counts]
 
 
 def _progress(rows: Sequence[ProgramRow]) -> float:
@@ -262,6 +262,6 @@ def _costs(one: _Tried, ours: Result, theirs: Result) -> str:
     lost = [
         (1 - row.throughput_mbps / before[row.name], row.name)
         for row in ours.programs or ()
-        if before.get(row.name) and row.throughput_mbps < before[row.name] / (1 + COST)
+        if (row.counts or row.name in one.apart) and before.get(row.name) and row.throughput_mbps < before[row.name] / (1 + COST)
     ]
     return ", ".join(f"{name} gets {share:.0%} less done" for share, name in sorted(lost, reverse=True)[:2])

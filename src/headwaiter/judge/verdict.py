@@ -416,17 +416,15 @@ def _costs(best: Trial, base: Trial) -> list[tuple[float, str]]:
 
     mine, other = best.programs, base.programs
     if mine and other and mine.names == other.names:
-        share = mine.mbps / other.mbps
+        counts = np.flatnonzero(mine.counts & other.counts)
+        share = mine.mbps[counts] / other.mbps[counts]
         least = int(np.argmin(share))
         if share[least] < 1 / (1 + COST):
-            worse.append(
-                (float(1 / share[least]), f"{mine.names[least]} gets {_percent(1 - share[least])} less done than under {name}")
-            )
-        for word, ours, theirs in (
-            ("99th percentile of latency", mine.p99_ms, other.p99_ms),
-            ("longest wait", mine.max_ms, other.max_ms),
-        ):
-            there = np.flatnonzero(~np.isnan(ours) & ~np.isnan(theirs))
+            lost = f"{mine.names[counts[least]]} gets {_percent(1 - share[least])} less done than under {name}"
+            worse.append((float(1 / share[least]), lost))
+        tails = {"99th percentile of latency": (mine.p99_ms, other.p99_ms), "longest wait": (mine.max_ms, other.max_ms)}
+        for word, (ours, theirs) in tails.items():
+            there = counts[~np.isnan(ours[counts]) & ~np.isnan(theirs[counts])]
             if len(there):
                 most = there[int(np.argmax(ours[there] / np.maximum(theirs[there], FELT_MS)))]
                 compare(f"{mine.names[most]}'s {word}", float(ours[most]), float(theirs[most]))

@@ -62,10 +62,10 @@ class Programs:
 
     def rows(self) -> list[ProgramRow]:
         """As results have them."""
-        found = zip(self.names, self.mbps.tolist(), self.p99_ms.tolist(), self.max_ms.tolist(), strict=True)
+        columns = (self.mbps, self.p99_ms, self.max_ms, self.counts)
         return [
-            ProgramRow(name=name, throughput_mbps=mbps, p99_ms=_known(p99), max_ms=_known(most))
-            for name, mbps, p99, most in found
+            ProgramRow(name=name, throughput_mbps=mbps, p99_ms=_known(p99), max_ms=_known(most), counts=counts)
+            for name, mbps, p99, most, counts in zip(self.names, *(column.tolist() for column in columns), strict=True)
         ]
 
 

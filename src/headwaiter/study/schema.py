@@ -123,6 +123,7 @@ class ProgramRow(Record):
     ]
     p99_ms: Annotated[float | None, Says("99th percentile of the latencies of what it waits for", "ms")] = None
     max_ms: Annotated[float | None, Says("the longest of them", "ms")] = None
+    counts: Annotated[bool, Says("it counts for progress: it is neither of the idle class nor a thread of the kernel")] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

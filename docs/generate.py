@@ -5,7 +5,7 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
-`parameters: MODEL`, and `output: headwaiter …`, which is the output of a command; `shell: …` is a command and its output in
+`parameters: MODEL`, `conditions: all`, and `output: headwaiter …`, which is the output of a command; `shell: …` is a command and its output in
 the folder of a tutorial (session.py); `figure: head` is a picture's caption, and
 the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
 `waits: fitted` are measured.
@@ -26,6 +26,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -39,6 +40,7 @@ import reproduction
 import session
 import was_workloads
 
+from headwaiter.cli._options import flag, told
 from headwaiter.cli.schedulers import bounds, limits
 from headwaiter.cli.schedulers import rows as length
 from headwaiter.drives import bundled, load
@@ -48,6 +50,7 @@ from headwaiter.engine.schedulers import reasons as all_reasons
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import IGNORED, REFUSED, USED
+from headwaiter.judge.conditions import Conditions
 from headwaiter.report.columns import every_column
 from headwaiter.traces import formats as trace_formats
 
@@ -388,6 +391,11 @@ def regret(name: str) -> str:
     return rows(*(ablation.table() if name == "ablation" else regrets.table(name)))
 
 
+def conditions_table(_: str) -> str:
+    """Every condition of a run: keyword, option and what it means."""
+    return rows(("keyword", "option", "meaning"), ((f"`{one.name}`", f"`{flag(one)}`", told(one)) for one in fields(Conditions)))
+
+
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables,
     "table": table,
@@ -405,6 +413,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "json": json_records,
     "api": api,
     "columns": table_columns,
+    "conditions": conditions_table,
     "readers": readers,
     "programs": programs,
     "advice": advice,

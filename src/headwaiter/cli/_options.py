@@ -72,17 +72,27 @@ _SEEDS = click.option(
 )
 
 
+def flag(one: Field[Any]) -> str:
+    """The option of a field of Conditions."""
+    name = "--" + one.name.replace("_", "-")
+    return f"{name}/--no-{name[2:]}" if isinstance(one.default, bool) else name
+
+
+def told(one: Field[Any]) -> str:
+    """What it means, and its default where the text does not say that."""
+    shown_default = isinstance(one.default, str) or (not isinstance(one.default, bool) and one.default)
+    return f"{one.metadata['help']} Default: {one.default}." if shown_default else str(one.metadata["help"])
+
+
 def _condition(one: Field[Any], default: object) -> Callable[[F], F]:
     """The option of a field of Conditions; a number with another default says it itself."""
-    told, flag = one.metadata, "--" + one.name.replace("_", "-")
+    text = one.metadata["help"]
     if isinstance(one.default, bool):
-        names = f"{flag}/--no-{flag[2:]}"
-        return click.option(names, default=default, show_default=True, help=told["help"])
-    shown_default = isinstance(one.default, str) or default != one.default or one.name in ("seed", "max_sectors", "cpus")
-    kind = str if isinstance(one.default, str) else click.IntRange(told["low"], told["high"])
-    return click.option(
-        flag, type=kind, default=default, show_default=shown_default, metavar=told["metavar"] or None, help=told["help"]
-    )
+        return click.option(flag(one), default=default, show_default=True, help=text)
+    shown_default = isinstance(one.default, str) or default != one.default or bool(one.default) or one.name == "seed"
+    kind = str if isinstance(one.default, str) else click.IntRange(one.metadata["low"], one.metadata["high"])
+    metavar = one.metadata["metavar"] or None
+    return click.option(flag(one), type=kind, default=default, show_default=shown_default, metavar=metavar, help=text)
 
 
 def _conditions(*names: str, **defaults: object) -> list[Callable[[F], F]]:

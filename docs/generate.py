@@ -197,7 +197,7 @@ def advice(name: str) -> str:
     others = [s for s in next(iter(runs.values())) if s != base]
 
     def ahead(found: dict[str, dict[str, Any]], scheduler: str) -> str:
-        lab = 100 * (found[base]["waited_s"] / found[scheduler]["waited_s"] - 1)
+        lab = 100 * (found[scheduler]["progress"] / found[base]["progress"] - 1)
         return f"{lab:+.0f} / {found[scheduler]['ahead_percent']:+.0f}"
 
     return rows(

@@ -4,21 +4,22 @@
 # lab: host advise
 # lab: programs fio
 # lab: memory 2048
-# lab: set DRIVE=barracuda-80g FIRST=mq-deadline SCHEDULERS="none mq-deadline bfq hw-as hw-cfq-slice hw-maitre"
+# lab: set DRIVE=barracuda-80g DEPTH=1 FIRST=mq-deadline
+# lab: set SCHEDULERS="none mq-deadline bfq bfq:low_latency=0 hw-as hw-cfq-slice hw-maitre"
 # lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10
 #
 # Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs under each of the schedulers. Under FIRST,
-# its first RUNTIME seconds are recorded: its processes go on when the recording ends. The schedulers have their defaults, and are told
-# nothing of the drive.
+# its first RUNTIME seconds are recorded: its processes go on when the recording ends. The schedulers have their defaults, unless a name
+# says otherwise (bfq:low_latency=0), and are told nothing of the drive.
 export PYTHONHOME PYTHONPATH
 disk=sda
-drive_disk $disk "$DRIVE" 1
+drive_disk $disk "$DRIVE" "$DEPTH"
 rm /lab/positions/$disk
 
 for job in $JOBS; do
 	for scheduler in $SCHEDULERS; do
 		say "job $job: $scheduler"
-		elevator $disk "$scheduler"
+		variant $disk "$scheduler"
 		drop_caches
 		[ "$scheduler" != "$FIRST" ] || start_recorder $disk tracefs "$job.recording" issues
 		fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$job.fio" &

@@ -8,6 +8,7 @@ first place is held against the scheduler under which the job did best in the gu
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -34,11 +35,11 @@ _IMPORTS = "from headwaiter.live import devices, record"
 _HANG_S = 1800
 """Of wall time: the guest says nothing while a job runs."""
 _LIMIT_S = 4 * 3600
+NOTHING = 0.5
+"""Of an I/O: so much has a process done that has done none."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 AROUND_S = 2
 """So much longer than its recording a job runs, so that none of its processes ends in it."""
-DEPTH = 1
-"""Commands that lab/experiments/advise.sh lets the disk take at once."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,11 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Got:
-    """What a process of fio got. waited_s: how long any of its I/Os was under way; of several at once, nearly."""
+    """What a process of fio got."""
 
     bytes: int
     ios: int
     mbps: float
-    waited_s: float
 
 
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
@@ -67,7 +67,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     jobs, names, first = parameters["JOBS"].split(), parameters["SCHEDULERS"].split(), parameters["FIRST"]
     if first not in names:
         raise Problem(f"FIRST={first} is not among SCHEDULERS, and would not run")
-    for key in ("JOBS", "RUNTIME"):
+    for key in ("JOBS", "RUNTIME", "DEPTH"):
         if not all(_NUMBER.fullmatch(word) for word in parameters[key].split()):
             raise Problem(f"{key}={parameters[key]}: expected numbers from 1")
     machine = guest(script, on, given, say)
@@ -83,7 +83,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     for job in jobs:
         say(f"advise: job {job}")
         got = {name: processes(json.loads(files[f"{job}.{name}.fio"])) for name in names}
-        found += judged(job, got, first, ranked(files[f"{job}.recording"], parameters["DRIVE"]))
+        found += judged(job, got, first, ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"])))
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return Outcome(files, outcome.console)
 
@@ -93,32 +93,31 @@ def processes(fio: Mapping[str, Any]) -> list[Got]:
     found = []
     for job in fio["jobs"]:
         ways = [job[way] for way in ("read", "write")]
-        waits_ns = sum(one["lat_ns"]["mean"] * one["total_ios"] for one in (*ways, job["sync"]) if one["total_ios"])
-        runtime_s = max(one["runtime"] for one in ways) / 1000
         size, ios = (sum(one[key] for one in ways) for key in ("io_bytes", "total_ios"))
-        found.append(Got(size, ios, process_rate(job) / 1e6, min(runtime_s, waits_ns / 1e9)))
+        found.append(Got(size, ios, process_rate(job) / 1e6))
     return found
 
 
-def waited_s(got: Sequence[Got], reference: Sequence[Got]) -> float:
-    """How long processes would have waited, at the pace at which they got what they got, for as much as the others got."""
-    total = 0.0
-    for one, other in zip(got, reference, strict=True):
-        if other.ios:
-            # A process that got nothing at all got less than an I/O.
-            total += one.waited_s * other.bytes / max(one.bytes, 0.5 * other.bytes / other.ios)
-    return total
+def progress(got: Sequence[Got], reference: Sequence[Got]) -> float:
+    """How fast processes get their work done, each counting alike, as a ratio: the geometric mean over processes."""
+    logs = [
+        # A process that got nothing at all got less than an I/O.
+        math.log(max(one.mbps, least) / max(other.mbps, least))
+        for one, other in zip(got, reference, strict=True)
+        for least in [NOTHING * min((p.mbps / p.ios for p in (one, other) if p.ios), default=1.0)]
+    ]
+    return math.exp(sum(logs) / len(logs))
 
 
-def ranked(raw: bytes, drive_name: str) -> Ranked:
-    """What `advise` says of the recording in these bytes, on the drive that was recorded."""
+def ranked(raw: bytes, drive_name: str, depth: int) -> Ranked:
+    """What `advise` says of the recording in these bytes, on the drive that was recorded, which takes so many commands at once."""
     with tempfile.TemporaryDirectory(prefix="headwaiter-") as folder:
         path = Path(folder) / "recording.hwr"
         path.write_bytes(raw)
         source, drive = Source(path), open_drive(drive_name)
         recorded = recording.of(source)
         settings = recorded_settings(recorded)
-        conditions = conditions_of(settings, queue_depth=DEPTH)
+        conditions = conditions_of(settings, queue_depth=depth)
         # A recording of some seconds is too short for the gate, and long enough to be held against the same seconds.
         found = advise(read_workload(path, drive, Reading(None), source), drive, conditions, recorded=recorded, anyway=True)
     if found.answer is None or not found.answer.margins:
@@ -135,13 +134,13 @@ def _in_kernel(variant: str) -> str:
 def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked) -> list[dict[str, Any]]:
     """A row for each scheduler, and one for the advice.
 
-    got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how long
-    programs wait for the same work, that under `first`. `of_best` is how long they wait under the best as a share of how long
-    they wait under the one in advise's first place; `advised_of_best` the same of the one that the advice leaves in force.
+    got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how fast programs
+    get their work done. `of_best` is the progress under the one in advise's first place as a share of that under the best;
+    `advised_of_best` the same of the one that the advice leaves in force.
     """
     if missing := [name for name in got if name not in said.ahead_percent]:
         raise Problem(f"advise does not rank {', '.join(missing)}")
-    waits = {name: waited_s(each, got[first]) for name, each in got.items()}
+    paces = {name: progress(each, got[first]) for name, each in got.items()}
     rows: list[dict[str, Any]] = [
         {
             "what": "run",
@@ -149,16 +148,16 @@ def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked)
             "scheduler": name,
             "processes": len(each),
             "mbps": round(sum(one.mbps for one in each), 3),
-            "waited_s": round(waits[name], 3),
+            "progress": round(paces[name], 3),
             "ahead_percent": round(said.ahead_percent[name], 1),
         }
         for name, each in got.items()
     ]
-    best = min(waits, key=lambda name: waits[name])
-    place = max(waits, key=lambda name: said.ahead_percent[name])
+    best = max(paces, key=lambda name: paces[name])
+    place = max(paces, key=lambda name: said.ahead_percent[name])
     # Where nothing is ahead of what is in force, that stays.
     place = place if said.ahead_percent[place] > 100 * EVEN else first
-    share = {name: round(waits[best] / wait, 3) if wait else 1.0 for name, wait in waits.items()}
+    share = {name: round(pace / paces[best], 3) for name, pace in paces.items()}
     advice = {"what": "advice", "job": job, "scheduler": place, "best": best, "of_best": share[place], "outcome": said.outcome}
     # The advice may be one of those that did not run.
     if said.advised in share:

@@ -106,12 +106,12 @@ class _Clock(Progress):
 
 
 class _Passed(ProgressColumn):
-    """How much of the time has passed, and what is left."""
+    """How much of the time has passed, and what is left, if that is known."""
 
     def render(self, task: Task) -> Text:
         """See ProgressColumn."""
         if task.total is None:
-            return Text()
+            return Text(f"{task.completed:.0f} s", "progress.remaining")
         left = max(0.0, task.total - task.completed)
         said = f"  {task.fields['said']}" if task.fields["said"] else ""
         return Text(f"{task.completed:.0f} of {task.total:.0f} s, {left:.0f} s left{said}", "progress.remaining")
@@ -131,6 +131,22 @@ def clock_bar(title: str, seconds: float, then: str, stderr: Console | None = No
     with _Clock(*columns, console=console, transient=True) as bar, tidied(lambda: console.show_cursor(True)):
         task = bar.add_task(title, total=seconds, said="", then=then)
         yield lambda text: bar.update(task, said=text)
+
+
+@contextmanager
+def work_bar(seconds: float | None, stderr: Console | None = None) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal of work that has taken about so many seconds before, None if it is new; nothing in a pipe.
+
+    Yields `say(text)`, which tells what is going on, from any thread.
+    """
+    if stderr is None and not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    console = stderr or a_console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), _Passed())
+    with _Clock(*columns, console=console, transient=True) as bar, tidied(lambda: console.show_cursor(True)):
+        task = bar.add_task("starting", total=seconds, said="", then="longer than last time")
+        yield lambda text: bar.update(task, description=text, then=text)
 
 
 @contextmanager

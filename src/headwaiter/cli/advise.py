@@ -16,7 +16,7 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, announce, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
-from headwaiter.cli._progress import progress_bar
+from headwaiter.cli._progress import progress_bar, status_line
 from headwaiter.cli.record import record_with_line
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
@@ -229,7 +229,9 @@ def _read(path: Path, given: dict[str, Any], anyway: bool) -> tuple[Workload, Dr
     if given["drive"] != AUTO:
         drive = open_drive(given["drive"])
         return read_workload(path, drive, how, source), drive, recorded
-    trace = read_recording(path, how, source)
+    with status_line() as say:
+        say(f"{path.name}: reading the recording")
+        trace = read_recording(path, how, source)
     if trace is not None and not anyway and completions(trace) < FEWEST and (recorded or completions(trace)):
         seconds = recorded.seconds if recorded else None
         raise TooLittleError(path.name, trace, recorded, trace.span_ns / 1e9 if seconds is None else seconds)

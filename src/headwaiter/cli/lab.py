@@ -12,12 +12,13 @@ import click
 from rich.table import Table
 
 from headwaiter.cli._output import output_options, page, write_json, write_text
-from headwaiter.cli._progress import status_line
+from headwaiter.cli._progress import work_bar
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.errors import Problem
 from headwaiter.lab.agree import JOBS, LAB_RUNS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
 from headwaiter.lab.agreement import failures, summary
 from headwaiter.lab.script import Row, execute, experiments, read
+from headwaiter.lab.times import timed
 from headwaiter.outputs import writing
 from headwaiter.parsing import assignment
 from headwaiter.record import Record, keyed
@@ -71,7 +72,7 @@ def _run(
     given = dict(assignment("--set", pair, "NAME=VALUE") for pair in pairs)
     if files:  # that it cannot be made must show before the kernels boot
         files.mkdir(parents=True, exist_ok=True)
-    with status_line() as say:
+    with timed(" ".join(("run", target, *series))) as seconds, work_bar(seconds) as say:
         script, rows, sent = execute(target, series, given, say)
     for path, data in sent.items() if files else ():
         assert files is not None
@@ -187,7 +188,8 @@ def _agree(
     settings = settings_of(pairs, chosen, READERS) if pairs else {}
     places = list(itertools.product(kernels, drives))
     rows: list[Comparison] = []
-    with status_line() as say:
+    runs = len(chosen) * (count or len(given) * len(places))
+    with timed("agree", runs) as seconds, work_bar(seconds) as say:
         for at, (series, drive) in enumerate(places):
             jobs = [mixed(seed + i, drive) for i in range(at, count, len(places))] if count else given
             rows += compare(series, drive, chosen, jobs, say, seeds, settings, lab_runs) if jobs else []

@@ -131,7 +131,15 @@ class Replay:
         variants = [Variant(name, name) for name in names.values()]
         try:
             found = judge(
-                work, drive, variants, Conditions(), current=names[current], have=names.values(), doubted=False, tasks=False
+                work,
+                drive,
+                variants,
+                Conditions(),
+                current=names[current],
+                have=names.values(),
+                recorded_under=names[current],
+                doubted=False,
+                tasks=False,
             )
         except Problem as e:
             return replace(seen, trouble=str(e))

@@ -46,7 +46,7 @@ struct sim_io {
 struct sim_piece {
 	struct sim_io *io;
 	struct sim_piece *next;
-	u32 limit; /* how many requests may be in use if it is to get one */
+	u32 limit;	/* how many requests may be in use if it is to get one */
 	bool throttled; /* it has a place of wbt's, and its request will */
 	struct hw_bio bio;
 };
@@ -246,9 +246,9 @@ struct hws {
 	u64 left_out; /* rows of a trace that would have come after its end */
 	u64 flushes;  /* rows of a trace that were, and are no I/O */
 	u64 last_done_ns;
-	struct sim_jobs *jobs;	 /* job.c; NULL without generated load */
-	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */
-	struct sim_wbt *wbt;	 /* wbt.c; NULL: it throttles nothing */
+	struct sim_jobs *jobs;	       /* job.c; NULL without generated load */
+	struct sim_cache *cache;       /* writeback.c; NULL without buffered writes */
+	struct sim_wbt *wbt;	       /* wbt.c; NULL: it throttles nothing */
 	struct sim_throttle *throttle; /* throttle.c; NULL: no trace is throttled */
 	jmp_buf no_memory;
 	int failed; /* why the load cannot go on, which hws_error() says; 0: it can */

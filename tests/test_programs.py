@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_lab import _run
-from test_ongoing import DRIVE, load_of, rows_of
+from test_ongoing import DRIVE, Row, load_of, rows_of
 from test_replay import MS, trace
 from test_traces import groups
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.engine.sim import Options, simulate
+from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.lab.again import Replays, by_program, programs_of
 from headwaiter.paths import WORKLOADS
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
@@ -50,8 +50,8 @@ def beside(runs: list[ProgramRun]) -> dict[tuple[str, str], ProgramReplay]:
 def test_replays_of_the_example_agree_with_the_lab_program_by_program() -> None:
     """Within 15%, under each stock scheduler and of ours.
 
-    In the recording both programs begin together; then bfq waits for the stream. When it begins a second before find, it does not.
-    The replay tells both: it depends on whether find begins within 180 ms, in which its processes are one burst with the stream.
+    In the recording both programs begin together; then bfq waits for the stream. When it begins a second before find, it does
+    not. The replay tells both: it depends on whether find begins within 180 ms, and its processes are one burst with the stream.
     """
     runs = measured()
     rows = beside([one for one in runs if one.apart_ms == 0])
@@ -107,12 +107,13 @@ def test_what_is_submitted_in_one_go_reaches_the_scheduler_at_once() -> None:
     """Three of a process, 10 us apart, and a fourth later; another process has its own. Changes of think times keep it so."""
     us = 1000
     times = [0, 10 * us, 20 * us, 200 * us, 15 * us]
-    rows = [(0, 5, 1, Op.READ, 8 * i) for i in range(4)] + [(0, 5, 2, Op.READ, 4000)]
+    rows: list[Row] = [*((0, 5, 1, Op.READ, 8 * i) for i in range(4)), (0, 5, 2, Op.READ, 4000)]
     made = trace(rows)
     made.time_ns[:], made.complete_ns[:] = times, 5 * MS
     order = np.argsort(made.time_ns, kind="stable")
     made = type(made)(**{**vars(made), **made.columns(order)})
     load = replay(Path("t"), made, DRIVE, Reading()).load
+    assert isinstance(load, Forest)
     held = plugged(made, load)
     assert held.time_ns.tolist() == [20 * us, 20 * us, 15 * us, 20 * us, 200 * us]
     given = type(made)(**{**vars(made), "issue_ns": np.where(made.time_ns == 0, 5 * us, made.complete_ns)})
@@ -120,7 +121,7 @@ def test_what_is_submitted_in_one_go_reaches_the_scheduler_at_once() -> None:
 
 
 def test_what_follows_one_completion_stays_together() -> None:
-    rows = [(0, 1, 1, Op.READ, 0), (3, 9, 1, Op.READ, 800), (3, 9, 1, Op.READ, 1600), (12, 13, 1, Op.READ, 0)]
+    rows: list[Row] = [(0, 1, 1, Op.READ, 0), (3, 9, 1, Op.READ, 800), (3, 9, 1, Op.READ, 1600), (12, 13, 1, Op.READ, 0)]
     load = replay(Path("t"), trace(rows, flags=np.full(4, SYNC, np.uint8)), DRIVE, Reading()).load
     other, _ = perturbed(load, Options(), 1)
     assert other.delay_ns[1] == other.delay_ns[2] != load.delay_ns[1]  # type: ignore[attr-defined]
@@ -137,4 +138,6 @@ def test_a_child_that_still_has_its_parents_name_continues_the_chain() -> None:
     assert groups([(1, 0, 10), (2, 36, 40)], names=NAMES, group_gap_ns=5) == {1: 0, 2: 1}, "too long"
     assert groups([(1, 0, 10), (9, 12, 40)], names=NAMES, group_gap_ns=5) == {1: 0, 9: 1}, "far numbers"
     assert groups([(1, 0, 10), (2, 12, 14), (3, 15, 70)], names=NAMES, group_gap_ns=5) == {1: 0, 2: 0, 3: 0}, "in a gap"
-    assert groups([(1, 0, 10), (2, 12, 16), (3, 15, 70)], names=NAMES, group_gap_ns=5) == {1: 0, 2: 1, 3: 0}, "beside what follows"
+    assert groups([(1, 0, 10), (2, 12, 16), (3, 15, 70)], names=NAMES, group_gap_ns=5) == {1: 0, 2: 1, 3: 0}, (
+        "beside what follows"
+    )

@@ -17,9 +17,10 @@ from headwaiter.study.inkernel import kernel_options
 
 MS = 1_000_000
 FLUSHER, READER = 0, 1
+Row = tuple[int, int, int, int, int]
 
 
-def forest(rows: list[tuple[int, int, int, int, int]]) -> Forest:
+def forest(rows: list[Row]) -> Forest:
     """Rows (ms, task, operation, flags, sector) of 8 sectors, at their times."""
     time, task, op, flags, sector = (np.array(column) for column in zip(*rows, strict=True))
     n = len(rows)
@@ -37,15 +38,15 @@ def forest(rows: list[tuple[int, int, int, int, int]]) -> Forest:
     )
 
 
-def writes(count: int, flags: int = 0, step: int = 1000, op: Op = Op.WRITE) -> list[tuple[int, int, int, int, int]]:
+def writes(count: int, flags: int = 0, step: int = 1000, op: Op = Op.WRITE) -> list[Row]:
     return [(0, FLUSHER, op, flags, 100_000 + i * step) for i in range(count)]
 
 
-def reads(count: int, every: int = 1) -> list[tuple[int, int, int, int, int]]:
+def reads(count: int, every: int = 1) -> list[Row]:
     return [(i * every, READER, Op.READ, SYNC, i * 1000) for i in range(count)]
 
 
-def most_at_once(folder: Path, rows: list[tuple[int, int, int, int, int]], **more: Any) -> int:
+def most_at_once(folder: Path, rows: list[Row], **more: Any) -> int:
     """Requests of the flusher that exist at once, at most."""
     simulate("noop", ConstantDrive(5 * MS), forest(rows), options=Options(**more), log=folder / "log.csv")
     with (folder / "log.csv").open() as file:
@@ -67,8 +68,10 @@ def test_what_is_waited_for_is_not_throttled(tmp_path: Path) -> None:
 
 def test_bfq_throttles_no_trace() -> None:
     """All but the first are with it at once: it has an order of its own, and the throttled one has the trace's."""
-    rows = [(0, FLUSHER, Op.WRITE, 0, 100_000 - i * 1000) for i in range(40)]
-    found = {s: simulate(s, ConstantDrive(5 * MS), forest(rows), options=Options(record=True, wbt_depth=2)) for s in ("bfq", "noop")}
+    rows: list[Row] = [(0, FLUSHER, Op.WRITE, 0, 100_000 - i * 1000) for i in range(40)]
+    found = {
+        s: simulate(s, ConstantDrive(5 * MS), forest(rows), options=Options(record=True, wbt_depth=2)) for s in ("bfq", "noop")
+    }
     assert found["bfq"].rows.complete_ns[-1] < found["noop"].rows.complete_ns[-1]
 
 
@@ -81,7 +84,10 @@ def test_what_joins_a_request_needs_no_place() -> None:
 
 def test_places_are_kept_until_the_drive_is_through() -> None:
     """All are done in the end, whatever waits; a place of a request that becomes part of another one comes back."""
-    rows = [*((0, FLUSHER, Op.WRITE, 0, 200_000 + 16 * i) for i in range(4)), *((1, FLUSHER, Op.WRITE, 0, 200_008 + 16 * i) for i in range(4))]
+    rows = [
+        *((0, FLUSHER, Op.WRITE, 0, 200_000 + 16 * i) for i in range(4)),
+        *((1, FLUSHER, Op.WRITE, 0, 200_008 + 16 * i) for i in range(4)),
+    ]
     load = [*reads(3), *rows, *((2, *row[1:]) for row in writes(40))]
     options = Options(record=True, wbt_depth=64)
     outcome = simulate("mq-deadline", ConstantDrive(5 * MS), forest(load), options=options)
@@ -90,7 +96,7 @@ def test_places_are_kept_until_the_drive_is_through() -> None:
 
 
 def test_a_read_may_take_so_long(tmp_path: Path) -> None:
-    """The drive is one that rotates, of which 75 ms are allowed. If it is 2 ms, reads of 5 are too slow, and leave the flusher less."""
+    """The drive is one that rotates, with 75 ms. With 2 ms, reads of 5 are too slow, and leave the flusher less."""
     load = [*reads(60, 6), *((300, *row[1:]) for row in writes(40))]
     by_drive, short, long = (most_at_once(tmp_path, load, wbt_depth=64, wbt_lat_ns=ns) for ns in (0, 2 * MS, 75 * MS))
     assert short < by_drive == long

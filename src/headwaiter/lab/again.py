@@ -111,7 +111,9 @@ class Replays:
         with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
             found = dict(zip(cases, pool.map(paces, cases), strict=True))
         return [
-            _row(one, kind, sorted(each.get(one.program, 0.0) for each in found[one.scheduler, kind])) for one in runs for kind in kinds
+            _row(one, kind, sorted(each.get(one.program, 0.0) for each in found[one.scheduler, kind]))
+            for one in runs
+            for kind in kinds
         ]
 
     def _paces(

@@ -155,7 +155,7 @@ def done_in(rows: Rows, load: Forest) -> Done:
     there = issue >= 0
     np.minimum.at(begin, groups[there], np.maximum(issue[there], warm_ns))
     done = np.bincount(groups[counts], weights=load.sectors[counts] * float(SECTOR_BYTES), minlength=threads)
-    return Done(done, begin, end)
+    return Done(done.astype(np.float64), begin, end)
 
 
 def _program(trace: Trace, forest: Forest, rows: I64) -> Program | None:

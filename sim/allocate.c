@@ -93,12 +93,6 @@ static bool insert_with_tag(struct hws *s, struct sim_piece *p)
 	return true;
 }
 
-void sim_submit_piece(struct hws *s, struct sim_piece *p)
-{
-	if (!sim_merge_piece(s, p) && !sim_throttled(s, p))
-		sim_request_piece(s, p);
-}
-
 void sim_request_piece(struct hws *s, struct sim_piece *p)
 {
 	struct sim_task *t = &s->tasks[p->io->task];

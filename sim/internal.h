@@ -46,7 +46,7 @@ struct sim_io {
 struct sim_piece {
 	struct sim_io *io;
 	struct sim_piece *next;
-	u32 limit; /* how many requests may be in use if it is to get one */
+	u32 limit;	/* how many requests may be in use if it is to get one */
 	bool throttled; /* it has a place of wbt's, and its request will */
 	struct hw_bio bio;
 };
@@ -246,9 +246,9 @@ struct hws {
 	u64 left_out; /* rows of a trace that would have come after its end */
 	u64 flushes;  /* rows of a trace that were, and are no I/O */
 	u64 last_done_ns;
-	struct sim_jobs *jobs;	 /* job.c; NULL without generated load */
-	struct sim_cache *cache; /* writeback.c; NULL without buffered writes */
-	struct sim_wbt *wbt;	 /* wbt.c; NULL: it throttles nothing */
+	struct sim_jobs *jobs;	       /* job.c; NULL without generated load */
+	struct sim_cache *cache;       /* writeback.c; NULL without buffered writes */
+	struct sim_wbt *wbt;	       /* wbt.c; NULL: it throttles nothing */
 	struct sim_throttle *throttle; /* throttle.c; NULL: no trace is throttled */
 	jmp_buf no_memory;
 	int failed; /* why the load cannot go on, which hws_error() says; 0: it can */
@@ -298,8 +298,7 @@ bool sim_insert_piece(struct hws *s, struct sim_piece *p, int tag);
 bool sim_merge_piece(struct hws *s, struct sim_piece *p);
 
 /* allocate.c */
-void sim_submit_piece(struct hws *s, struct sim_piece *p);
-/* It need not wait for wbt, or does not any more. */
+/* It joins no request, and needs one. */
 void sim_request_piece(struct hws *s, struct sim_piece *p);
 /* A piece of the task's has waited long enough. */
 void sim_waited(struct hws *s, u32 task);
@@ -354,10 +353,7 @@ void sim_wbt_done(struct hws *s, const struct sim_request *r);
 
 /* throttle.c: write-back of a trace is throttled, if any is */
 void sim_throttle_init(struct hws *s);
-/* Has it to wait for a place? Then it is submitted again when it has one. */
-bool sim_throttled(struct hws *s, struct sim_piece *p);
-/* The request is done, or is part of another one. */
-void sim_throttle_put(struct hws *s, const struct sim_request *r);
+void sim_submit_piece(struct hws *s, struct sim_piece *p);
 
 /* tags.c: the number of a tag, or -1; @limit as in limit_depth() */
 /* Are requests tags? Where the host is blk-mq; else they are counted, if at all. */

@@ -60,7 +60,8 @@ void sim_request_done(struct hws *s, struct sim_request *r)
 	hw_complete(s->q, rq, s->now);
 	sim_log_waits(s);
 	sim_wbt_done(s, r);
-	sim_throttle_put(s, r);
+	if (r->throttled)
+		sim_wbt_put(s);
 	sim_request_free(s, r);
 	while (p) {
 		struct sim_piece *next = p->next;

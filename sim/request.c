@@ -30,7 +30,8 @@ static void joined(struct hws *s, struct hw_request *into, struct hw_request *go
 	struct sim_request *r = gone->host;
 
 	append_pieces(into->host, r->pieces, r->pieces_tail);
-	sim_throttle_put(s, r);
+	if (r->throttled)
+		sim_wbt_put(s);
 	s->merges++;
 	sim_log(s, EV_MERGE, into->id, gone->task->id, gone->op, gone->sector, gone->sectors);
 	sim_request_free(s, r);

@@ -41,7 +41,8 @@ static struct sim_writer *writer_of(struct hws *s, struct sim_task *t)
 	return w;
 }
 
-bool sim_throttled(struct hws *s, struct sim_piece *p)
+/* Has it to wait for a place? Then it stands in line. */
+static bool throttled(struct hws *s, struct sim_piece *p)
 {
 	struct sim_writer *w;
 
@@ -58,10 +59,10 @@ bool sim_throttled(struct hws *s, struct sim_piece *p)
 	return true;
 }
 
-void sim_throttle_put(struct hws *s, const struct sim_request *r)
+void sim_submit_piece(struct hws *s, struct sim_piece *p)
 {
-	if (r->throttled)
-		sim_wbt_put(s);
+	if (!sim_merge_piece(s, p) && !throttled(s, p))
+		sim_request_piece(s, p);
 }
 
 /* Whatever has a place now, and whatever needs none any more. */

@@ -169,7 +169,8 @@ static void window_over(struct hws *s, struct sim_source *source, u64 order)
 		break;
 	}
 	/* As a kernel's timer would go on, but not when it is all that goes on. */
-	if ((w->step || w->in_flight) && !s->load_ended && sim_next_event(s) != HW_NEVER)
+	if ((w->step || w->in_flight) && !s->load_ended &&
+	    (s->in_use || s->in_drive || sim_due_ns(s) != HW_NEVER))
 		arm(s, w);
 }
 

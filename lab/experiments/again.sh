@@ -28,6 +28,7 @@ must mkfs.ext4 -q -U 11111111-2222-3333-4444-555555555555 \
 	-E lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed=66666666-7777-8888-9999-000000000000 /dev/$disk 2048M
 must mount -t ext4 /dev/$disk /mnt
 trees=
+# shellcheck disable=SC2153 # a parameter
 for i in $(seq "$TREES"); do
 	must /bin/cp -r /tree "/mnt/src.$i"
 	trees="$trees /mnt/src.$i"
@@ -106,7 +107,7 @@ uptime_s() { cut -d' ' -f1 /proc/uptime; }
 work() {
 	local pid end
 	end=$(cat "/tmp/ended.$1" 2>/dev/null || uptime_s)
-	for pid in $(cat "/cgroup/$1/cgroup.procs"); do cat "/proc/$pid/io"; done >/tmp/io
+	while read -r pid; do cat "/proc/$pid/io"; done <"/cgroup/$1/cgroup.procs" >/tmp/io
 	result "$(awk -v scheduler="$scheduler" -v apart="$apart" -v program="$1" -v names="$(cat "/tmp/names.$1")" -v since="$(cat "/tmp/begun.$1")" -v end="$end" \
 		-v ended="$([ -e "/tmp/ended.$1" ] && echo true || echo false)" '
 		$1 == "read_bytes:" { read += $2 }

@@ -21,9 +21,9 @@ them, and a process that slept would take longer."""
 
 
 def plugged(trace: Trace, forest: Forest) -> Forest:
-    """A closed replay of a trace (with its flushes among the rows): what was submitted in one go reaches the scheduler at once.
+    """A closed replay of a trace where what was submitted in one go reaches the scheduler at once.
 
-    What the device was given before the next one was submitted was not held back.
+    The trace has its flushes among its rows. What the device was given before the next I/O was submitted was not held back.
     """
     n = len(trace.time_ns)
     order = np.lexsort((np.arange(n), trace.task))

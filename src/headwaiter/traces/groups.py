@@ -6,9 +6,9 @@ Two sources, the better first:
   them; the parent belongs to it if it issues nothing while a child is at work.
 - Otherwise command names: a task that begins within the gap after another of the same name has ended, and not before,
   continues it. If several have ended it continues the latest.
-- And numbers, which a kernel gives in order: what nothing of its own name goes before continues a task whose number is a little
-  lower, if it begins within some gaps after that one has ended, and ends before whatever else continues that one begins. A child
-  may be recorded under its parent's name, which it bears until it executes its program.
+- And numbers, which a kernel gives in order: what nothing of its own name goes before continues a task of another name whose
+  number is a little lower, if it begins within some gaps after that one has ended, and ends before whatever else continues that
+  one begins. A child may be recorded under its parent's name, which it bears until it executes its program.
 A task lasts from its first request's issue to its last completion (issue, where completions are unknown).
 """
 
@@ -107,7 +107,9 @@ def _join(members: list[int], tasks: Sequence[Task], begin: Array, end: Array, g
             continue
         for number in range(tasks[i].id - 1, tasks[i].id - NEAR - 1, -1):
             before, mine = index.get(number), last[i]
-            if before is None or begin[before] >= begin[i] or not 0 <= begin[i] - end[before] <= gap_ns:
+            if before is None or tasks[before].name == tasks[i].name:
+                continue
+            if begin[before] >= begin[i] or not 0 <= begin[i] - end[before] <= gap_ns:
                 continue
             if end[mine] <= until[before]:
                 head[i] = head[before]

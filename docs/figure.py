@@ -18,9 +18,9 @@ from PIL import Image
 from headwaiter.drives import find_drive
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.sim import Forest, Options, Task, simulate
+from headwaiter.judge.detail import Head, head
 from headwaiter.report.head import caption as title
 from headwaiter.report.head import draw_heads
-from headwaiter.judge.detail import Head, head
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result
 from headwaiter.study.variants import Variant

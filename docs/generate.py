@@ -5,7 +5,8 @@
     python docs/generate.py --check    fails if one would change
 
 Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
-`parameters: MODEL`, `conditions: all`, and `output: headwaiter …`, which is the output of a command; `shell: …` is a command and its output in
+`parameters: MODEL`, `conditions: all`, and
+`output: headwaiter …`, which is the output of a command; `shell: …` is a command and its output in
 the folder of a tutorial (session.py); `figure: head` is a picture's caption, and
 the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
 `waits: fitted` are measured.

@@ -319,7 +319,7 @@ def test_each_program_counts_alike() -> None:
 
 def test_a_longest_wait_that_grows_tenfold_is_told_first() -> None:
     found = by_progress(("mq-deadline", programs(1, 1, 1)), ("bfq", programs(9, 9, 0.05, longest=10_500.0)))
-    assert "It costs: a's longest wait is 10.5 s against mq-deadline's 20 ms; c gets 95% less done" in found.text
+    assert "It costs: a's longest wait is 10.5 s against mq-deadline's 20.0 ms; c gets 95% less done" in found.text
 
 
 def test_where_as_much_is_done_the_slowest_reads_decide() -> None:
@@ -370,7 +370,7 @@ def test_what_depends_on_small_changes_cannot_be_told() -> None:
     found = answer([dataclasses.replace(both[0], runs=shaken), both[1]], "throughput", is_open=False)
     assert found.outcome == "cannot tell"
     assert found.text == (
-        "Cannot tell: bfq may be better: throughput is 20% higher than under mq-deadline (95% interval: 10% less to 20% more),"
+        "Cannot tell: bfq may be better: throughput is 20% higher than under mq-deadline (95% interval: 10% lower to 20% higher),"
         " depending on small changes of think times and starts. Keep mq-deadline."
     )
     assert found.margins[0].steady_percent == pytest.approx(100 * 7 / 9)

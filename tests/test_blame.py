@@ -38,8 +38,8 @@ def trace(rows: Sequence[Row], names: dict[int, str] | None = None, sectors: Seq
         flags=np.array([SYNC * (row[4] != "w") for row in rows]),
         complete_ns=complete,
         issue_ns=issue if (issue >= 0).any() else None,
-        task_id=np.array([row[3] for row in rows]),
-        names=names or {k: "abcdefgh"[k] for k in range(8)},
+        task_id=np.array([10 * row[3] for row in rows]),  # as of processes that have nothing to do with each other
+        names={10 * k: name for k, name in (names or dict(enumerate("abcdefgh"))).items()},
         **more,  # type: ignore[arg-type]
     )
 

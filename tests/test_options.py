@@ -131,7 +131,7 @@ def test_options_of_the_command_line_do_so_too(tmp_path: Path, capfd: pytest.Cap
     path, log = trace(tmp_path, *rows), tmp_path / "log.csv"
 
     def logged(*args: object) -> list[tuple[str, int, int, int]]:
-        good(capfd, "run", path, "-s", "none", "-d", "constant:5", "--seeds", 0, "--log", log, *args)
+        good(capfd, "run", path, "-s", "none", "-d", "constant:5", "--seeds", 0, "--no-pull-ahead", "--log", log, *args)
         return events(log)
 
     def inserted(*args: object) -> int:
@@ -140,8 +140,12 @@ def test_options_of_the_command_line_do_so_too(tmp_path: Path, capfd: pytest.Cap
     def tasks(*args: object) -> list[int]:
         return [task for event, _, task, _ in logged(*args) if event == "dispatch"]
 
-    assert (inserted(), inserted("--nr-requests", 3), inserted("--max-sectors", 16)) == (7, 3, 28)
-    assert (tasks(), tasks("--cpus", 2)) == (TURNS[1], TURNS[2])
+    assert (inserted("--nr-requests", 0), inserted("--nr-requests", 3), inserted("--nr-requests", 0, "--max-sectors", 16)) == (
+        7,
+        3,
+        28,
+    )
+    assert (tasks("--nr-requests", 0), tasks("--nr-requests", 0, "--cpus", 2)) == (TURNS[1], TURNS[2])
 
 
 def test_requests_that_touch_are_joined_or_not(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -185,7 +189,9 @@ def test_the_way_to_the_drive_takes_processor_time(tmp_path: Path, capfd: pytest
     """10 I/Os, one after the other, of 5 ms and 2 ms on the way; a page costs 1 ms more."""
     path = trace(tmp_path, *(f"{0.005 * i:.3f},1,R,1,{8 * i},8,{0.005 * i + 0.005:.3f}" for i in range(10)))
     for time, ms in (("0", 50), ("2000", 70), ("2000+1000", 80)):
-        r = told(capfd, "run", path, "-s", "noop", "-d", "constant:5", "--seeds", 0, "--dispatch-time", time)["results"][0]
+        r = told(capfd, "run", path, "-s", "noop", "-d", "constant:5", "--seeds", 0, "--no-goes-on", "--dispatch-time", time)[
+            "results"
+        ][0]
         assert r["elapsed_s"] == pytest.approx(ms / 1000, rel=1e-3)
 
 

@@ -109,7 +109,7 @@ def test_programs_that_win_and_lose() -> None:
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in section.table.split("<tr>")[2:]]
     assert rows == [
         ["dd", "100", "1.00", "0.50", "50% less"],
-        ["find", "10", "0.10", "0.25", "2.5 times"],
+        ["find", "10", "0.10", "0.25", "2.5 times as long"],
         ["cat", "100", "0.10", "0.10", "as long"],
     ]
     assert re.findall(r'<td class="(\w*)">', section.table) == ["wins", "loses", ""]

@@ -228,7 +228,9 @@ def test_what_matters_first() -> None:
 
     def shown(ahead: dict[str, float], baseline: str, best: str | None = None) -> list[str]:
         margins = [margin(name, "better", percent) for name, percent in ahead.items()]
-        found = Answer(outcome="better", text="", baseline=baseline, best=best, margin_percent=5, margins=margins)
+        found = Answer(
+            outcome="better", text="", by="throughput", baseline=baseline, best=best, margin_percent=5, margins=margins
+        )
         return [r.scheduler for r in brief(rows, found)]
 
     ahead = {"was": 3.0, "bfq": 9.0, "as": 5.0, "cas": 4.0, "none": 0.0, "noop": 0.0}
@@ -284,7 +286,7 @@ def test_csv() -> None:
     assert full == {
         "variant": "as", "scheduler": "as", "judgement": "", "change_percent": "", "ahead_percent": "", "low_percent": "",
         "high_percent": "", "steady_percent": "",
-        "requests": "21", "bytes": "22000000", "throughput_MBps": "23.5", "elapsed_s": "20.5",
+        "requests": "21", "bytes": "22000000", "progress_MBps": "", "throughput_MBps": "23.5", "elapsed_s": "20.5",
         "read.lat_ms.mean": "11.125", "read.lat_ms.p99": "14.25", "read.lat_ms.max": "1600.0", "fairness_jain": "0.875",
         "disk.seek_s": "2.05", "disk.rotation_s": "6.15", "disk.transfer_s": "8.2", "disk.idle_s": "4.1", "disk.seeks": "77",
         "anticipation.A": "9", "anticipation.A_S": "6", "anticipation.A_F": "3", "anticipation.T_ms": "41.0",

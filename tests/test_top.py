@@ -38,7 +38,8 @@ from headwaiter.live.top_feed import Feed
 from headwaiter.live.top_live import recorded
 from headwaiter.live.top_screen import duration, number, screen
 from headwaiter.live.topped import TopDocument, TopProgram
-from headwaiter.report.tables import console, show
+from headwaiter.report.tables import show
+from headwaiter.report.terminal import console
 from headwaiter.traces import load
 
 __all__ = ["kernel"]

@@ -81,7 +81,7 @@ def test_the_log_shows_the_wait() -> None:
 
 def test_shares_are_those_of_the_paper() -> None:
     text = tutorial("researcher")
-    for command, ratio in (("--share 1=2 | grep", 2.0), ("--set anticipate=0", 1.0)):
+    for command, ratio in (("--share 1=2 --positions | grep", 2.0), ("--set anticipate=0", 1.0)):
         [block] = [b for b in blocks(text, "text") if command in b.splitlines()[0]]
         rates = [float(line.split()[4]) for line in block.splitlines()[1:]]
         assert rates[1] / rates[0] == pytest.approx(ratio, rel=0.05)

@@ -30,7 +30,7 @@ from headwaiter.study.inkernel import depth_of
 from headwaiter.study.intervals import WINS, Interval, paired, wins
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.ranges import SHORT_IOS
-from headwaiter.study.schema import Lever, Margin, ProgramRow, Result
+from headwaiter.study.schema import Lever, Margin, ProgramPace, Result
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 
@@ -223,20 +223,20 @@ def _told(one: _Tried, trial: Trial, without: Trial) -> Lever | None:
     return Lever(kind=one.kind, what=one.what, text=f"{text}.", margin=margin, apply=one.apply, undo=one.undo)
 
 
-def _counted(r: Result, apart: frozenset[str]) -> list[ProgramRow]:
+def _counted(r: Result, apart: frozenset[str]) -> list[ProgramPace]:
     return [row for row in r.programs or () if row.name not in apart and row.counts]
 
 
-def _progress(rows: Sequence[ProgramRow]) -> float:
+def _progress(rows: Sequence[ProgramPace]) -> float:
     return float(np.exp(np.mean([math.log(max(row.throughput_mbps, 1e-9)) for row in rows]))) if rows else 0.0
 
 
-def _tail(rows: Sequence[ProgramRow]) -> float:
+def _tail(rows: Sequence[ProgramPace]) -> float:
     tails = [row.p99_ms for row in rows if row.p99_ms]
     return float(np.exp(np.mean(np.log(tails)))) if tails else 0.0
 
 
-Figure = Callable[[Sequence[ProgramRow]], float]
+Figure = Callable[[Sequence[ProgramPace]], float]
 
 
 def _figures(one: _Tried, trial: Trial, without: Trial, figure: Figure) -> list[list[float]]:

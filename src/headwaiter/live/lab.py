@@ -110,7 +110,7 @@ def progress(got: Sequence[Got], reference: Sequence[Got]) -> float:
 
 
 def ranked(raw: bytes, drive_name: str, depth: int) -> Ranked:
-    """What `advise` says of the recording in these bytes, on the drive that was recorded, which takes so many commands at once."""
+    """What `advise` says of the recording in these bytes, on the drive that was recorded; it takes so many commands at once."""
     with tempfile.TemporaryDirectory(prefix="headwaiter-") as folder:
         path = Path(folder) / "recording.hwr"
         path.write_bytes(raw)
@@ -134,9 +134,9 @@ def _in_kernel(variant: str) -> str:
 def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked) -> list[dict[str, Any]]:
     """A row for each scheduler, and one for the advice.
 
-    got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how fast programs
-    get their work done. `of_best` is the progress under the one in advise's first place as a share of that under the best;
-    `advised_of_best` the same of the one that the advice leaves in force.
+    got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how fast
+    programs get their work done. `of_best` is the progress under the one in advise's first place as a share of that under the
+    best; `advised_of_best` the same of the one that the advice leaves in force.
     """
     if missing := [name for name in got if name not in said.ahead_percent]:
         raise Problem(f"advise does not rank {', '.join(missing)}")

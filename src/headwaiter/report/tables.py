@@ -28,11 +28,11 @@ from headwaiter.study.workload import Workload
 _VERDICT = ("ahead_percent", "low_percent", "high_percent", "steady_percent")
 _CSV = (
     "requests", "bytes", "progress_MBps", "throughput_MBps", "elapsed_s", "read.lat_ms.mean", "read.lat_ms.p99",
-    "read.lat_ms.max", "fairness_jain", "disk.seek_s", "disk.rotation_s", "disk.transfer_s", "disk.idle_s", "disk.seeks", "anticipation.A",
-    "anticipation.A_S", "anticipation.A_F", "anticipation.T_ms", "anticipation.T_S_ms", "anticipation.T_F_ms",
-    "anticipation.T_F_per_A_S_ms", "range.throughput_MBps.low", "range.throughput_MBps.high", "waited_s",
-    "write.lat_ms.mean", "write.lat_ms.p99", "write.lat_ms.max", "disk.waiting_s", "sync.calls", "sync.lat_ms.mean",
-    "sync.lat_ms.p99", "sync.lat_ms.max",
+    "read.lat_ms.max", "fairness_jain", "disk.seek_s", "disk.rotation_s", "disk.transfer_s", "disk.idle_s", "disk.seeks",
+    "anticipation.A", "anticipation.A_S", "anticipation.A_F", "anticipation.T_ms", "anticipation.T_S_ms",
+    "anticipation.T_F_ms", "anticipation.T_F_per_A_S_ms", "range.throughput_MBps.low", "range.throughput_MBps.high",
+    "waited_s", "write.lat_ms.mean", "write.lat_ms.p99", "write.lat_ms.max", "disk.waiting_s", "sync.calls",
+    "sync.lat_ms.mean", "sync.lat_ms.p99", "sync.lat_ms.max",
 )  # fmt: skip
 _STYLES = {"better": "green", "worse": "red", "cannot tell": "yellow"}
 OURS = "*"

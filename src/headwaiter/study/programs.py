@@ -21,7 +21,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, SYNC, IoprioClass, Op, iop
 from headwaiter.engine.sim import I64, Forest, Outcome
 from headwaiter.fio import JobLoad
 from headwaiter.study.ongoing import Ongoing
-from headwaiter.study.schema import ProgramRow
+from headwaiter.study.schema import ProgramPace
 from headwaiter.study.waits import cell_count
 
 F64 = NDArray[np.float64]
@@ -60,11 +60,11 @@ class Programs:
         """The geometric mean of the rates."""
         return float(np.exp(np.log(self.mbps[self.counts]).mean()))
 
-    def rows(self) -> list[ProgramRow]:
+    def rows(self) -> list[ProgramPace]:
         """As results have them."""
         columns = (self.mbps, self.p99_ms, self.max_ms, self.counts)
         return [
-            ProgramRow(name=name, throughput_mbps=mbps, p99_ms=_known(p99), max_ms=_known(most), counts=counts)
+            ProgramPace(name=name, throughput_mbps=mbps, p99_ms=_known(p99), max_ms=_known(most), counts=counts)
             for name, mbps, p99, most, counts in zip(self.names, *(column.tolist() for column in columns), strict=True)
         ]
 

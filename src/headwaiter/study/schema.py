@@ -114,7 +114,7 @@ class GroupRow(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramRow(Record):
+class ProgramPace(Record):
     """A program: a thread of control that waits for some of its I/O."""
 
     name: Annotated[str, Says("name of its first task")]
@@ -210,7 +210,7 @@ class Result(Record):
     requests: Requests
     bytes: Bytes
     throughput_mbps: Throughput
-    programs: Annotated[Sequence[ProgramRow] | None, Says("a row for each program")] = None
+    programs: Annotated[Sequence[ProgramPace] | None, Says("a row for each program")] = None
     read: Annotated[Direction | None, Says("all reads")] = None
     write: Annotated[Direction | None, Says("all writes")] = None
     sync: Annotated[Sync | None, Says("all calls such as fsync")] = None

@@ -402,12 +402,12 @@ def test_a_disk_is_recorded_and_nothing_stays_switched_on(
     monkeypatch.setattr("headwaiter.live.top_live.time", clock)
     now = clock.now + 15 * MS
     first = ((now, "Q", 8, 6), (now + 1000, "D", 8, 6), (now + 2000, "C", 8, 0))
-    kernel.pages = {0: [pages(*first, (now + 3000, "Q", 80, 7))], 1: []}
+    kernel.pages = {0: [pages(*first, (now + 3000, "Q", 80, 70))], 1: []}
     kernel.disk("sda")
     found = told(capfd, "top", "sda", "--root", kernel.root.parent, "--once", "-i", "0.1")
     programs = {one["program"]: one for one in found["programs"]}
     assert programs["p6"]["pids"] == [6] and programs["p6"]["lat_ms"]["max"] == 0.002
-    assert programs["p7"]["under_way"] == 1 and found["queue"]["under_way"] == 1 and found["queue"]["in_device"] == 0
+    assert programs["p70"]["under_way"] == 1 and found["queue"]["under_way"] == 1 and found["queue"]["in_device"] == 0
     assert found["queue"]["scheduler"] == "none"
     assert kernel.kept[f"events/{tracefs.ISSUES}/enable"] == "1"
     assert not kernel.made[0].exists(), "the instance, and all that is on in it"

@@ -23,7 +23,7 @@ from rich.table import Table
 from headwaiter.drives import find_drive
 from headwaiter.drives.validation import Measured, replay
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.report.tables import console
+from headwaiter.report.terminal import console
 
 FULL = 1_000_000
 SECTORS = 8

@@ -32,7 +32,7 @@ from headwaiter.lab.script import Script, guest
 from headwaiter.record import keyed
 from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
-from headwaiter.study.ongoing import Done, Ongoing, done_in, ongoing
+from headwaiter.study.ongoing import Done, Ongoing, done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.trial import long_enough
 from headwaiter.study.variants import Variant
@@ -155,8 +155,13 @@ def by_program(done: Done, programs: Mapping[int, str]) -> dict[str, float]:
     return {program: done.pace(each) / 1e6 for program, each in threads.items()}
 
 
+def mbps(one: ProgramRun) -> float:
+    """What a program got done in the lab, by the time that it was at work."""
+    return work(one.read_bytes, one.written_bytes) / 1e6 / one.elapsed_s
+
+
 def _row(one: ProgramRun, kind: tuple[bool, bool], paces: Sequence[float]) -> ProgramReplay:
-    middle, lab = paces[len(paces) // 2], one.mbps
+    middle, lab = paces[len(paces) // 2], mbps(one)
     return ProgramReplay(
         scheduler=one.scheduler,
         apart_ms=one.apart_ms,

@@ -31,7 +31,7 @@ from headwaiter.lab.guest import Outcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.script import Script, guest
 from headwaiter.record import keyed
-from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
+from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
 from headwaiter.study.ongoing import Done, done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
@@ -118,8 +118,10 @@ class Replays:
         assert recording.trace and isinstance(recording.load, Forest)
         name = next((n for n in catalogue() if find(n).kernel_name == scheduler), scheduler)
         variant, options = Variant(name, name), MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
-        options = replace(recorded_options(options, recording.trace), queue_depth=self.depth, record=True)
+        options = replace(options, queue_depth=self.depth, record=True)
         if in_kernel:
+            # The guest has one processor, which blktrace does not record.
+            options = replace(options, one_processor=True)
             options = kernel_options(options, name, depth_of(self.drive, recording.trace, options), self.scheduler)
             variant = untold(variant)
         whole = ongoing(recording.trace, recording.load, self.drive.sectors)

@@ -16,10 +16,10 @@ from test_traces import groups
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import Forest, Options, simulate
-from headwaiter.lab.again import Replays, by_program, programs_of
+from headwaiter.lab.again import Replays, by_program, mbps, programs_of
 from headwaiter.paths import WORKLOADS
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
-from headwaiter.study.ongoing import done_in
+from headwaiter.study.ongoing import done_in, work
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.plugs import plugged
 from headwaiter.study.workload import Reading, replay
@@ -57,7 +57,7 @@ def test_replays_of_the_example_agree_with_the_lab_program_by_program() -> None:
     rows = beside([one for one in runs if one.apart_ms == 0])
     assert {name for name, _ in rows} >= set(STOCK) and len(rows) % 2 == 0
     assert {key: row.off_percent for key, row in rows.items() if abs(row.off_percent) > CLOSE} == {}
-    apart = {one.program: one.mbps for one in runs if one.scheduler == "bfq" and one.apart_ms == 1000}
+    apart = {one.program: mbps(one) for one in runs if one.scheduler == "bfq" and one.apart_ms == 1000}
     assert rows["bfq", "stream"].low_mbps == pytest.approx(apart["stream"], rel=CLOSE / 100)
     assert rows["bfq", "find"].high_mbps == pytest.approx(apart["find"], rel=CLOSE / 100)
 
@@ -80,7 +80,7 @@ def test_the_pace_of_programs_that_go_on_and_of_those_that_end() -> None:
     """One reads 4 KiB every 2 ms to the end; one has ended, after ten of them, in 20 ms, for the drive serves them in turn."""
     _, load = load_of([*rows_of(1, 100), *rows_of(2, 10, start=50, sector=50_000)])
     done = done_in(simulate("noop", DRIVE, load, options=Options(record=True, queue_depth=2)).rows, load)
-    assert done.bytes.tolist() == [100 * 4096, 10 * 4096] and done.begin_ns.tolist() == [0, 50 * MS]
+    assert done.bytes.tolist() == [[100 * 4096, 10 * 4096], [0, 0]] and done.begin_ns.tolist() == [0, 50 * MS]
     assert done.end_ns.tolist() == [199 * MS, 70 * MS]
     assert done.pace(np.array([1])) == pytest.approx(10 * 4096 / 0.020)
     assert by_program(done, {0: "a", 1: "a"})["a"] == pytest.approx(110 * 4096 / 0.199 / 1e6)
@@ -90,7 +90,12 @@ def test_only_what_is_done_in_time_counts() -> None:
     """On a drive of twice the time: half, and of that what is done when the time is over."""
     _, load = load_of(rows_of(1, 100))
     slow = simulate("noop", type(DRIVE)(3 * MS, DRIVE.sectors), load, options=Options(record=True))
-    assert done_in(slow.rows, load).bytes.tolist() == [50 * 4096]
+    assert done_in(slow.rows, load).bytes.tolist() == [[50 * 4096], [0]]
+
+
+def test_what_a_program_is_there_for() -> None:
+    """What a copy writes is in memory; who only looks up where to write is a writer."""
+    assert work(1e6, 1e6) == 1e6 and work(3e6, 5e6) == 3e6 and work(4096, 2e6) == 2e6 and work(0, 0) == 0
 
 
 def test_programs_by_the_names_of_their_processes() -> None:

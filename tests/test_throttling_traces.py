@@ -46,19 +46,22 @@ def reads(count: int, every: int = 1) -> list[Row]:
     return [(i * every, READER, Op.READ, SYNC, i * 1000) for i in range(count)]
 
 
-def most_at_once(folder: Path, rows: list[Row], **more: Any) -> int:
-    """Requests of the flusher that exist at once, at most."""
+def logged(folder: Path, rows: list[Row], **more: Any) -> list[tuple[int, str]]:
+    """Events of the flusher, with their times."""
     simulate("noop", ConstantDrive(5 * MS), forest(rows), options=Options(**more), log=folder / "log.csv")
     with (folder / "log.csv").open() as file:
-        events = [row["event"] for row in csv.DictReader(file) if row["op"] != "R"]
-    steps = [{"insert": 1, "complete": -1}.get(event, 0) for event in events]
-    return max(itertools.accumulate(steps))
+        return [(int(row["time_ns"]), row["event"]) for row in csv.DictReader(file) if row["op"] != "R"]
+
+
+def most_at_once(folder: Path, rows: list[Row], **more: Any) -> int:
+    """Requests of the flusher that exist at once, at most."""
+    return max(itertools.accumulate({"insert": 1, "complete": -1}.get(event, 0) for _, event in logged(folder, rows, **more)))
 
 
 @pytest.mark.parametrize(("depth", "most"), [(0, 12), (2, 1), (64, 4)])
 def test_the_flusher_of_a_trace_has_a_quarter(depth: int, most: int, tmp_path: Path) -> None:
     """Taken to be in the background. Of a device of two requests that is one. Within a window of 100 ms."""
-    assert most_at_once(tmp_path, [*reads(3), *writes(12)], wbt_depth=depth) == most
+    assert most_at_once(tmp_path, writes(12), wbt_depth=depth) == most
     assert most_at_once(tmp_path, [*reads(3), *writes(12, op=Op.DISCARD)], wbt_depth=depth) == most
 
 
@@ -82,17 +85,16 @@ def test_what_joins_a_request_needs_no_place() -> None:
     assert outcome.totals["requests"] == 2 and outcome.rows.complete_ns.max() == 10 * MS
 
 
-def test_places_are_kept_until_the_drive_is_through() -> None:
-    """All are done in the end, whatever waits; a place of a request that becomes part of another one comes back."""
-    rows = [
-        *((0, FLUSHER, Op.WRITE, 0, 200_000 + 16 * i) for i in range(4)),
-        *((1, FLUSHER, Op.WRITE, 0, 200_008 + 16 * i) for i in range(4)),
-    ]
-    load = [*reads(3), *rows, *((2, *row[1:]) for row in writes(40))]
-    options = Options(record=True, wbt_depth=64)
-    outcome = simulate("mq-deadline", ConstantDrive(5 * MS), forest(load), options=options)
-    assert outcome.totals["completed"] == len(load) and outcome.totals["merges"] >= 4
+def test_a_place_comes_back_when_its_request_becomes_part_of_another(tmp_path: Path) -> None:
+    """Four wait behind a read; what comes then fills the gaps, and they are one. Later there is room for four again."""
+    four: list[Row] = [(1, FLUSHER, Op.WRITE, 0, 200_000 + 16 * i) for i in range(4)]
+    gaps: list[Row] = [(2, FLUSHER, Op.WRITE, 0, 200_008 + 16 * i) for i in range(3)]
+    later: list[Row] = [(41, *row[1:]) for row in writes(6)]
+    load: list[Row] = [*reads(1), *four, *gaps, (40, READER, Op.READ, SYNC, 0), *later]
+    outcome = simulate("noop", ConstantDrive(5 * MS), forest(load), options=Options(record=True, wbt_depth=64))
+    assert outcome.totals["requests"] == 9 and outcome.totals["completed"] == len(load)
     assert outcome.totals["now_ns"] == outcome.rows.complete_ns.max(), "the clock ends with the last of them"
+    assert logged(tmp_path, load, wbt_depth=64).count((41 * MS, "insert")) == 4
 
 
 def test_a_read_may_take_so_long(tmp_path: Path) -> None:

@@ -78,9 +78,12 @@ load_writer() {
 	begin two two read_file two /mnt/big.2
 	begin writer writer write_on
 }
-load_copy() {
-	begin find "find cat" search /mnt/src.1 /mnt/src.2
-	begin cp cp copy /mnt/src.3 /mnt/src.4
+load_copy() {	# with --set TREES=10, so that neither comes to its end
+	# shellcheck disable=SC2086 # several
+	set -- $trees
+	begin find "find cat" search "$1" "$2"
+	shift 2
+	begin cp cp copy "$@"
 }
 
 # Start program $1 with processes called $2, which is the rest of the words. It is in a cgroup, without any controller.

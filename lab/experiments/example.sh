@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Records the bundled trace: a stream, a search and a dump that run together
+# Records the bundled trace: a stream and a search that run together
 # lab: host example
 # lab: kernels 6.12
 # lab: stock configfs null_blk mq-deadline
 # lab: programs blktrace dd find mkfs.ext4
 # lab: memory 2048
-# lab: set SERVICE_NS=4000000 BIG_MIB=384 DUMP_BLOCKS=32
+# lab: set SERVICE_NS=4000000 BIG_MIB=384
 #
-# Somebody streams a big file while somebody else greps a source tree, file by file and each in its own process, and a
-# third dumps a file of some MiB every second, as a database writes its checkpoints: the load on which schedulers differ
-# most, on a slow one-headed disk, with a cold page cache.
+# Somebody streams a big file while somebody else greps a source tree, file by file and each in its own process: the load on which
+# schedulers differ most, on a slow disk, with a cold page cache.
 disk=sda
 null_disk $disk 2048 "$SERVICE_NS"
 elevator $disk mq-deadline
@@ -29,19 +28,10 @@ blktrace -d /dev/$disk -D /out -o trace >/out/log 2>&1 &
 tracer=$!
 sleep 1
 
-cat >/lab/bin/dump <<'END'
-#!/lab/bin/sh
-i=0
-while :; do /bin/dd if=/dev/zero of=/mnt/dump.$i bs=64k count="$DUMP_BLOCKS" conv=fsync status=none; i=$((i + 1)); sleep 1; done
-END
-chmod +x /lab/bin/dump
-setsid dump &
-writer=$!
 /bin/dd if=/mnt/big of=/dev/null bs=64k status=none &
 reader=$!
 /bin/find /mnt/src -type f -exec cat '{}' ';' >/lab/copy || fail "find failed"
 wait $reader || fail "the reader failed"
-kill -- -$writer
 kill -INT $tracer
 wait $tracer
 grep -q '(dropped 0)' /out/log || fail "blktrace lost events: $(grep Total /out/log)"

@@ -13,8 +13,9 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,16 +24,16 @@ import numpy as np
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.engine.sim import ConstantDrive, Drive, Options, Task, simulate
+from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.lab.example import sources
 from headwaiter.lab.guest import Outcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.script import Script, guest
 from headwaiter.record import keyed
-from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
+from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
-from headwaiter.study.ongoing import Done, Ongoing, done_in, ongoing
+from headwaiter.study.ongoing import Done, done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.trial import long_enough
 from headwaiter.study.variants import Variant
@@ -66,27 +67,20 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     rows = [keyed(one) for one in runs]
     for apart in dict.fromkeys(one.apart_ms for one in runs):
         say(f"replay: programs that begin {apart} ms apart")
-        with recorded(files[f"{first}.{apart}.blktrace.0"]) as path:
+        with in_file(files[f"{first}.{apart}.blktrace.0"]) as path:
             found = Replays(path, drive, first, depth).beside([one for one in runs if one.apart_ms == apart])
         rows += [keyed(one) for one in found]
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
     return Outcome(files, outcome.console)
 
 
-class recorded:  # noqa: N801 (reads as a function)
+@contextmanager
+def in_file(data: bytes) -> Iterator[Path]:
     """A file with these bytes, for as long as the block lasts."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._folder = tempfile.TemporaryDirectory(prefix="headwaiter-")
-
-    def __enter__(self) -> Path:
-        path = Path(self._folder.name) / "recording"
-        path.write_bytes(self._data)
-        return path
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    with tempfile.TemporaryDirectory(prefix="headwaiter-") as folder:
+        path = Path(folder) / "recording"
+        path.write_bytes(data)
+        yield path
 
 
 @dataclass(frozen=True)
@@ -100,12 +94,12 @@ class Replays:
 
     def beside(self, runs: Sequence[ProgramRun], kinds: Sequence[tuple[bool, bool]] = KINDS) -> list[ProgramReplay]:
         """What the programs of these runs do in replays of each kind, beside what they did."""
-        work = read_workload(self.path, self.drive, Reading(None))
+        recording = read_workload(self.path, self.drive, Reading(None))
         names = {one.program: frozenset(one.names.split()) for one in runs}
         cases = [(name, kind) for name in dict.fromkeys(one.scheduler for one in runs) for kind in kinds]
 
         def paces(case: tuple[str, tuple[bool, bool]]) -> list[dict[str, float]]:
-            return self._paces(work, names, *case)
+            return self._paces(recording, names, *case)
 
         # The simulator runs outside Python's lock, so threads are enough.
         with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
@@ -117,25 +111,27 @@ class Replays:
         ]
 
     def _paces(
-        self, work: Workload, names: Mapping[str, frozenset[str]], scheduler: str, kind: tuple[bool, bool]
+        self, recording: Workload, names: Mapping[str, frozenset[str]], scheduler: str, kind: tuple[bool, bool]
     ) -> list[dict[str, float]]:
         """MB/s by program, of the run without changes and those with."""
         goes_on, in_kernel = kind
-        assert work.trace and not isinstance(work.load, Ongoing)
+        assert recording.trace and isinstance(recording.load, Forest)
         name = next((n for n in catalogue() if find(n).kernel_name == scheduler), scheduler)
         variant, options = Variant(name, name), MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
-        options = replace(recorded_options(options, work.trace), queue_depth=self.depth, record=True)
+        options = replace(options, queue_depth=self.depth, record=True)
         if in_kernel:
+            # The guest has one processor, which blktrace does not record.
+            options = replace(options, one_processor=True)
             options = kernel_options(options, name, depth_of(self.drive, options), self.scheduler)
             variant = untold(variant)
-        whole = ongoing(work.trace, work.load, self.drive.sectors)  # type: ignore[arg-type]
-        load = long_enough(variant, self.drive, whole, options) if goes_on else work.load
+        whole = ongoing(recording.trace, recording.load, self.drive.sectors)
+        load = long_enough(variant, self.drive, whole, options) if goes_on else recording.load
         found = []
         for number in range(RUNS + 1):
             other, conditions = perturbed(load, options, number)
             outcome = simulate(name, self.drive, other, variant.settings, conditions)
-            assert isinstance(other, type(load))
-            found.append(by_program(done_in(outcome.rows, other), programs_of(whole.tasks, names)))  # type: ignore[arg-type]
+            assert isinstance(other, Forest)
+            found.append(by_program(done_in(outcome.rows, other), programs_of(whole.tasks, names)))
         return found
 
 
@@ -155,8 +151,13 @@ def by_program(done: Done, programs: Mapping[int, str]) -> dict[str, float]:
     return {program: done.pace(each) / 1e6 for program, each in threads.items()}
 
 
+def mbps(one: ProgramRun) -> float:
+    """What a program got done in the lab, by the time that it was at work."""
+    return work(one.read_bytes, one.written_bytes) / 1e6 / one.elapsed_s
+
+
 def _row(one: ProgramRun, kind: tuple[bool, bool], paces: Sequence[float]) -> ProgramReplay:
-    middle, lab = paces[len(paces) // 2], one.mbps
+    middle, lab = paces[len(paces) // 2], mbps(one)
     return ProgramReplay(
         scheduler=one.scheduler,
         apart_ms=one.apart_ms,

@@ -37,11 +37,6 @@ class ProgramRun(Record):
     ended: Annotated[bool, Says("it ended by itself")]
     names: Annotated[str, Says("what its processes are called")]
 
-    @property
-    def mbps(self) -> float:
-        """What it got done, by the time that it was at work."""
-        return (self.read_bytes + self.written_bytes) / 1e6 / self.elapsed_s
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramReplay(Record):

@@ -136,6 +136,7 @@ class Done:
     """What each thread of control gets done in a run, and when it is at work, shape (threads,)."""
 
     bytes: NDArray[np.float64]
+    """By operation, read and write, shape (2, threads)."""
     begin_ns: I64
     """Of its first I/O, or when it begins to count."""
     end_ns: I64
@@ -144,7 +145,17 @@ class Done:
     def pace(self, threads: I64) -> float:
         """Bytes a second that these threads get done together, by the time that any of them is at work; 0 if none is."""
         time_ns = int(self.end_ns[threads].max() - self.begin_ns[threads].min())
-        return float(self.bytes[threads].sum()) * 1e9 / time_ns if time_ns > 0 else 0.0
+        read, written = self.bytes[:, threads].sum(axis=1).tolist()
+        return work(read, written) * 1e9 / time_ns if time_ns > 0 else 0.0
+
+
+WRITER = 10
+"""A program that writes so many times as much as it reads is there to write."""
+
+
+def work(read: float, written: float) -> float:
+    """What counts of a program's bytes: what it reads, for what it writes waits in memory; unless it is there to write."""
+    return written if written > WRITER * read else read
 
 
 def done_in(rows: Rows, load: Forest) -> Done:
@@ -162,8 +173,9 @@ def done_in(rows: Rows, load: Forest) -> Done:
     begin = np.full(threads, np.iinfo(np.int64).max)
     there = issue >= 0
     np.minimum.at(begin, groups[there], np.maximum(issue[there], warm_ns))
-    done = np.bincount(groups[counts], weights=load.sectors[counts] * float(SECTOR_BYTES), minlength=threads)
-    return Done(done.astype(np.float64), begin, end)
+    at = groups + threads * (load.op != Op.READ)
+    done = np.bincount(at[counts], weights=load.sectors[counts] * float(SECTOR_BYTES), minlength=2 * threads)
+    return Done(done.astype(np.float64).reshape(2, threads), begin, end)
 
 
 def _program(trace: Trace, forest: Forest, rows: I64) -> Program | None:

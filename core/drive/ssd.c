@@ -152,8 +152,12 @@ static u64 read_page(struct ssd *s, u64 page, u32 sectors, u64 t)
 		start = s->suspends ? start + s->suspend : die->free_ns;
 	out = max(start + s->page_read, s->channel_free[c]) + (u64)sectors * s->transfer;
 	s->channel_free[c] = out;
-	if (die->free_ns > start) /* what was suspended ends later */
-		die->free_ns += out - start;
+	/*
+	 * What was suspended ends later, by what the read itself takes: a wait for the channel, which
+	 * programs may have taken far ahead, would push them farther ahead each time.
+	 */
+	if (die->free_ns > start)
+		die->free_ns += s->page_read + (u64)sectors * s->transfer;
 	die->read_free_ns = out;
 	s->drive.stats.media_reads++;
 	return out;

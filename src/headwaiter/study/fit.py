@@ -26,6 +26,7 @@ from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
 from headwaiter.errors import Problem
+from headwaiter.study.changes import digits, latency_text
 from headwaiter.study.inkernel import depth_of, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
@@ -283,8 +284,8 @@ def read_on_drive(
 def told(found: Fit) -> str:
     """Both sides, in a few words."""
     return (
-        f"recorded {found.recorded_mbps:.3g} MB/s while busy, mean latency {found.recorded_mean_ms:.3g} ms; this profile"
-        f" {found.model_mbps:.3g} MB/s, {found.model_mean_ms:.3g} ms"
+        f"recorded {digits(found.recorded_mbps)} MB/s while busy, mean latency {latency_text(found.recorded_mean_ms)}; this profile"
+        f" {digits(found.model_mbps)} MB/s, {latency_text(found.model_mean_ms)}"
     )
 
 

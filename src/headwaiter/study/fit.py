@@ -284,8 +284,8 @@ def read_on_drive(
 def told(found: Fit) -> str:
     """Both sides, in a few words."""
     return (
-        f"recorded {digits(found.recorded_mbps)} MB/s while busy, mean latency {latency_text(found.recorded_mean_ms)}; this profile"
-        f" {digits(found.model_mbps)} MB/s, {latency_text(found.model_mean_ms)}"
+        f"recorded {digits(found.recorded_mbps)} MB/s while busy, mean latency {latency_text(found.recorded_mean_ms)};"
+        f" this profile {digits(found.model_mbps)} MB/s, {latency_text(found.model_mean_ms)}"
     )
 
 

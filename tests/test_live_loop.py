@@ -33,7 +33,8 @@ def test_record_advise_apply_revert(loop: str, tmp_path: Path, capfd: pytest.Cap
         assert status == 0 and "no event was lost" in err
         words = ("advise", archive, "--on", loop, "-d", "constant:0.2", "--state", state)
         assert "60 s are the least" in good(capfd, *words, "--apply") and scheduler(loop) == "none"
-        out = good(capfd, *words, "--anyway", "--apply")
+        status, out, _ = run(capfd, *words, "--anyway", "--apply")  # it may say that it takes long
+        assert status == 0
         applied = scheduler(loop)
         if applied == "none":
             assert "Nothing was changed." in out

@@ -18,7 +18,7 @@ from headwaiter.was.config import config, load, save
 from headwaiter.was.matrix import load_matrix
 
 SMALL = ("--history", 3, "--classes", 4, "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
-AS_FITTED = ("-d", "barracuda-80g", "--no-goes-on", "--positions")
+AS_FITTED = ("-d", "barracuda-80g", "--no-goes-on", "--positions", "--nr-requests", 256, "--wbt-depth", 0)
 
 
 def refused(capfd: pytest.CaptureFixture[str], *args: object) -> str:

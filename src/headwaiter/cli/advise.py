@@ -14,7 +14,7 @@ from rich.text import Text
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
-from headwaiter.cli._options import Finite, announce, reading
+from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, status_line
 from headwaiter.cli.record import record_with_line
@@ -32,6 +32,7 @@ from headwaiter.live.schema import Goal
 from headwaiter.live.target import target_of
 from headwaiter.report.tables import print_notes, show
 from headwaiter.report.terminal import a_console
+from headwaiter.study.cost import plan
 from headwaiter.study.fit import AUTO, FEWEST, choose_drive, completions
 from headwaiter.study.variants import candidates, default_set
 from headwaiter.study.workload import Workload, find_workload, read_recording, read_workload
@@ -132,7 +133,8 @@ def command(
         conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
         many = len(candidates(default_set()))
         known = work.trace is not None
-        total = announce(work.load, drive, conditions.options(drive, work.trace), many, None, compared=True) if known else None
+        # Before the gate nobody knows whether it will take long, and so nothing is announced.
+        total = plan(work.load, drive, conditions.options(drive, work.trace), many, None, True).total_ios if known else None
         with progress_bar(f"{work.name} on {drive.name}", total) as update:
             found = advise(
                 work,

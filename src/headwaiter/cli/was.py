@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,7 +37,7 @@ from headwaiter.report.terminal import console
 from headwaiter.study.cost import plan
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.trial import SoFar
-from headwaiter.study.workload import Workload, find_workload, read_halves, read_workload
+from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_halves, read_workload
 from headwaiter.was.calibrate import Choices, calibrate
 from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml
 from headwaiter.was.designate import BOUND_US, designate, heuristic
@@ -167,8 +167,9 @@ class _Work:
 
 
 def _options(given: dict[str, Any], drive: Drive) -> Options:
-    """As `was` is run in a kernel."""
+    """As in the kernels that its document measured: with their number of requests, and without write-back throttling."""
     how = conditions(given)
+    how = replace(how, nr_requests=NR_REQUESTS if how.nr_requests is None else how.nr_requests, wbt_depth=how.wbt_depth or 0)
     return how.of(how.options(drive), POLICY, drive)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from headwaiter.engine.sim import PROCESSOR_TIMES, Forest, Load, Options
 from headwaiter.fio import JobLoad
+from headwaiter.study.ongoing import Ongoing
 
 PROCESSOR_SHARE = 0.2
 THINK_SHARE = 0.05
@@ -68,8 +69,9 @@ def _forest(load: Forest, dice: random.Random, turn: int, think_share: float) ->
     numbers = np.random.default_rng(dice.getrandbits(64))
     later = turn + numbers.integers(0, START_NS, len(load.tasks))
     think = numbers.uniform(1 - think_share, 1 + think_share, len(load.delay_ns))
-    # What follows one completion stays together: a program that thinks longer does all of it later.
-    think = np.where(load.parent >= 0, think[np.maximum(load.parent, 0)], think)
+    if isinstance(load, Ongoing):
+        # What is submitted in one go (plugs.py) stays together: a program that thinks longer does all of it later.
+        think = np.where(load.parent >= 0, think[np.maximum(load.parent, 0)], think)
     return dataclasses.replace(
         load,
         time_ns=load.time_ns + later[load.task],

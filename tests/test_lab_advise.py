@@ -12,7 +12,7 @@ import pytest
 from recordings import readers, record
 from test_lab import _run
 
-from headwaiter.errors import Problem
+from headwaiter.errors import NoRequestsError, Problem
 from headwaiter.lab.guest import Outcome
 from headwaiter.lab.mixed import RUNTIME_S, mixed_job
 from headwaiter.lab.script import Script, read
@@ -118,6 +118,23 @@ def test_jobs_go_in_and_advice_comes_out(fake: dict[str, Any]) -> None:
     assert [(row["what"], row["job"]) for row in rows] == [(what, job) for job in ("3", "4") for what in ("run", "run", "advice")]
     assert [row["mbps"] for row in rows[:2]] == [8.0, 3.0] and rows[2]["best"] == "none"
     assert rows[1]["ahead_percent"] == 0 and outcome.console == ["line"]
+
+
+def test_a_job_that_asks_nothing_of_the_disk_is_passed_over(fake: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that it reads may be in memory."""
+
+    def ranked(*given: Any, whole: Any = adviser.ranked) -> Ranked:
+        if not said:
+            said.append("once")
+            raise NoRequestsError("nothing")
+        return whole(*given)  # type: ignore[no-any-return]
+
+    said: list[str] = []
+    monkeypatch.setattr(adviser, "ranked", ranked)
+    told: list[str] = []
+    outcome = run(read("advise"), None, GIVEN, told.append)  # type: ignore[arg-type]
+    rows = [json.loads(line) for line in outcome.files["results"].splitlines()]
+    assert {row["job"] for row in rows} == {"4"} and "advise: job 3 asked nothing of the disk" in told
 
 
 @pytest.mark.parametrize(

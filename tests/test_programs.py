@@ -19,7 +19,7 @@ from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.lab.again import Replays, by_program, mbps, programs_of
 from headwaiter.paths import WORKLOADS
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
-from headwaiter.study.ongoing import done_in, work
+from headwaiter.study.ongoing import done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.plugs import plugged
 from headwaiter.study.workload import Reading, replay
@@ -127,7 +127,10 @@ def test_what_is_submitted_in_one_go_reaches_the_scheduler_at_once() -> None:
 
 def test_what_follows_one_completion_stays_together() -> None:
     rows: list[Row] = [(0, 1, 1, Op.READ, 0), (3, 9, 1, Op.READ, 800), (3, 9, 1, Op.READ, 1600), (12, 13, 1, Op.READ, 0)]
-    load = replay(Path("t"), trace(rows, flags=np.full(4, SYNC, np.uint8)), DRIVE, Reading()).load
+    made = trace(rows, flags=np.full(4, SYNC, np.uint8))
+    recorded = replay(Path("t"), made, DRIVE, Reading()).load
+    assert isinstance(recorded, Forest)
+    load = ongoing(made, recorded, DRIVE.sectors)
     other, _ = perturbed(load, Options(), 1)
     assert other.delay_ns[1] == other.delay_ns[2] != load.delay_ns[1]  # type: ignore[attr-defined]
 

@@ -19,7 +19,7 @@ from typing import Any
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
+from headwaiter.errors import NoRequestsError, Problem
 from headwaiter.lab import python
 from headwaiter.lab.agree import PREFACE, process_rate
 from headwaiter.lab.guest import Outcome, boot
@@ -83,7 +83,12 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     for job in jobs:
         say(f"advise: job {job}")
         got = {name: processes(json.loads(files[f"{job}.{name}.fio"])) for name in names}
-        found += judged(job, got, first, ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"])))
+        try:
+            said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
+        except NoRequestsError:
+            say(f"advise: job {job} asked nothing of the disk")
+            continue
+        found += judged(job, got, first, said)
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return Outcome(files, outcome.console)
 

@@ -8,9 +8,6 @@ stream goes on behind its end, and random places are others of the same region, 
 
 A program that ended well before the recording did is not repeated. Nor is what nobody waits for, such as write-back: how much of
 it there is does not depend on how soon it is done.
-
-A recording of a few seconds is played several times over (warmed()), and the last time counts: the programs have run for long,
-and their scheduler has known them for long, neither of which holds at a replay's beginning. Then all of it comes again.
 """
 
 from __future__ import annotations
@@ -38,8 +35,6 @@ GOLDEN = 0.6180339887
 """Multiples of it, without their whole parts, lie evenly between 0 and 1."""
 MOST_PASSES = 512
 MOST_ROWS = 2_000_000
-MOST_WARM_ROWS = 400_000
-"""So many at most before what counts, and with it."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +64,7 @@ class Ongoing(Forest):
     capacity: int = 0
     """Of the drive, in sectors."""
     span_ns: int = 1
-    """Of the recording."""
-    cycles: int = 1
-    """How often the recorded time is played."""
-
-    @property
-    def warm_ns(self) -> int:
-        """What happens until then does not count."""
-        return (self.cycles - 1) * self.span_ns
-
-    @property
-    def end_ns(self) -> int:
-        """Until then programs go on."""
-        return self.cycles * self.span_ns
-
-    @property
-    def last_time(self) -> NDArray[np.bool_]:
-        """Which rows come the last time, of those that do not go on; shape (n,)."""
-        n, going = len(self.origin), sum(len(one.rows) for one in self.programs)
-        rest = len(self.recorded.time_ns) - going if self.recorded and self.cycles > 1 else n
-        return np.arange(n) >= n - rest
+    """Of the recording: until then programs go on."""
 
     @property
     def recorded_ios(self) -> I64:
@@ -123,14 +99,6 @@ def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     return extend(begun, (2,) * len(programs))
 
 
-def warmed(load: Ongoing, least_ns: int) -> Ongoing:
-    """The same after at least so long: all that was recorded comes as often as that takes, and counts the last time."""
-    cycles = 1 + -(-least_ns // load.span_ns)
-    cycles = max(1, min(cycles, MOST_WARM_ROWS // max(1, len(load.origin))))
-    programs = tuple(replace(one, until_ns=cycles * load.span_ns) for one in load.programs) if cycles > 1 else load.programs
-    return extend(replace(load, cycles=cycles, programs=programs), tuple(cycles * p for p in load.passes))
-
-
 @dataclass(frozen=True)
 class Done:
     """What each thread of control gets done in a run, and when it is at work, shape (threads,)."""
@@ -138,7 +106,7 @@ class Done:
     bytes: NDArray[np.float64]
     """By operation, read and write, shape (2, threads)."""
     begin_ns: I64
-    """Of its first I/O, or when it begins to count."""
+    """Of its first I/O."""
     end_ns: I64
     """When the time is over in which it goes on; of one that does not, when its last I/O is done."""
 
@@ -162,8 +130,7 @@ def done_in(rows: Rows, load: Forest) -> Done:
     """Of a run of a trace that has kept its rows, whether or not its programs go on."""
     issue, complete, groups = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), load.groups
     threads = int(groups.max()) + 1
-    warm_ns = load.warm_ns if isinstance(load, Ongoing) else 0
-    counts = (complete > warm_ns) & (load.op != Op.FLUSH)
+    counts = (complete > 0) & (load.op != Op.FLUSH)
     end = np.zeros(threads, np.int64)
     np.maximum.at(end, groups[counts], complete[counts])
     if isinstance(load, Ongoing):
@@ -172,7 +139,7 @@ def done_in(rows: Rows, load: Forest) -> Done:
     counts &= complete <= end[groups]
     begin = np.full(threads, np.iinfo(np.int64).max)
     there = issue >= 0
-    np.minimum.at(begin, groups[there], np.maximum(issue[there], warm_ns))
+    np.minimum.at(begin, groups[there], issue[there])
     at = groups + threads * (load.op != Op.READ)
     done = np.bincount(at[counts], weights=load.sectors[counts] * float(SECTOR_BYTES), minlength=2 * threads)
     return Done(done.astype(np.float64).reshape(2, threads), begin, end)
@@ -222,7 +189,7 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
     count = len(base.time_ns)
     parts: dict[str, list[NDArray[np.generic]]] = {name: [np.asarray(getattr(base, name))] for name in _COPIED}
     after = np.full(count, -1, np.int64) if base.after is None else base.after
-    until = np.full(count, load.end_ns, np.int64)
+    until = np.full(count, load.span_ns, np.int64)
     for one in load.programs:
         until[one.rows] = one.until_ns
     parts |= {
@@ -262,43 +229,10 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
         parts["origin"].append(np.tile(rows, number - 1))
         parts["until_ns"].append(np.full((number - 1) * n, one.until_ns, np.int64))
         size += (number - 1) * n
-    _come_again(parts, tasks, load, after, size)
     columns: dict[str, Any] = {name: np.ascontiguousarray(np.concatenate(each)) for name, each in parts.items()}
     types = {name: getattr(base, name).dtype for name in _COPIED}
     columns |= {name: columns[name].astype(kind) for name, kind in types.items()}
     return replace(load, tasks=tuple(tasks), passes=passes, **columns)
-
-
-def _come_again(parts: dict[str, list[NDArray[np.generic]]], tasks: list[Task], load: Ongoing, after: I64, size: int) -> None:
-    """In each further cycle, whatever is of no program that goes on: behind so many rows."""
-    base = load.recorded
-    assert base
-    rest = np.ones(len(base.time_ns), bool)
-    for one in load.programs:
-        rest[one.rows] = False
-    rows, more = np.flatnonzero(rest), load.cycles - 1
-    if not more or not len(rows):
-        return
-    start = size + np.arange(more)[:, None] * len(rows)
-    at = np.cumsum(rest) - 1
-
-    def there(of: I64) -> I64:
-        found: I64 = np.where(of >= 0, start + at[of], -1)
-        return found
-
-    ending = frozenset(np.unique(base.task[rows]).tolist())
-    ended = Program(rows, rows, 0, 0, ending)
-    for name in _COPIED:
-        parts[name].append(np.broadcast_to(getattr(base, name)[rows], start.shape[:1] + rows.shape).ravel())
-    shift = load.span_ns * np.arange(1, load.cycles)[:, None]
-    parts["time_ns"][-1] = (base.time_ns[rows] + shift).ravel()
-    parts["sector"][-1] = _places(base, rows, load.cycles, load.capacity).ravel()
-    parts["task"][-1] = _tasks(tasks, base, ended, rows, load.cycles).ravel()
-    parts["parent"].append(there(base.parent[rows]).ravel())
-    parts["delay_ns"].append(np.tile(base.delay_ns[rows], more))
-    parts["after"].append(there(after[rows]).ravel())
-    parts["origin"].append(np.tile(rows, more))
-    parts["until_ns"].append(np.full(more * len(rows), load.end_ns, np.int64))
 
 
 _COPIED = ("time_ns", "task", "op", "flags", "sector", "sectors", "ioprio")

@@ -122,29 +122,28 @@ def _of_span(
 ) -> tuple[F64, F64, I64]:
     """The same in cells of time, of what was done while it counts; and which rows these are."""
     assert load.until_ns is not None
-    warm, until = load.warm_ns, load.until_ns
+    until, span = load.until_ns, load.span_ns
     cells = cell_count(len(load.recorded.time_ns) if load.recorded else 1)
     issued = waited & (issue >= 0)
-    counted = np.flatnonzero(issued & (complete > warm))
+    counted = np.flatnonzero(issued & (complete > 0))
     finished = counted[complete[counted] <= until[counted]]
-    at = (np.minimum(complete, load.end_ns - 1) - warm) * cells // load.span_ns
+    at = np.minimum(complete, span - 1) * cells // span
     done = _summed(number[finished] * cells + at[finished], size[finished], n, cells)
     goes_on = np.zeros(n, bool)
     for one in load.programs:
         goes_on[number[one.rows[waited[one.rows]][:1]]] = True
-    begin, end = np.full(n, load.end_ns, np.int64), np.full(n, warm + 1, np.int64)
-    np.minimum.at(begin, number[counted], np.maximum(issue[counted], warm))
-    begin[np.bincount(number[counted], minlength=n) == 0] = warm
+    begin, end = np.full(n, span, np.int64), np.ones(n, np.int64)
+    np.minimum.at(begin, number[counted], issue[counted])
+    begin[np.bincount(number[counted], minlength=n) == 0] = 0
     every = np.flatnonzero(waited)
     np.maximum.at(end, number[every], until[every])
-    # One that ends has ended when all that is its own this time is done.
-    this_time = np.flatnonzero(waited & load.last_time)
-    left = np.bincount(number[this_time][(complete[this_time] < 0) | (complete[this_time] > until[this_time])], minlength=n) > 0
-    last = np.full(n, warm, np.int64)
+    # One that ends has ended when all that is its own is done.
+    left = np.bincount(number[every][(complete[every] < 0) | (complete[every] > until[every])], minlength=n) > 0
+    last = np.zeros(n, np.int64)
     np.maximum.at(last, number[finished], complete[finished])
     end = np.where(goes_on | left, end, last)
     begin = np.minimum(begin, end - 1)
-    edges = warm + np.arange(cells + 1) * load.span_ns // cells
+    edges = np.arange(cells + 1) * span // cells
     inside = np.clip(edges[None, :], begin[:, None], end[:, None])
     # One that has done nothing has done less than one I/O.
     nothing = done.sum(axis=1) <= 0

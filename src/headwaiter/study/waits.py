@@ -83,12 +83,11 @@ def waits_of(outcome: Outcome, load: Forest) -> Waits:
 def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
     """Of programs that go on until the span is over: what the recorded work costs each at its pace in that time."""
     assert load.until_ns is not None
-    there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) > load.warm_ns))
+    there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) > 0))
     issue, complete = (np.asarray(column)[there] for column in (rows.issue_ns, rows.complete_ns))
     if not len(there):
         nothing = np.zeros(cell_count(len(load.recorded_ios)))
         return Waits(nothing, np.zeros(len(load.recorded_ios)), nothing, 0.0, 0.0, 0.0)
-    issue = np.maximum(issue, load.warm_ns)
     until = np.maximum(issue, np.minimum(complete, load.until_ns[there]))
     waited = _added(issue, until, load.groups[there], (load.flags[there] & SYNC) > 0)
     latency = np.where(_waited_for(load)[there], complete - issue, 0)
@@ -113,7 +112,7 @@ def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.fl
     cells = cell_count(int((load.origin == np.arange(len(load.origin))).sum()))
     groups, recorded = load.groups, load.recorded_ios
     n = len(recorded)
-    at = (np.minimum(complete, load.end_ns - 1) - load.warm_ns) * cells // load.span_ns
+    at = np.minimum(complete, load.span_ns - 1) * cells // load.span_ns
     cell = groups[there] * cells + at
     part = np.bincount(cell, weights=cost, minlength=n * cells).reshape(n, cells)
     finished = complete <= load.until_ns[there] if load.until_ns is not None else complete >= 0

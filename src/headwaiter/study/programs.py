@@ -21,6 +21,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, SYNC, IoprioClass, Op, iop
 from headwaiter.engine.sim import I64, Forest, Outcome
 from headwaiter.fio import JobLoad
 from headwaiter.study.ongoing import Ongoing
+from headwaiter.study.results import latencies_by_task
 from headwaiter.study.schema import ProgramPace
 from headwaiter.study.waits import cell_count
 
@@ -191,15 +192,9 @@ def _of_jobs(outcome: Outcome, load: JobLoad) -> Programs | None:
     least = np.array([job.fields["min_bytes"][0] or job.fields["min_bytes"][1] or SECTOR_BYTES for job in load.jobs], np.float64)
     done = np.where(size > 0, size, LEAST_SHARE * least)
     p99, most = np.full(len(jobs), np.nan), np.full(len(jobs), np.nan)
-    tally, lat = outcome.tallies, outcome.latencies
-    task = tally.task[lat.tally]
-    order = np.lexsort((lat.ns, task))
-    task, ns, count = task[order], lat.ns[order] / 1e6, lat.count[order]
-    for number in np.unique(task[task < len(jobs)]).tolist():
-        mine = slice(*np.searchsorted(task, [number, number + 1]).tolist())
-        until = np.cumsum(count[mine])
-        p99[number] = ns[mine][np.searchsorted(until, max(1, -(-int(until[-1]) * _P99 // 100)))]
-        most[number] = ns[mine][-1]
+    for number, lat in latencies_by_task(outcome).items():
+        if number < len(jobs):  # the flusher is behind them
+            p99[number], most[number] = lat.p99, lat.max
     tasks = load.tasks[: len(jobs)]
     called = tuple(t.name for t in tasks)
     counts = _counting(np.array([t.ioprio for t in tasks], np.uint16), ())

@@ -102,6 +102,11 @@ def latency(o: Outcome) -> Latency:
     return Latency(*_part(o.tallies, o.latencies, np.zeros_like(o.tallies.task)).lat_ms[0].tolist())
 
 
+def latencies_by_task(o: Outcome) -> dict[int, Latency]:
+    """Of all I/Os of each task that made some, by its index."""
+    return {task: lat for task, *_, lat in _rows(_part(o.tallies, o.latencies, o.tallies.task))}
+
+
 def _throughput_mbps(size: int, elapsed_s: float) -> float:
     return size / 1e6 / elapsed_s if elapsed_s else 0.0
 

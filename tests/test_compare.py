@@ -411,3 +411,23 @@ def test_all_schedulers_have_as_many_runs(
     assert all("range" not in r for r in told(capfd, "compare", *words)["results"])
     monkeypatch.setattr("headwaiter.study.ranges.SHORT_IOS", high)
     assert [r["range"]["runs"] for r in told(capfd, "compare", *words)["results"]] == [9, 9]
+
+
+def test_levers_have_as_many_runs_as_schedulers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With one command at a time in the device another number of I/Os gets through, here above the limit."""
+    job = write(
+        tmp_path / "x.fio", "[global]\ndirect=1\nruntime=1\ntime_based\nsize=1g\nbs=64k\n[a]\n[b]\nnumjobs=2\noffset=20g\n"
+    )
+    seen: list[int] = []
+
+    def measured(*given: Any, whole: Any = measure_all) -> list[Trial]:
+        found: list[Trial] = whole(*given)
+        seen.extend(len(one.runs) for one in found)
+        monkeypatch.setattr("headwaiter.study.ranges.SHORT_IOS", 1)
+        return found
+
+    monkeypatch.setattr("headwaiter.judge.levers.measure_all", measured)
+    told(capfd, "compare", job, "-d", "wd-re-4tb", "-s", "mq-deadline,bfq")
+    assert len(seen) > 2 and set(seen) == {1 + 8 + 4}

@@ -317,7 +317,7 @@ def compare(
     work, device = _on_drive(workload, drive, _reading(conditions))
     how = checked(dict(conditions))
     found = judge(work, device, variants, how, by=by, runs=runs, current=current, margin=margin, anyway=anyway)
-    return Comparison(replace(found, levers=tuple(pull(found, runs))) if levers else found)
+    return Comparison(replace(found, levers=tuple(pull(found))) if levers else found)
 
 
 def run(

@@ -146,7 +146,7 @@ def command(
             progress=update,
         )
         if levers:
-            found = replace(found, levers=tuple(pull(found, given["seeds"], progress=update)))
+            found = replace(found, levers=tuple(pull(found, progress=update)))
     if report:
         ios = sum(r.requests for r in found.results)
         with progress_bar(f"{work.name} on {drive.name}, for {report.name}", ios) as update:

@@ -26,6 +26,7 @@ from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import Judged
 from headwaiter.judge.verdict import COST, FELT, FELT_MS, span_text
 from headwaiter.study.blame import background
+from headwaiter.study.changes import latency_text
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.intervals import WINS, Interval, paired, wins
 from headwaiter.study.ongoing import Ongoing
@@ -56,12 +57,10 @@ class _Tried:
     undo: tuple[str, ...] = ()
 
 
-def pull(
-    judged: Judged, runs: int | None = None, disk: str = "sdX", progress: Callable[[str, int], None] | None = None
-) -> list[Lever]:
+def pull(judged: Judged, disk: str = "sdX", progress: Callable[[str, int], None] | None = None) -> list[Lever]:
     """The levers that help, the most helpful first; none where nothing is ranked, or a run takes long. `disk`: for commands.
 
-    Raises Problem as simulate() does.
+    Each has as many runs as the schedulers had, for run i of one is compared with run i of another. Raises Problem as simulate().
     """
     if not judged.answer.margins or judged.criterion != "progress":
         return []
@@ -71,9 +70,9 @@ def pull(
     tried = [*_classes(judged, taken), *_queue(judged, taken, disk)]
     if not tried:
         return []
-    load = judged.work.load
-    without = _measured([_Tried("", "", taken.variant, load, judged.conditions)], judged, runs, progress)[0]
-    trials = _measured(tried, judged, runs, progress)
+    runs = taken.result.range.runs - 1 if taken.result.range else 0
+    plain = _Tried("", "", taken.variant, judged.work.load, judged.conditions)
+    without, *trials = (_measured(one, judged, runs, progress) for one in (plain, *tried))
     found = [lever for one, trial in zip(tried, trials, strict=True) if (lever := _told(one, trial, without))]
     best: dict[str, Lever] = {}
     for lever in sorted(found, key=_worth, reverse=True):
@@ -85,15 +84,10 @@ def _worth(lever: Lever) -> float:
     return lever.margin.ahead_percent
 
 
-def _measured(
-    tried: Sequence[_Tried], judged: Judged, runs: int | None, progress: Callable[[str, int], None] | None
-) -> list[Trial]:
-    """A trial of each."""
-    found = []
-    for one in tried:
-        each = one.conditions.runs([one.variant], judged.drive, judged.work.trace, judged.recorded_under)
-        found += measure_all(each, judged.drive, one.load, runs, progress)
-    return found
+def _measured(one: _Tried, judged: Judged, runs: int, progress: Callable[[str, int], None] | None) -> Trial:
+    """Its trial."""
+    each = one.conditions.runs([one.variant], judged.drive, judged.work.trace, judged.recorded_under)
+    return measure_all(each, judged.drive, one.load, runs, progress)[0]
 
 
 # --- levers ---
@@ -205,7 +199,7 @@ def _told(one: _Tried, trial: Trial, without: Trial) -> Lever | None:
         said, gain = by_progress, f"{whom} get {_more(by_progress)} done"
     elif by_tail.judge(FELT) == "better" and worst_before - worst >= FELT_MS and by_progress.judge(0.05) != "worse":
         said, gain = by_tail, f"the 99th percentile of what {whom} wait for is {1 - math.exp(-by_tail.point):.0%} lower"
-        gain += f" ({worst:.3g} ms against {worst_before:.3g} ms for the worst)"
+        gain += f" ({latency_text(worst)} against {latency_text(worst_before)} for the worst)"
     else:
         return None
     scheduler = "" if one.variant == without.variant else f" under {one.variant.name}"

@@ -19,6 +19,7 @@ from headwaiter.engine.schedulers import find, settings
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.parsing import decimal, real, whole
+from headwaiter.study.inkernel import depth_of
 from headwaiter.study.workload import Reading
 
 MS = 1_000_000
@@ -28,7 +29,8 @@ AT_ONCE = "time_s,task,op,sync,sector,sectors,complete_s\n"
 def options(*args: object) -> Options:
     """On a disk that takes a request at a time."""
     given = conditions(command.make_context("compare", [str(a) for a in args]).params)
-    return given.of(given.options(ConstantDrive(MS)), "mq-deadline", ConstantDrive(MS))
+    found = given.options(ConstantDrive(MS))
+    return given.of(found, "mq-deadline", depth_of(ConstantDrive(MS), found))
 
 
 def test_defaults() -> None:

@@ -35,6 +35,7 @@ from headwaiter.parsing import whole
 from headwaiter.report.tables import print_notes
 from headwaiter.report.terminal import console
 from headwaiter.study.cost import plan
+from headwaiter.study.inkernel import depth_of
 from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.trial import SoFar
 from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_halves, read_workload
@@ -170,7 +171,8 @@ def _options(given: dict[str, Any], drive: Drive) -> Options:
     """As in the kernels that its document measured: with their number of requests, and without write-back throttling."""
     how = conditions(given)
     how = replace(how, nr_requests=NR_REQUESTS if how.nr_requests is None else how.nr_requests, wbt_depth=how.wbt_depth or 0)
-    return how.of(how.options(drive), POLICY, drive)
+    options = how.options(drive)
+    return how.of(options, POLICY, depth_of(drive, options))
 
 
 def _work(workloads: tuple[str, ...], given: dict[str, Any]) -> _Work:

@@ -94,9 +94,12 @@ class Conditions:
         options = Processor(*times).apply(options)
         return recorded_options(options, trace) if trace else options
 
-    def of(self, options: Options, scheduler: str, drive: Drive, recorded: str | None = None) -> Options:
-        """The same under a scheduler, as a kernel runs it. recorded: the one in force at the recording, if it is known."""
-        found = kernel_options(options, scheduler, depth_of(drive, options), recorded)
+    def of(self, options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:
+        """The same under a scheduler, as a kernel runs it on a device that takes so many requests at once.
+
+        recorded: the scheduler in force at the recording, if it is known.
+        """
+        found = kernel_options(options, scheduler, depth, recorded)
         if self.nr_requests is not None:
             found = replace(found, nr_requests=options.nr_requests)
         if self.wbt_depth is not None:
@@ -108,7 +111,8 @@ class Conditions:
     ) -> list[tuple[Variant, Options]]:
         """Each variant as a kernel has it, with its options."""
         options = self.options(drive, trace)
-        return [(v if self.positions else untold(v), self.of(options, v.scheduler, drive, recorded)) for v in variants]
+        depth = depth_of(drive, options)
+        return [(v if self.positions else untold(v), self.of(options, v.scheduler, depth, recorded)) for v in variants]
 
     def load(self, work: Workload, drive: Drive) -> Workload:
         """The workload as it is run."""

@@ -11,6 +11,7 @@ from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.verdict import answer, baseline
 from headwaiter.study.compare import explain, rank, uncertain, without_processor
 from headwaiter.study.fit import UNKNOWN, doubt, fit
+from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Lever, Result
@@ -53,7 +54,8 @@ class Judged:
 
     def options_of(self, trial: Trial) -> Options:
         """What one of them was run with."""
-        return self.conditions.of(self.options, trial.variant.scheduler, self.drive, self.recorded_under)
+        options = self.options
+        return self.conditions.of(options, trial.variant.scheduler, depth_of(self.drive, options), self.recorded_under)
 
     def document(self) -> CompareDocument:
         """As `headwaiter compare --json` prints it."""
@@ -97,7 +99,8 @@ def judge(
     by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
     others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in force at the recording, if
     it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a share. anyway: judge even on a
-    drive that is not the recorded one. doubted: look for a drive that fits better, which takes long. tasks: results have rows of
+    drive that is not the recorded one. doubted: hold the drive against the recording, and look for one that fits better.
+    That takes long. tasks: results have rows of
     tasks. progress(variant, I/Os done) comes from any thread. Problem as simulate() raises it.
     """
     work = conditions.load(work, drive)
@@ -112,8 +115,8 @@ def judge(
     by_name = {trial.variant.name: trial for trial in trials}
     ordered = tuple(by_name[label(r)] for r in ranked)
     under = recorded_under or UNKNOWN
-    known = fit(work.trace, drive, under) if work.trace else None
-    line, refused = doubt(known, work.trace, drive, under) if doubted else ("", False)
+    known = fit(work.trace, drive, under) if work.trace and doubted else None
+    line, refused = doubt(known, work.trace, drive, under)
     judged = answer(
         ordered,
         criterion,

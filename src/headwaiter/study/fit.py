@@ -23,11 +23,10 @@ from headwaiter.drives import bundled, load
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.drives.enlarge import enlarged, size_text
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
 from headwaiter.errors import Problem
 from headwaiter.study.changes import digits, latency_text
-from headwaiter.study.inkernel import depth_of, recorded_options, untold
+from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, open_forest, read_recording, read_workload, replay
@@ -127,9 +126,7 @@ def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
     if scheduler == UNKNOWN:
         return simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
     options = recorded_options(Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS), sample)
-    options = replace(options, pull_ahead=find(scheduler).is_model)
-    if scheduler == "none":
-        options = replace(options, nr_requests=depth_of(drive, options))
+    options = kernel_options(options, scheduler, depth_of(drive, options))
     load = replay(Path(), sample, drive, Reading()).load
     return simulate(scheduler, drive, load, untold(Variant(scheduler, scheduler)).settings, options).rows
 
@@ -236,12 +233,10 @@ def drive_for(
     if trace is None or _reach(trace) <= device.sectors:
         return device, ()
     known = (load(path) for path in bundled().values())
-    large = [one for one in known if one.sectors >= _reach(trace)] or [
-        d for d in [enlarged(load(bundled()[LARGE]), _reach(trace))] if d
-    ]
-    if not large:
+    large = [one for one in known if one.sectors >= _reach(trace)]
+    found = min(large, key=lambda one: one.sectors) if large else enlarged(load(bundled()[LARGE]), _reach(trace))
+    if found is None:
         return device, ()
-    found = min(large, key=lambda one: one.sectors)
     return found, (
         f"the recording reaches to {size_text(_reach(trace))}, beyond the end of {device.name}:"
         f" {found.name} stands in for its disk",

@@ -93,6 +93,15 @@ FUNCTIONS: dict[str, str] = {
 # Functions that a kernel has no use for which defines the macro: it calls elevator_alloc itself.
 UNNEEDED = {"elevator_alloc": "HWK_INIT_GIVEN_QUEUE"}
 
+# Functions that a kernel may lack: by form, the macros that say that it is there, and in which one.
+OPTIONAL: dict[str, dict[str, tuple[str, ...]]] = {
+    name: {
+        f"void ({REQUESTS})": ("HWK_WBT", "HWK_WBT_GIVEN_QUEUE"),
+        "void (struct gendisk *)": ("HWK_WBT",),
+    }
+    for name in ("wbt_disable_default", "wbt_enable_default")
+}
+
 # What the public headers tell: the macro is defined where the pattern is found.
 HEADER_SIGNS: dict[str, str] = {
     "HWK_SHALLOW_PER_WORD": r"@shallow_depth: The maximum number of bits to allocate from a single word",

@@ -78,6 +78,28 @@ static inline void hwk_async_depth_reset(struct request_queue *rq_queue)
 #endif
 
 /*
+ * Write-back throttling, where the kernel has it: off, unless it was set by hand, and on again. It
+ * counts the writes of fsync together with the write-back that a policy holds back, so that fsync
+ * waits for what is meant to wait.
+ */
+static inline void hwk_wbt(struct request_queue *rq_queue, bool on)
+{
+#ifdef HWK_WBT
+#ifdef HWK_WBT_GIVEN_QUEUE /* 6.1 */
+	struct request_queue *what = rq_queue;
+#else
+	struct gendisk *what = rq_queue->disk;
+#endif
+	if (!rq_queue->disk)
+		return;
+	if (on)
+		wbt_enable_default(what);
+	else
+		wbt_disable_default(what);
+#endif
+}
+
+/*
  * How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 <<
  * @shift of it.
  */

@@ -240,6 +240,8 @@ static int attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, rq_queue);
 	hwk_async_depth_reset(rq_queue);
 	rq_queue->elevator = eq;
+	if (sched->policy->flags & HW_POLICY_UNTHROTTLED)
+		hwk_wbt(rq_queue, false);
 	return 0;
 }
 
@@ -268,6 +270,8 @@ static void exit_sched(struct elevator_queue *eq)
 	struct hwk_sched *sched = eq->elevator_data;
 
 	hrtimer_cancel(&sched->timer);
+	if (sched->policy->flags & HW_POLICY_UNTHROTTLED)
+		hwk_wbt(sched->rq_queue, true);
 	WARN_ON_ONCE(sched->q->nr_queued || sched->q->nr_in_flight);
 	sched_free(sched);
 }

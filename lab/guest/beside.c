@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Readers through the page cache that others run beside:
+ * Readers and writers through the page cache that others run beside:
  *
  *   beside stream FILE...               the files one after another, again and again
+ *   beside writer FILE MIB              that much of a file, from its beginning again and again
  *   beside sips INTERVAL_MS COUNT FILE...  COUNT files every INTERVAL_MS, each file once
+ *   beside commits INTERVAL_MS COUNT FILE  as often, 4 KiB to the end of a file, and fdatasync
  *
- * A stream reads 64 KiB at a time and has the page cache forget what it has read. At SIGTERM it
- * prints its bytes and the ns that it ran for. Sips print how often they read, the mean and the
- * longest ns of a time.
+ * A stream reads 64 KiB at a time and has the page cache forget what it has read; a writer writes
+ * as much. At SIGTERM they print their bytes and the ns that they ran for. Sips and commits print
+ * how many there were, the mean and the longest ns of one.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,9 +40,34 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-static int open_file(const char *path)
+/* How often something was done, and how long it took. */
+struct times {
+	uint64_t count, sum_ns, longest_ns;
+};
+
+static void took(struct times *t, uint64_t ns)
 {
-	int fd = open(path, O_RDONLY);
+	t->count++;
+	t->sum_ns += ns;
+	t->longest_ns = ns > t->longest_ns ? ns : t->longest_ns;
+}
+
+static void print_times(const struct times *t)
+{
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", t->count, t->sum_ns / t->count,
+	       t->longest_ns);
+}
+
+static void sleep_until(uint64_t ns)
+{
+	struct timespec until = { ns / 1000000000, ns % 1000000000 };
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+static int open_file(const char *path, int flags)
+{
+	int fd = open(path, flags, 0644);
 
 	if (fd < 0) {
 		perror(path);
@@ -52,7 +79,7 @@ static int open_file(const char *path)
 /* Reads a file to its end, or until it is time to end. */
 static uint64_t read_file(const char *path)
 {
-	int fd = open_file(path);
+	int fd = open_file(path, O_RDONLY);
 	uint64_t bytes = 0;
 	ssize_t n = 1;
 
@@ -82,22 +109,62 @@ static void stream(char **files, int count)
 
 static void sips(uint64_t interval_ns, int at_once, char **files, int count)
 {
-	uint64_t sum = 0, longest = 0, begin, took, next = now_ns();
-	struct timespec until;
-	int i, k, times = 0;
+	uint64_t begin, next = now_ns();
+	struct times times = { 0 };
+	int i, k;
 
-	for (i = 0; i + at_once <= count; i += at_once, times++) {
+	for (i = 0; i + at_once <= count; i += at_once) {
 		begin = now_ns();
 		for (k = 0; k < at_once; k++)
 			read_file(files[i + k]);
-		took = now_ns() - begin;
-		sum += took;
-		longest = took > longest ? took : longest;
+		took(&times, now_ns() - begin);
 		next += interval_ns;
-		until = (struct timespec){ next / 1000000000, next % 1000000000 };
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		sleep_until(next);
 	}
-	printf("%d %" PRIu64 " %" PRIu64 "\n", times, sum / times, longest);
+	print_times(&times);
+}
+
+static void write_chunk(int fd, size_t bytes)
+{
+	if (write(fd, buffer, bytes) == (ssize_t)bytes)
+		return;
+	perror("write");
+	exit(1);
+}
+
+static void writer(const char *path, uint64_t size)
+{
+	int fd = open_file(path, O_WRONLY | O_CREAT);
+	uint64_t start = now_ns(), bytes = 0;
+
+	signal(SIGTERM, end);
+	while (!told_to_end) {
+		write_chunk(fd, CHUNK);
+		bytes += CHUNK;
+		if (bytes % size == 0)
+			lseek(fd, 0, SEEK_SET);
+	}
+	printf("%" PRIu64 " %" PRIu64 "\n", bytes, now_ns() - start);
+}
+
+static void commits(uint64_t interval_ns, int count, const char *path)
+{
+	int fd = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+	struct times times = { 0 };
+	uint64_t begin, next = now_ns();
+
+	while (count--) {
+		begin = now_ns();
+		write_chunk(fd, 4096);
+		if (fdatasync(fd)) {
+			perror(path);
+			exit(1);
+		}
+		took(&times, now_ns() - begin);
+		next += interval_ns;
+		sleep_until(next);
+	}
+	print_times(&times);
 }
 
 int main(int argc, char **argv)
@@ -108,8 +175,14 @@ int main(int argc, char **argv)
 		stream(argv + 2, argc - 2);
 	} else if (at_once > 0 && argc - 4 >= at_once && !strcmp(argv[1], "sips")) {
 		sips(strtoull(argv[2], NULL, 0) * 1000000, at_once, argv + 4, argc - 4);
+	} else if (argc == 4 && !strcmp(argv[1], "writer") && atoi(argv[3]) > 0) {
+		writer(argv[2], (uint64_t)atoi(argv[3]) << 20);
+	} else if (argc == 5 && !strcmp(argv[1], "commits") && atoi(argv[3]) > 0) {
+		commits(strtoull(argv[2], NULL, 0) * 1000000, atoi(argv[3]), argv[4]);
 	} else {
-		fprintf(stderr, "beside stream FILE... | beside sips INTERVAL_MS COUNT FILE...\n");
+		fprintf(stderr, "beside stream FILE... | beside writer FILE MIB | "
+				"beside sips INTERVAL_MS COUNT FILE... | "
+				"beside commits INTERVAL_MS COUNT FILE\n");
 		return 2;
 	}
 	return 0;

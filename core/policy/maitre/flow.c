@@ -11,11 +11,13 @@
 
 #define CYCLE	    (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN  8u		     /* of mean positionings */
+#define COMMIT_PART 2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT 3		     /* of a turn: those who differ by less are even */
 #define RANK_SHIFT  4		     /* of the longest turn: those who differ by less go round */
 #define CREDIT_MOST (3 * MT_SEC)
 #define FREE_PART   4u
 #define ASYNC_PART  40u	   /* write-back's weight is at least this part of that of all flows */
+#define AWAITED_PART 2u	   /* the same while somebody may wait for it */
 #define OWES_MOST   MT_SEC /* of the disk's time, that write-back may be ahead by */
 
 void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight)
@@ -92,7 +94,8 @@ static u32 weight(const struct mt_device *d, const struct mt_entity *e)
 	case MT_POOL:
 		return max(e->weight, MT_WEIGHT);
 	case MT_ASYNC:
-		return max(e->weight, d->flows * MT_WEIGHT / ASYNC_PART);
+		return max(e->weight, d->flows * MT_WEIGHT /
+					      (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
 	default:
 		return e->weight;
 	}
@@ -215,6 +218,19 @@ u64 mt_turn(const struct mt_device *d)
 }
 
 /*
+ * How long @c's is to last. Whoever waits for writes, such as a log, moves little data in a turn,
+ * and rather has many short ones than to wait for a long one.
+ */
+static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
+{
+	u64 turn = mt_turn(d);
+
+	if (c->kind != MT_FLOW || !c->commits)
+		return turn;
+	return max(div_u64(turn, COMMIT_PART * max(d->flows, 1u)), d->mean_ns);
+}
+
+/*
  * Does @e, the first of those that wait, end the turn of @c? It must be behind, and @c have had its
  * turn; or @e be behind by one. To be behind is enough if the head has to move anyway.
  */
@@ -225,7 +241,7 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 
 	if (e->class != c->class)
 		return e->class < c->class;
-	if (c->kind == MT_ASYNC || e->v >= c->v)
+	if ((c->kind == MT_ASYNC && !mt_awaited(d, c)) || e->v >= c->v)
 		return e->v < c->v;
 	own = mt_next(d, c);
 	near = own ? mt_to(d, own->rq.sector) : mt_near(c);
@@ -233,7 +249,7 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 	/* Who has to go so far himself keeps nothing. */
 	if (near * FREE_PART >= far)
 		return true;
-	turn = mt_turn(d);
+	turn = turn_of(d, c);
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
 	 * had too much in those before.

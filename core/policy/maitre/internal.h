@@ -41,6 +41,7 @@ struct mt_entity {
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
 	bool fresh;	/* since it came it has neither waited again nor been alone */
+	bool commits;	/* its last request was a write */
 	struct mt_habit habit;
 	u64 near;		 /* mean positioning from its own last end, ns */
 	u64 near_last, near_two; /* that of the last, and the more of the last two */
@@ -154,6 +155,8 @@ struct mt_device {
 	u64 sector_ns;	/* in sequence, fixed point (writeback.c); 0: not known */
 	u64 rate_ns, rate_sectors; /* of the window in which that is measured */
 	u64 async_sectors;	   /* of write-back in the device */
+	u64 async_mean;		   /* sectors of a request of write-back, lately */
+	u64 committed_ns;	   /* when a write that is waited for last came; 0: none has */
 	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
 	struct mt_places places;
@@ -248,6 +251,9 @@ bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool);
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
 void mt_rate_time(struct mt_device *d, u64 ns);
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
+bool mt_awaited(const struct mt_device *d, const struct mt_entity *async);
+void mt_commit(struct mt_device *d);
+u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio);
 
 static inline struct mt_device *mt_device(const struct hw_queue *q)
 {

@@ -61,6 +61,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		mt_place_seen(&f->e, mt_position(d, hw_apart(rq->sector, f->placed_end)),
 			      f->requests == 1);
 	f->placed_end = hw_end(rq);
+	f->e.commits = rq->op != HW_READ;
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
 	f->e.thinking = false;
@@ -74,6 +75,21 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 	f->requests = min(f->requests + 1, REQUESTS_MOST);
 	if (!f->queued || f->requests % SETTLE_EVERY == 0)
 		mt_settle(d, f);
+}
+
+/*
+ * Write-back of metadata is waited for as well: while a block of the file system is on its way to
+ * the disk, whoever has to change it waits inside a transaction, and every commit for him. It is
+ * little, and scattered; so it is in the pool, as nobody's.
+ */
+static bool waited_for(u8 flags)
+{
+	return flags & (HW_RQ_SYNC | HW_RQ_META);
+}
+
+static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, u8 flags)
+{
+	return task && flags & HW_RQ_SYNC ? &mt_task(task)->flow : &d->nobody;
 }
 
 static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
@@ -97,11 +113,13 @@ static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	if (q->nr_in_flight || q->wait.active)
 		mt_charge(d);
 	INIT_LIST_HEAD(&r->mine);
-	if (!hw_is_sync(rq)) {
+	if (!waited_for(rq->flags)) {
 		mt_enqueue(d, &d->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
 		return;
 	}
-	f = rq->task ? &mt_task(rq->task)->flow : &d->nobody;
+	if (rq->op != HW_READ)
+		mt_commit(d);
+	f = flow_of(d, rq->task, rq->flags);
 	r->flow = f;
 	flow_arrives(d, f, rq);
 	if (f->home->kind == MT_POOL && f->home->thinking) {
@@ -181,6 +199,7 @@ static struct hw_request *take(struct mt_device *d, struct mt_request *r)
 			r->flow->flying++;
 		if (home->kind == MT_ASYNC) {
 			d->async_sectors += rq->sectors;
+			mt_average(&d->async_mean, rq->sectors, !d->async_mean);
 			d->async_owed += mt_stream_ns(d, rq->sectors);
 		}
 		INIT_LIST_HEAD(&r->fly);
@@ -340,8 +359,9 @@ static struct hw_request *mt_find_merge(struct hw_queue *q, const struct hw_bio 
 {
 	struct mt_device *d = mt_device(q);
 	u16 ioprio = mt_prio_of(bio->task, bio->ioprio);
-	struct mt_flow *f = bio->task ? &mt_task(bio->task)->flow : &d->nobody;
-	struct mt_entity *home = bio->flags & HW_RQ_SYNC ? f->home : &d->async[mt_class_of(ioprio)];
+	struct mt_entity *home = waited_for(bio->flags) ?
+					 flow_of(d, bio->task, bio->flags)->home :
+					 &d->async[mt_class_of(ioprio)];
 
 	if (!q->dev.rotational)
 		return NULL;
@@ -473,7 +493,7 @@ const struct hw_policy hw_maitre = {
 		"one policy for every drive: turns of time for those that gain from them, waits by "
 		"optimal stopping",
 	.source = "headwaiter",
-	.flags = HW_POLICY_HASH,
+	.flags = HW_POLICY_HASH | HW_POLICY_UNTHROTTLED,
 	.queue_size = sizeof(struct mt_device),
 	.task_size = sizeof(struct mt_task),
 	.request_size = sizeof(struct mt_request),
@@ -494,6 +514,7 @@ const struct hw_policy hw_maitre = {
 	.merged_requests = mt_merged_requests,
 	.former = mt_former,
 	.latter = mt_latter,
+	.limit_depth = mt_limit_depth,
 	.task_init = mt_task_init,
 	.task_exit = mt_task_exit,
 };

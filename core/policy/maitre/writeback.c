@@ -6,6 +6,12 @@
  * A drive with a write cache takes it at once and writes later, in the time of others. So it is
  * charged what its bytes take at the rate at which the drive reads in sequence, if that is more
  * than the time that it was seen to take; and little of it is in the device at once.
+ *
+ * Somebody may wait for it after all. A journal's commit first waits for the data that belong to
+ * it, and what the page cache had begun to write is write-back to us: nothing tells the one from
+ * the other. So write-back that was there when a write came that is waited for has a flow's share.
+ * That there is never much of it is seen to when it asks for a request: little is queued while
+ * others are there, so that they find requests, and a commit has little to wait for.
  */
 #include "core/policy/maitre/internal.h"
 
@@ -17,6 +23,11 @@
 #define IN_DEVICE_NEAR 8u
 #define IN_DEVICE_FAR  4u
 #define NEAR_SECTORS   2048u
+#define BACKLOG_NS     (200 * MT_MSEC) /* of write-back that is queued beside others */
+#define ASYNC_SHARE    2u	       /* of the requests that there may be, one in so many */
+#define BESIDE_SHARE   4u	       /* the same beside others */
+#define BACKLOG_SHARE  16u	       /* and where the backlog is there */
+#define LEAST_REQUESTS 4u
 
 /* What @sectors take in sequence, as far as is known, ns. */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors)
@@ -56,4 +67,45 @@ bool mt_async_may(const struct mt_device *d, const struct mt_entity *async)
 	if (hw_apart(s->rq.sector, async->end) > NEAR_SECTORS)
 		most = IN_DEVICE_FAR;
 	return async->flying < most && mt_stream_ns(d, d->async_sectors) < IN_DEVICE_NS;
+}
+
+/* Was some of @async there already when a write came that is waited for? */
+bool mt_awaited(const struct mt_device *d, const struct mt_entity *async)
+{
+	return async->queued && hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
+}
+
+/* A write has come that is waited for: what write-back has had, and owes, is forgiven. */
+void mt_commit(struct mt_device *d)
+{
+	struct mt_entity *e;
+
+	d->committed_ns = d->now;
+	for (e = d->async; e < d->async + MT_CLASSES; e++) {
+		if (!e->queued || e->v <= d->floor[e->class])
+			continue;
+		if (!e->listed) {
+			e->v = d->floor[e->class];
+			continue;
+		}
+		mt_unlist(d, e);
+		e->v = d->floor[e->class];
+		mt_list(d, e);
+	}
+}
+
+/* How many of the requests that there may be may be taken when one like @bio is made. */
+u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
+{
+	const struct mt_device *d = mt_device(q);
+	u32 all = q->dev.nr_requests, share = ASYNC_SHARE;
+	u64 backlog = d->async_mean * d->async[MT_BEST_EFFORT].queued;
+
+	if (bio->op == HW_READ || !all)
+		return U32_MAX;
+	if (bio->flags & HW_RQ_SYNC)
+		return max(all - all / 4, LEAST_REQUESTS);
+	if (q->dev.rotational && d->flows)
+		share = mt_stream_ns(d, backlog) < BACKLOG_NS ? BESIDE_SHARE : BACKLOG_SHARE;
+	return max(all / share, LEAST_REQUESTS);
 }

@@ -278,6 +278,31 @@ def programs(name: str) -> str:
     )
 
 
+def commits(name: str) -> str:
+    """Of the experiment `commits`: a line per scheduler."""
+    by: dict[str, dict[str, dict[str, Any]]] = {}
+    for r in lab_results(name):
+        by.setdefault(r["scheduler"], {})["sqlite3" if r["load"] == "sqlite3" else str(r["streams"])] = r
+    streams = sorted(next(iter(by.values())).keys() - {"sqlite3"}, key=int)
+    return rows(
+        (
+            "scheduler",
+            *(f"commit beside {n} stream{'s'[: n != '1']}, mean / longest ms" for n in streams),
+            "streams, MB/s",
+            "sqlite3, s",
+        ),
+        (
+            (
+                f"`{scheduler}`",
+                *(f"{found[n]['mean_ms']:.0f} / {found[n]['max_lat_ms']:.0f}" for n in streams),
+                " / ".join(f"{found[n]['throughput_MBps']:.0f}" for n in streams),
+                f"{found['sqlite3']['elapsed_s']:.1f}",
+            )
+            for scheduler, found in by.items()
+        ),
+    )
+
+
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]

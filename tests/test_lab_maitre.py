@@ -18,3 +18,17 @@ def test_readers_find_and_small_reads_at_once(kernel: str) -> None:
     find, small = "find beside a stream", "small reads beside four streams"
     assert found["hw-maitre", find]["elapsed_s"] <= found["hw-cas", find]["elapsed_s"]
     assert found["hw-maitre", small]["mean_ms"] <= found["bfq", small]["mean_ms"]
+
+
+@pytest.mark.long
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+def test_commits_are_no_slower_than_under_mq_deadline(kernel: str) -> None:
+    rows = _run("commits", kernel, {"SCHEDULERS": "mq-deadline hw-maitre"})
+    found = {(row["scheduler"], row["load"], row["streams"]): row for row in rows}
+    for streams in (1, 2, 4):
+        ours, theirs = (found[name, "commits", streams] for name in ("hw-maitre", "mq-deadline"))
+        assert ours["mean_ms"] <= theirs["mean_ms"]
+        assert ours["max_lat_ms"] <= 2 * theirs["max_lat_ms"]
+        assert ours["throughput_MBps"] >= theirs["throughput_MBps"]
+    assert found["hw-maitre", "sqlite3", 1]["elapsed_s"] <= 5.5

@@ -20,7 +20,9 @@ enum job_state {
 	JOB_NEXT, /* is there more to do? */
 	JOB_RATE, /* not before the rate limit allows it */
 	JOB_ISSUE,
-	JOB_SUBMIT, /* after its processor time */
+	JOB_LOCK,   /* with a host: after its processor time */
+	JOB_LOCKED, /* and the lock's */
+	JOB_SUBMIT, /* after all that */
 	JOB_READ,   /* buffered: wait for the pages */
 	JOB_COPY,   /* and copy them, or the data to be written */
 	JOB_COPIED,
@@ -59,8 +61,42 @@ static void job_done(struct hws *s, struct sim_source *source, void *cookie)
 	if (t)
 		return;
 	j->completed++;
-	if (j->want && j->completed >= j->want)
+	if (!j->want || j->completed < j->want)
+		return;
+	if (s->host)
+		sim_job_compute(s, j, sim_host_switch(s, j->turn.core));
+	else
 		sim_job_sleep(s, j, s->now);
+}
+
+/* Who waits for more of them fetches each at once; who computes, or is woken by it, when it runs. */
+static bool job_keeps(struct hws *s, struct sim_source *source, struct sim_io *io)
+{
+	struct sim_job *j = job_of(source);
+
+	if (!s->host || io->cookie)
+		return false;
+	if (j->want && j->completed + 1 < j->want) {
+		j->fetched++;
+		return false;
+	}
+	io->free_next = NULL;
+	*j->unfetched_tail = io;
+	j->unfetched_tail = &io->free_next;
+	return true;
+}
+
+static void fetch(struct hws *s, struct sim_job *j)
+{
+	struct sim_io *io;
+
+	while (j->fetched < j->reaped && (io = j->unfetched)) {
+		j->unfetched = io->free_next;
+		if (!j->unfetched)
+			j->unfetched_tail = &j->unfetched;
+		j->fetched++;
+		sim_io_end(s, io);
+	}
 }
 
 /* --- decisions --- */
@@ -217,7 +253,8 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 			       .sectors = (u32)(p->bytes / HW_SECTOR_BYTES),
 			       .op = (u8)d,
 			       .flags = HW_RQ_SYNC,
-			       .ioprio = s->tasks[j->opt.task].ioprio };
+			       .ioprio = s->tasks[j->opt.task].ioprio,
+			       .now_ns = j->began_ns };
 
 	j->issued++;
 	j->dir_issued[d]++;
@@ -251,10 +288,11 @@ static void next_pass(struct hws *s, struct sim_job *j)
  * Waits until `count` of the job's I/Os have completed, and takes no more of them; true if they
  * have.
  */
-static bool wait_for(struct sim_job *j, u64 count)
+static bool wait_for(struct hws *s, struct sim_job *j, u64 count)
 {
 	if (j->completed >= count) {
 		j->reaped = count;
+		fetch(s, j);
 		return true;
 	}
 	j->want = count;
@@ -288,7 +326,7 @@ static bool step(struct hws *s, struct sim_job *j)
 			j->state = j->terminate ? JOB_DRAIN : JOB_ISSUE;
 			return true;
 		}
-		if (wait_for(j, j->issued))
+		if (wait_for(s, j, j->issued))
 			sim_job_sleep(s, j, not_beyond_runtime(j, until));
 		return false;
 	case JOB_ISSUE:
@@ -307,10 +345,21 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		j->op = p;
 		j->state = JOB_SUBMIT;
-		if (!j->opt.buffered && turnaround(s, j)) {
-			sim_job_compute(s, j, turnaround(s, j));
-			return false;
-		}
+		if (j->opt.buffered || !turnaround(s, j))
+			return true;
+		if (s->host)
+			j->state = JOB_LOCK;
+		sim_job_compute(s, j, turnaround(s, j));
+		return false;
+	case JOB_LOCK:
+		j->began_ns = s->now - min(s->now, turnaround(s, j));
+		j->state = JOB_LOCKED;
+		j->want = 0;
+		sim_lock(s, &j->turn);
+		return false;
+	case JOB_LOCKED:
+		sim_unlock(s, j->turn.core);
+		j->state = JOB_SUBMIT;
 		return true;
 	case JOB_SUBMIT:
 		issue(s, j, &j->op);
@@ -350,7 +399,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_REAP;
 		return true;
 	case JOB_REAP:
-		if (j->issued - j->reaped >= j->opt.depth && !wait_for(j, j->reaped + 1))
+		if (j->issued - j->reaped >= j->opt.depth && !wait_for(s, j, j->reaped + 1))
 			return false;
 		j->state = JOB_THINK;
 		return true;
@@ -363,7 +412,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		return true;
 	case JOB_QUIESCE:
-		if (!wait_for(j, j->issued))
+		if (!wait_for(s, j, j->issued))
 			return false;
 		j->think_mark = j->think_next;
 		j->state = JOB_NEXT;
@@ -378,7 +427,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_NEXT;
 		return true;
 	case JOB_DRAIN:
-		if (!wait_for(j, j->issued))
+		if (!wait_for(s, j, j->issued))
 			return false;
 		j->state = JOB_AGAIN;
 		if (j->opt.end_fsync)
@@ -418,6 +467,7 @@ static const struct sim_source_ops job_ops = {
 	.due = job_due,
 	.done = job_done,
 	.wake = job_woken,
+	.keeps = job_keeps,
 };
 
 static int jobs_over(struct hws *s, struct sim_source *source)
@@ -556,6 +606,9 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	j->loops_left = job->loops - 1;
 	j->source.ops = &job_ops;
 	j->turn.source = &j->source;
+	j->turn.core = s->tasks[job->task].core = (u32)(s->jobs->nr % s->opt.cpus);
+	j->unfetched_tail = &j->unfetched;
+	sim_host_joined(s, j->turn.core);
 	j->flush.task = job->task;
 	s->tasks[job->task].source = &j->source;
 	sim_dice_seed(j, s->opt.seed);

@@ -230,9 +230,9 @@ struct hws_options {
 	uint32_t complete_ns;
 	/*
 	 * until a process that waited goes on; more for each time that the processes of a core
-	 * double beyond 16; more where the core slept
+	 * double beyond 16
 	 */
-	uint32_t switch_ns, switch_more_ns, idle_ns;
+	uint32_t switch_ns, switch_more_ns;
 	uint32_t replayed_ns; /* of a trace's think times: what is turnaround anyway */
 };
 

@@ -8,7 +8,7 @@
  * when it gets its core; one that runs finds the I/O when it looks.
  *
  * How long the lock is held depends on who had it: what it guards lies in the caches of that core.
- * Where several wait, those who spin disturb the one who holds it.
+ * Where several wait, those who spin disturb the one who has it.
  *
  * Of a trace it is known when its processes issued I/Os, and not what they did before. What an I/O
  * takes of its process is a part of its think time. So rows go through lines, one a core, in which
@@ -19,6 +19,7 @@
 #include "sim/internal.h"
 
 #define FEW_PROCESSES 16u /* of a core: their state is in its caches */
+#define CROWD	      3u  /* so many are at a lock already: one has it, one is next, one waits */
 #define NO_ROW	      U32_MAX
 
 struct sim_lock {
@@ -98,7 +99,7 @@ static struct sim_lock *lock_of(const struct hws *s, u32 core)
 
 static u64 holding(const struct hws *s, const struct sim_lock *l, u32 core)
 {
-	if (l->inside > 1)
+	if (l->inside >= CROWD)
 		return s->opt.lock_crowded_ns;
 	return l->inside || l->last_core != core ? s->opt.lock_shared_ns : s->opt.lock_ns;
 }
@@ -151,13 +152,12 @@ void sim_host_completed(struct hws *s, u32 core)
 
 u64 sim_host_switch(const struct hws *s, u32 core)
 {
-	const struct sim_processor *p = &s->host->core[core];
 	u32 processes = s->host->processes[core];
 	u64 takes_ns = s->opt.switch_ns;
 
 	for (; processes > FEW_PROCESSES; processes = (processes + 1) / 2)
 		takes_ns += s->opt.switch_more_ns;
-	return takes_ns + (p->running ? 0 : s->opt.idle_ns);
+	return takes_ns;
 }
 
 void sim_host_joined(struct hws *s, u32 core)

@@ -158,7 +158,7 @@ PROCESSOR_TIMES = (
     "turnaround_page_ns", "copy_ns", "copy_page_ns", "fetch_page_ns", "dirty_page_ns",
 )  # fmt: skip
 HOST_TIMES = (
-    "lock_ns", "lock_shared_ns", "lock_crowded_ns", "complete_ns", "switch_ns", "switch_more_ns", "idle_ns", "replayed_ns",
+    "lock_ns", "lock_shared_ns", "lock_crowded_ns", "complete_ns", "switch_ns", "switch_more_ns", "replayed_ns",
 )  # fmt: skip
 """The same, which count where there are cores."""
 
@@ -214,7 +214,6 @@ class Options:
     complete_ns: int = 0
     switch_ns: int = 0
     switch_more_ns: int = 0
-    idle_ns: int = 0
     replayed_ns: int = 0
     warm: tuple[int, int, int] | None = None
     """A read that the drive serves before the run: time (ns), sector, sectors."""

@@ -33,8 +33,8 @@
 struct hw_io {
 	u64 sector;
 	u32 sectors;
-	u8 op;	  /* enum hw_op */
-	u8 flags; /* HW_RQ_SYNC, …; HW_IO_FUA: to the medium before completion */
+	u8 op;	   /* enum hw_op */
+	u8 flags;  /* HW_RQ_SYNC, …; HW_IO_FUA: to the medium before completion */
 	u32 queue; /* the submission queue that it comes through, from 0 */
 	u64 submit_ns;
 	u64 done_ns;

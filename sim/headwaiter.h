@@ -416,9 +416,9 @@ struct hws_totals {
 	uint64_t t_success_ns, t_fail_ns, t_other_ns;
 	uint64_t drive_sectors;
 	uint32_t queue_depth;
-	uint32_t queues;       /* hardware queues */
-	uint64_t core_busy_ns; /* of all cores together */
-	uint64_t lock_busy_ns; /* of the lock that was held longest */
+	uint32_t cores, queues; /* of the host, and its hardware queues */
+	uint64_t core_busy_ns;	/* of all cores together */
+	uint64_t lock_busy_ns;	/* of the lock that was held longest */
 };
 
 void hws_totals(const struct hws *s, struct hws_totals *out);

@@ -38,7 +38,6 @@ struct row_line {
 };
 
 struct sim_host {
-	struct sim_processor *core;
 	u32 *processes; /* by core */
 	struct sim_lock *lock;
 	struct row_line *line; /* by core; NULL: no trace */
@@ -56,7 +55,7 @@ void sim_host_init(struct hws *s)
 	if (!s->opt.cores)
 		return;
 	s->host = zeroed(s, sizeof(*s->host));
-	s->host->core = zeroed(s, s->opt.cores * sizeof(*s->host->core));
+	s->cores = zeroed(s, s->opt.cores * sizeof(*s->cores));
 	s->host->processes = zeroed(s, s->opt.cores * sizeof(*s->host->processes));
 }
 
@@ -73,11 +72,6 @@ void sim_host_start(struct hws *s)
 		queues = s->drive->rotational || s->drive->depth < MANY_COMMANDS ? 1 : s->opt.cores;
 	s->queues = min(queues, s->opt.cores);
 	s->host->lock = zeroed(s, s->queues * sizeof(*s->host->lock));
-}
-
-struct sim_processor *sim_core(struct hws *s, u32 core)
-{
-	return &s->host->core[core];
 }
 
 u32 sim_core_of(const struct hws *s, u32 task, u64 row)
@@ -140,14 +134,14 @@ static void steal(struct hws *s, struct sim_processor *p, u64 takes_ns)
 void sim_host_submitted(struct hws *s, u32 core, u32 sectors)
 {
 	if (s->host)
-		steal(s, sim_core(s, core),
+		steal(s, &s->cores[core],
 		      sim_turnaround(s, sectors) + pass(s, lock_of(s, core), core));
 }
 
 void sim_host_completed(struct hws *s, u32 core)
 {
 	if (s->host)
-		steal(s, sim_core(s, core), s->opt.complete_ns);
+		steal(s, &s->cores[core], s->opt.complete_ns);
 }
 
 u64 sim_host_switch(const struct hws *s, u32 core)
@@ -175,7 +169,7 @@ u64 sim_host_busy(const struct hws *s, u64 *lock_ns)
 	if (!s->host)
 		return 0;
 	for (i = 0; i < s->opt.cores; i++)
-		busy_ns += s->host->core[i].busy_ns;
+		busy_ns += s->cores[i].busy_ns;
 	for (i = 0; s->host->lock && i < s->queues; i++)
 		*lock_ns = max(*lock_ns, s->host->lock[i].held_ns);
 	return busy_ns;

@@ -214,11 +214,11 @@ struct hws {
 	u64 feed_ns;   /* when so many of the waiters look again */
 	u32 depth;
 	u32 in_drive;
-	u32 in_use;		       /* requests that exist */
-	struct sim_tag_queue *tagged;  /* by hardware queue; NULL: they are only counted */
-	u32 queues;		       /* hardware queues */
-	u32 drive_queues;	       /* as many has the drive; 0: it does not say */
-	u32 waiting_tasks;	       /* for a tag */
+	u32 in_use;		      /* requests that exist */
+	struct sim_tag_queue *tagged; /* by hardware queue; NULL: they are only counted */
+	u32 queues;		      /* hardware queues */
+	u32 drive_queues;	      /* as many has the drive; 0: it does not say */
+	u32 waiting_tasks;	      /* for a tag */
 	bool started;
 	bool inserted, done; /* in this instant */
 
@@ -239,7 +239,8 @@ struct hws {
 	struct sim_request *sent, **sent_tail;
 	u64 sent_ns; /* when the last of them arrives */
 	struct sim_processor processor;
-	struct sim_host *host; /* host.c; NULL: each process has a core of its own */
+	struct sim_processor *cores; /* the host's; NULL without one */
+	struct sim_host *host;	     /* host.c; NULL: each process has a core of its own */
 	struct sim_flush flush;
 	/* waiting for a request, where they are counted */
 	struct sim_piece *starved, **starved_tail;
@@ -363,7 +364,6 @@ void sim_waiter_woken(struct hws *s);
 /* host.c: nothing happens without a host */
 void sim_host_init(struct hws *s);
 void sim_host_start(struct hws *s);
-struct sim_processor *sim_core(struct hws *s, u32 core);
 /* Which core an I/O of a task is issued on; @row: of a trace. */
 u32 sim_core_of(const struct hws *s, u32 task, u64 row);
 /* The hardware queue of what comes from a core. */

@@ -23,8 +23,8 @@
 /* The one that a turn is for; NULL: it has one of its own. */
 static struct sim_processor *processor_of(struct hws *s, const struct sim_turn *t)
 {
-	if (s->host)
-		return sim_core(s, t->core);
+	if (s->cores)
+		return &s->cores[t->core];
 	return s->opt.one_processor ? &s->processor : NULL;
 }
 
@@ -94,7 +94,7 @@ void sim_compute_in_turn(struct hws *s, struct sim_turn *t, u64 need_ns)
 {
 	struct sim_processor *p = processor_of(s, t);
 
-	if (s->host && p->running == t && p->first && s->now - p->since_ns >= SLICE_NS)
+	if (s->cores && p->running == t && p->first && s->now - p->since_ns >= SLICE_NS)
 		next(s, p);
 	sim_compute(s, t, need_ns);
 }

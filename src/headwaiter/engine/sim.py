@@ -161,6 +161,7 @@ HOST_TIMES = (
     "lock_ns", "lock_shared_ns", "lock_crowded_ns", "complete_ns", "switch_ns", "switch_more_ns", "replayed_ns",
 )  # fmt: skip
 """The same, which count where there are cores."""
+EVERY_TIME = (*PROCESSOR_TIMES, *HOST_TIMES)
 
 
 @dataclass(frozen=True)

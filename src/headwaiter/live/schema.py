@@ -29,6 +29,18 @@ class Gate(Record):
     contention_percent: Annotated[
         float | None, Says("share of requests that found as many under way; absent without depth or completions", "%")
     ] = None
+    slowdown: Annotated[
+        float | None, Says("how many times as long requests took as those that found none under way; absent if that is not known")
+    ] = None
+    processor_percent: Annotated[
+        float | None, Says("share of the processors' time that so many requests take; absent without a host", "%")
+    ] = None
+    lock_percent: Annotated[
+        float | None, Says("the same of one lock for the device, as mq-deadline's; absent without a host", "%")
+    ] = None
+    could_change: Annotated[
+        bool | None, Says("whether a scheduler could change anything; absent where the device or completions are unknown")
+    ] = None
     tasks_known: Annotated[bool, Says("it tells tasks, so that think times can be kept")]
     reasons: Annotated[Sequence[str], Says("what it lacks")]
     longer: Annotated[int | None, Says("how many times longer a recording would do")] = None

@@ -201,7 +201,7 @@ static void line_due(struct hws *s, struct sim_source *source, u64 order)
 		begin_row(s, l);
 	else
 		sim_yield(s, &l->turn);
-	sim_trace_issue(s, row);
+	s->load->ops->through(s, s->load, row);
 }
 
 static const struct sim_source_ops line_ops = { .due = line_due };

@@ -111,6 +111,8 @@ struct sim_source_ops {
 	 * false: it ends now.
 	 */
 	bool (*keeps)(struct hws *s, struct sim_source *source, struct sim_io *io);
+	/* A row of a trace has had its core (sim_host_line()), and is to be issued. */
+	void (*through)(struct hws *s, struct sim_source *source, u64 row);
 };
 
 struct sim_source {
@@ -380,10 +382,9 @@ u64 sim_host_switch(const struct hws *s, u32 core);
 /* One more process on a core. */
 void sim_host_joined(struct hws *s, u32 core);
 u64 sim_host_busy(const struct hws *s, u64 *lock_ns);
-/* Rows of a trace in line before their cores: sim_trace_issue() when one has got through. */
+/* Rows of a trace in line before their cores; false: there is no line. */
 void sim_host_trace(struct hws *s, u64 rows);
 bool sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors);
-void sim_trace_issue(struct hws *s, u64 row);
 
 /* wbt.c: @cache is woken when some of those who wait may write */
 void sim_wbt_init(struct hws *s, struct sim_source *cache);

@@ -117,9 +117,9 @@ static void end_flushes(struct hws *s, struct sim_trace *t)
 	}
 }
 
-void sim_trace_issue(struct hws *s, u64 row)
+static void row_through(struct hws *s, struct sim_source *source, u64 row)
 {
-	const struct hws_trace *g = &trace_of(s->load)->given;
+	const struct hws_trace *g = &trace_of(source)->given;
 	struct hw_bio what = {
 		.sector = g->sector[row],
 		.sectors = g->sectors[row],
@@ -142,7 +142,7 @@ static void issue(struct hws *s, struct sim_trace *t, u64 row)
 	if (g->op[row] == HWS_FLUSH)
 		issue_flush(s, t, row);
 	else if (!sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]))
-		sim_trace_issue(s, row);
+		row_through(s, &t->source, row);
 }
 
 /* Has the turn of a row come that stood in line? It leaves it. */
@@ -287,6 +287,7 @@ static const struct sim_source_ops trace_ops = {
 	.done = row_done,
 	.wake = woken,
 	.over = trace_over,
+	.through = row_through,
 };
 
 /* --- set-up --- */

@@ -36,6 +36,24 @@ enum {
 	SP_VALID,
 	SP_GC_IDLE,
 	SP_DEPTH,
+	SP_READ_MIDDLE,
+	SP_READ_SLOW,
+	SP_READ_MORE,
+	SP_HALF_DUPLEX,
+	SP_C_READ,
+	SP_C_WRITE,
+	SP_SUBMISSIONS,
+	SP_FETCH,
+	SP_SLC,
+	SP_SLC_PROGRAM,
+	SP_FOLD,
+	SP_GC_QUANTUM,
+	SP_SEQUENTIAL,
+	SP_RANDOM,
+	SP_PROTECTED,
+	SP_FLUSH,
+	SP_FLUSH_SLOW,
+	SP_SLOW_SHARE,
 	SP_NR
 };
 
@@ -57,6 +75,14 @@ enum {
 	  .min = lo,               \
 	  .max = hi,               \
 	  .help = h }
+#define YES(k, h) { .key = k, .type = HW_PARAM_BOOL, .scale = 1, .unit = "", .max = 1, .help = h }
+#define SHARE(k, hi, h)            \
+	{ .key = k,                \
+	  .type = HW_PARAM_NUMBER, \
+	  .scale = 1000000,        \
+	  .unit = "",              \
+	  .max = (hi) * 1000000ll, \
+	  .help = h }
 
 static const struct hw_param ssd_params[SP_NR] = {
 	[SP_SECTORS] =
@@ -72,13 +98,8 @@ static const struct hw_param ssd_params[SP_NR] = {
 	[SP_ERASE] = MS("timing.block_erase", HW_PARAM_REQUIRED, "erasing a block"),
 	[SP_TRANSFER] = MS("timing.transfer", 0, "a sector between register and controller"),
 	[SP_SUSPEND] = MS("timing.suspend", 0, "time for a read to suspend a program"),
-	[SP_SUSPENDS] = { .key = "timing.suspends",
-			  .type = HW_PARAM_BOOL,
-			  .scale = 1,
-			  .unit = "",
-			  .def = 0,
-			  .max = 1,
-			  .help = "reads suspend programs and erasures instead of waiting for them" },
+	[SP_SUSPENDS] = YES("timing.suspends",
+			    "reads suspend programs and erasures instead of waiting for them"),
 	[SP_LINK_READ] = MS("link.sector_read", 0, "a sector from the drive to the host"),
 	[SP_LINK_WRITE] = MS("link.sector_write", 0, "a sector from the host to the drive"),
 	[SP_O_READ] = MS("overhead.read", 0, "command and completion of a read"),
@@ -97,6 +118,35 @@ static const struct hw_param ssd_params[SP_NR] = {
 		MS("write.gc_idle", 100000000, "idle time before background garbage collection"),
 	[SP_DEPTH] = NUM("queue.depth", "requests", 32, 1, 1024,
 			 "requests that the drive accepts at once"),
+	[SP_READ_MIDDLE] =
+		MS("timing.page_read_middle", 0, "a page of the middle kind; 0 = as page_read"),
+	[SP_READ_SLOW] =
+		MS("timing.page_read_slow", 0, "a page of the slowest kind; 0 = as page_read"),
+	[SP_READ_MORE] = MS("timing.read_more", 0, "more for each page of a read above 4 KiB"),
+	[SP_HALF_DUPLEX] = YES("link.half_duplex", "the link carries one direction at a time"),
+	[SP_C_READ] = MS("controller.read", 0, "the controller's work for a read, one at a time"),
+	[SP_C_WRITE] =
+		MS("controller.write", 0, "the controller's work for a write, one at a time"),
+	[SP_SUBMISSIONS] = NUM("queue.submissions", "queues", 1, 1, 1024,
+			       "submission queues, fetched from in turn"),
+	[SP_FETCH] = NUM("queue.fetch", "commands", 0, 0, 65536,
+			 "commands fetched at once; a write is one until the buffer has a place; "
+			 "0 = all"),
+	[SP_SLC] = NUM("write.slc", "pages", 0, 0, 1ll << 40, "pages of fast cells when rested"),
+	[SP_SLC_PROGRAM] =
+		MS("write.slc_program", 0, "from the register to fast cells; 0 = as page_program"),
+	[SP_FOLD] = MS("write.fold", 0, "a page from fast cells to others, in idle time"),
+	[SP_GC_QUANTUM] = MS("write.gc_quantum", 0,
+			     "garbage collection on one die at a stretch; 0 = a little with "
+			     "every page"),
+	[SP_SEQUENTIAL] = SHARE("write.sequential_extra", 1000,
+				"more work for a page that sequential writes of 4 KiB filled"),
+	[SP_RANDOM] = SHARE("write.random_extra", 1000,
+			    "more work for a page that random writes of 4 KiB filled"),
+	[SP_PROTECTED] = YES("flush.protected", "what is in the buffer survives a loss of power"),
+	[SP_FLUSH] = MS("flush.time", 0, "a flush, once the buffer is empty"),
+	[SP_FLUSH_SLOW] = MS("flush.time_slow", 0, "the same for a slow flush"),
+	[SP_SLOW_SHARE] = SHARE("flush.slow_share", 1, "share of flushes that are slow"),
 };
 
 struct ssd_die {

@@ -59,7 +59,7 @@ void sim_host_init(struct hws *s)
 	s->host->processes = zeroed(s, s->opt.cores * sizeof(*s->host->processes));
 }
 
-/* A drive that holds many commands has a queue for each core (NVMe), unless it says otherwise. */
+/* A drive that takes many commands has a queue for each core (NVMe), unless it says how many. */
 #define MANY_COMMANDS 64u
 
 void sim_host_start(struct hws *s)
@@ -68,7 +68,7 @@ void sim_host_start(struct hws *s)
 
 	if (!s->host)
 		return;
-	if (!queues)
+	if (queues <= 1)
 		queues = s->drive->rotational || s->drive->depth < MANY_COMMANDS ? 1 : s->opt.cores;
 	s->queues = min(queues, s->opt.cores);
 	s->host->lock = zeroed(s, s->queues * sizeof(*s->host->lock));

@@ -258,9 +258,8 @@ def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied])
         else f"; they take {g.processor_percent:.0f}% of the processors' time, and {g.lock_percent:.0f}% of one lock's"
     )
     slower = "" if g.slowdown is None or g.processor_percent is None else f", and {g.slowdown:.1f} times as long as alone"
-    out.print(
-        f"Recorded: {g.seconds:.3g} s, {counted(g.requests, 'request')}, {counted(g.lost, 'event')} lost{contention}{host}{slower}"
-    )
+    lost = f"{counted(g.lost, 'event')} lost"
+    out.print(f"Recorded: {g.seconds:.3g} s, {counted(g.requests, 'request')}, {lost}{contention}{host}{slower}")
     for one in found.advice:
         out.print()
         first, dot, rest = one.text.partition(". ")

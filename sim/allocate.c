@@ -157,10 +157,10 @@ static bool next_needs_tag(struct hws *s, struct sim_task *t)
 	return false;
 }
 
-void sim_request_freed(struct hws *s, u32 queue, u32 sectors)
+void sim_request_freed(struct hws *s, u32 core, u32 sectors)
 {
 	if (s->tagged)
-		sim_wake_waiter(s, queue, sectors);
+		sim_wake_waiter(s, sim_queue_of(s, core), sectors);
 	else
 		feed_counted(s);
 }

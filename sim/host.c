@@ -74,18 +74,6 @@ void sim_host_start(struct hws *s)
 	s->host->lock = zeroed(s, s->queues * sizeof(*s->host->lock));
 }
 
-u32 sim_core_of(const struct hws *s, u32 task, u64 row)
-{
-	if (!s->host)
-		return task % s->opt.cpus;
-	return s->opt.spread ? (u32)(row % s->opt.cores) : s->tasks[task].core;
-}
-
-u32 sim_queue_of(const struct hws *s, u32 core)
-{
-	return s->queues == 1 ? 0 : core % s->queues;
-}
-
 static struct sim_lock *lock_of(const struct hws *s, u32 core)
 {
 	return &s->host->lock[s->opt.lock_by_queue ? sim_queue_of(s, core) : 0];
@@ -138,10 +126,9 @@ void sim_host_submitted(struct hws *s, u32 core, u32 sectors)
 		      sim_turnaround(s, sectors) + pass(s, lock_of(s, core), core));
 }
 
-void sim_host_completed(struct hws *s, u32 core)
+void sim_host_interrupt(struct hws *s, u32 core)
 {
-	if (s->host)
-		steal(s, &s->cores[core], s->opt.complete_ns);
+	steal(s, &s->cores[core], s->opt.complete_ns);
 }
 
 u64 sim_host_switch(const struct hws *s, u32 core)

@@ -328,8 +328,8 @@ void sim_request_piece(struct hws *s, struct sim_piece *p);
 void sim_waited(struct hws *s, u32 task);
 /* Does the task wait for a request? Then its source is woken when it has one. */
 bool sim_task_stalls(struct hws *s, u32 task);
-/* @sectors: of what has been done, which came through @queue */
-void sim_request_freed(struct hws *s, u32 queue, u32 sectors);
+/* @sectors: of what has been done, which came from @core */
+void sim_request_freed(struct hws *s, u32 core, u32 sectors);
 void sim_feed_woken(struct hws *s);
 /* The task's source is woken when the drive's cache has been written. */
 void sim_flush(struct hws *s, struct sim_flush_wait *w);
@@ -367,16 +367,35 @@ void sim_waiter_woken(struct hws *s);
 void sim_host_init(struct hws *s);
 void sim_host_start(struct hws *s);
 /* Which core an I/O of a task is issued on; @row: of a trace. */
-u32 sim_core_of(const struct hws *s, u32 task, u64 row);
+static inline u32 sim_core_of(const struct hws *s, u32 task, u64 row)
+{
+	if (likely(s->opt.cpus == 1))
+		return 0;
+	if (!s->host)
+		return task % s->opt.cpus;
+	return s->opt.spread ? (u32)(row % s->opt.cores) : s->tasks[task].core;
+}
+
 /* The hardware queue of what comes from a core. */
-u32 sim_queue_of(const struct hws *s, u32 core);
+static inline u32 sim_queue_of(const struct hws *s, u32 core)
+{
+	return likely(s->queues == 1) ? 0 : core % s->queues;
+}
+
 /* A process of so many sectors' I/O gets them ready: its core, and then the lock. */
 void sim_lock(struct hws *s, struct sim_turn *t);
 void sim_unlock(struct hws *s, u32 core);
 /* The same of an I/O of the kernel's own, which nobody waits for: only the time passes. */
 void sim_host_submitted(struct hws *s, u32 core, u32 sectors);
 /* A request is done, on the core that issued it. */
-void sim_host_completed(struct hws *s, u32 core);
+void sim_host_interrupt(struct hws *s, u32 core);
+
+static inline void sim_host_completed(struct hws *s, u32 core)
+{
+	if (unlikely(s->host))
+		sim_host_interrupt(s, core);
+}
+
 /* Until a process that is woken now goes on, on its core. */
 u64 sim_host_switch(const struct hws *s, u32 core);
 /* One more process on a core. */

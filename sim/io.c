@@ -52,7 +52,7 @@ static void io_done(struct hws *s, struct sim_io *io)
 	struct sim_source *source = s->tasks[io->task].source;
 	void *cookie = io->cookie;
 
-	if (!source->ops->keeps || !source->ops->keeps(s, source, io))
+	if (likely(!s->host) || !source->ops->keeps || !source->ops->keeps(s, source, io))
 		sim_io_end(s, io);
 	source->ops->done(s, source, cookie);
 }
@@ -81,5 +81,5 @@ void sim_request_done(struct hws *s, struct sim_request *r)
 		p = next;
 	}
 	sim_task_reap(s);
-	sim_request_freed(s, sim_queue_of(s, core), sectors);
+	sim_request_freed(s, core, sectors);
 }

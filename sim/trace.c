@@ -141,7 +141,8 @@ static void issue(struct hws *s, struct sim_trace *t, u64 row)
 		t->state[row] = ROW_ISSUED;
 	if (g->op[row] == HWS_FLUSH)
 		issue_flush(s, t, row);
-	else if (!sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]))
+	else if (!s->host ||
+		 !sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]))
 		row_through(s, &t->source, row);
 }
 
@@ -253,7 +254,8 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 		u64 delay_ns = (u64)t->given.delay_ns[child];
 
 		sim_think(s, delay_ns);
-		delay_ns -= min(delay_ns, (u64)s->opt.replayed_ns);
+		if (unlikely(s->host))
+			delay_ns -= min(delay_ns, (u64)s->opt.replayed_ns);
 		sim_schedule(s, sim_after(s->now, delay_ns), child, source);
 	}
 }

@@ -241,7 +241,7 @@ def test_a_hosts_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (("cores = 10", "cores = 0"), "cores: must be a whole number from 1 to 1024"),
         (("cores = 10", "cores = true"), "cores: must be"),
-        (("cores = 10", "corse = 10"), "corse: unknown key; did you mean cores?"),
+        (("cores = 10", "kores = 10"), "kores: unknown key; did you mean cores?"),
         (("switch = 2.9", "switch = nan"), "times.switch: must be a number"),
         (("switch = 2.9", "switch = -1"), "times.switch: must be from 0"),
         (("[none]", "[kyber2]"), "kyber2: unknown key"),

@@ -74,7 +74,7 @@ static bool job_keeps(struct hws *s, struct sim_source *source, struct sim_io *i
 {
 	struct sim_job *j = job_of(source);
 
-	if (!s->host || io->cookie)
+	if (io->cookie)
 		return false;
 	if (j->want && j->completed + 1 < j->want) {
 		j->fetched++;

@@ -32,10 +32,10 @@ BY_QUEUE = ("none", "kyber")
 
 # Instructions of a random request of 4 KiB, all in all (`make bench`). Without the simulator's own, bfq's are 2.3 times
 # mq-deadline's: as much longer does it hold its lock on a real machine (flash study of 2024, one process).
-_SIMULATOR = 1380
+_SIMULATOR = 1320
 _INSTRUCTIONS = {
-    "noop": 1506, "deadline": 1938, "as": 2327, "as-95": 2402, "cas": 2316, "was": 2607, "was-online": 2720, MODEL: 1963,
-    "kyber": 1750, "as-seek": 5709, "as-share": 4753, "cfq": 1813, "cfq-slice": 2400, "bfq": 2728, "maitre": 3282,
+    "noop": 1446, "deadline": 1878, "as": 2267, "as-95": 2342, "cas": 2256, "was": 2547, "was-online": 2660, MODEL: 1903,
+    "kyber": 1690, "as-seek": 5649, "as-share": 4693, "cfq": 1753, "cfq-slice": 2340, "bfq": 2668, "maitre": 3222,
 }  # fmt: skip
 
 

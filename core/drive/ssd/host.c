@@ -52,7 +52,7 @@ void ssd_use_link(struct ssd *s, u64 now)
 		s->link_wrote = false;
 		ssd_push(s, now + (u64)n * s->link[0], s->sent_command[s->sent_from], 0,
 			 ssd_pack(SSD_SENT, n));
-		if (++s->sent_from == s->most_reads)
+		if (++s->sent_from == SSD_READS)
 			s->sent_from = 0;
 		s->nr_sent--;
 	}
@@ -69,8 +69,8 @@ void ssd_send(struct ssd *s, u32 c, u32 sectors, u64 now)
 		return;
 	}
 	at = s->sent_from + s->nr_sent++;
-	if (at >= s->most_reads)
-		at -= s->most_reads;
+	if (at >= SSD_READS)
+		at -= SSD_READS;
 	s->sent_command[at] = c;
 	s->sent_sectors[at] = sectors;
 	ssd_use_link(s, now);

@@ -67,6 +67,7 @@ enum ssd_param {
 extern const struct hw_param ssd_params[SP_NR];
 
 #define SSD_NONE       U32_MAX
+#define SSD_NO_PAGE    U64_MAX
 /* Pages of reads that are on their way at once, of all commands and of one. */
 #define SSD_READS      4096u
 #define SSD_READS_EACH 256u
@@ -111,22 +112,28 @@ struct ssd_command {
 
 struct ssd_channel {
 	u64 free;
-	u32 idle, idle_last; /* dies that program nothing */
+	u32 idle, idle_last; /* dies whose registers are empty */
 	u32 next;
 	bool loads;
 };
 
+struct ssd_read {
+	u32 command, next, work, sectors;
+};
+
 struct ssd_die {
-	u64 read_free;	/* reads so far have ended */
-	u64 busy_until; /* a program or a piece of garbage collection */
-	u64 gate;	/* reads get in between two steps of the collection from here on */
-	u64 budget;	/* for which reads may still hold up what is under way */
+	struct ssd_queue reads;
+	u32 reading;	/* SSD_NONE: none is under way */
+	u32 next;	/* of those with empty registers on its channel */
+	u64 busy_until; /* while it works: the end, without reads to come */
+	u64 rest;	/* of a program or a step of collecting: what is left, or begins */
+	u64 budget;	/* for which reads may still hold it up */
 	u64 pauses;	/* that suspending it may still cost */
+	u64 collects;	/* garbage: time left */
 	u64 number;	/* of the page that it programs */
-	u64 work;	/* of the program that is being loaded */
-	u32 next;
+	u64 next_number, next_work; /* of the page that is in its register, or on the way there */
 	u32 channel;
-	bool collects;
+	bool works, loaded, foreseen; /* foreseen: there is an event SSD_ENDED */
 };
 
 struct ssd_submissions {
@@ -138,7 +145,9 @@ struct ssd {
 	struct hw_drive drive;
 	struct list_head done;
 	struct ssd_event *event; /* a heap */
-	u32 nr_events, most_reads, nr_reads;
+	u32 nr_events, nr_reads;
+	struct ssd_read *read; /* pages of reads that wait for their dies, or are being read */
+	u32 read_unused;
 
 	struct ssd_command *command;
 	u32 unused, nr_out;
@@ -225,10 +234,11 @@ void ssd_pop(struct ssd *s);
 
 /* flash.c */
 void ssd_begin_read(struct ssd *s, u32 c, u64 now);
+void ssd_has_read(struct ssd *s, u32 die, u64 now);
 void ssd_program(struct ssd *s, u64 now);
 void ssd_loaded(struct ssd *s, u32 die, u64 now);
-bool ssd_ended(struct ssd *s, u32 die, u64 now);
-void ssd_all_idle(struct ssd *s);
+u64 ssd_ended(struct ssd *s, u32 die, u64 now);
+void ssd_all_empty(struct ssd *s);
 void ssd_rested(struct ssd *s, u64 now);
 
 /* host.c */

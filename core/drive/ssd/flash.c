@@ -11,12 +11,24 @@
  */
 #include "core/drive/ssd/internal.h"
 
-#define LONG_REST_NS (1ull << 46)
+/* Steps of collecting garbage wait for reads so many times as long as they take. */
+#define READS_BEFORE_GARBAGE 8u
+#define LONG_REST_NS	     (1ull << 46)
 
 /* Reading a page: it is of one of three kinds, as the bits of a cell are. */
 static u64 reading(const struct ssd *s, u64 page)
 {
 	return s->page_read[s->same_reads ? 0 : (u32)((u64)ssd_scramble(page) * 3 >> 32)];
+}
+
+static void append_read(struct ssd *s, struct ssd_queue *q, u32 i)
+{
+	s->read[i].next = SSD_NONE;
+	if (ssd_empty(q))
+		q->head = i;
+	else
+		s->read[q->tail].next = i;
+	q->tail = i;
 }
 
 static void read_on(struct ssd *s, u32 index, u64 at)
@@ -67,12 +79,8 @@ static void queue_read(struct ssd *s, u32 index, u32 command, u32 sectors, u64 w
 	u32 i = s->read_unused;
 
 	s->read_unused = s->read[i].next;
-	s->read[i] = (struct ssd_read){ command, SSD_NONE, (u32)work, sectors };
-	if (ssd_empty(&d->reads))
-		d->reads.head = i;
-	else
-		s->read[d->reads.tail].next = i;
-	d->reads.tail = i;
+	s->read[i] = (struct ssd_read){ command, SSD_NONE, (u32)work, sectors, index };
+	append_read(s, &d->reads, i);
 	if (d->reading != SSD_NONE)
 		return;
 	if (!d->works) {
@@ -85,15 +93,52 @@ static void queue_read(struct ssd *s, u32 index, u32 command, u32 sectors, u64 w
 	}
 }
 
-/* A page is in the die's register. */
+/* The next transfer over a channel that carries none: what was read and what is to be programmed take turns. */
+static void transfer(struct ssd *s, u32 index, u64 now)
+{
+	struct ssd_channel *c = &s->channel[index];
+
+	if (c->load_waits && (!c->loaded_last || ssd_empty(&c->reads))) {
+		c->busy = c->loaded_last = true;
+		c->load_waits = false;
+		ssd_push(s, now + (u64)s->page * s->transfer, SSD_NONE, c->load,
+			 ssd_pack(SSD_LOADED, 1));
+	} else if (!ssd_empty(&c->reads)) {
+		u32 i = c->reads.head;
+
+		c->busy = true;
+		c->loaded_last = false;
+		c->reads.head = s->read[i].next;
+		ssd_push(s, now + (u64)s->read[i].sectors * s->transfer, i, s->read[i].die,
+			 ssd_pack(SSD_OUT, s->read[i].sectors));
+	}
+}
+
+/* A page is in the die's register, and goes over the channel. */
 void ssd_has_read(struct ssd *s, u32 index, u64 now)
 {
 	struct ssd_die *d = &s->die[index];
+	struct ssd_channel *c = &s->channel[d->channel];
+	u32 i = d->reading;
 
-	s->read[d->reading].next = s->read_unused;
-	s->read_unused = d->reading;
+	append_read(s, &c->reads, i);
+	if (!c->busy)
+		transfer(s, d->channel, now);
 	d->reading = SSD_NONE;
 	choose(s, index, now);
+}
+
+/* It has: the command that it is for. */
+u32 ssd_is_out(struct ssd *s, u32 i, u64 now)
+{
+	struct ssd_read *r = &s->read[i];
+	u32 channel = s->die[r->die].channel;
+
+	s->channel[channel].busy = false;
+	transfer(s, channel, now);
+	r->next = s->read_unused;
+	s->read_unused = i;
+	return r->command;
 }
 
 /* Ask the dies for as much of a read as may be on its way at once. */
@@ -193,9 +238,11 @@ void ssd_program(struct ssd *s, u64 now)
 		c->loads = true;
 		d->next_work = programming(s);
 		d->next_number = s->started++;
-		c->free = max(now, c->free) + (u64)s->page * s->transfer;
-		ssd_push(s, c->free, SSD_NONE, i, ssd_pack(SSD_LOADED, 1));
+		c->load = i;
+		c->load_waits = true;
 		s->drive.stats.media_writes++;
+		if (!c->busy)
+			transfer(s, (u32)(c - s->channel), now);
 	}
 }
 
@@ -203,7 +250,7 @@ void ssd_program(struct ssd *s, u64 now)
 static void set_work(struct ssd *s, struct ssd_die *d, u64 work)
 {
 	d->rest = work;
-	d->budget = work;
+	d->budget = d->collects ? work * READS_BEFORE_GARBAGE : work;
 	d->pauses = s->page_read[0] * 2ull <= work ? div_u64(work, 6) : 0;
 }
 
@@ -223,7 +270,8 @@ void ssd_loaded(struct ssd *s, u32 index, u64 now)
 	struct ssd_die *d = &s->die[index];
 	struct ssd_channel *c = &s->channel[d->channel];
 
-	c->loads = false;
+	c->loads = c->busy = false;
+	transfer(s, d->channel, now);
 	if (c->idle != SSD_NONE)
 		channel_ready(s, d->channel);
 	d->loaded = true;

@@ -88,7 +88,7 @@ enum ssd_event_kind {
 
 struct ssd_event {
 	u64 at;
-	u32 command;
+	u32 command; /* of SSD_OUT: the page that was read */
 	u16 die;
 	u16 kind_sectors; /* kind, and sectors less one below it */
 };
@@ -111,14 +111,16 @@ struct ssd_command {
 };
 
 struct ssd_channel {
-	u64 free;
-	u32 idle, idle_last; /* dies whose registers are empty */
+	struct ssd_queue reads; /* that wait for it */
+	u32 idle, idle_last;	/* dies whose registers are empty */
 	u32 next;
-	bool loads;
+	u32 load;   /* the die whose register is to be filled */
+	bool loads; /* there is one */
+	bool load_waits, loaded_last, busy;
 };
 
 struct ssd_read {
-	u32 command, next, work, sectors;
+	u32 command, next, work, sectors, die;
 };
 
 struct ssd_die {
@@ -235,6 +237,7 @@ void ssd_pop(struct ssd *s);
 /* flash.c */
 void ssd_begin_read(struct ssd *s, u32 c, u64 now);
 void ssd_has_read(struct ssd *s, u32 die, u64 now);
+u32 ssd_is_out(struct ssd *s, u32 read, u64 now);
 void ssd_program(struct ssd *s, u64 now);
 void ssd_loaded(struct ssd *s, u32 die, u64 now);
 u64 ssd_ended(struct ssd *s, u32 die, u64 now);

@@ -80,7 +80,6 @@ static void out(struct ssd *s, u32 c, u32 sectors, u64 now)
 static void happen(struct ssd *s, const struct ssd_event *e)
 {
 	u32 sectors = (e->kind_sectors & ((1u << SSD_KIND_SHIFT) - 1)) + 1;
-	struct ssd_channel *c;
 	u64 now = e->at;
 
 	switch (e->kind_sectors >> SSD_KIND_SHIFT) {
@@ -91,16 +90,9 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 		break;
 	case SSD_READ:
 		ssd_has_read(s, e->die, now);
-		if (s->transfer) {
-			c = &s->channel[s->die[e->die].channel];
-			c->free = max(now, c->free) + (u64)sectors * s->transfer;
-			ssd_push(s, c->free, e->command, e->die, ssd_pack(SSD_OUT, sectors));
-			break;
-		}
-		out(s, e->command, sectors, now);
 		break;
 	case SSD_OUT:
-		out(s, e->command, sectors, now);
+		out(s, ssd_is_out(s, e->command, now), sectors, now);
 		break;
 	case SSD_SENT:
 		s->link_busy = false;
@@ -266,8 +258,10 @@ static void lay_out(struct ssd *s, const struct parts *x)
 		empty(&s->submissions[i].commands);
 	for (i = 0; i < SSD_STREAMS; i++)
 		s->stream[i] = U64_MAX;
-	for (i = 0; i < s->channels; i++)
+	for (i = 0; i < s->channels; i++) {
 		s->channel[i].idle = SSD_NONE;
+		empty(&s->channel[i].reads);
+	}
 	for (i = 0; i < s->dies; i++) {
 		div_u64_rem(i, s->channels, &s->die[i].channel);
 		empty(&s->die[i].reads);

@@ -77,7 +77,9 @@ def play(drive: Profile, reads: float, kib: int, outstanding: int, n: int, seed:
     """So many requests at random places, of which a share reads, after those that empty the pool and fill the buffer."""
     rng = np.random.default_rng(seed)
     sectors = kib * 2
-    filling = int(4 * pages_until_steady(drive) * drive.data["geometry"].get("page", 32) / sectors / (1 - reads)) if reads < 1 else 0
+    filling = (
+        int(4 * pages_until_steady(drive) * drive.data["geometry"].get("page", 32) / sectors / (1 - reads)) if reads < 1 else 0
+    )
     filling += outstanding
     load = Measured(
         (rng.random(filling + n) >= reads).astype(np.uint8),

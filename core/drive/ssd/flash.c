@@ -249,7 +249,7 @@ void ssd_program(struct ssd *s, u64 now)
 /* Work that reads may hold up, and suspend if it is a program. */
 static void set_work(struct ssd *s, struct ssd_die *d, u64 work)
 {
-	d->rest = work;
+	d->rest = max(work, 1ull); /* 0 is none */
 	d->budget = d->collects ? work * READS_BEFORE_GARBAGE : work;
 	d->pauses = s->page_read[0] * 2ull <= work ? div_u64(work, 6) : 0;
 }

@@ -309,7 +309,6 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->suspend = (u32)v[SP_SUSPEND];
 	s->suspends = v[SP_SUSPENDS];
 	s->gc_idle = (u64)v[SP_GC_IDLE];
-	s->quantum = (u64)v[SP_GC_QUANTUM];
 	s->step = s->page_read[0] + s->page_program + (s->suspends ? 0 : (u64)v[SP_ERASE]);
 	s->pool_size = s->pool = (u64)v[SP_POOL];
 	s->more[0] = (u64)v[SP_SEQUENTIAL];
@@ -322,6 +321,10 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	copy = div_u64((s->page_read[0] + s->page_program) * valid, 1000000);
 	s->collect_ns = div64_u64((copy + div_u64((u64)v[SP_ERASE], (u32)v[SP_BLOCK])) * 1000000,
 				  1000000 - valid);
+	/* a stretch wins a page at least, and is no great number of steps */
+	if (v[SP_GC_QUANTUM])
+		s->quantum = max(max((u64)v[SP_GC_QUANTUM], s->collect_ns), s->step);
+	s->step = max(s->step, s->quantum / 64);
 	s->drive.sectors = (u64)v[SP_SECTORS];
 	s->drive.write_cache = true;
 	s->drive.depth = x.nr_commands;

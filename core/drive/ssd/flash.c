@@ -250,7 +250,8 @@ void ssd_program(struct ssd *s, u64 now)
 static void set_work(struct ssd *s, struct ssd_die *d, u64 work)
 {
 	d->rest = max(work, 1ull); /* 0 is none */
-	d->budget = d->collects ? work * READS_BEFORE_GARBAGE : work;
+	/* one read at least gets in before each program */
+	d->budget = max(d->collects ? work * READS_BEFORE_GARBAGE : work, s->longest_read);
 	d->pauses = s->page_read[0] * 2ull <= work ? div_u64(work, 6) : 0;
 }
 

@@ -51,6 +51,7 @@ enum ssd_param {
 	SP_C_WRITE,
 	SP_SUBMISSIONS,
 	SP_FETCH,
+	SP_BURST,
 	SP_SLC,
 	SP_SLC_PROGRAM,
 	SP_FOLD,
@@ -158,6 +159,7 @@ struct ssd {
 	struct ssd_submissions *submissions;
 	struct ssd_queue waiting; /* submission queues with commands, in turn */
 	u32 nr_submissions, nr_fetch, nr_fetched;
+	u32 burst, in_burst;
 	struct ssd_queue controller[2]; /* reads, others */
 	u32 controlled, in_a_row;
 	u32 overhead[2], link[2], control[2]; /* by direction: read, write */
@@ -170,6 +172,7 @@ struct ssd {
 	u32 channels, dies, page;
 	u32 page_read[3], read_more, transfer, suspend;
 	u64 page_program, slc_program, fold;
+	u64 longest_read;
 	bool suspends, same_reads;
 	struct ssd_channel *channel;
 	struct ssd_die *die;

@@ -295,12 +295,15 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->control[0] = (u32)v[SP_C_READ];
 	s->control[1] = (u32)v[SP_C_WRITE];
 	s->nr_fetch = (u32)v[SP_FETCH];
+	s->burst = (u32)v[SP_BURST];
 	s->half_duplex = v[SP_HALF_DUPLEX];
 	s->page_read[0] = (u32)v[SP_READ];
 	s->page_read[1] = or_else(v[SP_READ_MIDDLE], v[SP_READ]);
 	s->page_read[2] = or_else(v[SP_READ_SLOW], v[SP_READ]);
 	s->same_reads = s->page_read[0] == s->page_read[1] && s->page_read[0] == s->page_read[2];
 	s->read_more = (u32)v[SP_READ_MORE];
+	s->longest_read =
+		max(max(s->page_read[0], s->page_read[1]), s->page_read[2]) + s->read_more;
 	s->page_program = (u32)v[SP_PROGRAM];
 	s->slc_program = or_else(v[SP_SLC_PROGRAM], v[SP_PROGRAM]);
 	s->slc_size = s->slc = (u64)v[SP_SLC];

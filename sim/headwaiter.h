@@ -633,6 +633,12 @@ struct hws_replay {
 	const uint32_t *sectors;
 	/* from this request's completion to the next issue in its place; NULL: none */
 	const int64_t *think_ns;
+	/*
+	 * Submission queue of each place; NULL: 0. With it a place has its own requests: place p of
+	 * P the requests p, p + P, …; the loop ends where one has no more, and service_ns of what
+	 * has not been served stays as it was.
+	 */
+	const uint32_t *queue;
 	int64_t *service_ns;		  /* out: from issue to completion */
 	struct hws_replay_totals *totals; /* out */
 };

@@ -70,7 +70,7 @@ static void await_programs(struct ssd *s, u32 index, u64 now, u64 until, u32 out
 	c->until = until;
 	c->waits = outstanding;
 	ssd_append(s, &s->flushes, index);
-	ssd_programmed(s, U64_MAX, now);
+	ssd_programmed(s, SSD_NO_PAGE, now);
 }
 
 /* A piece has come into the buffer. */
@@ -119,12 +119,12 @@ static u64 flushing(struct ssd *s)
 	return s->flush_ns[chance < s->slow_share];
 }
 
-/* The page of this number is in the cells (U64_MAX: none is): who waited for the last of them? */
+/* The page of this number is in the cells (SSD_NO_PAGE: none is): who waited for the last of them? */
 void ssd_programmed(struct ssd *s, u64 number, u64 now)
 {
 	u32 w;
 
-	if (number != U64_MAX) {
+	if (number != SSD_NO_PAGE) {
 		s->places--;
 		s->last_program = now;
 		for (w = s->flushes.head; w != SSD_NONE; w = s->command[w].next) {

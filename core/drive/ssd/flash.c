@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Dies and channels. Pages of the drive are striped over the dies for reading. What is programmed
- * goes, as a log, to the die that has been idle for longest, so no page waits for a busy die while
- * another is idle.
+ * goes, as a log, to the die whose register has been empty for longest: that is filled while the die
+ * programs the page before.
  *
- * Reads of a die are served in order, and before its programs. They suspend a program or a
- * collection of garbage for as long as it takes itself at most, and for a sixth of that as the cost
- * of suspending; after that they wait for its end, so that neither starves the other.
+ * A die reads in order, and reads before it programs: a read suspends a program where the drive can
+ * do that. Reads hold up a program for as long as it takes itself at most, and suspending it may
+ * cost a sixth of that; after that they wait for its end, so that neither starves the other.
+ * Garbage is collected in steps, between which reads get in.
  */
 #include "core/drive/ssd/internal.h"
 
-#define LONG_REST_NS (1ull << 46)
+/* Steps of collecting garbage wait for reads so many times as long as they take. */
+#define READS_BEFORE_GARBAGE 8u
+#define LONG_REST_NS	     (1ull << 46)
 
 /* Reading a page: it is of one of three kinds, as the bits of a cell are. */
 static u64 reading(const struct ssd *s, u64 page)
@@ -18,45 +21,124 @@ static u64 reading(const struct ssd *s, u64 page)
 	return s->page_read[s->same_reads ? 0 : (u32)((u64)ssd_scramble(page) * 3 >> 32)];
 }
 
-/*
- * When a read may begin on a die that is at work then; what that costs the work is added to it.
- *
- * A collection of garbage can be left between two of its steps only.
- */
-static u64 get_in(struct ssd *s, struct ssd_die *d, u64 now, u64 start, u64 work)
+static void append_read(struct ssd *s, struct ssd_queue *q, u32 i)
 {
-	bool queued = now < d->read_free;
-
-	if (!queued || d->budget < work) {
-		if (d->collects) {
-			start = max(start, d->gate);
-			d->budget = s->step;
-		} else if (queued || d->budget < work || d->pauses < s->suspend) {
-			return d->busy_until;
-		} else {
-			d->pauses -= s->suspend;
-		}
-		if (start + s->suspend >= d->busy_until)
-			return d->busy_until;
-		start += s->suspend;
-		d->busy_until += s->suspend;
-	}
-	d->budget -= min(d->budget, work);
-	d->busy_until += work;
-	d->gate = start + work + s->step;
-	return start;
+	s->read[i].next = SSD_NONE;
+	if (ssd_empty(q))
+		q->head = i;
+	else
+		s->read[q->tail].next = i;
+	q->tail = i;
 }
 
-static u64 read_page(struct ssd *s, u32 i, u64 work, u64 now)
+static void read_on(struct ssd *s, u32 index, u64 at)
 {
-	struct ssd_die *d = &s->die[i];
-	u64 start = max(now, d->read_free);
+	struct ssd_die *d = &s->die[index];
+	const struct ssd_read *r;
 
-	if (start < d->busy_until)
-		start = get_in(s, d, now, start, work);
-	d->read_free = start + work;
+	d->reading = d->reads.head;
+	r = &s->read[d->reading];
+	d->reads.head = r->next;
+	d->budget -= min_t(u64, d->budget, r->work);
+	ssd_push(s, at + r->work, r->command, index, ssd_pack(SSD_READ, r->sectors));
 	s->drive.stats.media_reads++;
-	return d->read_free;
+}
+
+/* A program that was suspended or has just been loaded, or a step of collecting garbage, goes on. */
+static void work_on(struct ssd *s, u32 index, u64 now)
+{
+	struct ssd_die *d = &s->die[index];
+
+	d->works = true;
+	d->busy_until = now + d->rest;
+	if (!d->foreseen)
+		ssd_push(s, d->busy_until, SSD_NONE, index, ssd_pack(SSD_ENDED, 1));
+	d->foreseen = true;
+}
+
+/* A die has nothing under way: what comes next? */
+static void choose(struct ssd *s, u32 index, u64 now)
+{
+	struct ssd_die *d = &s->die[index];
+
+	if (!ssd_empty(&d->reads) && (!d->rest || d->budget >= s->read[d->reads.head].work))
+		read_on(s, index, now);
+	else if (d->rest)
+		work_on(s, index, now);
+}
+
+static bool may_suspend(const struct ssd *s, const struct ssd_die *d, u64 work, u64 now)
+{
+	return s->suspends && !d->collects && d->budget >= work && d->pauses >= s->suspend &&
+	       d->busy_until > now + s->suspend;
+}
+
+static void queue_read(struct ssd *s, u32 index, u32 command, u32 sectors, u64 work, u64 now)
+{
+	struct ssd_die *d = &s->die[index];
+	u32 i = s->read_unused;
+
+	s->read_unused = s->read[i].next;
+	s->read[i] = (struct ssd_read){ command, SSD_NONE, (u32)work, sectors, index };
+	append_read(s, &d->reads, i);
+	if (d->reading != SSD_NONE)
+		return;
+	if (!d->works) {
+		choose(s, index, now);
+	} else if (may_suspend(s, d, work, now)) {
+		d->works = false;
+		d->rest = d->busy_until - now;
+		d->pauses -= s->suspend;
+		read_on(s, index, now + s->suspend);
+	}
+}
+
+/* The next transfer over a channel that carries none: what was read and what is to be programmed take turns. */
+static void transfer(struct ssd *s, u32 index, u64 now)
+{
+	struct ssd_channel *c = &s->channel[index];
+
+	if (c->load_waits && (!c->loaded_last || ssd_empty(&c->reads))) {
+		c->busy = c->loaded_last = true;
+		c->load_waits = false;
+		ssd_push(s, now + (u64)s->page * s->transfer, SSD_NONE, c->load,
+			 ssd_pack(SSD_LOADED, 1));
+	} else if (!ssd_empty(&c->reads)) {
+		u32 i = c->reads.head;
+
+		c->busy = true;
+		c->loaded_last = false;
+		c->reads.head = s->read[i].next;
+		ssd_push(s, now + (u64)s->read[i].sectors * s->transfer, i, s->read[i].die,
+			 ssd_pack(SSD_OUT, s->read[i].sectors));
+	}
+}
+
+/* A page is in the die's register, and goes over the channel. */
+void ssd_has_read(struct ssd *s, u32 index, u64 now)
+{
+	struct ssd_die *d = &s->die[index];
+	struct ssd_channel *c = &s->channel[d->channel];
+	u32 i = d->reading;
+
+	append_read(s, &c->reads, i);
+	if (!c->busy)
+		transfer(s, d->channel, now);
+	d->reading = SSD_NONE;
+	choose(s, index, now);
+}
+
+/* It has: the command that it is for. */
+u32 ssd_is_out(struct ssd *s, u32 i, u64 now)
+{
+	struct ssd_read *r = &s->read[i];
+	u32 channel = s->die[r->die].channel;
+
+	s->channel[channel].busy = false;
+	transfer(s, channel, now);
+	r->next = s->read_unused;
+	s->read_unused = i;
+	return r->command;
 }
 
 /* Ask the dies for as much of a read as may be on its way at once. */
@@ -67,14 +149,13 @@ void ssd_begin_read(struct ssd *s, u32 index, u64 now)
 	u64 more = sectors > SSD_SMALL ? s->read_more : 0;
 
 	while (c->begun < sectors && c->out < SSD_READS_EACH) {
-		if (s->nr_reads == s->most_reads) {
+		if (s->nr_reads == SSD_READS) {
 			if (!c->out)
 				ssd_append(s, &s->starved, index);
 			return;
 		}
 		n = min(sectors - c->begun, s->page - c->within);
-		ssd_push(s, read_page(s, c->die, reading(s, c->page) + more, now), index, c->die,
-			 ssd_pack(SSD_READ, n));
+		queue_read(s, c->die, index, n, reading(s, c->page) + more, now);
 		c->begun += n;
 		c->within = 0;
 		c->page++;
@@ -97,7 +178,7 @@ static void channel_ready(struct ssd *s, u32 index)
 	s->ready.tail = index;
 }
 
-static void die_idle(struct ssd *s, u32 index)
+static void die_takes(struct ssd *s, u32 index)
 {
 	struct ssd_die *d = &s->die[index];
 	struct ssd_channel *c = &s->channel[d->channel];
@@ -113,12 +194,12 @@ static void die_idle(struct ssd *s, u32 index)
 		channel_ready(s, d->channel);
 }
 
-void ssd_all_idle(struct ssd *s)
+void ssd_all_empty(struct ssd *s)
 {
 	u32 i;
 
 	for (i = 0; i < s->dies; i++)
-		die_idle(s, i);
+		die_takes(s, i);
 }
 
 /* What the next page takes, which a smaller pool pays for. */
@@ -155,59 +236,81 @@ void ssd_program(struct ssd *s, u64 now)
 		s->ready.head = c->next;
 		c->idle = d->next;
 		c->loads = true;
-		d->work = programming(s);
-		d->number = s->started++;
-		c->free = max(now, c->free) + (u64)s->page * s->transfer;
-		ssd_push(s, c->free, SSD_NONE, i, ssd_pack(SSD_LOADED, 1));
+		d->next_work = programming(s);
+		d->next_number = s->started++;
+		c->load = i;
+		c->load_waits = true;
 		s->drive.stats.media_writes++;
+		if (!c->busy)
+			transfer(s, (u32)(c - s->channel), now);
 	}
 }
 
-static void work_on(struct ssd *s, u32 index, u64 start, u64 work)
+/* Work that reads may hold up, and suspend if it is a program. */
+static void set_work(struct ssd *s, struct ssd_die *d, u64 work)
+{
+	d->rest = max(work, 1ull); /* 0 is none */
+	/* one read at least gets in before each program */
+	d->budget = max(d->collects ? work * READS_BEFORE_GARBAGE : work, s->longest_read);
+	d->pauses = s->page_read[0] * 2ull <= work ? div_u64(work, 6) : 0;
+}
+
+/* What is in the register is to go into the cells. */
+static void program_loaded(struct ssd *s, u32 index)
 {
 	struct ssd_die *d = &s->die[index];
 
-	start = max(start, d->read_free);
-	d->busy_until = start + work;
-	d->gate = start + s->step;
-	d->pauses = div_u64(work, 6);
-	d->budget = 0;
-	if (d->collects)
-		d->budget = s->step;
-	else if (s->suspends && s->page_read[0] * 2ull <= work)
-		d->budget = work;
-	ssd_push(s, d->busy_until, SSD_NONE, index, ssd_pack(SSD_ENDED, 1));
+	d->loaded = false;
+	d->number = d->next_number;
+	set_work(s, d, d->next_work);
+	die_takes(s, index);
 }
 
 void ssd_loaded(struct ssd *s, u32 index, u64 now)
 {
-	struct ssd_channel *c = &s->channel[s->die[index].channel];
+	struct ssd_die *d = &s->die[index];
+	struct ssd_channel *c = &s->channel[d->channel];
 
-	c->loads = false;
+	c->loads = c->busy = false;
+	transfer(s, d->channel, now);
 	if (c->idle != SSD_NONE)
-		channel_ready(s, s->die[index].channel);
-	work_on(s, index, now, s->die[index].work);
+		channel_ready(s, d->channel);
+	d->loaded = true;
+	if (d->rest)
+		return;
+	program_loaded(s, index);
+	if (d->reading == SSD_NONE)
+		choose(s, index, now);
 }
 
-/* Has a page been programmed? Reads may have put off the end, and a collection is none. */
-bool ssd_ended(struct ssd *s, u32 index, u64 now)
+/* The page that has been programmed; SSD_NO_PAGE if none has. */
+u64 ssd_ended(struct ssd *s, u32 index, u64 now)
 {
 	struct ssd_die *d = &s->die[index];
-	bool programmed = !d->collects;
+	u64 number = d->collects ? SSD_NO_PAGE : d->number;
 
-	if (d->busy_until > now) {
-		ssd_push(s, d->busy_until, SSD_NONE, index, ssd_pack(SSD_ENDED, 1));
-		return false;
+	d->foreseen = false;
+	if (!d->works) /* suspended */
+		return SSD_NO_PAGE;
+	if (d->busy_until > now) { /* it was */
+		d->rest = d->busy_until - now;
+		work_on(s, index, now);
+		return SSD_NO_PAGE;
 	}
-	if (programmed && s->quantum && s->debt >= s->quantum) {
+	d->works = false;
+	d->rest = 0;
+	if (!d->collects && s->quantum && s->debt >= s->quantum) {
 		s->debt -= s->quantum;
-		d->collects = true;
-		work_on(s, index, now, s->quantum);
-		return true;
+		d->collects = s->quantum;
+	} else if (d->collects) {
+		d->collects -= min(d->collects, s->step);
 	}
-	d->collects = false;
-	die_idle(s, index);
-	return programmed;
+	if (d->collects)
+		set_work(s, d, min(d->collects, s->step));
+	else if (d->loaded)
+		program_loaded(s, index);
+	choose(s, index, now);
+	return number;
 }
 
 /*

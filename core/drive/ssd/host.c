@@ -52,7 +52,7 @@ void ssd_use_link(struct ssd *s, u64 now)
 		s->link_wrote = false;
 		ssd_push(s, now + (u64)n * s->link[0], s->sent_command[s->sent_from], 0,
 			 ssd_pack(SSD_SENT, n));
-		if (++s->sent_from == s->most_reads)
+		if (++s->sent_from == SSD_READS)
 			s->sent_from = 0;
 		s->nr_sent--;
 	}
@@ -69,30 +69,35 @@ void ssd_send(struct ssd *s, u32 c, u32 sectors, u64 now)
 		return;
 	}
 	at = s->sent_from + s->nr_sent++;
-	if (at >= s->most_reads)
-		at -= s->most_reads;
+	if (at >= SSD_READS)
+		at -= SSD_READS;
 	s->sent_command[at] = c;
 	s->sent_sectors[at] = sectors;
 	ssd_use_link(s, now);
 }
 
+/* A submission queue with commands waits for its turn. */
+static void line_up(struct ssd *s, u32 queue)
+{
+	s->submissions[queue].next = SSD_NONE;
+	if (ssd_empty(&s->waiting))
+		s->waiting.head = queue;
+	else
+		s->submissions[s->waiting.tail].next = queue;
+	s->waiting.tail = queue;
+}
+
 void ssd_submitted(struct ssd *s, u32 c)
 {
+	struct ssd_queue *q;
 	u32 queue = 0;
-	struct ssd_submissions *q;
 
 	if (s->nr_submissions > 1)
 		div_u64_rem(s->command[c].io->queue, s->nr_submissions, &queue);
-	q = &s->submissions[queue];
-	if (ssd_empty(&q->commands)) {
-		q->next = SSD_NONE;
-		if (ssd_empty(&s->waiting))
-			s->waiting.head = queue;
-		else
-			s->submissions[s->waiting.tail].next = queue;
-		s->waiting.tail = queue;
-	}
-	ssd_append(s, &q->commands, c);
+	q = &s->submissions[queue].commands;
+	if (ssd_empty(q))
+		line_up(s, queue);
+	ssd_append(s, q, c);
 }
 
 /* The next command, from the submission queue whose turn it is; SSD_NONE without a slot. */
@@ -105,16 +110,13 @@ u32 ssd_fetch(struct ssd *s)
 		return SSD_NONE;
 	q = &s->submissions[queue];
 	c = ssd_take(s, &q->commands);
-	s->waiting.head = q->next;
-	if (!ssd_empty(&q->commands)) {
-		q->next = SSD_NONE;
-		if (ssd_empty(&s->waiting))
-			s->waiting.head = queue;
-		else
-			s->submissions[s->waiting.tail].next = queue;
-		s->waiting.tail = queue;
-	}
 	s->nr_fetched++;
+	if (ssd_empty(&q->commands) || ++s->in_burst >= s->burst) {
+		s->in_burst = 0;
+		s->waiting.head = q->next;
+		if (!ssd_empty(&q->commands))
+			line_up(s, queue);
+	}
 	return c;
 }
 

@@ -51,6 +51,7 @@ enum ssd_param {
 	SP_C_WRITE,
 	SP_SUBMISSIONS,
 	SP_FETCH,
+	SP_BURST,
 	SP_SLC,
 	SP_SLC_PROGRAM,
 	SP_FOLD,
@@ -67,6 +68,7 @@ enum ssd_param {
 extern const struct hw_param ssd_params[SP_NR];
 
 #define SSD_NONE       U32_MAX
+#define SSD_NO_PAGE    U64_MAX
 /* Pages of reads that are on their way at once, of all commands and of one. */
 #define SSD_READS      4096u
 #define SSD_READS_EACH 256u
@@ -87,7 +89,7 @@ enum ssd_event_kind {
 
 struct ssd_event {
 	u64 at;
-	u32 command;
+	u32 command; /* of SSD_OUT: the page that was read */
 	u16 die;
 	u16 kind_sectors; /* kind, and sectors less one below it */
 };
@@ -110,23 +112,31 @@ struct ssd_command {
 };
 
 struct ssd_channel {
-	u64 free;
-	u32 idle, idle_last; /* dies that program nothing */
+	struct ssd_queue reads; /* that wait for it */
+	u32 idle, idle_last;	/* dies whose registers are empty */
 	u32 next;
-	bool loads;
+	u32 load;   /* the die whose register is to be filled */
+	bool loads; /* there is one */
+	bool load_waits, loaded_last, busy;
+};
+
+struct ssd_read {
+	u32 command, next, work, sectors, die;
 };
 
 struct ssd_die {
-	u64 read_free;	/* reads so far have ended */
-	u64 busy_until; /* a program or a piece of garbage collection */
-	u64 gate;	/* reads get in between two steps of the collection from here on */
-	u64 budget;	/* for which reads may still hold up what is under way */
+	struct ssd_queue reads;
+	u32 reading;	/* SSD_NONE: none is under way */
+	u32 next;	/* of those with empty registers on its channel */
+	u64 busy_until; /* while it works: the end, without reads to come */
+	u64 rest;	/* of a program or a step of collecting: what is left, or begins */
+	u64 budget;	/* for which reads may still hold it up */
 	u64 pauses;	/* that suspending it may still cost */
+	u64 collects;	/* garbage: time left */
 	u64 number;	/* of the page that it programs */
-	u64 work;	/* of the program that is being loaded */
-	u32 next;
+	u64 next_number, next_work; /* of the page that is in its register, or on the way there */
 	u32 channel;
-	bool collects;
+	bool works, loaded, foreseen; /* foreseen: there is an event SSD_ENDED */
 };
 
 struct ssd_submissions {
@@ -138,7 +148,9 @@ struct ssd {
 	struct hw_drive drive;
 	struct list_head done;
 	struct ssd_event *event; /* a heap */
-	u32 nr_events, most_reads, nr_reads;
+	u32 nr_events, nr_reads;
+	struct ssd_read *read; /* pages of reads that wait for their dies, or are being read */
+	u32 read_unused;
 
 	struct ssd_command *command;
 	u32 unused, nr_out;
@@ -147,6 +159,7 @@ struct ssd {
 	struct ssd_submissions *submissions;
 	struct ssd_queue waiting; /* submission queues with commands, in turn */
 	u32 nr_submissions, nr_fetch, nr_fetched;
+	u32 burst, in_burst;
 	struct ssd_queue controller[2]; /* reads, others */
 	u32 controlled, in_a_row;
 	u32 overhead[2], link[2], control[2]; /* by direction: read, write */
@@ -159,6 +172,7 @@ struct ssd {
 	u32 channels, dies, page;
 	u32 page_read[3], read_more, transfer, suspend;
 	u64 page_program, slc_program, fold;
+	u64 longest_read;
 	bool suspends, same_reads;
 	struct ssd_channel *channel;
 	struct ssd_die *die;
@@ -225,10 +239,12 @@ void ssd_pop(struct ssd *s);
 
 /* flash.c */
 void ssd_begin_read(struct ssd *s, u32 c, u64 now);
+void ssd_has_read(struct ssd *s, u32 die, u64 now);
+u32 ssd_is_out(struct ssd *s, u32 read, u64 now);
 void ssd_program(struct ssd *s, u64 now);
 void ssd_loaded(struct ssd *s, u32 die, u64 now);
-bool ssd_ended(struct ssd *s, u32 die, u64 now);
-void ssd_all_idle(struct ssd *s);
+u64 ssd_ended(struct ssd *s, u32 die, u64 now);
+void ssd_all_empty(struct ssd *s);
 void ssd_rested(struct ssd *s, u64 now);
 
 /* host.c */

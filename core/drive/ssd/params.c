@@ -77,6 +77,8 @@ const struct hw_param ssd_params[SP_NR] = {
 	[SP_FETCH] = NUM("queue.fetch", "commands", 0, 0, 65536,
 			 "commands fetched at once; a write is one until the buffer has a place; "
 			 "0 = all"),
+	[SP_BURST] = NUM("queue.burst", "commands", 1, 1, 256,
+			 "commands fetched from a submission queue in its turn"),
 	[SP_SLC] = NUM("write.slc", "pages", 0, 0, 1ll << 40, "pages of fast cells when rested"),
 	[SP_SLC_PROGRAM] =
 		MS("write.slc_program", 0, "from the register to fast cells; 0 = as page_program"),

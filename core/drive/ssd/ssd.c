@@ -80,7 +80,6 @@ static void out(struct ssd *s, u32 c, u32 sectors, u64 now)
 static void happen(struct ssd *s, const struct ssd_event *e)
 {
 	u32 sectors = (e->kind_sectors & ((1u << SSD_KIND_SHIFT) - 1)) + 1;
-	struct ssd_channel *c;
 	u64 now = e->at;
 
 	switch (e->kind_sectors >> SSD_KIND_SHIFT) {
@@ -90,16 +89,10 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 		ssd_control(s, now);
 		break;
 	case SSD_READ:
-		if (s->transfer) {
-			c = &s->channel[s->die[e->die].channel];
-			c->free = max(now, c->free) + (u64)sectors * s->transfer;
-			ssd_push(s, c->free, e->command, e->die, ssd_pack(SSD_OUT, sectors));
-			break;
-		}
-		out(s, e->command, sectors, now);
+		ssd_has_read(s, e->die, now);
 		break;
 	case SSD_OUT:
-		out(s, e->command, sectors, now);
+		out(s, ssd_is_out(s, e->command, now), sectors, now);
 		break;
 	case SSD_SENT:
 		s->link_busy = false;
@@ -119,8 +112,7 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 		ssd_program(s, now);
 		break;
 	case SSD_ENDED:
-		if (ssd_ended(s, e->die, now))
-			ssd_programmed(s, s->die[e->die].number, now);
+		ssd_programmed(s, ssd_ended(s, e->die, now), now);
 		ssd_program(s, now);
 		ssd_accept(s, now);
 		break;
@@ -194,7 +186,7 @@ static u64 ssd_next(const struct hw_drive *drive)
 }
 
 struct parts {
-	size_t channels, dies, extra, events, commands, submissions, sent, end;
+	size_t channels, dies, extra, events, reads, commands, submissions, sent, end;
 	u32 nr_channels, nr_dies, nr_buffer, nr_commands;
 	u32 nr_submissions, nr_sent;
 };
@@ -215,9 +207,10 @@ static struct parts parts_of(const struct hw_profile *p, u32 depth)
 	x.dies = hw_align16(x.channels + x.nr_channels * sizeof(struct ssd_channel));
 	x.extra = hw_align16(x.dies + x.nr_dies * sizeof(struct ssd_die));
 	x.events = hw_align16(x.extra + x.nr_buffer * sizeof(u64));
-	/* one of each die, one of the controller and one of the link besides the reads */
-	x.commands = hw_align16(x.events +
-				((size_t)SSD_READS + x.nr_dies + 2) * sizeof(struct ssd_event));
+	/* a read and a program of each die; the controller; both ways of the link; channels */
+	x.reads = hw_align16(x.events +
+			     ((size_t)SSD_READS + 2 * x.nr_dies + 3) * sizeof(struct ssd_event));
+	x.commands = hw_align16(x.reads + SSD_READS * sizeof(struct ssd_read));
 	x.submissions = hw_align16(x.commands + x.nr_commands * sizeof(struct ssd_command));
 	x.sent = hw_align16(x.submissions + x.nr_submissions * sizeof(struct ssd_submissions));
 	x.end = hw_align16(x.sent + 2 * x.nr_sent * sizeof(u32));
@@ -248,6 +241,7 @@ static void lay_out(struct ssd *s, const struct parts *x)
 	s->die = mem + x->dies;
 	s->extra = mem + x->extra;
 	s->event = mem + x->events;
+	s->read = mem + x->reads;
 	s->command = mem + x->commands;
 	s->submissions = mem + x->submissions;
 	s->sent_command = mem + x->sent;
@@ -256,17 +250,23 @@ static void lay_out(struct ssd *s, const struct parts *x)
 	s->dies = x->nr_dies;
 	s->nr_buffer = x->nr_buffer;
 	s->nr_submissions = x->nr_submissions;
-	s->most_reads = SSD_READS;
+	for (i = 0; i < SSD_READS; i++)
+		s->read[i].next = i + 1;
 	for (i = 0; i < x->nr_commands; i++)
 		s->command[i].next = i + 1;
 	for (i = 0; i < s->nr_submissions; i++)
 		empty(&s->submissions[i].commands);
 	for (i = 0; i < SSD_STREAMS; i++)
 		s->stream[i] = U64_MAX;
-	for (i = 0; i < s->channels; i++)
+	for (i = 0; i < s->channels; i++) {
 		s->channel[i].idle = SSD_NONE;
-	for (i = 0; i < s->dies; i++)
+		empty(&s->channel[i].reads);
+	}
+	for (i = 0; i < s->dies; i++) {
 		div_u64_rem(i, s->channels, &s->die[i].channel);
+		empty(&s->die[i].reads);
+		s->die[i].reading = SSD_NONE;
+	}
 	empty(&s->waiting);
 	empty(&s->controller[0]);
 	empty(&s->controller[1]);
@@ -274,7 +274,7 @@ static void lay_out(struct ssd *s, const struct parts *x)
 	empty(&s->starved);
 	empty(&s->writes);
 	empty(&s->flushes);
-	ssd_all_idle(s);
+	ssd_all_empty(s);
 }
 
 static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
@@ -295,12 +295,15 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->control[0] = (u32)v[SP_C_READ];
 	s->control[1] = (u32)v[SP_C_WRITE];
 	s->nr_fetch = (u32)v[SP_FETCH];
+	s->burst = (u32)v[SP_BURST];
 	s->half_duplex = v[SP_HALF_DUPLEX];
 	s->page_read[0] = (u32)v[SP_READ];
 	s->page_read[1] = or_else(v[SP_READ_MIDDLE], v[SP_READ]);
 	s->page_read[2] = or_else(v[SP_READ_SLOW], v[SP_READ]);
 	s->same_reads = s->page_read[0] == s->page_read[1] && s->page_read[0] == s->page_read[2];
 	s->read_more = (u32)v[SP_READ_MORE];
+	s->longest_read =
+		max(max(s->page_read[0], s->page_read[1]), s->page_read[2]) + s->read_more;
 	s->page_program = (u32)v[SP_PROGRAM];
 	s->slc_program = or_else(v[SP_SLC_PROGRAM], v[SP_PROGRAM]);
 	s->slc_size = s->slc = (u64)v[SP_SLC];
@@ -309,8 +312,7 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->suspend = (u32)v[SP_SUSPEND];
 	s->suspends = v[SP_SUSPENDS];
 	s->gc_idle = (u64)v[SP_GC_IDLE];
-	s->quantum = (u64)v[SP_GC_QUANTUM];
-	s->step = (u64)v[SP_ERASE] + s->page_program;
+	s->step = s->page_read[0] + s->page_program + (s->suspends ? 0 : (u64)v[SP_ERASE]);
 	s->pool_size = s->pool = (u64)v[SP_POOL];
 	s->more[0] = (u64)v[SP_SEQUENTIAL];
 	s->more[1] = (u64)v[SP_RANDOM];
@@ -322,6 +324,10 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	copy = div_u64((s->page_read[0] + s->page_program) * valid, 1000000);
 	s->collect_ns = div64_u64((copy + div_u64((u64)v[SP_ERASE], (u32)v[SP_BLOCK])) * 1000000,
 				  1000000 - valid);
+	/* a stretch wins a page at least, and is no great number of steps */
+	if (v[SP_GC_QUANTUM])
+		s->quantum = max(max((u64)v[SP_GC_QUANTUM], s->collect_ns), s->step);
+	s->step = max(s->step, s->quantum / 64);
 	s->drive.sectors = (u64)v[SP_SECTORS];
 	s->drive.write_cache = true;
 	s->drive.depth = x.nr_commands;

@@ -230,7 +230,7 @@ struct hws_options {
 	uint32_t complete_ns;
 	/*
 	 * until a process that waited goes on; more for each time that the processes of a core
-	 * double beyond 16
+	 * double beyond 4
 	 */
 	uint32_t switch_ns, switch_more_ns;
 	uint32_t replayed_ns; /* of a trace's think times: what is turnaround anyway */

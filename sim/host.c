@@ -18,8 +18,8 @@
 
 #include "sim/internal.h"
 
-#define FEW_PROCESSES 16u /* of a core: their state is in its caches */
-#define CROWD	      3u  /* so many are at a lock already: one has it, one is next, one waits */
+#define FEW_PROCESSES 4u /* of a core: their state is in its caches */
+#define CROWD	      3u /* so many are at a lock already: one has it, one is next, one waits */
 #define NO_ROW	      U32_MAX
 
 struct sim_lock {

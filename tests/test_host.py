@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from headwaiter.drives import Profile, find_drive
+from headwaiter.drives.published import DRIVE_980_PRO
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.hosts import HOSTS, XEON_10, Cost, Host, find_host, here, places, read_host
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
@@ -74,12 +75,12 @@ BARE = Options(cores=4, turnaround_ns=5000)
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_published_figures(pro: Profile, figure: str) -> None:
-    """Each point as near as the issue asks, and in order."""
-    facts = FIGURES[figure](pro)
+def test_published_figures(figure: str) -> None:
+    """Each point as near as it is allowed to be off, and in order where schedulers differ by 15%."""
+    facts = FIGURES[figure](find_drive(DRIVE_980_PRO))
     wrong = [f"{f.what} {f.scheduler}: {f.simulated:.0f} {f.unit}, {f.off:+.0%}" for f in facts if not f.holds]
     assert not wrong, wrong
-    assert in_order(facts, 0.15)
+    assert in_order(facts)
 
 
 # --- the model ---
@@ -122,8 +123,8 @@ def test_waking_takes_time(pro: Profile) -> None:
     switch = replace(BARE, cores=1, switch_ns=20_000)
     assert mean_us(reads(pro, 1, 1, switch)) == pytest.approx(mean_us(reads(pro, 1, 1, BARE)) + 20, abs=0.1)
     many = replace(switch, switch_more_ns=25_000)
-    assert rate(reads(pro, 16, 1, many)) == pytest.approx(40e3, rel=0.1)
-    assert rate(reads(pro, 32, 1, many)) == pytest.approx(20e3, rel=0.1)
+    assert rate(reads(pro, 4, 1, many)) == pytest.approx(40e3, rel=0.1)
+    assert rate(reads(pro, 8, 1, many)) == pytest.approx(20e3, rel=0.1)
 
 
 def test_processes_of_a_core_take_turns(pro: Profile) -> None:
@@ -242,8 +243,8 @@ def test_a_hosts_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("cores = 10", "cores = 0"), "cores: must be a whole number from 1 to 1024"),
         (("cores = 10", "cores = true"), "cores: must be"),
         (("cores = 10", "kores = 10"), "kores: unknown key; did you mean cores?"),
-        (("switch = 2.9", "switch = nan"), "times.switch: must be a number"),
-        (("switch = 2.9", "switch = -1"), "times.switch: must be from 0"),
+        (("switch = 2.2", "switch = nan"), "times.switch: must be a number"),
+        (("switch = 2.2", "switch = -1"), "times.switch: must be from 0"),
         (("[none]", "[kyber2]"), "kyber2: unknown key"),
         (("lock = 0.18", "lokc = 0.18"), "none.lokc: unknown key"),
         (("[times]", "[times"), "line"),

@@ -68,7 +68,7 @@ class Host:
     switch: float
     """Until a process that waited goes on."""
     switch_more: float
-    """More, each time that the processes of a core double beyond 16."""
+    """More, each time that the processes of a core double beyond 4."""
     page: float
     """Of a page of direct I/O: no copy is made."""
     worker: float
@@ -131,8 +131,8 @@ XEON_10 = Host(
     " worker, copy and page are guessed",
     cores=10,
     complete=0.8,
-    switch=2.9,
-    switch_more=0.62,
+    switch=2.2,
+    switch_more=0.6,
     page=0.04,
     worker=2.0,
     copy=1.0,

@@ -252,7 +252,7 @@ class HostTime(Record):
     cores: Annotated[int, Says("processors")]
     complete_us: Annotated[float, Says("of a completion", "us")]
     switch_us: Annotated[float, Says("until a process that waited goes on", "us")]
-    switch_more_us: Annotated[float, Says("more, each time that the processes of a core double beyond 16", "us")]
+    switch_more_us: Annotated[float, Says("more, each time that the processes of a core double beyond 4", "us")]
     lock_us: Annotated[float, Says("at the lock, where the same core had it last", "us")]
     lock_shared_us: Annotated[float, Says("the same, where another had it", "us")]
     lock_crowded_us: Annotated[float, Says("the same, where several wait", "us")]

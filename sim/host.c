@@ -43,6 +43,7 @@ struct sim_host {
 	struct row_line *line; /* by core; NULL: no trace */
 	u32 *behind;	       /* the row behind a row */
 	u32 *sectors;	       /* of a row in line */
+	u64 *ready_ns;	       /* when it would have been ready, had it not been in line */
 };
 
 static void *zeroed(struct hws *s, size_t bytes)
@@ -188,7 +189,7 @@ static void line_due(struct hws *s, struct sim_source *source, u64 order)
 		begin_row(s, l);
 	else
 		sim_yield(s, &l->turn);
-	s->load->ops->through(s, s->load, row);
+	s->load->ops->through(s, s->load, row, min(s->now, s->host->ready_ns[row]));
 }
 
 static const struct sim_source_ops line_ops = { .due = line_due };
@@ -203,6 +204,7 @@ void sim_host_trace(struct hws *s, u64 rows)
 	h->line = zeroed(s, s->opt.cores * sizeof(*h->line));
 	h->behind = sim_alloc(s, rows * sizeof(*h->behind) + 1);
 	h->sectors = sim_alloc(s, rows * sizeof(*h->sectors) + 1);
+	h->ready_ns = sim_alloc(s, rows * sizeof(*h->ready_ns) + 1);
 	for (i = 0; i < s->opt.cores; i++) {
 		h->line[i].source.ops = &line_ops;
 		h->line[i].turn.source = &h->line[i].source;
@@ -221,6 +223,7 @@ bool sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors)
 	l = &h->line[core];
 	h->behind[row] = NO_ROW;
 	h->sectors[row] = sectors;
+	h->ready_ns[row] = sim_after(s->now, sim_turnaround(s, sectors));
 	if (l->first != NO_ROW) {
 		h->behind[l->last] = row;
 		l->last = row;

@@ -111,8 +111,11 @@ struct sim_source_ops {
 	 * false: it ends now.
 	 */
 	bool (*keeps)(struct hws *s, struct sim_source *source, struct sim_io *io);
-	/* A row of a trace has had its core (sim_host_line()), and is to be issued. */
-	void (*through)(struct hws *s, struct sim_source *source, u64 row);
+	/*
+	 * A row of a trace has had its core (sim_host_line()), and is to be issued; with the core
+	 * for itself it would have been ready at that time.
+	 */
+	void (*through)(struct hws *s, struct sim_source *source, u64 row, u64 since_ns);
 };
 
 struct sim_source {

@@ -117,7 +117,7 @@ static void end_flushes(struct hws *s, struct sim_trace *t)
 	}
 }
 
-static void row_through(struct hws *s, struct sim_source *source, u64 row)
+static void row_through(struct hws *s, struct sim_source *source, u64 row, u64 since_ns)
 {
 	const struct hws_trace *g = &trace_of(source)->given;
 	struct hw_bio what = {
@@ -127,6 +127,7 @@ static void row_through(struct hws *s, struct sim_source *source, u64 row)
 		.flags = g->flags[row] | (g->op[row] == HW_READ ? HW_RQ_SYNC : 0),
 		.ioprio = g->ioprio && g->ioprio[row] ? g->ioprio[row] :
 							s->tasks[g->task[row]].ioprio,
+		.now_ns = since_ns,
 	};
 
 	sim_issue(s, g->task[row], &what, row, g->service_ns ? (u64)g->service_ns[row] : 0,
@@ -143,7 +144,7 @@ static void issue(struct hws *s, struct sim_trace *t, u64 row)
 		issue_flush(s, t, row);
 	else if (!s->host ||
 		 !sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]))
-		row_through(s, &t->source, row);
+		row_through(s, &t->source, row, s->now);
 }
 
 /* Has the turn of a row come that stood in line? It leaves it. */

@@ -12,7 +12,7 @@ import pytest
 from headwaiter.drives import Profile, find_drive
 from headwaiter.drives.published import DRIVE_980_PRO
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.engine.hosts import HOSTS, XEON_10, Cost, Host, find_host, here, places, read_host
+from headwaiter.engine.hosts import HOSTS, XEON_10, find_host, here, places, read_host
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
@@ -190,6 +190,14 @@ def test_a_replays_tasks_share_cores_and_the_lock() -> None:
     assert simulate("noop", drive, single, options=spread).totals["now_ns"] < 4e6
 
 
+def test_latency_of_a_replay_contains_the_wait_for_core_and_lock() -> None:
+    """Ten reads that come at once, 10 us each before the lock and 5 at it: the last has waited for nine others' core."""
+    load = replace(chains(1, 10, 0), tasks=[Task(0, "t", 0)], task=np.zeros(10, np.uint32))
+    options = Options(cores=1, turnaround_ns=10_000, lock_ns=5000, lock_shared_ns=5000, lock_crowded_ns=5000, record=True)
+    rows = simulate("noop", ConstantDrive(0), load, options=options).rows
+    assert sorted(rows.complete_ns - rows.issue_ns) == [5000 + 15_000 * i for i in range(10)]
+
+
 # --- hosts and conditions ---
 
 
@@ -289,10 +297,6 @@ def test_slowdown() -> None:
     assert slowdown(issue, issue + latency, op, sectors) == pytest.approx(1.5)
     assert slowdown(issue[30:], (issue + latency)[30:], op[30:], sectors[30:]) is None
     assert slowdown(issue[:0], issue[:0], op[:0], sectors[:0]) is None
-
-
-def host(**costs: Cost) -> Host:
-    return replace(XEON_10, costs={**XEON_10.costs, **costs})
 
 
 def test_the_lock_is_told_as_the_reason(pro: Profile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

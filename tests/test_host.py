@@ -17,8 +17,11 @@ from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task,
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.judge.conditions import Conditions
+from headwaiter.live.gate import gate
 from headwaiter.study.published import FIGURES, in_order
 from headwaiter.study.waits import could_change, slowdown
+from headwaiter.traces import Trace
+from headwaiter.traces.making import make_trace
 
 PRO = """
 model = "ssd"
@@ -297,6 +300,52 @@ def test_slowdown() -> None:
     assert slowdown(issue, issue + latency, op, sectors) == pytest.approx(1.5)
     assert slowdown(issue[30:], (issue + latency)[30:], op[30:], sectors[30:]) is None
     assert slowdown(issue[:0], issue[:0], op[:0], sectors[:0]) is None
+
+
+def recorded(times_ns: np.ndarray, latency_ns: int | np.ndarray) -> Trace:
+    """Reads of 4 KiB that came then."""
+    n = len(times_ns)
+    return make_trace(
+        source="test",
+        format="native",
+        time_ns=times_ns,
+        op=np.zeros(n),
+        sector=np.arange(n) * 8,
+        sectors=np.full(n, 8),
+        complete_ns=times_ns + latency_ns,
+        task_id=np.ones(n),
+    )
+
+
+def test_the_gate_goes_by_what_could_change() -> None:
+    """Of a device that takes 1023 requests at once: processors, the lock, or latency under load."""
+    minute = np.linspace(0, 60e9, 3000).astype(np.int64)
+    quiet = gate(recorded(minute, 100_000), 1023, 0, 60.0, XEON_10, 10)
+    assert quiet.open and quiet.could_change is False and quiet.slowdown == pytest.approx(1)
+    assert quiet.lock_percent == pytest.approx(50 * 2.08e-4) and quiet.processor_percent == pytest.approx(50 * 3.19e-5)
+    busy = gate(recorded(minute // 4800, 1000), 1023, 0, 0.0125, XEON_10, 10)
+    assert busy.lock_percent == pytest.approx(49.9, rel=0.01) and busy.could_change
+    slow = np.where(np.arange(3000) % 3 == 1, 900_000, 100_000)
+    pairs = minute - np.where(np.arange(3000) % 3 == 1, 20_000_000 - 50_000, 0)
+    assert gate(recorded(pairs, slow), 1023, 0, 60.0, XEON_10, 10).could_change
+    disk = gate(recorded(pairs, slow), 1023, 0, 60.0)
+    assert disk.could_change is False and disk.lock_percent is None
+    assert gate(recorded(minute, 100_000), None, 0, 60.0).could_change is None
+
+
+def test_idle_is_said_only_where_nothing_could_change(pro: Profile, tmp_path: Path) -> None:
+    """A reader that thinks; and ten that leave their cores no rest, for whom none and kyber are alike."""
+    from headwaiter import compare  # noqa: PLC0415
+
+    job = tmp_path / "job.fio"
+    job.write_text("[r]\nrw=randread\nbs=4k\ndirect=1\nthinktime=2000\nsize=1g\ntime_based\nruntime=200ms\n")
+    found = compare(job, pro, schedulers=["none", "kyber"], runs=2, host="xeon-10").answer
+    assert found.outcome == "idle" and "processors are busy for 0% of the time" in found.text
+    job.write_text(
+        "[r]\nrw=randread\nbs=4k\ndirect=1\niodepth=32\nioengine=libaio\nnumjobs=2\nsize=1g\ntime_based\nruntime=20ms\n"
+    )
+    found = compare(job, pro, schedulers=["none", "kyber"], runs=2, host="xeon-10", cores=2).answer
+    assert found.outcome != "idle"
 
 
 def test_the_lock_is_told_as_the_reason(pro: Profile, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def slowdown(issue_ns: I64, complete_ns: I64, op: U8, sectors: U32) -> float | N
         if (quiet := of_kind & alone).sum() >= QUIET_IOS:
             took += latency[of_kind].sum()
             expected += float(np.median(latency[quiet])) * of_kind.sum()
-    return took / expected if expected else None
+    return float(took / expected) if expected else None
 
 
 def backlog(issue_ns: I64, complete_ns: I64) -> float:

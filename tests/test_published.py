@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 import pytest
 from command import good, run, told
+from test_json import check
 
 from headwaiter.drives import published
 from headwaiter.drives.profile import Profile, find_drive, from_toml
@@ -89,7 +90,9 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
     text = good(capfd, "validate", "--published")
     assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text
     assert ["reads", "p99", "us", "100", "110", "+10.0%"] in [line.split() for line in text.splitlines()]
-    rows = told(capfd, "validate", "--published")["figures"]
+    document = told(capfd, "validate", "--published")
+    check(document, "PublishedDocument")
+    rows = document["figures"]
     assert [(row["load"], row["measured"], round(row["error"], 6)) for row in rows] == [
         ("reads", 100, 0.1),
         ("writes", 100, -0.2),

@@ -21,7 +21,7 @@ TABLE = Path(__file__).with_name("published.toml")
 _KIB = 1024
 _SECTORS = 2
 """Of a KiB."""
-_READS = 40_000
+_READS = 100_000
 _BESIDE = 60_000
 F64 = NDArray[np.float64]
 

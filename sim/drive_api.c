@@ -256,6 +256,8 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 	if (r.drive && r.ios && r.due && r.idle && r.own) {
 		ret = 0;
 		for (i = 0; i < load->n && !ret; i++) {
+			if (load->op[i] == HW_OTHER)
+				continue;
 			if (!load->sectors[i] || load->sector[i] >= r.drive->sectors ||
 			    load->sectors[i] > r.drive->sectors - load->sector[i])
 				ret = -ERANGE;

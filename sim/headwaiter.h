@@ -625,7 +625,7 @@ struct hws_replay_totals {
 	uint64_t now_ns, seek_ns, rotation_ns, transfer_ns, cache_hits;
 };
 
-/* Columns of n elements; op is HWS_READ or HWS_WRITE. */
+/* Columns of n elements; op is HWS_READ, HWS_WRITE or, for a flush, HWS_OTHER. */
 struct hws_replay {
 	uint64_t n;
 	const uint8_t *op;

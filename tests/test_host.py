@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from headwaiter.drives import Profile, find_drive
-from headwaiter.drives.published import DRIVE_980_PRO
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.hosts import HOSTS, XEON_10, find_host, here, places, read_host
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
@@ -18,7 +18,7 @@ from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.judge.conditions import Conditions
 from headwaiter.live.gate import gate
-from headwaiter.study.published import FIGURES, in_order
+from headwaiter.study.published import groups, in_order, scheduled
 from headwaiter.study.waits import could_change, slowdown
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
@@ -77,13 +77,17 @@ BARE = Options(cores=4, turnaround_ns=5000)
 # --- published figures ---
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_published_figures(figure: str) -> None:
-    """Each point as near as it is allowed to be off, and in order where schedulers differ by 15%."""
-    facts = FIGURES[figure](find_drive(DRIVE_980_PRO))
-    wrong = [f"{f.what} {f.scheduler}: {f.simulated:.0f} {f.unit}, {f.off:+.0%}" for f in facts if not f.holds]
-    assert not wrong, wrong
-    assert in_order(facts)
+@pytest.mark.parametrize("group", groups(), ids=[group["source"].rpartition(", ")[2] for group in groups()])
+def test_published_figures_of_schedulers(group: dict[str, Any]) -> None:
+    """Each as near as it is allowed to be off, and in order where schedulers differ by 15%."""
+    found = list(scheduled(group))
+    wrong = [
+        f"{one.figure.load}: {one.figure.simulated:.0f} {one.figure.figure}, {one.figure.error:+.0%}"
+        for one in found
+        if not one.holds
+    ]
+    assert len(found) == 4 * len(group["depth"]) and not wrong, wrong
+    assert in_order(found)
 
 
 # --- the model ---

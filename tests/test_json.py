@@ -179,7 +179,10 @@ def test_operations_are_those_of_the_interface() -> None:
 
 def test_every_command_with_json_has_an_example() -> None:
     assert set(commands()) == set(EXAMPLES)
-    assert {kind for kind, _ in EXAMPLES.values()} == {kind.__name__ for kind in (*DOCUMENTS, *REGRET, *REPRODUCE, *LIVE)}
+    # by an option of `validate`, tried in test_published.py
+    assert {"PublishedDocument", *(kind for kind, _ in EXAMPLES.values())} == {
+        kind.__name__ for kind in (*DOCUMENTS, *REGRET, *REPRODUCE, *LIVE)
+    }
 
 
 @pytest.mark.parametrize("command", EXAMPLES)

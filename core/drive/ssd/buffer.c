@@ -59,6 +59,13 @@ void ssd_accept(struct ssd *s, u64 now)
 			 ssd_pack(SSD_IN, s->piece));
 }
 
+static u64 flushing(struct ssd *s)
+{
+	u64 chance = (u64)ssd_scramble(++s->nr_flushes) * 1000000 >> 32;
+
+	return s->flush_ns[chance < s->slow_share];
+}
+
 /* Completes, after its time, when the pages before `until` have been programmed: so many have not. */
 static void await_programs(struct ssd *s, u32 index, u64 now, u64 until, u32 outstanding)
 {
@@ -96,29 +103,6 @@ void ssd_arrived(struct ssd *s, u32 sectors, u64 now)
 	await_programs(s, index, now, s->filled, s->places);
 }
 
-void ssd_flush(struct ssd *s, u32 index, u64 now)
-{
-	if (s->is_protected) {
-		ssd_complete(s, index, now);
-		return;
-	}
-	if (s->gathered && s->piece) /* a piece is on its way into this very page */
-		s->closes = true;
-	else if (s->gathered)
-		close_page(s);
-	if (s->closes)
-		await_programs(s, index, now, s->filled + 1, s->places);
-	else
-		await_programs(s, index, now, s->filled, s->places - (s->piece ? 1 : 0));
-}
-
-static u64 flushing(struct ssd *s)
-{
-	u64 chance = (u64)ssd_scramble(++s->nr_flushes) * 1000000 >> 32;
-
-	return s->flush_ns[chance < s->slow_share];
-}
-
 /* The page of this number is in the cells (SSD_NO_PAGE: none is): who waited for the last of them? */
 void ssd_programmed(struct ssd *s, u64 number, u64 now)
 {
@@ -138,4 +122,27 @@ void ssd_programmed(struct ssd *s, u64 number, u64 now)
 		w = ssd_take(s, &s->flushes);
 		ssd_complete(s, w, s->command[w].io->op == HW_OTHER ? now + flushing(s) : now);
 	}
+}
+
+/*
+ * The time of a flush, if it is given, is that of keeping what does not fill a page, too; if it is
+ * not, that is programmed as a page.
+ */
+void ssd_flush(struct ssd *s, u32 index, u64 now)
+{
+	if (s->is_protected) {
+		ssd_complete(s, index, now + flushing(s));
+		return;
+	}
+	if (s->gathered && !s->flush_ns[0]) {
+		if (!s->piece)
+			close_page(s);
+		else /* when what is on its way into this very page is there */
+			s->closes = true;
+	}
+	if (s->closes)
+		await_programs(s, index, now, s->filled + 1, s->places);
+	else
+		await_programs(s, index, now, s->filled,
+			       s->places - (s->piece || s->gathered ? 1 : 0));
 }

@@ -91,7 +91,9 @@ const struct hw_param ssd_params[SP_NR] = {
 	[SP_RANDOM] = SHARE("write.random_extra", 1000,
 			    "more work for a page that random writes of 4 KiB filled"),
 	[SP_PROTECTED] = YES("flush.protected", "what is in the buffer survives a loss of power"),
-	[SP_FLUSH] = MS("flush.time", 0, "a flush, once the buffer is empty"),
+	[SP_FLUSH] = MS(
+		"flush.time", 0,
+		"a flush, once full pages are programmed; 0 = what fills none is programmed, too"),
 	[SP_FLUSH_SLOW] = MS("flush.time_slow", 0, "the same for a slow flush"),
 	[SP_SLOW_SHARE] = SHARE("flush.slow_share", 1, "share of flushes that are slow"),
 };

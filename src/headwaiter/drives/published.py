@@ -1,83 +1,119 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Published measurements of drives: tables of facts, which study/published.py holds against the simulator.
-
-Ren, Doekemeijer, De Matteis, Pinto, Stoica, Trivedi: "BFQ, Multiqueue-Deadline, or Kyber? Performance Characterization of Linux
-Storage Schedulers in the NVMe Era", ICPE 2024 (figures of its artefact, stonet-research/icpe24_io_scheduler_study_artifact):
-random reads of 4 KiB by fio with io_uring, one Samsung 980 PRO, 10 cores, Linux 6.3.
-"""
+"""Flash drives against what others have measured and published: the table is published.toml."""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-DRIVE_980_PRO = "samsung-980-pro"
-"""The profile that these figures are for."""
+import numpy as np
+from numpy.typing import NDArray
+
+from headwaiter.drives.profile import Profile, find_drive, from_toml
+from headwaiter.drives.validation import Measured, replay
+from headwaiter.engine.constants import Op
+
+TABLE = Path(__file__).with_name("published.toml")
+_KIB = 1024
+_SECTORS = 2
+"""Of a KiB."""
+_READS = 100_000
+_BESIDE = 60_000
+F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fact:
-    """A published number, and the simulator's. allowed: how far off it may be, as a share."""
+class Figure:
+    """One that was published, and the model's."""
 
+    drive: str
+    source: str
+    load: str
     figure: str
-    what: str
-    scheduler: str
-    unit: str
-    published: float
+    measured: float
     simulated: float
-    allowed: float
 
     @property
-    def off(self) -> float:
-        """By which share the simulator's differs."""
-        return self.simulated / self.published - 1
-
-    @property
-    def holds(self) -> bool:
-        """Whether that is little enough."""
-        return abs(self.off) <= self.allowed
+    def error(self) -> float:
+        return self.simulated / self.measured - 1
 
 
-# Thousands of reads a second, of so many processes with 128 reads under way each, one core a process.
-PROCESSES_7 = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-FIGURE_7 = {
-    "none": (381, 727, 786, 784, 778, 777, 778, 777, 776, 776, 776, 776, 776, 776, 775),
-    "mq-deadline": (310, 505, 569, 499, 488, 467, 474, 492, 471, 470, 462, 476, 476, 474, 477),
-    "kyber": (304, 605, 787, 786, 782, 778, 777, 775, 774, 774, 773, 775, 773, 773, 773),
-    "bfq": (241, 294, 310, 309, 315, 301, 276, 277, 271, 274, 272, 270, 273, 274, 273),
-}
+def worn(drive: Profile) -> Profile:
+    """Without erased pages and fast cells: as after long writing."""
+    return from_toml({**drive.data, "write": {**drive.data.get("write", {}), "pool": 1, "slc": 0}}, drive.name, drive.name)
 
-# Mean latency, microseconds: of one process with so many reads under way.
-DEPTHS_2 = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-FIGURE_2 = {
-    "none": (68.4, 68.7, 69.2, 70.7, 75.2, 92.7, 180.4, 360.9, 714.6),
-    "mq-deadline": (70.1, 69.8, 70.1, 71.4, 76.6, 108.4, 220.4, 435.2, 866.3),
-    "kyber": (70.3, 69.8, 70.1, 71.5, 77.1, 115.5, 228.3, 446.0, 930.8),
-    "bfq": (71.9, 70.9, 70.9, 72.8, 80.0, 138.7, 267.4, 541.6, 1088.8),
-}
 
-# Of so many processes with one read each, on one core.
-PROCESSES_3 = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-FIGURE_3 = {
-    "none": (65.2, 62.1, 67.2, 72.6, 97.6, 209.3, 473.1, 998.5, 2121.4),
-    "mq-deadline": (66.7, 63.1, 68.1, 74.0, 108.0, 234.8, 510.2, 1080.6, 2307.7),
-    "kyber": (67.3, 63.2, 68.3, 74.2, 110.0, 234.6, 516.3, 1115.4, 2355.9),
-    "bfq": (69.2, 64.8, 69.7, 76.8, 126.0, 265.9, 599.4, 1247.6, 2677.8),
-}
+def places(drive: Profile, rng: np.random.Generator, kib: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """At random, aligned to the size of each request."""
+    sectors = kib * _SECTORS
+    return (rng.random(kib.shape) * (drive.facts[0] // sectors)).astype(np.uint64) * sectors.astype(np.uint64)
 
-# The same on ten cores.
-PROCESSES_5 = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-FIGURE_5 = {
-    "none": (54.3, 60.8, 65.0, 68.3, 73.3, 84.2, 113.1, 176.4, 329.5),
-    "mq-deadline": (56.7, 62.4, 66.1, 69.3, 74.4, 85.9, 152.9, 305.5, 600.7),
-    "kyber": (56.7, 62.5, 66.0, 69.2, 74.0, 85.0, 114.0, 176.9, 329.6),
-    "bfq": (60.4, 64.6, 67.9, 71.6, 77.7, 117.5, 226.5, 462.4, 907.5),
-}
 
-# Thousands of reads a second, as figure 7, of another day.
-PROCESSES_8 = (1, 2, 3, 4, 5, 10, 15)
-FIGURE_8 = {
-    "none": (377, 745, 782, 781, 779, 776, 775),
-    "mq-deadline": (307, 501, 555, 508, 468, 461, 475),
-    "kyber": (294, 599, 784, 786, 781, 773, 773),
-    "bfq": (239, 320, 312, 293, 304, 273, 277),
-}
+def random_reads(drive: Profile, kib: int, at_once: int, host_ns: int, n: int = _READS) -> F64:
+    """Times in us, the host's included, of the later part of a closed loop of reads."""
+    sizes = np.full(max(n * 4 // kib, 20 * at_once), kib)
+    load = Measured(
+        np.full(len(sizes), Op.READ, np.uint8),
+        places(drive, np.random.default_rng(kib), sizes),
+        (sizes * _SECTORS).astype(np.uint32),
+        np.zeros(len(sizes), np.int64),
+        np.full(len(sizes), host_ns),
+    )
+    return (replay(drive, load, at_once)[len(sizes) // 10 :] + host_ns) / 1e3
+
+
+def written_before_a_read(drive: Profile, jobs: int, at_once: int, processors: int, kib: int, n: int = _BESIDE) -> float:
+    """The reader's submission queue is that of the first processor; the jobs follow, in turn."""
+    slots = 1 + jobs * at_once
+    rows = max(400, n // slots)
+    sizes = np.full((rows, slots), kib)
+    sizes[:, 0] = 4
+    op = np.full((rows, slots), Op.WRITE, np.uint8)
+    op[:, 0] = Op.READ
+    zeros = np.zeros(rows * slots, np.int64)
+    queue = np.concatenate([[0], np.repeat(np.arange(1, jobs + 1) % processors, at_once)]).astype(np.uint32)
+    load = Measured(
+        op.ravel(),
+        places(drive, np.random.default_rng(jobs), sizes).ravel(),
+        (sizes * _SECTORS).astype(np.uint32).ravel(),
+        zeros,
+        zeros,
+    )
+    served = replay(drive, load, slots, queue).reshape(rows, slots)
+    reads = served[:, 0][served[:, 0] > 0]
+    writes = served[:, 1:][served[:, 1:] > 0]
+    return float(reads[len(reads) // 4 :].mean() / writes.mean() * jobs * at_once)
+
+
+@cache
+def table() -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def _reads(group: dict[str, Any]) -> Iterator[Figure]:
+    drive = find_drive(group["drive"])
+    for kib, at_once, measured, *p99 in group["rows"]:
+        took_us = random_reads(drive, kib, at_once, round(group["host_us"] * 1e3))
+        load = f"reads of {kib} KiB, {at_once} at once"
+        yield Figure(drive.name, group["source"], load, "requests/s", measured, at_once / took_us.mean() * 1e6)
+        if p99:
+            yield Figure(drive.name, group["source"], load, "p99 us", p99[0], float(np.quantile(took_us, 0.99)))
+
+
+def _beside(group: dict[str, Any]) -> Iterator[Figure]:
+    drive = worn(find_drive(group["drive"]))
+    for jobs, measured in group["rows"]:
+        found = written_before_a_read(drive, jobs, group["at_once"], group["processors"], group["write_kib"])
+        load = f"reads beside {jobs} × {group['at_once']} writes of {group['write_kib']} KiB"
+        yield Figure(drive.name, group["source"], load, "writes before a read", measured, found)
+
+
+def figures() -> Iterator[Figure]:
+    for group in table()["reads"]:
+        yield from _reads(group)
+    for group in table()["beside_writers"]:
+        yield from _beside(group)

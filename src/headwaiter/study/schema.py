@@ -533,6 +533,26 @@ class ValidateDocument(Document):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedRow(Record):
+    """A figure that others have published, and the same of the model."""
+
+    drive: Annotated[str, Says("the drive")]
+    source: Annotated[str, Says("who has published it, and where")]
+    load: Annotated[str, Says("what the drive was asked for")]
+    figure: Annotated[str, Says("what was measured")]
+    measured: Annotated[float, Says("on the real drive")]
+    simulated: Annotated[float, Says("on the model")]
+    error: Annotated[float, Says("simulated by measured figure, less 1")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedDocument(Document):
+    """`headwaiter validate --published`"""
+
+    figures: Annotated[Sequence[PublishedRow], Says("a row for each figure")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConformanceRow(Record):
     """The decisions of a recorded kernel's scheduler and of ours."""
 
@@ -656,6 +676,7 @@ DOCUMENTS: tuple[type[Record], ...] = (
     DrivesDocument,
     DriveDocument,
     ValidateDocument,
+    PublishedDocument,
     ConformDocument,
     WasCalibrateDocument,
     WasDesignateDocument,

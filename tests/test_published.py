@@ -87,6 +87,7 @@ def test_a_flush_is_as_fast_as_measured_ones_by_its_parameters_alone(
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     made = [Figure("d", "someone, 2024", "reads", "p99 us", 100, 110), Figure("d", "someone, 2024", "writes", "p99 us", 100, 80)]
     monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
+    monkeypatch.setattr("headwaiter.cli.validate.groups", list)
     text = good(capfd, "validate", "--published")
     assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text
     assert ["reads", "p99", "us", "100", "110", "+10.0%"] in [line.split() for line in text.splitlines()]

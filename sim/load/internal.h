@@ -154,6 +154,9 @@ struct sim_jobs {
 	struct rb_root ready;		 /* due, not started; in order of the job file */
 };
 
+/* check.c: before it is added */
+int sim_job_check(struct hws *s, const struct hws_job *o);
+
 /* dice.c */
 void sim_dice_seed(struct sim_job *j, u64 run_seed);
 /* A file's own sequence, for skewed places; before the job's are used. */

@@ -33,8 +33,9 @@
 struct hw_io {
 	u64 sector;
 	u32 sectors;
-	u8 op;	  /* enum hw_op */
-	u8 flags; /* HW_RQ_SYNC, …; HW_IO_FUA: to the medium before completion */
+	u8 op;	   /* enum hw_op */
+	u8 flags;  /* HW_RQ_SYNC, …; HW_IO_FUA: to the medium before completion */
+	u32 queue; /* submission queue that it comes by; a drive with fewer takes it modulo */
 	u64 submit_ns;
 	u64 done_ns;
 	u64 fixed_ns;	       /* scripted service time for `constant`; 0 = the model's own */

@@ -72,5 +72,8 @@ void hws_totals(const struct hws *s, struct hws_totals *out)
 		.t_other_ns = w->total_ns[HW_WAIT_OTHER],
 		.drive_sectors = s->drive ? s->drive->sectors : 0,
 		.queue_depth = s->depth,
+		.cores = s->opt.cores,
+		.queues = s->queues,
 	};
+	out->core_busy_ns = sim_host_busy(s, &out->lock_busy_ns);
 }

@@ -15,7 +15,7 @@
 /* How many requests may be in use if one like this is to be allocated? 0: any number. */
 static u32 limit_of(struct hws *s, const struct hw_bio *bio)
 {
-	u32 all = s->opt.nr_requests, own = 0;
+	u32 all = s->opt.nr_requests * (s->tagged ? 1 : s->queues), own = 0;
 
 	if (all && s->policy->limit_depth)
 		own = s->policy->limit_depth(s->q, bio);
@@ -69,26 +69,37 @@ static void feed_counted(struct hws *s)
 	}
 }
 
+static u32 queue_of(const struct hws *s, const struct sim_piece *p)
+{
+	return sim_queue_of(s, p->bio.cpu);
+}
+
+/* A task stands in line at the queue of what it issued first. */
 static void wait_for_tag(struct hws *s, struct sim_task *t)
 {
+	struct sim_tag_queue *q =
+		&s->tagged[t->waiting ? queue_of(s, t->waiting) : sim_queue_of(s, t->core)];
+
 	t->next_waiter = NULL;
-	if (s->waiters)
-		s->last_waiter->next_waiter = t;
+	if (q->waiters)
+		q->last_waiter->next_waiter = t;
 	else
-		s->waiters = t;
-	s->last_waiter = t;
+		q->waiters = t;
+	q->last_waiter = t;
+	s->waiting_tasks++;
 }
 
 static bool insert_with_tag(struct hws *s, struct sim_piece *p)
 {
-	int tag = sim_tag_get(s->tags, p->limit);
+	u32 queue = queue_of(s, p);
+	int tag = sim_tag_get(s->tagged[queue].tags, p->limit);
 
 	if (tag < 0)
 		return false;
 	p->next = NULL;
 	if (!sim_insert_piece(s, p, tag)) {
-		sim_tag_put(s->tags, tag);
-		sim_wake_waiter(s, p->bio.sectors);
+		sim_tag_put(s->tagged[queue].tags, tag);
+		sim_wake_waiter(s, queue, p->bio.sectors);
 	}
 	return true;
 }
@@ -97,7 +108,7 @@ void sim_request_piece(struct hws *s, struct sim_piece *p)
 {
 	struct sim_task *t = &s->tasks[p->io->task];
 
-	if (!s->tags) {
+	if (!s->tagged) {
 		if (!s->starved && may_count(s, p)) {
 			sim_insert_piece(s, p, -1);
 			return;
@@ -146,17 +157,19 @@ static bool next_needs_tag(struct hws *s, struct sim_task *t)
 	return false;
 }
 
-void sim_request_freed(struct hws *s, u32 sectors)
+void sim_request_freed(struct hws *s, u32 core, u32 sectors)
 {
-	if (s->tags)
-		sim_wake_waiter(s, sectors);
+	if (s->tagged)
+		sim_wake_waiter(s, sim_queue_of(s, core), sectors);
 	else
 		feed_counted(s);
 }
 
 static bool flush_has_tag(struct hws *s, struct sim_flush_wait *w)
 {
-	w->tag = sim_tag_get(s->tags, s->opt.nr_requests);
+	u32 queue = sim_queue_of(s, s->tasks[w->task].core);
+
+	w->tag = sim_tag_get(s->tagged[queue].tags, s->opt.nr_requests);
 	return w->tag >= 0;
 }
 
@@ -167,7 +180,7 @@ void sim_flush(struct hws *s, struct sim_flush_wait *w)
 
 	w->waits = true;
 	w->tag = -1;
-	if (!s->tags || !(s->policy->flags & HW_POLICY_DIRECT) || flush_has_tag(s, w)) {
+	if (!s->tagged || !(s->policy->flags & HW_POLICY_DIRECT) || flush_has_tag(s, w)) {
 		sim_flush_ready(s, w);
 		return;
 	}
@@ -203,17 +216,26 @@ static bool feed_task(struct hws *s, struct sim_task *t)
 	return true;
 }
 
-void sim_feed_woken(struct hws *s)
+static void feed_queue(struct hws *s, struct sim_tag_queue *q)
 {
-	u32 n = s->woken;
+	u32 n = q->woken;
 
-	s->woken = 0;
-	s->feed_ns = HW_NEVER;
-	while (n-- && s->waiters) {
-		struct sim_task *t = s->waiters;
+	q->woken = 0;
+	while (n-- && q->waiters) {
+		struct sim_task *t = q->waiters;
 
-		s->waiters = t->next_waiter;
+		q->waiters = t->next_waiter;
+		s->waiting_tasks--;
 		if (!feed_task(s, t))
 			wait_for_tag(s, t);
 	}
+}
+
+void sim_feed_woken(struct hws *s)
+{
+	u32 i;
+
+	s->feed_ns = HW_NEVER;
+	for (i = 0; i < s->queues; i++)
+		feed_queue(s, &s->tagged[i]);
 }

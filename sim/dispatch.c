@@ -16,6 +16,8 @@ static void to_drive(struct hws *s, struct sim_request *r, u64 delay_ns)
 	r->io.sectors = rq->sectors;
 	r->io.op = rq->op;
 	r->io.flags = rq->flags;
+	if (unlikely(s->queues > 1))
+		r->io.queue = sim_queue_of(s, rq->cpu);
 	r->io.fixed_ns = r->pieces->io->fixed_ns;
 	r->io.host = r;
 	rq->dispatch_ns = s->now;

@@ -157,6 +157,8 @@ struct replay {
 	uint32_t *idle, nr_idle; /* slots that nothing is out in */
 	const struct hws_replay *load;
 	uint64_t next, done;
+	uint32_t slots;
+	uint64_t *own; /* each slot's next request, where it has its own */
 };
 
 static void issue(struct replay *r, uint32_t slot, uint64_t now)
@@ -165,7 +167,12 @@ static void issue(struct replay *r, uint32_t slot, uint64_t now)
 	struct hw_io *io = &r->ios[slot];
 	uint64_t i = r->next++;
 
+	if (l->queue) {
+		i = r->own[slot];
+		r->own[slot] += r->slots;
+	}
 	*io = (struct hw_io){ .sector = l->sector[i], .sectors = l->sectors[i], .op = l->op[i] };
+	io->queue = l->queue ? l->queue[slot] : 0;
 	io->host = (void *)(uintptr_t)i;
 	r->drive->model->submit(r->drive, io, now);
 }
@@ -200,13 +207,15 @@ static uint32_t first_due(const struct replay *r, uint64_t *when)
 	return best;
 }
 
-static uint64_t play(struct replay *r, uint32_t slots)
+static uint64_t play(struct replay *r)
 {
 	uint64_t now = 0, when, end;
 	uint32_t i, slot;
 
-	for (i = 0; i < slots; i++)
+	for (i = 0; i < r->slots; i++) {
 		r->idle[r->nr_idle++] = i;
+		r->own[i] = i;
+	}
 
 	while (r->done < r->load->n) {
 		struct hw_io *io;
@@ -218,6 +227,8 @@ static uint64_t play(struct replay *r, uint32_t slots)
 			completed(r, io);
 		if (when == now) {
 			slot = r->idle[i];
+			if (r->load->queue && r->own[slot] >= r->load->n)
+				break;
 			r->idle[i] = r->idle[--r->nr_idle];
 			issue(r, slot, now);
 		}
@@ -229,7 +240,7 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 		     const struct hws_replay *load)
 {
 	uint32_t slots = outstanding ? outstanding : 1;
-	struct replay r = { .load = load };
+	struct replay r = { .load = load, .slots = slots };
 	struct hw_drive_stats *s;
 	int ret = -ENOMEM;
 	uint64_t i;
@@ -241,9 +252,12 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 	r.ios = calloc(slots, sizeof(*r.ios));
 	r.due = calloc(slots, sizeof(*r.due));
 	r.idle = calloc(slots, sizeof(*r.idle));
-	if (r.drive && r.ios && r.due && r.idle) {
+	r.own = calloc(slots, sizeof(*r.own));
+	if (r.drive && r.ios && r.due && r.idle && r.own) {
 		ret = 0;
 		for (i = 0; i < load->n && !ret; i++) {
+			if (load->op[i] == HW_OTHER)
+				continue;
 			if (!load->sectors[i] || load->sector[i] >= r.drive->sectors ||
 			    load->sectors[i] > r.drive->sectors - load->sector[i])
 				ret = -ERANGE;
@@ -251,12 +265,13 @@ int hws_drive_replay(const void *profile, size_t bytes, uint32_t outstanding,
 	}
 	if (!ret) {
 		s = &r.drive->stats;
-		load->totals->now_ns = play(&r, slots);
+		load->totals->now_ns = play(&r);
 		load->totals->seek_ns = s->seek_ns;
 		load->totals->rotation_ns = s->rotation_ns;
 		load->totals->transfer_ns = s->transfer_ns;
 		load->totals->cache_hits = s->cache_hits;
 	}
+	free(r.own);
 	free(r.idle);
 	free(r.due);
 	free(r.ios);

@@ -53,6 +53,7 @@ void sim_flush_done(struct hws *s)
 	struct sim_flush *f = &s->flush;
 	struct sim_flush_wait *w, *in_order = NULL;
 	struct sim_source *source;
+	u32 queue;
 
 	while ((w = f->current)) {
 		f->current = w->next;
@@ -68,7 +69,8 @@ void sim_flush_done(struct hws *s)
 		source->ops->wake(s, source);
 		if (w->tag < 0)
 			continue;
-		sim_tag_put(s->tags, w->tag);
-		sim_wake_waiter(s, 0);
+		queue = sim_queue_of(s, s->tasks[w->task].core);
+		sim_tag_put(s->tagged[queue].tags, w->tag);
+		sim_wake_waiter(s, queue, 0);
 	}
 }

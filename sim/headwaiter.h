@@ -212,6 +212,28 @@ struct hws_options {
 	uint32_t record;
 	/* tally I/Os (struct hws_tally), latencies one by one up to so many; 0: no tallies */
 	uint32_t exact;
+	/*
+	 * The host's processors (sim/host.c); 0: each process has one of its own, and only times
+	 * above pass. Else each process of a job has one of these, one after another, turnaround is
+	 * its time for an I/O, `cpus` is as many, and nr_requests is for each hardware queue.
+	 */
+	uint32_t cores;
+	uint32_t spread; /* a trace's I/Os go round all cores: nobody knows whose they are */
+	/*
+	 * The scheduler's lock: how long an I/O holds it where the same core had it last, where
+	 * another had it or waits for it, and where several wait. By queue: each hardware queue has
+	 * its own, else the device has one.
+	 */
+	uint32_t lock_by_queue;
+	uint32_t lock_ns, lock_shared_ns, lock_crowded_ns;
+	/* of its core: for a completion */
+	uint32_t complete_ns;
+	/*
+	 * until a process that waited goes on; more for each time that the processes of a core
+	 * double beyond 4
+	 */
+	uint32_t switch_ns, switch_more_ns;
+	uint32_t replayed_ns; /* of a trace's think times: what is turnaround anyway */
 };
 
 struct hws *hws_new(const struct hws_options *options);
@@ -394,6 +416,9 @@ struct hws_totals {
 	uint64_t t_success_ns, t_fail_ns, t_other_ns;
 	uint64_t drive_sectors;
 	uint32_t queue_depth;
+	uint32_t cores, queues; /* of the host, and its hardware queues */
+	uint64_t core_busy_ns;	/* of all cores together */
+	uint64_t lock_busy_ns;	/* of the lock that was held longest */
 };
 
 void hws_totals(const struct hws *s, struct hws_totals *out);
@@ -600,7 +625,7 @@ struct hws_replay_totals {
 	uint64_t now_ns, seek_ns, rotation_ns, transfer_ns, cache_hits;
 };
 
-/* Columns of n elements; op is HWS_READ or HWS_WRITE. */
+/* Columns of n elements; op is HWS_READ, HWS_WRITE or, for a flush, HWS_OTHER. */
 struct hws_replay {
 	uint64_t n;
 	const uint8_t *op;
@@ -608,6 +633,12 @@ struct hws_replay {
 	const uint32_t *sectors;
 	/* from this request's completion to the next issue in its place; NULL: none */
 	const int64_t *think_ns;
+	/*
+	 * Submission queue of each place; NULL: 0. With it a place has its own requests: place p of
+	 * P the requests p, p + P, …; the loop ends where one has no more, and service_ns of what
+	 * has not been served stays as it was.
+	 */
+	const uint32_t *queue;
 	int64_t *service_ns;		  /* out: from issue to completion */
 	struct hws_replay_totals *totals; /* out */
 };

@@ -39,6 +39,7 @@ struct sim_io {
 	u64 issue_ns;
 	u64 fixed_ns;
 	void *cookie; /* its source's */
+	/* free list, or those that are done and not fetched yet */
 	struct sim_io *free_next;
 };
 
@@ -83,6 +84,7 @@ struct sim_task {
 	u16 ioprio, share;
 	bool exits, exiting;
 	bool stalled; /* its source goes on when nothing of its waits */
+	u32 core;
 };
 
 /*
@@ -104,6 +106,16 @@ struct sim_source_ops {
 	void (*wake)(struct hws *s, struct sim_source *source);
 	/* The run is over: 0, or an error if the source still has something to do. */
 	int (*over)(struct hws *s, struct sim_source *source);
+	/*
+	 * An I/O is done, and its process will fetch it (sim_io_end()) when it has its core. NULL or
+	 * false: it ends now.
+	 */
+	bool (*keeps)(struct hws *s, struct sim_source *source, struct sim_io *io);
+	/*
+	 * A row of a trace has had its core (sim_host_line()), and is to be issued; with the core
+	 * for itself it would have been ready at that time.
+	 */
+	void (*through)(struct hws *s, struct sim_source *source, u64 row, u64 since_ns);
 };
 
 struct sim_source {
@@ -118,11 +130,12 @@ struct sim_due {
 	struct sim_source *source;
 };
 
-/* A place in the line before the one processor. */
+/* A place in the line before a processor. */
 struct sim_turn {
 	struct sim_turn *next;
 	struct sim_source *source; /* who it is; NULL: the one who waits for a tag */
 	u64 need_ns;
+	u32 core;
 	bool computing; /* has processor time to go, or waits for the processor */
 	bool queued;
 };
@@ -134,7 +147,16 @@ struct sim_processor {
 	u64 kernel_until_ns;
 	u64 busy_until_ns; /* with processes of a trace */
 	u64 thought;
+	u64 since_ns; /* the running one has had it since then */
+	u64 busy_ns;  /* so far */
 	bool feed_wanted;
+};
+
+/* Of a hardware queue; without a host there is one. */
+struct sim_tag_queue {
+	struct sim_tags *tags;
+	struct sim_task *waiters, *last_waiter; /* waiting for a tag */
+	u32 woken;
 };
 
 /* A task that waits for a flush of the drive's cache. */
@@ -195,11 +217,13 @@ struct hws {
 	u64 wake_ns;
 	u64 worker_ns; /* when a worker decides what is next */
 	u64 feed_ns;   /* when so many of the waiters look again */
-	u32 woken;
 	u32 depth;
 	u32 in_drive;
-	u32 in_use;	       /* requests that exist */
-	struct sim_tags *tags; /* NULL: they are only counted */
+	u32 in_use;		      /* requests that exist */
+	struct sim_tag_queue *tagged; /* by hardware queue; NULL: they are only counted */
+	u32 queues;		      /* hardware queues */
+	u32 drive_queues;	      /* as many has the drive; 0: it does not say */
+	u32 waiting_tasks;	      /* for a tag */
 	bool started;
 	bool inserted, done; /* in this instant */
 
@@ -220,10 +244,11 @@ struct hws {
 	struct sim_request *sent, **sent_tail;
 	u64 sent_ns; /* when the last of them arrives */
 	struct sim_processor processor;
+	struct sim_processor *cores; /* the host's; NULL without one */
+	struct sim_host *host;	     /* host.c; NULL: each process has a core of its own */
 	struct sim_flush flush;
 	/* waiting for a request, where they are counted */
 	struct sim_piece *starved, **starved_tail;
-	struct sim_task *waiters, *last_waiter; /* waiting for a tag */
 
 	struct sim_request *free_requests;
 	struct sim_io *free_ios;
@@ -281,10 +306,12 @@ struct sim_due sim_due_take(struct hws *s);
 void sim_dispatch(struct hws *s, u64 delay_ns);
 void sim_submit_sent(struct hws *s);
 
-/* io.c */
+/* io.c: @what->now_ns: when its process began with it; 0: now */
 void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 fixed_ns,
 	       void *cookie);
 void sim_request_done(struct hws *s, struct sim_request *r);
+/* Whoever kept it (struct sim_source_ops) has it now. */
+void sim_io_end(struct hws *s, struct sim_io *io);
 
 /* task.c */
 struct hw_task *sim_task_of(struct hws *s, u32 task);
@@ -304,8 +331,8 @@ void sim_request_piece(struct hws *s, struct sim_piece *p);
 void sim_waited(struct hws *s, u32 task);
 /* Does the task wait for a request? Then its source is woken when it has one. */
 bool sim_task_stalls(struct hws *s, u32 task);
-/* @sectors: of what has been done */
-void sim_request_freed(struct hws *s, u32 sectors);
+/* @sectors: of what has been done, which came from @core */
+void sim_request_freed(struct hws *s, u32 core, u32 sectors);
 void sim_feed_woken(struct hws *s);
 /* The task's source is woken when the drive's cache has been written. */
 void sim_flush(struct hws *s, struct sim_flush_wait *w);
@@ -322,6 +349,8 @@ void sim_flush_done(struct hws *s);
 u64 sim_turnaround(const struct hws *s, u32 sectors);
 /* The source is due when it has had so much processor time. */
 void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns);
+/* The same, behind others who wait for the processor if the source has had it for long. */
+void sim_compute_in_turn(struct hws *s, struct sim_turn *t, u64 need_ns);
 /* It is due: has it had all? If not, it will be due again. */
 bool sim_computed(struct hws *s, struct sim_turn *t);
 /* It has nothing more to do now. */
@@ -330,12 +359,54 @@ void sim_yield(struct hws *s, struct sim_turn *t);
 void sim_think(struct hws *s, u64 think_ns);
 void sim_interrupt(struct hws *s, u64 takes_ns);
 /*
- * A tag has come back, of a request of so many sectors: one of those who wait looks when it gets
- * the processor.
+ * A tag of a queue has come back, of a request of so many sectors: one of those who wait looks when
+ * it gets the processor.
  */
-void sim_wake_waiter(struct hws *s, u32 sectors);
+void sim_wake_waiter(struct hws *s, u32 queue, u32 sectors);
 /* After the processes whose I/O is done. */
 void sim_waiter_woken(struct hws *s);
+
+/* host.c: nothing happens without a host */
+void sim_host_init(struct hws *s);
+void sim_host_start(struct hws *s);
+/* Which core an I/O of a task is issued on; @row: of a trace. */
+static inline u32 sim_core_of(const struct hws *s, u32 task, u64 row)
+{
+	if (likely(s->opt.cpus == 1))
+		return 0;
+	if (!s->host)
+		return task % s->opt.cpus;
+	return s->opt.spread ? (u32)(row % s->opt.cores) : s->tasks[task].core;
+}
+
+/* The hardware queue of what comes from a core. */
+static inline u32 sim_queue_of(const struct hws *s, u32 core)
+{
+	return likely(s->queues == 1) ? 0 : core % s->queues;
+}
+
+/* A process of so many sectors' I/O gets them ready: its core, and then the lock. */
+void sim_lock(struct hws *s, struct sim_turn *t);
+void sim_unlock(struct hws *s, u32 core);
+/* The same of an I/O of the kernel's own, which nobody waits for: only the time passes. */
+void sim_host_submitted(struct hws *s, u32 core, u32 sectors);
+/* A request is done, on the core that issued it. */
+void sim_host_interrupt(struct hws *s, u32 core);
+
+static inline void sim_host_completed(struct hws *s, u32 core)
+{
+	if (unlikely(s->host))
+		sim_host_interrupt(s, core);
+}
+
+/* Until a process that is woken now goes on, on its core. */
+u64 sim_host_switch(const struct hws *s, u32 core);
+/* One more process on a core. */
+void sim_host_joined(struct hws *s, u32 core);
+u64 sim_host_busy(const struct hws *s, u64 *lock_ns);
+/* Rows of a trace in line before their cores; false: there is no line. */
+void sim_host_trace(struct hws *s, u64 rows);
+bool sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors);
 
 /* wbt.c: @cache is woken when some of those who wait may write */
 void sim_wbt_init(struct hws *s, struct sim_source *cache);
@@ -393,7 +464,7 @@ int sim_add_job(struct hws *s, const struct hws_job *job);
 void sim_jobs_free(struct hws *s);
 
 /* tally.c */
-void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what);
+void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what, u64 since_ns);
 void sim_tally_complete(struct hws *s, const struct sim_io *io);
 /* A task has waited since then for what it had written to be on the medium. */
 void sim_tally_sync(struct hws *s, u32 task, u64 since_ns);
@@ -403,7 +474,8 @@ void sim_tallies_free(struct hws *s);
 
 /* rows.c */
 void sim_rows_of_trace(struct hws *s, const struct hws_trace *trace);
-void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what);
+/* @since_ns: when its process began with it */
+void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what, u64 since_ns);
 void sim_row_complete(struct hws *s, u64 row);
 void sim_rows_free(struct hws *s);
 

@@ -10,6 +10,7 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 {
 	struct sim_io *io = sim_io_new(s);
 	u64 sector = what->sector;
+	u64 since_ns = what->now_ns ? what->now_ns : s->now;
 	u32 left = what->sectors;
 
 	io->row = row;
@@ -20,8 +21,8 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 	s->issued++;
 	if (what->op == HW_READ)
 		sim_wbt_read(s);
-	sim_row_issue(s, row, task, what);
-	sim_tally_issue(s, io, what);
+	sim_row_issue(s, row, task, what, since_ns);
+	sim_tally_issue(s, io, what, since_ns);
 	while (left) {
 		struct sim_piece *p = sim_piece_new(s);
 
@@ -30,11 +31,20 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 		p->bio.sector = sector;
 		p->bio.sectors = min(left, s->opt.max_sectors);
 		p->bio.task = sim_task_of(s, task);
-		p->bio.cpu = (u16)(task % s->opt.cpus);
+		p->bio.cpu = (u16)sim_core_of(s, task, row);
 		sector += p->bio.sectors;
 		left -= p->bio.sectors;
 		sim_submit_piece(s, p);
 	}
+}
+
+void sim_io_end(struct hws *s, struct sim_io *io)
+{
+	s->completed++;
+	s->last_done_ns = s->now;
+	sim_row_complete(s, io->row);
+	sim_tally_complete(s, io);
+	sim_io_free(s, io);
 }
 
 static void io_done(struct hws *s, struct sim_io *io)
@@ -42,11 +52,8 @@ static void io_done(struct hws *s, struct sim_io *io)
 	struct sim_source *source = s->tasks[io->task].source;
 	void *cookie = io->cookie;
 
-	s->completed++;
-	s->last_done_ns = s->now;
-	sim_row_complete(s, io->row);
-	sim_tally_complete(s, io);
-	sim_io_free(s, io);
+	if (likely(!s->host) || !source->ops->keeps || !source->ops->keeps(s, source, io))
+		sim_io_end(s, io);
 	source->ops->done(s, source, cookie);
 }
 
@@ -54,8 +61,9 @@ void sim_request_done(struct hws *s, struct sim_request *r)
 {
 	struct sim_piece *p = r->pieces;
 	struct hw_request *rq = &r->rq;
-	u32 sectors = rq->sectors;
+	u32 sectors = rq->sectors, core = rq->cpu;
 
+	sim_host_completed(s, core);
 	sim_log(s, EV_COMPLETE, rq->id, rq->task->id, rq->op, rq->sector, rq->sectors);
 	hw_complete(s->q, rq, s->now);
 	sim_log_waits(s);
@@ -73,5 +81,5 @@ void sim_request_done(struct hws *s, struct sim_request *r)
 		p = next;
 	}
 	sim_task_reap(s);
-	sim_request_freed(s, sectors);
+	sim_request_freed(s, core, sectors);
 }

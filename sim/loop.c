@@ -65,9 +65,10 @@ u64 sim_next_event(const struct hws *s)
 static void decide(struct hws *s)
 {
 	bool again = s->done && !s->inserted && !worker_decides(s);
-	u64 before = s->requests;
+	/* With a host the process that issued it has had that time. */
+	u64 before = s->requests, takes_ns = s->host && s->inserted ? 0 : s->opt.dispatch_ns;
 
-	sim_dispatch(s, s->opt.dispatch_ns + (again ? s->opt.restart_ns : 0));
+	sim_dispatch(s, takes_ns + (again ? s->opt.restart_ns : 0));
 	if (again && s->requests == before && s->q->nr_queued)
 		sim_interrupt(s, s->opt.pass_ns);
 }
@@ -95,7 +96,7 @@ void sim_step(struct hws *s)
 		s->worker_ns = HW_NEVER;
 		sim_dispatch(s, 0);
 	}
-	if (s->done && s->waiters)
+	if (s->done && s->waiting_tasks)
 		sim_interrupt(s, s->opt.pass_ns);
 	s->inserted = false;
 	arrive(s);

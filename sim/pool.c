@@ -41,7 +41,7 @@ struct sim_request *sim_request_new(struct hws *s)
 void sim_request_free(struct hws *s, struct sim_request *r)
 {
 	if (r->tag >= 0)
-		sim_tag_put(s->tags, r->tag);
+		sim_tag_put(s->tagged[sim_queue_of(s, r->rq.cpu)].tags, r->tag);
 	r->next = s->free_requests;
 	s->free_requests = r;
 	s->in_use--;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Processor time. Without one_processor each process has a processor of its own, and only its time
- * passes.
+ * Processor time. Without one_processor and without a host each process has a processor of its own,
+ * and only its time passes.
  *
- * With it there is one for all, first come, first served: a process keeps it until it has to wait
- * for something, as one of the real-time class does. The kernel's own work (interrupts, the worker
- * that runs the queue) does not wait for a processor; what runs meanwhile takes so much longer.
- * Processes that wait for a tag are woken behind those whose I/O is done.
+ * With one_processor there is one for all, first come, first served: a process keeps it until it has
+ * to wait for something, as one of the real-time class does. The kernel's own work (interrupts, the
+ * worker that runs the queue) does not wait for a processor; what runs meanwhile takes so much
+ * longer. Processes that wait for a tag are woken behind those whose I/O is done.
+ *
+ * A host (host.c) has several of these, and a process that others of its core wait behind keeps it
+ * for a slice of time at most.
  *
  * Of a trace it is not known who has computed between two I/Os, and who has slept. Short think times
  * are taken for processor time, which was there when they were recorded: they are not put in line
@@ -15,6 +18,15 @@
 #include "sim/internal.h"
 
 #define COMPUTING_NS 500000 /* who thinks for longer sleeps */
+#define SLICE_NS     (3 * HW_NSEC_PER_MSEC)
+
+/* The one that a turn is for; NULL: it has one of its own. */
+static struct sim_processor *processor_of(struct hws *s, const struct sim_turn *t)
+{
+	if (s->cores)
+		return &s->cores[t->core];
+	return s->opt.one_processor ? &s->processor : NULL;
+}
 
 u64 sim_turnaround(const struct hws *s, u32 sectors)
 {
@@ -34,27 +46,43 @@ static void enqueue(struct sim_processor *p, struct sim_turn *t)
 	p->last = t;
 }
 
-static void run(struct hws *s, struct sim_turn *t)
+static void run(struct hws *s, struct sim_processor *p, struct sim_turn *t)
 {
-	struct sim_processor *p = &s->processor;
-
+	if (p->running != t)
+		p->since_ns = s->now;
 	p->running = t;
 	p->stolen_ns = 0;
+	p->busy_ns += t->need_ns;
 	sim_sleep(s, t->source, sim_after(max(s->now, p->kernel_until_ns), t->need_ns));
+}
+
+static void next(struct hws *s, struct sim_processor *p)
+{
+	struct sim_turn *next;
+
+	p->running = NULL;
+	while (!p->running && (next = p->first)) {
+		p->first = next->next;
+		next->queued = false;
+		if (next == &p->feed)
+			s->feed_ns = s->now;
+		else if (next->computing)
+			run(s, p, next);
+	}
 }
 
 void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns)
 {
-	struct sim_processor *p = &s->processor;
+	struct sim_processor *p = processor_of(s, t);
 
-	if (!s->opt.one_processor) {
+	if (!p) {
 		sim_sleep(s, t->source, sim_after(s->now, need_ns));
 		return;
 	}
 	t->computing = true;
 	t->need_ns = need_ns;
 	if (!p->running || p->running == t) {
-		run(s, t);
+		run(s, p, t);
 		return;
 	}
 	/* Nothing but its turn goes on with it. */
@@ -62,12 +90,21 @@ void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns)
 	enqueue(p, t);
 }
 
+void sim_compute_in_turn(struct hws *s, struct sim_turn *t, u64 need_ns)
+{
+	struct sim_processor *p = processor_of(s, t);
+
+	if (s->cores && p->running == t && p->first && s->now - p->since_ns >= SLICE_NS)
+		next(s, p);
+	sim_compute(s, t, need_ns);
+}
+
 bool sim_computed(struct hws *s, struct sim_turn *t)
 {
-	struct sim_processor *p = &s->processor;
-	u64 stolen_ns = p->stolen_ns;
+	struct sim_processor *p = processor_of(s, t);
+	u64 stolen_ns = p ? p->stolen_ns : 0;
 
-	if (t->computing && p->running == t && stolen_ns) {
+	if (t->computing && stolen_ns && p->running == t) {
 		p->stolen_ns = 0;
 		sim_sleep(s, t->source, sim_after(s->now, stolen_ns));
 		return false;
@@ -78,20 +115,10 @@ bool sim_computed(struct hws *s, struct sim_turn *t)
 
 void sim_yield(struct hws *s, struct sim_turn *t)
 {
-	struct sim_processor *p = &s->processor;
-	struct sim_turn *next;
+	struct sim_processor *p = processor_of(s, t);
 
-	if (p->running != t || t->computing)
-		return;
-	p->running = NULL;
-	while (!p->running && (next = p->first)) {
-		p->first = next->next;
-		next->queued = false;
-		if (next == &p->feed)
-			s->feed_ns = s->now;
-		else if (next->computing)
-			run(s, next);
-	}
+	if (p && p->running == t && !t->computing)
+		next(s, p);
 }
 
 static u64 mixed(u64 x)
@@ -118,11 +145,13 @@ void sim_interrupt(struct hws *s, u64 takes_ns)
 		p->stolen_ns += takes_ns;
 }
 
-void sim_wake_waiter(struct hws *s, u32 sectors)
+void sim_wake_waiter(struct hws *s, u32 queue, u32 sectors)
 {
-	if (!s->waiters)
+	struct sim_tag_queue *q = &s->tagged[queue];
+
+	if (!q->waiters)
 		return;
-	s->woken++;
+	q->woken++;
 	if (s->opt.one_processor)
 		s->processor.feed_wanted = true;
 	else

@@ -21,7 +21,7 @@ void sim_rows_of_trace(struct hws *s, const struct hws_trace *trace)
 	memset(r->complete_ns, 0xff, r->n * sizeof(*r->complete_ns));
 }
 
-void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what)
+void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what, u64 since_ns)
 {
 	struct sim_rows *r = &s->rows;
 
@@ -38,7 +38,7 @@ void sim_row_issue(struct hws *s, u64 row, u32 task, const struct hw_bio *what)
 		r->complete_ns[row] = -1;
 		r->n = row + 1;
 	}
-	r->issue_ns[row] = (int64_t)s->now;
+	r->issue_ns[row] = (int64_t)since_ns;
 }
 
 void sim_row_complete(struct hws *s, u64 row)

@@ -12,6 +12,7 @@
 
 static int start(struct hws *s)
 {
+	u32 i;
 	int ret;
 
 	if (!s->drive)
@@ -22,8 +23,12 @@ static int start(struct hws *s)
 		return sim_fail(s, ret, "out of memory");
 	s->q->dev.depth = s->depth;
 	s->q->dev.nr_requests = s->opt.nr_requests;
-	if (sim_has_tags(s))
-		s->tags = sim_tags_new(s, s->opt.nr_requests);
+	sim_host_start(s);
+	if (sim_has_tags(s)) {
+		s->tagged = sim_alloc(s, s->queues * sizeof(*s->tagged));
+		for (i = 0; i < s->queues; i++)
+			s->tagged[i].tags = sim_tags_new(s, s->opt.nr_requests);
+	}
 	ret = hw_start(s->q, 0);
 	if (ret)
 		return sim_fail(s, ret, "%s failed to start", s->policy->name);

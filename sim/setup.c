@@ -63,8 +63,11 @@ struct hws *hws_new(const struct hws_options *options)
 	s->opt.policy = policy->name;
 	if (!s->opt.max_sectors)
 		s->opt.max_sectors = 2560;
+	if (s->opt.cores)
+		s->opt.cpus = s->opt.cores;
 	if (!s->opt.cpus)
 		s->opt.cpus = 1;
+	s->queues = 1;
 	s->policy = policy;
 	s->wake_ns = HW_NEVER;
 	s->feed_ns = HW_NEVER;
@@ -75,6 +78,7 @@ struct hws *hws_new(const struct hws_options *options)
 	hw_merge_init(&s->merger, s->opt.merging ? s->opt.max_sectors : 0);
 	s->q = sim_alloc(s, policy->queue_size);
 	hw_queue_prepare(s->q, policy);
+	sim_host_init(s);
 	return s;
 }
 
@@ -174,6 +178,7 @@ int hws_drive_constant(struct hws *s, uint64_t service_ns, uint64_t sectors)
 int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
 {
 	struct hw_profile_error err;
+	bool known;
 	int ret;
 
 	REFUSE(s, !profile);
@@ -186,6 +191,7 @@ int hws_drive_profile(struct hws *s, const void *profile, size_t bytes)
 				err.what);
 	s->drive = hw_drive_create(sim_alloc(s, hw_drive_size(profile, s->opt.queue_depth)),
 				   profile, s->opt.queue_depth);
+	s->drive_queues = (u32)hw_profile_get(profile, "queue.submissions", &known);
 	return 0;
 }
 
@@ -221,8 +227,12 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 	if (s->nr_tasks == SIM_TASKS_MOST)
 		return sim_fail(s, -E2BIG, "at most %u tasks", SIM_TASKS_MOST);
 	SIM_GROW(s, &s->room_tasks, s->nr_tasks + 1ull, SIM_COLUMN(s->tasks));
-	s->tasks[s->nr_tasks++] =
-		(struct sim_task){ .id = id, .ioprio = ioprio, .share = share, .exits = exits };
+	s->tasks[s->nr_tasks] = (struct sim_task){ .id = id,
+						   .ioprio = ioprio,
+						   .share = share,
+						   .exits = exits,
+						   .core = s->nr_tasks % s->opt.cpus };
+	s->nr_tasks++;
 	return 0;
 }
 

@@ -135,14 +135,14 @@ static void done(struct hws *s, struct sim_tallies *t, u32 tally, u32 sectors, u
 		keep(s, t, tally, ns);
 }
 
-void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what)
+void sim_tally_issue(struct hws *s, struct sim_io *io, const struct hw_bio *what, u64 since_ns)
 {
 	if (!s->opt.exact)
 		return;
 	io->tally = tally_for(s, &s->tallies, &s->tasks[io->task].tally[what->op], io->task,
-			      what->op, s->now);
+			      what->op, since_ns);
 	io->sectors = what->sectors;
-	io->issue_ns = s->now;
+	io->issue_ns = since_ns;
 }
 
 void sim_tally_complete(struct hws *s, const struct sim_io *io)

@@ -84,7 +84,7 @@ static void issue_flush(struct hws *s, struct sim_trace *t, u64 row)
 	struct row_flush *f = t->free_flushes;
 
 	s->flushes++;
-	sim_row_issue(s, row, t->given.task[row], NULL);
+	sim_row_issue(s, row, t->given.task[row], NULL, s->now);
 	if (!s->drive->write_cache) {
 		flush_done(s, t, row, s->now);
 		return;
@@ -117,9 +117,9 @@ static void end_flushes(struct hws *s, struct sim_trace *t)
 	}
 }
 
-static void issue(struct hws *s, struct sim_trace *t, u64 row)
+static void row_through(struct hws *s, struct sim_source *source, u64 row, u64 since_ns)
 {
-	const struct hws_trace *g = &t->given;
+	const struct hws_trace *g = &trace_of(source)->given;
 	struct hw_bio what = {
 		.sector = g->sector[row],
 		.sectors = g->sectors[row],
@@ -127,16 +127,24 @@ static void issue(struct hws *s, struct sim_trace *t, u64 row)
 		.flags = g->flags[row] | (g->op[row] == HW_READ ? HW_RQ_SYNC : 0),
 		.ioprio = g->ioprio && g->ioprio[row] ? g->ioprio[row] :
 							s->tasks[g->task[row]].ioprio,
+		.now_ns = since_ns,
 	};
+
+	sim_issue(s, g->task[row], &what, row, g->service_ns ? (u64)g->service_ns[row] : 0,
+		  (void *)(uintptr_t)row);
+}
+
+static void issue(struct hws *s, struct sim_trace *t, u64 row)
+{
+	const struct hws_trace *g = &t->given;
 
 	if (t->state)
 		t->state[row] = ROW_ISSUED;
-	if (g->op[row] == HWS_FLUSH) {
+	if (g->op[row] == HWS_FLUSH)
 		issue_flush(s, t, row);
-		return;
-	}
-	sim_issue(s, g->task[row], &what, row, g->service_ns ? (u64)g->service_ns[row] : 0,
-		  (void *)(uintptr_t)row);
+	else if (!s->host ||
+		 !sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]))
+		row_through(s, &t->source, row, s->now);
 }
 
 /* Has the turn of a row come that stood in line? It leaves it. */
@@ -244,8 +252,12 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 		sim_task_exit(s, task);
 	for (child = t->first_child ? t->first_child[row] : NO_ROW; child != NO_ROW;
 	     child = t->next_sibling[child]) {
-		sim_think(s, (u64)t->given.delay_ns[child]);
-		sim_schedule(s, sim_after(s->now, (u64)t->given.delay_ns[child]), child, source);
+		u64 delay_ns = (u64)t->given.delay_ns[child];
+
+		sim_think(s, delay_ns);
+		if (unlikely(s->host))
+			delay_ns -= min(delay_ns, (u64)s->opt.replayed_ns);
+		sim_schedule(s, sim_after(s->now, delay_ns), child, source);
 	}
 }
 
@@ -278,6 +290,7 @@ static const struct sim_source_ops trace_ops = {
 	.done = row_done,
 	.wake = woken,
 	.over = trace_over,
+	.through = row_through,
 };
 
 /* --- set-up --- */
@@ -424,6 +437,7 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 	sim_rows_of_trace(s, &t->given);
 	sim_look_ahead(s, &t->source);
 	s->load = &t->source;
+	sim_host_trace(s, t->given.n);
 	sim_throttle_init(s);
 	return 0;
 }

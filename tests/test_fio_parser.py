@@ -208,10 +208,6 @@ ERRORS = [
     ("[a]\nsize=1m\ndirect=1\noffset=100\n", "test.fio:4: option 'offset': direct I/O must be in multiples of 512 bytes"),
     ("[a]\nsize=1m\ndirect=1\nrw=read:100\n", "test.fio:4: option 'rw': direct I/O must be in multiples of 512 bytes"),
     (
-        "[a]\nsize=1m\nrw=write\ndirect=1\nfsync=1\n",
-        "test.fio:5: option 'fsync' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)",
-    ),
-    (
         "[a]\nsize=1m\nioengine=io_uring\niodepth=4\n",
         "test.fio:4: option 'iodepth': buffered I/O through io_uring is supported one at a time only; add direct=1",
     ),

@@ -53,7 +53,7 @@ thinktime=20000
 CLASSES = {
     "disk": {"barracuda-80g", "cheetah-15k", "deskstar-75gxp", "maxtor-20g", "wd-re-4tb", "raid0-4x-barracuda-80g"},
     "sata": {"sata-ssd"},
-    "nvme": {"nvme-ssd"},
+    "nvme": {"nvme-ssd", "samsung-980-pro"},
 }
 
 

@@ -16,6 +16,7 @@ import pytest
 from command import good, told, write
 
 import headwaiter
+from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
 from headwaiter.fio import load_jobs
@@ -50,6 +51,41 @@ def test_every_job_has_a_row(tmp_path: Path) -> None:
 def test_where_there_are_none_there_is_no_figure(tmp_path: Path, more: str) -> None:
     """fio counts neither the call at the end nor a write that waits by itself."""
     assert sync_of(tmp_path, "[a]\nrw=write\nsize=40k\n" + more) is None
+
+
+FLUSHED = """model = "ssd"
+[geometry]
+sectors = 1000000
+channels = 1
+ways = 1
+[timing]
+page_read = 0.05
+page_program = 0.5
+block_erase = 3
+[flush]
+"""
+
+
+@pytest.mark.parametrize(
+    ("flush", "ms"),
+    [("time = 1.5", 1.5), ("time = 0", 0.5), ("protected = true", 0.0), ("time = 1\ntime_slow = 4\nslow_share = 1", 4.0)],
+)
+@pytest.mark.parametrize("option", ["fsync", "fdatasync"])
+def test_direct_writes_are_flushed_as_the_drive_does_it(tmp_path: Path, option: str, flush: str, ms: float) -> None:
+    """Nothing is in the page cache, so the call is a flush of the drive's, of the time that its profile says; the page that is not full is programmed for it if none."""
+    drive = open_drive(str(write(tmp_path / "drive.toml", FLUSHED + flush)))
+    load = load_jobs(write(tmp_path / "x.fio", f"[a]\nrw=randwrite\nbs=4k\nsize=40k\ndirect=1\n{option}=1\n"), 1 << 28)
+    result = summarise(simulate("none", drive, load))
+    assert result.sync and result.sync.calls == 9, "as in fio none follows the last write"
+    assert result.sync.lat_ms.p50 == pytest.approx(ms, abs=0.05)
+    assert result.write and result.write.lat_ms.p50 == pytest.approx(0, abs=0.05), "the write itself is told apart"
+
+
+def test_a_direct_call_waits_with_others_in_flight(tmp_path: Path) -> None:
+    drive = open_drive(str(write(tmp_path / "drive.toml", FLUSHED + "time = 1")))
+    text = "[a]\nrw=randwrite\nbs=4k\nsize=160k\ndirect=1\nioengine=libaio\niodepth=8\nfsync=4\nend_fsync=1\n"
+    result = summarise(simulate("none", drive, load_jobs(write(tmp_path / "x.fio", text), 1 << 28)))
+    assert result.sync and result.sync.calls == 9 and result.requests == 40
 
 
 def test_many_calls_are_counted_in_intervals(tmp_path: Path) -> None:

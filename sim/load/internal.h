@@ -135,6 +135,10 @@ struct sim_job {
 	u64 sync_ns;	      /* fsync: it began then */
 	u64 too_narrow_bytes; /* no size that may be drawn fits there; 0: all is well */
 	struct sim_flush_wait flush;
+	/* I/Os that are done, and that the process has not fetched yet; fetched so far */
+	struct sim_io *unfetched, **unfetched_tail;
+	u64 fetched;
+	u64 began_ns; /* with the I/O that it issues */
 };
 
 struct sim_jobs {
@@ -149,6 +153,9 @@ struct sim_jobs {
 	u64 *by_start, nr_due;		 /* jobs by start delay, and how many of these are over */
 	struct rb_root ready;		 /* due, not started; in order of the job file */
 };
+
+/* check.c: before it is added */
+int sim_job_check(struct hws *s, const struct hws_job *o);
 
 /* dice.c */
 void sim_dice_seed(struct sim_job *j, u64 run_seed);

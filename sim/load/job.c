@@ -20,7 +20,9 @@ enum job_state {
 	JOB_NEXT, /* is there more to do? */
 	JOB_RATE, /* not before the rate limit allows it */
 	JOB_ISSUE,
-	JOB_SUBMIT, /* after its processor time */
+	JOB_LOCK,   /* with a host: after its processor time */
+	JOB_LOCKED, /* and the lock's */
+	JOB_SUBMIT, /* after all that */
 	JOB_READ,   /* buffered: wait for the pages */
 	JOB_COPY,   /* and copy them, or the data to be written */
 	JOB_COPIED,
@@ -59,8 +61,42 @@ static void job_done(struct hws *s, struct sim_source *source, void *cookie)
 	if (t)
 		return;
 	j->completed++;
-	if (j->want && j->completed >= j->want)
+	if (!j->want || j->completed < j->want)
+		return;
+	if (s->host)
+		sim_job_compute(s, j, sim_host_switch(s, j->turn.core));
+	else
 		sim_job_sleep(s, j, s->now);
+}
+
+/* Who waits for more of them fetches each at once; who computes, or is woken by it, when it runs. */
+static bool job_keeps(struct hws *s, struct sim_source *source, struct sim_io *io)
+{
+	struct sim_job *j = job_of(source);
+
+	if (io->cookie)
+		return false;
+	if (j->want && j->completed + 1 < j->want) {
+		j->fetched++;
+		return false;
+	}
+	io->free_next = NULL;
+	*j->unfetched_tail = io;
+	j->unfetched_tail = &io->free_next;
+	return true;
+}
+
+static void fetch(struct hws *s, struct sim_job *j)
+{
+	struct sim_io *io;
+
+	while (j->fetched < j->reaped && (io = j->unfetched)) {
+		j->unfetched = io->free_next;
+		if (!j->unfetched)
+			j->unfetched_tail = &j->unfetched;
+		j->fetched++;
+		sim_io_end(s, io);
+	}
 }
 
 /* --- decisions --- */
@@ -217,7 +253,8 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 			       .sectors = (u32)(p->bytes / HW_SECTOR_BYTES),
 			       .op = (u8)d,
 			       .flags = HW_RQ_SYNC,
-			       .ioprio = s->tasks[j->opt.task].ioprio };
+			       .ioprio = s->tasks[j->opt.task].ioprio,
+			       .now_ns = j->began_ns };
 
 	j->issued++;
 	j->dir_issued[d]++;
@@ -251,10 +288,11 @@ static void next_pass(struct hws *s, struct sim_job *j)
  * Waits until `count` of the job's I/Os have completed, and takes no more of them; true if they
  * have.
  */
-static bool wait_for(struct sim_job *j, u64 count)
+static bool wait_for(struct hws *s, struct sim_job *j, u64 count)
 {
 	if (j->completed >= count) {
 		j->reaped = count;
+		fetch(s, j);
 		return true;
 	}
 	j->want = count;
@@ -288,7 +326,7 @@ static bool step(struct hws *s, struct sim_job *j)
 			j->state = j->terminate ? JOB_DRAIN : JOB_ISSUE;
 			return true;
 		}
-		if (wait_for(j, j->issued))
+		if (wait_for(s, j, j->issued))
 			sim_job_sleep(s, j, not_beyond_runtime(j, until));
 		return false;
 	case JOB_ISSUE:
@@ -307,10 +345,21 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		j->op = p;
 		j->state = JOB_SUBMIT;
-		if (!j->opt.buffered && turnaround(s, j)) {
-			sim_job_compute(s, j, turnaround(s, j));
-			return false;
-		}
+		if (j->opt.buffered || !turnaround(s, j))
+			return true;
+		if (s->host)
+			j->state = JOB_LOCK;
+		sim_job_compute(s, j, turnaround(s, j));
+		return false;
+	case JOB_LOCK:
+		j->began_ns = s->now - min(s->now, turnaround(s, j));
+		j->state = JOB_LOCKED;
+		j->want = 0;
+		sim_lock(s, &j->turn);
+		return false;
+	case JOB_LOCKED:
+		sim_unlock(s, j->turn.core);
+		j->state = JOB_SUBMIT;
 		return true;
 	case JOB_SUBMIT:
 		issue(s, j, &j->op);
@@ -350,7 +399,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_REAP;
 		return true;
 	case JOB_REAP:
-		if (j->issued - j->reaped >= j->opt.depth && !wait_for(j, j->reaped + 1))
+		if (j->issued - j->reaped >= j->opt.depth && !wait_for(s, j, j->reaped + 1))
 			return false;
 		j->state = JOB_THINK;
 		return true;
@@ -363,7 +412,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		}
 		return true;
 	case JOB_QUIESCE:
-		if (!wait_for(j, j->issued))
+		if (!wait_for(s, j, j->issued))
 			return false;
 		j->think_mark = j->think_next;
 		j->state = JOB_NEXT;
@@ -378,7 +427,7 @@ static bool step(struct hws *s, struct sim_job *j)
 		j->state = JOB_NEXT;
 		return true;
 	case JOB_DRAIN:
-		if (!wait_for(j, j->issued))
+		if (!wait_for(s, j, j->issued))
 			return false;
 		j->state = JOB_AGAIN;
 		if (j->opt.end_fsync)
@@ -418,6 +467,7 @@ static const struct sim_source_ops job_ops = {
 	.due = job_due,
 	.done = job_done,
 	.wake = job_woken,
+	.keeps = job_keeps,
 };
 
 static int jobs_over(struct hws *s, struct sim_source *source)
@@ -433,86 +483,6 @@ static int jobs_over(struct hws *s, struct sim_source *source)
 static const struct sim_source_ops jobs_ops = { .over = jobs_over };
 
 /* --- set-up --- */
-
-static bool wrong_shares(const struct hws_job *o, u32 d)
-{
-	u64 percent = 0;
-	u32 i;
-
-	for (i = 0; i < o->nr_splits[d]; i++)
-		if (o->splits[d][i].percent > 100 || o->splits[d][i].bytes < o->min_bytes[d] ||
-		    o->splits[d][i].bytes > o->max_bytes[d])
-			return true;
-	for (i = 0; i < o->nr_prio_splits[d]; i++)
-		if (o->prio_splits[d][i].percent > 100)
-			return true;
-	for (i = 0; i < o->nr_zones[d]; i++) {
-		percent += o->zones[d][i].percent;
-		if (o->zones[d][i].length_percent > 100 || o->zones[d][i].length_bytes >> 62)
-			return true;
-	}
-	return (o->nr_zones[d] && percent != 100) || o->prio_percent[d] > 100;
-}
-
-static const char *what_is_wrong(struct hws *s, const struct hws_job *o)
-{
-	bool writes_buffered = o->buffered && o->directions & HWS_WRITES;
-	u32 d;
-
-	if (o->task < s->nr_tasks && s->tasks[o->task].source)
-		return "its task already has a job";
-	if (writes_buffered &&
-	    (o->flusher == o->task ||
-	     (o->flusher < s->nr_tasks && s->tasks[o->flusher].source && !s->cache)))
-		return "its flusher also has a job";
-	if (o->start_min_ns > o->start_max_ns || o->start_max_ns > SIM_CLOCK_END ||
-	    o->startup_ns > SIM_CLOCK_END)
-		return "invalid start delay";
-	if (o->task >= s->nr_tasks || (o->flusher >= s->nr_tasks && writes_buffered))
-		return "no such task";
-	/* Its clock would stand still. */
-	if (o->time_based && o->buffered && !s->opt.copy_ns && !s->opt.copy_page_ns && !o->think_ns)
-		return "time_based without copy time would never end";
-	if (o->nr_files >> 32)
-		return "too many files";
-	if (!o->nr_files || !o->depth || !o->loops || !o->size || !o->directions ||
-	    o->directions > HWS_READS_AND_WRITES || !o->random_every ||
-	    (o->file_service == HWS_FILES_IN_TURN && !o->file_every) ||
-	    (o->time_based && !o->runtime_ns) ||
-	    ((o->fsync_every || o->end_fsync) && !(o->directions & HWS_WRITES)))
-		return "a parameter is missing";
-	for (d = 0; d < 2; d++)
-		if (!o->min_bytes[d] || o->max_bytes[d] < o->min_bytes[d] || !o->align_bytes[d] ||
-		    (!o->buffered && (o->min_bytes[d] | o->align_bytes[d]) % HW_SECTOR_BYTES))
-			return "invalid block size";
-	for (d = 0; d < 2; d++)
-		if (wrong_shares(o, d))
-			return "invalid shares of sizes, places or priorities";
-	if (sim_skew_wrong(o))
-		return "invalid distribution of places";
-	return NULL;
-}
-
-static int check_job(struct hws *s, const struct hws_job *o)
-{
-	u64 i, nr = s->jobs->nr, drive_bytes = s->drive->sectors * HW_SECTOR_BYTES;
-	const char *wrong = what_is_wrong(s, o);
-
-	if (wrong)
-		return sim_fail(s, -EINVAL, "job %llu: %s", (unsigned long long)nr, wrong);
-	for (i = 0; i < o->nr_files; i++) {
-		const struct hws_file *f = &o->files[i];
-
-		if (f->base > drive_bytes || f->size > drive_bytes - f->base ||
-		    f->base % HW_SECTOR_BYTES || (!o->buffered && f->offset % HW_SECTOR_BYTES))
-			return sim_fail(s, -ERANGE,
-					"job %llu: file %llu does not fit on a drive of "
-					"%llu sectors",
-					(unsigned long long)nr, (unsigned long long)i,
-					(unsigned long long)s->drive->sectors);
-	}
-	return 0;
-}
 
 static void *copied(struct hws *s, const void *from, size_t bytes)
 {
@@ -535,7 +505,7 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 		s->jobs->source.ops = &jobs_ops;
 		s->load = &s->jobs->source;
 	}
-	ret = check_job(s, job);
+	ret = sim_job_check(s, job);
 	if (ret)
 		return ret;
 	j = sim_alloc(s, sizeof(*j));
@@ -556,6 +526,9 @@ int sim_add_job(struct hws *s, const struct hws_job *job)
 	j->loops_left = job->loops - 1;
 	j->source.ops = &job_ops;
 	j->turn.source = &j->source;
+	j->turn.core = s->tasks[job->task].core = (u32)(s->jobs->nr % s->opt.cpus);
+	j->unfetched_tail = &j->unfetched;
+	sim_host_joined(s, j->turn.core);
 	j->flush.task = job->task;
 	s->tasks[job->task].source = &j->source;
 	sim_dice_seed(j, s->opt.seed);

@@ -16,7 +16,7 @@ void sim_job_wake(struct hws *s, struct sim_job *j)
 void sim_job_compute(struct hws *s, struct sim_job *j, u64 need_ns)
 {
 	j->want = 0;
-	sim_compute(s, &j->turn, need_ns);
+	sim_compute_in_turn(s, &j->turn, need_ns);
 }
 
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *cookie)
@@ -32,5 +32,7 @@ void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 f
 
 void sim_job_issue_at(struct hws *s, u32 task, const struct hw_bio *what, void *cookie)
 {
+	if (cookie)
+		sim_host_submitted(s, s->tasks[task].core, what->sectors);
 	sim_issue(s, task, what, s->issued, 0, cookie);
 }

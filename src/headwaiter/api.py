@@ -65,6 +65,8 @@ class Conditions(TypedDict, total=False):
     wbt_depth: int | None
     pull_ahead: bool
     positions: bool
+    host: str
+    cores: int
     turnaround: str
     dispatch_time: str
     copy_time: str

@@ -395,10 +395,28 @@ static void load_any(struct hw_drive *d)
 	}
 }
 
-/* A profile with random words is refused, or makes a drive that serves. */
-static void test_mutated_profiles(void)
+static struct maker small_ssd(void)
 {
-	struct maker m = small_disk();
+	struct maker m = make("ssd");
+
+	set(&m, "geometry.sectors", 100000);
+	set(&m, "geometry.channels", 2);
+	set(&m, "geometry.ways", 2);
+	set(&m, "timing.page_read", 50000);
+	set(&m, "timing.page_program", 500000);
+	set(&m, "timing.block_erase", 3000000);
+	set(&m, "timing.transfer", 500);
+	set(&m, "write.buffer", 4);
+	set(&m, "write.pool", 8);
+	set(&m, "queue.fetch", 2);
+	set(&m, "queue.submissions", 2);
+	set(&m, "controller.write", 1000);
+	return m;
+}
+
+/* A profile with random words is refused, or makes a drive that serves. */
+static void mutate(struct maker m, u32 least, u32 most)
+{
 	size_t n = bytes(&m);
 	struct hw_profile_error err;
 	u32 round, accepted = 0, i;
@@ -423,8 +441,113 @@ static void test_mutated_profiles(void)
 		}
 		free(p);
 	}
-	CHECK(accepted > 500 && accepted < 3500);
+	CHECK(accepted > least && accepted < most);
 	free(m.p);
+}
+
+static void test_mutated_profiles(void)
+{
+	mutate(small_disk(), 500, 3500);
+	mutate(small_ssd(), 500, 3900);
+}
+
+/* A page is 32 sectors, which take 16 us over the channel and 500 into the cells. */
+static void test_a_flush_of_flash(void)
+{
+	struct maker m = small_ssd();
+	struct hw_drive *d;
+	struct hw_io io = { .sector = 0, .sectors = 16, .op = HW_WRITE },
+		     flush = { .op = HW_OTHER };
+	u64 t = 10000000;
+
+	set(&m, "controller.write", 0);
+	d = drive_of(&m, 0);
+	/* a page that is not full is programmed for it; then nothing is left */
+	CHECK_EQ(serve(d, &io, 0), 0);
+	CHECK_EQ(serve(d, &flush, 1000), 1000 + 16000 + 500000);
+	CHECK_EQ(d->stats.media_writes, 1);
+	flush = (struct hw_io){ .op = HW_OTHER };
+	CHECK_EQ(serve(d, &flush, t), t);
+	/* on the medium before completion */
+	io = (struct hw_io){ .sectors = 16, .op = HW_WRITE, .flags = HW_IO_FUA };
+	CHECK_EQ(serve(d, &io, 2 * t), 2 * t + 16000 + 500000);
+	free(d);
+
+	m = small_ssd();
+	set(&m, "controller.write", 0);
+	set(&m, "flush.time", 2000000);
+	d = drive_of(&m, 0);
+	/* half a page is kept in the time that is given, a full one is programmed before */
+	io = (struct hw_io){ .sectors = 16, .op = HW_WRITE };
+	CHECK_EQ(serve(d, &io, 0), 0);
+	flush = (struct hw_io){ .op = HW_OTHER };
+	CHECK_EQ(serve(d, &flush, 0), 2000000);
+	CHECK_EQ(d->stats.media_writes, 0);
+	io = (struct hw_io){ .sectors = 16, .op = HW_WRITE };
+	CHECK_EQ(serve(d, &io, t), t);
+	flush = (struct hw_io){ .op = HW_OTHER };
+	CHECK_EQ(serve(d, &flush, t), t + 16000 + 500000 + 2000000);
+	CHECK_EQ(d->stats.media_writes, 1);
+	free(d);
+
+	m = small_ssd();
+	set(&m, "flush.protected", 1);
+	set(&m, "overhead.write", 10000);
+	d = drive_of(&m, 0);
+	io = (struct hw_io){ .sectors = 16, .op = HW_WRITE, .flags = HW_IO_FUA };
+	CHECK_EQ(serve(d, &io, 0), 11000);
+	flush = (struct hw_io){ .op = HW_OTHER };
+	CHECK_EQ(serve(d, &flush, t), t + 11000);
+	CHECK_EQ(d->stats.media_writes, 0);
+	free(d);
+}
+
+static void test_some_flushes_are_slow(void)
+{
+	struct maker m = small_ssd();
+	struct hw_drive *d;
+	u32 i, slow = 0;
+	u64 t = 0;
+
+	set(&m, "flush.time", 1000000);
+	set(&m, "flush.time_slow", 2000000);
+	set(&m, "flush.slow_share", 250000);
+	d = drive_of(&m, 0);
+	for (i = 0; i < 1000; i++) {
+		struct hw_io flush = { .op = HW_OTHER };
+		u64 end = serve(d, &flush, t);
+
+		slow += end - t > 1500000;
+		t = end;
+	}
+	CHECK(slow > 220 && slow < 280);
+	free(d);
+}
+
+/* Commands wait in their own queues: with one slot, each queue's turn comes round. */
+static void test_submission_queues_take_turns(void)
+{
+	struct maker m = small_ssd();
+	struct hw_drive *d;
+	struct hw_io io[12];
+	u32 i;
+
+	set(&m, "controller.read", 1000);
+	set(&m, "queue.fetch", 1);
+	d = drive_of(&m, 12);
+	for (i = 0; i < 12; i++) {
+		/* ten by queue 0, then two by queue 3, which is the second of two */
+		io[i] = (struct hw_io){
+			.sector = 128 * i, .sectors = 1, .op = HW_READ, .queue = i < 10 ? 0 : 3
+		};
+		d->model->submit(d, &io[i], 0);
+	}
+	for (i = 0; i < 12;)
+		i += !!d->model->poll(d, d->model->next(d));
+	CHECK(io[10].done_ns < io[2].done_ns);
+	CHECK(io[11].done_ns < io[3].done_ns);
+	CHECK(io[11].done_ns > io[1].done_ns);
+	free(d);
 }
 
 /* Also where several points of the curve lie close together. */
@@ -497,5 +620,8 @@ int main(void)
 	test_profile_blob();
 	test_positions_for_policies();
 	test_mutated_profiles();
+	test_a_flush_of_flash();
+	test_some_flushes_are_slow();
+	test_submission_queues_take_turns();
 	return CHECK_DONE();
 }

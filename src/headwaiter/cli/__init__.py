@@ -22,7 +22,20 @@ SECTIONS = {
     "Simulate": ("compare", "run", "regret", "schedulers", "reproduce", "import"),
     "Drives": ("drives", "drives new", "drives import", "drives models", "validate"),
     "Workload-dependent anticipation (WAS)": ("was fit", "was evaluate", "was calibrate", "was observe", "was designate"),
-    "Live": ("top", "record", "describe", "advise", "revert", "status", "rank", "table", "watch", "was load", "drives export"),
+    "Live": (
+        "top",
+        "record",
+        "describe",
+        "advise",
+        "revert",
+        "status",
+        "rank",
+        "table",
+        "calibrate",
+        "watch",
+        "was load",
+        "drives export",
+    ),
     "Lab": ("lab list", "lab run", "lab agree", "conform check"),
 }
 """Commands as the help shows them. What acts on a running kernel is live."""

@@ -252,7 +252,14 @@ def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied])
     contention = (
         "" if g.contention_percent is None else f"; {g.contention_percent:.0f}% of requests found {g.depth} or more under way"
     )
-    out.print(f"Recorded: {g.seconds:.3g} s, {counted(g.requests, 'request')}, {counted(g.lost, 'event')} lost{contention}")
+    host = (
+        ""
+        if g.processor_percent is None
+        else f"; they take {g.processor_percent:.0f}% of the processors' time, and {g.lock_percent:.0f}% of one lock's"
+    )
+    slower = "" if g.slowdown is None or g.processor_percent is None else f", and {g.slowdown:.1f} times as long as alone"
+    lost = f"{counted(g.lost, 'event')} lost"
+    out.print(f"Recorded: {g.seconds:.3g} s, {counted(g.requests, 'request')}, {lost}{contention}{host}{slower}")
     for one in found.advice:
         out.print()
         first, dot, rest = one.text.partition(". ")

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""headwaiter validate: a drive model against service times measured on a real drive."""
+"""headwaiter validate: drive models against what was measured on real drives."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 
 import click
+from rich import box
+from rich.table import Table
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import find_drive
+from headwaiter.drives.published import figures
 from headwaiter.drives.validation import Validation, read_trace, validate
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct
 from headwaiter.report.figure import figure
 from headwaiter.report.terminal import console
-from headwaiter.study.schema import MeanMax, ValidateDocument
+from headwaiter.study.published import groups, scheduled
+from headwaiter.study.schema import MeanMax, PublishedDocument, PublishedRow, ValidateDocument
 
 
 def _plot(v: Validation, title: str, path: Path) -> None:
@@ -27,17 +33,52 @@ def _plot(v: Validation, title: str, path: Path) -> None:
         axes.grid(alpha=0.3)
 
 
+def _published(as_json: bool, output: Path | None) -> None:
+    found = [*figures(), *(one.figure for group in groups() for one in scheduled(group))]
+    if as_json or output:
+        rows = [PublishedRow(**{**asdict(f), "error": f.error}) for f in found]
+        write_json(PublishedDocument(figures=rows), output)
+        return
+    out = console()
+    for source in dict.fromkeys(f.source for f in found):
+        of_it = [f for f in found if f.source == source]
+        table = Table(title=plain(f"{of_it[0].drive}: {source}"), title_justify="left", box=box.SIMPLE_HEAD)
+        for head in ("load", "figure", "measured", "simulated", "error"):
+            table.add_column(head, justify="left" if head in ("load", "figure") else "right")
+        for f in of_it:
+            table.add_row(f.load, f.figure, f"{f.measured:.4g}", f"{f.simulated:.4g}", f"{f.error:+.1%}")
+        out.print(table)
+        for what in dict.fromkeys(f.figure for f in of_it):
+            errors = sorted(abs(f.error) for f in of_it if f.figure == what)
+            out.print(f"{what}: error {median(errors):.1%} in the median, {errors[-1]:.1%} at most")
+        out.print()
+
+
 @click.command("validate")
-@click.argument("drive", shell_complete=complete.drive)
-@click.argument("trace", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("drive", shell_complete=complete.drive, required=False)
+@click.argument("trace", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option(
+    "--published",
+    is_flag=True,
+    help="Compare bundled flash drives, and schedulers on them, with figures that others have published.",
+)
 @output_options
 @file_option("--plot", metavar="FILE", help="Draw both distributions (.png, .svg, .pdf).")
-def command(drive: str, trace: Path, as_json: bool, output: Path | None, plot: Path | None) -> None:
+def command(
+    drive: str | None, trace: Path | None, published: bool, as_json: bool, output: Path | None, plot: Path | None
+) -> None:
     """Replay a measured TRACE on a DRIVE alone and compare the service times.
 
     The demerit figure is the root mean square of the horizontal distance between the two distributions. The error per request
     compares each request's own two times.
     """
+    if published:
+        if drive or plot:
+            raise click.UsageError("--published is about bundled drives, and has nothing to plot: leave out the rest")
+        _published(as_json, output)
+        return
+    if drive is None or trace is None:
+        raise click.UsageError(f"Missing argument '{'TRACE' if drive else 'DRIVE'}'; or see --published.")
     distinct({"TRACE": trace}, {"-o": output, "--plot": plot})
     profile = find_drive(drive)
     v = validate(profile, read_trace(trace), str(trace))

@@ -109,14 +109,20 @@ def _row(path: Path, number: int, fields: list[str]) -> tuple[int, int, int, int
     return int(fields[0] == "W"), block, blocks, round(service * 1000), round(think * 1000)
 
 
-def replay(drive: Profile, load: Measured, outstanding: int = 1) -> NDArray[np.int64]:
-    """Service times in ns of the load on the drive alone, in a closed loop with so many requests at once."""
+def replay(drive: Profile, load: Measured, outstanding: int = 1, queue: NDArray[np.uint32] | None = None) -> NDArray[np.int64]:
+    """Service times in ns of the load on the drive alone, in a closed loop with so many requests at once.
+
+    With the submission queue of each of so many places, a place has its own requests, as the columns of rows of `outstanding`;
+    the loop ends where one has no more, and what has not been served took 0.
+    """
     out = np.zeros(len(load.op), np.int64)
     totals = ffi.new("struct hws_replay_totals *")
     c = ffi.new("struct hws_replay *")
     c.n, c.totals = len(out), totals
     c.op, c.sector = borrow("uint8_t[]", load.op), borrow("uint64_t[]", load.sector)
     c.sectors, c.think_ns = borrow("uint32_t[]", load.sectors), borrow("int64_t[]", load.think_ns)
+    if queue is not None:
+        c.queue = borrow("uint32_t[]", queue)
     c.service_ns = ffi.from_buffer("int64_t[]", out, require_writable=True)
     if lib.hws_drive_replay(drive.blob, len(drive.blob), outstanding, c):
         raise Problem(f"{drive.name}: not enough memory")

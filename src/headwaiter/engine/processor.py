@@ -44,8 +44,15 @@ class Processor:
             copy_ns=self.copy.ns, copy_page_ns=self.copy.page_ns,
         )  # fmt: skip
 
-    def describe(self) -> str:
-        """One line for people."""
+    def describe(self, cores: int = 0) -> str:
+        """One line for people; cores: those that processes share, if they do."""
+        if cores:
+            before = Time(self.turnaround.ns, self.turnaround.page_ns)
+            many = "1 processor" if cores == 1 else f"{cores} processors"
+            return (
+                f"{many}; their time, us: {before} per page before a direct I/O under none, {self.copy} through the page cache;"
+                " schedulers add to that"
+            )
         return (
             f"processor time, us: {self.turnaround} per page before each direct I/O, {self.dispatch} to the drive,"
             f" {self.copy} through the page cache"

@@ -157,6 +157,11 @@ PROCESSOR_TIMES = (
     "dispatch_ns", "dispatch_page_ns", "dispatch_write_page_ns", "restart_ns", "pass_ns", "turnaround_ns",
     "turnaround_page_ns", "copy_ns", "copy_page_ns", "fetch_page_ns", "dirty_page_ns",
 )  # fmt: skip
+HOST_TIMES = (
+    "lock_ns", "lock_shared_ns", "lock_crowded_ns", "complete_ns", "switch_ns", "switch_more_ns", "replayed_ns",
+)  # fmt: skip
+"""The same, which count where there are cores."""
+EVERY_TIME = (*PROCESSOR_TIMES, *HOST_TIMES)
 
 
 @dataclass(frozen=True)
@@ -198,6 +203,19 @@ class Options:
     """Keep a row per I/O (Outcome.rows), in memory that grows with the run."""
     exact: int = 1_000_000
     """Latencies are exact in runs of up to so many I/Os, and in longer ones within a share that Latencies tells."""
+    cores: int = 0
+    """Processors of the host, which processes share; 0: each process has one of its own, and HOST_TIMES do not count."""
+    spread: bool = False
+    """A trace's I/Os go round the cores, whose ever they are."""
+    lock_by_queue: bool = False
+    """Each hardware queue has a lock of its own."""
+    lock_ns: int = 0
+    lock_shared_ns: int = 0
+    lock_crowded_ns: int = 0
+    complete_ns: int = 0
+    switch_ns: int = 0
+    switch_more_ns: int = 0
+    replayed_ns: int = 0
     warm: tuple[int, int, int] | None = None
     """A read that the drive serves before the run: time (ns), sector, sectors."""
 

@@ -361,12 +361,6 @@ def _common_fields(s: Section) -> dict[str, Any]:
             "option 'iodepth': buffered I/O through io_uring is supported one at a time only; add direct=1"
         )
     writes = bool(pattern.directions & Directions.WRITES)
-    if not buffered and writes:
-        for option in ("fsync", "end_fsync"):
-            if s.get(option):
-                raise s.at(option).problem(
-                    f"option '{s.written(option)}' with direct=1 flushes the drive's cache, which is not supported (sync=1 is)"
-                )
     _check_verify(s, pattern, low, high)
     service, every = s.get("file_service_type", ("roundrobin", 1))
     think = s.get("thinktime", 0)

@@ -326,7 +326,7 @@ USED: tuple[Used, ...] = (
     Used(
         "fsync",
         _sized(_every),
-        "fsync after this number of writes, and after each read until the next write, as in fio 3.33; buffered only",
+        "fsync after this number of writes, and after each read until the next write, as in fio 3.33",
     ),
     Used("fdatasync", _sized(_every), "the same as fsync here"),
     Used(
@@ -335,7 +335,7 @@ USED: tuple[Used, ...] = (
         "any method: what a job has written is read again, in the same order, once all its processes are done; direct only",
     ),
     Used("do_verify", _text(flag), "0: nothing is read again"),
-    Used("end_fsync", _text(flag), "fsync at the end of a pass; buffered only"),
+    Used("end_fsync", _text(flag), "fsync at the end of a pass"),
     Used("fsync_on_close", _text(flag), "the same as end_fsync here"),
     Used(
         "fadvise_hint",

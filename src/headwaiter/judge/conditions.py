@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from headwaiter.engine.hosts import AUTO, MOST_CORES, XEON_10, Host, find_host, here
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.study.inkernel import WBT_PER_COMMAND, depth_of, kernel_options, recorded_options, untold
@@ -19,6 +20,8 @@ from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Workload
 from headwaiter.traces import Trace
 
+_LAB_TIMES = ("turnaround", "dispatch_time", "copy_time", "one_processor", "cpus")
+"""Who gives one of these means the lab's model of processors."""
 LEAST_TAGS = 32
 MOST_TAGS = 128
 """A host adapter takes so many requests at least, whatever its disk takes; blk-mq counts with so many at most."""
@@ -58,17 +61,31 @@ class Conditions:
     positions: bool = says(
         False, "Tell schedulers the drive's positioning times, which a kernel's know only if somebody wrote them."
     )
+    host: str = says(
+        AUTO,
+        "Processors of the machine, and what I/O costs them. lab: a processor for each process, and the times below whatever the"
+        " scheduler. auto: on flash this machine's, if it was calibrated, else xeon-10; lab on other drives, and where one of the"
+        " times below is given.",
+        "auto|lab|xeon-10|FILE",
+    )
+    cores: int = says(
+        0, "Processors of the host [default: of the machine that recorded, if known; else the host's].", "N", 0, MOST_CORES
+    )
     turnaround: str = says(
-        str(MEASURED.turnaround), "Job files, direct I/O: processor time of a process before each of its I/Os.", "US+US_PER_PAGE"
+        str(MEASURED.turnaround),
+        "Lab host, direct I/O of jobs: processor time of a process before each of its I/Os.",
+        "US+US_PER_PAGE",
     )
     dispatch_time: str = says(
-        str(MEASURED.dispatch), "Processor time from a scheduler's decision to the device.", "US+US_PER_PAGE"
+        str(MEASURED.dispatch), "Lab host: processor time from a scheduler's decision to the device.", "US+US_PER_PAGE"
     )
     copy_time: str = says(
-        str(MEASURED.copy), "Job files, buffered I/O: processor time of an I/O through the page cache.", "US+US_PER_PAGE"
+        str(MEASURED.copy),
+        "Lab host, jobs: processor time of an I/O through the page cache.",
+        "US+US_PER_PAGE",
     )
     one_processor: bool = says(False, "All processes share one processor [default: where the recording machine had one].")
-    cpus: int = says(1, "Number of software queues, for none and kyber.", "N", 1, 1024)
+    cpus: int = says(1, "Lab host: number of software queues, for none and kyber.", "N", 1, 1024)
     goes_on: bool = says(
         True,
         "Closed replays: programs that were at work until about the end of the recording go on until its time is over, as real"
@@ -78,7 +95,7 @@ class Conditions:
 
     def options(self, drive: Drive, trace: Trace | None = None) -> Options:
         """What the simulator is told, whatever the scheduler. Problem if a time is none."""
-        names = {one.name for one in fields(Options)} & {one.name for one in fields(self)} - {"nr_requests", "wbt_depth"}
+        names = {one.name for one in fields(Options)} & {one.name for one in fields(self)} - {"nr_requests", "wbt_depth", "cores"}
         same = {name: getattr(self, name) for name in names}
         depth = depth_of(drive, Options(**same))
         tags = 2 * min(max(depth, LEAST_TAGS), MOST_TAGS)
@@ -92,7 +109,20 @@ class Conditions:
         )
         times = [parse_time(name, getattr(self, name)) for name in ("turnaround", "dispatch_time", "copy_time")]
         options = Processor(*times).apply(options)
-        return recorded_options(options, trace) if trace else options
+        options = recorded_options(options, trace) if trace else options
+        host = self.host_of(drive)
+        if not host:
+            return options
+        cores = 1 if self.one_processor else self.cores or (trace.processors if trace else None) or host.cores
+        return host.under(host.base(options, cores, spread=trace is not None and not trace.tasks_known), "none")
+
+    def host_of(self, drive: Drive) -> Host | None:
+        """The host of runs on a drive; None: the lab."""
+        if self.host != AUTO:
+            return find_host(self.host)
+        facts = getattr(drive, "facts", None)
+        times = any(getattr(self, name) != one.default for one in fields(self) for name in [one.name] if name in _LAB_TIMES)
+        return None if facts is None or facts[2] or times else here() or XEON_10
 
     def of(self, options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:
         """The same under a scheduler, as a kernel runs it on a device that takes so many requests at once.
@@ -100,6 +130,10 @@ class Conditions:
         recorded: the scheduler in force at the recording, if it is known.
         """
         found = kernel_options(options, scheduler, depth, recorded)
+        if options.cores:
+            host = (here() or XEON_10) if self.host == AUTO else find_host(self.host)
+            assert host
+            found = host.under(found, scheduler)
         if self.nr_requests is not None:
             found = replace(found, nr_requests=options.nr_requests)
         if self.wbt_depth is not None:

@@ -22,10 +22,8 @@ from headwaiter.study.intervals import WINS, Interval, bootstrap, bootstrap_rate
 from headwaiter.study.ranges import read_latency
 from headwaiter.study.schema import Answer, Criterion, Judgement, Margin, Result
 from headwaiter.study.trial import Trial
-from headwaiter.study.waits import BACKLOG, LAG_SHARE
+from headwaiter.study.waits import BACKLOG, IDLE, LAG_SHARE, could_change
 
-IDLE = 0.02
-"""Where a smaller share of I/Os finds the device occupied, nothing is there to be ordered."""
 QUIET = 0.2
 """A device that is busy for a smaller share of the time is called idle."""
 COST = 0.1
@@ -159,9 +157,17 @@ def answer(
     if len(added) > 1:
         said = _with_module(said, [taken, *(trials[i] for i in added[1:])], criterion, margin, seed)
     nothing_helps = said.outcome == "keep" and not said.module and not _tails(more, seed)
-    if nothing_helps and what.contention is not None and what.contention < IDLE and not more.those("cannot tell"):
+    if nothing_helps and not _could_change(what) and not more.those("cannot tell"):
         return replace(said, outcome="idle", text=_idle(what))
     return said
+
+
+def _could_change(what: Trial) -> bool:
+    """Whether anything is there that an order, or less of the processors' time, could change; True where that is not known."""
+    if what.contention is None or what.contention >= IDLE:
+        return True
+    host = what.result.host
+    return host is not None and could_change(host.processor_percent, host.lock_percent, what.slowdown)
 
 
 def _of_family(found: Field, said: Answer, seed: int) -> tuple[Answer, Trial]:
@@ -354,10 +360,11 @@ def _idle(base: Trial) -> str:
     disk = base.result.disk
     quiet = disk.busy_s < QUIET * (disk.busy_s + disk.idle_s)
     why = "Your disk is nearly idle" if quiet else "Your disk serves requests as they come"
-    share = _percent(base.contention or 0.0)
+    share, host = _percent(base.contention or 0.0), base.result.host
+    busy = f", processors are busy for {host.processor_percent:.0f}% of the time" if host else ""
     return (
-        f"{why}: no scheduler will matter. Only {share} of the requests found as many others under way as it takes at once, and"
-        " under no scheduler do programs get more done, or wait less for the slowest of what they read."
+        f"{why}: no scheduler will matter. Only {share} of the requests found as many others under way as it takes at once{busy},"
+        " and under no scheduler do programs get more done, or wait less for the slowest of what they read."
         f" Keep {base.variant.name}."
     )
 

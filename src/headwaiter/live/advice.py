@@ -110,8 +110,9 @@ def advise(
     settings = target.settings[0] if target else recorded_settings(recorded)
     offered = tuple(dict.fromkeys((*target.offered, *target.loadable))) if target else recorded_schedulers(recorded) or STOCK
     current, base = _incumbent(settings)
-    depth = depth_of(drive, conditions.options(drive))
-    opened = gate(trace, depth, recorded.lost if recorded else 0, recorded.seconds if recorded else None)
+    options = conditions.options(drive, trace)
+    depth, lost, seconds = depth_of(drive, options), recorded.lost if recorded else 0, recorded.seconds if recorded else None
+    opened = gate(trace, depth, lost, seconds, conditions.host_of(drive), options.cores)
     notes = _notes(work, settings, current, elsewhere(target, recorded))
     in_force = settings.scheduler if settings else current
     found = Advised(work, drive, goal, target, in_force, offered, opened, None, (), None, (), (), None, notes)

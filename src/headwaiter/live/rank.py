@@ -11,12 +11,12 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Options
@@ -31,6 +31,7 @@ from headwaiter.study.ranges import THROUGHPUT, told_range
 from headwaiter.study.trial import measure
 from headwaiter.study.variants import Variant
 
+T = TypeVar("T")
 Pattern = Literal["sequential", "random", "mixed"]
 SIZES = tuple(1 << shift for shift in range(12, 21))
 """4 KiB to 1 MiB."""
@@ -157,14 +158,22 @@ def fio_there() -> str:
 
 def fio_rate(fio: str, job: str, named: str = "", folder: Path | None = None) -> float:
     """MB/s of a job file's processes together, or of those of a name. Its files are in `folder`; without one it only reads."""
+
+    def rate(jobs: Sequence[Mapping[str, Any]]) -> float:
+        counted = [one for one in jobs if one["jobname"] == named] if named else jobs
+        return float(sum(one[way]["bw_bytes"] for one in counted for way in ("read", "write") if way in one)) / 1e6
+
+    return fio_told(fio, job, rate, folder)
+
+
+def fio_told(fio: str, job: str, what: Callable[[Sequence[Mapping[str, Any]]], T], folder: Path | None = None) -> T:
+    """Of a job file's run what a function makes of fio's account of its jobs. Its files as of fio_rate()."""
     command = [fio, *([] if folder else ["--readonly"]), "--output-format=json", "-"]
     done = subprocess.run(command, input=job, capture_output=True, text=True, check=False, cwd=folder)
     try:
         if done.returncode:
             raise ValueError
-        jobs = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
-        counted = [one for one in jobs if one["jobname"] == named] if named else jobs
-        return float(sum(one[way]["bw_bytes"] for one in counted for way in ("read", "write") if way in one)) / 1e6
+        return what(json.loads(done.stdout[done.stdout.index("{") :])["jobs"])
     except (ValueError, KeyError, TypeError):
         raise Problem(f"fio: {shown((done.stderr or done.stdout).strip() or 'no result', 200)}") from None
 

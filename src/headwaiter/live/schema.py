@@ -29,6 +29,18 @@ class Gate(Record):
     contention_percent: Annotated[
         float | None, Says("share of requests that found as many under way; absent without depth or completions", "%")
     ] = None
+    slowdown: Annotated[
+        float | None, Says("how many times as long requests took as those that found none under way; absent if that is not known")
+    ] = None
+    processor_percent: Annotated[
+        float | None, Says("share of the processors' time that so many requests take; absent without a host", "%")
+    ] = None
+    lock_percent: Annotated[
+        float | None, Says("the same of one lock for the device, as mq-deadline's; absent without a host", "%")
+    ] = None
+    could_change: Annotated[
+        bool | None, Says("whether a scheduler could change anything; absent where the device or completions are unknown")
+    ] = None
     tasks_known: Annotated[bool, Says("it tells tasks, so that think times can be kept")]
     reasons: Annotated[Sequence[str], Says("what it lacks")]
     longer: Annotated[int | None, Says("how many times longer a recording would do")] = None
@@ -141,7 +153,41 @@ class TableDocument(Document):
     notes: Notes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationRow(Record):
+    """What fio did under a scheduler."""
+
+    scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
+    processes: Annotated[int, Says("processes, each on a processor of its own")]
+    iops: Annotated[float, Says("reads of 4 KiB, of all processes together", "1/s", key="iops")]
+    processor_us: Annotated[float, Says("processor time of the processes, for a read", "us")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerCost(Record):
+    """What an I/O costs under a scheduler."""
+
+    scheduler: Annotated[str, Says("the scheduler")]
+    own_us: Annotated[float, Says("on the processor of its process", "us")]
+    lock_us: Annotated[float, Says("at the lock, where the same processor had it last", "us")]
+    lock_shared_us: Annotated[float, Says("the same, where another had it", "us")]
+    lock_crowded_us: Annotated[float, Says("the same, where several wait", "us")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateDocument(Document):
+    """`headwaiter calibrate`"""
+
+    device: Annotated[str, Says("what was read: null_blk, or a loop device over memory")]
+    cores: Annotated[int, Says("processors")]
+    results: Annotated[Sequence[CalibrationRow], Says("a row for each scheduler and number of processes")]
+    costs: Annotated[Sequence[SchedulerCost], Says("a row for each scheduler")]
+    file: Annotated[str, Says("where the host was written")]
+    notes: Notes
+
+
 DOCUMENTS: tuple[type[Record], ...] = (
+    CalibrateDocument,
     *DESCRIBED,
     *TOPPED,
     AdviseDocument,

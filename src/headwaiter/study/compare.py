@@ -43,6 +43,8 @@ RANKINGS: dict[Criterion, tuple[str, Figure, int]] = {
 }
 
 
+BUSY, BUSY_MORE = 70, 10
+"""A lock that is held for so many percent of the time, and so many more than another, explains a difference."""
 _TOLD = 3
 """So many are named whose figure is a range."""
 _UNITS: dict[Criterion, str] = {
@@ -143,6 +145,9 @@ def versus(best: Result, other: Result) -> str:
     lost = max(away, key=lambda what: away[what])
     if away[lost] > 0.03:
         reasons.append(f"the disk spent {_share(best, lost):.0%} of the time {lost}, against {_share(other, lost):.0%}")
+    if best.host and other.host and other.host.lock_percent > max(BUSY, best.host.lock_percent + BUSY_MORE):
+        many = f"{other.host.lock_percent:.0f}% of the time, against {best.host.lock_percent:.0f}%"
+        reasons.append(f"I/Os take turns at the lock of {label(other)}, which was held {many}")
     if not reasons:
         idle = other.disk.idle_s - best.disk.idle_s
         if idle > 0.02 * other.elapsed_s:

@@ -14,7 +14,7 @@ import random
 
 import numpy as np
 
-from headwaiter.engine.sim import PROCESSOR_TIMES, Forest, Load, Options
+from headwaiter.engine.sim import EVERY_TIME, Forest, Load, Options
 from headwaiter.fio import JobLoad
 from headwaiter.study.ongoing import Ongoing
 
@@ -36,7 +36,7 @@ def perturbed(load: Load, options: Options, number: int, think_share: float = TH
         return load, options
     dice = random.Random(f"headwaiter perturbation {options.seed} {number}")
     factor = dice.uniform(1 - PROCESSOR_SHARE, 1 + PROCESSOR_SHARE)
-    options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in PROCESSOR_TIMES})
+    options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in EVERY_TIME})
     turn = dice.randrange(TURN_NS)
     if isinstance(load, JobLoad):
         return _jobs(load, dice, turn, think_share), options

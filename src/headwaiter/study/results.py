@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.schedulers import find
-from headwaiter.engine.sim import I64, PROCESSOR_TIMES, Latencies, Options, Outcome, Tallies
+from headwaiter.engine.sim import HOST_TIMES, I64, PROCESSOR_TIMES, Latencies, Options, Outcome, Tallies
 from headwaiter.errors import Problem
 from headwaiter.study.schema import (
     Anticipation,
     Direction,
     Disk,
     GroupRow,
+    HostBusy,
+    HostTime,
     Latency,
     ProcessorTime,
     Result,
@@ -260,6 +262,15 @@ def _anticipation(t: Mapping[str, int]) -> Anticipation | None:
     )
 
 
+def _host(totals: Mapping[str, int]) -> HostBusy | None:
+    if not totals["cores"]:
+        return None
+    whole = max(1, totals["now_ns"])
+    # What is under way at the end of the run is counted.
+    core, lock = totals["core_busy_ns"] / (totals["cores"] * whole), totals["lock_busy_ns"] / whole
+    return HostBusy(processor_percent=100 * min(1.0, core), lock_percent=100 * min(1.0, lock))
+
+
 def summarise(o: Outcome, tasks: bool = True) -> Result:
     """The result of a run. Figures that this run does not have (no reads, no waits …) are None.
 
@@ -293,6 +304,7 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
         merges=o.totals["merges"],
         dispatched=o.totals["requests"],
         disk=_disk(o.totals),
+        host=_host(o.totals),
         anticipation=_anticipation(o.totals),
         stats=dict(o.stats) or None,
     )
@@ -324,4 +336,9 @@ def coarse_note(results: Sequence[Result], exact: int) -> list[str]:
 def processor_time(options: Options) -> ProcessorTime:
     """The processor time that runs were made with: microseconds, of an I/O and of a page."""
     times = {name.replace("_ns", "_us"): getattr(options, name) / 1000 for name in PROCESSOR_TIMES}
-    return ProcessorTime(**times, one_processor=options.one_processor)
+    host = {name.replace("_ns", "_us"): getattr(options, name) / 1000 for name in HOST_TIMES}
+    return ProcessorTime(
+        **times,
+        one_processor=options.one_processor,
+        host=HostTime(cores=options.cores, **host) if options.cores else None,
+    )

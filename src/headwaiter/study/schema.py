@@ -142,6 +142,14 @@ class Disk(Record):
     mean_seek_cylinders: Annotated[float | None, Says("mean distance of a seek", "cylinders")] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostBusy(Record):
+    """How busy the host was."""
+
+    processor_percent: Annotated[float, Says("share of the time of its processors", "%")]
+    lock_percent: Annotated[float, Says("share of the time that the scheduler's lock was held; of several, the busiest", "%")]
+
+
 @dataclass(frozen=True, slots=True)
 class Anticipation(Record):
     """Waits of a scheduler that keeps the drive idle for a task's next request: number and total time."""
@@ -229,11 +237,26 @@ class Result(Record):
     merges: Annotated[int, Says("I/Os merged into a request")]
     dispatched: Annotated[int, Says("requests sent to the drive")]
     disk: Annotated[Disk, Says("how the drive spent its time")]
+    host: Annotated[HostBusy | None, Says("how busy the host was; absent where each process has a processor")] = None
     anticipation: Annotated[Anticipation | None, Says("waits for a task's next request")] = None
     stats: Annotated[
         Mapping[str, int] | None, Says("the scheduler's own figures; `headwaiter schedulers NAME` explains them")
     ] = None
     range: Annotated[Range | None, Says("ranges over perturbed runs")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTime(Record):
+    """The host. Times at the lock, and `turnaround_us`, are those of `none`: other schedulers differ (docs/calibrate.md)."""
+
+    cores: Annotated[int, Says("processors")]
+    complete_us: Annotated[float, Says("of a completion", "us")]
+    switch_us: Annotated[float, Says("until a process that waited goes on", "us")]
+    switch_more_us: Annotated[float, Says("more, each time that the processes of a core double beyond 4", "us")]
+    lock_us: Annotated[float, Says("at the lock, where the same core had it last", "us")]
+    lock_shared_us: Annotated[float, Says("the same, where another had it", "us")]
+    lock_crowded_us: Annotated[float, Says("the same, where several wait", "us")]
+    replayed_us: Annotated[float, Says("of the think times of a trace: processor time that counts as such", "us")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +279,7 @@ class ProcessorTime(Record):
         float, Says("of a page that is written into the page cache, and again when fsync writes it back", "us a page")
     ]
     one_processor: Annotated[bool, Says("all processes share one processor")]
+    host: Annotated[HostTime | None, Says("processors that processes share; absent where each has one of its own")] = None
 
 
 # --- documents ---
@@ -509,6 +533,26 @@ class ValidateDocument(Document):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedRow(Record):
+    """A figure that others have published, and the same of the model."""
+
+    drive: Annotated[str, Says("the drive")]
+    source: Annotated[str, Says("who has published it, and where")]
+    load: Annotated[str, Says("what the drive was asked for")]
+    figure: Annotated[str, Says("what was measured")]
+    measured: Annotated[float, Says("on the real drive")]
+    simulated: Annotated[float, Says("on the model")]
+    error: Annotated[float, Says("simulated by measured figure, less 1")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedDocument(Document):
+    """`headwaiter validate --published`"""
+
+    figures: Annotated[Sequence[PublishedRow], Says("a row for each figure")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConformanceRow(Record):
     """The decisions of a recorded kernel's scheduler and of ours."""
 
@@ -632,6 +676,7 @@ DOCUMENTS: tuple[type[Record], ...] = (
     DrivesDocument,
     DriveDocument,
     ValidateDocument,
+    PublishedDocument,
     ConformDocument,
     WasCalibrateDocument,
     WasDesignateDocument,

@@ -20,7 +20,7 @@ from headwaiter.study.ranges import SHORT_IOS, pace, runs_for, typical, with_ran
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result
 from headwaiter.study.variants import Variant
-from headwaiter.study.waits import Waits, contention, waits_of
+from headwaiter.study.waits import Waits, contention, slowdown, waits_of
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Trial:
     """Share of its I/Os that found the device occupied; None if the run was too long to know."""
     programs: Programs | None = None
     """How fast programs get their work done, in the run that the result is of; None where timestamps set their pace."""
+    slowdown: float | None = None
+    """How many times as long I/Os take as alone, where there is a host; None if that is not known."""
 
 
 class SoFar:
@@ -76,6 +78,7 @@ class _Begun:
     load: Load
     first: Ran
     contention: float | None
+    slowdown: float | None
     ios: int
     so_far: SoFar
 
@@ -94,9 +97,10 @@ def _begin(
     outcome = first.outcome
     assert outcome
     occupied = first.waits.contention if first.waits else _contention(outcome)
+    slower = _slowdown(outcome)
     so_far = SoFar(progress)
     so_far.over(outcome.totals["completed"])
-    return _Begun(variant, load, replace(first, outcome=None), occupied, outcome.totals["issued"], so_far)
+    return _Begun(variant, load, replace(first, outcome=None), occupied, slower, outcome.totals["issued"], so_far)
 
 
 def _finish(begun: _Begun, drive: Drive, options: Options, number: int, tasks: bool = True) -> Trial:
@@ -107,7 +111,8 @@ def _finish(begun: _Begun, drive: Drive, options: Options, number: int, tasks: b
     results = [one.result for one in every]
     # Where a few microseconds decide who is favoured, a single run may be the exception.
     shown = typical(every, lambda one: pace(begun.first.result).of(one.result))
-    return Trial(variant, with_range(results[0], results[1:]), (*results, *wide), shown.waits, begun.contention, shown.programs)
+    ranged = with_range(results[0], results[1:])
+    return Trial(variant, ranged, (*results, *wide), shown.waits, begun.contention, shown.programs, begun.slowdown)
 
 
 def measure(
@@ -219,6 +224,15 @@ def _ran(variant: Variant, outcome: Outcome, load: Load, tasks: bool) -> Ran:
         progress_mbps=programs.progress_mbps if programs else None,
     )
     return Ran(outcome, replace(result, programs=programs.rows()) if programs and tasks else result, waits, programs)
+
+
+def _slowdown(outcome: Outcome) -> float | None:
+    """Of a run with a host: a disk is slower under load whatever is done."""
+    if outcome.recorded is None or not outcome.totals["cores"]:
+        return None
+    rows = outcome.recorded
+    there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) >= 0))
+    return slowdown(rows.issue_ns[there], rows.complete_ns[there], rows.op[there], rows.sectors[there])
 
 
 def _contention(outcome: Outcome) -> float | None:

@@ -14,9 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.engine.sim import I64, Forest, Outcome, Rows
+from headwaiter.engine.sim import I64, U8, U32, Forest, Outcome, Rows
 from headwaiter.study.ongoing import Ongoing
 
+IDLE = 0.02
+"""Where a smaller share of I/Os finds the device occupied, nothing is there to be ordered."""
+BUSY_PERCENT = 30.0
+"""Where processors or a lock are busy for a smaller share of the time, a scheduler's own cost changes nothing."""
+SLOWED = 2.0
+"""Where I/Os take less than so many times what they take alone, they wait for nothing."""
 CELLS = 240
 """A trace is cut into at most so many cells of consecutive I/Os, for intervals.py."""
 CELL_IOS = 25
@@ -25,6 +31,8 @@ BACKLOG = 256
 """So many I/Os at once are more than a scheduler of Linux holds."""
 BACKLOG_SHARE = 0.1
 """An open replay that has more than BACKLOG under way for a greater share of its time cannot keep up."""
+QUIET_IOS = 20
+"""So many must have found none under way for their median to tell."""
 LAG_SHARE = 0.05
 """Nor can one that needs so much longer than its timestamps, unless that is less than LAG_NS."""
 LAG_NS = 1_000_000_000
@@ -155,6 +163,35 @@ def contention(issue_ns: I64, complete_ns: I64, depth: int) -> float:
     issued, completed = np.sort(issue_ns), np.sort(complete_ns)
     found = np.arange(len(issued)) - np.searchsorted(completed, issued, side="right")
     return float(np.mean(found >= depth))
+
+
+def could_change(processor_percent: float, lock_percent: float, slower: float | None) -> bool:
+    """Whether a scheduler could change anything on a device that takes many requests at once.
+
+    slower: of slowdown(); None if that is not known.
+    """
+    return max(processor_percent, lock_percent) >= BUSY_PERCENT or (slower is not None and slower > SLOWED)
+
+
+def slowdown(issue_ns: I64, complete_ns: I64, op: U8, sectors: U32) -> float | None:
+    """How many times as long I/Os take as those that find none under way, of one operation and about one size.
+
+    None if too few find none under way.
+    """
+    if not len(issue_ns):
+        return None
+    order = np.argsort(issue_ns, kind="stable")
+    issue, complete = issue_ns[order], complete_ns[order]
+    before = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(complete)[:-1]])
+    latency, alone = (complete - issue).astype(np.float64), issue >= before
+    kind = op[order].astype(np.int64) * 64 + np.log2(np.maximum(sectors[order], 1)).astype(np.int64)
+    took = expected = 0.0
+    for one in np.unique(kind[alone]):
+        of_kind = kind == one
+        if (quiet := of_kind & alone).sum() >= QUIET_IOS:
+            took += latency[of_kind].sum()
+            expected += float(np.median(latency[quiet])) * of_kind.sum()
+    return float(took / expected) if expected else None
 
 
 def backlog(issue_ns: I64, complete_ns: I64) -> float:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Flash drives against what others have measured: how far off they may be."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import numpy as np
+import pytest
+from command import good, run, told
+from test_json import check
+
+from headwaiter.drives import published
+from headwaiter.drives.profile import Profile, find_drive, from_toml
+from headwaiter.drives.published import Figure, figures, table
+from headwaiter.drives.validation import Measured, replay
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Figure]:
+    return list(figures())
+
+
+def errors(found: list[Figure], source: str, figure: str) -> list[float]:
+    return [abs(f.error) for f in found if source in f.source and f.figure == figure]
+
+
+def test_random_reads_at_nine_depths(found: list[Figure]) -> None:
+    rates, tails = (errors(found, "(SPDK)", figure) for figure in ("requests/s", "p99 us"))
+    assert len(rates) == len(tails) == 9
+    assert max(rates) < 0.03 and max(tails) < 0.12
+
+
+def test_larger_reads(found: list[Figure]) -> None:
+    rates = errors(found, "figure 1 (none)", "requests/s")
+    assert len(rates) == 36 and median(rates) < 0.15 and max(rates) < 0.5
+
+
+def test_writes_that_are_served_before_a_read(found: list[Figure]) -> None:
+    beside = [f for f in found if "11d" in f.source]
+    assert len(beside) == 6
+    assert all(1 / 2 < f.simulated / f.measured < 2 for f in beside)
+
+
+@pytest.mark.parametrize("name", ["samsung-980-pro"])
+def test_rested_too(name: str) -> None:
+    """Beside a drive that still has erased pages and fast cells as many are served before a read: it is the queues' turns."""
+    (group,) = table()["beside_writers"]
+    for jobs, measured in group["rows"]:
+        served = published.written_before_a_read(find_drive(name), jobs, group["at_once"], 10, group["write_kib"])
+        assert 1 / 2 < served / measured < 2
+
+
+def sync_us(base: str, **flush: object) -> float:
+    """Mean time of a flush after each of many writes of 4 KiB."""
+    drive: Profile = from_toml({**find_drive(base).data, "flush": flush}, base, base)
+    n = 2000
+    op = np.tile(np.array([1, 3], np.uint8), n)
+    sector = np.repeat(np.random.default_rng(1).integers(0, 1 << 20, n).astype(np.uint64) * 8, 2)
+    zeros = np.zeros(2 * n, np.int64)
+    took = replay(drive, Measured(op, sector, np.where(op == 1, 8, 0).astype(np.uint32), zeros, zeros))
+    return float(took[1::2].mean() / 1e3)
+
+
+@pytest.mark.parametrize(
+    ("base", "measured_us", "flush"),
+    [
+        ("nvme-ssd", 12, {"protected": True}),
+        ("samsung-980-pro", 30, {"protected": True, "time": 0.02}),
+        ("sata-ssd", 58, {"protected": True, "time": 0.03}),
+        ("nvme-ssd", 47, {"protected": True, "time": 0.037}),
+        ("sata-ssd", 350, {"time": 0.11}),
+        ("sata-ssd", 810, {"time": 0.2, "time_slow": 1.25, "slow_share": 0.35}),
+        ("sata-ssd", 900, {"time": 0.65}),
+        ("sata-ssd", 2400, {"time": 2.2}),
+        ("samsung-980-pro", 1000, {"time": 1.0}),
+        ("nvme-ssd", 6900, {"time": 6.7}),
+    ],
+)
+def test_a_flush_is_as_fast_as_measured_ones_by_its_parameters_alone(
+    base: str, measured_us: float, flush: dict[str, object]
+) -> None:
+    """From 12 us with power-loss protection to 6.9 ms."""
+    assert 1 / 1.5 < sync_us(base, **flush) / measured_us < 1.5
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    made = [Figure("d", "someone, 2024", "reads", "p99 us", 100, 110), Figure("d", "someone, 2024", "writes", "p99 us", 100, 80)]
+    monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
+    monkeypatch.setattr("headwaiter.cli.validate.groups", list)
+    text = good(capfd, "validate", "--published")
+    assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text
+    assert ["reads", "p99", "us", "100", "110", "+10.0%"] in [line.split() for line in text.splitlines()]
+    document = told(capfd, "validate", "--published")
+    check(document, "PublishedDocument")
+    rows = document["figures"]
+    assert [(row["load"], row["measured"], round(row["error"], 6)) for row in rows] == [
+        ("reads", 100, 0.1),
+        ("writes", 100, -0.2),
+    ]
+    for args, says in ((("--published", "nvme-ssd"), "leave out the rest"), (("nvme-ssd",), "Missing argument 'TRACE'")):
+        status, _, said = run(capfd, "validate", *args)
+        assert status == 2 and says in said

@@ -43,7 +43,7 @@ def check(drive: Profile, n: int = 1600) -> None:
             if link.get("half_duplex") and kib == 512 and reading > 0.95 * link_rate[0] and writing > 0.95 * link_rate[1]:
                 shared = 1 / (share / reading + (1 - share) / writing)
                 assert one.bytes_a_second == pytest.approx(shared, rel=0.1), f"{case}: the link carries both ways at once"
-        for share in SHARES:
+        for share in (0, 0.1, 0.5, 1):
             best = 0.0
             for depth in DEPTHS:
                 rate = play(drive, share, kib, depth, many).bytes_a_second

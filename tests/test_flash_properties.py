@@ -144,6 +144,19 @@ def test_fetching_stops_while_writes_wait_for_a_place() -> None:
     assert times[2] > 2
 
 
+def test_a_write_keeps_its_slot_until_all_of_it_has_a_place() -> None:
+    """Two of its four pages are in the buffer at once, so the last has a place when the first two are programmed."""
+    assert one_by_one(simple(queue={"fetch": 1}), (WRITE, 0, 32), (READ, 64, 1)) == [1.0, 1.1]
+
+
+def test_a_page_to_be_programmed_and_what_was_read_take_turns_on_the_channel() -> None:
+    drive = simple(geometry={"channels": 1, "ways": 2}, timing={"transfer": 0.1}, link={"sector_write": 0.1}, write={"buffer": 1})
+    reads = [(READ, 8 * k, 8) for k in range(20)]
+    times = one_by_one(drive, (WRITE, 0, 8), *reads, (WRITE, 8, 8))
+    assert max(times[1:21]) > 16  # 0.8 ms each
+    assert times[-1] < 6
+
+
 def test_kinds_of_pages_and_larger_reads_take_longer() -> None:
     drive = simple(timing={"page_read_middle": 0.2, "page_read_slow": 0.4})
     times = [one_by_one(drive, (READ, 8 * k, 8))[0] for k in range(300)]

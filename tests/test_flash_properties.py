@@ -146,7 +146,8 @@ def test_fetching_stops_while_writes_wait_for_a_place() -> None:
 
 def test_a_write_keeps_its_slot_until_all_of_it_has_a_place() -> None:
     """Two of its four pages are in the buffer at once, so the last has a place when the first two are programmed."""
-    assert one_by_one(simple(queue={"fetch": 1}), (WRITE, 0, 32), (READ, 64, 1)) == [1.0, 1.1]
+    drive = simple(queue={"fetch": 1}, timing={"suspends": True})
+    assert one_by_one(drive, (WRITE, 0, 32), (READ, 64, 1)) == [1.0, 1.1]
 
 
 def test_a_page_to_be_programmed_and_what_was_read_take_turns_on_the_channel() -> None:

@@ -122,11 +122,11 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 static void run(struct ssd *s, u64 now)
 {
 	while (s->nr_events && s->event[0].at <= now) {
-		struct ssd_event e = s->event[0];
+		struct ssd_event e = ssd_open(s);
 
-		ssd_pop(s);
 		happen(s, &e);
 		fetch(s, e.at);
+		ssd_close(s);
 	}
 }
 

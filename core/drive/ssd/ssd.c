@@ -176,13 +176,16 @@ static struct hw_io *ssd_poll(struct hw_drive *drive, u64 now)
 	return io;
 }
 
+/* What is to happen yet completes nothing before its own overhead has passed. */
 static u64 ssd_next(const struct hw_drive *drive)
 {
 	const struct ssd *s = ssd_of(drive);
 	u64 done = list_empty(&s->done) ? HW_NEVER :
 					  list_first_entry(&s->done, struct hw_io, link)->done_ns;
 
-	return s->nr_out && s->nr_events ? min(done, s->event[0].at) : done;
+	if (!s->nr_out || !s->nr_events)
+		return done;
+	return min(done, s->event[0].at + min(s->overhead[0], s->overhead[1]));
 }
 
 struct parts {

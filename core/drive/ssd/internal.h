@@ -149,6 +149,7 @@ struct ssd {
 	struct list_head done;
 	struct ssd_event *event; /* a heap */
 	u32 nr_events, nr_reads;
+	bool hole;	       /* the first event is happening, and no other has taken its place */
 	struct ssd_read *read; /* pages of reads that wait for their dies, or are being read */
 	u32 read_unused;
 
@@ -235,7 +236,8 @@ static inline u32 ssd_scramble(u64 x)
 
 /* events.c */
 void ssd_push(struct ssd *s, u64 at, u32 command, u32 die, u16 kind_sectors);
-void ssd_pop(struct ssd *s);
+struct ssd_event ssd_open(struct ssd *s);
+void ssd_close(struct ssd *s);
 
 /* flash.c */
 void ssd_begin_read(struct ssd *s, u32 c, u64 now);

@@ -122,11 +122,11 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 static void run(struct ssd *s, u64 now)
 {
 	while (s->nr_events && s->event[0].at <= now) {
-		struct ssd_event e = s->event[0];
+		struct ssd_event e = ssd_open(s);
 
-		ssd_pop(s);
 		happen(s, &e);
 		fetch(s, e.at);
+		ssd_close(s);
 	}
 }
 
@@ -176,13 +176,16 @@ static struct hw_io *ssd_poll(struct hw_drive *drive, u64 now)
 	return io;
 }
 
+/* What is to happen yet completes nothing before its own overhead has passed. */
 static u64 ssd_next(const struct hw_drive *drive)
 {
 	const struct ssd *s = ssd_of(drive);
 	u64 done = list_empty(&s->done) ? HW_NEVER :
 					  list_first_entry(&s->done, struct hw_io, link)->done_ns;
 
-	return s->nr_out && s->nr_events ? min(done, s->event[0].at) : done;
+	if (!s->nr_out || !s->nr_events)
+		return done;
+	return min(done, s->event[0].at + min(s->overhead[0], s->overhead[1]));
 }
 
 struct parts {

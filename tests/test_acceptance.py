@@ -31,7 +31,7 @@ from headwaiter.engine.schedulers import catalogue
     ],
 )
 def test_schedulers_that_are_known(load: str, drive: str, figure: str, scheduler: str, expected: float) -> None:
-    """Figures of others, from another program that measured them with one seed; of the flash drive, since its work is conserved."""
+    """Figures of others, from another program that measured them with one seed; the flash drive's since it conserves work."""
     assert value(load, drive, figure, scheduler, 1) == pytest.approx(expected, rel=0.15)
 
 

@@ -43,7 +43,7 @@ def check(drive: Profile, n: int = 1600) -> None:
             if link.get("half_duplex") and kib == 512 and reading > 0.95 * link_rate[0] and writing > 0.95 * link_rate[1]:
                 shared = 1 / (share / reading + (1 - share) / writing)
                 assert one.bytes_a_second == pytest.approx(shared, rel=0.1), f"{case}: the link carries both ways at once"
-        for share in SHARES:
+        for share in (0, 0.1, 0.5, 1):
             best = 0.0
             for depth in DEPTHS:
                 rate = play(drive, share, kib, depth, many).bytes_a_second
@@ -142,6 +142,20 @@ def test_fetching_stops_while_writes_wait_for_a_place() -> None:
     # two are in the buffer, and each place that becomes free takes a write; two slots are full until the sixth is in
     assert times[0] == times[32] < 1.2
     assert times[2] > 2
+
+
+def test_a_write_keeps_its_slot_until_all_of_it_has_a_place() -> None:
+    """Two of its four pages are in the buffer at once, so the last has a place when the first two are programmed."""
+    drive = simple(queue={"fetch": 1}, timing={"suspends": True})
+    assert one_by_one(drive, (WRITE, 0, 32), (READ, 64, 1)) == [1.0, 1.1]
+
+
+def test_a_page_to_be_programmed_and_what_was_read_take_turns_on_the_channel() -> None:
+    drive = simple(geometry={"channels": 1, "ways": 2}, timing={"transfer": 0.1}, link={"sector_write": 0.1}, write={"buffer": 1})
+    reads = [(READ, 8 * k, 8) for k in range(20)]
+    times = one_by_one(drive, (WRITE, 0, 8), *reads, (WRITE, 8, 8))
+    assert max(times[1:21]) > 16  # 0.8 ms each
+    assert times[-1] < 6
 
 
 def test_kinds_of_pages_and_larger_reads_take_longer() -> None:

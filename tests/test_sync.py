@@ -72,7 +72,7 @@ block_erase = 3
 )
 @pytest.mark.parametrize("option", ["fsync", "fdatasync"])
 def test_direct_writes_are_flushed_as_the_drive_does_it(tmp_path: Path, option: str, flush: str, ms: float) -> None:
-    """Nothing is in the page cache, so the call is a flush of the drive's, of the time that its profile says; the page that is not full is programmed for it if none."""
+    """Nothing is in the page cache, so the call is a flush: of the time that the profile says, or of a program."""
     drive = open_drive(str(write(tmp_path / "drive.toml", FLUSHED + flush)))
     load = load_jobs(write(tmp_path / "x.fio", f"[a]\nrw=randwrite\nbs=4k\nsize=40k\ndirect=1\n{option}=1\n"), 1 << 28)
     result = summarise(simulate("none", drive, load))

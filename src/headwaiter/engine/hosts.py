@@ -151,11 +151,11 @@ AUTO = "auto"
 FILE = "host.toml"
 
 
-def places(root: Path = Path("/")) -> Iterator[Path]:
+def places() -> Iterator[Path]:
     """Where a calibration may be, the first that counts before others: of the user, of the machine (XDG base directories)."""
-    own = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    folders = [str(own), *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")]
-    return (root / folder.lstrip("/") / "headwaiter" / FILE for folder in folders if folder.startswith("/"))
+    own = os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '')}/.config"
+    folders = [own, *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")]
+    return (Path(folder) / "headwaiter" / FILE for folder in folders if folder.startswith("/"))
 
 
 def here() -> Host | None:

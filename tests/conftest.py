@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts a job in the background with some signals ignored, and so does nohup: programs under test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # What `headwaiter calibrate` has found out about this machine would change results on flash.
+    os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_CONFIG_DIRS"] = str(ROOT / "build" / "no-configuration")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Announcement(config))
     config.addinivalue_line("markers", "recorded: reads data recorded by others; of every test with the fixture `shared`")

@@ -23,6 +23,8 @@ from headwaiter.drives.convert import convert, falls
 from headwaiter.drives.datasheet import DataSheet, from_datasheet
 from headwaiter.drives.params import Model, Param, models
 from headwaiter.drives.profile import Toml, from_toml, parse_toml
+from headwaiter.drives.sheet import from_iocost, from_sheet
+from headwaiter.drives.volume import read_fio, volume
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.constants import SECTOR_BYTES, ParamType
 from headwaiter.errors import Problem, plain, shown
@@ -32,6 +34,7 @@ from headwaiter.report.terminal import console
 from headwaiter.study.schema import DriveDocument, DriveRow, DrivesDocument
 
 _LARGEST = 10**18
+_GROUPS = {"Disks": "disk", "Flash": "flash", "Cloud volumes": "volume"}
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -73,8 +76,11 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
         return
     width = max(len(r.drive) for r in rows)
     out = console()
-    for r in rows:
-        out.print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
+    for heading, known in _GROUPS.items():
+        out.print(heading, style="bold")
+        for r in rows:
+            if r.rotational == (known == "disk") and (r.model == "shaped") == (known == "volume"):
+                out.print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
 
 
 def _value(p: Param, data: Toml) -> str:
@@ -222,5 +228,42 @@ def new(name: str, output: Path | None, **given: Any) -> None:
     data, notes = from_datasheet(DataSheet(**given))
     data = {"model": data.pop("model"), "description": name or "made from data-sheet numbers", **data}
     _write(data, output, f"{name or 'A drive'}, from data-sheet numbers by 'headwaiter drives new'.", notes)
+    for key, note in notes.items():
+        click.echo(f"{key}: {note}", err=True)
+
+
+@command.command("from")
+@click.option(
+    "--fio", is_flag=True, help="FILE.json...: a sweep of depths and sizes, as `fio --output-format=json` writes it."
+)
+@click.option("--iocost", metavar="LINE|MODEL", help="The kernel's io.cost.model line, or a drive of the public iocost database.")
+@click.option("--sheet", is_flag=True, help="KEY=VALUE...: kind, capacity, read and write in MB/s, read_iops, write_iops, plp, dram, ...")
+@click.option("--capacity", type=_Size(), metavar="SIZE", help="Capacity, such as 1TB.")
+@click.option("--name", default="", help="Name of the drive.")
+@click.argument("given", nargs=-1, metavar="[FILE.json|KEY=VALUE]...")
+@output_option("DRIVE.toml")
+def from_(
+    fio: bool, iocost: str | None, sheet: bool, capacity: int | None, name: str, given: tuple[str, ...], output: Path | None
+) -> None:
+    """Make a profile of flash or of a cloud volume from what fio measured, io.cost's six numbers, or a data sheet.
+
+    Guesses are listed on stderr and in the profile.
+    """
+    if fio + bool(iocost) + sheet != 1:
+        raise Problem("drives from: give one of --fio, --iocost and --sheet")
+    if iocost is not None:
+        if given:
+            raise Problem(f"drives from --iocost: '{shown(given[0])}' is one argument too many (quote the line)")
+        what, (data, notes) = "io.cost's numbers", from_iocost(iocost, capacity)
+    elif not given:
+        raise Problem(f"drives from: {'--fio takes files' if fio else '--sheet takes key=value pairs'}")
+    elif fio:
+        what, (data, notes) = "fio's figures", volume(read_fio([Path(one) for one in given]), capacity or 10**12)
+        if capacity is None:
+            notes["geometry.sectors"] = "guessed: 1 TB"
+    else:
+        what, (data, notes) = "a data sheet", from_sheet(given, capacity)
+    data = {"model": data.pop("model"), "description": name or f"made from {what}", **data}
+    _write(data, output, f"{name or 'A drive'}, from {what} by 'headwaiter drives from'.", notes)
     for key, note in notes.items():
         click.echo(f"{key}: {note}", err=True)

@@ -35,9 +35,9 @@ enum {
 	HP_NR
 };
 
-#define WHOLE	   1000000u /* of a share, and of a factor of 1 */
-#define MAX_POINTS 24
-#define NS	   1000000000ull
+#define WHOLE	    1000000u /* of a share, and of a factor of 1 */
+#define MAX_POINTS  24
+#define NS	    1000000000ull
 /* Of more sectors no limit asks for more: so that costs in tokens fit. */
 #define MAX_COUNTED (1u << 24)
 
@@ -56,16 +56,16 @@ static const struct hw_param point_columns[] = {
 	NUM("ms", 1000000, "ms", HW_PARAM_REQUIRED, 0, 60000000000ll, "time in a server"),
 };
 
-#define TABLE(k, h)                   \
-	{ .key = k,                   \
-	  .type = HW_PARAM_LIST,      \
-	  .scale = 1,                 \
-	  .unit = "",                 \
-	  .def = HW_PARAM_REQUIRED,   \
-	  .min = 2,                   \
-	  .max = MAX_POINTS,          \
-	  .help = h,                  \
-	  .columns = point_columns,   \
+#define TABLE(k, h)                 \
+	{ .key = k,                 \
+	  .type = HW_PARAM_LIST,    \
+	  .scale = 1,               \
+	  .unit = "",               \
+	  .def = HW_PARAM_REQUIRED, \
+	  .min = 2,                 \
+	  .max = MAX_POINTS,        \
+	  .help = h,                \
+	  .columns = point_columns, \
 	  .nr_columns = 2 }
 
 static const struct hw_param shaped_params[HP_NR] = {
@@ -81,8 +81,7 @@ static const struct hw_param shaped_params[HP_NR] = {
 	[HP_IOS_RATE] = NUM("ios.rate", 1, "I/Os a second", 0, 0, NS, "limit; 0 = none"),
 	[HP_IOS_BURST] = NUM("ios.burst", 1, "I/Os", 1, 1, 1ll << 33, "saved up at most"),
 	[HP_IOS_UNIT] = NUM("ios.unit", 1, "sectors", 512, 1, 1 << 20, "that count as one I/O"),
-	[HP_IOS_PEAK] =
-		NUM("ios.peak", 1, "I/Os a second", 0, 0, NS, "limit in a burst; 0 = none"),
+	[HP_IOS_PEAK] = NUM("ios.peak", 1, "I/Os a second", 0, 0, NS, "limit in a burst; 0 = none"),
 	[HP_BYTES_RATE] =
 		NUM("bytes.rate", 1000000, "MB/s", 0, 0, 1000000000000ll, "limit; 0 = none"),
 	[HP_BYTES_BURST] = NUM("bytes.burst", 1000000, "MB", 1000000, 512, 1000000000000000ll,
@@ -98,9 +97,9 @@ static const struct hw_param shaped_params[HP_NR] = {
 };
 
 struct bucket {
-	u64 rate;     /* 0: no limit */
-	u64 token_ns; /* a token's ns times the rate */
-	u64 burst_ns; /* to fill it */
+	u64 rate;	   /* 0: no limit */
+	u64 token_ns;	   /* a token's ns times the rate */
+	u64 burst_ns;	   /* to fill it */
 	u64 full_ns, rest; /* when it will be full: rest / rate of a ns later */
 };
 
@@ -116,7 +115,7 @@ struct shaped {
 	struct table table[2];
 	u64 sector_ns[2];
 	u64 slow_share, slow_factor, slow_time, seed, number;
-	u64 gate_ns; /* when the latest request has passed */
+	u64 gate_ns;	  /* when the latest request has passed */
 	u64 run, run_end; /* sectors merged so far, and where they end */
 	u64 busy_since;
 	u64 *free; /* when servers will be, as a heap */

@@ -32,8 +32,8 @@ static const struct hw_param smr_params[MP_NR] = {
 		      .min = 1,
 		      .max = 1,
 		      .help = "name or file of the disk that it would be without shingles" },
-	[MP_CACHE] = NUM("smr.cache", 1, "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 40,
-			 "media cache"),
+	[MP_CACHE] =
+		NUM("smr.cache", 1, "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 40, "media cache"),
 	[MP_BAND] = NUM("smr.band", 1, "sectors", 65536, 2048, 1 << 28, "a band"),
 	[MP_LEAST] = NUM("smr.clean_least", 1000000, "ms", 500000000, 1000000, 100000000000ll,
 			 "cleaning a band of which hardly anything was written"),

@@ -91,7 +91,7 @@ static void test_limits(void)
 	*value(p, "ios.burst") = 500;
 	n = closed(drive(p), 64, 8, 10000 * MS, &sum);
 	CHECK(n <= 30500);
-	CHECK(n >= 30500 - 64); /* all but what is outstanding */
+	CHECK(n >= 30500 - 64);		    /* all but what is outstanding */
 	*value(p, "bytes.rate") = 10000000; /* 10 MB/s: 2441 requests of 4 KiB a second */
 	*value(p, "bytes.burst") = 4096;
 	n = closed(drive(p), 64, 8, 10000 * MS, &sum);
@@ -122,7 +122,8 @@ static void test_burst(void)
 		io[i].sector = 100 * i;
 		io[i].sectors = 8;
 		d->model->submit(d, &io[i], 5);
-		CHECK_EQ(io[i].done_ns, i < 10 ? 5 + MS : 5 + MS + (i - 9) * 1000000000ull / 700 + 1);
+		CHECK_EQ(io[i].done_ns,
+			 i < 10 ? 5 + MS : 5 + MS + (i - 9) * 1000000000ull / 700 + 1);
 	}
 	free(p);
 }

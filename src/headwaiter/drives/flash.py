@@ -63,9 +63,7 @@ def _load(op: Op, sectors: int, sequential: bool, capacity: int, n: int) -> Meas
     else:
         at = np.random.default_rng(sectors).integers(0, slots, n)
     zeros = np.zeros(n, np.int64)
-    return Measured(
-        np.full(n, op, np.uint8), (at * sectors).astype(np.uint64), np.full(n, sectors, np.uint32), zeros, zeros
-    )
+    return Measured(np.full(n, op, np.uint8), (at * sectors).astype(np.uint64), np.full(n, sectors, np.uint32), zeros, zeros)
 
 
 def _rate(drive: Profile, op: Op, sectors: int, sequential: bool) -> float:
@@ -175,7 +173,7 @@ def _notes(want: Rates, known: Known, got: Rates) -> dict[str, str]:
     }
     if abs(got.rseqiops / want.rseqiops - 1) > 0.2:
         notes["geometry.page"] = (
-            f"sequential reads of 4 KiB: {got.rseqiops:.0f} a second, not {want.rseqiops:.0f}: the model takes them for random ones"
+            f"sequential reads of 4 KiB: {got.rseqiops:.0f} a second, not {want.rseqiops:.0f}: taken for random ones"
         )
     if known.protected is None:
         notes["flush.protected"] = "guessed"

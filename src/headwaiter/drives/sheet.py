@@ -78,9 +78,8 @@ def from_iocost(text: str, capacity: int | None) -> Made:
     return data, notes
 
 
-def from_sheet(words: tuple[str, ...], capacity: int | None = None) -> Made:
+def from_sheet(words: tuple[str, ...], capacity: int | None = None, where: str = "--sheet") -> Made:
     """From what a data sheet tells: see KEYS. Rates in MB/s, latency of a 4 KiB read in ms."""
-    where = "--sheet"
     pairs = _pairs(" ".join(words), where)
     if unknown := [key for key in pairs if key not in KEYS]:
         raise Problem(f"{where}: unknown key '{shown(unknown[0])}'{did_you_mean(unknown[0], KEYS)} (known: {', '.join(KEYS)})")

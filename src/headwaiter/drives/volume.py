@@ -141,6 +141,6 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         "latency": {**latency, **slopes},
         "ios": {"rate": max(1, round(peak)), "burst": max(1, round(peak / 1000)), "unit": 512},
         "bytes": {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")},
-        "queue": {"depth": min(1024, max(128, max(row.at_once for row in rows)))},
+        "queue": {"depth": min(1024, max(128, *(row.at_once for row in rows)))},
     }
     return data, notes

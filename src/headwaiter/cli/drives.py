@@ -231,7 +231,7 @@ _POSITIVE = Finite(0, 1e6, min_open=True)
 @click.option("--write-iops", type=Finite(1, 1e9), metavar="N", help="Random writes of 4 KiB a second, of flash or a volume.")
 @output_option("DRIVE.toml")
 @click.pass_context
-def new(ctx: click.Context, name: str, kind: str, output: Path | None, **given: Any) -> None:
+def new(ctx: click.Context, /, name: str, kind: str, output: Path | None, **given: Any) -> None:
     """Make a profile from the numbers of a data sheet. Guesses are listed on stderr and in the profile."""
     rates = {key: given.pop(key) for key in _RATES}
     if kind == "disk":

@@ -132,7 +132,7 @@ def _corrected(data: Toml, want: Rates, got: Rates) -> None:
 
 
 def _error(want: Rates, got: Rates) -> float:
-    return max(abs(getattr(got, name) / getattr(want, name) - 1) for name in RATES if name != "rseqiops")
+    return max(abs(float(getattr(got, name) / getattr(want, name)) - 1) for name in RATES if name != "rseqiops")
 
 
 def fitted(want: Rates, known: Known, where: str) -> tuple[Toml, dict[str, str], Rates]:

@@ -58,7 +58,7 @@ def test_a_sweep_of_fio_is_predicted(tmp_path: Path) -> None:
     file, out = tmp_path / "sweep.json", tmp_path / "volume.toml"
     file.write_text("fio: a warning in front\n" + json.dumps({"global options": {"direct": "1"}, "jobs": sweep}))
     done = run("drives", "from", "--fio", file, "--capacity", "100GB", "-o", out)
-    assert done.returncode == 0 and "servers: from" in done.stderr
+    assert done.returncode == 0 and "servers: what explains" in done.stderr
     drive = load(out)
     for size, depth in ((8, 2), (16, 4), (32, 16), (128, 2), (4, 32)):
         n = 4000

@@ -123,10 +123,17 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         lines[write] = _line(own or rows)
         if not own:
             notes[f"latency.{'write' if write else 'read'}"] = "guessed: as the other direction, which alone was measured"
-    busy = [row.iops * (lines[row.write][0] + lines[row.write][1] * row.size / SECTOR_BYTES) / 1e3 for row in rows]
-    servers = min(1024, max(1, math.ceil(max(busy) - 0.05)))
+    took = [(lines[row.write][0] + lines[row.write][1] * row.size / SECTOR_BYTES) / 1e3 for row in rows]
     peak, most = max(row.iops for row in rows), max(row.iops * row.size for row in rows)
-    notes["servers"] = "from the greatest rate, times the time of one request"
+    seen = {min(1024, max(1, round(row.iops * s))) for row, s in zip(rows, took, strict=True)}
+
+    def off(servers: int) -> float:
+        """How far so many servers are from the rates that were measured."""
+        rates = [min(min(row.at_once, servers) / s, peak, most / row.size) for row, s in zip(rows, took, strict=True)]
+        return sum(abs(math.log(rate / row.iops)) for row, rate in zip(rows, rates, strict=True))
+
+    servers = min(sorted(seen), key=off)
+    notes["servers"] = "what explains the rates at greater depths best"
     notes["ios.rate"] = notes["bytes.rate"] = "the greatest that was seen"
     notes["slow"] = "not measured"
     latency = {

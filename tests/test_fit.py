@@ -51,9 +51,11 @@ size=1g
 thinktime=20000
 """
 CLASSES = {
-    "disk": {"barracuda-80g", "cheetah-15k", "deskstar-75gxp", "maxtor-20g", "wd-re-4tb", "raid0-4x-barracuda-80g"},
-    "sata": {"sata-ssd"},
-    "nvme": {"nvme-ssd", "samsung-980-pro"},
+    "disk": {"barracuda-80g", "cheetah-15k", "deskstar-75gxp", "maxtor-20g", "wd-re-4tb", "raid0-4x-barracuda-80g"}
+    | {"nas-8tb", "helium-20tb", "smr-8tb"},
+    "sata": {"sata-ssd", "samsung-860-evo"},
+    "nvme": {"nvme-ssd", "samsung-980-pro", "samsung-970-pro", "lexar-nm790", "intel-p4510"},
+    "volume": {"gp3", "gp2-100", "io2", "pd-balanced", "premium-v2"},
 }
 
 

@@ -12,7 +12,8 @@
 #define EINVAL_ 22
 
 const struct hw_drive_model *const hw_drive_models[] = {
-	&hw_constant_model, &hw_disk_model, &hw_ssd_model, &hw_array_model, NULL,
+	&hw_constant_model, &hw_disk_model, &hw_ssd_model, &hw_array_model,
+	&hw_shaped_model,   &hw_smr_model,  NULL,
 };
 
 const struct hw_drive_model *hw_drive_model_find(const char *name, u32 *index)

@@ -6,7 +6,8 @@
 #include "core/drive.h"
 #include "core/lib/names.h"
 
-extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model;
+extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model,
+	hw_shaped_model, hw_smr_model;
 
 /* Fills in *err and returns -EINVAL. */
 int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 from rich import box
 from rich.table import Table
@@ -23,6 +24,8 @@ from headwaiter.drives.convert import convert, falls
 from headwaiter.drives.datasheet import DataSheet, from_datasheet
 from headwaiter.drives.params import Model, Param, models
 from headwaiter.drives.profile import Toml, from_toml, parse_toml
+from headwaiter.drives.sheet import from_iocost, from_sheet
+from headwaiter.drives.volume import read_fio, volume
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.constants import SECTOR_BYTES, ParamType
 from headwaiter.errors import Problem, plain, shown
@@ -32,6 +35,8 @@ from headwaiter.report.terminal import console
 from headwaiter.study.schema import DriveDocument, DriveRow, DrivesDocument
 
 _LARGEST = 10**18
+_RATES = ("read", "write", "read_iops", "write_iops")
+_GROUPS = {"Disks": "disk", "Flash": "flash", "Cloud volumes": "volume"}
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
@@ -73,8 +78,11 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
         return
     width = max(len(r.drive) for r in rows)
     out = console()
-    for r in rows:
-        out.print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
+    for heading, known in _GROUPS.items():
+        out.print(heading, style="bold")
+        for r in rows:
+            if r.rotational == (known == "disk") and (r.model == "shaped") == (known == "volume"):
+                out.print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
 
 
 def _value(p: Param, data: Toml) -> str:
@@ -202,9 +210,10 @@ _POSITIVE = Finite(0, 1e6, min_open=True)
 
 @command.command("new")
 @click.option("--name", default="", help="Name of the drive.")
-@click.option("--rpm", type=Finite(100, 50000), required=True, help="Rotation speed.")
+@click.option("--kind", type=click.Choice(["disk", "flash", "volume"]), default="disk", show_default=True, help="What it is.")
+@click.option("--rpm", type=Finite(100, 50000), help="Rotation speed of a disk.")
 @click.option("--capacity", type=_Size(), required=True, metavar="SIZE", help="Capacity, such as 80GB.")
-@click.option("--seek-average", type=_POSITIVE, required=True, metavar="MS", help="Average seek of reads.")
+@click.option("--seek-average", type=_POSITIVE, metavar="MS", help="Average seek of reads, of a disk.")
 @click.option("--seek-average-write", type=_POSITIVE, metavar="MS", help="Average seek of writes.")
 @click.option("--seek-track", type=_POSITIVE, metavar="MS", help="Track-to-track seek.")
 @click.option("--seek-full", type=_POSITIVE, metavar="MS", help="Full-stroke seek.")
@@ -216,11 +225,68 @@ _POSITIVE = Finite(0, 1e6, min_open=True)
 @click.option("--interface", "interface_rate", type=_POSITIVE, metavar="MB/S", help="Rate of the interface.")
 @click.option("--queue-depth", type=click.IntRange(1, 1024), default=1, show_default=True, help="Depth of the command queue.")
 @click.option("--write-cache/--no-write-cache", default=True, show_default=True, help="Report writes from the cache.")
+@click.option("--read", type=_POSITIVE, metavar="MB/S", help="Sequential reads, of flash or a volume.")
+@click.option("--write", type=_POSITIVE, metavar="MB/S", help="Sequential writes, of flash or a volume.")
+@click.option("--read-iops", type=Finite(1, 1e9), metavar="N", help="Random reads of 4 KiB a second, of flash or a volume.")
+@click.option("--write-iops", type=Finite(1, 1e9), metavar="N", help="Random writes of 4 KiB a second, of flash or a volume.")
 @output_option("DRIVE.toml")
-def new(name: str, output: Path | None, **given: Any) -> None:
+@click.pass_context
+def new(ctx: click.Context, /, name: str, kind: str, output: Path | None, **given: Any) -> None:
     """Make a profile from the numbers of a data sheet. Guesses are listed on stderr and in the profile."""
-    data, notes = from_datasheet(DataSheet(**given))
+    rates = {key: given.pop(key) for key in _RATES}
+    if kind == "disk":
+        for key in ("rpm", "seek_average"):
+            if given[key] is None:
+                raise Problem(f"drives new: --{key.replace('_', '-')} is missing (--kind flash or volume does not rotate)")
+        if told := [key for key, value in rates.items() if value is not None]:
+            raise Problem(f"drives new: --{told[0].replace('_', '-')} is of flash and volumes, not of a disk")
+        data, notes = from_datasheet(DataSheet(**given))
+    else:
+        for key in given:
+            if key not in ("capacity", "queue_depth") and ctx.get_parameter_source(key) is ParameterSource.COMMANDLINE:
+                raise Problem(f"drives new: --{key.replace('_', '-')} is of a disk, not of --kind {kind}")
+        words = [f"{key}={value}" for key, value in rates.items() if value is not None]
+        if ctx.get_parameter_source("queue_depth") is ParameterSource.COMMANDLINE:
+            words.append(f"depth={given['queue_depth']}")
+        data, notes = from_sheet((f"kind={kind}", *words), given["capacity"], "drives new")
     data = {"model": data.pop("model"), "description": name or "made from data-sheet numbers", **data}
     _write(data, output, f"{name or 'A drive'}, from data-sheet numbers by 'headwaiter drives new'.", notes)
+    for key, note in notes.items():
+        click.echo(f"{key}: {note}", err=True)
+
+
+@command.command("from")
+@click.option("--fio", is_flag=True, help="FILE.json...: a sweep of depths and sizes, as `fio --output-format=json` writes it.")
+@click.option("--iocost", metavar="LINE|MODEL", help="The kernel's io.cost.model line, or a drive of the public iocost database.")
+@click.option(
+    "--sheet", is_flag=True, help="KEY=VALUE...: kind, capacity, read and write in MB/s, read_iops, write_iops, plp, dram, ..."
+)
+@click.option("--capacity", type=_Size(), metavar="SIZE", help="Capacity, such as 1TB.")
+@click.option("--name", default="", help="Name of the drive.")
+@click.argument("given", nargs=-1, metavar="[FILE.json|KEY=VALUE]...")
+@output_option("DRIVE.toml")
+def from_(
+    fio: bool, iocost: str | None, sheet: bool, capacity: int | None, name: str, given: tuple[str, ...], output: Path | None
+) -> None:
+    """Make a profile of flash or of a cloud volume from what fio measured, io.cost's six numbers, or a data sheet.
+
+    Guesses are listed on stderr and in the profile.
+    """
+    if fio + bool(iocost) + sheet != 1:
+        raise Problem("drives from: give one of --fio, --iocost and --sheet")
+    if iocost is not None:
+        if given:
+            raise Problem(f"drives from --iocost: '{shown(given[0])}' is one argument too many (quote the line)")
+        what, (data, notes) = "io.cost's numbers", from_iocost(iocost, capacity)
+    elif not given:
+        raise Problem(f"drives from: {'--fio takes files' if fio else '--sheet takes key=value pairs'}")
+    elif fio:
+        what, (data, notes) = "fio's figures", volume(read_fio([Path(one) for one in given]), capacity or 10**12)
+        if capacity is None:
+            notes["geometry.sectors"] = "guessed: 1 TB"
+    else:
+        what, (data, notes) = "a data sheet", from_sheet(given, capacity)
+    data = {"model": data.pop("model"), "description": name or f"made from {what}", **data}
+    _write(data, output, f"{name or 'A drive'}, from {what} by 'headwaiter drives from'.", notes)
     for key, note in notes.items():
         click.echo(f"{key}: {note}", err=True)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A flash drive's profile from six rates, such as the kernel's io.cost takes and data sheets tell.
+
+Closed forms give a first profile; then the model itself is measured, and what is off is corrected by its ratio, a few times: the
+parameters that a rate depends on most are each moved by the error of that rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwaiter.drives.profile import Profile, Toml, from_toml
+from headwaiter.drives.validation import Measured
+from headwaiter.drives.validation import replay as served
+from headwaiter.engine.constants import SECTOR_BYTES, Op
+from headwaiter.errors import Problem
+
+RATES = ("rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops")
+_PAGE = 8
+_PAGE_BYTES = _PAGE * SECTOR_BYTES
+_CHANNELS = 8
+_PAGE_READ_MS = 0.06
+_LARGE = 2048
+_DEPTH = 256
+_STREAMS = 8
+_ROUNDS = 8
+_BUSY = 1.6
+"""So many times as many dies as keep up with random reads: some stand idle while others have several to serve."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Bytes a second of large requests, and requests of 4 KiB a second, sequential and random."""
+
+    rbps: float
+    rseqiops: float
+    rrandiops: float
+    wbps: float
+    wseqiops: float
+    wrandiops: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known beside the rates; None: not known. Times in ms."""
+
+    capacity: int
+    protected: bool | None = None
+    flush: float | None = None
+    read: float | None = None
+    half_duplex: bool = False
+    depth: int = 1023
+
+
+def _load(op: Op, sectors: int, sequential: bool, capacity: int, n: int) -> Measured:
+    i = np.arange(n, dtype=np.int64)
+    slots = capacity // sectors
+    if sequential:
+        at = (i % _STREAMS) * (slots // _STREAMS) + i // _STREAMS
+    else:
+        at = np.random.default_rng(sectors).integers(0, slots, n)
+    zeros = np.zeros(n, np.int64)
+    return Measured(np.full(n, op, np.uint8), (at * sectors).astype(np.uint64), np.full(n, sectors, np.uint32), zeros, zeros)
+
+
+def _rate(drive: Profile, op: Op, sectors: int, sequential: bool) -> float:
+    """Requests a second of a closed loop, once it has settled."""
+    outstanding = min(drive.facts[1], _DEPTH if sectors == _PAGE else 32)
+    settle = 2 * int(drive.data["write"]["buffer"]) * _PAGE // sectors if op == Op.WRITE else outstanding
+    n = 4000 if sectors == _LARGE else 20_000
+    load = _load(op, sectors, sequential, drive.facts[0], settle + n)
+    times = served(drive, load, outstanding)[settle : settle + n - outstanding]
+    return outstanding / float(times.mean()) * 1e9
+
+
+def measured(drive: Profile) -> Rates:
+    """The six rates of a profile, as fio with direct I/O and many at once would find them."""
+    large = _LARGE * SECTOR_BYTES
+    return Rates(
+        _rate(drive, Op.READ, _LARGE, True) * large,
+        _rate(drive, Op.READ, _PAGE, True),
+        _rate(drive, Op.READ, _PAGE, False),
+        _rate(drive, Op.WRITE, _LARGE, True) * large,
+        _rate(drive, Op.WRITE, _PAGE, True),
+        _rate(drive, Op.WRITE, _PAGE, False),
+    )
+
+
+def _first(want: Rates, known: Known) -> Toml:
+    read_ms = known.read or _PAGE_READ_MS
+    fastest = max(want.rrandiops, want.rbps / _PAGE_BYTES)
+    ways = min(256, max(1, round(fastest * read_ms / 1e3 * _BUSY / _CHANNELS)))
+    dies = ways * _CHANNELS
+    program = dies * _PAGE_BYTES / want.wbps * 1e3
+    return {
+        "model": "ssd",
+        "geometry": {
+            "sectors": known.capacity // SECTOR_BYTES, "channels": _CHANNELS, "ways": ways, "page": _PAGE, "block": 2048,
+        },
+        "timing": {
+            "page_read": read_ms, "page_program": program, "block_erase": 4.0, "suspend": 0.005, "suspends": True,
+        },
+        "link": {
+            "sector_read": SECTOR_BYTES / want.rbps * 1e3, "sector_write": SECTOR_BYTES / (2 * want.wbps) * 1e3,
+            "half_duplex": known.half_duplex,
+        },
+        "overhead": {"read": 0.01, "write": 0.01},
+        "controller": {"read": 1e3 / want.rrandiops, "write": 0.0},
+        "write": {
+            "buffer": 2048, "pool": 1, "valid": 0.0, "gc_idle": 200,
+            "sequential_extra": max(0.0, want.wbps / (_PAGE_BYTES * want.wseqiops) - 1),
+            "random_extra": max(0.0, want.wbps / (_PAGE_BYTES * want.wrandiops) - 1),
+        },
+        "queue": {"depth": known.depth},
+        "flush": {"protected": bool(known.protected), "time": known.flush or (0.02 if known.protected else 1.0)},
+    }  # fmt: skip
+
+
+def _corrected(data: Toml, want: Rates, got: Rates) -> None:
+    def off(name: str) -> float:
+        return float(getattr(got, name) / getattr(want, name))
+
+    data["link"]["sector_read"] *= off("rbps")
+    data["controller"]["read"] *= off("rrandiops")
+    data["timing"]["page_program"] = max(1e-4, data["timing"]["page_program"] * off("wbps"))
+    write = data["write"]
+    for key, rate in (("sequential_extra", "wseqiops"), ("random_extra", "wrandiops")):
+        write[key] = min(999.0, max(0.0, (1 + write[key]) * off(rate) / off("wbps") - 1))
+
+
+def _error(want: Rates, got: Rates) -> float:
+    return max(abs(float(getattr(got, name) / getattr(want, name)) - 1) for name in RATES if name != "rseqiops")
+
+
+def fitted(want: Rates, known: Known, where: str) -> tuple[Toml, dict[str, str], Rates]:
+    """The profile, what was guessed by key, and the rates that it gives; Problem that begins with `where`."""
+    for name in RATES:
+        if not 1 <= getattr(want, name) <= 1e13:
+            raise Problem(f"{where}: {name}: must be a positive rate")
+    data = _first(want, known)
+    best, least, found = data, float("inf"), want
+    for _ in range(_ROUNDS):
+        got = measured(from_toml(data, "fitted", where))
+        if (error := _error(want, got)) < least:
+            least, found = error, got
+            best = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
+        if error < 0.01:
+            break
+        _corrected(data, want, got)
+    for table in best.values():
+        if isinstance(table, dict):
+            table.update({key: float(f"{value:.5g}") for key, value in table.items() if isinstance(value, float)})
+    return best, _notes(want, known, found), found
+
+
+def _notes(want: Rates, known: Known, got: Rates) -> dict[str, str]:
+    notes = {
+        "geometry.channels": "guessed",
+        "geometry.ways": "guessed: enough dies for the rates of reads",
+        "timing.page_read": "given" if known.read else "guessed: usual for TLC",
+        "timing.page_program": "from the rate of large writes, taken for what lasts: no fast cells are told apart",
+        "link.sector_read": "from the rate of large reads",
+        "link.sector_write": "guessed: twice the rate of large writes",
+        "controller.read": "from random reads of 4 KiB; the host's share of the work is in it",
+        "overhead": "guessed",
+        "write.buffer": "guessed",
+        "write.sequential_extra": "from sequential writes of 4 KiB",
+        "write.random_extra": "from random writes of 4 KiB",
+        "flush.time": "given" if known.flush else "guessed",
+    }
+    if abs(got.rseqiops / want.rseqiops - 1) > 0.2:
+        notes["geometry.page"] = (
+            f"sequential reads of 4 KiB: {got.rseqiops:.0f} a second, not {want.rseqiops:.0f}: taken for random ones"
+        )
+    if known.protected is None:
+        notes["flush.protected"] = "guessed"
+    return notes
+
+
+def from_mapping(given: Mapping[str, float], where: str) -> Rates:
+    """The six rates by their names in io.cost."""
+    if missing := [name for name in RATES if name not in given]:
+        raise Problem(f"{where}: {missing[0]}: is missing")
+    return Rates(**{name: given[name] for name in RATES})

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A profile of the model `shaped` from a sweep of fio jobs: fio's own JSON, a file a job or several in one.
+
+Jobs at depth 1 tell how long a request takes by its size, and their percentiles how that varies; jobs at greater depths tell how
+many are served at once; the greatest rates that were seen are the limits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headwaiter.drives.profile import Toml
+from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.errors import Problem
+from headwaiter.reading import TEXT_BYTES, read_bytes
+
+_SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What fio measured of one direction of one job. Times in ms."""
+
+    write: bool
+    size: int
+    at_once: int
+    iops: float
+    mean: float
+    percentiles: tuple[tuple[float, float], ...]
+
+
+def _bytes(text: object, where: str) -> int:
+    value = str(text).split(",")[0].strip().lower().removesuffix("ib").removesuffix("b")
+    unit = value[-1:] if value[-1:] in _UNITS else ""
+    digits = value.removesuffix(unit) if unit else value
+    if not digits.isdecimal() or not 512 <= int(digits) * _UNITS[unit] <= 1 << 30:
+        raise Problem(f"{where}: bs: '{value[:20]}' is not a size of 512 B to 1 GiB")
+    return int(digits) * _UNITS[unit]
+
+
+def _count(text: object, where: str, name: str) -> int:
+    if not str(text).isdecimal() or not 1 <= int(str(text)) <= 1 << 20:
+        raise Problem(f"{where}: {name}: '{str(text)[:20]}' is not a number of at least 1")
+    return int(str(text))
+
+
+def _rows(path: Path, document: Any) -> Iterable[Row]:
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        raise Problem(f"{path}: not fio's JSON: no list of jobs")
+    common = document.get("global options") or {}
+    for number, job in enumerate(document["jobs"], 1):
+        where = f"{path}: job {number}"
+        if not isinstance(job, dict):
+            raise Problem(f"{where}: is not a table")
+        options = {**common, **(job.get("job options") or {})}
+        depth = _count(options.get("iodepth", 1), where, "iodepth") * _count(options.get("numjobs", 1), where, "numjobs")
+        size = _bytes(options.get("bs", "4k"), where)
+        both = [way for way in ("read", "write") if (job.get(way) or {}).get("total_ios")]
+        for way in both if len(both) == 1 else []:  # of a mix it is not known which waited for which
+            found = job[way]
+            try:
+                lat, spread = found["lat_ns"], found["clat_ns"].get("percentile", {})
+                points = tuple(sorted((float(share) / 100, ns / 1e6) for share, ns in spread.items()))
+                yield Row(way == "write", size, depth, float(found["iops"]), float(lat["mean"]) / 1e6, points)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                raise Problem(f"{where}: {way}: lacks iops, lat_ns or clat_ns") from None
+
+
+def read_fio(paths: Sequence[Path]) -> list[Row]:
+    """The jobs of fio's JSON files that only read or only write; Problem if there is none."""
+    rows: list[Row] = []
+    for path in paths:
+        text = read_bytes(path, TEXT_BYTES).decode("utf-8", "replace")
+        start = text.find("{")  # fio may put its warnings in front
+        try:
+            document = json.loads(text[start:] if start >= 0 else text)
+        except (json.JSONDecodeError, RecursionError) as e:
+            line = getattr(e, "lineno", 1)
+            raise Problem(f"{path}: line {line}: not JSON") from None
+        rows += [row for row in _rows(path, document) if row.iops > 0 and row.mean > 0 and math.isfinite(row.iops + row.mean)]
+    if not rows:
+        raise Problem(f"{paths[0]}: no job that only reads or only writes")
+    return rows
+
+
+def _line(rows: list[Row]) -> tuple[float, float]:
+    """ms of a request, and ms of a sector: the least relative error at depth 1."""
+    lone = [row for row in rows if row.at_once == 1] or [min(rows, key=lambda row: row.at_once)]
+    x = np.array([row.size / SECTOR_BYTES for row in lone])
+    y = np.array([row.at_once / row.iops * 1e3 for row in lone])
+    if len(set(x.tolist())) < 2:
+        return float(y.mean()), 0.0
+    slope, base = np.polyfit(x, y, 1, w=1 / y)
+    slope = max(0.0, float(slope))
+    return max(1e-4, float(base) if slope and base > 0 else float((y - slope * x).min())), slope
+
+
+def _table(rows: list[Row], base: float) -> list[list[float]]:
+    """Quantiles of the smallest requests at depth 1, scaled to the mean `base`."""
+    lone = min(rows, key=lambda row: (row.at_once, row.size))
+    if len(lone.percentiles) < 2:
+        return [[0.0, base], [1.0, base]]
+    share, ms = np.array(lone.percentiles).T
+    points = np.interp(_SHARES, share, np.maximum.accumulate(ms))
+    mean = float(((points[1:] + points[:-1]) / 2 * np.diff(_SHARES)).sum())
+    return [[s, float(f"{p * base / (mean or 1):.5g}")] for s, p in zip(_SHARES, points, strict=True)]
+
+
+def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
+    """The profile, and by key what was guessed."""
+    lines: dict[bool, tuple[float, float]] = {}
+    notes: dict[str, str] = {}
+    for write in (False, True):
+        own = [row for row in rows if row.write == write]
+        lines[write] = _line(own or rows)
+        if not own:
+            notes[f"latency.{'write' if write else 'read'}"] = "guessed: as the other direction, which alone was measured"
+    took = [(lines[row.write][0] + lines[row.write][1] * row.size / SECTOR_BYTES) / 1e3 for row in rows]
+    peak, most = max(row.iops for row in rows), max(row.iops * row.size for row in rows)
+    seen = {min(1024, max(1, round(row.iops * s))) for row, s in zip(rows, took, strict=True)}
+
+    def off(servers: int) -> float:
+        """How far so many servers are from the rates that were measured."""
+        rates = [min(min(row.at_once, servers) / s, peak, most / row.size) for row, s in zip(rows, took, strict=True)]
+        return sum(abs(math.log(rate / row.iops)) for row, rate in zip(rows, rates, strict=True))
+
+    servers = min(sorted(seen), key=off)
+    notes["servers"] = "what explains the rates at greater depths best"
+    notes["ios.rate"] = notes["bytes.rate"] = "the greatest that was seen"
+    notes["slow"] = "not measured"
+    latency = {
+        ("write" if write else "read"): _table([row for row in rows if row.write == write] or rows, lines[write][0])
+        for write in (False, True)
+    }
+    slopes = {f"sector_{'write' if write else 'read'}": float(f"{lines[write][1]:.5g}") for write in (False, True)}
+    data: Toml = {
+        "model": "shaped",
+        "servers": servers,
+        "geometry": {"sectors": capacity // SECTOR_BYTES},
+        "latency": {**latency, **slopes},
+        "ios": {"rate": max(1, round(peak)), "burst": max(1, round(peak / 1000)), "unit": 512},
+        "bytes": {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")},
+        "queue": {"depth": min(1024, max(128, *(row.at_once for row in rows)))},
+    }
+    return data, notes

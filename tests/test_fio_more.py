@@ -221,11 +221,6 @@ def test_names_of_files(tmp_path: Path) -> None:
     assert "'$client" in refused(tmp_path, "size=1m\nfilename_format=x.$clientuid")
 
 
-def test_options_are_named_as_written(tmp_path: Path) -> None:
-    for name in ("fsync", "fdatasync"):
-        assert f"option '{name}' with direct=1" in refused(tmp_path, f"rw=write\ndirect=1\nsize=1m\n{name}=4")
-
-
 def test_other_engines_are_refused_before_their_options(tmp_path: Path) -> None:
     said = refused(tmp_path, "http_host=${NOWHERE_TO_BE_FOUND}\nioengine=http")
     assert said.endswith("engine 'http' is not supported: it uses storage behind a network")

@@ -9,11 +9,13 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable
-from itertools import groupby
+from itertools import groupby, pairwise
+from pathlib import Path
 
 import pytest
 
-from headwaiter.engine.constants import SYNC, Op
+import headwaiter
+from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.engine.policy import NEVER, Policy, Request
 from headwaiter.engine.schedulers import find
 
@@ -252,3 +254,90 @@ def test_little_write_back_is_in_the_drive_at_once(apart: int, most: int) -> Non
     policy.complete(flying[0], MS)
     assert policy.dispatch(MS) is not None
     assert policy.dispatch(MS) is None
+
+
+LOG = """
+[global]
+filename=/dev/sda
+direct=1
+runtime=20
+time_based
+[readers]
+rw=randread
+bs=4k
+numjobs=8
+size=60g
+[log]
+rw=write
+bs=4k
+sync=1
+thinktime=2000
+offset=70g
+size=1g
+"""
+
+
+def _write_back_beside_a_stream(commit_every: int | None, meta_at: int | None) -> dict[int, int]:
+    """When the requests of some write-back beside a stream were served, by sector; one of 4 KiB may be metadata's."""
+    policy = _policy()
+    policy.start_task(1, 0)
+    policy.start_task(2, 0)
+    policy.start_task(3, 0)
+    served: dict[int, int] = {}
+    now, place, commit = 0, 0, commit_every
+    sectors = {policy.insert(Request(FAR + 4096 * i, 2048, WRITE, task=3), 0): FAR + 4096 * i for i in range(20)}
+    if meta_at is not None:
+        sectors[policy.insert(Request(meta_at, 8, WRITE, task=3, flags=META), 0)] = meta_at
+    stream = policy.insert(Request(place, 256, READ, task=1, flags=SYNC), 0)
+    while now < 20_000 * MS and len(served) < len(sectors):
+        if commit is not None and now >= commit:
+            policy.insert(Request(2 * FAR + now // MS, 8, WRITE, task=2, flags=SYNC), now)
+            commit += commit_every or 0
+        request = policy.dispatch(now)
+        if request is None:
+            now = max(now + 1, min(policy.wake_ns, now + MS))
+            continue
+        now += (20 if request in sectors else 4) * MS
+        policy.complete(request, now)
+        if request in sectors:
+            served[sectors[request]] = now
+        elif request == stream:
+            place += 256
+            stream = policy.insert(Request(place, 256, READ, task=1, flags=SYNC), now)
+    return served
+
+
+def test_write_back_that_commits_may_wait_for_is_served_between_turns() -> None:
+    def longest_pause(commit_every: int | None) -> int:
+        times = sorted(_write_back_beside_a_stream(commit_every, None).values())
+        return max(after - before for before, after in pairwise(times[4:]))
+
+    assert longest_pause(None) > 300 * MS
+    assert longest_pause(100 * MS) < 150 * MS
+
+
+def test_write_back_of_metadata_does_not_wait_for_the_rest() -> None:
+    served = _write_back_beside_a_stream(None, 3 * FAR)
+    assert served[3 * FAR] < sorted(served.values())[3]
+
+
+@pytest.mark.parametrize("nr_requests", [8, 64, 256])
+def test_readers_find_requests_beside_write_back(nr_requests: int) -> None:
+    policy = Policy("maitre", {"positions": POSITIONS}, sectors=1 << 30, nr_requests=nr_requests)
+    policy.start_task(1, 0)
+
+    def limit(op: int, flags: int) -> int:
+        return policy.limit_depth(Request(0, 8, op, task=1, flags=flags))
+
+    assert limit(READ, SYNC) >= nr_requests
+    assert limit(WRITE, 0) == nr_requests // 2
+    policy.insert(Request(0, 8, READ, task=1, flags=SYNC), 0)
+    assert limit(WRITE, 0) == max(nr_requests // 4, 4)
+    assert limit(WRITE, SYNC) == nr_requests * 3 // 4
+
+
+def test_a_log_beside_random_readers_commits_soon(tmp_path: Path) -> None:
+    job = tmp_path / "log.fio"
+    job.write_text(LOG)
+    done = headwaiter.run(job, "maitre", "barracuda-80g")
+    assert done.result.write.lat_ms.p99 <= 250

@@ -9,16 +9,16 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define CYCLE	    (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
-#define LEAST_TURN  8u		     /* of mean positionings */
-#define COMMIT_PART 2u /* so many times shorter than by their number, of who waits for writes */
-#define SLACK_SHIFT 3		     /* of a turn: those who differ by less are even */
-#define RANK_SHIFT  4		     /* of the longest turn: those who differ by less go round */
-#define CREDIT_MOST (3 * MT_SEC)
-#define FREE_PART   4u
-#define ASYNC_PART  40u	   /* write-back's weight is at least this part of that of all flows */
-#define AWAITED_PART 2u	   /* the same while somebody may wait for it */
-#define OWES_MOST   MT_SEC /* of the disk's time, that write-back may be ahead by */
+#define CYCLE	     (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
+#define LEAST_TURN   8u		      /* of mean positionings */
+#define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
+#define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
+#define RANK_SHIFT   4	/* of the longest turn: those who differ by less go round */
+#define CREDIT_MOST  (3 * MT_SEC)
+#define FREE_PART    4u
+#define ASYNC_PART   40u    /* write-back's weight is at least this part of that of all flows */
+#define AWAITED_PART 2u	    /* the same while somebody may wait for it */
+#define OWES_MOST    MT_SEC /* of the disk's time, that write-back may be ahead by */
 
 void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight)
 {
@@ -94,8 +94,8 @@ static u32 weight(const struct mt_device *d, const struct mt_entity *e)
 	case MT_POOL:
 		return max(e->weight, MT_WEIGHT);
 	case MT_ASYNC:
-		return max(e->weight, d->flows * MT_WEIGHT /
-					      (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
+		return max(e->weight,
+			   d->flows * MT_WEIGHT / (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
 	default:
 		return e->weight;
 	}
@@ -260,6 +260,25 @@ bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const s
 	    d->now - d->turn_ns + (over <= slack ? over : 0) >= turn)
 		return true;
 	return e->v + virtual_ns(d, c, turn) < c->v;
+}
+
+/* A write has come that is waited for: what write-back has had, and owes, is forgiven. */
+void mt_commit(struct mt_device *d)
+{
+	struct mt_entity *e;
+
+	d->committed_ns = d->now;
+	for (e = d->async; e < d->async + MT_CLASSES; e++) {
+		if (!e->queued || e->v <= d->floor[e->class])
+			continue;
+		if (!e->listed) {
+			e->v = d->floor[e->class];
+			continue;
+		}
+		mt_unlist(d, e);
+		e->v = d->floor[e->class];
+		mt_list(d, e);
+	}
 }
 
 /* --- requests --- */

@@ -217,6 +217,7 @@ void mt_place(struct mt_device *d, struct mt_entity *e);
 void mt_serve(struct mt_device *d, struct mt_entity *e);
 bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c);
 u64 mt_turn(const struct mt_device *d);
+void mt_commit(struct mt_device *d);
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r);
 void mt_dequeue(struct mt_device *d, struct mt_request *r);
 struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e);
@@ -252,7 +253,6 @@ u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
 void mt_rate_time(struct mt_device *d, u64 ns);
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async);
-void mt_commit(struct mt_device *d);
 u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio);
 
 static inline struct mt_device *mt_device(const struct hw_queue *q)

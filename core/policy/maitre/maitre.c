@@ -359,9 +359,8 @@ static struct hw_request *mt_find_merge(struct hw_queue *q, const struct hw_bio 
 {
 	struct mt_device *d = mt_device(q);
 	u16 ioprio = mt_prio_of(bio->task, bio->ioprio);
-	struct mt_entity *home = waited_for(bio->flags) ?
-					 flow_of(d, bio->task, bio->flags)->home :
-					 &d->async[mt_class_of(ioprio)];
+	struct mt_entity *home = waited_for(bio->flags) ? flow_of(d, bio->task, bio->flags)->home :
+							  &d->async[mt_class_of(ioprio)];
 
 	if (!q->dev.rotational)
 		return NULL;

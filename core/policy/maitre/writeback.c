@@ -75,25 +75,6 @@ bool mt_awaited(const struct mt_device *d, const struct mt_entity *async)
 	return async->queued && hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
 }
 
-/* A write has come that is waited for: what write-back has had, and owes, is forgiven. */
-void mt_commit(struct mt_device *d)
-{
-	struct mt_entity *e;
-
-	d->committed_ns = d->now;
-	for (e = d->async; e < d->async + MT_CLASSES; e++) {
-		if (!e->queued || e->v <= d->floor[e->class])
-			continue;
-		if (!e->listed) {
-			e->v = d->floor[e->class];
-			continue;
-		}
-		mt_unlist(d, e);
-		e->v = d->floor[e->class];
-		mt_list(d, e);
-	}
-}
-
 /* How many of the requests that there may be may be taken when one like @bio is made. */
 u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 {

@@ -33,6 +33,8 @@ def check(drive: Profile, n: int = 1600) -> None:
         valid = drive.data["write"]["valid"]
         # a page that is programmed pays for the garbage that it wins a place from
         program = timing["page_program"] + (timing["page_program"] + timing["page_read"]) * valid / (1 - valid)
+        write = drive.data["write"]
+        program *= 1 + max(write.get("sequential_extra", 0), write.get("random_extra", 0))
         work_ns = (timing["block_erase"] + program) * MS
         longest = 2 * (32 * kib * 1024 / slowest * 1e9 + work_ns)
         for share, one in at_once.items():
@@ -43,11 +45,12 @@ def check(drive: Profile, n: int = 1600) -> None:
             if link.get("half_duplex") and kib == 512 and reading > 0.95 * link_rate[0] and writing > 0.95 * link_rate[1]:
                 shared = 1 / (share / reading + (1 - share) / writing)
                 assert one.bytes_a_second == pytest.approx(shared, rel=0.1), f"{case}: the link carries both ways at once"
+        least = 0.95 if kib == 512 else 0.9  # slots that are full of writes keep small reads out
         for share in (0, 0.1, 0.5, 1):
             best = 0.0
             for depth in DEPTHS:
                 rate = play(drive, share, kib, depth, many).bytes_a_second
-                assert rate >= 0.95 * best, f"{drive.name}, {kib} KiB, {share:.0%} reads: slower with {depth} at once"
+                assert rate >= least * best, f"{drive.name}, {kib} KiB, {share:.0%} reads: slower with {depth} at once"
                 best = max(best, rate)
 
 

@@ -24,7 +24,8 @@ ROWS: list[Row] = [
     (1, READ, 200, 204, 64), (2, WRITE, 210, 230, 128), (2, DISCARD, 240, 241, 8), (2, OTHER, 242, 243, 8),
 ]  # fmt: skip
 TOTALS = {
-    "cores": 0, "now_ns": 243 * MS, "issued": 8, "completed": 8, "requests": 6, "merges": 2, "busy_ns": 103 * MS, "seek_ns": 31 * MS,
+    "cores": 0,
+    "now_ns": 243 * MS, "issued": 8, "completed": 8, "requests": 6, "merges": 2, "busy_ns": 103 * MS, "seek_ns": 31 * MS,
     "rotation_ns": 17 * MS, "transfer_ns": 41 * MS, "overhead_ns": 5 * MS, "seeks": 4, "seek_cylinders": 1000, "cache_hits": 1,
     "media_reads": 3, "media_writes": 2, "a_success": 5, "a_fail": 3, "a_other": 2, "t_success_ns": 7 * MS,
     "t_fail_ns": 18 * MS, "t_other_ns": 4 * MS, "drive_sectors": 1 << 20, "queue_depth": 1,

@@ -20,7 +20,7 @@ _CLOSED_PIPE = 128 + 13  # as if by SIGPIPE
 
 SECTIONS = {
     "Simulate": ("compare", "run", "regret", "schedulers", "reproduce", "import"),
-    "Drives": ("drives", "drives new", "drives import", "drives models", "validate"),
+    "Drives": ("drives", "drives new", "drives from", "drives import", "drives models", "validate"),
     "Workload-dependent anticipation (WAS)": ("was fit", "was evaluate", "was calibrate", "was observe", "was designate"),
     "Live": (
         "top",

@@ -40,18 +40,18 @@ begin() {
 	sleep 3
 }
 
-# They end; MB/s of all streams in $rate, of the writer in $written.
+# They end; MB/s of all streams in $rate, of the writer in $write_rate.
 end() {
 	kill $pids
 	wait $pids
 	rate=$(cat /lab/stream.* | awk '{ rate += $1 * 1e3 / $2 } END { printf "%.1f", rate }')
-	written=$(awk '{ printf "%.1f", $1 * 1e3 / $2 }' /lab/writer)
+	write_rate=$(awk '{ printf "%.1f", $1 * 1e3 / $2 }' /lab/writer)
 	rm /lab/stream.* /lab/writer
 }
 
 # A row for scheduler $1 beside $2 streams, with more keys and values $3.
 row() {
-	result "{\"scheduler\":\"$1\",\"streams\":$2,$3,\"throughput_MBps\":$rate,\"written_MBps\":$written}"
+	result "{\"scheduler\":\"$1\",\"streams\":$2,$3,\"throughput_MBps\":$rate,\"written_MBps\":$write_rate}"
 }
 
 while sleep 2; do say "$(cut -d' ' -f1 /proc/uptime) s"; done &	# a sign of life: commits take long under some

@@ -340,4 +340,5 @@ def test_a_log_beside_random_readers_commits_soon(tmp_path: Path) -> None:
     job = tmp_path / "log.fio"
     job.write_text(LOG)
     done = headwaiter.run(job, "maitre", "barracuda-80g")
+    assert done.result.write
     assert done.result.write.lat_ms.p99 <= 250

@@ -14,8 +14,6 @@
  * takes of its process is a part of its think time. So rows go through lines, one a core, in which
  * each has the core and the lock for its time; where the cores keep up, rows come as recorded.
  */
-#include <string.h>
-
 #include "sim/internal.h"
 
 #define FEW_PROCESSES 4u /* of a core: their state is in its caches */
@@ -46,18 +44,13 @@ struct sim_host {
 	u64 *ready_ns;	       /* when it would have been ready, had it not been in line */
 };
 
-static void *zeroed(struct hws *s, size_t bytes)
-{
-	return memset(sim_alloc(s, bytes), 0, bytes);
-}
-
 void sim_host_init(struct hws *s)
 {
 	if (!s->opt.cores)
 		return;
-	s->host = zeroed(s, sizeof(*s->host));
-	s->cores = zeroed(s, s->opt.cores * sizeof(*s->cores));
-	s->host->processes = zeroed(s, s->opt.cores * sizeof(*s->host->processes));
+	s->host = sim_alloc(s, sizeof(*s->host));
+	s->cores = sim_alloc(s, s->opt.cores * sizeof(*s->cores));
+	s->host->processes = sim_alloc(s, s->opt.cores * sizeof(*s->host->processes));
 }
 
 /* A drive that takes many commands has a queue for each core (NVMe), unless it says how many. */
@@ -72,7 +65,7 @@ void sim_host_start(struct hws *s)
 	if (queues <= 1)
 		queues = s->drive->rotational || s->drive->depth < MANY_COMMANDS ? 1 : s->opt.cores;
 	s->queues = min(queues, s->opt.cores);
-	s->host->lock = zeroed(s, s->queues * sizeof(*s->host->lock));
+	s->host->lock = sim_alloc(s, s->queues * sizeof(*s->host->lock));
 }
 
 static struct sim_lock *lock_of(const struct hws *s, u32 core)
@@ -112,24 +105,16 @@ void sim_unlock(struct hws *s, u32 core)
 	lock_of(s, core)->inside--;
 }
 
-static void steal(struct hws *s, struct sim_processor *p, u64 takes_ns)
-{
-	p->kernel_until_ns = sim_after(max(p->kernel_until_ns, s->now), takes_ns);
-	p->busy_ns += takes_ns;
-	if (p->running)
-		p->stolen_ns += takes_ns;
-}
-
 void sim_host_submitted(struct hws *s, u32 core, u32 sectors)
 {
 	if (s->host)
-		steal(s, &s->cores[core],
-		      sim_turnaround(s, sectors) + pass(s, lock_of(s, core), core));
+		sim_steal(s, &s->cores[core],
+			  sim_turnaround(s, sectors) + pass(s, lock_of(s, core), core));
 }
 
 void sim_host_interrupt(struct hws *s, u32 core)
 {
-	steal(s, &s->cores[core], s->opt.complete_ns);
+	sim_steal(s, &s->cores[core], s->opt.complete_ns);
 }
 
 u64 sim_host_switch(const struct hws *s, u32 core)
@@ -201,7 +186,7 @@ void sim_host_trace(struct hws *s, u64 rows)
 
 	if (!h)
 		return;
-	h->line = zeroed(s, s->opt.cores * sizeof(*h->line));
+	h->line = sim_alloc(s, s->opt.cores * sizeof(*h->line));
 	h->behind = sim_alloc(s, rows * sizeof(*h->behind) + 1);
 	h->sectors = sim_alloc(s, rows * sizeof(*h->sectors) + 1);
 	h->ready_ns = sim_alloc(s, rows * sizeof(*h->ready_ns) + 1);
@@ -213,23 +198,19 @@ void sim_host_trace(struct hws *s, u64 rows)
 	}
 }
 
-bool sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors)
+void sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors)
 {
 	struct sim_host *h = s->host;
-	struct row_line *l;
+	struct row_line *l = &h->line[core];
 
-	if (!h)
-		return false;
-	l = &h->line[core];
 	h->behind[row] = NO_ROW;
 	h->sectors[row] = sectors;
 	h->ready_ns[row] = sim_after(s->now, sim_turnaround(s, sectors));
 	if (l->first != NO_ROW) {
 		h->behind[l->last] = row;
 		l->last = row;
-		return true;
+		return;
 	}
 	l->first = l->last = row;
 	begin_row(s, l);
-	return true;
 }

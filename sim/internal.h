@@ -357,6 +357,8 @@ bool sim_computed(struct hws *s, struct sim_turn *t);
 void sim_yield(struct hws *s, struct sim_turn *t);
 /* A process of a trace begins to think. */
 void sim_think(struct hws *s, u64 think_ns);
+/* The kernel takes so much of a processor, at once; sim_interrupt() of the one processor. */
+void sim_steal(struct hws *s, struct sim_processor *p, u64 takes_ns);
 void sim_interrupt(struct hws *s, u64 takes_ns);
 /*
  * A tag of a queue has come back, of a request of so many sectors: one of those who wait looks when
@@ -404,9 +406,9 @@ u64 sim_host_switch(const struct hws *s, u32 core);
 /* One more process on a core. */
 void sim_host_joined(struct hws *s, u32 core);
 u64 sim_host_busy(const struct hws *s, u64 *lock_ns);
-/* Rows of a trace in line before their cores; false: there is no line. */
+/* Rows of a trace in line before their cores; only with a host. */
 void sim_host_trace(struct hws *s, u64 rows);
-bool sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors);
+void sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors);
 
 /* wbt.c: @cache is woken when some of those who wait may write */
 void sim_wbt_init(struct hws *s, struct sim_source *cache);
@@ -434,7 +436,7 @@ int sim_tag_get(struct sim_tags *t, u32 limit);
 void sim_tag_put(struct sim_tags *t, int tag);
 
 /*
- * memory.c: everything is freed at once, with the run. Where there is none left these do not
+ * memory.c: zeroed; everything is freed at once, with the run. Where there is none left these do not
  * return: the call from outside ends with an error (setup.c).
  */
 void *sim_alloc(struct hws *s, size_t bytes);

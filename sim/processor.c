@@ -15,6 +15,7 @@
  * are taken for processor time, which was there when they were recorded: they are not put in line
  * again, but who waits for a tag comes behind them.
  */
+#include "core/lib/mix.h"
 #include "sim/internal.h"
 
 #define COMPUTING_NS 500000 /* who thinks for longer sleeps */
@@ -121,28 +122,25 @@ void sim_yield(struct hws *s, struct sim_turn *t)
 		next(s, p);
 }
 
-static u64 mixed(u64 x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
 void sim_think(struct hws *s, u64 think_ns)
 {
 	struct sim_processor *p = &s->processor;
 
-	if (s->opt.one_processor && think_ns <= COMPUTING_NS && mixed(++p->thought) & 1)
+	if (s->opt.one_processor && think_ns <= COMPUTING_NS && hw_mix(++p->thought) & 1)
 		p->busy_until_ns = max(p->busy_until_ns, sim_after(s->now, think_ns));
+}
+
+void sim_steal(struct hws *s, struct sim_processor *p, u64 takes_ns)
+{
+	p->kernel_until_ns = sim_after(max(p->kernel_until_ns, s->now), takes_ns);
+	p->busy_ns += takes_ns;
+	if (p->running)
+		p->stolen_ns += takes_ns;
 }
 
 void sim_interrupt(struct hws *s, u64 takes_ns)
 {
-	struct sim_processor *p = &s->processor;
-
-	p->kernel_until_ns = sim_after(max(p->kernel_until_ns, s->now), takes_ns);
-	if (p->running)
-		p->stolen_ns += takes_ns;
+	sim_steal(s, &s->processor, takes_ns);
 }
 
 void sim_wake_waiter(struct hws *s, u32 queue, u32 sectors)

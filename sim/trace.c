@@ -142,8 +142,9 @@ static void issue(struct hws *s, struct sim_trace *t, u64 row)
 		t->state[row] = ROW_ISSUED;
 	if (g->op[row] == HWS_FLUSH)
 		issue_flush(s, t, row);
-	else if (!s->host ||
-		 !sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]))
+	else if (s->host)
+		sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]);
+	else
 		row_through(s, &t->source, row, s->now);
 }
 

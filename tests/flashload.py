@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headwaiter.drives.profile import Profile, from_toml
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import replay, unmeasured
 
 KIB = 1024
 MS = 1_000_000
@@ -81,12 +81,10 @@ def play(drive: Profile, reads: float, kib: int, outstanding: int, n: int, seed:
         int(4 * pages_until_steady(drive) * drive.data["geometry"].get("page", 32) / sectors / (1 - reads)) if reads < 1 else 0
     )
     filling += outstanding
-    load = Measured(
+    load = unmeasured(
         (rng.random(filling + n) >= reads).astype(np.uint8),
         (rng.integers(0, drive.facts[0] // sectors, filling + n) * sectors).astype(np.uint64),
         np.full(filling + n, sectors, np.uint32),
-        np.zeros(filling + n, np.int64),
-        np.zeros(filling + n, np.int64),
     )
     service = replay(drive, load, outstanding)[filling:]
     # so many are always outstanding, and that is their rate times their mean time

@@ -15,7 +15,7 @@ import pytest
 from headwaiter.drives import find_drive
 from headwaiter.drives.iocost import iocost_figures
 from headwaiter.drives.profile import from_toml, load
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import Measured, replay, unmeasured
 
 
 def run(*args: object) -> subprocess.CompletedProcess[str]:
@@ -63,8 +63,7 @@ def test_a_sweep_of_fio_is_predicted(tmp_path: Path) -> None:
     for size, depth in ((8, 2), (16, 4), (32, 16), (128, 2), (4, 32)):
         n = 4000
         places = np.random.default_rng(1).integers(0, 10**4, n).astype(np.uint64) * 4096
-        zeros = np.zeros(n, np.int64)
-        many = Measured(zeros.astype(np.uint8), places, np.full(n, size * 2, np.uint32), zeros, zeros)
+        many = unmeasured(np.zeros(n, np.uint8), places, np.full(n, size * 2, np.uint32))
         found = depth / replay(drive, many, depth)[depth:-depth].mean() * 1e9
         assert found == pytest.approx(iops(size << 10, depth), rel=0.1), (size, depth)
 

@@ -6,6 +6,7 @@
  * a request makes at most one piece a member. A member that is full keeps further pieces waiting in
  * order. A request is done when its last piece is.
  */
+#include "core/drive/done.h"
 #include "core/drive/profile.h"
 
 enum { AP_KIND, AP_CHUNK, AP_MEMBERS, AP_DEPTH, AP_NR };
@@ -179,7 +180,6 @@ static void finish_piece(struct array *a, struct piece *p)
 {
 	struct member *m = &a->member[p->member];
 	struct hw_io *io = p->whole;
-	struct list_head *at = a->done.prev;
 	u64 now = p->io.done_ns;
 
 	io->done_ns = max(io->done_ns, now);
@@ -191,11 +191,8 @@ static void finish_piece(struct array *a, struct piece *p)
 		list_del(&next->link);
 		submit_piece(a, next, now);
 	}
-	if (--io->place)
-		return;
-	while (at != &a->done && list_entry(at, struct hw_io, link)->done_ns > io->done_ns)
-		at = at->prev;
-	list_add(&io->link, at);
+	if (!--io->place)
+		hw_done_add(&a->done, io);
 }
 
 static u32 first_member(const struct array *a, u64 *when)
@@ -227,12 +224,9 @@ static struct hw_io *array_poll(struct hw_drive *drive, u64 now)
 		while ((io = d->model->poll(d, when)))
 			finish_piece(a, io->host);
 	}
-	if (list_empty(&a->done))
+	io = hw_done_take(&a->done, now);
+	if (!io)
 		return NULL;
-	io = list_first_entry(&a->done, struct hw_io, link);
-	if (io->done_ns > now)
-		return NULL;
-	list_del(&io->link);
 	if (!--a->nr_out)
 		drive->stats.busy_ns += io->done_ns - a->busy_since;
 	sum_up(a);
@@ -245,9 +239,7 @@ static u64 array_next(const struct hw_drive *drive)
 	u64 when;
 
 	first_member(a, &when);
-	if (!list_empty(&a->done))
-		when = min(when, list_first_entry(&a->done, struct hw_io, link)->done_ns);
-	return when;
+	return min(when, hw_done_next(&a->done));
 }
 
 static const struct hw_profile *nested(const struct hw_profile *p, u32 i)

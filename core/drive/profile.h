@@ -9,6 +9,17 @@
 extern const struct hw_drive_model hw_constant_model, hw_disk_model, hw_ssd_model, hw_array_model,
 	hw_shaped_model, hw_smr_model;
 
+/* A number as it is in a profile, and how many of the table's own unit make one of that. */
+#define HW_NUMBER(k, s, u, d, lo, hi, h) \
+	{ .key = k,                      \
+	  .type = HW_PARAM_NUMBER,       \
+	  .scale = s,                    \
+	  .unit = u,                     \
+	  .def = d,                      \
+	  .min = lo,                     \
+	  .max = hi,                     \
+	  .help = h }
+
 /* Fills in *err and returns -EINVAL. */
 int hw_profile_bad(struct hw_profile_error *err, const char *key, s64 row, const char *column,
 		   const char *what);

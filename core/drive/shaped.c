@@ -12,7 +12,9 @@
  * are hashes of the seed and of the request's number, so runs repeat. Everything about a request is
  * known when it is submitted.
  */
+#include "core/drive/done.h"
 #include "core/drive/profile.h"
+#include "core/lib/mix.h"
 
 enum {
 	HP_SECTORS,
@@ -41,19 +43,10 @@ enum {
 /* Of more sectors no limit asks for more: so that costs in tokens fit. */
 #define MAX_COUNTED (1u << 24)
 
-#define NUM(k, s, u, d, lo, hi, h) \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = s,              \
-	  .unit = u,               \
-	  .def = d,                \
-	  .min = lo,               \
-	  .max = hi,               \
-	  .help = h }
-
 static const struct hw_param point_columns[] = {
-	NUM("share", WHOLE, "", HW_PARAM_REQUIRED, 0, WHOLE, "of the requests that take no longer"),
-	NUM("ms", 1000000, "ms", HW_PARAM_REQUIRED, 0, 60000000000ll, "time in a server"),
+	HW_NUMBER("share", WHOLE, "", HW_PARAM_REQUIRED, 0, WHOLE,
+		  "of the requests that take no longer"),
+	HW_NUMBER("ms", 1000000, "ms", HW_PARAM_REQUIRED, 0, 60000000000ll, "time in a server"),
 };
 
 #define TABLE(k, h)                 \
@@ -69,31 +62,34 @@ static const struct hw_param point_columns[] = {
 	  .nr_columns = 2 }
 
 static const struct hw_param shaped_params[HP_NR] = {
-	[HP_SECTORS] = NUM("geometry.sectors", 1, "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 50,
-			   "capacity"),
-	[HP_SERVERS] = NUM("servers", 1, "requests", 64, 1, 1024, "requests served at once"),
+	[HP_SECTORS] = HW_NUMBER("geometry.sectors", 1, "sectors", HW_PARAM_REQUIRED, 2048,
+				 1ll << 50, "capacity"),
+	[HP_SERVERS] = HW_NUMBER("servers", 1, "requests", 64, 1, 1024, "requests served at once"),
 	[HP_READ] = TABLE("latency.read", "quantiles of a read's time in a server"),
 	[HP_WRITE] = TABLE("latency.write", "quantiles of a write's time in a server"),
-	[HP_SECTOR_READ] =
-		NUM("latency.sector_read", 1000000, "ms", 0, 0, 1000000000, "more for a sector"),
-	[HP_SECTOR_WRITE] =
-		NUM("latency.sector_write", 1000000, "ms", 0, 0, 1000000000, "more for a sector"),
-	[HP_IOS_RATE] = NUM("ios.rate", 1, "I/Os a second", 0, 0, NS, "limit; 0 = none"),
-	[HP_IOS_BURST] = NUM("ios.burst", 1, "I/Os", 1, 1, 1ll << 33, "saved up at most"),
-	[HP_IOS_UNIT] = NUM("ios.unit", 1, "sectors", 512, 1, 1 << 20, "that count as one I/O"),
-	[HP_IOS_PEAK] = NUM("ios.peak", 1, "I/Os a second", 0, 0, NS, "limit in a burst; 0 = none"),
+	[HP_SECTOR_READ] = HW_NUMBER("latency.sector_read", 1000000, "ms", 0, 0, 1000000000,
+				     "more for a sector"),
+	[HP_SECTOR_WRITE] = HW_NUMBER("latency.sector_write", 1000000, "ms", 0, 0, 1000000000,
+				      "more for a sector"),
+	[HP_IOS_RATE] = HW_NUMBER("ios.rate", 1, "I/Os a second", 0, 0, NS, "limit; 0 = none"),
+	[HP_IOS_BURST] = HW_NUMBER("ios.burst", 1, "I/Os", 1, 1, 1ll << 33, "saved up at most"),
+	[HP_IOS_UNIT] =
+		HW_NUMBER("ios.unit", 1, "sectors", 512, 1, 1 << 20, "that count as one I/O"),
+	[HP_IOS_PEAK] =
+		HW_NUMBER("ios.peak", 1, "I/Os a second", 0, 0, NS, "limit in a burst; 0 = none"),
 	[HP_BYTES_RATE] =
-		NUM("bytes.rate", 1000000, "MB/s", 0, 0, 1000000000000ll, "limit; 0 = none"),
-	[HP_BYTES_BURST] = NUM("bytes.burst", 1000000, "MB", 1000000, 512, 1000000000000000ll,
-			       "saved up at most"),
-	[HP_SLOW_SHARE] = NUM("slow.share", WHOLE, "", 0, 0, WHOLE, "of the time that is slow"),
-	[HP_SLOW_FACTOR] =
-		NUM("slow.factor", WHOLE, "", WHOLE, WHOLE, 1000 * WHOLE, "times as long then"),
-	[HP_SLOW_TIME] = NUM("slow.time", 1000000, "ms", 1000000000, 1000000, 3600000000000ll,
-			     "length of a slow spell"),
-	[HP_SEED] = NUM("seed", 1, "", 1, 0, 1ll << 53, "of the draws"),
-	[HP_DEPTH] = NUM("queue.depth", 1, "requests", 128, 1, 1024,
-			 "requests that the volume accepts at once"),
+		HW_NUMBER("bytes.rate", 1000000, "MB/s", 0, 0, 1000000000000ll, "limit; 0 = none"),
+	[HP_BYTES_BURST] = HW_NUMBER("bytes.burst", 1000000, "MB", 1000000, 512, 1000000000000000ll,
+				     "saved up at most"),
+	[HP_SLOW_SHARE] =
+		HW_NUMBER("slow.share", WHOLE, "", 0, 0, WHOLE, "of the time that is slow"),
+	[HP_SLOW_FACTOR] = HW_NUMBER("slow.factor", WHOLE, "", WHOLE, WHOLE, 1000 * WHOLE,
+				     "times as long then"),
+	[HP_SLOW_TIME] = HW_NUMBER("slow.time", 1000000, "ms", 1000000000, 1000000, 3600000000000ll,
+				   "length of a slow spell"),
+	[HP_SEED] = HW_NUMBER("seed", 1, "", 1, 0, 1ll << 53, "of the draws"),
+	[HP_DEPTH] = HW_NUMBER("queue.depth", 1, "requests", 128, 1, 1024,
+			       "requests that the volume accepts at once"),
 };
 
 struct bucket {
@@ -128,13 +124,9 @@ static struct shaped *shaped_of(const struct hw_drive *d)
 	return container_of(d, struct shaped, drive);
 }
 
-/* All bits of the result depend on all of x: the finalizer of SplitMix64. */
 static u64 mixed(u64 x)
 {
-	x += 0x9e3779b97f4a7c15ull;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return x ^ (x >> 31);
+	return hw_mix(x + HW_MIX_STEP);
 }
 
 static void bucket_init(struct bucket *b, u64 rate, u64 burst, u64 token_ns)
@@ -248,7 +240,6 @@ static void occupy(struct shaped *s, u64 until)
 static void shaped_submit(struct hw_drive *drive, struct hw_io *io, u64 now)
 {
 	struct shaped *s = shaped_of(drive);
-	struct list_head *at = s->done.prev;
 	u64 t = now, ns = 0;
 
 	if (!s->nr_out++)
@@ -265,33 +256,22 @@ static void shaped_submit(struct hw_drive *drive, struct hw_io *io, u64 now)
 	drive->stats.overhead_ns += ns;
 	drive->stats.media_reads += io->op == HW_READ;
 	drive->stats.media_writes += io->op == HW_WRITE;
-	while (at != &s->done && list_entry(at, struct hw_io, link)->done_ns > io->done_ns)
-		at = at->prev;
-	list_add(&io->link, at);
+	hw_done_add(&s->done, io);
 }
 
 static struct hw_io *shaped_poll(struct hw_drive *drive, u64 now)
 {
 	struct shaped *s = shaped_of(drive);
-	struct hw_io *io;
+	struct hw_io *io = hw_done_take(&s->done, now);
 
-	if (list_empty(&s->done))
-		return NULL;
-	io = list_first_entry(&s->done, struct hw_io, link);
-	if (io->done_ns > now)
-		return NULL;
-	list_del(&io->link);
-	if (!--s->nr_out)
+	if (io && !--s->nr_out)
 		drive->stats.busy_ns += io->done_ns - s->busy_since;
 	return io;
 }
 
 static u64 shaped_next(const struct hw_drive *drive)
 {
-	const struct shaped *s = shaped_of(drive);
-
-	return list_empty(&s->done) ? HW_NEVER :
-				      list_first_entry(&s->done, struct hw_io, link)->done_ns;
+	return hw_done_next(&shaped_of(drive)->done);
 }
 
 static int check_table(const struct hw_profile *p, u32 param, struct hw_profile_error *err)

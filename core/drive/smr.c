@@ -9,19 +9,10 @@
  *
  * The disk itself is another profile (model disk), and everything else about a request is its own.
  */
+#include "core/drive/done.h"
 #include "core/drive/profile.h"
 
 enum { MP_DISK, MP_CACHE, MP_BAND, MP_LEAST, MP_MOST, MP_IDLE, MP_NR };
-
-#define NUM(k, s, u, d, lo, hi, h) \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = s,              \
-	  .unit = u,               \
-	  .def = d,                \
-	  .min = lo,               \
-	  .max = hi,               \
-	  .help = h }
 
 static const struct hw_param smr_params[MP_NR] = {
 	[MP_DISK] = { .key = "smr.disk",
@@ -32,15 +23,15 @@ static const struct hw_param smr_params[MP_NR] = {
 		      .min = 1,
 		      .max = 1,
 		      .help = "name or file of the disk that it would be without shingles" },
-	[MP_CACHE] =
-		NUM("smr.cache", 1, "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 40, "media cache"),
-	[MP_BAND] = NUM("smr.band", 1, "sectors", 65536, 2048, 1 << 28, "a band"),
-	[MP_LEAST] = NUM("smr.clean_least", 1000000, "ms", 500000000, 1000000, 100000000000ll,
-			 "cleaning a band of which hardly anything was written"),
-	[MP_MOST] = NUM("smr.clean_most", 1000000, "ms", 2000000000, 1000000, 100000000000ll,
-			"cleaning a band of which all was written"),
-	[MP_IDLE] = NUM("smr.idle", 1000000, "ms", 1000000000, 0, 1000000000000ll,
-			"idle time before cleaning begins"),
+	[MP_CACHE] = HW_NUMBER("smr.cache", 1, "sectors", HW_PARAM_REQUIRED, 2048, 1ll << 40,
+			       "media cache"),
+	[MP_BAND] = HW_NUMBER("smr.band", 1, "sectors", 65536, 2048, 1 << 28, "a band"),
+	[MP_LEAST] = HW_NUMBER("smr.clean_least", 1000000, "ms", 500000000, 1000000, 100000000000ll,
+			       "cleaning a band of which hardly anything was written"),
+	[MP_MOST] = HW_NUMBER("smr.clean_most", 1000000, "ms", 2000000000, 1000000, 100000000000ll,
+			      "cleaning a band of which all was written"),
+	[MP_IDLE] = HW_NUMBER("smr.idle", 1000000, "ms", 1000000000, 0, 1000000000000ll,
+			      "idle time before cleaning begins"),
 };
 
 struct copy {
@@ -129,15 +120,10 @@ static void push(struct smr *m, u64 t)
 
 static void finish(struct smr *m, struct copy *c)
 {
-	struct hw_io *io = c->whole;
-	struct list_head *at = m->done.prev;
-
-	io->done_ns = c->io.done_ns;
+	c->whole->done_ns = c->io.done_ns;
 	list_add(&c->link, &m->unused);
 	m->nr_inside--;
-	while (at != &m->done && list_entry(at, struct hw_io, link)->done_ns > io->done_ns)
-		at = at->prev;
-	list_add(&io->link, at);
+	hw_done_add(&m->done, c->whole);
 }
 
 /* When the disk or the cleaning has something to go on with. */
@@ -200,12 +186,9 @@ static struct hw_io *smr_poll(struct hw_drive *drive, u64 now)
 	struct hw_io *io;
 
 	advance(m, now);
-	if (list_empty(&m->done))
+	io = hw_done_take(&m->done, now);
+	if (!io)
 		return NULL;
-	io = list_first_entry(&m->done, struct hw_io, link);
-	if (io->done_ns > now)
-		return NULL;
-	list_del(&io->link);
 	m->idle_since = io->done_ns;
 	if (!--m->nr_out)
 		drive->stats.busy_ns += io->done_ns - m->busy_since;
@@ -216,11 +199,8 @@ static struct hw_io *smr_poll(struct hw_drive *drive, u64 now)
 static u64 smr_next(const struct hw_drive *drive)
 {
 	const struct smr *m = smr_of(drive);
-	u64 t = event(m);
 
-	return list_empty(&m->done) ?
-		       t :
-		       min(t, list_first_entry(&m->done, struct hw_io, link)->done_ns);
+	return min(event(m), hw_done_next(&m->done));
 }
 
 static const struct hw_profile *disk_of(const struct hw_profile *p)

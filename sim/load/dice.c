@@ -10,17 +10,11 @@
  * other numbers. One difference: fio goes over to 64-bit numbers where a region has more than 2^32
  * blocks; here two 32-bit ones make one.
  */
+#include "core/lib/mix.h"
 #include "sim/load/internal.h"
 
 #define DEFAULT_PLACE_SEED 0xb1899bedu
 #define SEED_FACTOR	   0x9e370001u
-
-static u64 mix(u64 z)
-{
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return z ^ (z >> 31);
-}
 
 u32 sim_die_roll(struct sim_die *d)
 {
@@ -59,7 +53,7 @@ void sim_dice_seed(struct sim_job *j, u64 run_seed)
 		[DICE_MIX_WRITE] = 10, [DICE_START] = 13,      [DICE_ZONE] = 16,
 		[DICE_PRIO] = 20,
 	};
-	u64 own = run_seed ? mix(run_seed) : 0, number = (u64)j->opt.number + 1, factor;
+	u64 own = run_seed ? hw_mix(run_seed) : 0, number = (u64)j->opt.number + 1, factor;
 	u32 i, n;
 
 	for (i = 0; i < NR_DICE; i++) {
@@ -77,7 +71,7 @@ void sim_dice_seed_file(struct sim_job *j, struct sim_file *f, u64 run_seed)
 	u64 seed = f->at.name_hash * ((u64)j->opt.number + 1);
 
 	if (run_seed)
-		seed ^= mix(run_seed);
+		seed ^= hw_mix(run_seed);
 	if (f->at.name_hash)
 		seed_die(&f->skew.die, (u32)seed);
 	else

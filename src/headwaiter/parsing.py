@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`key=value`, and numbers that people write, with bounds: the only place where text of any length becomes a number.
+"""TOML, `key=value`, and numbers that people write, with bounds: the only place where text of any length becomes a number.
 
 Python's own int() and float() take what no user means (`1_000`, `٣`, `nan`, `infinity`) and refuse integers of more than 4300
 digits with an error of their own. ValueError says in a few words what is wrong; the caller knows file, line and key.
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
+from typing import Any
 
 from headwaiter.errors import Problem, shown
 
@@ -16,6 +18,27 @@ _WHOLE = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|([0-9]+))")
 _REAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _LONGEST = 400
 """Digits: more than any double has, and far from where conversion takes time."""
+_MOST_PARTS = 32
+# tomllib takes time with the square of the parts.
+_LONG_KEY = re.compile(rb"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){%d}" % _MOST_PARTS)
+
+
+def parse_toml(where: str, data: bytes) -> dict[str, Any]:
+    """A TOML document; Problem that begins with `where` if it is none."""
+    if long := _LONG_KEY.search(data):
+        line = data.count(b"\n", 0, long.start()) + 1
+        raise Problem(f"{where}: line {line}: a name of more than {_MOST_PARTS} parts")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as e:
+        raise Problem(f"{where}: byte {e.start}: not text (utf-8)") from None
+    except tomllib.TOMLDecodeError as e:
+        raise Problem(f"{where}: not TOML: {e}") from None
+    except RecursionError:
+        raise Problem(f"{where}: not valid TOML: nested too deeply") from None
+    except ValueError:
+        # Of what tomllib converts by int() and datetime: a number of thousands of digits, a day that no month has.
+        raise Problem(f"{where}: not valid TOML: a number or date is out of range") from None
 
 
 def assignment(where: str, text: str, form: str) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from headwaiter.conformance import check, recording
 from headwaiter.conformance.recording import encode
 from headwaiter.drives.choose import open_drive
 from headwaiter.drives.convert import convert
-from headwaiter.drives.profile import Profile, from_toml, load, parse_toml
+from headwaiter.drives.profile import Profile, from_toml, load
 from headwaiter.drives.validation import read_trace, validate
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.native import ffi, lib
@@ -35,6 +35,7 @@ from headwaiter.errors import Problem
 from headwaiter.fio import jobs
 from headwaiter.generated import given_parameters, looks_generated
 from headwaiter.live.selectors import OPERATIONS, ByTable, read_iozone, read_ranking, read_table
+from headwaiter.parsing import parse_toml
 from headwaiter.study.variants import settings_of
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace

@@ -8,19 +8,11 @@
  * that the cache takes are served beside that, where the drive can do so.
  */
 #include "core/drive/disk/internal.h"
+#include "core/drive/done.h"
 
 static struct disk *disk_of(const struct hw_drive *d)
 {
 	return container_of(d, struct disk, drive);
-}
-
-static void finish(struct disk *d, struct hw_io *io)
-{
-	struct list_head *at = d->done.prev;
-
-	while (at != &d->done && list_entry(at, struct hw_io, link)->done_ns > io->done_ns)
-		at = at->prev;
-	list_add(&io->link, at);
 }
 
 /* Served from the buffer while the mechanism does something else. */
@@ -34,7 +26,7 @@ static void serve_beside(struct disk *d, struct hw_io *io, u64 t, u32 overhead, 
 	d->drive.stats.transfer_ns += (u64)io->sectors * block;
 	d->drive.stats.overhead_ns += d->o.command + overhead + completion;
 	io->done_ns = out + completion;
-	finish(d, io);
+	hw_done_add(&d->done, io);
 }
 
 static bool try_hit(struct disk *d, struct hw_io *io, u64 t)
@@ -188,7 +180,7 @@ static void serve(struct disk *d, u64 t)
 	}
 	d->head_lbn = io->sector + io->sectors;
 	d->destage_ns = io->done_ns + d->cfg.back_idle;
-	finish(d, io);
+	hw_done_add(&d->done, io);
 }
 
 /*
@@ -319,13 +311,8 @@ static struct hw_io *disk_poll(struct hw_drive *drive, u64 now)
 	struct hw_io *io;
 
 	advance(d, now);
-	if (list_empty(&d->done))
-		return NULL;
-	io = list_first_entry(&d->done, struct hw_io, link);
-	if (io->done_ns > now)
-		return NULL;
-	list_del(&io->link);
-	if (!--d->nr_out)
+	io = hw_done_take(&d->done, now);
+	if (io && !--d->nr_out)
 		drive->stats.busy_ns += io->done_ns - d->busy_since;
 	return io;
 }
@@ -333,10 +320,8 @@ static struct hw_io *disk_poll(struct hw_drive *drive, u64 now)
 static u64 disk_next(const struct hw_drive *drive)
 {
 	const struct disk *d = disk_of(drive);
-	u64 next = HW_NEVER;
+	u64 next = hw_done_next(&d->done);
 
-	if (!list_empty(&d->done))
-		next = list_first_entry(&d->done, struct hw_io, link)->done_ns;
 	if (d->nr_queued || d->nr_waiting)
 		next = min(next, d->decide_ns);
 	return next;

@@ -5,34 +5,10 @@
  */
 #include "core/drive/disk/internal.h"
 
-#define MS(k, d, lo, hi, h)        \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000,        \
-	  .unit = "ms",            \
-	  .def = d,                \
-	  .min = lo,               \
-	  .max = hi,               \
-	  .help = h }
-#define OVERHEAD(k, h) MS(k, 0, 0, 1000000000, h)
-#define NUM(k, u, d, lo, hi, h)    \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1,              \
-	  .unit = u,               \
-	  .def = d,                \
-	  .min = lo,               \
-	  .max = hi,               \
-	  .help = h }
-#define PART(k, d, h)              \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000,        \
-	  .unit = "",              \
-	  .def = d,                \
-	  .min = 0,                \
-	  .max = 1000000,          \
-	  .help = h }
+#define MS(k, d, lo, hi, h)	HW_NUMBER(k, 1000000, "ms", d, lo, hi, h)
+#define OVERHEAD(k, h)		MS(k, 0, 0, 1000000000, h)
+#define NUM(k, u, d, lo, hi, h) HW_NUMBER(k, 1, u, d, lo, hi, h)
+#define PART(k, d, h)		HW_NUMBER(k, 1000000, "", d, 0, 1000000, h)
 #define FLAG(k, d, h) \
 	{ .key = k, .type = HW_PARAM_BOOL, .scale = 1, .unit = "", .def = d, .max = 1, .help = h }
 #define CHOICE(k, d, c, h)       \

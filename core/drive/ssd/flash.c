@@ -21,16 +21,6 @@ static u64 reading(const struct ssd *s, u64 page)
 	return s->page_read[s->same_reads ? 0 : (u32)((u64)ssd_scramble(page) * 3 >> 32)];
 }
 
-static void append_read(struct ssd *s, struct ssd_queue *q, u32 i)
-{
-	s->read[i].next = SSD_NONE;
-	if (ssd_empty(q))
-		q->head = i;
-	else
-		s->read[q->tail].next = i;
-	q->tail = i;
-}
-
 static void read_on(struct ssd *s, u32 index, u64 at)
 {
 	struct ssd_die *d = &s->die[index];
@@ -80,7 +70,7 @@ static void queue_read(struct ssd *s, u32 index, u32 command, u32 sectors, u64 w
 
 	s->read_unused = s->read[i].next;
 	s->read[i] = (struct ssd_read){ command, SSD_NONE, (u32)work, sectors, index };
-	append_read(s, &d->reads, i);
+	ssd_link(&d->reads, s->read, i);
 	if (d->reading != SSD_NONE)
 		return;
 	if (!d->works) {
@@ -121,7 +111,7 @@ void ssd_has_read(struct ssd *s, u32 index, u64 now)
 	struct ssd_channel *c = &s->channel[d->channel];
 	u32 i = d->reading;
 
-	append_read(s, &c->reads, i);
+	ssd_link(&c->reads, s->read, i);
 	if (!c->busy)
 		transfer(s, d->channel, now);
 	d->reading = SSD_NONE;
@@ -166,32 +156,15 @@ void ssd_begin_read(struct ssd *s, u32 index, u64 now)
 	}
 }
 
-static void channel_ready(struct ssd *s, u32 index)
-{
-	struct ssd_channel *c = &s->channel[index];
-
-	c->next = SSD_NONE;
-	if (ssd_empty(&s->ready))
-		s->ready.head = index;
-	else
-		s->channel[s->ready.tail].next = index;
-	s->ready.tail = index;
-}
-
 static void die_takes(struct ssd *s, u32 index)
 {
 	struct ssd_die *d = &s->die[index];
 	struct ssd_channel *c = &s->channel[d->channel];
-	bool none = c->idle == SSD_NONE;
+	bool none = ssd_empty(&c->idle);
 
-	d->next = SSD_NONE;
-	if (none)
-		c->idle = index;
-	else
-		s->die[c->idle_last].next = index;
-	c->idle_last = index;
+	ssd_link(&c->idle, s->die, index);
 	if (none && !c->loads)
-		channel_ready(s, d->channel);
+		ssd_link(&s->ready, s->channel, d->channel);
 }
 
 void ssd_all_empty(struct ssd *s)
@@ -230,11 +203,11 @@ void ssd_program(struct ssd *s, u64 now)
 {
 	while (s->started < s->filled && !ssd_empty(&s->ready)) {
 		struct ssd_channel *c = &s->channel[s->ready.head];
-		u32 i = c->idle;
+		u32 i = c->idle.head;
 		struct ssd_die *d = &s->die[i];
 
 		s->ready.head = c->next;
-		c->idle = d->next;
+		c->idle.head = d->next;
 		c->loads = true;
 		d->next_work = programming(s);
 		d->next_number = s->started++;
@@ -273,8 +246,8 @@ void ssd_loaded(struct ssd *s, u32 index, u64 now)
 
 	c->loads = c->busy = false;
 	transfer(s, d->channel, now);
-	if (c->idle != SSD_NONE)
-		channel_ready(s, d->channel);
+	if (!ssd_empty(&c->idle))
+		ssd_link(&s->ready, s->channel, d->channel);
 	d->loaded = true;
 	if (d->rest)
 		return;

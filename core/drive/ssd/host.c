@@ -11,12 +11,9 @@
 void ssd_complete(struct ssd *s, u32 c, u64 at)
 {
 	struct hw_io *io = s->command[c].io;
-	struct list_head *where = s->done.prev;
 
 	io->done_ns = at + s->overhead[io->op != HW_READ];
-	while (where != &s->done && list_entry(where, struct hw_io, link)->done_ns > io->done_ns)
-		where = where->prev;
-	list_add(&io->link, where);
+	hw_done_add(&s->done, io);
 	s->command[c].next = s->unused;
 	s->unused = c;
 }
@@ -79,12 +76,7 @@ void ssd_send(struct ssd *s, u32 c, u32 sectors, u64 now)
 /* A submission queue with commands waits for its turn. */
 static void line_up(struct ssd *s, u32 queue)
 {
-	s->submissions[queue].next = SSD_NONE;
-	if (ssd_empty(&s->waiting))
-		s->waiting.head = queue;
-	else
-		s->submissions[s->waiting.tail].next = queue;
-	s->waiting.tail = queue;
+	ssd_link(&s->waiting, s->submissions, queue);
 }
 
 void ssd_submitted(struct ssd *s, u32 c)

@@ -20,6 +20,7 @@
 #ifndef HW_DRIVE_SSD_INTERNAL_H
 #define HW_DRIVE_SSD_INTERNAL_H
 
+#include "core/drive/done.h"
 #include "core/drive/profile.h"
 
 enum ssd_param {
@@ -113,7 +114,7 @@ struct ssd_command {
 
 struct ssd_channel {
 	struct ssd_queue reads; /* that wait for it */
-	u32 idle, idle_last;	/* dies whose registers are empty */
+	struct ssd_queue idle;	/* dies whose registers are empty */
 	u32 next;
 	u32 load;   /* the die whose register is to be filled */
 	bool loads; /* there is one */
@@ -207,14 +208,23 @@ static inline bool ssd_empty(const struct ssd_queue *q)
 	return q->head == SSD_NONE;
 }
 
+/* Element @i of @array, whose elements have a `next`, goes to the end of a queue of such. */
+#define ssd_link(queue, array, i)                    \
+	do {                                         \
+		struct ssd_queue *q_ = (queue);      \
+		u32 i_ = (i);                        \
+                                                     \
+		(array)[i_].next = SSD_NONE;         \
+		if (ssd_empty(q_))                   \
+			q_->head = i_;               \
+		else                                 \
+			(array)[q_->tail].next = i_; \
+		q_->tail = i_;                       \
+	} while (0)
+
 static inline void ssd_append(struct ssd *s, struct ssd_queue *q, u32 c)
 {
-	s->command[c].next = SSD_NONE;
-	if (ssd_empty(q))
-		q->head = c;
-	else
-		s->command[q->tail].next = c;
-	q->tail = c;
+	ssd_link(q, s->command, c);
 }
 
 static inline u32 ssd_take(struct ssd *s, struct ssd_queue *q)

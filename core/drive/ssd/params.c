@@ -2,32 +2,10 @@
 /* The parameters of flash drives. */
 #include "core/drive/ssd/internal.h"
 
-#define MS(k, d, h)                \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000,        \
-	  .unit = "ms",            \
-	  .def = d,                \
-	  .min = 0,                \
-	  .max = 1000000000,       \
-	  .help = h }
-#define NUM(k, u, d, lo, hi, h)    \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1,              \
-	  .unit = u,               \
-	  .def = d,                \
-	  .min = lo,               \
-	  .max = hi,               \
-	  .help = h }
-#define YES(k, h) { .key = k, .type = HW_PARAM_BOOL, .scale = 1, .unit = "", .max = 1, .help = h }
-#define SHARE(k, hi, h)            \
-	{ .key = k,                \
-	  .type = HW_PARAM_NUMBER, \
-	  .scale = 1000000,        \
-	  .unit = "",              \
-	  .max = (hi) * 1000000ll, \
-	  .help = h }
+#define MS(k, d, h)		HW_NUMBER(k, 1000000, "ms", d, 0, 1000000000, h)
+#define NUM(k, u, d, lo, hi, h) HW_NUMBER(k, 1, u, d, lo, hi, h)
+#define YES(k, h)		{ .key = k, .type = HW_PARAM_BOOL, .scale = 1, .unit = "", .max = 1, .help = h }
+#define SHARE(k, d, hi, h)	HW_NUMBER(k, 1000000, "", d, 0, hi, h)
 
 const struct hw_param ssd_params[SP_NR] = {
 	[SP_SECTORS] =
@@ -51,14 +29,8 @@ const struct hw_param ssd_params[SP_NR] = {
 	[SP_O_WRITE] = MS("overhead.write", 0, "command and completion of a write"),
 	[SP_BUFFER] = NUM("write.buffer", "pages", 64, 1, 65536, "write buffer"),
 	[SP_POOL] = NUM("write.pool", "pages", 65536, 1, 1ll << 40, "erased pages after idle time"),
-	[SP_VALID] = { .key = "write.valid",
-		       .type = HW_PARAM_NUMBER,
-		       .scale = 1000000,
-		       .unit = "",
-		       .def = 600000,
-		       .min = 0,
-		       .max = 990000,
-		       .help = "fraction of a block that is still valid at garbage collection" },
+	[SP_VALID] = SHARE("write.valid", 600000, 990000,
+			   "fraction of a block that is still valid at garbage collection"),
 	[SP_GC_IDLE] =
 		MS("write.gc_idle", 100000000, "idle time before background garbage collection"),
 	[SP_DEPTH] = NUM("queue.depth", "requests", 32, 1, 1024,
@@ -86,14 +58,14 @@ const struct hw_param ssd_params[SP_NR] = {
 	[SP_GC_QUANTUM] = MS("write.gc_quantum", 0,
 			     "garbage collection on one die at a stretch; 0 = a little with "
 			     "every page"),
-	[SP_SEQUENTIAL] = SHARE("write.sequential_extra", 1000,
+	[SP_SEQUENTIAL] = SHARE("write.sequential_extra", 0, 1000000000,
 				"more work for a page that sequential writes of 4 KiB filled"),
-	[SP_RANDOM] = SHARE("write.random_extra", 1000,
+	[SP_RANDOM] = SHARE("write.random_extra", 0, 1000000000,
 			    "more work for a page that random writes of 4 KiB filled"),
 	[SP_PROTECTED] = YES("flush.protected", "what is in the buffer survives a loss of power"),
 	[SP_FLUSH] = MS(
 		"flush.time", 0,
 		"a flush, once full pages are programmed; 0 = what fills none is programmed, too"),
 	[SP_FLUSH_SLOW] = MS("flush.time_slow", 0, "the same for a slow flush"),
-	[SP_SLOW_SHARE] = SHARE("flush.slow_share", 1, "share of flushes that are slow"),
+	[SP_SLOW_SHARE] = SHARE("flush.slow_share", 0, 1000000, "share of flushes that are slow"),
 };

@@ -164,12 +164,9 @@ static struct hw_io *ssd_poll(struct hw_drive *drive, u64 now)
 	struct hw_io *io;
 
 	run(s, now);
-	if (list_empty(&s->done))
+	io = hw_done_take(&s->done, now);
+	if (!io)
 		return NULL;
-	io = list_first_entry(&s->done, struct hw_io, link);
-	if (io->done_ns > now)
-		return NULL;
-	list_del(&io->link);
 	s->idle_since = io->done_ns;
 	if (!--s->nr_out)
 		drive->stats.busy_ns += io->done_ns - s->busy_since;
@@ -180,8 +177,7 @@ static struct hw_io *ssd_poll(struct hw_drive *drive, u64 now)
 static u64 ssd_next(const struct hw_drive *drive)
 {
 	const struct ssd *s = ssd_of(drive);
-	u64 done = list_empty(&s->done) ? HW_NEVER :
-					  list_first_entry(&s->done, struct hw_io, link)->done_ns;
+	u64 done = hw_done_next(&s->done);
 
 	if (!s->nr_out || !s->nr_events)
 		return done;
@@ -262,7 +258,7 @@ static void lay_out(struct ssd *s, const struct parts *x)
 	for (i = 0; i < SSD_STREAMS; i++)
 		s->stream[i] = U64_MAX;
 	for (i = 0; i < s->channels; i++) {
-		s->channel[i].idle = SSD_NONE;
+		empty(&s->channel[i].idle);
 		empty(&s->channel[i].reads);
 	}
 	for (i = 0; i < s->dies; i++) {

@@ -269,15 +269,14 @@ void mt_commit(struct mt_device *d)
 
 	d->committed_ns = d->now;
 	for (e = d->async; e < d->async + MT_CLASSES; e++) {
+		bool listed = e->listed;
+
 		if (!e->queued || e->v <= d->floor[e->class])
 			continue;
-		if (!e->listed) {
-			e->v = d->floor[e->class];
-			continue;
-		}
 		mt_unlist(d, e);
 		e->v = d->floor[e->class];
-		mt_list(d, e);
+		if (listed)
+			mt_list(d, e);
 	}
 }
 

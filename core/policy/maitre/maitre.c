@@ -106,7 +106,7 @@ static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	}
 	if (!q->dev.rotational) {
 		if (hw_is_sync(rq))
-			r->flow = rq->task ? &mt_task(rq->task)->flow : &d->nobody;
+			r->flow = flow_of(d, rq->task, rq->flags);
 		mt_flash_insert(d, r);
 		return;
 	}

@@ -9,7 +9,7 @@
  *
  * Somebody may wait for it after all. A journal's commit first waits for the data that belong to
  * it, and what the page cache had begun to write is write-back to us: nothing tells the one from
- * the other. So write-back that was there when a write came that is waited for has a flow's share.
+ * the other. So write-back that was there when a write came that is waited for has half of all flows' weight.
  * That there is never much of it is seen to when it asks for a request: little is queued while
  * others are there, so that they find requests, and a commit has little to wait for.
  */

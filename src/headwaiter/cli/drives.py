@@ -23,13 +23,14 @@ from headwaiter.drives import Profile, bundled, find_drive, load
 from headwaiter.drives.convert import convert, falls
 from headwaiter.drives.datasheet import DataSheet, from_datasheet
 from headwaiter.drives.params import Model, Param, models
-from headwaiter.drives.profile import Toml, from_toml, parse_toml
+from headwaiter.drives.profile import Toml, from_toml
 from headwaiter.drives.sheet import from_iocost, from_sheet
 from headwaiter.drives.volume import read_fio, volume
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.constants import SECTOR_BYTES, ParamType
 from headwaiter.errors import Problem, plain, shown
 from headwaiter.outputs import distinct, writing
+from headwaiter.parsing import parse_toml
 from headwaiter.record import SCHEMA, like
 from headwaiter.report.terminal import console
 from headwaiter.study.schema import DriveDocument, DriveRow, DrivesDocument
@@ -72,17 +73,17 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
     """List the drives. NAME or FILE.toml shows one; import and new make profiles; export converts them for the kernel modules."""
     if ctx.invoked_subcommand:
         return
-    rows = [_facts(load(path)) for path in bundled().values()]
+    known = [load(path) for path in bundled().values()]
     if as_json or output:
-        write_json(DrivesDocument(drives=rows), output)
+        write_json(DrivesDocument(drives=[_facts(one) for one in known]), output)
         return
-    width = max(len(r.drive) for r in rows)
+    width = max(len(one.name) for one in known)
     out = console()
-    for heading, known in _GROUPS.items():
+    for heading, kind in _GROUPS.items():
         out.print(heading, style="bold")
-        for r in rows:
-            if r.rotational == (known == "disk") and (r.model == "shaped") == (known == "volume"):
-                out.print(f"{r.drive:{width}}  {r.capacity_bytes / 1e9:7.1f} GB  {r.description}", soft_wrap=True)
+        for one in known:
+            if one.kind == kind:
+                out.print(f"{one.name:{width}}  {one.sectors * SECTOR_BYTES / 1e9:7.1f} GB  {one.description}", soft_wrap=True)
 
 
 def _value(p: Param, data: Toml) -> str:
@@ -168,6 +169,14 @@ def models_(name: str | None) -> None:
             out.print(_param_table(m, None))
 
 
+def _made(data: Toml, notes: dict[str, str], name: str, what: str, by: str, output: Path | None) -> None:
+    """Write a profile that was made from some numbers, and tell what was guessed."""
+    data = {"model": data.pop("model"), "description": name or f"made from {what}", **data}
+    _write(data, output, f"{name or 'A drive'}, from {what} by 'headwaiter drives {by}'.", notes)
+    for key, note in notes.items():
+        click.echo(f"{key}: {note}", err=True)
+
+
 def _write(data: Toml, output: Path | None, heading: str, notes: dict[str, str]) -> None:
     where = str(output) if output else "profile"
     text = toml_text(data, heading, notes)
@@ -249,10 +258,7 @@ def new(ctx: click.Context, /, name: str, kind: str, output: Path | None, **give
         if ctx.get_parameter_source("queue_depth") is ParameterSource.COMMANDLINE:
             words.append(f"depth={given['queue_depth']}")
         data, notes = from_sheet((f"kind={kind}", *words), given["capacity"], "drives new")
-    data = {"model": data.pop("model"), "description": name or "made from data-sheet numbers", **data}
-    _write(data, output, f"{name or 'A drive'}, from data-sheet numbers by 'headwaiter drives new'.", notes)
-    for key, note in notes.items():
-        click.echo(f"{key}: {note}", err=True)
+    _made(data, notes, name, "data-sheet numbers", "new", output)
 
 
 @command.command("from")
@@ -286,7 +292,4 @@ def from_(
             notes["geometry.sectors"] = "guessed: 1 TB"
     else:
         what, (data, notes) = "a data sheet", from_sheet(given, capacity)
-    data = {"model": data.pop("model"), "description": name or f"made from {what}", **data}
-    _write(data, output, f"{name or 'A drive'}, from {what} by 'headwaiter drives from'.", notes)
-    for key, note in notes.items():
-        click.echo(f"{key}: {note}", err=True)
+    _made(data, notes, name, what, "from", output)

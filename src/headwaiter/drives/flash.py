@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headwaiter.drives.profile import Profile, Toml, from_toml
-from headwaiter.drives.validation import Measured
+from headwaiter.drives.validation import Measured, unmeasured
 from headwaiter.drives.validation import replay as served
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.errors import Problem
@@ -62,8 +62,7 @@ def _load(op: Op, sectors: int, sequential: bool, capacity: int, n: int) -> Meas
         at = (i % _STREAMS) * (slots // _STREAMS) + i // _STREAMS
     else:
         at = np.random.default_rng(sectors).integers(0, slots, n)
-    zeros = np.zeros(n, np.int64)
-    return Measured(np.full(n, op, np.uint8), (at * sectors).astype(np.uint64), np.full(n, sectors, np.uint32), zeros, zeros)
+    return unmeasured(np.full(n, op, np.uint8), (at * sectors).astype(np.uint64), np.full(n, sectors, np.uint32))
 
 
 def _rate(drive: Profile, op: Op, sectors: int, sequential: bool) -> float:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 import struct
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import borrow, ffi, lib, text
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
-from headwaiter.parsing import decimal
+from headwaiter.parsing import decimal, parse_toml
 from headwaiter.paths import DRIVES as DIRECTORY
 from headwaiter.reading import TEXT_BYTES, read_bytes
 
@@ -35,11 +33,9 @@ _INT64 = 1 << 63
 _ABOUT = ("model", "description")
 _DEEPEST = 8
 _MOST = 1000
-_MOST_PARTS = 32
-# tomllib takes time with the square of the parts.
-_LONG_KEY = re.compile(rb"(?<![\w\"'-])(?:[\w\"'-]++\s*+\.\s*+){%d}" % _MOST_PARTS)
 
 Toml = dict[str, Any]
+Kind = Literal["disk", "flash", "volume"]
 
 
 @dataclass(frozen=True)
@@ -66,6 +62,16 @@ class Profile:
     def sectors(self) -> int:
         """Capacity, in sectors of 512 bytes."""
         return self.facts[0]
+
+    @property
+    def rotational(self) -> bool:
+        """Whether it has platters."""
+        return self.facts[2]
+
+    @property
+    def kind(self) -> Kind:
+        """What people call it. A model tells which drives are cloud volumes."""
+        return "volume" if self.model.name == "shaped" else "disk" if self.rotational else "flash"
 
     @property
     def positions(self) -> list[tuple[int, int]]:
@@ -290,24 +296,6 @@ class _Loader:
         except Problem as e:
             raise Problem(f"{path}: {e}") from None
         return self.load(place)
-
-
-def parse_toml(where: str, data: bytes) -> Toml:
-    """A TOML document; Problem that begins with `where` if it is none."""
-    if long := _LONG_KEY.search(data):
-        line = data.count(b"\n", 0, long.start()) + 1
-        raise Problem(f"{where}: line {line}: a name of more than {_MOST_PARTS} parts")
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except UnicodeDecodeError as e:
-        raise Problem(f"{where}: byte {e.start}: not text (utf-8)") from None
-    except tomllib.TOMLDecodeError as e:
-        raise Problem(f"{where}: not TOML: {e}") from None
-    except RecursionError:
-        raise Problem(f"{where}: not valid TOML: nested too deeply") from None
-    except ValueError:
-        # Of what tomllib converts by int() and datetime: a number of thousands of digits, a day that no month has.
-        raise Problem(f"{where}: not valid TOML: a number or date is out of range") from None
 
 
 def bundled() -> dict[str, Path]:

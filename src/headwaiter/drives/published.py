@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.drives.profile import Profile, find_drive, from_toml
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import replay, unmeasured
 from headwaiter.engine.constants import Op
 
 TABLE = Path(__file__).with_name("published.toml")
@@ -56,11 +56,10 @@ def places(drive: Profile, rng: np.random.Generator, kib: NDArray[np.int64]) -> 
 def random_reads(drive: Profile, kib: int, at_once: int, host_ns: int, n: int = _READS) -> F64:
     """Times in us, the host's included, of the later part of a closed loop of reads."""
     sizes = np.full(max(n * 4 // kib, 20 * at_once), kib)
-    load = Measured(
+    load = unmeasured(
         np.full(len(sizes), Op.READ, np.uint8),
         places(drive, np.random.default_rng(kib), sizes),
         (sizes * _SECTORS).astype(np.uint32),
-        np.zeros(len(sizes), np.int64),
         np.full(len(sizes), host_ns),
     )
     return (replay(drive, load, at_once)[len(sizes) // 10 :] + host_ns) / 1e3
@@ -74,15 +73,9 @@ def written_before_a_read(drive: Profile, jobs: int, at_once: int, processors: i
     sizes[:, 0] = 4
     op = np.full((rows, slots), Op.WRITE, np.uint8)
     op[:, 0] = Op.READ
-    zeros = np.zeros(rows * slots, np.int64)
     queue = np.concatenate([[0], np.repeat(np.arange(1, jobs + 1) % processors, at_once)]).astype(np.uint32)
-    load = Measured(
-        op.ravel(),
-        places(drive, np.random.default_rng(jobs), sizes).ravel(),
-        (sizes * _SECTORS).astype(np.uint32).ravel(),
-        zeros,
-        zeros,
-    )
+    at = places(drive, np.random.default_rng(jobs), sizes).ravel()
+    load = unmeasured(op.ravel(), at, (sizes * _SECTORS).astype(np.uint32).ravel())
     served = replay(drive, load, slots, queue).reshape(rows, slots)
     reads = served[:, 0][served[:, 0] > 0]
     writes = served[:, 1:][served[:, 1:] > 0]

@@ -41,6 +41,14 @@ class Measured:
     think_ns: NDArray[np.int64]
 
 
+def unmeasured(
+    op: NDArray[np.uint8], sector: NDArray[np.uint64], sectors: NDArray[np.uint32], think_ns: NDArray[np.int64] | None = None
+) -> Measured:
+    """A load for replay(): what is to be served, with nothing to compare with. think_ns None: none."""
+    none = np.zeros(len(op), np.int64)
+    return Measured(op, sector, sectors, none, none if think_ns is None else think_ns)
+
+
 @dataclass(frozen=True)
 class Validation:
     """What came of it, in ms; times in the order of issue."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,7 +18,8 @@ from typing import Any
 from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
-from headwaiter.reading import exists, read_text
+from headwaiter.parsing import parse_toml
+from headwaiter.reading import TEXT_BYTES, exists, read_bytes
 
 LARGEST_US = 1e6
 MOST_CORES = 1024
@@ -113,12 +113,12 @@ class Host:
 
     def table(self) -> dict[str, Any]:
         """As a file has it."""
-        times = {name: getattr(self, name) for name in _TIMES}
+        times = {name: getattr(self, name) for name in TIMES}
         costs = {name: {one.name: getattr(cost, one.name) for one in fields(Cost)} for name, cost in self.costs.items()}
         return {"name": self.name, "source": self.source, "cores": self.cores, "times": times, **costs}
 
 
-_TIMES = ("complete", "switch", "switch_more", "page", "worker", "copy", "copy_page")
+TIMES = ("complete", "switch", "switch_more", "page", "worker", "copy", "copy_page")
 
 
 def _ns(us: float) -> int:
@@ -178,12 +178,7 @@ def find_host(name: str) -> Host | None:
 
 def read_host(path: Path) -> Host:
     """Of a file that `headwaiter calibrate` wrote. Problem that names the file and what is wrong with it."""
-    try:
-        data = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as e:
-        raise Problem(f"{path}: {e}") from None
-    except RecursionError:
-        raise Problem(f"{path}: nested too deeply") from None
+    data = parse_toml(str(path), read_bytes(path, TEXT_BYTES))
     known = {"name", "source", "cores", "times"}
     for key in data:
         if key not in known and key not in KERNEL:
@@ -198,7 +193,7 @@ def read_host(path: Path) -> Host:
     name, source = data.get("name", path.stem), data.get("source", "")
     if not isinstance(name, str) or not isinstance(source, str):
         raise Problem(f"{path}: name, source: must be text")
-    return Host(name=name, source=source, cores=cores, **_numbers(path, data, "times", _TIMES), costs=costs)
+    return Host(name=name, source=source, cores=cores, **_numbers(path, data, "times", TIMES), costs=costs)
 
 
 def _numbers(path: Path, data: Mapping[str, Any], section: str, names: Sequence[str]) -> dict[str, float]:

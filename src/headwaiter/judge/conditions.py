@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from headwaiter.drives.profile import Profile
 from headwaiter.engine.hosts import AUTO, MOST_CORES, XEON_10, Host, find_host, here
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Options
@@ -120,9 +121,13 @@ class Conditions:
         """The host of runs on a drive; None: the lab."""
         if self.host != AUTO:
             return find_host(self.host)
-        facts = getattr(drive, "facts", None)
-        times = any(getattr(self, name) != one.default for one in fields(self) for name in [one.name] if name in _LAB_TIMES)
-        return None if facts is None or facts[2] or times else here() or XEON_10
+        times = any(getattr(self, one.name) != one.default for one in fields(self) if one.name in _LAB_TIMES)
+        flash = isinstance(drive, Profile) and not drive.rotational
+        return self._machine() if flash and not times else None
+
+    def _machine(self) -> Host | None:
+        """The host that is named; of `auto` this machine's, or a typical one."""
+        return (here() or XEON_10) if self.host == AUTO else find_host(self.host)
 
     def of(self, options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:
         """The same under a scheduler, as a kernel runs it on a device that takes so many requests at once.
@@ -131,7 +136,7 @@ class Conditions:
         """
         found = kernel_options(options, scheduler, depth, recorded)
         if options.cores:
-            host = (here() or XEON_10) if self.host == AUTO else find_host(self.host)
+            host = self._machine()
             assert host
             found = host.under(found, scheduler)
         if self.nr_requests is not None:

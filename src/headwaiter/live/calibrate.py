@@ -22,7 +22,7 @@ from tempfile import mkstemp
 from typing import Any
 
 from headwaiter.ending import tidied
-from headwaiter.engine.hosts import BY_QUEUE, FILE, KERNEL, MODEL, XEON_10, Cost, Host, places
+from headwaiter.engine.hosts import BY_QUEUE, FILE, KERNEL, MODEL, TIMES, XEON_10, Cost, Host, places
 from headwaiter.errors import Problem, shown
 from headwaiter.live.apply import apply
 from headwaiter.live.machine import Machine
@@ -144,8 +144,7 @@ def fitted(rates: Sequence[Rate], cores: int, source: str) -> Host:
         grown = shared * theirs.lock_crowded / theirs.lock_shared
         crowded = max(shared, _lock(took(scheduler, cores), own, cores)) if cores > 2 else grown
         costs[scheduler] = Cost(*(round(us, 3) for us in (own, lock, shared, crowded)))
-    times = ("complete", "switch", "switch_more", "page", "worker", "copy", "copy_page")
-    scaled = {name: round(getattr(XEON_10, name) * scale, 3) for name in times}
+    scaled = {name: round(getattr(XEON_10, name) * scale, 3) for name in TIMES}
     return Host(name=FILE.removesuffix(".toml"), source=source, cores=cores, costs=costs, **scaled)
 
 

@@ -49,8 +49,8 @@ CLOSE = 1.3
 """A model that is off by a smaller factor needs no word."""
 REFUSED = 2.0
 """One that is off by a greater factor must not rank anything."""
-VOLUME, VOLUME_FACTOR = "shaped", 1.5
-"""The model of cloud volumes. Its table of latencies and its limits explain much, so it has to explain it by so much better."""
+VOLUME_FACTOR = 1.5
+"""A cloud volume's table of latencies and its limits explain much, so it has to explain a recording by so much better."""
 LARGE = "wd-re-4tb"
 """Enlarged, it stands in for a disk that is larger than any bundled one."""
 SCHEDULING = 4.0
@@ -187,7 +187,7 @@ def best_fit(
 
 def _prior(drive: Drive) -> float:
     """What a drive's score is to be worse by."""
-    return math.log(VOLUME_FACTOR) if isinstance(drive, Profile) and drive.model.name == VOLUME else 0.0
+    return math.log(VOLUME_FACTOR) if isinstance(drive, Profile) and drive.kind == "volume" else 0.0
 
 
 def _reach(trace: Trace) -> int:
@@ -241,7 +241,7 @@ def drive_for(
     if trace is None or _reach(trace) <= device.sectors:
         return device, ()
     known = (load(path) for path in bundled().values())
-    large = [one for one in known if one.facts[2] and one.sectors >= _reach(trace)]  # as the default one, they rotate
+    large = [one for one in known if one.rotational and one.sectors >= _reach(trace)]  # as the default one, they rotate
     found = min(large, key=lambda one: one.sectors) if large else enlarged(load(bundled()[LARGE]), _reach(trace))
     if found is None:
         return device, ()

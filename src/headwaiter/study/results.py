@@ -335,10 +335,12 @@ def coarse_note(results: Sequence[Result], exact: int) -> list[str]:
 
 def processor_time(options: Options) -> ProcessorTime:
     """The processor time that runs were made with: microseconds, of an I/O and of a page."""
-    times = {name.replace("_ns", "_us"): getattr(options, name) / 1000 for name in PROCESSOR_TIMES}
-    host = {name.replace("_ns", "_us"): getattr(options, name) / 1000 for name in HOST_TIMES}
+
+    def times(names: Sequence[str]) -> dict[str, float]:
+        return {name.replace("_ns", "_us"): getattr(options, name) / 1000 for name in names}
+
     return ProcessorTime(
-        **times,
+        **times(PROCESSOR_TIMES),
         one_processor=options.one_processor,
-        host=HostTime(cores=options.cores, **host) if options.cores else None,
+        host=HostTime(cores=options.cores, **times(HOST_TIMES)) if options.cores else None,
     )

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.drives.profile import parse_toml
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.schedulers import find
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import writing
+from headwaiter.parsing import parse_toml
 from headwaiter.reading import TEXT_BYTES, read_bytes
 
 FORMAT = "headwaiter-was/1"

@@ -24,8 +24,8 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from headwaiter.drives.profile import parse_toml
 from headwaiter.errors import Problem, shown
+from headwaiter.parsing import parse_toml
 from headwaiter.reading import TEXT_BYTES, read_bytes
 from headwaiter.was.config import remarks
 

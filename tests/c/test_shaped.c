@@ -45,6 +45,7 @@ static s64 *value(struct hw_profile *p, const char *key)
 	return &p->value[i];
 }
 
+/* The caller frees it: a drive is the beginning of its memory. */
 static struct hw_drive *drive(const struct hw_profile *p)
 {
 	struct hw_profile_error err;
@@ -55,8 +56,9 @@ static struct hw_drive *drive(const struct hw_profile *p)
 }
 
 /* Keeps `at_once` requests outstanding until `end`: how many were done, and their sum of times. */
-static u64 closed(struct hw_drive *d, u32 at_once, u32 sectors, u64 end, u64 *sum)
+static u64 closed(const struct hw_profile *p, u32 at_once, u32 sectors, u64 end, u64 *sum)
 {
+	struct hw_drive *d = drive(p);
 	struct hw_io *ios = calloc(at_once, sizeof(*ios));
 	u64 now = 0, n = 0, place = 0;
 	u32 i;
@@ -78,6 +80,7 @@ static u64 closed(struct hw_drive *d, u32 at_once, u32 sectors, u64 end, u64 *su
 		}
 	}
 	free(ios);
+	free(d);
 	return n;
 }
 
@@ -89,17 +92,17 @@ static void test_limits(void)
 	*value(p, "servers") = 256;
 	*value(p, "ios.rate") = 3000;
 	*value(p, "ios.burst") = 500;
-	n = closed(drive(p), 64, 8, 10000 * MS, &sum);
+	n = closed(p, 64, 8, 10000 * MS, &sum);
 	CHECK(n <= 30500);
 	CHECK(n >= 30500 - 64);		    /* all but what is outstanding */
 	*value(p, "bytes.rate") = 10000000; /* 10 MB/s: 2441 requests of 4 KiB a second */
 	*value(p, "bytes.burst") = 4096;
-	n = closed(drive(p), 64, 8, 10000 * MS, &sum);
+	n = closed(p, 64, 8, 10000 * MS, &sum);
 	CHECK(n <= 24415);
 	CHECK(n >= 24415 - 64);
 	*value(p, "bytes.rate") = 0;
 	*value(p, "ios.peak") = 3100; /* a burst of 500 at 100 a second above the rate: 5 s */
-	n = closed(drive(p), 64, 8, 4000 * MS, &sum);
+	n = closed(p, 64, 8, 4000 * MS, &sum);
 	CHECK(n <= 12401);
 	CHECK(n >= 12401 - 64);
 	free(p);
@@ -125,6 +128,7 @@ static void test_burst(void)
 		CHECK_EQ(io[i].done_ns,
 			 i < 10 ? 5 + MS : 5 + MS + (i - 9) * 1000000000ull / 700 + 1);
 	}
+	free(d);
 	free(p);
 }
 
@@ -147,6 +151,7 @@ static void test_merging(void)
 		d->model->submit(d, &io[i], 0);
 		CHECK_EQ(io[i].done_ns, (1 + i / 2) * MS);
 	}
+	free(d);
 	free(p);
 }
 
@@ -161,11 +166,11 @@ static void test_monotone(void)
 	*value(p, "slow.factor") = 5000000;
 	for (at_once = 1; at_once <= 64; at_once *= 2) {
 		sum = 0;
-		n = closed(drive(p), at_once, 8, 20000 * MS, &sum);
+		n = closed(p, at_once, 8, 20000 * MS, &sum);
 		CHECK(n >= last - last / 20);
 		last = n;
 		again = 0;
-		CHECK_EQ(closed(drive(p), at_once, 8, 20000 * MS, &again), n);
+		CHECK_EQ(closed(p, at_once, 8, 20000 * MS, &again), n);
 		CHECK_EQ(again, sum);
 	}
 	free(p);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Everything that headwaiter reads, fuzzed for a few seconds a format, with another seed each time (docs/testing.md)."""
+"""Everything that headwaiter reads, fuzzed for a few seconds a format, with another seed for each commit (docs/testing.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from conftest import ROOT
 from fuzzing.engine import CORPUS, corpus
 from fuzzing.targets import TARGETS
 
-SEED = os.environ.get("HEADWAITER_FUZZ_SEED") or str(random.SystemRandom().getrandbits(32))
+
+def commit_number() -> str:
+    """A number for the commit at hand: each has its own, and CI runs again what its developer ran."""
+    git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False, cwd=ROOT)
+    return str(int(git.stdout[:8], 16) if git.returncode == 0 else random.SystemRandom().getrandbits(32))
+
+
+SEED = os.environ.get("HEADWAITER_FUZZ_SEED") or commit_number()
 EXECUTIONS = 2000
 
 

@@ -60,6 +60,16 @@ def one(sector: int, sectors: int) -> Measured:
     return Measured(np.zeros(1, np.uint8), np.array([sector], np.uint64), np.array([sectors], np.uint32), ones * 10**6, ones * 0)
 
 
+def test_a_request_is_no_larger_than_a_command_of_a_disk(tmp_path: Path) -> None:
+    """One for the whole disk would walk every track of the model."""
+    path = tmp_path / "trace"
+    path.write_text("R Miss 5000 65536 8000 100\n", encoding="ascii")
+    assert read_trace(path).sectors.tolist() == [65536]
+    path.write_text("R Miss 5000 65537 8000 100\n", encoding="ascii")
+    with pytest.raises(Problem, match="line 1: blocks: 65537 is outside 1..65536"):
+        read_trace(path)
+
+
 def test_requests_may_end_where_the_drive_ends() -> None:
     drive = find_drive("barracuda-80g")
     capacity = drive.facts[0]

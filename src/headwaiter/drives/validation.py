@@ -24,6 +24,8 @@ from headwaiter.reading import read_bytes, unpack
 FRACTIONS = 10_000
 _LONGEST_US = 3.6e13
 """A year and more."""
+_MOST_BLOCKS = 1 << 16
+"""What one command of an ATA disk can ask for (ACS-3, READ DMA EXT); a larger count would take the model minutes to walk."""
 F64 = NDArray[np.float64]
 
 
@@ -107,7 +109,7 @@ def _row(path: Path, number: int, fields: list[str]) -> tuple[int, int, int, int
     try:
         block = whole(fields[2], 0, (1 << 55) - 1)
         what = "blocks"
-        blocks = whole(fields[3], 1, (1 << 32) - 1)
+        blocks = whole(fields[3], 1, _MOST_BLOCKS)
         what = "service_us"
         service = real(fields[4], 0, _LONGEST_US)
         what = "think_us"

@@ -90,7 +90,7 @@ test-long: build
 	$(BIN)/pytest -m long
 
 # The C tests with every compiler that users have, warnings being errors: those that are installed here, and those of a newer Debian.
-test-compilers: .venv/.tools
+test-compilers: .venv/.tools build/c/build.ninja
 	@.ci/compilers
 
 # README's two commands where people are (root only, some minutes each): before an issue is resolved, and before a release.

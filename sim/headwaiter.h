@@ -191,6 +191,8 @@ struct hws_options {
 	 * it back
 	 */
 	uint32_t dirty_page_ns;
+	/* of the page cache, as vm.dirty_bytes and vm.dirty_background_bytes; 0: its default */
+	uint64_t dirty_bytes, dirty_background_bytes;
 	/*
 	 * requests that write-back throttling takes the device to hold (its nr_requests); 0: it
 	 * does not throttle

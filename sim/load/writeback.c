@@ -4,9 +4,9 @@
  *
  * Writes dirty pages and go on. One flusher (a task of its own, its requests not synchronous)
  * writes them back in order of place, going round, in requests as large as the device takes, with
- * FLUSH_DEPTH in flight: while more than DIRTY_BACKGROUND is dirty, when a page has been dirty for
+ * FLUSH_DEPTH in flight: while more than dirty_background() is dirty, when a page has been dirty for
  * EXPIRE_NS (looked at every PERIOD_NS), and everything once all jobs have ended, as sync(1) would.
- * Writers wait while dirty and unfinished pages exceed DIRTY_LIMIT. fsync writes a file's dirty
+ * Writers wait while dirty and unfinished pages exceed dirty_limit(). fsync writes a file's dirty
  * pages as synchronous requests of the writer, waits for all that are on their way, and has the
  * drive's own cache flushed (flush.c). Where write-back is throttled (wbt.c) all these wait for
  * their turn; fsync with the next page in its hand, which another fsync of the file stops at.
@@ -22,6 +22,21 @@
 #define EXPIRE_NS	 (30ull * HW_NSEC_PER_SEC)
 #define PERIOD_NS	 (5ull * HW_NSEC_PER_SEC)
 #define FLUSH_DEPTH	 128
+
+/* Pages that may be dirty or on their way before writers wait. */
+static u64 dirty_limit(const struct hws *s)
+{
+	return (s->opt.dirty_bytes ? s->opt.dirty_bytes : DIRTY_LIMIT) / SIM_PAGE_BYTES;
+}
+
+/* Dirty pages from which on they are written back; as Linux has it, at most half of the limit. */
+static u64 dirty_background(const struct hws *s)
+{
+	u64 bytes = s->opt.dirty_background_bytes;
+	u64 pages = (bytes ? bytes : DIRTY_BACKGROUND) / SIM_PAGE_BYTES;
+
+	return pages < dirty_limit(s) ? pages : dirty_limit(s) / 2;
+}
 
 /* Dirty pages in a row on the drive. */
 struct extent {
@@ -267,7 +282,7 @@ static u64 pages_at_once(const struct hws *s)
 /* Everything that is dirty is to be written, not only what is old. */
 static bool flush_all(struct hws *s, const struct sim_cache *c)
 {
-	return s->load_ended || c->dirty_pages > DIRTY_BACKGROUND / SIM_PAGE_BYTES;
+	return s->load_ended || c->dirty_pages > dirty_background(s);
 }
 
 static bool may_flush(struct hws *s, const struct sim_cache *c)
@@ -424,7 +439,7 @@ bool sim_write_balance(struct hws *s, struct sim_job *j)
 {
 	struct sim_cache *c = s->cache;
 
-	if (c->dirty_pages + c->under_way_pages <= DIRTY_LIMIT / SIM_PAGE_BYTES)
+	if (c->dirty_pages + c->under_way_pages <= dirty_limit(s))
 		return true;
 	sim_wbt_slept(s);
 	return block(c, j);

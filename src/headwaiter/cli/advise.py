@@ -29,6 +29,7 @@ from headwaiter.live.little import Little, TooLittleError, little
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
 from headwaiter.live.schema import Goal
+from headwaiter.live.settings import Settings
 from headwaiter.live.target import target_of
 from headwaiter.report.tables import print_notes, show
 from headwaiter.report.terminal import a_console
@@ -153,7 +154,8 @@ def command(
     done: list[Applied] = []
     try:
         if persist and target:
-            stays = replace(target.settings[0], wbt_lat_usec=None)
+            now = target.settings[0]
+            stays = replace(now.beside(Settings(now.scheduler)), wbt_lat_usec=None)
             rule = rules(target.legs, found.wanted or stays, machine.root / "run" / "udev" / "data")
         if put and found.wanted and target:
             done = _apply(machine, target, found, recorded, force)

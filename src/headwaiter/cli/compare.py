@@ -173,7 +173,7 @@ def _show(out: Console, found: Judged, wide: bool, with_legend: bool, *, parted:
     show(out, Text.assemble((first + dot, _OUTCOMES.get(found.answer.outcome, "bold yellow")), rest))
     out.print()
     for lever in found.levers:
-        show(out, Text.assemble("Besides, ", lever.text))
+        show(out, Text(lever.text if lever.kind == "set" else f"Besides, {lever.text}"))
         for line in lever.apply:
             out.print(f"  {line}", soft_wrap=True)
     if found.levers:

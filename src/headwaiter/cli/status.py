@@ -32,7 +32,8 @@ def _show(out: Console, found: StatusDocument) -> None:
     if not found.disks:
         out.print("No disk is changed.")
     for disk in found.disks:
-        out.print(f"{disk.device} ({disk.identity}): {disk.before} -> {disk.wanted}, {disk.changed}, by {disk.by}; {_now(disk)}")
+        what = ", ".join((f"{disk.before} -> {disk.wanted}", *disk.changes))
+        out.print(f"{disk.device} ({disk.identity}): {what}, {disk.changed}, by {disk.by}; {_now(disk)}")
         for line in disk.revert:
             out.print(f"  {line}")
     for one in found.foreign:

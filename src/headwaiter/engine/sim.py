@@ -189,6 +189,10 @@ class Options:
     copy_page_ns: int = 2048
     fetch_page_ns: int = 0
     dirty_page_ns: int = 0
+    dirty_bytes: int = 0
+    """Dirty pages from which on writers wait; 0: 200 MiB, as Linux sets it on a machine with 1 GB."""
+    dirty_background_bytes: int = 0
+    """Dirty pages from which on they are written back; 0: 100 MiB."""
     wbt_depth: int = 0
     """Requests that blk-mq's write-back throttling (wbt) takes the device to hold, its nr_requests; 0: it does not throttle.
 

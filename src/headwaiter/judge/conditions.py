@@ -56,6 +56,22 @@ class Conditions:
         0,
         1 << 16,
     )
+    dirty_bytes: int = says(
+        0,
+        "Jobs that write through the page cache wait while so much is dirty, as vm.dirty_bytes has it"
+        " [default: 200 MiB, as on a machine with 1 GB].",
+        "BYTES",
+        0,
+        1 << 46,
+    )
+    dirty_background_bytes: int = says(
+        0,
+        "What is dirty is written back beyond so much, as vm.dirty_background_bytes has it; at most half of the former"
+        " [default: 100 MiB].",
+        "BYTES",
+        0,
+        1 << 46,
+    )
     pull_ahead: bool = says(
         True, "As blk-mq does under its own schedulers: take one request ahead of a full device, and assign requests as tags."
     )

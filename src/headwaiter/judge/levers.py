@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What may help beside another scheduler: a lower I/O class for a program in the background, and settings of the disk's queue.
+"""What may help beside another scheduler: a lower I/O class for a program in the background, and settings of queues and memory.
 
 Each lever is tried in the replay, under the scheduler that the verdict takes, as schedulers are tried: with the same changes of
 the load, run by run against the same without it. A program that is told to have only what is left does not count: what the
 others gain is told, and what it pays. mq-deadline and bfq know I/O classes; none and kyber do not, and so under these the lever
-is tried together with a scheduler that does.
+is tried together with a scheduler that does. Those that help are then tried together, and the best set is held against what is
+in force now.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Any
 
@@ -22,16 +24,13 @@ import numpy as np
 from headwaiter.engine.constants import Directions, IoprioClass, ioprio
 from headwaiter.engine.sim import Forest, Load
 from headwaiter.fio import JobLoad
-from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import Judged
-from headwaiter.judge.verdict import COST, FELT, FELT_MS, span_text
+from headwaiter.judge.worth import worth
 from headwaiter.study.blame import background
-from headwaiter.study.changes import latency_text
-from headwaiter.study.inkernel import depth_of
-from headwaiter.study.intervals import WINS, Interval, paired, wins
+from headwaiter.study.inkernel import UNTHROTTLED, depth_of
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.ranges import SHORT_IOS
-from headwaiter.study.schema import Lever, Margin, ProgramPace, Result
+from headwaiter.study.schema import Lever
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 
@@ -40,25 +39,92 @@ KNOW_CLASSES = ("mq-deadline", "bfq")
 """Schedulers of today's kernels that look at I/O classes."""
 MOST_PROGRAMS = 3
 """So many programs are tried in the idle class, one at a time."""
+FILES = {
+    "nr_requests": "queue/nr_requests",
+    "wbt_lat_usec": "queue/wbt_lat_usec",
+    "read_ahead_kb": "queue/read_ahead_kb",
+    "queue_depth": "device/queue_depth",
+}
+"""Settings of a disk: where they stand beneath its folder in sysfs."""
+READ_AHEAD_KB = 128
+DIRTY_MIB = (64, 16)
+"""The kernel's own read-ahead, and limits of dirty pages that are tried."""
 _NUMBER = re.compile(r"\.\d+$")
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """A lever: what it is, and how the replay is made with it; `apart`: names of programs that do not count."""
+class Queue:
+    """The queues whose settings a lever would change. in_force: by the names of FILES; None: the disks are not known.
 
-    kind: str
-    what: str
+    A disk that is known lacks the settings that are not there.
+    """
+
+    disks: tuple[str, ...] = ("sdX",)
+    in_force: Mapping[str, int] | None = None
+
+    def lets(self, name: str) -> bool:
+        """Whether it may have a setting."""
+        return self.in_force is None or name in self.in_force
+
+    def now(self, name: str, usual: int) -> int:
+        """A setting as it is in force, or as it is usual where that is not known."""
+        return usual if self.in_force is None else self.in_force[name]
+
+    def lines(self, settings: Mapping[str, int]) -> tuple[str, ...]:
+        """Lines for a shell that put settings."""
+        return tuple(f"echo {value} >/sys/block/{disk}/{FILES[name]}" for disk in self.disks for name, value in settings.items())
+
+
+UNKNOWN_QUEUE = Queue()
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Levers that are tried at once: what they are, and how the replay is made with them.
+
+    lowered: threads of control that get the idle class; apart: names of programs that do not count; settings: of the queue, each
+    with what is in force; conditions: fields of Conditions that are otherwise; read_ahead: so many times the kernel's; apply,
+    undo: commands beside the settings.
+    """
+
+    kinds: tuple[str, ...]
+    what: tuple[str, ...]
     variant: Variant
-    load: Load
-    conditions: Conditions
+    lowered: frozenset[int] = frozenset()
     apart: frozenset[str] = frozenset()
+    settings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    conditions: Mapping[str, int] = field(default_factory=dict)
+    read_ahead: int = 1
     apply: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
 
+    def with_(self, other: _Tried) -> _Tried:
+        """Both at once."""
+        return _Tried(
+            kinds=(*self.kinds, *other.kinds),
+            what=(*self.what, *other.what),
+            variant=self.variant,
+            lowered=self.lowered | other.lowered,
+            apart=self.apart | other.apart,
+            settings={**self.settings, **other.settings},
+            conditions={**self.conditions, **other.conditions},
+            read_ahead=self.read_ahead * other.read_ahead,
+            apply=(*self.apply, *other.apply),
+            undo=(*self.undo, *other.undo),
+        )
 
-def pull(judged: Judged, disk: str = "sdX", progress: Callable[[str, int], None] | None = None) -> list[Lever]:
-    """The levers that help, the most helpful first; none where nothing is ranked, or a run takes long. `disk`: for commands.
+
+@dataclass(frozen=True)
+class _Pulled:
+    """Levers with what came of them."""
+
+    tried: _Tried
+    trial: Trial
+    lever: Lever
+
+
+def pull(judged: Judged, queue: Queue = UNKNOWN_QUEUE, progress: Callable[[str, int], None] | None = None) -> list[Lever]:
+    """The levers that help, the best set first, then the most helpful; none where nothing is ranked, or a run takes long.
 
     Each has as many runs as the schedulers had, for run i of one is compared with run i of another. Raises Problem as simulate().
     """
@@ -67,27 +133,81 @@ def pull(judged: Judged, disk: str = "sdX", progress: Callable[[str, int], None]
     if max(r.requests for r in judged.results) > SHORT_IOS:
         return []
     taken = next(t for t in judged.trials if t.variant.name == (judged.answer.best or judged.answer.baseline))
-    tried = [*_classes(judged, taken), *_queue(judged, taken, disk)]
+    tried = [*_classes(judged, taken), *_queue(judged, taken, queue), *_memory(judged, taken)]
     if not tried:
         return []
-    runs = taken.result.range.runs - 1 if taken.result.range else 0
-    plain = _Tried("", "", taken.variant, judged.work.load, judged.conditions)
-    without, *trials = (_measured(one, judged, runs, progress) for one in (plain, *tried))
-    found = [lever for one, trial in zip(tried, trials, strict=True) if (lever := _told(one, trial, without))]
-    best: dict[str, Lever] = {}
-    for lever in sorted(found, key=_worth, reverse=True):
-        best.setdefault(lever.kind if lever.kind != "class" else lever.what, lever)
-    return list(best.values())
+    bench = _Bench(judged, taken, queue, progress)
+    plain = _Tried((), (), taken.variant)
+    without, *trials = bench.measured([plain, *tried])
+    found = [_Pulled(one, t, lever) for one, t in zip(tried, trials, strict=True) if (lever := bench.told(one, t, without))]
+    best: dict[str, _Pulled] = {}
+    for one in sorted(found, key=lambda one: -one.lever.margin.ahead_percent):
+        best.setdefault(one.lever.kind if one.lever.kind != "class" else one.lever.what, one)
+    together = bench.together(list(best.values()))
+    return [*([together] if together else []), *(one.lever for one in best.values())]
 
 
-def _worth(lever: Lever) -> float:
-    return lever.margin.ahead_percent
+class _Bench:
+    """Where levers are tried."""
 
+    def __init__(self, judged: Judged, taken: Trial, queue: Queue, progress: Callable[[str, int], None] | None) -> None:
+        self.judged, self.taken, self.queue, self.progress = judged, taken, queue, progress
+        self.runs = taken.result.range.runs - 1 if taken.result.range else 0
 
-def _measured(one: _Tried, judged: Judged, runs: int, progress: Callable[[str, int], None] | None) -> Trial:
-    """Its trial."""
-    each = one.conditions.runs([one.variant], judged.drive, judged.work.trace, judged.recorded_under)
-    return measure_all(each, judged.drive, one.load, runs, progress)[0]
+    def measured(self, tried: Sequence[_Tried]) -> list[Trial]:
+        """Their trials."""
+        with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+            return list(pool.map(self._measured, tried))
+
+    def _measured(self, one: _Tried) -> Trial:
+        judged = self.judged
+        conditions = replace(judged.conditions, **one.conditions)  # type: ignore[arg-type]
+        each = conditions.runs([one.variant], judged.drive, judged.work.trace, judged.recorded_under)
+        load = _read_ahead(_lowered(judged.work.load, one.lowered), one.read_ahead)
+        return measure_all(each, judged.drive, load, self.runs, self.progress)[0]
+
+    def told(self, one: _Tried, trial: Trial, without: Trial, what: str = "") -> Lever | None:
+        """What levers are worth against a trial without them; None if they do not help."""
+        scheduler = "" if one.variant == without.variant else f" under {one.variant.name}"
+        found = worth(what or f"{one.what[0]}{scheduler}", one.apart, trial, without)
+        if not found:
+            return None
+        put = {name: value for name, (value, _) in one.settings.items()}
+        return Lever(
+            kind="set" if what else one.kinds[0],
+            what=" and ".join(one.what),
+            text=found[0],
+            margin=found[1],
+            settings=put,
+            apply=(*self.queue.lines(put), *one.apply),
+            undo=(*self.queue.lines({name: was for name, (_, was) in one.settings.items()}), *one.undo),
+        )
+
+    def together(self, found: list[_Pulled]) -> Lever | None:
+        """The best set, held against the scheduler in force with nothing beside it; None if it is a single thing to do.
+
+        Each lever joins if it helps beside those that are in.
+        """
+        if not found:
+            return None
+        best = found[0]
+        one, trial = best.tried, best.trial
+        for other in found[1:]:
+            if other.tried.variant != one.variant or set(other.tried.settings) & set(one.settings):
+                continue
+            both = one.with_(other.tried)
+            (more,) = self.measured([both])
+            if worth("", both.apart, more, trial):
+                one, trial = both, more
+        judged = self.judged
+        now = next(t for t in judged.trials if t.variant.name == judged.answer.baseline)
+        switch = [one.variant.name] if one.variant.name != now.variant.name else []
+        parts = [*switch, *one.what]
+        if len(parts) < 2:
+            return None
+        listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
+        lever = self.told(one, trial, now, f"Together, {listed}, against {now.variant.name} alone")
+        return replace(lever, what=" and ".join(parts)) if lever else None
 
 
 # --- levers ---
@@ -100,11 +220,11 @@ def _classes(judged: Judged, taken: Trial) -> Iterator[_Tried]:
         known = [t for t in judged.trials if t.variant.scheduler in KNOW_CLASSES]
         knowing = [t.variant for t in sorted(known, key=lambda t: -(t.result.progress_mbps or 0.0))[:2]]
     for name, groups, names in _background(judged):
-        lowered = _lowered(judged.work.load, groups)
         for variant in knowing:
             how = f"ionice -c3 -p $(pidof {quote(name)})"
             back = f"ionice -c2 -n4 -p $(pidof {quote(name)})"
-            yield _Tried("class", f"{name} in the idle class", variant, lowered, judged.conditions, names, (how,), (back,))
+            what = (f"{name} in the idle class",)
+            yield _Tried(("class",), what, variant, lowered=groups, apart=names, apply=(how,), undo=(back,))
 
 
 def _background(judged: Judged) -> list[tuple[str, frozenset[int], frozenset[str]]]:
@@ -161,101 +281,55 @@ def _lowered(load: Load, groups: frozenset[int]) -> Load:
     return lowered
 
 
-def _queue(judged: Judged, taken: Trial, disk: str) -> Iterator[_Tried]:
-    """Settings of the queue in sysfs."""
-    conditions, load = judged.conditions, judged.work.load
-    options = judged.options_of(taken)
+def _read_ahead(load: Load, times: int) -> Load:
+    """The same with larger windows of reading ahead."""
+    if times == 1 or not isinstance(load, JobLoad):
+        return load
+    larger = (replace(j, fields={**j.fields, "readahead_bytes": j.fields["readahead_bytes"] * times}) for j in load.jobs)
+    return replace(load, jobs=tuple(larger))
+
+
+def _queue(judged: Judged, taken: Trial, queue: Queue) -> Iterator[_Tried]:
+    """Settings of the disk in sysfs."""
+    load, options = judged.work.load, judged.options_of(taken)
     depth = depth_of(judged.drive, options)
-    folder = f"/sys/block/{disk}"
+    under_none = taken.variant.scheduler == "none"
 
-    def one(kind: str, value: int, file: str, was: int, changed: Conditions) -> _Tried:
-        lines = (f"echo {value} >{folder}/{file}",), (f"echo {was} >{folder}/{file}",)
-        return _Tried(kind, f"{kind}={value}", taken.variant, load, changed, frozenset(), *lines)
+    def one(name: str, value: int, was: int, *, read_ahead: int = 1, **changed: int) -> _Tried:
+        what, put = (f"{name}={value}",), {name: (value, was)}
+        return _Tried((name,), what, taken.variant, settings=put, conditions=changed, read_ahead=read_ahead)
 
-    if depth > 1 and taken.variant.scheduler != "none":
+    if depth > 1 and not under_none and queue.lets("queue_depth"):
         for fewer in sorted({1, max(1, depth // 8)}):
-            yield one("queue_depth", fewer, "device/queue_depth", depth, replace(conditions, queue_depth=fewer))
-    if taken.variant.scheduler != "none":
-        for number in (max(4, options.nr_requests // 4), options.nr_requests * 4):
-            yield one("nr_requests", number, "queue/nr_requests", options.nr_requests, replace(conditions, nr_requests=number))
-    if options.wbt_depth and isinstance(load, JobLoad) and any(job.fields["buffered"] for job in load.jobs):
-        yield one("wbt_lat_usec", 0, "queue/wbt_lat_usec", 75_000, replace(conditions, wbt_depth=0))
+            yield one("queue_depth", fewer, queue.now("queue_depth", depth), queue_depth=fewer)
+    if not under_none and queue.lets("nr_requests"):
+        number = queue.now("nr_requests", options.nr_requests)
+        for other in (max(4, number // 4), number * 4):
+            yield one("nr_requests", other, number, nr_requests=other)
+    throttled = isinstance(load, JobLoad) and _buffered(load, Directions.WRITES)
+    # Of what was recorded only writes that came unthrottled are throttled in the replay.
+    throttled |= judged.recorded_under == UNTHROTTLED and taken.variant.scheduler != UNTHROTTLED
+    if options.wbt_depth and throttled and queue.lets("wbt_lat_usec"):
+        usual = 75_000 if getattr(judged.drive, "rotational", True) else 2_000
+        yield one("wbt_lat_usec", 0, queue.now("wbt_lat_usec", usual), wbt_depth=0)
+    if isinstance(load, JobLoad) and any(job.fields["readahead_bytes"] for job in load.jobs):
+        for times in (4, 16):
+            yield one("read_ahead_kb", READ_AHEAD_KB * times, READ_AHEAD_KB, read_ahead=times)
 
 
-# --- what they are worth ---
+def _memory(judged: Judged, taken: Trial) -> Iterator[_Tried]:
+    """Limits of what is dirty, where jobs write through the page cache: a recording does not have what was not written back."""
+    load = judged.work.load
+    if not isinstance(load, JobLoad) or not _buffered(load, Directions.WRITES):
+        return
+    for mib in DIRTY_MIB:
+        limit = mib << 20
+        put = {"dirty_background_bytes": limit // 2, "dirty_bytes": limit}
+        how = "sysctl -w " + " ".join(f"vm.{name}={value}" for name, value in put.items())
+        back = "sysctl -w vm.dirty_background_ratio=10 vm.dirty_ratio=20"
+        yield _Tried(("dirty_bytes",), (f"vm.dirty_bytes={limit}",), taken.variant, conditions=put, apply=(how,), undo=(back,))
 
 
-def _told(one: _Tried, trial: Trial, without: Trial) -> Lever | None:
-    """What a lever is worth, against the replay without it; None if it does not help."""
-    by_progress = _gain(one, trial, without, _progress, less=False)
-    by_tail = _gain(one, trial, without, _tail, less=True)
-    others, before = _counted(trial.result, one.apart), _counted(without.result, one.apart)
-    if not others or not before:
-        return None
-    worst, worst_before = (max((row.p99_ms or 0.0 for row in rows), default=0.0) for rows in (others, before))
-    whom = "the others" if one.apart else "programs"
-    single = len(trial.runs) == 1
-    if by_progress.judge(0.05) == "better" and _steady(one, trial, without, _progress, less=False):
-        said, gain = by_progress, f"{whom} get {_more(by_progress)} done"
-    elif by_tail.judge(FELT) == "better" and worst_before - worst >= FELT_MS and by_progress.judge(0.05) != "worse":
-        said, gain = by_tail, f"the 99th percentile of what {whom} wait for is {1 - math.exp(-by_tail.point):.0%} lower"
-        gain += f" ({latency_text(worst)} against {latency_text(worst_before)} for the worst)"
-    else:
-        return None
-    scheduler = "" if one.variant == without.variant else f" under {one.variant.name}"
-    interval = "" if single else span_text("progress" if said is by_progress else "p99", said)
-    text = f"{one.what}{scheduler}: {gain}{interval}"
-    if costs := _costs(one, trial.result, without.result):
-        text += f"; cost: {costs}"
-    margin = Margin(
-        scheduler=one.variant.name,
-        judgement="better",
-        ahead_percent=100 * math.expm1(said.point),
-        low_percent=100 * math.expm1(said.low),
-        high_percent=100 * math.expm1(said.high),
-    )
-    return Lever(kind=one.kind, what=one.what, text=f"{text}.", margin=margin, apply=one.apply, undo=one.undo)
-
-
-def _counted(r: Result, apart: frozenset[str]) -> list[ProgramPace]:
-    return [row for row in r.programs or () if row.name not in apart and row.counts]
-
-
-def _progress(rows: Sequence[ProgramPace]) -> float:
-    return float(np.exp(np.mean([math.log(max(row.throughput_mbps, 1e-9)) for row in rows]))) if rows else 0.0
-
-
-def _tail(rows: Sequence[ProgramPace]) -> float:
-    tails = [row.p99_ms for row in rows if row.p99_ms]
-    return float(np.exp(np.mean(np.log(tails)))) if tails else 0.0
-
-
-Figure = Callable[[Sequence[ProgramPace]], float]
-
-
-def _figures(one: _Tried, trial: Trial, without: Trial, figure: Figure) -> list[list[float]]:
-    return [[figure(_counted(r, one.apart)) for r in each.runs] for each in (without, trial)]
-
-
-def _gain(one: _Tried, trial: Trial, without: Trial, figure: Figure, *, less: bool) -> Interval:
-    return paired(_figures(one, trial, without, figure), 0, less)[1]
-
-
-def _steady(one: _Tried, trial: Trial, without: Trial, figure: Figure, *, less: bool) -> bool:
-    return wins(_figures(one, trial, without, figure), 0, less)[1] >= WINS
-
-
-def _more(found: Interval) -> str:
-    more = math.expm1(found.point)
-    return f"{1 + more:.1f} times as much" if more >= 1 else f"{more:.0%} more"
-
-
-def _costs(one: _Tried, ours: Result, theirs: Result) -> str:
-    """Who gets less done, the worst first."""
-    before = {row.name: row.throughput_mbps for row in theirs.programs or ()}
-    lost = [
-        (1 - row.throughput_mbps / before[row.name], row.name)
-        for row in ours.programs or ()
-        if (row.counts or row.name in one.apart) and before.get(row.name) and row.throughput_mbps < before[row.name] / (1 + COST)
-    ]
-    return ", ".join(f"{name} gets {share:.0%} less done" for share, name in sorted(lost, reverse=True)[:2])
+def _buffered(load: JobLoad, directions: int) -> bool:
+    """Whether a job goes through the page cache that way."""
+    return any(job.fields["buffered"] and job.fields["directions"] & directions for job in load.jobs)

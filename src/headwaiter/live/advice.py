@@ -12,7 +12,7 @@ from headwaiter.engine.sim import Drive
 from headwaiter.errors import Problem
 from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import judge
-from headwaiter.judge.levers import pull
+from headwaiter.judge.levers import FILES, UNKNOWN_QUEUE, Queue, pull
 from headwaiter.judge.verdict import STOCK_BASELINES
 from headwaiter.live.changed import Foreign
 from headwaiter.live.devices import Device, current_scheduler
@@ -142,8 +142,7 @@ def advise(
     if judged.criterion == "fairness" and any(r.fairness_jain is None for r in judged.results):
         raise Problem(f"{work.name}: --goal fairness needs several programs at once")
     said = judged.answer
-    disk = target.device.name if target else "sdX"
-    levers = pull(judged, disk=disk, progress=progress)
+    levers = pull(judged, _queue(target), progress)
     found = replace(found, answer=said, fit=judged.fit, notes=(*found.notes, *(n for n in judged.notes if n not in found.notes)))
     if not said.margins:
         return _with(found, [_advice(found, "recording", said.text, said.outcome)], mute)
@@ -156,6 +155,16 @@ def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int 
     """As a kernel with these settings would run a recording, on a device that takes so many requests at once (0: its own)."""
     number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else None
     return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number)
+
+
+def _queue(target: Target | None) -> Queue:
+    """The queues that levers would change. Disks of a stack are set alike."""
+    if target is None:
+        return UNKNOWN_QUEUE
+    now = target.settings[0]
+    return Queue(
+        tuple(leg.name for leg in target.legs), {name: number for name in FILES if (number := getattr(now, name)) is not None}
+    )
 
 
 def recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
@@ -246,12 +255,12 @@ def _advice(
     return Advice(id=identifier(subject, kind, what), kind=kind, text=text, apply=apply, undo=undo)
 
 
-def _with(found: Advised, advice: Sequence[Advice], mute: Sequence[str]) -> Advised:
-    """The advice that is not muted. What is not told is not applied either."""
+def _with(found: Advised, advice: Sequence[Advice], mute: Sequence[str], wanted: Mapping[str, Settings] | None = None) -> Advised:
+    """The advice that is not muted. What is not told is not applied either. wanted: of advice, by identifier, what it puts."""
     said = tuple(one for one in advice if one.id not in mute)
     muted = tuple(one.id for one in advice if one.id in mute)
-    applies = any(one.kind in ("scheduler", "tunables") for one in said)
-    return replace(found, advice=said, muted=muted, wanted=found.wanted if applies else None)
+    first = next((wanted[one.id] for one in said if wanted and one.id in wanted), None)
+    return replace(found, advice=said, muted=muted, wanted=first)
 
 
 def _conclude(
@@ -267,25 +276,61 @@ def _conclude(
     text = judged.text.removesuffix(judged.module_text or "").rstrip()
     if better and name != pick:
         text += f" In the kernel it is {name}."
-    tunables = {key: str(policy.tunables[key].show(value)) for key, value in settings.items()}
+    tunables = _shown(Variant(pick, pick, dict(settings)))
     advice: list[Advice] = []
-    ends: tuple[str, ...] = ()
+    wanted: dict[str, Settings] = {}
+    stays = _wanted(target, name, tunables, switch)
+
+    def add(one: Advice, settings: Settings | None) -> None:
+        advice.append(one)
+        if settings:
+            wanted[one.id] = settings
+
+    together = next((one for one in levers if one.kind == "set"), None)
+    if together:
+        add(*_lever(found, together, pick, stays))
     if better:
-        wanted = _wanted(target, name, tunables, switch)
-        apply, undo = _lines(target, wanted)
         what = " ".join([name, *(f"{key}={value}" for key, value in sorted(tunables.items()))])
-        advice.append(_advice(found, "scheduler" if switch else "tunables", text, what, apply, undo))
+        add(_advice(found, "scheduler" if switch else "tunables", text, what, *_lines(target, stays)), stays)
         if target and switch:
-            ends = tuple(losses(target.uses, target.settings[0], name))
+            found = replace(found, losses=tuple(losses(target.uses, target.settings[0], name)))
             advice += [_advice(found, "foreign", _back(one, target), f"{one.file}:{one.line}") for one in _foreign(target, name)]
-        found = replace(found, wanted=wanted, losses=ends)
     else:
         advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
-    advice += [_advice(found, "lever", f"Besides, {one.text}", one.what, one.apply, one.undo) for one in levers]
+    for one in levers:
+        if one is not together:
+            add(*_lever(found, one, pick, stays))
     if judged.module and judged.module_text:
         lacks = f"{judged.module_text} This kernel lacks it (docs/kernel.md builds the module)."
         advice.append(_advice(found, "module", lacks, judged.module))
-    return _with(found, advice, mute)
+    return _with(found, advice, mute, wanted)
+
+
+def _lever(found: Advised, one: Lever, pick: str, stays: Settings) -> tuple[Advice, Settings | None]:
+    """Advice on what helps beside a scheduler, and what of it `--apply` puts; None if that is nothing.
+
+    stays: the settings to be put for the scheduler that is taken. What needs another scheduler is put by hand, for a part of it
+    may do harm; and so are commands for programs.
+    """
+    target, under = found.target, parse_variant(one.margin.scheduler)
+    ours = under.scheduler == pick
+    if one.kind != "set":
+        put = replace(stays, **one.settings) if target and ours and one.settings else None  # type: ignore[arg-type]
+        return _advice(found, "lever", f"Besides, {one.text}", one.what, one.apply, one.undo), put
+    name = find(under.scheduler).kernel_name
+    switch = target is not None and name != target.settings[0].scheduler
+    base = stays if ours else _wanted(target, name, _shown(under), switch)
+    put = replace(base, **one.settings)  # type: ignore[arg-type]
+    apply, undo = _lines(target, put)
+    by_hand = len(one.settings) * len(target.legs) if target else 0
+    told = _advice(found, "lever", one.text, one.what, [*apply, *one.apply[by_hand:]], [*undo, *one.undo[by_hand:]])
+    return told, put if target and ours else None
+
+
+def _shown(variant: Variant) -> dict[str, str]:
+    """Its tunables as the kernel's files have them."""
+    tunables = find(variant.scheduler).tunables
+    return {key: str(tunables[key].show(value)) for key, value in variant.settings.items() if isinstance(value, int)}
 
 
 def _wanted(target: Target | None, name: str, tunables: Mapping[str, str], switch: bool) -> Settings:
@@ -300,7 +345,8 @@ def _lines(target: Target | None, wanted: Settings) -> tuple[list[str], list[str
     if target is None:
         return [], []
     apply = [line for leg in target.legs for line in commands(leg, wanted)]
-    return apply, [line for leg, now in zip(target.legs, target.settings, strict=True) for line in commands(leg, now)]
+    before = zip(target.legs, target.settings, strict=True)
+    return apply, [line for leg, now in before for line in commands(leg, now.beside(wanted))]
 
 
 def _foreign(target: Target, name: str) -> list[Foreign]:

@@ -40,6 +40,9 @@ class DiskStatus(Record):
     before: Annotated[str, Says("the scheduler before")]
     wanted: Annotated[str, Says("the scheduler that was chosen")]
     now: Annotated[str | None, Says("the scheduler in force; absent where the disk is gone")] = None
+    changes: Annotated[
+        Sequence[str], Says("settings beside the scheduler that are otherwise than before, as `file old -> new`")
+    ] = ()
     overridden: Annotated[str, Says("the file of queue/ that somebody else has set since; empty where there is none")]
     revert: Annotated[Sequence[str], Says("lines for a shell that restore what was before")]
 

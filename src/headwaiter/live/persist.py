@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import normpath
 from pathlib import Path
 
 from headwaiter.errors import Problem
 from headwaiter.live.devices import Device
-from headwaiter.live.settings import SCHEDULER, Settings
+from headwaiter.live.settings import Settings
 
 FILE = Path("/etc/udev/rules.d/99-headwaiter.rules")
 _KEYS = ("ID_WWN_WITH_EXTENSION", "ID_WWN", "ID_SERIAL", "ID_SERIAL_SHORT")
@@ -24,10 +25,10 @@ def _rule(device: Device, wanted: Settings, udev: Path) -> str:
     match = ", ".join(['ACTION=="add|change"', 'SUBSYSTEM=="block"', 'ENV{DEVTYPE}=="disk"', _own(device, udev)])
     # A zoned disk is left alone, and so is one without a scheduler, which says none without brackets.
     match += ', ATTR{queue/zoned}=="none", ATTR{queue/scheduler}!="none"'
-    puts = ", ".join(f'ATTR{{queue/{file}}}="{_plain(value)}"' for file, value in wanted.files().items() if file == SCHEDULER)
-    more = ", ".join(f'ATTR{{queue/{file}}}="{_plain(value)}"' for file, value in wanted.files().items() if file != SCHEDULER)
+    # The scheduler comes first: files() has it so.
+    puts = ", ".join(f'ATTR{{{normpath(f"queue/{file}")}}}="{_plain(value)}"' for file, value in wanted.files().items())
     title = f"# {device.name}" + (f", {device.model}" if device.model else "")
-    return f"{title}\n{match}, {puts}{', ' + more if more else ''}\n"
+    return f"{title}\n{match}, {puts}\n"
 
 
 def _own(device: Device, udev: Path) -> str:

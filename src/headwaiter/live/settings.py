@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The settings of a disk's queue that a switch of its scheduler loses: read, put in an order that keeps them, and read back.
+"""The settings of a disk's queue: read, put in an order that keeps them, and read back.
 
-A switch resets nr_requests and all tunables, so these follow it. The kernel makes each write whole even if the writer is killed;
-only the sequence can be cut short, which is why state.py saves what was before.
+A switch of the scheduler resets nr_requests and all tunables, so these follow it. The kernel makes each write whole even if the
+writer is killed; only the sequence can be cut short, which is why state.py saves what was before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 
@@ -19,6 +19,7 @@ from headwaiter.errors import Problem, shown
 from headwaiter.live.devices import Device, current_scheduler
 
 SCHEDULER, NR_REQUESTS, WBT, TUNABLES = "scheduler", "nr_requests", "wbt_lat_usec", "iosched"
+READ_AHEAD, QUEUE_DEPTH = "read_ahead_kb", "../device/queue_depth"
 _TICKED = frozenset({"read_expire", "write_expire", "prio_aging_expire", "timeout_sync"})
 """Milliseconds that the kernel keeps in ticks, and so rounds."""
 _TICK_MS = 10
@@ -30,13 +31,16 @@ _LONGEST = 1 << 16
 class Settings:
     """Of one queue. tunables: by the name of their file in iosched/.
 
-    nr_requests, wbt_lat_usec, and tunables that are absent: of settings to be put, as the kernel has them after a switch.
+    nr_requests, wbt_lat_usec, and tunables that are absent: of settings to be put, as the kernel has them after a switch. The
+    others outlive a switch, and stay as they are where they are absent; of settings that were read, the disk lacks them.
     """
 
     scheduler: str
     nr_requests: int | None = None
     tunables: Mapping[str, str] = field(default_factory=dict, hash=False)
     wbt_lat_usec: int | None = None
+    read_ahead_kb: int | None = None
+    queue_depth: int | None = None
 
     def files(self) -> dict[str, str]:
         """What each file of queue/ says, in the order in which they must be written."""
@@ -44,7 +48,24 @@ class Settings:
         if self.nr_requests is not None:
             found[NR_REQUESTS] = str(self.nr_requests)
         found |= {f"{TUNABLES}/{name}": value for name, value in sorted(self.tunables.items())}
-        return found if self.wbt_lat_usec is None else found | {WBT: str(self.wbt_lat_usec)}
+        rest = {WBT: self.wbt_lat_usec, READ_AHEAD: self.read_ahead_kb, QUEUE_DEPTH: self.queue_depth}
+        return found | {file: str(value) for file, value in rest.items() if value is not None}
+
+    def beside(self, wanted: Settings) -> Settings:
+        """The same without what outlives a switch of the scheduler and is not to be put."""
+        return replace(
+            self,
+            read_ahead_kb=None if wanted.read_ahead_kb is None else self.read_ahead_kb,
+            queue_depth=None if wanted.queue_depth is None else self.queue_depth,
+        )
+
+    def filled(self, other: Settings) -> Settings:
+        """The same with what it lacks of that as another has it."""
+        return replace(
+            self,
+            read_ahead_kb=other.read_ahead_kb if self.read_ahead_kb is None else self.read_ahead_kb,
+            queue_depth=other.queue_depth if self.queue_depth is None else self.queue_depth,
+        )
 
 
 def kept_requests(now: Settings, scheduler: str) -> int | None:
@@ -129,10 +150,15 @@ class Queue:
         if current is None:
             raise Problem(f"{self.device.name}: no scheduler acts on this device")
         nr_requests = self._number(NR_REQUESTS)
-        wbt = None
+        wbt, read_ahead, depth = (self._optional(file) for file in (WBT, READ_AHEAD, QUEUE_DEPTH))
+        return Settings(current, nr_requests, self.tunables(), wbt, read_ahead, depth)
+
+    def _optional(self, file: str) -> int | None:
+        """What a file says that not every disk has, or lets one write."""
         with suppress(OSError, ValueError):
-            wbt = int(self._get(WBT))
-        return Settings(current, nr_requests, self.tunables(), wbt)
+            if os.stat(file, dir_fd=self._handle).st_mode & stat.S_IWUSR:
+                return int(self._get(file))
+        return None
 
     def _number(self, file: str) -> int:
         text = self.get(file)
@@ -155,8 +181,9 @@ class Queue:
             # Some depend on those before, so each is looked at only now.
             if self.get(f"{TUNABLES}/{name}") != value:
                 self.set(f"{TUNABLES}/{name}", value)
-        if wanted.wbt_lat_usec is not None and self.get(WBT) != str(wanted.wbt_lat_usec):
-            self.set(WBT, str(wanted.wbt_lat_usec))
+        for file, number in ((WBT, wanted.wbt_lat_usec), (READ_AHEAD, wanted.read_ahead_kb), (QUEUE_DEPTH, wanted.queue_depth)):
+            if number is not None and self.get(file) != str(number):
+                self.set(file, str(number))
         after = self.check(wanted)
         old, new = before.files(), after.files()
         return [Change(file, old.get(file, ""), value) for file, value in new.items() if old.get(file) != value]
@@ -204,4 +231,5 @@ def opened(device: Device) -> Iterator[Queue]:
 
 def commands(device: Device, wanted: Settings) -> list[str]:
     """The same as lines for a shell."""
-    return [f"echo {quote(value)} >{device.folder / 'queue' / file}" for file, value in wanted.files().items()]
+    folder = device.folder / "queue"
+    return [f"echo {quote(value)} >{os.path.normpath(folder / file)}" for file, value in wanted.files().items()]

@@ -105,7 +105,8 @@ class State:
     def begin(self, device: Device, before: Settings, wanted: Settings, by: str) -> Saved:
         """Save a disk's settings before they are changed; those that were saved at an earlier change stay. What is saved."""
         known = self.of(device)
-        first = known.before if known else before
+        now_there = before.beside(wanted)
+        first = known.before.filled(now_there) if known else now_there
         saved = Saved(device.identity, device.name, device.diskseq, self.boot, now(), by, first, wanted)
         self._write(saved)
         self._append(Entry(saved.time, device.name, device.identity, by, before.scheduler, wanted.scheduler))
@@ -113,7 +114,7 @@ class State:
 
     def done(self, saved: Saved, found: Settings) -> None:
         """The change is made, and read back so."""
-        self._write(replace(saved, found=found))
+        self._write(replace(saved, found=found.beside(saved.before)))
 
     def override(self, saved: Saved, what: str) -> None:
         """Remember, or with "" forget, that somebody else has set the disk otherwise."""

@@ -11,7 +11,7 @@ from headwaiter.live.changed import DiskStatus, HistoryRow, StatusDocument
 from headwaiter.live.devices import Device, whole_disks
 from headwaiter.live.foreign import foreign
 from headwaiter.live.machine import Machine
-from headwaiter.live.settings import commands, opened
+from headwaiter.live.settings import SCHEDULER, Settings, commands, opened
 from headwaiter.live.state import Saved, State
 from headwaiter.record import like
 
@@ -48,6 +48,14 @@ def _disk(saved: Saved, state: State, there: Sequence[Device]) -> DiskStatus:
     return DiskStatus(
         **told,  # type: ignore[arg-type]
         now=found.scheduler,
+        changes=_changes(saved, found),
         overridden=saved.overridden or overridden(saved, found),
         revert=commands(device, saved.before),
     )
+
+
+def _changes(saved: Saved, found: Settings) -> list[str]:
+    """Of what was put beside the scheduler: settings that are otherwise than before, as `file old -> new`."""
+    before, now = saved.before.files(), found.files()
+    files = [file for file in saved.wanted.files() if file in before.keys() & now.keys() and file != SCHEDULER]
+    return [f"{file.removeprefix('../')} {before[file]} -> {now[file]}" for file in files if before[file] != now[file]]

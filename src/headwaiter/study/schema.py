@@ -369,10 +369,14 @@ class Answer(Record):
 class Lever(Record):
     """What helps beside another scheduler."""
 
-    kind: Annotated[str, Says("`class`: of a program's I/O; else the file of the disk in sysfs")]
+    kind: Annotated[
+        str,
+        Says("`class`: of a program's I/O; `set`: several, with the scheduler; else a file of the disk in sysfs, or a sysctl"),
+    ]
     what: Annotated[str, Says("which program, or which value")]
     text: Annotated[str, Says("what it is worth, and what it costs, in a plain sentence")]
     margin: Annotated[Margin, Says("how much better the load fares with it, under which scheduler")]
+    settings: Annotated[Mapping[str, int], Says("settings of the disk that it puts, by the name of their file in sysfs")]
     apply: Annotated[Sequence[str], Says("commands that apply it")]
     undo: Annotated[Sequence[str], Says("commands that undo that")]
 

@@ -46,19 +46,35 @@ class FakeSystem:
         return self.root / "sys"
 
     def add(
-        self, name: str, *, wwn: str = "", scheduler: str = "mq-deadline", zoned: str = "none", sectors: int = 1 << 31
+        self,
+        name: str,
+        *,
+        wwn: str = "",
+        scheduler: str = "mq-deadline",
+        zoned: str = "none",
+        sectors: int = 1 << 31,
+        queue_depth: int | None = None,
     ) -> Path:
-        """A disk with a scheduler; its folder."""
+        """A disk with a scheduler; its folder. queue_depth: of a SCSI disk."""
         self.number += 1
         folder = self.sysfs / "block" / name
         (folder / "queue").mkdir(parents=True)
         (folder / "slaves").mkdir()
         (folder / "holders").mkdir()
         (self.root / "dev" / name).touch()
+        if queue_depth is not None:
+            (folder / "device").mkdir()
+            (folder / "device" / "queue_depth").write_text(f"{queue_depth}\n")
         put = {"dev": f"8:{16 * self.number}", "diskseq": str(self.number), "size": str(sectors), "wwid": wwn}
         for file, value in put.items():
             (folder / file).write_text(f"{value}\n")
-        for file, value in {"zoned": zoned, "nr_requests": "64", "wbt_lat_usec": "75000", "rotational": "1"}.items():
+        for file, value in {
+            "zoned": zoned,
+            "nr_requests": "64",
+            "wbt_lat_usec": "75000",
+            "read_ahead_kb": "128",
+            "rotational": "1",
+        }.items():
             (folder / "queue" / file).write_text(f"{value}\n")
         self._switch(folder / "queue", scheduler)
         return folder

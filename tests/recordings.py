@@ -35,16 +35,25 @@ def readers(count: int = 4, each: int = 900, think_ms: float = 1.0, sectors: int
     )
 
 
-def record(path: Path, load: Forest, scheduler: str = "mq-deadline", drive: str = "barracuda-80g", stretch: float = 1.0) -> Path:
-    """What a recorder on that drive under that scheduler would have written, as CSV; times by `stretch`."""
+def record(
+    path: Path,
+    load: Forest,
+    scheduler: str = "mq-deadline",
+    drive: str = "barracuda-80g",
+    stretch: float = 1.0,
+    names: bool = False,
+) -> Path:
+    """What a recorder on that drive under that scheduler would have written, as CSV; times by `stretch`; `names` of programs."""
     rows = simulate(scheduler, find_drive(drive), load, options=Options(record=True, nr_requests=256)).rows
     issue, done = (np.asarray(column) * np.float64(stretch) for column in (rows.issue_ns, rows.complete_ns))
     order = np.argsort(issue, kind="stable")
-    path.write_text(_HEAD + "".join(_line(load, int(i), issue, done) for i in order))
+    lines = (_line(load, int(i), issue, done) + (f",{load.tasks[int(load.task[i])].name}\n" if names else "\n") for i in order)
+    path.write_text((_HEAD.rstrip("\n") + ",name\n" if names else _HEAD) + "".join(lines))
     return path
 
 
 def _line(load: Forest, i: int, issue: NDArray[np.float64], done: NDArray[np.float64]) -> str:
     who = load.tasks[int(load.task[i])].id
     letter = "R" if load.op[i] == Op.READ else "W"
-    return f"{issue[i] / 1e9:.9f},{who},{letter},1,{load.sector[i]},{load.sectors[i]},{done[i] / 1e9:.9f}\n"
+    waited = int(load.flags[i] == SYNC)
+    return f"{issue[i] / 1e9:.9f},{who},{letter},{waited},{load.sector[i]},{load.sectors[i]},{done[i] / 1e9:.9f}"

@@ -29,6 +29,7 @@ from headwaiter.judge.worth import worth
 from headwaiter.study.blame import background
 from headwaiter.study.inkernel import UNTHROTTLED, depth_of
 from headwaiter.study.ongoing import Ongoing
+from headwaiter.study.programs import is_kernel_thread
 from headwaiter.study.ranges import SHORT_IOS
 from headwaiter.study.schema import Lever
 from headwaiter.study.trial import Trial, measure_all
@@ -132,27 +133,49 @@ def pull(judged: Judged, queue: Queue = UNKNOWN_QUEUE, progress: Callable[[str, 
         return []
     if max(r.requests for r in judged.results) > SHORT_IOS:
         return []
-    taken = next(t for t in judged.trials if t.variant.name == (judged.answer.best or judged.answer.baseline))
-    tried = [*_classes(judged, taken), *_queue(judged, taken, queue), *_memory(judged, taken)]
-    if not tried:
-        return []
-    bench = _Bench(judged, taken, queue, progress)
-    plain = _Tried((), (), taken.variant)
-    without, *trials = bench.measured([plain, *tried])
-    found = [_Pulled(one, t, lever) for one, t in zip(tried, trials, strict=True) if (lever := bench.told(one, t, without))]
-    best: dict[str, _Pulled] = {}
-    for one in sorted(found, key=lambda one: -one.lever.margin.ahead_percent):
-        best.setdefault(one.lever.kind if one.lever.kind != "class" else one.lever.what, one)
-    together = bench.together(list(best.values()))
-    return [*([together] if together else []), *(one.lever for one in best.values())]
+    by_name = {trial.variant.name: trial for trial in judged.trials}
+    now = by_name[judged.answer.baseline]
+    taken = by_name[judged.answer.best or judged.answer.baseline]
+    bench = _Bench(judged, now, queue, progress, taken.result.range.runs - 1 if taken.result.range else 0)
+    helpful = bench.helpful(taken)
+    sets = [bench.together(helpful)]
+    if now is not taken:
+        sets.append(bench.together(bench.helpful(now), least=_ahead(judged, taken)))
+    ranked = sorted((one for one in sets if one), key=lambda one: -one.margin.ahead_percent)
+    return [*ranked[:1], *(one.lever for one in helpful)]
+
+
+def _ahead(judged: Judged, taken: Trial) -> float:
+    """How far a variant is ahead of the baseline, in percent."""
+    return next(m.ahead_percent for m in judged.answer.margins if m.scheduler == taken.variant.name)
 
 
 class _Bench:
-    """Where levers are tried."""
+    """Where levers are tried. now: the trial of the scheduler in force."""
 
-    def __init__(self, judged: Judged, taken: Trial, queue: Queue, progress: Callable[[str, int], None] | None) -> None:
-        self.judged, self.taken, self.queue, self.progress = judged, taken, queue, progress
-        self.runs = taken.result.range.runs - 1 if taken.result.range else 0
+    def __init__(self, judged: Judged, now: Trial, queue: Queue, progress: Callable[[str, int], None] | None, runs: int) -> None:
+        self.judged, self.now, self.queue, self.progress, self.runs = judged, now, queue, progress, runs
+        self._plain: dict[str, Trial] = {}
+
+    def plain(self, variant: Variant) -> Trial:
+        """A scheduler with nothing beside it: again, for the judge's trial may not have what each program got."""
+        if variant.name not in self._plain:
+            self._plain[variant.name] = self.measured([_Tried((), (), variant)])[0]
+        return self._plain[variant.name]
+
+    def helpful(self, taken: Trial) -> list[_Pulled]:
+        """Of each kind the lever that helps most beside a scheduler, the most helpful first."""
+        judged = self.judged
+        tried = [*_classes(judged, taken), *_queue(judged, taken, self.queue), *_memory(judged, taken)]
+        if not tried:
+            return []
+        without = self.plain(taken.variant)
+        pairs = zip(tried, self.measured(tried), strict=True)
+        found = [_Pulled(one, trial, lever) for one, trial in pairs if (lever := self.told(one, trial, without))]
+        best: dict[str, _Pulled] = {}
+        for one in sorted(found, key=lambda one: -one.lever.margin.ahead_percent):
+            best.setdefault(one.lever.kind if one.lever.kind != "class" else one.lever.what, one)
+        return list(best.values())
 
     def measured(self, tried: Sequence[_Tried]) -> list[Trial]:
         """Their trials."""
@@ -183,10 +206,11 @@ class _Bench:
             undo=(*self.queue.lines({name: was for name, (_, was) in one.settings.items()}), *one.undo),
         )
 
-    def together(self, found: list[_Pulled]) -> Lever | None:
-        """The best set, held against the scheduler in force with nothing beside it; None if it is a single thing to do.
+    def together(self, found: Sequence[_Pulled], least: float | None = None) -> Lever | None:
+        """The best set of these, held against the scheduler in force with nothing beside it.
 
-        Each lever joins if it helps beside those that are in.
+        Each lever joins if it helps beside those that are in. None if it is a single thing to do; with `least` that may be, but
+        it must be ahead by more percent.
         """
         if not found:
             return None
@@ -199,15 +223,15 @@ class _Bench:
             (more,) = self.measured([both])
             if worth("", both.apart, more, trial):
                 one, trial = both, more
-        judged = self.judged
-        now = next(t for t in judged.trials if t.variant.name == judged.answer.baseline)
-        switch = [one.variant.name] if one.variant.name != now.variant.name else []
-        parts = [*switch, *one.what]
-        if len(parts) < 2:
+        now = self.now.variant.name
+        parts = [*([one.variant.name] if one.variant.name != now else []), *one.what]
+        if len(parts) == 1 and least is None:
             return None
-        listed = f"{', '.join(parts[:-1])} and {parts[-1]}"
-        lever = self.told(one, trial, now, f"Together, {listed}, against {now.variant.name} alone")
-        return replace(lever, what=" and ".join(parts)) if lever else None
+        listed = f"Together, {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"Or stay with {now}, and {parts[0]}"
+        lever = self.told(one, trial, self.plain(self.now.variant), f"{listed}, against {now} alone")
+        if not lever or (least is not None and lever.margin.ahead_percent <= least):
+            return None
+        return replace(lever, what=" and ".join(parts))
 
 
 # --- levers ---
@@ -250,8 +274,13 @@ def _background(judged: Judged) -> list[tuple[str, frozenset[int], frozenset[str
     first: dict[int, str] = {}
     for task in load.tasks:
         first.setdefault(task.group, task.name)
-    found = [one for one in background(trace) if not one.idle][:MOST_PROGRAMS]
-    return [(one.program.name, frozenset(one.program.groups), frozenset(first[g] for g in one.program.groups)) for one in found]
+    found = []
+    for one in background(trace):
+        whose = frozenset(first[group] for group in one.program.groups)
+        # A thread of the kernel has the class of whoever's work it does.
+        if not one.idle and not all(is_kernel_thread(name) for name in whose):
+            found.append((one.program.name, frozenset(one.program.groups), whose))
+    return found[:MOST_PROGRAMS]
 
 
 def _jobs(load: JobLoad, groups: set[int]) -> list[int]:

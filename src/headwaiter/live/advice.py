@@ -293,7 +293,6 @@ def _conclude(
         what = " ".join([name, *(f"{key}={value}" for key, value in sorted(tunables.items()))])
         add(_advice(found, "scheduler" if switch else "tunables", text, what, *_lines(target, stays)), stays)
         if target and switch:
-            found = replace(found, losses=tuple(losses(target.uses, target.settings[0], name)))
             advice += [_advice(found, "foreign", _back(one, target), f"{one.file}:{one.line}") for one in _foreign(target, name)]
     else:
         advice.append(_advice(found, "recording" if judged.longer else "scheduler", text, f"keep {name}"))
@@ -303,14 +302,17 @@ def _conclude(
     if judged.module and judged.module_text:
         lacks = f"{judged.module_text} This kernel lacks it (docs/kernel.md builds the module)."
         advice.append(_advice(found, "module", lacks, judged.module))
-    return _with(found, advice, mute, wanted)
+    found = _with(found, advice, mute, wanted)
+    if target and found.wanted and found.wanted.scheduler != target.settings[0].scheduler:
+        found = replace(found, losses=tuple(losses(target.uses, target.settings[0], found.wanted.scheduler)))
+    return found
 
 
 def _lever(found: Advised, one: Lever, pick: str, stays: Settings) -> tuple[Advice, Settings | None]:
     """Advice on what helps beside a scheduler, and what of it `--apply` puts; None if that is nothing.
 
-    stays: the settings to be put for the scheduler that is taken. What needs another scheduler is put by hand, for a part of it
-    may do harm; and so are commands for programs.
+    stays: the settings to be put for the scheduler that is taken. Commands for programs are given by hand; a set that needs
+    another scheduler and has some is put by hand as a whole, for a part of it may do harm.
     """
     target, under = found.target, parse_variant(one.margin.scheduler)
     ours = under.scheduler == pick
@@ -324,7 +326,7 @@ def _lever(found: Advised, one: Lever, pick: str, stays: Settings) -> tuple[Advi
     apply, undo = _lines(target, put)
     by_hand = len(one.settings) * len(target.legs) if target else 0
     told = _advice(found, "lever", one.text, one.what, [*apply, *one.apply[by_hand:]], [*undo, *one.undo[by_hand:]])
-    return told, put if target and ours else None
+    return told, put if target and (ours or len(one.apply) == by_hand) else None
 
 
 def _shown(variant: Variant) -> dict[str, str]:

@@ -27,10 +27,16 @@ from headwaiter.study.waits import cell_count
 
 F64 = NDArray[np.float64]
 _KERNEL = re.compile(
-    r"(kworker|jbd2|flush-\d|kswapd\d|kcopyd|kcompactd|loop\d|md\d+_|dm[-_]|dmcrypt|bcache|xfs|btrfs|f2fs|txg_sync|z_[wr]|mmcqd|jfs)"
-    r".*[-/_0-9]|ext4lazyinit|bdi-default|dio|writeback"
+    r"(kworker|jbd2|flush-\d|kswapd\d|kcopyd|kcompactd|loop\d|dm[-_]|dmcrypt|bcache|xfs|btrfs|f2fs|txg_sync|z_[wr]|mmcqd|jfs)"
+    r".*[-/_0-9]|md\d+_\w|ext4lazyinit|bdi-default|dio|writeback"
 )
-"""Threads of the kernel: nobody waits for them, or those who do wait for their own I/O as well."""
+
+
+def is_kernel_thread(name: str) -> bool:
+    """Whether nobody waits for a task of this name, or those who do wait for their own I/O as well."""
+    return bool(_KERNEL.match(name))
+
+
 LEAST_SHARE = 0.5
 """A program that has done nothing is taken to have done so much of one I/O."""
 _P99 = 99
@@ -158,7 +164,7 @@ def _counting(prios: NDArray[np.uint16], names: Sequence[str]) -> NDArray[np.boo
     """Programs of other classes than idle that are no threads of the kernel; all, where there are no others."""
     counts = np.asarray(prios < ioprio(IoprioClass.IDLE, 0))
     if names:
-        counts &= ~np.array([bool(_KERNEL.match(name)) for name in names])
+        counts &= ~np.array([is_kernel_thread(name) for name in names])
     return counts if counts.any() else ~counts
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 import stat
 import subprocess
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 import pytest
-from command import good, told
+from command import good, told, write
 from conftest import ROOT
 
 from headwaiter.conformance import recording
@@ -213,20 +214,20 @@ def test_the_command_runs_what_it_is_told(
 ) -> None:
     seen: list[object] = []
 
-    def execute(target: str, series: object, given: object, say: object) -> object:
-        seen.append((target, series, given))
+    def execute(target: str, series: object, given: object, say: object, modules: object) -> object:
+        seen.append((target, series, given, modules))
         rows = [{"kernel": "6.1", "a": 1}, {"kernel": "6.12", "a": 2, "b": "x"}]
         return script.Script("mine", "# What it is\n"), rows, {"6.1/log": b"1", "6.12/log": b"2", "6.12/a/b": b"3"}
 
     monkeypatch.setattr("headwaiter.cli.lab.execute", execute)
-    how = ("-k", "6.1", "-k", "6.12", "--set", "A=5", "--set", "B=x=y", "--files", tmp_path / "files")
+    how = ("-k", "6.1", "-k", "6.12", "--set", "A=5", "--set", "B=x=y", "--files", tmp_path / "files", "--module", tmp_path)
     found = told(capfd, "lab", "run", "mine", *how)
-    assert seen == [("mine", ("6.1", "6.12"), {"A": "5", "B": "x=y"})]
+    assert seen == [("mine", ("6.1", "6.12"), {"A": "5", "B": "x=y"}, (tmp_path,))]
     assert found["experiment"] == "mine" and [row["a"] for row in found["results"]] == [1, 2]
     files = {str(path.relative_to(tmp_path / "files")): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {"6.1/log": b"1", "6.12/log": b"2", "6.12/a/b": b"3"}
     lines = good(capfd, "lab", "run", "mine").splitlines()
-    assert seen[1] == ("mine", (), {}) and lines[0].strip() == "What it is"
+    assert seen[1] == ("mine", (), {}, ()) and lines[0].strip() == "What it is"
     assert [word for word in lines[2].split() if word.isalnum()] == ["kernel", "a", "b"]
 
 
@@ -309,6 +310,53 @@ def _run(
     if files is not None:
         files.update(sent)
     return rows
+
+
+MODULE = """#include <linux/module.h>
+static int __init rival_init(void)
+{
+	return 0;
+}
+static void __exit rival_exit(void)
+{
+}
+module_init(rival_init);
+module_exit(rival_exit);
+MODULE_DESCRIPTION("somebody else's");
+MODULE_LICENSE("GPL");
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.needs("lab")
+def test_somebody_elses_module_is_built_and_inserted(tmp_path: Path) -> None:
+    """From its folder, in which nothing is written, and then as a file; a file for another kernel is refused."""
+    folder, mine = tmp_path / "rival", tmp_path / "mine.sh"
+    folder.mkdir()
+    write(folder / "rival.c", MODULE)
+    write(folder / "Kbuild", "obj-m := rival.o\n")
+    write(mine, """# What is inserted\nresult "{\\"there\\":\\"$(cut -d' ' -f1 /proc/modules | head -1)\\"}"\n""")
+    _, rows, _ = script.execute(str(mine), ["6.12"], {}, lambda text: None, [folder])
+    assert [row["there"] for row in rows] == ["rival"]
+    assert sorted(one.name for one in folder.iterdir()) == ["Kbuild", "rival.c"]
+    on = script.named_kernel("6.12", lambda text: None)
+    file = tmp_path / "rival.ko"
+    file.write_bytes(modules.foreign(on, folder, lambda text: None)["rival"])
+    _, rows, _ = script.execute(str(mine), ["6.12"], {}, lambda text: None, [file])
+    assert [row["there"] for row in rows] == ["rival"]
+    with pytest.raises(Problem, match=rf"rival\.ko: is for kernel {re.escape(on.release)}, not 6\.1"):
+        script.execute(str(mine), ["6.1"], {}, lambda text: None, [file])
+
+
+def test_what_is_no_module_is_refused(tmp_path: Path) -> None:
+    on = Kernel("6.12.1", tmp_path)
+    text = write(tmp_path / "a.ko", "no module")
+    with pytest.raises(Problem, match=r"a\.ko: is no kernel module"):
+        modules.foreign(on, Path(text), lambda _: None)
+    with pytest.raises(Problem, match="has no Kbuild or Makefile"):
+        modules.foreign(on, tmp_path, lambda _: None)
+    with pytest.raises(Problem, match=r"absent\.ko: No such file"):
+        modules.foreign(on, tmp_path / "absent.ko", lambda _: None)
 
 
 @pytest.mark.thorough

@@ -64,16 +64,30 @@ def _list() -> None:
     metavar="FOLDER",
     help="Store the files that the guest sends as FOLDER/SERIES/NAME.",
 )
+@click.option(
+    "--module",
+    "modules",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE.ko|FOLDER",
+    help="Insert another module behind ours, such as a scheduler's; a FOLDER with a Kbuild is built for each kernel.",
+)
 @output_options
 def _run(
-    target: str, series: tuple[str, ...], pairs: tuple[str, ...], files: Path | None, as_json: bool, output: Path | None
+    target: str,
+    series: tuple[str, ...],
+    pairs: tuple[str, ...],
+    files: Path | None,
+    modules: tuple[Path, ...],
+    as_json: bool,
+    output: Path | None,
 ) -> None:
     """Boot kernels, run an experiment (see 'headwaiter lab list') or a script in each, and show the results."""
     given = dict(assignment("--set", pair, "NAME=VALUE") for pair in pairs)
     if files:  # that it cannot be made must show before the kernels boot
         files.mkdir(parents=True, exist_ok=True)
     with timed(" ".join(("run", target, *series))) as seconds, work_bar(seconds) as say:
-        script, rows, sent = execute(target, series, given, say)
+        script, rows, sent = execute(target, series, given, say, modules)
     for path, data in sent.items() if files else ():
         assert files is not None
         (files / path).parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +17,7 @@ from headwaiter.lab.kernels import Kernel, Progress, headers
 from headwaiter.outputs import opened
 
 MODULES = ("headwaiter_iosched", "headwaiter_disk")
+_VERMAGIC = re.compile(rb"\0vermagic=(\S+) ")
 
 
 def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
@@ -40,13 +43,49 @@ def build_one(kernel: Kernel, name: str, say: Progress) -> bytes:
     source = source_folder() / "lab" / "guest" / f"{name}.c"
     if not source.is_file():
         raise Problem(f"lab: no module {name} in lab/guest")
-    tree = headers(kernel, say)
     with tempfile.TemporaryDirectory(prefix="headwaiter-module-") as aside:
         folder = Path(aside)
         (folder / source.name).write_bytes(source.read_bytes())
         (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        run(["make", "-s", "-C", str(tree), f"M={folder}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"])
-        return (folder / f"{name}.ko").read_bytes()
+        return _made(kernel, folder, say)[name]
+
+
+def foreign(kernel: Kernel, path: Path, say: Progress) -> dict[str, bytes]:
+    """Somebody else's modules, by name: a file as it is; of a folder with a Kbuild or Makefile, what is built for the kernel.
+
+    Nothing is written into the folder. Problem if there is none, or it is for another kernel.
+    """
+    if path.is_dir():
+        if not any((path / name).is_file() for name in ("Kbuild", "Makefile")):
+            raise Problem(f"{path}: has no Kbuild or Makefile")
+        with tempfile.TemporaryDirectory(prefix="headwaiter-module-") as aside:
+            folder = Path(aside) / "tree"
+            shutil.copytree(path, folder, ignore=shutil.ignore_patterns(".git", "*.ko", "*.o", "*.cmd"))
+            found = _made(kernel, folder, say)
+        if not found:
+            raise Problem(f"{path}: its Kbuild makes no module")
+        return found
+    try:
+        data = path.read_bytes()
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror}") from None
+    made_for = _VERMAGIC.search(data)
+    if not data.startswith(b"\x7fELF") or not made_for:
+        raise Problem(f"{path}: is no kernel module")
+    release = made_for[1].decode("ascii", "replace")
+    if release != kernel.release:
+        raise Problem(f"{path}: is for kernel {release}, not {kernel.release}: give the folder with its source")
+    return {path.name.removesuffix(".ko"): data}
+
+
+def _made(kernel: Kernel, folder: Path, say: Progress) -> dict[str, bytes]:
+    """The modules of a folder by name, as the kernel's build system makes them."""
+    need("make")
+    need("gcc")
+    tree = headers(kernel, say)
+    say(f"{kernel.release}: building a module")
+    run([sys.executable, str(source_folder() / "kmod" / "build"), "--headers", str(tree), "--tree", str(folder)])
+    return {module.stem: module.read_bytes() for module in sorted(folder.rglob("*.ko"))}
 
 
 def btf_of(kernel: Kernel, folder: Path) -> Path:

@@ -25,7 +25,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from headwaiter.lab import debug
 from headwaiter.lab.guest import Guest, Outcome, boot
 from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, need, run, source_folder, temporary_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, kernel
-from headwaiter.lab.modules import build, build_one
+from headwaiter.lab.modules import build, build_one, foreign
 from headwaiter.outputs import writing
 from headwaiter.parsing import assignment
 
@@ -63,6 +63,8 @@ class Script:
     name: str
     text: str
     needs: dict[str, list[str]] = field(default_factory=dict)
+    foreign: tuple[Path, ...] = ()
+    """Modules that somebody else has made, inserted behind ours: files, or folders to be built."""
 
     @property
     def kernels(self) -> Sequence[str]:
@@ -159,7 +161,8 @@ def guest(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -
         script.text,
         modules=BASE_MODULES + script.needs.get("modules", []) if stock is None else stock,
         packed_modules=script.needs.get("packed", []),
-        own_modules=build(on, say) if stock is None else {},
+        own_modules=(build(on, say) if stock is None else {})
+        | {name: data for path in script.foreign for name, data in foreign(on, path, say).items()},
         programs=programs,
         tools={name: tool(name) for name in script.needs.get("tools", [])},
         environment={"KERNEL": on.name} | environment,
@@ -201,10 +204,13 @@ def _run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) ->
 
 
 def execute(
-    target: str, series: Sequence[str], given: Mapping[str, str], say: Progress
+    target: str, series: Sequence[str], given: Mapping[str, str], say: Progress, modules: Sequence[Path] = ()
 ) -> tuple[Script, list[Row], dict[str, bytes]]:
-    """Run a script on each kernel in turn; its rows, and the other files it sent as SERIES/NAME."""
-    script = read(target)
+    """Run a script on each kernel in turn; its rows, and the other files it sent as SERIES/NAME.
+
+    modules: files and folders of somebody else's, see modules.foreign().
+    """
+    script = replace(read(target), foreign=tuple(modules))
     found: list[Row] = []
     files: dict[str, bytes] = {}
     for one in series or script.kernels:

@@ -58,7 +58,8 @@ struct hws_policy {
 	uint32_t nr_tunables;
 	uint32_t nr_stats;
 	uint32_t nr_tables;
-	uint32_t model; /* 1: of the scheduler of that name in today's kernel */
+	uint32_t model;	      /* 1: of the scheduler of that name in today's kernel */
+	uint32_t unthrottled; /* 1: under it the kernel does not throttle write-back */
 };
 
 enum hws_tunable_type { HWS_INTEGER, HWS_FLAG, HWS_CHOICE };

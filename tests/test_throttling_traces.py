@@ -108,4 +108,5 @@ def test_a_recording_is_throttled_that_was_not_when_it_was_made() -> None:
     options = Options(nr_requests=64)
     assert kernel_options(options, "mq-deadline", 1, "bfq").wbt_depth == 2
     assert kernel_options(options, "mq-deadline", 32, "bfq").wbt_depth == 64
+    assert kernel_options(options, "mq-deadline", 32, "maitre").wbt_depth == 64, "no scheduler that holds write-back is throttled"
     assert kernel_options(options, "mq-deadline", 1, "kyber").wbt_depth == kernel_options(options, "bfq", 1).wbt_depth == 0

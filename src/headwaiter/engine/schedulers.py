@@ -79,6 +79,8 @@ class Scheduler:
     counters: Counters | None
     is_model: bool
     """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
+    is_unthrottled: bool
+    """Under it the kernel does not throttle write-back."""
 
     @property
     def kernel_name(self) -> str:
@@ -162,6 +164,7 @@ def catalogue() -> dict[str, Scheduler]:
             {s.name: s for s in stats},
             _counters(name),
             bool(p.model),
+            bool(p.unthrottled),
         )
     return found
 

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from headwaiter.engine.constants import Directions, IoprioClass, ioprio
+from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Forest, Load
 from headwaiter.fio import JobLoad
 from headwaiter.judge.judge import Judged
 from headwaiter.judge.worth import worth
 from headwaiter.study.blame import background
-from headwaiter.study.inkernel import UNTHROTTLED, depth_of
+from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.programs import is_kernel_thread
 from headwaiter.study.ranges import SHORT_IOS
@@ -337,7 +338,8 @@ def _queue(judged: Judged, taken: Trial, queue: Queue) -> Iterator[_Tried]:
             yield one("nr_requests", other, number, nr_requests=other)
     throttled = isinstance(load, JobLoad) and _buffered(load, Directions.WRITES)
     # Of what was recorded only writes that came unthrottled are throttled in the replay.
-    throttled |= judged.recorded_under == UNTHROTTLED and taken.variant.scheduler != UNTHROTTLED
+    unthrottled = bool(judged.recorded_under) and find(judged.recorded_under or "").is_unthrottled
+    throttled |= unthrottled and not find(taken.variant.scheduler).is_unthrottled
     if options.wbt_depth and throttled and queue.lets("wbt_lat_usec"):
         usual = 75_000 if getattr(judged.drive, "rotational", True) else 2_000
         yield one("wbt_lat_usec", 0, queue.now("wbt_lat_usec", usual), wbt_depth=0)

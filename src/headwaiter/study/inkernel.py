@@ -24,8 +24,6 @@ def untold(variant: Variant) -> Variant:
     return replace(variant, settings={POSITIONS: _UNTOLD, **variant.settings})
 
 
-UNTHROTTLED = "bfq"
-"""Under it Linux does not throttle write-back."""
 WBT_PER_COMMAND = 2
 """Of a device's commands: by so many requests wbt takes its measure."""
 
@@ -38,7 +36,7 @@ def kernel_options(options: Options, scheduler: str, depth: int, recorded: str |
     """
     if scheduler == "none":
         options = replace(options, nr_requests=depth)
-    if recorded == UNTHROTTLED:
+    if recorded and find(recorded).is_unthrottled:
         options = replace(options, wbt_depth=WBT_PER_COMMAND * depth)
     return replace(options, pull_ahead=find(scheduler).is_model)
 

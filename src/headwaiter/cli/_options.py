@@ -138,7 +138,7 @@ _LOAD = (
         help="Traces: divide think times (open: timestamps) by X, to put more load on the disk [default: 1].",
     ),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
-    *_conditions(),
+    *_conditions(*(one.name for one in fields(Conditions) if one.name != "whole")),
 )
 
 
@@ -157,8 +157,10 @@ def machine_options(function: F) -> F:
 
 
 def simulation_options(function: F) -> F:
-    """The same, and whether small changes of the load decide its result."""
-    return load_options(_SEEDS(function))
+    """The same, how much of a long recording is run, and whether small changes of the load decide its result."""
+    for option in (_SEEDS, *_conditions("whole")):
+        function = option(function)
+    return load_options(function)
 
 
 def table_options(function: F) -> F:

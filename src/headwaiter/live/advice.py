@@ -151,10 +151,10 @@ def advise(
     return _conclude(found, pick.variant.scheduler, of_pick if said.best else {}, said, levers, mute)
 
 
-def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0) -> Conditions:
+def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0, whole: bool = False) -> Conditions:
     """As a kernel with these settings would run a recording, on a device that takes so many requests at once (0: its own)."""
     number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else None
-    return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number)
+    return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number, whole=whole)
 
 
 def _queue(target: Target | None) -> Queue:

@@ -19,7 +19,7 @@ from headwaiter.judge.conditions import Conditions, checked
 from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement, plan
 from headwaiter.study.ranges import RUNS, SHORT_IOS
-from headwaiter.study.workload import NR_REQUESTS, Reading
+from headwaiter.study.workload import Reading
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -149,11 +149,16 @@ def load_options(function: F) -> F:
     return function
 
 
-def machine_options(function: F) -> F:
-    """What a machine does between processes and drive."""
-    for option in reversed(_conditions("nr_requests", *_TIMES, nr_requests=NR_REQUESTS)):
-        function = option(function)
-    return function
+def condition_options(usual: Conditions, *left_out: str) -> Callable[[F], F]:
+    """Conditions, but for some, with other defaults than those of a Linux machine."""
+    known = {one.name: getattr(usual, one.name) for one in fields(Conditions) if one.name not in left_out}
+
+    def add(function: F) -> F:
+        for option in reversed(_conditions(*known, **known)):
+            function = option(function)
+        return function
+
+    return add
 
 
 def simulation_options(function: F) -> F:

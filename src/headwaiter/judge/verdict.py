@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headwaiter.engine.schedulers import find
-from headwaiter.study.changes import change_words, interval_words, latency_text
+from headwaiter.study.changes import change_words, digits, interval_words, latency_text
 from headwaiter.study.compare import RANKINGS, names, noun, versus
 from headwaiter.study.intervals import WINS, Interval, bootstrap, bootstrap_rates, paired, wins
 from headwaiter.study.ranges import read_latency
@@ -444,7 +444,7 @@ def _costs(best: Trial, base: Trial) -> list[tuple[float, str]]:
         _compare_directions(best.result, base.result, compare)
     a, b = best.result.throughput_mbps, base.result.throughput_mbps
     if a and b / a > 1 + COST:
-        worse.append((b / a, f"throughput is {_digits(a)} MB/s against {name}'s {_digits(b)}"))
+        worse.append((b / a, f"throughput is {digits(a)} MB/s against {name}'s {digits(b)}"))
     found = [*sorted(always, reverse=True), *sorted(worse, reverse=True)]
     return found[:MOST_COSTS]
 
@@ -455,8 +455,3 @@ def _compare_directions(best: Result, base: Result, compare: Callable[[str, floa
         if ours and theirs:
             compare(f"99th percentile of {word} latency", ours.lat_ms.p99, theirs.lat_ms.p99)
             compare(f"{word}s' longest wait", ours.lat_ms.max, theirs.lat_ms.max)
-
-
-def _digits(value: float) -> str:
-    """Three digits."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

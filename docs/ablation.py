@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import regrets
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.regret.matrix import DRIVES, Cell, measure
@@ -66,7 +65,7 @@ def mechanisms() -> tuple[str, list[Mechanism]]:
 def values(policies: Sequence[str], seeds: int) -> dict[str, Any]:
     """Of each cell the values of what is contested, shape (policies, seeds, figures)."""
     drives = [open_drive(name) for name in DRIVES]
-    cells, _ = measure(read_contests([BUNDLED]), drives, parse_variants(",".join(policies)), regrets.OPTIONS, seeds)
+    cells, _ = measure(read_contests([BUNDLED]), drives, parse_variants(",".join(policies)), seeds=seeds)
     return {cell.name: cell.values for cell in cells}
 
 

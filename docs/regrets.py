@@ -14,22 +14,18 @@ from typing import Any
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.drives.profile import find_drive
-from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.engine.sim import Options
 from headwaiter.regret.frontier import Point, bound, points, switch_s
-from headwaiter.regret.matrix import DRIVES, SEEDS, measure
+from headwaiter.regret.matrix import DRIVES, SEEDS, STANDINGS, measure
 from headwaiter.regret.scores import Judged, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, read_contests
 from headwaiter.study.variants import default_set, parse_variants
-from headwaiter.study.workload import NR_REQUESTS
 
 READERS = 8
 FRONTIER_DRIVE = "barracuda-80g"
 SWEPT = "maitre"
 GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
 """In permille of a disk's time."""
-OPTIONS = MEASURED.apply(Options(nr_requests=NR_REQUESTS, join_arriving=True))
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"
 OF_WATCH = Path(__file__).resolve().parents[1] / "src/headwaiter/live/regret.json"
 """Kernel names of schedulers and what they lose in the mean, in percent: a part of the package."""
@@ -39,7 +35,7 @@ def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, driv
     """Schedulers on the bundled workloads (or those of some names), as `headwaiter regret` has them."""
     contests = [c for c in read_contests([BUNDLED]) if workloads is None or c.name in workloads]
     variants = parse_variants(",".join(policies))
-    cells, _ = measure(contests, [open_drive(name) for name in drives], variants, OPTIONS, SEEDS)
+    cells, _ = measure(contests, [open_drive(name) for name in drives], variants, seeds=SEEDS)
     return judge(cells, variants, reference_of(variants))
 
 
@@ -63,7 +59,8 @@ def _frontier() -> list[dict[str, Any]]:
     names = [v.name for v in parse_variants(",".join(default_set()))]
     if SWEPT in catalogue():
         names += [f"{SWEPT}:granularity={value}" for value in GRANULARITIES]
-    found = points(parse_variants(",".join(names)), find_drive(FRONTIER_DRIVE), OPTIONS, READERS, SEEDS)
+    drive = find_drive(FRONTIER_DRIVE)
+    found = points(parse_variants(",".join(names)), drive, STANDINGS.options(drive), READERS, SEEDS)
     return [{"scheduler": p.name, "efficiency": round(p.efficiency, 3), "wait_s": round(p.wait_s, 3)} for p in found]
 
 

@@ -89,7 +89,8 @@ def value(load: str, drive: str, figure: str, scheduler: str, seeds: int = SEEDS
         (contest,) = read_contests([path], figure)
         contest = replace(contest, metrics=parse_contested("acceptance", figure))
         variants, opened = [parse_variant(scheduler)], open_drive(drive)
-        return float(np.median([measure_cell(contest, opened, variants, OPTIONS, seed) for seed in range(seeds)]))
+        each = [(variant, OPTIONS) for variant in variants]
+        return float(np.median([measure_cell(contest, opened, each, seed) for seed in range(seeds)]))
 
 
 PRESENT = ("as", "cas", "none", "mq-deadline", "bfq", "cfq-slice")

@@ -318,7 +318,7 @@ def test_a_trial_has_what_programs_did() -> None:
     )  # fmt: skip
     found = measure(variant, drive, load, Options(), 4)
     assert len(found.runs) == 1 + 4 + 2 and found.waits and found.waits.waited_s == 0.001 and found.programs is None
-    twice = {
+    twice: dict[str, Any] = {
         name: np.repeat(getattr(load, name), 2) for name in ("time_ns", "task", "op", "flags", "sector", "sectors", "ioprio")
     }
     follows = Forest(load.tasks, parent=np.array([-1, 0]), delay_ns=np.array([0, MS]), **twice)

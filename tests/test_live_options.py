@@ -21,6 +21,7 @@ from test_live_watch import QUIET, Scripted, ahead, service
 
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem
+from headwaiter.judge.conditions import Conditions
 from headwaiter.live import devices
 from headwaiter.live.apply import apply
 from headwaiter.live.decide import Caution
@@ -124,7 +125,8 @@ def test_latency_is_of_reads_where_there_are_any(tmp_path: Path) -> None:
 def test_rank_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[Any] = []
 
-    def measured(drive: Any, variants: Any, sizes: Any, load: Load, options: Any, runs: int, update: Any) -> list[Point]:
+    def measured(drive: Any, variants: Any, sizes: Any, load: Load, how: Any, runs: int, update: Any) -> list[Point]:
+        assert how == Conditions()
         seen.append((drive.name, [v.name for v in variants], tuple(sizes), load, runs))
         return [Point(v.name, size, 5.0, 4.0, 6.0) for v in variants for size in sizes]
 
@@ -164,7 +166,8 @@ def test_rank_of_a_disk_goes_by_its_options(
 def test_table_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[Any] = []
 
-    def measured(drive: Any, variants: Any, wanted: Any, work: Work, options: Any, runs: int, update: Any) -> list[Measured]:
+    def measured(drive: Any, variants: Any, wanted: Any, work: Work, how: Any, runs: int, update: Any) -> list[Measured]:
+        assert how == Conditions()
         seen.append((drive.name, [v.name for v in variants], {(c.file_kib, c.record_kib) for c in wanted}, work, runs))
         return [Measured(cell, Point(v.name, cell.record_kib << 10, 5.0, 4.0, 6.0)) for cell in wanted for v in variants]
 

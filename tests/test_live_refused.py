@@ -21,7 +21,7 @@ from ringpages import archive, entry, event, files, page
 from test_live_advise import with_module
 from test_live_watch import QUIET, Scripted
 
-from headwaiter.cli._progress import clock_bar
+from headwaiter.cli._progress import clock_bar, reading_bar
 from headwaiter.cli.record import record_with_line
 from headwaiter.cli.watch import _Shown
 from headwaiter.live import advice
@@ -232,6 +232,26 @@ def test_a_recording_says_how_long_it_goes_on() -> None:
     with clock_bar("sda: recording", 0.0, "sda: storing", console):
         pass
     assert "sda: storing" in screen.getvalue() and "left" not in screen.getvalue()
+
+
+def test_reading_a_large_file_is_told_with_how_long_it_takes(tmp_path: Path) -> None:
+    """A packed one takes longer. What is soon read has no bar, and what cannot be read is told by who reads it."""
+    lines = {}
+    for name, head, size in (("plain", b"time_s", 150_000_000), ("packed", b"\x1f\x8b", 50_000_000), ("small", b"t", 1_000_000)):
+        path = tmp_path / name
+        path.write_bytes(head)
+        with path.open("r+b") as f:
+            f.truncate(size)
+        screen, console = a_terminal()
+        with reading_bar(path, console) as say:
+            say("trying a drive")
+        lines[name] = screen.getvalue()
+    assert "plain: reading 150MB" in lines["plain"] and "0 of 10 s, 10 s left  trying a drive" in lines["plain"]
+    assert "packed: reading 50MB" in lines["packed"] and "0 of 20 s" in lines["packed"]
+    assert not lines["small"]
+    for path in (tmp_path, tmp_path / "none", tmp_path / ("n" * 300)):
+        with reading_bar(path, console):
+            pass
 
 
 def test_the_rates_of_a_recording_are_said(monkeypatch: pytest.MonkeyPatch, machine: FakeSystem, tmp_path: Path) -> None:

@@ -4,16 +4,24 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 from test_fit import at_work
 
 import headwaiter
+from headwaiter.drives.profile import find_drive
+from headwaiter.engine.constants import SYNC
+from headwaiter.engine.processor import MEASURED
+from headwaiter.engine.sim import Options, simulate
+from headwaiter.fio import load_jobs
 from headwaiter.live.machine import Machine
 from headwaiter.live.sample import Replay
 from headwaiter.traces import load
+from headwaiter.traces.making import make_trace
 
 __all__ = ["machine"]
 
@@ -43,3 +51,41 @@ def test_a_window_under_bfq_tells_of_the_drive_and_not_of_bfq(machine: FakeSyste
         seen = replay.judge(device, trace, trace.span_ns / 1e9, 0, scheduler, ["mq-deadline"])
         assert not seen.trouble
     assert replay._drives[device.identity].drive.name == "wd-re-4tb"
+
+
+JOB = b"""[global]
+filename=/dev/sda
+direct=1
+runtime=15
+time_based
+size=2g
+[db]
+rw=randread
+bs=4k
+thinktime=4000
+[cp]
+rw=read
+bs=512k
+ioengine=libaio
+iodepth=16
+offset=20g
+"""
+
+
+def test_levers_are_tried_where_they_are_asked_for(machine: FakeSystem) -> None:
+    """A copy that goes as fast as it can beside somebody who reads a little: in the idle class it leaves the disk to them."""
+    machine.add("sda")
+    device, drive = Machine(machine.root).find("sda"), find_drive("barracuda-80g")
+    load = load_jobs(Path("t.fio"), drive.sectors, JOB)
+    rows = simulate("mq-deadline", drive, load, options=MEASURED.apply(Options(record=True, join_arriving=True))).rows
+    done = np.flatnonzero(rows.complete_ns >= 0)
+    columns: dict[str, Any] = {name: getattr(rows, name)[done] for name in ("complete_ns", "sector", "sectors", "op")}
+    columns |= {"time_ns": rows.issue_ns[done], "task_id": rows.task[done], "group": rows.task[done]}
+    names = {i: task.name for i, task in enumerate(load.tasks)}
+    trace = make_trace(source="t", format="t", flags=np.full(len(done), SYNC, np.uint8), names=names, **columns)
+    given = (device, trace, 15.0, 0, "mq-deadline", ["none", "bfq"])
+    asked, not_asked = (Replay("barracuda-80g", levers=levers).judge(*given) for levers in (True, False))
+    assert asked.answer == not_asked.answer and not not_asked.levers
+    (lever,) = (one for one in asked.levers if one.kind == "class")
+    assert lever.what == "cp in the idle class" and lever.margin.ahead_percent > 100
+    assert lever.apply == ("ionice -c3 -p $(pidof cp)",) and lever.undo == ("ionice -c2 -n4 -p $(pidof cp)",)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from command import good, run, told, write
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
+from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Rows, Task
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad
+from headwaiter.judge.conditions import Conditions
 from headwaiter.regret.chains import Chain, chain_load
 from headwaiter.regret.contested import FORMS, Metric, parse_contested
-from headwaiter.regret.matrix import DRIVES, Cell, measure
+from headwaiter.regret.matrix import DRIVES, STANDINGS, Cell, measure
 from headwaiter.regret.metrics import Measured
 from headwaiter.regret.scores import each, judge, ratios, reference_of, regrets
 from headwaiter.regret.workloads import BUNDLED, Contest, Fitted, fit, read_contests
@@ -341,10 +344,10 @@ def test_a_chain() -> None:
 
 def test_seeds_change_the_load_a_little() -> None:
     variants = parse_variants("noop,as")
-    (found,), notes = measure([contest("thinkers-2")], [open_drive("barracuda-80g")], variants, Options(), 2)
+    (found,), notes = measure([contest("thinkers-2")], [open_drive("barracuda-80g")], variants, STANDINGS, 2)
     assert found.values.shape == (2, 2, 2) and notes == []
     assert not np.array_equal(found.values[:, 0], found.values[:, 1])
-    again = measure([contest("thinkers-2")], [open_drive("barracuda-80g")], variants, Options(), 1)[0][0]
+    again = measure([contest("thinkers-2")], [open_drive("barracuda-80g")], variants, STANDINGS, 1)[0][0]
     assert np.array_equal(found.values[:, :1], again.values), "one seed, one result"
 
 
@@ -353,11 +356,11 @@ def test_a_recording_beyond_the_drive_has_no_cell(tmp_path: Path) -> None:
     far = write(tmp_path / "far.csv", f"{head}0,1,R,1,100000000,8,0.01\n")
     near = write(tmp_path / "near.csv", f"{head}0,1,R,1,0,8,0.01\n")
     drives = [open_drive("maxtor-20g"), open_drive("barracuda-80g")]
-    found, notes = measure(read_contests([far, near], "MB/s"), drives, parse_variants("noop"), Options(), 1)
+    found, notes = measure(read_contests([far, near], "MB/s"), drives, parse_variants("noop"), STANDINGS, 1)
     assert [c.name for c in found] == ["far on barracuda-80g", "near on maxtor-20g", "near on barracuda-80g"]
     assert notes == ["far goes beyond the end of maxtor-20g: left out there"]
     with pytest.raises(Problem, match="far goes beyond the end of maxtor-20g"):
-        measure(read_contests([far], "MB/s"), drives[:1], parse_variants("noop"), Options(), 1)
+        measure(read_contests([far], "MB/s"), drives[:1], parse_variants("noop"), STANDINGS, 1)
 
 
 # --- the command ---
@@ -439,16 +442,28 @@ def test_notes_and_options_of_the_command(
     text = good(capfd, *words, "--seeds", 1)
     note = "far goes beyond the end of maxtor-20g: left out there"
     assert "Regrets over 2 workloads on 2 drives, 1 seed\n" in text and note in " ".join(text.split())
-    seen: list[Options] = []
+    seen: list[Conditions] = []
 
-    def measured(contests: Any, drives: Any, variants: Any, options: Options, *more: Any) -> Any:
-        seen.append(options)
-        return measure(contests, drives, variants, options, *more)
+    def measured(contests: Any, drives: Any, variants: Any, conditions: Conditions, *more: Any) -> Any:
+        seen.append(conditions)
+        return measure(contests, drives, variants, conditions, *more)
 
     monkeypatch.setattr("headwaiter.cli.regret.measure", measured)
     found = told(capfd, *words, "--seeds", 2, "--seed", 7, "--nr-requests", 99)
     assert (found["notes"], found["seed"], found["seeds"], len(found["cells"])) == ([note], 7, 2, 3)
-    assert (seen[0].seed, seen[0].nr_requests, seen[0].join_arriving) == (7, 99, True)
+    assert seen == [replace(STANDINGS, seed=7, nr_requests=99)]
+    told(capfd, *words, "--seeds", 1, "--pull-ahead", "--no-positions")
+    assert seen[1] == replace(STANDINGS, pull_ahead=True, positions=False)
+
+
+def test_the_standings_have_conditions_of_their_own_in_the_table_of_all_commands() -> None:
+    """Schedulers by themselves: no scheduler is run as a kernel runs that one."""
+    for name in ("barracuda-80g", "nvme-ssd"):
+        drive = open_drive(name)
+        plain = MEASURED.apply(Options(seed=3, nr_requests=256, join_arriving=True))
+        each = replace(STANDINGS, seed=3).runs(parse_variants("none,bfq,maitre"), drive)
+        assert [options for _, options in each] == [plain] * 3 and not any(v.settings for v, _ in each)
+        assert len({str(options) for _, options in Conditions().runs(parse_variants("none,bfq,maitre"), drive)}) == 3
 
 
 def test_the_verdict_names_who_is_best_on_average_and_who_is_never_bad() -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import pty
 import re
@@ -38,8 +37,10 @@ from headwaiter.live.top_feed import Feed
 from headwaiter.live.top_live import recorded
 from headwaiter.live.top_screen import duration, number, screen
 from headwaiter.live.topped import TopDocument, TopProgram
+from headwaiter.record import json_text
 from headwaiter.report.tables import show
 from headwaiter.report.terminal import console
+from headwaiter.study.schema import Answer, Lever, Margin
 from headwaiter.traces import load
 
 __all__ = ["kernel"]
@@ -306,16 +307,38 @@ def test_the_last_minute_is_an_archive(feed: tuple[Feed, Clock], tmp_path: Path,
 WINDOW = Window(60.0, 2000, 5.0, 10.0, 16384.0, 0.9)
 
 
+ANSWER = Answer(
+    outcome="better",
+    text="Of your kernel's schedulers: bfq; programs get 58% more done than under mq-deadline.",
+    by="progress",
+    baseline="mq-deadline",
+    best="bfq",
+    margin_percent=5.0,
+    margins=(),
+)
+LEVER = Lever(
+    kind="class",
+    what="cp in the idle class",
+    text="cp in the idle class under bfq: the others get 3.7 times as much done; cost: cp gets 90% less done.",
+    margin=Margin(scheduler="bfq", judgement="better", ahead_percent=270.0),
+    settings={},
+    apply=("ionice -c3 -p $(pidof cp)",),
+    undo=("ionice -c2 -n4 -p $(pidof cp)",),
+)
+
+
 def test_a_sentence() -> None:
-    ahead = replace(WINDOW, advantage={"bfq": math.log(2), "kyber": math.log(1.25), "none": -0.5})
-    assert sentence(ahead, "mq-deadline") == (
-        "bfq, under which programs would wait 50% less, kyber 20%; by a replay of the last 60 s, against mq-deadline"
-    )
-    level = replace(WINDOW, advantage={"bfq": 0.05, "none": -0.5})
-    assert sentence(level, "kyber").startswith("no other scheduler (bfq, none are not 10% ahead)")
-    assert sentence(replace(WINDOW, advantage={"bfq": 0.0}), "none").startswith("no scheduler: the disk has too little to do")
-    assert sentence(replace(WINDOW, trouble="only 3 requests"), "none") == "not known (only 3 requests)"
-    assert "no other scheduler" in sentence(WINDOW, "none")
+    assert sentence(replace(WINDOW, answer=ANSWER)) == f"{ANSWER.text} (By a replay of the last 60 s.)"
+    assert sentence(replace(WINDOW, trouble="only 3 requests")) == "not known (only 3 requests)"
+    assert sentence(WINDOW) == "not known (there is no other scheduler that can be replayed)"
+
+
+def test_what_helps_beside_a_scheduler_is_told_with_its_command() -> None:
+    seen = look(behind("w"), 0, 100 * MS, Setting("mq-deadline"))
+    lines = shown(document(seen, advice="keep it", levers=[LEVER, LEVER, LEVER]), 80)
+    assert " ".join(" ".join(lines).split()).count(f"Besides, {LEVER.text}") == 2, "no more than two have room"
+    assert "  ionice -c3 -p $(pidof cp)" in lines
+    assert json.loads(json_text(document(seen, levers=[LEVER])))["levers"][0]["undo"] == list(LEVER.undo)
 
 
 def test_advice_comes_after_a_minute_and_again_each_minute(feed: tuple[Feed, Clock]) -> None:
@@ -324,7 +347,7 @@ def test_advice_comes_after_a_minute_and_again_each_minute(feed: tuple[Feed, Clo
 
     def judge(*given: Any) -> Window:
         asked.append(given[2:])
-        return replace(WINDOW, advantage={"bfq": math.log(len(asked) + 1)})
+        return replace(WINDOW, answer=replace(ANSWER, text=f"Judgement {len(asked)}."), levers=(LEVER,) * (len(asked) - 1))
 
     adviser = Adviser(made, judge)
     for second in range(0, 140, 2):
@@ -333,7 +356,8 @@ def test_advice_comes_after_a_minute_and_again_each_minute(feed: tuple[Feed, Clo
         adviser.look(clock.now, "none", ["bfq"], 7)
         adviser.wait()
         assert bool(adviser.text) == (second >= 60)
-    assert asked == [(60.0, 7, "none", ("bfq",))] * 2 and "wait 67% less" in adviser.text
+    assert asked == [(60.0, 7, "none", ("bfq",))] * 2 and adviser.text.startswith("Judgement 2.")
+    assert adviser.levers == (LEVER,)
 
 
 def test_advice_that_cannot_be_had_is_told(feed: tuple[Feed, Clock]) -> None:
@@ -345,7 +369,7 @@ def test_advice_that_cannot_be_had_is_told(feed: tuple[Feed, Clock]) -> None:
     adviser = Adviser(made, judge)
     adviser.look(clock.now + 60 * S, "none", ["bfq"], 0)
     adviser.wait()
-    assert adviser.text == "not known: no room"
+    assert (adviser.text, adviser.levers) == ("not known: no room", ())
 
 
 def test_the_replay_of_watch_judges(feed: tuple[Feed, Clock]) -> None:

@@ -33,7 +33,7 @@ from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Margin, Replay, Result, RunDocument
-from headwaiter.study.trial import enough, first_run
+from headwaiter.study.trial import first_run
 from headwaiter.study.variants import ALL, Variant, parse_variants
 from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
@@ -73,6 +73,7 @@ class Conditions(TypedDict, total=False):
     one_processor: bool
     cpus: int
     goes_on: bool
+    whole: bool
     seed: int
 
 
@@ -338,8 +339,7 @@ def run(
     one = Variant(policy.name, policy.name, _tunables(policy.name, settings or {}))
     ((variant, options),) = how.runs([one], device, work.trace)
     options = replace(options, record=True)
-    load = enough(variant, device, work.load, options)
-    ran = first_run(variant, device, load, options)
+    load, ran = first_run(variant, device, work.load, options)
     assert ran.outcome
     document = RunDocument(
         workload=work.name,

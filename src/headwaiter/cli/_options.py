@@ -19,7 +19,7 @@ from headwaiter.judge.conditions import Conditions, checked
 from headwaiter.parsing import assignment, whole
 from headwaiter.study.cost import announcement, plan
 from headwaiter.study.ranges import RUNS, SHORT_IOS
-from headwaiter.study.workload import NR_REQUESTS, Reading
+from headwaiter.study.workload import Reading
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -138,7 +138,7 @@ _LOAD = (
         help="Traces: divide think times (open: timestamps) by X, to put more load on the disk [default: 1].",
     ),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
-    *_conditions(),
+    *_conditions(*(one.name for one in fields(Conditions) if one.name != "whole")),
 )
 
 
@@ -149,16 +149,23 @@ def load_options(function: F) -> F:
     return function
 
 
-def machine_options(function: F) -> F:
-    """What a machine does between processes and drive."""
-    for option in reversed(_conditions("nr_requests", *_TIMES, nr_requests=NR_REQUESTS)):
-        function = option(function)
-    return function
+def condition_options(usual: Conditions, *left_out: str) -> Callable[[F], F]:
+    """Conditions, but for some, with other defaults than those of a Linux machine."""
+    known = {one.name: getattr(usual, one.name) for one in fields(Conditions) if one.name not in left_out}
+
+    def add(function: F) -> F:
+        for option in reversed(_conditions(*known, **known)):
+            function = option(function)
+        return function
+
+    return add
 
 
 def simulation_options(function: F) -> F:
-    """The same, and whether small changes of the load decide its result."""
-    return load_options(_SEEDS(function))
+    """The same, how much of a long recording is run, and whether small changes of the load decide its result."""
+    for option in (_SEEDS, *_conditions("whole")):
+        function = option(function)
+    return load_options(function)
 
 
 def table_options(function: F) -> F:

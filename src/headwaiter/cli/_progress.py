@@ -7,17 +7,26 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from headwaiter.ending import tidied
+from headwaiter.reading import is_packed
 from headwaiter.report.terminal import a_console
 
 _RECENT_S = 1.0
 """What was heard of within this time is under way."""
+_READ_BYTES_PER_S = 15e6
+"""Of a recording as text, all that is done with it before its replay included."""
+_UNPACKED = 6
+"""A packed one has about so many times its size."""
+_MAGIC_BYTES = 8
+_SHOWN_S = 1.0
+"""What takes less needs no bar."""
 
 
 def amount(n: float) -> str:
@@ -131,6 +140,30 @@ def clock_bar(title: str, seconds: float, then: str, stderr: Console | None = No
     with _Clock(*columns, console=console, transient=True) as bar, tidied(lambda: console.show_cursor(True)):
         task = bar.add_task(title, total=seconds, said="", then=then)
         yield lambda text: bar.update(task, said=text)
+
+
+@contextmanager
+def reading_bar(path: Path, stderr: Console | None = None) -> Iterator[Callable[[str], None]]:
+    """Of a file that is read for some time: as clock_bar(), for about as long as its size lets one expect.
+
+    Yields `say(text)`, which tells what else is done before the work can begin.
+    """
+    size, packed = _stored(path)
+    seconds = size * (_UNPACKED if packed else 1) / _READ_BYTES_PER_S
+    title = f"{path.name}: reading {amount(size)}B"
+    with clock_bar(title, seconds, title, stderr) if seconds > _SHOWN_S else nullcontext(lambda text: None) as say:
+        yield say
+
+
+def _stored(path: Path) -> tuple[int, bool]:
+    """(bytes of a file, whether they are packed); of what is none, or cannot be read, which is told later, 0."""
+    try:
+        if not path.is_file():
+            return 0, False
+        with path.open("rb") as f:
+            return path.stat().st_size, is_packed(f.read(_MAGIC_BYTES))
+    except (OSError, ValueError):
+        return 0, False
 
 
 @contextmanager

@@ -16,13 +16,13 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
-from headwaiter.cli._progress import progress_bar, status_line
+from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.cli.record import record_with_line
 from headwaiter.drives import bundled
-from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Drive
 from headwaiter.errors import NoRequestsError, NotFoundError, Problem, counted, shown
-from headwaiter.judge.judge import MARGIN
+from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.judge import MARGIN, runs_of
 from headwaiter.live.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings, scheduler_of
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.little import Little, TooLittleError, little
@@ -34,9 +34,10 @@ from headwaiter.live.target import target_of
 from headwaiter.report.tables import print_notes, show
 from headwaiter.report.terminal import a_console
 from headwaiter.study.cost import plan
-from headwaiter.study.fit import AUTO, FEWEST, choose_drive, completions
+from headwaiter.study.fit import AUTO, FEWEST, completions, read_on_drive
 from headwaiter.study.variants import candidates, default_set
-from headwaiter.study.workload import Workload, find_workload, read_recording, read_workload
+from headwaiter.study.windows import WHOLE_IOS
+from headwaiter.study.workload import Workload, find_workload, read_recording
 from headwaiter.traces import Source, recording
 from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
@@ -81,6 +82,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     metavar="PERCENT",
     help="Differences of less than this do not matter.",
 )
+@click.option("--whole", is_flag=True, help=f"Replay all of a recording of more than {WHOLE_IOS:,} requests, not windows of it.")
 @click.option("--anyway", is_flag=True, help="Judge even if the recording is too short, or of another drive.")
 @click.option("--mute", multiple=True, metavar="ID", help="Leave out advice of this identifier (/etc/headwaiter/muted has more).")
 @click.option("--apply", "put", is_flag=True, help="Put the advised settings in force, the former ones saved first.")
@@ -131,11 +133,9 @@ def command(
         found = little(e, target, goal, mute)
     else:
         now = target.settings[0] if target else recorded_settings(recorded)
-        conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"])
-        many = len(candidates(default_set()))
-        known = work.trace is not None
+        conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"], whole=given["whole"])
         # Before the gate nobody knows whether it will take long, and so nothing is announced.
-        total = plan(work.load, drive, conditions.options(drive, work.trace), many, None, True).total_ios if known else None
+        total = _ios(work, drive, conditions) if work.trace else None
         with progress_bar(f"{work.name} on {drive.name}", total) as update:
             found = advise(
                 work,
@@ -171,6 +171,12 @@ def command(
             _show(out, found, put, done)
     if refused:
         raise Problem(refused)
+
+
+def _ios(work: Workload, drive: Drive, conditions: Conditions) -> int:
+    """About how many a recording's replays have."""
+    run, many = conditions.load(work, drive), len(candidates(default_set()))
+    return plan(run.load, drive, conditions.options(drive, run.trace), many, runs_of(run, None), True).total_ios
 
 
 def _is_disk(machine: Machine, name: str) -> bool:
@@ -229,20 +235,19 @@ def _read(path: Path, given: dict[str, Any], anyway: bool) -> tuple[Workload, Dr
     """The recording, the drive of --drive, and what the recording tells beside requests."""
     more = {"shares": (), "streams": 0, "speed": 1.0, "group_gap": DEFAULT_GROUP_GAP_MS}
     how, source = reading({**more, **given}), Source(path)
-    recorded = None if path.is_dir() else recording.of(source)
-    if given["drive"] != AUTO:
-        drive = open_drive(given["drive"])
-        return read_workload(path, drive, how, source), drive, recorded
-    with status_line() as say:
-        say(f"{path.name}: reading the recording")
+    with reading_bar(path):
+        recorded = None if path.is_dir() else recording.of(source)
         trace = read_recording(path, how, source)
-    if trace is not None and not anyway and completions(trace) < FEWEST and (recorded or completions(trace)):
+    if trace is None:
+        raise Problem(f"{path}: advice needs a recording (headwaiter compare takes job files, too)")
+    auto = given["drive"] == AUTO
+    if auto and not anyway and completions(trace) < FEWEST and (recorded or completions(trace)):
         seconds = recorded.seconds if recorded else None
         raise TooLittleError(path.name, trace, recorded, trace.span_ns / 1e9 if seconds is None else seconds)
-    with progress_bar(f"{path.name}: choosing a drive", len(bundled()), unit="drives") as update:
-        drive, note = choose_drive(trace, path.name, scheduler_of(recorded_settings(recorded)), update)
-    work = read_workload(path, drive, how, source)
-    return replace(work, notes=(*work.notes, note)), drive, recorded
+    doing, drives = ("choosing a drive", len(bundled())) if auto else ("making the replay", None)
+    with progress_bar(f"{path.name}: {doing}", drives, unit="drives") as update:
+        work, drive = read_on_drive(trace, given["drive"], how, scheduler_of(recorded_settings(recorded)), update)
+    return work, drive, recorded
 
 
 def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied]) -> None:

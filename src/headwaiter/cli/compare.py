@@ -15,10 +15,10 @@ from rich.text import Text
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import Finite, announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
-from headwaiter.cli._progress import progress_bar
+from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.errors import Problem, counted, shown
 from headwaiter.judge.detail import pictured
-from headwaiter.judge.judge import MARGIN, Judged, judge
+from headwaiter.judge.judge import MARGIN, Judged, judge, runs_of
 from headwaiter.judge.levers import pull
 from headwaiter.nearest import did_you_mean
 from headwaiter.outputs import distinct
@@ -128,9 +128,11 @@ def command(
     baseline = _baseline(current, variants)
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--report": report})
-    work, drive = read_on_drive(path, given["drive"], reading(given))
+    with reading_bar(path) as say:
+        work, drive = read_on_drive(path, given["drive"], reading(given), progress=lambda name, _: say(f"trying {name}"))
     how = conditions(given)
-    total = announce(work.load, drive, how.options(drive), len(variants), given["seeds"], compared=True)
+    work = how.load(work, drive)
+    total = announce(work.load, drive, how.options(drive), len(variants), runs_of(work, given["seeds"]), compared=True)
     with progress_bar(f"{work.name} on {drive.name}", total) as update:
         found = judge(
             work,
@@ -145,7 +147,8 @@ def command(
             tasks=as_json or report is not None,
             progress=update,
         )
-        if levers:
+    if levers:
+        with progress_bar(f"{work.name} on {drive.name}, with what else may help", None) as update:
             found = replace(found, levers=tuple(pull(found, progress=update)))
     if report:
         ios = sum(r.requests for r in found.results)

@@ -15,6 +15,7 @@ from rich.text import Text
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
+from headwaiter.cli._progress import reading_bar
 from headwaiter.cli.record import disks_named, ended, record_with_line
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options
@@ -129,12 +130,15 @@ def _live(name: str, seconds: float, drive: str, group_gap_ms: float) -> tuple[T
 
 def _described(path: Path, name: str, drive: str, device: str | None, group_gap_ms: float) -> tuple[Trace, DescribeDocument]:
     source = Source(path)
-    # The recording first: what is read of a pipe can be read only once.
-    recorded = recording.of(source) if not path.is_dir() else None
-    trace = load(path, device=device, group_gap_ms=group_gap_ms, source=source)
-    lost = recorded.lost if recorded and recorded.reason else None
-    found = describe(trace, name, lost, _scheduler(recorded, device) if recorded else None)
-    return trace, _priced(found, path, trace, drive)
+    with reading_bar(path) as say:
+        # The recording first: what is read of a pipe can be read only once.
+        recorded = recording.of(source) if not path.is_dir() else None
+        trace = load(path, device=device, group_gap_ms=group_gap_ms, source=source)
+        say("finding who waits for whom")
+        lost = recorded.lost if recorded and recorded.reason else None
+        found = describe(trace, name, lost, _scheduler(recorded, device) if recorded else None)
+        say("replaying it with and without waiting")
+        return trace, _priced(found, path, trace, drive)
 
 
 def _scheduler(recorded: recording.Recording, device: str | None) -> str | None:

@@ -10,6 +10,7 @@ import click
 
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option
+from headwaiter.cli._progress import reading_bar
 from headwaiter.engine.constants import Op
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct, writing
@@ -65,7 +66,8 @@ def command(
     distinct({"FILE": file}, {"-o": output})
     write = formats()[to].write
     assert write
-    trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms, columns=columns, keep_good=keep_good)
+    with reading_bar(file):
+        trace = load(file, format=format_, device=device, group_gap_ms=group_gap_ms, columns=columns, keep_good=keep_good)
     if output is None:
         lost = write(trace, sys.stdout)
         sys.stdout.flush()

@@ -17,8 +17,7 @@ from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import Options
+from headwaiter.judge.conditions import Conditions
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import PATTERNS, SIZES, Load, Pattern, Point, document, of_device, of_drive, winners
 from headwaiter.live.target import target_of
@@ -26,7 +25,6 @@ from headwaiter.outputs import distinct
 from headwaiter.report.figure import check_form, figure
 from headwaiter.report.tables import show
 from headwaiter.study.variants import ALL, parse_variants
-from headwaiter.study.workload import NR_REQUESTS
 from headwaiter.was.config import READERS
 
 _DRIVE_RUNS, _DEVICE_RUNS = 4, 3
@@ -71,9 +69,8 @@ def command(
     else:
         drive = open_drive(subject)
         variants = parse_variants(sched or ALL, (), READERS)
-        options = MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
         with progress_bar(f"rank on {drive.name}", None) as update:
-            title, points = drive.name, of_drive(drive, variants, sizes, load, options, (runs or _DRIVE_RUNS) - 1, update)
+            title, points = drive.name, of_drive(drive, variants, sizes, load, Conditions(), (runs or _DRIVE_RUNS) - 1, update)
     if plot:
         _plot(title, points, plot)
     if as_json:

@@ -11,14 +11,13 @@ import click
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import machine_options, with_times
+from headwaiter.cli._options import condition_options, conditions
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem, shown
 from headwaiter.outputs import distinct
-from headwaiter.regret.matrix import DRIVES, SEEDS, measure
+from headwaiter.regret.matrix import DRIVES, SEEDS, STANDINGS, measure
 from headwaiter.regret.scores import each, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, Contest, read_contests
 from headwaiter.report.page import check_libraries
@@ -56,7 +55,7 @@ from headwaiter.was.config import READERS
 )
 @click.option("--seeds", type=click.IntRange(1, 1000), default=SEEDS, show_default=True, metavar="N", help="Runs of each cell.")
 @click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, metavar="N", help="The first seed.")
-@machine_options
+@condition_options(STANDINGS, "seed", "goes_on", "whole")
 @file_option("--report", metavar="FILE.html", help="Write a page with a map of all cells, too (needs Bokeh and Jinja2).")
 @output_options
 def command(
@@ -87,9 +86,10 @@ def command(
     variants = parse_variants(policies, pairs, READERS)
     reference = reference_of(variants, against)
     opened = [open_drive(name) for name in dict.fromkeys(drives.split(","))]
-    options = with_times(given, Options(seed=seed, nr_requests=given["nr_requests"], join_arriving=True))
+    how = conditions({**given, "seed": seed})
+    options = how.options(opened[0])
     with progress_bar("regret", len(contests) * len(opened) * seeds * len(variants), unit="runs") as update:
-        cells, notes = measure(contests, opened, variants, options, seeds, update)
+        cells, notes = measure(contests, opened, variants, how, seeds, update)
     judged = judge(each(cells) if singly else cells, variants, reference)
     if report:
         write_text(render(judged, options, notes), report)

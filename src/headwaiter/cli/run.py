@@ -15,10 +15,11 @@ from rich.text import Text
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
-from headwaiter.cli._progress import progress_bar
+from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.engine.tables import Setting
 from headwaiter.judge.detail import head
+from headwaiter.judge.judge import runs_of
 from headwaiter.outputs import distinct, writing
 from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
@@ -27,7 +28,7 @@ from headwaiter.study.fit import doubts, read_on_drive
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Result, RunDocument
-from headwaiter.study.trial import SoFar, enough, first_run, others
+from headwaiter.study.trial import SoFar, first_run, others
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
@@ -68,19 +69,20 @@ def command(
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log, "--plot": plot})
     if plot:
         check_form(plot)
-    work, drive = read_on_drive(path, given["drive"], reading(given))
+    with reading_bar(path) as say:
+        work, drive = read_on_drive(path, given["drive"], reading(given), progress=lambda name, _: say(f"trying {name}"))
     how = conditions(given)
     work = how.load(work, drive)
     ((variant, options),) = how.runs([Variant(policy.name, policy.name, tunables)], drive, work.trace)
-    total = announce(work.load, drive, options, 1, given["seeds"])
+    asked = runs_of(work, given["seeds"])
+    total = announce(work.load, drive, options, 1, asked)
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
         with progress_bar(f"{work.name} on {drive.name}", total) as update:
-            load = enough(variant, drive, work.load, options)
-            first = first_run(variant, drive, load, options, log_file, lambda done: update(policy.name, done))
+            load, first = first_run(variant, drive, work.load, options, log_file, lambda done: update(policy.name, done))
             assert first.outcome
             so_far = SoFar(lambda done: update(policy.name, done), first.outcome.totals["completed"])
-            runs = runs_for(first.outcome.totals["issued"], given["seeds"])
+            runs = runs_for(first.outcome.totals["issued"], asked)
             more = [one.result for one in others(variant, drive, load, options, runs, progress=so_far)]
             result = replace(first.result, range=with_range(first.result, more).range)
         notes = [*work.notes, *doubts(work, drive), *coarse_note([result], options.exact)]

@@ -17,15 +17,13 @@ from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.engine.processor import MEASURED
-from headwaiter.engine.sim import Options
 from headwaiter.errors import Problem
+from headwaiter.judge.conditions import Conditions
 from headwaiter.live.machine import Machine
 from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder, of_drive, of_folder, table_document
 from headwaiter.live.target import target_of
 from headwaiter.report.tables import show
 from headwaiter.study.variants import ALL, parse_variants
-from headwaiter.study.workload import NR_REQUESTS
 from headwaiter.was.config import READERS
 
 _FILES = (1 << 20, 32 << 20)
@@ -94,10 +92,9 @@ def command(
             raise Problem(f"--folder is for a disk of this machine, and there is no {subject}")
         drive = open_drive(subject)
         variants = parse_variants(sched or ALL, (), READERS)
-        options = MEASURED.apply(Options(join_arriving=True, nr_requests=NR_REQUESTS))
         with progress_bar(f"table on {drive.name}", None) as update:
             title = drive.name
-            measured = of_drive(drive, variants, wanted, work, options, (runs or _DRIVE_RUNS) - 1, update)
+            measured = of_drive(drive, variants, wanted, work, Conditions(), (runs or _DRIVE_RUNS) - 1, update)
     if as_json:
         write_json(table_document(title, work, measured, ()), output)
         return

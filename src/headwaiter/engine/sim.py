@@ -128,6 +128,8 @@ class Forest:
     service_ns: I64 | None = None
     after: I64 | None = None
     until_ns: I64 | None = None
+    windows: int = 0
+    """It is a sample of a longer load: so many pieces, one behind the other; 0: all of one."""
 
     @property
     def groups(self) -> I64:

@@ -18,6 +18,7 @@ from headwaiter.engine.sim import Drive, Options
 from headwaiter.study.inkernel import WBT_PER_COMMAND, depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import going_on
 from headwaiter.study.variants import Variant
+from headwaiter.study.windows import WHOLE_IOS, sampled
 from headwaiter.study.workload import Workload
 from headwaiter.traces import Trace
 
@@ -108,6 +109,10 @@ class Conditions:
         "Closed replays: programs that were at work until about the end of the recording go on until its time is over, as real"
         " ones do; --no-goes-on ends with the recorded work.",
     )
+    whole: bool = says(
+        False,
+        f"Recordings of more than {WHOLE_IOS:,} requests: replay all of it, and not a sample of its windows.",
+    )
     seed: int = says(0, "Seed of random load.", "N", 0, 2**63 - 1)
 
     def options(self, drive: Drive, trace: Trace | None = None) -> Options:
@@ -170,7 +175,8 @@ class Conditions:
         return [(v if self.positions else untold(v), self.of(options, v.scheduler, depth, recorded)) for v in variants]
 
     def load(self, work: Workload, drive: Drive) -> Workload:
-        """The workload as it is run."""
+        """The workload as it is run; what is so already stays as it is."""
+        work = work if self.whole else sampled(work, self.seed)
         return going_on(work, drive) if self.goes_on else work
 
 

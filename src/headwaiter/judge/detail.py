@@ -21,7 +21,7 @@ from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.judge.judge import Judged
 from headwaiter.study.schema import Result
-from headwaiter.study.trial import Trial, enough
+from headwaiter.study.trial import Trial, first_run
 from headwaiter.study.variants import Variant
 
 F64 = NDArray[np.float64]
@@ -81,7 +81,7 @@ def pictured(found: Judged, progress: Callable[[str, int], None] | None = None) 
         variant, r = trial.variant, trial.result
         tick = (lambda done: progress(variant.name, done)) if progress else None
         options = found.options_of(trial)
-        load = enough(variant, found.drive, found.work.load, options)
+        load, _ = first_run(variant, found.drive, found.work.load, options, tasks=False)
         known = detail(variant, found.drive, load, options, r.requests, tick)
         return Shown(r, known, head(variant, found.drive, load, options))
 

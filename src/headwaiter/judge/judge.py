@@ -17,6 +17,7 @@ from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Lever, Result
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
+from headwaiter.study.windows import SAMPLED_RUNS
 from headwaiter.study.workload import OPEN, Workload
 
 MARGIN = 0.05
@@ -77,6 +78,11 @@ class Judged:
         )
 
 
+def runs_of(work: Workload, asked: int | None) -> int | None:
+    """How often a workload is run with small changes, as measure_all() takes it; a sample of a long one fewer times."""
+    return SAMPLED_RUNS if asked is None and work.windows else asked
+
+
 def judge(
     work: Workload,
     drive: Drive,
@@ -96,17 +102,17 @@ def judge(
 ) -> Judged:
     """Run every variant on the workload, and judge them.
 
-    by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads). current: name of the variant that
-    others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in force at the recording, if
-    it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a share. anyway: judge even on a
-    drive that is not the recorded one. doubted: hold the drive against the recording, and look for one that fits better.
-    That takes long. tasks: results have rows of
-    tasks. progress(variant, I/Os done) comes from any thread. Problem as simulate() raises it.
+    by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads, see runs_of()). current: name
+    of the variant that others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in
+    force at the recording, if it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a
+    share. anyway: judge even on a drive that is not the recorded one. doubted: hold the drive against the recording, and look
+    for one that fits better. That takes long. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any
+    thread. Problem as simulate() raises it.
     """
     work = conditions.load(work, drive)
     options = conditions.options(drive, work.trace)
     each = conditions.runs(variants, drive, work.trace, recorded_under)
-    trials = measure_all(each, drive, work.load, runs, progress, tasks)
+    trials = measure_all(each, drive, work.load, runs_of(work, runs), progress, tasks)
     results = [trial.result for trial in trials]
     is_open = work.replay == OPEN and isinstance(work.load, Forest)
     # Timestamps set the throughput of an open replay; what is left of differences is the last requests'.
@@ -115,8 +121,9 @@ def judge(
     by_name = {trial.variant.name: trial for trial in trials}
     ordered = tuple(by_name[label(r)] for r in ranked)
     under = recorded_under or UNKNOWN
-    known = fit(work.trace, drive, under) if work.trace and doubted else None
-    line, refused = doubt(known, work.trace, drive, under)
+    recording = work.recording
+    known = fit(recording, drive, under) if recording and doubted else None
+    line, refused = doubt(known, recording, drive, under)
     judged = answer(
         ordered,
         criterion,
@@ -126,6 +133,7 @@ def judge(
         seed=conditions.seed,
         wrong_drive=line if refused and not anyway else "",
         have=have,
+        windows=work.windows,
     )
     return Judged(
         work=work,

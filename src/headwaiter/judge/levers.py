@@ -128,11 +128,12 @@ class _Pulled:
 def pull(judged: Judged, queue: Queue = UNKNOWN_QUEUE, progress: Callable[[str, int], None] | None = None) -> list[Lever]:
     """The levers that help, the best set first, then the most helpful; none where nothing is ranked, or a run takes long.
 
-    Each has as many runs as the schedulers had, for run i of one is compared with run i of another. Raises Problem as simulate().
+    Each has as many runs as the schedulers had, for run i of one is compared with run i of another. progress(levers, I/Os done)
+    comes from any thread. Raises Problem as simulate().
     """
     if not judged.answer.margins or judged.criterion != "progress":
         return []
-    if max(r.requests for r in judged.results) > SHORT_IOS:
+    if not judged.work.windows and max(r.requests for r in judged.results) > SHORT_IOS:
         return []
     by_name = {trial.variant.name: trial for trial in judged.trials}
     now = by_name[judged.answer.baseline]
@@ -188,7 +189,9 @@ class _Bench:
         conditions = replace(judged.conditions, **one.conditions)  # type: ignore[arg-type]
         each = conditions.runs([one.variant], judged.drive, judged.work.trace, judged.recorded_under)
         load = _read_ahead(_lowered(judged.work.load, one.lowered), one.read_ahead)
-        return measure_all(each, judged.drive, load, self.runs, self.progress)[0]
+        name, progress = " and ".join(one.what) or one.variant.name, self.progress
+        tick = (lambda _, done: progress(name, done)) if progress else None
+        return measure_all(each, judged.drive, load, self.runs, tick)[0]
 
     def told(self, one: _Tried, trial: Trial, without: Trial, what: str = "") -> Lever | None:
         """What levers are worth against a trial without them; None if they do not help."""

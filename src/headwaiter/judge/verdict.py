@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from headwaiter.engine.schedulers import find
-from headwaiter.study.changes import change_words, interval_words, latency_text
+from headwaiter.study.changes import change_words, digits, interval_words, latency_text
 from headwaiter.study.compare import RANKINGS, names, noun, versus
 from headwaiter.study.intervals import WINS, Interval, bootstrap, bootstrap_rates, paired, wins
 from headwaiter.study.ranges import read_latency
@@ -56,6 +56,8 @@ class Field:
     margin: float
     single: bool
     """Each ran once, and there is no trace to draw from: intervals are points."""
+    windows: int = 0
+    """Of a sample: of so many windows of a longer recording; 0: of all that was recorded."""
     whose: str = ""
     """Which schedulers these are, as a sentence begins."""
 
@@ -74,7 +76,7 @@ class Field:
 
     def against(self, base: int, seed: int) -> Field:
         """The same against another."""
-        return field_of(self.trials, self.criterion, base, self.margin, seed)
+        return field_of(self.trials, self.criterion, base, self.margin, seed, self.windows)
 
 
 def baseline(trials: Sequence[Trial], current: str | None) -> int:
@@ -86,26 +88,27 @@ def baseline(trials: Sequence[Trial], current: str | None) -> int:
     return 0
 
 
-def field_of(trials: Sequence[Trial], criterion: Criterion, base: int, margin: float, seed: int) -> Field:
-    """How sure it is what each trial is, by a criterion, against one of them."""
+def field_of(trials: Sequence[Trial], criterion: Criterion, base: int, margin: float, seed: int, windows: int = 0) -> Field:
+    """How sure it is what each trial is, by a criterion, against one of them; windows as in Field."""
     _, figure, sign = RANKINGS[criterion]
     runs = [[figure.of(r) for r in t.runs] for t in trials]
     steady = wins(runs, base, sign > 0) if len(runs[0]) > 1 else None
-    intervals = _sampled(trials, criterion, base, seed)
+    intervals = _sampled(trials, criterion, base, seed, windows)
     single = intervals is None and steady is None
-    return Field(trials, criterion, base, intervals or paired(runs, base, sign > 0), steady, margin, single)
+    return Field(trials, criterion, base, intervals or paired(runs, base, sign > 0), steady, margin, single, windows)
 
 
-def _sampled(trials: Sequence[Trial], criterion: Criterion, base: int, seed: int) -> list[Interval] | None:
+def _sampled(trials: Sequence[Trial], criterion: Criterion, base: int, seed: int, windows: int) -> list[Interval] | None:
     """Intervals from a trace's cells; None if the criterion is neither a sum nor a rate, or there is no trace."""
     waits, programs = [t.waits for t in trials if t.waits], [t.programs for t in trials if t.programs]
     if len(waits) < len(trials):
         return None
     if criterion == "progress" and len(programs) == len(trials):
         counted = [(p.done[p.counts], p.active_ns[p.counts]) for p in programs]
-        return bootstrap_rates([done for done, _ in counted], [active for _, active in counted], base, seed)
+        return bootstrap_rates([done for done, _ in counted], [active for _, active in counted], base, seed, windows)
     if criterion in ("waited", "latency"):
-        return bootstrap(np.array([w.waited_ns if criterion == "waited" else w.latency_ns for w in waits]), base, seed)
+        costs = np.array([w.waited_ns if criterion == "waited" else w.latency_ns for w in waits])
+        return bootstrap(costs, base, seed, windows)
     return None
 
 
@@ -119,11 +122,12 @@ def answer(
     seed: int = 0,
     wrong_drive: str = "",
     have: Collection[str] | None = None,
+    windows: int = 0,
 ) -> Answer:
     """The verdict over trials of one load, in any order.
 
     `is_open`: an open replay, which may be overloaded. `wrong_drive`: why nothing may be ranked on this drive. `have`: schedulers
-    that the kernel has, by their names here; None: those of an unchanged one.
+    that the kernel has, by their names here; None: those of an unchanged one. windows: as in Field.
     """
     base = baseline(trials, current)
     what = trials[base]
@@ -145,17 +149,17 @@ def answer(
     kernel = [t.variant.is_stock if have is None else t.variant.scheduler in have for t in trials]
     stock = [i for i in range(len(trials)) if kernel[i] or i == base]
     family = stock if len(stock) > 1 else list(range(len(trials)))
-    found = field_of([trials[i] for i in family], criterion, family.index(base), margin, seed)
+    found = field_of([trials[i] for i in family], criterion, family.index(base), margin, seed, windows)
     theirs = all(kernel[i] for i in family if i != base)
     found = replace(found, whose="Of your kernel's schedulers" if theirs else "Of these schedulers")
     added = [base, *(i for i in range(len(trials)) if i not in family)]
-    more = field_of([trials[i] for i in added], criterion, 0, margin, seed)
+    more = field_of([trials[i] for i in added], criterion, 0, margin, seed, windows)
     margins = {trials[i].variant.name: _margin(found, place) for place, i in enumerate(family)}
     margins |= {trials[i].variant.name: _margin(more, place) for place, i in enumerate(added) if i != base}
     said = replace(said, margins=tuple(margins[t.variant.name] for t in trials))
     said, taken = _of_family(found, said, seed)
     if len(added) > 1:
-        said = _with_module(said, [taken, *(trials[i] for i in added[1:])], criterion, margin, seed)
+        said = _with_module(said, more, taken, seed)
     nothing_helps = said.outcome == "keep" and not said.module and not _tails(more, seed)
     if nothing_helps and not _could_change(what) and not more.those("cannot tell"):
         return replace(said, outcome="idle", text=_idle(what))
@@ -195,7 +199,7 @@ def _tails(found: Field, seed: int) -> Field | None:
     felt = [t for t in trials[1:] if base_ms - read_latency(t.result).p99 >= FELT_MS]
     if not felt:
         return None
-    tails = field_of([trials[0], *felt], "p99", 0, FELT, seed)
+    tails = field_of([trials[0], *felt], "p99", 0, FELT, seed, found.windows)
     # A single run says nothing of a tail, unless it is all that there is to say anything.
     return tails if tails.those("better") and (found.single or not tails.single) else None
 
@@ -302,9 +306,10 @@ def _better(found: Field, better: Sequence[int], said: Answer, seed: int, also: 
     return told, winner
 
 
-def _with_module(said: Answer, trials: Sequence[Trial], criterion: Criterion, margin: float, seed: int) -> Answer:
-    """The same, with what schedulers that need a module would add to the first of these, which is the one to take."""
-    found = field_of(trials, criterion, 0, margin, seed)
+def _with_module(said: Answer, more: Field, taken: Trial, seed: int) -> Answer:
+    """The same, with what schedulers that need a module (all but the base of these) would add to the one to take."""
+    trials, margin = [taken, *(t for i, t in enumerate(more.trials) if i != more.base)], more.margin
+    found = field_of(trials, more.criterion, 0, margin, seed, more.windows)
     better = found.those("better")
     unsure = [i for i in found.those("cannot tell") if found.intervals[i].point > math.log1p(margin)]
     if better:
@@ -439,7 +444,7 @@ def _costs(best: Trial, base: Trial) -> list[tuple[float, str]]:
         _compare_directions(best.result, base.result, compare)
     a, b = best.result.throughput_mbps, base.result.throughput_mbps
     if a and b / a > 1 + COST:
-        worse.append((b / a, f"throughput is {_digits(a)} MB/s against {name}'s {_digits(b)}"))
+        worse.append((b / a, f"throughput is {digits(a)} MB/s against {name}'s {digits(b)}"))
     found = [*sorted(always, reverse=True), *sorted(worse, reverse=True)]
     return found[:MOST_COSTS]
 
@@ -450,8 +455,3 @@ def _compare_directions(best: Result, base: Result, compare: Callable[[str, floa
         if ours and theirs:
             compare(f"99th percentile of {word} latency", ours.lat_ms.p99, theirs.lat_ms.p99)
             compare(f"{word}s' longest wait", ours.lat_ms.max, theirs.lat_ms.max)
-
-
-def _digits(value: float) -> str:
-    """Three digits."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -35,7 +35,7 @@ from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
 from headwaiter.study.ongoing import Done, done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
-from headwaiter.study.trial import long_enough
+from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, Workload, read_workload
 
@@ -125,7 +125,7 @@ class Replays:
             options = kernel_options(options, name, depth_of(self.drive, options), self.scheduler)
             variant = untold(variant)
         whole = ongoing(recording.trace, recording.load, self.drive.sectors)
-        load = long_enough(variant, self.drive, whole, options) if goes_on else recording.load
+        load = first_run(variant, self.drive, whole, options)[0] if goes_on else recording.load
         found = []
         for number in range(RUNS + 1):
             other, conditions = perturbed(load, options, number)

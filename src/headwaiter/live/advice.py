@@ -151,20 +151,20 @@ def advise(
     return _conclude(found, pick.variant.scheduler, of_pick if said.best else {}, said, levers, mute)
 
 
-def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0) -> Conditions:
+def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0, whole: bool = False) -> Conditions:
     """As a kernel with these settings would run a recording, on a device that takes so many requests at once (0: its own)."""
     number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else None
-    return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number)
+    return Conditions(seed=seed, queue_depth=queue_depth, nr_requests=number, whole=whole)
 
 
 def _queue(target: Target | None) -> Queue:
     """The queues that levers would change. Disks of a stack are set alike."""
-    if target is None:
-        return UNKNOWN_QUEUE
-    now = target.settings[0]
-    return Queue(
-        tuple(leg.name for leg in target.legs), {name: number for name in FILES if (number := getattr(now, name)) is not None}
-    )
+    return queue_of([leg.name for leg in target.legs], target.settings[0]) if target else UNKNOWN_QUEUE
+
+
+def queue_of(disks: Sequence[str], now: Settings) -> Queue:
+    """The queues of disks that have these settings."""
+    return Queue(tuple(disks), {name: number for name in FILES if (number := getattr(now, name)) is not None})
 
 
 def recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Literal
 
-from headwaiter.study.schema import Answer
+from headwaiter.study.schema import Answer, Lever
 
 Outcome = Literal["kept", "changed", "declined", "undone"]
 SWITCH_S = 0.025
@@ -69,6 +69,8 @@ class Window:
     trouble: str = ""
     answer: Answer | None = None
     """What the judge says of them, where it was asked."""
+    levers: Sequence[Lever] = ()
+    """What helps beside a scheduler, where that was asked for."""
 
 
 @dataclass(frozen=True)

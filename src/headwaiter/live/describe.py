@@ -321,7 +321,7 @@ def priced(found: DescribeDocument, work: Workload, drive: Drive, options: Optio
         return found
     waited = []
     for settings in ({}, {"antic_expire": 0}):
-        waits = first_run(Variant("as", "as", settings), drive, work.load, options, tasks=False).waits
+        waits = first_run(Variant("as", "as", settings), drive, work.load, options, tasks=False)[1].waits
         assert waits  # a trace has them
         waited.append(waits.waited_s)
     cost = 100 * (waited[1] / waited[0] - 1) if waited[0] else None

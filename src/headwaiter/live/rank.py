@@ -22,6 +22,7 @@ from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.fio import load_jobs
+from headwaiter.judge.conditions import Conditions
 from headwaiter.live.apply import apply, revert
 from headwaiter.live.devices import Device
 from headwaiter.live.schema import RankDocument, RankRow, SizeWinner
@@ -80,14 +81,14 @@ def of_drive(
     schedulers: Sequence[Variant],
     sizes: Sequence[int],
     load: Load,
-    options: Options,
+    conditions: Conditions,
     runs: int,
     progress: Callable[[str, int], None] | None = None,
 ) -> list[Point]:
-    """In the simulator; low and high are of `runs` more runs with small changes of the load."""
+    """In the simulator, as the judge runs them; low and high are of `runs` more runs with small changes of the load."""
 
-    def one(cell: tuple[int, Variant]) -> Point:
-        size, variant = cell
+    def one(cell: tuple[int, tuple[Variant, Options]]) -> Point:
+        size, (variant, options) = cell
         jobs = load_jobs(Path("rank.fio"), drive.sectors, load.job(size, drive.sectors * SECTOR_BYTES, "/dev/disk").encode())
         tick = (lambda done: progress(f"{variant.name} {size}", done)) if progress else None
         result = measure(variant, drive, jobs, options, runs, tick, tasks=False).result
@@ -96,7 +97,7 @@ def of_drive(
         return Point(variant.name, size, result.throughput_mbps, low, high)
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one, [(size, variant) for size in sizes for variant in schedulers]))
+        return list(pool.map(one, [(size, each) for size in sizes for each in conditions.runs(schedulers, drive)]))
 
 
 def of_device(

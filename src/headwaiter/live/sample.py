@@ -20,11 +20,14 @@ from headwaiter.engine.sim import I64, Drive
 from headwaiter.errors import Problem
 from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import judge
+from headwaiter.judge.levers import Queue, pull
+from headwaiter.live.advice import queue_of
 from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
 from headwaiter.live.record import FINISHED, record
 from headwaiter.live.selectors import Selector
+from headwaiter.live.settings import opened
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.waits import added_waits
@@ -61,11 +64,14 @@ class _Proven:
 
 
 class Replay:
-    """By a replay of what is recorded, on a drive model (`auto`: chosen by the first recording that tells)."""
+    """By a replay of what is recorded, on a drive model (`auto`: chosen by the first recording that tells).
 
-    def __init__(self, drive: str = AUTO) -> None:
+    levers: try what may help beside a scheduler, too.
+    """
+
+    def __init__(self, drive: str = AUTO, *, levers: bool = False) -> None:
         self._drives: dict[str, _Proven] = {}
-        self._name = drive
+        self._name, self._levers = drive, levers
 
     def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
         """See Method."""
@@ -102,7 +108,7 @@ class Replay:
             return replace(seen, trouble=str(e))
         if line:
             return replace(seen, trouble=line)
-        return self._replayed(seen, work, drive, current, names)
+        return self._replayed(seen, work, drive, device, current, names)
 
     def _drive(self, device: Device, trace: Trace, scheduler: str) -> tuple[Drive, str]:
         """The model, and why it does not explain this window, if so.
@@ -125,8 +131,9 @@ class Replay:
             self._drives[device.identity] = _Proven(found, 1)
         return found, refusal
 
-    @staticmethod
-    def _replayed(seen: Window, work: Workload, drive: Drive, current: str, names: Mapping[str, str]) -> Window:
+    def _replayed(
+        self, seen: Window, work: Workload, drive: Drive, device: Device, current: str, names: Mapping[str, str]
+    ) -> Window:
         """What the judge says of them, as it would say to anybody."""
         variants = [Variant(name, name) for name in names.values()]
         try:
@@ -141,6 +148,7 @@ class Replay:
                 doubted=False,
                 tasks=False,
             )
+            levers = pull(found, _queue(device)) if self._levers else []
         except Problem as e:
             return replace(seen, trouble=str(e))
         if not found.answer.margins:
@@ -148,7 +156,13 @@ class Replay:
         leads = {m.scheduler: math.log1p(m.ahead_percent / 100) for m in found.answer.margins}
         ahead = {name: leads[here] for name, here in names.items() if name != current}
         share = (found.answer.contention_percent or 0.0) / 100
-        return replace(seen, contention=share, advantage=ahead, answer=found.answer)
+        return replace(seen, contention=share, advantage=ahead, answer=found.answer, levers=levers)
+
+
+def _queue(device: Device) -> Queue:
+    """The queue whose settings levers would change. Problem if it cannot be read."""
+    with opened(device) as queue:
+        return queue_of([device.name], queue.read())
 
 
 def _explains(trace: Trace, drive: Drive, scheduler: str) -> str:

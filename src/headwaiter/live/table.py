@@ -22,6 +22,7 @@ from headwaiter.ending import tidied
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.errors import Problem, shown
 from headwaiter.fio import load_jobs
+from headwaiter.judge.conditions import Conditions
 from headwaiter.live import devices
 from headwaiter.live.advice import Target
 from headwaiter.live.apply import apply
@@ -102,14 +103,14 @@ def of_drive(
     schedulers: Sequence[Variant],
     wanted: Sequence[Cell],
     work: Work,
-    options: Options,
+    conditions: Conditions,
     runs: int,
     progress: Callable[[str, int], None] | None = None,
 ) -> list[Measured]:
-    """In the simulator; low and high are of `runs` more runs with small changes of the load."""
+    """In the simulator, as the judge runs them; low and high are of `runs` more runs with small changes of the load."""
 
-    def one(what: tuple[Cell, Variant]) -> Measured:
-        cell, variant = what
+    def one(what: tuple[Cell, tuple[Variant, Options]]) -> Measured:
+        cell, (variant, options) = what
         jobs = load_jobs(Path("table.fio"), drive.sectors, work.job(cell).encode())
         tick = (lambda done: progress(f"{variant.name} {cell.operation}", done)) if progress else None
         results = measure(variant, drive, jobs, options, runs, tick).runs[: 1 + runs]
@@ -117,7 +118,7 @@ def of_drive(
         return Measured(cell, Point(variant.name, cell.record_kib << 10, median_low(rates), min(rates), max(rates)))
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one, [(cell, variant) for cell in wanted for variant in schedulers]))
+        return list(pool.map(one, [(cell, each) for cell in wanted for each in conditions.runs(schedulers, drive)]))
 
 
 def check_folder(machine: Machine, target: Target, folder: Path, wanted: Sequence[Cell], work: Work) -> None:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `top` says would help, as `watch` judges a window: in a thread, for the screen must not stand still meanwhile."""
+"""What `top` says would help, a scheduler or something else, as `watch` judges a window.
+
+In a thread, for the screen must not stand still meanwhile.
+"""
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,9 +17,8 @@ from headwaiter.live.archive import FullError
 from headwaiter.live.decide import Window
 from headwaiter.live.devices import Device
 from headwaiter.live.top_feed import MINUTE_S, Feed
+from headwaiter.study.schema import Lever
 
-MARGIN = 0.10
-"""Less is no advantage, as for `watch`."""
 AGAIN_S = 60.0
 """After so many seconds what was said is judged anew."""
 Judge = Callable[[Device, Path, float, int, str, Sequence[str]], Window]
@@ -25,13 +26,14 @@ Judge = Callable[[Device, Path, float, int, str, Sequence[str]], Window]
 
 
 class Adviser:
-    """Judges the last minute, and again each minute; `text` is the last sentence, or ""."""
+    """Judges the last minute, and again each minute; `text` is the last verdict, or "", and `levers` what helps beside that."""
 
     def __init__(self, feed: Feed, judge: Judge | None = None) -> None:
         self._feed, self._judge = feed, judge or replayed
         self._thread: threading.Thread | None = None
         self._next_ns = feed.began_ns + round(MINUTE_S * 1e9)
         self.text = ""
+        self.levers: Sequence[Lever] = ()
 
     def look(self, now_ns: int, current: str | None, candidates: Sequence[str], lost: int) -> None:
         """Begin to judge, if it is time."""
@@ -57,9 +59,9 @@ class Adviser:
                 path = Path(folder) / self._feed.disk.name
                 seconds = self._feed.archive(path)
                 window = self._judge(self._feed.disk, path, seconds, lost, current, candidates)
-            self.text = sentence(window, current)
+            self.text, self.levers = sentence(window), window.levers
         except (Problem, FullError, OSError) as e:
-            self.text = f"not known: {e}"
+            self.text, self.levers = f"not known: {e}", ()
         except ending.Ended:
             return
 
@@ -75,22 +77,11 @@ def replayed(device: Device, path: Path, seconds: float, lost: int, current: str
     except Problem as e:
         raise Problem(str(e).removeprefix(f"{path}: ")) from None
     assert trace
-    return Replay().judge(device, trace, seconds, lost, current, candidates)
+    return Replay(levers=True).judge(device, trace, seconds, lost, current, candidates)
 
 
-def sentence(window: Window, current: str) -> str:
-    """What a window tells, for people."""
-    of = f"by a replay of the last {window.seconds:.0f} s"
-    if window.trouble:
-        return f"not known ({window.trouble})"
-    ahead = sorted(((lead, name) for name, lead in window.advantage.items() if name != current), reverse=True)
-    if not ahead:
-        return "the kernel has no other scheduler that can be replayed"
-    if not any(lead for lead, _ in ahead):
-        return "no scheduler: the disk has too little to do at once"
-    better = [(lead, name) for lead, name in ahead if lead > math.log1p(MARGIN)]
-    if not better:
-        return f"no other scheduler ({', '.join(sorted(name for _, name in ahead))} are not {100 * MARGIN:.0f}% ahead), {of}"
-    told = [f"{name}, under which programs would wait {100 * (1 - math.exp(-lead)):.0f}% less" for lead, name in better[:1]]
-    told += [f"{name} {100 * (1 - math.exp(-lead)):.0f}%" for lead, name in better[1:]]
-    return f"{', '.join(told)}; {of}, against {current}"
+def sentence(window: Window) -> str:
+    """What a window tells, for people: the verdict of the judge."""
+    if window.trouble or window.answer is None:
+        return f"not known ({window.trouble or 'there is no other scheduler that can be replayed'})"
+    return f"{window.answer.text} (By a replay of the last {window.seconds:.0f} s.)"

@@ -65,7 +65,8 @@ class Watcher:
             seconds = (until_ns - since_ns) / 1e9
             seen = look(trace, since_ns, until_ns, setting, busy_percent(before, after, seconds))
             self.adviser.look(until_ns, setting.scheduler, self._others(device), lost)
-            yield _document(device, seen, seconds, lost=lost, advice=self.adviser.text)
+            told = _document(device, seen, seconds, lost=lost)
+            yield replace(told, advice=self.adviser.text, levers=self.adviser.levers)
             since_ns, before = until_ns, after
 
     def _record(self, until_ns: int, lost: int) -> tuple[int | None, int]:
@@ -140,11 +141,9 @@ def _setting(device: Device) -> Setting:
     return Setting.of(device.settings, takes)
 
 
-def _document(
-    device: Device, seen: Look, seconds: float, *, lost: int = 0, advice: str = "", notes: Sequence[str] = ()
-) -> TopDocument:
+def _document(device: Device, seen: Look, seconds: float, *, lost: int = 0, notes: Sequence[str] = ()) -> TopDocument:
     told = _told(device.name, device.model, time.strftime("%Y-%m-%dT%H:%M:%S"), seen, seconds)
-    return replace(told, lost=lost, advice=advice, notes=notes)
+    return replace(told, lost=lost, notes=notes)
 
 
 def _told(name: str, model: str, at: str, seen: Look, seconds: float) -> TopDocument:

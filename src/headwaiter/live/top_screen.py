@@ -23,6 +23,8 @@ _LEAST_ROWS = 3
 _BESIDE_ROWS = 2
 """Of the table: its head, and how many programs are left out."""
 _MOST_SETTINGS = 16
+_MOST_LEVERS = 2
+"""So many take little room; --json has all."""
 
 
 @dataclass(frozen=True)
@@ -167,4 +169,7 @@ def _foot(found: TopDocument) -> list[Text]:
     lines = [Text(f"{lowering(one, found.queue.scheduler)}.") for one in found.background[:1]]
     if found.advice:
         lines.append(Text.assemble(("What would help: ", "bold"), found.advice))
+    for lever in found.levers[:_MOST_LEVERS]:
+        text = lever.text if lever.kind == "set" else f"Besides, {lever.text}"
+        lines += [Text(text), *(Text(f"  {line}", overflow="fold") for line in lever.apply)]
     return lines + [Text(f"Note: {note}.") for note in found.notes]

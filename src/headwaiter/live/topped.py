@@ -9,7 +9,7 @@ from typing import Annotated
 
 from headwaiter.live.described import InBackground, WaitsFor
 from headwaiter.record import Document, Record, Says
-from headwaiter.study.schema import Latency, Notes
+from headwaiter.study.schema import Latency, Lever, Notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,8 @@ class TopDocument(Document):
         None
     )
     background: Annotated[Sequence[InBackground], Says("programs that may well wait, those that cause most waiting first")] = ()
-    advice: Annotated[str, Says("what would help; empty before a minute has been seen")] = ""
+    advice: Annotated[str, Says("which scheduler would help; empty before a minute has been seen")] = ""
+    levers: Annotated[Sequence[Lever], Says("what would help beside that, the most helpful first")] = ()
     notes: Notes
 
 

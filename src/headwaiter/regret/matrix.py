@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 from headwaiter import ending
 from headwaiter.engine.sim import Drive, Load, Options, Rows, simulate
 from headwaiter.errors import DoesNotFitError, Problem
+from headwaiter.judge.conditions import Conditions
 from headwaiter.regret.metrics import Measured
 from headwaiter.regret.workloads import Contest, fit
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.variants import Variant
+from headwaiter.study.workload import NR_REQUESTS
 
+STANDINGS = Conditions(host="lab", nr_requests=NR_REQUESTS, wbt_depth=0, pull_ahead=False, positions=True)
+"""Those of the figures in docs/regret.md: old and new schedulers by themselves, not each as today's kernel runs it."""
 DRIVES = ("barracuda-80g", "cheetah-15k", "wd-re-4tb", "raid0-4x-barracuda-80g", "sata-ssd", "nvme-ssd")
 """One head, a fast one, one with a queue of its own, four; a slow SSD and a fast one."""
 SEEDS = 5
@@ -46,15 +50,14 @@ class Cell:
         return f"{self.workload} on {self.drive}"
 
 
-def measure_cell(contest: Contest, drive: Drive, variants: Sequence[Variant], options: Options, seed: int) -> NDArray[np.float64]:
+def measure_cell(contest: Contest, drive: Drive, each: Sequence[tuple[Variant, Options]], seed: int) -> NDArray[np.float64]:
     """Shape (schedulers, metrics), of one seed: 0 is the workload as it is, others change it a little (study/perturb.py)."""
-    options = replace(options, seed=options.seed + seed)
-    fitted = fit(contest, drive, options)
-    load, options = perturbed(fitted.load, options, seed)
-    fitted = replace(fitted, load=load)
+    each = [(variant, replace(options, seed=options.seed + seed)) for variant, options in each]
+    fitted = fit(contest, drive, each[0][1])
     values = []
-    for variant in variants:
-        values.append(Measured(fitted, run(variant, drive, load, options)).values(contest.metrics))
+    for variant, own in each:
+        load, options = perturbed(fitted.load, own, seed)
+        values.append(Measured(replace(fitted, load=load), run(variant, drive, load, options)).values(contest.metrics))
     return np.array(values)
 
 
@@ -68,7 +71,7 @@ def measure(
     contests: Sequence[Contest],
     drives: Sequence[Drive],
     variants: Sequence[Variant],
-    options: Options,
+    conditions: Conditions = STANDINGS,
     seeds: int = SEEDS,
     progress: Callable[[str, int], None] | None = None,
 ) -> tuple[list[Cell], list[str]]:
@@ -78,11 +81,12 @@ def measure(
     `progress(name, runs)` is called from the workers' threads when the runs of one seed are over.
     """
     pairs = [(contest, drive) for contest in contests for drive in drives]
+    each = {drive.name: conditions.runs(variants, drive) for drive in drives}
 
     def one(job: tuple[tuple[Contest, Drive], int]) -> NDArray[np.float64] | DoesNotFitError:
         (contest, drive), seed = job
         try:
-            values = measure_cell(contest, drive, variants, options, seed)
+            values = measure_cell(contest, drive, each[drive.name], seed)
         except DoesNotFitError as e:
             return e
         if progress:

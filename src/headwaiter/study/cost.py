@@ -21,6 +21,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, Directions, Op
 from headwaiter.engine.sim import Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import JobLoad
 from headwaiter.fio.jobs import READAHEAD_BYTES
+from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.ranges import runs_for
 
 IO_S = 1.5e-6
@@ -34,6 +35,8 @@ _MOST_AT_ONCE = 256
 
 def estimated_ios(load: Load, drive: Drive, options: Options) -> float:
     """About how many I/Os a load has."""
+    if isinstance(load, Ongoing) and load.recorded:
+        load = load.recorded  # in the same time
     if isinstance(load, Forest):
         return float(len(load.time_ns))
     if isinstance(load, JobLoad):
@@ -70,11 +73,12 @@ def announcement(planned: Plan) -> str:
     if seconds < LONG_S:
         return ""
     number = schedulers * runs
-    many = f"{number} runs of about {_amount(ios)} I/Os each" if number > 1 else f"about {_amount(ios)} I/Os"
+    many = f"{number} runs of about {amount(ios)} I/Os each" if number > 1 else f"about {amount(ios)} I/Os"
     return f"{many}, about {_duration(seconds)}; Ctrl-C stops it"
 
 
-def _amount(n: float) -> str:
+def amount(n: float) -> str:
+    """About so many, in words."""
     for size, name in ((1e9, "billion"), (1e6, "million")):
         if n >= size:
             return f"{_rounded(n / size)} {name}"

@@ -225,15 +225,19 @@ def choose_drive(
 
 
 def drive_for(
-    drive: str | Drive | None, trace: Trace | None, name: str, scheduler: str = UNKNOWN
+    drive: str | Drive | None,
+    trace: Trace | None,
+    name: str,
+    scheduler: str = UNKNOWN,
+    progress: Callable[[str, int], None] | None = None,
 ) -> tuple[Drive, tuple[str, ...]]:
     """The drive to simulate, and what is to be said of the choice.
 
     None: the one that explains the recording in a workload of that name best; where that tells nothing, the default one, or the
-    smallest that is large enough. AUTO, or a name: that; see choose_drive() and open_drive().
+    smallest that is large enough. AUTO, or a name: that; see choose_drive(), also for progress, and open_drive().
     """
     if drive == AUTO or (drive is None and trace is not None and completions(trace) >= FEWEST):
-        device, note = choose_drive(trace, name, scheduler)
+        device, note = choose_drive(trace, name, scheduler, progress)
         return device, (note,)
     if drive is not None:
         return (open_drive(drive) if isinstance(drive, str) else drive), ()
@@ -257,11 +261,15 @@ def completions(trace: Trace) -> int:
 
 
 def read_on_drive(
-    given: Path | Trace, drive: str | Drive | None, how: Reading, scheduler: str = UNKNOWN
+    given: Path | Trace,
+    drive: str | Drive | None,
+    how: Reading,
+    scheduler: str = UNKNOWN,
+    progress: Callable[[str, int], None] | None = None,
 ) -> tuple[Workload, Drive]:
     """A workload, from a file or a trace that has been read, and the drive that it is fitted to; see drive_for().
 
-    scheduler: the one in force at the recording, if it is known.
+    scheduler: the one in force at the recording, if it is known. progress: see choose_drive().
     """
     if isinstance(given, Trace):
         path, read = Path(given.source), given
@@ -279,7 +287,7 @@ def read_on_drive(
             device, _ = drive_for(drive, None, path.name)
             return fitted(device), device
         read = found
-    device, notes = drive_for(drive, read, path.name, scheduler)
+    device, notes = drive_for(drive, read, path.name, scheduler, progress)
     work = fitted(device)
     return replace(work, notes=(*work.notes, *notes)), device
 
@@ -294,7 +302,8 @@ def told(found: Fit) -> str:
 
 def doubts(work: Workload, drive: Drive) -> tuple[str, ...]:
     """The line of doubt(), if there is one."""
-    line, _ = doubt(fit(work.trace, drive) if work.trace else None, work.trace, drive)
+    recording = work.recording
+    line, _ = doubt(fit(recording, drive) if recording else None, recording, drive)
     return (line,) if line else ()
 
 

@@ -58,23 +58,24 @@ class Interval:
         return (half / distance) ** 2 if distance > 0 else float("inf")
 
 
-def bootstrap(costs: F64, base: int, seed: int) -> list[Interval]:
+def bootstrap(costs: F64, base: int, seed: int, windows: int = 0) -> list[Interval]:
     """Of each row against row `base`: intervals that hold all at once with a probability of LEVEL.
 
     costs: shape (rows, cells), less is better. An interval is infinite where there are too few cells, or nothing to compare.
+    windows: the cells are of so many pieces of a longer recording (windows.py), and what is in one belongs together.
     """
     cells = costs.shape[1]
     totals = costs.sum(axis=1)
     if cells < FEWEST_CELLS or (totals <= 0).any():
         return [_unknown(totals[base], total, row == base) for row, total in enumerate(totals)]
     parts = costs / totals[:, None]
-    picked, blocks = _picked(parts - parts[base], seed)
+    picked, blocks = _picked(parts - parts[base], seed, windows)
     sums = np.array([row[picked].sum(axis=1) for row in costs])
     sums = np.maximum(sums, LEAST_SHARE * totals[:, None])
     return _simultaneous(np.log(totals[base] / totals), np.log(sums[base] / sums), blocks)
 
 
-def bootstrap_rates(done: Sequence[F64], active: Sequence[F64], base: int, seed: int) -> list[Interval]:
+def bootstrap_rates(done: Sequence[F64], active: Sequence[F64], base: int, seed: int, windows: int = 0) -> list[Interval]:
     """Of each row's geometric mean of rates against that of row `base`, as bootstrap().
 
     done, active: of each row the work and the time of programs, shape (programs, cells); more work in less time is better. A cell
@@ -92,14 +93,14 @@ def bootstrap_rates(done: Sequence[F64], active: Sequence[F64], base: int, seed:
         [(d / w[:, None] - a / t[:, None]).mean(axis=0) for d, a, w, t in zip(done, active, work, time, strict=True)]
     )
     shift = shift - shift[base]
-    picked, blocks = _picked(shift, seed)
+    picked, blocks = _picked(shift, seed, windows)
     return _simultaneous(point, point[:, None] + np.array([row[picked].sum(axis=1) for row in shift]), blocks)
 
 
-def _picked(difference: F64, seed: int) -> tuple[NDArray[np.int64], int]:
+def _picked(difference: F64, seed: int, windows: int) -> tuple[NDArray[np.int64], int]:
     """Cells of each resample, shape (RESAMPLES, cells), of rows that vary about 0; and in how many blocks they come."""
     cells = difference.shape[1]
-    length = _block(difference)
+    length = max(_block(difference), -(-cells // windows) if windows else 1)
     rng = np.random.default_rng([seed, cells])
     blocks = -(-cells // length)
     start = rng.integers(0, cells, (RESAMPLES, blocks, 1))

@@ -82,8 +82,8 @@ class Ongoing(Forest):
 
 
 def going_on(work: Workload, drive: Drive) -> Workload:
-    """A closed replay whose programs go on until the recorded span is over; as it is, where none does."""
-    if work.replay != CLOSED or work.trace is None or not isinstance(work.load, Forest):
+    """A closed replay whose programs go on until the recorded span is over; as it is, where none does, or they do so already."""
+    if work.replay != CLOSED or work.trace is None or not isinstance(work.load, Forest) or isinstance(work.load, Ongoing):
         return work
     load = ongoing(work.trace, work.load, drive.sectors)
     return replace(work, load=load) if load.programs else work

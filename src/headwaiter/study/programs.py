@@ -80,13 +80,19 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
+def waited_for(load: Forest) -> NDArray[np.bool_]:
+    """Whether somebody waits for an I/O, shape (n,)."""
+    waited: NDArray[np.bool_] = (load.flags & SYNC > 0) | (load.op == Op.READ)
+    return waited
+
+
 def programs_of(outcome: Outcome, load: object) -> Programs | None:
     """Of a run of jobs, or of a closed load that has kept its rows; None where nobody waits, or timestamps set the pace."""
     if isinstance(load, JobLoad):
         return _of_jobs(outcome, load)
     if not isinstance(load, Forest) or outcome.recorded is None or not (load.parent >= 0).any():
         return None
-    waited = (load.flags & SYNC > 0) | (load.op == Op.READ)
+    waited = waited_for(load)
     groups = load.groups
     there = np.unique(groups[waited])
     if not len(there):
@@ -107,7 +113,9 @@ def programs_of(outcome: Outcome, load: object) -> Programs | None:
     first = np.full(len(there), len(groups))
     np.minimum.at(first, number[waited], np.flatnonzero(waited))
     called = tuple(names[g] for g in there.tolist())
-    return Programs(called, done, active, p99, most, _counting(load.ioprio[first], called))
+    own = load.recorded if isinstance(load, Ongoing) and load.recorded else load
+    ios = np.bincount(own.groups[waited_for(own)], minlength=int(there[-1]) + 1)[there]
+    return Programs(called, done, active, p99, most, _counting(load.ioprio[first], called, ios >= load.windows))
 
 
 def _of_work(number: I64, n: int, issue: I64, complete: I64, size: F64) -> tuple[F64, F64]:
@@ -160,9 +168,12 @@ def _of_span(
     return done, active, counted.astype(np.int64)
 
 
-def _counting(prios: NDArray[np.uint16], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Programs of other classes than idle that are no threads of the kernel; all, where there are no others."""
-    counts = np.asarray(prios < ioprio(IoprioClass.IDLE, 0))
+def _counting(prios: NDArray[np.uint16], names: Sequence[str], many: NDArray[np.bool_] | bool = True) -> NDArray[np.bool_]:
+    """Programs of other classes than idle that are no threads of the kernel; all, where there are no others.
+
+    many: whether there are so many I/Os of each that what it got is not chance.
+    """
+    counts = np.asarray(prios < ioprio(IoprioClass.IDLE, 0)) & many
     if names:
         counts &= ~np.array([is_kernel_thread(name) for name in names])
     return counts if counts.any() else ~counts

@@ -92,8 +92,7 @@ def _begin(
     tasks: bool = True,
 ) -> _Begun:
     """The unperturbed run of a variant."""
-    load = enough(variant, drive, load, options)
-    first = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
+    load, first = first_run(variant, drive, load, options, progress=progress, tasks=tasks)
     outcome = first.outcome
     assert outcome
     occupied = first.waits.contention if first.waits else _contention(outcome)
@@ -159,21 +158,6 @@ def measure_all(
         return list(pool.map(lambda one, conditions: _finish(one, drive, conditions[1], number, tasks), begun, each))
 
 
-def long_enough(variant: Variant, drive: Drive, load: Ongoing, options: Options) -> Ongoing:
-    """The same with its programs repeated until none comes to its end under this variant, as far as there is room."""
-    more: Ongoing | None = load
-    while more:
-        load = more
-        outcome = simulate(variant.scheduler, drive, load, variant.settings, replace(options, record=True))
-        more = load.longer(np.asarray(outcome.rows.issue_ns))
-    return load
-
-
-def enough(variant: Variant, drive: Drive, load: Load, options: Options) -> Load:
-    """As long_enough(), of any load."""
-    return long_enough(variant, drive, load, options) if isinstance(load, Ongoing) else load
-
-
 def first_run(
     variant: Variant,
     drive: Drive,
@@ -182,13 +166,20 @@ def first_run(
     log: Path | None = None,
     progress: Callable[[int], None] | None = None,
     tasks: bool = True,
-) -> Ran:
-    """The unperturbed run of a variant; `log` as in simulate()."""
+) -> tuple[Load, Ran]:
+    """The unperturbed run of a variant, and the load that it was made with; `log` as in simulate().
+
+    Programs that go on are repeated until none comes to its end under this variant, as far as there is room.
+    """
     # A run of jobs may be as long as it likes; its rows are kept if it is short.
     record = isinstance(load, Forest) or estimated_ios(load, drive, options) <= SHORT_IOS
     options = replace(options, record=record or options.record)
-    outcome = simulate(variant.scheduler, drive, load, variant.settings, options, log, progress)
-    return _ran(variant, outcome, load, tasks)
+    while True:
+        outcome = simulate(variant.scheduler, drive, load, variant.settings, options, log, progress)
+        more = load.longer(np.asarray(outcome.rows.issue_ns)) if isinstance(load, Ongoing) else None
+        if more is None:
+            return load, _ran(variant, outcome, load, tasks)
+        load = more
 
 
 def others(

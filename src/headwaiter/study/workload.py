@@ -34,28 +34,6 @@ ABSURD_THINK_MS = 1000.0
 
 
 @dataclass(frozen=True)
-class Workload:
-    """A load with its name; `replay` is closed, open, or None for generated load; `notes` are for the reader.
-
-    `trace` is the recording, if it is one.
-    """
-
-    name: str
-    load: Load
-    replay: Replay | None
-    notes: tuple[str, ...] = ()
-    trace: Trace | None = None
-    file_sha256: str = ""
-
-    @property
-    def sha256(self) -> str:
-        """Of the file, as it is stored; of the native CSV of a trace that comes from none."""
-        if self.file_sha256 or self.trace is None:
-            return self.file_sha256
-        return hashlib.sha256(native_csv(self.trace).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
 class Reading:
     """How a workload is to be read. replay None: closed wherever the trace tells its tasks, else open."""
 
@@ -69,6 +47,42 @@ class Reading:
     """Think times, or timestamps, are divided by this."""
     seed: int = 0
     """Of generated workloads."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A load with its name; `replay` is closed, open, or None for generated load; `notes` are for the reader.
+
+    `trace` is the recording, if it is one; where windows of it are replayed (windows.py), these, and `whole` is all of it.
+    """
+
+    name: str
+    load: Load
+    replay: Replay | None
+    notes: tuple[str, ...] = ()
+    trace: Trace | None = None
+    file_sha256: str = ""
+    reading: Reading = Reading()
+    """How it was read."""
+    whole: Trace | None = None
+
+    @property
+    def windows(self) -> int:
+        """In how many windows it is replayed; 0: as a whole."""
+        return self.load.windows if isinstance(self.load, Forest) else 0
+
+    @property
+    def recording(self) -> Trace | None:
+        """All that was recorded, whatever is replayed of it; None if it is no recording."""
+        return self.whole or self.trace
+
+    @property
+    def sha256(self) -> str:
+        """Of the file, as it is stored; of the native CSV of a trace that comes from none."""
+        recording = self.recording
+        if self.file_sha256 or recording is None:
+            return self.file_sha256
+        return hashlib.sha256(native_csv(recording).encode()).hexdigest()
 
 
 def find_workload(name: str | None) -> Path:
@@ -179,7 +193,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
                     " timestamps (--replay closed insists)"
                 )
         if how == CLOSED:
-            forest = dataclasses.replace(_forest(rows, parent, delay_ns), after=stream_order(rows))
+            forest = dataclasses.replace(forest_of(rows, parent, delay_ns), after=stream_order(rows))
     if reading.speed != 1:
         notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")
         forest = dataclasses.replace(
@@ -187,7 +201,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
             time_ns=(forest.time_ns / reading.speed).astype(np.int64),
             delay_ns=(forest.delay_ns / reading.speed).astype(np.int64),
         )
-    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256)
+    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256, reading)
 
 
 def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray[np.bool_]) -> float:
@@ -199,7 +213,7 @@ def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray
 
 def open_forest(trace: Trace) -> Forest:
     """The trace with its flushes at its timestamps, the first at 0."""
-    return _forest(with_flushes(trace), None, None)
+    return forest_of(with_flushes(trace), None, None)
 
 
 def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:
@@ -213,8 +227,8 @@ def _check_fit(path: Path, trace: Trace, drive: Drive) -> None:
         )
 
 
-def _forest(trace: Trace, parent: I64 | None, delay_ns: I64 | None) -> Forest:
-    """The trace as a forest; without parents everything comes at its timestamp, the first at 0."""
+def forest_of(trace: Trace, parent: I64 | None, delay_ns: I64 | None) -> Forest:
+    """A trace that has its flushes among its rows as a forest; without parents all comes at its timestamp, the first at 0."""
     n = len(trace)
     # A task's group is that of its first request; its ioprio goes with each request.
     _, first = np.unique(trace.task, return_index=True)

@@ -9,11 +9,12 @@ their own, as a kernel's write-back is.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.traces.model import MAX_TIME_NS, Array, Task, Trace
+from headwaiter.traces.model import MAX_TIME_NS, Array, Flushes, Task, Trace
 
 FURTHER_SECTORS = 256
 """A read-ahead window: what a thread may skip and still carry on."""
@@ -57,6 +58,12 @@ def part(trace: Trace, begin: int, end: int) -> Trace:
     if flushes:
         since, until = columns["time_ns"][0] if begin else 0, columns["time_ns"][-1] if end < len(trace) else MAX_TIME_NS
         flushes = flushes.rows((flushes.time_ns >= since) & (flushes.time_ns <= until))
+    return with_rows(trace, columns, flushes)
+
+
+def with_rows(trace: Trace, columns: dict[str, Any], flushes: Flushes | None) -> Trace:
+    """A trace of these rows of another: columns as of Trace.columns(). Tasks and groups are numbered anew, without gaps."""
+    columns = dict(columns)
     used, task = _numbered(columns["task"], flushes.task if flushes else None)
     _, group = _numbered(columns["group"], flushes.group if flushes else None)
     n = len(columns["task"])

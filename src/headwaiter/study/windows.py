@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A long recording is replayed in windows: pieces of one length, one at a random place of each equal part of its time.
+
+The windows are put one behind the other, and are replayed as one recording: pieces replayed one by one would each begin with an
+idle scheduler and an empty queue. What is under way at the end of a window stands for what was under way at the beginning of the
+next, and a program goes on in the next with what it did there. Each moment of the recording is as likely to be replayed as any
+other, so that shares of time, and work by time, are those of the whole but for chance. How much chance has a part in it,
+intervals tell (intervals.py), for which a window is a single sample. A program with fewer I/Os than there are windows does not
+count (programs.py): chance alone would tell what it got.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from headwaiter.engine.sim import I64, Forest
+from headwaiter.errors import counted
+from headwaiter.study.cost import amount
+from headwaiter.study.programs import waited_for
+from headwaiter.study.workload import Workload, forest_of
+from headwaiter.traces import Trace, with_flushes
+from headwaiter.traces.streams import with_rows
+
+WHOLE_IOS = 500_000
+"""A recording of up to so many requests is replayed as a whole."""
+SAMPLED_IOS = 80_000
+"""Of a longer one about so many."""
+SAMPLED_RUNS = 4
+"""Perturbed runs of a sample, unless somebody asks for another number."""
+WINDOWS = 24
+FEWEST_WINDOWS = 6
+LATENCIES = 20
+"""A window is at least so many times as long as nearly all requests take, if that leaves FEWEST_WINDOWS: seams do not count."""
+_NEARLY_ALL = 0.99
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Pieces of a recording, in ns from its first request on; begin_ns of shape (windows,), in order, without overlaps."""
+
+    begin_ns: I64
+    length_ns: int
+
+    def __len__(self) -> int:
+        return len(self.begin_ns)
+
+    def count(self, time_ns: I64) -> int:
+        """How many of these sorted times lie in a window."""
+        edges = np.searchsorted(time_ns, np.stack([self.begin_ns, self.begin_ns + self.length_ns]))
+        return int((edges[1] - edges[0]).sum())
+
+    def rows(self, time_ns: I64) -> tuple[I64, I64]:
+        """(which of these sorted times lie in a window, by how much each comes later once windows follow each other)."""
+        at = np.searchsorted(self.begin_ns, time_ns, side="right") - 1
+        inside = np.flatnonzero((at >= 0) & (time_ns < self.begin_ns[at] + self.length_ns))
+        return inside, (np.arange(len(self)) * self.length_ns - self.begin_ns)[at[inside]]
+
+    def moved(self, time_ns: int) -> int:
+        """A time of the recording, when windows follow each other; one between two windows is that of the seam."""
+        at = int(np.searchsorted(self.begin_ns, time_ns, side="right")) - 1
+        return 0 if at < 0 else at * self.length_ns + min(time_ns - int(self.begin_ns[at]), self.length_ns)
+
+
+def sampled(work: Workload, seed: int, most: int = WHOLE_IOS, ios: int = SAMPLED_IOS) -> Workload:
+    """A recording of more than `most` requests in windows that have about `ios`; what is none, or is so already, as it is."""
+    trace = work.trace
+    if trace is None or not isinstance(work.load, Forest) or work.windows or len(trace) <= most:
+        return work
+    windows = choose(trace, ios, seed)
+    chosen = cut(trace, windows)
+    note = (
+        f"replayed {len(windows)} windows of {_time_text(windows.length_ns)}, {amount(len(chosen))} of {amount(len(trace))}"
+        f" requests, {100 * len(chosen) / len(trace):.2g}% (--whole replays all)"
+    )
+    load = joined(work.load, trace, chosen, windows, work.reading.speed)
+    each = np.unique(load.groups[waited_for(load)], return_counts=True)[1]
+    if few := int((each < len(windows)).sum()):
+        note += f"; {counted(few, 'program')} with fewer than {len(windows)} of them {'does' if few == 1 else 'do'} not count"
+    return replace(work, load=load, trace=chosen, whole=trace, notes=(*work.notes, note))
+
+
+def _time_text(ns: int) -> str:
+    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+
+
+def choose(trace: Trace, ios: int, seed: int) -> Windows:
+    """Windows of a trace with about so many requests."""
+    time = trace.time_ns - trace.time_ns[0]
+    share = min(1.0, ios / len(trace))
+    number = int(np.clip(share * trace.span_ns / max(1, LATENCIES * _latency_ns(trace)), FEWEST_WINDOWS, WINDOWS))
+    part = trace.span_ns // number + 1
+    place = np.random.default_rng([seed, len(trace)]).random(number)
+
+    def of(length: int) -> Windows:
+        return Windows(np.arange(number) * part + (place * (part - length)).astype(np.int64), length)
+
+    # A window of one place and a greater length holds the shorter one, so that more are in it.
+    low, high = 1, part
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if of(middle).count(time) < ios else (low, middle)
+    return of(low)
+
+
+def _latency_ns(trace: Trace) -> float:
+    known = trace.complete_ns >= 0
+    return float(np.quantile((trace.complete_ns - trace.time_ns)[known], _NEARLY_ALL)) if known.any() else 0.0
+
+
+def cut(trace: Trace, windows: Windows) -> Trace:
+    """The requests that came in windows, one window behind the other."""
+    start = int(trace.time_ns[0])
+    rows, later = windows.rows(trace.time_ns - start)
+    columns = trace.columns(rows)
+    for name in ("time_ns", "complete_ns", "issue_ns"):
+        if name in columns:
+            columns[name] = _later(columns[name], later - start)
+    flushes = trace.flushes
+    if flushes:
+        rows, later = windows.rows(flushes.time_ns - start)
+        flushes = flushes.rows(rows)
+        if flushes:
+            times = [_later(column, later - start) for column in (flushes.time_ns, flushes.complete_ns, flushes.issue_ns)]
+            flushes = replace(flushes, time_ns=times[0], complete_ns=times[1], issue_ns=times[2])
+    found = with_rows(trace, columns, flushes)
+    tasks = tuple(t if t.exit_ns is None else replace(t, exit_ns=windows.moved(t.exit_ns - start)) for t in found.tasks)
+    return replace(found, tasks=tasks)
+
+
+def _later(times: I64, by: I64) -> I64:
+    return np.where(times >= 0, times + by, -1)
+
+
+def joined(load: Forest, trace: Trace, chosen: Trace, windows: Windows, speed: float) -> Forest:
+    """The load of a trace in windows; `chosen` is the trace in them. Times of the load were divided by `speed`."""
+    whole, rows = with_flushes(trace), with_flushes(chosen)
+    kept, _ = windows.rows(whole.time_ns - trace.time_ns[0])
+    at = np.full(len(whole), -1, np.int64)
+    at[kept] = np.arange(len(kept))
+    parent = load.parent[kept]
+    follows, delay = np.where(parent >= 0, at[parent], -1), load.delay_ns[kept].copy()
+    orphans = np.flatnonzero((parent >= 0) & (follows < 0))
+    follows[orphans] = _before(rows, orphans, parent[orphans], windows.length_ns)
+    # Who follows something in a window before has thought behind that until the seam, and then goes on as the recording shows it
+    # at the window's beginning: it waits, and thinks thereafter; or it thinks already.
+    window = rows.time_ns // windows.length_ns
+    across = np.flatnonzero((follows >= 0) & (window[follows] < window))
+    begin = window[across] * windows.length_ns
+    since, thought = rows.time_ns[across] - begin, delay[across] * speed
+    before = np.maximum(0, begin - _done(rows)[follows[across]])
+    delay[across] = (before + np.minimum(since, thought)) / speed
+    forest = forest_of(rows, follows, delay)
+    after = None if load.after is None else np.where(load.after[kept] >= 0, at[load.after[kept]], -1)
+    shares = {task.id: task.share for task in load.tasks}
+    tasks = tuple(replace(task, share=shares[task.id]) for task in forest.tasks)
+    time = ((rows.time_ns - rows.time_ns[0]) / speed).astype(np.int64)
+    return replace(forest, tasks=tasks, after=after, time_ns=time, windows=len(windows))
+
+
+def _done(rows: Trace) -> I64:
+    """When each was done, or came, where that is not known."""
+    return np.where(rows.complete_ns >= 0, rows.complete_ns, rows.time_ns)
+
+
+def _before(rows: Trace, orphans: I64, parents: I64, length_ns: int) -> I64:
+    """What those follow whose parents are in no window: the last that their programs have done in windows before, -1 if nothing.
+
+    Those that had one parent follow one; of several parents each is another.
+    """
+    window, done = rows.time_ns // length_ns, _done(rows)
+    place = rows.group.astype(np.int64) * (int(window[-1]) + 1) + window
+    order = np.lexsort((done, place))
+    own = place[orphans]
+    families, first, family = np.unique(np.stack([own, parents]), axis=1, return_index=True, return_inverse=True)
+    family = family.ravel()
+    begin = np.searchsorted(families[0], families[0])
+    number, many = np.arange(len(first)) - begin, np.searchsorted(families[0], families[0], side="right") - begin
+    end = np.searchsorted(place[order], families[0])
+    least = np.searchsorted(place[order], families[0] - window[orphans[first]])
+    found = np.where(end > least, order[np.maximum(least, end - many + number) % max(1, len(order))], -1)
+    return found[family]

@@ -55,7 +55,7 @@ def test_quick_claims_hold(name: str) -> None:
 
 NO_WAITING = {
     ("axboe-seq-read", ("as", "antic_expire", 0)): {"AX2", "AX4"},
-    ("axboe-seq-read", ("cfq-slice", "slice_idle", 0)): {"AX3"},
+    ("axboe-seq-read", ("cfq-slice", "slice_idle", 0)): {"AX3", "AX17"},
     ("axboe-reader-writer", ("cfq-slice", "slice_idle", 0)): {"AX12"},
     ("seelam-chunks", ("cas", "antic_expire", 0)): {"SE9", "SE10"},
     ("iyer-readers", ("as-seek", "anticipate", 0)): {"ID1"},

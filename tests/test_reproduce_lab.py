@@ -154,10 +154,13 @@ def test_databases_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch
 
 def test_fsck(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {"requests": 7, "at_a_time": 1.5}
-    found = Booted(monkeypatch, *({"elapsed_s": s, **seen} for s in (4, 3, 4))).decide("axboe-fsck")
+    lab = Booted(monkeypatch, *({"elapsed_s": s, **seen} for s in (4, 3, 4)))
+    found = lab.decide("axboe-fsck")
+    slices = "hw-cfq-slice:slice_sync=83:slice_idle=4:slice_start=dispatch"
+    assert lab.seen["given"]["VARIANTS"] == f"hw-deadline hw-as {slices}"
     assert values(found) == [1] and found.verdicts[0].holds
     why = found.verdicts[0].investigation
-    assert why and why.table and why.table.rows[2] == ["cfq-slice", 4, 7, 1.5]
+    assert why and why.table and why.table.rows[2] == ["cfq-slice-2004", 4, 7, 1.5]
     assert found.tables[0].rows[0] == ["deadline", 30.475, 4.0, 1.0]
 
 

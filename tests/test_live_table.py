@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +16,6 @@ import pytest
 from command import run, told, write
 from fakesys import FakeSystem, machine
 from test_live_killed import loop
-from test_live_watch import QUIET
 
 from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
@@ -191,9 +189,9 @@ def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
     rows = json.loads(file.read_text())["results"]
     rates = {r["scheduler"]: r["throughput_MBps"] for r in rows if (r["operation"], r["record_bytes"]) == ("random read", 65536)}
     table = read_table(file)
-    assert table.at("random read", 1000, 70) == rates
-    seen = replace(QUIET, request_bytes=60_000.0, read_share=0.9)
-    assert table.advantage(seen, "none", ["bfq"])["bfq"] == pytest.approx(math.log(rates["bfq"] / rates["none"]))
+    cell = table.cell("random read", 1000, 60)
+    assert table.rates[cell] == rates and table.subject == "barracuda-80g"
+    assert table.advantage([cell], "none", ["bfq"])["bfq"] == pytest.approx(math.log(rates["bfq"] / rates["none"]))
 
 
 @pytest.mark.parametrize(
@@ -203,13 +201,14 @@ def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
         {"scheduler": ""},
         {"file_bytes": 0},
         {"record_bytes": -1},
+        {"record_bytes": 131072},
         {"throughput_MBps": "fast"},
         {"throughput_MBps": math.inf},
     ],
 )
 def test_a_table_that_is_none(change: dict[str, object], tmp_path: Path) -> None:
     row = {"scheduler": "a", "operation": "read", "file_bytes": 65536, "record_bytes": 4096, "throughput_MBps": 3.0}
-    good = {"schema": "headwaiter/1", "results": [row]}
+    good = {"schema": "headwaiter/1", "subject": "sda", "results": [row]}
     file = write(tmp_path / "t.json", json.dumps(good))
     assert read_table(file).rates == {Cell("read", 64, 4): {"a": 3.0}}
     with pytest.raises(Problem, match=r"t\.json: not what `headwaiter table --json` writes"):

@@ -61,7 +61,7 @@ def claims(document: str) -> str:
 
 
 def tables(document: str) -> str:
-    """The published tables beside ours, of a document's experiments."""
+    """Our tables, beside the published ones where there are some, of a document's experiments."""
     out = ""
     for one in measured()["experiments"]:
         if one["name"].split("-")[0] == document:
@@ -90,9 +90,10 @@ def investigations(which: str) -> str:
 def experiments() -> str:
     """What there is."""
     rows = (
-        (f"`{one.name}`", one.title, ", ".join(LEVELS[level] for level in one.measure), one.drive) for one in EXPERIMENTS.values()
+        (f"`{one.name}`", one.title, ", ".join(LEVELS[level] for level in one.measure), one.drive, "yes" if one.printed else "")
+        for one in EXPERIMENTS.values()
     )
-    return table(("experiment", "content", "level", "drive"), rows)
+    return table(("experiment", "content", "level", "drive", "figures printed"), rows)
 
 
 KINDS: dict[str, Callable[[str], str]] = {

@@ -20,9 +20,10 @@ from test_live_killed import loop
 from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import Point
-from headwaiter.live.selectors import OPERATIONS, Cell, read_table
+from headwaiter.live.selectors import promised, read_table
 from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder
 from headwaiter.live.target import target_of
+from headwaiter.study.cells import OPERATIONS, Cell
 
 __all__ = ["loop", "machine"]
 FIO = """#!/bin/sh
@@ -191,7 +192,7 @@ def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
     table = read_table(file)
     cell = table.cell("random read", 1000, 60)
     assert table.rates[cell] == rates and table.subject == "barracuda-80g"
-    assert table.advantage([cell], "none", ["bfq"])["bfq"] == pytest.approx(math.log(rates["bfq"] / rates["none"]))
+    assert promised(table, [cell], "none", ["bfq"])["bfq"] == pytest.approx(math.log(rates["bfq"] / rates["none"]))
 
 
 @pytest.mark.parametrize(

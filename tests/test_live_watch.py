@@ -25,8 +25,9 @@ from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics, served
 from headwaiter.live.sample import Counters, Replay, StoppedError, _Proven, counted
-from headwaiter.live.selectors import BySize, Cell, read_iozone, read_ranking
+from headwaiter.live.selectors import BySize, read_iozone, read_ranking
 from headwaiter.live.watch import Rules, Service
+from headwaiter.study.cells import Cell
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.traces import load
 

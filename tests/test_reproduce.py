@@ -8,6 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,44 @@ def test_a_claim_holds_if_all_its_figures_do() -> None:
     failed = decide(experiment([2, 1]), "sim", Bench(0.5)).verdicts[0]
     assert not failed.holds and failed.investigation and failed.investigation.text == "because of 1.0"
     assert decide(experiment([2], always=True), "sim", Bench()).verdicts[0].investigation
+
+
+def test_what_a_run_is_too_short_for_is_no_failure() -> None:
+    """Neither held nor failed, nor investigated, until the run is long enough."""
+    plain = experiment([0.5, 3], essential=True)
+    made = replace(plain, claims=[replace(plain.claims[0], shortest={"sim": 0.75, "lab": 1})])
+    short, long = (decide(made, "sim", Bench(scale)) for scale in (0.74, 0.75))
+    assert [found.verdicts[0].outcome for found in (short, long)] == ["too short to tell", "does not hold"]
+    assert not short.verdicts[0].fails and long.verdicts[0].fails
+    assert short.verdicts[0].investigation is None and long.verdicts[0].investigation
+    assert summary([short]) == "0 of 0 claims hold. The run was too short to tell X1 (sim)."
+    (row,) = document([short], 0.74, ()).claims
+    assert row.too_short and not row.holds
+    luck = decide(replace(made, claims=[replace(made.claims[0], checks=lambda m: [Check(1, least(1))])]), "sim", Bench(0.5))
+    assert luck.verdicts[0].outcome == "too short to tell", "also what would hold"
+
+
+def test_quick_claims_are_decided_as_whole_ones() -> None:
+    """By the committed run: what --quick decides, it decides the same way; the claims that it leaves open are few."""
+    claims = json.loads((ROOT / "docs" / "reproduction.json").read_text(encoding="utf-8"))["claims"]
+    whole = {claim["id"]: claim["holds"] for claim in claims if claim["level"] == "sim"}
+    for name in CHEAP:
+        found = decide(EXPERIMENTS[name], "sim", Bench(QUICK)).verdicts
+        assert {one.id: one.holds for one in found if not one.too_short} == {
+            one.id: whole[one.id] for one in found if not one.too_short
+        }
+    sim = [one for one in EXPERIMENTS.values() if "sim" in one.measure]
+    untold = [c.id for one in sim for c in one.claims if max(QUICK, one.shortest) < c.shortest.get("sim", 0)]
+    assert len(untold) <= len(whole) // 5
+
+
+def test_what_is_printed_stands_beside_ours() -> None:
+    """Tables have figures of the paper where their experiment says that there are some, and nowhere else."""
+    found = json.loads((ROOT / "docs" / "reproduction.json").read_text(encoding="utf-8"))["experiments"]
+    for one in found:
+        cells = [cell for table in one["tables"] for row in (table["columns"], *table["rows"]) for cell in row]
+        has = any(isinstance(cell, str) and cell.startswith("paper") for cell in cells)
+        assert has == EXPERIMENTS[one["name"]].printed == one["printed"], one["name"]
 
 
 def findings(*given: Experiment[Any]) -> list[Finding]:

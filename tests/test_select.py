@@ -16,8 +16,9 @@ from recordings import readers, record
 from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
 from headwaiter.live.sample import Tabled
-from headwaiter.live.selectors import OPERATIONS, ByTable, Cell, check_subject, study_table
+from headwaiter.live.selectors import check_subject, promised
 from headwaiter.live.worked import Worked, worked
+from headwaiter.study.cells import KIB, OPERATIONS, ByTable, Cell, study_table
 from headwaiter.traces import Trace, load
 
 __all__ = ["machine"]
@@ -33,7 +34,6 @@ WINNERS = {
     "random write": "BBBKMK",
 }
 CELLS = ((8, "1m"), (8, "32m"), (64, "4m"), (64, "512m"), (512, "16m"), (512, "512m"))
-KIB = 1024
 
 
 @pytest.mark.parametrize("operation", WINNERS)
@@ -242,5 +242,5 @@ def test_every_cell_of_the_study_can_act() -> None:
             random = operation.startswith("random")
             again = (operation,) if operation.startswith("re") else (operation, f"re{operation}")
             what = Worked((operation,) if random else again, None if random else file_kib, record_kib)
-            acted |= {cell for cell in what.cells(table) if table.advantage([cell], "none", ["bfq", "kyber", "mq-deadline"])}
+            acted |= {cell for cell in what.cells(table) if promised(table, [cell], "none", ["bfq", "kyber", "mq-deadline"])}
     assert acted == set(table.rates) and len(acted) == 36

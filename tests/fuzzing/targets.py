@@ -34,8 +34,9 @@ from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
 from headwaiter.generated import given_parameters, looks_generated
-from headwaiter.live.selectors import ByTable, read_iozone, read_ranking, read_table
+from headwaiter.live.selectors import read_iozone, read_ranking, read_table
 from headwaiter.parsing import parse_toml
+from headwaiter.study.cells import ByTable
 from headwaiter.study.variants import settings_of
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headwaiter.errors import Problem
-from headwaiter.live.selectors import ByTable, read_iozone, read_table
+from headwaiter.live.selectors import read_iozone, read_table
 from headwaiter.parsing import assignment
+from headwaiter.study.cells import ByTable
 
 
 def table_of(ranking: Path | None, iozone: Sequence[str]) -> ByTable:

@@ -18,8 +18,9 @@ from headwaiter.errors import Problem, shown
 from headwaiter.live.apply import Applied
 from headwaiter.live.machine import Machine
 from headwaiter.live.select import Asked, Selected, put, select
-from headwaiter.live.selectors import KIB, OPERATIONS, STUDY_SOURCE, check_subject, study_table
+from headwaiter.live.selectors import check_subject
 from headwaiter.live.target import target_of
+from headwaiter.study.cells import KIB, OPERATIONS, STUDY_SOURCE, study_table
 
 
 def _operation(_: click.Context, __: click.Parameter, text: str) -> str:

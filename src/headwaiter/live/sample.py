@@ -24,8 +24,9 @@ from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
 from headwaiter.live.record import FINISHED, record
-from headwaiter.live.selectors import ByTable, Selector
+from headwaiter.live.selectors import Selector, promised
 from headwaiter.live.worked import worked
+from headwaiter.study.cells import ByTable
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.waits import added_waits
@@ -162,7 +163,7 @@ class Tabled:
         try:
             what = worked(trace)
             seen = replace(seen, load=str(what))
-            return replace(seen, advantage=self._table.advantage(what.cells(self._table), current, candidates))
+            return replace(seen, advantage=promised(self._table, what.cells(self._table), current, candidates))
         except Problem as e:
             return replace(seen, trouble=str(e))
 

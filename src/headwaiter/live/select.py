@@ -13,9 +13,9 @@ from headwaiter.live.advice import Target
 from headwaiter.live.apply import Applied, apply
 from headwaiter.live.changed import Written
 from headwaiter.live.schema import ChoiceRow, SelectDocument
-from headwaiter.live.selectors import KIB, ByTable, Cell
 from headwaiter.live.settings import Settings, kept_requests
 from headwaiter.live.state import State
+from headwaiter.study.cells import KIB, ByTable, Cell
 
 BY = "headwaiter select --apply"
 

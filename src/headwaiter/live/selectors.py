@@ -6,7 +6,6 @@ measured beforehand; and a table by operation, file size and record length (CS35
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -19,11 +18,9 @@ from headwaiter.errors import Problem, shown
 from headwaiter.live.decide import Window
 from headwaiter.live.devices import Device
 from headwaiter.record import SCHEMA
+from headwaiter.study.cells import KIB, OPERATIONS, ByTable, Cell
 
 Key = TypeVar("Key")
-KIB = 1024
-OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write")
-"""Those of the study, in the order of iozone's columns."""
 _REPORTS = {
     "writer": "write",
     "re-writer": "rewrite",
@@ -110,65 +107,10 @@ def _rates(path: Path, command: str, key: Callable[[Mapping[str, Any]], Key]) ->
     return rates, subject
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Where in the table: operation, file size and record length in KiB.
-
-    As in the study, a cell is for all files down to the size of the next smaller cell.
-    """
-
-    operation: str
-    file_kib: int
-    record_kib: int
-
-
-@dataclass(frozen=True)
-class ByTable:
-    """rates: throughput, in any unit, by cell and scheduler. subject: what it was measured on, as `table` names it."""
-
-    rates: Mapping[Cell, Mapping[str, float]]
-    subject: str = ""
-
-    def cell(self, operation: str, file_kib: float, record_kib: float) -> Cell:
-        """That of the nearest record length, by ratio, whose files are that large. Problem if the table has none."""
-        column = self.column(operation, record_kib)
-        if record_kib > file_kib:
-            raise Problem(f"a record of {record_kib:g} KiB is longer than a file of {file_kib:g} KiB")
-        if file_kib > column[-1].file_kib:
-            largest = f"{column[-1].file_kib:g} KiB with records of {column[-1].record_kib:g} KiB"
-            raise Problem(f"the table has files of up to {largest}, and this is one of {file_kib:g} KiB")
-        return next(cell for cell in column if file_kib <= cell.file_kib)
-
-    def column(self, operation: str, record_kib: float) -> list[Cell]:
-        """The cells of an operation and the nearest record length, the smallest files first. Problem as of cell()."""
-        lengths = sorted({cell.record_kib for cell in self.rates if cell.operation == operation})
-        if not lengths:
-            known = ", ".join(dict.fromkeys(cell.operation for cell in self.rates))
-            raise Problem(f"the table has no {operation} (it has {known})")
-        if not lengths[0] <= record_kib <= lengths[-1]:
-            raise Problem(f"the table has records of {lengths[0]} to {lengths[-1]} KiB, and this is one of {record_kib:g} KiB")
-        length = min(lengths, key=lambda one: abs(math.log(one / record_kib)))
-        cells = (cell for cell in self.rates if (cell.operation, cell.record_kib) == (operation, length))
-        return sorted(cells, key=lambda cell: cell.file_kib)
-
-    def advantage(self, cells: Sequence[Cell], current: str, candidates: Sequence[str]) -> Mapping[str, float]:
-        """As of Selector, of work that may be any of these cells': the least of them."""
-        each = [_against(self.rates[cell], current, candidates) for cell in cells]
-        return {name: min(one[name] for one in each) for name in candidates if each and all(name in one for one in each)}
-
-
-STUDY = Path(__file__).parent / "study-2023.csv"
-STUDY_SOURCE = "CS350 project, 2023: IOzone through the page cache of a PC with an NVMe SSD"
-
-
-def study_table() -> ByTable:
-    """The table of the study, as it was printed."""
-    lines = (line for line in STUDY.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-    rates = {}
-    for row in csv.DictReader(lines):
-        operation, record, size = (row.pop(key) for key in ("operation", "record_kib", "file_kib"))
-        rates[Cell(operation, int(size), int(record))] = {name: float(rate) for name, rate in row.items()}
-    return ByTable(rates)
+def promised(table: ByTable, cells: Sequence[Cell], current: str, candidates: Sequence[str]) -> Mapping[str, float]:
+    """As Selector.advantage(), of work that may be any of these cells': the least of them."""
+    each = [_against(table.rates[cell], current, candidates) for cell in cells]
+    return {name: min(one[name] for one in each) for name in candidates if each and all(name in one for one in each)}
 
 
 def read_table(path: Path) -> ByTable:

@@ -28,9 +28,9 @@ from headwaiter.live.apply import apply
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import EVEN, Point, fio_rate, fio_there, restored
 from headwaiter.live.schema import CellRow, CellWinner, TableDocument
-from headwaiter.live.selectors import OPERATIONS, Cell
 from headwaiter.live.settings import Settings
 from headwaiter.live.state import State
+from headwaiter.study.cells import OPERATIONS, Cell
 from headwaiter.study.trial import measure
 from headwaiter.study.variants import Variant
 

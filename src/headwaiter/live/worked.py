@@ -16,7 +16,7 @@ import numpy as np
 
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.errors import Problem
-from headwaiter.live.selectors import KIB, ByTable, Cell
+from headwaiter.study.cells import KIB, ByTable, Cell
 from headwaiter.traces import Trace
 
 Array = np.ndarray[Any, Any]

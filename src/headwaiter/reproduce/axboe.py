@@ -343,6 +343,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "0.62",
                 lambda m: [Check(ratio(m["cfq-slice-2004", 8].max_lat_ms, m["as", 8].max_lat_ms), most(0.75))],
                 essential=True,
+                shortest={"lab": 1},
             ),
             Claim(
                 "AX17",
@@ -411,6 +412,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "103",
                 lambda m: [Check(m["as", 4].unfairness, least(1.5))],
                 why=_written,
+                shortest={"lab": 1},
             ),
         ],
         4,

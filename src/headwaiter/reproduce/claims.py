@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from headwaiter.study.changes import digits
@@ -84,7 +85,8 @@ class Investigation:
 class Claim(Generic[M]):
     """A claim on what an experiment measures (M). `paper` is the published figure, as printed.
 
-    why: makes the investigation, where the claim does not hold or `always` (it holds with a reservation).
+    why: makes the investigation, where the claim does not hold or `always` (it holds with a reservation). shortest: by
+    level the scale below which a run cannot tell it, because too little happens.
     """
 
     id: str
@@ -94,6 +96,7 @@ class Claim(Generic[M]):
     essential: bool = False
     why: Callable[[Bench, M], Investigation] | None = None
     always: bool = False
+    shortest: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,23 @@ class Verdict:
     paper: str
     checks: tuple[Check, ...]
     investigation: Investigation | None = None
+    too_short: bool = False
+    """The run was too short to tell, whatever its figures are."""
 
     @property
     def holds(self) -> bool:
         """All figures lie in their bands."""
         return all(check.holds for check in self.checks)
+
+    @property
+    def fails(self) -> bool:
+        """It was decided, and does not hold."""
+        return not self.holds and not self.too_short
+
+    @property
+    def outcome(self) -> str:
+        """In words."""
+        return "too short to tell" if self.too_short else "holds" if self.holds else "does not hold"
 
     @property
     def value(self) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Throughput by operation, file size and record length, as iozone measures it: of a drive model, or by fio in a folder of a disk.
 
-The table of the study of today's schedulers (spec: CS350, 2023). A job file says what is done, so that both do the same. iozone
+The table of the study of today's schedulers (CS350, 2023). A job file says what is done, so that both do the same. iozone
 measures one process through the page cache; here several work at once, each on files of its own, and past the cache unless told.
 """
 

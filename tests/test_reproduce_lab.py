@@ -211,8 +211,21 @@ def test_operations_through_the_page_cache(monkeypatch: pytest.MonkeyPatch) -> N
     lab = Booted(monkeypatch, {**slow, "write-8-1": 4.096}, slow, slow, {**fast, "write-8-1": 16.384})
     found = lab.decide("study-cache")
     assert values(found) == [0.5, 2]
-    assert found.tables[0].rows[0] == ["write", "1 MiB", "8 KiB", 2000, 1000, 1000, 500, "none", 0.75]
-    assert found.tables[1].rows == [["none", 1], ["bfq", 0], ["mq-deadline", 0], ["kyber", 35]]
+    assert found.tables[0].rows[0] == [
+        "write",
+        "1 MiB",
+        "8 KiB",
+        2000,
+        1000,
+        1000,
+        500,
+        "none",
+        "bfq",
+        0.75,
+        pytest.approx(0.0621, abs=1e-4),
+    ]
+    # The study's own winners beside them.
+    assert found.tables[1].rows == [["none", 1, 6], ["bfq", 0, 6], ["mq-deadline", 0, 12], ["kyber", 35, 12]]
     text = lab.machines[0].files["/lab/jobs.fio"].decode()
     assert [line[1:-1] for line in text.splitlines() if line.startswith("[")] == ["global", *names]
 
@@ -302,13 +315,15 @@ def test_waits_without_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_throughput_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    rates = [9, 8, 7, 6, 7, 5], [3, 3, 3, 1, 2, 2], [3, 4, 5, 4, 1, 1], [6, 6, 6, 1, 1, 3]
+    """Each of the paper's, and the database, which is its exception; where they fall behind, without read-ahead, too."""
+    rates = [9, 8, 7, 6, 7, 5], [3, 3, 3, 1, 2, 2], [3, 4, 5, 4, 1, 1], [8, 1, 1, 6, 1, 1], [6, 6, 6, 1, 1, 3]
     lab = Waited(monkeypatch, *((-1, 0, 0.0, rate) for of_one in rates for rate in of_one))
     found = lab.decide("was-throughput")
-    assert values(found) == [1, 1.5, 0.75]
+    assert values(found) == [1, 1.5, 0.75, 0.75]
     assert lab.given[0]["SCHEDULERS"] == "hw-as:cooperation=1 hw-as-95:cooperation=1 hw-cas hw-noop hw-deadline hw-cfq"
     assert [(given["WORKLOADS"], given["READAHEAD_KIB"]) for given in lab.given[2:]] == [
         ("multi-user", "128"),
+        ("db", "128"),
         ("multi-user", "0"),
     ]
     why = found.verdicts[0].investigation

@@ -45,11 +45,12 @@ def least(low: float) -> Band:
 
 @dataclass(frozen=True)
 class Check:
-    """One figure of a claim; `what` says which, where there are several."""
+    """One figure of a claim; `what` says which, where there are several. events: how many it rests on, where that can be few."""
 
     value: float
     band: Band
     what: str = ""
+    events: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -60,6 +61,8 @@ class Check:
         return f"{self.what} {digits(self.value)}" if self.what else digits(self.value)
 
 
+FEWEST = 20
+"""Fewer events tell nothing: by chance alone their number is off by a quarter."""
 Cell: TypeAlias = str | float | None
 Row: TypeAlias = Sequence[Cell]
 
@@ -111,7 +114,7 @@ class Verdict:
     checks: tuple[Check, ...]
     investigation: Investigation | None = None
     too_short: bool = False
-    """The run was too short to tell, whatever its figures are."""
+    """The run was too short to tell, whatever its figures are: at its scale, or because too little happened in it."""
 
     @property
     def holds(self) -> bool:

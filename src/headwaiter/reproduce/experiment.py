@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 from headwaiter.judge.detail import Shown
 from headwaiter.reproduce.bench import Bench, Level
-from headwaiter.reproduce.claims import Claim, M, Table, Verdict
+from headwaiter.reproduce.claims import FEWEST, Claim, M, Table, Verdict
 
 BOOT_S = 15
 
@@ -81,7 +81,9 @@ def run(experiment: Experiment[Any], level: Level, bench: Bench) -> Finding:
     measured = experiment.measure[level](bench)
     verdicts = []
     for claim in experiment.claims:
-        checks, short = tuple(claim.checks(measured)), bench.scale < claim.shortest.get(level, 0)
+        checks = tuple(claim.checks(measured))
+        few = any(check.events is not None and check.events < FEWEST for check in checks)
+        short = few or bench.scale < claim.shortest.get(level, 0)
         verdict = Verdict(claim.id, level, claim.essential, claim.text, claim.paper, checks, too_short=short)
         if claim.why and not short and (claim.always or verdict.fails):
             verdict = replace(verdict, investigation=claim.why(bench, measured))

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from command import run, told, write
@@ -21,7 +22,7 @@ from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import Point
 from headwaiter.live.selectors import promised, read_table
-from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder
+from headwaiter.live.table import Measured, Work, _simulated_rate, _told_rate, cell_winners, cells, check_folder
 from headwaiter.live.target import target_of
 from headwaiter.study.cells import OPERATIONS, Cell
 
@@ -33,9 +34,10 @@ pwd >>{folder}/places
 touch file
 [ ! -e {folder}/fails ] || {{ echo "fio: cannot write" >&2; exit 1; }}
 n=$(wc -l <{folder}/schedulers)
-echo '{{"jobs": [{{"jobname": "before", "read": {{"bw_bytes": 7000000}}, "write": {{"bw_bytes": 7000000}}}},'
-echo ' {{"jobname": "measured", "read": {{"bw_bytes": 1000000}}, "write": {{"bw_bytes": '"$n"'000000}}}},'
-echo ' {{"jobname": "measured", "read": {{"bw_bytes": 0}}, "write": {{"bw_bytes": 500000}}}}]}}'
+b='"runtime": 2000, "io_bytes"' m='"runtime": 1000, "io_bytes"' s='"runtime": 500, "io_bytes"'
+echo '{{"jobs": [{{"jobname": "before", "read": {{'"$b"': 7000000}}, "write": {{'"$b"': 7000000}}}},'
+echo ' {{"jobname": "measured", "read": {{'"$m"': 1000000}}, "write": {{'"$m"': '"$n"'000000}}}},'
+echo ' {{"jobname": "measured", "read": {{'"$b"': 0}}, "write": {{'"$s"': 500000}}}}]}}'
 """
 
 
@@ -92,6 +94,14 @@ def test_of_a_drive(capfd: pytest.CaptureFixture[str]) -> None:
         assert rates["read", 512, scheduler] > 20 * rates["random read", 8, scheduler]
         # A reader alone gets what the disk gives; two passes counted together would be half or twice of it.
         assert 0.8 < rates["reread", 512, scheduler] / rates["read", 512, scheduler] < 1.25
+
+
+def test_a_process_that_ends_early_does_not_count_as_if_it_went_on() -> None:
+    """Two that are served one after the other: 2 MB in 2 s, not 1 MB/s and 0.5."""
+    rows: Any = [SimpleNamespace(bytes=10**6, elapsed_s=seconds) for seconds in (1.0, 2.0)]
+    assert _simulated_rate(rows) == 1.0
+    jobs = [{"jobname": "measured", "read": {"io_bytes": 10**6, "runtime": ms}, "write": {"io_bytes": 0}} for ms in (1000, 2000)]
+    assert _told_rate(jobs) == 1.0
 
 
 def test_of_a_drive_for_people(capfd: pytest.CaptureFixture[str]) -> None:

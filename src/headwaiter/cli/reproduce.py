@@ -63,10 +63,10 @@ def command(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Run published experiments again (default: all; a name's beginning, such as axboe, is enough): our figures, beside the
-    published ones where a document prints some, and whether each claim holds, or the run is too short to tell.
+    """Run published experiments again (default: all; a name's beginning, such as axboe, is enough), and say which claims hold.
 
-    Exit with status 1 if an essential claim does not hold (docs/reproduction.md).
+    Our figures stand beside the published ones where a document prints some. A run at a smaller scale is too short to tell some
+    claims. Exit with status 1 if an essential claim does not hold (docs/reproduction.md).
     """
     if quick and scale is not None:
         raise Problem("--quick and --scale are mutually exclusive")

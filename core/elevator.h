@@ -189,6 +189,13 @@ struct hw_counters {
 	u32 offset; /* of the policy's queue area */
 };
 
+/* Settings of a policy under a name of their own, such as those of a published version. */
+struct hw_preset {
+	const char *name;
+	const char *help;     /* one line */
+	const char *settings; /* TUNABLE=VALUE, a blank between two */
+};
+
 struct hw_queue {
 	const struct hw_policy *policy;
 	struct hw_device dev;
@@ -233,6 +240,8 @@ struct hw_policy {
 	const struct hw_stat *stats;
 	u32 nr_stats;
 	const struct hw_counters *counters; /* NULL: none */
+	const struct hw_preset *presets;
+	u32 nr_presets;
 
 	/* Tunables hold their values already. 0 or a negative errno. */
 	int (*init)(struct hw_queue *q, u64 now);

@@ -4,8 +4,8 @@
     python docs/generate.py            rewrites the documents
     python docs/generate.py --check    fails if one would change
 
-Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `stats: SCHEDULER`, `schedulers: FOLDER`, `formats: all`, `drives: all`,
-`parameters: MODEL`, `conditions: all`, and
+Kinds: `tunables: SCHEDULER`, `table: SCHEDULER.TABLE`, `presets: SCHEDULER`, `stats: SCHEDULER`, `schedulers: FOLDER`,
+`formats: all`, `drives: all`, `parameters: MODEL`, `conditions: all`, and
 `output: headwaiter …`, which is the output of a command; `shell: …` is a command and its output in
 the folder of a tutorial (session.py); `figure: head` is a picture's caption, and
 the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
@@ -85,6 +85,15 @@ def table(name: str) -> str:
     t = find(scheduler).tables[of]
     columns = rows(("column", "unit", "values", "meaning"), ((f"`{c.name}`", c.unit, limits(c), c.help) for c in t.columns))
     return f"{length(t)}\n\n{columns}"
+
+
+def presets(name: str) -> str:
+    """Settings of a scheduler that have names of their own."""
+    s = find(name)
+    return rows(
+        ("preset", "settings", "origin"),
+        ((f"`{p.name}`", " ".join(f"`{one}`" for one in p.settings), p.help) for p in s.presets.values()),
+    )
 
 
 def stats(name: str) -> str:
@@ -425,6 +434,7 @@ def conditions_table(_: str) -> str:
 KINDS: dict[str, Callable[[str], str]] = {
     "tunables": tunables,
     "table": table,
+    "presets": presets,
     "stats": stats,
     "schedulers": schedulers,
     "reasons": reasons,

@@ -35,8 +35,9 @@ def _figures(figures: dict[str, Any]) -> str:
 
 
 def summary() -> str:
-    """How many hold."""
-    claims = measured()["claims"]
+    """How many of those that could be told hold."""
+    untold = [claim["id"] for claim in measured()["claims"] if claim["too_short"]]
+    claims = [claim for claim in measured()["claims"] if not claim["too_short"]]
     essential = [claim for claim in claims if claim["essential"]]
     parts = []
     for level, name in LEVELS.items():
@@ -44,7 +45,8 @@ def summary() -> str:
         if of_level:
             parts.append(f"{sum(claim['holds'] for claim in of_level)} of {len(of_level)} in the {name}")
     held = sum(claim["holds"] for claim in essential)
-    return f"**{' and '.join(parts)} hold; of the essential ones {held} of {len(essential)}.**\n"
+    rest = f" Too little happened to tell {', '.join(untold)}." if untold else ""
+    return f"**{' and '.join(parts)} hold; of the essential ones {held} of {len(essential)}.**{rest}\n"
 
 
 def claims(document: str) -> str:
@@ -53,7 +55,7 @@ def claims(document: str) -> str:
     for claim in measured()["claims"]:
         if claim["experiment"].split("-")[0] == document:
             name = f"**{claim['id']}**" if claim["essential"] else claim["id"]
-            verdict = "holds" if claim["holds"] else "**does not hold**"
+            verdict = "too short to tell" if claim["too_short"] else "holds" if claim["holds"] else "**does not hold**"
             rows.append(
                 (name, claim["claim"], LEVELS[claim["level"]], claim["paper"], claim["value"], claim["holds_if"], verdict)
             )
@@ -61,7 +63,7 @@ def claims(document: str) -> str:
 
 
 def tables(document: str) -> str:
-    """The published tables beside ours, of a document's experiments."""
+    """Our tables, beside the published ones where there are some, of a document's experiments."""
     out = ""
     for one in measured()["experiments"]:
         if one["name"].split("-")[0] == document:
@@ -90,9 +92,10 @@ def investigations(which: str) -> str:
 def experiments() -> str:
     """What there is."""
     rows = (
-        (f"`{one.name}`", one.title, ", ".join(LEVELS[level] for level in one.measure), one.drive) for one in EXPERIMENTS.values()
+        (f"`{one.name}`", one.title, ", ".join(LEVELS[level] for level in one.measure), one.drive, "yes" if one.printed else "")
+        for one in EXPERIMENTS.values()
     )
-    return table(("experiment", "content", "level", "drive"), rows)
+    return table(("experiment", "content", "level", "drive", "figures printed"), rows)
 
 
 KINDS: dict[str, Callable[[str], str]] = {

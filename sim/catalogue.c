@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What policies, tunables and statistics there are: core's tables, seen through the public
+ * What policies, tunables, statistics and presets there are: core's tables, seen through the public
  * interface.
  */
 #include <errno.h>
@@ -86,6 +86,20 @@ int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out)
 	*out = (struct hws_stat){ .name = p->stats[index].name,
 				  .unit = p->stats[index].unit,
 				  .help = p->stats[index].help };
+	return 0;
+}
+
+int hws_preset_at(const char *policy, uint32_t index, struct hws_preset *out)
+{
+	const struct hw_policy *p = hw_policy_find(policy);
+
+	if (!policy || !out)
+		return -EINVAL;
+	if (!p || index >= p->nr_presets)
+		return -ENOENT;
+	*out = (struct hws_preset){ .name = p->presets[index].name,
+				    .help = p->presets[index].help,
+				    .settings = p->presets[index].settings };
 	return 0;
 }
 

@@ -98,10 +98,18 @@ struct hws_column {
 	const char *const *choices; /* names of 0, 1, …; NULL-terminated; or NULL */
 };
 
-/* -ENOENT when there is no such policy, tunable, statistic, table or column. */
+/* Settings of a policy that have a name of their own; the policy itself is chosen by its own name. */
+struct hws_preset {
+	const char *name;
+	const char *help;
+	const char *settings; /* TUNABLE=VALUE, a blank between two */
+};
+
+/* -ENOENT when there is no such policy, tunable, statistic, preset, table or column. */
 int hws_policy_at(uint32_t index, struct hws_policy *out);
 int hws_tunable_at(const char *policy, uint32_t index, struct hws_tunable *out);
 int hws_stat_at(const char *policy, uint32_t index, struct hws_stat *out);
+int hws_preset_at(const char *policy, uint32_t index, struct hws_preset *out);
 int hws_table_at(const char *policy, uint32_t index, struct hws_table *out);
 int hws_column_at(const char *policy, const char *table, uint32_t index, struct hws_column *out);
 

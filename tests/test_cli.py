@@ -133,6 +133,28 @@ def test_set_reaches_the_scheduler(two: Path) -> None:
     assert {r["scheduler"]: r["tunables"]["antic_expire"] for r in d["results"]} == {"as": 6, "cas": 0}
 
 
+def test_a_preset_is_a_scheduler_with_its_settings() -> None:
+    """Of every scheduler: each preset's settings are accepted, and its name stands for them."""
+    found = {s["name"]: s for s in json.loads(good("schedulers", "--json"))["schedulers"]}
+    presets = {name: (s["name"], one["settings"]) for s in found.values() for name, one in s["presets"].items()}
+    assert presets["cfq-slice-2004"] == ("cfq-slice", ["slice_sync=83", "slice_idle=4", "slice_start=dispatch"])
+    for name, (scheduler, settings) in presets.items():
+        named = json.loads(good("run", "readers-2", "--sched", name, "--seeds", 0, "--json"))["results"][0]
+        given = [word for one in settings for word in ("--set", one)]
+        spelt = json.loads(good("run", "readers-2", "--sched", scheduler, *given, "--seeds", 0, "--json"))["results"][0]
+        plain = json.loads(good("run", "readers-2", "--sched", scheduler, "--seeds", 0, "--json"))["results"][0]
+        assert named.pop("variant") == name and named == spelt
+        assert named["tunables"] != plain["tunables"] and named["elapsed_s"] != plain["elapsed_s"]
+    assert "Preset cfq-slice-2004: slice_sync=83 slice_idle=4" in good("schedulers", "cfq-slice-2004")
+    own = ["compare", "readers-2", "--seeds", 0, "--json", "--sched", "cfq-slice-2004:slice_sync=90,cfq-slice-2004"]
+    rows = {r["variant"]: r["tunables"] for r in json.loads(good(*own))["results"]}
+    assert {name: (t["slice_sync"], t["slice_idle"]) for name, t in rows.items()} == {
+        "cfq-slice-2004:slice_sync=90": (90, 4),
+        "cfq-slice-2004": (83, 4),
+    }
+    assert "did you mean cfq-slice-2004?" in bad("run", "readers-2", "--sched", "cfq-slice-2003")
+
+
 def test_schedulers() -> None:
     listing = good("schedulers")
     for name in ("noop", "deadline", "as", "cas"):

@@ -36,6 +36,10 @@ SMALL: dict[str, dict[str, float]] = {
     "db": {"data_mib": 20, "log_mib": 5, "common_log_mib": 10},
     "scientific": {"operations": 100, "file_percent": 20},
     "seelam-chunks": {"files": 80, "instances": 2, "stream_mib": 48},
+    "web-server": {"files": 400, "operations": 100},
+    "mail-server": {"files": 400, "operations": 100},
+    "file-server": {"files": 400, "operations": 100},
+    "metadata-server": {"files": 400, "operations": 100},
 }
 
 
@@ -362,6 +366,38 @@ def test_multi_user_reads_pages_one_by_one_without_read_ahead() -> None:
     assert set(forest.sectors[reads(forest)].tolist()) == {32} or np.median(forest.sectors[reads(forest)]) == 32
     assert len(reads(single)) == pytest.approx(4 * len(reads(forest)), rel=0.1)
     assert (single.sectors[reads(single)] == 8).all()
+
+
+def pages(forest: Forest, op: Op) -> int:
+    data = (forest.op == op) & (forest.flags & META == 0)
+    return int(forest.sectors[data].sum()) // 8
+
+
+def test_servers_do_what_their_profile_says() -> None:
+    """Files of 4 to 64 KiB, 34 in the mean; 400 operations: reads and writes are of whole files."""
+    web, mail, file, metadata = (load(f"{name}-server") for name in ("web", "mail", "file", "metadata"))
+    assert pages(web, Op.WRITE) == 0 and pages(metadata, Op.READ) == 0
+    # So many of 400 files are there after 400 draws: 1 - 1/e.
+    assert pages(web, Op.READ) == pytest.approx(400 * 0.63 * 8.5, rel=0.15)
+    assert pages(file, Op.READ) < pages(web, Op.READ) and pages(file, Op.WRITE) == pytest.approx(80 * 8.5, rel=0.3)
+    assert pages(mail, Op.WRITE) > 100 * 8.5 and pages(mail, Op.READ) > 80 * 8.5
+    # What is created has its data and the blocks that tell of it; the flusher writes them, not who made them.
+    assert pages(metadata, Op.WRITE) > 120 * 8.5
+    for forest in (web, mail, file, metadata):
+        assert sum(task.name.startswith("thread-") for task in forest.tasks) == 4
+
+
+def test_a_server_with_little_memory_reads_again() -> None:
+    much, little = (load("web-server", operations=1000, memory_mib=mib) for mib in (100, 1))
+    sectors = much.sector[reads(much)]
+    assert len(set(sectors.tolist())) == len(sectors), "what was read stays"
+    assert pages(much, Op.READ) < 400 * 9.5 < 3000 * 8.5 < pages(little, Op.READ)
+
+
+def test_a_server_can_delete_all_that_it_has() -> None:
+    forest = load("mail-server", files=10, read=50, create=0, delete=50)
+    assert 0 < len(reads(forest)) < 40 and pages(forest, Op.WRITE) > 0
+    assert pages(load("web-server", read=0), Op.READ) > 0, "without any kind it reads"
 
 
 def test_db_reads_the_data_once_and_fills_its_logs() -> None:

@@ -45,6 +45,7 @@ __all__ = ["machine"]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "headwaiter-1.schema.json").read_text(encoding="utf-8"))
 HEAD = "[global]\nfilename=/dev/sda\ndirect=1\nsize=64k\nbs=4k\nthinktime=100\n"
 JOB = f"{HEAD}[a]\nrw=read\n[b]\nrw=write\n[c]\nrw=read\noffset=20g\n"
+CELL = ["--operation", "read", "--size", "1m", "--record", "8k"]
 FAKE = ["-d", "barracuda-80g", "--root", "ROOT"]
 # A request that the device was given, which lay with another in the scheduler.
 ISSUED = [event(1000 * k, letter, "R", 800 + 8 * k, 8, pid=5) for k, letter in ((0, "Q"), (1, "Q"))] + [
@@ -127,6 +128,7 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     ),
     "rank": ("RankDocument", [["barracuda-80g", "-s", "none,as", "--sizes", "4k,1m", "-t", "0.2", "--runs", "2"]]),
     "table": ("TableDocument", [["barracuda-80g", "-s", "none,as", "--files", "64k", "--records", "4k", "--runs", "1"]]),
+    "select": ("SelectDocument", [[*CELL], [*CELL, "--apply", "sda", "--root", "ROOT"]]),
     "calibrate": ("CalibrateDocument", [["--host-file", "HOST"]]),
     "revert": ("RevertDocument", [["sda", "--root", "ROOT"]]),
     "status": ("StatusDocument", [["--root", "ROOT"]]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +31,6 @@ from headwaiter.live.persist import rules
 from headwaiter.live.rank import Load, Point
 from headwaiter.live.record import Done, Sofar, with_issues
 from headwaiter.live.sample import measured
-from headwaiter.live.selectors import ByTable, Cell
 from headwaiter.live.settings import Settings
 from headwaiter.live.table import Measured, Work
 from headwaiter.live.target import target_of
@@ -77,13 +75,6 @@ def test_watch_by_default(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     seen = watched(monkeypatch, capfd, "sda", "--sample", "80")
     assert seen["rules"] == Rules(80.0, 80.0) and seen["rounds"] is None
     assert seen["machine"] == Machine()
-
-
-def test_how_much_moved_is_of_the_whole_window() -> None:
-    """5 MB/s for 20 s are 100 MB, which is nearest to the larger file."""
-    rates = {Cell("random read", 8 << 10, 16): {"a": 1.0, "b": 2.0}, Cell("random read", 96 << 10, 16): {"a": 1.0, "b": 4.0}}
-    window = replace(QUIET, mbps=5.0, seconds=20.0, request_bytes=16384.0)
-    assert ByTable(rates).advantage(window, "a", ["b"]) == {"b": math.log(4)}
 
 
 def test_metrics_have_all_digits() -> None:

@@ -9,22 +9,22 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from command import run, told, write
 from fakesys import FakeSystem, machine
 from test_live_killed import loop
-from test_live_watch import QUIET
 
 from headwaiter.errors import Problem
 from headwaiter.live.machine import Machine
 from headwaiter.live.rank import Point
-from headwaiter.live.selectors import OPERATIONS, Cell, read_table
-from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder
+from headwaiter.live.selectors import promised, read_table
+from headwaiter.live.table import Measured, Work, _simulated_rate, _told_rate, cell_winners, cells, check_folder
 from headwaiter.live.target import target_of
+from headwaiter.study.cells import OPERATIONS, Cell
 
 __all__ = ["loop", "machine"]
 FIO = """#!/bin/sh
@@ -34,9 +34,10 @@ pwd >>{folder}/places
 touch file
 [ ! -e {folder}/fails ] || {{ echo "fio: cannot write" >&2; exit 1; }}
 n=$(wc -l <{folder}/schedulers)
-echo '{{"jobs": [{{"jobname": "before", "read": {{"bw_bytes": 7000000}}, "write": {{"bw_bytes": 7000000}}}},'
-echo ' {{"jobname": "measured", "read": {{"bw_bytes": 1000000}}, "write": {{"bw_bytes": '"$n"'000000}}}},'
-echo ' {{"jobname": "measured", "read": {{"bw_bytes": 0}}, "write": {{"bw_bytes": 500000}}}}]}}'
+b='"runtime": 2000, "io_bytes"' m='"runtime": 1000, "io_bytes"' s='"runtime": 500, "io_bytes"'
+echo '{{"jobs": [{{"jobname": "before", "read": {{'"$b"': 7000000}}, "write": {{'"$b"': 7000000}}}},'
+echo ' {{"jobname": "measured", "read": {{'"$m"': 1000000}}, "write": {{'"$m"': '"$n"'000000}}}},'
+echo ' {{"jobname": "measured", "read": {{'"$b"': 0}}, "write": {{'"$s"': 500000}}}}]}}'
 """
 
 
@@ -93,6 +94,14 @@ def test_of_a_drive(capfd: pytest.CaptureFixture[str]) -> None:
         assert rates["read", 512, scheduler] > 20 * rates["random read", 8, scheduler]
         # A reader alone gets what the disk gives; two passes counted together would be half or twice of it.
         assert 0.8 < rates["reread", 512, scheduler] / rates["read", 512, scheduler] < 1.25
+
+
+def test_a_process_that_ends_early_does_not_count_as_if_it_went_on() -> None:
+    """Two that are served one after the other: 2 MB in 2 s, not 1 MB/s and 0.5."""
+    rows: Any = [SimpleNamespace(bytes=10**6, elapsed_s=seconds) for seconds in (1.0, 2.0)]
+    assert _simulated_rate(rows) == 1.0
+    jobs = [{"jobname": "measured", "read": {"io_bytes": 10**6, "runtime": ms}, "write": {"io_bytes": 0}} for ms in (1000, 2000)]
+    assert _told_rate(jobs) == 1.0
 
 
 def test_of_a_drive_for_people(capfd: pytest.CaptureFixture[str]) -> None:
@@ -191,9 +200,9 @@ def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
     rows = json.loads(file.read_text())["results"]
     rates = {r["scheduler"]: r["throughput_MBps"] for r in rows if (r["operation"], r["record_bytes"]) == ("random read", 65536)}
     table = read_table(file)
-    assert table.at("random read", 1000, 70) == rates
-    seen = replace(QUIET, request_bytes=60_000.0, read_share=0.9)
-    assert table.advantage(seen, "none", ["bfq"])["bfq"] == pytest.approx(math.log(rates["bfq"] / rates["none"]))
+    cell = table.cell("random read", 1000, 60)
+    assert table.rates[cell] == rates and table.subject == "barracuda-80g"
+    assert promised(table, [cell], "none", ["bfq"])["bfq"] == pytest.approx(math.log(rates["bfq"] / rates["none"]))
 
 
 @pytest.mark.parametrize(
@@ -203,13 +212,14 @@ def test_watch_goes_by_it(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
         {"scheduler": ""},
         {"file_bytes": 0},
         {"record_bytes": -1},
+        {"record_bytes": 131072},
         {"throughput_MBps": "fast"},
         {"throughput_MBps": math.inf},
     ],
 )
 def test_a_table_that_is_none(change: dict[str, object], tmp_path: Path) -> None:
     row = {"scheduler": "a", "operation": "read", "file_bytes": 65536, "record_bytes": 4096, "throughput_MBps": 3.0}
-    good = {"schema": "headwaiter/1", "results": [row]}
+    good = {"schema": "headwaiter/1", "subject": "sda", "results": [row]}
     file = write(tmp_path / "t.json", json.dumps(good))
     assert read_table(file).rates == {Cell("read", 64, 4): {"a": 3.0}}
     with pytest.raises(Problem, match=r"t\.json: not what `headwaiter table --json` writes"):

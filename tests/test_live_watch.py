@@ -25,8 +25,9 @@ from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics, served
 from headwaiter.live.sample import Counters, Replay, StoppedError, _Proven, counted
-from headwaiter.live.selectors import BySize, ByTable, Cell, read_iozone, read_ranking
+from headwaiter.live.selectors import BySize, read_iozone, read_ranking
 from headwaiter.live.watch import Rules, Service
+from headwaiter.study.cells import Cell
 from headwaiter.study.fit import CLOSE, REFUSED, fit
 from headwaiter.traces import load
 
@@ -254,8 +255,10 @@ def test_iozone(tmp_path: Path) -> None:
     assert table.rates[Cell("write", 64, 4)] == {"none": 100000.0, "bfq": 900.0}
     assert table.rates[Cell("write", 512, 512)] == {"none": 11.0, "bfq": 500.0}
     assert Cell("write", 64, 512) not in table.rates and not any(c.operation.startswith("back") for c in table.rates)
-    assert table.choose("write", 600, 300) == "bfq" and table.choose("write", 60, 5) == "none"
-    assert table.choose("fsync", 1, 1) == "" and len(table.rates) == 6 + 6 + 3 + 1
+    assert table.cell("write", 500, 300) == Cell("write", 512, 512) and table.cell("write", 60, 5) == Cell("write", 64, 4)
+    assert len(table.rates) == 6 + 6 + 3 + 1
+    with pytest.raises(Problem, match="has no fsync"):
+        table.cell("fsync", 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -267,19 +270,13 @@ def test_iozone(tmp_path: Path) -> None:
         (EXCEL.replace("90  80", "90 80 70"), "a:14: 3 figures for 2"),
         (EXCEL.replace('"4"  "8"', '"4"  "0"'), "a:4: a size of 0"),
         (EXCEL.replace('"64"   900', '"0"   900'), "a:5: a size of 0"),
+        (EXCEL.replace('"64"   900  800  0', '"64"   900  800  7'), "a:5: a record of 512 KiB in a file of 64"),
         (COLUMNS.replace("  64       4", "  64       0"), "a:5: a size of 0"),
     ],
 )
 def test_iozone_that_is_none(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(Problem, match=message):
         read_iozone({"none": write(tmp_path / "a", text)})
-
-
-def test_the_table_goes_by_what_moved() -> None:
-    rates = {Cell("random read", 100, 4): {"a": 1.0, "b": 2.0}, Cell("random write", 100, 4): {"a": 4.0, "b": 2.0}}
-    by = ByTable(rates)
-    assert by.advantage(QUIET, "a", ["b"]) == {"b": math.log(2)}
-    assert by.advantage(replace(QUIET, read_share=0.1), "a", ["b"]) == {"b": -math.log(2)}
 
 
 def test_counters(machine: FakeSystem) -> None:
@@ -533,7 +530,8 @@ def test_the_command(machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureF
     write(folder / "stat", "100 5 800 1000 10 0 80 500 3 7 9 0 0 0 0\n")
     ranking = write(
         tmp_path / "r.json",
-        '{"schema": "headwaiter/1", "results": [{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}]}',
+        '{"schema": "headwaiter/1", "subject": "name:sda",'
+        ' "results": [{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}]}',
     )
     words = ("watch", "sda", "--sample", "0.1", "--every", "0.1", "--rounds", "2", "--root", machine.root)
     size = ("--method", "request-size", "--ranking", ranking)
@@ -547,7 +545,7 @@ def test_the_command(machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureF
         status, _, err = run(capfd, *words, *(more or ("--ranking", ranking)))
         assert status == 2 and message in err
     machine.add("zoned", zoned="host-managed")
-    status, _, err = run(capfd, "watch", "zoned", *size, "--root", machine.root)
+    status, _, err = run(capfd, "watch", "zoned", "--root", machine.root)
     assert status == 2 and "is zoned" in err
 
 

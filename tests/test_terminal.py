@@ -93,6 +93,7 @@ def test_what_is_offered() -> None:
         return [item.value if item.type == "plain" else f"({item.type})" for item in items]
 
     assert offered(schedulers, "as,as-9") == ["as,as-95"] and "as,as" not in offered(schedulers, "as,")
+    assert offered(schedulers, "cfq-slice-") == ["cfq-slice-2004"]
     assert offered(schedulers, "al") == ["all"] and "as,all" not in offered(schedulers, "as,")
     assert offered(drive, "wd") == ["(file)", "wd-re-4tb"]
 
@@ -100,7 +101,7 @@ def test_what_is_offered() -> None:
 @pytest.mark.thorough
 def test_a_shell_completes_names() -> None:
     assert completed("headwaiter comp") == ["compare"]
-    assert completed("headwaiter run x.csv --sched cfq") == ["cfq", "cfq-slice"]
+    assert completed("headwaiter run x.csv --sched cfq") == ["cfq", "cfq-slice", "cfq-slice-2004"]
     assert completed("headwaiter compare --sched as,bf") == ["as,bfq"]
     assert completed("headwaiter compare --sched as,as-9") == ["as,as-95"]
     assert "as,as" not in completed("headwaiter compare --sched as,")

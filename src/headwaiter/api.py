@@ -34,7 +34,7 @@ from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Margin, Replay, Result, RunDocument
 from headwaiter.study.trial import first_run
-from headwaiter.study.variants import ALL, Variant, parse_variants
+from headwaiter.study.variants import ALL, parse_variant, parse_variants
 from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
 from headwaiter.traces import Source, Trace
@@ -332,11 +332,11 @@ def run(
 ) -> Run:
     """Run a workload under one scheduler, and keep a row for each I/O (33 bytes). Arguments as of compare()."""
     _check(conditions)
-    policy = find(scheduler)
+    named = parse_variant(scheduler, READERS)
     work, device = _on_drive(workload, drive, _reading(conditions))
     how = checked(dict(conditions))
     work = how.load(work, device)
-    one = Variant(policy.name, policy.name, _tunables(policy.name, settings or {}))
+    one = replace(named, settings={**named.settings, **_tunables(named.scheduler, settings or {})})
     ((variant, options),) = how.runs([one], device, work.trace)
     options = replace(options, record=True)
     load, ran = first_run(variant, device, work.load, options)

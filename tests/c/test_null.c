@@ -27,6 +27,7 @@ static void test_catalogue(void)
 	struct hws_column column;
 	struct hws_table table;
 	struct hws_stat stat;
+	struct hws_preset preset;
 	struct hws_counters counters;
 
 	CHECK_EQ(hws_policy_at(0, NULL), -EINVAL);
@@ -34,6 +35,8 @@ static void test_catalogue(void)
 	CHECK_EQ(hws_tunable_at(policy, 0, NULL), -EINVAL);
 	CHECK_EQ(hws_stat_at(NULL, 0, &stat), -EINVAL);
 	CHECK_EQ(hws_stat_at(policy, 0, NULL), -EINVAL);
+	CHECK_EQ(hws_preset_at(NULL, 0, &preset), -EINVAL);
+	CHECK_EQ(hws_preset_at(policy, 0, NULL), -EINVAL);
 	CHECK_EQ(hws_table_at(NULL, 0, &table), -EINVAL);
 	CHECK_EQ(hws_table_at(policy, 0, NULL), -EINVAL);
 	CHECK_EQ(hws_column_at(NULL, "positions", 0, &column), -EINVAL);

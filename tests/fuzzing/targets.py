@@ -34,8 +34,9 @@ from headwaiter.engine.sim import ConstantDrive, Options, _options
 from headwaiter.errors import Problem
 from headwaiter.fio import jobs
 from headwaiter.generated import given_parameters, looks_generated
-from headwaiter.live.selectors import OPERATIONS, ByTable, read_iozone, read_ranking, read_table
+from headwaiter.live.selectors import read_iozone, read_ranking, read_table
 from headwaiter.parsing import parse_toml
+from headwaiter.study.cells import ByTable
 from headwaiter.study.variants import settings_of
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace
@@ -466,9 +467,8 @@ def _measured(folder: Path, data: bytes) -> str:
 
     def by_table(read: Callable[[], ByTable]) -> str:
         found = read()
-        asked = [found.choose(operation, kib, kib / 8) for operation in OPERATIONS for kib in (1.0, 1e9)]
-        assert any(asked), "a table that answers nothing"
-        return f"cells {len(found.rates).bit_length()} {sum(map(bool, asked))}"
+        assert all(found.cell(one.operation, one.file_kib, one.record_kib) == one for one in found.rates)
+        return f"cells {len(found.rates).bit_length()} {len({one.operation for one in found.rates})}"
 
     ways = (by_size, lambda: by_table(lambda: read_table(path)), lambda: by_table(lambda: read_iozone({"none": path})))
     return " ".join(judge(path, way) for way in ways)

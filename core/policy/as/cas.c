@@ -3,8 +3,8 @@
  * cas: the cooperative anticipatory scheduler.
  *
  * Source: Seelam, Romero, Teller, Buros: Enhancements to Linux I/O Scheduling, OLS 2005, built on
- * the rules that `as` has with cooperation=0. What the paper leaves open is decided as spec 5.5 has
- * it, and is a tunable where it matters.
+ * the rules that `as` has with cooperation=0. What the paper leaves open is decided here, and is a
+ * tunable where it matters.
  *
  * Under `as` a chain of short-lived tasks, each reading one file and handing over to the next (find
  * -exec cat, make), starves beside a streaming reader: nobody waits for the dead. Here a request

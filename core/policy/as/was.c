@@ -2,9 +2,9 @@
 /*
  * was: workload-dependent anticipation.
  *
- * Source: Tsakalozos, Hadjiefthymiades, Delis: Adaptive disk scheduling with workload-dependent
- * anticipation intervals, JSS 2009; spec section 8. It is built on the rules that `as` has with
- * cooperation=1; those of cooperation=0 are there, too.
+ * Source: Tsakalozos, Stoumpos, Saidis, Delis: Adaptive disk scheduling with workload-dependent
+ * anticipation intervals, JSS 2009. It is built on the rules that `as` has with cooperation=1;
+ * those of cooperation=0 are there, too.
  *
  * How long a wait is worth its time depends on who is waited for. Here tasks belong to classes
  * (classes.h), by how near to each other their latest reads were in place and in time, and each

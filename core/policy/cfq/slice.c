@@ -4,7 +4,7 @@
  * the slice.
  *
  * Source: Linux 2.6.32 cfq-iosched, which grew out of Axboe's "time sliced CFQ" (December 2004).
- * The first posting is `slice_sync=83 slice_idle=4 slice_start=dispatch`.
+ * The first posting's values are the preset cfq-slice-2004.
  *
  * Caveats: a slice is disk time, so a process that seeks gets less data, not less disk. Whoever
  * thinks longer than slice_idle loses the rest of its slice. Latency grows with the number of busy
@@ -99,6 +99,11 @@ static const struct hw_tunable cfq_slice_tunables[] = {
 	HW_TUNE_ENUM(struct cs_device, hw_tag, TAG_AUTO, hw_tag_names,
 		     "whether the device queues commands: observed (no at depth 1), no, yes"),
 	HW_TUNE_TICK(struct cs_device, 1000),
+};
+
+static const struct hw_preset cfq_slice_presets[] = {
+	{ "cfq-slice-2004", "Axboe's first posting (December 2004)",
+	  "slice_sync=83 slice_idle=4 slice_start=dispatch" },
 };
 
 static struct cs_device *cs_device(const struct hw_queue *q)
@@ -421,6 +426,8 @@ const struct hw_policy hw_cfq_slice = {
 	.nr_tunables = ARRAY_SIZE(cfq_slice_tunables),
 	.stats = cfq_slice_stats,
 	.nr_stats = ARRAY_SIZE(cfq_slice_stats),
+	.presets = cfq_slice_presets,
+	.nr_presets = ARRAY_SIZE(cfq_slice_presets),
 	.init = cs_init,
 	.tuned = cs_tuned,
 	.insert = cs_insert,

@@ -22,7 +22,9 @@
  *  - Candidate: the nearest request of all processes whose clock is at most tau ahead of minclock;
  *    if there is none, the nearest of the process with the slowest clock.
  *  - It waits for the process served last if that one has not had more than its share, thinks
- *    quickly, and either the candidate's process is ahead or the seek-optimising rule says so.
+ *    quickly, and either the candidate's process is ahead or the seek-optimising rule says so. The
+ *    published heuristic has the first two conditions; the third is ours: without it, it would
+ *    wait where that neither restores a share nor spares a seek.
  *
  * tau is the relaxation: how unfair to be for how long in exchange for fewer seeks. Its default
  * depends on the device: 0 (strict) where positioning costs the same at all distances, 100 ms over

@@ -31,6 +31,7 @@ SECTIONS = {
         "status",
         "rank",
         "table",
+        "select",
         "calibrate",
         "watch",
         "was load",

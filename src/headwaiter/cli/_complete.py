@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from headwaiter.drives.profile import bundled
-from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.schedulers import names
 from headwaiter.live.devices import SYSFS
 from headwaiter.paths import WORKLOADS
 
@@ -27,14 +27,14 @@ def _or_file(items: list[CompletionItem], incomplete: str) -> list[CompletionIte
 
 def scheduler(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """One scheduler."""
-    return _begin(catalogue(), incomplete)
+    return _begin(names(), incomplete)
 
 
 def schedulers(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Several, with commas: the last one is completed, and none is offered twice."""
     before, comma, last = incomplete.rpartition(",")
     given = before.split(",")
-    return _begin([name for name in (*catalogue(), *([] if comma else ["all"])) if name not in given], last, before + comma)
+    return _begin([name for name in (*names(), *([] if comma else ["all"])) if name not in given], last, before + comma)
 
 
 def drive(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -57,6 +57,19 @@ def byte_sizes(unit: int, most: int, default: tuple[int, ...]) -> Callable[..., 
     return parse
 
 
+def byte_size(unit: int, most: int) -> Callable[..., int]:
+    """Callback of an option with one such size."""
+    several = byte_sizes(unit, most, ())
+
+    def parse(ctx: click.Context, param: click.Parameter, text: str) -> int:
+        found = several(ctx, param, text)
+        if len(found) != 1:
+            raise Problem(f"{param.opts[0]} {shown(text)}: expected one size")
+        return found[0]
+
+    return parse
+
+
 def size_text(size: int) -> str:
     """A size in bytes as such an option takes it."""
     shift, letter = next((one for one in ((30, "g"), (20, "m")) if size >= 1 << one[0]), (10, "k"))

@@ -16,7 +16,7 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
-from headwaiter.engine.schedulers import Scheduler, find, settings
+from headwaiter.engine.schedulers import Scheduler, find_preset, settings
 from headwaiter.engine.tables import Setting
 from headwaiter.judge.detail import head
 from headwaiter.judge.judge import runs_of
@@ -63,8 +63,8 @@ def command(
     **given: Any,
 ) -> None:
     """Run WORKLOAD (a trace, a fio job file or a generated workload) under one scheduler."""
-    policy = find(sched)
-    tunables = settings(policy, pairs, READERS)
+    policy, own = find_preset(sched)
+    tunables = settings(policy, [*own, *pairs], READERS)
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log, "--plot": plot})
     if plot:
@@ -73,7 +73,7 @@ def command(
         work, drive = read_on_drive(path, given["drive"], reading(given), progress=lambda name, _: say(f"trying {name}"))
     how = conditions(given)
     work = how.load(work, drive)
-    ((variant, options),) = how.runs([Variant(policy.name, policy.name, tunables)], drive, work.trace)
+    ((variant, options),) = how.runs([Variant(policy.name, sched, tunables)], drive, work.trace)
     asked = runs_of(work, given["seeds"])
     total = announce(work.load, drive, options, 1, asked)
     with ExitStack() as stack:  # no log without results

@@ -12,12 +12,21 @@ from rich.text import Text
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._output import output_options, write_json
-from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find
+from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find_preset
 from headwaiter.engine.tables import LEFT_OUT, Column
 from headwaiter.engine.tables import Table as Given
 from headwaiter.record import like
 from headwaiter.report.terminal import console
-from headwaiter.study.schema import ColumnRow, CountersRow, SchedulerRow, SchedulersDocument, StatRow, TableRow, TunableRow
+from headwaiter.study.schema import (
+    ColumnRow,
+    CountersRow,
+    PresetRow,
+    SchedulerRow,
+    SchedulersDocument,
+    StatRow,
+    TableRow,
+    TunableRow,
+)
 
 
 def bounds(t: Tunable) -> str:
@@ -50,6 +59,7 @@ def _row(s: Scheduler) -> SchedulerRow:
             for name, table in s.tables.items()
         },
         stats={name: like(StatRow, stat) for name, stat in s.stats.items()},
+        presets={name: like(PresetRow, preset) for name, preset in s.presets.items()},
         counters=like(CountersRow, s.counters) if s.counters else None,
     )
 
@@ -66,6 +76,8 @@ def _describe(s: Scheduler) -> None:
         for k in s.tunables.values():
             t.add_row(k.name, str(k.show(k.default)), k.unit, bounds(k), k.help)
         out.print(t)
+    for preset in s.presets.values():
+        out.print(f"Preset {preset.name}: {' '.join(preset.settings)} ({preset.help})", soft_wrap=True)
     for one in s.tables.values():
         out.print(f"Takes a table {one.name}: {one.help}. {rows(one)}", soft_wrap=True)
         for c in one.columns:
@@ -81,7 +93,7 @@ def _describe(s: Scheduler) -> None:
 @output_options
 def command(name: str | None, as_json: bool, output: Path | None) -> None:
     """List the schedulers, or describe one with its source and tunables."""
-    chosen = [find(name)] if name else list(catalogue().values())
+    chosen = [find_preset(name)[0]] if name else list(catalogue().values())
     if as_json or output:
         write_json(SchedulersDocument(schedulers=[_row(s) for s in chosen]), output)
     elif name:

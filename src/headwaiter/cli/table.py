@@ -72,7 +72,7 @@ def command(
     """Measure each scheduler by operation, file size and record length, as iozone does, on a DRIVE model or a DEVICE (as sda).
 
     On a DEVICE fio works, as root, on files of its own in FOLDER; its scheduler is changed for each measurement, and restored at
-    the end. `watch --method table --ranking FILE` takes what --json writes.
+    the end. `select` and `watch --method table` take what --json writes as --ranking FILE.
     """
     work = Work(processes, seconds, buffered)
     wanted = cells([size >> 10 for size in files], [size >> 10 for size in records])

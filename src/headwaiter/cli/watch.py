@@ -16,16 +16,17 @@ from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import clock_bar
+from headwaiter.cli._tables import table_of
+from headwaiter.drives.choose import open_drive
 from headwaiter.ending import gently
 from headwaiter.errors import Problem
 from headwaiter.live.decide import Caution, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.machine import Machine
 from headwaiter.live.metrics import Metrics, served
-from headwaiter.live.sample import Counters, Method, Replay
-from headwaiter.live.selectors import read_iozone, read_ranking, read_table
+from headwaiter.live.sample import Counters, Method, Replay, Tabled
+from headwaiter.live.selectors import check_subject, read_ranking
 from headwaiter.live.watch import OnExit, Rules, Service
-from headwaiter.parsing import assignment
 from headwaiter.study.fit import AUTO
 
 _DEFAULT = Caution()
@@ -47,7 +48,14 @@ _DEFAULT = Caution()
     help="Output of `headwaiter rank --json` (request-size), or of `headwaiter table --json` (table).",
 )
 @click.option("--iozone", multiple=True, metavar="SCHED=FILE", help="Output of iozone -a or -R under a scheduler (table).")
-@click.option("--drive", "-d", default=AUTO, show_default=True, shell_complete=complete.drive, help="Drive model of a replay.")
+@click.option(
+    "--drive",
+    "-d",
+    default=AUTO,
+    show_default=True,
+    shell_complete=complete.drive,
+    help="Drive model of a replay, or that was ranked.",
+)
 @click.option("--sample", type=Finite(0.1, 3600), default=20.0, show_default=True, metavar="SECONDS", help="Length of a window.")
 @click.option(
     "--every", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="A window each so often."
@@ -111,7 +119,10 @@ def command(
     rules = Rules(sample, max(every, sample), put, resume, on_exit, caution)
     metrics = Metrics()
     with gently() as told, ExitStack() as held:
-        chosen = _Shown(_method(method, ranking, iozone, drive, told.wait))
+        by, measured_on = _method(method, ranking, iozone, drive, told.wait)
+        for name in devices if measured_on else ():
+            check_subject(measured_on, machine.find(name), "" if drive == AUTO else open_drive(drive).name)
+        chosen = _Shown(by)
         if metrics_http:
             held.enter_context(served(metrics, metrics_http))
         service = Service(
@@ -139,8 +150,8 @@ class _Shown:
             return self.method.window(device, legs, seconds, current, candidates)
 
 
-def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str, wait: object) -> Method:
-    """The method of --method, with the files that it needs."""
+def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str, wait: object) -> tuple[Method, str]:
+    """The method of --method, with the files that it needs, and what those were measured on."""
     assert callable(wait)
     takes = {"request-size": ("--ranking",), "table": ("--ranking", "--iozone")}.get(name, ())
     given = [option for option, value in (("--ranking", ranking), ("--iozone", iozone)) if value]
@@ -151,10 +162,9 @@ def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str
         raise Problem(f"--method {name} needs {' or '.join(takes)}")
     if name == "request-size":
         assert ranking
-        return Counters(read_ranking(ranking), wait)
+        by_size = read_ranking(ranking)
+        return Counters(by_size, wait), by_size.subject
     if name == "table":
-        if ranking:
-            return Counters(read_table(ranking), wait)
-        pairs = [assignment("--iozone", one, "SCHED=FILE") for one in iozone]
-        return Counters(read_iozone({key: Path(value) for key, value in pairs}), wait)
-    return Replay(drive)
+        table = table_of(ranking, iozone)
+        return Tabled(table), table.subject
+    return Replay(drive), ""

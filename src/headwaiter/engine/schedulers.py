@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count, takewhile
 from pathlib import Path
 
 from headwaiter.engine.constants import TunableType
@@ -55,6 +56,15 @@ class Stat:
 
 
 @dataclass(frozen=True)
+class Preset:
+    """Settings of a scheduler under a name of their own, as somebody would write them: `TUNABLE=VALUE`."""
+
+    name: str
+    help: str
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Counters:
     """Counters in rows and columns that a scheduler keeps and lets be read."""
 
@@ -77,6 +87,7 @@ class Scheduler:
     tables: dict[str, Table]
     stats: dict[str, Stat]
     counters: Counters | None
+    presets: dict[str, Preset]
     is_model: bool
     """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
     is_unthrottled: bool
@@ -138,6 +149,13 @@ def _stat(policy: bytes, index: int) -> Stat:
     return Stat(text(s.name), text(s.unit), text(s.help))
 
 
+def _preset(policy: bytes, index: int) -> Preset | None:
+    p = ffi.new("struct hws_preset *")
+    if lib.hws_preset_at(policy, index, p) < 0:
+        return None
+    return Preset(text(p.name), text(p.help), tuple(text(p.settings).split()))
+
+
 def _counters(policy: bytes) -> Counters | None:
     c = ffi.new("struct hws_counters *")
     if lib.hws_counters_at(policy, c) < 0:
@@ -155,6 +173,7 @@ def catalogue() -> dict[str, Scheduler]:
         tunables = (_tunable(name, i) for i in range(p.nr_tunables))
         tables = (table_at(name, i) for i in range(p.nr_tables))
         stats = (_stat(name, i) for i in range(p.nr_stats))
+        presets = takewhile(lambda one: one is not None, (_preset(name, i) for i in count()))
         found[name.decode()] = Scheduler(
             name.decode(),
             text(p.summary),
@@ -163,6 +182,7 @@ def catalogue() -> dict[str, Scheduler]:
             {t.name: t for t in tables},
             {s.name: s for s in stats},
             _counters(name),
+            {one.name: one for one in presets if one},
             bool(p.model),
             bool(p.unthrottled),
         )
@@ -171,14 +191,28 @@ def catalogue() -> dict[str, Scheduler]:
 
 def find(name: str) -> Scheduler:
     """The scheduler of that name; Problem if there is none."""
+    return _found(name, list(catalogue()))
+
+
+def names() -> list[str]:
+    """What a scheduler can be called where settings are given, too: its name, or that of one of its presets."""
+    return [name for s in catalogue().values() for name in (s.name, *s.presets)]
+
+
+def find_preset(name: str) -> tuple[Scheduler, tuple[str, ...]]:
+    """The scheduler of that name, or whose preset has it, and the preset's settings. Problem if there is neither."""
+    for scheduler in catalogue().values():
+        if name in scheduler.presets:
+            return scheduler, scheduler.presets[name].settings
+    return _found(name, names()), ()
+
+
+def _found(name: str, known: Sequence[str]) -> Scheduler:
     try:
         return catalogue()[name]
     except KeyError:
-        raise Problem(f"no scheduler '{shown(name)}'{_meant(name)} (known: {', '.join(catalogue())})") from None
-
-
-def _meant(name: str) -> str:
-    return did_you_mean(name.removeprefix("hw-"), catalogue())
+        meant = did_you_mean(name.removeprefix("hw-"), known)
+        raise Problem(f"no scheduler '{shown(name)}'{meant} (known: {', '.join(known)})") from None
 
 
 def settings(

@@ -12,7 +12,7 @@ import numpy as np
 
 from headwaiter.engine.sim import Forest
 from headwaiter.errors import Problem, shown
-from headwaiter.generated import boot, chunks, streams, trees, users
+from headwaiter.generated import boot, chunks, servers, streams, trees, users
 from headwaiter.generated.files import FileSystem, Full
 from headwaiter.generated.machine import Machine, Process
 from headwaiter.generated.parameters import document, looks_generated, parameters
@@ -27,6 +27,7 @@ GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None
     "multi-user": (users.MultiUser, users.multi_user),
     "database": (users.Database, users.database),
     "scientific": (users.Scientific, users.scientific),
+    "server": (servers.Server, servers.server),
 }
 
 __all__ = ["GENERATORS", "generate", "given_parameters", "looks_generated"]

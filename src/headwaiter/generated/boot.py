@@ -116,12 +116,12 @@ def cold_boot(p: ColdBoot, machine: Machine, files: FileSystem) -> None:
             yield from me.wait(one)
         for start in desktop:
             me.start("kde", start)
-            me.think(0.1 * S)
+            me.sleep(0.1 * S)
         started = [("xmms", player), ("konsole", console)]
         started += [("kwrite", opening(editor, [one])) for one in documents]
         started += [("konqueror", opening(browser, some)) for some in pages]
         for name, start in (*started, ("soffice", office)):
-            me.think(p.pause_s * S)
+            me.sleep(p.pause_s * S)
             me.start(name, start)
             yield None
 

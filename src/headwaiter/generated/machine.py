@@ -60,7 +60,11 @@ class Process:
         self.windows: dict[File, Window] = {}
 
     def think(self, ns: float) -> None:
-        """Use the processor, or sleep, for so long."""
+        """Use the processor for so long."""
+        self.now_ns += round(ns)
+
+    def sleep(self, ns: float) -> None:
+        """Wait for so long for a clock or a person: no processor shortens it."""
         self.now_ns += round(ns)
 
     def await_row(self, row: int) -> None:

@@ -38,7 +38,7 @@ def kva(p: Kva, machine: Machine, files: FileSystem) -> None:
                 for page in range(begin, begin + area, stride):
                     reads += 1
                     if reads % p.late_one_in == 0:
-                        me.think((p.late_ms + machine.rng.exponential(p.later_ms)) * MS)
+                        me.sleep((p.late_ms + machine.rng.exponential(p.later_ms)) * MS)
                     yield from me.read(file, min(page + offset % stride, file.pages - 1))
 
         return program

@@ -44,7 +44,7 @@ def multi_user(p: MultiUser, machine: Machine, files: FileSystem) -> None:
                     yield from me.read(file, page, pages)
                 else:
                     yield from me.write(file, page, pages)
-                me.think(rng.uniform(0, p.delay_ms) * MS)
+                me.sleep(rng.uniform(0, p.delay_ms) * MS)
 
         return program
 

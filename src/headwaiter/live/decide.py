@@ -67,6 +67,8 @@ class Window:
     waited_s: float = 0.0
     advantage: Mapping[str, float] = field(default_factory=dict)
     trouble: str = ""
+    load: str = ""
+    """What it was taken for, where that is not told by the rest."""
     answer: Answer | None = None
     """What the judge says of them, where it was asked."""
     levers: Sequence[Lever] = ()

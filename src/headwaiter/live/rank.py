@@ -144,7 +144,7 @@ def restored(legs: Sequence[Device], state: State) -> Iterator[None]:
             if was is None and state.of(leg):
                 troubles.append(revert(leg, state)[1].trouble)
             elif was is not None:
-                apply([leg], before, state, BY)
+                apply([leg], before.beside(was.before), state, BY)
         if any(troubles):
             raise Problem("; ".join(filter(None, troubles)))
 
@@ -157,18 +157,17 @@ def fio_there() -> str:
     return fio
 
 
-def fio_rate(fio: str, job: str, named: str = "", folder: Path | None = None) -> float:
-    """MB/s of a job file's processes together, or of those of a name. Its files are in `folder`; without one it only reads."""
+def fio_rate(fio: str, job: str) -> float:
+    """MB/s of a job file's processes together, which only read, all for the same time."""
 
     def rate(jobs: Sequence[Mapping[str, Any]]) -> float:
-        counted = [one for one in jobs if one["jobname"] == named] if named else jobs
-        return float(sum(one[way]["bw_bytes"] for one in counted for way in ("read", "write") if way in one)) / 1e6
+        return float(sum(one[way]["bw_bytes"] for one in jobs for way in ("read", "write") if way in one)) / 1e6
 
-    return fio_told(fio, job, rate, folder)
+    return fio_told(fio, job, rate)
 
 
 def fio_told(fio: str, job: str, what: Callable[[Sequence[Mapping[str, Any]]], T], folder: Path | None = None) -> T:
-    """Of a job file's run what a function makes of fio's account of its jobs. Its files as of fio_rate()."""
+    """What a function makes of fio's account of a job file's jobs. Files are in `folder`; without one it only reads."""
     command = [fio, *([] if folder else ["--readonly"]), "--output-format=json", "-"]
     done = subprocess.run(command, input=job, capture_output=True, text=True, check=False, cwd=folder)
     try:

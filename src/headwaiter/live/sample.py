@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `watch` sees of a disk in a while: a recording that is replayed, or its counters held against a table."""
+"""What `watch` sees of a disk in a while: a recording that is replayed, or it or the counters held against a table."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from headwaiter.live.decide import FEWEST, Window
 from headwaiter.live.devices import Device
 from headwaiter.live.kernel import known
 from headwaiter.live.record import FINISHED, record
-from headwaiter.live.selectors import Selector
+from headwaiter.live.selectors import Selector, promised
 from headwaiter.live.settings import opened
+from headwaiter.live.worked import worked
+from headwaiter.study.cells import ByTable
 from headwaiter.study.fit import AUTO, REFUSED, choose_drive, doubt, fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.waits import added_waits
@@ -75,29 +77,14 @@ class Replay:
 
     def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
         """See Method."""
-        with TemporaryDirectory(prefix="headwaiter-") as folder:
-            path = Path(folder) / device.name
-            done = record(legs, seconds, path)
-            if done.trouble:
-                raise Problem(f"{device.name}: {done.trouble}")
-            if done.reason != FINISHED:
-                raise StoppedError
-            source = Source(path)
-            try:
-                trace = read_recording(path, Reading(), source)
-            except Problem as e:
-                return _nothing(done.sofar.seconds, str(e).removeprefix(f"{path}: "))
-            recorded = recording.of(source)
-        assert trace
-        return self.judge(device, trace, done.sofar.seconds, recorded.lost if recorded else 0, current, candidates)
+        found = _recorded(device, legs, seconds)
+        return found if isinstance(found, Window) else self.judge(device, *found, current, candidates)
 
     def judge(self, device: Device, trace: Trace, seconds: float, lost: int, current: str, candidates: Sequence[str]) -> Window:
         """What a recording of so many seconds tells."""
-        seen = measured(trace, seconds, lost)
-        if seen.requests < FEWEST:
-            return replace(seen, trouble=f"only {seen.requests} requests")
-        if lost > LOST_SHARE * (seen.requests + lost):
-            return replace(seen, trouble=f"{lost} events were lost")
+        seen = _sufficient(trace, seconds, lost)
+        if seen.trouble:
+            return seen
         names = known([current, *candidates])
         if current not in names:
             return replace(seen, trouble=f"{current} cannot be simulated")
@@ -169,6 +156,59 @@ def _explains(trace: Trace, drive: Drive, scheduler: str) -> str:
     """Why a model does not explain a recording; "" if it does, without a look at other models, which takes long."""
     how = fit(trace, drive, scheduler)
     return doubt(how, trace, drive, scheduler)[0] if how and how.off > REFUSED else ""
+
+
+class Tabled:
+    """By what is recorded, and a table by operation, file size and record length."""
+
+    def __init__(self, table: ByTable) -> None:
+        self._table = table
+
+    def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
+        """See Method."""
+        found = _recorded(device, legs, seconds)
+        return found if isinstance(found, Window) else self.judge(*found, current, candidates)
+
+    def judge(self, trace: Trace, seconds: float, lost: int, current: str, candidates: Sequence[str]) -> Window:
+        """What a recording of so many seconds tells; its load is what the table was asked for."""
+        seen = _sufficient(trace, seconds, lost)
+        if seen.trouble:
+            return seen
+        try:
+            what = worked(trace)
+            seen = replace(seen, load=str(what))
+            return replace(seen, advantage=promised(self._table, what.cells(self._table), current, candidates))
+        except Problem as e:
+            return replace(seen, trouble=str(e))
+
+
+def _recorded(device: Device, legs: Sequence[Device], seconds: float) -> tuple[Trace, float, int] | Window:
+    """A recording, its seconds and how many events it lost; or a window with nothing. Problem and StoppedError as of Method."""
+    with TemporaryDirectory(prefix="headwaiter-") as folder:
+        path = Path(folder) / device.name
+        done = record(legs, seconds, path)
+        if done.trouble:
+            raise Problem(f"{device.name}: {done.trouble}")
+        if done.reason != FINISHED:
+            raise StoppedError
+        source = Source(path)
+        try:
+            trace = read_recording(path, Reading(), source)
+        except Problem as e:
+            return _nothing(done.sofar.seconds, str(e).removeprefix(f"{path}: "))
+        recorded = recording.of(source)
+    assert trace
+    return trace, done.sofar.seconds, recorded.lost if recorded else 0
+
+
+def _sufficient(trace: Trace, seconds: float, lost: int) -> Window:
+    """What a recording tells by itself; its trouble, if it is too little to judge by."""
+    seen = measured(trace, seconds, lost)
+    if seen.requests < FEWEST:
+        return replace(seen, trouble=f"only {seen.requests} requests")
+    if lost > LOST_SHARE * (seen.requests + lost):
+        return replace(seen, trouble=f"{lost} events were lost")
+    return seen
 
 
 class Counters:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headwaiter.live.changed import RevertDocument, StatusDocument
+from headwaiter.live.changed import RevertDocument, StatusDocument, Written
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
 from headwaiter.live.topped import DOCUMENTS as TOPPED
 from headwaiter.record import Document, Record, Says
@@ -154,6 +154,31 @@ class TableDocument(Document):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceRow(Record):
+    """A scheduler of a cell."""
+
+    scheduler: Annotated[str, Says("the scheduler")]
+    of_best: Annotated[float, Says("its throughput as a share of the best's")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectDocument(Document):
+    """`headwaiter select`"""
+
+    operation: Annotated[str, Says("the operation, as iozone names it")]
+    file_bytes: FileBytes
+    record_bytes: RecordBytes
+    source: Annotated[str, Says("what the table was measured on")]
+    cell_over_bytes: Annotated[int, Says("the table's cell is for files that are larger than this", "B")]
+    cell_file_bytes: Annotated[int, Says("the cell is for files up to this size", "B")]
+    cell_record_bytes: Annotated[int, Says("length of its records", "B")]
+    scheduler: Annotated[str, Says("the scheduler that is chosen; of a disk the best that its kernel has")]
+    results: Annotated[Sequence[ChoiceRow], Says("the schedulers of the cell, the best first")]
+    changes: Annotated[Sequence[Written], Says("what was changed; empty without --apply")]
+    in_force: Annotated[Mapping[str, str] | None, Says("the scheduler by name of the disk, as read back after --apply")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRow(Record):
     """What fio did under a scheduler."""
 
@@ -195,4 +220,5 @@ DOCUMENTS: tuple[type[Record], ...] = (
     StatusDocument,
     RankDocument,
     TableDocument,
+    SelectDocument,
 )

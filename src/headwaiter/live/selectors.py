@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The published selectors, to compare with: by average request size (Seelam et al., OLS 2005, §6), from what `headwaiter rank`
-measured beforehand; and a table by operation, file size and record length, from what `headwaiter table` measured, or from
-iozone's output under each scheduler.
+measured beforehand; and a table by operation, file size and record length (CS350, 2023): the study's own, or from what
+`headwaiter table` measured, or from iozone's output under each scheduler.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from headwaiter.errors import Problem
+from headwaiter.errors import Problem, shown
 from headwaiter.live.decide import Window
+from headwaiter.live.devices import Device
 from headwaiter.record import SCHEMA
+from headwaiter.study.cells import KIB, OPERATIONS, ByTable, Cell
 
 Key = TypeVar("Key")
-OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write")
-"""Those of the study, in the order of iozone's columns."""
 _REPORTS = {
     "writer": "write",
     "re-writer": "rewrite",
@@ -47,9 +47,10 @@ def _against(rates: Mapping[str, float], current: str, candidates: Sequence[str]
 
 @dataclass(frozen=True)
 class BySize:
-    """rates: MB/s by request size (bytes) and scheduler."""
+    """rates: MB/s by request size (bytes) and scheduler. subject: what they were measured on, as `rank` names it."""
 
     rates: Mapping[int, Mapping[str, float]]
+    subject: str = ""
 
     def at(self, request_bytes: float) -> Mapping[str, float]:
         """At the measured size that is nearest, by their ratio."""
@@ -63,7 +64,7 @@ class BySize:
 
 def read_ranking(path: Path) -> BySize:
     """What `headwaiter rank --json -o FILE` wrote. Problem if it is something else."""
-    return BySize(_rates(path, "rank", lambda row: _positive(row["request_bytes"])))
+    return BySize(*_rates(path, "rank", lambda row: _positive(row["request_bytes"])))
 
 
 def _positive(number: object) -> int:
@@ -72,12 +73,24 @@ def _positive(number: object) -> int:
     return number
 
 
-def _rates(path: Path, command: str, key: Callable[[Mapping[str, Any]], Key]) -> dict[Key, dict[str, float]]:
-    """MB/s by what `key` makes of a row, and scheduler, in a document of that command."""
+def check_subject(subject: str, device: Device, drive: str = "") -> None:
+    """Problem if something was measured on another disk, or on a drive model that nobody says this one is like (`drive`)."""
+    if subject not in ("", shown(device.identity), drive):
+        raise Problem(
+            f"{device.name} ({device.identity}): the ranking was measured on {shown(subject)};"
+            f" measure this disk, or say with --drive which model it is like"
+        )
+
+
+def _rates(path: Path, command: str, key: Callable[[Mapping[str, Any]], Key]) -> tuple[dict[Key, dict[str, float]], str]:
+    """MB/s by what `key` makes of a row, and scheduler, in a document of that command; and what it was measured on."""
     rates: dict[Key, dict[str, float]] = {}
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
+            raise ValueError
+        subject = document["subject"]
+        if not isinstance(subject, str):
             raise ValueError
         for row in document["results"]:
             rate = float(row["throughput_MBps"])
@@ -91,43 +104,13 @@ def _rates(path: Path, command: str, key: Callable[[Mapping[str, Any]], Key]) ->
         raise Problem(f"{path}: not what `headwaiter {command} --json` writes") from None
     if not rates:
         raise Problem(f"{path}: has no results")
-    return rates
+    return rates, subject
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Where in the table: operation, file size and record length in KiB."""
-
-    operation: str
-    file_kib: int
-    record_kib: int
-
-
-@dataclass(frozen=True)
-class ByTable:
-    """rates: throughput, in any unit, by cell and scheduler."""
-
-    rates: Mapping[Cell, Mapping[str, float]]
-
-    def at(self, operation: str, file_kib: float, record_kib: float) -> Mapping[str, float]:
-        """In the cell of that operation that is nearest, by ratios; {} if there is none."""
-        cells = [cell for cell in self.rates if cell.operation == operation]
-
-        def distance(cell: Cell) -> float:
-            return abs(math.log(cell.record_kib / max(0.5, record_kib))) + abs(math.log(cell.file_kib / max(1.0, file_kib)))
-
-        return self.rates[min(cells, key=distance)] if cells else {}
-
-    def choose(self, operation: str, file_kib: float, record_kib: float) -> str:
-        """The scheduler with the highest rate there; "" if nothing is known."""
-        rates = self.at(operation, file_kib, record_kib)
-        return max(rates, key=lambda name: rates[name], default="")
-
-    def advantage(self, seen: Window, current: str, candidates: Sequence[str]) -> Mapping[str, float]:
-        """See Selector. Counters tell neither files nor order: a window is taken for random I/O over as much as it moved."""
-        operation = "random read" if seen.read_share >= 0.5 else "random write"
-        moved_kib = seen.mbps * seen.seconds * 1e6 / 1024
-        return _against(self.at(operation, moved_kib, seen.request_bytes / 1024), current, candidates)
+def promised(table: ByTable, cells: Sequence[Cell], current: str, candidates: Sequence[str]) -> Mapping[str, float]:
+    """As Selector.advantage(), of work that may be any of these cells': the least of them."""
+    each = [_against(table.rates[cell], current, candidates) for cell in cells]
+    return {name: min(one[name] for one in each) for name in candidates if each and all(name in one for one in each)}
 
 
 def read_table(path: Path) -> ByTable:
@@ -136,10 +119,12 @@ def read_table(path: Path) -> ByTable:
     def cell(row: Mapping[str, Any]) -> Cell:
         if row["operation"] not in OPERATIONS:
             raise ValueError
-        file_kib, record_kib = (max(1, _positive(row[key]) >> 10) for key in ("file_bytes", "record_bytes"))
+        file_kib, record_kib = (max(1, _positive(row[key]) // KIB) for key in ("file_bytes", "record_bytes"))
+        if record_kib > file_kib:
+            raise ValueError
         return Cell(row["operation"], file_kib, record_kib)
 
-    return ByTable(_rates(path, "table", cell))
+    return ByTable(*_rates(path, "table", cell))
 
 
 def read_iozone(files: Mapping[str, Path]) -> ByTable:
@@ -167,8 +152,7 @@ def _columns(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
             begun = True
         elif begun and len(words) >= 3 and words[0].isdecimal():
             size, record, *figures = _numbers(path, number, words, sizes=2)
-            if record > size:
-                raise Problem(f"{path}:{number}: a record of {record} KiB in a file of {size}")
+            _check_record(path, number, size, record)
             for operation, rate in zip(OPERATIONS, figures, strict=False):
                 yield Cell(operation, size, record), float(rate)
 
@@ -191,7 +175,13 @@ def _excel(path: Path, lines: Sequence[str]) -> Iterable[tuple[Cell, float]]:
             # Where a record is longer than the file there is nothing, or 0.
             for record, rate in zip(records, figures, strict=False):
                 if rate:
+                    _check_record(path, number, size, record)
                     yield Cell(operation, size, record), float(rate)
+
+
+def _check_record(path: Path, number: int, size: int, record: int) -> None:
+    if record > size:
+        raise Problem(f"{path}:{number}: a record of {record} KiB in a file of {size}")
 
 
 def _numbers(path: Path, number: int, words: Sequence[str], sizes: int) -> list[int]:

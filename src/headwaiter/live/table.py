@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Throughput by operation, file size and record length, as iozone measures it: of a drive model, or by fio in a folder of a disk.
 
-The table of the study of today's schedulers (spec: CS350, 2023). A job file says what is done, so that both do the same. iozone
+The table of the study of today's schedulers (CS350, 2023). A job file says what is done, so that both do the same. iozone
 measures one process through the page cache; here several work at once, each on files of its own, and past the cache unless told.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median_low
 from tempfile import mkdtemp
+from typing import Any
 
 from headwaiter.ending import tidied
 from headwaiter.engine.sim import Drive, Options
@@ -27,11 +28,12 @@ from headwaiter.live import devices
 from headwaiter.live.advice import Target
 from headwaiter.live.apply import apply
 from headwaiter.live.machine import Machine
-from headwaiter.live.rank import EVEN, Point, fio_rate, fio_there, restored
+from headwaiter.live.rank import EVEN, Point, fio_there, fio_told, restored
 from headwaiter.live.schema import CellRow, CellWinner, TableDocument
-from headwaiter.live.selectors import OPERATIONS, Cell
 from headwaiter.live.settings import Settings
 from headwaiter.live.state import State
+from headwaiter.study.cells import OPERATIONS, Cell
+from headwaiter.study.schema import TaskRow
 from headwaiter.study.trial import measure
 from headwaiter.study.variants import Variant
 
@@ -114,11 +116,22 @@ def of_drive(
         jobs = load_jobs(Path("table.fio"), drive.sectors, work.job(cell).encode())
         tick = (lambda done: progress(f"{variant.name} {cell.operation}", done)) if progress else None
         results = measure(variant, drive, jobs, options, runs, tick).runs[: 1 + runs]
-        rates = [sum(task.throughput_mbps for task in r.tasks or () if task.name.startswith(MEASURED)) for r in results]
+        rates = [_simulated_rate([task for task in r.tasks or () if task.name.startswith(MEASURED)]) for r in results]
         return Measured(cell, Point(variant.name, cell.record_kib << 10, median_low(rates), min(rates), max(rates)))
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(one, [(cell, each) for cell in wanted for each in conditions.runs(schedulers, drive)]))
+
+
+def _simulated_rate(rows: Sequence[TaskRow]) -> float:
+    """MB/s of processes that begin at once, until the last of them ends: who is served first ends early, and does no more."""
+    return sum(row.bytes for row in rows) / 1e6 / max(row.elapsed_s for row in rows)
+
+
+def _told_rate(jobs: Sequence[Mapping[str, Any]]) -> float:
+    """The same by fio's account, whose run times are in ms."""
+    ways = [one[way] for one in jobs if one["jobname"] == MEASURED for way in ("read", "write") if one[way]["io_bytes"]]
+    return float(sum(way["io_bytes"] for way in ways) / 1e3 / max(1, *(way["runtime"] for way in ways)))
 
 
 def check_folder(machine: Machine, target: Target, folder: Path, wanted: Sequence[Cell], work: Work) -> None:
@@ -153,7 +166,7 @@ def of_folder(
                 rates = []
                 for _ in range(runs):
                     with _emptied(folder) as place:
-                        rates.append(fio_rate(fio, work.job(cell), MEASURED, place))
+                        rates.append(fio_told(fio, work.job(cell), _told_rate, place))
                 found.append(Measured(cell, Point(scheduler, cell.record_kib << 10, median_low(rates), min(rates), max(rates))))
     return found
 

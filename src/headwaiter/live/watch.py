@@ -325,7 +325,7 @@ class Service:
         """Log a decision, and count it."""
         would = decision.outcome in ("changed", "undone") and not self._rules.put
         reason = f"{decision.reason}; only reported, --apply would do it" if would else decision.reason
-        self._say(disk.name, decision.outcome, decision.to, reason)
+        self._say(disk.name, decision.outcome, decision.to, f"{reason} ({window.load})" if window.load else reason)
         m, name = self.metrics, disk.name
         m.add("headwaiter_decisions_total", device=name, result=decision.outcome)
         m.set("headwaiter_predicted_gain_ratio", decision.gain, device=name)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from headwaiter.study.changes import digits
@@ -44,11 +45,12 @@ def least(low: float) -> Band:
 
 @dataclass(frozen=True)
 class Check:
-    """One figure of a claim; `what` says which, where there are several."""
+    """One figure of a claim; `what` says which, where there are several. events: how many it rests on, where that can be few."""
 
     value: float
     band: Band
     what: str = ""
+    events: int | None = None
 
     @property
     def holds(self) -> bool:
@@ -59,6 +61,8 @@ class Check:
         return f"{self.what} {digits(self.value)}" if self.what else digits(self.value)
 
 
+FEWEST = 20
+"""Fewer events tell nothing: by chance alone their number is off by a quarter."""
 Cell: TypeAlias = str | float | None
 Row: TypeAlias = Sequence[Cell]
 
@@ -84,7 +88,8 @@ class Investigation:
 class Claim(Generic[M]):
     """A claim on what an experiment measures (M). `paper` is the published figure, as printed.
 
-    why: makes the investigation, where the claim does not hold or `always` (it holds with a reservation).
+    why: makes the investigation, where the claim does not hold or `always` (it holds with a reservation). shortest: by
+    level the scale below which a run cannot tell it, because too little happens.
     """
 
     id: str
@@ -94,6 +99,7 @@ class Claim(Generic[M]):
     essential: bool = False
     why: Callable[[Bench, M], Investigation] | None = None
     always: bool = False
+    shortest: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)
@@ -107,11 +113,23 @@ class Verdict:
     paper: str
     checks: tuple[Check, ...]
     investigation: Investigation | None = None
+    too_short: bool = False
+    """The run was too short to tell, whatever its figures are: at its scale, or because too little happened in it."""
 
     @property
     def holds(self) -> bool:
         """All figures lie in their bands."""
         return all(check.holds for check in self.checks)
+
+    @property
+    def fails(self) -> bool:
+        """It was decided, and does not hold."""
+        return not self.holds and not self.too_short
+
+    @property
+    def outcome(self) -> str:
+        """In words."""
+        return "too short to tell" if self.too_short else "holds" if self.holds else "does not hold"
 
     @property
     def value(self) -> str:

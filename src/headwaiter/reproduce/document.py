@@ -33,6 +33,7 @@ def document(findings: Sequence[Finding], scale: float, settings: Sequence[str])
                 level=finding.level,
                 drive=finding.experiment.drive,
                 note=finding.experiment.notes.get(finding.level),
+                printed=finding.experiment.printed,
                 tables=[_figures(table) for table in finding.tables],
             )
             for finding in findings
@@ -52,6 +53,7 @@ def _claim(finding: Finding, verdict: Verdict) -> ClaimRow:
         level=finding.level,
         essential=verdict.essential,
         holds=verdict.holds,
+        too_short=verdict.too_short,
         claim=verdict.text,
         value=verdict.value,
         values=[_number(check.value) for check in verdict.checks],
@@ -92,12 +94,12 @@ def claims_table(verdicts: Sequence[Verdict]) -> RichTable:
     for column in ("claim", "", "verdict", "value", "holds if", "paper"):
         out.add_column(column, no_wrap=column != "")
     for one in verdicts:
-        style = "" if one.holds else "bold red" if one.essential else "yellow"
+        style = "" if not one.fails else "bold red" if one.essential else "yellow"
         name = f"{one.id}{' (essential)' if one.essential else ''}"
         out.add_row(
             name,
             one.text,
-            "holds" if one.holds else "does not hold",
+            one.outcome,
             one.value.replace(", ", "\n"),
             one.holds_if.replace(", ", "\n"),
             one.paper,
@@ -107,14 +109,17 @@ def claims_table(verdicts: Sequence[Verdict]) -> RichTable:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """One sentence: how many hold, and which do not."""
+    """How many hold, which do not, and which the run was too short for."""
     verdicts = [verdict for finding in findings for verdict in finding.verdicts]
-    failed = [verdict for verdict in verdicts if not verdict.holds]
+    failed = [verdict for verdict in verdicts if verdict.fails]
+    short = [verdict for verdict in verdicts if verdict.too_short]
     essential = [verdict for verdict in failed if verdict.essential]
     names = ", ".join(f"{one.id} ({one.level})" for one in failed)
     which = f"; {names} do{'es' if len(failed) == 1 else ''} not" if failed else ""
     told = f" Of these, essential: {', '.join(one.id for one in essential)}." if essential else " No essential claim fails."
-    return f"{len(verdicts) - len(failed)} of {len(verdicts)} claims hold{which}.{told if failed else ''}"
+    untold = f" The run was too short to tell {', '.join(f'{one.id} ({one.level})' for one in short)}." if short else ""
+    count = len(verdicts) - len(short)
+    return f"{count - len(failed)} of {count} claims hold{which}.{told if failed else ''}{untold}"
 
 
 def print_finding(out: Console, finding: Finding) -> None:
@@ -124,6 +129,8 @@ def print_finding(out: Console, finding: Finding) -> None:
     show(out, Text(f"{one.document}; on {one.drive}"))
     if finding.level in one.notes:
         show(out, Text(f"Note: {one.notes[finding.level]}."))
+    if not one.printed:
+        show(out, Text("Its document prints no figures for a table; those of its claims are below."))
     out.print()
     for table in finding.tables:
         show(out, rich_table(table))

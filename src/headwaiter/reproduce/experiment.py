@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""An experiment: how it is measured at each level, the paper's table beside ours, its claims, its picture."""
+"""An experiment: how it is measured at each level, our figures beside the paper's if it prints some, its claims, its picture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 from headwaiter.judge.detail import Shown
 from headwaiter.reproduce.bench import Bench, Level
-from headwaiter.reproduce.claims import Claim, M, Table, Verdict
+from headwaiter.reproduce.claims import FEWEST, Claim, M, Table, Verdict
 
 BOOT_S = 15
 
@@ -46,6 +46,8 @@ class Experiment(Generic[M]):
     """Runs of which a page shows where the head goes."""
     notes: Mapping[Level, str] = field(default_factory=lambda: MappingProxyType({}))
     """What differs from the paper's set-up."""
+    printed: bool = True
+    """Its document prints figures, which the tables have beside ours."""
     whole: Sequence[Level] = ()
     """Levels at which a shorter run says nothing: it is left out there."""
 
@@ -71,14 +73,19 @@ class Finding:
 
 
 def run(experiment: Experiment[Any], level: Level, bench: Bench) -> Finding:
-    """Measure, and decide every claim; what does not hold is investigated. Problem as the measurement raises it."""
+    """Measure, and decide every claim that such a run can tell; what does not hold is investigated.
+
+    Problem as the measurement raises it.
+    """
     bench = replace(bench, scale=max(bench.scale, experiment.shortest))
     measured = experiment.measure[level](bench)
     verdicts = []
     for claim in experiment.claims:
-        verdict = Verdict(claim.id, level, claim.essential, claim.text, claim.paper, tuple(claim.checks(measured)))
-        if claim.why and (claim.always or not verdict.holds):
-            why = claim.why(bench, measured)
-            verdict = Verdict(claim.id, level, claim.essential, claim.text, claim.paper, verdict.checks, why)
+        checks = tuple(claim.checks(measured))
+        few = any(check.events is not None and check.events < FEWEST for check in checks)
+        short = few or bench.scale < claim.shortest.get(level, 0)
+        verdict = Verdict(claim.id, level, claim.essential, claim.text, claim.paper, checks, too_short=short)
+        if claim.why and not short and (claim.always or verdict.fails):
+            verdict = replace(verdict, investigation=claim.why(bench, measured))
         verdicts.append(verdict)
     return Finding(experiment, level, tuple(experiment.tables(measured)), tuple(experiment.charts(measured)), tuple(verdicts))

@@ -215,6 +215,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             )
         ],
         {"sim": 2},
+        printed=False,
         notes={"sim": "generated programs (docs/was-workloads.md); the paper's figure is of another processor"},
     ),
     Experiment(
@@ -233,6 +234,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             )
         ],
         {"sim": 3},
+        printed=False,
     ),
     Experiment(
         "iyer-random",
@@ -244,6 +246,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         [Claim("ID10", "16 random readers: waits / requests", "yes", lambda m: [Check(ratio(*m[16]), most(0.02))])],
         {"sim": 1},
         shortest=1,
+        printed=False,
         notes={
             "sim": "with few readers it waits now and then, with success: where all that is queued lies farther than the next"
             " request of the same reader is expected to"

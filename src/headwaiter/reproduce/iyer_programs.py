@@ -139,6 +139,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             )
         ],
         {"lab": 60},
+        printed=False,
         notes={
             "lab": f"{SERVERS} processes send files at random of {WEB_FILES} in {MEMORY_MIB} MiB of memory, without a network;"
             f" read-ahead of {BLOCK_KIB} KiB, a block of FFS; folders lie apart, as FFS puts them"
@@ -160,6 +161,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             )
         ],
         {"lab": 60},
+        printed=False,
         notes={"lab": f"SQLite for MySQL; a table of {ROWS} rows of 1 kB, {SPAN} successive ones a selection"},
     ),
 )

@@ -42,6 +42,8 @@ def _section(finding: Finding, bench: Bench) -> Section:
     legend = f"{one.document}; on {one.drive}."
     if note := one.notes.get(finding.level):
         legend += f" {note[0].upper()}{note[1:]}."
+    if not one.printed:
+        legend += " Its document prints no figures for a table."
     if one.heads:
         legend += " Below, where the head goes; shaded: the scheduler waits, with the disk idle."
     tables = "".join(html_table(rich_table(table)) for table in finding.tables) + html_table(claims_table(finding.verdicts))

@@ -10,12 +10,14 @@ from typing import Any
 
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
-from headwaiter.reproduce import axboe, iyer, iyer_programs, seelam, servers, study, was
+from headwaiter.reproduce import axboe, iyer, iyer_programs, seelam, servers, study, was, was_rates, was_slow
 from headwaiter.reproduce.bench import Bench, Level
 from headwaiter.reproduce.experiment import Experiment, Finding, run
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {
-    one.name: one for document in (axboe, seelam, servers, was, iyer, iyer_programs, study) for one in document.EXPERIMENTS
+    one.name: one
+    for document in (axboe, seelam, servers, was, was_rates, was_slow, iyer, iyer_programs, study)
+    for one in document.EXPERIMENTS
 }
 QUICK = 0.2
 """Scale of --quick."""

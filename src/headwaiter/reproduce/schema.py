@@ -36,6 +36,7 @@ class ClaimRow(Record):
     level: Annotated[Literal["sim", "lab"], Says("simulator, or kernel lab")]
     essential: Annotated[bool, Says("the document exists to say this")]
     holds: Annotated[bool, Says("all values lie in their bands")]
+    too_short: Annotated[bool, Says("the run was too short to tell, whatever the values are")]
     claim: Annotated[str, Says("what is claimed")]
     value: Annotated[str, Says("the measured figures, as people read them")]
     values: Annotated[Sequence[float | None], Says("the same as numbers; null where it cannot be told")]
@@ -56,7 +57,8 @@ class ExperimentRow(Record):
     level: Annotated[Literal["sim", "lab"], Says("simulator, or kernel lab")]
     drive: Annotated[str, Says("names of the drives")]
     note: Annotated[str | None, Says("what differs from the published set-up")] = None
-    tables: Annotated[Sequence[FiguresTable], Says("the published figures beside ours")]
+    printed: Annotated[bool, Says("the document prints figures, which the tables have beside ours")]
+    tables: Annotated[Sequence[FiguresTable], Says("our figures")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -192,6 +192,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "12.9",
                 lambda m: [Check(_time(m, "deadline", "as"), least(4))],
                 essential=True,
+                shortest={"lab": 1},
             ),
             Claim("SE2", "throughput, as / deadline", "1.32", lambda m: [Check(_rate(m, "as", "deadline"), least(1.1))]),
             Claim("SE3", "time of the read, cas / as", "0.9", lambda m: [Check(_time(m, "cas", "as"), Band(0.8, 1.25))]),
@@ -232,6 +233,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "3.9, 3.8",
                 lambda m: [Check(_rate(m, name, "deadline"), least(2), name) for name in ("as", "cas")],
                 essential=True,
+                shortest={"sim": 0.75, "lab": 1},
             ),
         ],
         {"sim": 7, "lab": 120},
@@ -263,6 +265,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 "2.9",
                 lambda m: [Check(_rate(m.two, "cas", "deadline"), least(1.8))],
                 essential=True,
+                shortest={"lab": 1},
             ),
             Claim(
                 "SE10",
@@ -299,6 +302,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             ),
         ],
         {"sim": 8},
+        printed=False,
         charts=_sizes_charts,
     ),
 )

@@ -5,29 +5,32 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headwaiter.reproduce.bench import Bench, jobs_of, ratio
+from headwaiter.reproduce.bench import Bench, jobs_of, ratio, tasks
 from headwaiter.reproduce.claims import Check, Claim, Row, Table, least, most
 from headwaiter.reproduce.experiment import Experiment
 from headwaiter.reproduce.guests import run_programs
+from headwaiter.study.cells import KIB, study_table
+from headwaiter.study.schema import TaskRow
 
 DOCUMENT = "OS-performance profiling and I/O scheduling, CS350 project, 2023"
 SSD, DISK = "nvme-ssd", "wd-re-4tb"  # theirs: an SSD of 512 GB (NVMe); the disk, because schedulers hardly differ on that
 SCHEDULERS = ("none", "bfq", "mq-deadline", "kyber")
 RECORDS_KIB = (8, 64, 512)
 FILES_MIB = (1, 32)
-# Of each operation the lines of a job file; a file that is written or read again has been so before.
-OPERATIONS = {
-    "write": "rw=write",
-    "re-write": "rw=write\nloops=2",
-    "read": "rw=read",
-    "re-read": "rw=read\nloops=2",
-    "random read": "rw=randread",
-    "random write": "rw=randwrite",
+WAYS = {
+    "write": "write",
+    "re-write": "write",
+    "read": "read",
+    "re-read": "read",
+    "random read": "randread",
+    "random write": "randwrite",
 }
+"""As a job file has them; a file that is written or read again has been so before."""
+JOB = "job"
 Case = tuple[str, int, int]
 Rates = Mapping[Case, Mapping[str, float]]
 
@@ -56,14 +59,26 @@ class Study:
 
 def _rates(bench: Bench, drive: str, seed: int) -> Rates:
     out: dict[Case, dict[str, float]] = {}
-    for operation, lines in OPERATIONS.items():
+    for operation in WAYS:
         for size in FILES_MIB:
             for record in RECORDS_KIB:
-                files = bench.count(32 / size)
-                text = f"[global]\ndirect=1\nioengine=libaio\niodepth=4\nrandseed={seed}\nbs={record}k\n{lines}\n"
-                load = jobs_of("study", f"{text}[job]\nsize={size * files}m\nnrfiles={files}\nnumjobs=4\n", bench.drive(drive))
-                out[operation, record, size] = {one: bench.run(drive, load, one, seed=seed).throughput_mbps for one in SCHEDULERS}
+                text = _job(operation, record, size, bench.count(32 / size), seed)
+                load = jobs_of("study", text, bench.drive(drive))
+                found = {one: tasks(bench.run(drive, load, one, seed=seed), JOB) for one in SCHEDULERS}
+                out[operation, record, size] = {one: _rate(rows) for one, rows in found.items()}
     return out
+
+
+def _rate(rows: Sequence[TaskRow]) -> float:
+    """MB/s of processes that begin at once, until the last of them ends."""
+    return sum(row.bytes for row in rows) / 1e6 / max(row.elapsed_s for row in rows)
+
+
+def _job(operation: str, record_kib: int, size_mib: int, files: int, seed: int) -> str:
+    """Of which only the job of that name counts: what is done again is done before by another."""
+    text = f"[global]\ndirect=1\nioengine=libaio\niodepth=4\nrandseed={seed}\nbs={record_kib}k\nrw={WAYS[operation]}\n"
+    text += f"size={size_mib * files}m\nnrfiles={files}\nnumjobs=4\nfilename_format=$jobnum.$filenum\n"
+    return f"{text}[before]\n[{JOB}]\nstonewall\n" if operation.startswith("re-") else f"{text}[{JOB}]\n"
 
 
 def study(bench: Bench) -> Mapping[str, Study]:
@@ -75,14 +90,25 @@ def _tables(m: Mapping[str, Study]) -> list[Table]:
     return [table for drive, found in m.items() for table in _tables_of(drive, found)]
 
 
+def _printed(case: Case) -> Mapping[str, float]:
+    """What the study prints of its SSD for the range in which the file lies."""
+    operation, record, size = case
+    table = study_table()
+    return table.rates[table.cell(operation.replace("-", ""), size * KIB, record)]
+
+
+def _case(case: Case) -> list[str]:
+    operation, record, size = case
+    return [operation, f"{size} MiB", f"{record} KiB"]
+
+
 def _tables_of(drive: str, found: Study) -> list[Table]:
     rows: list[Row] = [
-        [operation, f"{size} MiB", f"{record} KiB", *rates.values(), _best(rates)]
-        for (operation, record, size), rates in found.tried.items()
+        [*_case(case), *rates.values(), _best(rates), _best(_printed(case))] for case, rates in found.tried.items()
     ]
     scores = [*found.single.items(), ("selector", found.selector)]
     return [
-        Table(f"MB/s on {drive}", ["operation", "file", "record", *SCHEDULERS, "best"], rows),
+        Table(f"MB/s on {drive}", ["operation", "file", "record", *SCHEDULERS, "ours: best", "paper: best"], rows),
         Table(f"{drive}: mean of throughput / the best", ["choice", "score"], [[name, score] for name, score in scores]),
     ]
 
@@ -95,14 +121,13 @@ def _cached_job(bench: Bench, case: Case) -> tuple[str, str]:
     operation, record, size = case
     kib = max(record, round(size * 1024 * min(bench.scale, 1) / record) * record)
     name = f"{operation.replace(' ', '_')}-{record}-{size}"
-    ways = OPERATIONS[operation].splitlines()[0]
-    return name, f"[{name}]\nstonewall\n{ways}\nbs={record}k\nsize={kib}k\nfilename={size}-{record}\n"
+    return name, f"[{name}]\nstonewall\nrw={WAYS[operation]}\nbs={record}k\nsize={kib}k\nfilename={size}-{record}\n"
 
 
 def cached(bench: Bench) -> Rates:
     """MB/s of one program whose files fit the page cache, by case and scheduler."""
     # In the order in which a file is written and read again.
-    cases = [(operation, record, size) for size in CACHED_MIB for record in RECORDS_KIB for operation in OPERATIONS]
+    cases = [(operation, record, size) for size in CACHED_MIB for record in RECORDS_KIB for operation in WAYS]
     jobs = {case: _cached_job(bench, case) for case in cases}
     text = "[global]\ndirectory=/mnt/files\nioengine=psync\nfallocate=none\ninvalidate=0\n"
     text += "".join(job for _, job in jobs.values())
@@ -120,14 +145,19 @@ def _best(rates: Mapping[str, float]) -> str:
 
 def _cached_tables(found: Rates) -> list[Table]:
     rows: list[Row] = [
-        [operation, f"{size} MiB", f"{record} KiB", *rates.values(), _best(rates), _spread(rates)]
-        for (operation, record, size), rates in found.items()
+        [*_case(case), *rates.values(), *(figure(of) for figure in (_best, _spread) for of in (rates, _printed(case)))]
+        for case, rates in found.items()
     ]
-    columns = ["operation", "file", "record", *SCHEDULERS, "best", "(best - worst) / best"]
-    wins = Counter(_best(rates) for rates in found.values())
+    figures = ("best", "(best - worst) / best")
+    columns = ["operation", "file", "record", *SCHEDULERS, *(f"{whose}: {one}" for one in figures for whose in ("ours", "paper"))]
+    wins, printed = Counter(map(_best, found.values())), Counter(map(_best, study_table().rates.values()))
     return [
         Table("MB/s through the page cache", columns, rows),
-        Table("Cases in which a scheduler is the best", ["scheduler", "cases"], [[name, wins[name]] for name in SCHEDULERS]),
+        Table(
+            "Cases in which a scheduler is the best",
+            ["scheduler", "ours: cases", "paper: cases"],
+            [[name, wins[name], printed[name]] for name in SCHEDULERS],
+        ),
     ]
 
 

@@ -465,6 +465,15 @@ class CountersRow(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class PresetRow(Record):
+    """Settings of a scheduler under a name of their own."""
+
+    name: Annotated[str, Says("their name, which --sched takes")]
+    help: Annotated[str, Says("their origin")]
+    settings: Annotated[Sequence[str], Says("each as TUNABLE=VALUE")]
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerRow(Record):
     """A scheduler that there is."""
 
@@ -475,6 +484,7 @@ class SchedulerRow(Record):
     tables: Annotated[Mapping[str, TableRow], Says("tables that it can be given, by name")]
     stats: Annotated[Mapping[str, StatRow], Says("its own figures by name")]
     counters: Annotated[CountersRow | None, Says("its counters; null if it has none", null=True)]
+    presets: Annotated[Mapping[str, PresetRow], Says("settings that have names of their own, by name")]
     is_model: Annotated[bool, Says("it models the scheduler of that name in current kernels")]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from headwaiter.engine.schedulers import Scheduler, catalogue, find, settings
+from headwaiter.engine.schedulers import Scheduler, catalogue, find, find_preset, settings
 from headwaiter.engine.tables import Readers, Setting
 from headwaiter.errors import Problem, shown
 from headwaiter.nearest import did_you_mean
@@ -18,7 +18,9 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Variant:
-    """A scheduler under a name: its own, or with the settings that tell it from another variant (`bfq:low_latency=0`)."""
+    """A scheduler under a name: its own, or with the settings that tell it from another variant (`bfq:low_latency=0`), or a
+    preset's (`cfq-slice-2004`).
+    """
 
     scheduler: str
     name: str
@@ -46,10 +48,10 @@ def candidates(offered: Sequence[str]) -> list[str]:
 
 
 def parse_variant(text: str, readers: Readers | None = None) -> Variant:
-    """`NAME[:TUNABLE=VALUE…]`; Problem if there is no such scheduler or tunable."""
+    """`NAME[:TUNABLE=VALUE…]`, the name of a scheduler or a preset; Problem if there is no such scheduler or tunable."""
     name, *pairs = text.strip().split(":")
-    policy = find(name)
-    return Variant(policy.name, ":".join([policy.name, *pairs]), settings(policy, pairs, readers, "--sched"))
+    policy, own = find_preset(name)
+    return Variant(policy.name, ":".join([name, *pairs]), settings(policy, [*own, *pairs], readers, "--sched"))
 
 
 def parse_variants(text: str, pairs: Sequence[str] = (), readers: Readers | None = None) -> list[Variant]:

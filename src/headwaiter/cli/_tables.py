@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Tables by operation, file size and record length, as options name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from headwaiter.errors import Problem
+from headwaiter.live.selectors import read_iozone, read_table
+from headwaiter.parsing import assignment
+from headwaiter.study.cells import ByTable
+
+
+def table_of(ranking: Path | None, iozone: Sequence[str]) -> ByTable:
+    """That of --ranking, or of --iozone, which are SCHED=FILE. Problem if both or none are given, or one is no such file."""
+    if (ranking is None) == (not iozone):
+        raise Problem("a table needs --ranking or --iozone, and not both")
+    if ranking:
+        return read_table(ranking)
+    pairs = [assignment("--iozone", one, "SCHED=FILE") for one in iozone]
+    return read_iozone({key: Path(value) for key, value in pairs})

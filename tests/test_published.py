@@ -14,6 +14,7 @@ from headwaiter.drives import published
 from headwaiter.drives.profile import Profile, find_drive, from_toml
 from headwaiter.drives.published import Figure, figures, table
 from headwaiter.drives.validation import Measured, replay
+from headwaiter.study.published import IOCOST
 
 
 @pytest.fixture(scope="module")
@@ -87,17 +88,21 @@ def test_a_flush_is_as_fast_as_measured_ones_by_its_parameters_alone(
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     made = [Figure("d", "someone, 2024", "reads", "p99 us", 100, 110), Figure("d", "someone, 2024", "writes", "p99 us", 100, 80)]
     monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
+    six = [Figure(drive, IOCOST, "jobs", rate, 2e9, 2.02e9) for drive in ("one", "two") for rate in ("rbps", "rseqiops")]
     monkeypatch.setattr("headwaiter.cli.validate.groups", list)
+    monkeypatch.setattr("headwaiter.cli.validate.iocost", lambda: iter(six))
     text = good(capfd, "validate", "--published")
     assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text
     assert ["reads", "p99", "us", "100", "110", "+10.0%"] in [line.split() for line in text.splitlines()]
+    assert ["two", "2000", "+1.0%", "2000000000", "+1.0%"] in [line.split() for line in text.splitlines()]
     document = told(capfd, "validate", "--published")
     check(document, "PublishedDocument")
     rows = document["figures"]
-    assert [(row["load"], row["measured"], round(row["error"], 6)) for row in rows] == [
+    assert [(row["load"], row["measured"], round(row["error"], 6)) for row in rows[:2]] == [
         ("reads", 100, 0.1),
         ("writes", 100, -0.2),
     ]
+    assert {row["source"] for row in rows[2:]} == {IOCOST} and len(rows) == 6
     for args, says in ((("--published", "nvme-ssd"), "leave out the rest"), (("nvme-ssd",), "Missing argument 'TRACE'")):
         status, _, said = run(capfd, "validate", *args)
         assert status == 2 and says in said

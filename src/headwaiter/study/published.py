@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from headwaiter.drives import find_drive
+from headwaiter.drives.flash import RATES
+from headwaiter.drives.profile import Profile, from_toml
 from headwaiter.drives.published import Figure, table
+from headwaiter.drives.sheet import from_iocost, known_models
 from headwaiter.engine.hosts import HOSTS, KERNEL, Host
 from headwaiter.engine.sim import Drive, Options, simulate
 from headwaiter.fio import load_jobs
@@ -18,6 +21,19 @@ _TAGS = 256
 """Of each hardware queue, under a scheduler."""
 _DEPTH = 1023
 """Commands that a hardware queue takes: so many requests are there without a scheduler."""
+_JOBS = 8
+_LARGE, _SMALL = 128 << 20, 4 << 10
+_WAYS = {
+    "rbps": "read",
+    "rseqiops": "read",
+    "rrandiops": "randread",
+    "wbps": "write",
+    "wseqiops": "write",
+    "wrandiops": "randwrite",
+}
+_IOS = 100_000
+_LEAST_S, _MOST_S = 0.2, 2.0
+IOCOST = "iocost benchmark database"
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,34 @@ def scheduled(group: Mapping[str, Any]) -> Iterator[Scheduled]:
             what = f"{place}, {scheduler}"
             figure = Figure(drive.name, group["source"], what, group["figure"], group[scheduler][i], found)
             yield Scheduled(figure, place, scheduler, group["allowed"])
+
+
+def _six(drive: Profile, rate: str, expected: float) -> float:
+    """What the way of the database finds, with the drive's depth shared by 8 jobs: large I/Os one at a time, 32 small ones.
+
+    expected: I/Os or bytes a second, by which is told for how long to measure.
+    """
+    large = rate.endswith("bps")
+    bs, depth = (_LARGE, 1) if large else (_SMALL, 32)
+    run_s = _LEAST_S if large else min(_MOST_S, max(_LEAST_S, _IOS / expected))
+    job = (
+        f"[coef]\nrw={_WAYS[rate]}\nbs={bs}\ndirect=1\nioengine=libaio\niodepth={depth}\nnumjobs={_JOBS}\n"
+        f"size={(drive.sectors >> 11) // _JOBS}m\ntime_based\nruntime={round(run_s * 1e3)}ms\n"
+    )
+    host = HOSTS["xeon-10"]
+    options = Options(nr_requests=_DEPTH, join_arriving=True, pull_ahead=True)
+    load = load_jobs(Path("iocost.fio"), drive.sectors, job.encode())
+    out = simulate("none", drive, load, options=host.under(host.base(options), "none"))
+    return 1e9 * int(out.tallies.ios.sum()) / out.totals["now_ns"] * (bs if large else 1)
+
+
+def iocost(models: Sequence[str] = ()) -> Iterator[Figure]:
+    """The kernel's io.cost numbers of drives of the public database, of all unless told, and those of profiles made of them."""
+    for name in models or tuple(known_models()):
+        numbers = known_models()[name]
+        drive = from_toml(from_iocost(name, None)[0], name, name)
+        for rate in RATES:
+            yield Figure(name, IOCOST, "8 jobs of fio, no scheduler", rate, numbers[rate], _six(drive, rate, numbers[rate]))
 
 
 def in_order(found: Sequence[Scheduled], apart: float = 0.15) -> bool:

@@ -14,7 +14,7 @@ from headwaiter.drives import published
 from headwaiter.drives.profile import Profile, find_drive, from_toml
 from headwaiter.drives.published import Figure, figures, table
 from headwaiter.drives.validation import Measured, replay
-from headwaiter.study.published import IOCOST
+from headwaiter.study.published import IOCOST, starts
 
 
 @pytest.fixture(scope="module")
@@ -85,11 +85,25 @@ def test_a_flush_is_as_fast_as_measured_ones_by_its_parameters_alone(
     assert 1 / 1.5 < sync_us(base, **flush) / measured_us < 1.5
 
 
+def test_a_program_starts_beside_writers() -> None:
+    """Published: 35 s under all schedulers but bfq, and 1.5 s, half a second of which is the program's own."""
+    took = {f.load: f.simulated for f in starts()}
+    assert len(took) == 5 * 4
+    for load in dict.fromkeys(text.rpartition(", ")[0] for text in took):
+        others = [took[f"{load}, {name}"] for name in ("none", "mq-deadline", "kyber")]
+        assert took[f"{load}, bfq"] < 1.5, load
+        if "throttled" in load or "another" in load:
+            assert 2 < min(others) / took[f"{load}, bfq"] < 5, load
+        else:
+            assert min(others) > 15 and max(others) < 2 * 35, load
+
+
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     made = [Figure("d", "someone, 2024", "reads", "p99 us", 100, 110), Figure("d", "someone, 2024", "writes", "p99 us", 100, 80)]
     monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
     six = [Figure(drive, IOCOST, "jobs", rate, 2e9, 2.02e9) for drive in ("one", "two") for rate in ("rbps", "rseqiops")]
     monkeypatch.setattr("headwaiter.cli.validate.groups", list)
+    monkeypatch.setattr("headwaiter.cli.validate.starts", list)
     monkeypatch.setattr("headwaiter.cli.validate.iocost", lambda: iter(six))
     text = good(capfd, "validate", "--published")
     assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text

@@ -15,7 +15,9 @@ from headwaiter.drives.published import Figure, table
 from headwaiter.drives.sheet import from_iocost, known_models
 from headwaiter.engine.hosts import HOSTS, KERNEL, Host
 from headwaiter.engine.sim import Drive, Options, simulate
-from headwaiter.fio import load_jobs
+from headwaiter.fio import JobLoad, load_jobs
+from headwaiter.paths import WORKLOADS
+from headwaiter.study.inkernel import WBT_PER_COMMAND, kernel_options
 
 _TAGS = 256
 """Of each hardware queue, under a scheduler."""
@@ -116,6 +118,29 @@ def iocost(models: Sequence[str] = ()) -> Iterator[Figure]:
         drive = from_toml(from_iocost(name, None)[0], name, name)
         for rate in RATES:
             yield Figure(name, IOCOST, "8 jobs of fio, no scheduler", rate, numbers[rate], _six(drive, rate, numbers[rate]))
+
+
+def _started_s(drive: Drive, load: JobLoad, options: Options, scheduler: str) -> float:
+    """From the first to the last I/O of the load's first task."""
+    t = simulate(scheduler, drive, load, options=options).tallies
+    mine = t.task == 0
+    return float(t.last_done_ns[mine].max() - t.first_issue_ns[mine].min()) / 1e9
+
+
+def starts() -> Iterator[Figure]:
+    """How long a program takes to start beside what writes, by load, write-back throttling and scheduler."""
+    for group in table()["starts"]:
+        drive, host, file = find_drive(group["drive"]), HOSTS[group["host"]], WORKLOADS / group["workload"]
+        for one in group["loads"]:
+            load = load_jobs(file, drive.sectors, file.read_bytes() + one.get("writer", "").encode())
+            for throttled in one.get("throttled", [False]):
+                text = f"{one['name']}, throttled" if throttled else one["name"]
+                options = Options(nr_requests=_TAGS, join_arriving=True, wbt_depth=WBT_PER_COMMAND * _DEPTH if throttled else 0)
+                base = host.base(options, one.get("cores", 0))
+                for scheduler in KERNEL:
+                    found = _started_s(drive, load, host.under(kernel_options(base, scheduler, _DEPTH), scheduler), scheduler)
+                    measured = group["bfq_s" if scheduler == "bfq" else "others_s"]
+                    yield Figure(drive.name, group["source"], f"{text}, {scheduler}", "s to start", measured, found)
 
 
 def in_order(found: Sequence[Scheduled], apart: float = 0.15) -> bool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Drive profiles: TOML in, checked, and flat for libheadwaiter.
 
-A profile has `model` (a drive model), `description`, `devices`, and the model's parameters: "section.name" stands in [section], a list
-of rows is an array of tables or of arrays, and a list that belongs to the rows of another (zones.slips) stands within them.
-core/drive.h tells the flat form; core checks ranges and sense.
+A profile has `model` (a drive model), `description`, `devices` (what the kernel calls it), and the model's parameters:
+"section.name" stands in [section], a list of rows is an array of tables or of arrays, and a list that belongs to the rows of
+another (zones.slips) stands within them. core/drive.h tells the flat form; core checks ranges and sense.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtu
     monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
     six = [Figure(drive, IOCOST, "jobs", rate, 2e9, 2.02e9) for drive in ("one", "two") for rate in ("rbps", "rseqiops")]
     monkeypatch.setattr("headwaiter.cli.validate.groups", list)
-    monkeypatch.setattr("headwaiter.cli.validate.starts", list)
+    for others in ("starts", "beside_by_scheduler", "kyber_targets"):
+        monkeypatch.setattr(f"headwaiter.cli.validate.{others}", list)
     monkeypatch.setattr("headwaiter.cli.validate.iocost", lambda: iter(six))
     text = good(capfd, "validate", "--published")
     assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text

@@ -22,7 +22,7 @@ from headwaiter.errors import plain
 from headwaiter.outputs import distinct
 from headwaiter.report.figure import figure
 from headwaiter.report.terminal import console
-from headwaiter.study.published import IOCOST, groups, iocost, scheduled, starts
+from headwaiter.study.published import IOCOST, beside_by_scheduler, groups, iocost, kyber_targets, scheduled, starts
 from headwaiter.study.schema import MeanMax, PublishedDocument, PublishedRow, ValidateDocument
 
 
@@ -60,7 +60,8 @@ def _by_drive(out: Console, of_it: Sequence[Figure]) -> None:
 
 
 def _published(as_json: bool, output: Path | None) -> None:
-    found = [*figures(), *(one.figure for group in groups() for one in scheduled(group)), *starts(), *iocost()]
+    of_schedulers = (one.figure for group in groups() for one in scheduled(group))
+    found = [*figures(), *of_schedulers, *beside_by_scheduler(), *kyber_targets(), *starts(), *iocost()]
     if as_json or output:
         rows = [PublishedRow(**{**asdict(f), "error": f.error}) for f in found]
         write_json(PublishedDocument(figures=rows), output)

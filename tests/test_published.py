@@ -14,7 +14,8 @@ from headwaiter.drives import published
 from headwaiter.drives.profile import Profile, find_drive, from_toml
 from headwaiter.drives.published import Figure, figures, table
 from headwaiter.drives.validation import Measured, replay
-from headwaiter.study.published import IOCOST, starts
+from headwaiter.engine.hosts import KERNEL
+from headwaiter.study.published import IOCOST, beside_by_scheduler, kyber_targets, starts
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,30 @@ def test_a_program_starts_beside_writers() -> None:
             assert 2 < min(others) / took[f"{load}, bfq"] < 5, load
         else:
             assert min(others) > 15 and max(others) < 2 * 35, load
+
+
+def test_a_reader_beside_writers_by_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has three numbers of jobs; here the last, where schedulers differ, for a shorter time."""
+    (group,) = table()["beside_by_scheduler"]
+    last = {**group, "run_ms": 1500, "jobs": group["jobs"][-1:], **{name: group[name][-1:] for name in KERNEL}}
+    monkeypatch.setattr("headwaiter.study.published.table", lambda: {"beside_by_scheduler": [last]})
+    found = list(beside_by_scheduler())
+    assert len(found) == len(KERNEL) * 2
+    means, tails = ({f.load.rpartition(", ")[2]: f for f in found if f.figure == what} for what in ("mean us", "p99 us"))
+    assert 1 / 2.2 < means["none"].simulated / means["none"].measured < 1
+    assert means["kyber"].simulated < 0.7 * means["none"].simulated
+    assert all(means[name].simulated < tails[name].simulated for name in KERNEL)
+
+
+def test_targets_of_kyber(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the target of reads is out of reach, and that of writes is not, writes are sent one at a time."""
+    (group,) = table()["kyber_targets"]
+    rows = [row for row in group["rows"] if row[:2] in ([10000, 10000], [50, 100000])]
+    monkeypatch.setattr("headwaiter.study.published.table", lambda: {"kyber_targets": [{**group, "run_ms": 1500, "rows": rows}]})
+    loose, loose_writes, tight, tight_writes = kyber_targets()
+    assert (loose.figure, loose_writes.figure) == ("reads/s", "writes/s")
+    assert tight.simulated > 1.4 * loose.simulated
+    assert abs(tight_writes.error) < 0.2
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -46,13 +46,15 @@ def random_flash(seed: int) -> Profile:
         },
         "link": {"sector_read": sector, "sector_write": sector * of(0.9, 1.4), "half_duplex": often(0.4)},
         "overhead": {"read": of(0.002, 0.05), "write": of(0.002, 0.05)},
-        "controller": {"read": maybe(0.5, 0.0005, 0.003), "write": maybe(0.5, 0.0005, 0.006)},
+        "controller": {
+            "read": maybe(0.5, 0.0005, 0.003), "write": maybe(0.5, 0.0005, 0.006), "read_sequential": maybe(0.3, 0.0005, 0.01),
+        },
         "queue": {"submissions": int(rng.choice([1, 4, 16])), "fetch": int(rng.choice([0, 16, 64]))},
         "write": {
             "buffer": int(of(4, 300)), "pool": int(of(1, 500)), "valid": round(float(rng.uniform(0, 0.9)), 2),
             "slc": int(maybe(0.3, 50, 500)), "slc_program": program * round(float(rng.uniform(0.2, 1)), 2),
             "fold": maybe(0.5, 0.1, 3), "gc_quantum": maybe(0.5, 2, 10),
-            "sequential_extra": maybe(0.3, 0.1, 2), "random_extra": maybe(0.3, 0.1, 8),
+            "sequential_extra": maybe(0.3, 0.1, 2), "random_extra": maybe(0.3, 0.1, 8), "large_extra": maybe(0.3, 0.1, 2),
         },
         "flush": {"protected": often(0.3), "time": maybe(0.5, 0.1, 10)},
     }  # fmt: skip

@@ -15,7 +15,7 @@ from command import good, run, told, write
 
 import headwaiter
 from headwaiter.drives import bundled
-from headwaiter.drives.choose import open_drive
+from headwaiter.drives.choose import of_device, open_drive
 from headwaiter.drives.enlarge import enlarged
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.processor import MEASURED
@@ -23,7 +23,7 @@ from headwaiter.engine.sim import ConstantDrive, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.judge.conditions import Conditions
-from headwaiter.study.fit import at_drive, best_fit, doubt, fit
+from headwaiter.study.fit import at_drive, best_fit, choose_drive, doubt, drive_for, fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_trace, replay
 from headwaiter.traces import Trace
@@ -138,6 +138,48 @@ def test_the_class_of_every_drive_is_found_in_its_own_recording(name: str, tmp_p
         assert found[0].name in kind, (scheduler, found)
         if scheduler == "mq-deadline":
             assert doubt(itself, trace, open_drive(name)) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Samsung SSD 980 PRO 1TB", "samsung-980-pro"),
+        ("SAMSUNG SSD 980 PRO with Heatsink 2TB", "samsung-980-pro"),
+        ("Samsung SSD 980 1TB", None),
+        ("ATA Samsung SSD 860", "samsung-860-evo"),
+        ("ATA ST380013AS", "barracuda-80g"),
+        ("SEAGATE ST3146855FC", "cheetah-15k"),
+        ("INTEL SSDPE2KX020T8", "intel-p4510"),
+        ("Amazon Elastic Block Store", None),
+        ("ATA", None),
+        ("", None),
+    ],
+)
+def test_the_profile_of_a_device_by_what_the_kernel_calls_it(model: str, name: str | None) -> None:
+    found = of_device(model)
+    assert (found and found.name) == name
+
+
+def test_the_recorded_device_is_taken_where_a_profile_has_its_name() -> None:
+    """Also where another profile's times are nearer, and where the recording has no completions."""
+    trace = at_work("nvme-ssd", "none")
+    by_times, _ = choose_drive(trace, "r")
+    assert by_times.name == "nvme-ssd"
+    named = replace(trace, device_model="Samsung SSD 970 PRO 512GB")
+    drive, note = choose_drive(named, "r")
+    assert drive.name == "samsung-970-pro"
+    assert "is the profile of the recorded 'Samsung SSD 970 PRO 512GB': recorded" in note
+    drive, (note,) = drive_for(None, replace(named, complete_ns=np.full(len(named), -1), issue_ns=None), "r")
+    assert drive.name.startswith("samsung-970-pro") and note.endswith("'Samsung SSD 970 PRO 512GB'")
+
+
+def test_times_that_speak_against_the_name_win() -> None:
+    """As of a disk that a controller's name hides."""
+    trace = replace(at_work("barracuda-80g", "none"), device_model="Samsung SSD 980 PRO 1TB")
+    drive, note = choose_drive(trace, "r")
+    assert drive.name == "barracuda-80g"
+    assert "barracuda-80g explains the recording best" in note
+    assert "; samsung-980-pro, the profile of the recorded 'Samsung SSD 980 PRO 1TB', does not: recorded" in note
 
 
 def test_a_disk_does_not_pass_for_an_ssd(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

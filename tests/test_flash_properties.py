@@ -34,7 +34,7 @@ def check(drive: Profile, n: int = 1600) -> None:
         # a page that is programmed pays for the garbage that it wins a place from
         program = timing["page_program"] + (timing["page_program"] + timing["page_read"]) * valid / (1 - valid)
         write = drive.data["write"]
-        program *= 1 + max(write.get("sequential_extra", 0), write.get("random_extra", 0))
+        program *= 1 + max(write.get("sequential_extra", 0), write.get("random_extra", 0)) + write.get("large_extra", 0)
         work_ns = (timing["block_erase"] + program) * MS
         longest = 2 * (32 * kib * 1024 / slowest * 1e9 + work_ns)
         for share, one in at_once.items():
@@ -133,6 +133,13 @@ def test_the_controller_takes_reads_first_and_one_at_a_time() -> None:
     assert one_by_one(drive, (WRITE, 0, 1), (WRITE, 8, 1), (READ, 16, 1), (READ, 24, 1)) == [0.2, 1.4, 0.8, 1.3]
 
 
+def test_the_controller_takes_less_for_reads_that_go_on() -> None:
+    """Two streams that take turns, and two readers of one: each read but the first of a stream goes on where one ended."""
+    drive = simple(controller={"read": 0.5, "read_sequential": 0.2}, timing={"page_read": 0.01})
+    places = (0, 800, 8, 808, 8, 16, 16)
+    assert one_by_one(drive, *[(READ, at, 8) for at in places]) == [0.51, 1.01, 1.21, 1.41, 1.91, 2.11, 2.31]
+
+
 def test_the_controller_lets_a_write_pass_after_eight_reads() -> None:
     drive = simple(controller={"read": 0.1, "write": 0.1})
     times = one_by_one(drive, *[(READ, 8 * k, 1) for k in range(20)], (WRITE, 0, 1))
@@ -215,6 +222,14 @@ def test_small_writes_cost_more_by_their_pattern() -> None:
     assert mean(1, 8, random_extra=3) == pytest.approx(0.5, rel=0.1)
     assert mean(1, 8, sequential_extra=1) == pytest.approx(1, rel=0.1)
     assert mean(3, 64, random_extra=8) == pytest.approx(1, rel=0.1)
+
+
+@pytest.mark.parametrize(("sectors", "ms"), [(8, 1.0), (16, 1.5)])
+def test_large_writes_may_cost_more_for_each_page(sectors: int, ms: float) -> None:
+    """200 pages for two dies, one after the other."""
+    drive = simple(write={"large_extra": 0.5})
+    times = one_by_one(drive, *[(WRITE, at, sectors) for at in range(0, 1600, sectors)])
+    assert max(times) == pytest.approx(100 * ms, rel=0.03)
 
 
 def test_garbage_is_collected_at_a_stretch_that_lasts_as_long_in_all() -> None:

@@ -14,6 +14,8 @@ from headwaiter.drives import published
 from headwaiter.drives.profile import Profile, find_drive, from_toml
 from headwaiter.drives.published import Figure, figures, table
 from headwaiter.drives.validation import Measured, replay
+from headwaiter.engine.hosts import KERNEL
+from headwaiter.study.published import IOCOST, beside_by_scheduler, kyber_targets, starts
 
 
 @pytest.fixture(scope="module")
@@ -84,20 +86,63 @@ def test_a_flush_is_as_fast_as_measured_ones_by_its_parameters_alone(
     assert 1 / 1.5 < sync_us(base, **flush) / measured_us < 1.5
 
 
+def test_a_program_starts_beside_writers() -> None:
+    """Published: 35 s under all schedulers but bfq, and 1.5 s, half a second of which is the program's own."""
+    took = {f.load: f.simulated for f in starts()}
+    assert len(took) == 5 * 4
+    for load in dict.fromkeys(text.rpartition(", ")[0] for text in took):
+        others = [took[f"{load}, {name}"] for name in ("none", "mq-deadline", "kyber")]
+        assert took[f"{load}, bfq"] < 1.5, load
+        if "throttled" in load or "another" in load:
+            assert 2 < min(others) / took[f"{load}, bfq"] < 5, load
+        else:
+            assert min(others) > 15 and max(others) < 2 * 35, load
+
+
+def test_a_reader_beside_writers_by_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has three numbers of jobs; here the last, where schedulers differ, for a shorter time."""
+    (group,) = table()["beside_by_scheduler"]
+    last = {**group, "run_ms": 1500, "jobs": group["jobs"][-1:], **{name: group[name][-1:] for name in KERNEL}}
+    monkeypatch.setattr("headwaiter.study.published.table", lambda: {"beside_by_scheduler": [last]})
+    found = list(beside_by_scheduler())
+    assert len(found) == len(KERNEL) * 2
+    means, tails = ({f.load.rpartition(", ")[2]: f for f in found if f.figure == what} for what in ("mean us", "p99 us"))
+    assert 1 / 2.2 < means["none"].simulated / means["none"].measured < 1
+    assert means["kyber"].simulated < 0.7 * means["none"].simulated
+    assert all(means[name].simulated < tails[name].simulated for name in KERNEL)
+
+
+def test_targets_of_kyber(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the target of reads is out of reach, and that of writes is not, writes are sent one at a time."""
+    (group,) = table()["kyber_targets"]
+    rows = [row for row in group["rows"] if row[:2] in ([10000, 10000], [50, 100000])]
+    monkeypatch.setattr("headwaiter.study.published.table", lambda: {"kyber_targets": [{**group, "run_ms": 1500, "rows": rows}]})
+    loose, loose_writes, tight, tight_writes = kyber_targets()
+    assert (loose.figure, loose_writes.figure) == ("reads/s", "writes/s")
+    assert tight.simulated > 1.4 * loose.simulated
+    assert abs(tight_writes.error) < 0.2
+
+
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     made = [Figure("d", "someone, 2024", "reads", "p99 us", 100, 110), Figure("d", "someone, 2024", "writes", "p99 us", 100, 80)]
     monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
+    six = [Figure(drive, IOCOST, "jobs", rate, 2e9, 2.02e9) for drive in ("one", "two") for rate in ("rbps", "rseqiops")]
     monkeypatch.setattr("headwaiter.cli.validate.groups", list)
+    for others in ("starts", "beside_by_scheduler", "kyber_targets"):
+        monkeypatch.setattr(f"headwaiter.cli.validate.{others}", list)
+    monkeypatch.setattr("headwaiter.cli.validate.iocost", lambda: iter(six))
     text = good(capfd, "validate", "--published")
     assert "d: someone, 2024" in text and "p99 us: error 15.0% in the median, 20.0% at most" in text
     assert ["reads", "p99", "us", "100", "110", "+10.0%"] in [line.split() for line in text.splitlines()]
+    assert ["two", "2000", "+1.0%", "2000000000", "+1.0%"] in [line.split() for line in text.splitlines()]
     document = told(capfd, "validate", "--published")
     check(document, "PublishedDocument")
     rows = document["figures"]
-    assert [(row["load"], row["measured"], round(row["error"], 6)) for row in rows] == [
+    assert [(row["load"], row["measured"], round(row["error"], 6)) for row in rows[:2]] == [
         ("reads", 100, 0.1),
         ("writes", 100, -0.2),
     ]
+    assert {row["source"] for row in rows[2:]} == {IOCOST} and len(rows) == 6
     for args, says in ((("--published", "nvme-ssd"), "leave out the rest"), (("nvme-ssd",), "Missing argument 'TRACE'")):
         status, _, said = run(capfd, "validate", *args)
         assert status == 2 and says in said

@@ -72,6 +72,20 @@ def test_a_recording_of_two_processors(tmp_path: Path, rwbs: int) -> None:
     assert t.notes == ("1 of 3 requests without a recorded completion",)
 
 
+def test_the_devices_model_comes_from_the_archive(tmp_path: Path) -> None:
+    """Of one disk, or of the one that is asked for."""
+    content = files(two_cpus())
+    assert read(tmp_path, content).device_model == "m"
+    disks = [
+        {"name": name, "number": number, "facts": {"model": f"Model {name}"}, "settings": {}}
+        for name, number in (("sda", "8,0"), ("sdb", "8,16"))
+    ]
+    content["headwaiter.json"] = document(begin(disks=disks))
+    assert read(tmp_path, content).device_model == ""
+    assert read(tmp_path, content, device="sda").device_model == "Model sda"
+    assert read(tmp_path, content, device="8:0").device_model == "Model sda"
+
+
 def test_forks_make_a_thread_of_control(tmp_path: Path) -> None:
     """A shell that starts one reader after another."""
     entries = []

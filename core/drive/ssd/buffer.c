@@ -18,22 +18,6 @@ static void close_page(struct ssd *s)
 	s->filled++;
 }
 
-/* Does a write go on where one ended? Its end is remembered, instead of that one's or the oldest. */
-static bool goes_on(struct ssd *s, const struct hw_io *io)
-{
-	u32 i;
-
-	for (i = 0; i < SSD_STREAMS; i++) {
-		if (s->stream[i] == io->sector) {
-			s->stream[i] = io->sector + io->sectors;
-			return true;
-		}
-	}
-	s->stream[s->stream_at] = io->sector + io->sectors;
-	s->stream_at = (s->stream_at + 1) % SSD_STREAMS;
-	return false;
-}
-
 /* The next piece of the oldest write goes over the link if there is a place for it. */
 void ssd_accept(struct ssd *s, u64 now)
 {
@@ -48,8 +32,11 @@ void ssd_accept(struct ssd *s, u64 now)
 	}
 	c = &s->command[s->writes.head];
 	if (c->left == c->io->sectors && (s->more[0] || s->more[1]))
-		s->extra_now += min(c->left, SSD_SMALL) * s->more[goes_on(s, c->io) ? 0 : 1];
+		s->extra_now +=
+			min(c->left, SSD_SMALL) * s->more[!ssd_goes_on(&s->streams[1], c->io)];
 	s->piece = min(c->left, s->page - s->gathered);
+	if (c->io->sectors > SSD_SMALL)
+		s->extra_now += s->piece * s->more_large;
 	if (s->piece == c->left && s->nr_fetch)
 		s->nr_fetched--;
 	if (s->half_duplex)

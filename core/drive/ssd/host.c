@@ -73,6 +73,23 @@ void ssd_send(struct ssd *s, u32 c, u32 sectors, u64 now)
 	ssd_use_link(s, now);
 }
 
+/* Does it go on where one ended? Its end is remembered, instead of that one's or the oldest. */
+bool ssd_goes_on(struct ssd_streams *s, const struct hw_io *io)
+{
+	u64 end = io->sector + io->sectors;
+	u32 i;
+
+	for (i = 0; i < SSD_STREAMS; i++) {
+		if (s->end[i] == io->sector) {
+			s->end[i] = end;
+			return true;
+		}
+	}
+	s->end[s->oldest] = end;
+	s->oldest = (s->oldest + 1) % SSD_STREAMS;
+	return false;
+}
+
 /* A submission queue with commands waits for its turn. */
 static void line_up(struct ssd *s, u32 queue)
 {
@@ -115,7 +132,7 @@ u32 ssd_fetch(struct ssd *s)
 /* The controller takes the next command if it is idle. */
 void ssd_control(struct ssd *s, u64 now)
 {
-	u32 write;
+	u32 write, work;
 
 	if (s->controlled != SSD_NONE)
 		return;
@@ -126,5 +143,6 @@ void ssd_control(struct ssd *s, u64 now)
 		write = 1;
 	s->in_a_row = write ? 0 : s->in_a_row + 1;
 	s->controlled = ssd_take(s, &s->controller[write]);
-	ssd_push(s, now + s->control[write], s->controlled, 0, ssd_pack(SSD_CONTROLLED, 1));
+	work = s->command[s->controlled].sequential ? s->control_sequential : s->control[write];
+	ssd_push(s, now + work, s->controlled, 0, ssd_pack(SSD_CONTROLLED, 1));
 }

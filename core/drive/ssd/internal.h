@@ -63,6 +63,8 @@ enum ssd_param {
 	SP_FLUSH,
 	SP_FLUSH_SLOW,
 	SP_SLOW_SHARE,
+	SP_C_READ_SEQUENTIAL,
+	SP_LARGE,
 	SP_NR,
 };
 
@@ -73,7 +75,7 @@ extern const struct hw_param ssd_params[SP_NR];
 /* Pages of reads that are on their way at once, of all commands and of one. */
 #define SSD_READS      4096u
 #define SSD_READS_EACH 256u
-/* Writes that go on where one of so many ended are sequential. */
+/* What goes on where one of so many ended, reads or writes, is sequential. */
 #define SSD_STREAMS    16u
 /* A command's own cost is that of so many sectors: write.*_extra hold for requests of 4 KiB. */
 #define SSD_SMALL      8u
@@ -108,8 +110,15 @@ struct ssd_command {
 	u32 begun, out;	 /* reads: sectors asked of dies; pages on their way */
 	u32 die, within; /* reads: of the next page; sectors before the first in it */
 	u64 page;
-	u64 until; /* writes and flushes that wait for programs: for those before this one */
-	u32 waits; /* programs since the waiter before that have not ended */
+	u64 until;	 /* writes and flushes that wait for programs: for those before this one */
+	u32 waits;	 /* programs since the waiter before that have not ended */
+	bool sequential; /* reads */
+};
+
+/* Where the latest ended. */
+struct ssd_streams {
+	u64 end[SSD_STREAMS];
+	u32 oldest;
 };
 
 struct ssd_channel {
@@ -165,6 +174,8 @@ struct ssd {
 	struct ssd_queue controller[2]; /* reads, others */
 	u32 controlled, in_a_row;
 	u32 overhead[2], link[2], control[2]; /* by direction: read, write */
+	u32 control_sequential;
+	struct ssd_streams streams[2];
 	u64 link_free;
 	bool half_duplex, link_busy, link_wrote;
 	u32 *sent_command, *sent_sectors; /* half duplex: pages that wait for the link, a ring */
@@ -190,9 +201,7 @@ struct ssd {
 	u32 nr_buffer, places, gathered, piece;
 	u64 filled, started; /* pages: full so far, and sent to dies */
 	u64 *extra;	     /* by place: more work for the page, in millionths of a sector's */
-	u64 extra_now, more[2];
-	u64 stream[SSD_STREAMS];
-	u32 stream_at;
+	u64 extra_now, more[2], more_large;
 	struct ssd_queue flushes;
 	u64 nr_flushes, flush_ns[2], slow_share;
 	bool is_protected, closes; /* closes: the page at the next piece, full or not */
@@ -260,6 +269,7 @@ void ssd_all_empty(struct ssd *s);
 void ssd_rested(struct ssd *s, u64 now);
 
 /* host.c */
+bool ssd_goes_on(struct ssd_streams *s, const struct hw_io *io);
 void ssd_complete(struct ssd *s, u32 c, u64 at);
 void ssd_delivered(struct ssd *s, u32 c, u32 sectors, u64 at);
 void ssd_send(struct ssd *s, u32 c, u32 sectors, u64 now);

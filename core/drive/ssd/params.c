@@ -68,4 +68,9 @@ const struct hw_param ssd_params[SP_NR] = {
 		"a flush, once full pages are programmed; 0 = what fills none is programmed, too"),
 	[SP_FLUSH_SLOW] = MS("flush.time_slow", 0, "the same for a slow flush"),
 	[SP_SLOW_SHARE] = SHARE("flush.slow_share", 0, 1000000, "share of flushes that are slow"),
+	[SP_C_READ_SEQUENTIAL] =
+		MS("controller.read_sequential", 0,
+		   "its work for a read that goes on where one ended; 0 = as controller.read"),
+	[SP_LARGE] = SHARE("write.large_extra", 0, 1000000000,
+			   "more work for a page of a write above 4 KiB"),
 };

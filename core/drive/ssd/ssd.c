@@ -44,12 +44,15 @@ static void begin(struct ssd *s, u32 index, u64 now)
 
 static void enter(struct ssd *s, u32 c, u64 now)
 {
-	bool write = s->command[c].io->op != HW_READ;
+	const struct hw_io *io = s->command[c].io;
+	bool write = io->op != HW_READ;
 
-	if (!s->control[0] && !s->control[1]) {
+	if (!s->control[0] && !s->control[1] && !s->control_sequential) {
 		begin(s, c, now);
 		return;
 	}
+	s->command[c].sequential = !write && s->control_sequential != s->control[0] &&
+				   ssd_goes_on(&s->streams[0], io);
 	ssd_append(s, &s->controller[write], c);
 	ssd_control(s, now);
 }
@@ -256,7 +259,7 @@ static void lay_out(struct ssd *s, const struct parts *x)
 	for (i = 0; i < s->nr_submissions; i++)
 		empty(&s->submissions[i].commands);
 	for (i = 0; i < SSD_STREAMS; i++)
-		s->stream[i] = U64_MAX;
+		s->streams[0].end[i] = s->streams[1].end[i] = U64_MAX;
 	for (i = 0; i < s->channels; i++) {
 		empty(&s->channel[i].idle);
 		empty(&s->channel[i].reads);
@@ -293,6 +296,7 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->link[1] = (u32)v[SP_LINK_WRITE];
 	s->control[0] = (u32)v[SP_C_READ];
 	s->control[1] = (u32)v[SP_C_WRITE];
+	s->control_sequential = or_else(v[SP_C_READ_SEQUENTIAL], v[SP_C_READ]);
 	s->nr_fetch = (u32)v[SP_FETCH];
 	s->burst = (u32)v[SP_BURST];
 	s->half_duplex = v[SP_HALF_DUPLEX];
@@ -315,6 +319,7 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->pool_size = s->pool = (u64)v[SP_POOL];
 	s->more[0] = (u64)v[SP_SEQUENTIAL];
 	s->more[1] = (u64)v[SP_RANDOM];
+	s->more_large = (u64)v[SP_LARGE];
 	s->is_protected = v[SP_PROTECTED];
 	s->flush_ns[0] = (u64)v[SP_FLUSH];
 	s->flush_ns[1] = or_else(v[SP_FLUSH_SLOW], v[SP_FLUSH]);

@@ -152,13 +152,14 @@ def _priced(found: DescribeDocument, path: Path, trace: Trace, drive: str) -> De
     if found.deceptive is None:
         return found
     try:
-        model = open_drive(drive) if drive != AUTO else choose_drive(trace, path.name)[0]
+        model, note = (open_drive(drive), "") if drive != AUTO else choose_drive(trace, path.name)
     except Problem as e:
         if drive != AUTO:
             raise
         return replace(found, notes=[*found.notes, f"no simulation: {e}"])
     work = replay(path, trace, model, Reading())
-    return priced(found, work, model, Options(nr_requests=NR_REQUESTS))
+    noted = replace(found, notes=[*found.notes, note]) if note else found
+    return priced(noted, work, model, Options(nr_requests=NR_REQUESTS))
 
 
 # --- for people ---

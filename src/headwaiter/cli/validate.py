@@ -3,24 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
 import click
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import find_drive
-from headwaiter.drives.published import figures
+from headwaiter.drives.published import Figure, figures
 from headwaiter.drives.validation import Validation, read_trace, validate
 from headwaiter.errors import plain
 from headwaiter.outputs import distinct
 from headwaiter.report.figure import figure
 from headwaiter.report.terminal import console
-from headwaiter.study.published import groups, scheduled
+from headwaiter.study.published import IOCOST, beside_by_scheduler, groups, iocost, kyber_targets, scheduled, starts
 from headwaiter.study.schema import MeanMax, PublishedDocument, PublishedRow, ValidateDocument
 
 
@@ -33,8 +35,33 @@ def _plot(v: Validation, title: str, path: Path) -> None:
         axes.grid(alpha=0.3)
 
 
+def _errors(out: Console, of_it: Sequence[Figure]) -> None:
+    for what in dict.fromkeys(f.figure for f in of_it):
+        errors = sorted(abs(f.error) for f in of_it if f.figure == what)
+        out.print(f"{what}: error {median(errors):.1%} in the median, {errors[-1]:.1%} at most")
+    out.print()
+
+
+def _by_drive(out: Console, of_it: Sequence[Figure]) -> None:
+    """A row for each drive: each figure, MB or requests a second, and the model's error."""
+    kinds = tuple(dict.fromkeys(f.figure for f in of_it))
+    table = Table(title=plain(f"{of_it[0].source}: {of_it[0].load}"), title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("drive")
+    for kind in kinds:
+        table.add_column(f"{kind} MB/s" if kind.endswith("bps") else kind, justify="right")
+    for drive in dict.fromkeys(f.drive for f in of_it):
+        cells = {
+            f.figure: f"{f.measured / (1e6 if f.figure.endswith('bps') else 1):.0f} {f.error:+.1%}"
+            for f in of_it
+            if f.drive == drive
+        }
+        table.add_row(drive, *(cells.get(kind, "") for kind in kinds))
+    out.print(table)
+
+
 def _published(as_json: bool, output: Path | None) -> None:
-    found = [*figures(), *(one.figure for group in groups() for one in scheduled(group))]
+    of_schedulers = (one.figure for group in groups() for one in scheduled(group))
+    found = [*figures(), *of_schedulers, *beside_by_scheduler(), *kyber_targets(), *starts(), *iocost()]
     if as_json or output:
         rows = [PublishedRow(**{**asdict(f), "error": f.error}) for f in found]
         write_json(PublishedDocument(figures=rows), output)
@@ -42,16 +69,17 @@ def _published(as_json: bool, output: Path | None) -> None:
     out = console()
     for source in dict.fromkeys(f.source for f in found):
         of_it = [f for f in found if f.source == source]
+        if source == IOCOST:
+            _by_drive(out, of_it)
+            _errors(out, of_it)
+            continue
         table = Table(title=plain(f"{of_it[0].drive}: {source}"), title_justify="left", box=box.SIMPLE_HEAD)
         for head in ("load", "figure", "measured", "simulated", "error"):
             table.add_column(head, justify="left" if head in ("load", "figure") else "right")
         for f in of_it:
             table.add_row(f.load, f.figure, f"{f.measured:.4g}", f"{f.simulated:.4g}", f"{f.error:+.1%}")
         out.print(table)
-        for what in dict.fromkeys(f.figure for f in of_it):
-            errors = sorted(abs(f.error) for f in of_it if f.figure == what)
-            out.print(f"{what}: error {median(errors):.1%} in the median, {errors[-1]:.1%} at most")
-        out.print()
+        _errors(out, of_it)
 
 
 @click.command("validate")

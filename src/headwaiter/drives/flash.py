@@ -26,7 +26,24 @@ _PAGE_READ_MS = 0.06
 _LARGE = 2048
 _DEPTH = 256
 _STREAMS = 8
-_ROUNDS = 8
+_ROUNDS = 12
+_SURE = 0.01
+"""An error of a rate below which it needs no correction."""
+_BUFFER_S = 0.02
+"""Random writes of so long fill the buffer, if the dies do not need more of it."""
+_PAGES_A_DIE = 3
+"""Of the buffer: one that is programmed, one in the register, one on the way."""
+_SLOWER = 0.97
+"""The dies limit large reads, not the link, where small ones bring so much of their bytes."""
+_ROOM = 1.1
+"""So much faster than all reads is a link that does not limit them."""
+_NEAR = 0.1
+"""A rate that is farther off is told."""
+_TOLD_BY = {
+    "rbps": "link.sector_read", "rseqiops": "controller.read_sequential", "rrandiops": "controller.read",
+    "wbps": "timing.page_program", "wseqiops": "write.sequential_extra", "wrandiops": "write.random_extra",
+}  # fmt: skip
+_EXTRA = {"large_extra": "wbps", "sequential_extra": "wseqiops", "random_extra": "wrandiops"}
 _BUSY = 1.6
 """So many times as many dies as keep up with random reads: some stand idle while others have several to serve."""
 
@@ -88,50 +105,64 @@ def measured(drive: Profile) -> Rates:
     )
 
 
+def _small(want: Rates, write: bool) -> float:
+    """Bytes a second of the faster of both kinds of small requests."""
+    return _PAGE_BYTES * (max(want.wseqiops, want.wrandiops) if write else max(want.rseqiops, want.rrandiops))
+
+
 def _first(want: Rates, known: Known) -> Toml:
     read_ms = known.read or _PAGE_READ_MS
-    fastest = max(want.rrandiops, want.rbps / _PAGE_BYTES)
-    ways = min(256, max(1, round(fastest * read_ms / 1e3 * _BUSY / _CHANNELS)))
+    reads, writes = max(want.rbps, _small(want, False)), max(want.wbps, _small(want, True))
+    ways = min(256, max(1, round(reads / _PAGE_BYTES * read_ms / 1e3 * _BUSY / _CHANNELS)))
     dies = ways * _CHANNELS
-    program = dies * _PAGE_BYTES / want.wbps * 1e3
+    slower = _small(want, False) * _SLOWER > want.rbps
     return {
         "model": "ssd",
         "geometry": {
             "sectors": known.capacity // SECTOR_BYTES, "channels": _CHANNELS, "ways": ways, "page": _PAGE, "block": 2048,
         },
         "timing": {
-            "page_read": read_ms, "page_program": program, "block_erase": 4.0, "suspend": 0.005, "suspends": True,
+            "page_read": read_ms, "page_program": dies * _PAGE_BYTES / writes * 1e3, "block_erase": 4.0, "suspend": 0.005,
+            "suspends": True, "read_more": max(0.0, dies * _PAGE_BYTES / want.rbps * 1e3 - read_ms) if slower else 0.0,
         },
         "link": {
-            "sector_read": SECTOR_BYTES / want.rbps * 1e3, "sector_write": SECTOR_BYTES / (2 * want.wbps) * 1e3,
-            "half_duplex": known.half_duplex,
+            "sector_read": SECTOR_BYTES / (reads * (_ROOM if slower else 1)) * 1e3,
+            "sector_write": SECTOR_BYTES / (2 * writes) * 1e3, "half_duplex": known.half_duplex,
         },
         "overhead": {"read": 0.01, "write": 0.01},
-        "controller": {"read": 1e3 / want.rrandiops, "write": 0.0},
+        "controller": {"read": 1e3 / want.rrandiops, "write": 0.0, "read_sequential": 1e3 / want.rseqiops},
         "write": {
-            "buffer": 2048, "pool": 1, "valid": 0.0, "gc_idle": 200,
-            "sequential_extra": max(0.0, want.wbps / (_PAGE_BYTES * want.wseqiops) - 1),
-            "random_extra": max(0.0, want.wbps / (_PAGE_BYTES * want.wrandiops) - 1),
+            "buffer": min(2048, max(round(want.wrandiops * _BUFFER_S), _PAGES_A_DIE * dies)), "pool": 1, "valid": 0.0,
+            "gc_idle": 200,
+            **{key: writes / (_bytes(rate) * getattr(want, rate)) - 1 for key, rate in _EXTRA.items()},
         },
         "queue": {"depth": known.depth},
         "flush": {"protected": bool(known.protected), "time": known.flush or (0.02 if known.protected else 1.0)},
     }  # fmt: skip
 
 
+def _bytes(rate: str) -> int:
+    return 1 if rate.endswith("bps") else _PAGE_BYTES
+
+
 def _corrected(data: Toml, want: Rates, got: Rates) -> None:
     def off(name: str) -> float:
         return float(getattr(got, name) / getattr(want, name))
 
-    data["link"]["sector_read"] *= off("rbps")
+    timing, write = data["timing"], data["write"]
+    if timing["read_more"]:
+        timing["read_more"] = max(1e-6, (timing["page_read"] + timing["read_more"]) * off("rbps") - timing["page_read"])
+    else:
+        data["link"]["sector_read"] *= off("rbps")
     data["controller"]["read"] *= off("rrandiops")
-    data["timing"]["page_program"] = max(1e-4, data["timing"]["page_program"] * off("wbps"))
-    write = data["write"]
-    for key, rate in (("sequential_extra", "wseqiops"), ("random_extra", "wrandiops")):
-        write[key] = min(999.0, max(0.0, (1 + write[key]) * off(rate) / off("wbps") - 1))
+    data["controller"]["read_sequential"] *= off("rseqiops")
+    work = {key: timing["page_program"] * (1 + write[key]) * off(rate) for key, rate in _EXTRA.items()}
+    timing["page_program"] = max(1e-4, min(work.values()))
+    write.update({key: min(999.0, value / timing["page_program"] - 1) for key, value in work.items()})
 
 
 def _error(want: Rates, got: Rates) -> float:
-    return max(abs(float(getattr(got, name) / getattr(want, name)) - 1) for name in RATES if name != "rseqiops")
+    return max(abs(float(getattr(got, name) / getattr(want, name)) - 1) for name in RATES)
 
 
 def fitted(want: Rates, known: Known, where: str) -> tuple[Toml, dict[str, str], Rates]:
@@ -146,7 +177,7 @@ def fitted(want: Rates, known: Known, where: str) -> tuple[Toml, dict[str, str],
         if (error := _error(want, got)) < least:
             least, found = error, got
             best = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
-        if error < 0.01:
+        if error < _SURE:
             break
         _corrected(data, want, got)
     for table in best.values():
@@ -160,20 +191,22 @@ def _notes(want: Rates, known: Known, got: Rates) -> dict[str, str]:
         "geometry.channels": "guessed",
         "geometry.ways": "guessed: enough dies for the rates of reads",
         "timing.page_read": "given" if known.read else "guessed: usual for TLC",
-        "timing.page_program": "from the rate of large writes, taken for what lasts: no fast cells are told apart",
-        "link.sector_read": "from the rate of large reads",
-        "link.sector_write": "guessed: twice the rate of large writes",
+        "timing.page_program": "from the fastest writes, taken for what lasts: no fast cells are told apart",
+        "timing.read_more": "from large reads, where they bring fewer bytes than small ones",
+        "link.sector_read": "from large reads; where they are not the fastest, more than all reads need",
+        "link.sector_write": "guessed: twice what writes need",
         "controller.read": "from random reads of 4 KiB; the host's share of the work is in it",
+        "controller.read_sequential": "from sequential reads of 4 KiB",
         "overhead": "guessed",
         "write.buffer": "guessed",
+        "write.large_extra": "from large writes, where they bring fewer bytes than small ones",
         "write.sequential_extra": "from sequential writes of 4 KiB",
         "write.random_extra": "from random writes of 4 KiB",
         "flush.time": "given" if known.flush else "guessed",
     }
-    if abs(got.rseqiops / want.rseqiops - 1) > 0.2:
-        notes["geometry.page"] = (
-            f"sequential reads of 4 KiB: {got.rseqiops:.0f} a second, not {want.rseqiops:.0f}: taken for random ones"
-        )
+    for rate, key in _TOLD_BY.items():
+        if abs(getattr(got, rate) / getattr(want, rate) - 1) > _NEAR:
+            notes[key] += f"; the profile gives {getattr(got, rate):.0f} a second, not {getattr(want, rate):.0f}"
     if known.protected is None:
         notes["flush.protected"] = "guessed"
     return notes

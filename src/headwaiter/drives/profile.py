@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Drive profiles: TOML in, checked, and flat for libheadwaiter.
 
-A profile has `model` (a drive model), `description`, and the model's parameters: "section.name" stands in [section], a list
-of rows is an array of tables or of arrays, and a list that belongs to the rows of another (zones.slips) stands within them.
-core/drive.h tells the flat form; core checks ranges and sense.
+A profile has `model` (a drive model), `description`, `devices` (what the kernel calls it), and the model's parameters:
+"section.name" stands in [section], a list of rows is an array of tables or of arrays, and a list that belongs to the rows of
+another (zones.slips) stands within them. core/drive.h tells the flat form; core checks ranges and sense.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from headwaiter.reading import TEXT_BYTES, read_bytes
 
 _MAGIC = 0x31445748
 _INT64 = 1 << 63
-_ABOUT = ("model", "description")
+_ABOUT = ("model", "description", "devices")
 _DEEPEST = 8
 _MOST = 1000
 
@@ -257,6 +257,9 @@ def from_toml(data: Toml, name: str, where: str, find: Callable[[str], Profile] 
     description = data.get("description", "")
     if not isinstance(description, str):
         raise Problem(f"{where}: description: must be text")
+    devices = data.get("devices", [])
+    if not isinstance(devices, list) or not all(isinstance(one, str) and one for one in devices):
+        raise Problem(f"{where}: devices: must be a list of text")
     blob = _Encoder(where, data, m, find or find_drive).blob()
     _check(where, blob)
     profile = Profile(name, description, m, data, blob)

@@ -112,7 +112,7 @@ class Replay:
             self._drives[device.identity] = kept = kept.after(not refusal)
             if kept.times > 0:
                 return kept.drive, refusal
-        found = choose_drive(trace, device.name, scheduler)[0]
+        found = choose_drive(replace(trace, device_model=device.model), device.name, scheduler)[0]
         refusal = _explains(trace, found, scheduler)
         if not refusal:
             self._drives[device.identity] = _Proven(found, 1)

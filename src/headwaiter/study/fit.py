@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.drives import bundled, load
-from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
+from headwaiter.drives.choose import DEFAULT_DRIVE, of_device, open_drive
 from headwaiter.drives.enlarge import enlarged, size_text
 from headwaiter.drives.profile import Profile
 from headwaiter.engine.constants import SECTOR_BYTES
@@ -198,14 +198,39 @@ def _reach(trace: Trace) -> int:
 def choose_drive(
     trace: Trace | None, name: str, scheduler: str = UNKNOWN, progress: Callable[[str, int], None] | None = None
 ) -> tuple[Drive, str]:
-    """The bundled drive that explains the recording in a workload of that name best, and a note that says how well.
+    """The bundled drive for the recording in a workload of that name, and a note that says why.
 
-    One that is too small is enlarged. progress: see best_fit(). Problem if it is no recording, tells nothing, or reaches beyond
-    all.
+    The profile of the recorded device, if there is one and the recorded times do not speak against it; else the one that explains
+    the recording best, if it is too small, enlarged. progress: see best_fit(). Problem if it is no recording, tells nothing, or
+    reaches beyond all.
     """
     needs = f"{name}: --drive auto needs a recording with completions"
     if trace is None:
         raise Problem(f"{needs}, and this is no recording")
+    own, why = _of_its_device(trace, scheduler)
+    if own is not None:
+        return own, why
+    drive, note = _of_its_times(trace, name, needs, scheduler, progress)
+    return drive, f"{note}; {why}" if why else note
+
+
+def _of_its_device(trace: Trace, scheduler: str) -> tuple[Drive | None, str]:
+    """The profile of the device that was recorded, or None; and what is to be said."""
+    own = of_device(trace.device_model)
+    drive = own and enlarged(own, _reach(trace))
+    if drive is None:
+        return None, ""
+    how = fit(trace, drive, scheduler)
+    if how and how.off > REFUSED:
+        return None, f"{drive.name}, the profile of the recorded '{trace.device_model}', does not: {told(how)}"
+    times = f": {told(how)}" if how else ""
+    return drive, f"--drive auto: {drive.name} is the profile of the recorded '{trace.device_model}'{times}"
+
+
+def _of_its_times(
+    trace: Trace, name: str, needs: str, scheduler: str, progress: Callable[[str, int], None] | None
+) -> tuple[Drive, str]:
+    """The one that explains the recording best, and how well."""
     known = completions(trace)
     if known < FEWEST:
         raise Problem(f"{needs}, and {f'this has only {known} (of {FEWEST} that are needed)' if known else 'this has none'}")
@@ -233,10 +258,10 @@ def drive_for(
 ) -> tuple[Drive, tuple[str, ...]]:
     """The drive to simulate, and what is to be said of the choice.
 
-    None: the one that explains the recording in a workload of that name best; where that tells nothing, the default one, or the
-    smallest that is large enough. AUTO, or a name: that; see choose_drive(), also for progress, and open_drive().
+    None: as AUTO; where a recording tells nothing, the default one, or the smallest that is large enough. AUTO, or a name: that;
+    see choose_drive(), also for progress, and open_drive().
     """
-    if drive == AUTO or (drive is None and trace is not None and completions(trace) >= FEWEST):
+    if drive == AUTO or (drive is None and trace is not None and _tells_a_drive(trace)):
         device, note = choose_drive(trace, name, scheduler, progress)
         return device, (note,)
     if drive is not None:
@@ -253,6 +278,10 @@ def drive_for(
         f"the recording reaches to {size_text(_reach(trace))}, beyond the end of {device.name}:"
         f" {found.name} stands in for its disk",
     )
+
+
+def _tells_a_drive(trace: Trace) -> bool:
+    return completions(trace) >= FEWEST or of_device(trace.device_model) is not None
 
 
 def completions(trace: Trace) -> int:

@@ -86,6 +86,8 @@ class Trace:
     """What is no request, but is waited for between them. None: there are none, or they were not recorded."""
     processors: int | None = None
     """Of the machine that recorded; None: not recorded."""
+    device_model: str = ""
+    """What the kernel calls the device; empty: not recorded."""
     sha256: str = ""
     """Of what it was read from (Source.sha256); empty: of nothing, or of a part."""
 

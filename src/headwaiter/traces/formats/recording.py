@@ -65,7 +65,8 @@ def read(source: Source, options: Options) -> Trace:
         options=_named(options, found),
         notes=told,
     )
-    return replace(trace, source=str(source.path.parent), processors=found.processors)
+    model = found.model(options.device)
+    return replace(trace, source=str(source.path.parent), processors=found.processors, device_model=model)
 
 
 def _told(found: Recording) -> list[str]:
@@ -109,7 +110,12 @@ def _other(source: Source, options: Options, found: Recording, told: list[str]) 
     number = next((disk.number for disk in found.disks if disk.name == options.device), options.device)
     trace = chosen.read(first, Options(number, options.group_gap_ns, options.columns))
     return replace(
-        trace, source=str(source.path.parent), format=FORMAT.name, notes=(*told, *trace.notes), processors=found.processors
+        trace,
+        source=str(source.path.parent),
+        format=FORMAT.name,
+        notes=(*told, *trace.notes),
+        processors=found.processors,
+        device_model=found.model(options.device),
     )
 
 

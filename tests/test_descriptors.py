@@ -72,7 +72,7 @@ def test_only_signals_are_taken_for_signals(machine: FakeSystem, tmp_path: Path,
     """A watch goes on behind its first line, here to the end of its third window."""
     write(machine.add("sda") / "stat", "100 5 800 1000 10 0 80 500 3 7 9 0 0 0 0\n")
     row = '{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}'
-    ranking = write(tmp_path / "r.json", f'{{"schema": "headwaiter/1", "results": [{row}]}}')
+    ranking = write(tmp_path / "r.json", f'{{"schema": "headwaiter/1", "subject": "", "results": [{row}]}}')
     windows = ("--sample", "0.1", "--every", "0.1", "--rounds", "3")
     watch = ("watch", "sda", "--root", machine.root, *windows, "--method", "request-size", "--ranking", ranking)
     done = subprocess.run(without(numbers, *watch), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)

@@ -365,7 +365,8 @@ def test_a_right_clock_is_trusted_across_a_restart(machine: FakeSystem, clocks: 
 
 def size_words(machine: FakeSystem, tmp_path: Path, name: str) -> list[str]:
     """A watch that goes by counters, for long."""
-    text = '{"schema": "headwaiter/1", "results": [{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}]}'
+    row = '{"throughput_MBps": 1, "request_bytes": 4096, "scheduler": "none"}'
+    text = f'{{"schema": "headwaiter/1", "subject": "", "results": [{row}]}}'
     size = ("--method", "request-size", "--ranking", str(write(tmp_path / "r.json", text)))
     return ["watch", name, *size, "--sample", "60", "--root", str(machine.root)]
 

@@ -214,8 +214,9 @@ def test_by_request_size(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
         "",
         "[]",
         "{}",
-        '{"schema": "headwaiter/1", "results": []}',
-        '{"schema": "headwaiter/1", "results": [{"throughput_MBps": NaN, "request_bytes": 1, "scheduler": "a"}]}',
+        '{"schema": "headwaiter/1", "subject": "", "results": []}',
+        '{"schema": "headwaiter/1", "results": [{"throughput_MBps": 1, "request_bytes": 1, "scheduler": "a"}]}',
+        '{"schema": "headwaiter/1", "subject": "", "results": [{"throughput_MBps": NaN, "request_bytes": 1, "scheduler": "a"}]}',
     ],
 )
 def test_rankings_that_are_none(tmp_path: Path, text: str) -> None:

@@ -106,5 +106,9 @@ def test_a_selector_is_judged_by_what_it_has_not_learnt_from() -> None:
     assert study.single == pytest.approx(rates((0.8 + 0.2) / 2, 1.0, (0.5 + 0.25) / 2, (0.4 + 0.75) / 2))
     assert claim("study", "CS3", {"d": study}) == [pytest.approx(0.9)]
     cases, scores = EXPERIMENTS["study"].tables({"d": study})
-    assert cases.rows == [["read", "1 MiB", "8 KiB", 8, 10, 5, 4, "bfq"], ["write", "1 MiB", "8 KiB", 4, 20, 5, 15, "bfq"]]
+    assert cases.columns[-1] == "paper: best"
+    assert cases.rows == [
+        ["read", "1 MiB", "8 KiB", 8, 10, 5, 4, "bfq", "mq-deadline"],
+        ["write", "1 MiB", "8 KiB", 4, 20, 5, 15, "bfq", "bfq"],
+    ]
     assert scores.rows[-1] == ["selector", pytest.approx(0.9)]

@@ -180,6 +180,12 @@ struct hws_options {
 	 */
 	uint32_t pull_ahead;
 	/*
+	 * Who gets a tag that comes back: the process whose I/O has just been served and that asks
+	 * again, or one that waits, where both need the same time. 0: always the former; else by
+	 * chance, with this seed.
+	 */
+	uint32_t race_seed;
+	/*
 	 * Processor time, each for a request or I/O and for each of its pages of 4 KiB. Dispatch:
 	 * from the decision to the drive, or, of a worker (pull_ahead), from a completion or a
 	 * timer to the decision, the pages from there. Turnaround: of a job of direct I/O before

@@ -217,6 +217,7 @@ struct hws {
 	u64 wake_ns;
 	u64 worker_ns; /* when a worker decides what is next */
 	u64 feed_ns;   /* when so many of the waiters look again */
+	u64 races;     /* for tags, so far */
 	u32 depth;
 	u32 in_drive;
 	u32 in_use;		      /* requests that exist */

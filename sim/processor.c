@@ -146,14 +146,19 @@ void sim_interrupt(struct hws *s, u64 takes_ns)
 void sim_wake_waiter(struct hws *s, u32 queue, u32 sectors)
 {
 	struct sim_tag_queue *q = &s->tagged[queue];
+	u64 takes_ns;
 
 	if (!q->waiters)
 		return;
 	q->woken++;
-	if (s->opt.one_processor)
+	if (s->opt.one_processor) {
 		s->processor.feed_wanted = true;
-	else
-		s->feed_ns = min(s->feed_ns, sim_after(s->now, sim_turnaround(s, sectors)));
+		return;
+	}
+	takes_ns = sim_turnaround(s, sectors);
+	if (takes_ns && s->opt.race_seed && hw_mix(((u64)s->opt.race_seed << 32) + ++s->races) & 1)
+		takes_ns--;
+	s->feed_ns = min(s->feed_ns, sim_after(s->now, takes_ns));
 }
 
 void sim_waiter_woken(struct hws *s)

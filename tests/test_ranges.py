@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command import good, names_of, told
+from command import good, names_of, told, write
 from handmade import result
 
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time, parse_time
-from headwaiter.engine.sim import Forest, Options
+from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.study.compare import rank, uncertain
+from headwaiter.study.inkernel import kernel_options
 from headwaiter.study.perturb import START_NS, TURN_NS, perturbed
 from headwaiter.study.ranges import told_range, with_range
 from headwaiter.study.schema import Spread
@@ -159,3 +161,18 @@ def test_an_unchanged_kernels_schedulers_come_first_among_all(tmp_path: Path, ca
     for more, margin in (((), 5), (("--margin", "25"), 25)):
         found = told(capfd, "compare", tmp_path / "a.fio", "-s", "as,mq-deadline", "--seeds", "0", *more)
         assert found["answer"]["margin_percent"] == margin
+
+
+def test_who_gets_the_only_tag_is_chance_in_other_runs(tmp_path: Path) -> None:
+    """Two readers of a disk that takes one command: whoever was served asks again as quickly as the other wakes up."""
+    text = "[global]\nfilename=/dev/sda\ndirect=1\nrw=read\nbs=64k\nsize=8m\n[a]\n[b]\noffset=10g\n"
+    load = load_jobs(Path(write(tmp_path / "two.fio", text)), open_drive("barracuda-80g").sectors)
+    options = kernel_options(MEASURED.apply(Options(join_arriving=True)), "none", 1)
+
+    def took_ns(seed: int) -> float:
+        outcome = simulate("none", open_drive("barracuda-80g"), load, options=replace(options, race_seed=seed))
+        return float(outcome.totals["now_ns"])
+
+    alone, *chances = (took_ns(seed) for seed in range(5))
+    assert len(set(chances)) > 1 and all(one > 3 * alone for one in chances)
+    assert took_ns(1) == chances[0], "the same seed, the same run"

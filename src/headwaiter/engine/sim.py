@@ -178,6 +178,9 @@ class Options:
     """As blk-mq: what is inserted joins the request that ends there, and the scheduler is not asked."""
     nr_requests: int = 0
     pull_ahead: bool = False
+    race_seed: int = 0
+    """Who gets a tag for which one process waits when another, just served, asks again as quickly: 0: always the latter; else by
+    chance, with this seed."""
     dispatch_ns: int = 0
     dispatch_page_ns: int = 0
     dispatch_write_page_ns: int = 0

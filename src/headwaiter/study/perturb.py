@@ -36,7 +36,8 @@ def perturbed(load: Load, options: Options, number: int, think_share: float = TH
         return load, options
     dice = random.Random(f"headwaiter perturbation {options.seed} {number}")
     factor = dice.uniform(1 - PROCESSOR_SHARE, 1 + PROCESSOR_SHARE)
-    options = dataclasses.replace(options, **{name: round(getattr(options, name) * factor) for name in EVERY_TIME})
+    times = {name: round(getattr(options, name) * factor) for name in EVERY_TIME}
+    options = dataclasses.replace(options, race_seed=number, **times)
     turn = dice.randrange(TURN_NS)
     if isinstance(load, JobLoad):
         return _jobs(load, dice, turn, think_share), options

@@ -17,8 +17,11 @@ from fuzzing.targets import TARGETS
 
 def commit_number() -> str:
     """A number for the commit at hand: each has its own, and CI runs again what its developer ran."""
-    git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False, cwd=ROOT)
-    return str(int(git.stdout[:8], 16) if git.returncode == 0 else random.SystemRandom().getrandbits(32))
+    try:
+        git = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, cwd=ROOT)
+        return str(int(git.stdout[:8], 16))
+    except (OSError, subprocess.CalledProcessError):  # there is no git, or the files are no checkout
+        return str(random.SystemRandom().getrandbits(32))
 
 
 SEED = os.environ.get("HEADWAITER_FUZZ_SEED") or commit_number()

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from conftest import ROOT, missing
 from fioload import places, run
 
+from headwaiter.drives import drives
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import known
 
@@ -44,7 +45,9 @@ def test_every_option_of_fio_is_in_the_table(fio: str) -> None:
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda p: p.stem)
 def test_bundled_files_are_fios(fio: str, path: Path) -> None:
     output(fio, "--parse-only", path)
-    assert load_jobs(path, 40_000_000).jobs, "fits the smallest drive"
+    for_flash = path.stem in ("terminal-start", "xterm-start")  # what is published of them is of SSDs
+    smallest = min(drive.sectors for drive in drives().values() if drive.model.name == "ssd") if for_flash else 40_000_000
+    assert load_jobs(path, smallest).jobs, "fits the smallest drive"
 
 
 SEQUENCES = [

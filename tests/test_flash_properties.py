@@ -41,7 +41,9 @@ def check(drive: Profile, n: int = 1600) -> None:
             case = f"{drive.name}, {kib} KiB, {share:.0%} reads"
             if kib == 512:  # 32 small ones keep few dies busy, and a drive may have reads wait for programs
                 assert one.bytes_a_second >= 0.95 * slowest, f"{case}: work is lost"
-            assert one.longest_ns <= longest, f"{case}: a request waits too long"
+            # Where reads suspend programs, a program also waits for the reads that come meanwhile.
+            put_off = 1.25 if timing.get("suspends") and 0 < share < 1 else 1
+            assert one.longest_ns <= put_off * longest, f"{case}: a request waits too long"
             if link.get("half_duplex") and kib == 512 and reading > 0.95 * link_rate[0] and writing > 0.95 * link_rate[1]:
                 shared = 1 / (share / reading + (1 - share) / writing)
                 assert one.bytes_a_second == pytest.approx(shared, rel=0.1), f"{case}: the link carries both ways at once"

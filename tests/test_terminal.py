@@ -19,7 +19,7 @@ from rich.console import Console
 from headwaiter.cli import SECTIONS, program
 from headwaiter.cli._complete import Complete, drive, schedulers
 from headwaiter.cli._progress import Parts, amount, progress_bar
-from headwaiter.engine.schedulers import catalogue
+from headwaiter.engine.schedulers import names as scheduler_names
 from headwaiter.engine.sim import ConstantDrive, Options
 from headwaiter.study.cost import plan
 from headwaiter.study.trial import measure_all
@@ -115,7 +115,7 @@ def test_a_shell_completes_names() -> None:
     disks = sorted(path.name for path in Path("/sys/block").iterdir()) if Path("/sys/block").is_dir() else []
     assert completed("headwaiter top ") == completed("headwaiter describe ") == ["(file)", *disks]
     assert completed("headwaiter validate barr") == ["(file)", "barracuda-80g"]
-    assert set(completed("headwaiter schedulers ")) == set(catalogue())
+    assert set(completed("headwaiter schedulers ")) == set(scheduler_names())
 
 
 @pytest.mark.thorough

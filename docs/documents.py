@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What `--json` prints, for people (tables of docs/json.md) and for programs (a JSON Schema), from
-headwaiter/study/schema.py and headwaiter/live/schema.py.
+headwaiter/study/schema.py, those beside it, and headwaiter/live/schema.py.
 """
 
 from __future__ import annotations

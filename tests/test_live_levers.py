@@ -20,15 +20,17 @@ from headwaiter.engine.sim import Forest, Task
 from headwaiter.fio import JobLoad
 from headwaiter.judge.conditions import Conditions
 from headwaiter.judge.judge import judge
-from headwaiter.judge.levers import Queue, pull
+from headwaiter.judge.levers import UNKNOWN_QUEUE, Queue, pull
 from headwaiter.live import advice
 from headwaiter.live.apply import apply, revert
 from headwaiter.live.machine import Machine
 from headwaiter.live.persist import rules
+from headwaiter.live.schema import Gate
 from headwaiter.live.settings import Settings
 from headwaiter.live.status import status
+from headwaiter.live.target import target_of
 from headwaiter.study.fit import read_on_drive
-from headwaiter.study.schema import Lever
+from headwaiter.study.schema import Answer, Lever, Margin
 from headwaiter.study.variants import parse_variant
 from headwaiter.study.workload import Reading
 
@@ -93,7 +95,7 @@ def test_advice_puts_and_revert_restores_them(plain: FakeSystem, deep: Path, cap
     assert found["advice"][0]["kind"] == "scheduler" and levers
     text, path = levers[0]["text"], plain.sysfs / "block" / "sda" / "device" / "queue_depth"
     value = text.removeprefix("Besides, queue_depth=").split(":")[0]
-    assert int(value) < 32 and "programs get" in text
+    assert int(value) < 32 and "of what programs wait for is" in text
     assert levers[0]["apply"] == [f"echo {value} >/sys/block/sda/device/queue_depth"]
     assert levers[0]["undo"] == ["echo 32 >/sys/block/sda/device/queue_depth"]
     assert plain.writes == []
@@ -188,10 +190,10 @@ thinktime=5ms
 """
 
 
-def pulled(tmp_path: Path, text: str, *schedulers: str) -> list[Lever]:
+def pulled(tmp_path: Path, text: str, *schedulers: str, queue: Queue = UNKNOWN_QUEUE) -> list[Lever]:
     work, drive = read_on_drive(Path(write(tmp_path / "x.fio", text)), "barracuda-80g", Reading())
     assert isinstance(work.load, JobLoad)
-    return pull(judge(work, drive, [parse_variant(one) for one in schedulers], Conditions(), tasks=False))
+    return pull(judge(work, drive, [parse_variant(one) for one in schedulers], Conditions(), tasks=False), queue)
 
 
 def test_read_ahead_is_a_lever_of_buffered_readers(tmp_path: Path) -> None:
@@ -213,6 +215,56 @@ def test_the_best_set_comes_first(tmp_path: Path) -> None:
     assert named and first.margin.low_percent is not None and first.margin.low_percent > 0
     for one in named:
         assert set(one.apply) <= set(first.apply) and set(one.undo) <= set(first.undo)
+
+
+def margin(name: str, ahead: float) -> Margin:
+    return Margin(scheduler=name, judgement="better", ahead_percent=ahead, low_percent=ahead, high_percent=ahead)
+
+
+def test_a_set_that_stays_with_what_is_in_force_puts_nothing_of_the_best_variant(machine: FakeSystem) -> None:
+    """mq-deadline:fifo_batch=1 is best by itself, and a shorter queue under mq-deadline as it is, is better still."""
+    machine.add("sda", wwn="naa.5000c500a1b2c3d4", queue_depth=32)
+    target = target_of(Machine(machine.root), "sda")
+    work, drive = read_on_drive(Path(write(machine.root / "x.fio", BUFFERED)), "barracuda-80g", Reading())
+    gate = Gate(open=True, seconds=60.0, requests=1000, lost=0, tasks_known=True, reasons=())
+    found = advice.Advised(
+        work, drive, "progress", target, "mq-deadline", ("none", "mq-deadline"), gate, None, (), None, (), (), None, ()
+    )
+    best = parse_variant("mq-deadline:fifo_batch=1")
+    said = Answer(
+        outcome="better",
+        text="fifo_batch=1.",
+        by="progress",
+        baseline="mq-deadline",
+        best=best.name,
+        margin_percent=5.0,
+        margins=(margin("mq-deadline", 0.0), margin(best.name, 10.0)),
+    )
+
+    def wanted(under: str) -> Settings:
+        depth = {"queue_depth": 1}
+        one = Lever(kind="set", what="x", text="x", margin=margin(under, 20.0), settings=depth, apply=("x",), undo=("x",))
+        put = advice._conclude(found, best, said, [one], ()).wanted
+        assert put and put.queue_depth == 1
+        return put
+
+    assert wanted("mq-deadline").tunables["fifo_batch"] == "16"
+    assert wanted(best.name).tunables["fifo_batch"] == "1"
+
+
+def test_candidates_of_the_scheduler_in_force_are_put_beside_its_tunables(
+    plain: FakeSystem, deep: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is replayed is what would be in force."""
+    monkeypatch.setattr(advice, "candidates", lambda names: [*names, "mq-deadline:writes_starved=4", "mq-deadline:fifo_batch=1"])
+    found = advised(capfd, plain, deep, "--on", "sda")
+    names = {one["scheduler"] for one in found["answer"]["margins"]}
+    assert names == {"none", "mq-deadline:fifo_batch=1", "mq-deadline:fifo_batch=1:writes_starved=4"}
+
+
+def test_read_ahead_goes_back_to_what_it_was(tmp_path: Path) -> None:
+    found = pulled(tmp_path, BUFFERED, "mq-deadline", "none", queue=Queue(("sda",), {"read_ahead_kb": 4096}))
+    assert {one.undo for one in found if one.kind == "read_ahead_kb"} == {("echo 4096 >/sys/block/sda/queue/read_ahead_kb",)}
 
 
 def test_lines_are_for_every_disk_of_a_stack() -> None:

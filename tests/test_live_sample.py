@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 from test_fit import at_work
@@ -18,6 +19,7 @@ from headwaiter.engine.constants import SYNC
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options, simulate
 from headwaiter.fio import load_jobs
+from headwaiter.live.decide import Window
 from headwaiter.live.machine import Machine
 from headwaiter.live.sample import Replay
 from headwaiter.traces import load
@@ -34,11 +36,11 @@ def test_a_window_is_judged_as_anybody_judges_it(machine: FakeSystem, tmp_path: 
     machine.add("sda")
     path = record(tmp_path / "four.csv", readers(4, 1300))
     trace, names = load(path), ["mq-deadline", "none", "bfq"]
-    seen = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "mq-deadline", ["none", "bfq"])
+    found = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "mq-deadline", ["none", "bfq"])
     asked = headwaiter.compare(path, "barracuda-80g", names).answer
-    assert seen.answer and sorted(seen.answer.margins, key=str) == sorted(asked.margins, key=str)
-    assert (seen.answer.best, seen.answer.text) == (asked.best, asked.text)
-    assert seen.advantage == {m.scheduler: math.log1p(m.ahead_percent / 100) for m in asked.margins if m.judgement != "baseline"}
+    assert found.answer and sorted(found.answer.margins, key=str) == sorted(asked.margins, key=str)
+    assert (found.answer.best, found.answer.text) == (asked.best, asked.text)
+    assert found.advantage == {m.scheduler: math.log1p(m.ahead_percent / 100) for m in asked.margins if m.judgement != "baseline"}
 
 
 def test_a_window_under_bfq_tells_of_the_drive_and_not_of_bfq(machine: FakeSystem) -> None:
@@ -48,8 +50,8 @@ def test_a_window_under_bfq_tells_of_the_drive_and_not_of_bfq(machine: FakeSyste
     replay = Replay()
     for scheduler in ("bfq", "none"):
         trace = at_work("wd-re-4tb", scheduler)
-        seen = replay.judge(device, trace, trace.span_ns / 1e9, 0, scheduler, ["mq-deadline"])
-        assert not seen.trouble
+        found = replay.judge(device, trace, trace.span_ns / 1e9, 0, scheduler, ["mq-deadline"])
+        assert not found.trouble
     assert replay._drives[device.identity].drive.name == "wd-re-4tb"
 
 
@@ -72,9 +74,10 @@ offset=20g
 """
 
 
-def test_levers_are_tried_where_they_are_asked_for(machine: FakeSystem) -> None:
-    """A copy that goes as fast as it can beside somebody who reads a little: in the idle class it leaves the disk to them."""
-    machine.add("sda")
+def seen(machine: FakeSystem, *, levers: bool) -> Window:
+    """A window of the job."""
+    if not (machine.sysfs / "block" / "sda").exists():
+        machine.add("sda")
     device, drive = Machine(machine.root).find("sda"), find_drive("barracuda-80g")
     load = load_jobs(Path("t.fio"), drive.sectors, JOB)
     rows = simulate("mq-deadline", drive, load, options=MEASURED.apply(Options(record=True, join_arriving=True))).rows
@@ -83,9 +86,23 @@ def test_levers_are_tried_where_they_are_asked_for(machine: FakeSystem) -> None:
     columns |= {"time_ns": rows.issue_ns[done], "task_id": rows.task[done], "group": rows.task[done]}
     names = {i: task.name for i, task in enumerate(load.tasks)}
     trace = make_trace(source="t", format="t", flags=np.full(len(done), SYNC, np.uint8), names=names, **columns)
-    given = (device, trace, 15.0, 0, "mq-deadline", ["none", "bfq"])
-    asked, not_asked = (Replay("barracuda-80g", levers=levers).judge(*given) for levers in (True, False))
+    return Replay("barracuda-80g", levers=levers).judge(device, trace, 15.0, 0, "mq-deadline", ["none", "bfq"])
+
+
+def test_levers_are_tried_where_they_are_asked_for(machine: FakeSystem) -> None:
+    """A copy that goes as fast as it can beside somebody who reads a little: in the idle class it leaves the disk to them."""
+    asked, not_asked = (seen(machine, levers=levers) for levers in (True, False))
     assert asked.answer == not_asked.answer and not not_asked.levers
     (lever,) = (one for one in asked.levers if one.kind == "class")
     assert lever.what == "cp in the idle class" and lever.margin.ahead_percent > 100
     assert lever.apply == ("ionice -c3 -p $(pidof cp)",) and lever.undo == ("ionice -c2 -n4 -p $(pidof cp)",)
+
+
+def test_a_long_recording_has_levers_too(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is replayed once, and the recording itself tells how sure the gain is."""
+    for module in ("judge.levers", "study.ranges"):
+        monkeypatch.setattr(f"headwaiter.{module}.SHORT_IOS", 100)
+    (lever,) = (one for one in seen(machine, levers=True).levers if one.kind == "class")
+    low, high = lever.margin.low_percent, lever.margin.high_percent
+    assert low is not None and high is not None and 50 < low < lever.margin.ahead_percent < high
+    assert "95% interval" in lever.text

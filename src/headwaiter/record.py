@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -36,6 +37,10 @@ class Record:
     """What becomes a JSON object. Subclasses are dataclasses; a base's fields come first, the last base's before all others."""
 
     __slots__ = ()
+
+
+Notes = Annotated[Sequence[str], Says("what to know when reading the results")]
+"""A field that many documents have."""
 
 
 @dataclass(frozen=True, kw_only=True)

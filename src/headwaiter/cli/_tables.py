@@ -3,13 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import click
 
 from headwaiter.errors import Problem
 from headwaiter.live.selectors import read_iozone, read_table
 from headwaiter.parsing import assignment
 from headwaiter.study.cells import ByTable
+
+
+def table_options(ranking: str, use: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """--ranking, whose help is `ranking`, and --iozone; use: what the latter is for, in brackets."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = click.option(
+            "--iozone", multiple=True, metavar="SCHED=FILE", help=f"Output of iozone -a or -R under a scheduler{use}."
+        )(command)
+        file = click.Path(dir_okay=False, path_type=Path)
+        return click.option("--ranking", type=file, metavar="FILE", help=ranking)(command)
+
+    return decorate
 
 
 def table_of(ranking: Path | None, iozone: Sequence[str]) -> ByTable:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from headwaiter.record import like
 from headwaiter.report.figure import figure
-from headwaiter.study import schema
+from headwaiter.study import was_schema as schema
 from headwaiter.was.calibrate import MAX_EMPTY, Calibration
 from headwaiter.was.config import POLICY, Config
 from headwaiter.was.designate import Designation

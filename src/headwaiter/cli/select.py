@@ -12,7 +12,7 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import byte_size, size_text
 from headwaiter.cli._output import output_options, page, write_json
-from headwaiter.cli._tables import table_of
+from headwaiter.cli._tables import table_of, table_options
 from headwaiter.drives.choose import open_drive
 from headwaiter.errors import Problem, shown
 from headwaiter.live.apply import Applied
@@ -36,13 +36,7 @@ def _operation(_: click.Context, __: click.Parameter, text: str) -> str:
 @click.option("--size", callback=byte_size(KIB, 1 << 50), required=True, metavar="64k|1g|…", help="Size of the file.")
 @click.option("--record", callback=byte_size(KIB, 1 << 30), required=True, metavar="4k|64k|…", help="Length of a record.")
 @click.option("--apply", "on", metavar="DEVICE", help="Put it in force on this disk, the former settings saved first.")
-@click.option(
-    "--ranking",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Output of `headwaiter table --json` [default: the table of the study].",
-)
-@click.option("--iozone", multiple=True, metavar="SCHED=FILE", help="Output of iozone -a or -R under a scheduler.")
+@table_options("Output of `headwaiter table --json` [default: the table of the study].")
 @click.option("--drive", "-d", shell_complete=complete.drive, help="The drive model that DEVICE is like, if it was measured.")
 @machine_options
 @output_options

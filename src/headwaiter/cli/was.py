@@ -36,8 +36,8 @@ from headwaiter.report.tables import print_notes
 from headwaiter.report.terminal import console
 from headwaiter.study.cost import plan
 from headwaiter.study.inkernel import depth_of
-from headwaiter.study.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.trial import SoFar
+from headwaiter.study.was_schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_halves, read_workload
 from headwaiter.was.calibrate import Choices, calibrate
 from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml

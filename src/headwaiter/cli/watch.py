@@ -16,7 +16,7 @@ from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import clock_bar
-from headwaiter.cli._tables import table_of
+from headwaiter.cli._tables import table_of, table_options
 from headwaiter.drives.choose import open_drive
 from headwaiter.ending import gently
 from headwaiter.errors import Problem
@@ -41,13 +41,7 @@ _DEFAULT = Caution()
     show_default=True,
     help="Compare schedulers by a replay, by the mean request size, or by a table of operations and sizes.",
 )
-@click.option(
-    "--ranking",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Output of `headwaiter rank --json` (request-size), or of `headwaiter table --json` (table).",
-)
-@click.option("--iozone", multiple=True, metavar="SCHED=FILE", help="Output of iozone -a or -R under a scheduler (table).")
+@table_options("Output of `headwaiter rank --json` (request-size), or of `headwaiter table --json` (table).", " (table)")
 @click.option(
     "--drive",
     "-d",

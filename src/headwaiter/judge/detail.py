@@ -20,6 +20,7 @@ from headwaiter.ending import tidied
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.judge.judge import Judged
+from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.schema import Result
 from headwaiter.study.trial import Trial, first_run
 from headwaiter.study.variants import Variant
@@ -80,8 +81,9 @@ def pictured(found: Judged, progress: Callable[[str, int], None] | None = None) 
     def one(trial: Trial) -> Shown:
         variant, r = trial.variant, trial.result
         tick = (lambda done: progress(variant.name, done)) if progress else None
-        options = found.options_of(trial)
-        load, _ = first_run(variant, found.drive, found.work.load, options, tasks=False)
+        options, load = found.options_of(trial), found.work.load
+        if isinstance(load, Ongoing):  # it is as long as it needs to be under this variant
+            load, _ = first_run(variant, found.drive, load, options, tasks=False)
         known = detail(variant, found.drive, load, options, r.requests, tick)
         return Shown(r, known, head(variant, found.drive, load, options))
 

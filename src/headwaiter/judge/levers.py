@@ -25,6 +25,7 @@ from headwaiter.engine.constants import Directions, IoprioClass, ioprio
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Forest, Load
 from headwaiter.fio import JobLoad
+from headwaiter.fio.jobs import READAHEAD_BYTES
 from headwaiter.judge.judge import Judged
 from headwaiter.judge.worth import worth
 from headwaiter.study.blame import background
@@ -32,7 +33,7 @@ from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.programs import is_kernel_thread
 from headwaiter.study.ranges import SHORT_IOS
-from headwaiter.study.schema import Lever
+from headwaiter.study.schema import Lever, Margin
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 
@@ -48,9 +49,9 @@ FILES = {
     "queue_depth": "device/queue_depth",
 }
 """Settings of a disk: where they stand beneath its folder in sysfs."""
-READ_AHEAD_KB = 128
+READ_AHEAD_KB = READAHEAD_BYTES >> 10
 DIRTY_MIB = (64, 16)
-"""The kernel's own read-ahead, and limits of dirty pages that are tried."""
+"""Limits of dirty pages that are tried."""
 _NUMBER = re.compile(r"\.\d+$")
 
 
@@ -126,14 +127,15 @@ class _Pulled:
 
 
 def pull(judged: Judged, queue: Queue = UNKNOWN_QUEUE, progress: Callable[[str, int], None] | None = None) -> list[Lever]:
-    """The levers that help, the best set first, then the most helpful; none where nothing is ranked, or a run takes long.
+    """The levers that help, the best set first, then the most helpful; none where nothing is ranked, or jobs run for long.
 
     Each has as many runs as the schedulers had, for run i of one is compared with run i of another. progress(levers, I/Os done)
     comes from any thread. Raises Problem as simulate().
     """
     if not judged.answer.margins or judged.criterion != "progress":
         return []
-    if not judged.work.windows and max(r.requests for r in judged.results) > SHORT_IOS:
+    # A recording of whatever length is a sample, which tells how sure a gain is; a long run of jobs tells nothing of that.
+    if judged.work.trace is None and max(r.requests for r in judged.results) > SHORT_IOS:
         return []
     by_name = {trial.variant.name: trial for trial in judged.trials}
     now = by_name[judged.answer.baseline]
@@ -161,9 +163,14 @@ class _Bench:
 
     def plain(self, variant: Variant) -> Trial:
         """A scheduler with nothing beside it: again, for the judge's trial may not have what each program got."""
-        if variant.name not in self._plain:
-            self._plain[variant.name] = self.measured([_Tried((), (), variant)])[0]
-        return self._plain[variant.name]
+        return self.beside(variant, [])[0]
+
+    def beside(self, variant: Variant, tried: Sequence[_Tried]) -> tuple[Trial, list[Trial]]:
+        """That, and trials of levers, at once."""
+        known = self._plain.get(variant.name)
+        trials = self.measured([*([] if known else [_Tried((), (), variant)]), *tried])
+        self._plain[variant.name] = known = known or trials.pop(0)
+        return known, trials
 
     def helpful(self, taken: Trial) -> list[_Pulled]:
         """Of each kind the lever that helps most beside a scheduler, the most helpful first."""
@@ -171,8 +178,8 @@ class _Bench:
         tried = [*_classes(judged, taken), *_queue(judged, taken, self.queue), *_memory(judged, taken)]
         if not tried:
             return []
-        without = self.plain(taken.variant)
-        pairs = zip(tried, self.measured(tried), strict=True)
+        without, trials = self.beside(taken.variant, tried)
+        pairs = zip(tried, trials, strict=True)
         found = [_Pulled(one, trial, lever) for one, trial in pairs if (lever := self.told(one, trial, without))]
         best: dict[str, _Pulled] = {}
         for one in sorted(found, key=lambda one: -one.lever.margin.ahead_percent):
@@ -196,7 +203,7 @@ class _Bench:
     def told(self, one: _Tried, trial: Trial, without: Trial, what: str = "") -> Lever | None:
         """What levers are worth against a trial without them; None if they do not help."""
         scheduler = "" if one.variant == without.variant else f" under {one.variant.name}"
-        found = worth(what or f"{one.what[0]}{scheduler}", one.apart, trial, without)
+        found = self.worth(what or f"{one.what[0]}{scheduler}", one, trial, without)
         if not found:
             return None
         put = {name: value for name, (value, _) in one.settings.items()}
@@ -209,6 +216,10 @@ class _Bench:
             apply=(*self.queue.lines(put), *one.apply),
             undo=(*self.queue.lines({name: was for name, (_, was) in one.settings.items()}), *one.undo),
         )
+
+    def worth(self, what: str, one: _Tried, trial: Trial, without: Trial) -> tuple[str, Margin] | None:
+        """See worth()."""
+        return worth(what, one.apart, trial, without, self.judged.conditions.seed, self.judged.work.windows)
 
     def together(self, found: Sequence[_Pulled], least: float | None = None) -> Lever | None:
         """The best set of these, held against the scheduler in force with nothing beside it.
@@ -225,7 +236,7 @@ class _Bench:
                 continue
             both = one.with_(other.tried)
             (more,) = self.measured([both])
-            if worth("", both.apart, more, trial):
+            if self.worth("", both, more, trial):
                 one, trial = both, more
         now = self.now.variant.name
         parts = [*([one.variant.name] if one.variant.name != now else []), *one.what]
@@ -346,9 +357,9 @@ def _queue(judged: Judged, taken: Trial, queue: Queue) -> Iterator[_Tried]:
     if options.wbt_depth and throttled and queue.lets("wbt_lat_usec"):
         usual = 75_000 if getattr(judged.drive, "rotational", True) else 2_000
         yield one("wbt_lat_usec", 0, queue.now("wbt_lat_usec", usual), wbt_depth=0)
-    if isinstance(load, JobLoad) and any(job.fields["readahead_bytes"] for job in load.jobs):
+    if isinstance(load, JobLoad) and any(job.fields["readahead_bytes"] for job in load.jobs) and queue.lets("read_ahead_kb"):
         for times in (4, 16):
-            yield one("read_ahead_kb", READ_AHEAD_KB * times, READ_AHEAD_KB, read_ahead=times)
+            yield one("read_ahead_kb", READ_AHEAD_KB * times, queue.now("read_ahead_kb", READ_AHEAD_KB), read_ahead=times)
 
 
 def _memory(judged: Judged, taken: Trial) -> Iterator[_Tried]:

@@ -121,10 +121,8 @@ def advise(
     here = [name for name in known(offered).values()]
     others = [name for name in default_set() if name not in here]
     incumbent = _told(_variant(current, base), settings)
-    variants = [
-        incumbent,
-        *(v for v in map(parse_variant, candidates([*here, *others])) if v.name not in (current, incumbent.name)),
-    ]
+    rivals = (_beside(base, current, parse_variant(one)) for one in candidates([*here, *others]) if one != current)
+    variants = [incumbent, *(v for v in rivals if v.name != incumbent.name)]
     judged = judge(
         work,
         drive,
@@ -147,8 +145,7 @@ def advise(
     if not said.margins:
         return _with(found, [_advice(found, "recording", said.text, said.outcome)], mute)
     pick = next(t for t in judged.trials if t.variant.name == (said.best or incumbent.name))
-    of_pick = {name: value for name, value in pick.variant.settings.items() if isinstance(value, int)}
-    return _conclude(found, pick.variant.scheduler, of_pick if said.best else {}, said, levers, mute)
+    return _conclude(found, pick.variant, said, levers, mute)
 
 
 def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0, whole: bool = False) -> Conditions:
@@ -212,6 +209,13 @@ def _variant(scheduler: str, settings: Mapping[str, int]) -> Variant:
     return Variant(scheduler, ":".join([scheduler, *(f"{k}={v}" for k, v in settings.items())]), dict(settings))
 
 
+def _beside(base: Mapping[str, int], current: str, variant: Variant) -> Variant:
+    """A variant of the scheduler in force has the tunables that are in force, but for its own: it is put beside them."""
+    if variant.scheduler != current:
+        return variant
+    return _variant(current, {**base, **{key: value for key, value in variant.settings.items() if isinstance(value, int)}})
+
+
 def _told(incumbent: Variant, settings: Settings | None) -> Variant:
     """With the positioning times that somebody has written for the scheduler in force, which a change of it would lose."""
     written = (
@@ -263,20 +267,18 @@ def _with(found: Advised, advice: Sequence[Advice], mute: Sequence[str], wanted:
     return replace(found, advice=said, muted=muted, wanted=first)
 
 
-def _conclude(
-    found: Advised, pick: str, settings: Mapping[str, int], judged: Answer, levers: Sequence[Lever], mute: Sequence[str]
-) -> Advised:
-    """pick: the scheduler to take, or that stays; settings: those that are better than its own."""
-    target, policy = found.target, find(pick)
+def _conclude(found: Advised, pick: Variant, judged: Answer, levers: Sequence[Lever], mute: Sequence[str]) -> Advised:
+    """pick: the scheduler to take with the settings that are better than its own, or what is in force and stays."""
+    target, policy = found.target, find(pick.scheduler)
     name = policy.kernel_name
     better = judged.outcome == "better"
     switch = better and name != (
         found.target.settings[0].scheduler if found.target else find(judged.baseline.split(":")[0]).kernel_name
     )
     text = judged.text.removesuffix(judged.module_text or "").rstrip()
-    if better and name != pick:
+    if better and name != pick.scheduler:
         text += f" In the kernel it is {name}."
-    tunables = _shown(Variant(pick, pick, dict(settings)))
+    tunables = _shown(pick) if better else {}
     advice: list[Advice] = []
     wanted: dict[str, Settings] = {}
     stays = _wanted(target, name, tunables, switch)
@@ -308,14 +310,14 @@ def _conclude(
     return found
 
 
-def _lever(found: Advised, one: Lever, pick: str, stays: Settings) -> tuple[Advice, Settings | None]:
+def _lever(found: Advised, one: Lever, pick: Variant, stays: Settings) -> tuple[Advice, Settings | None]:
     """Advice on what helps beside a scheduler, and what of it `--apply` puts; None if that is nothing.
 
-    stays: the settings to be put for the scheduler that is taken. Commands for programs are given by hand; a set that needs
+    stays: the settings to be put for the variant that is taken. Commands for programs are given by hand; a set that needs
     another scheduler and has some is put by hand as a whole, for a part of it may do harm.
     """
     target, under = found.target, parse_variant(one.margin.scheduler)
-    ours = under.scheduler == pick
+    ours = under.name == pick.name
     if one.kind != "set":
         put = replace(stays, **one.settings) if target and ours and one.settings else None  # type: ignore[arg-type]
         return _advice(found, "lever", f"Besides, {one.text}", one.what, one.apply, one.undo), put

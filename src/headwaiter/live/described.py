@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headwaiter.record import Document, Record, Says
+from headwaiter.record import Document, Notes, Record, Says
 from headwaiter.study.blame import Kind
-from headwaiter.study.schema import Fit, Latency, Notes
+from headwaiter.study.schema import Fit, Latency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from headwaiter.live.changed import RevertDocument, StatusDocument, Written
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
 from headwaiter.live.topped import DOCUMENTS as TOPPED
-from headwaiter.record import Document, Record, Says
-from headwaiter.study.schema import Answer, Fit, Notes, Replay
+from headwaiter.record import Document, Notes, Record, Says
+from headwaiter.study.schema import Answer, Fit, Replay
 
 Goal = Literal["progress", "throughput", "latency", "fairness"]
 AdviceKind = Literal["scheduler", "tunables", "lever", "module", "recording", "foreign"]

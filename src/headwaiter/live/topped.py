@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headwaiter.live.described import InBackground, WaitsFor
-from headwaiter.record import Document, Record, Says
-from headwaiter.study.schema import Latency, Lever, Notes
+from headwaiter.record import Document, Notes, Record, Says
+from headwaiter.study.schema import Latency, Lever
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from headwaiter.record import Document, Record, Says
-from headwaiter.study.schema import Notes, ProcessorTime
+from headwaiter.record import Document, Notes, Record, Says
+from headwaiter.study.schema import ProcessorTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

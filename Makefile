@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim src package drives workloads -type f -not -name
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build develop requirements wheel demo c-test sanitize test test-python test-all test-long test-compilers test-distributions lint \
+.PHONY: all build develop requirements wheel wheels deb test-deb demo c-test sanitize test test-python test-all test-long test-compilers test-distributions lint \
 	format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all test-kernel-debug \
 	dkms-tree clean
 
@@ -49,6 +49,19 @@ develop: .venv/.tools
 
 wheel: .venv/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist .
+
+# Wheels that install without a compiler, for x86_64 and aarch64. The compiler that makes them comes from PyPI, too (100 MB).
+wheels: .venv/.tools
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --require-hashes -r packaging/requirements.txt
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python packaging/wheels
+
+# Debian packages, into build/deb, where debhelper and the rest that packaging/debian/control asks for are installed.
+deb:
+	@packaging/deb
+
+# The same in a root of Debian 13 twice, and what comes out installed into another one (root only).
+test-deb:
+	@packaging/test-deb
 
 # The main job, on a recording of real programs on a real kernel.
 demo: build
@@ -100,7 +113,7 @@ test-distributions:
 			.ci/root --expired $$release sh -c 'make demo && make test' || exit $$?; }; \
 	done
 
-PYTHON_FILES := src package tests bench docs kmod kmod/build core/new-policy .ci/root
+PYTHON_FILES := src package packaging/wheels tests bench docs kmod kmod/build core/new-policy .ci/root
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 build/lint/build.ninja: .venv/.tools
@@ -114,12 +127,14 @@ lint: build build/lint/build.ninja
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	@echo 'clang-format --dry-run -Werror (all of C)'
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb
 	$(BIN)/shellcheck .ci/run .ci/compilers lab/guest/init lab/guest/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2034,SC2086,SC2154 lab/published/*.sh
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
 	$(BIN)/mypy core/new-policy
+	$(BIN)/mypy packaging/wheels
 	$(BIN)/mypy tests bench docs
 
 # Put all of Python and C into the one form that lint asks for.

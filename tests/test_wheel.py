@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import base64
+import csv
 import hashlib
 import os
 import shutil
@@ -17,7 +19,7 @@ from conftest import ROOT
 pytestmark = pytest.mark.thorough
 
 
-def built(sources: Path, into: Path, umask: int, **environment: str) -> Path:
+def built(sources: Path, into: Path, umask: int, settings: tuple[str, ...] = (), **environment: str) -> Path:
     """The wheel of a copy of the sources, as `pip wheel .` makes it without fetching what builds it."""
     into.mkdir()
     variables = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"} | environment
@@ -31,6 +33,7 @@ def built(sources: Path, into: Path, umask: int, **environment: str) -> Path:
         "--no-build-isolation",
         "--no-deps",
         "--no-cache-dir",
+        *(f"--config-settings={one}" for one in settings),
         "-w",
         str(into),
         ".",
@@ -80,6 +83,11 @@ def test_a_date_that_is_given_counts_and_the_wheel_is_whole(tmp_path: Path) -> N
     wheel = built(copied(tmp_path / "one", 0o022), tmp_path / "a", 0o022, SOURCE_DATE_EPOCH="1000000000")
     with zipfile.ZipFile(wheel) as archive:
         assert {entry.date_time for entry in archive.infolist()} == {(2001, 9, 9, 1, 46, 40)}
+        record = next(name for name in archive.namelist() if name.endswith("/RECORD"))
+        for name, said, size in csv.reader(archive.read(record).decode().splitlines()):
+            data = archive.read(name)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert name == record or (said, int(size)) == (f"sha256={digest}", len(data)), name
     into = tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(into), str(wheel)]
     subprocess.run(pip, check=True, capture_output=True)
@@ -89,3 +97,12 @@ def test_a_date_that_is_given_counts_and_the_wheel_is_whole(tmp_path: Path) -> N
     )
     path, drives = done.stdout.split()
     assert path.startswith(str(into)) and int(drives) > 5
+
+
+def test_a_wheel_is_for_every_python_on_its_platform(tmp_path: Path) -> None:
+    """What it has of C is a library that Python loads; the platform is this machine's, or the one that is named."""
+    wheel = built(copied(tmp_path / "one", 0o022), tmp_path / "a", 0o022, ("platform=manylinux_2_40_x86_64",))
+    assert wheel.name.endswith("-py3-none-manylinux_2_40_x86_64.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (about,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith(".dist-info/WHEEL"))
+    assert [line for line in about.splitlines() if line.startswith("Tag:")] == ["Tag: py3-none-manylinux_2_40_x86_64"]

@@ -19,7 +19,7 @@ _CLASSES = {1: "real-time", 2: "best-effort", 3: "idle"}
 _LEVEL_DEFAULT = 4
 _CLASSLESS = {"none", "kyber"}
 """They ignore ionice."""
-_LEVELS = {"bfq", "hw-bfq", "hw-cfq-slice"}
+_LEVELS = {"bfq", "hw-bfq", "hw-cfq-slice", "hw-maitre"}
 """They look at levels within a class, too; the others only at classes."""
 _WEIGHTS = {"bfq"}
 _FILES = {"io.bfq.weight": "100", "io.prio.class": "no-change"}

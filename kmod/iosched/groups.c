@@ -166,9 +166,10 @@ static void pd_init(struct blkg_policy_data *data)
 	WRITE_ONCE(sched->groups, sched->groups + 1);
 	spin_unlock(&sched->lock);
 	spin_unlock_irqrestore(&weights_lock, flags);
-	schedule_delayed_work(&look_work, 0);
+	mod_delayed_work(system_wq, &look_work, 0);
 }
 
+/* A wait for somebody of it ends when it would have ended anyway. */
 static void pd_offline(struct blkg_policy_data *data)
 {
 	struct hwk_pd *pd = container_of(data, struct hwk_pd, pd);
@@ -185,7 +186,6 @@ static void pd_offline(struct blkg_policy_data *data)
 	pd->group = NULL;
 	WRITE_ONCE(sched->groups, sched->groups - 1);
 	free_reaped(sched);
-	hwk_changed_silently(sched);
 	spin_unlock(&sched->lock);
 	spin_unlock_irqrestore(&weights_lock, flags);
 }

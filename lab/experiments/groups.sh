@@ -6,7 +6,7 @@
 # lab: tools scatter beside
 # lab: memory 1536
 # lab: shift 0
-# lab: set DRIVE=barracuda-80g DEPTH=1 SECONDS_EACH=12 MIB=64 WEIGHT=400
+# lab: set DRIVE=barracuda-80g DEPTH=1 SECONDS_EACH=20 MIB=64 WEIGHT=400
 # lab: set SCHEDULERS="bfq hw-maitre"
 #
 # Each program is in a control group of its own: `light` of weight 100, `heavy` of WEIGHT. Then heavy has groups within it. Weights are

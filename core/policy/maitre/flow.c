@@ -17,12 +17,15 @@
 #define CYCLE	     (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN   8u		      /* of mean positionings */
 #define GROUP_TURN   4u /* the same between groups, whose requests lie anywhere */
+#define GROUP_WINDOW 4u /* a group's lead is that part of a flow's */
 #define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
 #define RANK_SHIFT   4	/* of the longest turn: those who differ by less go round */
 #define CREDIT_MOST  (3 * MT_SEC)
 #define ASYNC_WEIGHT 15u
 #define FREE_PART    4u
+#define START_MOST   (2500 * MT_MSEC) /* of service that a program takes to begin */
+#define START_GONE   (100 * MT_MSEC)  /* after such a pause another may be the one that begins */
 #define ASYNC_PART   40u    /* write-back's weight is at least this part of that of all flows */
 #define AWAITED_PART 2u	    /* the same while somebody may wait for it */
 #define OWES_MOST    MT_SEC /* of the disk's time, that write-back may be ahead by */
@@ -110,21 +113,14 @@ struct mt_entity *mt_least(const struct mt_group *g)
 	return entity_of(rb_first(&g->busy));
 }
 
-/* Who is meant by @e, which waits: the first of the first group in it, and so on. */
-struct mt_entity *mt_leaf(struct mt_entity *e)
-{
-	while (e && e->kind == MT_GROUP)
-		e = mt_least(mt_group(e));
-	return e;
-}
-
 /* As far behind the others of its class as it may be. */
 static u64 earliest(const struct mt_device *d, const struct mt_entity *e)
 {
 	u64 floor = e->in->floor[e->class], window = (u64)d->window * MT_MSEC;
 
+	/* The same for all weights, lest a light group gets more by coming and going. */
 	if (e->kind == MT_GROUP)
-		window = div_u64(window * MT_WEIGHT, mt_group(e)->group.weight);
+		window /= GROUP_WINDOW;
 	return floor - min(floor, window);
 }
 
@@ -166,6 +162,58 @@ void mt_unlist(struct mt_device *d, struct mt_entity *e)
 	reclass(d, e->in);
 }
 
+/* --- a program that begins --- */
+
+/*
+ * It reads here and there, for a second or two, and somebody waits for the whole of it. Of a group
+ * one at a time, when it has used up its lead, has as much of the disk as all other flows together,
+ * until it has had that, or the newcomers' credit is used up.
+ */
+bool mt_starts(const struct mt_device *d, const struct mt_entity *e)
+{
+	return e == e->in->starter && e->started_ns < START_MOST && e->in->credit &&
+	       !mt_streams(d, e);
+}
+
+/*
+ * Who goes next of those that wait in @g: the first of them, but a program that begins after each turn
+ * of another, as long as it is no further ahead than by a turn.
+ */
+static struct mt_entity *next_of(const struct mt_device *d, const struct mt_group *g)
+{
+	struct mt_entity *e = mt_least(g), *s = g->starter;
+
+	if (s && s->listed && s->class == e->class && mt_starts(d, s) &&
+	    s->v <= g->floor[s->class] + mt_turn(d))
+		return s;
+	return e;
+}
+
+/* Who is meant by @e, which waits: the next of the next group in it, and so on. */
+static struct mt_entity *leaf_of(const struct mt_device *d, struct mt_entity *e)
+{
+	while (e && e->kind == MT_GROUP)
+		e = next_of(d, mt_group(e));
+	return e;
+}
+
+/* Who is next of all. */
+struct mt_entity *mt_first(const struct mt_device *d)
+{
+	return leaf_of(d, next_of(d, &d->root));
+}
+
+/* @e, which has come or slept for long, is far behind others that have turns. */
+static void begins(struct mt_device *d, struct mt_entity *e)
+{
+	const struct mt_entity *other = e->in->starter;
+
+	e->started_ns = 0;
+	if (!other || other->started_ns >= START_MOST || mt_streams(d, other) ||
+	    (!other->queued && !other->flying && d->now - other->emptied_ns > START_GONE))
+		e->in->starter = e;
+}
+
 /* --- virtual time --- */
 
 /*
@@ -174,6 +222,8 @@ void mt_unlist(struct mt_device *d, struct mt_entity *e)
  */
 static u32 weight(const struct mt_device *d, const struct mt_entity *e)
 {
+	if (mt_starts(d, e) && e->v >= e->in->floor[e->class])
+		return max(e->in->flows * MT_WEIGHT, e->weight);
 	switch (e->kind) {
 	case MT_GROUP:
 		return mt_group(e)->group.weight;
@@ -230,7 +280,8 @@ static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
 
 	if (!mt_least(g))
 		c->fresh = false;
-	if (c->v < g->floor[c->class] && !async) {
+	c->started_ns = min(c->started_ns + ns, START_MOST);
+	if ((c->v < g->floor[c->class] && !async) || mt_starts(d, c)) {
 		if (g->credit <= ns)
 			c->v = last_place(c);
 		g->credit -= min(g->credit, ns);
@@ -261,6 +312,9 @@ void mt_charge(struct mt_device *d)
 /* @e becomes busy: it may be behind the others by the window, and no more. */
 static void place(struct mt_device *d, struct mt_entity *e, bool async)
 {
+	if (e->kind == MT_FLOW && e->class == MT_BEST_EFFORT && d->serving &&
+	    mt_streams(d, d->serving) && e->v <= earliest(d, e))
+		begins(d, e);
 	if (async)
 		e->v = max(e->v, e->in->floor[e->class]);
 	else if (!d->window || e->in->credit)
@@ -377,10 +431,12 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 		return false;
 	near = own ? mt_to(d, own->rq.sector) : mt_near(served);
 	far = mt_to(d, mt_next(d, leaf)->rq.sector);
+	turn = turn_of(d, served);
+	if (mt_starts(d, c))
+		return d->now - e->in->turn_ns >= turn;
 	/* Who has to go so far himself keeps nothing. */
 	if (near * FREE_PART >= far)
 		return true;
-	turn = turn_of(d, served);
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
 	 * had too much in those before.
@@ -399,7 +455,7 @@ struct mt_entity *mt_winner(struct mt_device *d)
 	struct mt_group *g = &d->root;
 
 	for (;;) {
-		struct mt_entity *e = mt_least(g), *leaf = mt_leaf(e);
+		struct mt_entity *e = next_of(d, g), *leaf = leaf_of(d, e);
 
 		if (e && takes_over(d, e, leaf))
 			return leaf;
@@ -416,8 +472,8 @@ struct mt_entity *mt_other(const struct mt_device *d)
 	struct mt_entity *e = NULL;
 
 	for (c = d->serving; c && !e; c = above(c))
-		e = mt_least(c->in);
-	return mt_leaf(e);
+		e = next_of(d, c->in);
+	return leaf_of(d, e);
 }
 
 /* Where @e, which waits, and d->serving compete: the one who is meant by @e there. */

@@ -33,6 +33,7 @@ void mt_bury(struct mt_device *d, struct mt_flow *f)
 	g->class = f->e.class;
 	g->v = f->e.v;
 	g->near = f->e.near;
+	g->started_ns = f->e.started_ns;
 	g->habit = f->e.habit;
 	g->links = f->links;
 	if (d->serving != &f->e)
@@ -75,6 +76,7 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 	mt_learn(&d->estate.habit, d->now - g->died_ns);
 	mt_average(&d->estate.near, mt_position(d, apart), false);
 	f->e.v = g->v;
+	f->e.started_ns = g->started_ns;
 	f->links = min(g->links + 1, SCRIPT_LINKS + 1);
 	/* Credit is for a start, not for a script: it gives back what it has had of that. */
 	if (f->links == SCRIPT_LINKS)

@@ -109,8 +109,13 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 	 * It would interrupt again, and the head come back. Groups that had less than their share would
 	 * not get it without being waited for.
 	 */
-	if (mt_behind(e) && (c->in != e->in || mt_runs_on(e)))
+	if (mt_starts(d, c)) {
+		/* Somebody waits for all that it reads, far as its next may be. */
 		far += max(far, near);
+		near = 0;
+	} else if (mt_behind(e) && (c->in != e->in || mt_runs_on(e))) {
+		far += max(far, near);
+	}
 	if (!c->habit.samples) {
 		longest = far > near ? min(far - near, UNKNOWN_MOST) : 0;
 		return c->emptied_ns + longest;
@@ -129,7 +134,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 
 	if (!f->task)
 		return false;
-	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT)
+	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT || mt_starts(d, &f->e))
 		return true;
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;

@@ -42,6 +42,7 @@ struct mt_entity {
 	u32 flying;	/* dispatched, not completed */
 	u64 end;	/* of the request that was dispatched last */
 	u64 emptied_ns; /* when the last of them completed, with none queued */
+	u64 started_ns; /* of a flow: how long it has been served since it began, up to START_MOST */
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
 	bool fresh;	/* since it came it has neither waited again nor been alone */
@@ -79,6 +80,7 @@ struct mt_group {
 	u64 turn_ns, turn_v;	   /* since when, and its v then */
 	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
 	u64 credit;		   /* what newcomers may still be given, ns */
+	struct mt_entity *starter; /* a program that begins; NULL: none does */
 
 	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
 	struct mt_flow nobody;
@@ -93,7 +95,7 @@ struct mt_ghost {
 	bool waits; /* for an heir */
 	u8 class;
 	u32 links;
-	u64 died_ns;
+	u64 died_ns, started_ns;
 	u64 end, v, near;
 	struct mt_habit habit;
 };
@@ -237,13 +239,14 @@ void mt_charge(struct mt_device *d);
 void mt_list(struct mt_device *d, struct mt_entity *e);
 void mt_unlist(struct mt_device *d, struct mt_entity *e);
 struct mt_entity *mt_least(const struct mt_group *g);
-struct mt_entity *mt_leaf(struct mt_entity *e);
+struct mt_entity *mt_first(const struct mt_device *d);
 struct mt_entity *mt_other(const struct mt_device *d);
 void mt_serve(struct mt_device *d, struct mt_entity *e);
 struct mt_entity *mt_winner(struct mt_device *d);
 bool mt_behind(const struct mt_entity *e);
 bool mt_drains(const struct mt_device *d, const struct mt_entity *e);
 u64 mt_turn(const struct mt_device *d);
+bool mt_starts(const struct mt_device *d, const struct mt_entity *e);
 void mt_commit(struct mt_device *d);
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r);
 void mt_withdraw(struct mt_device *d, struct mt_request *r);

@@ -115,6 +115,8 @@ static void join(struct mt_device *d, struct mt_flow *f, struct mt_group *g)
 		hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
 		mt_serve(d, NULL);
 	}
+	if (old->starter == &f->e)
+		old->starter = NULL;
 	f->e.in = g;
 	f->e.v = 0;
 	if (f->home != &f->e)
@@ -200,7 +202,7 @@ static struct mt_entity *choose(struct mt_device *d)
 	if (!c || d->q.force) {
 		if (c && c->queued)
 			return c;
-		e = c ? mt_other(d) : mt_leaf(mt_least(&d->root));
+		e = c ? mt_other(d) : mt_first(d);
 		d->because = HW_TURN;
 	} else if ((e = mt_winner(d))) {
 		d->because = HW_PREEMPTED;
@@ -303,6 +305,8 @@ static void retire(struct mt_device *d, struct mt_flow *f)
 		hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
 		d->because = HW_QUEUE_EMPTY;
 	}
+	if (f->e.in->starter == &f->e)
+		f->e.in->starter = NULL;
 	if (!d->q.dev.rotational) {
 		if (serving)
 			mt_flash_unfavour(d);
@@ -311,6 +315,8 @@ static void retire(struct mt_device *d, struct mt_flow *f)
 	} else if (serving) {
 		mt_serve(d, NULL);
 	}
+	if (f->e.in != &d->root)
+		join(d, f, &d->root);
 }
 
 /* @f has a request less, queued or in the device. */

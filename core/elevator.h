@@ -80,7 +80,7 @@ struct hw_task {
 struct hw_group {
 	struct hw_group *parent; /* NULL: the root */
 	u32 weight;		 /* 1 to HW_GROUP_WEIGHT_MOST */
-	u32 refs; /* the host's own, children, requests and policy pointers */
+	u32 refs;		 /* the host's own, children, requests and policy pointers */
 	struct list_head reap;
 };
 
@@ -91,7 +91,7 @@ struct hw_request {
 	u16 cpu;  /* software queue it came in on */
 	u8 state; /* enum hw_state, kept by elevator.c */
 	struct hw_task *task;
-	struct hw_group *group; /* on whose account it goes */
+	struct hw_group *group;			    /* on whose account it goes */
 	u64 id;					    /* insertions counted from 0 */
 	u64 insert_ns;				    /* when it was inserted */
 	u64 dispatch_ns;			    /* when it was given to the device */

@@ -16,7 +16,7 @@ struct hwd_task {
 
 struct hwd_group {
 	struct list_head link;
-	u32 number; /* 0 once it has ended */
+	u32 number;	       /* 0 once it has ended */
 	struct hw_group group; /* the policy's, as long as it says: must be last */
 };
 

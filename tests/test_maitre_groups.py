@@ -58,7 +58,8 @@ def test_groups_within_groups_share_what_that_has(tmp_path: Path) -> None:
 
 def test_buffered_writes_are_on_the_account_of_who_wrote(tmp_path: Path) -> None:
     """Write-back of the light group beside the reader of the heavy one, and the other way round."""
-    job = "[global]\nsize=400m\nruntime=30\ntime_based\nbs=64k\n[reader]\nrw=read\ncgroup=a\ncgroup_weight={}\n[w]\nrw=write\ncgroup=b\n"
+    job = "[global]\nsize=400m\nruntime=30\ntime_based\nbs=64k\n[reader]\nrw=read\ncgroup=a\ncgroup_weight={}\n"
+    job += "[w]\nrw=write\ncgroup=b\n"
     few, many = (_rates(tmp_path, job.format(weight), "barracuda-80g")["reader"] for weight in (100, 900))
     assert many > 1.3 * few
 

@@ -44,7 +44,7 @@ struct hwk_sched {
 	struct list_head merged; /* merged away at insertion: to be freed without the lock */
 	struct hrtimer timer;
 	u64 timer_ns; /* when it fires; HW_NEVER if it is not armed */
-	u32 groups; /* besides the root */
+	u32 groups;   /* besides the root */
 	struct list_head all_tasks, all_groups;
 	struct hw_task *anyone;	 /* whoever cannot be told apart */
 	struct hw_task *merging; /* who submits the bio that is being merged */

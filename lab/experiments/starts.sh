@@ -23,11 +23,11 @@ for i in $(seq "$most"); do
 	mkdir "/mnt/dir$i"
 	must dd if=/dev/zero of="/mnt/dir$i/file" bs=1M count="$MIB" conv=fsync status=none
 done
-libraries=
+mapped=
 mkdir /mnt/lib
 for i in $(seq "$LIBRARIES"); do
 	must dd if=/dev/zero of="/mnt/lib/$i" bs=1k count="$LIBRARY_KIB" conv=fsync status=none
-	libraries="$libraries /mnt/lib/$i"
+	mapped="$mapped /mnt/lib/$i"
 done
 
 while sleep 2; do say "$(cut -d' ' -f1 /proc/uptime) s"; done &	# a sign of life
@@ -46,7 +46,7 @@ for scheduler in $SCHEDULERS; do
 		done
 		sleep "$BEFORE"
 		# shellcheck disable=SC2086 # words
-		must beside start "$PAGES" $libraries >/lab/start
+		must beside start "$PAGES" $mapped >/lab/start
 		kill $pids
 		wait $pids
 		rate=$(cat /lab/stream.* | awk '{ rate += $1 * 1e3 / $2 } END { printf "%.1f", rate }')

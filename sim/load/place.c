@@ -137,7 +137,8 @@ u32 sim_jobs_group_at(const struct hws *s, u64 byte)
 		if (!j->opt.buffered || !(j->opt.directions & HWS_WRITES))
 			continue;
 		for (k = 0; k < j->opt.nr_files; k++)
-			if (byte - j->files[k].at.base < j->files[k].at.offset + j->files[k].at.size)
+			if (byte - j->files[k].at.base <
+			    j->files[k].at.offset + j->files[k].at.size)
 				return s->tasks[j->opt.task].group;
 	}
 	return 0;

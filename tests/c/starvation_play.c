@@ -289,8 +289,12 @@ static void begin(struct world *w, const struct hw_policy *policy, const struct 
 	u32 i, k;
 
 	*w = (struct world){
-		.policy = policy, .nr = l->nr,	     .rng = 1,
-		.done_ns = HW_NEVER, .quick = l->quick, .sought = sought,
+		.policy = policy,
+		.nr = l->nr,
+		.rng = 1,
+		.done_ns = HW_NEVER,
+		.quick = l->quick,
+		.sought = sought,
 	};
 	INIT_LIST_HEAD(&w->tasks);
 	for (i = 0; i < ARRAY_SIZE(far); i++) {

@@ -16,8 +16,9 @@
 
 #define CYCLE	     (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN   8u		      /* of mean positionings */
-#define GROUP_TURN   4u /* the same between groups, whose requests lie anywhere */
-#define GROUP_WINDOW 4u /* a group's lead is that part of a flow's */
+#define GROUP_TURN   4u		      /* the same between groups, whose requests lie anywhere */
+#define GROUP_WINDOW 4u		      /* a group's lead is that part of a flow's */
+#define GROUP_GONE   (100 * MT_MSEC)  /* after such a pause it is a newcomer */
 #define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
 #define RANK_SHIFT   4	/* of the longest turn: those who differ by less go round */
@@ -277,11 +278,13 @@ static void raise_floor(struct mt_group *g)
 static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
 {
 	struct mt_group *g = c->in;
+	bool newcomer;
 
 	if (!mt_least(g))
 		c->fresh = false;
 	c->started_ns = min(c->started_ns + ns, START_MOST);
-	if ((c->v < g->floor[c->class] && !async) || mt_starts(d, c)) {
+	newcomer = c->v < g->floor[c->class] && !async && (c->kind != MT_GROUP || c->fresh);
+	if (newcomer || mt_starts(d, c)) {
 		if (g->credit <= ns)
 			c->v = last_place(c);
 		g->credit -= min(g->credit, ns);
@@ -312,6 +315,11 @@ void mt_charge(struct mt_device *d)
 /* @e becomes busy: it may be behind the others by the window, and no more. */
 static void place(struct mt_device *d, struct mt_entity *e, bool async)
 {
+	/* A group that lost its turn while all in it were thinking is still owed its share. */
+	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
+		e->fresh = false;
+		return;
+	}
 	if (e->kind == MT_FLOW && e->class == MT_BEST_EFFORT && d->serving &&
 	    mt_streams(d, d->serving) && e->v <= earliest(d, e))
 		begins(d, e);
@@ -559,9 +567,13 @@ void mt_withdraw(struct mt_device *d, struct mt_request *r)
 	list_del_init(&r->s.fifo);
 	if (home->kind == MT_ASYNC)
 		count_writes(d, home->in, -1);
-	for (e = home; e; e = above(e))
-		if (--e->queued == 0)
-			mt_unlist(d, e);
+	for (e = home; e; e = above(e)) {
+		if (--e->queued)
+			continue;
+		mt_unlist(d, e);
+		if (e->kind == MT_GROUP)
+			e->emptied_ns = d->now;
+	}
 }
 
 void mt_dequeue(struct mt_device *d, struct mt_request *r)

@@ -84,15 +84,15 @@ struct mt_group {
 
 	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
 	struct mt_flow nobody;
-	u32 flows; /* its own, with requests queued or in the device */
-	u32 writes; /* of write-back, queued */
+	u32 flows;		  /* its own, with requests queued or in the device */
+	u32 writes;		  /* of write-back, queued */
 	struct list_head writing; /* among the groups that have some */
 };
 
 /* What a task leaves. */
 struct mt_ghost {
 	const struct mt_group *in; /* not to be followed */
-	bool waits; /* for an heir */
+	bool waits;		   /* for an heir */
 	u8 class;
 	u32 links;
 	u64 died_ns, started_ns;

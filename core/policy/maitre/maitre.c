@@ -96,7 +96,8 @@ static struct mt_group *group_of(struct mt_device *d, struct hw_group *group)
  * Whose request it is. A task is in one group at a time: what it asks for on another's account while
  * it has requests (a kernel's thread does so, which writes for many) is nobody's there.
  */
-static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, struct mt_group *g, u8 flags)
+static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, struct mt_group *g,
+			       u8 flags)
 {
 	struct mt_flow *f;
 
@@ -405,8 +406,9 @@ static struct hw_request *mt_find_merge(struct hw_queue *q, const struct hw_bio 
 	struct mt_device *d = mt_device(q);
 	u16 ioprio = mt_prio_of(bio->task, bio->ioprio);
 	struct mt_group *g = group_of(d, bio->group);
-	struct mt_entity *home = waited_for(bio->flags) ? flow_of(d, bio->task, g, bio->flags)->home :
-							  &g->async[mt_class_of(ioprio)];
+	struct mt_entity *home = waited_for(bio->flags) ?
+					 flow_of(d, bio->task, g, bio->flags)->home :
+					 &g->async[mt_class_of(ioprio)];
 
 	if (!q->dev.rotational)
 		return NULL;

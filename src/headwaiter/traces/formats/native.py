@@ -3,9 +3,10 @@
 
     time_s,task,op,sync,sector,sectors[,complete_s][,group][,ioprio][,meta][,name][,cgroup]
 
-in any order of columns. op is R, W, D (discard), O (other) or F, a flush of the drive's own cache, whose sector and
-sectors are 0; sync and meta are 0 or 1; sectors have 512 bytes; complete_s may be empty (unknown); ioprio is rt/0 … be/4 …
-idle or none; name is the task's command, cgroup its control group, as in a/b or, with weights, a:200/b:400. Lines before the header that begin with # are comments.
+in any order of columns. op is R, W, D (discard), O (other) or F, a flush of the drive's own cache, whose sector and sectors
+are 0; sync and meta are 0 or 1; sectors have 512 bytes; complete_s may be empty (unknown); ioprio is rt/0 … be/4 … idle or
+none; name is the task's command, cgroup its control group, as in a/b or, with weights, a:200/b:400. Lines before the header
+that begin with # are comments.
 """
 
 from __future__ import annotations

@@ -152,7 +152,11 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     if any(s.get("ramp_time") for s in sections):
         notes += ("ramp_time: unlike in fio, the I/Os of the ramp count in the results",)
     notes += tuple(note for d in drafts if not d.clone for note in notes_of(d.section, d.regions, max(d.fields["align_bytes"])))
-    notes += told_cgroups(cgroups.values())
+    notes += told_cgroups(
+        cgroups.get(id(s), ()) if s.shows("cgroup") else (("(of an included file)", DEFAULT_WEIGHT),)
+        for s in sections
+        if id(s) in cgroups
+    )
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
     return JobLoad(tuple(tasks), tuple(jobs), notes, tuple(places))

@@ -102,7 +102,8 @@ class Imagined:
     @property
     def functions(self) -> dict[str, str]:
         """What it exports, by name."""
-        return interface.FUNCTIONS | ({name: list(interface.OPTIONAL[name])[-1] for name in GROUPS} if self.groups else {})
+        groups = {name: list(interface.OPTIONAL[name])[-1] for name in GROUPS} if self.groups else {}
+        return {**interface.FUNCTIONS, **groups}
 
     def symbols(self) -> str:
         """Its Module.symvers."""

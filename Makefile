@@ -179,6 +179,9 @@ lab-docs: build
 	$(BIN)/headwaiter lab run maitre -k 6.1 --json -o docs/lab/maitre-6.1.json
 	$(BIN)/headwaiter lab run commits -k 6.12 --json -o docs/lab/commits-6.12.json
 	$(BIN)/headwaiter lab run commits -k 6.1 --json -o docs/lab/commits-6.1.json
+	$(BIN)/headwaiter lab run groups -k 6.12 --json -o docs/lab/groups-6.12.json
+	$(BIN)/headwaiter lab run groups -k 6.1 --json -o docs/lab/groups-6.1.json
+	$(BIN)/headwaiter lab run starts -k 6.12 --json -o docs/lab/starts-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --json -o docs/lab/advise-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o docs/lab/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o docs/lab/watch-stock-6.12.json

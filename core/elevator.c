@@ -31,6 +31,7 @@ void hw_queue_prepare(struct hw_queue *q, const struct hw_policy *policy)
 	q->policy = policy;
 	q->wake_ns = HW_NEVER;
 	INIT_LIST_HEAD(&q->reap);
+	INIT_LIST_HEAD(&q->reap_groups);
 	for (i = 0; i < policy->nr_tunables; i++)
 		*tunable_slot(q, &policy->tunables[i]) = policy->tunables[i].def;
 }
@@ -103,6 +104,25 @@ void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	hw_task_put(q, task);
 }
 
+void hw_group_start(struct hw_queue *q, struct hw_group *group, u32 weight)
+{
+	group->weight = weight;
+	group->refs = 1;
+	INIT_LIST_HEAD(&group->reap);
+	if (group->parent)
+		hw_group_get(group->parent);
+	q->policy->group_init(q, group);
+}
+
+void hw_group_put(struct hw_queue *q, struct hw_group *group)
+{
+	while (group && --group->refs == 0) {
+		q->policy->group_exit(q, group);
+		list_add_tail(&group->reap, &q->reap_groups);
+		group = group->parent;
+	}
+}
+
 void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	q->nr_in_flight--;
@@ -123,4 +143,6 @@ void hw_merge_requests(struct hw_queue *q, struct hw_request *keep, struct hw_re
 	q->nr_queued--;
 	if (gone->task)
 		hw_task_put(q, gone->task);
+	if (gone->group)
+		hw_group_put(q, gone->group);
 }

@@ -70,6 +70,20 @@ struct hw_task {
 	u64 created_ns;
 };
 
+/*
+ * Tasks that share among siblings by weight (a control group), where the policy has room for groups
+ * (group_size). Who is in none is in the root, which is NULL. The host may change a weight between
+ * calls.
+ */
+#define HW_GROUP_WEIGHT	     100u /* unless another one was set */
+#define HW_GROUP_WEIGHT_MOST 10000u
+struct hw_group {
+	struct hw_group *parent; /* NULL: the root */
+	u32 weight;		 /* 1 to HW_GROUP_WEIGHT_MOST */
+	u32 refs;		 /* the host's own, children, requests and policy pointers */
+	struct list_head reap;
+};
+
 struct hw_request {
 	u8 op;	  /* enum hw_op */
 	u8 flags; /* HW_RQ_* */
@@ -77,6 +91,7 @@ struct hw_request {
 	u16 cpu;  /* software queue it came in on */
 	u8 state; /* enum hw_state, kept by elevator.c */
 	struct hw_task *task;
+	struct hw_group *group;			    /* on whose account it goes */
 	u64 id;					    /* insertions counted from 0 */
 	u64 insert_ns;				    /* when it was inserted */
 	u64 dispatch_ns;			    /* when it was given to the device */
@@ -100,6 +115,7 @@ struct hw_bio {
 	u16 ioprio;
 	u16 cpu;
 	struct hw_task *task;
+	struct hw_group *group;
 	u64 now_ns; /* when it looks; 0: at the time of the last call */
 };
 
@@ -207,8 +223,8 @@ struct hw_queue {
 	u32 nr_in_flight; /* dispatched, not completed */
 	u64 nr_inserted;
 	struct hw_wait wait;
-	/* exited tasks that nothing refers to any more: the host's to free */
-	struct list_head reap;
+	/* exited tasks, and groups, that nothing refers to any more: the host's to free */
+	struct list_head reap, reap_groups;
 	/*
 	 * The host's, or NULL: a policy has ruled out that @rq, which is queued, merges with
 	 * anything.
@@ -233,6 +249,7 @@ struct hw_policy {
 	const char *source;  /* document or kernel that it follows */
 	u32 flags;
 	u32 queue_size, task_size, request_size;
+	u32 group_size; /* 0: all tasks are equal, whatever their groups */
 	const struct hw_tunable *tunables;
 	u32 nr_tunables;
 	const struct hw_table *tables;
@@ -288,6 +305,9 @@ struct hw_policy {
 
 	void (*task_init)(struct hw_queue *q, struct hw_task *task, u64 now);
 	void (*task_exit)(struct hw_queue *q, struct hw_task *task, u64 now);
+	/* The second when nothing refers to the group any more. Needed with group_size. */
+	void (*group_init)(struct hw_queue *q, struct hw_group *group);
+	void (*group_exit)(struct hw_queue *q, struct hw_group *group);
 };
 
 /* Every policy there is, NULL-terminated. */
@@ -317,6 +337,10 @@ static inline const u32 *hw_counters_row(const struct hw_queue *q, u32 row)
 
 void hw_task_start(struct hw_queue *q, struct hw_task *task, u64 now);
 void hw_task_exit(struct hw_queue *q, struct hw_task *task, u64 now);
+/* @group->parent is set already, and a group of the same queue. */
+void hw_group_start(struct hw_queue *q, struct hw_group *group, u32 weight);
+/* The host's reference, or a policy's, is given up. */
+void hw_group_put(struct hw_queue *q, struct hw_group *group);
 void hw_requeue(struct hw_queue *q, struct hw_request *rq, u64 now);
 /*
  * The request that @gone's range joined is @keep; the host frees gone afterwards. Where an
@@ -346,6 +370,12 @@ static inline void hw_task_put(struct hw_queue *q, struct hw_task *task)
 {
 	if (--task->refs == 0 && task->exited)
 		list_add_tail(&task->reap, &q->reap);
+}
+
+/* For policies: keep a pointer to a group. */
+static inline void hw_group_get(struct hw_group *group)
+{
+	group->refs++;
 }
 
 /* For policies: the device is now held idle on purpose; it no longer is. */
@@ -404,6 +434,8 @@ static inline void hw_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	rq->insert_ns = now;
 	if (rq->task)
 		hw_task_get(rq->task);
+	if (unlikely(rq->group))
+		hw_group_get(rq->group);
 	q->nr_queued++;
 	q->policy->insert(q, rq, now);
 }
@@ -433,6 +465,8 @@ static inline void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 no
 	rq->state = HW_IDLE;
 	if (rq->task)
 		hw_task_put(q, rq->task);
+	if (unlikely(rq->group))
+		hw_group_put(q, rq->group);
 }
 
 #endif

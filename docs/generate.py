@@ -312,6 +312,44 @@ def commits(name: str) -> str:
     )
 
 
+def groups(name: str) -> str:
+    """Of the experiment `groups`: a line per scheduler and load."""
+    return rows(
+        ("scheduler", "load", "light, MB/s", "heavy, MB/s", "of it: less", "more", "heavy by light"),
+        (
+            (
+                f"`{r['scheduler']}`",
+                r["load"],
+                f"{r['light']:.2f}",
+                f"{heavy:.2f}",
+                *(f"{r[key]:.2f}" if key in r else "" for key in ("heavy/less", "heavy/more")),
+                f"{heavy / r['light']:.2f}",
+            )
+            for r in lab_results(name)
+            for heavy in (r.get("heavy", r.get("heavy/less", 0) + r.get("heavy/more", 0)),)
+        ),
+    )
+
+
+def starts(name: str) -> str:
+    """Of the experiment `starts`: a line per scheduler."""
+    by: dict[str, dict[int, dict[str, Any]]] = {}
+    for r in lab_results(name):
+        by.setdefault(r["scheduler"], {})[r["streams"]] = r
+    counts = sorted(next(iter(by.values())))
+    return rows(
+        ("scheduler", *(f"start beside {n} streams, s" for n in counts), *(f"{n} streams, MB/s" for n in counts)),
+        (
+            (
+                f"`{scheduler}`",
+                *(f"{found[n]['start_s']:.1f}" for n in counts),
+                *(f"{found[n]['throughput_MBps']:.0f}" for n in counts),
+            )
+            for scheduler, found in by.items()
+        ),
+    )
+
+
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
@@ -452,6 +490,9 @@ KINDS: dict[str, Callable[[str], str]] = {
     "conditions": conditions_table,
     "readers": readers,
     "programs": programs,
+    "commits": commits,
+    "groups": groups,
+    "starts": starts,
     "advice": advice,
     "watched": watched,
     "agreement": agreement,

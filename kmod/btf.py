@@ -114,7 +114,7 @@ class Btf:
                 raise BtfError(f"anonymous {word} in a private declaration: {name or 'no name'}")
             return f"{word} {type_.name} {name}".rstrip()
         if type_.kind == PTR:
-            inner = self._strip_tags(type_.info)
+            inner = self._pointed(type_.info)
             wrap = self.types[inner].kind in (PROTO, ARRAY)
             return self.declare(inner, f"(*{name})" if wrap else f"*{name}")
         if type_.kind in (CONST, VOLATILE, RESTRICT):
@@ -137,13 +137,20 @@ class Btf:
             number = self.types[number].info
         return number
 
+    def _pointed(self, number: int) -> int:
+        """What a pointer points to; of a function, its type, whatever name it has."""
+        number = follow = self._strip_tags(number)
+        while self.types[follow].kind == TYPEDEF:
+            follow = self._strip_tags(self.types[follow].info)
+        return follow if self.types[follow].kind == PROTO else number
+
     def _parameters(self, proto: Type) -> str:
         return ", ".join(self.declare(number) for _, number in proto.rows) or "void"
 
     def signature(self, number: int) -> str:
         """The type of a member; of a pointer to a function, "int (struct request_queue *, bool)"."""
         if self.types[number].kind == PTR:
-            proto = self.types[self._strip_tags(self.types[number].info)]
+            proto = self.types[self._pointed(self.types[number].info)]
             if proto.kind == PROTO:
                 return f"{self.declare(proto.info)} ({self._parameters(proto)})"
         return self.declare(number)

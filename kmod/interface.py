@@ -8,6 +8,7 @@ know). Anything else in the target kernel ends the build.
 from __future__ import annotations
 
 Forms = dict[str, str]
+Members = dict[str, dict[str, Forms]]
 
 REQUEST, REQUESTS, HCTX = "struct request *", "struct request_queue *", "struct blk_mq_hw_ctx *"
 
@@ -43,7 +44,7 @@ OPERATIONS: dict[str, Forms] = {
 }
 
 # Members of other private structures that the code touches.
-MEMBERS: dict[str, dict[str, Forms]] = {
+MEMBERS: Members = {
     "elevator_mq_ops": OPERATIONS,
     "elv_fs_entry": {
         "attr": {"struct attribute": ""},
@@ -65,6 +66,35 @@ MEMBERS: dict[str, dict[str, Forms]] = {
     },
     "blk_mq_alloc_data": {"q": {REQUESTS: ""}, "shallow_depth": {"unsigned int": ""}},
     "blk_mq_tags": {"nr_tags": {"unsigned int": ""}, "bitmap_tags": {"struct sbitmap_queue": ""}},
+}
+
+# Where the kernel has control groups of block devices, the same of them.
+GROUP_ALLOC: Forms = {
+    f"struct blkg_policy_data * (gfp_t, {REQUESTS}, struct blkcg *)": "HWK_GROUPS_GIVEN_QUEUE",
+    "struct blkg_policy_data * (struct gendisk *, struct blkcg *, gfp_t)": "",
+}
+GROUP_MEMBERS: Members = {
+    "blkg_policy_data": {"blkg": {"struct blkcg_gq *": ""}},
+    "blkcg_policy_data": {"blkcg": {"struct blkcg *": ""}},
+    "blkcg_policy": {
+        "plid": {"int": ""},
+        "dfl_cftypes": {"struct cftype *": ""},
+        "cpd_alloc_fn": {"struct blkcg_policy_data * (gfp_t)": ""},
+        "cpd_free_fn": {"void (struct blkcg_policy_data *)": ""},
+        "pd_alloc_fn": GROUP_ALLOC,
+        "pd_init_fn": {"void (struct blkg_policy_data *)": ""},
+        "pd_offline_fn": {"void (struct blkg_policy_data *)": ""},
+        "pd_free_fn": {"void (struct blkg_policy_data *)": ""},
+    },
+}
+# Of structures that cannot be declared by themselves: members whose places are told, and their types.
+GROUP_OFFSETS: dict[str, dict[str, str]] = {
+    "blkcg_gq": {
+        "parent": "struct blkcg_gq *",
+        "blkcg": "struct blkcg *",
+        "pd": "struct blkg_policy_data *[6]",
+    },
+    "blkcg": {"css": "struct cgroup_subsys_state", "cpd": "struct blkcg_policy_data *[6]"},
 }
 
 # Public, but checked too: the modules reach into them, and headers of another configuration would lay them out otherwise.
@@ -100,6 +130,17 @@ OPTIONAL: dict[str, dict[str, tuple[str, ...]]] = {
         "void (struct gendisk *)": ("HWK_WBT",),
     }
     for name in ("wbt_disable_default", "wbt_enable_default")
+} | {
+    "blkcg_policy_register": {"int (struct blkcg_policy *)": ("HWK_GROUPS",)},
+    "blkcg_policy_unregister": {"void (struct blkcg_policy *)": ()},
+    "blkcg_activate_policy": {
+        f"int ({REQUESTS}, const struct blkcg_policy *)": (),
+        "int (struct gendisk *, const struct blkcg_policy *)": (),
+    },
+    "blkcg_deactivate_policy": {
+        f"void ({REQUESTS}, const struct blkcg_policy *)": (),
+        "void (struct gendisk *, const struct blkcg_policy *)": (),
+    },
 }
 
 # What the public headers tell: the macro is defined where the pattern is found.

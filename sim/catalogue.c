@@ -50,7 +50,8 @@ int hws_policy_at(uint32_t index, struct hws_policy *out)
 				    .nr_stats = (*p)->nr_stats,
 				    .nr_tables = hw_table_count(*p),
 				    .model = !!((*p)->flags & HW_POLICY_MODEL),
-				    .unthrottled = !!((*p)->flags & HW_POLICY_UNTHROTTLED) };
+				    .unthrottled = !!((*p)->flags & HW_POLICY_UNTHROTTLED),
+				    .groups = !!(*p)->group_size };
 	return 0;
 }
 

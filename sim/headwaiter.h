@@ -60,6 +60,7 @@ struct hws_policy {
 	uint32_t nr_tables;
 	uint32_t model;	      /* 1: of the scheduler of that name in today's kernel */
 	uint32_t unthrottled; /* 1: under it the kernel does not throttle write-back */
+	uint32_t groups;      /* 1: tasks share by the weights of their groups */
 };
 
 enum hws_tunable_type { HWS_INTEGER, HWS_FLAG, HWS_CHOICE };
@@ -282,6 +283,14 @@ int hws_drive_warm(struct hws *s, uint64_t time_ns, uint64_t sector, uint32_t se
  * exits when its last I/O has completed.
  */
 int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, int exits);
+
+/*
+ * Groups are numbered from 0 as they are added; parent: the one around it, or -1. weight, 1 to
+ * 10000: of its share beside its siblings, 100 as a task in no group has. Policies without groups
+ * take no notice.
+ */
+int hws_add_group(struct hws *s, int64_t parent, uint32_t weight);
+int hws_join_group(struct hws *s, uint32_t task, uint32_t group);
 
 /*
  * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O
@@ -522,6 +531,7 @@ struct hwd_request {
 	uint8_t flags; /* enum hws_flag */
 	uint16_t ioprio;
 	uint16_t cpu;
+	uint32_t group; /* by number; 0: none */
 };
 
 /*
@@ -539,6 +549,13 @@ int hwd_start(struct hwd *d, uint64_t now);
 /* Tasks are numbered by the caller; a number may be used again after the task's exit. */
 int hwd_task_start(struct hwd *d, uint32_t number, uint16_t ioprio, uint16_t share, uint64_t now);
 int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now);
+/*
+ * Groups are numbered by the caller, from 1 on. parent 0: none is around it. -ENOTSUP: the policy has
+ * no groups. The number may be used again after the end; what has requests stays as long as they do.
+ */
+int hwd_group_start(struct hwd *d, uint32_t number, uint32_t parent, uint32_t weight);
+int hwd_group_weight(struct hwd *d, uint32_t number, uint32_t weight);
+int hwd_group_end(struct hwd *d, uint32_t number);
 /* The request's id: insertions counted from 0. */
 int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now);
 /*

@@ -81,10 +81,18 @@ struct sim_task {
 	u32 tally[HW_OTHER + 1];
 	u32 sync_tally; /* the same of its calls such as fsync */
 	u32 id;		/* for the log */
+	u32 group;	/* 0: none, else one more than its number */
 	u16 ioprio, share;
 	bool exits, exiting;
 	bool stalled; /* its source goes on when nothing of its waits */
 	u32 core;
+};
+
+/* Tasks that share by weight. To a policy without groups they are unknown. */
+struct sim_group {
+	struct hw_group *group; /* NULL until its first I/O */
+	u32 parent;		/* as of tasks */
+	u32 weight;
 };
 
 /*
@@ -230,6 +238,9 @@ struct hws {
 
 	struct sim_task *tasks;
 	u32 nr_tasks;
+	struct sim_group *groups;
+	u32 nr_groups;
+	u64 room_groups;
 	u64 room_tasks;
 
 	struct sim_source *load; /* all of it: a trace, or all jobs */
@@ -317,6 +328,8 @@ void sim_io_end(struct hws *s, struct sim_io *io);
 /* task.c */
 struct hw_task *sim_task_of(struct hws *s, u32 task);
 void sim_task_exit(struct hws *s, u32 task);
+/* As struct sim_task says it; NULL: the root's, or the policy has no groups. */
+struct hw_group *sim_group_of(struct hws *s, u32 group);
 /* Those that nothing refers to any more are freed. */
 void sim_task_reap(struct hws *s);
 

@@ -31,6 +31,8 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 		p->bio.sector = sector;
 		p->bio.sectors = min(left, s->opt.max_sectors);
 		p->bio.task = sim_task_of(s, task);
+		if (!p->bio.group)
+			p->bio.group = sim_group_of(s, s->tasks[task].group);
 		p->bio.cpu = (u16)sim_core_of(s, task, row);
 		sector += p->bio.sectors;
 		left -= p->bio.sectors;

@@ -14,13 +14,20 @@ struct hwd_task {
 	struct hw_task task; /* the policy's, as long as it says: must be last */
 };
 
+struct hwd_group {
+	struct list_head link;
+	u32 number;	       /* 0 once it has ended */
+	struct hw_group group; /* the policy's, as long as it says: must be last */
+};
+
 struct hwd {
 	const struct hw_policy *policy;
 	struct hw_queue *q;
 	struct hw_request **requests; /* by id; NULL once completed or merged away */
 	u64 room;
 	bool started;
-	struct list_head tasks; /* exited ones too, until nothing refers to them */
+	/* ended ones too, until nothing refers to them */
+	struct list_head tasks, groups;
 };
 
 struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32_t depth,
@@ -38,6 +45,7 @@ struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32
 		return NULL;
 	}
 	INIT_LIST_HEAD(&d->tasks);
+	INIT_LIST_HEAD(&d->groups);
 	hw_queue_prepare(d->q, p);
 	d->q->dev.sectors = sectors;
 	d->q->dev.rotational = rotational;
@@ -49,12 +57,15 @@ struct hwd *hwd_new(const char *policy, uint64_t sectors, int rotational, uint32
 void hwd_free(struct hwd *d)
 {
 	struct hwd_task *t, *next;
+	struct hwd_group *g, *after;
 	u64 i;
 
 	if (!d)
 		return;
 	list_for_each_entry_safe(t, next, &d->tasks, link)
 		free(t);
+	list_for_each_entry_safe(g, after, &d->groups, link)
+		free(g);
 	for (i = 0; i < d->q->nr_inserted; i++)
 		free(d->requests[i]);
 	free(d->requests);
@@ -109,8 +120,32 @@ static struct hw_task *find_task(struct hwd *d, u32 number)
 	return NULL;
 }
 
+static struct hwd_group *find_group(struct hwd *d, u32 number)
+{
+	struct hwd_group *g;
+
+	list_for_each_entry(g, &d->groups, link)
+		if (number && g->number == number)
+			return g;
+	return NULL;
+}
+
+static void reap_groups(struct hwd *d)
+{
+	while (!list_empty(&d->q->reap_groups)) {
+		struct hw_group *group =
+			list_first_entry(&d->q->reap_groups, struct hw_group, reap);
+		struct hwd_group *g = container_of(group, struct hwd_group, group);
+
+		list_del(&group->reap);
+		list_del(&g->link);
+		free(g);
+	}
+}
+
 static void reap(struct hwd *d)
 {
+	reap_groups(d);
 	while (!list_empty(&d->q->reap)) {
 		struct hw_task *task = list_first_entry(&d->q->reap, struct hw_task, reap);
 		struct hwd_task *t = container_of(task, struct hwd_task, task);
@@ -151,6 +186,53 @@ int hwd_task_exit(struct hwd *d, uint32_t number, uint64_t now)
 	return 0;
 }
 
+int hwd_group_start(struct hwd *d, uint32_t number, uint32_t parent, uint32_t weight)
+{
+	struct hwd_group *g, *around;
+
+	if (!d || !d->started || !number || !weight || weight > HW_GROUP_WEIGHT_MOST)
+		return -EINVAL;
+	if (!d->policy->group_size)
+		return -ENOTSUP;
+	if (find_group(d, number))
+		return -EEXIST;
+	around = find_group(d, parent);
+	if (parent && !around)
+		return -ENOENT;
+	g = calloc(1, offsetof(struct hwd_group, group) + d->policy->group_size);
+	if (!g)
+		return -ENOMEM;
+	g->number = number;
+	g->group.parent = around ? &around->group : NULL;
+	list_add_tail(&g->link, &d->groups);
+	hw_group_start(d->q, &g->group, weight);
+	return 0;
+}
+
+int hwd_group_weight(struct hwd *d, uint32_t number, uint32_t weight)
+{
+	struct hwd_group *g = d ? find_group(d, number) : NULL;
+
+	if (!g)
+		return absent(d);
+	if (!weight || weight > HW_GROUP_WEIGHT_MOST)
+		return -EINVAL;
+	g->group.weight = weight;
+	return 0;
+}
+
+int hwd_group_end(struct hwd *d, uint32_t number)
+{
+	struct hwd_group *g = d ? find_group(d, number) : NULL;
+
+	if (!g)
+		return absent(d);
+	g->number = 0;
+	hw_group_put(d->q, &g->group);
+	reap(d);
+	return 0;
+}
+
 static struct hw_request *request(const struct hwd *d, uint64_t id, enum hw_state state)
 {
 	struct hw_request *rq = d && id < d->q->nr_inserted ? d->requests[id] : NULL;
@@ -174,11 +256,12 @@ static void forget(struct hwd *d, struct hw_request *rq)
 int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 {
 	struct hw_task *task = d && what ? find_task(d, what->task) : NULL;
+	struct hwd_group *group = task ? find_group(d, what->group) : NULL;
 	struct hw_request *rq;
 
 	if (!d || !what)
 		return -EINVAL;
-	if (!task)
+	if (!task || (what->group && !group))
 		return -ENOENT;
 	if (what->op > HW_OTHER || !fits(what->sector, what->sectors, what->op))
 		return -EINVAL;
@@ -194,6 +277,7 @@ int64_t hwd_insert(struct hwd *d, const struct hwd_request *what, uint64_t now)
 	rq->ioprio = what->ioprio;
 	rq->cpu = what->cpu;
 	rq->task = task;
+	rq->group = group ? &group->group : NULL;
 	d->requests[d->q->nr_inserted] = rq;
 	hw_insert(d->q, rq, now);
 	return (int64_t)rq->id;
@@ -281,6 +365,8 @@ int hwd_join(struct hwd *d, uint64_t keep, uint64_t gone)
 
 static struct hw_bio bio_of(struct hwd *d, const struct hwd_request *what, uint64_t now)
 {
+	struct hwd_group *group = find_group(d, what->group);
+
 	return (struct hw_bio){ .sector = what->sector,
 				.sectors = what->sectors,
 				.op = what->op,
@@ -288,6 +374,7 @@ static struct hw_bio bio_of(struct hwd *d, const struct hwd_request *what, uint6
 				.ioprio = what->ioprio,
 				.cpu = what->cpu,
 				.task = find_task(d, what->task),
+				.group = group ? &group->group : NULL,
 				.now_ns = now };
 }
 

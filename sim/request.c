@@ -77,6 +77,7 @@ bool sim_insert_piece(struct hws *s, struct sim_piece *p, int tag)
 	rq->ioprio = p->bio.ioprio;
 	rq->cpu = p->bio.cpu;
 	rq->task = p->bio.task;
+	rq->group = p->bio.group;
 	hw_insert(s->q, rq, s->now);
 	merge_inserted(s, rq);
 	sim_log(s, EV_INSERT, rq->id, p->io->task, rq->op, rq->sector, rq->sectors);

@@ -87,6 +87,7 @@ void hws_free(struct hws *s)
 	if (!s)
 		return;
 	free(s->tasks);
+	free(s->groups);
 	free(s->heap);
 	free(s->buckets);
 	sim_tallies_free(s);
@@ -233,6 +234,36 @@ int hws_add_task(struct hws *s, uint32_t id, uint16_t ioprio, uint16_t share, in
 						   .exits = exits,
 						   .core = s->nr_tasks % s->opt.cpus };
 	s->nr_tasks++;
+	return 0;
+}
+
+int hws_add_group(struct hws *s, int64_t parent, uint32_t weight)
+{
+	REFUSE(s, parent < -1);
+	ENTER(s);
+	if (s->started || s->load)
+		return sim_fail(s, -EBUSY, "add groups before the load");
+	if (parent >= (int64_t)s->nr_groups)
+		return sim_fail(s, -ERANGE, "group %lld: there is none", (long long)parent);
+	if (!weight || weight > HW_GROUP_WEIGHT_MOST)
+		return sim_fail(s, -ERANGE, "weight %u: must be from 1 to %u", weight,
+				HW_GROUP_WEIGHT_MOST);
+	if (s->nr_groups == SIM_TASKS_MOST)
+		return sim_fail(s, -E2BIG, "at most %u groups", SIM_TASKS_MOST);
+	SIM_GROW(s, &s->room_groups, s->nr_groups + 1ull, SIM_COLUMN(s->groups));
+	s->groups[s->nr_groups++] =
+		(struct sim_group){ .parent = (u32)(parent + 1), .weight = weight };
+	return 0;
+}
+
+int hws_join_group(struct hws *s, uint32_t task, uint32_t group)
+{
+	REFUSE(s, false);
+	if (s->started || s->load)
+		return sim_fail(s, -EBUSY, "tasks join groups before the load");
+	if (task >= s->nr_tasks || group >= s->nr_groups)
+		return sim_fail(s, -ERANGE, "task %u or group %u: there is none", task, group);
+	s->tasks[task].group = group + 1;
 	return 0;
 }
 

@@ -19,6 +19,21 @@ struct hw_task *sim_task_of(struct hws *s, u32 index)
 	return t->task;
 }
 
+struct hw_group *sim_group_of(struct hws *s, u32 group)
+{
+	struct sim_group *g;
+
+	if (likely(!group || !s->policy->group_size))
+		return NULL;
+	g = &s->groups[group - 1];
+	if (!g->group) {
+		g->group = sim_alloc(s, s->policy->group_size);
+		g->group->parent = sim_group_of(s, g->parent);
+		hw_group_start(s->q, g->group, g->weight);
+	}
+	return g->group;
+}
+
 void sim_task_reap(struct hws *s)
 {
 	while (!list_empty(&s->q->reap)) {

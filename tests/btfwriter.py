@@ -11,10 +11,10 @@ import re
 import struct
 from collections.abc import Sequence
 
-INT, PTR, STRUCT, ENUM, TYPEDEF, CONST, FUNC, PROTO = 1, 2, 4, 6, 8, 10, 12, 13
+INT, PTR, ARRAY, STRUCT, ENUM, TYPEDEF, CONST, FUNC, PROTO = 1, 2, 3, 4, 6, 8, 10, 12, 13
 SIZES = {"bool": 1, "char": 1, "int": 4, "unsigned int": 4, "long unsigned int": 8}
 TYPEDEFS = {"size_t": "long unsigned int", "ssize_t": "long unsigned int", "u64": "long unsigned int",
-            "blk_opf_t": "unsigned int", "blk_insert_t": "unsigned int"}  # fmt: skip
+            "blk_opf_t": "unsigned int", "blk_insert_t": "unsigned int", "gfp_t": "unsigned int"}  # fmt: skip
 
 
 class Writer:
@@ -46,6 +46,9 @@ class Writer:
     def _new(self, text: str) -> int:
         if match := re.fullmatch(r"(.+?) \((.*)\)", text):
             return self._add(PTR, "", self._proto(match[1], match[2]))
+        if match := re.fullmatch(r"(.+?)\[(\d+)\]", text):
+            extra = struct.pack("<III", self.type(match[1].rstrip()), self.type("int"), int(match[2]))
+            return self._add(ARRAY, "", 0, extra=extra)
         if text.endswith("*"):
             return self._add(PTR, "", self.type(text[:-1].rstrip()))
         if text.startswith("const "):
@@ -63,6 +66,8 @@ class Writer:
         return self._add(PROTO, "", self.type(result), rows)
 
     def _size(self, text: str) -> int:
+        if match := re.fullmatch(r"(.+?)\[(\d+)\]", text):
+            return self._size(match[1].rstrip()) * int(match[2])
         if text.endswith(("*", ")")):
             return 8
         if text.startswith("struct "):

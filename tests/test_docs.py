@@ -35,10 +35,14 @@ def test_every_page_promises_the_longest_wait_that_is_tested() -> None:
     rows = re.findall(r'\{ "([a-z0-9-]+)", (\d), (\d+) \}', source)
     assert rows
     promised = {name: (int(depth), int(seconds)) for name, depth, seconds in rows}
+    commits = dict(re.findall(r'\{ "([\w-]+)", (\d+) \}', source))
+    assert commits
     for name in catalogue():
         page = (ROOT / "docs" / "schedulers" / f"{name}.md").read_text()
         words = " ".join(page.split())
         assert "longest wait" in words.lower(), name
         if name in promised:
             assert f"less than {promised[name][1]} s" in words, name
+        if name in commits:
+            assert f"A commit takes less than {commits[name]} s" in words, name
         assert ("**No bound**" in page) or (name in promised and promised[name][0] == 0), name

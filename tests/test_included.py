@@ -19,7 +19,7 @@ REFUSED = [
     ("\n[sEcrEt\n", "in.inc:2: not a section ([NAME])"),
     ("[sEcrEt] x\n", "in.inc:1: not a section ([NAME])"),
     ("[ok]\nsize=sEcrEt\n", "in.inc:2: the value of an option is not accepted"),
-    ("[ok]\nsize=1m\ncgroup=sEcrEt\n", "in.inc:3: an option is not supported"),
+    ("[ok]\nsize=1m\nprofile=sEcrEt\n", "in.inc:3: an option is not supported"),
     ("[ok]\nioengine=sEcrEt\n", "in.inc:2: the value of an option is not accepted"),
     ("[ok]\nsize=${sEcrEt}\n", "in.inc:2: an environment variable is not set"),
     ("[ok]\nname=" + "sEcrEt" * 20000 + "\n", "in.inc:2: a value is too long"),

@@ -80,6 +80,7 @@ class Imagined:
     forms: dict[str, str] = field(default_factory=dict)  # "struct.member" or a function: its signature; "" = not there
     moved: dict[str, int] = field(default_factory=dict)  # "struct.member": by so many bytes
     unexported: set[str] = field(default_factory=set)
+    groups: bool = False  # control groups of block devices
 
     def btf(self) -> bytes:
         """Its types."""
@@ -87,17 +88,26 @@ class Imagined:
         out.enumerate("elv_merge", ["ELEVATOR_NO_MERGE", "ELEVATOR_FRONT_MERGE"])
         private = {name: {member: list(forms)[-1] for member, forms in members.items()}
                    for name, members in interface.MEMBERS.items()}  # fmt: skip
+        if self.groups:
+            private |= {name: {member: list(forms)[-1] for member, forms in members.items()}
+                        for name, members in interface.GROUP_MEMBERS.items()} | interface.GROUP_OFFSETS  # fmt: skip
         for name, members in (PUBLIC | private).items():
             texts = {member: self.forms.get(f"{name}.{member}", text) for member, text in members.items()}
             moved = {member: by for member in members if (by := self.moved.get(f"{name}.{member}", 0))}
             out.define(name, {member: text for member, text in texts.items() if text}, moved)
-        for name, signature in interface.FUNCTIONS.items():
+        for name, signature in self.functions.items():
             out.function(name, self.forms.get(name, signature))
         return out.data
 
+    @property
+    def functions(self) -> dict[str, str]:
+        """What it exports, by name."""
+        groups = {name: list(interface.OPTIONAL[name])[-1] for name in GROUPS} if self.groups else {}
+        return {**interface.FUNCTIONS, **groups}
+
     def symbols(self) -> str:
         """Its Module.symvers."""
-        return "".join(f"0x0\t{name}\tvmlinux\tEXPORT_SYMBOL\n" for name in interface.FUNCTIONS if name not in self.unexported)
+        return "".join(f"0x0\t{name}\tvmlinux\tEXPORT_SYMBOL\n" for name in self.functions if name not in self.unexported)
 
     def generate(self) -> str:
         """What kmod/build would write to api/private.h."""
@@ -119,6 +129,7 @@ class Imagined:
         return ["--headers", str(folder), "--btf", str(folder / "btf"), "--output", str(folder / "out")]
 
 
+GROUPS = [name for name in interface.OPTIONAL if name.startswith("blkcg_")]
 OLD = {"elevator_mq_ops.init_sched": "int (struct request_queue *, struct elevator_type *)"}
 MEMBERS = [f"{struct}.{member}" for struct, members in interface.MEMBERS.items() for member in members]
 
@@ -176,6 +187,24 @@ def test_a_function_that_is_not_exported_or_another_is_named(name: str) -> None:
 def test_a_kernel_that_calls_elevator_alloc_itself_need_not_export_it() -> None:
     assert "elevator_alloc(" not in Imagined(unexported={"elevator_alloc"}).generate()
     assert "elevator_alloc(" in Imagined(OLD).generate()
+
+
+def test_control_groups_are_told_to_the_code_where_the_kernel_has_them() -> None:
+    assert "blkcg" not in Imagined().generate()
+    text = Imagined(groups=True).generate()
+    assert "#define HWK_GROUPS 1" in text and "HWK_GROUPS_GIVEN_QUEUE" not in text
+    assert "#define HWK_OFFSET_BLKCG_GQ_PARENT 0" in text and "#define HWK_OFFSET_BLKCG_GQ_PD 16" in text
+    assert "struct blkg_policy_data *(*pd_alloc_fn)(struct gendisk *, struct blkcg *, gfp_t);" in text
+    old = {"blkcg_policy.pd_alloc_fn": next(iter(interface.GROUP_ALLOC))}
+    assert "#define HWK_GROUPS_GIVEN_QUEUE 1" in Imagined(old, groups=True).generate()
+
+
+@pytest.mark.parametrize("member", ["blkcg_policy.pd_init_fn", "blkcg_gq.pd", "blkcg.css"])
+def test_control_groups_of_another_form_are_named(member: str) -> None:
+    with pytest.raises(build.Refused, match=rf"^{member}: the kernel has no such member$"):
+        Imagined({member: ""}, groups=True).generate()
+    with pytest.raises(build.Refused, match=rf'^{member}: the kernel has "void \(char \*\)", this code knows "'):
+        Imagined({member: "void (char *)"}, groups=True).generate()
 
 
 @pytest.mark.parametrize("member", ["elevator_mq_ops.has_work", "elevator_type.icq_size", "blk_mq_alloc_data.shallow_depth",

@@ -88,7 +88,7 @@ static void grow(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
 static bool fits(const struct hw_merger *m, const struct hw_request *rq, const struct hw_bio *bio)
 {
 	if (rq->state != HW_QUEUED || rq->op != bio->op || rq->op > HW_WRITE ||
-	    rq->ioprio != bio->ioprio)
+	    rq->ioprio != bio->ioprio || rq->group != bio->group)
 		return false;
 	if ((rq->flags | bio->flags) & (HW_RQ_NOMERGE | HW_RQ_AT_HEAD))
 		return false;
@@ -144,7 +144,8 @@ static struct hw_bio range_of(const struct hw_request *rq)
 				.flags = rq->flags,
 				.ioprio = rq->ioprio,
 				.cpu = rq->cpu,
-				.task = rq->task };
+				.task = rq->task,
+				.group = rq->group };
 }
 
 static void join(struct hw_merger *m, struct hw_queue *q, struct hw_request *keep,

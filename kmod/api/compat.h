@@ -6,6 +6,7 @@
 #ifndef HWK_API_COMPAT_H
 #define HWK_API_COMPAT_H
 
+#include <linux/blk-cgroup.h>
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/hrtimer.h>
@@ -98,6 +99,28 @@ static inline void hwk_wbt(struct request_queue *rq_queue, bool on)
 		wbt_disable_default(what);
 #endif
 }
+
+#ifdef HWK_GROUPS
+static inline int hwk_groups_activate(struct request_queue *rq_queue,
+				      const struct blkcg_policy *policy)
+{
+#ifdef HWK_GROUPS_GIVEN_QUEUE /* 6.1 */
+	return blkcg_activate_policy(rq_queue, policy);
+#else
+	return blkcg_activate_policy(rq_queue->disk, policy);
+#endif
+}
+
+static inline void hwk_groups_deactivate(struct request_queue *rq_queue,
+					 const struct blkcg_policy *policy)
+{
+#ifdef HWK_GROUPS_GIVEN_QUEUE
+	blkcg_deactivate_policy(rq_queue, policy);
+#else
+	blkcg_deactivate_policy(rq_queue->disk, policy);
+#endif
+}
+#endif
 
 /*
  * How far an allocation may look for one of @all tags: over the whole map, or in each word of 1 <<

@@ -44,7 +44,8 @@ struct hwk_sched {
 	struct list_head merged; /* merged away at insertion: to be freed without the lock */
 	struct hrtimer timer;
 	u64 timer_ns; /* when it fires; HW_NEVER if it is not armed */
-	struct list_head all_tasks;
+	u32 groups;   /* besides the root */
+	struct list_head all_tasks, all_groups;
 	struct hw_task *anyone;	 /* whoever cannot be told apart */
 	struct hw_task *merging; /* who submits the bio that is being merged */
 	u32 counters_from;	 /* row that the next read of the counters begins with */
@@ -109,6 +110,45 @@ struct hwk_task_mem *hwk_task_alloc(const struct hw_policy *policy, gfp_t gfp);
 struct hw_task *hwk_task_add(struct hwk_sched *sched, struct hwk_task_mem *mem, u32 id, u16 ioprio);
 void hwk_init_icq(struct io_cq *icq);
 void hwk_exit_icq(struct io_cq *icq);
+
+/* groups.c */
+#ifdef HWK_GROUPS
+struct hw_group *hwk_find_group(const struct bio *bio);
+/* The disk's control groups become groups of the policy. 0 or a negative errno. */
+int hwk_groups_begin(struct hwk_sched *sched);
+void hwk_groups_end(struct hwk_sched *sched);
+void hwk_groups_register(void);
+void hwk_groups_unregister(void);
+#else
+static inline struct hw_group *hwk_find_group(const struct bio *bio)
+{
+	return NULL;
+}
+
+static inline int hwk_groups_begin(struct hwk_sched *sched)
+{
+	return 0;
+}
+
+static inline void hwk_groups_end(struct hwk_sched *sched)
+{
+}
+
+static inline void hwk_groups_register(void)
+{
+}
+
+static inline void hwk_groups_unregister(void)
+{
+}
+#endif
+
+/* Whose account @bio goes on; NULL: the root's. */
+static __always_inline struct hw_group *hwk_group_of(const struct hwk_sched *sched,
+						     const struct bio *bio)
+{
+	return unlikely(sched->groups) ? hwk_find_group(bio) : NULL;
+}
 
 /* tables.c */
 /* Files for the policy's tables, hw_table_count() of them. */

@@ -204,6 +204,7 @@ static struct hwk_sched *sched_create(struct request_queue *rq_queue,
 	INIT_LIST_HEAD(&sched->bypass);
 	INIT_LIST_HEAD(&sched->merged);
 	INIT_LIST_HEAD(&sched->all_tasks);
+	INIT_LIST_HEAD(&sched->all_groups);
 	hwk_timer_setup(&sched->timer, hwk_timer);
 	sched->timer_ns = HW_NEVER;
 	sched->rq_queue = rq_queue;
@@ -233,6 +234,7 @@ static int attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 {
 	struct hwk_sched *sched =
 		sched_create(rq_queue, container_of(eq->type, struct hwk_type, type)->policy);
+	int ret;
 
 	if (IS_ERR(sched))
 		return PTR_ERR(sched);
@@ -240,6 +242,12 @@ static int attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 	blk_queue_flag_set(QUEUE_FLAG_SQ_SCHED, rq_queue);
 	hwk_async_depth_reset(rq_queue);
 	rq_queue->elevator = eq;
+	ret = hwk_groups_begin(sched);
+	if (ret) {
+		rq_queue->elevator = NULL;
+		sched_free(sched);
+		return ret;
+	}
 	if (sched->policy->flags & HW_POLICY_UNTHROTTLED)
 		hwk_wbt(rq_queue, false);
 	return 0;
@@ -273,6 +281,7 @@ static void exit_sched(struct elevator_queue *eq)
 	if (sched->policy->flags & HW_POLICY_UNTHROTTLED)
 		hwk_wbt(sched->rq_queue, true);
 	WARN_ON_ONCE(sched->q->nr_queued || sched->q->nr_in_flight);
+	hwk_groups_end(sched);
 	sched_free(sched);
 }
 
@@ -351,6 +360,7 @@ static void unregister_all(void)
 		hwk_attributes_free(&types[nr_types]);
 	}
 	kfree(types);
+	hwk_groups_unregister();
 }
 
 static int __init iosched_init(void)
@@ -366,6 +376,7 @@ static int __init iosched_init(void)
 	types = kcalloc(n, sizeof(*types), GFP_KERNEL);
 	if (!types)
 		return -ENOMEM;
+	hwk_groups_register();
 	for (p = hw_policies; *p && !ret; p++)
 		if (!((*p)->flags & HW_POLICY_MODEL))
 			ret = register_next(*p);

@@ -16,6 +16,7 @@ static struct hw_bio bio_of(struct hwk_sched *sched, struct bio *bio)
 		.ioprio = bio->bi_ioprio,
 		.cpu = raw_smp_processor_id(),
 		.task = sched->merging,
+		.group = hwk_group_of(sched, bio),
 	};
 }
 

@@ -108,6 +108,7 @@ static __always_inline void fill(struct hwk_sched *sched, struct hw_request *hwr
 		task->ioprio = icq->ioc->ioprio;
 	}
 	hwrq->task = task;
+	hwrq->group = hwk_group_of(sched, rq->bio);
 }
 
 /* A request that the policy has had before, or never sees. */

@@ -6,10 +6,11 @@
  *   beside writer FILE MIB              that much of a file, from its beginning again and again
  *   beside sips INTERVAL_MS COUNT FILE...  COUNT files every INTERVAL_MS, each file once
  *   beside commits INTERVAL_MS COUNT FILE  as often, 4 KiB to the end of a file, and fdatasync
+ *   beside start COUNT FILE...          maps each file and touches COUNT of its pages, here and there
  *
  * A stream reads 64 KiB at a time and has the page cache forget what it has read; a writer writes
  * as much. At SIGTERM they print their bytes and the ns that they ran for. Sips and commits print
- * how many there were, the mean and the longest ns of one.
+ * how many there were, the mean and the longest ns of one; a start prints how long it took.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -18,6 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -167,6 +170,37 @@ static void commits(uint64_t interval_ns, int count, const char *path)
 	print_times(&times);
 }
 
+/* As a program's start does with its libraries: pages at equal distances, in an order that jumps. */
+static void touch(const char *path, int count)
+{
+	int fd = open_file(path, O_RDONLY), step = count / 3 | 1, i;
+	const volatile char *map;
+	struct stat about;
+
+	while (count % step == 0 && step > 1)
+		step += 2;
+	if (fstat(fd, &about) || about.st_size < count)
+		exit(1);
+	map = mmap(NULL, about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	for (i = 0; i < count; i++)
+		(void)map[(off_t)((uint64_t)i * step % count) * (about.st_size / count)];
+	close(fd);
+}
+
+static void start(int count, char **files, int nr)
+{
+	uint64_t begin = now_ns();
+	int i;
+
+	for (i = 0; i < nr; i++)
+		touch(files[i], count);
+	printf("%" PRIu64 "\n", now_ns() - begin);
+}
+
 int main(int argc, char **argv)
 {
 	int at_once = argc > 4 ? atoi(argv[3]) : 0;
@@ -179,10 +213,13 @@ int main(int argc, char **argv)
 		writer(argv[2], (uint64_t)atoi(argv[3]) << 20);
 	} else if (argc == 5 && !strcmp(argv[1], "commits") && atoi(argv[3]) > 0) {
 		commits(strtoull(argv[2], NULL, 0) * 1000000, atoi(argv[3]), argv[4]);
+	} else if (argc > 3 && !strcmp(argv[1], "start") && atoi(argv[2]) > 0) {
+		start(atoi(argv[2]), argv + 3, argc - 3);
 	} else {
 		fprintf(stderr, "beside stream FILE... | beside writer FILE MIB | "
 				"beside sips INTERVAL_MS COUNT FILE... | "
-				"beside commits INTERVAL_MS COUNT FILE\n");
+				"beside commits INTERVAL_MS COUNT FILE | "
+				"beside start COUNT FILE...\n");
 		return 2;
 	}
 	return 0;

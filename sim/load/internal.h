@@ -182,6 +182,8 @@ void sim_job_issue_at(struct hws *s, u32 task, const struct hw_bio *what, void *
 
 /* place.c */
 void sim_place_init(struct hws *s, struct sim_job *j);
+/* The control group of the job whose page cache has that place, if it writes; 0: none. */
+u32 sim_jobs_group_at(const struct hws *s, u64 byte);
 /* A new pass over the files begins. */
 void sim_place_reset(struct sim_job *j);
 /*

@@ -126,6 +126,24 @@ static u64 map_take(struct sim_map *m, u64 offset, u64 bytes)
 
 /* --- files --- */
 
+u32 sim_jobs_group_at(const struct hws *s, u64 byte)
+{
+	const struct sim_jobs *all = s->jobs;
+	u64 i, k;
+
+	for (i = 0; i < all->nr; i++) {
+		const struct sim_job *j = all->job[i];
+
+		if (!j->opt.buffered || !(j->opt.directions & HWS_WRITES))
+			continue;
+		for (k = 0; k < j->opt.nr_files; k++)
+			if (byte - j->files[k].at.base <
+			    j->files[k].at.offset + j->files[k].at.size)
+				return s->tasks[j->opt.task].group;
+	}
+	return 0;
+}
+
 static void file_reset(struct sim_job *j, struct sim_file *f)
 {
 	u32 d;

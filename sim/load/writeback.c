@@ -264,12 +264,24 @@ static void leave(struct sim_cache *c, struct sim_transfer *t)
 	c->free_transfers = t;
 }
 
+/* The group whose file a page is of: that of the job that writes there; 0: none. */
+static u32 group_of(const struct hws *s, u64 page)
+{
+	return s->nr_groups ? sim_jobs_group_at(s, page * SIM_PAGE_BYTES) : 0;
+}
+
 static void write_back(struct hws *s, struct sim_transfer *t, u32 task, u8 flags)
 {
 	u64 sector = t->first * SIM_PAGE_SECTORS;
 	u64 end_sector = min((t->first + t->pages) * SIM_PAGE_SECTORS, s->drive->sectors);
+	struct hw_bio what = { .sector = sector,
+			       .sectors = (u32)(end_sector - sector),
+			       .op = HW_WRITE,
+			       .flags = flags,
+			       .ioprio = s->tasks[task].ioprio,
+			       .group = sim_group_of(s, group_of(s, t->first)) };
 
-	sim_job_issue(s, task, sector, (u32)(end_sector - sector), HW_WRITE, flags, t);
+	sim_job_issue_at(s, task, &what, t);
 }
 
 static u64 pages_at_once(const struct hws *s)

@@ -23,6 +23,7 @@
 #define MAX_TASKS     12u
 #define MAX_LIVE      96u /* requests in existence at once */
 #define CAPACITY      (1ull << 31)
+#define MAX_GROUPS    6u
 #define DEFAULT_SEEDS 6u
 #define DEFAULT_STEPS 12000u
 #define PATIENCE      100000u /* dispatches without progress before a drain counts as stuck */
@@ -38,7 +39,9 @@ struct fuzz {
 	const struct hw_policy *policy;
 	struct hw_queue *q;
 	struct hw_merger merger;
-	struct hw_task *tasks[MAX_TASKS]; /* NULL: not there now */
+	struct hw_task *tasks[MAX_TASKS];    /* NULL: not there now */
+	struct hw_group *groups[MAX_GROUPS]; /* the same */
+	u32 nr_groups;			     /* with those that are ended, but referred to */
 	struct hw_request *live[MAX_LIVE];
 	u32 nr_live, nr_tasks_made;
 	u64 seed, rng, now, step, hash;
@@ -113,6 +116,19 @@ static void free_exited(struct fuzz *f)
 	list_for_each_entry_safe(t, next, &f->q->reap, reap)
 		free_task(f, t);
 	INIT_LIST_HEAD(&f->q->reap);
+}
+
+static void free_ended(struct fuzz *f)
+{
+	struct hw_group *g, *next;
+
+	list_for_each_entry_safe(g, next, &f->q->reap_groups, reap) {
+		if (g->refs)
+			fail(f, "a group is handed over that is referred to");
+		f->nr_groups--;
+		free(g);
+	}
+	INIT_LIST_HEAD(&f->q->reap_groups);
 }
 
 static void drop(struct fuzz *f, struct hw_request *rq)
@@ -212,6 +228,41 @@ static struct hw_task *some_task(struct fuzz *f)
 	return t;
 }
 
+/* One that is there, or a new one in that; often none. */
+static struct hw_group *some_group(struct fuzz *f)
+{
+	struct hw_group **slot = &f->groups[draw(f, MAX_GROUPS)];
+
+	if (!f->policy->group_size || (f->seed & 1) || one_in(f, 3))
+		return NULL;
+	if (*slot)
+		return *slot;
+	*slot = take_memory(f->policy->group_size);
+	(*slot)->parent = f->groups[draw(f, MAX_GROUPS)];
+	if ((*slot)->parent == *slot)
+		(*slot)->parent = NULL;
+	f->nr_groups++;
+	hw_group_start(f->q, *slot, 1 + (u32)draw(f, one_in(f, 2) ? 400 : HW_GROUP_WEIGHT_MOST));
+	return *slot;
+}
+
+/* It ends, or has another weight. */
+static void change_group(struct fuzz *f)
+{
+	struct hw_group **slot = &f->groups[draw(f, MAX_GROUPS)];
+
+	if (!*slot)
+		return;
+	if (one_in(f, 3)) {
+		(*slot)->weight = 1 + (u32)draw(f, HW_GROUP_WEIGHT_MOST);
+		return;
+	}
+	hw_group_put(f->q, *slot);
+	*slot = NULL;
+	free_ended(f);
+	check(f);
+}
+
 static struct hw_bio some_bio(struct fuzz *f)
 {
 	u64 kind = draw(f, 20);
@@ -222,6 +273,7 @@ static struct hw_bio some_bio(struct fuzz *f)
 				  HW_DISCARD + kind % 2,
 		.cpu = (u16)draw(f, 4),
 		.task = some_task(f),
+		.group = some_group(f),
 	};
 
 	/* Mostly few places, so that requests touch, coincide and overlap. */
@@ -279,6 +331,7 @@ static void insert(struct fuzz *f)
 	rq->ioprio = bio.ioprio;
 	rq->cpu = bio.cpu;
 	rq->task = bio.task;
+	rq->group = bio.group;
 	rq->host = f;
 	f->live[f->nr_live++] = rq;
 	f->inserted++;
@@ -538,8 +591,10 @@ static void step(struct fuzz *f)
 		complete(f);
 	else if (what < 92)
 		requeue(f);
-	else if (what < 95)
+	else if (what < 94)
 		task_exit(f);
+	else if (what < 95)
+		change_group(f);
 	else if (what < 96 && one_in(f, 2))
 		give_table(f);
 	else if (what < 96)
@@ -580,12 +635,18 @@ static void finish(struct fuzz *f)
 	for (i = 0; i < MAX_TASKS; i++)
 		if (f->tasks[i])
 			hw_task_exit(f->q, f->tasks[i], f->now);
+	for (i = 0; i < MAX_GROUPS; i++)
+		if (f->groups[i])
+			hw_group_put(f->q, f->groups[i]);
 	read_stats(f);
 	if (f->inserted != f->completed + f->merged)
 		fail(f, "invariant 1: %llu inserted, %llu completed, %llu merged",
 		     (unsigned long long)f->inserted, (unsigned long long)f->completed,
 		     (unsigned long long)f->merged);
 	free_exited(f);
+	free_ended(f);
+	if (f->nr_groups)
+		fail(f, "%u groups are referred to for ever", f->nr_groups);
 }
 
 static u64 run(const struct hw_policy *policy, u64 seed, u64 steps)

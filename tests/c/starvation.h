@@ -40,8 +40,14 @@ void change_load(u64 *rng, struct load *l);
 /* Print it; the task @whose has a star. */
 void describe(const struct load *l, u32 whose);
 
-/* The longest wait, ns; *@whose had it, and *@served requests were completed. */
-u64 play(const struct hw_policy *policy, const struct load *l, u64 until_ns, u32 *whose,
-	 u64 *served);
+/* What is looked for: the longest wait of a request, or of a commit. */
+enum sought { REQUEST, COMMIT };
+
+/*
+ * The longest wait, ns; *@whose had it, and *@served requests were completed. A commit is a
+ * synchronous write, and is done when that is and all write-back that was queued before it.
+ */
+u64 play(const struct hw_policy *policy, const struct load *l, u64 until_ns, enum sought sought,
+	 u32 *whose, u64 *served);
 
 #endif

@@ -28,6 +28,8 @@ struct runner {
 	u64 place;
 	u32 left, until_pause;
 	u64 served;
+	u64 commit_ns, commit_id; /* of the commit that is going on: since when; its write */
+	bool commits;
 };
 
 /* Also those that have exited, until nothing refers to them. */
@@ -47,6 +49,7 @@ struct world {
 	u32 nr_in_device;
 	u64 done_ns; /* when the first of them will be */
 	bool quick;
+	enum sought sought;
 	u64 longest_ns;
 	u32 whose; /* the runner that had the longest wait */
 	u32 nr_tasks;
@@ -161,15 +164,51 @@ static void issue(struct world *w, struct runner *r, struct slot *s)
 	s->rq = rq;
 	s->due_ns = HW_NEVER;
 	hw_insert(w->q, rq, w->now);
+	if (h->kind == SYNC_WRITES && !r->commits) {
+		r->commits = true;
+		r->commit_ns = w->now;
+		r->commit_id = rq->id;
+	}
 }
 
-static void note_wait(struct world *w, u32 whose, const struct hw_request *rq)
+static void note_wait(struct world *w, u32 whose, u64 since_ns)
 {
-	u64 waited = w->now - rq->insert_ns;
+	u64 waited = w->now - since_ns;
 
 	if (waited > w->longest_ns) {
 		w->longest_ns = waited;
 		w->whose = whose;
+	}
+}
+
+/* Of all write-back, the request that has waited longest; if @write is there still, that. */
+static u64 oldest_needed(const struct world *w, u64 write)
+{
+	u64 oldest = HW_NEVER;
+	u32 i, k;
+
+	for (i = 0; i < w->nr; i++)
+		for (k = 0; k < w->runner[i].h->slots; k++) {
+			const struct hw_request *rq = w->runner[i].slot[k].rq;
+
+			if (rq && (rq->id == write || w->runner[i].h->kind == ASYNC_WRITES))
+				oldest = min(oldest, rq->id);
+		}
+	return oldest;
+}
+
+/* Commits that are done, or all of them as far as they have come. */
+static void note_commits(struct world *w, bool all)
+{
+	u32 i;
+
+	for (i = 0; i < w->nr && w->sought == COMMIT; i++) {
+		struct runner *r = &w->runner[i];
+
+		if (!r->commits || (!all && oldest_needed(w, r->commit_id) <= r->commit_id))
+			continue;
+		r->commits = false;
+		note_wait(w, i, r->commit_ns);
 	}
 }
 
@@ -183,10 +222,12 @@ static void completed(struct world *w)
 
 	w->nr_in_device--;
 	memmove(w->in_device, w->in_device + 1, w->nr_in_device * sizeof(w->in_device[0]));
-	note_wait(w, whose, rq);
+	if (w->sought == REQUEST)
+		note_wait(w, whose, rq->insert_ns);
 	hw_complete(w->q, rq, w->now);
 	free(rq);
 	s->rq = NULL;
+	note_commits(w, false);
 	s->due_ns = w->now + h->think_us * 1000ull +
 		    (h->jitter_us ? draw(&w->rng, h->jitter_us * 1000ull) : 0);
 	if (h->work && !--r->until_pause) {
@@ -241,13 +282,19 @@ static void arrive(struct world *w)
 				issue(w, &w->runner[i], &w->runner[i].slot[k]);
 }
 
-static void begin(struct world *w, const struct hw_policy *policy, const struct load *l)
+static void begin(struct world *w, const struct hw_policy *policy, const struct load *l,
+		  enum sought sought)
 {
 	static const u64 far[] = { 1, CAPACITY / 256, CAPACITY / 16, CAPACITY / 4, CAPACITY };
 	u32 i, k;
 
 	*w = (struct world){
-		.policy = policy, .nr = l->nr, .rng = 1, .done_ns = HW_NEVER, .quick = l->quick
+		.policy = policy,
+		.nr = l->nr,
+		.rng = 1,
+		.done_ns = HW_NEVER,
+		.quick = l->quick,
+		.sought = sought,
 	};
 	INIT_LIST_HEAD(&w->tasks);
 	for (i = 0; i < ARRAY_SIZE(far); i++) {
@@ -281,8 +328,9 @@ static void end(struct world *w)
 
 	for (i = 0; i < w->nr; i++)
 		for (k = 0; k < w->runner[i].h->slots; k++)
-			if (w->runner[i].slot[k].rq)
-				note_wait(w, i, w->runner[i].slot[k].rq);
+			if (w->runner[i].slot[k].rq && w->sought == REQUEST)
+				note_wait(w, i, w->runner[i].slot[k].rq->insert_ns);
+	note_commits(w, true);
 	for (i = 0; i < w->nr; i++)
 		for (k = 0; k < w->runner[i].h->slots; k++)
 			free(w->runner[i].slot[k].rq);
@@ -291,12 +339,12 @@ static void end(struct world *w)
 	free(w->q);
 }
 
-u64 play(const struct hw_policy *policy, const struct load *l, u64 until_ns, u32 *whose,
-	 u64 *served)
+u64 play(const struct hw_policy *policy, const struct load *l, u64 until_ns, enum sought sought,
+	 u32 *whose, u64 *served)
 {
 	struct world w;
 
-	begin(&w, policy, l);
+	begin(&w, policy, l, sought);
 	for (;;) {
 		u64 next = min(next_due(&w), w.done_ns);
 

@@ -144,6 +144,11 @@ static void test_order_of_calls(void)
 	refused(hws_add_task(s, 3, 0, 0, 1), s, -EBUSY, "add tasks before the load");
 	s = new_run("as");
 	CHECK_EQ(hws_add_trace(s, &trace), 0);
+	refused(hws_add_group(s, -1, 100), s, -EBUSY, "add groups before the load");
+	s = new_run("maitre");
+	refused(hws_add_group(s, 0, 100), s, -ERANGE, "there is none");
+	s = new_run("as");
+	CHECK_EQ(hws_add_trace(s, &trace), 0);
 	CHECK_EQ(hws_run(s, 2), 1);
 	CHECK_EQ(hws_drive_constant(s, 1, SECTORS), -EBUSY);
 	CHECK_EQ(hws_add_trace(s, &trace), -EBUSY);

@@ -99,6 +99,8 @@ static void test_no_run(void)
 	CHECK_EQ(hws_drive_profile(NULL, "x", 1), -EINVAL);
 	CHECK_EQ(hws_drive_warm(NULL, 0, 0, 8), -EINVAL);
 	CHECK_EQ(hws_add_task(NULL, 1, 0, 0, 1), -EINVAL);
+	CHECK_EQ(hws_add_group(NULL, -1, 100), -EINVAL);
+	CHECK_EQ(hws_join_group(NULL, 0, 0), -EINVAL);
 	CHECK_EQ(hws_add_trace(NULL, &trace), -EINVAL);
 	CHECK_EQ(hws_add_job(NULL, &what), -EINVAL);
 	CHECK_EQ(hws_log(NULL, "/dev/null"), -EINVAL);
@@ -232,6 +234,9 @@ static void test_policy(void)
 	CHECK_EQ(hwd_task_start(NULL, 1, 0, 0, 0), -EINVAL);
 	CHECK_EQ(hwd_task_start(d, 1, 0, 0, 0), 0);
 	CHECK_EQ(hwd_task_exit(NULL, 1, 0), -EINVAL);
+	CHECK_EQ(hwd_group_start(NULL, 1, 0, 100), -EINVAL);
+	CHECK_EQ(hwd_group_weight(NULL, 1, 100), -EINVAL);
+	CHECK_EQ(hwd_group_end(NULL, 1), -EINVAL);
 	CHECK_EQ(hwd_insert(NULL, &r, 0), -EINVAL);
 	CHECK_EQ(hwd_insert(d, NULL, 0), -EINVAL);
 	CHECK_EQ(hwd_insert(d, &r, 0), 0);

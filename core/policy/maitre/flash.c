@@ -243,8 +243,8 @@ static struct mt_request *line_next(struct mt_device *d)
 	struct mt_request *r;
 	struct mt_entity *e;
 
-	if (unlikely(d->busy.rb_node)) {
-		e = mt_least(d);
+	if (unlikely(d->root.busy.rb_node)) {
+		e = mt_least(&d->root);
 		if (e->v <= x->mean)
 			come_back(d, e);
 	}
@@ -256,7 +256,7 @@ static struct mt_request *line_next(struct mt_device *d)
 			mt_list(d, e);
 		list_add_tail(&r->s.fifo, &e->fifo);
 	}
-	e = mt_least(d);
+	e = mt_least(&d->root);
 	if (!e)
 		return NULL;
 	come_back(d, e);

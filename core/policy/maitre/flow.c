@@ -2,41 +2,74 @@
 /*
  * maitre: whose turn it is. Virtual time, the place of newcomers, and when a turn ends.
  *
+ * Entities compete in groups, and groups in the groups around them: each level has a tree, a floor
+ * and a turn of its own, and the one that is served is charged at every level, by its weight there.
+ * Without control groups there is the root only.
+ *
  * Invariants:
- *  1. An entity is in the tree of the busy exactly while it has requests queued and is not the one
- *     being served.
- *  2. The v of an entity in the tree does not change.
+ *  1. An entity is in its group's tree of the busy exactly while it has requests queued, or those in
+ *     it have, and it is not the one being served in that group.
+ *  2. The v of an entity in a tree does not change while it is there.
+ *  3. In a group that is not being served, nobody is.
  */
 #include "core/policy/maitre/internal.h"
 
 #define CYCLE	     (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN   8u		      /* of mean positionings */
+#define GROUP_TURN   4u		      /* the same between groups, whose requests lie anywhere */
+#define GROUP_WINDOW 4u		      /* a group's lead is that part of a flow's */
+#define GROUP_GONE   (100 * MT_MSEC)  /* after such a pause it is a newcomer */
 #define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
 #define RANK_SHIFT   4	/* of the longest turn: those who differ by less go round */
 #define CREDIT_MOST  (3 * MT_SEC)
+#define ASYNC_WEIGHT 15u
 #define FREE_PART    4u
+#define START_MOST   (2500 * MT_MSEC) /* of service that a program takes to begin */
+#define START_GONE   (100 * MT_MSEC)  /* after such a pause another may be the one that begins */
 #define ASYNC_PART   40u    /* write-back's weight is at least this part of that of all flows */
 #define AWAITED_PART 2u	    /* the same while somebody may wait for it */
 #define OWES_MOST    MT_SEC /* of the disk's time, that write-back may be ahead by */
 
-void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight)
+void mt_entity_init(struct mt_entity *e, struct mt_group *in, enum mt_kind kind, u8 class,
+		    u32 weight)
 {
+	e->in = in;
 	e->kind = (u8)kind;
 	e->class = class;
 	e->weight = weight;
 	INIT_LIST_HEAD(&e->fifo);
 }
 
-void mt_flow_init(struct mt_flow *f, struct hw_task *task)
+void mt_flow_init(struct mt_flow *f, struct mt_group *in, struct hw_task *task)
 {
-	mt_entity_init(&f->e, MT_FLOW, MT_BEST_EFFORT, MT_WEIGHT);
+	mt_entity_init(&f->e, in, MT_FLOW, MT_BEST_EFFORT, MT_WEIGHT);
 	f->task = task;
-	f->home = &f->e;
+	f->home = task ? &f->e : &in->pool[MT_BEST_EFFORT];
 	INIT_LIST_HEAD(&f->queue);
 }
 
-/* --- the tree of the busy --- */
+void mt_group_setup(struct mt_group *g, struct mt_group *parent)
+{
+	u8 i;
+
+	mt_entity_init(&g->e, parent, MT_GROUP, MT_BEST_EFFORT, 0);
+	for (i = 0; i < MT_CLASSES; i++) {
+		mt_entity_init(&g->pool[i], g, MT_POOL, i, 0);
+		mt_entity_init(&g->async[i], g, MT_ASYNC, i, ASYNC_WEIGHT);
+	}
+	mt_flow_init(&g->nobody, g, NULL);
+	INIT_LIST_HEAD(&g->writing);
+	g->credit = CREDIT_MOST;
+}
+
+/* The group that @e competes in, as a competitor of its own; NULL: the root. */
+static struct mt_entity *above(const struct mt_entity *e)
+{
+	return e->in->e.in ? &e->in->e : NULL;
+}
+
+/* --- the trees of the busy --- */
 
 static struct mt_entity *entity_of(struct rb_node *n)
 {
@@ -50,9 +83,9 @@ static bool before(const struct mt_entity *a, const struct mt_entity *b)
 	return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
 }
 
-void mt_list(struct mt_device *d, struct mt_entity *e)
+static void tree_add(struct mt_device *d, struct mt_entity *e)
 {
-	struct rb_node **link = &d->busy.rb_node, *parent = NULL;
+	struct rb_node **link = &e->in->busy.rb_node, *parent = NULL;
 
 	/*
 	 * Those that are about even go round: nobody is first in one round and last in the next.
@@ -65,21 +98,121 @@ void mt_list(struct mt_device *d, struct mt_entity *e)
 		link = before(e, entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
 	}
 	rb_link_node(&e->node, parent, link);
-	rb_insert_color(&e->node, &d->busy);
+	rb_insert_color(&e->node, &e->in->busy);
 	e->listed = true;
+}
+
+static void tree_del(struct mt_entity *e)
+{
+	rb_erase(&e->node, &e->in->busy);
+	e->listed = false;
+}
+
+/* The first of those that wait in @g; it may be a group. */
+struct mt_entity *mt_least(const struct mt_group *g)
+{
+	return entity_of(rb_first(&g->busy));
+}
+
+/* As far behind the others of its class as it may be. */
+static u64 earliest(const struct mt_device *d, const struct mt_entity *e)
+{
+	u64 floor = e->in->floor[e->class], window = (u64)d->window * MT_MSEC;
+
+	/* The same for all weights, lest a light group gets more by coming and going. */
+	if (e->kind == MT_GROUP)
+		window /= GROUP_WINDOW;
+	return floor - min(floor, window);
+}
+
+/* A group is of the class of the first of those in it; and so those above. */
+static void reclass(struct mt_device *d, struct mt_group *g)
+{
+	const struct mt_entity *first;
+	bool listed;
+	u8 class;
+
+	for (; g->e.in; g = g->e.in) {
+		first = mt_least(g);
+		class = g->serving ? g->serving->class : MT_IDLE_CLASS;
+		if (first)
+			class = min(class, first->class);
+		if ((!first && !g->serving) || class == g->e.class)
+			return;
+		listed = g->e.listed;
+		if (listed)
+			tree_del(&g->e);
+		g->e.class = class;
+		g->e.v = max(g->e.v, earliest(d, &g->e));
+		if (listed)
+			tree_add(d, &g->e);
+	}
+}
+
+void mt_list(struct mt_device *d, struct mt_entity *e)
+{
+	tree_add(d, e);
+	reclass(d, e->in);
 }
 
 void mt_unlist(struct mt_device *d, struct mt_entity *e)
 {
 	if (!e->listed)
 		return;
-	rb_erase(&e->node, &d->busy);
-	e->listed = false;
+	tree_del(e);
+	reclass(d, e->in);
 }
 
-struct mt_entity *mt_least(const struct mt_device *d)
+/* --- a program that begins --- */
+
+/*
+ * It reads here and there, for a second or two, and somebody waits for the whole of it. Of a group
+ * one at a time, when it has used up its lead, has as much of the disk as all other flows together,
+ * until it has had that, or the newcomers' credit is used up.
+ */
+bool mt_starts(const struct mt_device *d, const struct mt_entity *e)
 {
-	return entity_of(rb_first(&d->busy));
+	return e == e->in->starter && e->started_ns < START_MOST && e->in->credit &&
+	       !mt_streams(d, e);
+}
+
+/*
+ * Who goes next of those that wait in @g: the first of them, but a program that begins after each turn
+ * of another, as long as it is no further ahead than by a turn.
+ */
+static struct mt_entity *next_of(const struct mt_device *d, const struct mt_group *g)
+{
+	struct mt_entity *e = mt_least(g), *s = g->starter;
+
+	if (s && s->listed && s->class == e->class && mt_starts(d, s) &&
+	    s->v <= g->floor[s->class] + mt_turn(d))
+		return s;
+	return e;
+}
+
+/* Who is meant by @e, which waits: the next of the next group in it, and so on. */
+static struct mt_entity *leaf_of(const struct mt_device *d, struct mt_entity *e)
+{
+	while (e && e->kind == MT_GROUP)
+		e = next_of(d, mt_group(e));
+	return e;
+}
+
+/* Who is next of all. */
+struct mt_entity *mt_first(const struct mt_device *d)
+{
+	return leaf_of(d, next_of(d, &d->root));
+}
+
+/* @e, which has come or slept for long, is far behind others that have turns. */
+static void begins(struct mt_device *d, struct mt_entity *e)
+{
+	const struct mt_entity *other = e->in->starter;
+
+	e->started_ns = 0;
+	if (!other || other->started_ns >= START_MOST || mt_streams(d, other) ||
+	    (!other->queued && !other->flying && d->now - other->emptied_ns > START_GONE))
+		e->in->starter = e;
 }
 
 /* --- virtual time --- */
@@ -90,12 +223,16 @@ struct mt_entity *mt_least(const struct mt_device *d)
  */
 static u32 weight(const struct mt_device *d, const struct mt_entity *e)
 {
+	if (mt_starts(d, e) && e->v >= e->in->floor[e->class])
+		return max(e->in->flows * MT_WEIGHT, e->weight);
 	switch (e->kind) {
+	case MT_GROUP:
+		return mt_group(e)->group.weight;
 	case MT_POOL:
 		return max(e->weight, MT_WEIGHT);
 	case MT_ASYNC:
-		return max(e->weight,
-			   d->flows * MT_WEIGHT / (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
+		return max(e->weight, e->in->flows * MT_WEIGHT /
+					      (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
 	default:
 		return e->weight;
 	}
@@ -107,39 +244,61 @@ static u64 virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 
 }
 
 /* Behind all that are busy in @e's class. */
-static u64 last_place(const struct mt_device *d, const struct mt_entity *e)
+static u64 last_place(const struct mt_entity *e)
 {
-	const struct mt_entity *last = entity_of(rb_last(&d->busy));
-	u64 v = max(d->floor[e->class], e->v);
+	const struct mt_group *g = e->in;
+	const struct mt_entity *last = entity_of(rb_last(&g->busy));
+	u64 v = max(g->floor[e->class], e->v);
 
 	if (last && last->class == e->class)
 		v = max(v, last->v);
-	if (d->serving && d->serving->class == e->class)
-		v = max(v, d->serving->v);
+	if (g->serving && g->serving->class == e->class)
+		v = max(v, g->serving->v);
 	return v;
 }
 
 /* Least v of the busy, never falling. */
-static void raise_floor(struct mt_device *d)
+static void raise_floor(struct mt_group *g)
 {
-	const struct mt_entity *c = d->serving, *e = mt_least(d);
+	const struct mt_entity *c = g->serving, *e = mt_least(g);
 
 	if (e && c && e->class == c->class)
-		d->floor[e->class] = max(d->floor[e->class], min(e->v, c->v));
+		g->floor[e->class] = max(g->floor[e->class], min(e->v, c->v));
 	else if (c && (!e || e->class > c->class))
-		d->floor[c->class] = max(d->floor[c->class], c->v);
+		g->floor[c->class] = max(g->floor[c->class], c->v);
 	else if (e)
-		d->floor[e->class] = max(d->floor[e->class], e->v);
+		g->floor[e->class] = max(g->floor[e->class], e->v);
 }
 
 /*
- * Up to now the device was in the service of d->serving, or was held for it. Whoever runs below the
- * floor is a newcomer on credit; when that is used up newcomers go behind the others. For each ns
- * that others are served, newcomers together may have three: no more than three quarters.
+ * @c was served for @ns. Whoever runs below the floor is a newcomer on credit; when that is used up
+ * newcomers go behind the others. For each ns that others are served, newcomers together may have
+ * three: no more than three quarters.
  */
+static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
+{
+	struct mt_group *g = c->in;
+	bool newcomer;
+
+	if (!mt_least(g))
+		c->fresh = false;
+	c->started_ns = min(c->started_ns + ns, START_MOST);
+	newcomer = c->v < g->floor[c->class] && !async && (c->kind != MT_GROUP || c->fresh);
+	if (newcomer || mt_starts(d, c)) {
+		if (g->credit <= ns)
+			c->v = last_place(c);
+		g->credit -= min(g->credit, ns);
+	} else if (!c->fresh) {
+		g->credit = min(g->credit + ns, CREDIT_MOST);
+	}
+	c->v += virtual_ns(d, c, ns);
+	raise_floor(g);
+}
+
+/* Up to now the device was in the service of d->serving, or was held for it. */
 void mt_charge(struct mt_device *d)
 {
-	struct mt_entity *c = d->serving;
+	struct mt_entity *c = d->serving, *e;
 	u64 ns = d->now - d->since_ns;
 
 	d->since_ns = d->now;
@@ -147,30 +306,29 @@ void mt_charge(struct mt_device *d)
 		return;
 	if (!d->q.wait.active)
 		mt_rate_time(d, ns);
-	if (!mt_least(d))
-		c->fresh = false;
 	if (c->kind == MT_ASYNC)
 		d->async_owed -= min(d->async_owed, ns);
-	if (c->v < d->floor[c->class] && c->kind != MT_ASYNC) {
-		if (d->credit <= ns)
-			c->v = last_place(d, c);
-		d->credit -= min(d->credit, ns);
-	} else if (!c->fresh) {
-		d->credit = min(d->credit + ns, CREDIT_MOST);
-	}
-	c->v += virtual_ns(d, c, ns);
-	raise_floor(d);
+	for (e = c; e; e = above(e))
+		charge(d, e, ns, c->kind == MT_ASYNC);
 }
 
 /* @e becomes busy: it may be behind the others by the window, and no more. */
-void mt_place(struct mt_device *d, struct mt_entity *e)
+static void place(struct mt_device *d, struct mt_entity *e, bool async)
 {
-	u64 floor = d->floor[e->class], window = e->kind == MT_ASYNC ? 0 : (u64)d->window * MT_MSEC;
-
-	if (!window || d->credit)
-		e->v = max(e->v, floor - min(floor, window));
+	/* A group that lost its turn while all in it were thinking is still owed its share. */
+	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
+		e->fresh = false;
+		return;
+	}
+	if (e->kind == MT_FLOW && e->class == MT_BEST_EFFORT && d->serving &&
+	    mt_streams(d, d->serving) && e->v <= earliest(d, e))
+		begins(d, e);
+	if (async)
+		e->v = max(e->v, e->in->floor[e->class]);
+	else if (!d->window || e->in->credit)
+		e->v = max(e->v, earliest(d, e));
 	else
-		e->v = last_place(d, e);
+		e->v = last_place(e);
 	e->fresh = true;
 }
 
@@ -180,33 +338,59 @@ void mt_place(struct mt_device *d, struct mt_entity *e)
  */
 static void async_pays(struct mt_device *d, struct mt_entity *e)
 {
-	u64 most = d->floor[e->class] + virtual_ns(d, e, OWES_MOST);
+	u64 most;
 
-	e->v = min(e->v + virtual_ns(d, e, d->async_owed), most);
+	for (; e; e = above(e)) {
+		most = e->in->floor[e->class] + virtual_ns(d, e, OWES_MOST);
+		e->v = min(e->v + virtual_ns(d, e, d->async_owed), most);
+	}
 	d->async_owed = 0;
 }
 
-/* The turn is @e's; what was served before waits for another. */
+/* What was served in @g waits for another turn; and so what was served in that. */
+static void leave(struct mt_device *d, struct mt_group *g)
+{
+	struct mt_entity *c = g->serving;
+
+	if (!c)
+		return;
+	if (c->kind == MT_GROUP)
+		leave(d, mt_group(c));
+	g->serving = NULL;
+	if (c->queued) {
+		c->fresh = false;
+		mt_list(d, c);
+	}
+}
+
+/* The turn is @e's, which is no group; what was served before waits for another. */
 void mt_serve(struct mt_device *d, struct mt_entity *e)
 {
-	struct mt_entity *c = d->serving;
+	struct mt_entity *c = d->serving, *x;
 
 	if (c == e)
 		return;
-	if (c) {
-		if (c->kind == MT_ASYNC)
-			async_pays(d, c);
-		if (c->queued) {
-			c->fresh = false;
-			mt_list(d, c);
-		}
-	}
-	if (e)
-		mt_unlist(d, e);
+	if (c && c->kind == MT_ASYNC)
+		async_pays(d, c);
 	d->serving = e;
-	d->turn_ns = d->now;
-	d->turn_v = e ? e->v : 0;
-	raise_floor(d);
+	if (!e) {
+		leave(d, &d->root);
+		return;
+	}
+	for (x = e; x; x = above(x)) {
+		struct mt_group *g = x->in;
+
+		if (g->serving == x)
+			break;
+		leave(d, g);
+		if (x->listed)
+			tree_del(x);
+		g->serving = x;
+		g->turn_ns = d->now;
+		g->turn_v = x->v;
+		reclass(d, g);
+		raise_floor(g);
+	}
 }
 
 /* How long a turn is to last. */
@@ -231,76 +415,170 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 }
 
 /*
- * Does @e, the first of those that wait, end the turn of @c? It must be behind, and @c have had its
- * turn; or @e be behind by one. To be behind is enough if the head has to move anyway.
+ * Does @e, the first of those that wait in @g, end the turn of @c, who is served in it? It must be
+ * behind, and @c have had its turn; or @e be behind by one. To be behind is enough if the head has
+ * to move anyway. Of groups, @leaf and d->serving are those who are meant.
  */
-bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c)
+static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
+		       const struct mt_entity *leaf)
 {
+	const struct mt_entity *served = d->serving, *c = e->in->serving;
 	struct hw_sorted_request *own;
 	u64 near, far, turn, slack, over;
 
 	if (e->class != c->class)
 		return e->class < c->class;
-	if ((c->kind == MT_ASYNC && !mt_awaited(d, c)) || e->v >= c->v)
+	/* Write-back of two groups has turns beside each other. */
+	if ((served->kind == MT_ASYNC && !mt_awaited(d, served) && leaf->kind != MT_ASYNC) ||
+	    e->v >= c->v)
 		return e->v < c->v;
-	own = mt_next(d, c);
-	near = own ? mt_to(d, own->rq.sector) : mt_near(c);
-	far = mt_to(d, mt_next(d, e)->rq.sector);
+	own = mt_next(d, served);
+	/* Between groups the way is long, and the device must be emptied: that is worth it now and then. */
+	if (leaf->in != served->in && d->now - e->in->turn_ns < GROUP_TURN * d->mean_ns &&
+	    e->v + ((u64)d->window * MT_MSEC >> 1) > c->v)
+		return false;
+	near = own ? mt_to(d, own->rq.sector) : mt_near(served);
+	far = mt_to(d, mt_next(d, leaf)->rq.sector);
+	turn = turn_of(d, served);
+	if (mt_starts(d, c))
+		return d->now - e->in->turn_ns >= turn;
 	/* Who has to go so far himself keeps nothing. */
 	if (near * FREE_PART >= far)
 		return true;
-	turn = turn_of(d, c);
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
 	 * had too much in those before.
 	 */
 	slack = turn >> SLACK_SHIFT;
-	over = turn ? d->turn_v - div64_u64(d->turn_v, turn) * turn : 0;
-	if (e->kind != MT_ASYNC && e->v + slack >= d->turn_v &&
-	    d->now - d->turn_ns + (over <= slack ? over : 0) >= turn)
+	over = turn ? e->in->turn_v - div64_u64(e->in->turn_v, turn) * turn : 0;
+	if (leaf->kind != MT_ASYNC && e->v + slack >= e->in->turn_v &&
+	    d->now - e->in->turn_ns + (over <= slack ? over : 0) >= turn)
 		return true;
 	return e->v + virtual_ns(d, c, turn) < c->v;
+}
+
+/* Who ends the turn of d->serving, from the root down to where that competes; NULL: nobody. */
+struct mt_entity *mt_winner(struct mt_device *d)
+{
+	struct mt_group *g = &d->root;
+
+	for (;;) {
+		struct mt_entity *e = next_of(d, g), *leaf = leaf_of(d, e);
+
+		if (e && takes_over(d, e, leaf))
+			return leaf;
+		if (g->serving == d->serving)
+			return NULL;
+		g = mt_group(g->serving);
+	}
+}
+
+/* Who is next if d->serving has nothing: of its own group, or the one around that; NULL: nobody. */
+struct mt_entity *mt_other(const struct mt_device *d)
+{
+	const struct mt_entity *c;
+	struct mt_entity *e = NULL;
+
+	for (c = d->serving; c && !e; c = above(c))
+		e = next_of(d, c->in);
+	return leaf_of(d, e);
+}
+
+/* Where @e, which waits, and d->serving compete: the one who is meant by @e there. */
+static const struct mt_entity *rival(const struct mt_entity *e)
+{
+	while (!e->in->serving)
+		e = above(e);
+	return e;
+}
+
+/* Has d->serving had less than @e, which waits: themselves, or the groups that they are in? */
+bool mt_behind(const struct mt_entity *e)
+{
+	e = rival(e);
+	return e->in->serving->v < e->v;
+}
+
+/*
+ * A device that takes several requests at once does not tell for whom it has worked: what is in it
+ * is of one group. So it must be empty before @e, of another one than d->serving, begins.
+ */
+bool mt_drains(const struct mt_device *d, const struct mt_entity *e)
+{
+	return d->q.nr_in_flight && e->in != d->serving->in && e->class == d->serving->class;
 }
 
 /* A write has come that is waited for: what write-back has had, and owes, is forgiven. */
 void mt_commit(struct mt_device *d)
 {
+	struct mt_group *g;
 	struct mt_entity *e;
 
 	d->committed_ns = d->now;
-	for (e = d->async; e < d->async + MT_CLASSES; e++) {
-		bool listed = e->listed;
+	list_for_each_entry(g, &d->writing, writing) {
+		for (e = g->async; e < g->async + MT_CLASSES; e++) {
+			bool listed = e->listed;
 
-		if (!e->queued || e->v <= d->floor[e->class])
-			continue;
-		mt_unlist(d, e);
-		e->v = d->floor[e->class];
-		if (listed)
-			mt_list(d, e);
+			if (!e->queued || e->v <= g->floor[e->class])
+				continue;
+			mt_unlist(d, e);
+			e->v = g->floor[e->class];
+			if (listed)
+				mt_list(d, e);
+		}
 	}
 }
 
 /* --- requests --- */
 
+static void count_writes(struct mt_device *d, struct mt_group *g, int more)
+{
+	d->writes += more;
+	g->writes += more;
+	if (!g->writes)
+		list_del_init(&g->writing);
+	else if (list_empty(&g->writing))
+		list_add_tail(&g->writing, &d->writing);
+}
+
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r)
 {
+	struct mt_entity *e;
+
 	r->home = home;
 	hw_sorted_add(&home->sort, &r->s);
 	hw_fifo_add(&home->fifo, &r->s, r->s.rq.insert_ns);
-	if (home->queued++ || home == d->serving)
-		return;
-	mt_place(d, home);
-	mt_list(d, home);
+	if (home->kind == MT_ASYNC)
+		count_writes(d, home->in, 1);
+	for (e = home; e; e = above(e)) {
+		if (e->queued++ || e == e->in->serving)
+			continue;
+		place(d, e, home->kind == MT_ASYNC);
+		mt_list(d, e);
+	}
+}
+
+/* @r queues with its home no longer. */
+void mt_withdraw(struct mt_device *d, struct mt_request *r)
+{
+	struct mt_entity *home = r->home, *e;
+
+	hw_sorted_del(&home->sort, &r->s);
+	list_del_init(&r->s.fifo);
+	if (home->kind == MT_ASYNC)
+		count_writes(d, home->in, -1);
+	for (e = home; e; e = above(e)) {
+		if (--e->queued)
+			continue;
+		mt_unlist(d, e);
+		if (e->kind == MT_GROUP)
+			e->emptied_ns = d->now;
+	}
 }
 
 void mt_dequeue(struct mt_device *d, struct mt_request *r)
 {
-	struct mt_entity *home = r->home;
-
-	hw_sorted_del(&home->sort, &r->s);
-	list_del_init(&r->s.fifo);
-	if (--home->queued == 0)
-		mt_unlist(d, home);
+	mt_withdraw(d, r);
 	if (r->flow) {
 		list_del_init(&r->mine);
 		r->flow->queued--;

@@ -29,13 +29,16 @@ void mt_bury(struct mt_device *d, struct mt_flow *f)
 	g->waits = true;
 	g->died_ns = d->now;
 	g->end = f->placed_end;
+	g->in = f->e.in;
 	g->class = f->e.class;
 	g->v = f->e.v;
 	g->near = f->e.near;
+	g->started_ns = f->e.started_ns;
 	g->habit = f->e.habit;
 	g->links = f->links;
 	if (d->serving != &f->e)
 		return;
+	d->estate.in = f->e.in;
 	d->estate.class = f->e.class;
 	d->estate.weight = f->e.weight;
 	d->estate.v = f->e.v;
@@ -44,12 +47,12 @@ void mt_bury(struct mt_device *d, struct mt_flow *f)
 	mt_serve(d, &d->estate);
 }
 
-static struct mt_ghost *find(struct mt_device *d, u64 sector)
+static struct mt_ghost *find(struct mt_device *d, const struct mt_group *in, u64 sector)
 {
 	struct mt_ghost *g, *near = NULL, *soon = NULL;
 
 	for (g = d->ghost; g < d->ghost + MT_GHOSTS; g++) {
-		if (!g->waits)
+		if (!g->waits || g->in != in)
 			continue;
 		if (hw_apart(g->end, sector) <= NEAR_SECTORS && d->now - g->died_ns <= NEAR_NS &&
 		    (!near || g->died_ns > near->died_ns))
@@ -63,7 +66,7 @@ static struct mt_ghost *find(struct mt_device *d, u64 sector)
 /* @f's first request, at @sector: is it somebody's heir? */
 void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 {
-	struct mt_ghost *g = find(d, sector);
+	struct mt_ghost *g = find(d, f->e.in, sector);
 	u64 apart;
 
 	if (!g || g->class != f->e.class)
@@ -73,10 +76,11 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 	mt_learn(&d->estate.habit, d->now - g->died_ns);
 	mt_average(&d->estate.near, mt_position(d, apart), false);
 	f->e.v = g->v;
+	f->e.started_ns = g->started_ns;
 	f->links = min(g->links + 1, SCRIPT_LINKS + 1);
 	/* Credit is for a start, not for a script: it gives back what it has had of that. */
 	if (f->links == SCRIPT_LINKS)
-		f->e.v = max(f->e.v, d->floor[f->e.class] + mt_turn(d));
+		f->e.v = max(f->e.v, f->e.in->floor[f->e.class] + mt_turn(d));
 	if (apart <= NEAR_SECTORS) {
 		f->e.habit = g->habit;
 		f->e.near = f->e.near_last = f->e.near_two = g->near;

@@ -105,9 +105,17 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 	u64 elapsed = d->now - c->emptied_ns, near = mt_near(c), far, longest;
 
 	far = mt_to(d, mt_next(d, e)->rq.sector);
-	/* It would interrupt again, and the head come back. */
-	if (c->v < e->v && mt_runs_on(e))
+	/*
+	 * It would interrupt again, and the head come back. Groups that had less than their share would
+	 * not get it without being waited for.
+	 */
+	if (mt_starts(d, c)) {
+		/* Somebody waits for all that it reads, far as its next may be. */
 		far += max(far, near);
+		near = 0;
+	} else if (mt_behind(e) && (c->in != e->in || mt_runs_on(e))) {
+		far += max(far, near);
+	}
 	if (!c->habit.samples) {
 		longest = far > near ? min(far - near, UNKNOWN_MOST) : 0;
 		return c->emptied_ns + longest;
@@ -126,7 +134,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 
 	if (!f->task)
 		return false;
-	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT)
+	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT || mt_starts(d, &f->e))
 		return true;
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
@@ -141,19 +149,14 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 /* The flow's requests, which queue elsewhere, go where it belongs by now. */
 void mt_settle(struct mt_device *d, struct mt_flow *f)
 {
-	struct mt_entity *home = exclusive(d, f) ? &f->e : &d->pool[f->e.class];
+	struct mt_entity *home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
 	struct mt_request *r, *next;
 
 	if (home == f->home)
 		return;
 	f->home = home;
 	list_for_each_entry_safe(r, next, &f->queue, mine) {
-		struct mt_entity *old = r->home;
-
-		hw_sorted_del(&old->sort, &r->s);
-		list_del_init(&r->s.fifo);
-		if (--old->queued == 0)
-			mt_unlist(d, old);
+		mt_withdraw(d, r);
 		mt_enqueue(d, home, r);
 	}
 }

@@ -12,7 +12,7 @@
 #define MT_SEC	((u64)HW_NSEC_PER_SEC)
 
 enum { MT_REALTIME, MT_BEST_EFFORT, MT_IDLE_CLASS, MT_CLASSES };
-enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE };
+enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE, MT_GROUP };
 
 #define MT_WEIGHT 100u /* of best-effort priority 4 */
 
@@ -24,8 +24,12 @@ struct mt_habit {
 	u32 samples; /* so far, up to a few */
 };
 
-/* Whoever gets the disk: a task, the pool of those that gain nothing from turns, or write-back. */
+/*
+ * Whoever gets the disk: a task, the pool of those that gain nothing from turns, or write-back; or a
+ * group of such.
+ */
 struct mt_entity {
+	struct mt_group *in; /* the group in which it competes */
 	struct rb_node node; /* among the busy, while it has requests queued and not the disk */
 	bool listed;	     /* it is there */
 	u8 kind;
@@ -38,6 +42,7 @@ struct mt_entity {
 	u32 flying;	/* dispatched, not completed */
 	u64 end;	/* of the request that was dispatched last */
 	u64 emptied_ns; /* when the last of them completed, with none queued */
+	u64 started_ns; /* of a flow: how long it has been served since it began, up to START_MOST */
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
 	bool fresh;	/* since it came it has neither waited again nor been alone */
@@ -62,12 +67,35 @@ struct mt_flow {
 	u32 lent;		/* weight that a pool has of it */
 };
 
+/*
+ * Those that compete with each other: the root's, or a group's. A group competes with its siblings
+ * and with the root's own as one of them.
+ */
+struct mt_group {
+	struct hw_group group; /* first, as the contract has it; unused in the root */
+	struct mt_entity e;    /* the group itself; unused in the root */
+
+	struct rb_root busy;	   /* by class and v */
+	struct mt_entity *serving; /* who has the disk; NULL: nobody of these */
+	u64 turn_ns, turn_v;	   /* since when, and its v then */
+	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
+	u64 credit;		   /* what newcomers may still be given, ns */
+	struct mt_entity *starter; /* a program that begins; NULL: none does */
+
+	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
+	struct mt_flow nobody;
+	u32 flows;		  /* its own, with requests queued or in the device */
+	u32 writes;		  /* of write-back, queued */
+	struct list_head writing; /* among the groups that have some */
+};
+
 /* What a task leaves. */
 struct mt_ghost {
-	bool waits; /* for an heir */
+	const struct mt_group *in; /* not to be followed */
+	bool waits;		   /* for an heir */
 	u8 class;
 	u32 links;
-	u64 died_ns;
+	u64 died_ns, started_ns;
 	u64 end, v, near;
 	struct mt_habit habit;
 };
@@ -126,18 +154,14 @@ struct mt_device {
 	u64 now;
 	u64 head; /* end of the request that was dispatched last */
 
-	struct rb_root busy;	   /* by class and v */
-	struct mt_entity *serving; /* who has the disk; NULL: nobody */
-	u64 turn_ns, turn_v;	   /* since when, and its v then */
+	struct mt_group root;
+	struct mt_entity *serving; /* who has the disk, no group; NULL: nobody */
 	u64 since_ns;		   /* up to where it has been charged */
-	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
-	u64 credit;		   /* what newcomers may still be given, ns */
 	struct list_head first;	   /* the host's wish, or returned */
 	struct list_head flying;   /* of pools, in order of dispatch */
-
-	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
-	struct mt_flow nobody;
-	u32 flows; /* with requests queued or in the device */
+	struct list_head writing;  /* groups with write-back */
+	u32 flows;		   /* with requests queued or in the device */
+	u32 writes;		   /* of write-back, queued */
 
 	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
 	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;
@@ -207,18 +231,25 @@ static inline bool mt_streams(const struct mt_device *d, const struct mt_entity 
 }
 
 /* flow.c */
-void mt_entity_init(struct mt_entity *e, enum mt_kind kind, u8 class, u32 weight);
-void mt_flow_init(struct mt_flow *f, struct hw_task *task);
+void mt_entity_init(struct mt_entity *e, struct mt_group *in, enum mt_kind kind, u8 class,
+		    u32 weight);
+void mt_flow_init(struct mt_flow *f, struct mt_group *in, struct hw_task *task);
+void mt_group_setup(struct mt_group *g, struct mt_group *parent);
 void mt_charge(struct mt_device *d);
 void mt_list(struct mt_device *d, struct mt_entity *e);
 void mt_unlist(struct mt_device *d, struct mt_entity *e);
-struct mt_entity *mt_least(const struct mt_device *d);
-void mt_place(struct mt_device *d, struct mt_entity *e);
+struct mt_entity *mt_least(const struct mt_group *g);
+struct mt_entity *mt_first(const struct mt_device *d);
+struct mt_entity *mt_other(const struct mt_device *d);
 void mt_serve(struct mt_device *d, struct mt_entity *e);
-bool mt_takes_over(const struct mt_device *d, const struct mt_entity *e, const struct mt_entity *c);
+struct mt_entity *mt_winner(struct mt_device *d);
+bool mt_behind(const struct mt_entity *e);
+bool mt_drains(const struct mt_device *d, const struct mt_entity *e);
 u64 mt_turn(const struct mt_device *d);
+bool mt_starts(const struct mt_device *d, const struct mt_entity *e);
 void mt_commit(struct mt_device *d);
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r);
+void mt_withdraw(struct mt_device *d, struct mt_request *r);
 void mt_dequeue(struct mt_device *d, struct mt_request *r);
 struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e);
 
@@ -263,6 +294,11 @@ static inline struct mt_device *mt_device(const struct hw_queue *q)
 static inline struct mt_request *mt_request(struct hw_sorted_request *s)
 {
 	return container_of(s, struct mt_request, s);
+}
+
+static inline struct mt_group *mt_group(const struct mt_entity *e)
+{
+	return container_of(e, struct mt_group, e);
 }
 
 static inline struct mt_flow *mt_flow_of(struct mt_entity *e)

@@ -5,7 +5,6 @@
 #include "core/policy/maitre/internal.h"
 #include "core/policy/policies.h"
 
-#define ASYNC_WEIGHT  15u
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
 #define REQUESTS_MOST (1u << 30)
 
@@ -36,7 +35,7 @@ static void lend(struct mt_device *d, struct mt_flow *f, bool active)
 {
 	u32 weight = active && f->home != &f->e ? f->e.weight : 0;
 
-	d->pool[f->e.class].weight += weight - f->lent;
+	f->e.in->pool[f->e.class].weight += weight - f->lent;
 	f->lent = weight;
 }
 
@@ -69,6 +68,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		f->e.class = mt_class_of(ioprio);
 		f->e.weight = weight_of(f->task, ioprio);
 		d->flows++;
+		f->e.in->flows++;
 	}
 	if (!f->requests && f->task)
 		mt_inherit(d, f, rq->sector);
@@ -87,15 +87,52 @@ static bool waited_for(u8 flags)
 	return flags & (HW_RQ_SYNC | HW_RQ_META);
 }
 
-static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, u8 flags)
+static struct mt_group *group_of(struct mt_device *d, struct hw_group *group)
 {
-	return task && flags & HW_RQ_SYNC ? &mt_task(task)->flow : &d->nobody;
+	return group ? container_of(group, struct mt_group, group) : &d->root;
+}
+
+/*
+ * Whose request it is. A task is in one group at a time: what it asks for on another's account while
+ * it has requests (a kernel's thread does so, which writes for many) is nobody's there.
+ */
+static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, struct mt_group *g,
+			       u8 flags)
+{
+	struct mt_flow *f;
+
+	if (!task || !(flags & HW_RQ_SYNC))
+		return &g->nobody;
+	f = &mt_task(task)->flow;
+	return f->e.in == g || !active(f) ? f : &g->nobody;
+}
+
+/* The task has been moved, or works for somebody else: it has had nothing there yet. */
+static void join(struct mt_device *d, struct mt_flow *f, struct mt_group *g)
+{
+	struct mt_group *old = f->e.in;
+
+	if (d->serving == &f->e) {
+		hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
+		mt_serve(d, NULL);
+	}
+	if (old->starter == &f->e)
+		old->starter = NULL;
+	f->e.in = g;
+	f->e.v = 0;
+	if (f->home != &f->e)
+		f->home = &g->pool[f->e.class];
+	if (g != &d->root)
+		hw_group_get(&g->group);
+	if (old != &d->root)
+		hw_group_put(&d->q, &old->group);
 }
 
 static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct mt_device *d = mt_device(q);
 	struct mt_request *r = mt_request(hw_sorted(rq));
+	struct mt_group *g = group_of(d, rq->group);
 	struct mt_flow *f;
 
 	d->now = now;
@@ -106,7 +143,7 @@ static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	}
 	if (!q->dev.rotational) {
 		if (hw_is_sync(rq))
-			r->flow = flow_of(d, rq->task, rq->flags);
+			r->flow = flow_of(d, rq->task, &d->root, rq->flags);
 		mt_flash_insert(d, r);
 		return;
 	}
@@ -114,13 +151,15 @@ static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 		mt_charge(d);
 	INIT_LIST_HEAD(&r->mine);
 	if (!waited_for(rq->flags)) {
-		mt_enqueue(d, &d->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
+		mt_enqueue(d, &g->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
 		return;
 	}
 	if (rq->op != HW_READ)
 		mt_commit(d);
-	f = flow_of(d, rq->task, rq->flags);
+	f = flow_of(d, rq->task, g, rq->flags);
 	r->flow = f;
+	if (unlikely(f->e.in != g))
+		join(d, f, g);
 	flow_arrives(d, f, rq);
 	if (f->home->kind == MT_POOL && f->home->thinking) {
 		mt_learn(&f->home->habit, now - f->home->emptied_ns);
@@ -158,19 +197,21 @@ static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entit
 /* Who is to be served now, or NULL: nobody yet. */
 static struct mt_entity *choose(struct mt_device *d)
 {
-	struct mt_entity *c = d->serving, *e = mt_least(d);
+	struct mt_entity *c = d->serving, *e;
 	enum hw_wait_outcome outcome = HW_WAIT_SUCCESS;
 
 	if (!c || d->q.force) {
 		if (c && c->queued)
 			return c;
+		e = c ? mt_other(d) : mt_first(d);
 		d->because = HW_TURN;
-	} else if (e && mt_takes_over(d, e, c)) {
+	} else if ((e = mt_winner(d))) {
 		d->because = HW_PREEMPTED;
 		outcome = HW_WAIT_OTHER;
 	} else if (c->queued) {
 		e = c;
 	} else {
+		e = mt_other(d);
 		if (!e || (c->flying && c->kind != MT_ASYNC))
 			return NULL;
 		if (c->kind != MT_ASYNC && hold(d, c, e))
@@ -178,7 +219,7 @@ static struct mt_entity *choose(struct mt_device *d)
 		d->because = HW_QUEUE_EMPTY;
 		outcome = HW_WAIT_FAIL;
 	}
-	if (!e)
+	if (!e || (c && e != c && !d->q.force && mt_drains(d, e)))
 		return NULL;
 	hw_wait_end(&d->q, outcome, d->now);
 	mt_serve(d, e);
@@ -265,6 +306,8 @@ static void retire(struct mt_device *d, struct mt_flow *f)
 		hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
 		d->because = HW_QUEUE_EMPTY;
 	}
+	if (f->e.in->starter == &f->e)
+		f->e.in->starter = NULL;
 	if (!d->q.dev.rotational) {
 		if (serving)
 			mt_flash_unfavour(d);
@@ -273,6 +316,8 @@ static void retire(struct mt_device *d, struct mt_flow *f)
 	} else if (serving) {
 		mt_serve(d, NULL);
 	}
+	if (f->e.in != &d->root)
+		join(d, f, &d->root);
 }
 
 /* @f has a request less, queued or in the device. */
@@ -281,6 +326,7 @@ static void flow_less(struct mt_device *d, struct mt_flow *f)
 	if (active(f))
 		return;
 	d->flows--;
+	f->e.in->flows--;
 	lend(d, f, false);
 }
 
@@ -359,8 +405,10 @@ static struct hw_request *mt_find_merge(struct hw_queue *q, const struct hw_bio 
 {
 	struct mt_device *d = mt_device(q);
 	u16 ioprio = mt_prio_of(bio->task, bio->ioprio);
-	struct mt_entity *home = waited_for(bio->flags) ? flow_of(d, bio->task, bio->flags)->home :
-							  &d->async[mt_class_of(ioprio)];
+	struct mt_group *g = group_of(d, bio->group);
+	struct mt_entity *home = waited_for(bio->flags) ?
+					 flow_of(d, bio->task, g, bio->flags)->home :
+					 &g->async[mt_class_of(ioprio)];
 
 	if (!q->dev.rotational)
 		return NULL;
@@ -371,7 +419,7 @@ static struct hw_request *mt_find_merge(struct hw_queue *q, const struct hw_bio 
 static bool mt_allow_merge(struct hw_queue *q, const struct hw_request *rq,
 			   const struct hw_bio *bio)
 {
-	return hw_is_sync(rq) == !!(bio->flags & HW_RQ_SYNC) &&
+	return rq->group == bio->group && hw_is_sync(rq) == !!(bio->flags & HW_RQ_SYNC) &&
 	       (!hw_is_sync(rq) || rq->task == bio->task);
 }
 
@@ -424,20 +472,14 @@ static struct hw_request *mt_latter(struct hw_queue *q, struct hw_request *rq)
 static int mt_init(struct hw_queue *q, u64 now)
 {
 	struct mt_device *d = mt_device(q);
-	u8 i;
 
 	INIT_LIST_HEAD(&d->first);
 	INIT_LIST_HEAD(&d->flying);
-	for (i = 0; i < MT_CLASSES; i++) {
-		mt_entity_init(&d->pool[i], MT_POOL, i, 0);
-		mt_entity_init(&d->async[i], MT_ASYNC, i, ASYNC_WEIGHT);
-	}
-	mt_flow_init(&d->nobody, NULL);
-	mt_entity_init(&d->estate, MT_ESTATE, MT_BEST_EFFORT, MT_WEIGHT);
-	d->nobody.home = &d->pool[MT_BEST_EFFORT];
+	INIT_LIST_HEAD(&d->writing);
+	mt_group_setup(&d->root, NULL);
+	mt_entity_init(&d->estate, &d->root, MT_ESTATE, MT_BEST_EFFORT, MT_WEIGHT);
 	d->now = now;
 	d->since_ns = now;
-	d->credit = 3 * MT_SEC;
 	mt_flash_init(d);
 	return 0;
 }
@@ -451,7 +493,7 @@ static void mt_tuned(struct hw_queue *q)
 
 static void mt_task_init(struct hw_queue *q, struct hw_task *task, u64 now)
 {
-	mt_flow_init(&mt_task(task)->flow, task);
+	mt_flow_init(&mt_task(task)->flow, &mt_device(q)->root, task);
 }
 
 static void mt_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
@@ -462,6 +504,31 @@ static void mt_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	if (q->dev.rotational && (q->nr_in_flight || q->wait.active))
 		mt_charge(d);
 	retire(d, &mt_task(task)->flow);
+}
+
+static void mt_group_init(struct hw_queue *q, struct hw_group *group)
+{
+	struct mt_device *d = mt_device(q);
+
+	mt_group_setup(group_of(d, group), group_of(d, group->parent));
+}
+
+/* Nobody of it has requests any more; but it may have been served last, or have left ghosts. */
+static void mt_group_exit(struct hw_queue *q, struct hw_group *group)
+{
+	struct mt_device *d = mt_device(q);
+	struct mt_group *g = group_of(d, group);
+	struct mt_ghost *ghost;
+
+	if (d->serving && d->serving->in == g) {
+		hw_wait_end(q, HW_WAIT_OTHER, d->now);
+		mt_serve(d, NULL);
+	}
+	if (d->estate.in == g)
+		d->estate.in = &d->root;
+	for (ghost = d->ghost; ghost < d->ghost + MT_GHOSTS; ghost++)
+		if (ghost->in == g)
+			ghost->waits = false;
 }
 
 static s64 stat_turn(const struct hw_queue *q)
@@ -476,7 +543,7 @@ static s64 stat_window(const struct hw_queue *q)
 
 static s64 stat_credit(const struct hw_queue *q)
 {
-	return (s64)div_u64(mt_device(q)->credit, HW_NSEC_PER_USEC);
+	return (s64)div_u64(mt_device(q)->root.credit, HW_NSEC_PER_USEC);
 }
 
 static const struct hw_stat maitre_stats[] = {
@@ -496,6 +563,7 @@ const struct hw_policy hw_maitre = {
 	.queue_size = sizeof(struct mt_device),
 	.task_size = sizeof(struct mt_task),
 	.request_size = sizeof(struct mt_request),
+	.group_size = sizeof(struct mt_group),
 	.tunables = maitre_tunables,
 	.nr_tunables = ARRAY_SIZE(maitre_tunables),
 	.stats = maitre_stats,
@@ -516,4 +584,6 @@ const struct hw_policy hw_maitre = {
 	.limit_depth = mt_limit_depth,
 	.task_init = mt_task_init,
 	.task_exit = mt_task_exit,
+	.group_init = mt_group_init,
+	.group_exit = mt_group_exit,
 };

@@ -80,7 +80,7 @@ u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 {
 	const struct mt_device *d = mt_device(q);
 	u32 all = q->dev.nr_requests, share = ASYNC_SHARE;
-	u64 backlog = d->async_mean * d->async[MT_BEST_EFFORT].queued;
+	u64 backlog = d->async_mean * d->writes;
 
 	if (bio->op == HW_READ || !all)
 		return U32_MAX;

@@ -19,7 +19,7 @@ NEVER = 2**64 - 1
 class Request:
     """What a policy is told of a request: sectors of 512 bytes, op as constants.Op, flags as constants.SYNC ….
 
-    ioprio as constants.ioprio(), 0 for none; cpu is the software queue.
+    ioprio as constants.ioprio(), 0 for none; cpu is the software queue; group 0 is none.
     """
 
     sector: int
@@ -29,6 +29,7 @@ class Request:
     flags: int = 0
     ioprio: int = 0
     cpu: int = 0
+    group: int = 0
 
 
 class Policy:
@@ -85,6 +86,7 @@ class Policy:
                 "flags": r.flags,
                 "ioprio": r.ioprio,
                 "cpu": r.cpu,
+                "group": r.group,
             },
         )
 
@@ -95,6 +97,18 @@ class Policy:
     def exit_task(self, task: int, now: int) -> None:
         """The task issues no more; its number is free again."""
         self._check(lib.hwd_task_exit(self._d, task, now), f"exit of task {task}")
+
+    def start_group(self, group: int, weight: int = 100, parent: int = 0) -> None:
+        """A group of tasks, numbered from 1 on, that shares by weight with its siblings."""
+        self._check(lib.hwd_group_start(self._d, group, parent, weight), f"start of group {group}")
+
+    def weigh_group(self, group: int, weight: int) -> None:
+        """From now on it has this weight."""
+        self._check(lib.hwd_group_weight(self._d, group, weight), f"weight of group {group}")
+
+    def end_group(self, group: int) -> None:
+        """Nobody is in it any more; its number is free again."""
+        self._check(lib.hwd_group_end(self._d, group), f"end of group {group}")
 
     def insert(self, request: Request, now: int) -> int:
         """The new request's id: insertions counted from 0."""

@@ -92,6 +92,8 @@ class Scheduler:
     """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
     is_unthrottled: bool
     """Under it the kernel does not throttle write-back."""
+    groups: bool
+    """Tasks share by the weights of their control groups."""
 
     @property
     def kernel_name(self) -> str:
@@ -185,6 +187,7 @@ def catalogue() -> dict[str, Scheduler]:
             {one.name: one for one in presets if one},
             bool(p.model),
             bool(p.unthrottled),
+            bool(p.groups),
         )
     return found
 

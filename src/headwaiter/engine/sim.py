@@ -74,6 +74,8 @@ class Task:
     share: int = 0
     exits: bool = True
     phase: int | None = 0
+    cgroup: tuple[tuple[str, int], ...] = ()
+    """The control group that it is in, from the root down: names, and weights beside their siblings."""
 
 
 class Load(Protocol):
@@ -337,6 +339,19 @@ def _options(scheduler: Scheduler, options: Options) -> tuple[Any, Any]:
     return c, name
 
 
+def _add_groups(run: Any, tasks: Sequence[Task]) -> None:
+    numbers: dict[tuple[str, ...], int] = {(): -1}
+    for index, task in enumerate(tasks):
+        path: tuple[str, ...] = ()
+        for name, weight in task.cgroup:
+            parent, path = path, (*path, name)
+            if path not in numbers:
+                _check(run, lib.hws_add_group(run, numbers[parent], weight))
+                numbers[path] = len(numbers) - 1
+        if path:
+            _check(run, lib.hws_join_group(run, index, numbers[path]))
+
+
 def simulate(
     scheduler: str,
     drive: Drive,
@@ -369,6 +384,7 @@ def simulate(
         _check(run, lib.hws_drive_warm(run, *options.warm))
     for task in load.tasks:
         _check(run, lib.hws_add_task(run, task.id, task.ioprio, task.share, task.exits))
+    _add_groups(run, load.tasks)
     _check(run, load.attach(run), load)
     if log is not None:
         _check(run, lib.hws_log(run, str(log).encode()))

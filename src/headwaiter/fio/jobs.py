@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwaiter.engine.cgroups import DEFAULT_WEIGHT
+from headwaiter.engine.cgroups import told as told_cgroups
 from headwaiter.engine.constants import SECTOR_BYTES, Directions, Exit, FileService, IoprioClass, ioprio
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
@@ -94,6 +96,7 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     verifying = {s: len(sections) + k for k, s in enumerate(dict.fromkeys(d.job_name for d in drafts if d.verifies))}
     waits = {s: verifying.get(sections[w].get("name", sections[w].name), w) if w >= 0 else w for s, w in waits.items()}
     workers = len(drafts) + sum(d.verifies for d in drafts)
+    cgroups = _cgroups(sections)
     tasks: list[Task] = []
     jobs: list[Job] = []
     places: list[tuple[Where, str]] = []
@@ -101,7 +104,8 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     group = phase = 0
 
     def enter(draft: _Draft, fields: Mapping[str, Any], name: str) -> None:
-        tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase))
+        cgroup = cgroups.get(id(draft.section), ())
+        tasks.append(Task(len(jobs), plain(name), len(jobs), _ioprio(draft.section), phase=phase, cgroup=cgroup))
         shown_name = f"job '{plain(name)}'" if draft.section.shows("name") else "a job"
         places.append((draft.section.at("bssplit"), shown_name))
         jobs.append(
@@ -148,6 +152,11 @@ def load_jobs(path: Path, drive_sectors: int, data: bytes | None = None) -> JobL
     if any(s.get("ramp_time") for s in sections):
         notes += ("ramp_time: unlike in fio, the I/Os of the ramp count in the results",)
     notes += tuple(note for d in drafts if not d.clone for note in notes_of(d.section, d.regions, max(d.fields["align_bytes"])))
+    notes += told_cgroups(
+        cgroups.get(id(s), ()) if s.shows("cgroup") else (("(of an included file)", DEFAULT_WEIGHT),)
+        for s in sections
+        if id(s) in cgroups
+    )
     if writes_back:
         tasks.append(Task(len(jobs), "flusher", len(jobs), exits=False, phase=None))
     return JobLoad(tuple(tasks), tuple(jobs), notes, tuple(places))
@@ -423,6 +432,29 @@ def _ioprio(s: Section) -> int:
         return ioprio(IoprioClass(s.get("prioclass", 0) or IoprioClass.BE), int(s.get("prio", 0)))
     nice = int(s.get("nice", 0))
     return ioprio(IoprioClass.BE, (nice + 20) // 5) if nice else 0
+
+
+def _cgroups(sections: Sequence[Section]) -> dict[int, tuple[tuple[str, int], ...]]:
+    """By a section's id(): the control group of its jobs."""
+    paths: dict[int, tuple[str, ...]] = {}
+    weights: dict[tuple[str, ...], int] = {}
+    for s in sections:
+        if "cgroup" not in s.settings:
+            if "cgroup_weight" in s.settings:
+                raise s.at("cgroup_weight").problem("option 'cgroup_weight' needs option 'cgroup'")
+            continue
+        path = tuple(name for name in str(s.get("cgroup")).split("/") if name)
+        if not path or any(name in (".", "..") for name in path):
+            raise s.at("cgroup").problem("option 'cgroup': must be the name of a group, or a/b of one in another")
+        paths[id(s)] = path
+        if "cgroup_weight" in s.settings:
+            weight = int(s.get("cgroup_weight"))
+            if weights.setdefault(path, weight) != weight:
+                raise s.at("cgroup_weight").problem(f"option 'cgroup_weight': the group has weight {weights[path]} already")
+    return {
+        number: tuple((name, weights.get(path[: k + 1], DEFAULT_WEIGHT)) for k, name in enumerate(path))
+        for number, path in paths.items()
+    }
 
 
 def _waits(sections: Sequence[Section], ids: Mapping[str, int]) -> dict[int, int]:

@@ -398,6 +398,8 @@ USED: tuple[Used, ...] = (
     Used("cmdprio", _text(lambda v: integer(v, 0, 7)), "level of that priority (default 0)"),
     Used("prioclass", _text(lambda v: integer(v, 0, 3)), "I/O priority class: 1 real-time, 2 best-effort, 3 idle"),
     Used("nice", _text(lambda v: integer(v, -20, 19)), "sets a best-effort priority, if prio and prioclass do not"),
+    Used("cgroup", _text(str), "control group that the job is in, with those around it: a/b (docs/fio.md)"),
+    Used("cgroup_weight", _text(lambda v: integer(v, 100, 1000)), "weight of that group beside its siblings (default 100)"),
     Used("kb_base", _text(lambda v: int(choice(v, ("1024", "1000")))), "value of k in sizes (default 1024)"),
 )
 
@@ -488,8 +490,6 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "create_only": ("0",),
     "pre_read": ("0",),
     "profile": (),
-    "cgroup": (),
-    "cgroup_weight": (),
     "flow_id": ("0",),
     "flow": ("0",),
     "flow_sleep": ("0",),

@@ -19,9 +19,11 @@ _CLASSES = {1: "real-time", 2: "best-effort", 3: "idle"}
 _LEVEL_DEFAULT = 4
 _CLASSLESS = {"none", "kyber"}
 """They ignore ionice."""
-_LEVELS = {"bfq", "hw-bfq", "hw-cfq-slice"}
+_LEVELS = {"bfq", "hw-bfq", "hw-cfq-slice", "hw-maitre"}
 """They look at levels within a class, too; the others only at classes."""
 _WEIGHTS = {"bfq"}
+_OTHER_WEIGHTS = {"hw-maitre"}
+"""They take weights, too, but from io.weight or a file of their own."""
 _FILES = {"io.bfq.weight": "100", "io.prio.class": "no-change"}
 """Files of cgroups, and what they say by default."""
 
@@ -62,7 +64,10 @@ def losses(found: Uses, old: Settings, new: str) -> list[str]:
     elif old.scheduler in _LEVELS and new not in _LEVELS and any(one == 2 for one, _ in found.priorities):
         told.append(f"ionice: {new} tells classes apart, but not levels within best-effort, which processes have")
     if old.scheduler in _WEIGHTS and new not in _WEIGHTS and found.weights:
-        told.append(f"{new} ignores io.bfq.weight of {_names(found.weights)}: their shares end")
+        if new in _OTHER_WEIGHTS:
+            told.append(f"{new} takes weights from io.weight or io.maitre.weight, not io.bfq.weight of {_names(found.weights)}")
+        else:
+            told.append(f"{new} ignores io.bfq.weight of {_names(found.weights)}: their shares end")
     if new in _WEIGHTS and old.scheduler not in _WEIGHTS and old.wbt_lat_usec:
         told.append(f"write-back throttling ends under {new} (wbt_lat_usec is {old.wbt_lat_usec} now)")
     return told

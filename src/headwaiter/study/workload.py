@@ -233,7 +233,8 @@ def forest_of(trace: Trace, parent: I64 | None, delay_ns: I64 | None) -> Forest:
     # A task's group is that of its first request; its ioprio goes with each request.
     _, first = np.unique(trace.task, return_index=True)
     tasks = tuple(
-        Task(t.id, t.name or f"task {t.id}", int(trace.group[row])) for t, row in zip(trace.tasks, first.tolist(), strict=True)
+        Task(t.id, t.name or f"task {t.id}", int(trace.group[row]), cgroup=t.cgroup)
+        for t, row in zip(trace.tasks, first.tolist(), strict=True)
     )
     return Forest(
         tasks=tasks,

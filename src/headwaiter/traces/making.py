@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from headwaiter.engine.cgroups import Path
+from headwaiter.engine.cgroups import told as told_cgroups
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.errors import NoRequestsError, Problem, counted, plain
 from headwaiter.traces.groups import find_groups
@@ -30,6 +32,7 @@ def make_trace(
     ioprio: Array | None = None,
     names: Mapping[int, str] | None = None,
     exits_ns: Mapping[int, int] | None = None,
+    cgroups: Mapping[int, Path] | None = None,
     parents: Mapping[int, int] | None = None,
     group_gap_ns: int = 0,
     notes: Sequence[str] = (),
@@ -83,7 +86,9 @@ def make_trace(
     if absurd := [i for i, exit_ns in exits.items() if exit_ns is not None and not 0 <= exit_ns <= MAX_TIME_NS]:
         told.append(f"{counted(len(absurd), 'exit')} beyond any clock treated as unknown")
         exits |= dict.fromkeys(absurd)
-    tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exit_ns) for i, exit_ns in exits.items())
+    cgroups = cgroups or {}
+    told += told_cgroups(cgroups.values())
+    tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exit_ns, cgroups.get(i, ())) for i, exit_ns in exits.items())
     if group is None:
         groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
     else:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.engine.cgroups import Path
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 
 Array = npt.NDArray[Any]
@@ -36,6 +37,8 @@ class Task:
     name: str = ""
     exit_ns: int | None = None
     """None: not recorded; then a task exits when its last request has completed."""
+    cgroup: Path = ()
+    """The control group that it is in; empty: the root, or not recorded."""
 
 
 @dataclass(frozen=True, eq=False)

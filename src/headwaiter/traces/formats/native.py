@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The project's own trace format: CSV with a header line, read and written.
 
-    time_s,task,op,sync,sector,sectors[,complete_s][,group][,ioprio][,meta][,name]
+    time_s,task,op,sync,sector,sectors[,complete_s][,group][,ioprio][,meta][,name][,cgroup]
 
-in any order of columns. op is R, W, D (discard), O (other) or F, a flush of the drive's own cache, whose sector and
-sectors are 0; sync and meta are 0 or 1; sectors have 512 bytes; complete_s may be empty (unknown); ioprio is rt/0 … be/4 …
-idle or none; name is the task's command. Lines before the header that begin with # are comments.
+in any order of columns. op is R, W, D (discard), O (other) or F, a flush of the drive's own cache, whose sector and sectors
+are 0; sync and meta are 0 or 1; sectors have 512 bytes; complete_s may be empty (unknown); ioprio is rt/0 … be/4 … idle or
+none; name is the task's command, cgroup its control group, as in a/b or, with weights, a:200/b:400. Lines before the header
+that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from headwaiter.engine.cgroups import Path, parse_path, written_path
 from headwaiter.engine.constants import META, SYNC, IoprioClass, Op, ioprio, ioprio_parts
-from headwaiter.traces.columns import Array, split
+from headwaiter.errors import shown
+from headwaiter.traces.columns import Array, Table, split
 from headwaiter.traces.devices import refuse_device
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
@@ -25,7 +28,7 @@ from headwaiter.traces.registry import Format, Options
 from headwaiter.traces.source import Source
 
 REQUIRED = ("time_s", "task", "op", "sync", "sector", "sectors")
-OPTIONAL = ("complete_s", "group", "ioprio", "meta", "name")
+OPTIONAL = ("complete_s", "group", "ioprio", "meta", "name", "cgroup")
 
 _OPS = {"R": int(Op.READ), "W": int(Op.WRITE), "D": int(Op.DISCARD), "O": int(Op.OTHER), "F": int(Op.FLUSH)}
 _LETTERS = {number: letter for letter, number in _OPS.items()}
@@ -81,6 +84,7 @@ def read(source: Source, options: Options) -> Trace:
     if "name" in at:
         ids, first = np.unique(task, return_index=True)
         names = {int(i): table.text(int(row), at["name"]) for i, row in zip(ids, first, strict=True)}
+    cgroups = _cgroups(table, at["cgroup"], task) if "cgroup" in at else {}
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,
@@ -94,8 +98,25 @@ def read(source: Source, options: Options) -> Trace:
         group=group,
         ioprio=ioprio,
         names=names,
+        cgroups=cgroups,
         group_gap_ns=options.group_gap_ns,
     )
+
+
+def _cgroups(table: Table, column: int, task: Array) -> dict[int, Path]:
+    """By task; a task is in the group that its first row names, and a group has one weight."""
+    found: dict[int, Path] = {}
+    weights: dict[tuple[str, ...], int] = {}
+    ids, first = np.unique(task, return_index=True)
+    for i, row in zip(ids.tolist(), first.tolist(), strict=True):
+        try:
+            found[i] = path = parse_path(table.text(row, column))
+        except ValueError as e:
+            raise table.problem(row, f"cgroup: {e}") from None
+        for k, (_, weight) in enumerate(path):
+            if weights.setdefault(names := tuple(name for name, _ in path[: k + 1]), weight) != weight:
+                raise table.problem(row, f"cgroup: {shown('/'.join(names))} has weight {weights[names]} already")
+    return found
 
 
 def _header(source: Source) -> tuple[list[str], int]:
@@ -135,10 +156,12 @@ def write_csv(trace: Trace, out: TextIO) -> list[str]:
         "ioprio": bool(trace.ioprio.any()),
         "meta": bool((trace.flags & META).any()),
         "name": named,
+        "cgroup": any(t.cgroup for t in trace.tasks),
     }
     header += [name for name in OPTIONAL if optional[name]]
     out.write(",".join(header) + "\n")
     ids, names = [t.id for t in trace.tasks], [_plain(t.name) for t in trace.tasks]
+    groups = [_plain(written_path(t.cgroup)) for t in trace.tasks]
     column: dict[str, Callable[[slice], Sequence[Any]]] = {
         "time_s": lambda here: _seconds(trace.time_ns[here]),
         "task": lambda here: [ids[k] for k in trace.task[here].tolist()],
@@ -151,6 +174,7 @@ def write_csv(trace: Trace, out: TextIO) -> list[str]:
         "ioprio": lambda here: [_ioprio(value) for value in trace.ioprio[here].tolist()],
         "meta": lambda here: ((trace.flags[here] & META) // META).tolist(),
         "name": lambda here: [names[k] for k in trace.task[here].tolist()],
+        "cgroup": lambda here: [groups[k] for k in trace.task[here].tolist()],
     }
     line = ",".join(["%s"] * len(header)) + "\n"
     for begin in range(0, len(trace), _WRITE_ROWS):

@@ -58,7 +58,7 @@ def _job(kind: str, slot: int, **options: object) -> str:
 
 
 # Their places are drawn so that no request is under way twice at one place, where a trace could not tell them apart.
-WRITERS = range(12, 20)
+WRITERS = (*range(20, 27), 28)
 WORKLOADS: dict[str, Workload] = {
     "sequential": Workload(tuple(_job("read", i, n=400, qd=4, bs=16, rthink=3000) for i in range(4))),
     "random": Workload(tuple(_job("read", i, rand=True, n=200, qd=6, rthink=9000) for i in range(6))),
@@ -142,19 +142,19 @@ WORKLOADS: dict[str, Workload] = {
     ),
     # A device that takes all that there is: what a scheduler holds back, it holds back by its own rules.
     "deep": Workload(
-        (_job("read", 0, rand=True, n=500), *(_job("write", i, rand=True, n=150, qd=16, bs=128, span=1 << 22) for i in WRITERS)),
+        (_job("read", 0, rand=True, n=40), *(_job("write", i, rand=True, n=260, qd=16, bs=128, span=1 << 22) for i in WRITERS)),
         depth=256,
-        service_ns=2 * MS,
+        service_ns=8 * MS,
         nr_requests=256,
     ),
     # The same with a hardware queue for each CPU, each of which takes so many.
     "queues": Workload(
         (
-            _job("read", 0, rand=True, n=500, cpu=0),
-            *(_job("write", i, rand=True, n=150, qd=16, bs=128, span=1 << 22, cpu=i % 4) for i in WRITERS),
+            _job("read", 0, rand=True, n=40, cpu=0),
+            *(_job("write", i, rand=True, n=260, qd=16, bs=128, span=1 << 22, cpu=i % 4) for i in WRITERS),
         ),
         depth=256,
-        service_ns=2 * MS,
+        service_ns=8 * MS,
         nr_requests=256,
         device="queues",
         cpus=4,

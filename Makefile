@@ -10,7 +10,7 @@ VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
 .PHONY: all build develop requirements wheel demo c-test sanitize test test-python test-all test-long test-compilers test-distributions lint \
-	format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all test-kernel-debug \
+	format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs published-docs reproduction kmod kmod-all test-kernel-debug \
 	dkms-tree clean
 
 all: build
@@ -175,6 +175,11 @@ regret-docs: build
 	$(BIN)/python docs/regrets.py
 	$(BIN)/python docs/frontier.py
 	$(BIN)/python docs/ablation.py
+	$(BIN)/python docs/generate.py
+
+# Measure anew what docs/published.json holds (a minute), and put it into docs/drives.md.
+published-docs: build
+	$(BIN)/headwaiter validate --published --json -o docs/published.json
 	$(BIN)/python docs/generate.py
 
 # Run the published experiments again (docs/reproduction.md), and put what comes out into the document.

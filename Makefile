@@ -168,6 +168,8 @@ lab-docs: build
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o docs/lab/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o docs/lab/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
+	-$(BIN)/headwaiter lab agree -k 6.12 -d nvme-ssd -d sata-ssd -s none,mq-deadline,kyber,bfq,maitre --lab-runs 1 \
+		-j lab/jobs/flash-readers.fio -j lab/jobs/flash-mixed.fio --json -o docs/lab/agree-flash.json
 	$(BIN)/python docs/generate.py
 
 # Measure anew what docs/regret.json and docs/ablation.json hold (some minutes), and put it into the documents.

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What docs/drives.md has of docs/published.json, which `make published-docs` measures anew (headwaiter validate --published)."""
+"""What the documents have of what was measured on real drives and in the lab on flash.
+
+docs/published.json is made by `make published-docs` (headwaiter validate --published), docs/real-device/predicted.json by the
+commands in docs/drives.md, docs/lab/agree-flash.json by `make lab-docs`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+AGREEMENT = Path(__file__).resolve().parent / "lab" / "agree-flash.json"
+DEVICE = Path(__file__).resolve().parent / "real-device" / "predicted.json"
 MEASUREMENTS = Path(__file__).resolve().parent / "published.json"
 Rows = tuple[list[str], list[list[str]]]
 
@@ -42,10 +48,50 @@ def _each(part: str) -> Rows:
     ]
 
 
+def _device() -> Rows:
+    """A row for each job that fio ran on a file of the machine that the documents are made on."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in json.loads(DEVICE.read_text(encoding="utf-8"))["figures"]:
+        found.setdefault(row["load"], []).append(row)
+    head = ["job", "I/Os a second", "lowest and highest of three runs", "predicted", "off by"]
+    return head, [
+        [
+            job,
+            f"{middle['measured']:.0f}",
+            f"{lowest['measured']:.0f}-{highest['measured']:.0f}",
+            f"{middle['simulated']:.0f}",
+            f"{middle['error']:+.0%}",
+        ]
+        for job, (middle, lowest, highest) in found.items()
+    ]
+
+
+def _lab_and_simulator() -> Rows:
+    """A row for each comparison of lab and simulator on flash."""
+    head = ["drive", "job", "scheduler", "lab, MB/s", "simulator", "off by", "p99 in the lab, ms", "simulator", "off by", "agree"]
+    return head, [
+        [
+            row["drive"],
+            row["job"],
+            f"`{row['scheduler']}`",
+            f"{row['lab_MBps']:.1f}",
+            f"{row['sim_MBps']:.1f}" + (f" ({row['sim_low_MBps']:.0f}-{row['sim_high_MBps']:.0f})" if row["range"] else ""),
+            f"{row['throughput_off_percent']:+.1f}%",
+            f"{row['lab_p99_ms']:.3f}",
+            f"{row['sim_p99_ms']:.3f}",
+            f"{row['p99_off_percent']:+.0f}%",
+            "yes" if row["agree"] else "no",
+        ]
+        for row in json.loads(AGREEMENT.read_text(encoding="utf-8"))["results"]
+    ]
+
+
 def table(name: str) -> Rows:
     """Head and rows of a table."""
     return {
         "errors": _errors,
         "beside": lambda: _each("figure 11d"),
+        "device": _device,
+        "lab": _lab_and_simulator,
         "targets": lambda: _each("tables 3 and 4"),
     }[name]()

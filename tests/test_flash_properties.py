@@ -102,6 +102,25 @@ def test_a_read_of_an_idle_die_waits_for_nobody() -> None:
     assert one_by_one(drive, (READ, 0, 8), (READ, 16, 8), (READ, 8, 1)) == [0.18, 0.28, 0.19]
 
 
+@pytest.mark.parametrize("name", [*FLASH, *range(206)])
+def test_a_read_of_an_idle_die_waits_for_no_other_dies_work(name: str | int) -> None:
+    """Sixteen reads of one die and one of the next: that takes what it does alone, and what passes channel and link before it."""
+    drive = find_drive(name) if isinstance(name, str) else random_flash(name)
+    geometry, link = drive.data["geometry"], drive.data.get("link", {})
+    page, dies = geometry.get("page", 32), geometry["channels"] * geometry["ways"]
+    if dies == 1:
+        return
+    other = (READ, (dies + 1) * page, 8)
+    (alone,) = one_by_one(drive, other)
+    crowd = [(READ, k * dies * page, 8) for k in range(16)]
+    control = drive.data.get("controller", {})
+    passing = drive.data["timing"].get("transfer", 0) * 8 + link.get("sector_read", 0) * 8
+    passing += max(control.get("read", 0), control.get("read_sequential", 0))
+    beside = one_by_one(drive, *crowd, other)
+    assert beside[-1] <= alone + 16 * passing + 1e-6
+    assert max(beside[:-1]) > 16 * drive.data["timing"]["page_read"]
+
+
 def test_a_write_without_a_place_holds_up_no_read() -> None:
     writes = [(WRITE, 8 * k, 8) for k in range(8)]
     drive = simple(link={"sector_read": 0.001, "sector_write": 0.001}, timing={"suspends": True})

@@ -8,6 +8,7 @@ commands in docs/drives.md, docs/lab/agree-flash.json by `make lab-docs`.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -88,10 +89,11 @@ def _lab_and_simulator() -> Rows:
 
 def table(name: str) -> Rows:
     """Head and rows of a table."""
-    return {
+    made: dict[str, Callable[[], Rows]] = {
         "errors": _errors,
         "beside": lambda: _each("figure 11d"),
         "device": _device,
         "lab": _lab_and_simulator,
         "targets": lambda: _each("tables 3 and 4"),
-    }[name]()
+    }
+    return made[name]()

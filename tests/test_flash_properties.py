@@ -47,7 +47,8 @@ def check(drive: Profile, n: int = 1600) -> None:
             if link.get("half_duplex") and kib == 512 and reading > 0.95 * link_rate[0] and writing > 0.95 * link_rate[1]:
                 shared = 1 / (share / reading + (1 - share) / writing)
                 assert one.bytes_a_second == pytest.approx(shared, rel=0.1), f"{case}: the link carries both ways at once"
-        least = 0.95 if kib == 512 else 0.9  # slots that are full of writes keep small reads out
+        # Small reads that suspend programs take the dies from them. With that one drive loses 8%, no other more than 5%.
+        least = 0.9 if kib == 4 and drive.name == "samsung-970-pro" else 0.95
         for share in (0, 0.1, 0.5, 1):
             best = 0.0
             for depth in DEPTHS:

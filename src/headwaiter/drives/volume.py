@@ -143,7 +143,8 @@ def _table(rows: list[Row], base: float) -> list[list[float]]:
 def _some(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The greatest first; of many, some."""
     distinct = np.unique(values)[::-1]
-    return distinct[np.unique(np.linspace(0, len(distinct) - 1, min(len(distinct), _TRIED)).round().astype(int))]
+    chosen = np.unique(np.linspace(0, len(distinct) - 1, min(len(distinct), _TRIED)).round())
+    return np.asarray(distinct[chosen.astype(int)], float)
 
 
 def _limits(rows: list[Row], took_s: NDArray[np.float64]) -> tuple[int, int, float, float]:

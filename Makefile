@@ -9,8 +9,9 @@ SOURCES := $(shell find core sim src package drives workloads -type f -not -name
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build develop requirements wheel wheels deb test-deb demo c-test sanitize test test-python test-all test-long test-compilers test-distributions lint \
-	format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all test-kernel-debug \
+.PHONY: all build develop requirements wheel wheels deb test-deb demo c-test sanitize test test-python test-all test-long test-compilers \
+	test-distributions lint format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all \
+	test-kernel-debug published-docs \
 	dkms-tree clean
 
 all: build
@@ -186,6 +187,8 @@ lab-docs: build
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o docs/lab/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o docs/lab/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
+	-$(BIN)/headwaiter lab agree -k 6.12 -d nvme-ssd -d sata-ssd -s none,mq-deadline,kyber,bfq,maitre --lab-runs 1 \
+		-j lab/jobs/flash-readers.fio -j lab/jobs/flash-mixed.fio --json -o docs/lab/agree-flash.json
 	$(BIN)/python docs/generate.py
 
 # Measure anew what docs/regret.json and docs/ablation.json hold (some minutes), and put it into the documents.
@@ -193,6 +196,11 @@ regret-docs: build
 	$(BIN)/python docs/regrets.py
 	$(BIN)/python docs/frontier.py
 	$(BIN)/python docs/ablation.py
+	$(BIN)/python docs/generate.py
+
+# Measure anew what docs/published.json holds (a minute), and put it into docs/drives.md.
+published-docs: build
+	$(BIN)/headwaiter validate --published --json -o docs/published.json
 	$(BIN)/python docs/generate.py
 
 # Run the published experiments again (docs/reproduction.md), and put what comes out into the document.

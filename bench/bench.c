@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * bench POLICY seq|random REQUESTS [PROFILE]: one run through libheadwaiter, and the processor time
- * it took.
+ * it took. bench alone:N seq|random REQUESTS PROFILE: the drive alone, in a closed loop of N at once.
  *
  * 32 tasks, each with one request outstanding and no think time: sequential ones far apart, or
  * random 4 KiB reads. On the `constant` drive the time is the engine's and the policy's; with a
@@ -38,10 +38,11 @@ static void *column(uint64_t n, size_t size)
 	return p;
 }
 
-static void give_profile(struct hws *s, const char *path)
+static char blob[1 << 24];
+
+static size_t read_profile(const char *path)
 {
 	FILE *f = fopen(path, "rb");
-	static char blob[1 << 24];
 	size_t bytes;
 
 	if (!f) {
@@ -50,7 +51,12 @@ static void give_profile(struct hws *s, const char *path)
 	}
 	bytes = fread(blob, 1, sizeof(blob), f);
 	fclose(f);
-	if (hws_drive_profile(s, blob, bytes)) {
+	return bytes;
+}
+
+static void give_profile(struct hws *s, const char *path)
+{
+	if (hws_drive_profile(s, blob, read_profile(path))) {
 		fprintf(stderr, "%s: %s\n", path, hws_error(s));
 		exit(2);
 	}
@@ -86,6 +92,37 @@ static void classify(struct hws *s)
 	}
 }
 
+/* Reads of 4 KiB, and nothing but the drive. */
+static int alone(uint32_t at_once, int sequential, uint64_t n, const char *path)
+{
+	struct hws_replay_totals totals;
+	struct hws_replay load = { .n = n, .totals = &totals };
+	struct hws_drive_facts facts;
+	uint64_t *sector = column(n, sizeof(*sector)), i, room;
+	uint32_t *sectors = column(n, sizeof(*sectors));
+	size_t bytes = read_profile(path);
+	clock_t begin;
+	int failed;
+
+	if (hws_drive_facts(blob, bytes, &facts)) {
+		fprintf(stderr, "bench: %s is not a profile\n", path);
+		return 2;
+	}
+	room = facts.sectors / 8 - 1;
+	for (i = 0; i < n; i++) {
+		sectors[i] = 8;
+		sector[i] = (sequential ? i : next_random()) % room * 8;
+	}
+	load.op = column(n, 1);
+	load.sector = sector;
+	load.sectors = sectors;
+	load.service_ns = column(n, sizeof(*load.service_ns));
+	begin = clock();
+	failed = hws_drive_replay(blob, bytes, at_once, &load);
+	printf("%.6f\n", (double)(clock() - begin) / CLOCKS_PER_SEC);
+	return failed ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct hws_options options = { .policy = argc > 1 ? argv[1] : "", .merging = 1 };
@@ -102,9 +139,11 @@ int main(int argc, char **argv)
 	int more;
 
 	if (!n) {
-		fprintf(stderr, "usage: bench POLICY seq|random REQUESTS [PROFILE]\n");
+		fprintf(stderr, "usage: bench POLICY|alone:N seq|random REQUESTS [PROFILE]\n");
 		return 2;
 	}
+	if (!strncmp(argv[1], "alone:", 6) && argc > 4)
+		return alone((uint32_t)strtoul(argv[1] + 6, NULL, 10), sequential, n, argv[4]);
 	s = hws_new(&options);
 	if (!s) {
 		fprintf(stderr, "bench: no policy '%s'\n", argv[1]);

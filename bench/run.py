@@ -13,20 +13,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-import numpy as np
 from rich import box
 from rich.table import Table
 
 from headwaiter.drives import find_drive
-from headwaiter.drives.validation import Measured, replay
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.report.terminal import console
 
 FULL = 1_000_000
-SECTORS = 8
+DRIVES = "barracuda-80g,wd-re-4tb,sata-ssd,nvme-ssd,samsung-980-pro"
 SHORT, LONG = 20_000, 60_000
 
 
@@ -58,38 +55,26 @@ def measure(bench: Path, policy: str, pattern: str, profile: list[str], n: int) 
     return rate, (many - few) / (LONG - SHORT)
 
 
-def drive_alone(name: str, pattern: str, outstanding: int, n: int) -> float:
-    """Requests a second through a drive model with nothing around it, in a closed loop of so many at once."""
-    drive = find_drive(name)
-    room = drive.facts[0] - SECTORS
-    if pattern == "seq":
-        sector = np.arange(n, dtype=np.uint64) * SECTORS % room
-    else:
-        sector = np.random.default_rng(1).integers(0, room, n).astype(np.uint64)
-    zeros = np.zeros(n, np.int64)
-    load = Measured(np.zeros(n, np.uint8), sector, np.full(n, SECTORS, np.uint32), zeros, zeros)
-    begin = time.process_time()
-    replay(drive, load, outstanding)
-    return n / (time.process_time() - begin)
+def _blob(folder: Path, name: str) -> str:
+    """A profile as a file for the compiled part."""
+    path = folder / name
+    path.write_bytes(find_drive(name).blob)
+    return str(path)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("bench", type=Path, help="the compiled bench/bench.c")
     parser.add_argument("--requests", type=int, default=FULL)
-    parser.add_argument(
-        "--drives", default="barracuda-80g,wd-re-4tb", help="profiles to time under noop and alone, comma-separated"
-    )
+    parser.add_argument("--drives", default=DRIVES, help="profiles to time under noop and alone, comma-separated")
     args = parser.parse_args()
     table = Table(title=f"{args.requests} requests of 4 KiB from 32 tasks", title_justify="left", box=box.SIMPLE_HEAD)
     for head in ("policy", "drive", "load", "Mrequests/s", "÷ noop", "instructions/request", "÷ noop"):
         table.add_column(head, justify="left" if head in ("policy", "drive", "load") else "right")
     with tempfile.TemporaryDirectory() as tmp:
         cases: list[tuple[str, str, list[str]]] = [(p, "constant", []) for p in catalogue()]
-        for name in args.drives.split(","):
-            blob = Path(tmp) / name
-            blob.write_bytes(find_drive(name).blob)
-            cases.append(("noop", name, [str(blob)]))
+        blobs = {name: [_blob(Path(tmp), name)] for name in args.drives.split(",")}
+        cases += [("noop", name, blob) for name, blob in blobs.items()]
         base: dict[str, tuple[float, float | None]] = {}
         for policy, drive, profile in cases:
             for pattern in ("seq", "random"):
@@ -106,15 +91,15 @@ def main() -> None:
                     f"{count / count0:.2f}" if count and count0 else "–",
                 )
                 print(f"\r{policy} {drive} {pattern}".ljust(60), end="", file=sys.stderr, flush=True)
+        alone = Table(title="drive models alone", title_justify="left", box=box.SIMPLE_HEAD)
+        for head in ("drive", "load", "at once", "Mrequests/s", "instructions/request"):
+            alone.add_column(head, justify="left" if head in ("drive", "load") else "right")
+        for name, blob in blobs.items():
+            for pattern, at_once in (("seq", 1), ("random", 1), ("random", 32), ("random", 128)):
+                rate, count = measure(args.bench, f"alone:{at_once}", pattern, blob, args.requests)
+                alone.add_row(name, pattern, str(at_once), f"{rate / 1e6:.2f}", f"{count:.0f}" if count else "–")
     print("\r".ljust(60), end="\r", file=sys.stderr)
     console().print(table)
-    alone = Table(title="drive models alone", title_justify="left", box=box.SIMPLE_HEAD)
-    for head in ("drive", "load", "at once", "Mrequests/s"):
-        alone.add_column(head, justify="left" if head in ("drive", "load") else "right")
-    for name in args.drives.split(","):
-        for pattern, outstanding in (("seq", 1), ("random", 1), ("random", 32)):
-            rate = drive_alone(name, pattern, outstanding, args.requests)
-            alone.add_row(name, pattern, str(outstanding), f"{rate / 1e6:.2f}")
     console().print(alone)
     if not shutil.which("valgrind"):
         print("Instructions are not counted: install valgrind (apt-get install valgrind).")

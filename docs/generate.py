@@ -13,7 +13,8 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `api: all` is the Python interface, from its docstrings.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME`, `watched: NAME` and `agreement: NAME` are
-tables of docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json (`make regret-docs`).
+tables of docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json (`make regret-docs`),
+`validated: NAME` one of docs/published.json (`make published-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
@@ -36,6 +37,7 @@ import ablation
 import documents
 import figure
 import interface
+import publications
 import regrets
 import reproduction
 import session
@@ -498,6 +500,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "agreement": agreement,
     "disagreements": disagreements,
     "regret": regret,
+    "validated": lambda name: rows(*publications.table(name)),
     **reproduction.KINDS,
 }
 

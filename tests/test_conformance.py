@@ -474,6 +474,23 @@ def test_ticks_counted_late() -> None:
     assert [e.time_ns for e in made.events] == [TICK - 10, TICK, 2 * TICK - 1, 2 * TICK - 1, 2 * TICK + 30, 2 * TICK + 40]
 
 
+@pytest.mark.parametrize(("cpus", "first"), [("1", "dispatch"), ("2", "complete")])
+def test_a_decision_counts_where_the_function_began_or_with_several_cpus_where_it_returned(cpus: str, first: str) -> None:
+    """An interrupt on the only CPU comes when the function has decided; another CPU's completion may be what it waits for."""
+    made = follow([
+        trace(1, "block_rq_insert", 8),
+        decided(2, 8, 8, 7),
+        trace(3, "block_rq_issue", 8),
+        trace(4, "block_rq_insert", 16),
+        ring.Event(5, 0, "ask_bfq", {"common_pid": 1}),
+        trace(6, "block_rq_complete", 8),
+        decided(7, 16, 8, 7),
+    ], "mq-deadline", {"cpus": cpus}, TICK)  # fmt: skip
+    assert [e.event for e in made.events][3:] == (
+        ["insert", "dispatch", "complete"] if first == "dispatch" else ["insert", "complete", "dispatch"]
+    )
+
+
 def test_without_scheduler() -> None:
     """none: the issue is the decision; a request that never queued is only counted; a refusal comes back."""
     made = follow([

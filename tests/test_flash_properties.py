@@ -47,7 +47,8 @@ def check(drive: Profile, n: int = 1600) -> None:
             if link.get("half_duplex") and kib == 512 and reading > 0.95 * link_rate[0] and writing > 0.95 * link_rate[1]:
                 shared = 1 / (share / reading + (1 - share) / writing)
                 assert one.bytes_a_second == pytest.approx(shared, rel=0.1), f"{case}: the link carries both ways at once"
-        least = 0.95 if kib == 512 else 0.9  # slots that are full of writes keep small reads out
+        # Small reads that suspend programs take the dies from them. With that one drive loses 8%, no other more than 5%.
+        least = 0.9 if kib == 4 and drive.name == "samsung-970-pro" else 0.95
         for share in (0, 0.1, 0.5, 1):
             best = 0.0
             for depth in DEPTHS:
@@ -100,6 +101,25 @@ def test_a_read_of_an_idle_die_waits_for_nobody() -> None:
     """Nor for the transfer of what another die has not read yet."""
     drive = simple(timing={"transfer": 0.01}, geometry={"channels": 1, "ways": 2})
     assert one_by_one(drive, (READ, 0, 8), (READ, 16, 8), (READ, 8, 1)) == [0.18, 0.28, 0.19]
+
+
+@pytest.mark.parametrize("name", [*FLASH, *range(206)])
+def test_a_read_of_an_idle_die_waits_for_no_other_dies_work(name: str | int) -> None:
+    """Sixteen reads of one die and one of the next: that takes what it does alone, and what passes channel and link before it."""
+    drive = find_drive(name) if isinstance(name, str) else random_flash(name)
+    geometry, link = drive.data["geometry"], drive.data.get("link", {})
+    page, dies = geometry.get("page", 32), geometry["channels"] * geometry["ways"]
+    if dies == 1:
+        return
+    other = (READ, (dies + 1) * page, 8)
+    (alone,) = one_by_one(drive, other)
+    crowd = [(READ, k * dies * page, 8) for k in range(16)]
+    control = drive.data.get("controller", {})
+    passing = drive.data["timing"].get("transfer", 0) * 8 + link.get("sector_read", 0) * 8
+    passing += max(control.get("read", 0), control.get("read_sequential", 0))
+    beside = one_by_one(drive, *crowd, other)
+    assert beside[-1] <= alone + 16 * passing + 1e-6
+    assert max(beside[:-1]) > 16 * drive.data["timing"]["page_read"]
 
 
 def test_a_write_without_a_place_holds_up_no_read() -> None:

@@ -29,6 +29,7 @@ for word in "$@"; do
 	*rrfile=*) head -c 1000000 /dev/zero >"${word##*rrfile=}" ;;
 	esac
 done
+printf "%s\\n" "$*" >"$PID_FILE.command"
 printf "$SAY"
 [ -z "$SLEEP" ] || exec sleep 1000
 """
@@ -84,6 +85,15 @@ def test_a_good_end(stand_in: StandIn) -> None:
     assert outcome.console == ["hello"]
     assert said == ["6.12.1: working"]
     assert stand_in.is_gone()
+
+
+@pytest.mark.parametrize(("cpus", "records"), [(1, True), (4, False)])
+def test_one_processor_is_recorded_for_its_lock(stand_in: StandIn, cpus: int, records: bool) -> None:
+    """QEMU refuses to record several."""
+    stand_in.does("@@ done\\n")
+    boot(Guest(Kernel("6.12.1", Path("/none")), "true", cpus=cpus), lambda _: None)
+    command = stand_in.pid_file.with_name("pid.command").read_text()
+    assert f"-smp {cpus} " in command and "sleep=off" in command and ("rr=record" in command) is records
 
 
 def test_complaints_may_be_provoked(stand_in: StandIn) -> None:

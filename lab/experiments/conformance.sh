@@ -7,8 +7,8 @@
 #
 # /lab/runs has a line for each run:
 #   NAME SCHEDULER DEVICE DEPTH SERVICE_NS NR_REQUESTS TUNABLE=VALUE,…|- JOB…
-# DEVICE is "null" (null_blk), "throttled" (null_blk that refuses what comes too fast, 4 MB/s) or "scsi" (scsi_debug, which
-# hands out budgets). Where the members of struct request are comes from the environment: kernels differ.
+# DEVICE is "null" (null_blk), "throttled" (null_blk that refuses what comes too fast, 4 MB/s), "queues" (null_blk with a hardware
+# queue for each CPU) or "scsi" (scsi_debug, which hands out budgets). Where the members of struct request are comes from the environment: kernels differ.
 cd /sys/kernel/tracing || exit
 echo mono >trace_clock
 echo 32768 >buffer_size_kb
@@ -82,6 +82,7 @@ while read -r name scheduler device depth service_ns nr_requests tunables jobs; 
 	case $device in
 	null) start_null "$depth" "$service_ns" ;;
 	throttled) start_null "$depth" "$service_ns" mbps=4 ;;
+	queues) start_null "$depth" "$service_ns" "submit_queues=$(grep -c ^processor /proc/cpuinfo)" ;;
 	scsi)
 		start_scsi "$depth" "$service_ns"
 		[ "$scheduler" != none ] || echo budget=1 >/tmp/settings

@@ -102,7 +102,7 @@ void ssd_submitted(struct ssd *s, u32 c)
 	u32 queue = 0;
 
 	if (s->nr_submissions > 1)
-		div_u64_rem(s->command[c].io->queue, s->nr_submissions, &queue);
+		queue = s->command[c].io->queue % s->nr_submissions;
 	q = &s->submissions[queue].commands;
 	if (ssd_empty(q))
 		line_up(s, queue);
@@ -134,7 +134,7 @@ void ssd_control(struct ssd *s, u64 now)
 {
 	u32 write, work;
 
-	if (s->controlled != SSD_NONE)
+	if (s->controlled_at != HW_NEVER)
 		return;
 	write = ssd_empty(&s->controller[0]);
 	if (write && ssd_empty(&s->controller[1]))
@@ -144,5 +144,5 @@ void ssd_control(struct ssd *s, u64 now)
 	s->in_a_row = write ? 0 : s->in_a_row + 1;
 	s->controlled = ssd_take(s, &s->controller[write]);
 	work = s->command[s->controlled].sequential ? s->control_sequential : s->control[write];
-	ssd_push(s, now + work, s->controlled, 0, ssd_pack(SSD_CONTROLLED, 1));
+	s->controlled_at = now + work;
 }

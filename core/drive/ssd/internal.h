@@ -72,6 +72,7 @@ extern const struct hw_param ssd_params[SP_NR];
 
 #define SSD_NONE       U32_MAX
 #define SSD_NO_PAGE    U64_MAX
+#define SSD_NO_SHIFT   U32_MAX
 /* Pages of reads that are on their way at once, of all commands and of one. */
 #define SSD_READS      4096u
 #define SSD_READS_EACH 256u
@@ -81,13 +82,12 @@ extern const struct hw_param ssd_params[SP_NR];
 #define SSD_SMALL      8u
 
 enum ssd_event_kind {
-	SSD_CONTROLLED, /* the controller has done its part */
-	SSD_READ,	/* a page is in the die's register */
-	SSD_OUT,	/* a page has passed the channel */
-	SSD_SENT,	/* … and the link, where that is half duplex */
-	SSD_IN,		/* a piece of a write has passed the link */
-	SSD_LOADED,	/* a page to be programmed is in the die's register */
-	SSD_ENDED,	/* a program or a piece of garbage collection may have ended */
+	SSD_READ,   /* a page is in the die's register */
+	SSD_OUT,    /* a page has passed the channel */
+	SSD_SENT,   /* … and the link, where that is half duplex */
+	SSD_IN,	    /* a piece of a write has passed the link */
+	SSD_LOADED, /* a page to be programmed is in the die's register */
+	SSD_ENDED,  /* a program or a piece of garbage collection may have ended */
 };
 
 struct ssd_event {
@@ -173,7 +173,9 @@ struct ssd {
 	u32 burst, in_burst;
 	struct ssd_queue controller[2]; /* reads, others */
 	u32 controlled, in_a_row;
+	u64 controlled_at; /* when the controller has done its part; HW_NEVER: it is idle */
 	u32 overhead[2], link[2], control[2]; /* by direction: read, write */
+	u32 least_overhead;
 	u32 control_sequential;
 	struct ssd_streams streams[2];
 	u64 link_free;
@@ -182,7 +184,8 @@ struct ssd {
 	u32 sent_from, nr_sent;
 
 	/* flash */
-	u32 channels, dies, page;
+	u32 channels, dies, page,
+		page_shift; /* page_shift: SSD_NO_SHIFT unless a page is a power of two */
 	u32 page_read[3], read_more, transfer, suspend;
 	u64 page_program, slc_program, fold;
 	u64 longest_read;

@@ -29,7 +29,12 @@ static void begin(struct ssd *s, u32 index, u64 now)
 	if (s->nr_fetch)
 		s->nr_fetched--;
 	if (io->op == HW_READ && io->sectors) {
-		c->page = div_u64_rem(io->sector, s->page, &c->within);
+		if (s->page_shift != SSD_NO_SHIFT) {
+			c->page = io->sector >> s->page_shift;
+			c->within = (u32)io->sector & (s->page - 1);
+		} else {
+			c->page = div_u64_rem(io->sector, s->page, &c->within);
+		}
 		div_u64_rem(c->page, s->dies, &c->die);
 		ssd_begin_read(s, index, now);
 	} else if (io->op == HW_OTHER) {
@@ -86,11 +91,6 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 	u64 now = e->at;
 
 	switch (e->kind_sectors >> SSD_KIND_SHIFT) {
-	case SSD_CONTROLLED:
-		s->controlled = SSD_NONE;
-		begin(s, e->command, now);
-		ssd_control(s, now);
-		break;
 	case SSD_READ:
 		ssd_has_read(s, e->die, now);
 		break;
@@ -122,14 +122,36 @@ static void happen(struct ssd *s, const struct ssd_event *e)
 	}
 }
 
+/* The controller has done its part for a command. */
+static void controlled(struct ssd *s, u64 now)
+{
+	s->controlled_at = HW_NEVER;
+	begin(s, s->controlled, now);
+	ssd_control(s, now);
+	fetch(s, now);
+}
+
+static u64 next_event(const struct ssd *s)
+{
+	return s->nr_events ? s->event[0].at : HW_NEVER;
+}
+
 static void run(struct ssd *s, u64 now)
 {
-	while (s->nr_events && s->event[0].at <= now) {
-		struct ssd_event e = ssd_open(s);
+	for (;;) {
+		u64 at = next_event(s);
 
-		happen(s, &e);
-		fetch(s, e.at);
-		ssd_close(s);
+		if (min(at, s->controlled_at) > now)
+			return;
+		if (s->controlled_at <= at) {
+			controlled(s, s->controlled_at);
+		} else {
+			struct ssd_event e = ssd_open(s);
+
+			happen(s, &e);
+			fetch(s, e.at);
+			ssd_close(s);
+		}
 	}
 }
 
@@ -180,11 +202,12 @@ static struct hw_io *ssd_poll(struct hw_drive *drive, u64 now)
 static u64 ssd_next(const struct hw_drive *drive)
 {
 	const struct ssd *s = ssd_of(drive);
-	u64 done = hw_done_next(&s->done);
+	u64 done = hw_done_next(&s->done), at;
 
-	if (!s->nr_out || !s->nr_events)
+	at = min(next_event(s), s->controlled_at);
+	if (!s->nr_out || at == HW_NEVER)
 		return done;
-	return min(done, s->event[0].at + min(s->overhead[0], s->overhead[1]));
+	return min(done, at + s->least_overhead);
 }
 
 struct parts {
@@ -209,7 +232,7 @@ static struct parts parts_of(const struct hw_profile *p, u32 depth)
 	x.dies = hw_align16(x.channels + x.nr_channels * sizeof(struct ssd_channel));
 	x.extra = hw_align16(x.dies + x.nr_dies * sizeof(struct ssd_die));
 	x.events = hw_align16(x.extra + x.nr_buffer * sizeof(u64));
-	/* a read and a program of each die; the controller; both ways of the link; channels */
+	/* a read and a program of each die; both ways of the link; channels */
 	x.reads = hw_align16(x.events +
 			     ((size_t)SSD_READS + 2 * x.nr_dies + 3) * sizeof(struct ssd_event));
 	x.commands = hw_align16(x.reads + SSD_READS * sizeof(struct ssd_read));
@@ -285,13 +308,20 @@ static void ssd_create(void *mem, const struct hw_profile *p, u32 depth)
 	struct parts x = parts_of(p, depth);
 	struct ssd *s = mem;
 	u64 copy, valid = (u64)v[SP_VALID];
+	u32 shift;
 
 	lay_out(s, &x);
 	INIT_LIST_HEAD(&s->done);
-	s->controlled = SSD_NONE;
+	s->controlled_at = HW_NEVER;
 	s->page = (u32)v[SP_PAGE];
+	s->page_shift = SSD_NO_SHIFT;
+	for (shift = 0; shift < 32; shift++) {
+		if (s->page == 1u << shift)
+			s->page_shift = shift;
+	}
 	s->overhead[0] = (u32)v[SP_O_READ];
 	s->overhead[1] = (u32)v[SP_O_WRITE];
+	s->least_overhead = min(s->overhead[0], s->overhead[1]);
 	s->link[0] = (u32)v[SP_LINK_READ];
 	s->link[1] = (u32)v[SP_LINK_WRITE];
 	s->control[0] = (u32)v[SP_C_READ];

@@ -15,15 +15,19 @@ from rich.table import Table
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._output import file_option, output_options, write_json
-from headwaiter.drives.profile import find_drive
+from headwaiter.drives.profile import Profile, find_drive
 from headwaiter.drives.published import Figure, figures
 from headwaiter.drives.validation import Validation, read_trace, validate
-from headwaiter.errors import plain
+from headwaiter.errors import Problem, plain
 from headwaiter.outputs import distinct
 from headwaiter.report.figure import figure
 from headwaiter.report.terminal import console
+from headwaiter.study.predicted import predicted
 from headwaiter.study.published import IOCOST, beside_by_scheduler, groups, iocost, kyber_targets, scheduled, starts
 from headwaiter.study.schema import MeanMax, PublishedDocument, PublishedRow, ValidateDocument
+
+RATE = "I/Os a second"
+_NEAR = 0.2
 
 
 def _plot(v: Validation, title: str, path: Path) -> None:
@@ -82,9 +86,54 @@ def _published(as_json: bool, output: Path | None) -> None:
         _errors(out, of_it)
 
 
+def _predicted(profile: Profile, paths: Sequence[Path], as_json: bool, output: Path | None) -> None:
+    found = list(predicted(profile, paths))
+    if not found:
+        raise Problem(f"{paths[0]}: no job did any I/O")
+    if as_json or output:
+        source = ", ".join(path.name for path in paths)
+        rows = [
+            PublishedRow(
+                drive=profile.name,
+                source=source,
+                load=one.job,
+                figure=what,
+                measured=rate,
+                simulated=one.simulated,
+                error=one.simulated / rate - 1,
+            )
+            for one in found
+            for what, rate in (
+                (RATE, one.middle),
+                (f"{RATE}, lowest", min(one.measured)),
+                (f"{RATE}, highest", max(one.measured)),
+            )
+        ]
+        write_json(PublishedDocument(figures=rows), output)
+        return
+    out = console()
+    title = plain(f"{profile.name}: {RATE}, {len(paths)} runs of fio's")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for head in ("job", "measured", "lowest", "highest", "simulated", "error"):
+        table.add_column(head, justify="left" if head == "job" else "right")
+    for one in found:
+        rates = (one.middle, min(one.measured), max(one.measured), one.simulated)
+        table.add_row(plain(one.job), *(f"{rate:.0f}" for rate in rates), f"{one.simulated / one.middle - 1:+.1%}")
+    out.print(table)
+    near = sum(abs(one.simulated / one.middle - 1) <= _NEAR for one in found)
+    out.print(f"within {_NEAR:.0%} of the run in the middle: {near} of {len(found)} jobs")
+
+
 @click.command("validate")
 @click.argument("drive", shell_complete=complete.drive, required=False)
-@click.argument("trace", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.argument("traces", metavar="[TRACE]", nargs=-1, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--fio",
+    "of_fio",
+    is_flag=True,
+    help="FILE.json... instead of TRACE: what fio measured (--output-format=json), a file for each run of the same jobs; "
+    "compare I/Os a second.",
+)
 @click.option(
     "--published",
     is_flag=True,
@@ -93,7 +142,13 @@ def _published(as_json: bool, output: Path | None) -> None:
 @output_options
 @file_option("--plot", metavar="FILE", help="Draw both distributions (.png, .svg, .pdf).")
 def command(
-    drive: str | None, trace: Path | None, published: bool, as_json: bool, output: Path | None, plot: Path | None
+    drive: str | None,
+    traces: tuple[Path, ...],
+    of_fio: bool,
+    published: bool,
+    as_json: bool,
+    output: Path | None,
+    plot: Path | None,
 ) -> None:
     """Replay a measured TRACE on a DRIVE alone and compare the service times.
 
@@ -101,14 +156,23 @@ def command(
     compares each request's own two times.
     """
     if published:
-        if drive or plot:
+        if drive or plot or of_fio:
             raise click.UsageError("--published is about bundled drives, and has nothing to plot: leave out the rest")
         _published(as_json, output)
         return
-    if drive is None or trace is None:
+    if drive is None or not traces:
         raise click.UsageError(f"Missing argument '{'TRACE' if drive else 'DRIVE'}'; or see --published.")
-    distinct({"TRACE": trace}, {"-o": output, "--plot": plot})
     profile = find_drive(drive)
+    if of_fio:
+        if plot:
+            raise click.UsageError("--fio has nothing to plot: leave out --plot")
+        distinct({f"file {number}": path for number, path in enumerate(traces, 1)}, {"-o": output})
+        _predicted(profile, traces, as_json, output)
+        return
+    if traces[1:]:
+        raise click.UsageError(f"Got unexpected extra argument ({traces[1]}); several files: see --fio.")
+    (trace,) = traces
+    distinct({"TRACE": trace}, {"-o": output, "--plot": plot})
     v = validate(profile, read_trace(trace), str(trace))
     if plot:
         _plot(v, profile.name, plot)

@@ -67,8 +67,9 @@ def _number(values: Mapping[str, int | bytes], name: str) -> int:
 class Follower:
     """Takes trace events in order of time and makes the rows of a recording."""
 
-    def __init__(self, scheduler: str, kernel: str) -> None:
+    def __init__(self, scheduler: str, kernel: str, cpus: int = 1) -> None:
         self.events: list[Event] = []
+        self._alone = cpus == 1
         self._told = scheduler == "bfq"  # of tasks' ends
         self._cached = scheduler == "bfq" and _keeps_time(kernel)  # the others do not go by ns there
         self._submitters: dict[int, _Request] = {}  # the latest request that a task inserted
@@ -222,8 +223,12 @@ class Follower:
             self._row(e, "back", keep, sectors=_number(e.values, "nr_sector"))
 
     def _ask(self, e: ring.Event) -> None:
-        """The dispatch function begins. Interrupts that come before it returns come when it has decided."""
-        self._asked = (len(self.events), e.time_ns)
+        """The dispatch function begins. Interrupts that come before it returns come when it has decided.
+
+        Another CPU's do not: the function may wait for it, so with several CPUs a decision counts where the function returns.
+        """
+        if self._alone:
+            self._asked = (len(self.events), e.time_ns)
 
     def _decided(self, e: ring.Event, given: _Request | None) -> None:
         self._row(e, "dispatch", given)
@@ -331,7 +336,7 @@ class Follower:
 
 def follow(events: Iterable[ring.Event], scheduler: str, facts: Mapping[str, str], tick_ns: int) -> Recording:
     """The recording of one run."""
-    follower = Follower(scheduler, facts.get("kernel", ""))
+    follower = Follower(scheduler, facts.get("kernel", ""), int(facts.get("cpus", "1")))
     for e in sorted(events, key=lambda e: e.time_ns):
         follower.take(e)
     return follower.recording(facts, tick_ns)

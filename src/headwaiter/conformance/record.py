@@ -57,6 +57,8 @@ def _job(kind: str, slot: int, **options: object) -> str:
     return ",".join(words + [f"{key}={value}" if value is not True else key for key, value in options.items()])
 
 
+# Their places are drawn so that no request is under way twice at one place, where a trace could not tell them apart.
+WRITERS = (*range(20, 27), 28)
 WORKLOADS: dict[str, Workload] = {
     "sequential": Workload(tuple(_job("read", i, n=400, qd=4, bs=16, rthink=3000) for i in range(4))),
     "random": Workload(tuple(_job("read", i, rand=True, n=200, qd=6, rthink=9000) for i in range(6))),
@@ -136,6 +138,25 @@ WORKLOADS: dict[str, Workload] = {
         service_ns=MS,
         schedulers=("none",),
         device="throttled",
+        cpus=4,
+    ),
+    # A device that takes all that there is: what a scheduler holds back, it holds back by its own rules.
+    "deep": Workload(
+        (_job("read", 0, rand=True, n=40), *(_job("write", i, rand=True, n=260, qd=16, bs=128, span=1 << 22) for i in WRITERS)),
+        depth=256,
+        service_ns=8 * MS,
+        nr_requests=256,
+    ),
+    # The same with a hardware queue for each CPU, each of which takes so many.
+    "queues": Workload(
+        (
+            _job("read", 0, rand=True, n=40, cpu=0),
+            *(_job("write", i, rand=True, n=260, qd=16, bs=128, span=1 << 22, cpu=i % 4) for i in WRITERS),
+        ),
+        depth=256,
+        service_ns=8 * MS,
+        nr_requests=256,
+        device="queues",
         cpus=4,
     ),
     "streams": Workload(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.drives.profile import Toml
 from headwaiter.engine.constants import SECTOR_BYTES
@@ -22,6 +23,9 @@ from headwaiter.errors import Problem
 from headwaiter.reading import TEXT_BYTES, read_bytes
 
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
+_UNIT_SECTORS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 24, 16, 8)
+"""In which I/Os may be counted; the first that explains a sweep best."""
+_TRIED = 24
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -74,17 +78,39 @@ def _rows(path: Path, document: Any) -> Iterable[Row]:
                 raise Problem(f"{where}: {way}: lacks iops, lat_ns or clat_ns") from None
 
 
+def _document(path: Path) -> Any:
+    """A file of fio's; Problem if it is not JSON."""
+    text = read_bytes(path, TEXT_BYTES).decode("utf-8", "replace")
+    start = text.find("{")  # fio may put its warnings in front
+    try:
+        return json.loads(text[start:] if start >= 0 else text)
+    except (json.JSONDecodeError, RecursionError) as e:
+        line = getattr(e, "lineno", 1)
+        raise Problem(f"{path}: line {line}: not JSON") from None
+
+
+def fio_jobs(path: Path) -> Iterable[tuple[str, tuple[dict[str, str], dict[str, Any]]]]:
+    """Each job of one of fio's JSON files: its name, its options, and what was measured."""
+    document = _document(path)
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        raise Problem(f"{path}: not fio's JSON: no list of jobs")
+    common = document.get("global options") or {}
+    seen: set[str] = set()
+    for number, job in enumerate(document["jobs"], 1):
+        if not isinstance(job, dict) or not isinstance(job.get("job options") or {}, dict):
+            raise Problem(f"{path}: job {number}: is not a table")
+        name = str(job.get("jobname", number))
+        if name in seen:
+            raise Problem(f"{path}: job {number}: '{name[:20]}' comes twice (clones: group_reporting=1)")
+        seen.add(name)
+        yield name, ({**common, **(job.get("job options") or {})}, job)
+
+
 def read_fio(paths: Sequence[Path]) -> list[Row]:
     """The jobs of fio's JSON files that only read or only write; Problem if there is none."""
     rows: list[Row] = []
     for path in paths:
-        text = read_bytes(path, TEXT_BYTES).decode("utf-8", "replace")
-        start = text.find("{")  # fio may put its warnings in front
-        try:
-            document = json.loads(text[start:] if start >= 0 else text)
-        except (json.JSONDecodeError, RecursionError) as e:
-            line = getattr(e, "lineno", 1)
-            raise Problem(f"{path}: line {line}: not JSON") from None
+        document = _document(path)
         rows += [row for row in _rows(path, document) if row.iops > 0 and row.mean > 0 and math.isfinite(row.iops + row.mean)]
     if not rows:
         raise Problem(f"{paths[0]}: no job that only reads or only writes")
@@ -114,6 +140,35 @@ def _table(rows: list[Row], base: float) -> list[list[float]]:
     return [[s, float(f"{p * base / (mean or 1):.5g}")] for s, p in zip(_SHARES, points, strict=True)]
 
 
+def _some(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The greatest first; of many, some."""
+    distinct = np.unique(values)[::-1]
+    chosen = np.unique(np.linspace(0, len(distinct) - 1, min(len(distinct), _TRIED)).round())
+    return np.asarray(distinct[chosen.astype(int)], float)
+
+
+def _limits(rows: list[Row], took_s: NDArray[np.float64]) -> tuple[int, int, float, float]:
+    """Servers, sectors that count as one I/O, so counted I/Os and bytes a second: those that explain the measured rates best.
+
+    The limits are among the rates that were seen. Of those that explain as much, the widest.
+    """
+    iops = np.array([row.iops for row in rows])
+    size, at_once = (np.array(column, float) for column in zip(*((row.size, row.at_once) for row in rows), strict=True))
+    servers = np.unique(np.clip(np.round(iops * took_s), 1, 1024))
+    by_servers = np.minimum(at_once, servers[:, None]) / took_s  # a row for each number of servers
+    best, found = math.inf, (1, _UNIT_SECTORS[0], 1.0, 1.0)
+    for unit in _UNIT_SECTORS:
+        counts = np.ceil(size / SECTOR_BYTES / unit)
+        for ios in _some(iops * counts):
+            for most in _some(iops * size):
+                rates = np.minimum(by_servers, np.minimum(ios / counts, most / size))
+                off = np.abs(np.log(rates / iops)).sum(axis=1)
+                i = int(off.argmin())
+                if off[i] < best - 1e-9:
+                    best, found = float(off[i]), (int(servers[i]), unit, float(ios), float(most))
+    return found
+
+
 def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
     """The profile, and by key what was guessed."""
     lines: dict[bool, tuple[float, float]] = {}
@@ -124,17 +179,8 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         if not own:
             notes[f"latency.{'write' if write else 'read'}"] = "guessed: as the other direction, which alone was measured"
     took = [(lines[row.write][0] + lines[row.write][1] * row.size / SECTOR_BYTES) / 1e3 for row in rows]
-    peak, most = max(row.iops for row in rows), max(row.iops * row.size for row in rows)
-    seen = {min(1024, max(1, round(row.iops * s))) for row, s in zip(rows, took, strict=True)}
-
-    def off(servers: int) -> float:
-        """How far so many servers are from the rates that were measured."""
-        rates = [min(min(row.at_once, servers) / s, peak, most / row.size) for row, s in zip(rows, took, strict=True)]
-        return sum(abs(math.log(rate / row.iops)) for row, rate in zip(rows, rates, strict=True))
-
-    servers = min(sorted(seen), key=off)
-    notes["servers"] = "what explains the rates at greater depths best"
-    notes["ios.rate"] = notes["bytes.rate"] = "the greatest that was seen"
+    servers, unit, ios, most = _limits(rows, np.array(took))
+    notes["servers"] = notes["ios"] = notes["bytes.rate"] = "what explains the rates at greater depths best"
     notes["slow"] = "not measured"
     latency = {
         ("write" if write else "read"): _table([row for row in rows if row.write == write] or rows, lines[write][0])
@@ -146,7 +192,7 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         "servers": servers,
         "geometry": {"sectors": capacity // SECTOR_BYTES},
         "latency": {**latency, **slopes},
-        "ios": {"rate": max(1, round(peak)), "burst": max(1, round(peak / 1000)), "unit": 512},
+        "ios": {"rate": max(1, round(ios)), "burst": max(1, round(ios / 1000)), "unit": unit},
         "bytes": {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")},
         "queue": {"depth": min(1024, max(128, *(row.at_once for row in rows)))},
     }

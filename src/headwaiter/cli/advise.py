@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
@@ -43,9 +45,14 @@ from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
-@click.command("advise")
-@click.argument("workload", shell_complete=complete.workload, metavar="TRACE|DEVICE")
-@click.option("--on", metavar="DEVICE", help="The device that TRACE is of: what its kernel offers, and what --apply changes.")
+@click.command("advise", cls=Command)
+@click.argument("workload", shell_complete=complete.workload_or_disk, metavar="TRACE|DEVICE")
+@click.option(
+    "--on",
+    metavar="DEVICE",
+    shell_complete=device,
+    help="The device that TRACE is of: what its kernel offers, and what --apply changes.",
+)
 @click.option(
     "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, help="Of DEVICE: how long to record."
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option
 from headwaiter.cli._progress import reading_bar
@@ -19,7 +20,7 @@ from headwaiter.traces.meaning import PRESETS
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @output_option()
 @click.option(

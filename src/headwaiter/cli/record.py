@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from headwaiter.archives import RECORDERS
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import devices_or_all
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import amount, clock_bar
@@ -20,8 +22,8 @@ from headwaiter.live.record import BUFFER_KB, Done, Sofar, record
 _ALL = "all"
 
 
-@click.command()
-@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…|all")
+@click.command(cls=Command)
+@click.argument("devices", nargs=-1, required=True, shell_complete=devices_or_all, metavar="DEVICE…|all")
 @click.option(
     "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="How long."
 )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.errors import Problem
@@ -18,8 +20,8 @@ from headwaiter.live.settings import commands
 from headwaiter.live.state import Saved
 
 
-@click.command("revert")
-@click.argument("device", nargs=-1, required=True)
+@click.command("revert", cls=Command)
+@click.argument("device", nargs=-1, required=True, metavar="DEVICE…", shell_complete=device)
 @machine_options
 @output_options
 def command(device: tuple[str, ...], machine: Machine, as_json: bool, output: Path | None) -> None:

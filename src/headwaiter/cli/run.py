@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
@@ -34,7 +35,7 @@ from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @click.argument("workload", shell_complete=complete.workload)
 @click.option(
     "--sched",

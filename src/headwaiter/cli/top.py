@@ -19,6 +19,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._live import root_option
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import json_option
@@ -36,7 +37,7 @@ from headwaiter.report.terminal import columns, console
 _QUIT = ("q", "Q")
 
 
-@click.command("top")
+@click.command("top", cls=Command)
 @click.argument("what", metavar="DEVICE|TRACE", shell_complete=complete.disk)
 @click.option(
     "--interval",

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import find_drive
 from headwaiter.drives.published import Figure, figures
@@ -82,7 +83,7 @@ def _published(as_json: bool, output: Path | None) -> None:
         _errors(out, of_it)
 
 
-@click.command("validate")
+@click.command("validate", cls=Command)
 @click.argument("drive", shell_complete=complete.drive, required=False)
 @click.argument("trace", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option(

@@ -12,6 +12,8 @@ from typing import get_args
 import click
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
@@ -32,8 +34,8 @@ from headwaiter.study.fit import AUTO
 _DEFAULT = Caution()
 
 
-@click.command("watch")
-@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…")
+@click.command("watch", cls=Command)
+@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…", shell_complete=device)
 @click.option(
     "--method",
     type=click.Choice(["replay", "request-size", "table"]),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headwaiter.live.changed import RevertDocument, StatusDocument, Written
+from headwaiter.live.changed import ApplyDocument, RevertDocument, StatusDocument, Written
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
 from headwaiter.live.topped import DOCUMENTS as TOPPED
 from headwaiter.record import Document, Record, Says
@@ -216,6 +216,7 @@ DOCUMENTS: tuple[type[Record], ...] = (
     *DESCRIBED,
     *TOPPED,
     AdviseDocument,
+    ApplyDocument,
     RevertDocument,
     StatusDocument,
     RankDocument,

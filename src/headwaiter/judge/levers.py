@@ -51,6 +51,7 @@ FILES = {
 READ_AHEAD_KB = 128
 DIRTY_MIB = (64, 16)
 """The kernel's own read-ahead, and limits of dirty pages that are tried."""
+_MOST_PIDS = 4
 _NUMBER = re.compile(r"\.\d+$")
 
 
@@ -248,11 +249,25 @@ def _classes(judged: Judged, taken: Trial) -> Iterator[_Tried]:
         known = [t for t in judged.trials if t.variant.scheduler in KNOW_CLASSES]
         knowing = [t.variant for t in sorted(known, key=lambda t: -(t.result.progress_mbps or 0.0))[:2]]
     for name, groups, names in _background(judged):
+        pids = _pids(judged.work.load, name, groups, names)
         for variant in knowing:
-            how = f"ionice -c3 -p $(pidof {quote(name)})"
-            back = f"ionice -c2 -n4 -p $(pidof {quote(name)})"
+            how, back = f"ionice -c3 -p {pids}", f"ionice -c2 -n4 -p {pids}"
             what = (f"{name} in the idle class",)
             yield _Tried(("class",), what, variant, lowered=groups, apart=names, apply=(how,), undo=(back,))
+
+
+def _pids(load: Load, name: str, groups: frozenset[int], names: frozenset[str]) -> str:
+    """Return the processes of a program, for ionice -p: by their name, unless others have it, too, and they are few.
+
+    Many processes are short-lived ones, whose numbers are of no use.
+    """
+    if not isinstance(load, Forest):
+        return f"$(pidof {quote(name)})"
+    called = sorted(one for one in names if not is_kernel_thread(one))
+    pids = [str(task.id) for task in load.tasks if task.group in groups]
+    if len(pids) <= _MOST_PIDS and any(task.group not in groups and task.name in called for task in load.tasks):
+        return " ".join(pids)
+    return f"$(pidof {' '.join(map(quote, called))})"
 
 
 def _background(judged: Judged) -> list[tuple[str, frozenset[int], frozenset[str]]]:

@@ -124,7 +124,7 @@ class Comparison:
     """
 
     study: Judged = field(repr=False)
-    """The same with its parts: workload, drive, conditions, trials (headwaiter.judge.judge)."""
+    """What the document is made from: workload, drive, conditions, trials (headwaiter.judge.judge)."""
 
     @property
     def document(self) -> CompareDocument:

@@ -71,7 +71,10 @@ def _facts(p: Profile) -> DriveRow:
 @output_options
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
-    """List the drives. NAME or FILE.toml shows one; import and new make profiles; export converts them for the kernel modules."""
+    """List the drives, show one (NAME or FILE.toml), and make profiles.
+
+    `new`, `from` and `import` make a profile; `export` converts one for the kernel modules.
+    """
     if ctx.invoked_subcommand:
         return
     known = [load(path) for path in bundled().values()]

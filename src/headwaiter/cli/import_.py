@@ -49,7 +49,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     help="FILE is CSV: names or numbers of its columns, and their units, such as time=ts:ms,sector=lba,size=len:bytes,op=rw; "
     f"or one of {', '.join(PRESETS)}.",
 )
-@click.option("--keep-good", is_flag=True, help="Of a damaged or truncated FILE, use what comes before the damage.")
+@click.option("--keep-good", is_flag=True, help="Use what comes before the damage in a damaged or truncated FILE.")
 def command(
     file: Path,
     output: Path | None,

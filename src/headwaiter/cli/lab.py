@@ -33,7 +33,7 @@ from headwaiter.was.config import READERS
 
 @click.group("lab", cls=Group)
 def command() -> None:
-    """Run the kernel lab: stock kernels in QEMU, in virtual time, the same on every run."""
+    """Run experiments in stock kernels under QEMU, in virtual time; every run gives the same result."""
 
 
 @command.command("list")

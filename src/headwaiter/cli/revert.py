@@ -27,7 +27,7 @@ from headwaiter.live.state import Saved
 def command(device: tuple[str, ...], machine: Machine, as_json: bool, output: Path | None) -> None:
     """Restore the settings that DEVICE (such as sda) had before headwaiter changed its scheduler.
 
-    A stack (dm, md) means all disks below it. The saved settings are forgotten once they read back; status 2 if that fails.
+    A stack (dm, md) means all disks below it. The command forgets the saved settings once they read back; status 2 if that fails.
     """
     legs = {leg.name: leg for name in device for leg in machine.legs(machine.find(name))}
     done = [(leg, *revert(leg, machine.state)) for leg in legs.values()]

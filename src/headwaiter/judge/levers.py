@@ -66,7 +66,7 @@ class Queue:
     in_force: Mapping[str, int] | None = None
 
     def lets(self, name: str) -> bool:
-        """Whether it may have a setting."""
+        """Return whether it may have a setting."""
         return self.in_force is None or name in self.in_force
 
     def now(self, name: str, usual: int) -> int:
@@ -167,7 +167,7 @@ class _Bench:
         return self._plain[variant.name]
 
     def helpful(self, taken: Trial) -> list[_Pulled]:
-        """Of each kind the lever that helps most beside a scheduler, the most helpful first."""
+        """Return the lever of each kind that helps most beside a scheduler, the most helpful first."""
         judged = self.judged
         tried = [*_classes(judged, taken), *_queue(judged, taken, self.queue), *_memory(judged, taken)]
         if not tried:
@@ -316,7 +316,7 @@ def _is_idle(load: JobLoad, groups: set[int]) -> bool:
 
 
 def _lowered(load: Load, groups: frozenset[int]) -> Load:
-    """The same with these threads of control in the idle class."""
+    """Return the load with these threads of control in the idle class."""
     if isinstance(load, JobLoad):
         return replace(load, tasks=tuple(replace(t, ioprio=IDLE) if t.group in groups else t for t in load.tasks))
     assert isinstance(load, Forest)
@@ -330,7 +330,7 @@ def _lowered(load: Load, groups: frozenset[int]) -> Load:
 
 
 def _read_ahead(load: Load, times: int) -> Load:
-    """The same with larger windows of reading ahead."""
+    """Return the load with larger windows of reading ahead."""
     if times == 1 or not isinstance(load, JobLoad):
         return load
     larger = (replace(j, fields={**j.fields, "readahead_bytes": j.fields["readahead_bytes"] * times}) for j in load.jobs)
@@ -380,5 +380,5 @@ def _memory(judged: Judged, taken: Trial) -> Iterator[_Tried]:
 
 
 def _buffered(load: JobLoad, directions: int) -> bool:
-    """Whether a job goes through the page cache that way."""
+    """Return whether a job goes through the page cache that way."""
     return any(job.fields["buffered"] and job.fields["directions"] & directions for job in load.jobs)

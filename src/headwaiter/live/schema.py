@@ -19,7 +19,7 @@ AdviceKind = Literal["scheduler", "tunables", "lever", "module", "recording", "f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate(Record):
-    """Whether a recording can tell anything of schedulers."""
+    """Return whether a recording can tell anything of schedulers."""
 
     open: Annotated[bool, Says("it can")]
     seconds: Annotated[float, Says("its length", "s")]

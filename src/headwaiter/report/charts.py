@@ -54,7 +54,7 @@ def legend_below(chart: Any, lines: Mapping[str, Any]) -> None:
 
 
 def look(i: int) -> dict[str, Any]:
-    """Of the line of scheduler i: no two alike."""
+    """Return the look of the line of scheduler i; no two are alike."""
     return {"line_color": _COLOURS[i % len(_COLOURS)], "line_dash": _DASHES[i // len(_COLOURS) % len(_DASHES)], "line_width": 2}
 
 

@@ -11,16 +11,17 @@ DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
 .PHONY: all build develop requirements wheel wheels deb test-deb demo c-test sanitize test test-python test-all test-long test-compilers \
 	test-distributions lint format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all \
-	test-kernel-debug published-docs \
+	test-kernel-debug published-docs docs-site \
 	dkms-tree clean
 
 all: build
 
 build: .venv/.installed
 
-# What pyproject.toml says is needed to build, to run and to develop.
+# What pyproject.toml says is needed to build, to run and to develop; and to build the site, which only some do.
+SITE = import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["site"], sep="\n")
 REQUIRED = import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); project = p["project"]; \
-	extras = [one for extra in project["optional-dependencies"].values() for one in extra]; \
+	extras = [one for name, extra in project["optional-dependencies"].items() if name != "site" for one in extra]; \
 	print(*p["build-system"]["requires"], *project["dependencies"], *(one for one in extras if "headwaiter[" not in one), sep="\n")
 
 # pip says nothing for minutes.
@@ -33,7 +34,7 @@ REQUIRED = import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); proje
 
 # The same, each in the version and with the hashes that CI takes: make build REQUIREMENTS=.ci/requirements.txt
 requirements: .venv/.tools
-	$(BIN)/python -c '$(REQUIRED)' | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	{ $(BIN)/python -c '$(REQUIRED)'; $(BIN)/python -c '$(SITE)'; } | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--upgrade -o .ci/requirements.txt -
 
 .venv/.installed: .venv/.tools $(SOURCES)
@@ -161,6 +162,16 @@ fuzz: build
 
 docs: build
 	$(BIN)/python docs/generate.py
+
+# The documents as a site, which works from a file; links that lead nowhere end it.
+docs-site: .venv/.site
+	@$(BIN)/python docs/site.py build/site
+
+.venv/.site: .venv/.tools
+	@echo "Installing Sphinx from PyPI into .venv ..." >&2
+	@$(BIN)/python -c '$(SITE)' >.venv/site.txt
+	@$(BIN)/pip install -q --disable-pip-version-check $(if $(REQUIREMENTS),--require-hashes -r $(REQUIREMENTS),-r .venv/site.txt)
+	@touch $@
 
 # Man pages, from what --help is made from.
 man: build

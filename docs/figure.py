@@ -71,7 +71,8 @@ def caption() -> str:
     return (
         f"*Two programs each read a file, {READ_SECTORS // 2} KiB at a time, from a {rpm:g} rpm disk. A scheduler that never "
         f"waits seeks away in the {THINK_NS / 1e6:g} ms\nthat a program needs to ask for its next block; one that waits (shaded) "
-        f"stays. {figures}.\n(`.venv/bin/python docs/figure.py` draws this; `headwaiter run --plot` draws a run of yours.)*\n"
+        f"stays. {figures}.\n"
+        "(`.venv/bin/python docs/figure.py` draws this; `headwaiter run WORKLOAD --plot FILE` draws a run of yours.)*\n"
     )
 
 

@@ -19,6 +19,7 @@ import click
 from click_man.man import ManPage
 
 from headwaiter.cli import program
+from headwaiter.cli._help import Rows, examples_of, statuses_of
 
 
 def pages(context: click.Context) -> Iterator[tuple[str, str]]:
@@ -37,9 +38,20 @@ def pages(context: click.Context) -> Iterator[tuple[str, str]]:
         (name, found) for name in names if isinstance(command, click.Group) and (found := command.get_command(context, name))
     ]
     page.commands = [(name, first_sentence(cleandoc(found.help or ""))) for name, found in inner]
-    yield context.command_path.replace(" ", "-") + ".1", safe(str(page))
+    path = context.command_path
+    end = section("EXAMPLES", examples_of(path)) + section("EXIT STATUS", statuses_of(path))
+    yield path.replace(" ", "-") + ".1", safe(f"{str(page).rstrip()}\n{end}")
+    short = path.replace(" research ", " ")
+    if short != path:
+        yield short.replace(" ", "-") + ".1", f".so man1/{path.replace(' ', '-')}.1\n"
     for name, found in inner:
         yield from pages(click.Context(found, info_name=name, parent=context))
+
+
+def section(title: str, rows: Rows) -> str:
+    """Return a section with a paragraph for each row: what it is about, and the text."""
+    escape = str.maketrans({"\\": r"\e", "-": r"\-"})
+    return f".SH {title}\n" + "".join(f".TP\n\\fB{head.translate(escape)}\\fP\n{text}\n" for head, text in rows)
 
 
 def first_sentence(text: str) -> str:

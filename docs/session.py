@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The commands of a tutorial, one after another in one folder, as its reader types them.
 
-In the folder is the bundled recording under the name that the tutorial for administrators gives to its own, and every file that
-the tutorial shows: a block of code behind a line that ends in "`NAME`:".
+In the folder is the bundled recording `nas` under the name that the tutorial for administrators gives to its own, and every file
+that the tutorial shows: a block of code behind a line that ends in "`NAME`:".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import TracebackType
 
 from headwaiter.paths import WORKLOADS
 
-RECORDING = "sdb.blktrace.0"
+RECORDING = "sdb.hwr"
 SHOWN = re.compile(r"`([\w.-]+)`:\n+ *```\w+\n(.*?)^ *```", re.M | re.S)
 
 
@@ -32,7 +32,7 @@ class Session:
 
     def __enter__(self) -> Session:
         if "<!-- shell: " in self.text:
-            (self.folder / RECORDING).write_bytes(lzma.decompress((WORKLOADS / "example.blktrace.xz").read_bytes()))
+            (self.folder / RECORDING).write_bytes(lzma.decompress((WORKLOADS / "nas.blktrace.xz").read_bytes()))
             for name, content in SHOWN.findall(self.text):
                 indent = min(len(line) - len(line.lstrip()) for line in content.splitlines() if line.strip())
                 (self.folder / name).write_text("".join(line[indent:] for line in content.splitlines(True)), encoding="utf-8")

@@ -18,8 +18,8 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from command import good, told
 from command import run as command
-from command import told
 from nbclient import NotebookClient
 
 import headwaiter
@@ -126,7 +126,7 @@ def test_streams_of_a_trace(tmp_path: Path) -> None:
 def test_run_takes_the_options_of_the_command(
     two: Path, capfd: pytest.CaptureFixture[str], words: list[str], conditions: headwaiter.Conditions
 ) -> None:
-    ours = headwaiter.run(two, "as-share", drive="barracuda-80g", **conditions)
+    ours = headwaiter.run(two, "as-share", drive="barracuda-80g", runs=0, **conditions)
     base = ("run", two, "--sched", "as-share", "--drive", "barracuda-80g", "--seeds", "0")
     theirs = told(capfd, *base, *words)
     assert json.loads(ours.to_json()) == theirs
@@ -297,3 +297,16 @@ def test_it_is_imported_wherever_one_stands(folder: Path) -> None:
     code = 'import headwaiter; print(headwaiter.compare("readers-2", schedulers=["none", "as"], runs=0))'
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     assert "MB/s" in done.stdout and "as" in done.stdout
+
+
+@pytest.mark.parametrize(("workload", "scheduler"), [("readers-2", "as"), ("readers-2", "bfq:low_latency=0"), ("example", "bfq")])
+def test_to_json_is_what_the_command_prints(workload: str, scheduler: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Byte for byte, with the range over small changes of the load."""
+    name, *pairs = scheduler.split(":")
+    given = [word for one in pairs for word in ("--set", one)]
+    made = headwaiter.run(workload, name, settings=dict(one.split("=") for one in pairs)).to_json()
+    assert made == good(capfd, "run", workload, "--sched", name, *given, "--json")
+    assert json.loads(made)["results"][0]["range"]["runs"] == 9
+    alone = headwaiter.run(workload, name, settings=dict(one.split("=") for one in pairs), runs=0).to_json()
+    assert alone == good(capfd, "run", workload, "--sched", name, *given, "--seeds", 0, "--json")
+    assert "range" not in json.loads(alone)["results"][0]

@@ -24,6 +24,7 @@ from test_cli import TWO
 from test_conformance import small
 
 from headwaiter.cli import lab, program
+from headwaiter.cli._help import words_of
 from headwaiter.conformance import recording
 from headwaiter.engine.constants import Op, OpName
 from headwaiter.engine.sim import Options
@@ -74,13 +75,13 @@ def valid(document: object) -> bool:
 
 
 def commands(group: click.Group = program, names: tuple[str, ...] = ()) -> Iterator[str]:
-    """Every command with --json, by its words."""
+    """Every command with --json, by its words; those of `research` without that one."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command
         if any(param.name == "as_json" for param in command.params):
-            yield " ".join((*names, name))
+            yield words_of(" ".join(("headwaiter", *names, name)))
         if isinstance(command, click.Group):
             yield from commands(command, (*names, name))
 
@@ -130,6 +131,7 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     "table": ("TableDocument", [["barracuda-80g", "-s", "none,as", "--files", "64k", "--records", "4k", "--runs", "1"]]),
     "select": ("SelectDocument", [[*CELL], [*CELL, "--apply", "sda", "--root", "ROOT"]]),
     "calibrate": ("CalibrateDocument", [["--host-file", "HOST"]]),
+    "apply": ("ApplyDocument", [["sda", "bfq:low_latency=0", "--root", "ROOT"]]),
     "revert": ("RevertDocument", [["sda", "--root", "ROOT"]]),
     "status": ("StatusDocument", [["--root", "ROOT"]]),
     "lab run": ("LabDocument", [["smoke"]]),

@@ -13,10 +13,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import axe_core_python
 import numpy as np
 import pytest
 from bokeh.models import ColumnDataSource
 from command import good, run, told, write
+from conftest import ROOT
 from PIL import Image
 
 import headwaiter
@@ -97,7 +99,7 @@ def test_the_page_has_the_figures_of_json(two: Path, tmp_path: Path, capfd: pyte
         r.pop("tasks"), r.pop("groups", None)
     assert json.loads(inside[1]) == document
     assert document["answer"]["text"] in unescape(html)
-    titles = re.findall(r"<th[^>]*>(.*?)</th>", html.partition("<tbody>")[0])
+    titles = re.findall(r"<th[ >].*?>?([^<>]*(?:<br>[^<>]*)*)</th>", html.partition("<tbody>")[0])
     place = titles.index("MB/s")
     for r in document["results"]:
         row = re.search(rf"<tr[^>]*><td>{r['scheduler']}\*?</td>(.*?)</tr>", html)
@@ -119,7 +121,7 @@ def test_programs_that_win_and_lose(tmp_path: Path, capfd: pytest.CaptureFixture
     assert document["answer"]["baseline"] == "mq-deadline" and document["answer"]["best"] == "as"
     by_name = {r["scheduler"]: r["tasks"] for r in document["results"]}
     name = by_name["as"][0]["name"]
-    row = re.search(rf"<tr><td>{name}</td>(.*?)</tr>", html)
+    row = re.search(rf'<tr><th scope="row">{name}</th>(.*?)</tr>', html)
     assert row
 
     def waited(scheduler: str) -> float:
@@ -127,9 +129,17 @@ def test_programs_that_win_and_lose(tmp_path: Path, capfd: pytest.CaptureFixture
 
     before, after = waited("mq-deadline"), waited("as")
     assert after < 0.5 * before
-    cells = [f"{by_name['as'][0]['requests']:,}", f"{before:.2f}", f"{after:.2f}", f"{1 - after / before:.0%} less"]
-    assert re.findall(r"<td[^>]*>(.*?)</td>", row[1]) == cells
-    assert "<th>noop, s</th><th>as, s</th>" in page_of(
+    paces = {r["scheduler"]: next(p for p in r["programs"] if p["name"] == name) for r in document["results"]}
+    was, now = paces["mq-deadline"], paces["as"]
+    verdict, *figures = re.findall(r"<td[^>]*>(.*?)</td>", row[1])
+    factor = now["throughput_MBps"] / was["throughput_MBps"]
+    assert verdict.startswith(f"gains: {factor:.1f} times as much done") and factor > 2
+    assert figures == [
+        f"{by_name['as'][0]['requests']:,}", f"{was['throughput_MBps']:.3g}", f"{now['throughput_MBps']:.3g}",
+        f"{before:.2f}", f"{after:.2f}", digits(was["max_ms"]), digits(now["max_ms"]),
+    ]  # fmt: skip
+    assert ("waits up to" in verdict) == (now["max_ms"] > 2 * was["max_ms"])
+    assert '<th scope="col">noop, s</th><th scope="col">as, s</th>' in page_of(
         capfd, Path("readers-2"), tmp_path / "out.html", *words, "--current", "noop"
     )
 
@@ -205,6 +215,76 @@ def test_a_browser_draws_it(two: Path, tmp_path: Path, capfd: pytest.CaptureFixt
     disk = found["disk"]
     for i in range(len(disk["scheduler"])):
         assert sum(disk[part][i] for part in disk if part != "scheduler") == pytest.approx(100)
+
+
+@pytest.mark.thorough
+@pytest.mark.needs("chromium")
+def test_no_more_than_six_curves_at_first(two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The best and the baseline are among them; the others wait in the legend, and their heads in a part that opens."""
+    page = tmp_path / "out.html"
+    html = page_of(capfd, two, page, "--drive", "constant:5", "--seeds", "0", "--no-levers")
+    document = told(capfd, "compare", two, "--drive", "constant:5", "--seeds", "0", "--no-levers")
+    probe = """<script>document.fonts.ready.then(() => setTimeout(() => {
+      const lines = Bokeh.documents[0].roots().slice(0, 1)[0].renderers.filter((r) => r.glyph.type === "Line");
+      const out = document.createElement("pre"); out.id = "probe";
+      out.textContent = JSON.stringify([lines.filter((r) => r.visible).map((r) => r.name), lines.length]);
+      document.body.append(out); }, 3000));</script>"""
+    write(page, html.replace("</body>", probe + "</body>"))
+    shown = re.search(r'<pre id="probe">(.*?)</pre>', browse(page, tmp_path, 1280, "--dump-dom"), re.S)
+    assert shown
+    visible, lines = json.loads(unescape(shown[1]))
+    assert len(visible) == 6 < lines == len(document["results"])
+    assert document["answer"]["baseline"] in visible
+    assert f"<summary>{lines - 6} more</summary>" in html and html.count('class="chart"') == 3 + lines
+
+
+LOOKS = {
+    "desktop": (1280, 3600, []),
+    "dark": (1280, 3600, ["--blink-settings=preferredColorScheme=0"]),
+    "phone": (500, 4600, []),
+}
+PICTURES = ROOT / "build" / "pages"
+"""CI keeps this folder."""
+
+
+@pytest.mark.thorough
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("name", LOOKS)
+def test_it_is_looked_at(name: str, two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Pictures for people; the paper is what the reader's mode says."""
+    width, height, more = LOOKS[name]
+    page = tmp_path / "out.html"
+    page_of(capfd, two, page, "--drive", "constant:5", "--seeds", "0", "--no-levers")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    picture = PICTURES / f"compare-{name}.png"
+    browse(page, tmp_path, width, f"--screenshot={picture}", f"--window-size={width},{height}", *more)
+    with Image.open(picture) as drawn:
+        paper = drawn.convert("RGB").getpixel((3, height - 3))
+    assert paper == ((0x16, 0x18, 0x1B) if name == "dark" else (0xFF, 0xFF, 0xFF))
+    dots = (0x9C, 0xC9, 0xF5) if name == "dark" else (0x1F, 0x4E, 0x79)
+    assert dots in colours_of(picture, 50), "dots of the head can be seen"
+
+
+@pytest.mark.thorough
+@pytest.mark.needs("chromium")
+@pytest.mark.parametrize("mode", [[], ["--blink-settings=preferredColorScheme=0"]], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [500, 1280])
+def test_everybody_can_read_it(mode: list[str], width: int, two: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """axe finds nothing: contrast, labels, order of headings, and the rest of what it knows."""
+    axe = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    probe = f"""<script>{axe}</script><script>document.fonts.ready.then(() => setTimeout(() => {{
+      for (const one of document.querySelectorAll("details")) one.open = true;
+      setTimeout(() => axe.run().then((found) => {{
+        const out = document.createElement("pre"); out.id = "probe";
+        out.textContent = JSON.stringify([found.violations.map((v) => [v.id, v.nodes[0].html]), found.passes.map((v) => v.id)]);
+        document.body.append(out); }}), 1500); }}, 3000));</script>"""
+    page = tmp_path / "out.html"
+    html = page_of(capfd, two, page, "--drive", "constant:5", "--seeds", "0", "--no-levers")
+    write(page, html.replace("</body>", probe + "</body>"))
+    shown = re.search(r'<pre id="probe">(.*?)</pre>', browse(page, tmp_path, width, "--dump-dom", *mode), re.S)
+    assert shown
+    violations, passes = json.loads(unescape(shown[1]))
+    assert violations == [] and {"color-contrast", "html-has-lang", "role-img-alt"} <= set(passes)
 
 
 @pytest.mark.thorough

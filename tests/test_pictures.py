@@ -95,24 +95,29 @@ def test_a_map_of_regrets() -> None:
 
 
 def test_programs_that_win_and_lose() -> None:
-    """Those that wait longest come first; 3% are as long."""
+    """Those that wait longest come first; 3% are the same. Its pace, or else its waiting, tells whether a program gains."""
+
+    def pace(name: str, rate: float, longest: float | None) -> Any:
+        return SimpleNamespace(name=name, throughput_mbps=rate, max_ms=longest)
 
     def ran(scheduler: str, *rows: tuple[str, int, float]) -> Any:
         tasks = [SimpleNamespace(name=name, requests=n, lat_ms=SimpleNamespace(mean=ms, max=9 * ms)) for name, n, ms in rows]
-        return SimpleNamespace(scheduler=scheduler, variant=None, groups=None, tasks=tasks)
+        paces: dict[str, Any] = {"noop": [pace("dd", 10.0, 40.0)], "as": [pace("dd", 15.0, 90.0), pace("new", 1.0, None)]}
+        return SimpleNamespace(scheduler=scheduler, variant=None, groups=None, tasks=tasks, programs=paces.get(scheduler))
 
     before = ran("noop", ("cat", 100, 1.0), ("dd", 60, 10.0), ("dd", 40, 10.0), ("find", 10, 10.0), ("gone", 1, 1.0))
     after = ran("as", ("cat", 100, 0.97), ("dd", 100, 5.0), ("find", 10, 25.0), ("new", 1, 1.0))
     found: Any = SimpleNamespace(results=[after, before], answer=SimpleNamespace(best="as", baseline="noop"))
     section = page._programs(found)
-    assert section and section.legend == "Time that the I/Os of a program took together, under noop and under as."
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in section.table.split("<tr>")[2:]]
+    assert section and section.legend.startswith("Each program under noop and under as: ")
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in section.table.split("<tr>")[1:]]
     assert rows == [
-        ["dd", "100", "1.00", "0.50", "50% less"],
-        ["find", "10", "0.10", "0.25", "2.5 times as long"],
-        ["cat", "100", "0.10", "0.10", "as long"],
+        ["program", "under as", "I/Os", "noop, MB/s", "as, MB/s", "noop, s", "as, s", "noop, max ms", "as, max ms"],
+        ["dd", "gains: 50% more done; waits up to 90.0 ms", "100", "10", "15", "1.00", "0.50", "40.0", "90.0"],
+        ["find", "pays: 2.5 times as long waiting", "10", "–", "–", "0.10", "0.25", "–", "–"],
+        ["cat", "the same", "100", "–", "–", "0.10", "0.10", "–", "–"],
     ]
-    assert re.findall(r'<td class="(\w*)">', section.table) == ["wins", "loses", ""]
+    assert re.findall(r'<td class="(wins|loses|even)">', section.table) == ["wins", "loses", "even"]
 
 
 def test_throughput_over_time_and_where_it_went() -> None:
@@ -120,7 +125,7 @@ def test_throughput_over_time_and_where_it_went() -> None:
     disk = Disk(busy_s=6.0, idle_s=4.0, seek_s=1.0, rotation_s=2.0, seeks=100)
     detail = Detail(EMPTY, EMPTY, np.array([0.0, 1.0, 2.0]), np.array([5.0, 7.0]))
     shown = [Shown(result(name, disk=disk), detail, NO_HEAD) for name in ("noop", "as")]
-    first, _ = drawn(charts.throughput(shown))
+    first, _ = drawn(charts.throughput(shown, ["noop"]))
     assert first == {"s": [0, 1, 2], "rate": [5, 7, 7]}
     bars = drawn(charts.disk_time(shown))[0]
     assert bars["scheduler"] == ["as", "noop"] and (bars["seek"], bars["rotate"]) == ([10, 10], [20, 20])

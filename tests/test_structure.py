@@ -221,3 +221,15 @@ def test_rooms_import_from_rooms_below() -> None:
 def test_no_circle_of_imports() -> None:
     """Not even one that a function's own import hides."""
     TopologicalSorter({module: wanted - {module} for module, wanted in imports().items()}).prepare()
+
+
+def test_no_assert_does_something() -> None:
+    """Under python -O nothing is left out but checks: what an assert calls only looks."""
+    looks = {"isinstance", "len", "callable", "is_dataclass", "get_origin", "max", "min", "all", "any"}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Assert):
+                continue
+            called = {ast.unparse(one.func).rpartition(".")[2] for one in ast.walk(node) if isinstance(one, ast.Call)}
+            named = any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
+            assert called <= looks and not named, f"{path}:{node.lineno}: {ast.unparse(node)}"

@@ -7,18 +7,31 @@ the claims of the text, and the commands that need more than headwaiter.
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import scenario
+from command import run
+from fakesys import FakeSystem, machine
+
+from headwaiter.live.devices import Device
+from headwaiter.live.machine import Machine
+from headwaiter.live.record import FINISHED, Done, Sofar
+from headwaiter.paths import WORKLOADS
+
+__all__ = ["machine"]
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("admin", "engineer", "researcher")
+NAMES = ("admin", "engineer", "researcher", "ssd")
 
 
 def tutorial(name: str) -> str:
@@ -36,28 +49,104 @@ def printed(text: str, command: str) -> list[str]:
     return block.splitlines()[1:]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_command_has_its_output_or_a_test(name: str) -> None:
-    """What is shown without an output is one of these."""
-    plain = [line.split("#")[0].strip() for block in blocks(tutorial(name), "sh") for line in block.splitlines()]
-    assert (
-        set(plain)
-        == {
-            "admin": {
-                "blktrace -d /dev/sdb -w 300 -o sdb",
-                "echo bfq > /sys/block/sdb/queue/scheduler",
-                "echo 0 > /sys/block/sdb/queue/iosched/low_latency",
-            },
-            "engineer": {
-                "meson setup build/debug --buildtype=debug && meson compile -C build/debug",
-                "HEADWAITER_LIBRARY=build/debug/sim/libheadwaiter.so gdb --args .venv/bin/python -P -m headwaiter run load.csv"
-                " --sched as --drive constant:5",
-                "(gdb) break as_dispatch",
-                "build/c/tests/c/fuzz_policies as 42 100000",
-            },
-            "researcher": set(),
-        }[name]
-    )
+def lines(name: str) -> list[str]:
+    """The commands that a tutorial shows without their output, in order."""
+    plain = [line.split(" #")[0].strip() for block in blocks(tutorial(name), "sh") for line in block.splitlines()]
+    return [line for line in plain if line]
+
+
+def test_the_researcher_sees_every_output() -> None:
+    assert lines("researcher") == []
+
+
+def on_a_fake_machine(
+    names: list[str], machine: FakeSystem, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> dict[str, str]:
+    """Run commands as they are printed, one after another in a folder; what each printed.
+
+    The kernel is a folder, and a recording is the bundled one: no test may change, or wait for, the disks of this machine.
+    """
+    monkeypatch.chdir(folder)
+    there = Machine(machine.root)
+    bundled = lzma.decompress((WORKLOADS / "nas.blktrace.xz").read_bytes())
+
+    def record(disks: Sequence[Device], seconds: float, output: Path, **_: object) -> Done:
+        output.write_bytes(bundled)
+        return Done("tracefs", FINISHED, Sofar(seconds, 1, 1, 0, 0), ())
+
+    monkeypatch.setattr("headwaiter.cli.record.find", there.find)
+    monkeypatch.setattr("headwaiter.cli.record.record_with_line", record)
+    printed = {}
+    for line in names:
+        if line.startswith("headwaiter ") and "calibrate" not in line:
+            words, _, target = line.partition(" >")
+            parts = shlex.split(words)[1:]
+            rooted = parts[0] in ("advise", "apply", "revert", "status")
+            status, out, err = run(capfd, *parts, *(["--root", machine.root] if rooted else []))
+            assert status == 0, (line, out, err)
+            if target:
+                Path(target).write_text(out)
+            printed[line] = out
+        elif not line.startswith("headwaiter "):
+            shell = ["bash", "-ec", line.replace("/sys/", f"{machine.sysfs}/")]
+            printed[line] = subprocess.run(shell, check=True, capture_output=True, text=True).stdout
+    return printed
+
+
+@pytest.mark.thorough
+def test_the_administrator_records_applies_measures_and_reverts(
+    machine: FakeSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.add("sdb", wwn="naa.5000")
+    before = machine.everything("sdb")
+    commands = lines("admin")
+    assert [line.split()[1] for line in commands if line.startswith("headwaiter")] == [
+        "record", "advise", "apply", "record", "describe", "describe", "status", "advise", "revert",
+    ]  # fmt: skip
+    printed = on_a_fake_machine(commands, machine, tmp_path, monkeypatch, capfd)
+    assert "[mq-deadline]" in printed["grep . /sys/block/*/queue/scheduler"]
+    assert "bfq" in next(out for line, out in printed.items() if line.startswith("headwaiter advise"))
+    assert "-> bfq" in printed["headwaiter status"]
+    assert "bfq" in (tmp_path / "99-headwaiter.rules").read_text()
+    assert machine.everything("sdb") == before, "all is as it was"
+
+
+@pytest.mark.thorough
+def test_the_owner_of_an_ssd_asks_for_advice(
+    machine: FakeSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    machine.add("nvme0n1", wwn="eui.0025", scheduler="none")
+    on_a_fake_machine(lines("ssd"), machine, tmp_path, monkeypatch, capfd)
+    assert not machine.writes
+
+
+def test_every_layer_above_a_disk_is_named() -> None:
+    table = tutorial("admin").partition("| above the disk |")[2].partition("\n\n")[0]
+    for word in ("md ", "LVM", "dm-crypt", "multipath", "btrfs", "ZFS", "virtual machine"):
+        assert word in table, word
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources as `git clone` has them, without what has been built; .venv is this one, on PATH as `activate` puts it."""
+    folder = tmp_path_factory.mktemp("clone")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no clone: git ls-files fails")
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    [load] = blocks(tutorial("engineer"), "csv")
+    (folder / "load.csv").write_text(load)
+    return folder
+
+
+def in_clone(clone: Path, line: str) -> str:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", line], cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (line, done.stdout, done.stderr)
+    return done.stdout
 
 
 def test_the_scenario_holds(tmp_path: Path) -> None:
@@ -98,53 +187,15 @@ def test_the_chain_starves_under_as_and_not_under_cas() -> None:
         assert what["as"] > 3 * what["deadline"] and what["cas"] < what["deadline"]
 
 
-def test_a_recording_ends_in_the_file_that_is_read() -> None:
-    """The administrator's blktrace leaves what the next step reads: -o NAME, and .blktrace.CPU behind it."""
-    text = tutorial("admin")
-    [name] = re.findall(r"^ +blktrace .* -o (\w+)", text, re.M)
-    assert f"import {name}.blktrace.0 " in text
-
-
-@pytest.mark.thorough
-def test_the_winner_is_applied(tmp_path: Path) -> None:
-    """The administrator's last step, in a copy of what sysfs has."""
-    [block] = [b for b in blocks(tutorial("admin"), "sh") if "/sys/" in b]
-    queue = tmp_path / "sys/block/sdb/queue/iosched"
-    queue.mkdir(parents=True)
-    subprocess.run(["bash", "-ec", block.replace("/sys/", f"{tmp_path}/sys/")], check=True)
-    assert (queue.parent / "scheduler").read_text() == "bfq\n" and (queue / "low_latency").read_text() == "0\n"
-
-
 @pytest.mark.thorough
 @pytest.mark.needs("gdb")
-def test_the_debugger_stops_in_the_policy(tmp_path: Path) -> None:
-    """The engineer's third step, with a build folder outside of the tree."""
-    text = tutorial("engineer")
-    lines = next(b for b in blocks(text, "sh") if "gdb" in b).splitlines()
-    build = tmp_path / "debug"
-    [load] = blocks(text, "csv")
-    (tmp_path / "load.csv").write_text(load)
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    made = lines[0].replace("build/debug", str(build))
-    subprocess.run(["bash", "-ec", made], check=True, cwd=ROOT, env=environment, capture_output=True)
-    debug = lines[1].replace("build/debug", str(build)).replace(".venv/bin/python", sys.executable)
-    stop = lines[2].removeprefix("(gdb) ")
-    batch = f"gdb -batch -ex 'set breakpoint pending on' -ex '{stop}' -ex run -ex bt --args"
-    done = subprocess.run(
-        ["bash", "-ec", debug.replace("gdb --args", batch)],
-        check=True,
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert re.search(r"^#0 +as_dispatch \(.*core/policy/as/", done.stdout, re.M), done.stdout
-
-
-@pytest.mark.thorough
-def test_the_fuzzer_finds_nothing() -> None:
-    """The engineer's fourth step."""
-    [line] = [line for b in blocks(tutorial("engineer"), "sh") for line in b.splitlines() if "fuzz_policies" in line]
-    if not (ROOT / line.split()[0]).exists():
-        pytest.skip("make c-test builds it")
-    subprocess.run(line.split(), check=True, cwd=ROOT, capture_output=True)
+def test_the_engineers_commands_run_in_a_clone(clone: Path) -> None:
+    """The debugger stops in the policy, and the fuzzer finds nothing."""
+    build, debug, stop, fuzz = lines("engineer")
+    in_clone(clone, build)
+    words = stop.removeprefix("(gdb) ")
+    batch = f"gdb -batch -ex 'set breakpoint pending on' -ex '{words}' -ex run -ex bt --args"
+    assert "gdb --args" in debug and fuzz.split()[0] == "build/debug/tests/c/fuzz_policies"
+    out = in_clone(clone, debug.replace("gdb --args", batch))
+    assert re.search(r"^#0 +as_dispatch \(.*core/policy/as/", out, re.M), out
+    in_clone(clone, fuzz)

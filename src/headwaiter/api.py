@@ -20,7 +20,7 @@ from headwaiter.errors import Problem
 from headwaiter.frames import frame, frame_csv, is_frame
 from headwaiter.judge.conditions import checked
 from headwaiter.judge.detail import Head, head, pictured
-from headwaiter.judge.judge import MARGIN, Judged, judge
+from headwaiter.judge.judge import MARGIN, Judged, judge, runs_of
 from headwaiter.judge.levers import pull
 from headwaiter.outputs import writing
 from headwaiter.record import json_text
@@ -29,11 +29,10 @@ from headwaiter.report.html import html_table, paragraphs
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import csv_rows, heading, show, table, tasks_table
 from headwaiter.report.terminal import console
-from headwaiter.study.fit import doubts, read_on_drive
+from headwaiter.study.fit import read_on_drive
 from headwaiter.study.ranges import label
-from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Margin, Replay, Result, RunDocument
-from headwaiter.study.trial import first_run
+from headwaiter.study.single import run_single
 from headwaiter.study.variants import ALL, parse_variant, parse_variants
 from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
@@ -125,7 +124,7 @@ class Comparison:
     """
 
     study: Judged = field(repr=False)
-    """The same with its parts: workload, drive, conditions, trials (headwaiter.judge.judge)."""
+    """What the document is made from: workload, drive, conditions, trials (headwaiter.judge.judge)."""
 
     @property
     def document(self) -> CompareDocument:
@@ -328,9 +327,13 @@ def run(
     scheduler: str,
     drive: str | Path | Drive | None = None,
     settings: Settings | None = None,
+    runs: int | None = None,
     **conditions: Unpack[Conditions],
 ) -> Run:
-    """Run a workload under one scheduler, and keep a row for each I/O (33 bytes). Arguments as of compare()."""
+    """Run a workload under one scheduler, as `headwaiter run` does, and keep a row for each I/O (33 bytes).
+
+    Arguments as of compare(). runs=0 leaves out the perturbed runs, and with them the range of the figures.
+    """
     _check(conditions)
     named = parse_variant(scheduler, READERS)
     work, device = _on_drive(workload, drive, _reading(conditions))
@@ -339,19 +342,8 @@ def run(
     one = replace(named, settings={**named.settings, **_tunables(named.scheduler, settings or {})})
     ((variant, options),) = how.runs([one], device, work.trace)
     options = replace(options, record=True)
-    load, ran = first_run(variant, device, work.load, options)
-    assert ran.outcome
-    document = RunDocument(
-        workload=work.name,
-        workload_sha256=work.sha256,
-        drive=device.name,
-        seed=options.seed,
-        replay=work.replay,
-        processor=processor_time(options),
-        notes=[*work.notes, *doubts(work, device), *coarse_note([ran.result], options.exact)],
-        results=[ran.result],
-    )
-    return Run(document, heading(work, device), ran.outcome, head(variant, device, load, options))
+    done = run_single(work, device, variant, options, runs_of(work, runs), seed=options.seed)
+    return Run(done.document, heading(work, device), done.outcome, head(variant, device, done.load, options))
 
 
 def schedulers() -> dict[str, Scheduler]:

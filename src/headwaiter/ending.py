@@ -39,7 +39,7 @@ class _Gentle:
         self.left = {"handler": True, "watch": True}
 
     def takes(self, who: str) -> bool:
-        """Whether this signal, of which `who` hears, is the first."""
+        """Return whether this signal, of which `who` hears, is the first."""
         first, self.left[who] = self.left[who], False
         if first:
             self.told.set()

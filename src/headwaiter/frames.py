@@ -25,7 +25,7 @@ def frame(columns: Mapping[str, Any], index: str | None = None) -> pd.DataFrame:
 
 
 def is_frame(given: object) -> TypeGuard[pd.DataFrame]:
-    """Whether it is a DataFrame; pandas is not loaded for that."""
+    """Return whether it is a DataFrame; pandas is not loaded for that."""
     return any(kind.__name__ == "DataFrame" and kind.__module__.startswith("pandas") for kind in type(given).__mro__)
 
 
@@ -38,7 +38,7 @@ def frame_csv(given: pd.DataFrame) -> bytes:
 
 
 def is_parquet(head: bytes) -> bool:
-    """Whether a file's content begins so."""
+    """Return whether a file's content begins so."""
     return head.startswith(b"PAR1")
 
 

@@ -42,7 +42,7 @@ class Place:
 
     @property
     def shared(self) -> bool:
-        """Whether others than root can put something else there, and we are root."""
+        """Return whether others than root can put something else there, and we are root."""
         return _shared(os.fstat(self.folder))
 
     def look(self) -> os.stat_result | None:
@@ -120,7 +120,7 @@ def by_descriptor(handle: int) -> Path:
 
 
 def same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
-    """Whether these are of the same file, or both of none."""
+    """Return whether these are of the same file, or both of none."""
     if one is None or other is None:
         return one is other
     return (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

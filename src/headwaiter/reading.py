@@ -22,7 +22,7 @@ _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
 _PIECE = 1 << 16
 _ZSTD_CHUNK = 1 << 10
-"""Of packed data at once; four bytes may stand for 128 KiB, and nothing else bounds what comes out."""
+"""Packed data is read in pieces of this size: four bytes may stand for 128 KiB, and nothing else bounds what comes out."""
 _LEAST = 64 << 20
 _SHARE = 10
 """What becomes of a trace in memory takes about so many times its size."""
@@ -44,12 +44,12 @@ def free_memory_bytes() -> int:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is something of that name. Problem for a name that no file can have."""
+    """Return whether there is something of that name. Problem for a name that no file can have."""
     return _mode(path) is not None
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder of that name. Problem for a name that no file can have."""
+    """Return whether there is a folder of that name. Problem for a name that no file can have."""
     return stat.S_ISDIR(_mode(path) or 0)
 
 
@@ -89,7 +89,7 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = TEXT_BYTES) -> st
 
 
 def is_packed(head: bytes) -> bool:
-    """Whether data that begin so are gzip, xz or zstd."""
+    """Return whether data that begin so are gzip, xz or zstd."""
     return head.startswith((_GZIP, _XZ, _ZSTD))
 
 

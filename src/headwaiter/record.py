@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import headwaiter
 
 SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
-"""Of all that commands print but for those of the lab."""
+"""The schema of all that commands print, except for the lab's."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ sched_option = click.option(
     metavar="a,b|all",
     help="Schedulers [default: all that there are].",
 )
-"""Of what is measured on a drive model or a disk; chosen_of() says what it means of a disk."""
+"""The schedulers that are measured on a drive model or a disk; chosen_of() reads it for a disk."""
 
 
 def chosen_of(target: Target, sched: str | None) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a shell completes: names of schedulers, drives, disks, bundled workloads, and files (README tells how to switch it on)."""
+"""What a shell completes: schedulers, drives, disks, bundled workloads, experiments and files (README: how to switch it on)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from headwaiter.cli._devices import begin, disks
 from headwaiter.drives.profile import bundled
 from headwaiter.engine.schedulers import names
-from headwaiter.live.devices import SYSFS
 from headwaiter.paths import WORKLOADS
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
-
-def _begin(names: Iterable[str], incomplete: str, before: str = "") -> list[CompletionItem]:
-    return [CompletionItem(before + name) for name in names if name.startswith(incomplete)]
 
 
 def _or_file(items: list[CompletionItem], incomplete: str) -> list[CompletionItem]:
@@ -27,30 +23,45 @@ def _or_file(items: list[CompletionItem], incomplete: str) -> list[CompletionIte
 
 def scheduler(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """One scheduler."""
-    return _begin(names(), incomplete)
+    return begin(names(), incomplete)
 
 
 def schedulers(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Several, with commas: the last one is completed, and none is offered twice."""
     before, comma, last = incomplete.rpartition(",")
     given = before.split(",")
-    return _begin([name for name in (*names(), *([] if comma else ["all"])) if name not in given], last, before + comma)
+    return begin([name for name in (*names(), *([] if comma else ["all"])) if name not in given], last, before + comma)
 
 
 def drive(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """A bundled drive, or the file of one."""
-    return _or_file(_begin((*bundled(), "constant:"), incomplete), incomplete)
+    return _or_file(begin((*bundled(), "constant:"), incomplete), incomplete)
 
 
 def workload(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """A bundled workload, or a file."""
-    return _or_file(_begin(sorted(p.name.split(".")[0] for p in WORKLOADS.iterdir() if p.is_file()), incomplete), incomplete)
+    return _or_file(begin(sorted(p.name.split(".")[0] for p in WORKLOADS.iterdir() if p.is_file()), incomplete), incomplete)
 
 
 def disk(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """A disk of this machine, or a file."""
-    try:
-        names = sorted(path.name for path in (SYSFS / "block").iterdir())
-    except OSError:
-        names = []
-    return _or_file(_begin(names, incomplete), incomplete)
+    """Complete a disk of this machine, or a file."""
+    return _or_file(begin(disks(), incomplete), incomplete)
+
+
+def workload_or_disk(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a bundled workload, a file, or a disk of this machine."""
+    return [*workload(ctx, parameter, incomplete), *begin(disks(), incomplete)]
+
+
+def drive_or_disk(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a drive model, a file, or a disk of this machine."""
+    return [*drive(ctx, parameter, incomplete), *begin(disks(), incomplete)]
+
+
+def among(names: Callable[[], Iterable[str]]) -> Complete:
+    """Complete one of some names, or a file."""
+
+    def found(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return _or_file(begin(names(), incomplete), incomplete)
+
+    return found

@@ -22,7 +22,7 @@ root_option = click.option(
     metavar="FOLDER",
     help="Root of the machine: sys, etc, lib, var.",
 )
-"""Of commands that only look."""
+"""The root of the machine, for commands that only look."""
 
 
 def machine_options(function: F) -> F:

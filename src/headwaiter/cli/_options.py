@@ -175,7 +175,7 @@ def condition_options(usual: Conditions, *left_out: str) -> Callable[[F], F]:
 
 
 def simulation_options(function: F) -> F:
-    """The same, how much of a long recording is run, and whether small changes of the load decide its result."""
+    """Add load_options(), how much of a long recording is run, and how often with small changes of the load."""
     for option in (_SEEDS, *_conditions("whole")):
         function = option(function)
     return load_options(function)

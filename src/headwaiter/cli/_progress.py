@@ -21,7 +21,7 @@ from headwaiter.report.terminal import a_console
 _RECENT_S = 1.0
 """What was heard of within this time is under way."""
 _READ_BYTES_PER_S = 15e6
-"""Of a recording as text, all that is done with it before its replay included."""
+"""How fast a recording in text is read, with all that is done before its replay."""
 _UNPACKED = 6
 """A packed one has about so many times its size."""
 _MAGIC_BYTES = 8
@@ -103,7 +103,7 @@ def progress_bar(
 
 
 class _Clock(Progress):
-    """Of work that takes a given time: that passes by itself. Once it is over, nothing says how long the rest will take."""
+    """A bar for work that takes a given time, which passes by itself. After it nothing says how long the rest will take."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """See Progress."""
@@ -144,7 +144,7 @@ def clock_bar(title: str, seconds: float, then: str, stderr: Console | None = No
 
 @contextmanager
 def reading_bar(path: Path, stderr: Console | None = None) -> Iterator[Callable[[str], None]]:
-    """Of a file that is read for some time: as clock_bar(), for about as long as its size lets one expect.
+    """Show a bar while a file is read, for about as long as its size lets one expect.
 
     Yields `say(text)`, which tells what else is done before the work can begin.
     """

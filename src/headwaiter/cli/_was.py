@@ -110,12 +110,12 @@ def verdicts_table(verdicts: Sequence[Verdict], policy: str = POLICY) -> Table:
 
 
 def verdict_json(v: Verdict) -> schema.Verdict:
-    """The same for programs."""
+    """Return a verdict as a record of --json."""
     return like(schema.Verdict, v, load=v.name, as_=like(schema.Side, v.before), was=like(schema.Side, v.after))
 
 
 def fit_json(done: Fit, workload: str, notes: Sequence[str]) -> schema.WasFitDocument:
-    """The same for programs."""
+    """Return a fit as the document of --json."""
     best = done.best
     return schema.WasFitDocument(
         workload=workload,
@@ -129,7 +129,7 @@ def fit_json(done: Fit, workload: str, notes: Sequence[str]) -> schema.WasFitDoc
 
 
 def calibration_json(found: Calibration) -> schema.Calibration:
-    """The same for programs."""
+    """Return a calibration as a record of --json."""
     b = found.best
     return schema.Calibration(
         history=b.history,
@@ -145,7 +145,7 @@ def calibration_json(found: Calibration) -> schema.Calibration:
 
 
 def designation_json(chosen: Designation) -> schema.Designation:
-    """The same for programs."""
+    """Return a designation as a record of --json."""
     return schema.Designation(
         wait_us=chosen.wait_us,
         waits=chosen.waits,

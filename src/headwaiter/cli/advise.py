@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
@@ -43,11 +45,16 @@ from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
-@click.command("advise")
-@click.argument("workload", shell_complete=complete.workload, metavar="TRACE|DEVICE")
-@click.option("--on", metavar="DEVICE", help="The device that TRACE is of: what its kernel offers, and what --apply changes.")
+@click.command("advise", cls=Command)
+@click.argument("workload", shell_complete=complete.workload_or_disk, metavar="TRACE|DEVICE")
 @click.option(
-    "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, help="Of DEVICE: how long to record."
+    "--on",
+    metavar="DEVICE",
+    shell_complete=device,
+    help="The device that TRACE is of: what its kernel offers, and what --apply changes.",
+)
+@click.option(
+    "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, help="How long to record a DEVICE."
 )
 @click.option(
     "--goal",
@@ -63,7 +70,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     show_default=True,
     metavar="NAME|FILE.toml|constant:MS|auto",
     shell_complete=complete.drive,
-    help="Drive to simulate; auto: the one that explains the recording best.",
+    help="Drive to simulate. auto picks the bundled one that fits the recording best.",
 )
 @click.option(
     "--queue-depth",
@@ -80,7 +87,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     default=100 * MARGIN,
     show_default=True,
     metavar="PERCENT",
-    help="Differences of less than this do not matter.",
+    help="Treat smaller differences as none.",
 )
 @click.option("--whole", is_flag=True, help=f"Replay all of a recording of more than {WHOLE_IOS:,} requests, not windows of it.")
 @click.option("--anyway", is_flag=True, help="Judge even if the recording is too short, or of another drive.")
@@ -109,7 +116,8 @@ def command(
 ) -> None:
     """Say from a recording which scheduler is best for its disk, how sure that is, and how to apply and undo it.
 
-    First it checks that the recording can tell; then it is replayed under every scheduler. Nothing is changed without --apply.
+    The command first checks that the recording can tell. Then it replays the recording under every scheduler. It changes
+    nothing without --apply.
     A DEVICE (sda, /dev/sda) is recorded first; see `headwaiter record`.
     """
     live = _is_disk(machine, workload)
@@ -180,7 +188,7 @@ def _ios(work: Workload, drive: Drive, conditions: Conditions) -> int:
 
 
 def _is_disk(machine: Machine, name: str) -> bool:
-    """Whether a name means a disk of this machine, and no trace. Problem for a device that is not there, or is no disk."""
+    """Return whether a name means a disk of this machine, and no trace. Problem for a device that is not there, or is no disk."""
     path = Path(name)
     if path.is_file():
         return False

@@ -10,6 +10,7 @@ import click
 from rich import box
 from rich.table import Table
 
+from headwaiter.cli._commands import Command
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_options, page, write_json
@@ -24,7 +25,7 @@ _MODE = 0o644
 """Others are to read it, too."""
 
 
-@click.command("calibrate")
+@click.command("calibrate", cls=Command)
 @click.option(
     "--seconds", "-t", type=Finite(0.1, 3600), default=10.0, show_default=True, metavar="S", help="Seconds of each measurement."
 )

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite, announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
@@ -46,7 +47,7 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
     return wanted
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("workload", required=False, shell_complete=complete.workload)
 @click.option(
     "--sched",

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from headwaiter.cli._commands import Group
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.conformance import check as checking
 from headwaiter.conformance import recording
@@ -20,7 +21,7 @@ from headwaiter.study.schema import ConformanceRow, ConformDocument
 LEAST = {"none": 0.99, "mq-deadline": 0.99, "kyber": 0.95, "bfq": 0.90}
 
 
-@click.group("conform")
+@click.group("conform", cls=Group)
 def command() -> None:
     """Compare our none, mq-deadline, kyber and bfq with the kernel's own."""
 

@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import reading_bar
 from headwaiter.cli.record import disks_named, ended, record_with_line
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options
-from headwaiter.errors import Problem
+from headwaiter.errors import NotFoundError, Problem
 from headwaiter.live.describe import describe, priced
 from headwaiter.live.describe_page import render
 from headwaiter.live.describe_tables import (
@@ -39,15 +40,15 @@ from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import print_notes, show
 from headwaiter.study.fit import AUTO, choose_drive
-from headwaiter.study.workload import NR_REQUESTS, Reading, replay
+from headwaiter.study.workload import NR_REQUESTS, Reading, find_workload, replay
 from headwaiter.traces import Source, Trace, load, recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 _NAMES = 21
 
 
-@click.command()
-@click.argument("what", metavar="TRACE|DEVICE", shell_complete=complete.disk)
+@click.command(cls=Command)
+@click.argument("what", metavar="TRACE|DEVICE", shell_complete=complete.workload_or_disk)
 @click.option(
     "--time",
     "-t",
@@ -95,7 +96,7 @@ def command(
     """
     if report:
         check_libraries()
-    path = Path(what)
+    path = _bundled(what)
     if _is_device(path):
         trace, found = _live(what, seconds, drive, group_gap_ms)
     else:
@@ -108,6 +109,14 @@ def command(
         return
     with page(output, fitted=True) as out:
         _show(out, found)
+
+
+def _bundled(what: str) -> Path:
+    """Return the file of a trace: one of that name, else a bundled one. Else the name stays what it is: a device's."""
+    try:
+        return find_workload(what)
+    except NotFoundError:
+        return Path(what)
 
 
 def _is_device(path: Path) -> bool:

@@ -17,6 +17,7 @@ from rich.text import Text
 
 import headwaiter
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Group
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option, output_options, write_json, write_text
 from headwaiter.drives import Profile, bundled, find_drive, load
@@ -41,7 +42,7 @@ _GROUPS = {"Disks": "disk", "Flash": "flash", "Cloud volumes": "volume"}
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
-class _Group(click.Group):
+class _Group(Group):
     """A group whose first argument may also be a drive's name: that shows the drive."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -70,7 +71,10 @@ def _facts(p: Profile) -> DriveRow:
 @output_options
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
-    """List the drives. NAME or FILE.toml shows one; import and new make profiles; export converts them for the kernel modules."""
+    """List the drives, show one (NAME or FILE.toml), and make profiles.
+
+    `new`, `from` and `import` make a profile; `export` converts one for the kernel modules.
+    """
     if ctx.invoked_subcommand:
         return
     known = [load(path) for path in bundled().values()]

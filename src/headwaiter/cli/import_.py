@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option
 from headwaiter.cli._progress import reading_bar
@@ -19,7 +20,7 @@ from headwaiter.traces.meaning import PRESETS
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path(path_type=Path))
 @output_option()
 @click.option(
@@ -48,7 +49,7 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
     help="FILE is CSV: names or numbers of its columns, and their units, such as time=ts:ms,sector=lba,size=len:bytes,op=rw; "
     f"or one of {', '.join(PRESETS)}.",
 )
-@click.option("--keep-good", is_flag=True, help="Of a damaged or truncated FILE, use what comes before the damage.")
+@click.option("--keep-good", is_flag=True, help="Use what comes before the damage in a damaged or truncated FILE.")
 def command(
     file: Path,
     output: Path | None,

@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Group
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import work_bar
 from headwaiter.drives.choose import DEFAULT_DRIVE
@@ -29,9 +31,9 @@ from headwaiter.study.variants import settings_of
 from headwaiter.was.config import READERS
 
 
-@click.group("lab")
+@click.group("lab", cls=Group)
 def command() -> None:
-    """Run the kernel lab: stock kernels in QEMU, in virtual time, the same on every run."""
+    """Run experiments in stock kernels under QEMU, in virtual time; every run gives the same result."""
 
 
 @command.command("list")
@@ -47,7 +49,7 @@ def _list() -> None:
 
 
 @command.command("run")
-@click.argument("target", metavar="EXPERIMENT|SCRIPT")
+@click.argument("target", metavar="EXPERIMENT|SCRIPT", shell_complete=complete.among(experiments))
 @click.option(
     "--kernel",
     "-k",
@@ -111,9 +113,19 @@ def _run(
     "drives",
     multiple=True,
     metavar="NAME",
+    shell_complete=complete.drive,
     help=f"The drive's profile; may be repeated [default: {DEFAULT_DRIVE}; with --random also {SECOND_DRIVE}].",
 )
-@click.option("--sched", "-s", "schedulers", default=",".join(SCHEDULERS), show_default=True, metavar="a,b,…", help="Schedulers.")
+@click.option(
+    "--sched",
+    "-s",
+    "schedulers",
+    default=",".join(SCHEDULERS),
+    show_default=True,
+    metavar="a,b,…",
+    shell_complete=complete.schedulers,
+    help="Schedulers.",
+)
 @click.option(
     "--set",
     "pairs",
@@ -127,6 +139,7 @@ def _run(
     "names",
     multiple=True,
     metavar="NAME|FILE",
+    shell_complete=complete.among(lambda: [job.name for job in JOBS]),
     help="sequential-N or random-N with N = 1, 2, 4, 8 readers, or a fio job file on the disk itself "
     "(filename=/dev/sda); may be repeated [default: these eight].",
 )

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
+from headwaiter.cli._commands import Command
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
@@ -30,8 +31,8 @@ from headwaiter.was.config import READERS
 _DRIVE_RUNS, _DEVICE_RUNS = 4, 3
 
 
-@click.command("rank")
-@click.argument("subject", metavar="DRIVE|DEVICE", shell_complete=complete.drive)
+@click.command("rank", cls=Command)
+@click.argument("subject", metavar="DRIVE|DEVICE", shell_complete=complete.drive_or_disk)
 @sched_option
 @click.option(
     "--sizes", callback=byte_sizes(512, SIZES[-1], SIZES), metavar="4k,64k,…", help="Request sizes [default: 4k to 1m]."

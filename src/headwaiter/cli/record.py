@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from headwaiter.archives import RECORDERS
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import devices_or_all
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import amount, clock_bar
@@ -20,10 +22,17 @@ from headwaiter.live.record import BUFFER_KB, Done, Sofar, record
 _ALL = "all"
 
 
-@click.command()
-@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…|all")
+@click.command(cls=Command)
+@click.argument("devices", nargs=-1, required=True, shell_complete=devices_or_all, metavar="DEVICE…|all")
 @click.option(
-    "--time", "-t", "seconds", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="How long."
+    "--time",
+    "-t",
+    "seconds",
+    type=Finite(0.1, 86400),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Record for this long.",
 )
 @file_option(
     "--output", "-o", required=True, metavar="FILE", help="The archive to write; a new one is readable by its owner only."
@@ -40,16 +49,16 @@ _ALL = "all"
     default=BUFFER_KB,
     show_default=True,
     metavar="KIB",
-    help="The kernel's buffer for each CPU; more if events are lost.",
+    help="Size of the kernel's buffer for each CPU; take more if events are lost.",
 )
 @click.option("--recorder", type=click.Choice(RECORDERS), help="Recorder to use [default: the first that works here].")
 def command(
     devices: tuple[str, ...], seconds: float, output: Path, issues: bool | None, buffer_kb: int, recorder: str | None
 ) -> None:
-    """Record what is asked of disks of this machine, as a trace for every other command (docs/record.md).
+    """Record the requests that disks of this machine receive, as a trace for every other command (docs/record.md).
 
-    Needs root. Ctrl-C or SIGTERM ends the recording early and keeps it. Nothing is written to a device, and no one else's
-    tracing is touched.
+    It needs root. Ctrl-C or SIGTERM ends the recording early and keeps it. The command writes nothing to a device, and does not
+    touch anyone else's tracing.
     """
     disks = disks_named(devices)
     done = record_with_line(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder)

@@ -11,6 +11,7 @@ import click
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import condition_options, conditions
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
@@ -27,7 +28,7 @@ from headwaiter.study.variants import ALL, parse_variants
 from headwaiter.was.config import READERS
 
 
-@click.command("regret")
+@click.command("regret", cls=Command)
 @click.argument("workloads", metavar="[FOLDER|FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--policies",

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import status_line
@@ -28,8 +30,8 @@ from headwaiter.study.variants import settings_of
 from headwaiter.was.config import READERS
 
 
-@click.command("reproduce")
-@click.argument("experiments", metavar="[EXPERIMENT]…", nargs=-1)
+@click.command("reproduce", cls=Command)
+@click.argument("experiments", metavar="[EXPERIMENT]…", nargs=-1, shell_complete=complete.among(lambda: EXPERIMENTS))
 @click.option(
     "--level",
     "levels",

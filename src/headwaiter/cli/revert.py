@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.errors import Problem
@@ -18,14 +20,14 @@ from headwaiter.live.settings import commands
 from headwaiter.live.state import Saved
 
 
-@click.command("revert")
-@click.argument("device", nargs=-1, required=True)
+@click.command("revert", cls=Command)
+@click.argument("device", nargs=-1, required=True, metavar="DEVICE…", shell_complete=device)
 @machine_options
 @output_options
 def command(device: tuple[str, ...], machine: Machine, as_json: bool, output: Path | None) -> None:
     """Restore the settings that DEVICE (such as sda) had before headwaiter changed its scheduler.
 
-    A stack (dm, md) means all disks below it. The saved settings are forgotten once they read back; status 2 if that fails.
+    A stack (dm, md) means all disks below it. The command forgets the saved settings once they read back; status 2 if that fails.
     """
     legs = {leg.name: leg for name in device for leg in machine.legs(machine.find(name))}
     done = [(leg, *revert(leg, machine.state)) for leg in legs.values()]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
@@ -24,17 +24,15 @@ from headwaiter.outputs import distinct, writing
 from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, tasks_table
-from headwaiter.study.fit import doubts, read_on_drive
-from headwaiter.study.ranges import runs_for, told_range, with_range
-from headwaiter.study.results import coarse_note, processor_time
-from headwaiter.study.schema import Result, RunDocument
-from headwaiter.study.trial import SoFar, first_run, others
+from headwaiter.study.fit import read_on_drive
+from headwaiter.study.schema import Result
+from headwaiter.study.single import run_single
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import find_workload
 from headwaiter.was.config import READERS
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @click.argument("workload", shell_complete=complete.workload)
 @click.option(
     "--sched",
@@ -79,32 +77,21 @@ def command(
     with ExitStack() as stack:  # no log without results
         log_file = stack.enter_context(writing(log)) if log else None
         with progress_bar(f"{work.name} on {drive.name}", total) as update:
-            load, first = first_run(variant, drive, work.load, options, log_file, lambda done: update(policy.name, done))
-            assert first.outcome
-            so_far = SoFar(lambda done: update(policy.name, done), first.outcome.totals["completed"])
-            runs = runs_for(first.outcome.totals["issued"], asked)
-            more = [one.result for one in others(variant, drive, load, options, runs, progress=so_far)]
-            result = replace(first.result, range=with_range(first.result, more).range)
-        notes = [*work.notes, *doubts(work, drive), *coarse_note([result], options.exact)]
-        if told := told_range(result):
-            notes.append(
-                "with small changes of processor time, starts and think times,"
-                f" throughput is {told.low:.4g} to {told.high:.4g} MB/s"
-            )
-        if plot:
-            draw_heads(plot, [(result, head(variant, drive, load, options))])
-        if as_json:
-            document = RunDocument(
-                workload=work.name,
-                workload_sha256=work.sha256,
-                drive=drive.name,
+            done = run_single(
+                work,
+                drive,
+                variant,
+                options,
+                asked,
                 seed=given["seed"],
-                replay=work.replay,
-                processor=processor_time(options),
-                notes=notes,
-                results=[result],
+                log=log_file,
+                progress=lambda ios: update(policy.name, ios),
             )
-            write_json(document, output)
+        [result] = done.document.results
+        if plot:
+            draw_heads(plot, [(result, head(variant, drive, done.load, options))])
+        if as_json:
+            write_json(done.document, output)
             return
         with page(output, fitted=True) as out:
             show(out, Text(heading(work, drive), style="bold"))
@@ -116,7 +103,7 @@ def command(
             if with_legend:
                 show(out, legend([result]))
                 out.print()
-            print_conditions(out, options, notes)
+            print_conditions(out, options, done.document.notes)
             if left := hidden(rows, [result]):
                 show(out, Text(f"(--wide shows {left} more column{'s' if left > 1 else ''}; --legend explains them)"))
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._output import output_options, write_json
 from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find_preset
 from headwaiter.engine.tables import LEFT_OUT, Column
@@ -88,7 +89,7 @@ def _describe(s: Scheduler) -> None:
         out.print(f"Statistic {stat.name}{f' ({stat.unit})' if stat.unit else ''}: {stat.help}", soft_wrap=True)
 
 
-@click.command("schedulers")
+@click.command("schedulers", cls=Command)
 @click.argument("name", required=False, shell_complete=complete.scheduler)
 @output_options
 def command(name: str | None, as_json: bool, output: Path | None) -> None:

@@ -9,6 +9,8 @@ import click
 from rich.console import Console
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import byte_size, size_text
 from headwaiter.cli._output import output_options, page, write_json
@@ -31,11 +33,17 @@ def _operation(_: click.Context, __: click.Parameter, text: str) -> str:
     return found
 
 
-@click.command("select")
+@click.command("select", cls=Command)
 @click.option("--operation", callback=_operation, required=True, metavar="NAME", help=f"What is done: {', '.join(OPERATIONS)}.")
 @click.option("--size", callback=byte_size(KIB, 1 << 50), required=True, metavar="64k|1g|…", help="Size of the file.")
 @click.option("--record", callback=byte_size(KIB, 1 << 30), required=True, metavar="4k|64k|…", help="Length of a record.")
-@click.option("--apply", "on", metavar="DEVICE", help="Put it in force on this disk, the former settings saved first.")
+@click.option(
+    "--apply",
+    "on",
+    metavar="DEVICE",
+    shell_complete=device,
+    help="Put it in force on this disk, the former settings saved first.",
+)
 @table_options("Output of `headwaiter table --json` [default: the table of the study].")
 @click.option("--drive", "-d", shell_complete=complete.drive, help="The drive model that DEVICE is like, if it was measured.")
 @machine_options

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from headwaiter.cli._commands import Command
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.live.changed import DiskStatus, Foreign, StatusDocument
@@ -15,7 +16,7 @@ from headwaiter.live.machine import Machine
 from headwaiter.live.status import status
 
 
-@click.command("status")
+@click.command("status", cls=Command)
 @machine_options
 @output_options
 def command(machine: Machine, as_json: bool, output: Path | None) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
+from headwaiter.cli._commands import Command
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import output_options, page, write_json
@@ -31,8 +32,8 @@ _RECORDS = (8 << 10, 64 << 10, 512 << 10)
 _DRIVE_RUNS, _DEVICE_RUNS = 2, 3
 
 
-@click.command("table")
-@click.argument("subject", metavar="DRIVE|DEVICE", shell_complete=complete.drive)
+@click.command("table", cls=Command)
+@click.argument("subject", metavar="DRIVE|DEVICE", shell_complete=complete.drive_or_disk)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),

@@ -19,6 +19,7 @@ from rich.live import Live
 from rich.text import Text
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._live import root_option
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import json_option
@@ -36,7 +37,7 @@ from headwaiter.report.terminal import columns, console
 _QUIT = ("q", "Q")
 
 
-@click.command("top")
+@click.command("top", cls=Command)
 @click.argument("what", metavar="DEVICE|TRACE", shell_complete=complete.disk)
 @click.option(
     "--interval",
@@ -45,18 +46,18 @@ _QUIT = ("q", "Q")
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long an interval is.",
+    help="Length of an interval.",
 )
 @click.option("--once", is_flag=True, help="Show one interval, as text, and end.")
 @click.option("--batch", type=click.IntRange(1), metavar="N", help="Show so many intervals, as text, and end.")
-@click.option("--counters", is_flag=True, help="By the disk's counters only: without programs, but also without root.")
+@click.option("--counters", is_flag=True, help="Read only the disk's counters: this shows no programs, and needs no root.")
 @json_option
 @root_option
 def command(what: str, root: Path, interval: float, once: bool, batch: int | None, counters: bool, as_json: bool) -> None:
     """Show who waits for whom at a disk, live: programs, their rates and latencies, the queue, the scheduler.
 
-    Needs root, for the kernel's tracing; nothing is written to the disk. After a minute it says what would help, as `watch`
-    judges it. The key q ends it. Of a TRACE each interval is shown as text. With --json each interval is a document.
+    It needs root, for the kernel's tracing, and writes nothing to the disk. After a minute it says what would help, as `watch`
+    judges it. The key q ends it. It shows each interval of a TRACE as text. With --json each interval is a document.
     """
     machine = Machine(root)
     rounds = 1 if once else batch
@@ -100,7 +101,7 @@ class _Pause:
         self._told, self._keys = told, keys
 
     def wait(self, seconds: float) -> bool:
-        """Whether all is to end."""
+        """Return whether all is to end."""
         if self._keys is None:
             return self._told.wait(seconds)
         until = time.monotonic() + seconds

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import Profile, find_drive
 from headwaiter.drives.published import Figure, figures
@@ -124,7 +125,7 @@ def _predicted(profile: Profile, paths: Sequence[Path], as_json: bool, output: P
     out.print(f"within {_NEAR:.0%} of the run in the middle: {near} of {len(found)} jobs")
 
 
-@click.command("validate")
+@click.command("validate", cls=Command)
 @click.argument("drive", shell_complete=complete.drive, required=False)
 @click.argument("traces", metavar="[TRACE]", nargs=-1, type=click.Path(dir_okay=False, path_type=Path))
 @click.option(

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Group
+from headwaiter.cli._devices import device
 from headwaiter.cli._options import Finite, announce, conditions, load_options, reading
 from headwaiter.cli._output import file_option, json_option, output_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
@@ -51,7 +53,7 @@ from headwaiter.was.sysfs import SYSFS, install, read_counters
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group("was")
+@click.group("was", cls=Group)
 def command() -> None:
     """Workload-dependent anticipation: classes of processes, and the wait for each.
 
@@ -266,7 +268,13 @@ def _calibrate(workload: tuple[str, ...], output: Path | None, plot: Path | None
 @_config
 @output_option("MATRIX.json|.toml")
 @_with(_WAITS)
-@click.option("--from-device", "live", metavar="DISK", help="Take the counters of a disk's scheduler instead (hw-was).")
+@click.option(
+    "--from-device",
+    "live",
+    metavar="DISK",
+    shell_complete=device,
+    help="Take the counters of a disk's scheduler instead (hw-was).",
+)
 @click.option(
     "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Mount point of sysfs."
 )
@@ -418,7 +426,7 @@ def _fitted_or_as(work: _Work, given: dict[str, Any], notes: list[str]) -> Confi
 
 @command.command("load")
 @click.argument("config", type=click.Path(dir_okay=False, path_type=Path))
-@click.argument("device")
+@click.argument("device", shell_complete=device)
 @click.option(
     "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Mount point of sysfs."
 )

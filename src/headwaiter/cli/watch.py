@@ -12,6 +12,8 @@ from typing import get_args
 import click
 
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device
 from headwaiter.cli._live import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
@@ -32,8 +34,8 @@ from headwaiter.study.fit import AUTO
 _DEFAULT = Caution()
 
 
-@click.command("watch")
-@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…")
+@click.command("watch", cls=Command)
+@click.argument("devices", nargs=-1, required=True, metavar="DEVICE…", shell_complete=device)
 @click.option(
     "--method",
     type=click.Choice(["replay", "request-size", "table"]),
@@ -48,38 +50,65 @@ _DEFAULT = Caution()
     default=AUTO,
     show_default=True,
     shell_complete=complete.drive,
-    help="Drive model of a replay, or that was ranked.",
+    help="Drive model to replay on, or the one that was ranked.",
 )
-@click.option("--sample", type=Finite(0.1, 3600), default=20.0, show_default=True, metavar="SECONDS", help="Length of a window.")
 @click.option(
-    "--every", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="A window each so often."
+    "--sample",
+    type=Finite(0.1, 3600),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Record each window for this long.",
+)
+@click.option(
+    "--every", type=Finite(0.1, 86400), default=60.0, show_default=True, metavar="SECONDS", help="Begin a window this often."
 )
 @click.option("--apply", "put", is_flag=True, help="Change schedulers, the former settings saved first [default: only report].")
-@click.option("--resume", is_flag=True, help="Take up disks again that somebody else has set.")
-@click.option("--on-exit", type=click.Choice(get_args(OnExit)), default="keep", show_default=True, help="Schedulers at the end.")
+@click.option("--resume", is_flag=True, help="Take over disks again that somebody else has set.")
+@click.option(
+    "--on-exit",
+    type=click.Choice(get_args(OnExit)),
+    default="keep",
+    show_default=True,
+    help="Keep or restore the schedulers at the end.",
+)
 @click.option(
     "--margin",
     type=Finite(0.1, 100),
     default=100 * _DEFAULT.margin,
     show_default=True,
     metavar="PERCENT",
-    help="Least advantage.",
+    help="Change only for an advantage of at least this.",
 )
-@click.option("--windows", type=click.IntRange(1, 100), default=_DEFAULT.windows, show_default=True, help="Over so many windows.")
 @click.option(
-    "--confirm", type=click.IntRange(1, 100), default=_DEFAULT.confirm, show_default=True, help="So many times in a row."
+    "--windows",
+    type=click.IntRange(1, 100),
+    default=_DEFAULT.windows,
+    show_default=True,
+    help="Judge by this many windows together.",
+)
+@click.option(
+    "--confirm",
+    type=click.IntRange(1, 100),
+    default=_DEFAULT.confirm,
+    show_default=True,
+    help="Change after this many verdicts in a row.",
 )
 @click.option(
     "--dwell",
     type=click.IntRange(1, 10_000),
     default=_DEFAULT.dwell,
     show_default=True,
-    help="Windows after a change without another.",
+    help="Make no other change for this many windows.",
 )
 @click.option(
-    "--changes", type=click.IntRange(0, 10_000), default=_DEFAULT.changes, show_default=True, help="Most changes in a day."
+    "--changes",
+    type=click.IntRange(0, 10_000),
+    default=_DEFAULT.changes,
+    show_default=True,
+    help="At most this many changes a day.",
 )
-@click.option("--rounds", type=click.IntRange(1), metavar="N", help="End after so many windows of each disk.")
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="End after this many windows of each disk.")
 @file_option("--metrics-file", metavar="FILE.prom", help="Write metrics for node_exporter's textfile collector.")
 @click.option("--metrics-http", metavar="HOST:PORT", help="Serve metrics to Prometheus at /metrics.")
 @machine_options
@@ -106,8 +135,8 @@ def command(
 ) -> None:
     """Watch what is asked of DEVICEs, and say which scheduler each should have; with --apply, change it.
 
-    A line for each decision, with its reasons. A change needs an advantage over several windows, and is undone if latency
-    becomes worse. A disk that somebody else sets is left alone. Ctrl-C or SIGTERM ends the watch.
+    It prints a line for each decision, with its reasons. It changes a scheduler only for an advantage over several windows, and
+    undoes the change if latency becomes worse. It leaves alone a disk that somebody else sets. Ctrl-C or SIGTERM ends the watch.
     """
     caution = Caution(margin / 100, windows, confirm, dwell, changes)
     rules = Rules(sample, max(every, sample), put, resume, on_exit, caution)

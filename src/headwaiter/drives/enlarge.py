@@ -74,7 +74,7 @@ def _disk(data: Toml, factor: float, sectors: int) -> None:
 
 
 def _stretched(curve: list[list[float]], factor: float) -> list[list[float]]:
-    """The same times at distances so many times as long; that to the next track stays."""
+    """Return the seek times at distances `factor` times as long; that to the next track stays."""
     found: dict[int, float] = {}
     for distance, ms in curve:
         found[1 if distance == 1 else max(2, round(distance * factor))] = ms

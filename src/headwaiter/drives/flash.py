@@ -32,7 +32,7 @@ _SURE = 0.01
 _BUFFER_S = 0.02
 """Random writes of so long fill the buffer, if the dies do not need more of it."""
 _PAGES_A_DIE = 3
-"""Of the buffer: one that is programmed, one in the register, one on the way."""
+"""Pages of the buffer for each die: one that is programmed, one in the register, one on the way."""
 _SLOWER = 0.97
 """The dies limit large reads, not the link, where small ones bring so much of their bytes."""
 _ROOM = 1.1

@@ -65,7 +65,7 @@ class Profile:
 
     @property
     def rotational(self) -> bool:
-        """Whether it has platters."""
+        """Return whether it has platters."""
         return self.facts[2]
 
     @property
@@ -81,7 +81,7 @@ class Profile:
 
     @property
     def positions_text(self) -> str:
-        """The same as queue/iosched/positions takes it: "SECTORS NS" lines."""
+        """Return the positioning times as queue/iosched/positions takes them: lines "SECTORS NS"."""
         return "".join(f"{sectors} {ns}\n" for sectors, ns in self.positions)
 
     def _described(self) -> Any:

@@ -20,7 +20,7 @@ from headwaiter.engine.constants import Op
 TABLE = Path(__file__).with_name("published.toml")
 _KIB = 1024
 _SECTORS = 2
-"""Of a KiB."""
+"""Sectors of a KiB."""
 _READS = 100_000
 _BESIDE = 60_000
 F64 = NDArray[np.float64]

@@ -26,7 +26,7 @@ class Op(IntEnum):
     DISCARD = lib.HWS_DISCARD
     OTHER = lib.HWS_OTHER
     FLUSH = lib.HWS_FLUSH
-    """Of the drive's own cache: no I/O, and only traces have it."""
+    """A flush of the drive's own cache: it is no I/O, and only traces have it."""
 
     @property
     def word(self) -> OpName:
@@ -69,7 +69,7 @@ class Skew(IntEnum):
 
 
 class TunableType(IntEnum):
-    """Of a scheduler's tunable."""
+    """The type of a scheduler's tunable."""
 
     INTEGER = lib.HWS_INTEGER
     FLAG = lib.HWS_FLAG
@@ -77,7 +77,7 @@ class TunableType(IntEnum):
 
 
 class ParamType(IntEnum):
-    """Of a drive model's parameter."""
+    """The type of a drive model's parameter."""
 
     NUMBER = lib.HWS_PARAM_NUMBER
     FLAG = lib.HWS_PARAM_FLAG

@@ -41,7 +41,7 @@ _INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Of an I/O under a scheduler, microseconds: `own` on its process's core, completion included, and at the lock.
+    """What an I/O costs under a scheduler, in microseconds: `own` on its process's core, completion included, and at the lock.
 
     lock: where the same core had it last; lock_shared: where another had it, or has it; lock_crowded: where several wait.
     """
@@ -52,7 +52,7 @@ class Cost:
     lock_crowded: float
 
     def times(self, factor: float) -> Cost:
-        """The same with the lock held so much longer."""
+        """Return the cost with the lock held `factor` times as long."""
         return Cost(self.own, self.lock * factor, self.lock_shared * factor, self.lock_crowded * factor)
 
 
@@ -64,30 +64,30 @@ class Host:
     source: str
     cores: int
     complete: float
-    """Of `own`: for the completion."""
+    """The part of `own` that the completion takes."""
     switch: float
     """Until a process that waited goes on."""
     switch_more: float
     """More, each time that the processes of a core double beyond 4."""
     page: float
-    """Of a page of direct I/O: no copy is made."""
+    """Time for a page of direct I/O, which is not copied."""
     worker: float
     """From a completion or a timer to a decision, where a worker of the kernel makes it."""
     copy: float
-    """Of an I/O through the page cache."""
+    """Time for an I/O through the page cache."""
     copy_page: float
     costs: Mapping[str, Cost]
     """By scheduler: of those of the kernel, none and mq-deadline at least."""
 
     def cost(self, scheduler: str) -> Cost:
-        """Of a scheduler, measured or estimated."""
+        """Return the cost of a scheduler, measured or estimated."""
         if scheduler in self.costs:
             return self.costs[scheduler]
         own = {name: number - _SIMULATOR for name, number in _INSTRUCTIONS.items()}
         return self.costs[MODEL].times(own.get(scheduler, own[MODEL]) / own[MODEL])
 
     def base(self, options: Options, cores: int = 0, spread: bool = False) -> Options:
-        """The same options with this host, whatever the scheduler."""
+        """Return the options with this host, whatever the scheduler."""
         return replace(
             options,
             cores=min(cores or self.cores, MOST_CORES),
@@ -177,7 +177,7 @@ def find_host(name: str) -> Host | None:
 
 
 def read_host(path: Path) -> Host:
-    """Of a file that `headwaiter calibrate` wrote. Problem that names the file and what is wrong with it."""
+    """Read a file that `headwaiter calibrate` wrote. A Problem names the file and what is wrong with it."""
     data = parse_toml(str(path), read_bytes(path, TEXT_BYTES))
     known = {"name", "source", "cores", "times"}
     for key in data:

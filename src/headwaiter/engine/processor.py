@@ -36,7 +36,7 @@ class Processor:
     copy: Time
 
     def apply(self, options: Options) -> Options:
-        """The same options with this processor."""
+        """Return the options with this processor."""
         return dataclasses.replace(
             options,
             turnaround_ns=self.turnaround.ns, turnaround_page_ns=self.turnaround.page_ns,

@@ -89,7 +89,7 @@ class Scheduler:
     counters: Counters | None
     presets: dict[str, Preset]
     is_model: bool
-    """Of the scheduler of that name in today's kernel; the others the modules add there, as hw-NAME."""
+    """It is the model of the scheduler of that name in today's kernel; the modules add the others there as hw-NAME."""
     is_unthrottled: bool
     """Under it the kernel does not throttle write-back."""
     groups: bool
@@ -101,7 +101,7 @@ class Scheduler:
         return self.name if self.is_model else f"hw-{self.name}"
 
     def has(self, name: str) -> bool:
-        """Whether there is a tunable or a table of that name."""
+        """Return whether there is a tunable or a table of that name."""
         return name in self.tunables or name in self.tables
 
     def parse(self, where: str, name: str, value: str, readers: Readers | None = None) -> Setting:

@@ -164,7 +164,7 @@ PROCESSOR_TIMES = (
 HOST_TIMES = (
     "lock_ns", "lock_shared_ns", "lock_crowded_ns", "complete_ns", "switch_ns", "switch_more_ns", "replayed_ns",
 )  # fmt: skip
-"""The same, which count where there are cores."""
+"""Processor times that count where there are cores."""
 EVERY_TIME = (*PROCESSOR_TIMES, *HOST_TIMES)
 
 
@@ -303,7 +303,7 @@ class Outcome:
     syncs: Tallies | None = None
     """Calls that tasks waited in until what they had written was on the medium, by task; None if there were none."""
     sync_latencies: Latencies | None = None
-    """Of these, from call to return."""
+    """Latencies of the calls, from call to return."""
     counters: U32 | None = field(default=None, repr=False)
     """What the scheduler has counted, shape (rows, columns) as its Counters have it; None if that is nothing."""
 

@@ -108,8 +108,9 @@ def _column(policy: bytes, table: bytes, index: int) -> Column:
 
 
 def table_at(policy: bytes, index: int) -> Table:
-    """The policy's table of that index; it must have as many."""
+    """Return the policy's table of that index; it must have as many."""
     t = ffi.new("struct hws_table *")
-    assert lib.hws_table_at(policy, index, t) != -errno.ENOENT
+    status = lib.hws_table_at(policy, index, t)
+    assert status != -errno.ENOENT, (policy, index)
     columns = tuple(_column(policy, ffi.string(t.name), i) for i in range(t.nr_columns))
     return Table(policy.decode(), text(t.name), text(t.help), columns, t.min_rows, t.max_rows, bool(t.common))

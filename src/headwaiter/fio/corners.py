@@ -12,7 +12,7 @@ from headwaiter.fio.parser import Section
 
 
 def time_based(s: Section) -> bool:
-    """Whether the passes are repeated until runtime: without that fio goes through them once."""
+    """Return whether the passes are repeated until runtime: without that fio goes through them once."""
     return bool(s.get("time_based")) and bool(s.get("runtime"))
 
 

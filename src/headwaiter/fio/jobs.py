@@ -50,7 +50,7 @@ class JobLoad:
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
     places: tuple[tuple[Where, str], ...] = ()
-    """Of each job a line and its name, for what is found to be wrong with it in a run."""
+    """The line and the name of each job, for a message about what a run finds wrong with it."""
 
     def attach(self, run: Any) -> int:
         """See sim.Load."""
@@ -181,7 +181,7 @@ class _Draft:
 
     @property
     def verifies(self) -> bool:
-        """Whether it reads again what it has written."""
+        """Return whether it reads again what it has written."""
         return bool(self.section.get("verify") and self.section.get("do_verify", True)) and self.writes
 
     @property

@@ -175,7 +175,7 @@ def _priority_percents(value: str, kb_base: int) -> tuple[int | None, int | None
 
 @dataclass(frozen=True)
 class PriorityShare:
-    """Of the I/Os of a size, the percentage that has a priority: of its own, or the job's (level None)."""
+    """The percentage of the I/Os of a size that has a priority: one of its own, or the job's (level None)."""
 
     bytes: int
     percent: int
@@ -254,7 +254,7 @@ def _distribution(value: str, kb_base: int) -> Distribution:
 
 
 def _filled(value: str, found: tuple[tuple[int, int], ...], relative: bool) -> tuple[tuple[int, int], ...]:
-    """Of percentages what is left goes to the zones that name no length, all alike."""
+    """Share what is left of the percentages evenly among the zones that name no length."""
     if not relative:
         if not all(length for _, length in found):
             raise ValueError(f"'{shown(value)}': each zone needs a length")

@@ -19,7 +19,7 @@ class ColdBoot(Common):
 
     services: int = number(1, 200)
     at_once: int = number(1, 64)
-    """Of services that start."""
+    """How many services start at once."""
     desktop: int = number(0, 100)
     """Processes of the desktop, which start together."""
     documents: int = number(0, 100)
@@ -28,11 +28,11 @@ class ColdBoot(Common):
     library_kib: float = number(4, 100_000)
     """Median; lognormal with sigma 1."""
     touched_percent: int = number(1, 100)
-    """Of a program or library, in pieces of 128 KiB, when it starts."""
+    """The share of a program or library that its start reads, in pieces of 128 KiB."""
     settings: int = number(0, 1000)
     """Small files that a program reads when it starts, on average."""
     start_ms: float = number(0, 1000)
-    """Of the processor, after each request of a program that starts: the median of a lognormal distribution."""
+    """Processor time after each request of a program that starts: the median of a lognormal distribution."""
     start_sigma: float = number(0, 3)
     pause_s: float = number(0, 1000)
     """Between two programs that somebody starts."""

@@ -12,7 +12,7 @@ from headwaiter.generated.parameters import Common, number
 
 KIB, MIB = 1 << 10, 1 << 20
 INODES_A_BLOCK = 32
-"""Of 128 bytes each: the default of mke2fs until 2008."""
+"""An inode has 128 bytes: the default of mke2fs until 2008."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Chunks(Common):
     """Chains of processes, each of which reads one file and exits; and a process that reads one large file."""
 
     instances: int = number(1, 16)
-    """Of find, each on a tree of its own."""
+    """How many processes `find` there are, each on a tree of its own."""
     files: int = number(1, 100_000)
     folder_files: int = number(1, 10_000)
     beside: int = number(1, 1000)
@@ -32,7 +32,7 @@ class Chunks(Common):
     stream_mib: int = number(0, 1 << 20)
     """How much the large file has; 0: there is none."""
     block_us: float = number(0, 1000)
-    """Of the processor for each page of the large file."""
+    """Processor time for each page of the large file."""
 
 
 def chunks(p: Chunks, machine: Machine, files: FileSystem) -> None:

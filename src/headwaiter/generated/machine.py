@@ -21,13 +21,13 @@ from headwaiter.generated.files import PAGE_BYTES, PAGE_SECTORS, File
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 NEAR_NS, FAR_NS, PAGE_NS = 500 * US, 8 * MS, 70 * US
-"""Of the machine's own clock: a request that goes on where the last one ended, any other one, and each page."""
+"""Time of a request that goes on where the last one ended, of any other one, and of each page, by the machine's own clock."""
 WAKE_NS, COPY_NS = 60 * US, 2 * US
 """Until a process goes on whose request is done, as the paper's static scheduler measures it on KVA (T_S / A_S); and for a page
 that is copied from or to the page cache."""
 FIRST_PID = 100
 WRITE_PAGES = 128
-"""Of one write of the flusher, 512 KiB."""
+"""Pages in one write of the flusher: 512 KiB."""
 WRITES_AT_ONCE = 64
 LOOK_NS, AGE_NS = 5 * S, 30 * S
 """The flusher looks so often for pages that have been dirty for so long, as Linux's."""

@@ -19,7 +19,7 @@ class Server(Common):
 
     threads: int = number(1, 64)
     operations: int = number(1, 100_000)
-    """Of each thread."""
+    """Operations that each thread does."""
     files: int = number(1, 100_000)
     folders: int = number(1, 1000)
     least_kib: int = number(4, 1024)

@@ -23,7 +23,7 @@ class Kva(Common):
     late_one_in: int = number(1, 1000)
     late_ms: float = number(0, 1000)
     later_ms: float = number(0, 1000)
-    """Of exponentially distributed time beyond late_ms: its mean."""
+    """The mean of the exponentially distributed time beyond late_ms."""
 
 
 def kva(p: Kva, machine: Machine, files: FileSystem) -> None:
@@ -67,7 +67,7 @@ class Bonnie(Common):
     """Processes that read blocks at random, of which there are `seeks` in all."""
     seeks: int = number(0, 1_000_000)
     update_one_in: int = number(1, 1000)
-    """Of the blocks read at random, one in so many is written, too."""
+    """One in so many of the blocks that are read at random is written, too."""
 
 
 def bonnie(p: Bonnie, machine: Machine, files: FileSystem) -> None:

@@ -25,7 +25,7 @@ class Andrew(Common):
     folders: int = number(1, 100)
     compiles: int = number(0, 1000)
     file_ms: float = number(0, 1000)
-    """Of the processor, after each file that is copied: the median of a lognormal distribution."""
+    """Processor time after each file that is copied: the median of a lognormal distribution."""
     file_sigma: float = number(0, 3)
     compile_ms: float = number(0, 10_000)
 
@@ -94,7 +94,7 @@ class Build(Common):
     header_kib: float = number(1, 1024)
     """Medians; lognormal with sigma 1."""
     header_ms: float = number(0, 1000)
-    """Of the processor, after each header: the median of a lognormal distribution with sigma 1.5."""
+    """Processor time after each header: the median of a lognormal distribution with sigma 1.5."""
     compile_ms: float = number(0, 100_000)
     """After the last of them: the median, sigma 0.7."""
 

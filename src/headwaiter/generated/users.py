@@ -111,12 +111,12 @@ class Scientific(Common):
     processes: int = number(1, 64)
     operations: int = number(1, 100_000)
     file_percent: int = number(20, 200)
-    """Of the paper's sizes."""
+    """File sizes, in percent of the paper's."""
     read_percent: int = number(0, 100)
     large_kib: int = number(4, 4096)
     small_kib: int = number(4, 4096)
     burst_ms: float = number(0, 1000)
-    """Of the processor, after each chunk: the median of a lognormal distribution."""
+    """Processor time after each chunk: the median of a lognormal distribution."""
     burst_sigma: float = number(0, 3)
 
 

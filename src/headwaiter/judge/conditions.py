@@ -151,7 +151,7 @@ class Conditions:
         return (here() or XEON_10) if self.host == AUTO else find_host(self.host)
 
     def of(self, options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:
-        """The same under a scheduler, as a kernel runs it on a device that takes so many requests at once.
+        """Return the options under a scheduler, as a kernel runs it on a device that takes so many requests at once.
 
         recorded: the scheduler in force at the recording, if it is known.
         """

@@ -52,6 +52,7 @@ FILES = {
 READ_AHEAD_KB = READAHEAD_BYTES >> 10
 DIRTY_MIB = (64, 16)
 """Limits of dirty pages that are tried."""
+_MOST_PIDS = 4
 _NUMBER = re.compile(r"\.\d+$")
 
 
@@ -66,7 +67,7 @@ class Queue:
     in_force: Mapping[str, int] | None = None
 
     def lets(self, name: str) -> bool:
-        """Whether it may have a setting."""
+        """Return whether it may have a setting."""
         return self.in_force is None or name in self.in_force
 
     def now(self, name: str, usual: int) -> int:
@@ -173,7 +174,7 @@ class _Bench:
         return known, trials
 
     def helpful(self, taken: Trial) -> list[_Pulled]:
-        """Of each kind the lever that helps most beside a scheduler, the most helpful first."""
+        """Return the lever of each kind that helps most beside a scheduler, the most helpful first."""
         judged = self.judged
         tried = [*_classes(judged, taken), *_queue(judged, taken, self.queue), *_memory(judged, taken)]
         if not tried:
@@ -259,11 +260,25 @@ def _classes(judged: Judged, taken: Trial) -> Iterator[_Tried]:
         known = [t for t in judged.trials if t.variant.scheduler in KNOW_CLASSES]
         knowing = [t.variant for t in sorted(known, key=lambda t: -(t.result.progress_mbps or 0.0))[:2]]
     for name, groups, names in _background(judged):
+        pids = _pids(judged.work.load, name, groups, names)
         for variant in knowing:
-            how = f"ionice -c3 -p $(pidof {quote(name)})"
-            back = f"ionice -c2 -n4 -p $(pidof {quote(name)})"
+            how, back = f"ionice -c3 -p {pids}", f"ionice -c2 -n4 -p {pids}"
             what = (f"{name} in the idle class",)
             yield _Tried(("class",), what, variant, lowered=groups, apart=names, apply=(how,), undo=(back,))
+
+
+def _pids(load: Load, name: str, groups: frozenset[int], names: frozenset[str]) -> str:
+    """Return the processes of a program, for ionice -p: by their name, unless others have it, too, and they are few.
+
+    Many processes are short-lived ones, whose numbers are of no use.
+    """
+    if not isinstance(load, Forest):
+        return f"$(pidof {quote(name)})"
+    called = sorted(one for one in names if not is_kernel_thread(one))
+    pids = [str(task.id) for task in load.tasks if task.group in groups]
+    if len(pids) <= _MOST_PIDS and any(task.group not in groups and task.name in called for task in load.tasks):
+        return " ".join(pids)
+    return f"$(pidof {' '.join(map(quote, called))})"
 
 
 def _background(judged: Judged) -> list[tuple[str, frozenset[int], frozenset[str]]]:
@@ -312,7 +327,7 @@ def _is_idle(load: JobLoad, groups: set[int]) -> bool:
 
 
 def _lowered(load: Load, groups: frozenset[int]) -> Load:
-    """The same with these threads of control in the idle class."""
+    """Return the load with these threads of control in the idle class."""
     if isinstance(load, JobLoad):
         return replace(load, tasks=tuple(replace(t, ioprio=IDLE) if t.group in groups else t for t in load.tasks))
     assert isinstance(load, Forest)
@@ -326,7 +341,7 @@ def _lowered(load: Load, groups: frozenset[int]) -> Load:
 
 
 def _read_ahead(load: Load, times: int) -> Load:
-    """The same with larger windows of reading ahead."""
+    """Return the load with larger windows of reading ahead."""
     if times == 1 or not isinstance(load, JobLoad):
         return load
     larger = (replace(j, fields={**j.fields, "readahead_bytes": j.fields["readahead_bytes"] * times}) for j in load.jobs)
@@ -376,5 +391,5 @@ def _memory(judged: Judged, taken: Trial) -> Iterator[_Tried]:
 
 
 def _buffered(load: JobLoad, directions: int) -> bool:
-    """Whether a job goes through the page cache that way."""
+    """Return whether a job goes through the page cache that way."""
     return any(job.fields["buffered"] and job.fields["directions"] & directions for job in load.jobs)

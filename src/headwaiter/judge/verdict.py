@@ -50,14 +50,14 @@ class Field:
     criterion: Criterion
     base: int
     intervals: Sequence[Interval]
-    """Of each trial's ratio to the base."""
+    """The interval of each trial's ratio to the base."""
     steady: Sequence[float] | None
     """Share of perturbed runs that agree with the unperturbed one about that; None if nothing was perturbed."""
     margin: float
     single: bool
     """Each ran once, and there is no trace to draw from: intervals are points."""
     windows: int = 0
-    """Of a sample: of so many windows of a longer recording; 0: of all that was recorded."""
+    """How many windows of a longer recording were replayed; 0: all that was recorded."""
     whose: str = ""
     """Which schedulers these are, as a sentence begins."""
 
@@ -75,7 +75,7 @@ class Field:
         return [i for i in range(len(self.trials)) if self.judge(i) == judgement]
 
     def against(self, base: int, seed: int) -> Field:
-        """The same against another."""
+        """Return the field with another baseline."""
         return field_of(self.trials, self.criterion, base, self.margin, seed, self.windows)
 
 
@@ -307,7 +307,7 @@ def _better(found: Field, better: Sequence[int], said: Answer, seed: int, also: 
 
 
 def _with_module(said: Answer, more: Field, taken: Trial, seed: int) -> Answer:
-    """The same, with what schedulers that need a module (all but the base of these) would add to the one to take."""
+    """Add what schedulers that need a module (all but the base of these) would bring beyond the one to take."""
     trials, margin = [taken, *(t for i, t in enumerate(more.trials) if i != more.base)], more.margin
     found = field_of(trials, more.criterion, 0, margin, seed, more.windows)
     better = found.those("better")
@@ -336,7 +336,7 @@ def _inner(span: str) -> str:
 
 
 def _cannot_tell(found: Field, i: int, said: Answer) -> Answer:
-    """Of the most promising one: it may be better, but that is not shown."""
+    """Say of the most promising one that it may be better, but that this is not shown."""
     trial, interval = found.trials[i], found.intervals[i]
     base = found.trials[found.base].variant.name
     name = trial.variant.name

@@ -46,7 +46,7 @@ RUNS = 8
 NR_REQUESTS = 64
 """As lab/guest/library.sh sets it."""
 _HANG_S = 1200
-"""Of wall time: the guest says nothing while its programs run."""
+"""Wall time: the guest says nothing while its programs run."""
 _LIMIT_S = 4 * 3600
 
 

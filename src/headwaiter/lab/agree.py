@@ -216,7 +216,7 @@ def _scatter(drive: str) -> tuple[int, int]:
 
 
 def lab_figures(fio: Mapping[str, Any]) -> Figures:
-    """Of fio's output as "json+"."""
+    """Read the figures from fio's output as "json+"."""
     both = [job[way] for job in fio["jobs"] for way in ("read", "write") if job[way]["io_bytes"]]
     if not both:
         raise Problem("lab agree: fio did no I/O")
@@ -242,13 +242,13 @@ def _noted(text: str) -> dict[str, str]:
 
 
 def lab_waits(text: str) -> tuple[int, int] | None:
-    """The same file's waits, met and failed."""
+    """Read the waits, met and failed, from the file of statistics."""
     noted = _noted(text)
     return (int(noted["A_S"]), int(noted["A_F"])) if "A_S" in noted else None
 
 
 def lab_starts(text: str) -> tuple[int, ...]:
-    """Of what lab/guest/agree.sh noted; in ns since the guest's first tick."""
+    """Read the starts that lab/guest/agree.sh noted, in ns since the guest's first tick."""
     noted = _noted(text)
     tick_ns = int(noted.pop("tick", 0)) % TICK_NS
     pids = sorted((pid for pid in noted if pid.isdecimal()), key=int)
@@ -258,7 +258,7 @@ def lab_starts(text: str) -> tuple[int, ...]:
 
 
 def start_as_measured(load: JobLoad, starts_ns: Sequence[int]) -> JobLoad:
-    """The same processes; those that wait for no other begin when they did in the lab, as far as that is known."""
+    """Let processes that wait for no other begin when they did in the lab, as far as that is known."""
     later = {"start_min_ns": starts_ns[0], "start_max_ns": starts_ns[0]}
     jobs = [_with(job, **{key: job.fields[key] + ns for key, ns in (later | _thinking(job)).items()}) for job in load.jobs]
     walls = [i for i, job in enumerate(jobs) if i and job.fields["stonewall"]]
@@ -318,7 +318,7 @@ class Simulated:
 
     @property
     def figures(self) -> Figures:
-        """Of the typical one among the runs that begin as the lab's."""
+        """Return the figures of the typical one among the runs that begin as the lab's."""
         return typical(self.own, _rate_of)
 
     @property
@@ -474,7 +474,7 @@ class Bench:
 
 
 def in_doubt(trials: Sequence[Trial]) -> list[Trial]:
-    """Of the trials of a job those whose result is a range, and among the best: further runs may decide which is the best."""
+    """Return the trials of a job whose result is a range, and among the best: further runs may decide which is the best."""
     near = 1 - MARGIN
     best_sim = max(_rate_of(trial.sim.figures) for trial in trials)
     best_lab = max(_rate_of(trial.labs[0]) for trial in trials)

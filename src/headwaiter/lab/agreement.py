@@ -43,7 +43,7 @@ def beyond_percent(row: Comparison) -> float:
 
 
 def distribution(scheduler: str, rows: Sequence[Comparison]) -> Deviation:
-    """Of how far throughput is off, in percent without sign.
+    """Return how far throughput is off, in percent without sign.
 
     p90_beyond is of how far it lies outside of what was told; `untold` are off by more than LARGEST_PERCENT, and no range.
     """

@@ -80,7 +80,7 @@ class Kernel:
 
     @property
     def series(self) -> str:
-        """Of the release: "6.12"."""
+        """Return the series of the release, such as "6.12"."""
         return ".".join(self.release.split(".")[:2])
 
     @property

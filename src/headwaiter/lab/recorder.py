@@ -19,7 +19,7 @@ from headwaiter.traces import Trace, load, with_flushes
 
 _IMPORTS = "from headwaiter.live import devices, record"
 _HANG_S = 600
-"""Of wall time: the guest says nothing while fio runs, of which every I/O is traced."""
+"""Wall time: the guest says nothing while fio runs, and every I/O is traced."""
 RECORDERS = ("tracefs", "blktrace")
 
 
@@ -28,15 +28,15 @@ class Compared:
     """Two recordings of one load; times in ns."""
 
     requests: int
-    """Of the first."""
+    """Requests of the first recording."""
     flushes: int
-    """Of the first, of the drive's cache."""
+    """Flushes of the drive's cache in the first recording."""
     same: bool
     """The other has the same requests and flushes of the same tasks, in the same order, and marks them alike."""
     time_ns: int
     """The greatest difference between their times of a request, counted from the first."""
     latency_ns: int
-    """The same of latencies."""
+    """How far latencies are off."""
 
 
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:

@@ -31,7 +31,7 @@ example = load(WORKLOADS / "example.blktrace.xz")
 Replay().judge(SimpleNamespace(name="sda", identity=""), example, 1.0, 0, "mq-deadline", ["bfq"])
 """
 _HANG_S = 3600
-"""Of wall time: the guest says nothing during a phase."""
+"""Wall time: the guest says nothing during a phase."""
 _LIMIT_S = 7200
 _DECISION = re.compile(r"^\S+ \w+ (changed|undone) ([\w-]+): ")
 
@@ -83,7 +83,7 @@ def _mean(rates: Iterable[float]) -> float:
 
 
 def _phases(log: str) -> list[tuple[str, int]]:
-    """Of each phase: the scheduler at its end, and how often it was changed."""
+    """Return for each phase the scheduler at its end, and how often it was changed."""
     found, switches = [], 0
     for line in log.splitlines():
         if line.startswith("phase "):

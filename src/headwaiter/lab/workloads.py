@@ -23,7 +23,7 @@ from headwaiter.paths import WORKLOADS
 from headwaiter.reading import read_bytes
 
 SECTORS = 1 << 25
-"""Of the disk on which they are generated: 16 GiB."""
+"""The disk on which they are generated has 16 GiB."""
 PLAYED: dict[str, dict[str, float]] = {
     "kva": {"file_mib": 64, "passes": 3},
     "cold-boot": {"services": 10, "desktop": 4, "documents": 2, "windows": 1, "libraries": 100, "settings": 10, "pause_s": 0.3},
@@ -122,7 +122,7 @@ def record(name: str, changed: Mapping[str, float]) -> bytes:
 
 
 def _shifted(step: str) -> str:
-    """The same step where process 0 is the one that starts all."""
+    """Return a step for a list in which process 0 is the one that starts all."""
     what, *numbers = step.split()
     return f"{what} {int(numbers[0]) + 1}" if what in "sw" else step
 

@@ -248,7 +248,7 @@ def elsewhere(target: Target | None, recorded: Recording | None) -> str:
 
 
 def identifier(subject: str, kind: AdviceKind, what: str) -> str:
-    """Of a piece of advice: the same for the same device and the same thing to do."""
+    """Return the identifier of a piece of advice: the same for the same device and the same thing to do."""
     return "HW-" + hashlib.sha256("\0".join((subject, kind, what)).encode()).hexdigest()[:8]
 
 

@@ -66,7 +66,7 @@ class Archive:
             zstandard.ZstdCompressor(level=_LEVEL).copy_stream(plain, out, size=self.bytes)
 
     def close(self) -> None:
-        """Of the file, not of the archive: see end()."""
+        """Close the file; end() ends the archive."""
         self._file.close()
 
     def _append(self, *parts: bytes | bytearray) -> None:

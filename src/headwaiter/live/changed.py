@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `headwaiter revert` and `status` print as JSON. Nothing else is imported: they must work where little does."""
+"""What `headwaiter apply`, `revert` and `status` print as JSON. Nothing else is imported: they must work where little does."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ class Written(Record):
     file: Annotated[str, Says("the file")]
     old: Annotated[str, Says("what it said before")]
     new: Annotated[str, Says("what it says now")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplyDocument(Document):
+    """`headwaiter apply`"""
+
+    changes: Annotated[Sequence[Written], Says("what was changed")]
+    commands: Annotated[Sequence[str], Says("lines for a shell that do the same")]
+    undo: Annotated[Sequence[str], Says("lines for a shell that restore what was before")]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,7 @@ class Memory:
 
 @dataclass
 class Decider:
-    """Of one disk; `current` is the scheduler in force."""
+    """Decide for one disk; `current` is the scheduler in force."""
 
     current: str
     caution: Caution = field(default_factory=Caution)
@@ -154,7 +154,7 @@ class Decider:
         return self._choose(window, now_s)
 
     def _trial(self, now_s: float) -> Decision | None:
-        """Whether a change has made things worse: as measured, at a load that is alike."""
+        """Return whether a change has made things worse: as measured, at a load that is alike."""
         former, enough = self._former, min(len(self._after), self.caution.windows)
         now = next((w for n in range(1, enough + 1) if self._is_worse(w := self._after[-n:])), None)
         if now is None:
@@ -174,7 +174,7 @@ class Decider:
         return Decision("undone", former, f"{what}: not tried for {for_s:.0f} s")
 
     def _is_worse(self, now: Sequence[Window]) -> bool:
-        """Whether the load is alike and latency higher, by so much that so many windows tell it, and throughput is not."""
+        """Return whether the load is alike and latency higher, by so much that so many windows tell it, and throughput is not."""
         after_ms, before_ms = (median(w.latency_ms for w in windows) for windows in (now, self._before))
         rate, former_rate = (fmean(w.mbps for w in windows) for windows in (now, self._before))
         edge = math.exp(self._bar(len(now)))
@@ -200,7 +200,7 @@ class Decider:
         return Decision("changed", best, f"{ahead}, against {former}", gain)
 
     def _ahead(self) -> dict[str, tuple[float, int]]:
-        """Of schedulers that are far enough ahead: the mean advantage, and over how many windows."""
+        """Return the schedulers that are far enough ahead: the mean advantage, and over how many windows."""
         found: dict[str, tuple[float, int]] = {}
         for name in self._windows[-1].advantage:
             for last in range(1, len(self._windows) + 1):

@@ -79,7 +79,7 @@ def _percent(mask: Array) -> float:
 
 
 def _spread(values: Array, unit: float = 1.0) -> Quantiles:
-    """Of values of which there is at least one; those that occur, as latencies elsewhere."""
+    """Return the quantiles of at least one value; they are values that occur, as elsewhere for latencies."""
     at = np.percentile(values, (50, 95, 100), method="inverted_cdf") / unit
     return Quantiles(median=float(at[0]), p95=float(at[1]), max=float(at[2]))
 

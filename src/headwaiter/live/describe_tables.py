@@ -84,7 +84,7 @@ def _three(spread: Quantiles | None, unit: str) -> str:
 
 
 def _times(spread_ms: Quantiles | None) -> str:
-    """Of milliseconds the same, each in the unit that suits it."""
+    """Return milliseconds as such a text, each in the unit that suits it."""
     return _quantiles(spread_ms, _time)
 
 
@@ -217,5 +217,5 @@ def _works(scheduler: str | None) -> str:
 
 
 def known_programs(found: DescribeDocument) -> bool:
-    """Whether the table of programs tells more than the list of facts."""
+    """Return whether the table of programs tells more than the list of facts."""
     return any(row.lat_ms for row in found.programs) and (len(found.programs) > 1 or found.programs[0].program != EVERYTHING)

@@ -14,7 +14,7 @@ from headwaiter.study.schema import Fit, Latency
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantiles(Record):
-    """Of some times or lengths, in the unit of the field that has it."""
+    """Quantiles of some times or lengths, in the unit of the field that has them."""
 
     median: Annotated[float, Says("half are no larger")]
     p95: Annotated[float, Says("95% are no larger")]

@@ -76,11 +76,11 @@ class Device:
 
     @property
     def is_zoned(self) -> bool:
-        """Whether the disk has zones that are written in order; a change of its scheduler may hang (docs/record.md)."""
+        """Return whether the disk has zones that are written in order; a change of its scheduler may hang (docs/record.md)."""
         return self.zoned not in ("", "none")
 
     def is_there(self) -> bool:
-        """Whether this very disk still goes by its name."""
+        """Return whether this very disk still goes by its name."""
         number = _read(self.folder / "dev")
         return number == f"{self.major}:{self.minor}" and _whole(_read(self.folder / "diskseq")) == self.diskseq
 

@@ -24,7 +24,7 @@ def loadable(root: Path = Path("/"), release: str | None = None) -> set[str]:
 
 
 def known(kernel_names: Sequence[str]) -> dict[str, str]:
-    """Of these names in the kernel, those that can be simulated: their names here."""
+    """Return those of these schedulers of a kernel that can be simulated, with their names here."""
     here = {s.kernel_name: s.name for s in catalogue().values()}
     return {name: here[name] for name in kernel_names if name in here}
 

@@ -33,10 +33,10 @@ from headwaiter.traces import Source, recording
 
 _IMPORTS = "from headwaiter.live import devices, record"
 _HANG_S = 1800
-"""Of wall time: the guest says nothing while a job runs."""
+"""Wall time: the guest says nothing while a job runs."""
 _LIMIT_S = 4 * 3600
 NOTHING = 0.5
-"""Of an I/O: so much has a process done that has done none."""
+"""A process that has done no I/O counts as having done this share of one."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 AROUND_S = 2
 """So much longer than its recording a job runs, so that none of its processes ends in it."""

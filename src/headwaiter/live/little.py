@@ -86,5 +86,5 @@ def little(of: TooLittleError, target: Target | None, goal: Goal, mute: Sequence
 
 
 def _at_rest(seconds: float) -> Gate:
-    """Of a recording without a request."""
+    """Return what the gate says of a recording without a request."""
     return Gate(open=False, seconds=seconds, requests=0, lost=0, tasks_known=True, reasons=["nothing was asked of the disk"])

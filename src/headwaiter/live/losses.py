@@ -38,7 +38,7 @@ class Uses:
 
     @property
     def any(self) -> bool:
-        """Whether anything is."""
+        """Return whether anything is."""
         return bool(self.priorities or self.weights or self.classes)
 
 
@@ -92,7 +92,7 @@ def _set(root: Path, file: str) -> Iterator[str]:
 
 
 def _ioprio(pid: int) -> int:
-    """Of a process, as it was set; 0 if it was not, or cannot be told."""
+    """Return the I/O priority that a process was given; 0 if it has none, or it cannot be told."""
     number = _IOPRIO_GET.get(platform.machine())
     if number is None:
         return 0

@@ -44,7 +44,7 @@ class Machine:
         return devices.find(name, self.sysfs, self.root / "dev", self.root / "run" / "udev" / "data")
 
     def has(self, name: str) -> bool:
-        """Whether there is a disk of that name."""
+        """Return whether there is a disk of that name."""
         try:
             self.find(name)
         except Problem:
@@ -59,5 +59,5 @@ class Machine:
         return found
 
     def leaves(self, device: Device) -> list[Device]:
-        """The same, whatever may be done to them."""
+        """Return the disks on whose queues a scheduler of this device acts, whether or not they may be touched."""
         return devices.leaves(device, self.root / "run" / "udev" / "data")

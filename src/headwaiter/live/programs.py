@@ -20,7 +20,7 @@ _SHARES = (0.5, 0.95, 0.99, 0.999, 1.0)
 _LEAST_PERCENT = 1.0
 """A program that waits less of all waiting is not told of, nor for whom one waits for less of its time."""
 MOST_PIDS = 8
-"""Of more processes it is of no use to lower each."""
+"""With more processes than this, lowering each one is of no use."""
 _WITH_PIDS = {"recording", "blktrace", "blkparse", "ftrace", "biosnoop"}
 """Formats whose tasks are processes."""
 _KERNEL = re.compile(r"(kworker|kswapd|pdflush|flush|jbd2/|xfsaild/|btrfs-|dmcrypt|txg_sync|md\d+_)")
@@ -51,7 +51,7 @@ def lowered(trace: Trace, who: Blame) -> list[InBackground]:
 
 
 def latencies(values_ns: Array) -> Latency:
-    """Of at least one, ns."""
+    """Return the latencies of at least one request, given in ns."""
     values = np.sort(values_ns)
     n = len(values)
     # The least that so many do not exceed; the sum of shares that are no whole numbers must not lose one.

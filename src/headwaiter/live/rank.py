@@ -37,7 +37,7 @@ Pattern = Literal["sequential", "random", "mixed"]
 SIZES = tuple(1 << shift for shift in range(12, 21))
 """4 KiB to 1 MiB."""
 EVEN = 0.02
-"""Of two that differ by a smaller share, the first in the list is as good."""
+"""Schedulers that differ by a smaller share are equally good."""
 BY = "headwaiter rank"
 
 

@@ -34,10 +34,10 @@ BUFFER_KB = 8192
 _CHUNK = 1 << 20
 _PAGES = 256
 _COMMITS = struct.Struct(f"<8xQ{PAGE - 16}x")
-"""Of a page."""
+"""The header of a page."""
 FINISHED, _TOLD = "time", "a signal"
 _MODE = 0o600
-"""Of a new archive, whatever the umask: it names programs, and places on the disk."""
+"""The mode of a new archive, whatever the umask: it names programs, and places on the disk."""
 
 
 @dataclass(frozen=True)

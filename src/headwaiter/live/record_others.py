@@ -76,7 +76,7 @@ class Program(ABC):
         return process
 
     def records(self) -> bool:
-        """Whether it has begun: its files are there."""
+        """Return whether it has begun: its files are there."""
         return any(path.name != "said" for path in self.folder.iterdir())
 
     def _said(self) -> str:
@@ -102,7 +102,7 @@ class Program(ABC):
                 self.archive.add(path.name, self.content(path))
 
     def content(self, path: Path) -> bytes:
-        """Of one of its files, as it is kept."""
+        """Return the content of one of its files, as it is kept."""
         return path.read_bytes()
 
     def end(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headwaiter.live.changed import RevertDocument, StatusDocument, Written
+from headwaiter.live.changed import ApplyDocument, RevertDocument, StatusDocument, Written
 from headwaiter.live.described import DOCUMENTS as DESCRIBED
 from headwaiter.live.topped import DOCUMENTS as TOPPED
 from headwaiter.record import Document, Notes, Record, Says
@@ -19,7 +19,7 @@ AdviceKind = Literal["scheduler", "tunables", "lever", "module", "recording", "f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate(Record):
-    """Whether a recording can tell anything of schedulers."""
+    """Return whether a recording can tell anything of schedulers."""
 
     open: Annotated[bool, Says("it can")]
     seconds: Annotated[float, Says("its length", "s")]
@@ -216,6 +216,7 @@ DOCUMENTS: tuple[type[Record], ...] = (
     *DESCRIBED,
     *TOPPED,
     AdviseDocument,
+    ApplyDocument,
     RevertDocument,
     StatusDocument,
     RankDocument,

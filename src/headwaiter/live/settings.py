@@ -29,7 +29,7 @@ _LONGEST = 1 << 16
 
 @dataclass(frozen=True)
 class Settings:
-    """Of one queue. tunables: by the name of their file in iosched/.
+    """The settings of one queue. tunables: by the name of their file in iosched/.
 
     nr_requests, wbt_lat_usec, and tunables that are absent: of settings to be put, as the kernel has them after a switch. The
     others outlive a switch, and stay as they are where they are absent; of settings that were read, the disk lacks them.
@@ -52,7 +52,7 @@ class Settings:
         return found | {file: str(value) for file, value in rest.items() if value is not None}
 
     def beside(self, wanted: Settings) -> Settings:
-        """The same without what outlives a switch of the scheduler and is not to be put."""
+        """Return the settings without what outlives a switch of the scheduler and is not to be put."""
         return replace(
             self,
             read_ahead_kb=None if wanted.read_ahead_kb is None else self.read_ahead_kb,
@@ -60,7 +60,7 @@ class Settings:
         )
 
     def filled(self, other: Settings) -> Settings:
-        """The same with what it lacks of that as another has it."""
+        """Return the settings with what they lack of that as another has it."""
         return replace(
             self,
             read_ahead_kb=other.read_ahead_kb if self.read_ahead_kb is None else self.read_ahead_kb,
@@ -230,6 +230,6 @@ def opened(device: Device) -> Iterator[Queue]:
 
 
 def commands(device: Device, wanted: Settings) -> list[str]:
-    """The same as lines for a shell."""
+    """Return the lines for a shell that put settings in force."""
     folder = device.folder / "queue"
     return [f"echo {quote(value)} >{os.path.normpath(folder / file)}" for file, value in wanted.files().items()]

@@ -17,7 +17,7 @@ from headwaiter.record import like
 
 
 def status(machine: Machine) -> StatusDocument:
-    """Of a machine: nothing of it is changed."""
+    """Return what was changed on a machine, and change nothing."""
     state = machine.state
     there = whole_disks(machine.sysfs, machine.root / "run" / "udev" / "data")
     return StatusDocument(
@@ -55,7 +55,7 @@ def _disk(saved: Saved, state: State, there: Sequence[Device]) -> DiskStatus:
 
 
 def _changes(saved: Saved, found: Settings) -> list[str]:
-    """Of what was put beside the scheduler: settings that are otherwise than before, as `file old -> new`."""
+    """Return the settings beside the scheduler that differ from before, as `file old -> new`."""
     before, now = saved.before.files(), found.files()
     files = [file for file in saved.wanted.files() if file in before.keys() & now.keys() and file != SCHEDULER]
     return [f"{file.removeprefix('../')} {before[file]} -> {now[file]}" for file in files if before[file] != now[file]]

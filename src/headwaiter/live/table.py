@@ -93,7 +93,7 @@ class Measured:
 
 
 def cells(files_kib: Sequence[int], records_kib: Sequence[int]) -> list[Cell]:
-    """Of all operations; no record is longer than its file. Problem if there is none."""
+    """Return the cells of all operations; no record is longer than its file. Problem if there is none."""
     found = [Cell(op, size, record) for op in OPERATIONS for size in files_kib for record in records_kib if size % record == 0]
     if not found:
         raise Problem("--files and --records: no file is a multiple of any record")
@@ -129,7 +129,7 @@ def _simulated_rate(rows: Sequence[TaskRow]) -> float:
 
 
 def _told_rate(jobs: Sequence[Mapping[str, Any]]) -> float:
-    """The same by fio's account, whose run times are in ms."""
+    """Return the rate by fio's account, whose run times are in ms."""
     ways = [one[way] for one in jobs if one["jobname"] == MEASURED for way in ("read", "write") if one[way]["io_bytes"]]
     return float(sum(way["io_bytes"] for way in ways) / 1e3 / max(1, *(way["runtime"] for way in ways)))
 

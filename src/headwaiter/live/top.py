@@ -21,7 +21,7 @@ from headwaiter.traces.model import Array
 SHOWN = ("nr_requests", "wbt_lat_usec", "read_ahead_kb")
 """Settings that are told beside the scheduler's tunables."""
 COUNTERS, UNDER_WAY = 11, 8
-"""Of `stat`: so many are read, and this one tells how many requests are under way."""
+"""So many fields of `stat` are read, and this one tells how many requests are under way."""
 
 
 @dataclass(frozen=True)

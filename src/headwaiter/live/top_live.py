@@ -89,7 +89,7 @@ class Watcher:
 
 
 def counter_looks(machine: Machine, device: Device, interval: float, wait: Wait) -> Iterator[TopDocument]:
-    """The same of what the kernel counts of a disk, for which nobody need be root."""
+    """Yield what the kernel's counters say of a disk, which needs no root."""
     since, before = time.monotonic(), counters(device)
     while not wait(interval):
         now = time.monotonic()
@@ -100,7 +100,7 @@ def counter_looks(machine: Machine, device: Device, interval: float, wait: Wait)
 
 
 def recorded(path: Path, name: str, interval: float) -> Iterator[TopDocument]:
-    """The same of a recording, from its first request on."""
+    """Yield the intervals of a recording, from its first request on."""
     source = Source(path)
     found = recording.of(source)
     trace = load(path, source=source)
@@ -127,7 +127,7 @@ def _completed(trace: Trace) -> Trace:
 
 
 def _there(machine: Machine, device: Device) -> Device:
-    """The same disk, with its settings of now. Problem if it has vanished."""
+    """Return the disk with its settings of now. Problem if it has vanished."""
     if not device.is_there():
         raise Problem(f"{device.name} has vanished")
     return devices.read(device.folder, machine.root / "run" / "udev" / "data")

@@ -18,10 +18,10 @@ from headwaiter.report.terminal import a_console
 from headwaiter.study.blame import plural
 
 _NAME = 20
-"""Of a program's name so much is shown."""
+"""So much of a program's name is shown."""
 _LEAST_ROWS = 3
 _BESIDE_ROWS = 2
-"""Of the table: its head, and how many programs are left out."""
+"""Rows of the table beside programs: its head, and how many programs are left out."""
 _MOST_SETTINGS = 16
 _MOST_LEVERS = 2
 """So many take little room; --json has all."""
@@ -29,7 +29,7 @@ _MOST_LEVERS = 2
 
 @dataclass(frozen=True)
 class _Column:
-    """Of programs; those of a lower rank are shown first where there is little room."""
+    """A column of the table of programs; columns of a lower rank are shown first where there is little room."""
 
     head: str
     rank: int

@@ -44,7 +44,7 @@ class DeniedError(Exception):
 
 @dataclass(frozen=True)
 class Stats:
-    """Of one CPU's buffer: events lost since the beginning, and the time of the clock at which that was so."""
+    """The state of one CPU's buffer: events lost since the beginning, and the time of the clock at which that was so."""
 
     lost: int
     now_ns: int

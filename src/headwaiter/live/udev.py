@@ -50,7 +50,7 @@ class Term:
         return f'{self.key}{f"{{{self.name}}}" if self.name else ""}{self.op}"{self.value}"'
 
     def fits(self, text: str | None) -> bool:
-        """Whether the match is met by this text; None: there is none, which meets neither == nor !=."""
+        """Return whether the match is met by this text; None: there is none, which meets neither == nor !=."""
         if text is None:
             return False
         if not self.value[-1:].isspace():
@@ -74,7 +74,7 @@ class Rule:
         return [term.text for term in self.terms if term.is_match and term.key not in ("KERNEL", "ACTION")]
 
     def value(self, key: str, op: str = "=") -> str | None:
-        """Of its first term of that key and operator."""
+        """Return the value of its first term with that key and operator."""
         return next((term.value for term in self.terms if term.key == key and term.op == op), None)
 
     @property
@@ -120,7 +120,7 @@ class Disk:
         self._sysfs = (root / "sys").resolve()
 
     def acting(self, rules: Sequence[Rule], action: str) -> dict[int, Known]:
-        """Of the rules of one file, by their lines, those that are applied to the disk when this happens, and so may be."""
+        """Return the rules of one file, by their lines, that are applied, or may be applied, to the disk when this happens."""
         found: dict[int, Known] = {}
         here: Known = True
         waiting: dict[str, Known] = {}
@@ -192,7 +192,7 @@ class Disk:
         return term.fits(self._properties.get(term.name, ""))
 
     def _test(self, term: Term) -> Known:
-        """Whether there is a file, in sysfs beneath the disk if the path says no more."""
+        """Return whether there is a file, in sysfs beneath the disk if the path says no more."""
         path = term.value.replace("$kernel", "%k").replace("%k", self.device.name).replace("$sys", "/sys").replace("%S", "/sys")
         if term.name or set("$%*?[") & set(path) or _SWITCHED.fullmatch(path) or path == "queue/iosched":
             return None
@@ -200,7 +200,7 @@ class Disk:
         return there == (term.op == "==")
 
     def _parent(self, folder: Path, of: Sequence[Term]) -> Known:
-        """Whether one device meets all that a rule asks of some device above."""
+        """Return whether one device meets all that a rule asks of some device above."""
         return _both(self._above(term, folder) for term in of)
 
     def _above(self, term: Term, folder: Path) -> Known:
@@ -227,7 +227,7 @@ class Disk:
         return term.fits(_text(folder / term.name))
 
     def _scheduler(self, term: Term) -> Known:
-        """Of the file that a switch rewrites: told only where it would be told of each scheduler."""
+        """Say whether a match on the file that a switch rewrites holds, if it does so under each scheduler."""
         names = self.device.schedulers
         said: list[str | None] = [" ".join(f"[{one}]" if one == current else one for one in names) for current in names]
         answers = {term.fits(text) for text in (said or [_text(self._chain[0] / _SCHEDULER)])}

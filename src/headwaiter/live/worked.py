@@ -48,7 +48,7 @@ class Worked:
 
 
 def worked(trace: Trace) -> Worked:
-    """Of the direction that most requests have. Problem if nothing was read or written."""
+    """Return what was done in the direction of most requests. Problem if nothing was read or written."""
     reads = trace.op == Op.READ
     direction = Op.READ if 2 * int(reads.sum()) >= len(trace) else Op.WRITE
     mine = trace.op == direction
@@ -67,7 +67,7 @@ def worked(trace: Trace) -> Worked:
 
 
 def _goes_on(begin: Array, length: Array, group: Array) -> Array:
-    """Whether a request begins where the last one of its thread of control ended."""
+    """Return whether a request begins where the last one of its thread of control ended."""
     order = np.argsort(group, kind="stable")
     before, this = order[:-1], order[1:]
     found = np.zeros(len(begin), bool)

@@ -38,7 +38,7 @@ class Chain:
     think_us: int = 200
     """Between the reads of a task."""
     begin_us: int = 500_000
-    """Of the first task; the stream begins at 0."""
+    """When the first task begins; the stream begins at 0."""
 
 
 def parse_chain(path: Path, text: str) -> Chain:

@@ -32,12 +32,12 @@ class Metric:
 
     @property
     def low_is_good(self) -> bool:
-        """Whether less is better."""
+        """Return whether less is better."""
         return self.kind in ("latency", "burst", "span")
 
     @property
     def unit(self) -> str:
-        """Of its values."""
+        """Return the unit of its values."""
         return {"jain": "", "rate": "MB/s", "rate while": "MB/s", "span": "s"}.get(self.kind, "ms")
 
 

@@ -45,7 +45,7 @@ class Measured:
         return self._mbps(self._whose(m.of), begin, end)
 
     def values(self, metrics: Sequence[Metric]) -> list[float]:
-        """Of each the figure."""
+        """Return the figure of each metric."""
         return [self.value(m) for m in metrics]
 
     def _whose(self, name: str | None) -> Mask:

@@ -48,7 +48,7 @@ class Contest:
 
     @property
     def is_patient(self) -> bool:
-        """Whether it takes seconds whatever the drive: bursts, the start of a program."""
+        """Return whether it takes seconds whatever the drive: bursts, the start of a program."""
         return any(m.kind in ("burst", "span") for m in self.metrics)
 
 
@@ -117,7 +117,7 @@ def _comment(path: Path) -> str | None:
 
 
 def _table(readme: Path) -> dict[str, tuple[str, str]]:
-    """Of each workload in the README's table: where that stands, and what is contested."""
+    """Return for each workload in the README's table where that stands, and what is contested."""
     rows: dict[str, tuple[str, str]] = {}
     inside = False
     for number, line in enumerate(read_text(readme).splitlines(), 1):
@@ -182,7 +182,7 @@ def _cut(load: JobLoad, limit_s: float | None) -> JobLoad:
 
 
 def _check(contest: Contest, load: Load) -> None:
-    """Whether those whom the metrics name are there."""
+    """Return whether those whom the metrics name are there."""
     for m in contest.metrics:
         for name in (m.of, m.during):
             if name and not members(load, name):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,10 @@ from headwaiter.study.results import shares
 
 _TOOLS = "xpan,xwheel_zoom,box_zoom,undo,reset,save"
 _DASHES = ("solid", "dashed", "dotted")
-_COLOURS = tuple(c for c in Colorblind[8] if c != "#F0E442")  # yellow on white cannot be seen
+# Yellow cannot be seen on white, nor black on a dark page.
+_COLOURS = tuple({"#000000": "#7f7f7f"}.get(c, c) for c in Colorblind[8] if c != "#F0E442")
+MOST_CURVES = 6
+"""So many are drawn at first; a click in the legend draws another."""
 _NINES = {1: "0%", 2: "50%", 10: "90%", 100: "99%", 1000: "99.9%", 10_000: "99.99%", 100_000: "99.999%", 1_000_000: "99.9999%"}
 _CHART_PX, _HEAD_PX, _BAR_PX = 400, 190, 26
 _WAITING = "#f2d7a0"
@@ -51,12 +54,15 @@ def legend_below(chart: Any, lines: Mapping[str, Any]) -> None:
 
 
 def look(i: int) -> dict[str, Any]:
-    """Of the line of scheduler i: no two alike."""
+    """Return the look of the line of scheduler i; no two are alike."""
     return {"line_color": _COLOURS[i % len(_COLOURS)], "line_dash": _DASHES[i // len(_COLOURS) % len(_DASHES)], "line_width": 2}
 
 
-def latencies(shown: Sequence[Shown]) -> Any:
-    """Latency on a logarithmic axis by the share of I/Os that do not exceed it, with as much room for each nine."""
+def latencies(shown: Sequence[Shown], first: Collection[str]) -> Any:
+    """Latency on a logarithmic axis by the share of I/Os that do not exceed it, with as much room for each nine.
+
+    first: the schedulers that are drawn before the reader chooses others.
+    """
     most = max((len(s.detail.within) and s.result.requests for s in shown), default=1) or 1
     chart = blank("latency", _CHART_PX, x_axis_type="log", y_axis_type="log")
     chart.xaxis.axis_label, chart.yaxis.axis_label = "share of I/Os", "latency within, ms"
@@ -70,14 +76,15 @@ def latencies(shown: Sequence[Shown]) -> Any:
         rank = 1 / (1 - s.detail.within + 1 / s.result.requests) if s.result.requests else np.empty(0)
         data = {"x": rank, "ms": s.detail.latency_ms, "share": 100 * s.detail.within}
         name = label(s.result)
-        lines[name] = chart.line("x", "ms", source=ColumnDataSource(data, name=f"latency {name}"), name=name, **look(i))
+        source = ColumnDataSource(data, name=f"latency {name}")
+        lines[name] = chart.line("x", "ms", source=source, name=name, visible=name in first, **look(i))
     chart.add_tools(HoverTool(tooltips=[("scheduler", "$name"), ("share of I/Os", "@share{0.000}%"), ("within", "@ms{0.00} ms")]))
     legend_below(chart, lines)
     return chart
 
 
-def throughput(shown: Sequence[Shown]) -> Any:
-    """MB/s over time."""
+def throughput(shown: Sequence[Shown], first: Collection[str]) -> Any:
+    """Draw MB/s over time. first: see latencies()."""
     chart = blank("throughput", _CHART_PX)
     chart.xaxis.axis_label, chart.yaxis.axis_label = "s", "MB/s"
     chart.y_range.start = 0
@@ -87,7 +94,7 @@ def throughput(shown: Sequence[Shown]) -> Any:
         # The last bin's rate holds until its end.
         data = {"s": s.detail.time_s, "rate": np.append(rate, rate[-1:])}
         source = ColumnDataSource(data, name=f"throughput {name}")
-        lines[name] = chart.step("s", "rate", source=source, mode="after", name=name, **look(i))
+        lines[name] = chart.step("s", "rate", source=source, mode="after", name=name, visible=name in first, **look(i))
     chart.add_tools(HoverTool(tooltips=[("scheduler", "$name"), ("at", "@s{0.00} s"), ("MB/s", "@rate{0.0}")]))
     legend_below(chart, lines)
     return chart
@@ -106,8 +113,9 @@ def lines(name: str, title: str, axes: tuple[str, str], x: Sequence[str], y: Map
     for i, (one, figures) in enumerate(y.items()):
         shown = [value if value > 0 or not wide else float("nan") for value in figures]
         source = ColumnDataSource({"x": list(x), "y": shown}, name=f"{name} {one}")
-        drawn[one] = chart.line("x", "y", source=source, name=one, **look(i))
-        chart.scatter("x", "y", source=source, size=6, color=_COLOURS[i % len(_COLOURS)])
+        drawn[one] = chart.line("x", "y", source=source, name=one, visible=i < MOST_CURVES, **look(i))
+        dots = chart.scatter("x", "y", source=source, size=6, color=_COLOURS[i % len(_COLOURS)], visible=i < MOST_CURVES)
+        drawn[one].js_link("visible", dots, "visible")
     chart.add_tools(HoverTool(tooltips=[("scheduler", "$name"), (axes[0], "@x"), (axes[1], "@y{0.000}")]))
     legend_below(chart, drawn)
     return chart

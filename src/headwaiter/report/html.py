@@ -15,8 +15,9 @@ def html_table(t: Table) -> str:
 
     def cell(kind: str, content: RenderableType, right: bool) -> str:
         text = content.plain if isinstance(content, Text) else str(content)
-        style = ' style="text-align:right"' if right else ""
-        return f"<{kind}{style}>{'<br>'.join(escape(text).strip().splitlines())}</{kind}>"
+        scope = ' scope="col"' if kind == "th" else ""
+        style = ' class="number"' if right else ""
+        return f"<{kind}{scope}{style}>{'<br>'.join(escape(text).strip().splitlines())}</{kind}>"
 
     right = [column.justify == "right" for column in t.columns]
     head = "".join(cell("th", column.header, r) for column, r in zip(t.columns, right, strict=True))

@@ -49,7 +49,7 @@ def standings_table(judged: Judged) -> Table:
 
 
 def reasons(judged: Judged) -> list[str]:
-    """Of each scheduler a line: in which cell it loses most, and what."""
+    """Return a line for each scheduler: the cell in which it loses most, and what it loses there."""
     return [
         f"{judged.variants[row.scheduler].name} loses {100 * row.worst:.0f}% in {judged.cells[row.worst_cell].name}:"
         f" {judged.why(row.scheduler, row.worst_cell)}"

@@ -73,7 +73,7 @@ def print_conditions(out: Console, options: Options, notes: Iterable[str]) -> No
 
 
 def brief(results: Sequence[Result], answer: Answer) -> list[Result]:
-    """Of all schedulers those that matter first: an unchanged kernel's, the best of ours, and what the verdict names."""
+    """Return the schedulers that matter first: an unchanged kernel's, the best of ours, and those that the verdict names."""
     ahead = {m.scheduler: m.ahead_percent for m in answer.margins}
     ours = sorted((label(r) for r in results if not find(r.scheduler).is_model), key=lambda name: -ahead.get(name, 0.0))
     best = answer.module or next(iter(ours), None)

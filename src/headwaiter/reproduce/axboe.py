@@ -28,7 +28,7 @@ DOCUMENT = "Axboe, Time sliced CFQ, linux-kernel, 2004"
 DRIVE = "deskstar-75gxp"  # "IDE drive": of its time, of 7200 rpm
 SCHEDULERS = ("deadline", "as", "cfq-slice-2004")
 MAX_SECTORS = 256
-"""Of a request on the drives and kernels of 2004: 128 KiB."""
+"""The largest request on the drives and kernels of 2004: 128 KiB."""
 CLIENTS = (1, 2, 4, 8)
 LAB_NOTE = "fio on the disk itself, for a shorter time; direct writes are synchronous, as in every kernel since 2.6.11"
 Cases = Mapping[tuple[str, int], Clients]
@@ -76,7 +76,7 @@ def cases(
 
 
 def lab_cases(bench: Bench, workload: str, change: Mapping[str, str] = MappingProxyType({})) -> Cases:
-    """The same in a real kernel, which marks direct writes as synchronous."""
+    """Measure it in a real kernel, which marks direct writes as synchronous."""
     found = run_jobs(bench, workload, DRIVE, SCHEDULERS, change)
     return {(name, n): _together(rows, f"clients{n}") for name, rows in found.items() for n in CLIENTS}
 
@@ -204,7 +204,7 @@ def pairs(bench: Bench, direct: bool = True, marked: bool = False) -> Pairs:
 
 
 def lab_pairs(bench: Bench) -> Pairs:
-    """The same in a real kernel, which marks direct writes as synchronous."""
+    """Measure it in a real kernel, which marks direct writes as synchronous."""
     change = {"rw=write": "rw=write\ndirect=1\noffset=8g"}
     out = {}
     for name, rows in run_jobs(bench, "axboe-reader-writer", DRIVE, SCHEDULERS, change).items():
@@ -243,7 +243,7 @@ def _collapse(bench: Bench, _: Pairs) -> Investigation:
 
 CROWDED = ("as", "as:write_expire=50", "as:write_expire=5000")
 CROWD_KIB = {"as": (27 * 1024, 100)}
-"""Of two readers and two writers, as the text has it."""
+"""Throughput of two readers and two writers, as the text has it."""
 
 
 def crowd(bench: Bench) -> Pairs:

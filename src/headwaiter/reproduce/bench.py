@@ -146,7 +146,7 @@ def jobs_of(name: str, text: str, drive: Drive) -> JobLoad:
 
 
 def asynchronous(load: JobLoad) -> JobLoad:
-    """The same jobs whose direct writes a scheduler takes for asynchronous."""
+    """Return the jobs with direct writes that a scheduler takes for asynchronous."""
     return replace(load, jobs=tuple(replace(job, fields={**job.fields, "async_writes": True}) for job in load.jobs))
 
 
@@ -166,7 +166,7 @@ class Clients:
 
 
 def clients(rows: Iterable[TaskRow]) -> Clients:
-    """Of rows of tasks, of which there is one at least."""
+    """Sum up the rows of at least one task."""
     given = list(rows)
     rates = [row.throughput_mbps for row in given]
     return Clients(max(rates), min(rates), sum(rates), max(row.lat_ms.max for row in given))

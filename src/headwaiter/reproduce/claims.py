@@ -54,7 +54,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether it lies in its band; what cannot be measured (nan) does not."""
+        """Return whether it lies in its band; what cannot be measured (nan) does not."""
         return self.value in self.band
 
     def __str__(self) -> str:

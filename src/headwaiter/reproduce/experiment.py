@@ -52,7 +52,7 @@ class Experiment(Generic[M]):
     """Levels at which a shorter run says nothing: it is left out there."""
 
     def runs(self, level: Level, scale: float = 1) -> bool:
-        """Whether it is run at that level and scale."""
+        """Return whether it is run at that level and scale."""
         return level in self.measure and (scale >= 1 or level not in self.whole)
 
     def lasts_s(self, level: Level, scale: float = 1) -> float:

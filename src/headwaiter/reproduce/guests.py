@@ -24,7 +24,7 @@ from headwaiter.study.schema import Anticipation
 KERNEL = "6.12"
 SHARES = {"axboe-rand-read": 0.5, "axboe-reader-writer": 0.5}
 SHARE = 0.1
-"""Of the simulator's run time, unless SHARES says otherwise: the guest is emulated."""
+"""The guest runs this share of the simulator's run time, unless SHARES says otherwise, because it is emulated."""
 PLACES = "filename=/dev/sda\nzero_buffers=1\noffset_increment=512m\n"
 """Jobs have places of the disk for their files: so far apart, and with nothing to remember of what is written."""
 
@@ -82,7 +82,7 @@ def run_jobs(bench: Bench, name: str, drive: str, schedulers: Sequence[str], cha
 
 
 def told(output: bytes) -> list[Done]:
-    """Of fio's JSON: a row for each process and direction in which it did something."""
+    """Read fio's JSON: a row for each process and direction in which it did something."""
     try:
         jobs: list[dict[str, Any]] = json.loads(output)["jobs"]
         return [
@@ -119,7 +119,7 @@ def run_programs(
 
 
 def ran(line: str) -> Ran:
-    """Of a result of lab/experiments/programs.sh."""
+    """Read a result of lab/experiments/programs.sh."""
     found = json.loads(line)
     known = ("variant", "run", "elapsed_s", "throughput_mbps")
     figures = {key: float(value) for key, value in found.items() if key not in known}
@@ -127,7 +127,7 @@ def ran(line: str) -> Ran:
 
 
 def mean(runs: Sequence[Ran]) -> Ran:
-    """Of each figure."""
+    """Return the mean of each figure."""
     figures = {key: fmean(run.figures[key] for run in runs) for key in runs[0].figures}
     return Ran(fmean(run.elapsed_s for run in runs), fmean(run.throughput_mbps for run in runs), figures)
 
@@ -170,7 +170,7 @@ def _kernel_configured(bench: Bench, text: str) -> str:
 
 
 def waited(line: str) -> Waited:
-    """Of a result of lab/experiments/workloads.sh."""
+    """Read a result of lab/experiments/workloads.sh."""
     found = json.loads(line)
     of_waits = {field.name: found.get(field.key) for field in fields(Anticipation)}
     return Waited(found["throughput_MBps"], Anticipation(**of_waits) if found.get("A") else None)

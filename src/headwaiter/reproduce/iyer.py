@@ -15,7 +15,7 @@ from headwaiter.reproduce.guests import run_jobs
 DOCUMENT = "Iyer & Druschel, Anticipatory scheduling, SOSP 2001"
 DRIVE = "deskstar-75gxp"  # theirs: "7200 rpm IDE (IBM Deskstar)"
 MAX_SECTORS = 128
-"""Of a request: 64 KiB. FreeBSD 4.3 joined no requests of a queue."""
+"""The largest request: 64 KiB. FreeBSD 4.3 joined no requests of a queue."""
 WITH, WITHOUT = "as-seek", "as-seek:anticipate=0"
 
 
@@ -49,7 +49,7 @@ def _lab_gain(bench: Bench, name: str) -> Gain:
 
 
 def lab_readers(bench: Bench) -> Mapping[str, Gain]:
-    """The same in a real kernel."""
+    """Measure the readers in a real kernel."""
     return {"synchronous": _lab_gain(bench, "iyer-readers"), "8 outstanding": _lab_gain(bench, "iyer-async")}
 
 

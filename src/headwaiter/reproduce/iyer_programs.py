@@ -41,7 +41,7 @@ def _builds_table(found: Times) -> list[Table]:
 SERVERS, REQUESTS, WEB_FILES = 16, 40, 3000
 MEMORY_MIB = 64
 BLOCK_KIB = 8
-"""Of FFS. FreeBSD reads ahead no more at the beginning of a file; Linux reads 128 KiB."""
+"""A block of FFS. FreeBSD reads ahead no more than that at the beginning of a file; Linux reads 128 KiB."""
 
 
 def _web(bench: Bench, readahead_kib: int) -> Times:
@@ -64,7 +64,7 @@ def web(bench: Bench) -> Times:
 
 
 def _gain(times: tuple[float, float]) -> float:
-    """Of throughput, of the same work."""
+    """Return the gain in throughput of the same work."""
     return ratio(times[1], times[0]) - 1
 
 

@@ -18,7 +18,7 @@ DOCUMENT = "Seelam et al., Enhancements to Linux I/O Scheduling, OLS 2005"
 DRIVE = "maxtor-20g"  # theirs: "7200 rpm Maxtor 20 GB IDE disk"
 ARRAY = "raid0-4x-barracuda-80g"  # theirs: four IDE drives of 10 GB
 MAX_SECTORS = 256
-"""Of a request: 128 KiB, as on the drives and kernels of 2005."""
+"""The largest request: 128 KiB, as on the drives and kernels of 2005."""
 THREE = ("deadline", "as", "cas")
 
 

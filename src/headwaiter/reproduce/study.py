@@ -53,7 +53,7 @@ class Study:
 
     @property
     def single(self) -> Mapping[str, float]:
-        """Of each scheduler alone."""
+        """Return the throughput under each scheduler alone."""
         return {name: self.score(dict.fromkeys(self.tried, name)) for name in SCHEDULERS}
 
 
@@ -75,7 +75,7 @@ def _rate(rows: Sequence[TaskRow]) -> float:
 
 
 def _job(operation: str, record_kib: int, size_mib: int, files: int, seed: int) -> str:
-    """Of which only the job of that name counts: what is done again is done before by another."""
+    """Write a job file in which only the job of that name counts: what it does again another job has done before."""
     text = f"[global]\ndirect=1\nioengine=libaio\niodepth=4\nrandseed={seed}\nbs={record_kib}k\nrw={WAYS[operation]}\n"
     text += f"size={size_mib * files}m\nnrfiles={files}\nnumjobs=4\nfilename_format=$jobnum.$filenum\n"
     return f"{text}[before]\n[{JOB}]\nstonewall\n" if operation.startswith("re-") else f"{text}[{JOB}]\n"

@@ -31,7 +31,7 @@ from headwaiter.was.observe import BUCKET_US, Observation, watch
 DOCUMENT = "Tsakalozos et al., Adaptive disk scheduling with workload-dependent anticipation intervals, JSS 2009"
 DRIVE = "barracuda-80g"  # theirs: 80 GB SATA
 MAX_SECTORS = 1024
-"""Of a request: 512 KiB, as on the disks and kernels of the paper."""
+"""The largest request: 512 KiB, as on the disks and kernels of the paper."""
 CLASSES = 100
 READAHEAD_KIB = 128
 EVEN = least(0.98)
@@ -104,7 +104,7 @@ class Waits:
 
     @cached_property
     def better(self) -> Mapping[str, str]:
-        """Of each workload the better configuration."""
+        """Return the better configuration of each workload."""
 
         def order(name: str, form: str) -> tuple[bool, float]:
             cost = self.cost(name, form)
@@ -161,7 +161,7 @@ def waits(bench: Bench, names: Sequence[str] = tuple(WORKLOADS), forms: Sequence
 
 
 PLAYED = ("kva", "multi-user")
-"""Of the others too few waits fail there, a few dozen at most, for T_F/A_S to tell anything."""
+"""In the other workloads too few waits fail there, a few dozen at most, for T_F/A_S to tell anything."""
 
 
 def lab_waits(bench: Bench) -> Waits:
@@ -194,7 +194,7 @@ def _waits(
 
 
 def busiest(observed: Observation, config: Config) -> list[int]:
-    """Of the class that waits most: successes in each bucket of time, then failures."""
+    """Return the waits of the class that waits most: successes in each bucket of time, then failures."""
     counts = observed.matrix(config, BUCKET_US).counts
     return [int(count) for count in counts[counts.sum(axis=1).argmax()]]
 
@@ -206,7 +206,7 @@ def penalty_ms(counts: Sequence[int], bucket: int) -> float:
 
 
 def waits_table(m: Waits, paper: Mapping[str, Sequence[float]] = PRINTED, forms: Sequence[str] = FORMS) -> list[Table]:
-    """Of each workload, with what the paper prints of these forms."""
+    """Return a row for each workload, beside what the paper prints."""
     out = []
     for name in m.workloads:
         rows: list[Row] = []
@@ -341,7 +341,7 @@ def readahead(bench: Bench) -> ReadAhead:
 
 
 def lab_readahead(bench: Bench) -> ReadAhead:
-    """The same with programs in the lab."""
+    """Measure programs in the lab without read-ahead."""
 
     def found(name: str, readahead_kib: int) -> Sequence[Anticipation | None]:
         given = {"READAHEAD_KIB": readahead_kib}
@@ -361,7 +361,7 @@ def _readahead(found: Callable[[str, int], Sequence[Anticipation | None]]) -> Re
 
 
 def _late(_: Bench, m: ReadAhead) -> Investigation:
-    """Whether it is the reads that are late, or the others."""
+    """Return whether it is the reads that are late, or the others."""
     return Investigation(
         "One read in eight is late, with read-ahead as without: as many waits fail. Of the others more or fewer are waited for,"
         " as the two processes happen to alternate.",

@@ -41,12 +41,12 @@ def _lab_rates(bench: Bench, name: str, readahead_kib: int) -> Rates:
 
 
 def throughput(bench: Bench) -> Throughput:
-    """Of the anticipating schedulers and of the others."""
+    """Measure the throughput of the anticipating schedulers and of the others."""
     return Throughput({name: _sim_rates(bench, name, READAHEAD_KIB) for name in (*COMPARED, EXCEPTION)}, _sim_rates)
 
 
 def lab_throughput(bench: Bench) -> Throughput:
-    """The same with programs in the lab."""
+    """Measure the throughput of programs in the lab."""
     return Throughput({name: _lab_rates(bench, name, READAHEAD_KIB) for name in (*COMPARED, EXCEPTION)}, _lab_rates)
 
 

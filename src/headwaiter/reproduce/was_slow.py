@@ -55,7 +55,7 @@ SLOW = Computer(Slow, "deskstar-75gxp")  # theirs: 30 GB Ultra-ATA-100
 
 @dataclass(frozen=True)
 class Prospect:
-    """Of differences between successive reads of a process, on the fast machine and on the slow one."""
+    """Differences between successive reads of a process, on the fast machine and on the slow one."""
 
     distance: float
     """Largest distance of the two cumulative distributions in space."""
@@ -63,11 +63,11 @@ class Prospect:
     slow_us: float
     """Median in time."""
     deciles: Mapping[str, Sequence[float]]
-    """Of both machines: sectors, and ms, below which one tenth of the differences is, two tenths, …"""
+    """The sectors, and ms, of both machines below which one tenth of the differences is, two tenths, …"""
 
 
 def prospects(bench: Bench) -> Mapping[str, Prospect]:
-    """The same programs with a slower processor and an older drive: those that the prospect functions are made from."""
+    """Run the programs that the prospect functions are made from, also with a slower processor and an older drive."""
     out = {}
     for name in MADE_FROM:
         fast = observe(bench, name, load(bench, name))

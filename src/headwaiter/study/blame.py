@@ -39,7 +39,7 @@ _CLASS_SHIFT = 13
 LEAST_SHARE = 0.1
 """Who causes less of the others' waiting is not named as being in the background."""
 _ASYNC = 0.05
-"""Of asynchronous work so small a share of the requests may be waited for."""
+"""Work is asynchronous if no larger share of its requests is waited for."""
 _BUSY = 0.5
 """A stream is as fast as the disk lets it be: its program waits for so much of the recording."""
 _TIMES = 4
@@ -82,7 +82,7 @@ class Blame:
 
     @property
     def others_ns(self) -> F64:
-        """The same without what programs waited for themselves."""
+        """Return the waits without what programs waited for themselves."""
         pairs = self.pairs_ns
         np.fill_diagonal(pairs, 0.0)
         return pairs
@@ -253,7 +253,7 @@ def _of_name(name: str, works: dict[int, list[int]]) -> list[Program]:
 
 
 def plural(kind: str) -> str:
-    """Of a kind of request: "reads", "flushes"."""
+    """Return the plural of a kind of request: "reads", "flushes"."""
     return {"flush": "flushes", "other": "other requests"}.get(kind, f"{kind}s")
 
 
@@ -306,7 +306,7 @@ class _Served:
 
     @classmethod
     def of(cls, rows: Trace, known: Array) -> _Served:
-        """Of rows whose completions are known."""
+        """Make it from rows whose completions are known."""
         index = np.flatnonzero(known)
         if not len(index):
             none = np.zeros(0, np.int64)
@@ -357,5 +357,5 @@ class _Served:
 
 
 def _sums(code: Array, values: F64, codes: int) -> F64:
-    """Of the values of each code."""
+    """Return the sum of the values of each code."""
     return np.bincount(code, weights=values, minlength=codes).astype(np.float64)

@@ -12,7 +12,7 @@ import math
 from headwaiter.study.schema import Criterion, Margin
 
 LESS_IS_BETTER: frozenset[Criterion] = frozenset({"waited", "elapsed", "latency", "p99", "max"})
-"""Of the figures by which schedulers are ranked; of the others more is better."""
+"""Less is better of these figures by which schedulers are ranked; more of the others."""
 TIMES = 2.0
 """From this factor on a rise is told as a factor, not in percent."""
 FARTHEST = 10_000
@@ -68,7 +68,7 @@ def change_text(by: Criterion, ahead_log: float) -> str:
 
 
 def change_words(by: Criterion, ahead_log: float, under: str = "") -> str:
-    """The same in a sentence: `57% less`, `2.2 times as long`; than, or as, `under` something, if it is named."""
+    """Return the change in a sentence: `57% less`, `2.2 times as long`; than, or as, `under` something, if it is named."""
     sign, number, unit = _told(factor(by, ahead_log))
     multiple, more, less = _WORDS.get(by, _HIGH)
     if unit == "x":
@@ -87,7 +87,7 @@ def interval_text(by: Criterion, low: float, high: float) -> str:
 
 
 def interval_words(by: Criterion, low: float, high: float) -> str:
-    """The same in a sentence: `10 to 80% less`, `7.9 to 8.5 times`; "" as interval_text()."""
+    """Return the interval in a sentence: `10 to 80% less`, `7.9 to 8.5 times`; "" as interval_text()."""
     found = _ends(by, low, high)
     if not found:
         return ""

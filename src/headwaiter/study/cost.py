@@ -25,7 +25,7 @@ from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.ranges import runs_for
 
 IO_S = 1.5e-6
-"""Of processor time for an I/O, all in all: what the schedulers need on bundled drives, within a factor of two."""
+"""Processor time for an I/O, all in all: what the schedulers need on bundled drives, within a factor of two."""
 LONG_S = 10.0
 """Runs that take longer are announced."""
 _SAMPLE = 400
@@ -54,7 +54,7 @@ class Plan:
 
     @property
     def total_ios(self) -> int:
-        """Of all runs."""
+        """Return the I/Os of all runs."""
         return round(self.ios * self.runs * self.schedulers)
 
 
@@ -98,14 +98,14 @@ def _rounded(n: float) -> str:
 
 
 def _bytes(size: int, io_size: int, loops: int) -> int:
-    """Of all passes of a job over its files, each of `size`: as many as `loops`, and further ones until it comes to io_size."""
+    """Return the bytes of all passes of a job over files of `size`: `loops` of them, and more until io_size is reached."""
     if io_size <= size:
         return (io_size or size) * loops
     return min(io_size * loops, size * max(loops, -(-io_size // size)))
 
 
 def _mean_bytes(f: Mapping[str, Any], op: int) -> float:
-    """Of an I/O: by the shares of sizes, if there are any."""
+    """Return the mean size of an I/O, by the shares of sizes, if there are any."""
     split = f["splits"][op]
     total = sum(percent for _, percent in split)
     if not total:
@@ -167,7 +167,7 @@ class _Rates:
         return float(max(alone_s + paced_s, shared_s))
 
     def _served_s(self, op: int, span: int, sectors: int, at_once: int, merging: bool = True) -> float:
-        """Of the drive alone, for an I/O among many like it, so many at once: random in so many sectors, or (0) in sequence."""
+        """Return the drive's time for an I/O, `at_once` like it under way: random in `span` sectors, or (0) in sequence."""
         room = self.drive.sectors
         if span:
             room = min(room, max(span, sectors))

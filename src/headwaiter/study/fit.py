@@ -40,11 +40,11 @@ UNKNOWN = "noop"
 DIRECT = "direct"
 """No scheduler: the drive's own requests, as it was given them."""
 TOLD_SHARE = 0.9
-"""Of fewer requests when the drive was given them is taken for not recorded."""
+"""If a smaller share of requests tells when the drive was given them, that is taken for not recorded."""
 SAMPLE = 20_000
 """So many requests of a recording are looked at."""
 FEWEST = 30
-"""Of fewer completions nothing can be said."""
+"""With fewer completions nothing can be said."""
 CLOSE = 1.3
 """A model that is off by a smaller factor needs no word."""
 REFUSED = 2.0

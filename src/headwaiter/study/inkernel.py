@@ -25,7 +25,7 @@ def untold(variant: Variant) -> Variant:
 
 
 WBT_PER_COMMAND = 2
-"""Of a device's commands: by so many requests wbt takes its measure."""
+"""wbt takes its measure by so many requests for each command of the device."""
 
 
 def kernel_options(options: Options, scheduler: str, depth: int, recorded: str | None = None) -> Options:

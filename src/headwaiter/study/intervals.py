@@ -24,7 +24,7 @@ LEVEL = 0.95
 FEWEST_CELLS = 12
 """Fewer cells are no sample."""
 LEAST_SHARE = 0.01
-"""Of the whole sum: no resample is taken for less, which cells that tell of paces (waits.py) could make it."""
+"""A share of the whole sum. No resample is taken for less, which cells that tell of paces (waits.py) could make it."""
 FEW_BLOCKS = 3.0
 """Intervals of n blocks are wider by this by n, which makes them hold as often as they say (tests/test_answer.py)."""
 WINS = 0.9
@@ -33,7 +33,7 @@ WINS = 0.9
 
 @dataclass(frozen=True)
 class Interval:
-    """Of the logarithm of a ratio, above 0 where the second is better than the first; ends that are not known are infinite."""
+    """An interval of the logarithm of a ratio, above 0 where the second is better than the first; unknown ends are infinite."""
 
     point: float
     low: float
@@ -59,7 +59,7 @@ class Interval:
 
 
 def bootstrap(costs: F64, base: int, seed: int, windows: int = 0) -> list[Interval]:
-    """Of each row against row `base`: intervals that hold all at once with a probability of LEVEL.
+    """Hold each row against row `base`: all intervals hold at once with a probability of LEVEL.
 
     costs: shape (rows, cells), less is better. An interval is infinite where there are too few cells, or nothing to compare.
     windows: the cells are of so many pieces of a longer recording (windows.py), and what is in one belongs together.
@@ -76,7 +76,7 @@ def bootstrap(costs: F64, base: int, seed: int, windows: int = 0) -> list[Interv
 
 
 def bootstrap_rates(done: Sequence[F64], active: Sequence[F64], base: int, seed: int, windows: int = 0) -> list[Interval]:
-    """Of each row's geometric mean of rates against that of row `base`, as bootstrap().
+    """Hold each row's geometric mean of rates against that of row `base`, as bootstrap() does with sums.
 
     done, active: of each row the work and the time of programs, shape (programs, cells); more work in less time is better. A cell
     is told by how much it shifts the logarithm of its row's mean: by its part of each program's work upwards, by that of its time
@@ -141,7 +141,7 @@ def _unknown(base: float, total: float, itself: bool) -> Interval:
 
 
 def paired(figures: Sequence[Sequence[float]], base: int, less_is_better: bool) -> list[Interval]:
-    """Of rows of figures of runs, the same change of the load in one column: the lowest and the highest ratio to row `base`.
+    """Return each row's lowest and highest ratio to row `base`; a column has the runs with the same change of the load.
 
     A single column tells nothing of how sure it is.
     """
@@ -151,7 +151,7 @@ def paired(figures: Sequence[Sequence[float]], base: int, less_is_better: bool) 
 
 
 def wins(figures: Sequence[Sequence[float]], base: int, less_is_better: bool) -> list[float]:
-    """Of the same rows: the share of runs in which each is on the side of row `base` on which the first run has it."""
+    """Return the share of runs in which each row is on the side of row `base` on which the first run has it."""
     values = np.array(figures, np.float64)
     signs = np.sign(values[base] - values) if less_is_better else np.sign(values - values[base])
     return [float(share) for share in (signs == signs[:, :1]).mean(axis=1)]

@@ -86,7 +86,7 @@ class Disagreement(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Disagreement):
-    """The same, with its verdict."""
+    """A job under a scheduler in both, and whether they agree."""
 
     range: Annotated[bool, Says("small changes of the load decide the simulator's result")]
     lab_p99_ms: Annotated[float, Says("99th percentile of latency in the lab", "ms")]

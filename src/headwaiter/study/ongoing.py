@@ -30,7 +30,7 @@ SILENT_GAPS = 3.0
 SILENT_SHARE = 0.2
 """But one that ended in the last part of this share is taken to have had so much time, and not so much to do."""
 FEWEST = 4
-"""Of fewer I/Os that follow another nothing can be told of how a program would go on."""
+"""From fewer I/Os that follow another one nothing can be told of how a program would go on."""
 GOLDEN = 0.6180339887
 """Multiples of it, without their whole parts, lie evenly between 0 and 1."""
 MOST_PASSES = 512
@@ -62,9 +62,9 @@ class Ongoing(Forest):
     passes: tuple[int, ...] = ()
     """How often each program is there, the recorded time included."""
     capacity: int = 0
-    """Of the drive, in sectors."""
+    """Capacity of the drive, in sectors."""
     span_ns: int = 1
-    """Of the recording: until then programs go on."""
+    """Length of the recording; programs go on until then."""
 
     @property
     def recorded_ios(self) -> I64:
@@ -106,7 +106,7 @@ class Done:
     bytes: NDArray[np.float64]
     """By operation, read and write, shape (2, threads)."""
     begin_ns: I64
-    """Of its first I/O."""
+    """Time of its first I/O."""
     end_ns: I64
     """When the time is over in which it goes on; of one that does not, when its last I/O is done."""
 
@@ -127,7 +127,7 @@ def work(read: float, written: float) -> float:
 
 
 def done_in(rows: Rows, load: Forest) -> Done:
-    """Of a run of a trace that has kept its rows, whether or not its programs go on."""
+    """Return what was done in a run of a trace that has kept its rows, whether or not its programs go on."""
     issue, complete, groups = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), load.groups
     threads = int(groups.max()) + 1
     counts = (complete > 0) & (load.op != Op.FLUSH)
@@ -182,7 +182,7 @@ def _until(trace: Trace, rows: I64) -> int:
 
 
 def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
-    """The same with so many passes of each program."""
+    """Return the load with so many passes of each program."""
     base = load.recorded
     assert base
     tasks = list(base.tasks)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The same load, a little otherwise: what a result is worth that hangs on microseconds.
+"""Change a load a little, to see what a result is worth that may hang on microseconds.
 
 Readers of one disk can settle into different orders and keep them for thousands of I/Os. Which one they come to is decided by
 when they begin, where the platter stands, and how long a process needs between two I/Os: things that no two runs on a real

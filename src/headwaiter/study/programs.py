@@ -33,7 +33,7 @@ _KERNEL = re.compile(
 
 
 def is_kernel_thread(name: str) -> bool:
-    """Whether nobody waits for a task of this name, or those who do wait for their own I/O as well."""
+    """Return whether nobody waits for a task of this name, or those who do wait for their own I/O as well."""
     return bool(_KERNEL.match(name))
 
 
@@ -51,7 +51,7 @@ class Programs:
     """Work, in bytes."""
     active_ns: F64
     p99_ms: F64
-    """Of the latencies of what it waits for; nan where that is nothing."""
+    """99th percentile of the latencies of what it waits for; nan where that is nothing."""
     max_ms: F64
     counts: NDArray[np.bool_]
     """Not those that were told to be idle while others want the disk: they get what is left, as they should."""
@@ -81,13 +81,13 @@ def _known(value: float) -> float | None:
 
 
 def waited_for(load: Forest) -> NDArray[np.bool_]:
-    """Whether somebody waits for an I/O, shape (n,)."""
+    """Return whether somebody waits for an I/O, shape (n,)."""
     waited: NDArray[np.bool_] = (load.flags & SYNC > 0) | (load.op == Op.READ)
     return waited
 
 
 def programs_of(outcome: Outcome, load: object) -> Programs | None:
-    """Of a run of jobs, or of a closed load that has kept its rows; None where nobody waits, or timestamps set the pace."""
+    """Return the programs of jobs, or of a closed load with rows; None where nobody waits, or timestamps set the pace."""
     if isinstance(load, JobLoad):
         return _of_jobs(outcome, load)
     if not isinstance(load, Forest) or outcome.recorded is None or not (load.parent >= 0).any():
@@ -135,7 +135,7 @@ def _of_work(number: I64, n: int, issue: I64, complete: I64, size: F64) -> tuple
 def _of_span(
     load: Ongoing, waited: NDArray[np.bool_], number: I64, n: int, issue: I64, complete: I64, size: F64
 ) -> tuple[F64, F64, I64]:
-    """The same in cells of time, of what was done while it counts; and which rows these are."""
+    """Return the programs in cells of time, from what was done while it counts, and which rows these are."""
     assert load.until_ns is not None
     until, span = load.until_ns, load.span_ns
     cells = cell_count(len(load.recorded.time_ns) if load.recorded else 1)

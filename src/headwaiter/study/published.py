@@ -24,7 +24,7 @@ from headwaiter.paths import WORKLOADS
 from headwaiter.study.inkernel import WBT_PER_COMMAND, kernel_options
 
 _TAGS = 256
-"""Of each hardware queue, under a scheduler."""
+"""Tags of each hardware queue, under a scheduler."""
 _DEPTH = 1023
 """Commands that a hardware queue takes: so many requests are there without a scheduler."""
 _JOBS = 8
@@ -56,7 +56,7 @@ class Scheduled:
 
     @property
     def holds(self) -> bool:
-        """Whether it is near enough."""
+        """Return whether it is near enough."""
         return abs(self.figure.error) <= self.allowed
 
 

@@ -26,7 +26,7 @@ def label(r: Result) -> str:
 
 
 def read_latency(r: Result) -> Latency:
-    """Of reads, or of writes where there are no reads; 0 where there are neither."""
+    """Return the latency of reads, or of writes where there are no reads; 0 where there are neither."""
     direction = r.read or r.write
     return direction.lat_ms if direction else _NOTHING
 
@@ -86,7 +86,7 @@ def pace(r: Result) -> Figure:
 
 
 def typical(every: Sequence[Run], rate: Callable[[Run], float]) -> Run:
-    """Of a run and its perturbed ones the first; where their rates are a range, the one in the middle."""
+    """Return the first of a run and its perturbed ones; where their rates are a range, the one in the middle."""
     ordered = sorted(every, key=rate)
     return ordered[len(ordered) // 2] if spreads(rate(ordered[0]), rate(ordered[-1]), rate(every[0])) else every[0]
 

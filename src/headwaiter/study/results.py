@@ -100,12 +100,12 @@ def _part(t: Tallies, lat: Latencies, key: I64) -> _Parts:
 
 
 def latency(o: Outcome) -> Latency:
-    """Of all I/Os of a run together. The run had I/Os."""
+    """Return the latency of all I/Os of a run together. The run had I/Os."""
     return Latency(*_part(o.tallies, o.latencies, np.zeros_like(o.tallies.task)).lat_ms[0].tolist())
 
 
 def latencies_by_task(o: Outcome) -> dict[int, Latency]:
-    """Of all I/Os of each task that made some, by its index."""
+    """Return the latency of all I/Os of each task that made some, by its index."""
     return {task: lat for task, *_, lat in _rows(_part(o.tallies, o.latencies, o.tallies.task))}
 
 
@@ -120,7 +120,7 @@ def jain(values: NDArray[np.float64]) -> float:
 
 
 def _rows(parts: _Parts) -> Iterator[tuple[int, int, int, float, float, float, float, Latency]]:
-    """Of each part its key, requests, bytes, MB/s, first issue, elapsed time, last completion (s), and latency."""
+    """Yield the key of each part, its requests, bytes, MB/s, first issue, elapsed time, last completion (s), and latency."""
     columns = [
         parts.key,
         parts.requests,
@@ -311,7 +311,7 @@ def summarise(o: Outcome, tasks: bool = True) -> Result:
 
 
 def shares(disk: Disk) -> dict[str, float]:
-    """Of the drive's time, by what it was spent on: they sum to 1; {} where there was no time.
+    """Return the shares of the drive's time by what it was spent on: they sum to 1; {} where there was no time.
 
     A drive with a platter: seek, rotate, transfer, other (overhead, its cache); else busy. Both: waiting (a scheduler kept it
     idle on purpose) and idle. The parts of an array are those of all its members.

@@ -33,7 +33,7 @@ class Trial:
     runs: tuple[Result, ...]
     """The unperturbed run, and those with small changes of the load; run i of every trial of a load has the same changes."""
     waits: Waits | None
-    """Of the run that the result is of, if the load is a trace or a generated workload."""
+    """The waits of the run, if the load is a trace or a generated workload."""
     contention: float | None
     """Share of its I/Os that found the device occupied; None if the run was too long to know."""
     programs: Programs | None = None
@@ -218,7 +218,7 @@ def _ran(variant: Variant, outcome: Outcome, load: Load, tasks: bool) -> Ran:
 
 
 def _slowdown(outcome: Outcome) -> float | None:
-    """Of a run with a host: a disk is slower under load whatever is done."""
+    """Return the slowdown of a run with a host: a disk is slower under load, whatever is done."""
     if outcome.recorded is None or not outcome.totals["cores"]:
         return None
     rows = outcome.recorded

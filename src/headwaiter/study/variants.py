@@ -28,7 +28,7 @@ class Variant:
 
     @property
     def is_stock(self) -> bool:
-        """Whether an unchanged kernel of today has it."""
+        """Return whether an unchanged kernel of today has it."""
         return find(self.scheduler).is_model
 
 
@@ -67,7 +67,7 @@ def parse_variants(text: str, pairs: Sequence[str] = (), readers: Readers | None
 
 
 def settings_of(pairs: Sequence[str], chosen: Sequence[str], readers: Readers | None = None) -> dict[str, dict[str, Setting]]:
-    """Of `--set`, by scheduler. SCHED.k=v is for one scheduler, k=v for all of them that have k."""
+    """Return the settings of `--set` by scheduler. SCHED.k=v is for one scheduler, k=v for all of them that have k."""
     out: dict[str, dict[str, Setting]] = {name: {} for name in chosen}
     for pair in pairs:
         key, value = assignment("--set", pair, "[SCHEDULER.]TUNABLE=VALUE or [SCHEDULER.]TABLE=FILE")

@@ -48,7 +48,7 @@ class Waits:
     waited_ns: NDArray[np.float64]
     """How long programs waited."""
     programs_ns: NDArray[np.float64]
-    """The same of each thread of control, shape (threads,)."""
+    """The waits of each thread of control, shape (threads,)."""
     latency_ns: NDArray[np.float64]
     """Latencies of what the load waits for: of reads, or of writes where there are no reads."""
     contention: float
@@ -65,12 +65,12 @@ class Waits:
 
     @property
     def overloaded(self) -> bool:
-        """Of an open replay: it cannot keep up."""
+        """Return whether an open replay cannot keep up."""
         return self.backlog > BACKLOG_SHARE or self.lag > LAG_SHARE
 
 
 def waits_of(outcome: Outcome, load: Forest) -> Waits:
-    """Of a run of a trace that has kept its rows."""
+    """Return the waits of a run of a trace that has kept its rows."""
     rows, depth = outcome.rows, int(outcome.totals["queue_depth"])
     if isinstance(load, Ongoing):
         return _ongoing(rows, load, depth)
@@ -89,7 +89,7 @@ def waits_of(outcome: Outcome, load: Forest) -> Waits:
 
 
 def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
-    """Of programs that go on until the span is over: what the recorded work costs each at its pace in that time."""
+    """Return what the recorded work costs each program, at its pace until the span is over."""
     assert load.until_ns is not None
     there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) > 0))
     issue, complete = (np.asarray(column)[there] for column in (rows.issue_ns, rows.complete_ns))
@@ -143,7 +143,7 @@ def added_waits(rows: Rows, load: Forest) -> I64:
 
 
 def _added(issue: I64, complete: I64, groups: I64, waited_for: NDArray[np.bool_]) -> I64:
-    """The same of columns."""
+    """Return the added waits, from columns."""
     added = np.zeros(len(issue), np.int64)
     sync = np.flatnonzero(waited_for)
     order = sync[np.lexsort((issue[sync], groups[sync]))]
@@ -166,7 +166,7 @@ def contention(issue_ns: I64, complete_ns: I64, depth: int) -> float:
 
 
 def could_change(processor_percent: float, lock_percent: float, slower: float | None) -> bool:
-    """Whether a scheduler could change anything on a device that takes many requests at once.
+    """Return whether a scheduler could change anything on a device that takes many requests at once.
 
     slower: of slowdown(); None if that is not known.
     """

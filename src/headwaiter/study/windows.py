@@ -26,7 +26,7 @@ from headwaiter.traces.streams import with_rows
 WHOLE_IOS = 500_000
 """A recording of up to so many requests is replayed as a whole."""
 SAMPLED_IOS = 80_000
-"""Of a longer one about so many."""
+"""About so many I/Os of a longer recording are replayed."""
 SAMPLED_RUNS = 4
 """Perturbed runs of a sample, unless somebody asks for another number."""
 WINDOWS = 24

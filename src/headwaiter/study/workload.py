@@ -28,7 +28,7 @@ CLOSED: Replay = "closed"
 OPEN: Replay = "open"
 _HEAD_BYTES = 1 << 16
 NR_REQUESTS = 256
-"""Of blk-mq with a scheduler on most devices, and of reads and writes together before it."""
+"""The limit of blk-mq with a scheduler on most devices, and of reads and writes together before blk-mq."""
 ABSURD_THINK_MS = 1000.0
 """A median think time above this says that what stands in for unrecorded service times is too short."""
 
@@ -46,7 +46,7 @@ class Reading:
     speed: float = 1.0
     """Think times, or timestamps, are divided by this."""
     seed: int = 0
-    """Of generated workloads."""
+    """The seed of generated workloads."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Workload:
 
     @property
     def sha256(self) -> str:
-        """Of the file, as it is stored; of the native CSV of a trace that comes from none."""
+        """Return the digest of the file, as it is stored; of the native CSV of a trace that comes from no file."""
         recording = self.recording
         if self.file_sha256 or recording is None:
             return self.file_sha256
@@ -152,7 +152,7 @@ def read_trace(path: Path, reading: Reading, source: Source | None = None, colum
 
 
 def _with_shares(load: Load, reading: Reading) -> Load:
-    """The same load with `--share` applied to its tasks."""
+    """Return the load with `--share` applied to its tasks."""
     if not reading.shares:
         return load
     known = {t.id for t in load.tasks}

@@ -30,7 +30,7 @@ _SEPARATORS = ("\t", ";", ",")
 """What a line has most of separates, and of two that it has equally many of the first; else blanks do (None)."""
 _MOST_BYTES = 2**41 - 1
 _MOST_DIGITS = 9
-"""Of a column's number."""
+"""A column's number has at most so many digits."""
 _WORDS = {
     **dict.fromkeys(("r", "read", "rd", "diskread"), Op.READ),
     **dict.fromkeys(("w", "write", "wr", "diskwrite"), Op.WRITE),
@@ -99,7 +99,7 @@ def preset(name: str, title: str, line: bytes) -> Format:
     pattern = re.compile(line + rb"\s*", re.IGNORECASE)
 
     def sniff(head: bytes) -> bool:
-        """Whether the first two lines are such rows, or the first is a header and the second one."""
+        """Return whether the first two lines are such rows, or the first is a header and the second one."""
         lines = [text for text in head.splitlines()[:2] if text.strip()]
         return bool(lines) and bool(pattern.fullmatch(lines[-1])) and (len(lines) > 1 or head.endswith(b"\n"))
 

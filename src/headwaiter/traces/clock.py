@@ -73,7 +73,7 @@ class Clock:
 
 
 def is_time(text: str) -> bool:
-    """Whether it is a time in any form, and no name of a column."""
+    """Return whether it is a time in any form, and no name of a column."""
     number = re.fullmatch(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?", text, re.ASCII)
     return bool(number or _DATE.fullmatch(text) or _TIME_OF_DAY.fullmatch(text))
 

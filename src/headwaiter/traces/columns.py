@@ -30,7 +30,7 @@ _POWERS = 10 ** np.arange(_DIGITS, dtype=np.uint64)
 _ROWS = 4096
 """Converted at once, so that their digits stay in the cache."""
 _LONGEST_BYTES = 2**41 - 1
-"""Of a request, so that its sectors are counted in 32 bits."""
+"""The longest request whose sectors can be counted in 32 bits."""
 _SPACES = (9, 13, 32)
 _PLAIN = re.compile(rb"[-+]?[0-9]+\Z")
 _HEX = re.compile(rb"[0-9a-fA-F]{1,8}\Z")
@@ -78,7 +78,7 @@ class Table:
         return values
 
     def integers_or(self, column: int, what: str, blank: int | None) -> Array:
-        """The same, with `blank` for an empty field, if it is given."""
+        """Return a column of whole numbers, with `blank` for an empty field, if it is given."""
         if blank is None:
             return self.integers(column, what)
         values = np.full(len(self), blank, np.int64)

@@ -15,7 +15,7 @@ from headwaiter.traces.model import MAX_SECTOR
 
 Array = npt.NDArray[Any]
 PREFLUSH, FUA = 1, 2
-"""Of an event: flushed before, and on the medium when done."""
+"""Marks of an event: flushed before, and on the medium when done."""
 
 _FORK = re.compile(r"fork (\d{1,10}) (\d{1,10})\Z", re.ASCII)
 _EXIT = re.compile(r"exit (\d{1,10})\Z", re.ASCII)
@@ -112,7 +112,7 @@ class Letters(NamedTuple):
 
     @property
     def may_flush(self) -> bool:
-        """Whether an event without data may be a flush's."""
+        """Return whether an event without data may be a flush's."""
         return self.op in (Op.FLUSH, Op.WRITE)
 
 

@@ -126,7 +126,7 @@ def _adopt(parent: int, children: Array, busy: Array, head: Array) -> None:
 
 
 def _reaches(head: Array, start: int, goal: int) -> bool:
-    """Whether following head from start ends at goal, which follows nothing; keeps wrong forks from making circles.
+    """Return whether following head from start ends at goal, which follows nothing; keeps wrong forks from making circles.
 
     The way is halved, or a chain of n forks would take n steps at each of its links.
     """

@@ -114,7 +114,7 @@ def make_trace(
 
 
 def _parted(trace: Trace) -> Trace:
-    """The same with its rows that are flushes apart."""
+    """Return the trace with its flushes in rows of their own."""
     flush = trace.op == Op.FLUSH
     given = trace.issue_ns if trace.issue_ns is not None else np.full(len(trace), -1, np.int64)
     # Groups count from 0 without gaps for requests; those of flushes alone come behind.

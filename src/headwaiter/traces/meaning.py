@@ -40,9 +40,9 @@ class Meaning:
 
     names: Mapping[str, str]
     scales: Mapping[str, int]
-    """Of times: decimal places."""
+    """Decimal places of the columns that are times."""
     bytes: Mapping[str, int]
-    """Of offset and size: of a unit."""
+    """Bytes in a unit of the columns `offset` and `size`."""
     words: Mapping[str, Op] = field(default_factory=dict)
 
 

@@ -88,11 +88,11 @@ class Trace:
     flushes: Flushes | None = None
     """What is no request, but is waited for between them. None: there are none, or they were not recorded."""
     processors: int | None = None
-    """Of the machine that recorded; None: not recorded."""
+    """How many the recording machine had; None: not recorded."""
     device_model: str = ""
     """What the kernel calls the device; empty: not recorded."""
     sha256: str = ""
-    """Of what it was read from (Source.sha256); empty: of nothing, or of a part."""
+    """The digest of what it was read from (Source.sha256); empty if that was no file, or a part of one."""
 
     def __len__(self) -> int:
         return len(self.time_ns)
@@ -104,7 +104,7 @@ class Trace:
 
     @property
     def completions_known(self) -> bool:
-        """Whether completions were recorded at all; single requests may lack theirs even so (-1)."""
+        """Return whether completions were recorded at all; single requests may lack theirs even so (-1)."""
         return bool((self.complete_ns >= 0).any())
 
     @property
@@ -114,7 +114,7 @@ class Trace:
 
     @property
     def bytes(self) -> int:
-        """Of all requests, whatever they do."""
+        """Return the bytes of all requests, whatever they do."""
         return int(self.sectors.sum(dtype=np.uint64)) * SECTOR_BYTES
 
 

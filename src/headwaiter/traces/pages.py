@@ -50,14 +50,14 @@ class Part:
         return self.walked.column(rows, format, name)
 
     def numbers(self, rows: Array, format: EventFormat, name: str) -> Array:
-        """The same of a field that is a number, as int64 or uint64."""
+        """Return a field that is a number, as int64 or uint64."""
         found = self.column(rows, format, name)
         if found.ndim != 1:
             raise self.source.problem(f"{format.name}: {name} is not a number")
         return found
 
     def texts(self, rows: Array, format: EventFormat, name: str) -> Array:
-        """The same of a field that is text, shape (n, size)."""
+        """Return a field that is text, shape (n, size)."""
         found = self.column(rows, format, name)
         if found.ndim != 2:
             raise self.source.problem(f"{format.name}: {name} is not text")

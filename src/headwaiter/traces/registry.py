@@ -33,11 +33,11 @@ class Options:
     """What the caller may choose about reading."""
 
     device: str | None = None
-    """Of a trace of several devices, the one to read, as the format names it; None: the one with most requests."""
+    """The device to read from a trace of several, as the format names it; None: the one with most requests."""
     group_gap_ns: int = round(DEFAULT_GROUP_GAP_MS * 1e6)
     """The longest pause between tasks of one name that are one thread of control."""
     columns: str | None = None
-    """Of CSV of any kind: what its columns mean (meaning.py)."""
+    """What the columns of CSV of any kind mean (meaning.py)."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Source:
         self._whole_bytes = 0
         self._cause = ""
         self.members: Mapping[Path, Source] = {}
-        """Of an archive that this file is in: all its files, this one too."""
+        """All files of the archive that this file is in, itself included."""
         self._beside: dict[Path, Source] = {path: self}
 
     @classmethod
@@ -69,7 +69,7 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """Of what has been read, as it is stored; several files count one behind the other, in order of their names."""
+        """Return the digest of what has been read, as it is stored; several files count one after the other, by name."""
         digest = hashlib.sha256()
         for source in sorted({self, *self._beside.values()}, key=lambda one: str(one.path)):
             digest.update(source.__dict__.get("raw", b""))
@@ -92,7 +92,7 @@ class Source:
 
     @property
     def is_archive(self) -> bool:
-        """Whether the content is a tar archive."""
+        """Return whether the content is a tar archive."""
         return self.data[_TAR_MAGIC_AT : _TAR_MAGIC_AT + len(_TAR_MAGIC)] == _TAR_MAGIC
 
     def unpacked(self) -> list[Source]:

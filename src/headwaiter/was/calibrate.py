@@ -62,7 +62,7 @@ class Candidate:
 
     @property
     def empty_share(self) -> float:
-        """Of all classes."""
+        """Return the share of classes without a wait."""
         return self.empty / self.classes
 
     @property
@@ -88,7 +88,7 @@ class Calibration:
     """The best ones of other numbers of classes or lengths of the history, best first."""
     tried: int
     within: int
-    """Of them, with no more empty classes than allowed."""
+    """How many of them have no more empty classes than allowed."""
 
     @property
     def warnings(self) -> list[str]:

@@ -63,7 +63,7 @@ def points(steps: Steps, values: I64) -> I64:
 
 
 def weights(history: int) -> I64:
-    """Of a history's entries, newest first: halves with age, and the oldest has 1. Shape (history-1,)."""
+    """Return the weights of a history's entries, newest first: they halve with age, and the oldest has 1. Shape (history-1,)."""
     return 1 << np.arange(history - 2, -1, -1, dtype=np.int64)
 
 

@@ -112,7 +112,7 @@ def heuristic(matrix: Matrix, least_us: int = 0) -> Designation:
 
 
 def gainful(matrix: Matrix, saving_us: int, least_us: int = 0) -> Designation:
-    """Of each class the interval of the largest expected gain if a wait that is met saves so much; the smaller one of equals.
+    """Choose for each class the interval of the largest expected gain if a met wait saves so much; the smaller one of equals.
 
     A wait that is met costs its own time (the middle of its bucket), one in vain all of the interval. Ours; was-online does so.
     """
@@ -294,7 +294,7 @@ class _Program:
         self.allowed &= cost <= slack + 1e-6 * max(1.0, float(self.failures.sum()))
 
     def _exact(self, goal: F64, limits: list[tuple[F64, int]]) -> list[int]:
-        """Of each class the index of its choice; checked in whole numbers."""
+        """Return the index of each class's choice, checked in whole numbers."""
         x = self.run(goal, limits)
         if x is None:  # although the bound can be kept, as the caller knows
             raise Problem(_TOO_LARGE)

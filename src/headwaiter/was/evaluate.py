@@ -51,7 +51,7 @@ class Verdict:
 
     @property
     def throughput(self) -> float:
-        """Of `was` as a multiple of that of `as`."""
+        """Return the throughput of `was` as a multiple of that of `as`."""
         return self.after.rate_mbps / self.before.rate_mbps if self.before.rate_mbps else 1.0
 
     @property

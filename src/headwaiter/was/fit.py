@@ -79,7 +79,7 @@ class Fit:
 
 
 def designated(given: Config, chosen: Designation, made: Mapping[str, Any]) -> Config:
-    """The same classes, with these intervals."""
+    """Return the classes with these intervals."""
     more = {"failures": chosen.failures, "waits": chosen.waits, "penalty_us": chosen.penalty_us}
     return config(given.history, given.spatial, given.temporal, chosen.wait_us, {**given.made, **made, **more}, given.prove)
 

@@ -44,7 +44,7 @@ _MOST_BYTES = 2**41 - 1
 _LONGEST = 4096
 """Bytes of a line."""
 _MOST_WORDS = 16
-"""Of a command's name."""
+"""A command's name has at most so many words."""
 _TOP_LINES = 6
 """In which the header is: bpftrace and shells print before it."""
 
@@ -61,7 +61,7 @@ class _Columns:
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the header is there, after what bpftrace says when it begins."""
+    """Return whether the header is there, after what bpftrace says when it begins."""
     return any(_HEADER.match(line) for line in head.splitlines()[:_TOP_LINES])
 
 

@@ -37,7 +37,7 @@ _SECTOR = re.compile(r"\d{1,20}", re.ASCII)
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line that is not empty, and no input file's name, is an event."""
+    """Return whether the first line that is not empty, and no input file's name, is an event."""
     lines = (line for line in head.splitlines()[:_TOP_LINES] if line.strip() and not _BESIDE.match(line.strip()))
     return bool(_LINE.match(next(lines, b"")[:256]))
 
@@ -121,7 +121,7 @@ class _Bare:
 
 
 def _without_place(table: Callable[[Array, list[int]], Table], rows: Array) -> _Bare:
-    """Of lines without `+`, those that tell of flushes: `Q FWS [fio]`, `D FF [kworker]`, `C FF sector [0]`, `C WS 0 [0]`."""
+    """Find the lines without `+` that tell of flushes: `Q FWS [fio]`, `D FF [kworker]`, `C FF sector [0]`, `C WS 0 [0]`."""
     words = table(rows, [5, 6, 7])
     found = []
     for k, row in enumerate(rows.tolist()):

@@ -48,7 +48,7 @@ _CPU_FILE = re.compile(r"(?P<stem>.*\.blktrace\.)(?P<cpu>\d+)(?P<packed>\.(gz|xz
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the file begins with a record's magic number, whatever the version."""
+    """Return whether the file begins with a record's magic number, whatever the version."""
     return len(head) >= 4 and any(int.from_bytes(head[:4], o) & 0xFFFFFF00 == _MAGIC for o in ("little", "big"))
 
 

@@ -23,7 +23,7 @@ _READ = 0x1
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line is five numbers, the first with a decimal point."""
+    """Return whether the first line is five numbers, the first with a decimal point."""
     return bool(_LINE.match(head))
 
 

@@ -51,7 +51,7 @@ _LETTERS = {
 
 
 def sniff(head: bytes) -> bool:
-    """Whether one of the first lines that are no comment is an event."""
+    """Return whether one of the first lines that are no comment is an event."""
     lines = [
         x for x in head.splitlines()[:60] if x.strip() and not x.startswith(b"#") and not _HEAD.match(x) and not _LOST.match(x)
     ]

@@ -34,7 +34,7 @@ _MAX_US = MAX_TIME_NS // 1000
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line says that it is an iolog, whatever the version."""
+    """Return whether the first line says that it is an iolog, whatever the version."""
     return head.startswith(b"fio version ") and b"iolog" in head[:32]
 
 

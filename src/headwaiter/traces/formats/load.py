@@ -23,7 +23,7 @@ _OPS = {"R": int(Op.READ), "W": int(Op.WRITE), "RA": int(Op.READ)}
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the header line is somewhere in the beginning, below the prose."""
+    """Return whether the header line is somewhere in the beginning, below the prose."""
     return bool(_HEADER.search(head))
 
 

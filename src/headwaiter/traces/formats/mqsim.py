@@ -21,7 +21,7 @@ _OPS = {"1": int(Op.READ), "0": int(Op.WRITE)}
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line is five whole numbers, the last 0 or 1."""
+    """Return whether the first line is five whole numbers, the last 0 or 1."""
     return bool(_LINE.match(head))
 
 

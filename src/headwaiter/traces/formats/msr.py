@@ -28,7 +28,7 @@ _MAX_TICKS = MAX_TIME_NS // _TICK_NS
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line begins as a record does."""
+    """Return whether the first line begins as a record does."""
     return bool(_LINE.match(head))
 
 

@@ -42,7 +42,7 @@ _WRITE_ROWS = 65536
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line that is no comment names one of our columns among its fields."""
+    """Return whether the first line that is no comment names one of our columns among its fields."""
     line = next((x for x in head.splitlines() if x.strip() and not x.startswith(b"#")), b"")
     fields = {field.strip() for field in line.split(b",")}
     return b"time_s" in fields or {b"sector", b"sectors"} <= fields
@@ -184,7 +184,7 @@ def write_csv(trace: Trace, out: TextIO) -> list[str]:
 
 
 def native_csv(trace: Trace) -> str:
-    """The same as text."""
+    """Return a trace as the text of native CSV."""
     out = io.StringIO()
     write_csv(trace, out)
     return out.getvalue()

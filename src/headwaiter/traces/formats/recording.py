@@ -28,7 +28,7 @@ _SHOWN = 4
 
 
 def sniff(head: bytes) -> bool:
-    """Whether this is an archive's first file."""
+    """Return whether this is an archive's first file."""
     return head.startswith(recording.MAGIC)
 
 
@@ -101,7 +101,7 @@ def _named(options: Options, found: Recording) -> Options:
 
 
 def _other(source: Source, options: Options, found: Recording, told: list[str]) -> Trace:
-    """Of another recorder: its own files, in its own format; disks by number, as it names them."""
+    """Read another recorder's own files, in its own format, which names disks by number."""
     readers: Mapping[str, Format] = {BLKTRACE: blktrace.FORMAT, BPFTRACE: ftrace.FORMAT}
     chosen = readers[found.recorder]
     first = next((m for m in source.members.values() if m is not source and m.data and chosen.sniff(m.head)), None)

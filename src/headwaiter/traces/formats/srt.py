@@ -32,7 +32,7 @@ _SECTOR_SIZE = re.compile(rb"\bsectorsize\s*=\s*(\d{1,6})\b")
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the file begins as the header does."""
+    """Return whether the file begins as the header does."""
     return head.startswith(_MAGIC)
 
 
@@ -91,7 +91,7 @@ def _records(source: Source, begin: int) -> Array:
 
 
 def _sound(ident: Array, size: int) -> Array:
-    """Whether version and type go with each other and with the record's size."""
+    """Return whether version and type go with each other and with the record's size."""
     version, kind = ident >> 16, ident & 0xFFFF
     expected = 52 + 4 * (version >= 4) + 4 * (kind == _SUSPECT)
     sound: Array = (version >= 1) & (version <= 4) & (kind >= _REQUEST) & (kind <= _SUSPECT) & (expected == size)

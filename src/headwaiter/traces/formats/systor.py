@@ -23,7 +23,7 @@ _OPS = {"R": int(Op.READ), "W": int(Op.WRITE)}
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the header is there."""
+    """Return whether the header is there."""
     return head.startswith(_HEADER)
 
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""headwaiter apply: put a scheduler and settings in force, the former ones saved."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from headwaiter.cli._commands import Command
+from headwaiter.cli._devices import device, offered
+from headwaiter.cli._live import machine_options
+from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.errors import Problem, shown
+from headwaiter.live.apply import Applied, apply
+from headwaiter.live.changed import ApplyDocument, Written
+from headwaiter.live.kernel import loadable
+from headwaiter.live.losses import losses, uses
+from headwaiter.live.machine import Machine
+from headwaiter.live.settings import Settings, commands, kept_requests, opened
+from headwaiter.nearest import did_you_mean
+
+_BY = "headwaiter apply"
+
+
+@click.command("apply", cls=Command)
+@click.argument("device", shell_complete=device)
+@click.argument("scheduler", metavar="SCHEDULER[:TUNABLE=VALUE…]", shell_complete=offered)
+@click.option("--nr-requests", type=click.IntRange(1, 1 << 20), metavar="N", help="Set how many requests a queue holds.")
+@click.option("--read-ahead-kb", type=click.IntRange(0, 1 << 20), metavar="KIB", help="Set the read-ahead.")
+@click.option("--queue-depth", type=click.IntRange(1, 1 << 16), metavar="N", help="Set the depth of the device's own queue.")
+@click.option(
+    "--wbt-lat-usec", type=click.IntRange(0, 1 << 30), metavar="US", help="Set write-back throttling; 0 switches it off."
+)
+@click.option("--force", is_flag=True, help="Even if something that is in use would stop working.")
+@machine_options
+@output_options
+def command(
+    device: str, machine: Machine, scheduler: str, force: bool, as_json: bool, output: Path | None, **given: int | None
+) -> None:
+    """Put SCHEDULER and settings in force on DEVICE, and save the former ones for `headwaiter revert`.
+
+    SCHEDULER has settings behind it as `compare` prints them, such as bfq:low_latency=0. A stack (dm, md) means all disks below
+    it: they all change, or none. Nothing else is written, and a reboot ends it; `headwaiter advise --persist` prints a udev rule.
+    """
+    legs = machine.legs(machine.find(device))
+    name, tunables = _parsed(scheduler)
+    known = []
+    for leg in legs:
+        with opened(leg) as queue:
+            known.append((queue.read(), {*queue.offered(), *loadable(machine.root)}))
+    name = _in_kernel(name, device, set.intersection(*(offered for _, offered in known)))
+    before = known[0][0]
+    against = sorted({line for now, _ in known for line in losses(uses(machine.root), now, name)})
+    if against and not force:
+        raise Problem(f"{device}: {'; '.join(against)}: --force applies it nevertheless")
+    nr_requests = given.pop("nr_requests") or kept_requests(before, name)
+    done = apply(legs, Settings(name, nr_requests, tunables, **given), machine.state, _BY)
+    _tell(done, as_json, output)
+
+
+def _parsed(text: str) -> tuple[str, dict[str, str]]:
+    """Return a scheduler's name, and its tunables."""
+    name, _, rest = text.partition(":")
+    tunables = {}
+    for word in rest.split(":") if rest else ():
+        key, equals, value = word.partition("=")
+        if not (key and equals and value) or "/" in key or key in (os.curdir, os.pardir):
+            raise Problem(f"{shown(text)}: expected SCHEDULER:TUNABLE=VALUE")
+        tunables[key] = value
+    return name, tunables
+
+
+def _in_kernel(name: str, device: str, offered: set[str]) -> str:
+    """Return the name that the kernel has for a scheduler. Problem if it has none."""
+    for one in (name, f"hw-{name}"):
+        if one in offered:
+            return one
+    known = sorted(offered)
+    raise Problem(f"{device}: the kernel has no scheduler '{shown(name)}' here{did_you_mean(name, known)} ({', '.join(known)})")
+
+
+def _tell(done: list[Applied], as_json: bool, output: Path | None) -> None:
+    """Print what was changed, and how to undo it."""
+    undo = f"headwaiter revert {' '.join(one.device.name for one in done)}"
+    if as_json:
+        changes = [Written(device=one.device.name, file=c.file, old=c.old, new=c.new) for one in done for c in one.changes]
+        lines = [line for one in done for line in commands(one.device, one.after)]
+        write_json(ApplyDocument(changes=changes, commands=lines, undo=[undo]), output)
+        return
+    with page(output) as out:
+        for one in done:
+            written = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in one.changes)
+            out.print(f"{one.device.name}: {written or 'as it was'}", soft_wrap=True)
+        out.print(f"To undo: {undo}", soft_wrap=True)

@@ -130,8 +130,8 @@ lint: build build/lint/build.ninja
 	@echo 'clang-format --dry-run -Werror (all of C)'
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb
-	$(BIN)/shellcheck .ci/run .ci/compilers lab/guest/init lab/guest/*.sh
-	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*.sh
+	$(BIN)/shellcheck .ci/run .ci/compilers lab/guest/init lab/guest/*.sh lab/agree/*.sh
+	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2034,SC2086,SC2154 lab/published/*.sh
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
@@ -182,24 +182,24 @@ new-policy: .venv/.tools
 	$(BIN)/python core/new-policy "$(NAME)"
 	$(MAKE) docs
 
-# Measure anew what docs/lab/*.json holds (some hours), and put it into the documents.
+# Measure anew what the JSON files beside the lab's scripts hold (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
-	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o docs/lab/readers-6.12.json
-	$(BIN)/headwaiter lab run maitre -k 6.12 --json -o docs/lab/maitre-6.12.json
-	$(BIN)/headwaiter lab run maitre -k 6.1 --json -o docs/lab/maitre-6.1.json
-	$(BIN)/headwaiter lab run commits -k 6.12 --json -o docs/lab/commits-6.12.json
-	$(BIN)/headwaiter lab run commits -k 6.1 --json -o docs/lab/commits-6.1.json
-	$(BIN)/headwaiter lab run groups -k 6.12 --json -o docs/lab/groups-6.12.json
-	$(BIN)/headwaiter lab run groups -k 6.1 --json -o docs/lab/groups-6.1.json
-	$(BIN)/headwaiter lab run starts -k 6.12 --json -o docs/lab/starts-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --json -o docs/lab/advise-6.12.json
-	$(BIN)/headwaiter lab run watch -k 6.12 --json -o docs/lab/watch-6.12.json
-	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o docs/lab/watch-stock-6.12.json
-	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o docs/lab/agree-random.json
+	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json
+	$(BIN)/headwaiter lab run maitre -k 6.12 --json -o lab/experiments/maitre/maitre-6.12.json
+	$(BIN)/headwaiter lab run maitre -k 6.1 --json -o lab/experiments/maitre/maitre-6.1.json
+	$(BIN)/headwaiter lab run commits -k 6.12 --json -o lab/experiments/commits/commits-6.12.json
+	$(BIN)/headwaiter lab run commits -k 6.1 --json -o lab/experiments/commits/commits-6.1.json
+	$(BIN)/headwaiter lab run groups -k 6.12 --json -o lab/experiments/groups/groups-6.12.json
+	$(BIN)/headwaiter lab run groups -k 6.1 --json -o lab/experiments/groups/groups-6.1.json
+	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
+	$(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise-6.12.json
+	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
+	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json
+	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o lab/agree/agree-random.json
 	-$(BIN)/headwaiter lab agree -k 6.12 -d nvme-ssd -d sata-ssd -s none,mq-deadline,kyber,bfq,maitre --lab-runs 1 \
-		-j lab/jobs/flash-readers.fio -j lab/jobs/flash-mixed.fio --json -o docs/lab/agree-flash.json
+		-j lab/jobs/flash-readers.fio -j lab/jobs/flash-mixed.fio --json -o lab/agree/agree-flash.json
 	$(BIN)/python docs/generate.py
 
 # Measure anew what docs/regret.json and docs/ablation.json hold (some minutes), and put it into the documents.

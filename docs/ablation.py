@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from headwaiter.drives.choose import open_drive
-from headwaiter.regret.matrix import DRIVES, Cell, measure
+from headwaiter.regret.measurements import DRIVES, LoadOnDrive, measure
 from headwaiter.regret.scores import CLOSE
 from headwaiter.regret.scores import regrets as regrets_of
 from headwaiter.regret.workloads import BUNDLED, read_contests
@@ -132,7 +132,7 @@ def medians(own: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, f
     for name, mine in own.items():
         workload, _, drive = name.partition(" on ")
         both = np.concatenate([reference[name], mine])
-        cell = Cell(contests[workload], drive, both)
+        cell = LoadOnDrive(contests[workload], drive, both)
         out[name] = float(np.median(regrets_of(cell, range(len(both) - 1))[-1]))
     return out
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `--json` prints, for people (tables of docs/json.md) and for programs (a JSON Schema), from
-headwaiter/study/schema.py, those beside it, and headwaiter/live/schema.py.
-"""
+"""What `--json` prints, for people (tables of docs/json.md) and for programs (a JSON Schema), from the rooms' schema.py."""
 
 from __future__ import annotations
 
@@ -11,17 +9,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from headwaiter.live.schema import DOCUMENTS as LIVE
-from headwaiter.record import Field, Record, fields
-from headwaiter.regret.schema import DOCUMENTS as REGRET
-from headwaiter.reproduce.schema import DOCUMENTS as REPRODUCE
-from headwaiter.study.schema import DOCUMENTS
+from headwaiter.base.records import Field, Record, fields
+from headwaiter.cli._documents import ALL
 
 SCHEMA = Path(__file__).resolve().parent / "headwaiter-1.schema.json"
 _SIMPLE: dict[Any, str] = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
-
-
-ALL: tuple[type[Record], ...] = (*DOCUMENTS, *REGRET, *REPRODUCE, *LIVE)
 
 
 def _is_record(type_: Any) -> bool:

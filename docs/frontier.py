@@ -16,7 +16,7 @@ import regrets
 
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.schedulers import find
-from headwaiter.regret.frontier import Point, bound, switch_s
+from headwaiter.regret.frontier import FrontierPoint, bound, switch_s
 from headwaiter.report.figure import figure
 
 PICTURE = Path(__file__).resolve().parent / "frontier.png"
@@ -24,9 +24,9 @@ _STOCK, _OURS = "of an unchanged kernel", "others"
 _LOOKS = {_STOCK: ("#d55e00", "o"), _OURS: ("#0072b2", "s")}
 
 
-def _clusters(points: list[Point]) -> list[list[Point]]:
+def _clusters(points: list[FrontierPoint]) -> list[list[FrontierPoint]]:
     """Those that lie so close together that their names would cover one another."""
-    out: list[list[Point]] = []
+    out: list[list[FrontierPoint]] = []
     for p in sorted(points, key=lambda p: (p.wait_s, p.name)):
         if out and p.wait_s < 1.15 * out[-1][-1].wait_s and abs(p.efficiency - out[-1][-1].efficiency) < 0.03:
             out[-1].append(p)
@@ -35,7 +35,7 @@ def _clusters(points: list[Point]) -> list[list[Point]]:
     return out
 
 
-def draw(path: Path, points: list[Point], swept: str) -> None:
+def draw(path: Path, points: list[FrontierPoint], swept: str) -> None:
     """Every scheduler a dot, the variants of `swept` a line, and the bound."""
     drive = find_drive(regrets.FRONTIER_DRIVE)
     change_s = switch_s(drive, regrets.READERS)

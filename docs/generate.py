@@ -11,9 +11,10 @@ the folder of a tutorial (session.py); `figure: head` is a picture's caption, an
 the picture is drawn anew when the simulator's result changes; `waits: generated`, `waits: without-readahead` and
 `waits: fitted` are measured.
 `api: all` is the Python interface, from its docstrings.
+`rooms: table` and `rooms: picture` are the rooms of the Python package (rooms.py).
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME`, `watched: NAME` and `agreement: NAME` are
-tables of docs/lab/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json (`make regret-docs`),
+tables of lab/**/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json (`make regret-docs`),
 `validated: NAME` one of docs/published.json (`make published-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
@@ -40,9 +41,11 @@ import interface
 import publications
 import regrets
 import reproduction
+import rooms
 import session
 import was_workloads
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli._options import flag, told
 from headwaiter.cli.schedulers import bounds, limits
 from headwaiter.cli.schedulers import rows as length
@@ -50,10 +53,9 @@ from headwaiter.drives import bundled, load
 from headwaiter.drives.params import models
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.schedulers import reasons as all_reasons
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import IGNORED, REFUSED, USED
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.report.columns import every_column
 from headwaiter.traces import formats as trace_formats
 
@@ -117,6 +119,13 @@ def schedulers(folder: str) -> str:
     )
 
 
+def rooms_of(form: str) -> str:
+    """The rooms of the Python package, from the highest down, or how they import from each other."""
+    if form == "picture":
+        return f"```mermaid\n{rooms.picture()}```\n"
+    return rows(("room", "contents", "imports from"), (map(rooms.linked, row) for row in rooms.table()))
+
+
 def formats(_: str) -> str:
     """All trace formats that can be read, a line each."""
     return rows(("format", "description"), ((f"`{f.name}`", f.title) for f in trace_formats().values()))
@@ -156,9 +165,16 @@ def output(command: str) -> str:
     return f"```text\n$ {command}\n" + "\n".join(lines) + "\n```\n"
 
 
+def _of_lab(name: str) -> dict[str, Any]:
+    """NAME.json, which lies beside the script that has measured it."""
+    (path,) = (ROOT / "lab").rglob(f"{name}.json")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
 def lab_results(name: str) -> list[dict[str, Any]]:
-    """Rows that `headwaiter lab … --json -o docs/lab/NAME.json` has measured."""
-    results: list[dict[str, Any]] = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["results"]
+    """Rows that `headwaiter lab … --json -o NAME.json` has measured."""
+    results: list[dict[str, Any]] = _of_lab(name)["results"]
     return results
 
 
@@ -229,7 +245,7 @@ def advice(name: str) -> str:
 
 
 def watched(name: str) -> str:
-    """Of docs/lab/NAME.json: what each scheduler alone read (and wrote) under each load, and what watch did, beside the best."""
+    """Of NAME.json: what each scheduler alone read (and wrote) under each load, and what watch did, beside the best."""
     found = lab_results(name)
     alone: dict[str, dict[str, dict[str, Any]]] = {}
     for r in found:
@@ -354,7 +370,7 @@ def starts(name: str) -> str:
 
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
-    found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["summary"]
+    found = _of_lab(name)["summary"]
     heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
     titles = [head.replace("_", " ") for head in heads]
     table = rows(
@@ -370,7 +386,7 @@ def agreement(name: str) -> str:
 
 def disagreements(name: str) -> str:
     """Of the same: what did not agree, by seed."""
-    found = json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8"))["failures"]
+    found = _of_lab(name)["failures"]
     return rows(
         ("kernel", "drive", "job", "scheduler", "lab, MB/s", "simulator, MB/s", "its range", "off by"),
         (
@@ -468,7 +484,9 @@ def regret(name: str) -> str:
 
 def conditions_table(_: str) -> str:
     """Every condition of a run: keyword, option and what it means."""
-    return rows(("keyword", "option", "meaning"), ((f"`{one.name}`", f"`{flag(one)}`", told(one)) for one in fields(Conditions)))
+    return rows(
+        ("keyword", "option", "meaning"), ((f"`{one.name}`", f"`{flag(one)}`", told(one)) for one in fields(RunConditions))
+    )
 
 
 KINDS: dict[str, Callable[[str], str]] = {
@@ -500,6 +518,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "agreement": agreement,
     "disagreements": disagreements,
     "regret": regret,
+    "rooms": rooms_of,
     "validated": lambda name: rows(*publications.table(name)),
     **reproduction.KINDS,
 }

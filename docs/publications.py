@@ -2,7 +2,7 @@
 """What the documents have of what was measured on real drives and in the lab on flash.
 
 docs/published.json is made by `make published-docs` (headwaiter validate --published), docs/real-device/predicted.json by the
-commands in docs/drives.md, docs/lab/agree-flash.json by `make lab-docs`.
+commands in docs/drives.md, lab/agree/agree-flash.json by `make lab-docs`.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import Any
 from headwaiter.drives.choose import open_drive
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.regret.frontier import Point, bound, points, switch_s
-from headwaiter.regret.matrix import DRIVES, SEEDS, STANDINGS, measure
-from headwaiter.regret.scores import Judged, judge, reference_of
+from headwaiter.regret.frontier import FrontierPoint, bound, points, switch_s
+from headwaiter.regret.measurements import DRIVES, SEEDS, STANDINGS, measure
+from headwaiter.regret.scores import RegretTable, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, read_contests
 from headwaiter.study.variants import default_set, parse_variants
 
@@ -27,11 +27,11 @@ SWEPT = "maitre"
 GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
 """In permille of a disk's time."""
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"
-OF_WATCH = Path(__file__).resolve().parents[1] / "src/headwaiter/live/regret.json"
+OF_WATCH = Path(__file__).resolve().parents[1] / "src/headwaiter/watch/regret.json"
 """Kernel names of schedulers and what they lose in the mean, in percent: a part of the package."""
 
 
-def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, drives: Iterable[str] = DRIVES) -> Judged:
+def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, drives: Iterable[str] = DRIVES) -> RegretTable:
     """Schedulers on the bundled workloads (or those of some names), as `headwaiter regret` has them."""
     contests = [c for c in read_contests([BUNDLED]) if workloads is None or c.name in workloads]
     variants = parse_variants(",".join(policies))
@@ -39,7 +39,7 @@ def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, driv
     return judge(cells, variants, reference_of(variants))
 
 
-def _standings(found: Judged) -> list[dict[str, Any]]:
+def _standings(found: RegretTable) -> list[dict[str, Any]]:
     return [
         {
             "scheduler": found.variants[row.scheduler].name,
@@ -85,9 +85,9 @@ def _found(part: str) -> list[dict[str, Any]]:
     return found
 
 
-def frontier_points() -> list[Point]:
+def frontier_points() -> list[FrontierPoint]:
     """The points of the frontier, as they were measured."""
-    return [Point(r["scheduler"], r["efficiency"], r["wait_s"]) for r in _found("frontier")]
+    return [FrontierPoint(r["scheduler"], r["efficiency"], r["wait_s"]) for r in _found("frontier")]
 
 
 def _frontier_table() -> tuple[list[str], list[list[str]]]:

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from headwaiter.reproduce.document import cell
-from headwaiter.reproduce.registry import EXPERIMENTS
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS
+from headwaiter.papers.reproduce.document import cell
 
 MEASURED = Path(__file__).resolve().parent / "reproduction.json"
 LEVELS = {"sim": "simulator", "lab": "lab"}

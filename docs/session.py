@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from types import TracebackType
 
-from headwaiter.paths import WORKLOADS
+from headwaiter.base.paths import WORKLOADS
 
 RECORDING = "sdb.hwr"
 SHOWN = re.compile(r"`([\w.-]+)`:\n+ *```\w+\n(.*?)^ *```", re.M | re.S)

@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from headwaiter.base.paths import WORKLOADS
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.generated import generate
-from headwaiter.paths import WORKLOADS
+from headwaiter.papers.was.config import load
+from headwaiter.papers.was.evaluate import verdict
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result
-from headwaiter.was.config import load
-from headwaiter.was.evaluate import verdict
 
 FITTED = Path(__file__).parent / "was"
 
@@ -25,8 +25,8 @@ MAX_SECTORS = 1024
 
 
 @dataclass(frozen=True)
-class Waits:
-    """Waits begun, met and failed; ms spent in the latter two."""
+class WaitCounts:
+    """WaitCounts begun, met and failed; ms spent in the latter two."""
 
     begun: int
     met: int
@@ -43,14 +43,14 @@ class Waits:
 
 # Tables 2 to 9 and 10 to 13, column "Static 6 ms (LAS)".
 PAPER = {
-    "kva": Waits(83851, 78413, 5438, 4859, 32628),
-    "cold-boot": Waits(2749, 2501, 248, 2153, 1488),
-    "andrew": Waits(40389, 32065, 8324, 78857, 49944),
-    "kernel-compile": Waits(5654, 5083, 571, 6985, 3426),
-    "bonnie": Waits(40923, 33080, 7843, 52200, 47058),
-    "multi-user": Waits(1980, 791, 1189, 3249, 7134),
-    "db": Waits(2559, 1931, 628, 5516, 3768),
-    "scientific": Waits(1242, 856, 386, 8428, 2316),
+    "kva": WaitCounts(83851, 78413, 5438, 4859, 32628),
+    "cold-boot": WaitCounts(2749, 2501, 248, 2153, 1488),
+    "andrew": WaitCounts(40389, 32065, 8324, 78857, 49944),
+    "kernel-compile": WaitCounts(5654, 5083, 571, 6985, 3426),
+    "bonnie": WaitCounts(40923, 33080, 7843, 52200, 47058),
+    "multi-user": WaitCounts(1980, 791, 1189, 3249, 7134),
+    "db": WaitCounts(2559, 1931, 628, 5516, 3768),
+    "scientific": WaitCounts(1242, 856, 386, 8428, 2316),
 }
 # T_F/A_S in ms, recomputed: Static 6 ms, WAS (Cold Boot), WAS (Andrew's-like).
 PAPER_COSTS = {
@@ -80,11 +80,11 @@ def result(name: str, readahead: bool = True) -> Result:
     return summarise(simulate("as", drive, load, {"cooperation": 1}, options), tasks=False)
 
 
-def waits(found: Result) -> Waits:
+def waits(found: Result) -> WaitCounts:
     """Those of a result."""
     a = found.anticipation
     assert a
-    return Waits(a.waits, a.met, a.failed, a.met_ms, a.failed_ms)
+    return WaitCounts(a.waits, a.met, a.failed, a.met_ms, a.failed_ms)
 
 
 def table() -> list[tuple[str, ...]]:

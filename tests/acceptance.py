@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from headwaiter.base.paths import WORKLOADS
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options
-from headwaiter.paths import WORKLOADS
 from headwaiter.regret.contested import Metric, parse_contested
-from headwaiter.regret.matrix import SEEDS, measure_cell
+from headwaiter.regret.measurements import SEEDS, measure_cell
 from headwaiter.regret.workloads import read_contests
 from headwaiter.study.variants import parse_variant
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import needs
 import pytest
 
-from headwaiter.errors import counted
+from headwaiter.base.errors import counted
 from headwaiter.lab.host import Unavailable
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from headwaiter.drives import Profile
-from headwaiter.drives.validation import Measured
+from headwaiter.drives.validation import MeasuredRequests
 
 READ, WRITE = 0, 1
 
 
-def load_of(sector: Any, sectors: int, op: Any = READ, think_ns: int = 0) -> Measured:
+def load_of(sector: Any, sectors: int, op: Any = READ, think_ns: int = 0) -> MeasuredRequests:
     s = np.asarray(sector, np.uint64)
     n = len(s)
-    return Measured(
+    return MeasuredRequests(
         np.broadcast_to(np.asarray(op, np.uint8), n).copy(),
         s,
         np.full(n, sectors, np.uint32),

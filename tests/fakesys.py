@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headwaiter.live.settings import Queue
+from headwaiter.queue.settings import Queue
 
 DEFAULTS: dict[str, dict[str, str]] = {
     "none": {},

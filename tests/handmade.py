@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from headwaiter.base.records import Record, json_text
 from headwaiter.engine.sim import Latencies, Tallies
-from headwaiter.record import Record, json_text
 from headwaiter.study.schema import Direction, Disk, Latency, Result
 
 MS = 1_000_000

@@ -17,12 +17,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from headwaiter.live.apply import apply, revert
-from headwaiter.live.decide import Caution, Window
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.settings import Queue, Settings
-from headwaiter.live.watch import Rules, Service
+from headwaiter.queue.apply import apply, revert
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.settings import Queue, Settings
+from headwaiter.watch.decide import Caution, Window
+from headwaiter.watch.service import Rules, Service
 
 WANTED = (
     Settings("bfq", 100, {"slice_idle": "0", "low_latency": "0"}),

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from headwaiter.engine.policy_tables import Setting
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.engine.tables import Setting
 
 MS = 1_000_000
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_properties import forest
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli.run import command as run_command
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Task, simulate
-from headwaiter.errors import Problem
 from headwaiter.study.results import summarise
 
 MS = 1_000_000

@@ -17,7 +17,7 @@ from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
 from headwaiter.lab.mixed import mixed_job
-from headwaiter.study.lab_schema import Comparison
+from headwaiter.lab.schema import JobComparison
 
 MS = 1_000_000
 
@@ -61,7 +61,7 @@ def fake(rates: tuple[float, ...] = (2.0, 0.5)) -> Outcome:
     )
 
 
-JOB = agree.Job("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")
+JOB = agree.DiskJob("j", "[a]\nfilename=/dev/sda\ndirect=1\nrw=read\nsize=1m\n")
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,10 @@ def test_the_unperturbed_run_and_what_small_changes_make_of_it(monkeypatch: pyte
 
 
 def test_a_row_says_which_figure_is_whose() -> None:
-    sim = agree.Simulated((agree.Figures(44.0, 15.0),), (agree.Figures(42.5, 1.0), agree.Figures(45.25, 2.0)))
-    labs = [agree.Figures(40.0, 20.0), agree.Figures(30.0, 1.0), agree.Figures(41.0, 2.0)]
+    sim = agree.Simulated(
+        (agree.ComparedFigures(44.0, 15.0),), (agree.ComparedFigures(42.5, 1.0), agree.ComparedFigures(45.25, 2.0))
+    )
+    labs = [agree.ComparedFigures(40.0, 20.0), agree.ComparedFigures(30.0, 1.0), agree.ComparedFigures(41.0, 2.0)]
     assert printed(agree.row("6.12", "/x/drive.toml", "hw-as", "job", labs, sim)) == {
         "kernel": "6.12", "drive": "drive", "scheduler": "hw-as", "job": "job", "lab_MBps": 40.0, "sim_MBps": 44.0,
         "throughput_off_percent": 10.0, "sim_low_MBps": 42.5, "sim_high_MBps": 45.25, "range": True, "lab_low_MBps": 30.0,
@@ -131,9 +133,9 @@ def test_a_row_says_which_figure_is_whose() -> None:
     }  # fmt: skip
 
 
-def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> Comparison:
+def row(job: str, scheduler: str = "as", off: float = 0.0, lab: float = 100.0, **more: Any) -> JobComparison:
     given: dict[str, Any] = {"sim_low_mbps": lab, "sim_high_mbps": lab, "range": False, "agree": False, **more}
-    return Comparison(
+    return JobComparison(
         kernel="6.12",
         drive="d",
         scheduler=scheduler,
@@ -179,7 +181,7 @@ def test_a_range_is_off_by_what_lies_outside_of_it() -> None:
 def test_winners() -> None:
     """By throughput, in both. To lose 5% by the simulator's is still right."""
 
-    def found(*rows: Comparison) -> list[tuple[str, str, float, bool]]:
+    def found(*rows: JobComparison) -> list[tuple[str, str, float, bool]]:
         return [(w.simulator, w.lab, w.behind_percent, w.right) for w in winners(rows)]
 
     a, b = row("1", "a", lab=100.0, sim_low_mbps=99.0, sim_high_mbps=200.0), row("1", "b", off=6.0, lab=95.0, sim_low_mbps=90.0)
@@ -188,7 +190,7 @@ def test_winners() -> None:
     assert found(a, row("2", "b", lab=3.0)) == [("a", "a", 0.0, True), ("b", "b", 0.0, True)], "each job has its own"
 
 
-def many(off: float, *others: Comparison, right: int = 10) -> list[Comparison]:
+def many(off: float, *others: JobComparison, right: int = 10) -> list[JobComparison]:
     """Ten jobs under two schedulers; so many of them in which the simulator's winner is the lab's."""
     out = []
     for i in range(10):
@@ -259,7 +261,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *right: bool) -> list[tuple[str, str,
     """What the command asks to be compared, each time: the kernel, the drive, the jobs; with results that agree or do not."""
     calls: list[tuple[str, str, list[str]]] = []
 
-    def compare(kernel: str, drive: str, schedulers: list[str], jobs: list[agree.Job], *_: object) -> list[Comparison]:
+    def compare(kernel: str, drive: str, schedulers: list[str], jobs: list[agree.DiskJob], *_: object) -> list[JobComparison]:
         calls.append((kernel, drive, [job.name for job in jobs]))
         return [replace(row(job.name, agree=right[len(calls) - 1]), kernel=kernel) for job in jobs]
 

@@ -16,12 +16,12 @@ from command import good, run, told, write
 from handmade import DISK, result
 from knownanswers import MS, closed, faster, judged, opened, trial
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.nearest import did_you_mean
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Rows
-from headwaiter.errors import Problem
-from headwaiter.judge.verdict import Field, answer, baseline, field_of
-from headwaiter.nearest import did_you_mean
+from headwaiter.judge.verdict import ComparedTrials, answer, baseline, field_of
 from headwaiter.study.intervals import Interval, bootstrap, paired, wins
-from headwaiter.study.programs import Programs
+from headwaiter.study.progress import Programs
 from headwaiter.study.schema import Answer, Criterion, Result
 from headwaiter.study.trial import Trial, measure
 from headwaiter.study.variants import Variant, default_set, parse_variant, parse_variants
@@ -379,7 +379,7 @@ def test_what_depends_on_small_changes_cannot_be_told() -> None:
 def test_an_interval_is_not_enough_where_small_changes_undo_it() -> None:
     both = trials(result("bfq", 24.0), result("mq-deadline", 20.0))
     for steady, judgement in ((0.89, "cannot tell"), (0.91, "better")):
-        found = Field(both, "waited", 1, [Interval(0.2, 0.1, 0.3), Interval(0, 0, 0)], [steady, 1.0], 0.05, False)
+        found = ComparedTrials(both, "waited", 1, [Interval(0.2, 0.1, 0.3), Interval(0, 0, 0)], [steady, 1.0], 0.05, False)
         assert found.judge(0) == judgement
 
 

@@ -23,8 +23,8 @@ from command import run as command
 from nbclient import NotebookClient
 
 import headwaiter
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import ConstantDrive
-from headwaiter.errors import Problem
 from headwaiter.traces import Trace, part
 from headwaiter.traces.formats.native import native_csv
 

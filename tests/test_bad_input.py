@@ -21,11 +21,11 @@ import zstandard
 from command import run, write
 from conftest import ROOT
 
-from headwaiter import reading
+from headwaiter.base import reading
+from headwaiter.base.errors import Problem, plain
+from headwaiter.base.parsing import real, whole
+from headwaiter.base.reading import read_bytes, unpack
 from headwaiter.engine.schedulers import catalogue, find
-from headwaiter.errors import Problem, plain
-from headwaiter.parsing import real, whole
-from headwaiter.reading import read_bytes, unpack
 from headwaiter.report.terminal import console
 from headwaiter.traces import load
 

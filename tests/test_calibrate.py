@@ -15,11 +15,11 @@ import pytest
 from command import run, write
 from fakesys import FakeSystem, machine
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.hosts import XEON_10, Cost, Host, read_host
-from headwaiter.errors import Problem
-from headwaiter.live import calibrate as module
-from headwaiter.live.calibrate import Rate, calibrate, fitted, usual_file
-from headwaiter.live.machine import Machine
+from headwaiter.measure import calibrate as module
+from headwaiter.measure.calibrate import Rate, calibrate, fitted, usual_file
+from headwaiter.queue.machine import Machine
 
 __all__ = ["machine"]
 

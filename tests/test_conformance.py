@@ -14,15 +14,16 @@ import pytest
 from click.testing import CliRunner
 from command import run as run_command
 
-from headwaiter.archives import PAGE
+from headwaiter.base.archives import PAGE
+from headwaiter.base.errors import Problem
 from headwaiter.cli.conform import LEAST, command
-from headwaiter.conformance import record, recording
+from headwaiter.conformance import decisions as recording
 from headwaiter.conformance.check import check
+from headwaiter.conformance.decisions import DecisionRecording, Event
 from headwaiter.conformance.follow import _op, follow
-from headwaiter.conformance.recording import Event, Recording
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.errors import Problem
+from headwaiter.experiments import conformance as record
 from headwaiter.lab.btf import reader
 from headwaiter.lab.kernels import Kernel
 from headwaiter.traces import ring
@@ -76,7 +77,7 @@ def test_an_exchange_costs_two_decisions() -> None:
     assert [(d.kernel, d.ours) for d in verdict.first] == [(b, a), (a, b)]
 
 
-def small() -> Recording:
+def small() -> DecisionRecording:
     """Two reads under mq-deadline, the second below the first."""
     facts = {
         "kernel": "6.12.1",
@@ -87,7 +88,7 @@ def small() -> Recording:
         "tick_ns": str(TICK),
         "set.fifo_batch": "16",
     }
-    return Recording(facts, [
+    return DecisionRecording(facts, [
         Event(10, "insert", 0, sector=900, sectors=8, op=0, flags=1, ioprio=0, task=0, cpu=0),
         Event(11, "insert", 1, sector=100, sectors=8, op=0, flags=1, ioprio=0, task=0, cpu=0),
         Event(12, "dispatch", 1), Event(13, "issue", 1), Event(14, "dispatch", 0), Event(20, "complete", 1),
@@ -208,7 +209,7 @@ def test_a_recording_tells_how_it_was_made(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-INSERT = ring.Format.parse("""name: block_rq_insert
+INSERT = ring.EventFormat.parse("""name: block_rq_insert
 ID: 77
 format:
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
@@ -269,12 +270,12 @@ def test_damaged_ring_buffer(data: bytes, said: str) -> None:
         list(ring.events(data, 0, {77: INSERT}))
 
 
-def trace(time: int, name: str, sector: int, sectors: int = 8, rwbs: bytes = b"R", **more: int) -> ring.Event:
+def trace(time: int, name: str, sector: int, sectors: int = 8, rwbs: bytes = b"R", **more: int) -> ring.RingEvent:
     values: dict[str, int | bytes] = {"common_pid": 7, "sector": sector, "nr_sector": sectors, "rwbs": rwbs, **more}
-    return ring.Event(time, 0, name, values)
+    return ring.RingEvent(time, 0, name, values)
 
 
-def decided(time: int, sector: int, sectors: int, jiffies: int, flags: int = 0) -> ring.Event:
+def decided(time: int, sector: int, sectors: int, jiffies: int, flags: int = 0) -> ring.RingEvent:
     return trace(time, "dispatch_dd", sector, rq=1, bytes=sectors * 512, flags=flags, ioprio=0x4003, jiffies=jiffies)
 
 
@@ -300,8 +301,8 @@ def test_following_requests() -> None:
         decided(base + TICK + 6, 992, 8, 51, 1 | 1 << 11),
         trace(base + TICK + 10, "dispatch_dd", 0, rq=0, bytes=0, flags=0, ioprio=0, jiffies=51),
         trace(base + 2 * TICK, "block_rq_complete", 992, 40),
-        ring.Event(base + 2 * TICK + 1, 0, "sched_process_exit", {"pid": 7}),
-        ring.Event(base + 2 * TICK + 2, 0, "sched_process_exit", {"pid": 8}),
+        ring.RingEvent(base + 2 * TICK + 1, 0, "sched_process_exit", {"pid": 7}),
+        ring.RingEvent(base + 2 * TICK + 2, 0, "sched_process_exit", {"pid": 8}),
     ], "mq-deadline", {"kernel": "6.12.1"}, TICK)  # fmt: skip
     rows = [(e.event, e.request) for e in made.events]
     assert rows == [
@@ -330,10 +331,10 @@ def test_following_requests() -> None:
 def test_bfq_goes_by_its_own_times() -> None:
     """Rows are at the times that bfq saw, and where its decisions were taken; it says when, and a pid may come again."""
 
-    def probe(time: int, name: str, pid: int = 7, **values: int) -> ring.Event:
-        return ring.Event(time, 0, f"{name}_bfq", {"common_pid": pid, **values})
+    def probe(time: int, name: str, pid: int = 7, **values: int) -> ring.RingEvent:
+        return ring.RingEvent(time, 0, f"{name}_bfq", {"common_pid": pid, **values})
 
-    def gave(time: int, sector: int, now: int, start: int, pid: int = 7) -> ring.Event:
+    def gave(time: int, sector: int, now: int, start: int, pid: int = 7) -> ring.RingEvent:
         return probe(
             time, "dispatch", pid, rq=1, sector=sector, bytes=4096, flags=0, ioprio=0x4004, jiffies=0, now=now, start=start
         )
@@ -357,7 +358,7 @@ def test_bfq_goes_by_its_own_times() -> None:
         trace(base + 3000, "block_rq_complete", 800),
         probe(base + 3010, "finish", last=base + 2113),
         probe(base + 3050, "timer"),
-        ring.Event(base + 3100, 0, "sched_process_exit", {"pid": 7}),
+        ring.RingEvent(base + 3100, 0, "sched_process_exit", {"pid": 7}),
         probe(base + 3200, "gone"),
         trace(base + 3300, "block_rq_insert", 2400),
     ], "bfq", {"kernel": "6.12.1"}, TICK)  # fmt: skip
@@ -408,7 +409,7 @@ def test_a_submission_is_of_the_time_at_which_it_began(kernel: str, slept_ns: in
     base = 10 * TICK
     start = base + 1_000_000 - slept_ns
     made = follow([
-        ring.Event(base, 0, "attach_bfq", {"common_pid": 9}),
+        ring.RingEvent(base, 0, "attach_bfq", {"common_pid": 9}),
         trace(base + 1_000_000, "block_rq_insert", 8),
         trace(base + 1_000_010, "dispatch_bfq", 8, rq=1, bytes=4096, flags=0, ioprio=0x4004, jiffies=10, start=start),
     ], "bfq", {"kernel": kernel}, TICK)  # fmt: skip
@@ -418,7 +419,7 @@ def test_a_submission_is_of_the_time_at_which_it_began(kernel: str, slept_ns: in
 def test_a_late_timer() -> None:
     """bfq waits for 8 ms, but the kernel's timer runs 30 us late: ours does not give the request before that."""
 
-    def recorded(timer_ns: int) -> Recording:
+    def recorded(timer_ns: int) -> DecisionRecording:
         facts = {
             "kernel": "6.12.1",
             "scheduler": "bfq",
@@ -442,7 +443,7 @@ def test_a_late_timer() -> None:
             Event(due + 31_000, "dispatch", 1),
             Event(due + 31_001, "issue", 1),
         ]
-        return Recording(facts, sorted(events, key=lambda e: e.time_ns))
+        return DecisionRecording(facts, sorted(events, key=lambda e: e.time_ns))
 
     assert check(recorded(30_000)).kinds == {}
     assert check(recorded(0)).kinds == {"ours gives, the kernel refuses": 1, "the kernel gives, ours refuses": 1}
@@ -456,7 +457,7 @@ def test_a_late_timer() -> None:
         ([trace(1, "block_rq_insert", 8), trace(2, "block_rq_insert", 8), decided(3, 8, 8, 0)], "two requests fit"),
     ],
 )
-def test_traces_that_contradict_themselves(events: list[ring.Event], said: str) -> None:
+def test_traces_that_contradict_themselves(events: list[ring.RingEvent], said: str) -> None:
     with pytest.raises(Problem, match=said):
         follow(events, "mq-deadline", {}, TICK)
 
@@ -482,7 +483,7 @@ def test_a_decision_counts_where_the_function_began_or_with_several_cpus_where_i
         decided(2, 8, 8, 7),
         trace(3, "block_rq_issue", 8),
         trace(4, "block_rq_insert", 16),
-        ring.Event(5, 0, "ask_bfq", {"common_pid": 1}),
+        ring.RingEvent(5, 0, "ask_bfq", {"common_pid": 1}),
         trace(6, "block_rq_complete", 8),
         decided(7, 16, 8, 7),
     ], "mq-deadline", {"cpus": cpus}, TICK)  # fmt: skip

@@ -103,11 +103,11 @@ READER = '''# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 from __future__ import annotations
 
 from headwaiter.engine.constants import Op
-from headwaiter.traces.columns import split
-from headwaiter.traces.devices import refuse_device
+from headwaiter.traces.fields import split
+from headwaiter.traces.one_device import refuse_device
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.registry import Format, ReadOptions as Options
 from headwaiter.traces.source import Source
 
 _HEADER = b"mine 1\\n"

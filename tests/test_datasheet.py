@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from command import run, told
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives import find_drive
 from headwaiter.drives.datasheet import DataSheet, from_datasheet
 from headwaiter.drives.profile import from_toml
 from headwaiter.drives.writing import toml_text
-from headwaiter.errors import Problem
 
 FULL = DataSheet(
     rpm=6000,

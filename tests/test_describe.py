@@ -19,12 +19,12 @@ from command import good, run, told, write
 from test_page import PROBE, browse
 from test_record import loop, read_all
 
+from headwaiter.description.describe import describe
+from headwaiter.description.programs import found_of
+from headwaiter.description.schema import DescribeDocument, Quantiles
 from headwaiter.engine.constants import Op
-from headwaiter.live.describe import describe
-from headwaiter.live.describe_page import render
-from headwaiter.live.describe_tables import _times, facts, lowering, threads
-from headwaiter.live.described import DescribeDocument, Quantiles
-from headwaiter.live.programs import found_of
+from headwaiter.report.description_page import render
+from headwaiter.report.description_tables import _times, facts, lowering, threads
 from headwaiter.traces import Trace, load
 
 __all__ = ["loop"]

@@ -97,7 +97,9 @@ def test_a_signal_ends_it(tmp_path: Path, numbers: tuple[int, ...]) -> None:
 
 def test_programs_that_are_started_have_nothing_else_there() -> None:
     """What is in the place of what was closed stays there for them."""
-    code = "from headwaiter.early import fill_closed; fill_closed(); import os; os.execvp('ls', ['ls', '-l', '/proc/self/fd'])"
+    code = (
+        "from headwaiter.base.early import fill_closed; fill_closed(); import os; os.execvp('ls', ['ls', '-l', '/proc/self/fd'])"
+    )
     shell = f'exec {sys.executable} -P -c "{code}" <&- 2>&-'
     done = subprocess.run(["sh", "-c", shell], stdout=subprocess.PIPE, text=True, check=True)
     links = dict(line.split()[-3::2] for line in done.stdout.splitlines() if "->" in line)

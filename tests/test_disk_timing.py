@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from headwaiter.drives.profile import from_toml
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import MeasuredRequests, replay
 
 OVERHEADS = {
     "read_hit_after_read": 0.11,
@@ -569,11 +569,11 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-def parse(text: str) -> tuple[Measured, list[float]]:
+def parse(text: str) -> tuple[MeasuredRequests, list[float]]:
     rows = [line.partition("=") for line in text.strip().splitlines()]
     words = [row[0].split() for row in rows]
     thinks = [float(w[3]) if len(w) > 3 else 0.0 for w in words[1:]] + [0.0]
-    load = Measured(
+    load = MeasuredRequests(
         np.array([w[0] == "W" for w in words], np.uint8),
         np.array([w[1] for w in words], np.uint64),
         np.array([w[2] for w in words], np.uint32),

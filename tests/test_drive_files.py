@@ -16,6 +16,7 @@ from driveload import load_of, random_places
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli.drives import _value
 from headwaiter.drives import bundled, find_drive, load
 from headwaiter.drives.convert import convert
@@ -23,7 +24,6 @@ from headwaiter.drives.params import model, models
 from headwaiter.drives.profile import from_toml
 from headwaiter.drives.validation import demerit, read_trace, replay
 from headwaiter.engine.constants import ParamType
-from headwaiter.errors import Problem
 
 
 def test_demerit_is_the_distance_between_shifted_distributions() -> None:

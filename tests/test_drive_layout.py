@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.profile import Profile, from_toml
-from headwaiter.errors import Problem
 
 SPARINGS = (
     "none",

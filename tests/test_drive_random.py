@@ -12,12 +12,12 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives import Profile
 from headwaiter.drives.params import Param, models
 from headwaiter.drives.profile import from_toml
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import MeasuredRequests, replay
 from headwaiter.engine.constants import ParamType
-from headwaiter.errors import Problem
 
 DISK = models()["disk"].params
 LARGEST = 600  # sectors of a request
@@ -88,7 +88,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         return from_toml(data, "random", "random")
 
 
-def random_load(rng: np.random.Generator, capacity: int) -> Measured:
+def random_load(rng: np.random.Generator, capacity: int) -> MeasuredRequests:
     """Requests that go on from each other, stride, stay near each other, or jump."""
     n = int(rng.integers(1, 200))
     size = np.minimum(rng.integers(1, rng.choice([1, 8, 64, LARGEST]) + 1, n), capacity).astype(np.uint32)
@@ -104,7 +104,7 @@ def random_load(rng: np.random.Generator, capacity: int) -> Measured:
             at = base + int(rng.integers(0, near)) if kind < 7 else int(rng.integers(0, capacity))
         where[i] = at = min(at, capacity - int(size[i]))
     op = (rng.random(n) < rng.choice([0, 0.3, 0.6, 1])).astype(np.uint8)
-    return Measured(op, where, size, np.zeros(n, np.int64), rng.integers(0, rng.choice([1, 10**5, 10**7, 10**10]), n))
+    return MeasuredRequests(op, where, size, np.zeros(n, np.int64), rng.integers(0, rng.choice([1, 10**5, 10**7, 10**10]), n))
 
 
 @dataclass
@@ -160,7 +160,7 @@ class Physics:
         return float((n / self.fewest + 2) * (self.revolution + 1e3) + 2 * self.move + 2 * self.revolution)
 
 
-def check(drive: Profile, load: Measured, outstanding: int) -> None:
+def check(drive: Profile, load: MeasuredRequests, outstanding: int) -> None:
     times = replay(drive, load, outstanding)
     p = Physics(drive)
     sizes, writes = load.sectors.astype(int), load.op == 1
@@ -238,7 +238,7 @@ def test_what_a_drive_did_long_ago_does_not_matter() -> None:
             think = np.zeros(n, np.int64)
 
             def times(sector: NDArray[np.uint64] = sector, n: int = n, think: NDArray[np.int64] = think) -> NDArray[np.int64]:
-                load = Measured(np.zeros(n, np.uint8), sector, np.full(n, 8, np.uint32), np.zeros(n, np.int64), think)
+                load = MeasuredRequests(np.zeros(n, np.uint8), sector, np.full(n, 8, np.uint32), np.zeros(n, np.int64), think)
                 return replay(drive, load)
 
             first = before + len(away)

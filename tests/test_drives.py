@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headwaiter.drives import Profile, find_drive
 from headwaiter.drives.profile import from_toml
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import MeasuredRequests, replay
 
 ROTATING = [n for n in ("maxtor-20g", "deskstar-75gxp", "barracuda-80g", "cheetah-15k", "wd-re-4tb")]
 
@@ -103,7 +103,7 @@ def test_a_block_that_is_being_read_for_another_request_is_not_there_yet() -> No
         "queue": {"depth": 4},
         "zones": [{"first_cylinder": 0, "last_cylinder": 99, "sectors_per_track": 100}],
     }
-    load = Measured(
+    load = MeasuredRequests(
         np.zeros(2, np.uint8),
         np.array([0, 10], np.uint64),
         np.array([150, 1], np.uint32),
@@ -162,7 +162,7 @@ def test_every_request_is_served_and_twice_the_same(name: str, depth: int) -> No
     rng = np.random.default_rng(depth)
     n = 3000
     where = np.where(rng.random(n) < 0.5, random_places(drive, n, 64, depth), (np.arange(n) * 64)).astype(np.uint64)
-    load = Measured(
+    load = MeasuredRequests(
         (rng.random(n) < 0.4).astype(np.uint8),
         where,
         rng.integers(1, 65, n).astype(np.uint32),

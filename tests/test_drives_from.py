@@ -16,8 +16,8 @@ from headwaiter.drives import find_drive
 from headwaiter.drives.flash import RATES, measured
 from headwaiter.drives.profile import from_toml, load
 from headwaiter.drives.sheet import from_iocost, known_models
-from headwaiter.drives.validation import Measured, replay, unmeasured
-from headwaiter.study.published import iocost
+from headwaiter.drives.validation import MeasuredRequests, replay, unmeasured
+from headwaiter.papers.flash_hosts import iocost
 
 
 def run(*args: object) -> subprocess.CompletedProcess[str]:
@@ -235,7 +235,7 @@ def small_smr() -> Any:
 def written(drive: Any, n: int, think_ms: float = 0) -> Any:
     places = (np.random.default_rng(5).permutation(n) * 4096).astype(np.uint64)
     service, think = np.zeros(n, np.int64), np.full(n, round(think_ms * 1e6), np.int64)
-    return replay(drive, Measured(np.ones(n, np.uint8), places, np.full(n, 256, np.uint32), service, think)) / 1e6
+    return replay(drive, MeasuredRequests(np.ones(n, np.uint8), places, np.full(n, 256, np.uint32), service, think)) / 1e6
 
 
 def test_a_media_cache_takes_writes_until_it_is_full() -> None:

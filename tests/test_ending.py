@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headwaiter import ending
+from headwaiter.base import ending
 
 thorough = pytest.mark.thorough  # commands must be at work for a while before they are told to end
 # Work for minutes, of which a second is over when the signal comes.
@@ -24,8 +24,8 @@ PROMPT_S = 30  # on a machine that is busy with other things; the work takes lon
 STUCK = """
 import ctypes, sys, threading
 from pathlib import Path
-from headwaiter.ending import end_tidily_on_signals
-from headwaiter.outputs import writing
+from headwaiter.base.ending import end_tidily_on_signals
+from headwaiter.base.outputs import writing
 end_tidily_on_signals()
 mutex, lock = ctypes.create_string_buffer(64), ctypes.CDLL(None).pthread_mutex_lock
 
@@ -42,7 +42,7 @@ with writing(Path(sys.argv[1])) as temporary:
 
 
 def test_the_end_is_told_once() -> None:
-    code = "from headwaiter.ending import Ended, tell; tell(Ended(143)); tell(Ended(130))"
+    code = "from headwaiter.base.ending import Ended, tell; tell(Ended(143)); tell(Ended(130))"
     done = subprocess.run([sys.executable, "-P", "-c", code], check=True, capture_output=True, text=True)
     assert done.stderr == "headwaiter: ended by SIGTERM\n"
 
@@ -50,8 +50,8 @@ def test_the_end_is_told_once() -> None:
 def test_what_nohup_ignores_stays_ignored() -> None:
     code = """import os, signal
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-from headwaiter.early import end_at_once_on_signals
-from headwaiter.ending import end_tidily_on_signals
+from headwaiter.base.early import end_at_once_on_signals
+from headwaiter.base.ending import end_tidily_on_signals
 end_at_once_on_signals(), end_tidily_on_signals()
 os.kill(os.getpid(), signal.SIGHUP)
 print("alive", flush=True)
@@ -63,7 +63,7 @@ os.kill(os.getpid(), signal.SIGTERM)"""
 def test_a_signal_within_a_gentle_block_is_told_to_the_one_around_it() -> None:
     """A service that records again and again would else not hear of one that comes while a recording is being written."""
     code = """import os, signal, time
-from headwaiter.ending import end_tidily_on_signals, gently
+from headwaiter.base.ending import end_tidily_on_signals, gently
 end_tidily_on_signals()
 with gently() as outer:
     with gently() as inner:
@@ -104,9 +104,9 @@ runpy.run_module("headwaiter", run_name="__main__", alter_sys=True)
     [
         *(
             (signal.SIGINT, name)
-            for name in ("headwaiter.early", "signal", "enum", "headwaiter.ending", "headwaiter.cli", "click")
+            for name in ("headwaiter.base.early", "signal", "enum", "headwaiter.base.ending", "headwaiter.cli", "click")
         ),
-        *((number, "headwaiter.ending") for number in (signal.SIGTERM, signal.SIGHUP)),
+        *((number, "headwaiter.base.ending") for number in (signal.SIGTERM, signal.SIGHUP)),
         (signal.SIGTERM, "headwaiter.cli"),
     ],
     ids=str,

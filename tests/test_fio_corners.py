@@ -13,7 +13,7 @@ from command import good, write
 from command import run as command
 from fioload import load, places, run
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 
 
 def notes(tmp_path: Path, text: str) -> list[str]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from fioload import load, places, run
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import ConstantDrive, Options
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.cost import estimated_ios
 

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from fioload import load
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.fio.parser import parse
 from headwaiter.fio.values import Percent, duration, per_direction, size, size_or_percent, span

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from fioload import SECTORS, load
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import ConstantDrive, Options, Outcome, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad
 from headwaiter.fio.options import known
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fioload import load, run
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.fio.names import name_hash
 
 BLOCKS = 16384  # 64 MiB in blocks of 4 KiB

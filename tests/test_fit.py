@@ -14,16 +14,16 @@ import pytest
 from command import good, run, told, write
 
 import headwaiter
+from headwaiter.base.errors import Problem
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import of_device, open_drive
 from headwaiter.drives.enlarge import enlarged
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Options, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
-from headwaiter.judge.conditions import Conditions
-from headwaiter.study.fit import at_drive, best_fit, choose_drive, doubt, drive_for, fit
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.study.drive_fit import at_drive, best_fit, choose_drive, doubt, drive_for, fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_trace, replay
 from headwaiter.traces import Trace
@@ -260,7 +260,7 @@ def test_runs_are_as_a_kernel_has_them() -> None:
 
     def options(**given: Any) -> dict[str, Options]:
         """Of a device that takes 31 requests at once, on a host that takes 32."""
-        conditions, drive = Conditions(seed=7, **given), find_drive("wd-re-4tb")
+        conditions, drive = RunConditions(seed=7, **given), find_drive("wd-re-4tb")
         each = [Variant(name, name) for name in ("none", "mq-deadline", "bfq", "as", "cfq-slice")]
         return {variant.name: one for variant, one in conditions.runs(each, drive)}
 

@@ -9,7 +9,7 @@ from flashload import MS, play, random_flash
 
 from headwaiter.drives import drives, find_drive
 from headwaiter.drives.profile import Profile, from_toml
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.validation import MeasuredRequests, replay
 
 SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
 DEPTHS = (4, 32, 128)
@@ -77,7 +77,7 @@ def one_by_one(drive: Profile, *requests: tuple[int, int, int]) -> list[float]:
     """Times in ms of (op, sector, sectors), all at once."""
     op, sector, sectors = (np.array(column) for column in zip(*requests, strict=True))
     zeros = np.zeros(len(op), np.int64)
-    load = Measured(op.astype(np.uint8), sector.astype(np.uint64), sectors.astype(np.uint32), zeros, zeros)
+    load = MeasuredRequests(op.astype(np.uint8), sector.astype(np.uint64), sectors.astype(np.uint32), zeros, zeros)
     return [round(ns / MS, 6) for ns in replay(drive, load, len(op)).tolist()]
 
 
@@ -204,7 +204,9 @@ def rate_of(drive: Profile, pages: int) -> float:
     load = [(WRITE, 8 * k, 8) for k in range(pages)]
     zeros = np.zeros(pages, np.int64)
     op, sector, sectors = (np.array(column) for column in zip(*load, strict=True))
-    service = replay(drive, Measured(op.astype(np.uint8), sector.astype(np.uint64), sectors.astype(np.uint32), zeros, zeros))
+    service = replay(
+        drive, MeasuredRequests(op.astype(np.uint8), sector.astype(np.uint64), sectors.astype(np.uint32), zeros, zeros)
+    )
     return float(pages / 2 / (service[pages // 2 :].sum() / MS))
 
 
@@ -217,7 +219,7 @@ def test_fast_cells_last_as_long_as_there_are_any() -> None:
 
 def test_idle_time_empties_the_fast_cells() -> None:
     drive = simple(write={"slc": 40, "slc_program": 0.25, "fold": 2, "gc_idle": 10})
-    load = Measured(
+    load = MeasuredRequests(
         np.ones(160, np.uint8), np.arange(160, dtype=np.uint64) * 8, np.full(160, 8, np.uint32),
         np.zeros(160, np.int64), np.zeros(160, np.int64),
     )  # fmt: skip
@@ -236,7 +238,7 @@ def test_small_writes_cost_more_by_their_pattern() -> None:
         n = 6400 // sectors
         zeros = np.zeros(n, np.int64)
         sector = (np.arange(n) * step * sectors) % ((1 << 20) - 64)
-        load = Measured(np.ones(n, np.uint8), sector.astype(np.uint64), np.full(n, sectors, np.uint32), zeros, zeros)
+        load = MeasuredRequests(np.ones(n, np.uint8), sector.astype(np.uint64), np.full(n, sectors, np.uint32), zeros, zeros)
         return float(replay(drive, load)[n // 2 :].sum() / MS / 50)
 
     assert mean(3, 8) == pytest.approx(0.5, rel=0.1)
@@ -259,7 +261,7 @@ def test_garbage_is_collected_at_a_stretch_that_lasts_as_long_in_all() -> None:
     assert rate_of(much, 2000) == pytest.approx(rate_of(little, 2000), rel=0.05)
     n = 4000
     rng = np.random.default_rng(1)
-    load = Measured(
+    load = MeasuredRequests(
         np.ones(n, np.uint8), rng.integers(0, 1000, n).astype(np.uint64) * 8, np.full(n, 8, np.uint32),
         np.zeros(n, np.int64), np.zeros(n, np.int64),
     )  # fmt: skip

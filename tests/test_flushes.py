@@ -14,14 +14,14 @@ from ringpages import archive, begin, document, entry, files, page
 from ringpages import event as ring_event
 from zstandard import compress
 
+from headwaiter.base.errors import Problem
+from headwaiter.description.describe import describe
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, Outcome, simulate
 from headwaiter.engine.sim import Task as SimTask
-from headwaiter.errors import Problem
-from headwaiter.live.describe import describe
-from headwaiter.study.fit import at_drive
+from headwaiter.study.drive_fit import at_drive
 from headwaiter.study.inkernel import recorded_options
 from headwaiter.study.ongoing import Ongoing, going_on
 from headwaiter.study.workload import CLOSED, OPEN, Reading, open_forest, replay

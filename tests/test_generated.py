@@ -14,14 +14,25 @@ import pytest
 from command import run, told, write
 from handmade import printed
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import META, SYNC, Op
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Forest, Options, simulate
-from headwaiter.errors import Problem
 from headwaiter.generated import GENERATORS, generate
 from headwaiter.generated.files import GROUP_PAGES, File, FileSystem, Full
-from headwaiter.generated.machine import COPY_NS, MS, NEAR_NS, PAGE_NS, WAKE_NS, Machine, Process, Program, S, _first_window
+from headwaiter.generated.model_machine import (
+    COPY_NS,
+    MS,
+    NEAR_NS,
+    PAGE_NS,
+    WAKE_NS,
+    ModelMachine,
+    Process,
+    Program,
+    S,
+    _first_window,
+)
 from headwaiter.study.results import summarise
 from headwaiter.study.workload import Reading, find_workload, read_workload
 
@@ -59,8 +70,8 @@ def reads(forest: Forest, name: str = "") -> list[int]:
 # --- the machine ---
 
 
-def machine(**given: Any) -> Machine:
-    return Machine(np.random.default_rng(0), **given)
+def machine(**given: Any) -> ModelMachine:
+    return ModelMachine(np.random.default_rng(0), **given)
 
 
 def played(*programs: Callable[[Process], Program], **given: int) -> Forest:

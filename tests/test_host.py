@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headwaiter.advice.gate import gate
+from headwaiter.base.errors import Problem
 from headwaiter.drives import Profile, find_drive
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.hosts import HOSTS, XEON_10, find_host, here, places, read_host
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
-from headwaiter.judge.conditions import Conditions
-from headwaiter.live.gate import gate
-from headwaiter.study.published import groups, in_order, scheduled
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.papers.flash_hosts import groups, in_order, scheduled
 from headwaiter.study.waits import could_change, slowdown
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
@@ -213,16 +213,16 @@ def test_flash_has_a_host_and_disks_have_none(pro: Profile, monkeypatch: pytest.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path))
     disk = find_drive("barracuda-80g")
-    assert Conditions().options(pro).cores == 10
-    assert Conditions(cores=3).options(pro).cores == 3
-    assert Conditions().options(disk).cores == Conditions(host="lab").options(pro).cores == 0
-    assert Conditions(host="xeon-10").options(disk).cores == 10
-    assert Conditions(turnaround="0").options(pro).cores == Conditions(one_processor=True).options(pro).cores == 0
-    assert Conditions(host="xeon-10", one_processor=True).options(pro).cores == 1
+    assert RunConditions().options(pro).cores == 10
+    assert RunConditions(cores=3).options(pro).cores == 3
+    assert RunConditions().options(disk).cores == RunConditions(host="lab").options(pro).cores == 0
+    assert RunConditions(host="xeon-10").options(disk).cores == 10
+    assert RunConditions(turnaround="0").options(pro).cores == RunConditions(one_processor=True).options(pro).cores == 0
+    assert RunConditions(host="xeon-10", one_processor=True).options(pro).cores == 1
 
 
 def test_each_scheduler_has_its_own_cost(pro: Profile) -> None:
-    how = Conditions(host="xeon-10")
+    how = RunConditions(host="xeon-10")
     options = how.options(pro)
     none, deadline, ours = (how.of(options, name, 1023) for name in ("none", "mq-deadline", "maitre"))
     assert none.lock_by_queue and not deadline.lock_by_queue

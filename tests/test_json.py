@@ -23,24 +23,22 @@ from test_agreement import row as comparison
 from test_cli import TWO
 from test_conformance import small
 
+from headwaiter.base.records import Record, Says, field_at, fields, json_text, like, value_at
 from headwaiter.cli import lab, program
+from headwaiter.cli._documents import ALL
 from headwaiter.cli._help import words_of
-from headwaiter.conformance import recording
+from headwaiter.conformance import decisions
 from headwaiter.engine.constants import Op, OpName
 from headwaiter.engine.sim import Options
 from headwaiter.lab.script import Script
-from headwaiter.live.apply import apply
-from headwaiter.live.calibrate import Calibration, Rate, fitted
-from headwaiter.live.devices import find
-from headwaiter.live.schema import DOCUMENTS as LIVE
-from headwaiter.live.settings import Settings
-from headwaiter.live.state import State
-from headwaiter.record import Record, Says, field_at, fields, json_text, like, value_at
-from headwaiter.regret.schema import DOCUMENTS as REGRET
-from headwaiter.reproduce.schema import DOCUMENTS as REPRODUCE
+from headwaiter.measure.calibrate import CalibratedHost, Rate, fitted
+from headwaiter.papers.was.config import config, save
+from headwaiter.queue.apply import apply
+from headwaiter.queue.devices import find
+from headwaiter.queue.settings import Settings
+from headwaiter.queue.state import State
 from headwaiter.study.results import processor_time
-from headwaiter.study.schema import DOCUMENTS, Result, RunDocument
-from headwaiter.was.config import config, save
+from headwaiter.study.schema import Result, RunDocument
 
 __all__ = ["machine"]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "headwaiter-1.schema.json").read_text(encoding="utf-8"))
@@ -147,7 +145,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
     save(config(3, [[0, 60], [257, 30], [100_000, 0]], [[0, 40], [3000, 0]], [10_000] * 4), made)
     rows = [{"kernel": "6.12", "what": "x", "count": 3}, {"kernel": "6.12", "other": [1.5]}]
     rates = [Rate(name, n, 1e5, us) for name, us in (("none", 3.0), ("mq-deadline", 4.0), ("bfq", 5.0)) for n in (1, 2)]
-    found = Calibration(fitted(rates, 2, "test"), tuple(rates), "null_blk", ("kyber was not measured",))
+    found = CalibratedHost(fitted(rates, 2, "test"), tuple(rates), "null_blk", ("kyber was not measured",))
     monkeypatch.setattr("headwaiter.cli.calibrate.calibrate", lambda *args: found)
     monkeypatch.setattr(lab, "execute", lambda *args: (Script("smoke", ""), rows, {}))
     monkeypatch.setattr(lab, "compare", lambda *args: [comparison("mixed-1", off=50.0), comparison("mixed-1", "bfq", agree=True)])
@@ -159,7 +157,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
         "MEASURED": write(tmp_path / "m.trace", "R Hit 1 8 4000 1\nW Hit 2 8 8000 1\n"),
         "CONFIG": made,
         "MATRIX": tmp_path / "matrix.json",
-        "RECORDING": write(tmp_path / "r.xz", recording.encode(small())),
+        "RECORDING": write(tmp_path / "r.xz", decisions.encode(small())),
         "ISSUED": write(tmp_path / "issued.blktrace.0", b"".join(ISSUED)),
         "FOUR": record(tmp_path / "four.csv", readers(4, 1300)),
         "ROOT": changed(machine),
@@ -184,9 +182,7 @@ def test_operations_are_those_of_the_interface() -> None:
 def test_every_command_with_json_has_an_example() -> None:
     assert set(commands()) == set(EXAMPLES)
     # by an option of `validate`, tried in test_published.py
-    assert {"PublishedDocument", *(kind for kind, _ in EXAMPLES.values())} == {
-        kind.__name__ for kind in (*DOCUMENTS, *REGRET, *REPRODUCE, *LIVE)
-    }
+    assert {"PublishedDocument", *(kind for kind, _ in EXAMPLES.values())} == {kind.__name__ for kind in ALL}
 
 
 @pytest.mark.parametrize("command", EXAMPLES)
@@ -204,8 +200,9 @@ def test_what_a_command_prints(command: str, files: dict[str, Path], capfd: pyte
 
 
 def test_what_the_lab_has_measured() -> None:
-    for name, kind in (("readers-6.12", "LabDocument"), ("agree-random", "AgreeDocument")):
-        check(json.loads((ROOT / "docs" / "lab" / f"{name}.json").read_text(encoding="utf-8")), kind)
+    for path in (ROOT / "lab").rglob("*.json"):
+        kind = "AgreeDocument" if path.parent.name == "agree" else "LabDocument"
+        check(json.loads(path.read_text(encoding="utf-8")), kind)
 
 
 def test_what_runs_have_at_all(files: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:

@@ -18,16 +18,17 @@ import pytest
 from command import good, told, write
 from conftest import ROOT
 
-from headwaiter.conformance import recording
+from headwaiter.base.errors import Problem
+from headwaiter.base.paths import DRIVES, HEADER, library
+from headwaiter.conformance import decisions as recording
 from headwaiter.conformance.check import check
 from headwaiter.drives import profile
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.errors import Problem
-from headwaiter.lab import debug, example, guest, host, modules, python, refuse, script
+from headwaiter.experiments import example, refuse
+from headwaiter.lab import debug, guest, host, modules, python, script
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import SERIES, Kernel, version_key
-from headwaiter.paths import DRIVES, HEADER, library
 from headwaiter.study.workload import Reading, read_workload
 
 
@@ -170,7 +171,7 @@ def test_a_script_runs_on_each_kernel(monkeypatch: pytest.MonkeyPatch, tmp_path:
     releases = {"6.1": "6.1.9", "6.12": "6.12.1", "7.2.11": "7.2.11", "./folder": "6.18.3"}
     monkeypatch.setattr(script, "named_kernel", lambda name, say: Kernel(releases[name], tmp_path))
     results = {"results": b'{"a": 1}\n', "log": b"x"}
-    monkeypatch.setattr(script, "_run", lambda *_: guest.Outcome(results, []))
+    monkeypatch.setattr(script, "_run", lambda *_: guest.GuestOutcome(results, []))
     _, found, files = script.execute(str(path), (), {}, lambda text: None)
     assert [row["kernel"] for row in found] == ["6.1", "6.12"] and files == {"6.1/log": b"x", "6.12/log": b"x"}
     _, found, files = script.execute(str(path), ("7.2.11", "./folder"), {}, lambda text: None)
@@ -194,9 +195,9 @@ def test_the_example_is_packed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     (headers / "list.h").write_text("struct list_head;")
     seen: list[guest.Guest] = []
 
-    def boot(made: guest.Guest, say: object) -> guest.Outcome:
+    def boot(made: guest.Guest, say: object) -> guest.GuestOutcome:
         seen.append(made)
-        return guest.Outcome({"trace.blktrace.0": b"x" * 1000}, [])
+        return guest.GuestOutcome({"trace.blktrace.0": b"x" * 1000}, [])
 
     made = guest.Guest(Kernel("6.12.1", tmp_path), "", files={"/a": b"b"})
     monkeypatch.setattr(example, "newest", lambda pattern: "linux-headers")
@@ -266,10 +267,10 @@ def test_profiles_that_a_kernel_must_refuse() -> None:
 
 def test_results_are_rows_with_their_kernel(tmp_path: Path) -> None:
     on = Kernel("6.12.1", tmp_path / "vmlinuz", tmp_path)
-    outcome = guest.Outcome(files={"results": b'{"a": 1}\n{"b": [2]}\n'}, console=[])
+    outcome = guest.GuestOutcome(files={"results": b'{"a": 1}\n{"b": [2]}\n'}, console=[])
     assert script.rows("x", on, outcome) == [{"kernel": on.name, "a": 1}, {"kernel": on.name, "b": [2]}]
     with pytest.raises(Problem, match="x: a result is not a JSON object"):
-        script.rows("x", on, guest.Outcome(files={"results": b"[1]"}, console=[]))
+        script.rows("x", on, guest.GuestOutcome(files={"results": b"[1]"}, console=[]))
 
 
 def test_build_refuses_what_is_no_kernel(tmp_path: Path) -> None:

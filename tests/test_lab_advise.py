@@ -12,13 +12,13 @@ import pytest
 from recordings import readers, record
 from test_lab import _run
 
-from headwaiter.errors import NoRequestsError, Problem
-from headwaiter.lab.guest import Outcome
+from headwaiter.advice import advice
+from headwaiter.base.errors import NoRequestsError, Problem
+from headwaiter.experiments import advise as adviser
+from headwaiter.experiments.advise import AROUND_S, Got, Ranked, judged, processes, progress, run
+from headwaiter.lab.guest import GuestOutcome
 from headwaiter.lab.mixed import RUNTIME_S, mixed_job
 from headwaiter.lab.script import Script, read
-from headwaiter.live import advice
-from headwaiter.live import lab as adviser
-from headwaiter.live.lab import AROUND_S, Got, Ranked, judged, processes, progress, run
 
 SAID = Ranked({"mq-deadline": 0.0, "bfq": 12.5, "hw-as": 30.0}, "better", "bfq")
 
@@ -93,10 +93,10 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     recorded = record(tmp_path / "four.csv", readers(4, 300))
     given: dict[str, Any] = {"machine": machine}
 
-    def boot(booted: Any, say: Any) -> Outcome:
+    def boot(booted: Any, say: Any) -> GuestOutcome:
         given["booted"] = booted
         files = {f"{job}.{name}.fio": fio(*rates) for job in (3, 4) for name, rates in SPEEDS.items()}
-        return Outcome(files | {f"{job}.recording": recorded.read_bytes() for job in (3, 4)}, ["line"])
+        return GuestOutcome(files | {f"{job}.recording": recorded.read_bytes() for job in (3, 4)}, ["line"])
 
     monkeypatch.setattr(adviser, "guest", lambda *_: machine)
     monkeypatch.setattr("headwaiter.lab.python.pack", lambda machine, lines: given.update(lines=lines))

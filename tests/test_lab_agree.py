@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from command import run
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
+from headwaiter.engine.policy_tables import Setting
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.engine.tables import Setting
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import failures, summary
-from headwaiter.study.lab_schema import Comparison
+from headwaiter.lab.schema import JobComparison
 from headwaiter.study.results import latency
 
 MIXED = """[global]
@@ -106,7 +106,7 @@ def test_waits_that_the_guest_notes() -> None:
     text = "A_S 7\nA_F 3\n101 5000000\n100 4200000\ntick 4000000\n"
     assert agree.lab_waits(text) == (7, 3) and agree.lab_waits("100 5000000\n") is None
     assert agree.lab_starts(text) == (4200000 - agree.CALL_NS, 5000000 - agree.CALL_NS)
-    lab, sim = agree.Figures(1.0, 1.0, (7, 3)), agree.Simulated((agree.Figures(1.0, 1.0, (8, 2)),))
+    lab, sim = agree.ComparedFigures(1.0, 1.0, (7, 3)), agree.Simulated((agree.ComparedFigures(1.0, 1.0, (8, 2)),))
     found = agree.row("6.12", "barracuda-80g", "hw-was", "j", [lab], sim)
     assert (found.lab_met, found.lab_failed, found.sim_met, found.sim_failed) == (7, 3, 8, 2)
 
@@ -152,12 +152,12 @@ def test_the_kernels_own_schedulers_follow_the_kernel() -> None:
 
 
 def sim_of(rate: float, p99: float, low: float | None = None, high: float | None = None) -> agree.Simulated:
-    ends = tuple(agree.Figures(end, p99) for end in (low, high) if end is not None)
-    return agree.Simulated((agree.Figures(rate, p99),), ends)
+    ends = tuple(agree.ComparedFigures(end, p99) for end in (low, high) if end is not None)
+    return agree.Simulated((agree.ComparedFigures(rate, p99),), ends)
 
 
 def test_verdict() -> None:
-    lab = agree.Figures(100.0, 10.0)
+    lab = agree.ComparedFigures(100.0, 10.0)
     for sim, verdict in (
         (sim_of(102.9, 10.9), True),
         (sim_of(97.1, 9.1), True),
@@ -175,8 +175,8 @@ def test_verdict() -> None:
 def test_several_runs_in_the_lab() -> None:
     """The run in the middle is compared, as of the simulator's; they agree where their ranges overlap."""
 
-    def found(*rates: float) -> Comparison:
-        labs = [agree.Figures(rate, float(p99)) for p99, rate in enumerate(rates, 1)]
+    def found(*rates: float) -> JobComparison:
+        labs = [agree.ComparedFigures(rate, float(p99)) for p99, rate in enumerate(rates, 1)]
         return agree.row("6.12", "drive", "as", "job", labs, sim_of(60.0, 5.0, 50.0, 70.0))
 
     row = found(90.0, 75.0, 80.0)
@@ -193,24 +193,24 @@ def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: py
     boots: list[list[str]] = []
     began: list[tuple[str, int, int]] = []
 
-    def in_lab(on: object, drive: str, name: str, jobs: list[agree.Job], *_: object) -> dict[str, agree.Measured]:
+    def in_lab(on: object, drive: str, name: str, jobs: list[agree.DiskJob], *_: object) -> dict[str, agree.LabRun]:
         boots.append([job.name for job in jobs])
-        figures = {job.name: agree.Figures(100.0 + len(boots) * i, 10.0) for i, job in enumerate(jobs)}
-        return {job.name: agree.Measured(figures[job.name], (len(boots) * 10 + i,)) for i, job in enumerate(jobs)}
+        figures = {job.name: agree.ComparedFigures(100.0 + len(boots) * i, 10.0) for i, job in enumerate(jobs)}
+        return {job.name: agree.LabRun(figures[job.name], (len(boots) * 10 + i,)) for i, job in enumerate(jobs)}
 
     def simulated(
-        release: str, drive: str, name: str, job: agree.Job, starts_ns: tuple[int, ...], runs: int, given: object
+        release: str, drive: str, name: str, job: agree.DiskJob, starts_ns: tuple[int, ...], runs: int, given: object
     ) -> agree.Simulated:
         began.append((job.name, starts_ns[0], runs))
         wide = job.name == "wide" and runs
-        own = agree.Figures(100.0 - starts_ns[0], 10.0)
-        return agree.Simulated((own,), (agree.Figures(8.0, 10.0),) if wide else ())
+        own = agree.ComparedFigures(100.0 - starts_ns[0], 10.0)
+        return agree.Simulated((own,), (agree.ComparedFigures(8.0, 10.0),) if wide else ())
 
     monkeypatch.setattr(agree, "in_lab", in_lab)
     monkeypatch.setattr(agree, "simulated", simulated)
     on = SimpleNamespace(release="6.12.1")
     monkeypatch.setattr(agree, "kernel", lambda *_: on)
-    jobs = [agree.Job("sure", agree.JOBS[0].text), agree.Job("wide", agree.JOBS[0].text)]
+    jobs = [agree.DiskJob("sure", agree.JOBS[0].text), agree.DiskJob("wide", agree.JOBS[0].text)]
     sure, wide = agree.compare("6.12", "barracuda-80g", ["as"], jobs, lambda text: None, 8, lab_runs=lab_runs)
     assert (sure.lab_mbps, sure.lab_low_mbps, sure.lab_high_mbps, sure.range) == (100.0, None, None, False)
     assert (wide.job, wide.range) == ("wide", True)
@@ -224,8 +224,8 @@ def test_what_the_simulator_is_not_sure_of_runs_again_in_the_lab(monkeypatch: py
 
 
 def test_only_what_may_be_the_best_is_in_doubt() -> None:
-    def trial(name: str, lab: float, sim: agree.Simulated) -> agree.Trial:
-        return agree.Trial(name, agree.JOBS[0], [agree.Figures(lab, 1.0)], sim)
+    def trial(name: str, lab: float, sim: agree.Simulated) -> agree.JobTrial:
+        return agree.JobTrial(name, agree.JOBS[0], [agree.ComparedFigures(lab, 1.0)], sim)
 
     best = trial("best", 100.0, sim_of(100.0, 1.0))
     near = trial("near", 50.0, sim_of(60.0, 1.0, 50.0, 95.0))
@@ -236,17 +236,17 @@ def test_only_what_may_be_the_best_is_in_doubt() -> None:
 
 
 def test_summary_of_many() -> None:
-    lab = agree.Figures(100.0, 10.0)
+    lab = agree.ComparedFigures(100.0, 10.0)
     rows = [
         agree.row("6.12", "drive", "as", "mixed-1", [lab], sim_of(101.0, 10.0)),
-        agree.row("6.12", "drive", "none", "mixed-1", [agree.Figures(50.0, 10.0)], sim_of(52.0, 10.0)),
-        agree.row("6.12", "drive", "as", "mixed-2", [agree.Figures(40.0, 10.0)], sim_of(80.0, 10.0, 70.0, 90.0)),
+        agree.row("6.12", "drive", "none", "mixed-1", [agree.ComparedFigures(50.0, 10.0)], sim_of(52.0, 10.0)),
+        agree.row("6.12", "drive", "as", "mixed-2", [agree.ComparedFigures(40.0, 10.0)], sim_of(80.0, 10.0, 70.0, 90.0)),
         agree.row("6.12", "drive", "none", "mixed-2", [lab], sim_of(65.0, 10.0)),
     ]
     found = summary(rows)
     assert [w.right for w in found.winners] == [True, False]
     assert found.winners[1].behind_percent == 60.0
-    rows[2] = agree.row("6.12", "drive", "as", "mixed-2", [agree.Figures(40.0, 10.0)], sim_of(60.0, 10.0, 30.0, 90.0))
+    rows[2] = agree.row("6.12", "drive", "as", "mixed-2", [agree.ComparedFigures(40.0, 10.0)], sim_of(60.0, 10.0, 30.0, 90.0))
     assert summary(rows).winners[1].simulator == "none", "not the one with the better end of a range"
     whole = found.deviation_percent[-1]
     assert (whole.comparisons, whole.median, whole.largest) == (4, 19.5, 100.0)
@@ -256,15 +256,15 @@ def test_summary_of_many() -> None:
     assert summary(rows[:1]).holds
 
 
-def comparison(job: str, scheduler: str, lab_mbps: float, sim_mbps: float) -> Comparison:
-    return agree.row("6.12", "drive", scheduler, job, [agree.Figures(lab_mbps, 10.0)], sim_of(sim_mbps, 10.0))
+def comparison(job: str, scheduler: str, lab_mbps: float, sim_mbps: float) -> JobComparison:
+    return agree.row("6.12", "drive", scheduler, job, [agree.ComparedFigures(lab_mbps, 10.0)], sim_of(sim_mbps, 10.0))
 
 
 def test_random_jobs_go_round_kernels_and_drives(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """Each once: two kernels and two drives have a turn each, and the first of them another."""
     seen: list[Any] = []
 
-    def compare(series: str, drive: str, chosen: Any, jobs: Any, say: Any, seeds: int, *more: Any) -> list[Comparison]:
+    def compare(series: str, drive: str, chosen: Any, jobs: Any, say: Any, seeds: int, *more: Any) -> list[JobComparison]:
         seen.append((series, drive, [job.name for job in jobs], chosen, seeds, *more))
         return [comparison(job.name, "as", 100.0, 101.0) for job in jobs]
 
@@ -338,7 +338,7 @@ def test_random_jobs_stay_on_the_drive(tmp_path: Path, drive: str) -> None:
 
 
 def test_a_job_that_leaves_the_drive_is_refused_before_anything_runs() -> None:
-    job = agree.Job("far", "[far]\nfilename=/dev/sda\nrw=read\ndirect=1\noffset=1t\nsize=1m\n")
+    job = agree.DiskJob("far", "[far]\nfilename=/dev/sda\nrw=read\ndirect=1\noffset=1t\nsize=1m\n")
     with pytest.raises(Problem, match="leaves the drive"):
         agree.compare("no-such-series", "barracuda-80g", ["as"], [job], lambda line: None)
 
@@ -438,4 +438,4 @@ def test_jobs_that_cannot_be_compared_are_refused(tmp_path: Path, text: str, why
 def test_a_job_file_is_run_on_the_labs_disk(tmp_path: Path) -> None:
     path = tmp_path / "mine.fio"
     path.write_text("[a]\n filename = /dev/nvme0n1\ndirect=1\nsize=1m\n")
-    assert agree.job_of_file(path) == agree.Job("mine", "[a]\n filename =/dev/sda\ndirect=1\nsize=1m\n")
+    assert agree.job_of_file(path) == agree.DiskJob("mine", "[a]\n filename =/dev/sda\ndirect=1\nsize=1m\n")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from headwaiter.errors import Problem
-from headwaiter.lab.guest import COMPLAINT, KERNEL_COMPLAINTS, LAST_LINES, Guest, Outcome, boot
+from headwaiter.base.errors import Problem
+from headwaiter.lab.guest import COMPLAINT, KERNEL_COMPLAINTS, LAST_LINES, Guest, GuestOutcome, boot
 from headwaiter.lab.kernels import Kernel
 
 # Says $SAY; writes $RESULTS where QEMU would write the second serial line, and much where it would record events; ends, or
@@ -72,7 +72,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return StandIn(tmp_path, monkeypatch)
 
 
-def _boot(said: list[str] | None = None, hang_s: float = 60, limit_s: float = 600) -> Outcome:
+def _boot(said: list[str] | None = None, hang_s: float = 60, limit_s: float = 600) -> GuestOutcome:
     return boot(Guest(Kernel("6.12.1", Path("/none")), "true", hang_s=hang_s, limit_s=limit_s),
                 (said if said is not None else []).append)  # fmt: skip
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import needs
 import pytest
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab import debug, host
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab.kernels import headers, kernel
 
 KNOWN = [

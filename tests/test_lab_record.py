@@ -9,7 +9,7 @@ import pytest
 from blkrecords import event
 from test_lab import _run
 
-from headwaiter.lab.recorder import Compared, compared
+from headwaiter.experiments.record import Compared, compared
 from headwaiter.traces import load
 
 

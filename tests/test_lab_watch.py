@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from test_lab import _run
 
-from headwaiter.errors import Problem
-from headwaiter.lab.watcher import judged
+from headwaiter.base.errors import Problem
+from headwaiter.experiments.watch import judged
 
 LOG = """2026-01-01T00:00:10+00:00 sda kept mq-deadline: nothing else is far enough ahead
 phase readers

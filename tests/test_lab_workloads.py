@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from test_lab import _run
 
-from headwaiter.errors import Problem
-from headwaiter.lab import script, workloads
+from headwaiter.base.errors import Problem
+from headwaiter.experiments import workloads
+from headwaiter.lab import script
 
 ALL = [*workloads.PLAYED, *workloads.PROGRAMS]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from headwaiter.base.paths import HEADER, library
 from headwaiter.drives import find_drive
 from headwaiter.engine.schedulers import reasons
-from headwaiter.paths import HEADER, library
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 C = ["gcc", "-std=c11", *STRICT]

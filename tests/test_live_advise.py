@@ -13,25 +13,25 @@ from command import good, run, write
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 
+from headwaiter.advice import advice
+from headwaiter.advice.advice import elsewhere, identifier
+from headwaiter.advice.gate import gate
+from headwaiter.advice.offered import known, loadable
+from headwaiter.advice.target import target_of
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.sim import Drive, Load, Options
-from headwaiter.judge.conditions import Conditions
-from headwaiter.live import advice
-from headwaiter.live.advice import elsewhere, identifier
-from headwaiter.live.foreign import acting_on, foreign
-from headwaiter.live.gate import gate
-from headwaiter.live.kernel import known, loadable
-from headwaiter.live.losses import losses, uses
-from headwaiter.live.machine import Machine
-from headwaiter.live.settings import Settings
-from headwaiter.live.target import target_of
-from headwaiter.study.fit import CLOSE, REFUSED, fit
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.queue.losses import losses, uses
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.others import acting_on, foreign
+from headwaiter.queue.settings import Settings
+from headwaiter.study.drive_fit import CLOSE, REFUSED, fit
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant, candidates
 from headwaiter.study.workload import Reading, replay
 from headwaiter.traces import load, part, recording
-from headwaiter.traces.recording import Disk, Recording
+from headwaiter.traces.recording import RecordedDisk, Recording
 
 __all__ = ["machine"]
 DRIVE = ("-d", "barracuda-80g")
@@ -174,7 +174,7 @@ def test_a_recording_of_another_disk_is_not_applied_unasked(
     target = target_of(Machine(machine.root), "sda")
 
     def of(*identities: str) -> Recording:
-        disks = tuple(Disk("sda", "8,0", {"identity": one} if one else {}, {}) for one in identities)
+        disks = tuple(RecordedDisk("sda", "8,0", {"identity": one} if one else {}, {}) for one in identities)
         return Recording("tracefs", "6.12", disks, 0, 60 * 10**9, "finished", 0, ())
 
     assert elsewhere(target, of("wwn:naa.5000")) == elsewhere(target, of("wwn:naa.1", "wwn:naa.5000")) == ""
@@ -262,7 +262,7 @@ def test_positioning_times_are_those_that_a_kernel_was_told(four: Path) -> None:
     work = replay(four, trace, drive, Reading())
     told = advice._told(Variant("as-seek", "as-seek"), Settings("hw-as-seek", 256, {"positions": drive.positions_text}))
     variants = [told, Variant("as-seek", "as-seek"), Variant("mq-deadline", "mq-deadline")]
-    each = Conditions(goes_on=False).runs(variants, drive, trace)
+    each = RunConditions(goes_on=False).runs(variants, drive, trace)
     knows, not_told, never_waits = (trial.result.elapsed_s for trial in measure_all(each, drive, work.load, runs=0))
     assert 3 * knows < not_told and not_told > 0.8 * never_waits
     for settings in (None, Settings("hw-as-seek", 256, {"positions": ""}), Settings("hw-as", 256, {"positions": "0 0"})):
@@ -451,5 +451,5 @@ def test_programs_go_on_until_the_recording_is_over(four: Path, monkeypatch: pyt
 
     monkeypatch.setattr("headwaiter.judge.judge.measure_all", measured)
     work = replay(four, load(four), drive, Reading())
-    found = advice.advise(work, drive, Conditions(), anyway=True)
+    found = advice.advise(work, drive, RunConditions(), anyway=True)
     assert found.answer and len(seen) == 5 and set(seen) == {Ongoing}

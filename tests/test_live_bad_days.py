@@ -23,15 +23,15 @@ from fakesys import FakeSystem, machine
 from test_live_watch import QUIET, Scripted, ahead, service
 from test_outputs import mounted
 
-from headwaiter.ending import Ended
-from headwaiter.errors import Problem
-from headwaiter.live import metrics as metrics_module
-from headwaiter.live.apply import apply
-from headwaiter.live.decide import Caution
-from headwaiter.live.machine import Machine
-from headwaiter.live.metrics import MOST_PEERS, Metrics, served
-from headwaiter.live.settings import Settings
-from headwaiter.live.watch import Service
+from headwaiter.base.ending import Ended
+from headwaiter.base.errors import Problem
+from headwaiter.queue.apply import apply
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.settings import Settings
+from headwaiter.watch import prometheus as metrics_module
+from headwaiter.watch.decide import Caution
+from headwaiter.watch.prometheus import MOST_PEERS, Metrics, served
+from headwaiter.watch.service import Service
 
 __all__ = ["machine"]
 ADVISE = "headwaiter advise --apply"

@@ -13,13 +13,13 @@ import pytest
 from fakesys import FakeSystem, machine
 
 import headwaiter
-from headwaiter.live.apply import apply
-from headwaiter.live.machine import Machine
-from headwaiter.live.settings import Settings
+from headwaiter.queue.apply import apply
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.settings import Settings
 
 __all__ = ["machine"]
 LACKING = ("numpy", "cffi", "_cffi_backend", "zstandard", "pandas", "bokeh", "matplotlib", "scipy")
-ROOMS = {"cli", "live", "report"}
+ROOMS = {"base", "cli", "queue", "report"}
 """Those of which a part is needed."""
 COMMAND = """
 import json, pathlib, sys
@@ -36,7 +36,7 @@ class Lacking:
 sys.meta_path.insert(0, Lacking())
 sys.path[:0] = [folder, tests]
 from fakesys import FakeSystem
-from headwaiter.live.settings import Queue
+from headwaiter.queue.settings import Queue
 
 Queue._set = lambda queue, file, value: FakeSystem(pathlib.Path(root)).set(queue.device.name, file, value)
 from headwaiter.cli import main
@@ -88,3 +88,18 @@ def test_what_needs_the_library_says_so_in_a_line(bare: Path) -> None:
         [sys.executable, "-P", "-c", code, bare, "schedulers"], capture_output=True, text=True, check=False, cwd=bare
     )
     assert done.returncode == 2 and "libheadwaiter.so" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("room", "needed"), [("queue", set()), ("recorder", {"zstandard"})])
+def test_rooms_that_undo_and_record_need_neither_the_library_nor_numpy(bare: Path, room: str, needed: set[str]) -> None:
+    """Every file of them can be imported where both are missing; an archive is packed with zstandard."""
+    files = sorted((bare / "headwaiter" / room).glob("*.py"))
+    names = [f"headwaiter.{room}.{path.stem}" for path in files if path.stem != "__init__"]
+    lacking = COMMAND[COMMAND.index("class Lacking") : COMMAND.index("sys.path[:0]")]
+    code = f"import importlib, sys\nfolder, lacking, *names = sys.argv[1:]\n{lacking}\nsys.path.insert(0, folder)\n"
+    code += "for name in names:\n    importlib.import_module(name)\n"
+    code += "print(*sorted({name.split('.')[1] for name in sys.modules if name.startswith('headwaiter.')}))"
+    given = [sys.executable, "-P", "-c", code, str(bare), ",".join({*LACKING} - needed), *names]
+    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(names) > 3 and set(done.stdout.split()) <= {"base", "queue", "recorder"}

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 from fakesys import DEFAULTS, FakeSystem, machine
 
-from headwaiter.live.apply import revert
-from headwaiter.live.devices import find
-from headwaiter.live.machine import Machine
+from headwaiter.queue.apply import revert
+from headwaiter.queue.devices import find
+from headwaiter.queue.machine import Machine
 
 __all__ = ["machine"]
 SCRIPT = Path(__file__).with_name("killed.py")

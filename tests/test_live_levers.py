@@ -15,21 +15,21 @@ from command import good, write
 from fakesys import FakeSystem, machine
 from recordings import record
 
+from headwaiter.advice import advice
+from headwaiter.advice.schema import Gate
+from headwaiter.advice.target import target_of
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import Forest, Task
 from headwaiter.fio import JobLoad
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import judge
-from headwaiter.judge.levers import UNKNOWN_QUEUE, Queue, pull
-from headwaiter.live import advice
-from headwaiter.live.apply import apply, revert
-from headwaiter.live.machine import Machine
-from headwaiter.live.persist import rules
-from headwaiter.live.schema import Gate
-from headwaiter.live.settings import Settings
-from headwaiter.live.status import status
-from headwaiter.live.target import target_of
-from headwaiter.study.fit import read_on_drive
+from headwaiter.judge.levers import UNKNOWN_QUEUE, LeverQueue, pull
+from headwaiter.queue.apply import apply, revert
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.persist import rules
+from headwaiter.queue.settings import Settings
+from headwaiter.queue.status import status
+from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.schema import Answer, Lever, Margin
 from headwaiter.study.variants import parse_variant
 from headwaiter.study.workload import Reading
@@ -190,10 +190,10 @@ thinktime=5ms
 """
 
 
-def pulled(tmp_path: Path, text: str, *schedulers: str, queue: Queue = UNKNOWN_QUEUE) -> list[Lever]:
+def pulled(tmp_path: Path, text: str, *schedulers: str, queue: LeverQueue = UNKNOWN_QUEUE) -> list[Lever]:
     work, drive = read_on_drive(Path(write(tmp_path / "x.fio", text)), "barracuda-80g", Reading())
     assert isinstance(work.load, JobLoad)
-    return pull(judge(work, drive, [parse_variant(one) for one in schedulers], Conditions(), tasks=False), queue)
+    return pull(judge(work, drive, [parse_variant(one) for one in schedulers], RunConditions(), tasks=False), queue)
 
 
 def test_read_ahead_is_a_lever_of_buffered_readers(tmp_path: Path) -> None:
@@ -263,12 +263,12 @@ def test_candidates_of_the_scheduler_in_force_are_put_beside_its_tunables(
 
 
 def test_read_ahead_goes_back_to_what_it_was(tmp_path: Path) -> None:
-    found = pulled(tmp_path, BUFFERED, "mq-deadline", "none", queue=Queue(("sda",), {"read_ahead_kb": 4096}))
+    found = pulled(tmp_path, BUFFERED, "mq-deadline", "none", queue=LeverQueue(("sda",), {"read_ahead_kb": 4096}))
     assert {one.undo for one in found if one.kind == "read_ahead_kb"} == {("echo 4096 >/sys/block/sda/queue/read_ahead_kb",)}
 
 
 def test_lines_are_for_every_disk_of_a_stack() -> None:
-    queue = Queue(("sda", "sdb"), {"nr_requests": 64})
+    queue = LeverQueue(("sda", "sdb"), {"nr_requests": 64})
     assert queue.lines({"nr_requests": 16}) == (
         "echo 16 >/sys/block/sda/queue/nr_requests",
         "echo 16 >/sys/block/sdb/queue/nr_requests",

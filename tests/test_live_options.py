@@ -18,25 +18,25 @@ from fakesys import FakeSystem, machine
 from ringpages import archive, document, end, entry, event, files, page
 from test_live_watch import QUIET, Scripted, ahead, service
 
+from headwaiter.advice.target import target_of
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import Drive, Options
-from headwaiter.errors import Problem
-from headwaiter.judge.conditions import Conditions
-from headwaiter.live import devices
-from headwaiter.live.apply import apply
-from headwaiter.live.decide import Caution
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.metrics import Metrics
-from headwaiter.live.persist import rules
-from headwaiter.live.rank import Load, Point
-from headwaiter.live.record import Done, Sofar, with_issues
-from headwaiter.live.sample import measured
-from headwaiter.live.settings import Settings
-from headwaiter.live.table import Measured, Work
-from headwaiter.live.target import target_of
-from headwaiter.live.watch import Rules
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.papers.rank import RankedLoad, RankedPoint
+from headwaiter.papers.table import MeasuredCell, Work
+from headwaiter.queue import devices
+from headwaiter.queue.apply import apply
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.persist import rules
+from headwaiter.queue.settings import Settings
+from headwaiter.recorder.record import RecordingDone, Sofar, with_issues
 from headwaiter.study.workload import Workload
 from headwaiter.traces import load
+from headwaiter.watch.decide import Caution
+from headwaiter.watch.prometheus import Metrics
+from headwaiter.watch.sample import measured
+from headwaiter.watch.service import Rules
 
 __all__ = ["machine"]
 BOTH = ("-s", "none,bfq")
@@ -116,10 +116,10 @@ def test_latency_is_of_reads_where_there_are_any(tmp_path: Path) -> None:
 def test_rank_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[Any] = []
 
-    def measured(drive: Any, variants: Any, sizes: Any, load: Load, how: Any, runs: int, update: Any) -> list[Point]:
-        assert how == Conditions()
+    def measured(drive: Any, variants: Any, sizes: Any, load: RankedLoad, how: Any, runs: int, update: Any) -> list[RankedPoint]:
+        assert how == RunConditions()
         seen.append((drive.name, [v.name for v in variants], tuple(sizes), load, runs))
-        return [Point(v.name, size, 5.0, 4.0, 6.0) for v in variants for size in sizes]
+        return [RankedPoint(v.name, size, 5.0, 4.0, 6.0) for v in variants for size in sizes]
 
     monkeypatch.setattr("headwaiter.cli.rank.of_drive", measured)
     how = ("--pattern", "random", "--processes", "7", "-t", "1.5", "--runs", "6")
@@ -129,8 +129,8 @@ def test_rank_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, ca
     assert (row["throughput_MBps"], row["low_MBps"], row["high_MBps"]) == (5.0, 4.0, 6.0)
     good(capfd, "rank", "cheetah-15k", *BOTH)
     # Of six runs five are changed a little; of four, three.
-    assert seen[0] == ("cheetah-15k", ["none", "bfq"], (4096, 8192), Load("random", 7, 1.5), 5)
-    assert seen[1] == ("cheetah-15k", ["none", "bfq"], tuple(4096 << i for i in range(9)), Load("mixed", 4, 3.0), 3)
+    assert seen[0] == ("cheetah-15k", ["none", "bfq"], (4096, 8192), RankedLoad("random", 7, 1.5), 5)
+    assert seen[1] == ("cheetah-15k", ["none", "bfq"], tuple(4096 << i for i in range(9)), RankedLoad("mixed", 4, 3.0), 3)
 
 
 def test_rank_of_a_disk_goes_by_its_options(
@@ -139,16 +139,18 @@ def test_rank_of_a_disk_goes_by_its_options(
     machine.add("sda", wwn="naa.5000")
     seen: list[Any] = []
 
-    def measured(device: Any, legs: Any, node: Path, chosen: Any, sizes: Any, load: Load, state: Any, runs: int) -> list[Point]:
+    def measured(
+        device: Any, legs: Any, node: Path, chosen: Any, sizes: Any, load: RankedLoad, state: Any, runs: int
+    ) -> list[RankedPoint]:
         seen.append((device.name, [leg.name for leg in legs], node, list(chosen), tuple(sizes), load, state.folder, runs))
-        return [Point(name, size, 5.0, 4.0, 6.0) for name in chosen for size in sizes]
+        return [RankedPoint(name, size, 5.0, 4.0, 6.0) for name in chosen for size in sizes]
 
     monkeypatch.setattr("headwaiter.cli.rank.of_device", measured)
     where = ("--root", machine.root, "--state", machine.root / "s")
     how = ("--pattern", "sequential", "--processes", "7", "-t", "0.5", "--runs", "6")
     status, out, err = run(capfd, "rank", "sda", *BOTH, "--sizes", "8k", *how, *where, "--json")
     assert (status, err) == (0, "sda: 6 s of reading\n") and json.loads(out)["subject"] == "wwn:naa.5000"
-    node, load = machine.root / "dev" / "sda", Load("sequential", 7, 0.5)
+    node, load = machine.root / "dev" / "sda", RankedLoad("sequential", 7, 0.5)
     assert seen == [("sda", ["sda"], node, ["none", "bfq"], (8192,), load, machine.root / "s", 6)]
     status, _, err = run(capfd, "rank", "sda", "--sizes", "8k", *where)
     assert err == "sda: 36 s of reading\n" and (seen[1][3], seen[1][-1]) == (["none", "mq-deadline", "kyber", "bfq"], 3)
@@ -157,10 +159,12 @@ def test_rank_of_a_disk_goes_by_its_options(
 def test_table_of_a_drive_goes_by_its_options(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[Any] = []
 
-    def measured(drive: Any, variants: Any, wanted: Any, work: Work, how: Any, runs: int, update: Any) -> list[Measured]:
-        assert how == Conditions()
+    def measured(drive: Any, variants: Any, wanted: Any, work: Work, how: Any, runs: int, update: Any) -> list[MeasuredCell]:
+        assert how == RunConditions()
         seen.append((drive.name, [v.name for v in variants], {(c.file_kib, c.record_kib) for c in wanted}, work, runs))
-        return [Measured(cell, Point(v.name, cell.record_kib << 10, 5.0, 4.0, 6.0)) for cell in wanted for v in variants]
+        return [
+            MeasuredCell(cell, RankedPoint(v.name, cell.record_kib << 10, 5.0, 4.0, 6.0)) for cell in wanted for v in variants
+        ]
 
     monkeypatch.setattr("headwaiter.cli.table.of_drive", measured)
     how = ("--processes", "7", "--buffered", "-t", "1.5", "--runs", "6")
@@ -187,11 +191,11 @@ def recorded(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> list[dict[
     monkeypatch.setattr("headwaiter.cli.record.whole_disks", lambda: devices.whole_disks(machine.sysfs))
     seen: list[dict[str, Any]] = []
 
-    def record(disks: Any, seconds: float, output: Path, each_second: Any, **more: Any) -> Done:
+    def record(disks: Any, seconds: float, output: Path, each_second: Any, **more: Any) -> RecordingDone:
         seen.append({"disks": [disk.name for disk in disks], "seconds": seconds, "output": output, **more})
         lost = len(seen) - 1
         gaps = ({"cpu": 0, "events": lost, "from_ns": 0, "to_ns": 1},) * min(2, lost)
-        return Done("tracefs", "time" if lost < 2 else "sda has gone", Sofar(seconds, 150, 4096, lost, 99), gaps)
+        return RecordingDone("tracefs", "time" if lost < 2 else "sda has gone", Sofar(seconds, 150, 4096, lost, 99), gaps)
 
     monkeypatch.setattr("headwaiter.cli.record.record", record)
     return seen
@@ -233,10 +237,10 @@ def test_a_disk_that_is_described_is_recorded_with_issues(
 ) -> None:
     seen: list[Any] = []
 
-    def record(disks: Any, seconds: float, file: Path, **more: Any) -> Done:
+    def record(disks: Any, seconds: float, file: Path, **more: Any) -> RecordingDone:
         seen.append((seconds, more))
         write(file, "time_s,task,op,sync,sector,sectors\n0,1,R,1,0,8\n1,1,R,1,8,8\n")
-        return Done("tracefs", "time" if len(seen) == 1 else "it has gone", Sofar(seconds, 2, 8192, 0, 99), ())
+        return RecordingDone("tracefs", "time" if len(seen) == 1 else "it has gone", Sofar(seconds, 2, 8192, 0, 99), ())
 
     monkeypatch.setattr("headwaiter.cli.describe.disks_named", lambda names: [SimpleNamespace(name=names[0])])
     monkeypatch.setattr("headwaiter.cli.describe.record_with_line", record)
@@ -323,10 +327,10 @@ def test_advice_for_a_device_records_it(
     seen: list[Any] = []
     ends = iter(["time", "time", "sda has gone"])
 
-    def record(legs: Any, seconds: float, path: Path) -> Done:
+    def record(legs: Any, seconds: float, path: Path) -> RecordingDone:
         seen.append(([leg.name for leg in legs], seconds))
         write(path, TWO_READERS)
-        return Done("tracefs", next(ends), Sofar(seconds, 40, 4096, 0, 99), ())
+        return RecordingDone("tracefs", next(ends), Sofar(seconds, 40, 4096, 0, 99), ())
 
     monkeypatch.setattr("headwaiter.cli.advise.record_with_line", record)
     words = ("-d", "cheetah-15k", "--root", machine.root)

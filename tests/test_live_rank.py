@@ -13,11 +13,11 @@ from command import good, run, told, write
 from fakesys import FakeSystem, machine
 from test_live_killed import loop
 
-from headwaiter.errors import Problem
-from headwaiter.live.apply import apply
-from headwaiter.live.machine import Machine
-from headwaiter.live.rank import Load, Point, of_device, winners
-from headwaiter.live.settings import Settings
+from headwaiter.base.errors import Problem
+from headwaiter.papers.rank import RankedLoad, RankedPoint, of_device, winners
+from headwaiter.queue.apply import apply
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.settings import Settings
 
 __all__ = ["loop", "machine"]
 FIO = """#!/bin/sh
@@ -41,19 +41,19 @@ def test_which_is_best_changes_with_the_size(capfd: pytest.CaptureFixture[str]) 
 
 
 def test_a_winner_and_who_is_as_good() -> None:
-    points = [Point(name, 4096, rate, rate, rate) for name, rate in (("a", 98.5), ("b", 100.0), ("c", 97.0), ("d", 50.0))]
+    points = [RankedPoint(name, 4096, rate, rate, rate) for name, rate in (("a", 98.5), ("b", 100.0), ("c", 97.0), ("d", 50.0))]
     [row] = winners(points)
     assert (row.scheduler, row.even) == ("b", ["a"]) and row.ahead_percent == pytest.approx(100 * (100 / 98.5 - 1))
 
 
 def test_parts_of_the_disk_do_not_overlap() -> None:
-    job = Load("mixed", 3).job(4096, 10 << 30, "/dev/x")
+    job = RankedLoad("mixed", 3).job(4096, 10 << 30, "/dev/x")
     size = int(re.findall(r"^size=(\d+)", job, re.M)[0])
     assert [int(at) for at in re.findall(r"^offset=(\d+)", job, re.M)] == [0, size, 2 * size] and 3 * size <= 10 << 30
     assert re.findall(r"^rw=(\w+)", job, re.M) == ["read", "randread", "read"] and "write" not in job
-    assert "randread" not in Load("sequential").job(4096, 10 << 30, "x")
+    assert "randread" not in RankedLoad("sequential").job(4096, 10 << 30, "x")
     with pytest.raises(Problem, match="too few"):
-        Load().job(4096, 1 << 20, "x")
+        RankedLoad().job(4096, 1 << 20, "x")
 
 
 def test_the_plot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -127,6 +127,6 @@ def test_on_a_loop_device(loop: str, tmp_path: Path) -> None:
     device = there.find(loop)
     queue = device.folder / "queue"
     before = {str(p): p.read_text() for p in queue.rglob("*") if p.is_file() and p.stat().st_mode & 0o200}
-    points = of_device(device, [device], Path("/dev") / loop, ["bfq", "none"], [4096], Load(seconds=0.2), there.state, 1)
+    points = of_device(device, [device], Path("/dev") / loop, ["bfq", "none"], [4096], RankedLoad(seconds=0.2), there.state, 1)
     assert [point.scheduler for point in points] == ["bfq", "none"] and all(point.mbps > 0 for point in points)
     assert {str(p): p.read_text() for p in queue.rglob("*") if p.is_file() and p.stat().st_mode & 0o200} == before

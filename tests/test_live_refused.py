@@ -21,16 +21,16 @@ from ringpages import archive, entry, event, files, page
 from test_live_advise import with_module
 from test_live_watch import QUIET, Scripted
 
+from headwaiter.advice import advice
 from headwaiter.cli._progress import clock_bar, reading_bar
 from headwaiter.cli.record import record_with_line
 from headwaiter.cli.watch import _Shown
-from headwaiter.live import advice
-from headwaiter.live.machine import Machine
-from headwaiter.live.record import Done, Sofar
-from headwaiter.live.settings import Queue
-from headwaiter.live.watch import Rules, Service
-from headwaiter.study.fit import choose_drive
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.settings import Queue
+from headwaiter.recorder.record import RecordingDone, Sofar
+from headwaiter.study.drive_fit import choose_drive
 from headwaiter.traces import load
+from headwaiter.watch.service import Rules, Service
 
 __all__ = ["machine"]
 DRIVE = ("-d", "barracuda-80g")
@@ -132,9 +132,9 @@ def recorded(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> Callable[[
     machine.add("sda", wwn="naa.1")
 
     def says(content: bytes | str) -> None:
-        def recording(legs: Any, seconds: float, path: Path) -> Done:
+        def recording(legs: Any, seconds: float, path: Path) -> RecordingDone:
             write(path, content)
-            return Done("tracefs", "time", Sofar(seconds, 0, 0, 0, 99), ())
+            return RecordingDone("tracefs", "time", Sofar(seconds, 0, 0, 0, 99), ())
 
         monkeypatch.setattr("headwaiter.cli.advise.record_with_line", recording)
 
@@ -269,10 +269,10 @@ def test_the_rates_of_a_recording_are_said(monkeypatch: pytest.MonkeyPatch, mach
         def __exit__(self, *given: object) -> None:
             pass
 
-    def recording(disks: Any, seconds: float, output: Path, each_second: Callable[[Sofar], None], **more: Any) -> Done:
+    def recording(disks: Any, seconds: float, output: Path, each_second: Callable[[Sofar], None], **more: Any) -> RecordingDone:
         each_second(Sofar(1.0, 100, 10**6, 0, 5))
         each_second(Sofar(3.0, 2100, 5 * 10**6, 7, 5))
-        return Done("tracefs", "time", Sofar(seconds, 0, 0, 0, 0), ())
+        return RecordingDone("tracefs", "time", Sofar(seconds, 0, 0, 0, 0), ())
 
     monkeypatch.setattr("headwaiter.cli.record.clock_bar", Bar)
     monkeypatch.setattr("headwaiter.cli.record.record", recording)
@@ -299,7 +299,7 @@ def test_a_window_of_a_watch_says_how_long_it_goes_on(monkeypatch: pytest.Monkey
         seen.append("over")
 
     monkeypatch.setattr("headwaiter.cli.watch.clock_bar", bar)
-    monkeypatch.setattr("headwaiter.live.watch.Service._pause", lambda *given: pytest.fail("what for?"))
+    monkeypatch.setattr("headwaiter.watch.service.Service._pause", lambda *given: pytest.fail("what for?"))
     windows = Scripted([QUIET])
     method = _Shown(windows)
     Service(Machine(machine.root), ["sda"], method, Rules(9.0, 60.0), lambda line: None, lambda seconds: False).run(1)

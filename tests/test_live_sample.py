@@ -19,11 +19,11 @@ from headwaiter.engine.constants import SYNC
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Options, simulate
 from headwaiter.fio import load_jobs
-from headwaiter.live.decide import Window
-from headwaiter.live.machine import Machine
-from headwaiter.live.sample import Replay
+from headwaiter.queue.machine import Machine
 from headwaiter.traces import load
 from headwaiter.traces.making import make_trace
+from headwaiter.watch.decide import Window
+from headwaiter.watch.sample import ReplayMethod
 
 __all__ = ["machine"]
 
@@ -36,7 +36,7 @@ def test_a_window_is_judged_as_anybody_judges_it(machine: FakeSystem, tmp_path: 
     machine.add("sda")
     path = record(tmp_path / "four.csv", readers(4, 1300))
     trace, names = load(path), ["mq-deadline", "none", "bfq"]
-    found = Replay("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "mq-deadline", ["none", "bfq"])
+    found = ReplayMethod("barracuda-80g").judge(Machine(machine.root).find("sda"), trace, 9.0, 0, "mq-deadline", ["none", "bfq"])
     asked = headwaiter.compare(path, "barracuda-80g", names).answer
     assert found.answer and sorted(found.answer.margins, key=str) == sorted(asked.margins, key=str)
     assert (found.answer.best, found.answer.text) == (asked.best, asked.text)
@@ -47,7 +47,7 @@ def test_a_window_under_bfq_tells_of_the_drive_and_not_of_bfq(machine: FakeSyste
     """Where it was recorded when the drive was given each request, no scheduler has a part in what drive it is."""
     machine.add("sda")
     device = Machine(machine.root).find("sda")
-    replay = Replay()
+    replay = ReplayMethod()
     for scheduler in ("bfq", "none"):
         trace = at_work("wd-re-4tb", scheduler)
         found = replay.judge(device, trace, trace.span_ns / 1e9, 0, scheduler, ["mq-deadline"])
@@ -86,7 +86,7 @@ def seen(machine: FakeSystem, *, levers: bool) -> Window:
     columns |= {"time_ns": rows.issue_ns[done], "task_id": rows.task[done], "group": rows.task[done]}
     names = {i: task.name for i, task in enumerate(load.tasks)}
     trace = make_trace(source="t", format="t", flags=np.full(len(done), SYNC, np.uint8), names=names, **columns)
-    return Replay("barracuda-80g", levers=levers).judge(device, trace, 15.0, 0, "mq-deadline", ["none", "bfq"])
+    return ReplayMethod("barracuda-80g", levers=levers).judge(device, trace, 15.0, 0, "mq-deadline", ["none", "bfq"])
 
 
 def test_levers_are_tried_where_they_are_asked_for(machine: FakeSystem) -> None:

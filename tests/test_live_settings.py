@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from fakesys import FakeSystem, machine
 
-from headwaiter.errors import Problem
-from headwaiter.live.apply import apply, overridden, revert
-from headwaiter.live.devices import Device, find
-from headwaiter.live.settings import Settings, commands, opened
-from headwaiter.live.state import State
+from headwaiter.base.errors import Problem
+from headwaiter.queue.apply import apply, overridden, revert
+from headwaiter.queue.devices import Device, find
+from headwaiter.queue.settings import Settings, commands, opened
+from headwaiter.queue.state import State
 
 __all__ = ["machine"]
 BFQ = Settings("bfq", 100, {"slice_idle": "0"})

@@ -18,13 +18,13 @@ from command import run, told, write
 from fakesys import FakeSystem, machine
 from test_live_killed import loop
 
-from headwaiter.errors import Problem
-from headwaiter.live.machine import Machine
-from headwaiter.live.rank import Point
-from headwaiter.live.selectors import promised, read_table
-from headwaiter.live.table import Measured, Work, _simulated_rate, _told_rate, cell_winners, cells, check_folder
-from headwaiter.live.target import target_of
-from headwaiter.study.cells import OPERATIONS, Cell
+from headwaiter.advice.target import target_of
+from headwaiter.base.errors import Problem
+from headwaiter.papers.cells import OPERATIONS, Cell
+from headwaiter.papers.rank import RankedPoint
+from headwaiter.papers.selectors import promised, read_table
+from headwaiter.papers.table import MeasuredCell, Work, _simulated_rate, _told_rate, cell_winners, cells, check_folder
+from headwaiter.queue.machine import Machine
 
 __all__ = ["loop", "machine"]
 FIO = """#!/bin/sh
@@ -80,7 +80,7 @@ def test_through_the_page_cache_writes_are_synced() -> None:
 def test_a_winner_of_each_cell() -> None:
     a, b = Cell("read", 64, 8), Cell("write", 64, 8)
     rates = ((a, "none", 99.0), (a, "bfq", 100.0), (b, "none", 30.0), (b, "bfq", 20.0))
-    first, second = cell_winners([Measured(cell, Point(name, 8192, rate, rate, rate)) for cell, name, rate in rates])
+    first, second = cell_winners([MeasuredCell(cell, RankedPoint(name, 8192, rate, rate, rate)) for cell, name, rate in rates])
     assert (first.scheduler, first.even, first.operation, first.record_bytes) == ("bfq", ["none"], "read", 8192)
     assert (second.scheduler, second.even) == ("none", []) and second.ahead_percent == pytest.approx(50)
 
@@ -188,7 +188,7 @@ def test_an_eighth_of_room_is_left(machine: FakeSystem, fio: Path, monkeypatch: 
     """Files of 8 MiB need 9."""
     there = Machine(machine.root)
     work, wanted, free = Work(1), [Cell("read", 8192, 8), Cell("read", 64, 8)], [9 << 20, (9 << 20) - 1]
-    monkeypatch.setattr("headwaiter.live.table.shutil.disk_usage", lambda folder: SimpleNamespace(free=free.pop(0)))
+    monkeypatch.setattr("headwaiter.papers.table.shutil.disk_usage", lambda folder: SimpleNamespace(free=free.pop(0)))
     check_folder(there, target_of(there, "sda"), fio, wanted, work)
     with pytest.raises(Problem, match="the files need 8 MiB, and 8 MiB are free"):
         check_folder(there, target_of(there, "sda"), fio, wanted, work)

@@ -9,12 +9,12 @@ import pytest
 from command import good, write
 from fakesys import FakeSystem, machine
 
-from headwaiter.live import advice
-from headwaiter.live.changed import Foreign
-from headwaiter.live.foreign import foreign
-from headwaiter.live.machine import Machine
-from headwaiter.live.target import target_of
-from headwaiter.live.udev import ACTIONS, Disk, Rule, either, terms
+from headwaiter.advice import advice
+from headwaiter.advice.target import target_of
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.others import foreign
+from headwaiter.queue.schema import Foreign
+from headwaiter.queue.udev import ACTIONS, Rule, UdevDisk, either, terms
 
 __all__ = ["machine"]
 SETS = 'ATTR{queue/scheduler}="bfq"'
@@ -30,7 +30,7 @@ LABEL="end"
 def known(machine: FakeSystem, text: str, name: str = "sda") -> bool | None:
     """Whether some rule of a file is for a disk that sets its scheduler."""
     rules = [Rule(number, terms(line)) for number, line in enumerate(text.splitlines(), 1)]
-    disk = Disk(Machine(machine.root).find(name), machine.root)
+    disk = UdevDisk(Machine(machine.root).find(name), machine.root)
     found = [disk.acting(rules, action).get(rule.line, False) for action in ACTIONS for rule in rules if rule.scheduler]
     return either(*found)
 

@@ -17,19 +17,19 @@ from command import run, write
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
-from headwaiter.live.decide import REGRET_PERCENT, Blocked, Caution, Decider, Memory, Window
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.metrics import Metrics, served
-from headwaiter.live.sample import Counters, Replay, StoppedError, _Proven, counted
-from headwaiter.live.selectors import BySize, read_iozone, read_ranking
-from headwaiter.live.watch import Rules, Service
-from headwaiter.study.cells import Cell
-from headwaiter.study.fit import CLOSE, REFUSED, fit
+from headwaiter.papers.cells import Cell
+from headwaiter.papers.selectors import BySize, read_iozone, read_ranking
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
+from headwaiter.study.drive_fit import CLOSE, REFUSED, fit
 from headwaiter.traces import load
+from headwaiter.watch.decide import REGRET_PERCENT, Blocked, Caution, Decider, Memory, Window
+from headwaiter.watch.prometheus import Metrics, served
+from headwaiter.watch.sample import CounterMethod, ReplayMethod, StoppedError, _Proven, counted
+from headwaiter.watch.service import Rules, Service
 
 __all__ = ["machine"]
 QUIET = Window(20.0, 2000, 5.0, 10.0, 16384.0, 0.9, waited_s=15.0)
@@ -83,7 +83,7 @@ def test_regret_is_as_measured() -> None:
 
 def test_what_loses_more_on_other_loads_must_gain_more_on_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """1.1 by 0.98 / 0.66 is 1.633."""
-    monkeypatch.setattr("headwaiter.live.decide.REGRET_PERCENT", {"hw-maitre": 2.0, "bfq": 34.0})
+    monkeypatch.setattr("headwaiter.watch.decide.REGRET_PERCENT", {"hw-maitre": 2.0, "bfq": 34.0})
     assert outcomes(Decider("hw-maitre"), [ahead(0.65)] * 4)[-1] == "changed"
     assert set(outcomes(Decider("hw-maitre"), [ahead(0.62)] * 9)) == {"kept"}
     assert outcomes(Decider("bfq"), [ahead(0.11, "hw-maitre")] * 4)[-1] == "changed", "and what loses less need not gain less"
@@ -291,13 +291,13 @@ def test_counters(machine: FakeSystem) -> None:
         def advantage(self, seen: Window, current: str, candidates: Sequence[str]) -> dict[str, float]:
             return {"bfq": seen.request_bytes}
 
-    seen = Counters(Known(), lambda s: False).judge(before, counted(device), 2.0, "none", ["bfq"])
+    seen = CounterMethod(Known(), lambda s: False).judge(before, counted(device), 2.0, "none", ["bfq"])
     assert (seen.requests, seen.request_bytes, seen.read_share, seen.latency_ms) == (200, 8192.0, 0.5, 20.0)
     assert (seen.mbps, seen.outstanding, seen.waited_s) == (3200 * 512 / 2e6, 4.0, 2.0)
     assert seen.advantage == {"bfq": 8192.0}
-    assert "only 0 requests" in Counters(Known(), lambda s: False).judge(before, before, 2.0, "none", []).trouble
+    assert "only 0 requests" in CounterMethod(Known(), lambda s: False).judge(before, before, 2.0, "none", []).trouble
     with pytest.raises(StoppedError):
-        Counters(Known(), lambda s: True).window(device, [device], 9, "none", [])
+        CounterMethod(Known(), lambda s: True).window(device, [device], 9, "none", [])
     write(folder / "stat", "1 2\n")
     with pytest.raises(Problem, match="only 2 counters"):
         counted(device)
@@ -308,7 +308,7 @@ def test_a_replay_of_what_was_recorded(machine: FakeSystem, tmp_path: Path) -> N
     device = Machine(machine.root).find("sda")
     trace = load(record(tmp_path / "four.csv", readers(4, 300)))
     seconds = trace.span_ns / 1e9
-    replay = Replay("barracuda-80g")
+    replay = ReplayMethod("barracuda-80g")
     seen = replay.judge(device, trace, seconds, 0, "none", ["mq-deadline", "hw-as", "adios"])
     assert (
         seen.advantage["hw-as"] > math.log(3)
@@ -334,9 +334,9 @@ def test_a_model_that_no_longer_fits_is_chosen_again(machine: FakeSystem, tmp_pa
     device = Machine(machine.root).find("sda")
     trace = load(record(tmp_path / "four.csv", readers(4, 300)))
     seconds = trace.span_ns / 1e9
-    named = Replay("nvme-ssd").judge(device, trace, seconds, 0, "none", ["hw-as"])
+    named = ReplayMethod("nvme-ssd").judge(device, trace, seconds, 0, "none", ["hw-as"])
     assert "wrong drive" in named.trouble and not named.advantage
-    replay = Replay()
+    replay = ReplayMethod()
     replay._drives[device.identity] = _Proven(open_drive("nvme-ssd"), 2)
     assert "wrong drive" in replay.judge(device, trace, seconds, 0, "none", ["hw-as"]).trouble, (
         "it has fitted more often than not"
@@ -354,8 +354,8 @@ def test_a_model_that_is_a_little_off_decides(machine: FakeSystem, tmp_path: Pat
     trace = load(record(tmp_path / "slow.csv", readers(4, 300), stretch=1.5))
     how = fit(trace, open_drive("barracuda-80g"), "mq-deadline")
     assert how and CLOSE < how.off < REFUSED
-    monkeypatch.setattr("headwaiter.study.fit.best_fit", lambda *given, **more: pytest.fail("another model is tried"))
-    replay = Replay("barracuda-80g")
+    monkeypatch.setattr("headwaiter.study.drive_fit.best_fit", lambda *given, **more: pytest.fail("another model is tried"))
+    replay = ReplayMethod("barracuda-80g")
     seen = replay.judge(Machine(machine.root).find("sda"), trace, trace.span_ns / 1e9, 0, "mq-deadline", ["hw-as"])
     assert not seen.trouble and seen.advantage["hw-as"] > math.log(2)
 
@@ -411,7 +411,7 @@ def test_it_applies_and_revert_restores(machine: FakeSystem) -> None:
     again.run()
     assert machine.current("sda") == "bfq", "not changed by this one, so not restored by it"
     there = Machine(machine.root)
-    from headwaiter.live.apply import revert  # noqa: PLC0415
+    from headwaiter.queue.apply import revert  # noqa: PLC0415
 
     revert(there.find("sda"), there.state)
     assert machine.everything("sda") == before
@@ -506,7 +506,7 @@ def test_a_change_that_was_cut_short_is_restored_at_the_next_start(machine: Fake
     machine.add("sda")
     before = machine.everything("sda")
     there = Machine(machine.root)
-    from headwaiter.live.settings import Settings, opened  # noqa: PLC0415
+    from headwaiter.queue.settings import Settings, opened  # noqa: PLC0415
 
     device = there.find("sda")
     with there.state.locked(), opened(device) as queue:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import headwaiter
+from headwaiter.base.errors import Problem
 from headwaiter.engine.cgroups import parse_path, written_path
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
 
 MS = 1_000_000
 READ, WRITE = int(Op.READ), int(Op.WRITE)

@@ -17,14 +17,14 @@ import pytest
 from click.testing import CliRunner
 from handmade import printed
 
-from headwaiter import reading
+from headwaiter.base import reading
+from headwaiter.base.errors import Problem
 from headwaiter.cli.compare import command as compare_command
 from headwaiter.cli.run import command as run_command
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.judge import conditions
 from headwaiter.study import cost
@@ -191,10 +191,10 @@ def test_the_last_interval_is_no_longer_than_the_longest() -> None:
 def test_a_note_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = tmp_path / "j.fio"
     job.write_text("[global]\nfilename=/dev/sda\ndirect=1\nrw=randread\nnumber_ios=101\n[a]\n")
-    options = conditions.Conditions.options
+    options = conditions.RunConditions.options
     for exact, told in ((100, True), (101, False)):
         monkeypatch.setattr(
-            conditions.Conditions, "options", lambda *given, e=exact, of=options: dataclasses.replace(of(*given), exact=e)
+            conditions.RunConditions, "options", lambda *given, e=exact, of=options: dataclasses.replace(of(*given), exact=e)
         )
         for command, words in ((run_command, ["-s", "as"]), (compare_command, ["-s", "as,noop"])):
             said = CliRunner().invoke(command, [str(job), *words, "--seeds", "0"]).stdout
@@ -321,7 +321,7 @@ def test_a_log_that_cannot_be_written_ends_the_run() -> None:
 POLICY = """
 import resource
 from headwaiter.engine.policy import Policy, Request
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 policy = Policy("{name}", nr_requests=0)
 policy.start_task(0, 0)
 # What cffi makes at the first call of each function is there before memory ends.

@@ -113,7 +113,7 @@ def test_what_no_test_asks_for_stays_as_it_is() -> None:
 
 
 def test_a_sample_is_the_commits_and_spreads_over_lines() -> None:
-    lines = {"src/headwaiter/errors.py": range(1, 100)}
+    lines = {"src/headwaiter/base/errors.py": range(1, 100)}
     some, number = planting.sample(lines, 6, "commit")
     assert some == planting.sample(lines, 6, "commit")[0] != planting.sample(lines, 6, "other")[0]
     assert len({fault.number for fault in some}) == len(some) == 6 < number
@@ -155,7 +155,7 @@ def test_accepted_survivors_are_faults_that_the_tool_plants() -> None:
 
 
 def test_a_survivor_is_known_by_its_text() -> None:
-    file = "src/headwaiter/errors.py"
+    file = "src/headwaiter/base/errors.py"
     fault = planting.faults(file, planting.every_line(file))[-1]
     known = Survivor(file, f"  {fault.before}", fault.after.strip(), "a reason")
     assert known.key == fault.key and planting.stale([known]) == []
@@ -180,7 +180,7 @@ def test_tests_are_those_of_the_statement_cheap_ones_first(monkeypatch: pytest.M
     assert list(trying.batches(["a", "b", "c"], {"a": 2.0, "b": 2.0, "c": 9.0})) == [["a"], ["b", "c"]]
 
 
-TESTED = """from headwaiter.errors import shown
+TESTED = """from headwaiter.base.errors import shown
 
 
 def test_one() -> None:
@@ -193,7 +193,7 @@ import sys
 
 
 def shown(text: str, most: int) -> str:
-    program = f"from headwaiter.errors import shown; print(shown({text!r}, {most}), end='')"
+    program = f"from headwaiter.base.errors import shown; print(shown({text!r}, {most}), end='')"
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 """
 
@@ -207,7 +207,7 @@ def test_faults_are_caught_survive_or_stay_undecided(tmp_path: Path, monkeypatch
     shutil.copy(trying.ROOT / "pyproject.toml", tree)
     shutil.copy(trying.TESTS / "covering.py", tree / "tests")
     monkeypatch.setattr(trying, "ROOT", tree)
-    file, test = "src/headwaiter/errors.py", tree / "tests" / "test_planted.py"
+    file, test = "src/headwaiter/base/errors.py", tree / "tests" / "test_planted.py"
     test.write_text(TESTED, encoding="utf-8")
     monkeypatch.setattr(trying.Copy, "types_fit", lambda self: True)
     monkeypatch.setattr(trying, "importers", lambda file: [])
@@ -225,7 +225,7 @@ def test_faults_are_caught_survive_or_stay_undecided(tmp_path: Path, monkeypatch
     assert copy.try_out(seen, covered, time.monotonic() - 1)[0] is None
     assert (copy.root / file).read_text(encoding="utf-8") == source == (trying.ROOT / file).read_text(encoding="utf-8")
     # What runs outside pytest's own process belongs to the test, too.
-    test.write_text(TESTED.replace("from headwaiter.errors import shown", OUTSIDE), encoding="utf-8")
+    test.write_text(TESTED.replace("from headwaiter.base.errors import shown", OUTSIDE), encoding="utf-8")
     near, _ = copy.measure({file}, [test], 1, later).of(seen)
     assert len(near) == 1
 

@@ -23,7 +23,7 @@ from headwaiter.study.waits import waits_of
 from headwaiter.study.workload import OPEN, Reading, Workload, replay
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import Task
+from headwaiter.traces.model import TraceTask
 
 Row = tuple[int, int, int, int, int]
 DRIVE = ConstantDrive(MS, sectors=100_000)
@@ -121,7 +121,7 @@ def test_one_that_ends_shortly_before_the_recording_goes_on_until_then() -> None
 def test_a_chain_of_programs_goes_on_with_others() -> None:
     """Each of a chain exits, so those of the next pass are new; the one that is at work in the end stays."""
     rows = [row for i in range(5) for row in rows_of(10 + i, 4, start=8 * i, sector=400 * i)]
-    tasks = [Task(10 + i, "cat", None if i == 4 else (8 * i + 8) * MS) for i in range(5)]
+    tasks = [TraceTask(10 + i, "cat", None if i == 4 else (8 * i + 8) * MS) for i in range(5)]
     made = trace(rows, group=np.zeros(20, np.int64))
     made = dataclasses.replace(made, tasks=tuple(tasks))
     load = going_on(replay(Path("t"), made, DRIVE, Reading()), DRIVE).load

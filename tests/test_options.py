@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from command import good, told, write
 
+from headwaiter.base.errors import Problem, plain, shown
+from headwaiter.base.parsing import decimal, real, whole
 from headwaiter.cli._options import conditions, reading
 from headwaiter.cli.compare import command
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time
 from headwaiter.engine.schedulers import find, settings
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.errors import Problem, plain, shown
-from headwaiter.parsing import decimal, real, whole
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.workload import Reading
 

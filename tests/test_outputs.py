@@ -20,9 +20,9 @@ import pytest
 from conftest import missing
 from test_cli import TWO
 
-from headwaiter.was.config import save
-from headwaiter.was.fit import alike
-from headwaiter.was.matrix import Matrix, to_text
+from headwaiter.papers.was.config import save
+from headwaiter.papers.was.fit import alike
+from headwaiter.papers.was.matrix import Matrix, to_text
 
 pytestmark = pytest.mark.thorough  # hundreds of commands
 OLD = "precious\n"

@@ -16,9 +16,8 @@ from test_describe import trace
 from test_regret import cell
 
 from headwaiter.judge.detail import Detail, Head, Shown
-from headwaiter.live import describe_page
 from headwaiter.regret.scores import judge
-from headwaiter.report import charts, page
+from headwaiter.report import charts, description_page, page
 from headwaiter.report.heat import heat_map
 from headwaiter.study.schema import Disk
 from headwaiter.study.variants import parse_variants
@@ -47,7 +46,7 @@ def test_requests_over_time(tmp_path: Path) -> None:
             (24_000, 1, "R", 1, 24, 8, 24_001),
         ],
     )
-    reads, writes = drawn(describe_page._rate(found))
+    reads, writes = drawn(description_page._rate(found))
     assert len(reads["s"]) == len(reads["rate"]) == 241 and (reads["s"][0], reads["s"][-1]) == (0, 24)
     assert reads["rate"][:3] == pytest.approx([30, 0, 0]) and reads["rate"][-2:] == pytest.approx([10, 10])
     assert writes["rate"][:3] == pytest.approx([0, 10, 0]) and sum(writes["rate"]) == pytest.approx(10)
@@ -63,13 +62,13 @@ def test_places_sizes_and_times(tmp_path: Path) -> None:
     ]
     found = trace(tmp_path, rows)
     found = replace(found, issue_ns=np.array([1_000_000, 11_000_000, 32_000_000, -1]))
-    reads, writes = drawn(describe_page._places(found))
+    reads, writes = drawn(description_page._places(found))
     assert (reads["gib"], writes["gib"]) == ([0, 1, 0], [1.5]) and reads["s"] == pytest.approx([0, 0.01, 0.06])
-    sizes = drawn(describe_page._sizes(found))
+    sizes = drawn(description_page._sizes(found))
     assert sizes == [{"kib": [4], "count": [3]}, {"kib": [16], "count": [1]}]
-    times = {name: list(ms) for name, ms in describe_page._times(found).items()}
+    times = {name: list(ms) for name, ms in description_page._times(found).items()}
     assert times == {"think time": [8, 16], "latency": [2, 4, 8], "service time": [1, 3, 6]}
-    lines = drawn(describe_page._distributions({"latency": np.array([2.0, 4.0, 8.0, 9.0])}))
+    lines = drawn(description_page._distributions({"latency": np.array([2.0, 4.0, 8.0, 9.0])}))
     assert lines == [{"ms": [2, 4, 8, 9], "share": [25, 50, 75, 100]}]
 
 

@@ -15,9 +15,9 @@ import pytest
 from command import write
 from conftest import missing
 
-from headwaiter.errors import Problem
-from headwaiter.outputs import check, opened, writing
-from headwaiter.places import held
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import check, opened, writing
+from headwaiter.base.places import held
 
 OLD, NEW, SECRET = "precious\n", "new\n", "root's\n"
 RACER_UID, VICTIM_UID = 61_234, 61_235

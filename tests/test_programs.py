@@ -13,12 +13,12 @@ from test_ongoing import DRIVE, Row, load_of, rows_of
 from test_replay import MS, trace
 from test_traces import groups
 
+from headwaiter.base.paths import WORKLOADS
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import Forest, Options, simulate
-from headwaiter.lab.again import Replays, by_program, mbps, programs_of
-from headwaiter.paths import WORKLOADS
-from headwaiter.study.lab_schema import ProgramReplay, ProgramRun
+from headwaiter.experiments.again import Replays, by_program, mbps, programs_of
+from headwaiter.lab.schema import ProgramReplay, ProgramRun
 from headwaiter.study.ongoing import done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.plugs import plugged

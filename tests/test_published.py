@@ -12,33 +12,33 @@ from test_json import check
 
 from headwaiter.drives import published
 from headwaiter.drives.profile import Profile, find_drive, from_toml
-from headwaiter.drives.published import Figure, figures, table
-from headwaiter.drives.validation import Measured, replay
+from headwaiter.drives.published import PublishedFigure, figures, table
+from headwaiter.drives.validation import MeasuredRequests, replay
 from headwaiter.engine.hosts import KERNEL
-from headwaiter.study.published import IOCOST, beside_by_scheduler, kyber_targets, starts
+from headwaiter.papers.flash_hosts import IOCOST, beside_by_scheduler, kyber_targets, starts
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Figure]:
+def found() -> list[PublishedFigure]:
     return list(figures())
 
 
-def errors(found: list[Figure], source: str, figure: str) -> list[float]:
+def errors(found: list[PublishedFigure], source: str, figure: str) -> list[float]:
     return [abs(f.error) for f in found if source in f.source and f.figure == figure]
 
 
-def test_random_reads_at_nine_depths(found: list[Figure]) -> None:
+def test_random_reads_at_nine_depths(found: list[PublishedFigure]) -> None:
     rates, tails = (errors(found, "(SPDK)", figure) for figure in ("requests/s", "p99 us"))
     assert len(rates) == len(tails) == 9
     assert max(rates) < 0.03 and max(tails) < 0.12
 
 
-def test_larger_reads(found: list[Figure]) -> None:
+def test_larger_reads(found: list[PublishedFigure]) -> None:
     rates = errors(found, "figure 1 (none)", "requests/s")
     assert len(rates) == 36 and median(rates) < 0.15 and max(rates) < 0.5
 
 
-def test_writes_that_are_served_before_a_read(found: list[Figure]) -> None:
+def test_writes_that_are_served_before_a_read(found: list[PublishedFigure]) -> None:
     beside = [f for f in found if "11d" in f.source]
     assert len(beside) == 6
     assert all(1 / 2 < f.simulated / f.measured < 2 for f in beside)
@@ -60,7 +60,7 @@ def sync_us(base: str, **flush: object) -> float:
     op = np.tile(np.array([1, 3], np.uint8), n)
     sector = np.repeat(np.random.default_rng(1).integers(0, 1 << 20, n).astype(np.uint64) * 8, 2)
     zeros = np.zeros(2 * n, np.int64)
-    took = replay(drive, Measured(op, sector, np.where(op == 1, 8, 0).astype(np.uint32), zeros, zeros))
+    took = replay(drive, MeasuredRequests(op, sector, np.where(op == 1, 8, 0).astype(np.uint32), zeros, zeros))
     return float(took[1::2].mean() / 1e3)
 
 
@@ -103,7 +103,7 @@ def test_a_reader_beside_writers_by_scheduler(monkeypatch: pytest.MonkeyPatch) -
     """The table has three numbers of jobs; here the last, where schedulers differ."""
     (group,) = table()["beside_by_scheduler"]
     last = {**group, "jobs": group["jobs"][-1:], **{name: group[name][-1:] for name in KERNEL}}
-    monkeypatch.setattr("headwaiter.study.published.table", lambda: {"beside_by_scheduler": [last]})
+    monkeypatch.setattr("headwaiter.papers.flash_hosts.table", lambda: {"beside_by_scheduler": [last]})
     found = list(beside_by_scheduler())
     assert len(found) == len(KERNEL) * 2
     means, tails = ({f.load.rpartition(", ")[2]: f for f in found if f.figure == what} for what in ("mean us", "p99 us"))
@@ -119,7 +119,9 @@ def test_targets_of_kyber(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the target of reads is out of reach, and that of writes is not, writes are sent one at a time."""
     (group,) = table()["kyber_targets"]
     rows = [row for row in group["rows"] if row[:2] in ([10000, 10000], [50, 100000])]
-    monkeypatch.setattr("headwaiter.study.published.table", lambda: {"kyber_targets": [{**group, "run_ms": 1500, "rows": rows}]})
+    monkeypatch.setattr(
+        "headwaiter.papers.flash_hosts.table", lambda: {"kyber_targets": [{**group, "run_ms": 1500, "rows": rows}]}
+    )
     loose, loose_writes, tight, tight_writes = kyber_targets()
     assert (loose.figure, loose_writes.figure) == ("reads/s", "writes/s")
     assert tight.simulated > 1.2 * loose.simulated
@@ -128,9 +130,12 @@ def test_targets_of_kyber(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    made = [Figure("d", "someone, 2024", "reads", "p99 us", 100, 110), Figure("d", "someone, 2024", "writes", "p99 us", 100, 80)]
+    made = [
+        PublishedFigure("d", "someone, 2024", "reads", "p99 us", 100, 110),
+        PublishedFigure("d", "someone, 2024", "writes", "p99 us", 100, 80),
+    ]
     monkeypatch.setattr("headwaiter.cli.validate.figures", lambda: iter(made))
-    six = [Figure(drive, IOCOST, "jobs", rate, 2e9, 2.02e9) for drive in ("one", "two") for rate in ("rbps", "rseqiops")]
+    six = [PublishedFigure(drive, IOCOST, "jobs", rate, 2e9, 2.02e9) for drive in ("one", "two") for rate in ("rbps", "rseqiops")]
     monkeypatch.setattr("headwaiter.cli.validate.groups", list)
     for others in ("starts", "beside_by_scheduler", "kyber_targets"):
         monkeypatch.setattr(f"headwaiter.cli.validate.{others}", list)

@@ -12,10 +12,10 @@ import pytest
 from command import good, names_of, told, write
 from handmade import result
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time, parse_time
 from headwaiter.engine.sim import Forest, Options, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.study.compare import rank, uncertain
 from headwaiter.study.inkernel import kernel_options

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli import program
-from headwaiter.errors import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -25,10 +25,11 @@ from command import run
 from ringpages import DISK, entry, event, format_text, page
 from zstandard import ZstdDecompressor
 
-from headwaiter.archives import PAGE
-from headwaiter.errors import Problem
-from headwaiter.live import devices, record, tracefs
-from headwaiter.live.archive import Archive, FullError
+from headwaiter.base.archives import PAGE
+from headwaiter.base.errors import Problem
+from headwaiter.queue import devices
+from headwaiter.recorder import record, tracefs
+from headwaiter.recorder.packing import Archive, FullError
 from headwaiter.traces import load, recording
 from headwaiter.traces.source import Source
 

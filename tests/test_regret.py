@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 from command import good, run, told, write
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Rows, Task
-from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.regret.chains import Chain, chain_load
 from headwaiter.regret.contested import FORMS, Metric, parse_contested
-from headwaiter.regret.matrix import DRIVES, STANDINGS, Cell, measure
-from headwaiter.regret.metrics import Measured
+from headwaiter.regret.measurements import DRIVES, STANDINGS, LoadOnDrive, measure
+from headwaiter.regret.metrics import MeasuredRun
 from headwaiter.regret.scores import each, judge, ratios, reference_of, regrets
 from headwaiter.regret.workloads import BUNDLED, Contest, Fitted, fit, read_contests
-from headwaiter.report.regret import verdict
+from headwaiter.report.regrets import verdict
 from headwaiter.study.variants import parse_variants
 
 MS = 1_000_000
@@ -95,12 +95,12 @@ def rows(*ios: tuple[int, int, int, int, Op]) -> Rows:
     return Rows(issue * MS, done * MS, np.zeros(len(task), np.uint64), sectors, task.astype(np.uint32), op, None)
 
 
-def measured(window_ms: tuple[int, int] | None, *ios: tuple[int, int, int, int, Op], load: Any = None) -> Measured:
+def measured(window_ms: tuple[int, int] | None, *ios: tuple[int, int, int, int, Op], load: Any = None) -> MeasuredRun:
     tasks = [Task(0, "reader.0", 0), Task(1, "reader.1", 1), Task(2, "reader", 2), Task(3, "writer", 3)]
     empty = np.empty(0, np.int64)
     forest = Forest(tasks, *(empty,) * 3, *(empty,) * 6)  # type: ignore[arg-type]
     window = (window_ms[0] * MS, window_ms[1] * MS) if window_ms else None
-    return Measured(Fitted(load or forest, window), rows(*ios))
+    return MeasuredRun(Fitted(load or forest, window), rows(*ios))
 
 
 R, W = Op.READ, Op.WRITE
@@ -178,8 +178,8 @@ def test_bursts(tmp_path: Path) -> None:
 # --- scores and regrets, by hand ---
 
 
-def cell(values: Any, contested: str) -> Cell:
-    return Cell(Contest("w", Path("w"), parse_contested("x", contested)), "d", np.array(values, float))
+def cell(values: Any, contested: str) -> LoadOnDrive:
+    return LoadOnDrive(Contest("w", Path("w"), parse_contested("x", contested)), "d", np.array(values, float))
 
 
 def test_ratios_are_own_by_best_of_each_figure() -> None:
@@ -442,9 +442,9 @@ def test_notes_and_options_of_the_command(
     text = good(capfd, *words, "--seeds", 1)
     note = "far goes beyond the end of maxtor-20g: left out there"
     assert "Regrets over 2 workloads on 2 drives, 1 seed\n" in text and note in " ".join(text.split())
-    seen: list[Conditions] = []
+    seen: list[RunConditions] = []
 
-    def measured(contests: Any, drives: Any, variants: Any, conditions: Conditions, *more: Any) -> Any:
+    def measured(contests: Any, drives: Any, variants: Any, conditions: RunConditions, *more: Any) -> Any:
         seen.append(conditions)
         return measure(contests, drives, variants, conditions, *more)
 
@@ -463,7 +463,7 @@ def test_the_standings_have_conditions_of_their_own_in_the_table_of_all_commands
         plain = MEASURED.apply(Options(seed=3, nr_requests=256, join_arriving=True))
         each = replace(STANDINGS, seed=3).runs(parse_variants("none,bfq,maitre"), drive)
         assert [options for _, options in each] == [plain] * 3 and not any(v.settings for v, _ in each)
-        assert len({str(options) for _, options in Conditions().runs(parse_variants("none,bfq,maitre"), drive)}) == 3
+        assert len({str(options) for _, options in RunConditions().runs(parse_variants("none,bfq,maitre"), drive)}) == 3
 
 
 def test_the_verdict_names_who_is_best_on_average_and_who_is_never_bad() -> None:

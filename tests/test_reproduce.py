@@ -18,16 +18,16 @@ import pytest
 from command import good, run
 from test_bad_input import bad
 
-from headwaiter.reproduce.bench import Bench, Level, asynchronous, clients, tasks
-from headwaiter.reproduce.claims import Band, Check, Claim, Investigation, Table, least, most
-from headwaiter.reproduce.document import document, summary
-from headwaiter.reproduce.experiment import Experiment, Finding
-from headwaiter.reproduce.experiment import run as decide
-from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, chosen, run_all
-from headwaiter.reproduce.seelam import least_regret, timed
-from headwaiter.reproduce.was import busiest, penalty_ms
+from headwaiter.papers.reproduce.bench import Bench, Level, asynchronous, clients, tasks
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS, QUICK, chosen, run_all
+from headwaiter.papers.reproduce.claims import Band, Check, Claim, Investigation, PaperTable, least, most
+from headwaiter.papers.reproduce.document import document, summary
+from headwaiter.papers.reproduce.experiment import Experiment, Finding
+from headwaiter.papers.reproduce.experiment import run as decide
+from headwaiter.papers.reproduce.seelam import least_regret, timed
+from headwaiter.papers.reproduce.tsakalozos import busiest, penalty_ms
+from headwaiter.papers.was.matrix import Matrix
 from headwaiter.study.schema import Latency, TaskRow
-from headwaiter.was.matrix import Matrix
 
 ROOT = Path(__file__).resolve().parent.parent
 CHEAP = (
@@ -120,14 +120,14 @@ def experiment(values: Sequence[float], essential: bool = False, always: bool = 
     """One whose measurement is given, and whose claim is that each value is at least 1."""
 
     def why(bench: Bench, m: Sequence[float]) -> Investigation:
-        return Investigation(f"because of {m[0]}", Table("t", ["x"], [[m[0]], [None]]))
+        return Investigation(f"because of {m[0]}", PaperTable("t", ["x"], [[m[0]], [None]]))
 
     claim: Claim[Sequence[float]] = Claim(
         "X1", "what", "2", lambda m: [Check(v, least(1), f"v{i}") for i, v in enumerate(m)], essential, why, always
     )
     return Experiment(
         "x", "a document", "a title", "d", {"sim": lambda bench: [v * bench.scale for v in values]},
-        lambda m: [Table("figures", ["a", "b"], [["name", m[0]]])], [claim], {"sim": 1},
+        lambda m: [PaperTable("figures", ["a", "b"], [["name", m[0]]])], [claim], {"sim": 1},
     )  # fmt: skip
 
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from headwaiter.reproduce import iyer, seelam
-from headwaiter.reproduce.bench import Bench
-from headwaiter.reproduce.registry import EXPERIMENTS
-from headwaiter.reproduce.study import SCHEDULERS, Study
+from headwaiter.papers.reproduce import iyer, seelam
+from headwaiter.papers.reproduce.bench import Bench
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS
+from headwaiter.papers.reproduce.cs350 import SCHEDULERS, Study
 
 
 class Scripted:

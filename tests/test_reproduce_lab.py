@@ -12,15 +12,15 @@ import pytest
 from command import good
 from test_bad_input import bad
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
-from headwaiter.lab.guest import Guest, Outcome
-from headwaiter.reproduce import axboe, guests
-from headwaiter.reproduce.bench import Bench, Clients
-from headwaiter.reproduce.experiment import Finding
-from headwaiter.reproduce.experiment import run as decide
-from headwaiter.reproduce.guests import Done, Ran, job_text, told
-from headwaiter.reproduce.registry import EXPERIMENTS
+from headwaiter.lab.guest import Guest, GuestOutcome
+from headwaiter.papers.reproduce import axboe, guests
+from headwaiter.papers.reproduce.bench import Bench, Clients
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS
+from headwaiter.papers.reproduce.experiment import Finding
+from headwaiter.papers.reproduce.experiment import run as decide
+from headwaiter.papers.reproduce.guests import FioDone, ProgramsRan, job_text, told
 
 FIO = {
     "jobs": [
@@ -31,7 +31,7 @@ FIO = {
 
 
 def test_what_fio_says() -> None:
-    assert told(json.dumps(FIO).encode()) == [Done("a", "read", 2.0, 3.0), Done("b", "write", 0.5, 1e-5)]
+    assert told(json.dumps(FIO).encode()) == [FioDone("a", "read", 2.0, 3.0), FioDone("b", "write", 0.5, 1e-5)]
     for wrong in (b"", b"[]", b'{"jobs": [{}]}'):
         with pytest.raises(Problem, match="fio's output is not as expected"):
             told(wrong)
@@ -47,9 +47,9 @@ def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -
     """Schedulers by their kernel's names, with what --set says, on the experiment's drive."""
     seen: dict[str, Any] = {}
 
-    def boot(machine: Guest, say: object) -> Outcome:
+    def boot(machine: Guest, say: object) -> GuestOutcome:
         seen["machine"] = machine
-        return Outcome({f"{i}.axboe-seq-read": json.dumps(FIO).encode() for i in range(2)}, [])
+        return GuestOutcome({f"{i}.axboe-seq-read": json.dumps(FIO).encode() for i in range(2)}, [])
 
     into_guest(monkeypatch, boot, seen)
     bench = Bench(settings={"as": {"antic_expire": 0}, "cas": {"antic_expire": 3}})
@@ -59,7 +59,7 @@ def test_the_lab_runs_what_the_simulator_runs(monkeypatch: pytest.MonkeyPatch) -
     assert b"runtime=3000ms" in seen["machine"].files["/lab/jobs/axboe-seq-read.fio"]
 
 
-def into_guest(monkeypatch: pytest.MonkeyPatch, boot: Callable[[Guest, object], Outcome], seen: dict[str, Any]) -> None:
+def into_guest(monkeypatch: pytest.MonkeyPatch, boot: Callable[[Guest, object], GuestOutcome], seen: dict[str, Any]) -> None:
     """The lab, with `boot` for the machine; what the guest is given is seen."""
 
     def guest(script: object, on: object, given: Mapping[str, str], say: object) -> Guest:
@@ -71,15 +71,15 @@ def into_guest(monkeypatch: pytest.MonkeyPatch, boot: Callable[[Guest, object], 
     monkeypatch.setattr(guests, "boot", boot)
 
 
-def rows(*given: Mapping[str, float]) -> Outcome:
-    return Outcome({"results": "".join(json.dumps(row) + "\n" for row in given).encode()}, [])
+def rows(*given: Mapping[str, float]) -> GuestOutcome:
+    return GuestOutcome({"results": "".join(json.dumps(row) + "\n" for row in given).encode()}, [])
 
 
 def test_programs_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """A workload finds its parameters and files; figures come by scheduler, as the mean of the runs."""
     seen: dict[str, Any] = {}
 
-    def boot(machine: Guest, say: object) -> Outcome:
+    def boot(machine: Guest, say: object) -> GuestOutcome:
         seen["machine"] = machine
         return rows(
             {"variant": 0, "run": 1, "elapsed_s": 1, "throughput_mbps": 3, "build": 0},
@@ -90,7 +90,7 @@ def test_programs_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
 
     into_guest(monkeypatch, boot, seen)
     found = guests.run_programs(Bench(), "iyer-builds", "maxtor-20g", ["as", "cas"], {"N": 7}, {"/x": b"y"}, runs=2)
-    assert found == {"as": Ran(2, 3, {"build": 1}), "cas": Ran(4, 5, {"build": 3})}
+    assert found == {"as": ProgramsRan(2, 3, {"build": 1}), "cas": ProgramsRan(4, 5, {"build": 3})}
     assert seen["given"] == {"DRIVE": "maxtor-20g", "VARIANTS": "hw-as hw-cas"}
     machine = seen["machine"]
     assert machine.environment == {"DRIVE": "maxtor-20g", "N": "7", "RUNS": "2"} and machine.files["/x"] == b"y"
@@ -106,7 +106,7 @@ class Booted:
         self.figures = list(figures)
         into_guest(monkeypatch, self.boot, self.seen)
 
-    def boot(self, machine: Guest, say: object) -> Outcome:
+    def boot(self, machine: Guest, say: object) -> GuestOutcome:
         self.machines.append(machine)
         variants = len(self.seen["given"]["VARIANTS"].split())
         mine, self.figures = self.figures[:variants], self.figures[variants:]
@@ -238,10 +238,10 @@ def test_readers_with_and_without_anticipation(monkeypatch: pytest.MonkeyPatch) 
         reads = [{"io_bytes": 1, "bw_bytes": rate * 1e6, "lat_ns": {"max": 1}} for rate in rates]
         return json.dumps({"jobs": [job | {"read": one} for one in reads]}).encode()
 
-    def boot(machine: Guest, say: object) -> Outcome:
+    def boot(machine: Guest, say: object) -> GuestOutcome:
         name = "iyer-async" if "/lab/jobs/iyer-async.fio" in machine.files else "iyer-readers"
         slow = 5 if name == "iyer-async" else 2
-        return Outcome({f"0.{name}": told_by_fio(6, 4), f"1.{name}": told_by_fio(slow, slow)}, [])
+        return GuestOutcome({f"0.{name}": told_by_fio(6, 4), f"1.{name}": told_by_fio(slow, slow)}, [])
 
     seen: dict[str, Any] = {}
     into_guest(monkeypatch, boot, seen)
@@ -259,7 +259,7 @@ class Waited:
         self.figures = list(figures)
         into_guest(monkeypatch, self.boot, self.seen)
 
-    def boot(self, machine: Guest, say: object) -> Outcome:
+    def boot(self, machine: Guest, say: object) -> GuestOutcome:
         self.machines.append(machine)
         self.given.append(self.seen["given"])
         schedulers = self.seen["given"]["SCHEDULERS"].split()
@@ -353,13 +353,13 @@ def test_in_a_real_kernel() -> None:
 
 def test_clients_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fastest, the slowest and all of those of a name."""
-    made = [Done(f"clients{n}", "read", 10.0 * n + i, 100.0 - 10 * n - i) for n in (1, 2, 4, 8) for i in range(n)]
+    made = [FioDone(f"clients{n}", "read", 10.0 * n + i, 100.0 - 10 * n - i) for n in (1, 2, 4, 8) for i in range(n)]
     monkeypatch.setattr(axboe, "run_jobs", lambda *_: {"as": made})
     found = axboe.lab_cases(Bench(), "axboe-seq-read")
     assert list(found) == [("as", n) for n in (1, 2, 4, 8)]
     assert found["as", 1] == Clients(10.0, 10.0, 10.0, 90.0)
     assert found["as", 2] == Clients(21.0, 20.0, 41.0, 80.0)
     assert found["as", 4] == Clients(43.0, 40.0, 166.0, 60.0)
-    pair = [Done("r", "read", 5.0, 7.0), Done("w", "write", 3.0, 9.0)]
+    pair = [FioDone("r", "read", 5.0, 7.0), FioDone("w", "write", 3.0, 9.0)]
     monkeypatch.setattr(axboe, "run_jobs", lambda *_: {"as": pair})
     assert axboe.lab_pairs(Bench()) == {"as": axboe.Pair(5.0, 7.0, 3.0, 9.0)}

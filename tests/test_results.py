@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from handmade import Row, latencies_of, printed, tallies_of
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import Latencies, Outcome, Task
-from headwaiter.errors import Problem
 from headwaiter.study.results import coarse_note, jain, latency, summarise
 
 MS = 1_000_000

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
-from headwaiter.errors import Problem
 
 MS = 1_000_000
 

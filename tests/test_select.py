@@ -13,12 +13,12 @@ from command import good, run, told, write
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 
-from headwaiter.errors import Problem
-from headwaiter.live.machine import Machine
-from headwaiter.live.sample import Tabled
-from headwaiter.live.selectors import check_subject, promised
-from headwaiter.live.worked import Worked, worked
-from headwaiter.study.cells import KIB, OPERATIONS, ByTable, Cell, study_table
+from headwaiter.base.errors import Problem
+from headwaiter.papers.cells import KIB, OPERATIONS, ByTable, Cell, study_table
+from headwaiter.papers.selectors import check_subject, promised
+from headwaiter.papers.watching import TableMethod
+from headwaiter.papers.worked import Worked, worked
+from headwaiter.queue.machine import Machine
 from headwaiter.traces import Trace, load
 
 __all__ = ["machine"]
@@ -210,7 +210,7 @@ RATES = {
 
 
 def test_watch_takes_the_least_that_any_of_the_cells_promises(tmp_path: Path) -> None:
-    method = Tabled(ByTable(RATES))
+    method = TableMethod(ByTable(RATES))
     in_order = method.judge(done(tmp_path / "a.csv", files("R", 12, 512, 64)), 1.0, 0, "none", ["bfq", "kyber", "as"])
     assert in_order.advantage == {"bfq": math.log(3), "kyber": math.log(2)} and not in_order.trouble
     assert in_order.load == "read or reread, requests of 64 KiB, files of about 512 KiB"
@@ -221,7 +221,7 @@ def test_watch_takes_the_least_that_any_of_the_cells_promises(tmp_path: Path) ->
 
 
 def test_watch_says_what_its_table_lacks(tmp_path: Path) -> None:
-    method = Tabled(ByTable(RATES))
+    method = TableMethod(ByTable(RATES))
     for rows, trouble in (
         (files("R", 1, 4096, 64), "files of up to 1024 KiB with records of 64 KiB, and this is one of 4096 KiB"),
         (files("W", 12, 512, 64), "has no write (it has read, reread, random write)"),

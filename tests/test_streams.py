@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from command import good, write
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import ConstantDrive, Forest
-from headwaiter.errors import Problem
 from headwaiter.study.workload import Reading, read_trace, read_workload, replay
 from headwaiter.traces import Trace, part, with_streams
 from headwaiter.traces.making import make_trace

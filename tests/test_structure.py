@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 from callgraph import Graph, calls, circles, read, way
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+from rooms import LAYERS, above, imports, modules, picture, room
 
 ROOT = Path(__file__).resolve().parent.parent
 HOSTS = ("sim", "kmod")
@@ -165,57 +169,28 @@ def test_python_has_every_number_of_the_interface() -> None:
     assert names == set(re.findall(r"\blib\.(HWS_\w+)", (ROOT / "src/headwaiter/engine/constants.py").read_text()))
 
 
-# From the lowest up: a room may import from those in front of it. Files beside the rooms are helpers that know no room.
-PACKAGE = "headwaiter"
-LAYERS = (
-    {"archives", "early", "ending", "errors", "frames", "nearest", "outputs", "parsing", "paths", "places", "reading", "record"},
-    {"engine"},
-    {"drives", "fio", "generated", "traces"},
-    {"study"},
-    {"judge"},
-    {"regret"},
-    {"lab", "report", "was"},
-    {"conformance", "live", "reproduce"},
-    {"api"},
-    {"cli"},
-    {"__main__"},
-)  # fmt: skip
-
-
-def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name."""
-    paths = sorted((ROOT / "src" / PACKAGE).rglob("*.py"))
-    return {".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
-
-
-def imports() -> dict[str, set[str]]:
-    """What each module imports of the package, wherever in it the import stands."""
-    known = modules()
-    found: dict[str, set[str]] = defaultdict(set)
-    for name, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                assert not node.level, f"{path}: a relative import"
-                whole = [f"{node.module}.{alias.name}" for alias in node.names]
-                found[name] |= {one if one in known else str(node.module) for one in whole if one.startswith(f"{PACKAGE}.")}
-            elif isinstance(node, ast.Import):
-                found[name] |= {alias.name for alias in node.names if alias.name.startswith(f"{PACKAGE}.")}
-    return found
-
-
-def room(module: str) -> str:
-    """The folder of a module, or the module itself where it lies beside the folders."""
-    return module.split(".")[1] if "." in module else ""
+NAMED_AFTER = {"cli", "experiments", "traces.formats"}
+"""Folders whose files have the name of what a person calls: a command, an experiment, a format."""
+OF_A_KIND = {"__init__", "schema"}
+"""Files that several rooms have: `schema` has the fields of `--json`."""
+BARE = {"base", "queue", "recorder"}
+"""Rooms that work where the library and NumPy do not: what undoes a change, and what records, needs no other."""
 
 
 def test_rooms_import_from_rooms_below() -> None:
     level = {name: i for i, layer in enumerate(LAYERS) for name in layer}
-    assert {room(module) for module in modules()} - {""} == set(level), "a room that has no place in LAYERS"
+    assert {room(module) for module in modules()} - {""} == set(level), "a room that has no place in LAYERS (docs/rooms.py)"
     for module, wanted in imports().items():
         for other in wanted:
             mine, theirs = room(module), room(other)
             if mine and mine != theirs:
-                assert level[theirs] < level[mine] or (level[theirs] == level[mine] == 0), f"{module} imports {other}"
+                assert level[theirs] < level[mine], f"{module} imports {other}"
+
+
+def test_what_undoes_and_what_records_needs_no_other_room() -> None:
+    for module, wanted in imports().items():
+        if room(module) in BARE:
+            assert {room(other) for other in wanted} - {""} <= BARE, f"{module} imports {wanted}"
 
 
 def test_no_circle_of_imports() -> None:
@@ -223,13 +198,52 @@ def test_no_circle_of_imports() -> None:
     TopologicalSorter({module: wanted - {module} for module, wanted in imports().items()}).prepare()
 
 
-def test_no_assert_does_something() -> None:
-    """Under python -O nothing is left out but checks: what an assert calls only looks."""
-    looks = {"isinstance", "len", "callable", "is_dataclass", "get_origin", "max", "min", "all", "any"}
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Assert):
-                continue
-            called = {ast.unparse(one.func).rpartition(".")[2] for one in ast.walk(node) if isinstance(one, ast.Call)}
-            named = any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
-            assert called <= looks and not named, f"{path}:{node.lineno}: {ast.unparse(node)}"
+def test_files_of_one_name_are_of_one_kind() -> None:
+    """A command may share its name with the one file that does its work."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for module in modules():
+        folder, _, name = module.removeprefix("headwaiter.").rpartition(".")
+        if name not in OF_A_KIND and folder not in NAMED_AFTER and modules()[module].name != "__init__.py":
+            found[name].append(module)
+    assert not {name: those for name, those in found.items() if len(those) > 1}
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(module)
+    assert not {name: those for name, those in found.items() if len(those) > 1}
+
+
+def test_a_room_says_what_it_is() -> None:
+    """In one line, which docs/architecture.md shows."""
+    for name in (name for layer in LAYERS for name in layer):
+        doc = ast.get_docstring(ast.parse(modules()[f"headwaiter.{name}"].read_text())) or ""
+        assert doc.split("\n")[0].endswith("."), name
+
+
+def test_the_picture_has_the_arrows_that_others_follow_from() -> None:
+    assert above({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+    assert (
+        "  queue[queue] --> base[base]\n" in picture()
+        and "  papers_reproduce[papers/reproduce] --> papers[papers]\n" in picture()
+    )
+
+
+def test_places_to_look_are_there() -> None:
+    """Files and functions that docs/architecture.md sends a stranger to."""
+    section = (ROOT / "docs/architecture.md").read_text().split("\n## Where to look\n")[1].split("\n<!-- ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith(("| to", "| ---"))]
+    assert len(rows) > 10
+    for row in rows:
+        paths = [word for word in re.findall(r"`([^`\s]+)`", row) if "/" in word and not word.isupper()]
+        names = re.findall(r"`(\w+)\(\)`", row)
+        files = [path for word in paths if "NAME" not in word for path in ROOT.glob(word)]
+        assert files or any("NAME" in word for word in paths) or not paths, row
+        for word in paths:
+            assert list(ROOT.glob(word.replace("NAME", "*"))), f"{word} is not there: {row}"
+        text = "".join(path.read_text() for path in files if path.is_file())
+        for name in names:
+            assert re.search(rf"\b(def |class )?{name}\(", text), f"{name}() is not there: {row}"

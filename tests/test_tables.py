@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from command import good, run, told, write
 
-from headwaiter.engine import tables
+from headwaiter.base.errors import Problem
+from headwaiter.base.reading import read_bytes
+from headwaiter.engine import policy_tables
 from headwaiter.engine.policy import Policy, Request
+from headwaiter.engine.policy_tables import LEFT_OUT
 from headwaiter.engine.schedulers import catalogue, find, settings
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.engine.tables import LEFT_OUT
-from headwaiter.errors import Problem
-from headwaiter.reading import read_bytes
 from headwaiter.study.variants import settings_of
 
 MS = 1_000_000
@@ -102,7 +102,7 @@ def test_a_file_for_several_schedulers_is_read_once(monkeypatch: pytest.MonkeyPa
         read.append(path)
         return read_bytes(path, most)
 
-    monkeypatch.setattr(tables, "read_bytes", reading)
+    monkeypatch.setattr(policy_tables, "read_bytes", reading)
     found = settings_of((f"positions={path}",), ["as", "noop", "was"])
     assert read == [path]
     rows = POSITIONS.parse("x", WIDE.encode())

@@ -18,6 +18,7 @@ from command import run
 from fakesys import FakeSystem, machine
 from rich.console import Console
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli import SECTIONS, _devices, program
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._complete import Complete, drive, schedulers
@@ -26,8 +27,7 @@ from headwaiter.cli._progress import Parts, amount, progress_bar
 from headwaiter.cli.research import SECTIONS as RESEARCH
 from headwaiter.engine.schedulers import names as scheduler_names
 from headwaiter.engine.sim import ConstantDrive, Options
-from headwaiter.errors import Problem
-from headwaiter.reproduce.registry import EXPERIMENTS
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS
 from headwaiter.study.cost import plan
 from headwaiter.study.trial import measure_all
 from headwaiter.study.variants import Variant

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from blkrecords import event, message, process
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
+from headwaiter.experiments.record import compared
 from headwaiter.lab import script
-from headwaiter.lab.recorder import compared
 from headwaiter.traces import Trace, load, with_flushes
 
 

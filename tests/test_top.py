@@ -27,21 +27,22 @@ from ringpages import entry, event, format_text, page
 from test_blame import MS, behind, trace
 from test_record import Kernel, kernel
 
-from headwaiter.errors import Problem
-from headwaiter.live import devices, tracefs
-from headwaiter.live.decide import Window
-from headwaiter.live.devices import Device
-from headwaiter.live.top import Look, Setting, counted, look
-from headwaiter.live.top_advice import Adviser, sentence
-from headwaiter.live.top_feed import Feed
-from headwaiter.live.top_live import recorded
-from headwaiter.live.top_screen import duration, number, screen
-from headwaiter.live.topped import TopDocument, TopProgram
-from headwaiter.record import json_text
+from headwaiter.base.errors import Problem
+from headwaiter.base.records import json_text
+from headwaiter.queue import devices
+from headwaiter.queue.devices import Device
+from headwaiter.recorder import tracefs
 from headwaiter.report.tables import show
 from headwaiter.report.terminal import console
 from headwaiter.study.schema import Answer, Lever, Margin
+from headwaiter.top.feed import Feed
+from headwaiter.top.interval import DiskSetting, Look, counted, look
+from headwaiter.top.remedies import Adviser, sentence
+from headwaiter.top.schema import TopDocument, TopProgram
+from headwaiter.top.screen import duration, number, screen
+from headwaiter.top.sources import recorded
 from headwaiter.traces import load
+from headwaiter.watch.decide import Window
 
 __all__ = ["kernel"]
 S = 10**9
@@ -73,7 +74,7 @@ def program(seen: Look, name: str) -> TopProgram:
 def test_what_completes_in_an_interval_counts_and_what_is_under_way_waits() -> None:
     before, reads = (0, 0, 5, 0, "r"), [(8, 8, 12, 0, "r"), (13, 18, 40, 0, "r"), (25, 25, 26, 0, "r")]
     made = trace([before, *reads, (9, 12, 18, 1, "w"), (19, None, 50, 1, "w")])
-    seen = look(made, 10 * MS, 20 * MS, Setting("bfq", {"slice_idle": "8"}, takes=31))
+    seen = look(made, 10 * MS, 20 * MS, DiskSetting("bfq", {"slice_idle": "8"}, takes=31))
     # One read and one write complete; a read, which has been served for 2 ms, and a write are under way.
     assert (seen.read.requests_per_s, seen.write.requests_per_s) == (100, 100)
     assert (seen.read.mean_ms, seen.write.mean_ms) == (4, 9)
@@ -93,33 +94,33 @@ def test_what_completes_in_an_interval_counts_and_what_is_under_way_waits() -> N
 def test_programs_keep_their_names_when_others_have_gone() -> None:
     """b has nothing in the second interval."""
     made = trace([(0, 0, 5, 1, "w"), (11, 11, 15, 2, "r"), (12, 15, 16, 3, "s")])
-    seen = look(made, 10 * MS, 20 * MS, Setting())
+    seen = look(made, 10 * MS, 20 * MS, DiskSetting())
     assert sorted(one.program for one in seen.programs or ()) == ["c", "d"]
     assert program(seen, "c").read.requests_per_s == 100 and program(seen, "d").write.requests_per_s == 100
 
 
 def test_nothing_was_asked_for() -> None:
     for made in (None, trace([(0, 0, 5, 1, "w")])):
-        seen = look(made, 10 * MS, 20 * MS, Setting("none"))
+        seen = look(made, 10 * MS, 20 * MS, DiskSetting("none"))
         assert seen.programs == () and seen.queue.under_way == 0 and seen.read.requests_per_s == 0
         assert any("nothing was asked of it" in line for line in shown(document(seen), 80))
 
 
 def test_a_flush_is_waited_for_until_it_is_done() -> None:
-    seen = look(trace([(0, 1, 30, 0, "f"), (5, 5, 8, 1, "r")]), 4 * MS, 14 * MS, Setting())
+    seen = look(trace([(0, 1, 30, 0, "f"), (5, 5, 8, 1, "r")]), 4 * MS, 14 * MS, DiskSetting())
     a = program(seen, "a")
     assert a.waits_percent == pytest.approx(100) and a.under_way == 1 and a.lat_ms and a.lat_ms.max == 14
 
 
 def test_the_background_is_named() -> None:
-    [one] = look(behind("w"), 0, 100 * MS, Setting()).background
+    [one] = look(behind("w"), 0, 100 * MS, DiskSetting()).background
     assert (one.program, one.why) == ("cp", "asynchronous")
 
 
 def test_counters() -> None:
     before = (100, 0, 800, 1000, 10, 0, 80, 50, 0, 5000, 6000)
     after = (300, 0, 2400, 1400, 10, 0, 80, 50, 7, 6000, 9000)
-    seen = counted(before, after, 2.0, Setting("none"))
+    seen = counted(before, after, 2.0, DiskSetting("none"))
     assert (seen.read.requests_per_s, seen.read.mean_ms) == (100, 2) and seen.read.mbps == pytest.approx(1600 * 512 / 2e6)
     assert (seen.write.requests_per_s, seen.write.mean_ms) == (0, None)
     assert (seen.queue.busy_percent, seen.queue.under_way, seen.programs) == (50, 7, None)
@@ -130,7 +131,7 @@ def test_counters() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 70, 80, 132])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    seen = look(behind("w"), 0, 100 * MS, Setting("mq-deadline", {f"tunable_{k}": "12345" for k in range(12)}, 31))
+    seen = look(behind("w"), 0, 100 * MS, DiskSetting("mq-deadline", {f"tunable_{k}": "12345" for k in range(12)}, 31))
     lines = shown(document(seen, advice="bfq, under which programs would wait 56% less"), width)
     assert max(map(len, lines)) <= width
     text = " ".join(" ".join(lines).split())
@@ -144,7 +145,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_few_lines_show_few_programs() -> None:
     made = trace([(k, k, k + 1, k % 8, "r") for k in range(16)], {k: f"p{k}" for k in range(8)})
-    seen = look(made, 0, 20 * MS, Setting("none"))
+    seen = look(made, 0, 20 * MS, DiskSetting("none"))
     lines = shown(document(seen), 80, 12)
     assert len(lines) <= 12 and any("more)" in line for line in lines)
     assert sum(line.startswith("p") and not line.startswith("program") for line in lines) == 5
@@ -158,13 +159,13 @@ def test_numbers() -> None:
 
 def test_ionice_under_a_scheduler_that_does_not_hear_it() -> None:
     for scheduler, words in (("none", "does nothing under none, but works under bfq"), ("bfq", "works under bfq, and under mq")):
-        seen = look(behind("w"), 0, 100 * MS, Setting(scheduler))
+        seen = look(behind("w"), 0, 100 * MS, DiskSetting(scheduler))
         assert words in " ".join(" ".join(shown(document(seen), 80)).split())
 
 
 def test_names_are_no_markup() -> None:
     made = trace([(0, 0, 1, 0, "r")], {0: "[b]x[/b]"})
-    assert any("[b]x[/b]" in line for line in shown(document(look(made, 0, 2 * MS, Setting())), 80))
+    assert any("[b]x[/b]" in line for line in shown(document(look(made, 0, 2 * MS, DiskSetting())), 80))
 
 
 # --- what is recorded ---
@@ -258,7 +259,7 @@ def test_what_is_under_way_in_the_device_is_known(feed: tuple[Feed, Clock]) -> N
     made.add("cpu0/000000", pages((t, "Q", 8, 5), (t + MS, "D", 8, 5)))
     found = made.trace(t + S)
     assert found is not None and found.issue_ns is not None and found.issue_ns.tolist() == [t + MS]
-    assert look(found, t, t + S, Setting()).queue.in_device == 1
+    assert look(found, t, t + S, DiskSetting()).queue.in_device == 1
 
 
 def test_after_losses_what_seems_to_wait_is_given_up(feed: tuple[Feed, Clock]) -> None:
@@ -271,7 +272,7 @@ def test_after_losses_what_seems_to_wait_is_given_up(feed: tuple[Feed, Clock]) -
 
 def test_of_many_events_the_latest_stay(feed: tuple[Feed, Clock], monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is under way."""
-    monkeypatch.setattr("headwaiter.live.top_feed.MOST_EVENTS", 4)
+    monkeypatch.setattr("headwaiter.top.feed.MOST_EVENTS", 4)
     made, clock = feed
     t = clock.now
     made.add("cpu0/0", pages((t, "Q", 8000, 6), *((t + 10 * k + i, "QC"[i], 8 * k, 5) for k in range(1, 9) for i in (0, 1))))
@@ -296,7 +297,7 @@ def test_the_last_minute_is_an_archive(feed: tuple[Feed, Clock], tmp_path: Path,
     assert made.archive(tmp_path / "a.hwr") == 60
     found = load(tmp_path / "a.hwr")
     assert found.sector.tolist() == [8 * second for second in range(39, 100)] and (found.complete_ns >= 0).all()
-    monkeypatch.setattr("headwaiter.live.top_feed.MOST_BYTES", 3 * len(pages((1, "Q", 8, 5), (2, "C", 8, 0))))
+    monkeypatch.setattr("headwaiter.top.feed.MOST_BYTES", 3 * len(pages((1, "Q", 8, 5), (2, "C", 8, 0))))
     made.add("cpu0/000000", pages((clock.now, "Q", 8, 5), (clock.now + MS, "C", 8, 0)))
     made.archive(tmp_path / "b.hwr")
     assert len(load(tmp_path / "b.hwr")) == 3
@@ -334,7 +335,7 @@ def test_a_sentence() -> None:
 
 
 def test_what_helps_beside_a_scheduler_is_told_with_its_command() -> None:
-    seen = look(behind("w"), 0, 100 * MS, Setting("mq-deadline"))
+    seen = look(behind("w"), 0, 100 * MS, DiskSetting("mq-deadline"))
     lines = shown(document(seen, advice="keep it", levers=[LEVER, LEVER, LEVER]), 80)
     assert " ".join(" ".join(lines).split()).count(f"Besides, {LEVER.text}") == 2, "no more than two have room"
     assert "  ionice -c3 -p $(pidof cp)" in lines
@@ -423,7 +424,7 @@ def test_a_disk_is_recorded_and_nothing_stays_switched_on(
     kernel: Kernel, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Ticking()
-    monkeypatch.setattr("headwaiter.live.top_live.time", clock)
+    monkeypatch.setattr("headwaiter.top.sources.time", clock)
     now = clock.now + 15 * MS
     first = ((now, "Q", 8, 6), (now + 1000, "D", 8, 6), (now + 2000, "C", 8, 0))
     kernel.pages = {0: [pages(*first, (now + 3000, "Q", 80, 70))], 1: []}

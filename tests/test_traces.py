@@ -14,12 +14,12 @@ import pytest
 import zstandard
 from click.testing import CliRunner
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli import import_
 from headwaiter.engine.constants import META, SYNC, Op
-from headwaiter.errors import Problem
 from headwaiter.traces import Trace, closed_loop, detect, load, write_csv
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import Task
+from headwaiter.traces.model import TraceTask
 
 HEADER = "time_s,task,op,sync,sector,sectors"
 PLAIN = f"{HEADER}\n0.5,7,R,1,1000,8\n0.25,9,W,0,2000,16\n0.5,7,D,0,5000,1024\n"
@@ -84,7 +84,7 @@ def test_native_optional_columns_in_any_order(tmp_path: Path) -> None:
     assert t.complete_ns.tolist() == [2, -1, 1_500_000_000, 2_250_000_000]
     assert t.ioprio.tolist() == [1 << 13, 2 << 13 | 4, 3 << 13, 0]
     assert t.group.tolist() == [0, 0, 1, 1]
-    assert t.tasks == (Task(1, "sh"), Task(2, "cat"), Task(3))
+    assert t.tasks == (TraceTask(1, "sh"), TraceTask(2, "cat"), TraceTask(3))
     assert t.flags.tolist() == [SYNC | META, SYNC, 0, 0]
     assert t.completions_known
 

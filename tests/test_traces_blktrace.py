@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from blkrecords import event, message, process, record
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import META, SYNC, Op
-from headwaiter.errors import Problem
-from headwaiter.traces import Task, Trace, load
+from headwaiter.traces import Trace, TraceTask, load
 
 
 def read(folder: Path, *records: bytes, **options: object) -> Trace:
@@ -44,7 +44,7 @@ SIMPLE = [
 
 def test_one_request(tmp_path: Path) -> None:
     t = read(tmp_path, *SIMPLE)
-    assert (t.format, t.tasks, t.notes) == ("blktrace", (Task(5),), ())
+    assert (t.format, t.tasks, t.notes) == ("blktrace", (TraceTask(5),), ())
     assert rows(t) == [(0, 800, 8, 900)]
 
 
@@ -63,7 +63,7 @@ def test_all_layouts_of_a_record(tmp_path: Path, order: str, version: int, cgrou
         event(13, "C", "WSM", 900, 8, **how),
     )
     assert rows(t) == [(0, 900, 8, 3), (0, 908, 8, 2)]
-    assert t.tasks == (Task(5, "dd"),)
+    assert t.tasks == (TraceTask(5, "dd"),)
     assert t.flags.tolist() == [SYNC | META] * 2
     assert t.op.tolist() == [Op.WRITE] * 2
 
@@ -196,13 +196,13 @@ def test_names_forks_and_exits(tmp_path: Path) -> None:
         message(9, "exit 2"),
         message(9, "cfq1 whatever 2"),
     )
-    assert t.tasks == (Task(1, "sh"), Task(2, "cat", exit_ns=8))
+    assert t.tasks == (TraceTask(1, "sh"), TraceTask(2, "cat", exit_ns=8))
     assert t.group.tolist() == [0, 0]
 
 
 def test_an_exit_beyond_any_clock_is_unknown(tmp_path: Path) -> None:
     t = read(tmp_path, event(1, "Q", "R", 0, 8, pid=1), event(2, "C", "R", 0, 8), message(2**64 - 1, "exit 1"))
-    assert t.tasks == (Task(1, ""),)
+    assert t.tasks == (TraceTask(1, ""),)
     assert "1 exit beyond any clock treated as unknown" in t.notes
 
 
@@ -322,7 +322,7 @@ def test_blkparse_text(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert t.op.tolist() == [Op.READ, Op.WRITE, Op.WRITE, Op.DISCARD]
     assert t.flags.tolist() == [SYNC | META, SYNC, SYNC, 0]
-    assert t.tasks == (Task(1206, "find me"), Task(1300, "jbd2/sda-8"))
+    assert t.tasks == (TraceTask(1206, "find me"), TraceTask(1300, "jbd2/sda-8"))
     assert t.group.tolist() == [0, 0, 0, 0], "forked, and in turn"
     assert t.notes[0] == "device 8,0, the busiest, of 2: 8,0 (4), 8,16 (1)"
 

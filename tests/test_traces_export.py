@@ -15,8 +15,8 @@ import zstandard
 from command import good, run
 from conftest import ROOT
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import Op
-from headwaiter.errors import Problem
 from headwaiter.traces import Trace, formats, load, write_csv
 
 EXAMPLE = ROOT / "workloads" / "example.blktrace.xz"

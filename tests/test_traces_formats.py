@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import Problem
 from headwaiter.traces import Trace, closed_loop, load
 
 LOAD = """\

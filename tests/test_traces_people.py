@@ -14,8 +14,8 @@ import pytest
 from test_traces_text import read, rows
 
 import headwaiter
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import Problem
 from headwaiter.traces import Trace, load
 from headwaiter.traces.events import FUA, PREFLUSH, parse_rwbs
 from headwaiter.traces.meaning import PRESETS

@@ -11,9 +11,9 @@ from blkrecords import event as blk_event
 from ringpages import archive, begin, document, end, entry, event, files, format_text, page
 from zstandard import compress
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import Problem
-from headwaiter.traces import Task, Trace, load, recording, ring
+from headwaiter.traces import Trace, TraceTask, load, recording, ring
 from headwaiter.traces.source import Source
 
 
@@ -66,7 +66,7 @@ def two_cpus(rwbs: int = 10) -> dict[int, list[bytes]]:
 def test_a_recording_of_two_processors(tmp_path: Path, rwbs: int) -> None:
     t = read(tmp_path, files(two_cpus(rwbs), rwbs))
     assert rows(t) == [(10, 500, 800, 8, 0), (10, 1000, 808, 8, 0), (800, -1, 4000, 8, 1)]
-    assert t.tasks == (Task(6, "cat", 8000), Task(7, "kworker/u4:1"))
+    assert t.tasks == (TraceTask(6, "cat", 8000), TraceTask(7, "kworker/u4:1"))
     assert (t.op.tolist(), t.flags.tolist()) == ([Op.READ, Op.READ, Op.WRITE], [SYNC, SYNC, 0])
     assert (t.format, t.source) == ("recording", str(tmp_path / "t.hwr"))
     assert t.notes == ("1 of 3 requests without a recorded completion",)
@@ -107,7 +107,7 @@ def test_issues_are_not_arrivals(tmp_path: Path) -> None:
         entry(1, event("block_rq_complete", sector=8, nr_sector=8, rwbs="R", pid=0)),
     ]
     t = read(tmp_path, files({0: [page(0, *entries)]}))
-    assert rows(t) == [(0, 2, 8, 8, 0)] and t.tasks == (Task(6, "fio"),)
+    assert rows(t) == [(0, 2, 8, 8, 0)] and t.tasks == (TraceTask(6, "fio"),)
 
 
 def test_the_bio_of_a_partition_comes_once(tmp_path: Path) -> None:

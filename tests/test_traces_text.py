@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import META, SYNC, Op
-from headwaiter.errors import Problem
 from headwaiter.traces import Trace, load
 
 FTRACE = """# tracer: nop

@@ -23,10 +23,10 @@ import scenario
 from command import run
 from fakesys import FakeSystem, machine
 
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.record import FINISHED, Done, Sofar
-from headwaiter.paths import WORKLOADS
+from headwaiter.base.paths import WORKLOADS
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
+from headwaiter.recorder.record import FINISHED, RecordingDone, Sofar
 
 __all__ = ["machine"]
 
@@ -70,9 +70,9 @@ def on_a_fake_machine(
     there = Machine(machine.root)
     bundled = lzma.decompress((WORKLOADS / "nas.blktrace.xz").read_bytes())
 
-    def record(disks: Sequence[Device], seconds: float, output: Path, **_: object) -> Done:
+    def record(disks: Sequence[Device], seconds: float, output: Path, **_: object) -> RecordingDone:
         output.write_bytes(bundled)
-        return Done("tracefs", FINISHED, Sofar(seconds, 1, 1, 0, 0), ())
+        return RecordingDone("tracefs", FINISHED, Sofar(seconds, 1, 1, 0, 0), ())
 
     monkeypatch.setattr("headwaiter.cli.record.find", there.find)
     monkeypatch.setattr("headwaiter.cli.record.record_with_line", record)

@@ -11,9 +11,9 @@ import pytest
 from command import good, told, write
 
 import headwaiter
+from headwaiter.base.errors import Problem
 from headwaiter.drives import find_drive, validation
-from headwaiter.drives.validation import FRACTIONS, Measured, Validation, demerit, quantiles, read_trace, validate
-from headwaiter.errors import Problem
+from headwaiter.drives.validation import FRACTIONS, MeasuredRequests, Validation, demerit, quantiles, read_trace, validate
 
 TRACE = "R Hit 100 8 9000 5000\nW Miss 7 16 1000.5 250\n\nR Hit 0x10 1 0 0\n"
 
@@ -55,9 +55,11 @@ def test_a_trace_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert (load.service_ns.tolist(), load.think_ns.tolist()) == ([9_000_000, 1_000_500, 0], [5_000_000, 250_000, 0])
 
 
-def one(sector: int, sectors: int) -> Measured:
+def one(sector: int, sectors: int) -> MeasuredRequests:
     ones = np.ones(1, np.int64)
-    return Measured(np.zeros(1, np.uint8), np.array([sector], np.uint64), np.array([sectors], np.uint32), ones * 10**6, ones * 0)
+    return MeasuredRequests(
+        np.zeros(1, np.uint8), np.array([sector], np.uint64), np.array([sectors], np.uint32), ones * 10**6, ones * 0
+    )
 
 
 def test_a_request_is_no_larger_than_a_command_of_a_disk(tmp_path: Path) -> None:

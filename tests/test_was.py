@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SYNC
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Outcome, Task, simulate
-from headwaiter.errors import Problem
 from headwaiter.study.workload import Reading, find_workload, read_workload
 
 MS = 1_000_000

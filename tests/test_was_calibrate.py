@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwaiter.errors import Problem
-from headwaiter.was.calibrate import MAX_EMPTY, Candidate, Choices, _candidates, calibrate, heights, similarity
-from headwaiter.was.classify import Reads
-from headwaiter.was.config import DEFAULT_US, Config
-from headwaiter.was.evaluate import Figures, Verdict
-from headwaiter.was.fit import FIXED_US, Contender, alike, fit, settled, surely_less
-from headwaiter.was.matrix import Matrix
-from headwaiter.was.observe import Observation, Waits
+from headwaiter.base.errors import Problem
+from headwaiter.papers.was.calibration import MAX_EMPTY, Candidate, Choices, _candidates, calibrate, heights, similarity
+from headwaiter.papers.was.classify import Reads
+from headwaiter.papers.was.config import DEFAULT_US, Config
+from headwaiter.papers.was.evaluate import Evaluated, WaitSums
+from headwaiter.papers.was.fit import FIXED_US, Contender, alike, fit, settled, surely_less
+from headwaiter.papers.was.matrix import Matrix
+from headwaiter.papers.was.observe import Observation, ObservedWaits
 
 MS = 1_000_000
 
@@ -31,7 +31,7 @@ def two_kinds(each: int = 200) -> Observation:
     order = np.argsort(time, kind="stable")
     reads = Reads(task[order], time[order], sector[order])
     met = reads.task == 0
-    waits = Waits(np.arange(2 * each), np.where(met, MS, 10 * MS), met)
+    waits = ObservedWaits(np.arange(2 * each), np.where(met, MS, 10 * MS), met)
     return Observation(reads, waits, 10_000, "two kinds")
 
 
@@ -96,7 +96,7 @@ def test_too_many_empty_classes_are_a_warning() -> None:
     assert found.best.empty_share > MAX_EMPTY and found.within == 0
     assert "are without a wait, which is more than 30%" in found.warnings[0]
     same = two_kinds()
-    same = Observation(same.reads, Waits(same.waits.read, np.full(400, MS), np.full(400, True)), 10_000, "one kind")
+    same = Observation(same.reads, ObservedWaits(same.waits.read, np.full(400, MS), np.full(400, True)), 10_000, "one kind")
     assert calibrate(same, Choices(classes=2)).warnings[-1].endswith("mean correlation with the whole is 1.00, more than 0.8")
 
 
@@ -115,20 +115,20 @@ def test_without_a_wait_there_is_nothing_to_calibrate_by() -> None:
     none = np.empty(0, np.int64)
     o = two_kinds()
     with pytest.raises(Problem, match="two kinds: the scheduler never waited, so calibration is not possible"):
-        calibrate(Observation(o.reads, Waits(none, none, none.astype(bool)), 10_000, o.name), Choices())
+        calibrate(Observation(o.reads, ObservedWaits(none, none, none.astype(bool)), 10_000, o.name), Choices())
 
 
 # --- the trial ---
 
-BEFORE = Figures(met=100, vain=20, vain_ms=120.0, bytes=10**9, seconds=10.0)
+BEFORE = WaitSums(met=100, vain=20, vain_ms=120.0, bytes=10**9, seconds=10.0)
 
 
-def figures(met: int, vain_ms: float, seconds: float = 10.0) -> Figures:
-    return Figures(met, 1, vain_ms, 10**9, seconds)
+def figures(met: int, vain_ms: float, seconds: float = 10.0) -> WaitSums:
+    return WaitSums(met, 1, vain_ms, 10**9, seconds)
 
 
-def contender(after: Figures) -> Contender:
-    return Contender(alike(1000, {}), None, None, Verdict("", BEFORE, after))
+def contender(after: WaitSums) -> Contender:
+    return Contender(alike(1000, {}), None, None, Evaluated("", BEFORE, after))
 
 
 def test_order_of_contenders() -> None:
@@ -147,13 +147,15 @@ def test_order_of_contenders() -> None:
 
 
 def test_a_verdict() -> None:
-    assert Verdict("", BEFORE, figures(100, 119.0)).better is True
-    assert Verdict("", BEFORE, figures(50, 61.0)).better is False
-    assert Verdict("", BEFORE, figures(50, 60.0)).better is None
+    assert Evaluated("", BEFORE, figures(100, 119.0)).better is True
+    assert Evaluated("", BEFORE, figures(50, 61.0)).better is False
+    assert Evaluated("", BEFORE, figures(50, 60.0)).better is None
     nothing = figures(0, 0.0)
-    assert Verdict("", BEFORE, nothing).better is True and Verdict("", nothing, nothing).better is None
-    assert Verdict("", figures(0, 5.0), figures(0, 6.0)).better is False
-    assert Verdict("", BEFORE, figures(1, 1.0, seconds=10.2)).keeps_up and not Verdict("", BEFORE, figures(1, 1, 10.21)).keeps_up
+    assert Evaluated("", BEFORE, nothing).better is True and Evaluated("", nothing, nothing).better is None
+    assert Evaluated("", figures(0, 5.0), figures(0, 6.0)).better is False
+    assert (
+        Evaluated("", BEFORE, figures(1, 1.0, seconds=10.2)).keeps_up and not Evaluated("", BEFORE, figures(1, 1, 10.21)).keeps_up
+    )
     assert (BEFORE.cost_ms, nothing.cost_ms, BEFORE.rate_mbps) == (1.2, None, 100.0)
 
 
@@ -161,7 +163,7 @@ def test_fit_takes_what_the_trial_says() -> None:
     """A trial that likes an interval of 3 ms for everybody; one that likes nothing; one that likes short waits on average."""
     seen: list[Config] = []
 
-    def likes(good: bool, config: Config) -> Figures:
+    def likes(good: bool, config: Config) -> WaitSums:
         seen.append(config)
         return figures(100, 1.0 if good else 1000.0)
 
@@ -207,7 +209,7 @@ def test_a_shorter_interval_has_to_be_better_for_sure() -> None:
 def test_fit_forbids_what_is_forbidden() -> None:
     seen: list[Config] = []
 
-    def trials(configs: Sequence[Config]) -> list[Figures]:
+    def trials(configs: Sequence[Config]) -> list[WaitSums]:
         seen.extend(configs)
         return [BEFORE] * len(configs)
 

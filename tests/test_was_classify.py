@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwaiter.errors import Problem
-from headwaiter.was.classify import Reads, class_of_history, classify, differences
-from headwaiter.was.config import Config, config
+from headwaiter.base.errors import Problem
+from headwaiter.papers.was.classify import Reads, class_of_history, classify, differences
+from headwaiter.papers.was.config import Config, config
 
 S, T = [[0, 70], [41, 30], [61, 0]], [[0, 30], [3000, 15], [9000, 0]]
 W1 = config(5, S, T, [6000] * 100)

@@ -13,9 +13,9 @@ from command import good, run, told, write
 
 from headwaiter.cli import was as cli
 from headwaiter.engine.schedulers import find
-from headwaiter.was import sysfs
-from headwaiter.was.config import config, load, save
-from headwaiter.was.matrix import load_matrix
+from headwaiter.papers.was import sysfs
+from headwaiter.papers.was.config import config, load, save
+from headwaiter.papers.was.matrix import load_matrix
 
 SMALL = ("--history", 3, "--classes", 4, "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
 AS_FITTED = ("-d", "barracuda-80g", "--no-goes-on", "--positions", "--nr-requests", 256, "--wbt-depth", 0)

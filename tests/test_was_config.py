@@ -11,9 +11,9 @@ from command import write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
-from headwaiter.was.config import FORMAT, Config, config, load, save, to_toml
+from headwaiter.papers.was.config import FORMAT, Config, config, load, save, to_toml
 
 GOOD = """format = "headwaiter-was/1"
 history = 5

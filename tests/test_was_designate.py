@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwaiter.errors import Problem
-from headwaiter.was import designate as designate_module
-from headwaiter.was.designate import Designation, appraise, designate, gainful, heuristic
-from headwaiter.was.matrix import Matrix
+from headwaiter.base.errors import Problem
+from headwaiter.papers.was import designate as designate_module
+from headwaiter.papers.was.designate import ClassIntervals, appraise, designate, gainful, heuristic
+from headwaiter.papers.was.matrix import Matrix
 
 MS = 1000
 CLASS_28 = [120, 100, 50, 38, 9, 21, 13, 8, 0, 5, 80]
@@ -164,7 +164,7 @@ def test_the_optimum_needs_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(Problem, match=r"needs SciPy \(pip install headwaiter\[was\]\); --heuristic does not"):
         designate(matrix(CLASS_28))
-    assert isinstance(heuristic(matrix(CLASS_28)), Designation)
+    assert isinstance(heuristic(matrix(CLASS_28)), ClassIntervals)
 
 
 def test_intervals_by_gain() -> None:

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from command import good, run, told, write
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli import was as cli
 from headwaiter.cli._was import verdicts_table
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task
-from headwaiter.errors import Problem
-from headwaiter.was import evaluate, fit
-from headwaiter.was.calibrate import Calibration, Candidate, Choices
-from headwaiter.was.config import Config, save
-from headwaiter.was.designate import Designation
-from headwaiter.was.evaluate import Figures, Verdict
-from headwaiter.was.fit import BOUNDS_US, FIXED_US, alike
-from headwaiter.was.matrix import Matrix, to_text
+from headwaiter.papers.was import evaluate, fit
+from headwaiter.papers.was.calibration import Candidate, Choices, FoundClasses
+from headwaiter.papers.was.config import Config, save
+from headwaiter.papers.was.designate import ClassIntervals
+from headwaiter.papers.was.evaluate import Evaluated, WaitSums
+from headwaiter.papers.was.fit import BOUNDS_US, FIXED_US, alike
+from headwaiter.papers.was.matrix import Matrix, to_text
 
 MS = 1_000_000
 SIX = "time_s,task,op,sync,sector,sectors\n" + "".join(f"0.{k},1,R,1,{8 * k},8\n" for k in range(6))
@@ -118,7 +118,7 @@ def test_what_is_watched(
 def test_what_calibrate_tells(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Each figure under its own name, and what there is to note of the load."""
     best = Candidate(3, ((0, 70), (8, 0)), ((0, 30),), 8, 1, 0.25)
-    monkeypatch.setattr(cli, "calibrate", lambda *_: Calibration(best, (), 12, 5))
+    monkeypatch.setattr(cli, "calibrate", lambda *_: FoundClasses(best, (), 12, 5))
     path = write(tmp_path / "t.mqsim", "0 0 8 8 1\n1000 0 16 8 1\n")
     found = told(capfd, "was", "calibrate", path, "--streams", 1)
     assert found["calibration"] == {
@@ -133,9 +133,9 @@ def test_evaluate_runs_as_often_as_it_is_told(
 ) -> None:
     asked: list[Any] = []
 
-    def verdict(name: str, _drive: object, _load: object, config: object, options: Options, runs: int) -> Verdict:
+    def verdict(name: str, _drive: object, _load: object, config: object, options: Options, runs: int) -> Evaluated:
         asked.append((name, config, options.seed, runs))
-        return Verdict(name, *[Figures(1, 0, 0.0, 8, 1.0)] * 2)
+        return Evaluated(name, *[WaitSums(1, 0, 0.0, 8, 1.0)] * 2)
 
     monkeypatch.setattr(cli, "verdict", verdict)
     path = write(tmp_path / "t.csv", SIX)
@@ -153,9 +153,9 @@ def test_evaluate_judges_by_the_second_half(
         fitted_to.append(work.loads[0].load.sector.tolist())
         raise Problem("nothing fits")
 
-    def verdict(name: str, _drive: object, load: Forest, *_: object) -> Verdict:
+    def verdict(name: str, _drive: object, load: Forest, *_: object) -> Evaluated:
         judged_by.append(load.sector.tolist())
-        return Verdict(name, *[Figures(1, 0, 0.0, 8, 1.0)] * 2)
+        return Evaluated(name, *[WaitSums(1, 0, 0.0, 8, 1.0)] * 2)
 
     monkeypatch.setattr(cli, "_fitted", fitted)
     monkeypatch.setattr(cli, "verdict", verdict)
@@ -166,7 +166,7 @@ def test_evaluate_judges_by_the_second_half(
 @pytest.mark.parametrize(("after", "word"), [(1.0, "better"), (3.0, "worse"), (2.0, "the same")])
 def test_a_verdict_in_words(after: float, word: str) -> None:
     """As waits 2 ms in vain for each wait that is met."""
-    one = Verdict("x", Figures(10, 1, 20.0, 8, 1.0), Figures(10, 1, after * 10, 8, 1.0))
+    one = Evaluated("x", WaitSums(10, 1, 20.0, 8, 1.0), WaitSums(10, 1, after * 10, 8, 1.0))
     assert str(next(iter(verdicts_table([one]).columns[-1].cells))).startswith(word)
 
 
@@ -196,16 +196,16 @@ def test_intervals_for_all_are_longer_than_what_is_forbidden(monkeypatch: pytest
     matrix = Matrix(np.array([[5, *[0] * 9, 1]], np.int64), 1000, "c")
     best = SimpleNamespace(config=lambda wait_us, made: dataclasses.replace(alike(wait_us, made), history=3))
     monkeypatch.setattr(fit, "calibrate", lambda *_: SimpleNamespace(best=best, others=[]))
-    monkeypatch.setattr(fit, "designate", lambda *_: Designation((5000,), 6, 1, 5000))
+    monkeypatch.setattr(fit, "designate", lambda *_: ClassIntervals((5000,), 6, 1, 5000))
     observation: Any = SimpleNamespace(name="x", max_us=10_000, matrix=lambda *_: matrix)
     choices: Any = SimpleNamespace(bucket_us=1000)
     tried: list[Config] = []
 
-    def trials(configs: Sequence[Config]) -> list[Figures]:
+    def trials(configs: Sequence[Config]) -> list[WaitSums]:
         tried.extend(configs)
-        return [Figures(1, 0, 0.0, 8, 1.0)] * len(configs)
+        return [WaitSums(1, 0, 0.0, 8, 1.0)] * len(configs)
 
-    fit.fit(observation, choices, (6000,), 3000, Figures(1, 0, 0.0, 8, 1.0), trials)
+    fit.fit(observation, choices, (6000,), 3000, WaitSums(1, 0, 0.0, 8, 1.0), trials)
     waits = {c.wait_us for c in tried}
     assert {(4000,), (8000,)} <= waits and min(min(wait) for wait in waits) > 3000
     assert set(FIXED_US) == {1000, 2000, 3000, 4000, 8000}

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from command import write
 
-from headwaiter import reading
+from headwaiter.base import reading
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.errors import Problem
+from headwaiter.papers.was.classify import Reads
+from headwaiter.papers.was.config import config
+from headwaiter.papers.was.matrix import Matrix, load_matrix, tabulate, to_text
+from headwaiter.papers.was.observe import Observation, ObservedWaits, joined, read_log, watch
 from headwaiter.study.workload import Reading, find_workload, read_workload
-from headwaiter.was.classify import Reads
-from headwaiter.was.config import config
-from headwaiter.was.matrix import Matrix, load_matrix, tabulate, to_text
-from headwaiter.was.observe import Observation, Waits, joined, read_log, watch
 
 MS = 1_000_000
 HEAD = "time_ns,event,request,task,op,sector,sectors,reason\n"
@@ -154,12 +154,12 @@ def test_classes_of_waits_are_of_the_last_read() -> None:
     """The first read is of a new process, class 10; the second is far from it; and whoever has not read is new, too."""
     two = config(2, [[0, 10], [100, 0]], [[0, 0]], [1000] * 10)
     reads = Reads(np.array([1, 1]), np.array([0, MS]), np.array([0, 500]))
-    o = Observation(reads, Waits(np.array([0, 1, -1]), np.array([MS] * 3), np.array([True] * 3)), 10_000, "x")
+    o = Observation(reads, ObservedWaits(np.array([0, 1, -1]), np.array([MS] * 3), np.array([True] * 3)), 10_000, "x")
     assert o.classes(two).tolist() == [10, 1, 10]
     nobody = dataclasses.replace(
         o,
         reads=Reads(*(np.empty(0, np.int64),) * 3),
-        waits=Waits(*(c[:1] for c in (np.array([-1]), np.array([MS]), np.array([True])))),
+        waits=ObservedWaits(*(c[:1] for c in (np.array([-1]), np.array([MS]), np.array([True])))),
     )
     assert nobody.classes(two).tolist() == [10]
 
@@ -167,7 +167,9 @@ def test_classes_of_waits_are_of_the_last_read() -> None:
 def test_joined_observations_share_no_process() -> None:
     def of(sector: int) -> Observation:
         reads = Reads(np.array([0, 0]), np.array([0, MS]), np.array([0, sector]))
-        return Observation(reads, Waits(np.array([1, -1]), np.array([MS, MS]), np.array([True, False])), 10_000, str(sector))
+        return Observation(
+            reads, ObservedWaits(np.array([1, -1]), np.array([MS, MS]), np.array([True, False])), 10_000, str(sector)
+        )
 
     two = config(2, [[0, 10], [100, 0]], [[0, 0]], [1000] * 10)
     both = joined([of(8), of(5000), of(8)])

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwaiter.errors import Problem
-from headwaiter.was.classify import Reads
-from headwaiter.was.prospects import DistMap, dist_map, maps, prospect, step_lengths
+from headwaiter.base.errors import Problem
+from headwaiter.papers.was.classify import Reads
+from headwaiter.papers.was.prospects import DistMap, dist_map, maps, prospect, step_lengths
 
 
 def of(*population: int) -> DistMap:

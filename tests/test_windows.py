@@ -16,19 +16,19 @@ from command import good
 from test_replay import MS, trace
 
 from headwaiter import api
+from headwaiter.base.paths import WORKLOADS
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import ConstantDrive, Drive, Forest, Options, simulate
 from headwaiter.fio import load_jobs
 from headwaiter.judge import conditions as conditions_module
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import judge, runs_of
-from headwaiter.paths import WORKLOADS
 from headwaiter.study.cost import plan
 from headwaiter.study.intervals import bootstrap
 from headwaiter.study.ongoing import Ongoing
-from headwaiter.study.programs import programs_of
+from headwaiter.study.progress import programs_of
 from headwaiter.study.variants import parse_variants
 from headwaiter.study.windows import FEWEST_WINDOWS, LATENCIES, SAMPLED_RUNS, WINDOWS, Windows, choose, cut, joined, sampled
 from headwaiter.study.workload import OPEN, Reading, Workload, replay
@@ -213,13 +213,13 @@ def few(monkeypatch: pytest.MonkeyPatch, most: int, ios: int) -> None:
 def test_short_recordings_and_what_is_in_windows_already_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch, 1000, 400)
     short, long = work_of(trace(reader(1, 1000, 3, 1))), work_of(trace(reader(1, 1001, 3, 1)))
-    how = Conditions(goes_on=False)
-    assert how.load(short, DRIVE) is short and Conditions(goes_on=False, whole=True).load(long, DRIVE) is long
+    how = RunConditions(goes_on=False)
+    assert how.load(short, DRIVE) is short and RunConditions(goes_on=False, whole=True).load(long, DRIVE) is long
     found = how.load(long, DRIVE)
     assert found.windows and how.load(found, DRIVE) is found and runs_of(found, None) == SAMPLED_RUNS
     assert runs_of(found, 1) == 1 and runs_of(short, None) is None
-    going = Conditions().load(long, DRIVE)
-    assert isinstance(going.load, Ongoing) and going.load.windows and Conditions().load(going, DRIVE) is going
+    going = RunConditions().load(long, DRIVE)
+    assert isinstance(going.load, Ongoing) and going.load.windows and RunConditions().load(going, DRIVE) is going
     assert plan(going.load, DRIVE, Options(), 2, runs_of(going, None), wide=True).total_ios == 7 * 2 * len(going.trace or ())
 
 
@@ -228,7 +228,7 @@ def test_a_program_of_few_requests_does_not_count(monkeypatch: pytest.MonkeyPatc
     few(monkeypatch, 100, 600)
     written = [(40 * i, 40 * i + 9, 3, Op.WRITE, 8 * i) for i in range(100)]
     work = work_of(trace(sorted([*reader(1, 3000, 3, 1), *reader(2, 20, 400, 10), *written])))
-    found = Conditions().load(work, DRIVE)
+    found = RunConditions().load(work, DRIVE)
     assert found.notes[-1].endswith(f"; 1 program with fewer than {found.windows} of them does not count")
     assert isinstance(found.load, Forest)
     told = programs_of(simulate("noop", DRIVE, found.load, options=Options(record=True)), found.load)
@@ -262,13 +262,13 @@ def test_the_sample_says_of_each_scheduler_what_the_whole_says(long: Trace) -> N
     drive = find_drive(DISK)
     variants = parse_variants("none,mq-deadline,bfq", (), {})
     work = work_of(long, drive)
-    whole = judge(work, drive, variants, Conditions(), runs=2, doubted=False)
+    whole = judge(work, drive, variants, RunConditions(), runs=2, doubted=False)
     margins = {m.scheduler: m.ahead_percent for m in whole.answer.margins}
     best = whole.answer.best
     assert best and margins[best] > 50, margins
     # Any replay begins with an empty queue; a piece must be long beside the two seconds in which write-back fills it.
     for seed in range(2):
-        found = judge(sampled(work, seed, 0, len(long) // 2), drive, variants, Conditions(seed=seed), runs=2, doubted=False)
+        found = judge(sampled(work, seed, 0, len(long) // 2), drive, variants, RunConditions(seed=seed), runs=2, doubted=False)
         assert found.answer.best == best, found.answer.text
         for one in found.answer.margins:
             low, high = one.low_percent, one.high_percent

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from command import told, write
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 from headwaiter.study.workload import Reading, Workload, find_workload, read_workload
 

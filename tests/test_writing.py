@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from command import good, run, write
 
-from headwaiter import ending, reading
-from headwaiter.errors import Problem
-from headwaiter.outputs import BlockDevice, check, distinct, writing
+from headwaiter.base import ending, reading
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import BlockDevice, check, distinct, writing
 
 OLD, NEW = "precious\n", "new\n"
 

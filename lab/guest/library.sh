@@ -140,12 +140,13 @@ drive_disk() {
 ours() { tr -d '[]' <"/sys/block/$1/queue/scheduler" | tr ' ' '\n' | grep '^hw-' | tr '\n' ' '; }
 
 # Record disk $1 by $2 (tracefs, blktrace) into /tmp/$3 until stop_recorder; $4 is "issues" or nothing. $! is its process.
-# Of scripts whose host has packed Python with headwaiter.live.record (headwaiter/lab/python.py).
+# Of scripts whose host has packed Python with headwaiter.recorder.record (headwaiter/lab/python.py).
 start_recorder() {
 	cat >/lab/recorder.py <<-END
 		from pathlib import Path
-		from headwaiter.ending import end_tidily_on_signals
-		from headwaiter.live import devices, record
+		from headwaiter.base.ending import end_tidily_on_signals
+		from headwaiter.queue import devices
+		from headwaiter.recorder import record
 		end_tidily_on_signals()
 		done = record.record([devices.find("$1")], 3600, Path("/tmp/$3"), issues="${4:-}" == "issues", recorder="$2")
 		assert not done.trouble and not done.sofar.lost, done

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 try:
-    from headwaiter.early import end_at_once_on_signals, fill_closed
+    from headwaiter.base.early import end_at_once_on_signals, fill_closed
 
     fill_closed()
     end_at_once_on_signals()
 except KeyboardInterrupt:
-    from headwaiter.early import end
+    from headwaiter.base.early import end
 
     end(2)
 
@@ -18,7 +18,7 @@ def main() -> None:
     """Run the command line."""
     import os  # noqa: PLC0415 (see above)
 
-    from headwaiter.ending import Ended, end_tidily_on_signals, tell  # noqa: PLC0415
+    from headwaiter.base.ending import Ended, end_tidily_on_signals, tell  # noqa: PLC0415
 
     try:
         end_tidily_on_signals()

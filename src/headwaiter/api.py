@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from rich.table import Table
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.frames import frame, frame_csv, is_frame
+from headwaiter.base.outputs import writing
+from headwaiter.base.records import json_text
 from headwaiter.engine.constants import Op
+from headwaiter.engine.policy_tables import Cells, Setting
 from headwaiter.engine.schedulers import Scheduler, catalogue, find
 from headwaiter.engine.sim import Drive, Outcome, Rows
-from headwaiter.engine.tables import Cells, Setting
-from headwaiter.errors import Problem
-from headwaiter.frames import frame, frame_csv, is_frame
 from headwaiter.judge.conditions import checked
 from headwaiter.judge.detail import Head, head, pictured
 from headwaiter.judge.judge import MARGIN, Judged, judge, runs_of
 from headwaiter.judge.levers import pull
-from headwaiter.outputs import writing
-from headwaiter.record import json_text
+from headwaiter.papers.was.config import READERS
 from headwaiter.report.head import draw_heads
 from headwaiter.report.html import html_table, paragraphs
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import csv_rows, heading, show, table, tasks_table
 from headwaiter.report.terminal import console
-from headwaiter.study.fit import read_on_drive
+from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import Answer, CompareDocument, Criterion, Margin, Replay, Result, RunDocument
 from headwaiter.study.single import run_single
@@ -38,7 +39,6 @@ from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
 from headwaiter.traces import Source, Trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
-from headwaiter.was.config import READERS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,9 +19,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.parsing import parse_toml
 from headwaiter.cli._options import parse_shares
-from headwaiter.conformance import check, recording
-from headwaiter.conformance.recording import encode
+from headwaiter.conformance import check, decisions
+from headwaiter.conformance.decisions import encode
 from headwaiter.drives.choose import open_drive
 from headwaiter.drives.convert import convert
 from headwaiter.drives.profile import Profile, from_toml, load
@@ -31,24 +33,22 @@ from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import ConstantDrive, Options, _options
-from headwaiter.errors import Problem
 from headwaiter.fio import jobs
 from headwaiter.generated import given_parameters, looks_generated
-from headwaiter.live.selectors import read_iozone, read_ranking, read_table
-from headwaiter.parsing import parse_toml
-from headwaiter.study.cells import ByTable
+from headwaiter.papers.cells import ByTable
+from headwaiter.papers.selectors import read_iozone, read_ranking, read_table
+from headwaiter.papers.was.config import READERS, Config, to_toml
+from headwaiter.papers.was.config import config as configured
+from headwaiter.papers.was.config import load as load_config
+from headwaiter.papers.was.designate import designate, heuristic
+from headwaiter.papers.was.fit import designated
+from headwaiter.papers.was.matrix import load_matrix, to_text
 from headwaiter.study.variants import settings_of
 from headwaiter.traces import Source, Trace, closed_loop, formats, stream_order, write_csv
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS
-from headwaiter.traces.registry import Options as Reading
+from headwaiter.traces.registry import ReadOptions as Reading
 from headwaiter.traces.registry import detect
-from headwaiter.was.config import READERS, Config, to_toml
-from headwaiter.was.config import config as configured
-from headwaiter.was.config import load as load_config
-from headwaiter.was.designate import designate, heuristic
-from headwaiter.was.fit import designated
-from headwaiter.was.matrix import load_matrix, to_text
 
 from .engine import Target
 from .words import RECORDS, words
@@ -360,14 +360,14 @@ def _conformance(folder: Path, data: bytes) -> str:
     path = folder / "input"
 
     def action() -> str:
-        made = recording.parse(path, data)
+        made = decisions.parse(path, data)
         try:
             verdict = check.check(made)
         except Problem as e:
             raise Problem(str(e) if str(e).startswith(str(path)) else f"{path}: {e}") from None
         if len(data) < 2000 and zlib.crc32(data) % 16 == 0:
             text = lzma.decompress(encode(made))
-            assert recording.parse(path, text) == made, "written again, it is another recording"
+            assert decisions.parse(path, text) == made, "written again, it is another recording"
         return f"{verdict.scheduler} {verdict.requests.bit_length()} {sorted(verdict.kinds)} {verdict.refusals.bit_length()}"
 
     return judge(path, action)

@@ -8,11 +8,11 @@ import sys
 
 import click
 
+from headwaiter.base.ending import Ended, end_tidily_on_signals
+from headwaiter.base.errors import Problem
 from headwaiter.cli._commands import Loading
 from headwaiter.cli._help import SHORT
 from headwaiter.cli._streams import Unwritten, discard_output, standard_streams
-from headwaiter.ending import Ended, end_tidily_on_signals
-from headwaiter.errors import Problem
 
 _CLOSED_PIPE = 128 + 13  # as if by SIGPIPE
 

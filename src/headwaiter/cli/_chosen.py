@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import click
 
+from headwaiter.advice.advice import Target
+from headwaiter.base.errors import Problem, shown
 from headwaiter.cli import _complete as complete
-from headwaiter.errors import Problem, shown
-from headwaiter.live.advice import Target
 from headwaiter.study.variants import ALL
 
 sched_option = click.option(

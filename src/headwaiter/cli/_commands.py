@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from headwaiter.base.errors import shown
+from headwaiter.base.nearest import did_you_mean
 from headwaiter.cli._help import examples_of, statuses_of
-from headwaiter.errors import shown
-from headwaiter.nearest import did_you_mean
 
 _SENTENCE = 200
 """A longer first sentence is cut in a list of commands."""

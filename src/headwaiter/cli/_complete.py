@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from headwaiter.base.paths import WORKLOADS
 from headwaiter.cli._devices import begin, disks
 from headwaiter.drives.profile import bundled
 from headwaiter.engine.schedulers import names
-from headwaiter.paths import WORKLOADS
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

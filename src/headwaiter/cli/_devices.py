@@ -9,7 +9,7 @@ from contextlib import suppress
 import click
 from click.shell_completion import CompletionItem
 
-from headwaiter.live.devices import SYSFS
+from headwaiter.queue.devices import SYSFS
 
 
 def begin(names: Iterable[str], incomplete: str, before: str = "") -> list[CompletionItem]:

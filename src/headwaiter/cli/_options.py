@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.parsing import assignment, whole
 from headwaiter.cli import _complete as complete
 from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.processor import Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
-from headwaiter.errors import Problem, shown
-from headwaiter.judge.conditions import Conditions, checked
-from headwaiter.parsing import assignment, whole
+from headwaiter.judge.conditions import RunConditions, checked
 from headwaiter.study.cost import announcement, plan
 from headwaiter.study.ranges import RUNS, SHORT_IOS
 from headwaiter.study.workload import Reading
@@ -110,7 +110,9 @@ def _condition(one: Field[Any], default: object) -> Callable[[F], F]:
 
 def _conditions(*names: str, **defaults: object) -> list[Callable[[F], F]]:
     """Options of conditions, all or those of these names."""
-    return [_condition(one, defaults.get(one.name, one.default)) for one in fields(Conditions) if not names or one.name in names]
+    return [
+        _condition(one, defaults.get(one.name, one.default)) for one in fields(RunConditions) if not names or one.name in names
+    ]
 
 
 _LOAD = (
@@ -151,7 +153,7 @@ _LOAD = (
         help="Traces: divide think times (open: timestamps) by X, to put more load on the disk [default: 1].",
     ),
     click.option("--share", "shares", multiple=True, metavar="TASK=N", help="Tickets of a task under as-share."),
-    *_conditions(*(one.name for one in fields(Conditions) if one.name != "whole")),
+    *_conditions(*(one.name for one in fields(RunConditions) if one.name != "whole")),
 )
 
 
@@ -162,9 +164,9 @@ def load_options(function: F) -> F:
     return function
 
 
-def condition_options(usual: Conditions, *left_out: str) -> Callable[[F], F]:
+def condition_options(usual: RunConditions, *left_out: str) -> Callable[[F], F]:
     """Conditions, but for some, with other defaults than those of a Linux machine."""
-    known = {one.name: getattr(usual, one.name) for one in fields(Conditions) if one.name not in left_out}
+    known = {one.name: getattr(usual, one.name) for one in fields(RunConditions) if one.name not in left_out}
 
     def add(function: F) -> F:
         for option in reversed(_conditions(*known, **known)):
@@ -209,7 +211,7 @@ def reading(given: dict[str, Any]) -> Reading:
     return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
 
 
-def conditions(given: dict[str, Any]) -> Conditions:
+def conditions(given: dict[str, Any]) -> RunConditions:
     """Under which conditions runs are made. Problem if a time is none."""
     with_times(given, Options())
     return checked(given)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from headwaiter.outputs import BlockDevice, check, writing
-from headwaiter.record import Record, json_text
+from headwaiter.base.outputs import BlockDevice, check, writing
+from headwaiter.base.records import Record, json_text
 from headwaiter.report.terminal import console
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,8 +14,8 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from headwaiter.ending import tidied
-from headwaiter.reading import is_packed
+from headwaiter.base.ending import tidied
+from headwaiter.base.reading import is_packed
 from headwaiter.report.terminal import a_console
 
 _RECENT_S = 1.0

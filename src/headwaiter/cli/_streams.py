@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from headwaiter.early import fill_closed
+from headwaiter.base.early import fill_closed
 
 
 class Unwritten(Exception):

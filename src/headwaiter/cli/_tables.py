@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from headwaiter.errors import Problem
-from headwaiter.live.selectors import read_iozone, read_table
-from headwaiter.parsing import assignment
-from headwaiter.study.cells import ByTable
+from headwaiter.base.errors import Problem
+from headwaiter.base.parsing import assignment
+from headwaiter.papers.cells import ByTable
+from headwaiter.papers.selectors import read_iozone, read_table
 
 
 def table_options(ranking: str, use: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -9,21 +9,21 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from headwaiter.record import like
+from headwaiter.base.records import like
+from headwaiter.papers.was import schema
+from headwaiter.papers.was.calibration import MAX_EMPTY, FoundClasses
+from headwaiter.papers.was.config import POLICY, Config
+from headwaiter.papers.was.designate import ClassIntervals
+from headwaiter.papers.was.evaluate import Evaluated
+from headwaiter.papers.was.fit import FittedWas
+from headwaiter.papers.was.matrix import Matrix
+from headwaiter.papers.was.observe import Observation
 from headwaiter.report.figure import figure
-from headwaiter.study import was_schema as schema
-from headwaiter.was.calibrate import MAX_EMPTY, Calibration
-from headwaiter.was.config import POLICY, Config
-from headwaiter.was.designate import Designation
-from headwaiter.was.evaluate import Verdict
-from headwaiter.was.fit import Fit
-from headwaiter.was.matrix import Matrix
-from headwaiter.was.observe import Observation
 
 _MOST_ROWS = 24
 
 
-def classes_table(matrix: Matrix, chosen: Designation) -> Table:
+def classes_table(matrix: Matrix, chosen: ClassIntervals) -> Table:
     """A row per class with a wait, the most promising first."""
     t = Table(title="classes", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     longest = matrix.buckets * matrix.bucket_us / 1000
@@ -42,7 +42,7 @@ def classes_table(matrix: Matrix, chosen: Designation) -> Table:
     return t
 
 
-def calibration_lines(found: Calibration) -> list[str]:
+def calibration_lines(found: FoundClasses) -> list[str]:
     """What was chosen, and why."""
     b = found.best
     lines = [
@@ -58,7 +58,7 @@ def calibration_lines(found: Calibration) -> list[str]:
     return [*lines, *(f"Warning: {w}." for w in found.warnings)]
 
 
-def designation_lines(chosen: Designation) -> list[str]:
+def designation_lines(chosen: ClassIntervals) -> list[str]:
     """What the intervals come to."""
     waits = f"Of {chosen.waits} waits {chosen.failures} would fail"
     cost = f", for {chosen.mean_failure_us / 1000:.3f} ms on average" if chosen.failures else ""
@@ -67,7 +67,7 @@ def designation_lines(chosen: Designation) -> list[str]:
     return [f"{waits}{cost}{bound}: {ratio}."]
 
 
-def fit_lines(done: Fit) -> list[str]:
+def fit_lines(done: FittedWas) -> list[str]:
     """What won, and why."""
     best = done.best
     if best.verdict is None:
@@ -94,7 +94,7 @@ def _rule(c: Config) -> str:
     return f"intervals of the largest gain where a met wait saves {c.made['saving_us'] / 1000:g} ms"
 
 
-def verdicts_table(verdicts: Sequence[Verdict], policy: str = POLICY) -> Table:
+def verdicts_table(verdicts: Sequence[Evaluated], policy: str = POLICY) -> Table:
     """A row per load: `as`, then the policy."""
     t = Table(title=f"{policy} versus as", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     t.add_column("load", no_wrap=True)
@@ -109,12 +109,12 @@ def verdicts_table(verdicts: Sequence[Verdict], policy: str = POLICY) -> Table:
     return t
 
 
-def verdict_json(v: Verdict) -> schema.Verdict:
+def verdict_json(v: Evaluated) -> schema.Verdict:
     """Return a verdict as a record of --json."""
     return like(schema.Verdict, v, load=v.name, as_=like(schema.Side, v.before), was=like(schema.Side, v.after))
 
 
-def fit_json(done: Fit, workload: str, notes: Sequence[str]) -> schema.WasFitDocument:
+def fit_json(done: FittedWas, workload: str, notes: Sequence[str]) -> schema.WasFitDocument:
     """Return a fit as the document of --json."""
     best = done.best
     return schema.WasFitDocument(
@@ -128,7 +128,7 @@ def fit_json(done: Fit, workload: str, notes: Sequence[str]) -> schema.WasFitDoc
     )
 
 
-def calibration_json(found: Calibration) -> schema.Calibration:
+def calibration_json(found: FoundClasses) -> schema.Calibration:
     """Return a calibration as a record of --json."""
     b = found.best
     return schema.Calibration(
@@ -144,7 +144,7 @@ def calibration_json(found: Calibration) -> schema.Calibration:
     )
 
 
-def designation_json(chosen: Designation) -> schema.Designation:
+def designation_json(chosen: ClassIntervals) -> schema.Designation:
     """Return a designation as a record of --json."""
     return schema.Designation(
         wait_us=chosen.wait_us,

@@ -12,31 +12,31 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from headwaiter.advice.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings, scheduler_of
+from headwaiter.advice.little import Little, TooLittleError, little
+from headwaiter.advice.schema import Goal
+from headwaiter.advice.target import target_of
+from headwaiter.base.errors import NoRequestsError, NotFoundError, Problem, counted, shown
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.cli.record import record_with_line
 from headwaiter.drives import bundled
 from headwaiter.engine.sim import Drive
-from headwaiter.errors import NoRequestsError, NotFoundError, Problem, counted, shown
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import MARGIN, runs_of
-from headwaiter.live.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings, scheduler_of
-from headwaiter.live.apply import Applied, apply
-from headwaiter.live.little import Little, TooLittleError, little
-from headwaiter.live.machine import Machine
-from headwaiter.live.persist import rules
-from headwaiter.live.schema import Goal
-from headwaiter.live.settings import Settings
-from headwaiter.live.target import target_of
+from headwaiter.queue.apply import Applied, apply
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.persist import rules
+from headwaiter.queue.settings import Settings
 from headwaiter.report.tables import print_notes, show
 from headwaiter.report.terminal import a_console
 from headwaiter.study.cost import plan
-from headwaiter.study.fit import AUTO, FEWEST, completions, read_on_drive
+from headwaiter.study.drive_fit import AUTO, FEWEST, completions, read_on_drive
 from headwaiter.study.variants import candidates, default_set
 from headwaiter.study.windows import WHOLE_IOS
 from headwaiter.study.workload import Workload, find_workload, read_recording
@@ -181,7 +181,7 @@ def command(
         raise Problem(refused)
 
 
-def _ios(work: Workload, drive: Drive, conditions: Conditions) -> int:
+def _ios(work: Workload, drive: Drive, conditions: RunConditions) -> int:
     """About how many a recording's replays have."""
     run, many = conditions.load(work, drive), len(candidates(default_set()))
     return plan(run.load, drive, conditions.options(drive, run.trace), many, runs_of(run, None), True).total_ios

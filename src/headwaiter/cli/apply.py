@@ -8,18 +8,18 @@ from pathlib import Path
 
 import click
 
+from headwaiter.advice.offered import loadable
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device, offered
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._output import output_options, page, write_json
-from headwaiter.errors import Problem, shown
-from headwaiter.live.apply import Applied, apply
-from headwaiter.live.changed import ApplyDocument, Written
-from headwaiter.live.kernel import loadable
-from headwaiter.live.losses import losses, uses
-from headwaiter.live.machine import Machine
-from headwaiter.live.settings import Settings, commands, kept_requests, opened
-from headwaiter.nearest import did_you_mean
+from headwaiter.queue.apply import Applied, apply
+from headwaiter.queue.losses import losses, uses
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.schema import ApplyDocument, Written
+from headwaiter.queue.settings import Settings, commands, kept_requests, opened
 
 _BY = "headwaiter apply"
 

@@ -10,15 +10,15 @@ import click
 from rich import box
 from rich.table import Table
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import check, writing
 from headwaiter.cli._commands import Command
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.drives.writing import toml_text
-from headwaiter.errors import Problem
-from headwaiter.live.calibrate import Calibration, calibrate, usual_file
-from headwaiter.live.machine import Machine
-from headwaiter.outputs import check, writing
+from headwaiter.measure.calibrate import CalibratedHost, calibrate, usual_file
+from headwaiter.queue.machine import Machine
 from headwaiter.report.tables import show
 
 _MODE = 0o644
@@ -68,7 +68,7 @@ def command(machine: Machine, seconds: float, file: Path | None, as_json: bool, 
         out.print(f"Written to {target}.")
 
 
-def _table(found: Calibration) -> Table:
+def _table(found: CalibratedHost) -> Table:
     """A row for each scheduler."""
     counts = sorted({one.processes for one in found.rates})
     by = {(one.scheduler, one.processes): one.processor_us for one in found.rates}

@@ -12,25 +12,25 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from headwaiter.base.errors import Problem, counted, shown
+from headwaiter.base.nearest import did_you_mean
+from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite, announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
-from headwaiter.errors import Problem, counted, shown
 from headwaiter.judge.detail import pictured
 from headwaiter.judge.judge import MARGIN, Judged, judge, runs_of
 from headwaiter.judge.levers import pull
-from headwaiter.nearest import did_you_mean
-from headwaiter.outputs import distinct
+from headwaiter.papers.was.config import READERS
 from headwaiter.report.page import check_libraries, render
 from headwaiter.report.tables import brief, csv_rows, heading, hidden, legend, print_conditions, show, table, write_csv
 from headwaiter.study.compare import RANKINGS
-from headwaiter.study.fit import read_on_drive
+from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.schema import Criterion
 from headwaiter.study.variants import ALL, Variant, parse_variant, parse_variants
 from headwaiter.study.workload import find_workload
-from headwaiter.was.config import READERS
 
 _OUTCOMES = {"better": "bold green", "keep": "bold", "idle": "bold", "alone": ""}
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.records import like
 from headwaiter.cli._commands import Group
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.conformance import check as checking
-from headwaiter.conformance import recording
-from headwaiter.errors import Problem
-from headwaiter.record import like
+from headwaiter.conformance import decisions as recording
 from headwaiter.study.schema import ConformanceRow, ConformDocument
 
 # The least part of decisions that must be the kernel's.
@@ -35,7 +35,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _row(path: Path, v: checking.Verdict) -> ConformanceRow:
+def _row(path: Path, v: checking.Conformity) -> ConformanceRow:
     return like(ConformanceRow, v, recording=str(path), refused_by_both=v.refusals, differences=dict(v.kinds))
 
 

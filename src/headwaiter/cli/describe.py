@@ -12,18 +12,21 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from headwaiter.base.errors import NotFoundError, Problem
+from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import reading_bar
 from headwaiter.cli.record import disks_named, ended, record_with_line
+from headwaiter.description.describe import describe, priced
+from headwaiter.description.schema import DescribeDocument
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options
-from headwaiter.errors import NotFoundError, Problem
-from headwaiter.live.describe import describe, priced
-from headwaiter.live.describe_page import render
-from headwaiter.live.describe_tables import (
+from headwaiter.queue.devices import current_scheduler
+from headwaiter.report.description_page import render
+from headwaiter.report.description_tables import (
     MOST_ROWS,
     facts,
     known_programs,
@@ -34,12 +37,9 @@ from headwaiter.live.describe_tables import (
     suffering,
     threads,
 )
-from headwaiter.live.described import DescribeDocument
-from headwaiter.live.devices import current_scheduler
-from headwaiter.outputs import distinct
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import print_notes, show
-from headwaiter.study.fit import AUTO, choose_drive
+from headwaiter.study.drive_fit import AUTO, choose_drive
 from headwaiter.study.workload import NR_REQUESTS, Reading, find_workload, replay
 from headwaiter.traces import Source, Trace, load, recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS

@@ -16,6 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 import headwaiter
+from headwaiter.base.errors import Problem, plain, shown
+from headwaiter.base.outputs import distinct, writing
+from headwaiter.base.parsing import parse_toml
+from headwaiter.base.records import SCHEMA, like
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Group
 from headwaiter.cli._options import Finite
@@ -29,10 +33,6 @@ from headwaiter.drives.sheet import from_iocost, from_sheet
 from headwaiter.drives.volume import read_fio, volume
 from headwaiter.drives.writing import toml_text
 from headwaiter.engine.constants import SECTOR_BYTES, ParamType
-from headwaiter.errors import Problem, plain, shown
-from headwaiter.outputs import distinct, writing
-from headwaiter.parsing import parse_toml
-from headwaiter.record import SCHEMA, like
 from headwaiter.report.terminal import console
 from headwaiter.study.schema import DriveDocument, DriveRow, DrivesDocument
 

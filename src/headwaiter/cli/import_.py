@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
+from headwaiter.base.errors import plain
+from headwaiter.base.outputs import distinct, writing
 from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import output_option
 from headwaiter.cli._progress import reading_bar
 from headwaiter.engine.constants import Op
-from headwaiter.errors import plain
-from headwaiter.outputs import distinct, writing
 from headwaiter.traces import Trace, formats, load
 from headwaiter.traces.meaning import PRESETS
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS

@@ -11,24 +11,24 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import writing
+from headwaiter.base.parsing import assignment
+from headwaiter.base.records import Record, keyed
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Group
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import work_bar
 from headwaiter.drives.choose import DEFAULT_DRIVE
-from headwaiter.errors import Problem
 from headwaiter.lab.agree import JOBS, LAB_RUNS, SCHEDULERS, SECOND_DRIVE, compare, job_of_file, mixed
 from headwaiter.lab.agreement import failures, summary
+from headwaiter.lab.schema import AgreeDocument, JobComparison, LabDocument
 from headwaiter.lab.script import Row, execute, experiments, read
 from headwaiter.lab.times import timed
-from headwaiter.outputs import writing
-from headwaiter.parsing import assignment
-from headwaiter.record import Record, keyed
+from headwaiter.papers.was.config import READERS
 from headwaiter.report.terminal import console
-from headwaiter.study.lab_schema import AgreeDocument, Comparison, LabDocument
 from headwaiter.study.ranges import RUNS
 from headwaiter.study.variants import settings_of
-from headwaiter.was.config import READERS
 
 
 @click.group("lab", cls=Group)
@@ -214,7 +214,7 @@ def _agree(
     chosen = schedulers.split(",")
     settings = settings_of(pairs, chosen, READERS) if pairs else {}
     places = list(itertools.product(kernels, drives))
-    rows: list[Comparison] = []
+    rows: list[JobComparison] = []
     runs = len(chosen) * (count or len(given) * len(places))
     with timed("agree", runs) as seconds, work_bar(seconds) as say:
         for at, (series, drive) in enumerate(places):

@@ -10,23 +10,23 @@ import click
 from rich import box
 from rich.table import Table
 
+from headwaiter.advice.target import target_of
+from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
 from headwaiter.cli._commands import Command
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.judge.conditions import Conditions
-from headwaiter.live.machine import Machine
-from headwaiter.live.rank import PATTERNS, SIZES, Load, Pattern, Point, document, of_device, of_drive, winners
-from headwaiter.live.target import target_of
-from headwaiter.outputs import distinct
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.papers.rank import PATTERNS, SIZES, Pattern, RankedLoad, RankedPoint, document, of_device, of_drive, winners
+from headwaiter.papers.was.config import READERS
+from headwaiter.queue.machine import Machine
 from headwaiter.report.figure import check_form, figure
 from headwaiter.report.tables import show
 from headwaiter.study.variants import ALL, parse_variants
-from headwaiter.was.config import READERS
 
 _DRIVE_RUNS, _DEVICE_RUNS = 4, 3
 
@@ -64,14 +64,14 @@ def command(
     if plot:
         check_form(plot)
     distinct({}, {"-o": output, "--plot": plot})
-    load = Load(pattern, processes, seconds)
+    load = RankedLoad(pattern, processes, seconds)
     if machine.has(subject):
         title, points = _device(subject, machine, sched, sizes, load, runs or _DEVICE_RUNS)
     else:
         drive = open_drive(subject)
         variants = parse_variants(sched or ALL, (), READERS)
         with progress_bar(f"rank on {drive.name}", None) as update:
-            title, points = drive.name, of_drive(drive, variants, sizes, load, Conditions(), (runs or _DRIVE_RUNS) - 1, update)
+            title, points = drive.name, of_drive(drive, variants, sizes, load, RunConditions(), (runs or _DRIVE_RUNS) - 1, update)
     if plot:
         _plot(title, points, plot)
     if as_json:
@@ -85,8 +85,8 @@ def command(
 
 
 def _device(
-    name: str, machine: Machine, sched: str | None, sizes: Sequence[int], load: Load, runs: int
-) -> tuple[str, list[Point]]:
+    name: str, machine: Machine, sched: str | None, sizes: Sequence[int], load: RankedLoad, runs: int
+) -> tuple[str, list[RankedPoint]]:
     target = target_of(machine, name)
     chosen = chosen_of(target, sched)
     node = machine.root / "dev" / target.device.name.replace("!", "/")
@@ -94,7 +94,7 @@ def _device(
     return target.device.identity, of_device(target.device, target.legs, node, chosen, sizes, load, machine.state, runs)
 
 
-def _table(points: Sequence[Point]) -> Table:
+def _table(points: Sequence[RankedPoint]) -> Table:
     """MB/s, a row for each scheduler."""
     sizes = sorted({point.request_bytes for point in points})
     rates = {(point.scheduler, point.request_bytes): point.mbps for point in points}
@@ -107,7 +107,7 @@ def _table(points: Sequence[Point]) -> Table:
     return table
 
 
-def _plot(title: str, points: Sequence[Point], path: Path) -> None:
+def _plot(title: str, points: Sequence[RankedPoint], path: Path) -> None:
     with figure(path, figsize=(7, 4.5), description=f"throughput by scheduler and request size: {title}") as axes:
         for scheduler in dict.fromkeys(point.scheduler for point in points):
             mine = [point for point in points if point.scheduler == scheduler]

@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from headwaiter.archives import RECORDERS
+from headwaiter.base.archives import RECORDERS
+from headwaiter.base.errors import Problem, plain
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import devices_or_all
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import amount, clock_bar
-from headwaiter.errors import Problem, plain
-from headwaiter.live.devices import Device, find, whole_disks
-from headwaiter.live.record import BUFFER_KB, Done, Sofar, record
+from headwaiter.queue.devices import Device, find, whole_disks
+from headwaiter.recorder.record import BUFFER_KB, RecordingDone, Sofar, record
 
 _ALL = "all"
 
@@ -67,14 +67,14 @@ def command(
     click.echo(plain(f"{output}: {_told(done)}"), err=True)
 
 
-def record_with_line(disks: Sequence[Device], seconds: float, output: Path, **more: Any) -> Done:
+def record_with_line(disks: Sequence[Device], seconds: float, output: Path, **more: Any) -> RecordingDone:
     """As record(), with a bar on a terminal."""
     names = ", ".join(disk.name for disk in disks)
     with clock_bar(f"{names}: recording", seconds, f"{names}: storing what was recorded") as say:
         return record(disks, seconds, output, each_second=_Rates(say).show, **more)
 
 
-def ended(what: str, done: Done) -> str:
+def ended(what: str, done: RecordingDone) -> str:
     """That it ended early, and why."""
     return f"{what}, but the recording ended early: {done.trouble} ({_told(done)})"
 
@@ -92,7 +92,7 @@ def disks_named(names: tuple[str, ...]) -> list[Device]:
     return list(disks.values())
 
 
-def _told(done: Done) -> str:
+def _told(done: RecordingDone) -> str:
     rate = done.sofar.requests / max(done.sofar.seconds, 1e-9)
     text = f"{amount(done.sofar.requests)} requests in {done.sofar.seconds:.1f} s ({amount(rate)}/s), recorded by {done.recorder}"
     if done.sofar.lost:

@@ -10,22 +10,22 @@ from typing import Any
 import click
 from rich.text import Text
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._options import condition_options, conditions
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.errors import Problem, shown
-from headwaiter.outputs import distinct
-from headwaiter.regret.matrix import DRIVES, SEEDS, STANDINGS, measure
+from headwaiter.papers.was.config import READERS
+from headwaiter.regret.measurements import DRIVES, SEEDS, STANDINGS, measure
 from headwaiter.regret.scores import each, judge, reference_of
 from headwaiter.regret.workloads import BUNDLED, Contest, read_contests
 from headwaiter.report.page import check_libraries
-from headwaiter.report.regret import heading, reasons, render, standings_table, verdict
+from headwaiter.report.regrets import heading, reasons, render, standings_table, verdict
 from headwaiter.report.tables import print_conditions, show
 from headwaiter.study.variants import ALL, parse_variants
-from headwaiter.was.config import READERS
 
 
 @click.command("regret", cls=Command)

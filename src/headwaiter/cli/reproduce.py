@@ -10,24 +10,24 @@ from typing import Any
 
 import click
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import status_line
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.errors import Problem
-from headwaiter.outputs import distinct
+from headwaiter.papers.reproduce.bench import LEVELS, Bench, Level
+from headwaiter.papers.reproduce.catalogue import EXPERIMENTS, QUICK, at_once, chosen, run_all
+from headwaiter.papers.reproduce.claims import PaperTable, Row
+from headwaiter.papers.reproduce.document import document, print_finding, rich_table, summary
+from headwaiter.papers.reproduce.experiment import Experiment
+from headwaiter.papers.reproduce.findings_page import render
+from headwaiter.papers.was.config import READERS
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import show
-from headwaiter.reproduce.bench import LEVELS, Bench, Level
-from headwaiter.reproduce.claims import Row, Table
-from headwaiter.reproduce.document import document, print_finding, rich_table, summary
-from headwaiter.reproduce.experiment import Experiment
-from headwaiter.reproduce.page import render
-from headwaiter.reproduce.registry import EXPERIMENTS, QUICK, at_once, chosen, run_all
 from headwaiter.study.variants import settings_of
-from headwaiter.was.config import READERS
 
 
 @click.command("reproduce", cls=Command)
@@ -114,10 +114,10 @@ def _lasts_s(wanted: Sequence[Experiment[Any]], level: Level, scale: float) -> f
     return sum(one.lasts_s(level, scale) for one in wanted if one.runs(level, scale)) / at_once(level)
 
 
-def _list(wanted: Sequence[Experiment[Any]]) -> Table:
+def _list(wanted: Sequence[Experiment[Any]]) -> PaperTable:
     rows: list[Row] = [
         [one.name, one.title, level, one.drive, ", ".join(claim.id for claim in one.claims), one.lasts_s(level)]
         for one in wanted
         for level in one.measure
     ]
-    return Table("", ["experiment", "content", "level", "drive", "claims", "about s"], rows)
+    return PaperTable("", ["experiment", "content", "level", "drive", "claims", "about s"], rows)

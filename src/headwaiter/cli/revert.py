@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
+from headwaiter.base.errors import Problem
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._output import output_options, page, write_json
-from headwaiter.errors import Problem
-from headwaiter.live.apply import Applied, revert
-from headwaiter.live.changed import RevertDocument, Written
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.settings import commands
-from headwaiter.live.state import Saved
+from headwaiter.queue.apply import Applied, revert
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.schema import RevertDocument, Written
+from headwaiter.queue.settings import commands
+from headwaiter.queue.state import Saved
 
 
 @click.command("revert", cls=Command)

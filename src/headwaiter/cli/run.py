@@ -11,25 +11,25 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from headwaiter.base.outputs import distinct, writing
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
+from headwaiter.engine.policy_tables import Setting
 from headwaiter.engine.schedulers import Scheduler, find_preset, settings
-from headwaiter.engine.tables import Setting
 from headwaiter.judge.detail import head
 from headwaiter.judge.judge import runs_of
-from headwaiter.outputs import distinct, writing
+from headwaiter.papers.was.config import READERS
 from headwaiter.report.figure import check_form
 from headwaiter.report.head import draw_heads
 from headwaiter.report.tables import heading, hidden, legend, print_conditions, show, table, tasks_table
-from headwaiter.study.fit import read_on_drive
+from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.schema import Result
 from headwaiter.study.single import run_single
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import find_workload
-from headwaiter.was.config import READERS
 
 
 @click.command("run", cls=Command)

@@ -10,13 +10,13 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from headwaiter.base.records import like
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._output import output_options, write_json
+from headwaiter.engine.policy_tables import LEFT_OUT, PolicyColumn
+from headwaiter.engine.policy_tables import PolicyTable as Given
 from headwaiter.engine.schedulers import Scheduler, Tunable, catalogue, find_preset
-from headwaiter.engine.tables import LEFT_OUT, Column
-from headwaiter.engine.tables import Table as Given
-from headwaiter.record import like
 from headwaiter.report.terminal import console
 from headwaiter.study.schema import (
     ColumnRow,
@@ -38,7 +38,7 @@ def bounds(t: Tunable) -> str:
     return "0, 1" if t.is_flag else f"{limits.get(t.minimum, t.minimum)}..{limits.get(t.maximum, t.maximum)}"
 
 
-def limits(c: Column) -> str:
+def limits(c: PolicyColumn) -> str:
     """The cells that a column takes, as people write them."""
     cells = ", ".join(c.choices) if c.choices else f"{c.minimum}..{c.maximum}{f' {c.unit}' if c.unit else ''}"
     ascending = ", each row more than the one before" if c.ascending else ""

@@ -8,21 +8,21 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from headwaiter.advice.target import target_of
+from headwaiter.base.errors import Problem, shown
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._options import byte_size, size_text
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._tables import table_of, table_options
 from headwaiter.drives.choose import open_drive
-from headwaiter.errors import Problem, shown
-from headwaiter.live.apply import Applied
-from headwaiter.live.machine import Machine
-from headwaiter.live.select import Asked, Selected, put, select
-from headwaiter.live.selectors import check_subject
-from headwaiter.live.target import target_of
-from headwaiter.study.cells import KIB, OPERATIONS, STUDY_SOURCE, study_table
+from headwaiter.papers.cells import KIB, OPERATIONS, STUDY_SOURCE, study_table
+from headwaiter.papers.select import FileOperation, Selected, put, select
+from headwaiter.papers.selectors import check_subject
+from headwaiter.queue.apply import Applied
+from headwaiter.queue.machine import Machine
 
 
 def _operation(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -71,7 +71,7 @@ def command(
     target = target_of(machine, on) if on else None
     if target:
         check_subject(table.subject, target.device, open_drive(drive).name if drive else "")
-    found = select(table, Asked(operation, size, record), source, target)
+    found = select(table, FileOperation(operation, size, record), source, target)
     done = put(found, target, machine.state) if target else []
     if as_json:
         write_json(found.document(done), output)

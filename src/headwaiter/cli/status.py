@@ -9,11 +9,11 @@ import click
 from rich.console import Console
 
 from headwaiter.cli._commands import Command
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._output import output_options, page, write_json
-from headwaiter.live.changed import DiskStatus, Foreign, StatusDocument
-from headwaiter.live.machine import Machine
-from headwaiter.live.status import status
+from headwaiter.queue.machine import Machine
+from headwaiter.queue.schema import DiskStatus, Foreign, StatusDocument
+from headwaiter.queue.status import status
 
 
 @click.command("status", cls=Command)

@@ -10,22 +10,22 @@ import click
 from rich import box
 from rich.table import Table
 
+from headwaiter.advice.target import target_of
+from headwaiter.base.errors import Problem
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
 from headwaiter.cli._commands import Command
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._options import Finite, byte_sizes, size_text
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
-from headwaiter.errors import Problem
-from headwaiter.judge.conditions import Conditions
-from headwaiter.live.machine import Machine
-from headwaiter.live.table import Measured, Work, cell_winners, cells, check_folder, of_drive, of_folder, table_document
-from headwaiter.live.target import target_of
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.papers.table import MeasuredCell, Work, cell_winners, cells, check_folder, of_drive, of_folder, table_document
+from headwaiter.papers.was.config import READERS
+from headwaiter.queue.machine import Machine
 from headwaiter.report.tables import show
 from headwaiter.study.variants import ALL, parse_variants
-from headwaiter.was.config import READERS
 
 _FILES = (1 << 20, 32 << 20)
 _RECORDS = (8 << 10, 64 << 10, 512 << 10)
@@ -95,7 +95,7 @@ def command(
         variants = parse_variants(sched or ALL, (), READERS)
         with progress_bar(f"table on {drive.name}", None) as update:
             title = drive.name
-            measured = of_drive(drive, variants, wanted, work, Conditions(), (runs or _DRIVE_RUNS) - 1, update)
+            measured = of_drive(drive, variants, wanted, work, RunConditions(), (runs or _DRIVE_RUNS) - 1, update)
     if as_json:
         write_json(table_document(title, work, measured, ()), output)
         return
@@ -103,7 +103,7 @@ def command(
         show(out, _table(measured))
 
 
-def _table(measured: Sequence[Measured]) -> Table:
+def _table(measured: Sequence[MeasuredCell]) -> Table:
     """MB/s, a row for each cell, and the best of it."""
     rates = {(one.cell, one.point.scheduler): one.point.mbps for one in measured}
     names = list(dict.fromkeys(one.point.scheduler for one in measured))

@@ -18,21 +18,21 @@ import click
 from rich.live import Live
 from rich.text import Text
 
+from headwaiter.base.ending import gently, tidied
+from headwaiter.base.errors import Problem
+from headwaiter.base.records import json_text
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._live import root_option
+from headwaiter.cli._machine import root_option
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import json_option
-from headwaiter.ending import gently, tidied
-from headwaiter.errors import Problem
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.top_live import Watcher, counter_looks, recorded
-from headwaiter.live.top_screen import screen
-from headwaiter.live.topped import TopDocument
-from headwaiter.record import json_text
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
 from headwaiter.report.tables import show
 from headwaiter.report.terminal import columns, console
+from headwaiter.top.schema import TopDocument
+from headwaiter.top.screen import screen
+from headwaiter.top.sources import Watcher, counter_looks, recorded
 
 _QUIT = ("q", "Q")
 

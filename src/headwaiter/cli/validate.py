@@ -13,18 +13,18 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from headwaiter.base.errors import Problem, plain
+from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._output import file_option, output_options, write_json
 from headwaiter.drives.profile import Profile, find_drive
-from headwaiter.drives.published import Figure, figures
+from headwaiter.drives.published import PublishedFigure, figures
 from headwaiter.drives.validation import Validation, read_trace, validate
-from headwaiter.errors import Problem, plain
-from headwaiter.outputs import distinct
+from headwaiter.papers.flash_hosts import IOCOST, beside_by_scheduler, groups, iocost, kyber_targets, scheduled, starts
 from headwaiter.report.figure import figure
 from headwaiter.report.terminal import console
 from headwaiter.study.predicted import predicted
-from headwaiter.study.published import IOCOST, beside_by_scheduler, groups, iocost, kyber_targets, scheduled, starts
 from headwaiter.study.schema import MeanMax, PublishedDocument, PublishedRow, ValidateDocument
 
 RATE = "I/Os a second"
@@ -40,14 +40,14 @@ def _plot(v: Validation, title: str, path: Path) -> None:
         axes.grid(alpha=0.3)
 
 
-def _errors(out: Console, of_it: Sequence[Figure]) -> None:
+def _errors(out: Console, of_it: Sequence[PublishedFigure]) -> None:
     for what in dict.fromkeys(f.figure for f in of_it):
         errors = sorted(abs(f.error) for f in of_it if f.figure == what)
         out.print(f"{what}: error {median(errors):.1%} in the median, {errors[-1]:.1%} at most")
     out.print()
 
 
-def _by_drive(out: Console, of_it: Sequence[Figure]) -> None:
+def _by_drive(out: Console, of_it: Sequence[PublishedFigure]) -> None:
     """A row for each drive: each figure, MB or requests a second, and the model's error."""
     kinds = tuple(dict.fromkeys(f.figure for f in of_it))
     table = Table(title=plain(f"{of_it[0].source}: {of_it[0].load}"), title_justify="left", box=box.SIMPLE_HEAD)

@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.outputs import distinct
+from headwaiter.base.parsing import whole
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Group
 from headwaiter.cli._devices import device
@@ -31,24 +34,21 @@ from headwaiter.cli._was import (
 )
 from headwaiter.drives.choose import DEFAULT_DRIVE, open_drive
 from headwaiter.engine.sim import Drive, Options
-from headwaiter.errors import Problem, shown
-from headwaiter.outputs import distinct
-from headwaiter.parsing import whole
+from headwaiter.papers.was.calibration import Choices, calibrate
+from headwaiter.papers.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml
+from headwaiter.papers.was.designate import BOUND_US, designate, heuristic
+from headwaiter.papers.was.evaluate import ONLINE, WaitSums, run_as, run_was, verdict
+from headwaiter.papers.was.fit import BOUNDS_US, FittedWas, alike, designated, fit
+from headwaiter.papers.was.matrix import load_matrix, to_text
+from headwaiter.papers.was.observe import BUCKET_US, Observation, joined, watch
+from headwaiter.papers.was.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
+from headwaiter.papers.was.sysfs import SYSFS, install, read_counters
 from headwaiter.report.tables import print_notes
 from headwaiter.report.terminal import console
 from headwaiter.study.cost import plan
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.trial import SoFar
-from headwaiter.study.was_schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_halves, read_workload
-from headwaiter.was.calibrate import Choices, calibrate
-from headwaiter.was.config import CLASSES, DEFAULT_US, HISTORY, MAX_US, POLICY, Config, load, to_toml
-from headwaiter.was.designate import BOUND_US, designate, heuristic
-from headwaiter.was.evaluate import ONLINE, Figures, run_as, run_was, verdict
-from headwaiter.was.fit import BOUNDS_US, Fit, alike, designated, fit
-from headwaiter.was.matrix import load_matrix, to_text
-from headwaiter.was.observe import BUCKET_US, Observation, joined, watch
-from headwaiter.was.sysfs import SYSFS, install, read_counters
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -195,7 +195,7 @@ def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
     return joined(found)
 
 
-def _fitted(work: _Work, given: dict[str, Any]) -> tuple[Fit, Observation]:
+def _fitted(work: _Work, given: dict[str, Any]) -> tuple[FittedWas, Observation]:
     """The best configuration for all loads together."""
     observation = _observed(work, given["max_ms"], given["bucket_us"])
     bound = given["bound_ms"]
@@ -205,7 +205,7 @@ def _fitted(work: _Work, given: dict[str, Any]) -> tuple[Fit, Observation]:
     before = run_as(work.drive, loads, work.options, runs)
     each = sum(plan(one, work.drive, work.options, 1, runs).total_ios for one in loads)
 
-    def trials(configs: Sequence[Config]) -> Iterator[Figures]:
+    def trials(configs: Sequence[Config]) -> Iterator[WaitSums]:
         with progress_bar("trying configurations", each * len(configs)) as update:
             for number, config in enumerate(configs, 1):
                 so_far = SoFar(partial(update, f"{number} of {len(configs)}"))

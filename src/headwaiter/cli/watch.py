@@ -11,25 +11,26 @@ from typing import get_args
 
 import click
 
+from headwaiter.base.ending import gently
+from headwaiter.base.errors import Problem
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
-from headwaiter.cli._live import machine_options
+from headwaiter.cli._machine import machine_options
 from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import clock_bar
 from headwaiter.cli._tables import table_of, table_options
 from headwaiter.drives.choose import open_drive
-from headwaiter.ending import gently
-from headwaiter.errors import Problem
-from headwaiter.live.decide import Caution, Window
-from headwaiter.live.devices import Device
-from headwaiter.live.machine import Machine
-from headwaiter.live.metrics import Metrics, served
-from headwaiter.live.sample import Counters, Method, Replay, Tabled
-from headwaiter.live.selectors import check_subject, read_ranking
-from headwaiter.live.watch import OnExit, Rules, Service
-from headwaiter.study.fit import AUTO
+from headwaiter.papers.selectors import check_subject, read_ranking
+from headwaiter.papers.watching import TableMethod
+from headwaiter.queue.devices import Device
+from headwaiter.queue.machine import Machine
+from headwaiter.study.drive_fit import AUTO
+from headwaiter.watch.decide import Caution, Window
+from headwaiter.watch.prometheus import Metrics, served
+from headwaiter.watch.sample import CounterMethod, Method, ReplayMethod
+from headwaiter.watch.service import OnExit, Rules, Service
 
 _DEFAULT = Caution()
 
@@ -186,8 +187,8 @@ def _method(name: str, ranking: Path | None, iozone: tuple[str, ...], drive: str
     if name == "request-size":
         assert ranking
         by_size = read_ranking(ranking)
-        return Counters(by_size, wait), by_size.subject
+        return CounterMethod(by_size, wait), by_size.subject
     if name == "table":
         table = table_of(ranking, iozone)
-        return Tabled(table), table.subject
-    return Replay(drive), ""
+        return TableMethod(table), table.subject
+    return ReplayMethod(drive), ""

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from headwaiter.conformance.recording import NONE, Event, Recording
+from headwaiter.base.errors import Problem
+from headwaiter.conformance.decisions import NONE, DecisionRecording, Event
 from headwaiter.engine.policy import NEVER, Policy, Request
 from headwaiter.engine.schedulers import find
-from headwaiter.errors import Problem
 
 MAX_SHOWN = 20
 # A timer runs up to so much late, while the kernel is busy with interrupts.
@@ -41,7 +41,7 @@ class Difference:
 
 
 @dataclass
-class Verdict:
+class Conformity:
     """What came of a recording."""
 
     scheduler: str
@@ -64,7 +64,7 @@ class Verdict:
         return self.equal / self.decisions if self.decisions else 1.0
 
 
-def tunables(recording: Recording) -> dict[str, int]:
+def tunables(recording: DecisionRecording) -> dict[str, int]:
     """Our policy's tunables for a recording: what the kernel showed, and its version and tick where ours has them."""
     scheduler = find(recording.fact("scheduler"))
     out = {}
@@ -82,9 +82,9 @@ def tunables(recording: Recording) -> dict[str, int]:
 class _Check:
     """The state of a comparison."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: DecisionRecording) -> None:
         scheduler = recording.fact("scheduler")
-        self.verdict = Verdict(scheduler, recording.fact("workload"), recording.fact("kernel"))
+        self.verdict = Conformity(scheduler, recording.fact("workload"), recording.fact("kernel"))
         start = recording.events[0].time_ns if recording.events else 0
         self.policy = Policy(
             scheduler,
@@ -202,7 +202,7 @@ class _Check:
         self.policy.exit_task(e.task, self.now)
 
 
-def check(recording: Recording) -> Verdict:
+def check(recording: DecisionRecording) -> Conformity:
     """Our policy's decisions against the recorded kernel's; Problem when the recording contradicts itself."""
     c = _Check(recording)
     for e in recording.events:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from headwaiter.conformance.recording import NONE, Event, Recording
+from headwaiter.base.errors import Problem
+from headwaiter.conformance.decisions import NONE, DecisionRecording, Event
 from headwaiter.engine.constants import META, PRIO, SECTOR_BYTES, SYNC, Op
-from headwaiter.errors import Problem
 from headwaiter.traces import ring
 
 QUEUED, DISPATCHED, ISSUED = range(3)
@@ -88,13 +88,13 @@ class Follower:
         self._numbers = itertools.count()
         self._ticks: list[tuple[Event, int]] = []  # rows whose tick the kernel told
 
-    def take(self, e: ring.Event) -> None:
+    def take(self, e: ring.RingEvent) -> None:
         """One event of the trace."""
         probe = e.name.partition("_")[0]
         getattr(self, f"_{probe if probe in PROBES else e.name}")(e)
 
     def _find(
-        self, e: ring.Event, state: int, *, sector: int | None = None, end: int | None = None, op: int | None = None
+        self, e: ring.RingEvent, state: int, *, sector: int | None = None, end: int | None = None, op: int | None = None
     ) -> _Request | None:
         found = [
             r
@@ -115,13 +115,13 @@ class Follower:
             self._tasks[pid] = next(self._numbers)
         return self._tasks[pid]
 
-    def _must(self, found: _Request | None, e: ring.Event) -> _Request:
+    def _must(self, found: _Request | None, e: ring.RingEvent) -> _Request:
         if found is None:
             raise Problem(f"trace: at {e.time_ns} ns {e.name} refers to a request that was never inserted: {e.values}")
         return found
 
     def _row(
-        self, e: ring.Event, event: str, request: _Request | None = None, other: _Request | None = None, sectors: int = NONE
+        self, e: ring.RingEvent, event: str, request: _Request | None = None, other: _Request | None = None, sectors: int = NONE
     ) -> None:
         self.events.append(
             Event(
@@ -137,13 +137,13 @@ class Follower:
             if submitted:
                 self._inside.append((self.events[-1], submitted))
 
-    def _attach(self, e: ring.Event) -> None:
+    def _attach(self, e: ring.RingEvent) -> None:
         self._row(e, "attach")
 
-    def _timer(self, e: ring.Event) -> None:
+    def _timer(self, e: ring.RingEvent) -> None:
         self._row(e, "timer")
 
-    def _allow(self, e: ring.Event) -> None:
+    def _allow(self, e: ring.RingEvent) -> None:
         v = e.values
         asked = self._find(e, QUEUED, sector=_number(v, "sector"), op=_number(v, "flags") & 0xFF)
         if asked:
@@ -164,7 +164,7 @@ class Follower:
                 )
             )
 
-    def _finish(self, e: ring.Event) -> None:
+    def _finish(self, e: ring.RingEvent) -> None:
         """The scheduler hears of the completion that the block layer has just told, and knows the time of the last."""
         if self._finished:
             self._exact.append((self._finished, _number(e.values, "last")))
@@ -172,7 +172,7 @@ class Follower:
         if self._finished:
             self._finished.time_ns = e.time_ns
 
-    def _block_rq_insert(self, e: ring.Event) -> None:
+    def _block_rq_insert(self, e: ring.RingEvent) -> None:
         v = e.values
         task = self._task(v)
         op = _op(v)
@@ -196,13 +196,13 @@ class Follower:
             self._submitters[_number(v, "common_pid")] = self._live[-1]
             self._inside.append((row, self._live[-1]))
 
-    def _block_bio_backmerge(self, e: ring.Event) -> None:
+    def _block_bio_backmerge(self, e: ring.RingEvent) -> None:
         grown = self._find(e, QUEUED, end=_number(e.values, "sector"), op=_op(e.values))
         if grown:  # else it was in a task's plug, not inserted yet
             grown.sectors += _number(e.values, "nr_sector")
             self._row(e, "back", grown, sectors=_number(e.values, "nr_sector"))
 
-    def _block_bio_frontmerge(self, e: ring.Event) -> None:
+    def _block_bio_frontmerge(self, e: ring.RingEvent) -> None:
         sectors = _number(e.values, "nr_sector")
         grown = self._find(e, QUEUED, sector=_number(e.values, "sector") + sectors, op=_op(e.values))
         if grown:
@@ -210,7 +210,7 @@ class Follower:
             grown.sectors += sectors
             self._row(e, "front", grown, sectors=sectors)
 
-    def _block_rq_merge(self, e: ring.Event) -> None:
+    def _block_rq_merge(self, e: ring.RingEvent) -> None:
         sector, op = _number(e.values, "sector"), _op(e.values)
         keep = self._must(self._find(e, QUEUED, end=sector, op=op), e)
         gone = self._find(e, QUEUED, sector=sector, op=op)
@@ -222,7 +222,7 @@ class Follower:
         else:  # joined instead of being inserted
             self._row(e, "back", keep, sectors=_number(e.values, "nr_sector"))
 
-    def _ask(self, e: ring.Event) -> None:
+    def _ask(self, e: ring.RingEvent) -> None:
         """The dispatch function begins. Interrupts that come before it returns come when it has decided.
 
         Another CPU's do not: the function may wait for it, so with several CPUs a decision counts where the function returns.
@@ -230,7 +230,7 @@ class Follower:
         if self._alone:
             self._asked = (len(self.events), e.time_ns)
 
-    def _decided(self, e: ring.Event, given: _Request | None) -> None:
+    def _decided(self, e: ring.RingEvent, given: _Request | None) -> None:
         self._row(e, "dispatch", given)
         self._ticks.append((self.events[-1], _number(e.values, "jiffies")))
         if self._told and "now" in e.values and given:
@@ -242,7 +242,7 @@ class Follower:
             self.events.insert(place, row)
             self._asked = None
 
-    def _dispatch(self, e: ring.Event) -> None:
+    def _dispatch(self, e: ring.RingEvent) -> None:
         v = e.values
         if not v["rq"]:
             self._decided(e, None)
@@ -262,7 +262,7 @@ class Follower:
         given.insertion.flags = _flags(given.op, bits)
         self._decided(e, given)
 
-    def _block_rq_issue(self, e: ring.Event) -> None:
+    def _block_rq_issue(self, e: ring.RingEvent) -> None:
         sector, op = _number(e.values, "sector"), _op(e.values)
         issued = self._find(e, DISPATCHED if self._decides else QUEUED, sector=sector, op=op)
         if issued is None:
@@ -273,13 +273,13 @@ class Follower:
         issued.state = ISSUED
         self._row(e, "issue", issued)
 
-    def _block_rq_complete(self, e: ring.Event) -> None:
+    def _block_rq_complete(self, e: ring.RingEvent) -> None:
         done = self._find(e, ISSUED, sector=_number(e.values, "sector"), op=_op(e.values))
         if done:
             self._row(e, "complete", done)
             self._live.remove(done)
 
-    def _block_rq_requeue(self, e: ring.Event) -> None:
+    def _block_rq_requeue(self, e: ring.RingEvent) -> None:
         sector, op = _number(e.values, "sector"), _op(e.values)
         # Some drivers refuse a request before they say that they have begun it.
         back = self._find(e, ISSUED, sector=sector, op=op) or self._find(e, DISPATCHED, sector=sector, op=op)
@@ -291,11 +291,11 @@ class Follower:
             back.state = QUEUED
             self._row(e, "requeue", back)
 
-    def _sched_process_exit(self, e: ring.Event) -> None:
+    def _sched_process_exit(self, e: ring.RingEvent) -> None:
         if not self._told:
             self._exit(_number(e.values, "pid"), e.time_ns)
 
-    def _gone(self, e: ring.Event) -> None:
+    def _gone(self, e: ring.RingEvent) -> None:
         """The scheduler hears that the task has come to its end."""
         self._exit(_number(e.values, "common_pid"), e.time_ns)
 
@@ -314,7 +314,7 @@ class Follower:
         for row in self.events:
             latest = row.time_ns = max(row.time_ns, latest)
 
-    def recording(self, facts: Mapping[str, str], tick_ns: int) -> Recording:
+    def recording(self, facts: Mapping[str, str], tick_ns: int) -> DecisionRecording:
         """What was taken so far, its clock moved so that ticks begin at multiples of tick_ns."""
         # At time t tick j has begun: t - j * tick_ns is never less than the time at which tick 0 began.
         ticks = [(e.time_ns, j) for e, j in self._ticks]
@@ -331,10 +331,10 @@ class Follower:
         for e in reversed(self.events):
             latest = min(latest, ends.get(id(e), latest))
             e.time_ns = min(e.time_ns, latest) - start
-        return Recording({**facts, "tick_ns": str(tick_ns), "unqueued": str(self.unqueued)}, self.events)
+        return DecisionRecording({**facts, "tick_ns": str(tick_ns), "unqueued": str(self.unqueued)}, self.events)
 
 
-def follow(events: Iterable[ring.Event], scheduler: str, facts: Mapping[str, str], tick_ns: int) -> Recording:
+def follow(events: Iterable[ring.RingEvent], scheduler: str, facts: Mapping[str, str], tick_ns: int) -> DecisionRecording:
     """The recording of one run."""
     follower = Follower(scheduler, facts.get("kernel", ""), int(facts.get("cpus", "1")))
     for e in sorted(events, key=lambda e: e.time_ns):

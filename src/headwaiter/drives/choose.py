@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from fnmatch import fnmatchcase
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.parsing import real
 from headwaiter.drives.profile import Profile, bundled, find_drive, load
 from headwaiter.engine.sim import ConstantDrive, Drive
-from headwaiter.errors import Problem, shown
-from headwaiter.parsing import real
 
 DEFAULT_DRIVE = "barracuda-80g"
 

@@ -25,9 +25,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from headwaiter.drives.disksim import Block, Parameters, read_curve, read_parameters
+from headwaiter.base.errors import Problem
+from headwaiter.drives.parv import Block, Parameters, read_curve, read_parameters
 from headwaiter.drives.profile import Toml
-from headwaiter.errors import Problem
 
 _SPARING = (
     "none",

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.convert import lee_curve
 from headwaiter.drives.profile import Toml
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.errors import Problem
 
 _ZONES = 16
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import copy
 import math
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.profile import Profile, Toml, from_toml
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.errors import Problem
 
 LARGEST = 64
 """So many times as large as it was measured, and no more: that would be another class."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.profile import Profile, Toml, from_toml
-from headwaiter.drives.validation import Measured, unmeasured
+from headwaiter.drives.validation import MeasuredRequests, unmeasured
 from headwaiter.drives.validation import replay as served
 from headwaiter.engine.constants import SECTOR_BYTES, Op
-from headwaiter.errors import Problem
 
 RATES = ("rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops")
 _PAGE = 8
@@ -72,7 +72,7 @@ class Known:
     depth: int = 1023
 
 
-def _load(op: Op, sectors: int, sequential: bool, capacity: int, n: int) -> Measured:
+def _load(op: Op, sectors: int, sequential: bool, capacity: int, n: int) -> MeasuredRequests:
     i = np.arange(n, dtype=np.int64)
     slots = capacity // sectors
     if sequential:

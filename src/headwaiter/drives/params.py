@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.parsing import decimal
 from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import ffi, lib, text
-from headwaiter.errors import Problem
-from headwaiter.parsing import decimal
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
+from headwaiter.base.parsing import decimal, parse_toml
+from headwaiter.base.paths import DRIVES as DIRECTORY
+from headwaiter.base.reading import TEXT_BYTES, read_bytes
 from headwaiter.drives.params import Model, Param, model
 from headwaiter.engine.constants import ParamType
 from headwaiter.engine.native import borrow, ffi, lib, text
-from headwaiter.errors import Problem, shown
-from headwaiter.nearest import did_you_mean
-from headwaiter.parsing import decimal, parse_toml
-from headwaiter.paths import DRIVES as DIRECTORY
-from headwaiter.reading import TEXT_BYTES, read_bytes
 
 _MAGIC = 0x31445748
 _INT64 = 1 << 63

@@ -27,7 +27,7 @@ F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedFigure:
     """One that was published, and the model's."""
 
     drive: str
@@ -87,25 +87,25 @@ def table() -> dict[str, list[dict[str, Any]]]:
     return tomllib.loads(TABLE.read_text(encoding="utf-8"))
 
 
-def _reads(group: dict[str, Any]) -> Iterator[Figure]:
+def _reads(group: dict[str, Any]) -> Iterator[PublishedFigure]:
     drive = find_drive(group["drive"])
     for kib, at_once, measured, *p99 in group["rows"]:
         took_us = random_reads(drive, kib, at_once, round(group["host_us"] * 1e3))
         load = f"reads of {kib} KiB, {at_once} at once"
-        yield Figure(drive.name, group["source"], load, "requests/s", measured, at_once / took_us.mean() * 1e6)
+        yield PublishedFigure(drive.name, group["source"], load, "requests/s", measured, at_once / took_us.mean() * 1e6)
         if p99:
-            yield Figure(drive.name, group["source"], load, "p99 us", p99[0], float(np.quantile(took_us, 0.99)))
+            yield PublishedFigure(drive.name, group["source"], load, "p99 us", p99[0], float(np.quantile(took_us, 0.99)))
 
 
-def _beside(group: dict[str, Any]) -> Iterator[Figure]:
+def _beside(group: dict[str, Any]) -> Iterator[PublishedFigure]:
     drive = worn(find_drive(group["drive"]))
     for jobs, measured in group["rows"]:
         found = written_before_a_read(drive, jobs, group["at_once"], group["processors"], group["write_kib"])
         load = f"reads beside {jobs} × {group['at_once']} writes of {group['write_kib']} KiB"
-        yield Figure(drive.name, group["source"], load, "writes before a read", measured, found)
+        yield PublishedFigure(drive.name, group["source"], load, "writes before a read", measured, found)
 
 
-def figures() -> Iterator[Figure]:
+def figures() -> Iterator[PublishedFigure]:
     for group in table()["reads"]:
         yield from _reads(group)
     for group in table()["beside_writers"]:

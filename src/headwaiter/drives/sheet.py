@@ -7,12 +7,12 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
+from headwaiter.base.parsing import real
 from headwaiter.drives.flash import RATES, Known, fitted, from_mapping
 from headwaiter.drives.profile import Toml
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.errors import Problem, shown
-from headwaiter.nearest import did_you_mean
-from headwaiter.parsing import real
 
 _TABLE = Path(__file__).with_name("iocost.toml")
 _TB = 10**12

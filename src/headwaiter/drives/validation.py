@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.parsing import real, whole
+from headwaiter.base.reading import read_bytes, unpack
 from headwaiter.drives.profile import Profile
 from headwaiter.engine.native import borrow, ffi, lib
-from headwaiter.errors import Problem
-from headwaiter.parsing import real, whole
-from headwaiter.reading import read_bytes, unpack
 
 FRACTIONS = 10_000
 _LONGEST_US = 3.6e13
@@ -30,7 +30,7 @@ F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRequests:
     """Requests in the order of issue: op (0 read, 1 write), sector, sectors, measured service and think time in ns.
 
     Think time runs from a request's completion to the issue of the next.
@@ -45,10 +45,10 @@ class Measured:
 
 def unmeasured(
     op: NDArray[np.uint8], sector: NDArray[np.uint64], sectors: NDArray[np.uint32], think_ns: NDArray[np.int64] | None = None
-) -> Measured:
+) -> MeasuredRequests:
     """A load for replay(): what is to be served, with nothing to compare with. think_ns None: none."""
     none = np.zeros(len(op), np.int64)
-    return Measured(op, sector, sectors, none, none if think_ns is None else think_ns)
+    return MeasuredRequests(op, sector, sectors, none, none if think_ns is None else think_ns)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Validation:
         return float(np.max(np.abs(m - s)))
 
 
-def read_trace(path: Path) -> Measured:
+def read_trace(path: Path) -> MeasuredRequests:
     """A validation trace: `R|W action first_block block_count service_us think_us` a line, gzip or not."""
     rows: list[tuple[int, int, int, int, int]] = []
     for number, line in enumerate(unpack(path, read_bytes(path)).split(b"\n"), 1):
@@ -93,7 +93,7 @@ def read_trace(path: Path) -> Measured:
     op, sector, sectors, service, think = zip(*rows, strict=True)
     if not any(service):
         raise Problem(f"{path}: all service times are 0")
-    return Measured(
+    return MeasuredRequests(
         np.array(op, np.uint8),
         np.array(sector, np.uint64),
         np.array(sectors, np.uint32),
@@ -119,7 +119,9 @@ def _row(path: Path, number: int, fields: list[str]) -> tuple[int, int, int, int
     return int(fields[0] == "W"), block, blocks, round(service * 1000), round(think * 1000)
 
 
-def replay(drive: Profile, load: Measured, outstanding: int = 1, queue: NDArray[np.uint32] | None = None) -> NDArray[np.int64]:
+def replay(
+    drive: Profile, load: MeasuredRequests, outstanding: int = 1, queue: NDArray[np.uint32] | None = None
+) -> NDArray[np.int64]:
     """Service times in ns of the load on the drive alone, in a closed loop with so many requests at once.
 
     With the submission queue of each of so many places, a place has its own requests, as the columns of rows of `outstanding`;
@@ -150,7 +152,7 @@ def demerit(measured: F64, simulated: F64) -> float:
     return math.sqrt(float(np.mean((quantiles(measured) - quantiles(simulated)) ** 2)))
 
 
-def validate(drive: Profile, load: Measured, name: str) -> Validation:
+def validate(drive: Profile, load: MeasuredRequests, name: str) -> Validation:
     """Replay a measured trace on a drive; Problem that names the trace if it does not fit the drive."""
     capacity = drive.facts[0]
     beyond = np.flatnonzero(load.sector + load.sectors > capacity)

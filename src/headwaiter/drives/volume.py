@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.reading import TEXT_BYTES, read_bytes
 from headwaiter.drives.profile import Toml
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.errors import Problem
-from headwaiter.reading import TEXT_BYTES, read_bytes
 
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.995, 0.999, 1.0)
 _UNIT_SECTORS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 24, 16, 8)

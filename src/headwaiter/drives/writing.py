@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headwaiter.base.errors import plain
 from headwaiter.drives.profile import Toml
-from headwaiter.errors import plain
 
 _WIDTH = 110
 Comments = Mapping[str, str]

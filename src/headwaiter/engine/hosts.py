@@ -15,11 +15,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
+from headwaiter.base.parsing import parse_toml
+from headwaiter.base.reading import TEXT_BYTES, exists, read_bytes
 from headwaiter.engine.sim import Options
-from headwaiter.errors import Problem, shown
-from headwaiter.nearest import did_you_mean
-from headwaiter.parsing import parse_toml
-from headwaiter.reading import TEXT_BYTES, exists, read_bytes
 
 LARGEST_US = 1e6
 MOST_CORES = 1024

@@ -14,7 +14,7 @@ from typing import Any
 import cffi
 import numpy as np
 
-from headwaiter.paths import HEADER, library
+from headwaiter.base.paths import HEADER, library
 
 _FOR_CPP = re.compile(r"^#ifdef __cplusplus$.*?^#endif$", re.MULTILINE | re.DOTALL)
 

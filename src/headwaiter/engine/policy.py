@@ -7,10 +7,10 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headwaiter.base.errors import Problem, shown
 from headwaiter.engine.native import borrow, ffi, lib
+from headwaiter.engine.policy_tables import Setting
 from headwaiter.engine.schedulers import find
-from headwaiter.engine.tables import Setting
-from headwaiter.errors import Problem, shown
 
 NEVER = 2**64 - 1
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.parsing import decimal, real
 from headwaiter.engine.sim import Options
-from headwaiter.errors import Problem, shown
-from headwaiter.parsing import decimal, real
 
 LARGEST_US = 1e6
 

@@ -9,12 +9,12 @@ from functools import cache
 from itertools import count, takewhile
 from pathlib import Path
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
+from headwaiter.base.parsing import assignment, whole
 from headwaiter.engine.constants import TunableType
 from headwaiter.engine.native import ffi, lib, text
-from headwaiter.engine.tables import Readers, Setting, Table, table_at
-from headwaiter.errors import Problem, shown
-from headwaiter.nearest import did_you_mean
-from headwaiter.parsing import assignment, whole
+from headwaiter.engine.policy_tables import PolicyTable, Readers, Setting, table_at
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class Counters:
+class PolicyCounters:
     """Counters in rows and columns that a scheduler keeps and lets be read."""
 
     name: str
@@ -84,9 +84,9 @@ class Scheduler:
     summary: str
     source: str
     tunables: dict[str, Tunable]
-    tables: dict[str, Table]
+    tables: dict[str, PolicyTable]
     stats: dict[str, Stat]
-    counters: Counters | None
+    counters: PolicyCounters | None
     presets: dict[str, Preset]
     is_model: bool
     """It is the model of the scheduler of that name in today's kernel; the modules add the others there as hw-NAME."""
@@ -158,11 +158,11 @@ def _preset(policy: bytes, index: int) -> Preset | None:
     return Preset(text(p.name), text(p.help), tuple(text(p.settings).split()))
 
 
-def _counters(policy: bytes) -> Counters | None:
+def _counters(policy: bytes) -> PolicyCounters | None:
     c = ffi.new("struct hws_counters *")
     if lib.hws_counters_at(policy, c) < 0:
         return None
-    return Counters(text(c.name), text(getattr(c, "from")), text(c.help), c.rows, c.columns)
+    return PolicyCounters(text(c.name), text(getattr(c, "from")), text(c.help), c.rows, c.columns)
 
 
 @cache

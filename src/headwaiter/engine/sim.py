@@ -11,12 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter import ending
+from headwaiter.base import ending
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import Progress
 from headwaiter.engine.native import borrow, ffi, lib, text, view
+from headwaiter.engine.policy_tables import Cells, Setting
 from headwaiter.engine.schedulers import Scheduler, find
-from headwaiter.engine.tables import Cells, Setting
-from headwaiter.errors import Problem
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from headwaiter.errors import plain
+from headwaiter.base.errors import plain
 from headwaiter.fio.layout import Region
 from headwaiter.fio.options import DEPRECATED, Distribution
-from headwaiter.fio.parser import Section
+from headwaiter.fio.parser import JobSection
 
 
-def time_based(s: Section) -> bool:
+def time_based(s: JobSection) -> bool:
     """Return whether the passes are repeated until runtime: without that fio goes through them once."""
     return bool(s.get("time_based")) and bool(s.get("runtime"))
 
 
-def notes_of(s: Section, regions: Sequence[Region], align: int) -> Iterator[str]:
+def notes_of(s: JobSection, regions: Sequence[Region], align: int) -> Iterator[str]:
     """What is to be said of a section's jobs, whose first one has these regions."""
     for corner in (_without_runtime, _shared_names, _deprecated):
         for what, why in corner(s):
@@ -24,15 +24,15 @@ def notes_of(s: Section, regions: Sequence[Region], align: int) -> Iterator[str]
     yield from _zones_beyond(s, regions, align)
 
 
-Corner = Callable[[Section], Iterable[tuple[str, str]]]
+Corner = Callable[[JobSection], Iterable[tuple[str, str]]]
 
 
-def _without_runtime(s: Section) -> Iterator[tuple[str, str]]:
+def _without_runtime(s: JobSection) -> Iterator[tuple[str, str]]:
     if s.get("time_based") and not time_based(s):
         yield "time_based", "time_based without runtime changes nothing, as in fio 3.33, which warns of it"
 
 
-def _shared_names(s: Section) -> Iterator[tuple[str, str]]:
+def _shared_names(s: JobSection) -> Iterator[tuple[str, str]]:
     """fio takes a file that an earlier clone has for one that is there already, and gives the later ones none (its bug 1878)."""
     clones, form = s.get("numjobs", 1), s.get("filename_format", "$jobnum")
     if clones > 1 and "filename" not in s.settings and "$jobnum" not in form:
@@ -43,12 +43,12 @@ def _shared_names(s: Section) -> Iterator[tuple[str, str]]:
         )
 
 
-def _deprecated(s: Section) -> Iterator[tuple[str, str]]:
+def _deprecated(s: JobSection) -> Iterator[tuple[str, str]]:
     for option in sorted(DEPRECATED & s.settings.keys()):
         yield option, f"option '{option}' changes nothing, as in fio 3.33, which calls it deprecated"
 
 
-def _zones_beyond(s: Section, regions: Sequence[Region], align: int) -> Iterator[str]:
+def _zones_beyond(s: JobSection, regions: Sequence[Region], align: int) -> Iterator[str]:
     distribution: Distribution = s.get("random_distribution", Distribution())
     if distribution.relative or not distribution.zones or not align:
         return

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwaiter.base.errors import DoesNotFitError, Problem, plain
 from headwaiter.engine.cgroups import DEFAULT_WEIGHT
 from headwaiter.engine.cgroups import told as told_cgroups
 from headwaiter.engine.constants import SECTOR_BYTES, Directions, Exit, FileService, IoprioClass, ioprio
 from headwaiter.engine.native import ffi, lib
 from headwaiter.engine.sim import Task
-from headwaiter.errors import DoesNotFitError, Problem, plain
 from headwaiter.fio.corners import notes_of, time_based
 from headwaiter.fio.layout import Region, is_device, lay_out, split_filenames
 from headwaiter.fio.names import name_hash
 from headwaiter.fio.options import SYNC_ENGINES, Distribution, Pattern
-from headwaiter.fio.parser import Section, Where, parse
+from headwaiter.fio.parser import JobSection, Where, parse
 from headwaiter.fio.values import LARGEST, Percent
 
 # Linux's read_ahead_kb; POSIX_FADV_SEQUENTIAL doubles it.
@@ -172,7 +172,7 @@ def _place(r: Region, bases: Mapping[str, int], fields: Mapping[str, Any], seede
 class _Draft:
     """A process before its files have a place."""
 
-    section: Section
+    section: JobSection
     job_name: str
     name: str
     clone: int
@@ -207,7 +207,7 @@ def _verification(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_verify(s: Section, pattern: Pattern, low: Sequence[int], high: Sequence[int]) -> None:
+def _check_verify(s: JobSection, pattern: Pattern, low: Sequence[int], high: Sequence[int]) -> None:
     """Refuse what would be read again in another order, or in another number."""
     if not (s.get("verify") and s.get("do_verify", True) and pattern.directions & Directions.WRITES):
         return
@@ -226,13 +226,13 @@ def _check_verify(s: Section, pattern: Pattern, low: Sequence[int], high: Sequen
             raise s.at("verify").problem(f"option 'verify' {what} is not supported (do_verify=0 reads nothing again)")
 
 
-def _clones(s: Section, capacity: int) -> list[_Draft]:
+def _clones(s: JobSection, capacity: int) -> list[_Draft]:
     clones = s.get("numjobs", 1)
     shared = _common_fields(s)
     return [_draft(s, clone, clones, shared, capacity) for clone in range(clones)]
 
 
-def _draft(s: Section, clone: int, clones: int, shared: Mapping[str, Any], capacity: int) -> _Draft:
+def _draft(s: JobSection, clone: int, clones: int, shared: Mapping[str, Any], capacity: int) -> _Draft:
     job_name = s.get("name", s.name)
     name = f"{job_name}.{clone}" if clones > 1 else job_name
     number = (clones - clone) % clones  # fio numbers the clones backwards, but for the first
@@ -255,7 +255,7 @@ def _draft(s: Section, clone: int, clones: int, shared: Mapping[str, Any], capac
     return _Draft(s, job_name, name, clone, regions, fields)
 
 
-def _file_names(s: Section, job_name: str, number: int) -> list[str]:
+def _file_names(s: JobSection, job_name: str, number: int) -> list[str]:
     directory = s.get("directory", "").rstrip("/")
     if "filename" in s.settings:
         names = split_filenames(s.get("filename"))
@@ -267,7 +267,7 @@ def _file_names(s: Section, job_name: str, number: int) -> list[str]:
     return [f"{directory}/{n}" if directory and not n.startswith("/") else n for n in names]
 
 
-def _formatted(s: Section, form: str, job_name: str, number: int, file: int) -> str:
+def _formatted(s: JobSection, form: str, job_name: str, number: int, file: int) -> str:
     for word, value in (("$jobname", job_name), ("$jobnum", str(number)), ("$filenum", str(file))):
         form = form.replace(word, value)
     if "$" in form:
@@ -278,7 +278,7 @@ def _formatted(s: Section, form: str, job_name: str, number: int, file: int) -> 
 _MOST_ZONES = 100_000
 
 
-def _strided(s: Section, regions: Sequence[Region], shared: Mapping[str, Any]) -> tuple[tuple[Region, ...], int]:
+def _strided(s: JobSection, regions: Sequence[Region], shared: Mapping[str, Any]) -> tuple[tuple[Region, ...], int]:
     """zonesize bytes of the region, a gap of zoneskip, and so on to its end; each of these is gone through in turn."""
     where = s.at("zonemode")
     length, skip = s.get("zonesize", 0), s.get("zoneskip", 0)
@@ -305,7 +305,7 @@ def _strided(s: Section, regions: Sequence[Region], shared: Mapping[str, Any]) -
     return tuple(found), sum(f.span for f in found)
 
 
-def _split_fields(s: Section, buffered: bool) -> dict[str, Any]:
+def _split_fields(s: JobSection, buffered: bool) -> dict[str, Any]:
     """Sizes, places and priorities that are drawn by shares: of reads, of writes."""
     splits = [part or () for part in s.get("bssplit", ((), ()))]
     if not buffered and any(size % SECTOR_BYTES for part in splits for size, _ in part):
@@ -327,12 +327,12 @@ def _split_fields(s: Section, buffered: bool) -> dict[str, Any]:
     }
 
 
-def _command_prio(s: Section) -> int:
+def _command_prio(s: JobSection) -> int:
     """The priority of single I/Os."""
     return ioprio(IoprioClass(s.get("cmdprio_class", 0) or IoprioClass.RT), int(s.get("cmdprio", 0)))
 
 
-def _prio_splits(s: Section, buffered: bool) -> list[list[tuple[int, int, int]]]:
+def _prio_splits(s: JobSection, buffered: bool) -> list[list[tuple[int, int, int]]]:
     """(bytes, percentage, priority), of reads and of writes."""
     option, usual = "cmdprio_bssplit", _command_prio(s)
     if option not in s.settings:
@@ -350,7 +350,7 @@ def _prio_splits(s: Section, buffered: bool) -> list[list[tuple[int, int, int]]]
     ]
 
 
-def _common_fields(s: Section) -> dict[str, Any]:
+def _common_fields(s: JobSection) -> dict[str, Any]:
     """What all clones share."""
     pattern: Pattern = s.get("rw", Pattern(False, Directions.READS))
     buffered = not s.get("direct", False)
@@ -411,7 +411,7 @@ def _common_fields(s: Section) -> dict[str, Any]:
     }
 
 
-def _rate(s: Section, block: Sequence[int]) -> list[int]:
+def _rate(s: JobSection, block: Sequence[int]) -> list[int]:
     rate, iops = s.get("rate", (None, None)), s.get("rate_iops", (None, None))
     out = [r or (i or 0) * b for r, i, b in zip(rate, iops, block, strict=True)]
     if max(out) > LARGEST:
@@ -419,14 +419,14 @@ def _rate(s: Section, block: Sequence[int]) -> list[int]:
     return out
 
 
-def _readahead(s: Section, pattern: Pattern) -> int:
+def _readahead(s: JobSection, pattern: Pattern) -> int:
     hint = s.get("fadvise_hint", "1")
     if hint == "1":
         hint = "random" if pattern.random else "sequential"
     return {"random": 0, "sequential": 2 * READAHEAD_BYTES}.get(hint, READAHEAD_BYTES)
 
 
-def _ioprio(s: Section) -> int:
+def _ioprio(s: JobSection) -> int:
     """As ioprio_set(2) takes it; 0 if nothing was asked for."""
     if "prio" in s.settings or "prioclass" in s.settings:
         return ioprio(IoprioClass(s.get("prioclass", 0) or IoprioClass.BE), int(s.get("prio", 0)))
@@ -434,7 +434,7 @@ def _ioprio(s: Section) -> int:
     return ioprio(IoprioClass.BE, (nice + 20) // 5) if nice else 0
 
 
-def _cgroups(sections: Sequence[Section]) -> dict[int, tuple[tuple[str, int], ...]]:
+def _cgroups(sections: Sequence[JobSection]) -> dict[int, tuple[tuple[str, int], ...]]:
     """By a section's id(): the control group of its jobs."""
     paths: dict[int, tuple[str, ...]] = {}
     weights: dict[tuple[str, ...], int] = {}
@@ -457,7 +457,7 @@ def _cgroups(sections: Sequence[Section]) -> dict[int, tuple[tuple[str, int], ..
     }
 
 
-def _waits(sections: Sequence[Section], ids: Mapping[str, int]) -> dict[int, int]:
+def _waits(sections: Sequence[JobSection], ids: Mapping[str, int]) -> dict[int, int]:
     """By a section's id(): the number of the one that it waits for, or -1."""
     out: dict[int, int] = {}
     earlier: set[str] = set()
@@ -472,7 +472,7 @@ def _waits(sections: Sequence[Section], ids: Mapping[str, int]) -> dict[int, int
     return out
 
 
-def _check_number(sections: Sequence[Section]) -> None:
+def _check_number(sections: Sequence[JobSection]) -> None:
     """Refuse what would not end before any of it is made."""
     processes = files = ios = 0
     for s in sections:
@@ -496,7 +496,7 @@ def _check_number(sections: Sequence[Section]) -> None:
 
 
 def _regions(
-    s: Section, files: Sequence[str], number: int, shared: Mapping[str, Any], capacity: int
+    s: JobSection, files: Sequence[str], number: int, shared: Mapping[str, Any], capacity: int
 ) -> tuple[tuple[Region, ...], int]:
     """The regions, and the bytes of one pass, as fio works both out from size, filesize and offset."""
     directions = shared["directions"]
@@ -532,7 +532,7 @@ def _regions(
     return tuple(regions), one_pass
 
 
-def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
+def _too_small(s: JobSection, span: int, block: int, offset: int) -> Problem:
     if span <= 0:
         return s.at("offset", "offset_increment").problem(f"option 'offset': nothing remains from byte {offset} on")
     return s.at("size", "filesize", "offset", "bs").problem(
@@ -540,7 +540,7 @@ def _too_small(s: Section, span: int, block: int, offset: int) -> Problem:
     )
 
 
-def _whole(s: Section, name: str, files: int, capacity: int) -> int:
+def _whole(s: JobSection, name: str, files: int, capacity: int) -> int:
     """The size of a file or device, of which percentages are taken: fio's is `size` for files that do not exist yet."""
     size, filesize = s.get("size", 0), int(s.get("filesize", 0))
     if filesize or is_device(name):
@@ -553,7 +553,7 @@ def _whole(s: Section, name: str, files: int, capacity: int) -> int:
     )
 
 
-def _offset(s: Section, whole: int, number: int, block: int) -> int:
+def _offset(s: JobSection, whole: int, number: int, block: int) -> int:
     offset, increment = s.get("offset", 0), s.get("offset_increment", 0)
     if not isinstance(offset, Percent) and not isinstance(increment, Percent):
         return int(offset + increment * number)

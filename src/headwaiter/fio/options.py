@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headwaiter.base.errors import shown
 from headwaiter.engine.constants import Directions, Skew
-from headwaiter.errors import shown
 from headwaiter.fio.values import (
     LARGEST,
     choice,

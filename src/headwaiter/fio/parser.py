@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headwaiter.errors import Problem, plain, shown
+from headwaiter.base.errors import Problem, plain, shown
+from headwaiter.base.reading import exists, read_bytes
 from headwaiter.fio.options import BY_NAME, DEPRECATED, IGNORED_NAMES, REASONS, known, refuses
-from headwaiter.reading import exists, read_bytes
 
 _SECTION = re.compile(rb"^\s*\[[^\]\n]+\]", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -50,7 +50,7 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Setting:
+class OptionSetting:
     """An option's meaning, and where it was written."""
 
     value: Any
@@ -60,12 +60,12 @@ class Setting:
 
 
 @dataclass
-class Section:
+class JobSection:
     """A job, with all that it inherits."""
 
     name: str
     where: Where
-    settings: dict[str, Setting] = field(default_factory=dict)
+    settings: dict[str, OptionSetting] = field(default_factory=dict)
 
     def get(self, option: str, default: Any = None) -> Any:
         """An option's value."""
@@ -96,11 +96,11 @@ def looks_like_job_file(head: bytes) -> bool:
     return b"\0" not in head and _SECTION.search(head) is not None
 
 
-def parse(path: Path, data: bytes | None = None) -> list[Section]:
+def parse(path: Path, data: bytes | None = None) -> list[JobSection]:
     """The jobs of a file, in order. data: its bytes, where they have been read already (a pipe gives them once)."""
-    sections: list[Section] = []
-    defaults: dict[str, Setting] = {}
-    current: Section | None = None
+    sections: list[JobSection] = []
+    defaults: dict[str, OptionSetting] = {}
+    current: JobSection | None = None
     pending: list[tuple[str, str | None, Where]] = []
 
     def finish() -> None:
@@ -119,7 +119,7 @@ def parse(path: Path, data: bytes | None = None) -> list[Section]:
                 raise where.problem(f"'{shown(text)}' is not a section ([NAME])", "not a section ([NAME])")
             name = plain(name)
             is_global = name.startswith("global")
-            current = Section(name, where, defaults if is_global else dict(defaults))
+            current = JobSection(name, where, defaults if is_global else dict(defaults))
             continue
         option, equals, value = (part.strip() for part in text.partition("="))
         if current is None:
@@ -200,7 +200,7 @@ def _substituted(value: str, option: str, where: Where) -> str:
     return value
 
 
-def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Where]]) -> None:
+def _apply(settings: dict[str, OptionSetting], pending: list[tuple[str, str | None, Where]]) -> None:
     """Check and interpret a section's options.
 
     The engine first: others have options of their own, and need not be set up here. Then kb_base, which changes what sizes mean.
@@ -211,7 +211,7 @@ def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Wh
         if option in IGNORED_NAMES:
             continue
         if option in DEPRECATED:
-            settings[option] = Setting(value, where, option)
+            settings[option] = OptionSetting(value, where, option)
             continue
         if refuses(option, value):
             written = f"{option}={shown(value)}" if value is not None else option
@@ -233,10 +233,10 @@ def _apply(settings: dict[str, Setting], pending: list[tuple[str, str | None, Wh
             meaning = used.parse(value, kb_base)
         except ValueError as e:
             raise where.problem(f"option '{option}': {e}", "the value of an option is not accepted") from None
-        _set(settings, used.name, Setting(meaning, where, option))
+        _set(settings, used.name, OptionSetting(meaning, where, option))
 
 
-def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
+def _set(settings: dict[str, OptionSetting], name: str, setting: OptionSetting) -> None:
     """Enter a setting; those that are two ways of saying one thing replace each other."""
     value, where = setting.value, setting.where
     if name == "rwmixwrite":
@@ -246,7 +246,7 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     elif name == "bssplit":
         # Sizes are in the range that these span.
         span = tuple(part and (min(s for s, _ in part), max(s for s, _ in part)) for part in value)
-        _set(settings, "bsrange", Setting(span, where, setting.written))
+        _set(settings, "bsrange", OptionSetting(span, where, setting.written))
     elif name == "allrandrepeat":
         name = "randrepeat"
     elif name == "fdatasync":
@@ -259,4 +259,4 @@ def _set(settings: dict[str, Setting], name: str, setting: Setting) -> None:
     # What is said of one direction leaves the other as it was.
     if name in ("bs", "bsrange", "bssplit", "ba", "rate", "rate_iops", "percentage_random") and name in settings:
         value = tuple(new if new is not None else old for new, old in zip(value, settings[name].value, strict=True))
-    settings[name] = Setting(value, where, setting.written)
+    settings[name] = OptionSetting(value, where, setting.written)

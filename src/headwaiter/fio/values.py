@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from headwaiter.errors import shown
-from headwaiter.parsing import whole
+from headwaiter.base.errors import shown
+from headwaiter.base.parsing import whole
 
 T = TypeVar("T")
 

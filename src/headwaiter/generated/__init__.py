@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from headwaiter.base.errors import Problem, shown
 from headwaiter.engine.sim import Forest
-from headwaiter.errors import Problem, shown
-from headwaiter.generated import boot, chunks, servers, streams, trees, users
+from headwaiter.generated import boot, chunks, large_file, servers, trees, users
 from headwaiter.generated.files import FileSystem, Full
-from headwaiter.generated.machine import Machine, Process
+from headwaiter.generated.model_machine import ModelMachine, Process
 from headwaiter.generated.parameters import document, looks_generated, parameters
 
-GENERATORS: dict[str, tuple[type[Any], Callable[[Any, Machine, FileSystem], None]]] = {
-    "kva": (streams.Kva, streams.kva),
+GENERATORS: dict[str, tuple[type[Any], Callable[[Any, ModelMachine, FileSystem], None]]] = {
+    "kva": (large_file.Kva, large_file.kva),
     "cold-boot": (boot.ColdBoot, boot.cold_boot),
     "andrew": (trees.Andrew, trees.andrew),
     "chunks": (chunks.Chunks, chunks.chunks),
     "build": (trees.Build, trees.build),
-    "bonnie": (streams.Bonnie, streams.bonnie),
+    "bonnie": (large_file.Bonnie, large_file.bonnie),
     "multi-user": (users.MultiUser, users.multi_user),
     "database": (users.Database, users.database),
     "scientific": (users.Scientific, users.scientific),
@@ -49,7 +49,7 @@ def generate(path: Path, data: bytes, sectors: int, seed: int, process: type[Pro
     """
     name, given = given_parameters(path, data, changed)
     rng = np.random.default_rng([seed, *name.encode()])
-    machine = Machine(rng, given.readahead_kib, given.dirty_mib, process)
+    machine = ModelMachine(rng, given.readahead_kib, given.dirty_mib, process)
     try:
         GENERATORS[name][1](given, machine, FileSystem(rng, sectors))
         return machine.play()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwaiter.generated.files import File, FileSystem
-from headwaiter.generated.machine import MS, Machine, Process, Program, S
+from headwaiter.generated.model_machine import MS, ModelMachine, Process, Program, S
 from headwaiter.generated.parameters import Common, number
 
 KIB = 1 << 10
@@ -38,7 +38,7 @@ class ColdBoot(Common):
     """Between two programs that somebody starts."""
 
 
-def cold_boot(p: ColdBoot, machine: Machine, files: FileSystem) -> None:
+def cold_boot(p: ColdBoot, machine: ModelMachine, files: FileSystem) -> None:
     """A program is mapped, binary and libraries; then it reads settings, and one that stays reads more in the background."""
     rng = machine.rng
     lib, etc, share = files.folder(), files.folder(), files.folder()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwaiter.generated.files import PAGE_BYTES, File, FileSystem
-from headwaiter.generated.machine import MS, US, Machine, Process, Program
+from headwaiter.generated.model_machine import MS, US, ModelMachine, Process, Program
 from headwaiter.generated.parameters import Common, number
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -35,7 +35,7 @@ class Chunks(Common):
     """Processor time for each page of the large file."""
 
 
-def chunks(p: Chunks, machine: Machine, files: FileSystem) -> None:
+def chunks(p: Chunks, machine: ModelMachine, files: FileSystem) -> None:
     """A tree lies folder by folder, as tar unpacks it; find looks up each file, and cat reads it."""
     rng = machine.rng
     files.inodes_a_block = INODES_A_BLOCK

@@ -10,9 +10,9 @@ import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headwaiter.errors import Problem, shown
-from headwaiter.parsing import decimal
-from headwaiter.reading import TEXT_BYTES
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.parsing import decimal
+from headwaiter.base.reading import TEXT_BYTES
 
 P = TypeVar("P")
 GENERATOR = re.compile(rb"^[ \t]*generator[ \t]*=", re.M)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwaiter.generated.files import PAGE_BYTES, File, FileSystem, Folder
-from headwaiter.generated.machine import Machine, Process, Program
+from headwaiter.generated.model_machine import ModelMachine, Process, Program
 from headwaiter.generated.parameters import Common, number
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -37,7 +37,7 @@ class Server(Common):
 class Store:
     """The files that there are, and whose data are in memory: those used last."""
 
-    def __init__(self, p: Server, machine: Machine, files: FileSystem) -> None:
+    def __init__(self, p: Server, machine: ModelMachine, files: FileSystem) -> None:
         self._p, self._machine = p, machine
         self._folders = [files.folder() for _ in range(p.folders)]
         self.files = [self._drawn(made=False) for _ in range(p.files)]
@@ -86,7 +86,7 @@ class Store:
                 me.forget(old)
 
 
-def server(p: Server, machine: Machine, files: FileSystem) -> None:
+def server(p: Server, machine: ModelMachine, files: FileSystem) -> None:
     """Whatever changes what there is dirties the blocks that tell of it: the folder's, and the inode's."""
     store = Store(p, machine, files)
     kinds = [kind for kind in ("read", "write", "append", "create", "delete") for _ in range(getattr(p, kind))] or ["read"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwaiter.generated.files import File, FileSystem
-from headwaiter.generated.machine import MS, Machine, Process, Program
+from headwaiter.generated.model_machine import MS, ModelMachine, Process, Program
 from headwaiter.generated.parameters import Common, number
 
 KIB = 1 << 10
@@ -30,7 +30,7 @@ class Andrew(Common):
     compile_ms: float = number(0, 10_000)
 
 
-def andrew(p: Andrew, machine: Machine, files: FileSystem) -> None:
+def andrew(p: Andrew, machine: ModelMachine, files: FileSystem) -> None:
     """Each run copies a tree of its own that nobody has read yet; what it has copied it finds in memory."""
     rng = machine.rng
 
@@ -99,7 +99,7 @@ class Build(Common):
     """After the last of them: the median, sigma 0.7."""
 
 
-def build(p: Build, machine: Machine, files: FileSystem) -> None:
+def build(p: Build, machine: ModelMachine, files: FileSystem) -> None:
     """Which headers a source includes is drawn; some are included by nearly all, most by few."""
     rng = machine.rng
 

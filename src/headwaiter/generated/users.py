@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwaiter.generated.files import PAGE_BYTES, File, FileSystem
-from headwaiter.generated.machine import MS, Machine, Process, Program
+from headwaiter.generated.model_machine import MS, ModelMachine, Process, Program
 from headwaiter.generated.parameters import Common, number
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -28,7 +28,7 @@ class MultiUser(Common):
     """After each request: uniform, up to so much."""
 
 
-def multi_user(p: MultiUser, machine: Machine, files: FileSystem) -> None:
+def multi_user(p: MultiUser, machine: ModelMachine, files: FileSystem) -> None:
     """Small files have 128 to 256 KiB, large ones up to 384, a hundred in a folder."""
     rng = machine.rng
 
@@ -73,7 +73,7 @@ class Database(Common):
     think_sigma: float = number(0, 3)
 
 
-def database(p: Database, machine: Machine, files: FileSystem) -> None:
+def database(p: Database, machine: ModelMachine, files: FileSystem) -> None:
     """Each record is read once; the logs are full when the last has been."""
     rng = machine.rng
     data = files.folder().file(p.data_mib * MIB)
@@ -123,7 +123,7 @@ class Scientific(Common):
 SCIENTIFIC_MIB = (500, *[100] * 3, *[10] * 10)
 
 
-def scientific(p: Scientific, machine: Machine, files: FileSystem) -> None:
+def scientific(p: Scientific, machine: ModelMachine, files: FileSystem) -> None:
     """A process draws a file, goes through sixteen chunks of it from a place that is drawn, and takes the next."""
     rng = machine.rng
     all_files = [files.folder().file(mib * MIB * p.file_percent / 100) for mib in SCIENTIFIC_MIB]

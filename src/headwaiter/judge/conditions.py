@@ -35,7 +35,7 @@ def says(default: Any, help: str, metavar: str = "", low: int = 0, high: int = 0
 
 
 @dataclass(frozen=True)
-class Conditions:
+class RunConditions:
     """All of them. None is what a kernel does of its own."""
 
     queue_depth: int = says(0, "Queue depth of the device [default: the drive's own].", "N", 0, 1024)
@@ -180,6 +180,6 @@ class Conditions:
         return going_on(work, drive) if self.goes_on else work
 
 
-def checked(given: dict[str, Any]) -> Conditions:
+def checked(given: dict[str, Any]) -> RunConditions:
     """Those of a mapping that has others beside."""
-    return Conditions(**{one.name: given[one.name] for one in fields(Conditions) if one.name in given})
+    return RunConditions(**{one.name: given[one.name] for one in fields(RunConditions) if one.name in given})

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headwaiter.ending import tidied
+from headwaiter.base.ending import tidied
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.judge.judge import Judged

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from headwaiter.engine.sim import Drive, Forest, Options
-from headwaiter.judge.conditions import Conditions
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.verdict import answer, baseline
 from headwaiter.study.compare import explain, rank, uncertain, without_processor
-from headwaiter.study.fit import UNKNOWN, doubt, fit
+from headwaiter.study.drive_fit import UNKNOWN, doubt, fit
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
@@ -30,7 +30,7 @@ class Judged:
 
     work: Workload
     drive: Drive
-    conditions: Conditions
+    conditions: RunConditions
     criterion: Criterion
     trials: tuple[Trial, ...]
     answer: Answer
@@ -87,7 +87,7 @@ def judge(
     work: Workload,
     drive: Drive,
     variants: Sequence[Variant],
-    conditions: Conditions,
+    conditions: RunConditions,
     *,
     by: Criterion | None = None,
     runs: int | None = None,

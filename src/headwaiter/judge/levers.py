@@ -31,7 +31,7 @@ from headwaiter.judge.worth import worth
 from headwaiter.study.blame import background
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ongoing import Ongoing
-from headwaiter.study.programs import is_kernel_thread
+from headwaiter.study.progress import is_kernel_thread
 from headwaiter.study.ranges import SHORT_IOS
 from headwaiter.study.schema import Lever, Margin
 from headwaiter.study.trial import Trial, measure_all
@@ -57,7 +57,7 @@ _NUMBER = re.compile(r"\.\d+$")
 
 
 @dataclass(frozen=True)
-class Queue:
+class LeverQueue:
     """The queues whose settings a lever would change. in_force: by the names of FILES; None: the disks are not known.
 
     A disk that is known lacks the settings that are not there.
@@ -79,7 +79,7 @@ class Queue:
         return tuple(f"echo {value} >/sys/block/{disk}/{FILES[name]}" for disk in self.disks for name, value in settings.items())
 
 
-UNKNOWN_QUEUE = Queue()
+UNKNOWN_QUEUE = LeverQueue()
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class _Pulled:
     lever: Lever
 
 
-def pull(judged: Judged, queue: Queue = UNKNOWN_QUEUE, progress: Callable[[str, int], None] | None = None) -> list[Lever]:
+def pull(judged: Judged, queue: LeverQueue = UNKNOWN_QUEUE, progress: Callable[[str, int], None] | None = None) -> list[Lever]:
     """The levers that help, the best set first, then the most helpful; none where nothing is ranked, or jobs run for long.
 
     Each has as many runs as the schedulers had, for run i of one is compared with run i of another. progress(levers, I/Os done)
@@ -158,7 +158,9 @@ def _ahead(judged: Judged, taken: Trial) -> float:
 class _Bench:
     """Where levers are tried. now: the trial of the scheduler in force."""
 
-    def __init__(self, judged: Judged, now: Trial, queue: Queue, progress: Callable[[str, int], None] | None, runs: int) -> None:
+    def __init__(
+        self, judged: Judged, now: Trial, queue: LeverQueue, progress: Callable[[str, int], None] | None, runs: int
+    ) -> None:
         self.judged, self.now, self.queue, self.progress, self.runs = judged, now, queue, progress, runs
         self._plain: dict[str, Trial] = {}
 
@@ -348,7 +350,7 @@ def _read_ahead(load: Load, times: int) -> Load:
     return replace(load, jobs=tuple(larger))
 
 
-def _queue(judged: Judged, taken: Trial, queue: Queue) -> Iterator[_Tried]:
+def _queue(judged: Judged, taken: Trial, queue: LeverQueue) -> Iterator[_Tried]:
     """Settings of the disk in sysfs."""
     load, options = judged.work.load, judged.options_of(taken)
     depth = depth_of(judged.drive, options)

@@ -43,7 +43,7 @@ _PACES: tuple[Criterion, ...] = ("progress", "throughput", "waited")
 
 
 @dataclass(frozen=True)
-class Field:
+class ComparedTrials:
     """Trials by a criterion, against one of them, whose place is `base`."""
 
     trials: Sequence[Trial]
@@ -74,7 +74,7 @@ class Field:
         """Places of those of which that may be said."""
         return [i for i in range(len(self.trials)) if self.judge(i) == judgement]
 
-    def against(self, base: int, seed: int) -> Field:
+    def against(self, base: int, seed: int) -> ComparedTrials:
         """Return the field with another baseline."""
         return field_of(self.trials, self.criterion, base, self.margin, seed, self.windows)
 
@@ -88,14 +88,16 @@ def baseline(trials: Sequence[Trial], current: str | None) -> int:
     return 0
 
 
-def field_of(trials: Sequence[Trial], criterion: Criterion, base: int, margin: float, seed: int, windows: int = 0) -> Field:
+def field_of(
+    trials: Sequence[Trial], criterion: Criterion, base: int, margin: float, seed: int, windows: int = 0
+) -> ComparedTrials:
     """How sure it is what each trial is, by a criterion, against one of them; windows as in Field."""
     _, figure, sign = RANKINGS[criterion]
     runs = [[figure.of(r) for r in t.runs] for t in trials]
     steady = wins(runs, base, sign > 0) if len(runs[0]) > 1 else None
     intervals = _sampled(trials, criterion, base, seed, windows)
     single = intervals is None and steady is None
-    return Field(trials, criterion, base, intervals or paired(runs, base, sign > 0), steady, margin, single, windows)
+    return ComparedTrials(trials, criterion, base, intervals or paired(runs, base, sign > 0), steady, margin, single, windows)
 
 
 def _sampled(trials: Sequence[Trial], criterion: Criterion, base: int, seed: int, windows: int) -> list[Interval] | None:
@@ -174,7 +176,7 @@ def _could_change(what: Trial) -> bool:
     return host is not None and could_change(host.processor_percent, host.lock_percent, what.slowdown)
 
 
-def _of_family(found: Field, said: Answer, seed: int) -> tuple[Answer, Trial]:
+def _of_family(found: ComparedTrials, said: Answer, seed: int) -> tuple[Answer, Trial]:
     """Which of them to take, or to keep."""
     base = found.trials[found.base]
     if better := found.those("better"):
@@ -187,7 +189,7 @@ def _of_family(found: Field, said: Answer, seed: int) -> tuple[Answer, Trial]:
     return replace(said, outcome="keep", text=_keep(found)), base
 
 
-def _tails(found: Field, seed: int) -> Field | None:
+def _tails(found: ComparedTrials, seed: int) -> ComparedTrials | None:
     """Those that are not worse than the base, by a 99th percentile that is so much lower that it is felt; None if none is."""
     if found.criterion not in _PACES:
         return None
@@ -204,7 +206,7 @@ def _tails(found: Field, seed: int) -> Field | None:
     return tails if tails.those("better") and (found.single or not tails.single) else None
 
 
-def _margin(found: Field, i: int) -> Margin:
+def _margin(found: ComparedTrials, i: int) -> Margin:
     interval = found.intervals[i]
 
     def percent(log: float) -> float | None:
@@ -235,7 +237,7 @@ def _list(trials: Sequence[Trial], most: int = 4) -> str:
     return names(found if len(found) <= most else [*found[: most - 1], f"{len(found) - most + 1} more"])
 
 
-def _than(found: Field, i: int) -> str:
+def _than(found: ComparedTrials, i: int) -> str:
     """How far ahead of the base a trial is, such as "programs get 58% more done than under mq-deadline"."""
     criterion, log = found.criterion, found.intervals[i].point
     base = found.trials[found.base]
@@ -248,7 +250,7 @@ def _than(found: Field, i: int) -> str:
     return f"{noun(criterion, [base.result])} is {change}"
 
 
-def _span(found: Field, i: int) -> str:
+def _span(found: ComparedTrials, i: int) -> str:
     """The interval of a trial, in the words of _than(), in brackets; "" where it says no more than that."""
     interval = found.intervals[i]
     if math.isinf(interval.low) or math.isinf(interval.high):
@@ -264,7 +266,9 @@ def span_text(by: Criterion, interval: Interval) -> str:
     return f" (95% interval: {words})" if words else ""
 
 
-def _better(found: Field, better: Sequence[int], said: Answer, seed: int, also: Field | None = None) -> tuple[Answer, Trial]:
+def _better(
+    found: ComparedTrials, better: Sequence[int], said: Answer, seed: int, also: ComparedTrials | None = None
+) -> tuple[Answer, Trial]:
     """The best of those that are better than the base; within the margin of it, one without settings.
 
     also: by which none is better, where `found` is of another criterion.
@@ -306,7 +310,7 @@ def _better(found: Field, better: Sequence[int], said: Answer, seed: int, also: 
     return told, winner
 
 
-def _with_module(said: Answer, more: Field, taken: Trial, seed: int) -> Answer:
+def _with_module(said: Answer, more: ComparedTrials, taken: Trial, seed: int) -> Answer:
     """Add what schedulers that need a module (all but the base of these) would bring beyond the one to take."""
     trials, margin = [taken, *(t for i, t in enumerate(more.trials) if i != more.base)], more.margin
     found = field_of(trials, more.criterion, 0, margin, seed, more.windows)
@@ -335,7 +339,7 @@ def _inner(span: str) -> str:
     return span.replace(" (", "; ").replace(")", "")
 
 
-def _cannot_tell(found: Field, i: int, said: Answer) -> Answer:
+def _cannot_tell(found: ComparedTrials, i: int, said: Answer) -> Answer:
     """Say of the most promising one that it may be better, but that this is not shown."""
     trial, interval = found.trials[i], found.intervals[i]
     base = found.trials[found.base].variant.name
@@ -374,7 +378,7 @@ def _idle(base: Trial) -> str:
     )
 
 
-def _keep(found: Field) -> str:
+def _keep(found: ComparedTrials) -> str:
     """Nothing is better than the base."""
     base = found.trials[found.base]
     name = base.variant.name

@@ -33,26 +33,26 @@ from typing import Any
 
 import numpy as np
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives import find_drive
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.engine.policy_tables import Setting
 from headwaiter.engine.processor import processor_of_series
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, simulate
-from headwaiter.engine.tables import Setting
-from headwaiter.errors import Problem
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
-from headwaiter.fio.parser import Section, parse
+from headwaiter.fio.parser import JobSection, parse
 from headwaiter.lab.guest import Guest, boot
 from headwaiter.lab.host import source_folder
 from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
 from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
+from headwaiter.lab.schema import JobComparison
 from headwaiter.lab.script import BASE_MODULES, drive_files, tool
-from headwaiter.study.lab_schema import Comparison
 from headwaiter.study.perturb import perturbed
-from headwaiter.study.ranges import MARGIN, RUNS, spreads, typical
+from headwaiter.study.ranges import RANGE_SHARE, RUNS, spreads, typical
 from headwaiter.study.results import latency
 
 NR_REQUESTS = 64
@@ -101,7 +101,7 @@ P99_BOUND_PERCENT = 10.0
 
 
 @dataclass(frozen=True)
-class Job:
+class DiskJob:
     """A job file, all of whose jobs use the disk itself."""
 
     name: str
@@ -109,7 +109,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ComparedFigures:
     """What is compared."""
 
     throughput_mbps: float
@@ -119,14 +119,14 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Measured:
+class LabRun:
     """A run in the lab; `starts_ns` is when each of fio's processes issued its first I/O, in the order of their birth."""
 
-    figures: Figures
+    figures: ComparedFigures
     starts_ns: tuple[int, ...]
 
 
-def reading(readers: int, random: bool, io_size: str = "832000k") -> Job:
+def reading(readers: int, random: bool, io_size: str = "832000k") -> DiskJob:
     """Readers far apart on the device, each 208 KiB at a time in sequence, or 4 KiB at random places.
 
     With 64 or 128 KiB, the one I/O of a turn that waits for all other readers would be about the hundredth, and the 99th
@@ -136,13 +136,15 @@ def reading(readers: int, random: bool, io_size: str = "832000k") -> Job:
     load = ["rw=randread", "bs=4k", "runtime=120", "time_based", "norandommap"] if random else [
         "rw=read", "bs=208k", f"io_size={io_size}"]  # fmt: skip
     lines = ["[global]", "filename=/dev/sda", "ioengine=psync", "direct=1", "size=2g", "offset_increment=2g", *load]
-    return Job(f"{'random' if random else 'sequential'}-{readers}", "\n".join([*lines, "", "[reader]", f"numjobs={readers}", ""]))
+    return DiskJob(
+        f"{'random' if random else 'sequential'}-{readers}", "\n".join([*lines, "", "[reader]", f"numjobs={readers}", ""])
+    )
 
 
 JOBS = tuple(reading(readers, random) for random in (False, True) for readers in (1, 2, 4, 8))
 
 
-def job_of_file(path: Path) -> Job:
+def job_of_file(path: Path) -> DiskJob:
     """A job file for both; Problem if the lab cannot run it as the simulator does."""
     sections = parse(path)
     text = path.read_text(encoding="utf-8")
@@ -150,12 +152,12 @@ def job_of_file(path: Path) -> Job:
         _check(section, kept=re.search(r"^\s*invalidate\s*=\s*0\s*$", text, re.MULTILINE) is not None)
     if re.search(r"^\s*include\s", text, re.MULTILINE):
         raise Problem(f"{path}: includes a file, which the lab does not support")
-    return Job(path.stem, re.sub(r"^(\s*filename\s*=).*$", r"\1/dev/sda", text, flags=re.MULTILINE))
+    return DiskJob(path.stem, re.sub(r"^(\s*filename\s*=).*$", r"\1/dev/sda", text, flags=re.MULTILINE))
 
 
-def mixed(seed: int, drive: str) -> Job:
+def mixed(seed: int, drive: str) -> DiskJob:
     """The random job of a seed (mixed.py) for a drive."""
-    return Job(f"mixed-{seed}", mixed_job(seed, open_drive(drive).sectors * SECTOR_BYTES))
+    return DiskJob(f"mixed-{seed}", mixed_job(seed, open_drive(drive).sectors * SECTOR_BYTES))
 
 
 _NOT_COMPARED = {
@@ -165,7 +167,7 @@ _NOT_COMPARED = {
 }
 
 
-def _check(section: Section, kept: bool) -> None:
+def _check(section: JobSection, kept: bool) -> None:
     name = section.get("filename", "")
     if not name.startswith("/dev/") or ":" in name:
         raise section.at("filename").problem("the lab compares jobs on the disk itself: filename=/dev/sda")
@@ -177,14 +179,14 @@ def _check(section: Section, kept: bool) -> None:
 
 
 def in_lab(
-    on: Kernel, drive: str, scheduler: str, jobs: Sequence[Job], say: Progress, settings: Mapping[str, Setting] | None = None
-) -> dict[str, Measured]:
+    on: Kernel, drive: str, scheduler: str, jobs: Sequence[DiskJob], say: Progress, settings: Mapping[str, Setting] | None = None
+) -> dict[str, LabRun]:
     """fio's figures by job, under a scheduler by its name in the simulator. Each has a guest to itself."""
     mine = find(scheduler)
     given = {f"/lab/set/{name}": mine.in_sysfs(name, value).encode() for name, value in (settings or {}).items()}
     guest = Guest(
         on,
-        (source_folder() / "lab" / "guest" / "agree.sh").read_text(encoding="utf-8"),
+        (source_folder() / "lab" / "agree" / "agree.sh").read_text(encoding="utf-8"),
         modules=BASE_MODULES,
         own_modules=build(on, say),
         programs=["fio", "chrt"],
@@ -203,7 +205,7 @@ def in_lab(
     files = boot(guest, say).files
     noted = {name: files[f"{name}.starts"].decode() for name in files if not name.endswith(".starts")}
     return {
-        name: Measured(dataclasses.replace(lab_figures(json.loads(files[name])), waits=lab_waits(text)), lab_starts(text))
+        name: LabRun(dataclasses.replace(lab_figures(json.loads(files[name])), waits=lab_waits(text)), lab_starts(text))
         for name, text in noted.items()
     }
 
@@ -215,7 +217,7 @@ def _scatter(drive: str) -> tuple[int, int]:
     return whole - count * SCATTER_STRIDE_MIB, count
 
 
-def lab_figures(fio: Mapping[str, Any]) -> Figures:
+def lab_figures(fio: Mapping[str, Any]) -> ComparedFigures:
     """Read the figures from fio's output as "json+"."""
     both = [job[way] for job in fio["jobs"] for way in ("read", "write") if job[way]["io_bytes"]]
     if not both:
@@ -228,7 +230,7 @@ def lab_figures(fio: Mapping[str, Any]) -> Figures:
     counts = np.array([bins[one] for one in ns.tolist()])
     p99_ns = ns[np.searchsorted(np.cumsum(counts), 0.99 * counts.sum())]
     rates = [process_rate(job) for job in fio["jobs"]]
-    return Figures(sum(rates) / 1e6, float(p99_ns) / 1e6)
+    return ComparedFigures(sum(rates) / 1e6, float(p99_ns) / 1e6)
 
 
 def process_rate(job: Mapping[str, Any]) -> float:
@@ -248,7 +250,7 @@ def lab_waits(text: str) -> tuple[int, int] | None:
 
 
 def lab_starts(text: str) -> tuple[int, ...]:
-    """Read the starts that lab/guest/agree.sh noted, in ns since the guest's first tick."""
+    """Read the starts that lab/agree/agree.sh noted, in ns since the guest's first tick."""
     noted = _noted(text)
     tick_ns = int(noted.pop("tick", 0)) % TICK_NS
     pids = sorted((pid for pid in noted if pid.isdecimal()), key=int)
@@ -287,14 +289,14 @@ def after_scatter(drive: str, starts_ns: Sequence[int]) -> tuple[int, int, int]:
 
 
 @contextmanager
-def _as_file(job: Job) -> Iterator[Path]:
+def _as_file(job: DiskJob) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="headwaiter-agree-") as folder:
         path = Path(folder) / f"{job.name}.fio"
         path.write_text(job.text, encoding="utf-8")
         yield path
 
 
-def _load(job: Job, device: Drive) -> JobLoad:
+def _load(job: DiskJob, device: Drive) -> JobLoad:
     """The job's processes; Problem if they do not fit on the drive."""
     with _as_file(job) as path:
         return load_jobs(path, device.sectors)
@@ -313,11 +315,11 @@ def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
 class Simulated:
     """What the simulator says of a job: `own` are runs that begin as those in the lab did, `perturbed` are with small changes."""
 
-    own: tuple[Figures, ...]
-    perturbed: tuple[Figures, ...] = ()
+    own: tuple[ComparedFigures, ...]
+    perturbed: tuple[ComparedFigures, ...] = ()
 
     @property
-    def figures(self) -> Figures:
+    def figures(self) -> ComparedFigures:
         """Return the figures of the typical one among the runs that begin as the lab's."""
         return typical(self.own, _rate_of)
 
@@ -337,7 +339,7 @@ class Simulated:
         return spreads(self.low_mbps, self.high_mbps, _rate_of(self.own[0]))
 
 
-def _rate_of(figures: Figures) -> float:
+def _rate_of(figures: ComparedFigures) -> float:
     return figures.throughput_mbps
 
 
@@ -345,7 +347,7 @@ def simulated(
     release: str,
     drive: str,
     scheduler: str,
-    job: Job,
+    job: DiskJob,
     starts_ns: Sequence[int],
     runs: int,
     settings: Mapping[str, Setting] | None = None,
@@ -378,16 +380,16 @@ def simulated(
     return Simulated(tuple(every[:1]), tuple(every[1:]))
 
 
-def _figures(run: Outcome) -> Figures:
+def _figures(run: Outcome) -> ComparedFigures:
     rates = [sum(job.bytes) / (job.end_ns - job.begin_ns) for job in run.jobs if job.end_ns > job.begin_ns]
-    return Figures(sum(rates) * 1000, latency(run).p99, (run.totals["a_success"], run.totals["a_fail"]))
+    return ComparedFigures(sum(rates) * 1000, latency(run).p99, (run.totals["a_success"], run.totals["a_fail"]))
 
 
 def _off_percent(simulated: float, measured: float) -> float:
     return 100 * (simulated / measured - 1)
 
 
-def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[Figures], sim: Simulated) -> Comparison:
+def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[ComparedFigures], sim: Simulated) -> JobComparison:
     """A comparison, with its verdict: the typical figures are near enough, or a range was told that overlaps the lab's."""
     lab, found = typical(labs, _rate_of), sim.figures
     rates = [_rate_of(one) for one in labs]
@@ -396,7 +398,7 @@ def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[Figure
     slack = THROUGHPUT_BOUND_PERCENT / 100
     in_range = sim.low_mbps * (1 - slack) <= max(rates) and min(rates) <= sim.high_mbps * (1 + slack)
     near = abs(rate_off) <= THROUGHPUT_BOUND_PERCENT and abs(p99_off) <= P99_BOUND_PERCENT
-    return Comparison(
+    return JobComparison(
         kernel=series,
         drive=Path(drive).stem,
         scheduler=scheduler,
@@ -421,21 +423,21 @@ def row(series: str, drive: str, scheduler: str, job: str, labs: Sequence[Figure
 
 
 @dataclass
-class Trial:
+class JobTrial:
     """A job under a scheduler, by its name in the simulator: its runs in the lab, and what the simulator says of them."""
 
     scheduler: str
-    job: Job
-    labs: list[Figures]
+    job: DiskJob
+    labs: list[ComparedFigures]
     sim: Simulated
 
-    def row(self, series: str, drive: str) -> Comparison:
+    def row(self, series: str, drive: str) -> JobComparison:
         """The comparison."""
         return row(series, drive, find(self.scheduler).kernel_name, self.job.name, self.labs, self.sim)
 
 
 @dataclass(frozen=True)
-class Bench:
+class JobBench:
     """Where jobs are compared: a kernel and a drive; with what schedulers are given, by their names in the simulator."""
 
     on: Kernel
@@ -443,26 +445,26 @@ class Bench:
     given: Mapping[str, Mapping[str, Setting]]
     say: Progress
 
-    def _lab(self, scheduler: str, jobs: Sequence[Job]) -> dict[str, Measured]:
+    def _lab(self, scheduler: str, jobs: Sequence[DiskJob]) -> dict[str, LabRun]:
         return in_lab(self.on, self.drive, scheduler, jobs, self.say, self.given.get(scheduler))
 
-    def _sim(self, scheduler: str, job: Job, found: Measured, runs: int) -> Simulated:
+    def _sim(self, scheduler: str, job: DiskJob, found: LabRun, runs: int) -> Simulated:
         return simulated(self.on.release, self.drive, scheduler, job, found.starts_ns, runs, self.given.get(scheduler))
 
-    def first(self, scheduler: str, jobs: Sequence[Job], runs: int) -> list[Trial]:
+    def first(self, scheduler: str, jobs: Sequence[DiskJob], runs: int) -> list[JobTrial]:
         """Each job once in the lab; in the simulator with so many perturbed runs."""
         measured = self._lab(scheduler, jobs)
         self.say(f"simulating {scheduler}")
         return [
-            Trial(scheduler, job, [found.figures], self._sim(scheduler, job, found, runs))
+            JobTrial(scheduler, job, [found.figures], self._sim(scheduler, job, found, runs))
             for job in jobs
             for found in (measured[job.name],)
         ]
 
-    def again(self, trials: Sequence[Trial], times: int) -> None:
+    def again(self, trials: Sequence[JobTrial], times: int) -> None:
         """Trials of one scheduler so many times again in the lab, and in the simulator as they began there."""
         repeated = {
-            Job(f"{trial.job.name}.{number}", trial.job.text): trial for trial in trials for number in range(2, times + 2)
+            DiskJob(f"{trial.job.name}.{number}", trial.job.text): trial for trial in trials for number in range(2, times + 2)
         }
         if not repeated:
             return
@@ -473,9 +475,9 @@ class Bench:
             trial.sim = dataclasses.replace(trial.sim, own=trial.sim.own + own)
 
 
-def in_doubt(trials: Sequence[Trial]) -> list[Trial]:
+def in_doubt(trials: Sequence[JobTrial]) -> list[JobTrial]:
     """Return the trials of a job whose result is a range, and among the best: further runs may decide which is the best."""
-    near = 1 - MARGIN
+    near = 1 - RANGE_SHARE
     best_sim = max(_rate_of(trial.sim.figures) for trial in trials)
     best_lab = max(_rate_of(trial.labs[0]) for trial in trials)
     return [
@@ -489,12 +491,12 @@ def compare(
     series: str,
     drive: str,
     schedulers: Sequence[str],
-    jobs: Sequence[Job],
+    jobs: Sequence[DiskJob],
     say: Progress,
     runs: int = RUNS,
     settings: Mapping[str, Mapping[str, Setting]] | None = None,
     lab_runs: int = LAB_RUNS,
-) -> list[Comparison]:
+) -> list[JobComparison]:
     """A row for each scheduler (named as in the simulator) and job: the figures of both, and how far apart they are.
 
     runs: perturbed ones in the simulator. lab_runs: in the lab, of what is in_doubt(). settings: what a scheduler is given in
@@ -508,7 +510,7 @@ def compare(
     device = open_drive(drive)
     for job in jobs:
         _load(job, device)
-    bench = Bench(kernel(series, say), drive, given, say)
+    bench = JobBench(kernel(series, say), drive, given, say)
     # A guest needs one processor of the host's, and so does the simulator.
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         every = list(pool.map(lambda name: bench.first(name, jobs, runs), schedulers))

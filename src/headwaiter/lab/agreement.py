@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headwaiter.base.records import like
 from headwaiter.lab.agree import THROUGHPUT_BOUND_PERCENT
-from headwaiter.record import like
-from headwaiter.study.lab_schema import AgreementSummary, Comparison, Deviation, Disagreement, Winner
+from headwaiter.lab.schema import AgreementSummary, Deviation, Disagreement, JobComparison, Winner
 
 WINNER_PERCENT = 5.0
 WINNERS_SHARE = 0.9
@@ -19,9 +19,9 @@ NINETIETH_PERCENT = 10.0
 LARGEST_PERCENT = 30.0
 
 
-def winners(rows: Sequence[Comparison]) -> list[Winner]:
+def winners(rows: Sequence[JobComparison]) -> list[Winner]:
     """One for each job on each kernel and drive."""
-    by_job: dict[tuple[str, str, str], list[Comparison]] = defaultdict(list)
+    by_job: dict[tuple[str, str, str], list[JobComparison]] = defaultdict(list)
     for row in rows:
         by_job[row.kernel, row.drive, row.job].append(row)
     out = []
@@ -34,7 +34,7 @@ def winners(rows: Sequence[Comparison]) -> list[Winner]:
     return out
 
 
-def beyond_percent(row: Comparison) -> float:
+def beyond_percent(row: JobComparison) -> float:
     """How far the lab's throughput lies outside of what was told: of a range, from its nearer end."""
     if not row.range:
         return abs(row.throughput_off_percent)
@@ -42,7 +42,7 @@ def beyond_percent(row: Comparison) -> float:
     return 100 * max(low - lab, lab - high, 0.0) / lab
 
 
-def distribution(scheduler: str, rows: Sequence[Comparison]) -> Deviation:
+def distribution(scheduler: str, rows: Sequence[JobComparison]) -> Deviation:
     """Return how far throughput is off, in percent without sign.
 
     p90_beyond is of how far it lies outside of what was told; `untold` are off by more than LARGEST_PERCENT, and no range.
@@ -61,7 +61,7 @@ def distribution(scheduler: str, rows: Sequence[Comparison]) -> Deviation:
     )
 
 
-def summary(rows: Sequence[Comparison]) -> AgreementSummary:
+def summary(rows: Sequence[JobComparison]) -> AgreementSummary:
     """A distribution for each scheduler and for all, who won, and whether the bounds hold."""
     names = list(dict.fromkeys(row.scheduler for row in rows))
     table = [distribution(name, [row for row in rows if row.scheduler == name]) for name in names]
@@ -77,7 +77,7 @@ def summary(rows: Sequence[Comparison]) -> AgreementSummary:
     return AgreementSummary(deviation_percent=[*table, whole], winners=won, winners_right=right, holds=holds)
 
 
-def failures(rows: Sequence[Comparison]) -> list[Disagreement]:
+def failures(rows: Sequence[JobComparison]) -> list[Disagreement]:
     """What does not agree; the job's name says its seed."""
     return [
         like(Disagreement, row) for row in rows

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from typing import Any
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab.host import source_folder
 from headwaiter.lab.kernels import Kernel
 

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab.host import cache_folder, need, run, running, source_folder
 from headwaiter.lab.kernels import Kernel, Progress, fetch
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab.host import need, running, source_folder, temporary_folder
 from headwaiter.lab.initramfs import Initramfs
 from headwaiter.lab.kernels import Kernel, Progress
@@ -98,14 +98,14 @@ class Guest:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GuestOutcome:
     """What came back: files by name, the console's lines."""
 
     files: dict[str, bytes]
     console: list[str]
 
 
-def boot(guest: Guest, say: Progress) -> Outcome:
+def boot(guest: Guest, say: Progress) -> GuestOutcome:
     """Boot, run to power-off, return the results; Problem when it fails, complains or hangs."""
     qemu = need("qemu-system-x86_64")
     with temporary_folder() as work, _sink(work / "events") as events:
@@ -128,7 +128,7 @@ def boot(guest: Guest, say: Progress) -> Outcome:
         ]  # fmt: skip
         console = _follow(command, guest, say)
         results = work / "results"
-        return Outcome(_unpack(results.read_bytes() if results.exists() else b"", console), console)
+        return GuestOutcome(_unpack(results.read_bytes() if results.exists() else b"", console), console)
 
 
 @contextmanager

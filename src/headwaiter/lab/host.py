@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwaiter.ending import tidied
-from headwaiter.errors import Problem
+from headwaiter.base.ending import tidied
+from headwaiter.base.errors import Problem
 
 # Programs that a script may have packed into its guest, and the Debian packages that have them.
 GUEST_PROGRAMS = {
@@ -88,6 +88,12 @@ def source_folder() -> Path:
         if (folder / "lab" / "guest" / "init").is_file():
             return folder
     raise Problem("lab: needs the project's source tree: run in a clone of it, or set HEADWAITER_SOURCE")
+
+
+def guest_source(folder: Path, name: str) -> Path | None:
+    """The C source of a program or module of the guest, in a source tree: in lab/guest, or beside the one script that uses it."""
+    found = (path for place in ("guest", "agree", "experiments/*") for path in sorted((folder / "lab").glob(f"{place}/{name}.c")))
+    return next(found, None)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import re
 import stat
 from pathlib import Path
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab.host import need, run
 
 LIBRARY = re.compile(r"(/\S+) \(0x")

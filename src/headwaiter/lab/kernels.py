@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
 from headwaiter.lab.host import Unavailable, cache_folder, need, run
 
 Progress = Callable[[str], None]

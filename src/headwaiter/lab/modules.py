@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from headwaiter.errors import Problem
-from headwaiter.lab.host import cache_folder, need, run, source_folder
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import opened
+from headwaiter.lab.host import cache_folder, guest_source, need, run, source_folder
 from headwaiter.lab.kernels import Kernel, Progress, headers
-from headwaiter.outputs import opened
 
 MODULES = ("headwaiter_iosched", "headwaiter_disk")
 _VERMAGIC = re.compile(rb"\0vermagic=(\S+) ")
@@ -39,9 +39,9 @@ def build(kernel: Kernel, say: Progress) -> dict[str, bytes]:
 
 
 def build_one(kernel: Kernel, name: str, say: Progress) -> bytes:
-    """The module of lab/guest/`name`.c."""
-    source = source_folder() / "lab" / "guest" / f"{name}.c"
-    if not source.is_file():
+    """The module of the guest whose source is `name`.c."""
+    source = guest_source(source_folder(), name)
+    if source is None:
         raise Problem(f"lab: no module {name} in lab/guest")
     with tempfile.TemporaryDirectory(prefix="headwaiter-module-") as aside:
         folder = Path(aside)

@@ -7,11 +7,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
+from headwaiter.base.paths import DRIVES, HEADER, PACKAGE, library
 from headwaiter.lab.guest import Guest
 from headwaiter.lab.host import run
 from headwaiter.lab.initramfs import LIBRARY
-from headwaiter.paths import DRIVES, HEADER, PACKAGE, library
 
 _LIST = """
 import encodings.ascii, encodings.unicode_escape  # which are imported when they are used

@@ -8,9 +8,9 @@ What a script needs stands in its comments, "# lab: KEY WORD …":
 - modules: kernel modules to insert beside ours
 - stock: kernel modules to insert instead of ours and all others
 - packed: modules that the script inserts itself
-- own: modules of lab/guest to compile and pack, that the script inserts itself
+- own: modules of lab/guest, or of the script's own folder, to compile and pack, that the script inserts itself
 - drives: profiles to pack as /lab/drives/NAME
-- tools: C programs of lab/guest to compile (static) and pack
+- tools: C programs, of the same, to compile (static) and pack
 - memory: MiB of the guest, with 2^shift ns an instruction under `shift`
 - set: NAME=VALUE, a parameter and its default, for the script's environment
 - host: the script's other half, on the host (HOSTS): it prepares files and makes something of what comes back
@@ -29,29 +29,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import writing
+from headwaiter.base.parsing import assignment
 from headwaiter.lab import debug
-from headwaiter.lab.guest import Guest, Outcome, boot
-from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, need, run, source_folder, temporary_folder
+from headwaiter.lab.guest import Guest, GuestOutcome, boot
+from headwaiter.lab.host import GUEST_PROGRAMS, cache_folder, guest_source, need, run, source_folder, temporary_folder
 from headwaiter.lab.kernels import SERIES, Kernel, Progress, kernel
 from headwaiter.lab.modules import build, build_one, foreign
-from headwaiter.outputs import writing
-from headwaiter.parsing import assignment
 
 Row = dict[str, Any]
 
 KEYS = ("kernels", "programs", "modules", "stock", "packed", "own", "drives", "tools", "memory", "shift", "set", "host")
 HEADER = re.compile(r"^# lab: (\w+) (.*)$", re.MULTILINE)
-# Modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
+# The host's halves: modules with a function run(script, on, given, say) that does what boot(guest(…)) does for other scripts.
 HOSTS = {
-    "advise": "headwaiter.live.lab",
-    "again": "headwaiter.lab.again",
-    "conformance": "headwaiter.conformance.record",
-    "example": "headwaiter.lab.example",
-    "record": "headwaiter.lab.recorder",
-    "refuse": "headwaiter.lab.refuse",
-    "watch": "headwaiter.lab.watcher",
-    "workloads": "headwaiter.lab.workloads",
+    "advise": "headwaiter.experiments.advise",
+    "again": "headwaiter.experiments.again",
+    "conformance": "headwaiter.experiments.conformance",
+    "example": "headwaiter.experiments.example",
+    "record": "headwaiter.experiments.record",
+    "refuse": "headwaiter.experiments.refuse",
+    "watch": "headwaiter.experiments.watch",
+    "workloads": "headwaiter.experiments.workloads",
 }
 BASE_MODULES = ["configfs", "null_blk", "mq-deadline", "kyber-iosched", "bfq"]
 
@@ -98,7 +98,8 @@ class Script:
 
 def experiments() -> dict[str, Path]:
     """The experiments that there are, by name."""
-    return {path.stem: path for path in sorted((source_folder() / "lab" / "experiments").glob("*.sh"))}
+    scripts = sorted((source_folder() / "lab" / "experiments").glob("*/*.sh"))
+    return {path.stem: path for path in scripts if path.stem == path.parent.name}
 
 
 def read(target: str) -> Script:
@@ -120,8 +121,8 @@ def read(target: str) -> Script:
 
 def tool(name: str, *, preloaded: bool = False) -> bytes:
     """A program of lab/guest, compiled statically; or a library that is loaded before those of a program."""
-    source = source_folder() / "lab" / "guest" / f"{name}.c"
-    if not source.is_file():
+    source = guest_source(source_folder(), name)
+    if source is None:
         raise Problem(f"lab: no tool {name} in lab/guest")
     target = cache_folder() / "tools" / name
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
@@ -183,7 +184,7 @@ def named_kernel(name: str, say: Progress) -> Kernel:
     return debug.debug_kernel(say) if name == debug.NAME else kernel(name, say)
 
 
-def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:
+def rows(name: str, on: Kernel, outcome: GuestOutcome) -> list[Row]:
     """The results of one boot."""
     try:
         lines = outcome.files.get("results", b"").decode().splitlines()
@@ -192,14 +193,14 @@ def rows(name: str, on: Kernel, outcome: Outcome) -> list[Row]:
         raise Problem(f"{name}: a result is not a JSON object: {error}") from None
 
 
-def _run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> Outcome:
+def _run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> GuestOutcome:
     """Run a script on one kernel."""
     names = script.needs.get("host", [])
     if not names:
         return boot(guest(script, on, given, say), say)
     if len(names) > 1 or names[0] not in HOSTS:
         raise Problem(f"{script.name}: '# lab: host {' '.join(names)}': unknown (known: {', '.join(HOSTS)})")
-    outcome: Outcome = importlib.import_module(HOSTS[names[0]]).run(script, on, given, say)
+    outcome: GuestOutcome = importlib.import_module(HOSTS[names[0]]).run(script, on, given, say)
     return outcome
 
 

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from headwaiter.errors import Problem
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import writing
 from headwaiter.lab.host import cache_folder
-from headwaiter.outputs import writing
 
 _FILE = "times.json"
 LEAST_S = 2.0

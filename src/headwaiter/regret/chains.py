@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem, shown
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 from headwaiter.engine.sim import Drive, Forest, Options, Task, simulate
-from headwaiter.errors import Problem, shown
 
 _STREAM_SECTORS = (64 << 10) // SECTOR_BYTES
 _READ_SECTORS = (8 << 10) // SECTOR_BYTES

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from headwaiter.errors import Problem, shown
+from headwaiter.base.errors import Problem, shown
 
 Kind = Literal["rate", "rate while", "jain", "latency", "burst", "span"]
 

@@ -19,8 +19,8 @@ from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 from headwaiter.engine.sim import Forest, Options, Task, simulate
 from headwaiter.fio import load_jobs
 from headwaiter.regret.contested import parse_contested
-from headwaiter.regret.matrix import run
-from headwaiter.regret.metrics import Measured
+from headwaiter.regret.measurements import run
+from headwaiter.regret.metrics import MeasuredRun
 from headwaiter.regret.workloads import Fitted
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.variants import Variant
@@ -44,7 +44,7 @@ _METRICS = parse_contested("frontier", "MB/s in all; longest read")
 
 
 @dataclass(frozen=True)
-class Point:
+class FrontierPoint:
     """A scheduler: readers' throughput together by that of one alone, and their longest read; medians over seeds."""
 
     name: str
@@ -87,11 +87,13 @@ def bound(wait_s: float, change_s: float, readers: int) -> float:
     return max(0.0, 1 - (readers - 1) * change_s / wait_s)
 
 
-def points(variants: Sequence[Variant], drive: Profile, options: Options, readers: int = 8, seeds: int = 5) -> list[Point]:
+def points(
+    variants: Sequence[Variant], drive: Profile, options: Options, readers: int = 8, seeds: int = 5
+) -> list[FrontierPoint]:
     """A point for each variant, in the order given. One reader alone is measured under noop, which does not delay it."""
     alone = _medians([Variant("noop", "noop")], drive, options, 1, seeds)[0][0]
     found = _medians(variants, drive, options, readers, seeds)
-    return [Point(v.name, rate / alone, wait_ms / 1e3) for v, (rate, wait_ms) in zip(variants, found, strict=True)]
+    return [FrontierPoint(v.name, rate / alone, wait_ms / 1e3) for v, (rate, wait_ms) in zip(variants, found, strict=True)]
 
 
 def _medians(
@@ -105,7 +107,7 @@ def _medians(
         values = []
         for seed in range(seeds):
             changed, how = perturbed(load, replace(options, seed=options.seed + seed), seed)
-            values.append(Measured(Fitted(changed, window), run(variant, drive, changed, how)).values(_METRICS))
+            values.append(MeasuredRun(Fitted(changed, window), run(variant, drive, changed, how)).values(_METRICS))
         rate, wait_ms = np.median(values, axis=0).tolist()
         out.append((rate, wait_ms))
     return out

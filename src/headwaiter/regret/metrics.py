@@ -18,7 +18,7 @@ from headwaiter.study.results import jain
 Mask = NDArray[np.bool_]
 
 
-class Measured:
+class MeasuredRun:
     """A run of a fitted workload. Latencies are of I/Os under way in the window, rates of those that complete in it."""
 
     def __init__(self, fitted: Fitted, rows: Rows) -> None:

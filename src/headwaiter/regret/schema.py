@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from headwaiter.record import Document, Notes, Record, Says
+from headwaiter.base.records import Document, Notes, Record, Says
 from headwaiter.study.schema import ProcessorTime
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
 from headwaiter.engine.sim import Options
-from headwaiter.errors import Problem, shown
-from headwaiter.nearest import did_you_mean
 from headwaiter.regret.contested import Metric
-from headwaiter.regret.matrix import Cell
+from headwaiter.regret.measurements import LoadOnDrive
 from headwaiter.regret.schema import RegretCell, RegretDocument, RegretFigure, RegretRow, RegretStanding
 from headwaiter.study.results import processor_time
 from headwaiter.study.variants import Variant
@@ -44,7 +44,7 @@ def ratios(values: F64, metrics: Sequence[Metric], reference: Sequence[int]) -> 
     return out
 
 
-def regrets(cell: Cell, reference: Sequence[int]) -> F64:
+def regrets(cell: LoadOnDrive, reference: Sequence[int]) -> F64:
     """Shape (schedulers, seeds): 0 for the best compromise of the reference or a better one, 1 for one that gives nothing."""
     metrics = cell.contest.metrics
     score: F64 = np.prod(ratios(cell.values, metrics, reference), axis=2) ** (1 / len(metrics))
@@ -64,10 +64,10 @@ def reference_of(variants: Sequence[Variant], against: str | None = None) -> lis
     return [known.index(name) for name in dict.fromkeys(against.split(","))]
 
 
-def each(cells: Sequence[Cell]) -> list[Cell]:
+def each(cells: Sequence[LoadOnDrive]) -> list[LoadOnDrive]:
     """Cells with a single figure each: one for each thing that is contested."""
     return [
-        Cell(replace(cell.contest, metrics=(m,)), cell.drive, cell.values[..., k : k + 1], m.text)
+        LoadOnDrive(replace(cell.contest, metrics=(m,)), cell.drive, cell.values[..., k : k + 1], m.text)
         for cell in cells for k, m in enumerate(cell.contest.metrics)
     ]  # fmt: skip
 
@@ -88,11 +88,11 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Judged:
+class RegretTable:
     """All regrets: shape (schedulers, cells, seeds)."""
 
     variants: Sequence[Variant]
-    cells: Sequence[Cell]
+    cells: Sequence[LoadOnDrive]
     reference: Sequence[int]
     by_seed: F64
 
@@ -174,9 +174,9 @@ class Judged:
         )
 
 
-def judge(cells: Sequence[Cell], variants: Sequence[Variant], reference: Sequence[int]) -> Judged:
+def judge(cells: Sequence[LoadOnDrive], variants: Sequence[Variant], reference: Sequence[int]) -> RegretTable:
     """Every scheduler in every cell."""
-    return Judged(variants, cells, reference, np.stack([regrets(cell, reference) for cell in cells], axis=1))
+    return RegretTable(variants, cells, reference, np.stack([regrets(cell, reference) for cell in cells], axis=1))
 
 
 def _figure(value: float) -> str:

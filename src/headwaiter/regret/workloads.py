@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from headwaiter.base.errors import Problem, plain, shown
+from headwaiter.base.paths import WORKLOADS
+from headwaiter.base.reading import exists, is_folder, read_bytes, read_text
 from headwaiter.engine.sim import Drive, Forest, Load, Options
-from headwaiter.errors import Problem, plain, shown
 from headwaiter.fio import JobLoad
-from headwaiter.paths import WORKLOADS
-from headwaiter.reading import exists, is_folder, read_bytes, read_text
 from headwaiter.regret.chains import Chain, chain_load, parse_chain
 from headwaiter.regret.contested import Metric, parse_contested
 from headwaiter.study.workload import Reading, read_recording, read_workload, replay

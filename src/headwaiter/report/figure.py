@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from headwaiter.errors import Problem
-from headwaiter.outputs import writing
+from headwaiter.base.errors import Problem
+from headwaiter.base.outputs import writing
 
 _FORMATS = ("png", "svg", "pdf")
 # Neither dates nor versions: the same command writes the same bytes.

@@ -8,7 +8,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource, FactorRange, HoverTool
 from bokeh.plotting import figure
 
-from headwaiter.regret.scores import CLOSE, Judged
+from headwaiter.regret.scores import CLOSE, RegretTable
 
 _ROW_PX, _HEAD_PX = 22, 110
 _SHADES = ("#ffffff", "#fdf1d7", "#fbdcaa", "#f5b97a", "#e58a55", "#c8543c", "#8f2020")
@@ -16,7 +16,7 @@ _SHADES = ("#ffffff", "#fdf1d7", "#fbdcaa", "#f5b97a", "#e58a55", "#c8543c", "#8
 _DARK = 4
 
 
-def heat_map(judged: Judged, drive: str) -> Any:
+def heat_map(judged: RegretTable, drive: str) -> Any:
     """Workloads by schedulers on one drive; each cell has its regret in percent, and what is contested where one points at it."""
     median = judged.median
     names = [judged.variants[row.scheduler].name for row in judged.standings()]

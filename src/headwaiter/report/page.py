@@ -13,11 +13,11 @@ from typing import Any
 
 from rich.table import Table
 
-from headwaiter.errors import Problem, counted
+from headwaiter.base.errors import Problem, counted
+from headwaiter.base.paths import PACKAGE
+from headwaiter.base.records import Record, json_text
 from headwaiter.judge.detail import Shown
 from headwaiter.judge.judge import Judged
-from headwaiter.paths import PACKAGE
-from headwaiter.record import Record, json_text
 from headwaiter.report.html import html_table
 from headwaiter.report.tables import brief, heading, legend, table
 from headwaiter.study.changes import change_words, digits, latency_text

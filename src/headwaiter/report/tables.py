@@ -14,10 +14,10 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from headwaiter.base.records import Record, field_at, value_at
 from headwaiter.engine.processor import processor_of
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Options
-from headwaiter.record import Record, field_at, value_at
 from headwaiter.report.columns import ABSENT, CANNOT_TELL, Column, columns
 from headwaiter.report.terminal import MOST, a_console
 from headwaiter.study.changes import change_percent, digits

@@ -12,11 +12,11 @@ from headwaiter.fio import JobLoad
 from headwaiter.study.ranges import (
     ELAPSED,
     FAIRNESS,
-    MARGIN,
     MAX_LATENCY,
     MEAN_LATENCY,
     P99_LATENCY,
     PROGRESS,
+    RANGE_SHARE,
     THROUGHPUT,
     WAITED,
     Figure,
@@ -86,7 +86,7 @@ def without_processor(trials: Sequence[Trial], drive: Drive, load: Load, each: S
         for t, m in zip(trials, measured, strict=True) if m.throughput_mbps
     }  # fmt: skip
     worst = max(off, key=lambda name: abs(off[name]), default="")
-    if not worst or abs(off[worst]) <= MARGIN:
+    if not worst or abs(off[worst]) <= RANGE_SHARE:
         return []
     best = label(rank(measured, "throughput")[1][0])
     return [

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.policy_tables import Cells
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Forest, Options, Task, simulate
-from headwaiter.engine.tables import Cells
 from headwaiter.study.variants import Variant
 from headwaiter.traces import Trace
 

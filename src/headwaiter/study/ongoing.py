@@ -38,7 +38,7 @@ MOST_ROWS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Program:
+class OngoingThread:
     """A thread of control that goes on: its rows, and those by which it goes on, in the order in which they complete."""
 
     rows: I64
@@ -58,7 +58,7 @@ class Ongoing(Forest):
 
     origin: I64 = field(default_factory=lambda: np.empty(0, np.int64))
     recorded: Forest | None = None
-    programs: tuple[Program, ...] = ()
+    programs: tuple[OngoingThread, ...] = ()
     passes: tuple[int, ...] = ()
     """How often each program is there, the recorded time included."""
     capacity: int = 0
@@ -100,7 +100,7 @@ def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
 
 
 @dataclass(frozen=True)
-class Done:
+class ThreadsDone:
     """What each thread of control gets done in a run, and when it is at work, shape (threads,)."""
 
     bytes: NDArray[np.float64]
@@ -126,7 +126,7 @@ def work(read: float, written: float) -> float:
     return written if written > WRITER * read else read
 
 
-def done_in(rows: Rows, load: Forest) -> Done:
+def done_in(rows: Rows, load: Forest) -> ThreadsDone:
     """Return what was done in a run of a trace that has kept its rows, whether or not its programs go on."""
     issue, complete, groups = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), load.groups
     threads = int(groups.max()) + 1
@@ -142,10 +142,10 @@ def done_in(rows: Rows, load: Forest) -> Done:
     np.minimum.at(begin, groups[there], issue[there])
     at = groups + threads * (load.op != Op.READ)
     done = np.bincount(at[counts], weights=load.sectors[counts] * float(SECTOR_BYTES), minlength=2 * threads)
-    return Done(done.astype(np.float64).reshape(2, threads), begin, end)
+    return ThreadsDone(done.astype(np.float64).reshape(2, threads), begin, end)
 
 
-def _program(trace: Trace, forest: Forest, rows: I64) -> Program | None:
+def _program(trace: Trace, forest: Forest, rows: I64) -> OngoingThread | None:
     """The program of these rows; None if it has ended, or nobody waits for it."""
     waited = (trace.op[rows] == Op.READ) | (trace.flags[rows] & SYNC > 0)
     follows = rows[forest.parent[rows] >= 0]
@@ -161,7 +161,7 @@ def _program(trace: Trace, forest: Forest, rows: I64) -> Program | None:
     still = int(trace.task[rows[-1]])
     renewed = frozenset(t for t in tasks.tolist() if t != still or trace.tasks[t].exit_ns is not None)
     think = int(np.median(forest.delay_ns[follows]))
-    return Program(rows, leaves, think, _until(trace, rows), renewed if len(tasks) > 1 else frozenset())
+    return OngoingThread(rows, leaves, think, _until(trace, rows), renewed if len(tasks) > 1 else frozenset())
 
 
 def _end(trace: Trace, rows: I64) -> tuple[int, int]:
@@ -278,7 +278,7 @@ def _places(base: Forest, rows: I64, number: int, capacity: int) -> NDArray[np.u
     return np.minimum(out, capacity - length).astype(np.uint64)
 
 
-def _tasks(tasks: list[Task], base: Forest, one: Program, rows: I64, number: int) -> NDArray[np.uint32]:
+def _tasks(tasks: list[Task], base: Forest, one: OngoingThread, rows: I64, number: int) -> NDArray[np.uint32]:
     """Tasks of further passes; those that the program renews are added to the list."""
     out = np.tile(base.task[rows].astype(np.uint32), (number - 1, 1))
     top = max(task.id for task in tasks) + 1

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.profile import Profile
 from headwaiter.drives.volume import fio_jobs
 from headwaiter.engine.sim import Options, simulate
-from headwaiter.errors import Problem
 from headwaiter.fio import load_jobs
 
 RUN_MS = 2000

@@ -10,7 +10,7 @@ from typing import TypeVar
 from headwaiter.study.schema import Latency, Range, Result, Spread
 
 Run = TypeVar("Run")
-MARGIN = 0.05
+RANGE_SHARE = 0.05
 """A result that spreads by more than this share of itself is a range."""
 RUNS = 8
 """Perturbed runs, unless somebody asks for another number."""
@@ -93,7 +93,7 @@ def typical(every: Sequence[Run], rate: Callable[[Run], float]) -> Run:
 
 def spreads(low: float, high: float, value: float) -> bool:
     """Is a value between these so uncertain that only its range can be told?"""
-    return high - low > MARGIN * max(abs(value), 1e-12)
+    return high - low > RANGE_SHARE * max(abs(value), 1e-12)
 
 
 def told_range(r: Result, figure: Figure = THROUGHPUT) -> Spread | None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import Problem
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import HOST_TIMES, I64, PROCESSOR_TIMES, Latencies, Options, Outcome, Tallies
-from headwaiter.errors import Problem
 from headwaiter.study.schema import (
     Anticipation,
     Direction,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The JSON output of every command: schema "headwaiter/1"; that of the lab is in lab_schema.py, that of `was` in was_schema.py.
+"""The JSON output of commands: schema "headwaiter/1". Each room has the fields of its own commands in its schema.py.
 
-docs/json.md and docs/headwaiter-1.schema.json are made from here (`make docs`). A field that is None is absent: a run without
+docs/json.md and docs/headwaiter-1.schema.json are made from all (`make docs`). A field that is None is absent: a run without
 reads has no figures of reads. Times are of the simulated clock.
 """
 
@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from headwaiter.base.records import Document, Notes, Record, Says
 from headwaiter.engine.constants import OpName
-from headwaiter.record import Document, Notes, Record, Says
-from headwaiter.study.lab_schema import AgreeDocument, LabDocument
-from headwaiter.study.was_schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument, WasFitDocument
 
 Replay = Literal["closed", "open"]
 Criterion = Literal["progress", "throughput", "waited", "elapsed", "latency", "p99", "max", "fairness"]
 Judgement = Literal["baseline", "better", "equivalent", "worse", "cannot tell"]
-Outcome = Literal["better", "keep", "cannot tell", "idle", "overloaded", "wrong drive", "alone"]
+AnswerOutcome = Literal["better", "keep", "cannot tell", "idle", "overloaded", "wrong drive", "alone"]
 
 # Fields that several records have.
 Scheduler = Annotated[str, Says("name of the scheduler")]
@@ -339,7 +337,7 @@ class Answer(Record):
     """The verdict of a comparison."""
 
     outcome: Annotated[
-        Outcome,
+        AnswerOutcome,
         Says(
             "`better`: `best` is better than the baseline; `keep`: nothing is; `cannot tell`; `idle`: requests seldom find the"
             " device occupied; `overloaded`: an open replay that the drive cannot keep up with; `wrong drive`: the profile does"
@@ -597,10 +595,4 @@ DOCUMENTS: tuple[type[Record], ...] = (
     ValidateDocument,
     PublishedDocument,
     ConformDocument,
-    WasCalibrateDocument,
-    WasDesignateDocument,
-    WasFitDocument,
-    WasEvaluateDocument,
-    LabDocument,
-    AgreeDocument,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headwaiter.engine.sim import Drive, Load, Options, Outcome
-from headwaiter.study.fit import doubts
+from headwaiter.study.drive_fit import doubts
 from headwaiter.study.ranges import runs_for, told_range, with_range
 from headwaiter.study.results import coarse_note, processor_time
 from headwaiter.study.schema import RunDocument

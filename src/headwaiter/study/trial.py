@@ -15,7 +15,7 @@ from headwaiter.engine.sim import Drive, Forest, Load, Options, Outcome, simulat
 from headwaiter.study.cost import estimated_ios
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.perturb import WIDE_THINK_SHARE, perturbed
-from headwaiter.study.programs import Programs, programs_of
+from headwaiter.study.progress import Programs, programs_of
 from headwaiter.study.ranges import SHORT_IOS, pace, runs_for, typical, with_range
 from headwaiter.study.results import summarise
 from headwaiter.study.schema import Result

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from headwaiter.base.errors import Problem, shown
+from headwaiter.base.nearest import did_you_mean
+from headwaiter.base.parsing import assignment
+from headwaiter.engine.policy_tables import Readers, Setting
 from headwaiter.engine.schedulers import Scheduler, catalogue, find, find_preset, settings
-from headwaiter.engine.tables import Readers, Setting
-from headwaiter.errors import Problem, shown
-from headwaiter.nearest import did_you_mean
-from headwaiter.parsing import assignment
 
 ALL = "all"
 

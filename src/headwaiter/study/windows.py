@@ -6,7 +6,7 @@ idle scheduler and an empty queue. What is under way at the end of a window stan
 next, and a program goes on in the next with what it did there. Each moment of the recording is as likely to be replayed as any
 other, so that shares of time, and work by time, are those of the whole but for chance. How much chance has a part in it,
 intervals tell (intervals.py), for which a window is a single sample. A program with fewer I/Os than there are windows does not
-count (programs.py): chance alone would tell what it got.
+count (progress.py): chance alone would tell what it got.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headwaiter.base.errors import counted
 from headwaiter.engine.sim import I64, Forest
-from headwaiter.errors import counted
 from headwaiter.study.cost import amount
-from headwaiter.study.programs import waited_for
+from headwaiter.study.progress import waited_for
 from headwaiter.study.workload import Workload, forest_of
 from headwaiter.traces import Trace, with_flushes
 from headwaiter.traces.streams import with_rows

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.errors import DoesNotFitError, NotFoundError, Problem, plain
+from headwaiter.base.paths import WORKLOADS
+from headwaiter.base.reading import exists, is_folder
 from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
-from headwaiter.errors import DoesNotFitError, NotFoundError, Problem, plain
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
-from headwaiter.paths import WORKLOADS
-from headwaiter.reading import exists, is_folder
 from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace

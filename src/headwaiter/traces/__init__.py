@@ -4,8 +4,8 @@
 from headwaiter.engine.constants import Op
 from headwaiter.traces.closed import closed_loop, stream_order
 from headwaiter.traces.formats.native import write_csv
-from headwaiter.traces.model import Flushes, Task, Trace, with_flushes
-from headwaiter.traces.registry import Format, Options, detect, formats, load
+from headwaiter.traces.model import Flushes, Trace, TraceTask, with_flushes
+from headwaiter.traces.registry import Format, ReadOptions, detect, formats, load
 from headwaiter.traces.source import Source
 from headwaiter.traces.streams import part, with_streams
 
@@ -13,10 +13,10 @@ __all__ = [
     "Flushes",
     "Format",
     "Op",
-    "Options",
+    "ReadOptions",
     "Source",
-    "Task",
     "Trace",
+    "TraceTask",
     "closed_loop",
     "detect",
     "formats",

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwaiter.base.errors import shown
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
-from headwaiter.errors import shown
 from headwaiter.traces.clock import Clock, is_time
-from headwaiter.traces.columns import Array, Table, split
-from headwaiter.traces.devices import one_device, refuse_device
 from headwaiter.traces.events import parse_rwbs
+from headwaiter.traces.fields import Array, FieldTable, split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.meaning import PRESETS, Meaning, parse
 from headwaiter.traces.model import MAX_SECTOR, Trace, bytes_to_sectors, from_zero
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import one_device, refuse_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _SEPARATORS = ("\t", ";", ",")
@@ -50,7 +50,7 @@ class _Layout:
     separator: str | None
 
 
-def read(source: Source, options: Options, meaning: Meaning, format: str) -> Trace:
+def read(source: Source, options: ReadOptions, meaning: Meaning, format: str) -> Trace:
     """Read a file whose columns mean that. Raises Problem at the first line that does not fit."""
     source.blank(b'"')
     layout = _layout(source, meaning.names)
@@ -103,14 +103,14 @@ def preset(name: str, title: str, line: bytes) -> Format:
         lines = [text for text in head.splitlines()[:2] if text.strip()]
         return bool(lines) and bool(pattern.fullmatch(lines[-1])) and (len(lines) > 1 or head.endswith(b"\n"))
 
-    def read_preset(source: Source, options: Options) -> Trace:
+    def read_preset(source: Source, options: ReadOptions) -> Trace:
         """Read one device's requests. Raises Problem at the first line that breaks the format."""
         return read(source, options, parse(PRESETS[name], source.problem), name)
 
     return Format(name, title, sniff, read_preset)
 
 
-def _times(table: Table, meaning: Meaning, at: Mapping[str, int]) -> tuple[Array, Array]:
+def _times(table: FieldTable, meaning: Meaning, at: Mapping[str, int]) -> tuple[Array, Array]:
     """(issue, completion or -1), from 0, in ns."""
     names, scales, clock = meaning.names, meaning.scales, Clock()
     time = clock.column(table, at["time"], names["time"], scales["time"])
@@ -125,7 +125,7 @@ def _times(table: Table, meaning: Meaning, at: Mapping[str, int]) -> tuple[Array
     return from_zero(time, complete)
 
 
-def _operations(table: Table, column: int, name: str, words: Mapping[str, Op]) -> tuple[Array, Array, list[str]]:
+def _operations(table: FieldTable, column: int, name: str, words: Mapping[str, Op]) -> tuple[Array, Array, list[str]]:
     """(op, flags, notes) by the words of a column: those that were given, plain ones, or the kernel's letters (WS, RA, FF, …)."""
     texts, row_of = table.distinct([column])
     ops, waited, guessed = [], [], False
@@ -146,7 +146,7 @@ def _operations(table: Table, column: int, name: str, words: Mapping[str, Op]) -
     return np.array(ops)[row_of], np.array(waited)[row_of], notes
 
 
-def _tasks(table: Table, at: Mapping[str, int], names: Mapping[str, str]) -> tuple[Array | None, dict[int, str]]:
+def _tasks(table: FieldTable, at: Mapping[str, int], names: Mapping[str, str]) -> tuple[Array | None, dict[int, str]]:
     """(numbers, names): as the column has them, or counted from 1 where it has names."""
     if "task" not in at:
         return None, {}

@@ -21,14 +21,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headwaiter.base.errors import NoRequestsError
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import NoRequestsError
-from headwaiter.traces.devices import pick_device
 from headwaiter.traces.events import Array, Bios, Events, Processes
 from headwaiter.traces.flushes import find_flushes
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import Trace
-from headwaiter.traces.registry import Options
+from headwaiter.traces.one_device import pick_device
+from headwaiter.traces.registry import ReadOptions
 from headwaiter.traces.source import Source
 
 
@@ -161,7 +161,7 @@ def make_block_trace(
     *,
     device_names: list[str],
     processes: Processes,
-    options: Options,
+    options: ReadOptions,
     notes: Sequence[str] = (),
 ) -> Trace:
     """The Trace of one device's requests. events in any order of time; their device indexes device_names."""

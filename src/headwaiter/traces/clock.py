@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from headwaiter.traces.columns import Array, Table
+from headwaiter.traces.fields import Array, FieldTable
 from headwaiter.traces.model import MAX_TIME_NS
 
 _DAY_NS = 86400 * 10**9
@@ -34,7 +34,7 @@ class Clock:
     base: int | None = None
     """Where the file's times count from; known with the first column."""
 
-    def column(self, table: Table, column: int, what: str, scale: int, *, blank: bool = False) -> Array:
+    def column(self, table: FieldTable, column: int, what: str, scale: int, *, blank: bool = False) -> Array:
         """Times of a column in ns, int64 of shape (rows,); an empty field is -1 if `blank`. Problem at the first that is none."""
         empty = table.start[:, column] == table.end[:, column]
         if scale < 0:
@@ -58,7 +58,7 @@ class Clock:
             values[row] = value
         return self._since(table, values, empty, what, 1)
 
-    def _since(self, table: Table, values: Array, empty: Array, what: str, unit_ns: int) -> Array:
+    def _since(self, table: FieldTable, values: Array, empty: Array, what: str, unit_ns: int) -> Array:
         """Exact numbers of a unit since long ago, as ns since the base."""
         if self.base is None:
             self.base = int(min(values[~empty], default=0))
@@ -78,7 +78,7 @@ def is_time(text: str) -> bool:
     return bool(number or _DATE.fullmatch(text) or _TIME_OF_DAY.fullmatch(text))
 
 
-def _form(table: Table, column: int, empty: Array) -> re.Pattern[str] | None:
+def _form(table: FieldTable, column: int, empty: Array) -> re.Pattern[str] | None:
     """How the first time that there is is written; None: as a number."""
     if empty.all():
         return None

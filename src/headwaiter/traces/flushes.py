@@ -21,7 +21,7 @@ from headwaiter.traces.events import FUA, PREFLUSH, Array, Bios, Events
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AskedFlushes:
     """Flushes that were asked for and made, shape (m,): times int64, ns; `event` is that of who asked."""
 
     time_ns: Array
@@ -31,7 +31,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class KernelFlushes:
     """What the kernel's own requests for flushes tell: when they were issued and done, in order."""
 
     issued_ns: Array
@@ -54,14 +54,14 @@ def _last(times: Array, since: Array, until: Array) -> Array:
     return np.where((at >= 0) & (found >= since), found, -1)
 
 
-def find_flushes(events: Events, event: Array, bios: Bios) -> tuple[Asked, Array]:
+def find_flushes(events: Events, event: Array, bios: Bios) -> tuple[AskedFlushes, Array]:
     """(the flushes, when each bio arrived at the drive's queue) of one device's events.
 
     event: by which of them each bio came, in place of what `bios` says of that.
     """
     time_ns, arrive_ns = events.time_ns, events.time_ns[event]
     empty, flushes, writes = events.sectors == 0, events.op == Op.FLUSH, events.op == Op.WRITE
-    kernel = Kernel(time_ns[events.having(b"D") & flushes], time_ns[events.having(b"C") & flushes])
+    kernel = KernelFlushes(time_ns[events.having(b"D") & flushes], time_ns[events.having(b"C") & flushes])
     alone = np.flatnonzero(empty & events.having(b"Q") & writes & (events.flush & PREFLUSH > 0))
     mine = np.flatnonzero(events.flush[event] > 0)
     asks = np.concatenate([alone, event[mine]])
@@ -83,7 +83,7 @@ def find_flushes(events: Events, event: Array, bios: Bios) -> tuple[Asked, Array
     found.append((written_ns[behind], mine_ns[behind], event[mine[behind]]))
 
     asked_ns, complete_ns, who = (np.concatenate(column).astype(np.int64) for column in zip(*found, strict=True))
-    return Asked(asked_ns, complete_ns, kernel.issued_within(asked_ns, complete_ns), who), arrive_ns
+    return AskedFlushes(asked_ns, complete_ns, kernel.issued_within(asked_ns, complete_ns), who), arrive_ns
 
 
 def _ends(events: Events, asks: Array, place: Array, ends: Array) -> Array:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headwaiter.traces.model import Array, Task
+from headwaiter.traces.model import Array, TraceTask
 
 NEAR = 4
 """How far the number of a task may be above that of one of another name that it continues."""
@@ -31,7 +31,7 @@ def find_groups(
     complete_ns: Array,
     task: Array,
     *,
-    tasks: Sequence[Task],
+    tasks: Sequence[TraceTask],
     parents: Mapping[int, int],
     gap_ns: int,
 ) -> Array:
@@ -92,7 +92,7 @@ def _chain(members: list[int], begin: Array, end: Array, gap_ns: int | None, hea
             head[members[k]] = head[members[ended.pop()]]
 
 
-def _join(members: list[int], tasks: Sequence[Task], begin: Array, end: Array, gap_ns: int, head: Array) -> None:
+def _join(members: list[int], tasks: Sequence[TraceTask], begin: Array, end: Array, gap_ns: int, head: Array) -> None:
     """Link chains of members (in order of begin) to those with a task whose number is just below that of their first."""
     index = {tasks[i].id: i for i in members}
     last: dict[int, int] = {}

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from headwaiter.base.errors import NoRequestsError, Problem, counted, plain
 from headwaiter.engine.cgroups import Path
 from headwaiter.engine.cgroups import told as told_cgroups
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import NoRequestsError, Problem, counted, plain
 from headwaiter.traces.groups import find_groups
-from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Flushes, Task, Trace
+from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Array, Flushes, Trace, TraceTask
 
 
 def make_trace(
@@ -88,7 +88,7 @@ def make_trace(
         exits |= dict.fromkeys(absurd)
     cgroups = cgroups or {}
     told += told_cgroups(cgroups.values())
-    tasks = tuple(Task(i, plain(names.get(i, "")).strip(), exit_ns, cgroups.get(i, ())) for i, exit_ns in exits.items())
+    tasks = tuple(TraceTask(i, plain(names.get(i, "")).strip(), exit_ns, cgroups.get(i, ())) for i, exit_ns in exits.items())
     if group is None:
         groups = find_groups(time, complete, task, tasks=tasks, parents=parents or {}, gap_ns=group_gap_ns)
     else:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from headwaiter.base.errors import Problem, shown
 from headwaiter.engine.constants import SECTOR_BYTES, Op
-from headwaiter.errors import Problem, shown
 
 Failure = Callable[[str], Problem]
 

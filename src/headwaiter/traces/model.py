@@ -30,7 +30,7 @@ MAX_TIME_NS = 2**61
 
 
 @dataclass(frozen=True)
-class Task:
+class TraceTask:
     """Whom the scheduler sees: a process or thread, by the number that the recording gives it."""
 
     id: int
@@ -78,7 +78,7 @@ class Trace:
     sector: npt.NDArray[np.uint64]
     sectors: npt.NDArray[np.uint32]
     ioprio: npt.NDArray[np.uint16]
-    tasks: tuple[Task, ...]
+    tasks: tuple[TraceTask, ...]
     source: str
     format: str
     tasks_known: bool

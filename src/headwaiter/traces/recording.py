@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwaiter.archives import BEGIN, END, RECORDERS, VERSION
-from headwaiter.errors import plain
+from headwaiter.base.archives import BEGIN, END, RECORDERS, VERSION
+from headwaiter.base.errors import plain
 from headwaiter.traces.source import Source
 
 MAGIC = b'{"headwaiter": "recording-'
@@ -18,7 +18,7 @@ _MOST = 2**62
 
 
 @dataclass(frozen=True)
-class Disk:
+class RecordedDisk:
     """A disk that was recorded: as the kernel numbers it (`8,0`), by name, with what was known of it and its settings."""
 
     name: str
@@ -43,7 +43,7 @@ class Recording:
 
     recorder: str
     kernel: str
-    disks: tuple[Disk, ...]
+    disks: tuple[RecordedDisk, ...]
     began_ns: int
     ended_ns: int | None
     reason: str
@@ -108,10 +108,10 @@ def beside(begin: Source, name: str) -> Path:
     return begin.path.parent / name
 
 
-def _disk(source: Source, value: Any) -> Disk:
+def _disk(source: Source, value: Any) -> RecordedDisk:
     one = _mapping(source, value)
     facts, settings = (_texts(source, _mapping(source, one.get(key)), key) for key in ("facts", "settings"))
-    return Disk(_text(source, one, "name"), _text(source, one, "number"), facts, settings)
+    return RecordedDisk(_text(source, one, "name"), _text(source, one, "number"), facts, settings)
 
 
 def _document(source: Source) -> Mapping[str, Any]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TextIO
 
-from headwaiter.errors import Problem, plain
-from headwaiter.frames import is_parquet, parquet_csv
-from headwaiter.reading import is_folder
+from headwaiter.base.errors import Problem, plain
+from headwaiter.base.frames import is_parquet, parquet_csv
+from headwaiter.base.reading import is_folder
 from headwaiter.traces import foreign
 from headwaiter.traces import formats as _package
 from headwaiter.traces.model import Trace
@@ -29,7 +29,7 @@ _LISTED = 8
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadOptions:
     """What the caller may choose about reading."""
 
     device: str | None = None
@@ -47,7 +47,7 @@ class Format:
     name: str
     title: str
     sniff: Callable[[bytes], bool]
-    read: Callable[[Source, Options], Trace]
+    read: Callable[[Source, ReadOptions], Trace]
     rank: int = 0
     """Formats are tried in order of rank; those that other formats' files could pass for come late."""
     files: Callable[[Path], list[Path]] | None = None
@@ -116,13 +116,13 @@ def load(
         )
     guess = [chosen.guess] if chosen.guess and format is None else []
     try:
-        trace = _read(chosen, source, Options(device, round(group_gap_ms * 1e6), columns))
+        trace = _read(chosen, source, ReadOptions(device, round(group_gap_ms * 1e6), columns))
         return replace(trace, notes=(*trace.notes, *guess, *map(plain, source.all_dropped)), sha256=outer.sha256)
     except MemoryError:
         raise source.problem(f"not enough memory for a trace of {len(source.data) >> 20} MiB") from None
 
 
-def _read(chosen: Format, source: Source, options: Options) -> Trace:
+def _read(chosen: Format, source: Source, options: ReadOptions) -> Trace:
     """Read; where only what is good is wanted, without what lies behind the damage, for as long as there is any."""
     while True:
         try:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from headwaiter.archives import COMMIT_MASK, MISSED, MISSED_STORED, PAGE, PAGE_HEADER, used_bytes
-from headwaiter.errors import Problem
+from headwaiter.base.archives import COMMIT_MASK, MISSED, MISSED_STORED, PAGE, PAGE_HEADER, used_bytes
+from headwaiter.base.errors import Problem
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +28,7 @@ CODE = {(1, 0): "B", (1, 1): "b", (2, 0): "H", (2, 1): "h", (4, 0): "I", (4, 1):
 
 
 @dataclass(frozen=True)
-class Format:
+class EventFormat:
     """What tracefs says of an event: its number, and (offset, struct code) of its fields by name."""
 
     name: str
@@ -36,7 +36,7 @@ class Format:
     fields: dict[str, tuple[int, str]]
 
     @classmethod
-    def parse(cls, text: str) -> Format:
+    def parse(cls, text: str) -> EventFormat:
         """From the event's `format` file."""
         name = re.search(r"^name: (\S+)", text, re.M)
         number = re.search(r"^ID: (\d{1,5})$", text, re.M)
@@ -53,7 +53,7 @@ class Format:
 
 
 @dataclass(frozen=True)
-class Event:
+class RingEvent:
     """One event: ns of the trace clock, the CPU it was on, the event's name, its fields."""
 
     time_ns: int
@@ -84,7 +84,7 @@ class Walked:
     number: Array
     lost: tuple[tuple[int, int], ...]
 
-    def rows(self, format: Format) -> Array:
+    def rows(self, format: EventFormat) -> Array:
         """Indexes of the events of a format. DamageError where one is too short for its fields."""
         found = np.flatnonzero(self.number == format.number)
         needs = max((offset + struct.calcsize(code) for offset, code in format.fields.values()), default=0)
@@ -93,7 +93,7 @@ class Walked:
             raise DamageError(f"{format.name} is cut off", int(self.at[short[0]]))
         return found
 
-    def column(self, rows: Array, format: Format, name: str) -> Array:
+    def column(self, rows: Array, format: EventFormat, name: str) -> Array:
         """A field of some events of a format: integers, or text of shape (n, size) as uint8. KeyError if it has no such field."""
         offset, code = format.fields[name]
         size = struct.calcsize(code)
@@ -164,7 +164,7 @@ def _walk_page(words: list[int], begin: int, now: int, places: list[int], length
         times.append(now)
 
 
-def events(data: bytes, cpu: int, formats: dict[int, Format]) -> Iterator[Event]:
+def events(data: bytes, cpu: int, formats: dict[int, EventFormat]) -> Iterator[RingEvent]:
     """The events of one CPU's whole pages in their order, one by one; events of other numbers are passed over.
 
     Problem when pages were lost or are damaged.
@@ -180,4 +180,4 @@ def events(data: bytes, cpu: int, formats: dict[int, Format]) -> Iterator[Event]
     for at, time, number in zip(found.at.tolist(), found.time_ns.tolist(), found.number.tolist(), strict=True):
         if f := formats.get(number):
             values = {name: struct.unpack_from(code, data, at + offset)[0] for name, (offset, code) in f.fields.items()}
-            yield Event(time, cpu, f.name, values)
+            yield RingEvent(time, cpu, f.name, values)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from headwaiter.errors import Problem
-from headwaiter.reading import read_bytes, unpack
+from headwaiter.base.errors import Problem
+from headwaiter.base.reading import read_bytes, unpack
 
 HEAD_BYTES = 65536
 """How much of a file's beginning decides its format."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.traces.model import MAX_TIME_NS, Array, Flushes, Task, Trace
+from headwaiter.traces.model import MAX_TIME_NS, Array, Flushes, Trace, TraceTask
 
 FURTHER_SECTORS = 256
 """A read-ahead window: what a thread may skip and still carry on."""
@@ -26,7 +26,7 @@ def with_streams(trace: Trace, threads: int) -> Trace:
     task = np.zeros(len(trace), np.int64)
     task[waited] = 1 + _threads(trace.sector[waited].tolist(), trace.sectors[waited].tolist(), threads)
     used, number = np.unique(task, return_inverse=True)
-    tasks = tuple(Task(i, f"thread {i}" if i else "write-back") for i in used.tolist())
+    tasks = tuple(TraceTask(i, f"thread {i}" if i else "write-back") for i in used.tolist())
     column = number.astype(np.uint32)
     note = f"the trace does not identify tasks: {threads} threads inferred from sequential streams"
     return dataclasses.replace(

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from headwaiter.base.errors import counted, shown
 from headwaiter.engine.constants import SYNC, Op
-from headwaiter.errors import counted, shown
-from headwaiter.traces.columns import Array, Table
-from headwaiter.traces.devices import one_device
+from headwaiter.traces.fields import Array, FieldTable
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, bytes_to_sectors, from_zero
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import one_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _HEADER = re.compile(rb"\s*TIME\((s|ms|us|ns)\)\s")
@@ -65,7 +65,7 @@ def sniff(head: bytes) -> bool:
     return any(_HEADER.match(line) for line in head.splitlines()[:_TOP_LINES])
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read one disk's requests. Raises Problem at the first line that breaks the format."""
     columns, first = _header(source)
     table, empty, notes = _rows(source, columns, first)
@@ -137,7 +137,7 @@ def _header(source: Source) -> tuple[_Columns, int]:
     return _Columns(names, units, places), top + 2
 
 
-def _rows(source: Source, columns: _Columns, first: int) -> tuple[Table, int, list[str]]:
+def _rows(source: Source, columns: _Columns, first: int) -> tuple[FieldTable, int, list[str]]:
     """(the lines with a disk and a length, how many have none, notes)."""
     names = columns.names
     disk, size, count = names.index(b"DISK"), names.index(b"BYTES"), len(names)
@@ -172,7 +172,7 @@ def _rows(source: Source, columns: _Columns, first: int) -> tuple[Table, int, li
         notes.append(f"{counted(len(unknown), 'line')} not known here and not used (the first: line {unknown[0]})")
     grid = np.array(spans, np.int64).reshape(-1, count, 2)
     bytes_ = np.frombuffer(data, np.uint8)
-    return Table(source, bytes_, grid[:, :, 0], grid[:, :, 1], np.array(lines, np.int64)), empty, notes
+    return FieldTable(source, bytes_, grid[:, :, 0], grid[:, :, 1], np.array(lines, np.int64)), empty, notes
 
 
 def _cuts(columns: _Columns) -> tuple[Cut, Cut, Cut]:
@@ -241,7 +241,7 @@ def _wrong(line: bytes, columns: _Columns) -> str:
     return "the cells are not those of the columns"
 
 
-def _operations(table: Table, column: int) -> tuple[Array, Array]:
+def _operations(table: FieldTable, column: int) -> tuple[Array, Array]:
     """(op, flags) by the first letter; an S among the others says that a write is waited for, an F before it is a flush."""
     texts, row_of = table.distinct([column])
     op, flags = [], []

@@ -18,13 +18,13 @@ from typing import TextIO
 
 import numpy as np
 
+from headwaiter.base.errors import counted
 from headwaiter.engine.constants import META, SYNC, Op
-from headwaiter.errors import counted
 from headwaiter.traces.blkevents import make_block_trace
-from headwaiter.traces.columns import Array, Table, split_ragged
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs, told_of
+from headwaiter.traces.fields import Array, FieldTable, split_ragged
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _LINE = re.compile(rb"\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d+\s+\d+\s+[A-Za-z]+(\s|\Z)")
@@ -42,7 +42,7 @@ def sniff(head: bytes) -> bool:
     return bool(_LINE.match(next(lines, b"")[:256]))
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read a recording. Raises Problem at the first line that is not an event."""
     data, start, end, first, line_end, lines = split_ragged(source)
     kept, recording, notes = _events(source, data, start, first, line_end, lines)
@@ -51,9 +51,9 @@ def read(source: Source, options: Options) -> Trace:
     if short.any():
         raise source.problem("not a line of blkparse", line=int(lines[np.argmax(short)]))
 
-    def table(rows: Array, columns: list[int]) -> Table:
+    def table(rows: Array, columns: list[int]) -> FieldTable:
         at = begin[rows][:, None] + np.array(columns)
-        return Table(source, data, start[at], end[at], lines[rows])
+        return FieldTable(source, data, start[at], end[at], lines[rows])
 
     everything = np.arange(len(kept))
     head = table(everything, list(range(_COLUMNS)))
@@ -120,7 +120,7 @@ class _Bare:
     sector: Array
 
 
-def _without_place(table: Callable[[Array, list[int]], Table], rows: Array) -> _Bare:
+def _without_place(table: Callable[[Array, list[int]], FieldTable], rows: Array) -> _Bare:
     """Find the lines without `+` that tell of flushes: `Q FWS [fio]`, `D FF [kworker]`, `C FF sector [0]`, `C WS 0 [0]`."""
     words = table(rows, [5, 6, 7])
     found = []
@@ -199,7 +199,7 @@ def _behind(fits: Array, recording: Array, lines: Array) -> str:
     return f"{left} behind a summary (from line {first} on) not used: another recording, whose times begin anew"
 
 
-def _rwbs(body: Table) -> tuple[Array, Array, Array]:
+def _rwbs(body: FieldTable) -> tuple[Array, Array, Array]:
     """(op, flags, flush) from the RWBS column."""
     code = body.packed(0)
     distinct, inverse = np.unique(code, return_inverse=True)
@@ -216,7 +216,7 @@ def _rwbs(body: Table) -> tuple[Array, Array, Array]:
     return op, make_flags(op, table[:, 1] != 0, table[:, 2] != 0), table[:, 3].astype(np.uint8)
 
 
-def _processes(table: Callable[[Array, list[int]], Table], head: Table, rows: Array, line_end: Array) -> Processes:
+def _processes(table: Callable[[Array, list[int]], FieldTable], head: FieldTable, rows: Array, line_end: Array) -> Processes:
     """The commands' names: what stands in brackets at a line's end, of each pid's first event."""
     found = Processes()
     pids = head.integers(4, "pid")[rows]

@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.base.errors import Problem
+from headwaiter.base.reading import is_folder
 from headwaiter.engine.constants import SECTOR_BYTES, Op
-from headwaiter.errors import Problem
-from headwaiter.reading import is_folder
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import FUA, PREFLUSH, Events, Processes, make_flags, told_of
 from headwaiter.traces.model import MAX_TIME_NS, Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 Array = npt.NDArray[Any]
@@ -52,7 +52,7 @@ def sniff(head: bytes) -> bool:
     return len(head) >= 4 and any(int.from_bytes(head[:4], o) & 0xFFFFFF00 == _MAGIC for o in ("little", "big"))
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read a whole recording. Raises Problem, naming file and byte, at anything that is not a whole record."""
     parts = [_records(f) for f in map(source.beside, _recording(source)) if f.data]
     if not parts:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from headwaiter.traces.anycsv import read as read_csv
 from headwaiter.traces.meaning import parse
 from headwaiter.traces.model import Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 
@@ -15,7 +15,7 @@ def sniff(head: bytes) -> bool:
     return False
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read a file as --columns describes it. Raises Problem at the first line that does not fit."""
     if options.columns is None:
         raise source.problem("CSV of any kind needs --columns")

@@ -11,11 +11,11 @@ import re
 import numpy as np
 
 from headwaiter.engine.constants import Op
-from headwaiter.traces.columns import split
-from headwaiter.traces.devices import one_device
+from headwaiter.traces.fields import split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import one_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _LINE = re.compile(rb"\s*\d+\.\d+\s+\d+\s+\d+\s+\d+\s+[0-9a-fA-F]{1,8}\s*(\n|\Z)")
@@ -27,7 +27,7 @@ def sniff(head: bytes) -> bool:
     return bool(_LINE.match(head))
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read one device's requests. Raises Problem at the first line that breaks the format."""
     table, notes = one_device(split(source, 5), [1], options.device)
     return make_trace(

@@ -15,11 +15,11 @@ import re
 
 import numpy as np
 
-from headwaiter.errors import counted
+from headwaiter.base.errors import counted
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes, make_flags, parse_rwbs
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _EVENT = re.compile(
@@ -58,7 +58,7 @@ def sniff(head: bytes) -> bool:
     return any(_EVENT.fullmatch(line) for line in lines[:16])
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read a recording. Raises Problem at the first event of the block layer that is damaged, or if few lines are events."""
     rows: list[tuple[int, int, int, bool, bool, int, int, int, int, int, int]] = []
     devices: dict[str, int] = {}

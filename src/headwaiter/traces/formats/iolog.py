@@ -18,11 +18,11 @@ from typing import TextIO
 import numpy as np
 
 from headwaiter.engine.constants import SECTOR_BYTES, Op
-from headwaiter.traces.columns import Array, Table, split_ragged
-from headwaiter.traces.devices import pick_device
+from headwaiter.traces.fields import Array, FieldTable, split_ragged
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_TIME_NS, Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import pick_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _HEADERS = {b"fio version 2 iolog": 2, b"fio version 3 iolog": 3}
@@ -38,7 +38,7 @@ def sniff(head: bytes) -> bool:
     return head.startswith(b"fio version ") and b"iolog" in head[:32]
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read one file's requests. Raises Problem at the first line that breaks the format."""
     data, start, end, first, line_end, lines = split_ragged(source)
     version, job = _jobs(source, [data[start[a] : b].tobytes() for a, b in zip(first[:-1], line_end, strict=True)], lines)
@@ -48,9 +48,9 @@ def read(source: Source, options: Options) -> Trace:
     if (wrong := (tokens != 2) & (tokens != 4)).any():
         raise source.problem("neither `file action` nor `file action offset length`", line=int(lines[np.argmax(wrong)]))
 
-    def table(rows: Array, columns: list[int]) -> Table:
+    def table(rows: Array, columns: list[int]) -> FieldTable:
         at = first[rows][:, None] + np.array(columns) + (version == 3)
-        return Table(source, data, start[at], end[at], lines[rows])
+        return FieldTable(source, data, start[at], end[at], lines[rows])
 
     everything = np.arange(len(lines))
     action = table(everything, [0, 1]).words(1, "action", _ACTIONS)

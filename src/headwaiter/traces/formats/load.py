@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 
 from headwaiter.engine.constants import Op
-from headwaiter.traces.columns import split
-from headwaiter.traces.devices import refuse_device
+from headwaiter.traces.fields import split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import refuse_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _HEADER = re.compile(rb"^start *; *sector *; *length *; *op *;[^\n]*(\n|\Z)", re.MULTILINE)
@@ -27,7 +27,7 @@ def sniff(head: bytes) -> bool:
     return bool(_HEADER.search(head))
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read a trace. Raises Problem at the first line below the header that breaks the format."""
     refuse_device(source, options.device)
     header = -1

@@ -14,11 +14,11 @@ import re
 import numpy as np
 
 from headwaiter.engine.constants import Op
-from headwaiter.traces.columns import split
-from headwaiter.traces.devices import one_device
+from headwaiter.traces.fields import split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_TIME_NS, Trace, from_zero
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import one_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _LINE = re.compile(rb"\d{17,18},[^,\n]+,\d+,(Read|Write),", re.IGNORECASE)
@@ -32,7 +32,7 @@ def sniff(head: bytes) -> bool:
     return bool(_LINE.match(head))
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read one disk's requests. Raises Problem at the first line that breaks the format."""
     table, notes = one_device(split(source, 7, delimiter=","), [1, 2], options.device)
     ticks = table.integers(0, "timestamp")

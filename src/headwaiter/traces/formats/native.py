@@ -17,14 +17,14 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from headwaiter.base.errors import shown
 from headwaiter.engine.cgroups import Path, parse_path, written_path
 from headwaiter.engine.constants import META, SYNC, IoprioClass, Op, ioprio, ioprio_parts
-from headwaiter.errors import shown
-from headwaiter.traces.columns import Array, Table, split
-from headwaiter.traces.devices import refuse_device
+from headwaiter.traces.fields import Array, FieldTable, split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_SECTOR, MAX_TIME_NS, Trace, with_flushes
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import refuse_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 REQUIRED = ("time_s", "task", "op", "sync", "sector", "sectors")
@@ -48,7 +48,7 @@ def sniff(head: bytes) -> bool:
     return b"time_s" in fields or {b"sector", b"sectors"} <= fields
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read a native trace. Raises Problem at the first line that breaks the format."""
     refuse_device(source, options.device)
     header, number = _header(source)
@@ -103,7 +103,7 @@ def read(source: Source, options: Options) -> Trace:
     )
 
 
-def _cgroups(table: Table, column: int, task: Array) -> dict[int, Path]:
+def _cgroups(table: FieldTable, column: int, task: Array) -> dict[int, Path]:
     """By task; a task is in the group that its first row names, and a group has one weight."""
     found: dict[int, Path] = {}
     weights: dict[tuple[str, ...], int] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Archives of `headwaiter record` (headwaiter/archives.py): the kernel's own pages, or what another recorder wrote."""
+"""Archives of `headwaiter record` (headwaiter/base/archives.py): the kernel's own pages, or what another recorder wrote."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from headwaiter.archives import BLKTRACE, BPFTRACE, TRACEFS
-from headwaiter.errors import NoRequestsError, Problem
+from headwaiter.base.archives import BLKTRACE, BPFTRACE, TRACEFS
+from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.traces import recording
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes
@@ -18,8 +18,8 @@ from headwaiter.traces.formats import blktrace, ftrace
 from headwaiter.traces.model import MAX_TIME_NS, Trace
 from headwaiter.traces.pages import Part, joined_moves
 from headwaiter.traces.recording import Gap, Recording
-from headwaiter.traces.registry import Format, Options
-from headwaiter.traces.ring import Format as EventFormat
+from headwaiter.traces.registry import Format, ReadOptions
+from headwaiter.traces.ring import EventFormat
 from headwaiter.traces.source import Source
 
 _PAGES = re.compile(r"cpu(\d{1,4})/(\d{1,9})")
@@ -32,7 +32,7 @@ def sniff(head: bytes) -> bool:
     return head.startswith(recording.MAGIC)
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read the recording that a headwaiter.json begins. Raises Problem, naming file and byte, at anything that is damaged."""
     found = recording.read(source)
     told = _told(found)
@@ -93,14 +93,14 @@ def _names(numbers: list[str], found: Recording) -> list[str]:
     return named if len(set(named)) == len(named) else numbers
 
 
-def _named(options: Options, found: Recording) -> Options:
+def _named(options: ReadOptions, found: Recording) -> ReadOptions:
     """With the name of a disk where its number was asked for."""
     wanted = (options.device or "").replace(":", ",")
     name = next((disk.name for disk in found.disks if disk.number == wanted), options.device)
-    return Options(name, options.group_gap_ns, options.columns)
+    return ReadOptions(name, options.group_gap_ns, options.columns)
 
 
-def _other(source: Source, options: Options, found: Recording, told: list[str]) -> Trace:
+def _other(source: Source, options: ReadOptions, found: Recording, told: list[str]) -> Trace:
     """Read another recorder's own files, in its own format, which names disks by number."""
     readers: Mapping[str, Format] = {BLKTRACE: blktrace.FORMAT, BPFTRACE: ftrace.FORMAT}
     chosen = readers[found.recorder]
@@ -108,7 +108,7 @@ def _other(source: Source, options: Options, found: Recording, told: list[str]) 
     if first is None:
         raise NoRequestsError(f"{source.path}: nothing was recorded")
     number = next((disk.number for disk in found.disks if disk.name == options.device), options.device)
-    trace = chosen.read(first, Options(number, options.group_gap_ns, options.columns))
+    trace = chosen.read(first, ReadOptions(number, options.group_gap_ns, options.columns))
     return replace(
         trace,
         source=str(source.path.parent),

@@ -16,11 +16,11 @@ import re
 import numpy as np
 
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
-from headwaiter.traces.columns import Array
-from headwaiter.traces.devices import pick_device
+from headwaiter.traces.fields import Array
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import Trace, bytes_to_sectors
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import pick_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _MAGIC = b"$$TR_IOREC-1.3"
@@ -36,7 +36,7 @@ def sniff(head: bytes) -> bool:
     return head.startswith(_MAGIC)
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read one disk's requests. Raises Problem, naming the byte, at anything that is not a whole record."""
     header_end = source.data.find(b"\f")
     if not sniff(source.head) or header_end < 0:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from headwaiter.engine.constants import Op
-from headwaiter.traces.columns import split
-from headwaiter.traces.devices import one_device
+from headwaiter.traces.fields import split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import MAX_TIME_NS, Trace, from_zero
-from headwaiter.traces.registry import Format, Options
+from headwaiter.traces.one_device import one_device
+from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
 
 _HEADER = b"Timestamp,Response,IOType,LUN,Offset,Size"
@@ -27,7 +27,7 @@ def sniff(head: bytes) -> bool:
     return head.startswith(_HEADER)
 
 
-def read(source: Source, options: Options) -> Trace:
+def read(source: Source, options: ReadOptions) -> Trace:
     """Read one LUN's requests. Raises Problem at the first line that breaks the format."""
     if not sniff(source.head):
         raise source.problem(f"the header {_HEADER.decode()} is missing", line=1)

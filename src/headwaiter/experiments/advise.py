@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The host's half of the experiment `advise`: random jobs for the guest, advice from their recordings, and how good that was.
+
+Each job ran under several schedulers, and was recorded under one of them. From that recording alone `advise` ranks them all. Its
+first place is held against the scheduler under which the job did best in the guest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwaiter.advice.advice import advise, conditions_of, recorded_settings
+from headwaiter.base.errors import NoRequestsError, Problem
+from headwaiter.drives.choose import open_drive
+from headwaiter.engine.constants import SECTOR_BYTES
+from headwaiter.engine.schedulers import find
+from headwaiter.lab import python
+from headwaiter.lab.agree import PREFACE, process_rate
+from headwaiter.lab.guest import GuestOutcome, boot
+from headwaiter.lab.kernels import Kernel, Progress
+from headwaiter.lab.mixed import mixed_job
+from headwaiter.lab.script import Script, guest
+from headwaiter.study.compare import EVEN
+from headwaiter.study.workload import Reading, read_workload
+from headwaiter.traces import Source, recording
+
+_IMPORTS = "from headwaiter.queue import devices; from headwaiter.recorder import record"
+_HANG_S = 1800
+"""Wall time: the guest says nothing while a job runs."""
+_LIMIT_S = 4 * 3600
+NOTHING = 0.5
+"""A process that has done no I/O counts as having done this share of one."""
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
+AROUND_S = 2
+"""So much longer than its recording a job runs, so that none of its processes ends in it."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What `advise` says of a recording. ahead_percent: of schedulers by their names in the kernel, against the one in force."""
+
+    ahead_percent: Mapping[str, float]
+    outcome: str
+    advised: str
+    """The scheduler that would be in force if the advice was taken."""
+
+
+@dataclass(frozen=True)
+class Got:
+    """What a process of fio got."""
+
+    bytes: int
+    ios: int
+    mbps: float
+
+
+def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> GuestOutcome:
+    """Boot, and make rows: of each job and scheduler what it got, and of each job what advise said and what that is worth."""
+    parameters = script.environment(given)
+    jobs, names, first = parameters["JOBS"].split(), parameters["SCHEDULERS"].split(), parameters["FIRST"]
+    if first not in names:
+        raise Problem(f"FIRST={first} is not among SCHEDULERS, and would not run")
+    for key in ("JOBS", "RUNTIME", "DEPTH"):
+        if not all(_NUMBER.fullmatch(word) for word in parameters[key].split()):
+            raise Problem(f"{key}={parameters[key]}: expected numbers from 1")
+    machine = guest(script, on, given, say)
+    sectors = open_drive(parameters["DRIVE"]).sectors
+    for job in jobs:
+        text = PREFACE + mixed_job(int(job), sectors * SECTOR_BYTES, AROUND_S + int(parameters["RUNTIME"]))
+        machine.files[f"/lab/jobs/{job}.fio"] = text.encode()
+    python.pack(machine, _IMPORTS)
+    machine.hang_s, machine.limit_s = _HANG_S, _LIMIT_S
+    outcome = boot(machine, say)
+    files = dict(outcome.files)
+    found = []
+    for job in jobs:
+        say(f"advise: job {job}")
+        got = {name: processes(json.loads(files[f"{job}.{name}.fio"])) for name in names}
+        try:
+            said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
+        except NoRequestsError:
+            say(f"advise: job {job} asked nothing of the disk")
+            continue
+        found += judged(job, got, first, said)
+    files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
+    return GuestOutcome(files, outcome.console)
+
+
+def processes(fio: Mapping[str, Any]) -> list[Got]:
+    """What fio says of each of its processes, in their order."""
+    found = []
+    for job in fio["jobs"]:
+        ways = [job[way] for way in ("read", "write")]
+        size, ios = (sum(one[key] for one in ways) for key in ("io_bytes", "total_ios"))
+        found.append(Got(size, ios, process_rate(job) / 1e6))
+    return found
+
+
+def progress(got: Sequence[Got], reference: Sequence[Got]) -> float:
+    """How fast processes get their work done, each counting alike, as a ratio: the geometric mean over processes."""
+    logs = [
+        # A process that got nothing at all got less than an I/O.
+        math.log(max(one.mbps, least) / max(other.mbps, least))
+        for one, other in zip(got, reference, strict=True)
+        for least in [NOTHING * min((p.mbps / p.ios for p in (one, other) if p.ios), default=1.0)]
+    ]
+    return math.exp(sum(logs) / len(logs))
+
+
+def ranked(raw: bytes, drive_name: str, depth: int) -> Ranked:
+    """What `advise` says of the recording in these bytes, on the drive that was recorded; it takes so many commands at once."""
+    with tempfile.TemporaryDirectory(prefix="headwaiter-") as folder:
+        path = Path(folder) / "recording.hwr"
+        path.write_bytes(raw)
+        source, drive = Source(path), open_drive(drive_name)
+        recorded = recording.of(source)
+        settings = recorded_settings(recorded)
+        conditions = conditions_of(settings, queue_depth=depth)
+        # A recording of some seconds is too short for the gate, and long enough to be held against the same seconds.
+        found = advise(read_workload(path, drive, Reading(None), source), drive, conditions, recorded=recorded, anyway=True)
+    if found.answer is None or not found.answer.margins:
+        raise Problem(f"advise ranks nothing: {'; '.join(one.text for one in found.advice)}")
+    ahead = {_in_kernel(margin.scheduler): margin.ahead_percent for margin in found.answer.margins}
+    return Ranked(ahead, found.answer.outcome, _in_kernel(found.answer.best or found.answer.baseline))
+
+
+def _in_kernel(variant: str) -> str:
+    name, colon, settings = variant.partition(":")
+    return f"{find(name).kernel_name}{colon}{settings}"
+
+
+def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked) -> list[dict[str, Any]]:
+    """A row for each scheduler, and one for the advice.
+
+    got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how fast
+    programs get their work done. `of_best` is the progress under the one in advise's first place as a share of that under the
+    best; `advised_of_best` the same of the one that the advice leaves in force.
+    """
+    if missing := [name for name in got if name not in said.ahead_percent]:
+        raise Problem(f"advise does not rank {', '.join(missing)}")
+    paces = {name: progress(each, got[first]) for name, each in got.items()}
+    rows: list[dict[str, Any]] = [
+        {
+            "what": "run",
+            "job": job,
+            "scheduler": name,
+            "processes": len(each),
+            "mbps": round(sum(one.mbps for one in each), 3),
+            "progress": round(paces[name], 3),
+            "ahead_percent": round(said.ahead_percent[name], 1),
+        }
+        for name, each in got.items()
+    ]
+    best = max(paces, key=lambda name: paces[name])
+    place = max(paces, key=lambda name: said.ahead_percent[name])
+    # Where nothing is ahead of what is in force, that stays.
+    place = place if said.ahead_percent[place] > 100 * EVEN else first
+    share = {name: round(pace / paces[best], 3) for name, pace in paces.items()}
+    advice = {"what": "advice", "job": job, "scheduler": place, "best": best, "of_best": share[place], "outcome": said.outcome}
+    # The advice may be one of those that did not run.
+    if said.advised in share:
+        advice |= {"advised": said.advised, "advised_of_best": share[said.advised]}
+    return [*rows, advice]

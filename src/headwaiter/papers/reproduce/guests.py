@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The lab's half: bundled job files and real programs under schedulers in a real kernel, and what they got."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from types import MappingProxyType
+from typing import Any, Literal
+
+from headwaiter.base.errors import Problem
+from headwaiter.base.paths import WORKLOADS
+from headwaiter.base.records import fields
+from headwaiter.engine.schedulers import find
+from headwaiter.experiments.workloads import prepared
+from headwaiter.lab.guest import Guest, boot
+from headwaiter.lab.host import source_folder
+from headwaiter.lab.script import guest, named_kernel, read
+from headwaiter.papers.reproduce.bench import Bench
+from headwaiter.study.schema import Anticipation
+
+KERNEL = "6.12"
+SHARES = {"axboe-rand-read": 0.5, "axboe-reader-writer": 0.5}
+SHARE = 0.1
+"""The guest runs this share of the simulator's run time, unless SHARES says otherwise, because it is emulated."""
+PLACES = "filename=/dev/sda\nzero_buffers=1\noffset_increment=512m\n"
+"""Jobs have places of the disk for their files: so far apart, and with nothing to remember of what is written."""
+
+
+@dataclass(frozen=True)
+class FioDone:
+    """What a process did, as fio tells it: MB/s, and its longest I/O in ms."""
+
+    name: str
+    op: Literal["read", "write"]
+    throughput_mbps: float
+    longest_ms: float
+
+
+@dataclass(frozen=True)
+class ProgramsRan:
+    """What came of a workload of real programs: its time, MB/s of the disk, and figures of its own by name."""
+
+    elapsed_s: float
+    throughput_mbps: float
+    figures: Mapping[str, float]
+
+
+def kernel_variant(bench: Bench, text: str) -> str:
+    """A scheduler with its settings, and with those of the bench, as library.sh's variant() takes it."""
+    variant = bench.variant(text)
+    policy = find(variant.scheduler)
+    return ":".join([policy.kernel_name, *(f"{name}={policy.show(name, value)}" for name, value in variant.settings.items())])
+
+
+def _machine(bench: Bench, script: str, given: Mapping[str, str]) -> Guest:
+    machine = guest(read(script), named_kernel(KERNEL, bench.say), given, bench.say)
+    return replace(machine, hang_s=1800, limit_s=7200)
+
+
+def _variants(bench: Bench, schedulers: Iterable[str]) -> str:
+    return " ".join(kernel_variant(bench, one) for one in schedulers)
+
+
+def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
+    """A bundled job file for the lab, at the bench's scale."""
+    text = (WORKLOADS / f"{name}.fio").read_text(encoding="utf-8")
+    for old, new in change.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    return replace(bench, scale=bench.scale * SHARES.get(name, SHARE)).scaled(text.replace("[global]\n", f"[global]\n{PLACES}"))
+
+
+def run_jobs(
+    bench: Bench, name: str, drive: str, schedulers: Sequence[str], change: Mapping[str, str]
+) -> dict[str, list[FioDone]]:
+    """By scheduler what each process of a job file did. Problem if the lab cannot run, or fio says what it should not."""
+    machine = _machine(bench, "published", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
+    text = job_text(bench, name, change)
+    files = boot(replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}), bench.say).files
+    return {one: told(files[f"{i}.{name}"]) for i, one in enumerate(schedulers)}
+
+
+def told(output: bytes) -> list[FioDone]:
+    """Read fio's JSON: a row for each process and direction in which it did something."""
+    try:
+        jobs: list[dict[str, Any]] = json.loads(output)["jobs"]
+        return [
+            FioDone(job["jobname"], way, job[way]["bw_bytes"] / 1e6, job[way]["lat_ns"]["max"] / 1e6)
+            for job in jobs for way in _WAYS if job[way]["io_bytes"]
+        ]  # fmt: skip
+    except (ValueError, KeyError, TypeError) as e:
+        raise Problem(f"lab: fio's output is not as expected: {e}") from None
+
+
+_WAYS: tuple[Literal["read", "write"], ...] = ("read", "write")
+
+
+def run_programs(
+    bench: Bench,
+    name: str,
+    drive: str,
+    schedulers: Sequence[str],
+    parameters: Mapping[str, int | str] = MappingProxyType({}),
+    files: Mapping[str, bytes] = MappingProxyType({}),
+    runs: int = 1,
+) -> dict[str, ProgramsRan]:
+    """By scheduler what came of lab/published/NAME.sh, which has those parameters as variables and finds those files.
+
+    The mean of so many runs. Problem if the lab cannot run, or a program fails.
+    """
+    machine = _machine(bench, "programs", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
+    workload = (source_folder() / "lab" / "published" / f"{name}.sh").read_bytes()
+    packed = {**machine.files, "/lab/workload.sh": workload, **files}
+    environment = machine.environment | {key: str(value) for key, value in {**parameters, "RUNS": runs}.items()}
+    lines = boot(replace(machine, files=packed, environment=environment), bench.say).files["results"].decode().splitlines()
+    found = [mean([ran(line) for line in lines[i : i + runs]]) for i in range(0, len(lines), runs)]
+    return dict(zip(schedulers, found, strict=True))
+
+
+def ran(line: str) -> ProgramsRan:
+    """Read a result of lab/experiments/programs/programs.sh."""
+    found = json.loads(line)
+    known = ("variant", "run", "elapsed_s", "throughput_mbps")
+    figures = {key: float(value) for key, value in found.items() if key not in known}
+    return ProgramsRan(found["elapsed_s"], found["throughput_mbps"], figures)
+
+
+def mean(runs: Sequence[ProgramsRan]) -> ProgramsRan:
+    """Return the mean of each figure."""
+    figures = {key: fmean(run.figures[key] for run in runs) for key in runs[0].figures}
+    return ProgramsRan(fmean(run.elapsed_s for run in runs), fmean(run.throughput_mbps for run in runs), figures)
+
+
+@dataclass(frozen=True)
+class Waited:
+    """What came of a workload of the experiment `workloads`: MB/s of the disk, and of the waits of a scheduler that has some."""
+
+    throughput_mbps: float
+    waits: Anticipation | None
+
+
+def run_workload(
+    bench: Bench,
+    name: str,
+    drive: str,
+    schedulers: Sequence[str],
+    configs: Mapping[str, str] = MappingProxyType({}),
+    parameters: Mapping[str, int | str] = MappingProxyType({}),
+    runs: int = 1,
+) -> dict[str, list[Waited]]:
+    """By scheduler what came of each run of one of the eight workloads. A scheduler's text may say config=NAME, of `configs`.
+
+    Problem if the lab cannot run, or a program fails.
+    """
+    files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
+    named = {one: _kernel_configured(bench, one) for one in schedulers}
+    given = {"DRIVE": drive, "WORKLOADS": name, "SCHEDULERS": " ".join(one for one in named.values() for _ in range(runs))}
+    given |= {key: str(value) for key, value in parameters.items()}
+    machine = prepared(_machine(bench, "workloads", given), name, max(1, round(1 / bench.scale)))
+    results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
+    found = [waited(line) for line in results.decode().splitlines()]
+    return dict(zip(schedulers, [found[i : i + runs] for i in range(0, len(found), runs)], strict=True))
+
+
+def _kernel_configured(bench: Bench, text: str) -> str:
+    plain, _, config = text.partition(":config=")
+    variant = kernel_variant(bench, plain)
+    return f"{variant}:config=/lab/configs/{config}" if config else variant
+
+
+def waited(line: str) -> Waited:
+    """Read a result of lab/experiments/workloads/workloads.sh."""
+    found = json.loads(line)
+    of_waits = {field.name: found.get(field.key) for field in fields(Anticipation)}
+    return Waited(found["throughput_MBps"], Anticipation(**of_waits) if found.get("A") else None)

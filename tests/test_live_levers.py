@@ -16,6 +16,7 @@ from fakesys import FakeSystem, machine
 from recordings import record
 
 from headwaiter.advice import advice
+from headwaiter.advice.advice import Target
 from headwaiter.advice.schema import Gate
 from headwaiter.advice.target import target_of
 from headwaiter.engine.constants import SYNC, Op
@@ -221,35 +222,54 @@ def margin(name: str, ahead: float) -> Margin:
     return Margin(scheduler=name, judgement="better", ahead_percent=ahead, low_percent=ahead, high_percent=ahead)
 
 
-def test_a_set_that_stays_with_what_is_in_force_puts_nothing_of_the_best_variant(machine: FakeSystem) -> None:
-    """mq-deadline:fifo_batch=1 is best by itself, and a shorter queue under mq-deadline as it is, is better still."""
-    machine.add("sda", wwn="naa.5000c500a1b2c3d4", queue_depth=32)
-    target = target_of(Machine(machine.root), "sda")
+def concluded(machine: FakeSystem, target: Target | None, best_name: str, under: str) -> advice.Advised:
+    """Advice where a variant is best, and a shorter queue of the disk helps under another."""
     work, drive = read_on_drive(Path(write(machine.root / "x.fio", BUFFERED)), "barracuda-80g", Reading())
     gate = Gate(open=True, seconds=60.0, requests=1000, lost=0, tasks_known=True, reasons=())
+    before, offered = Settings("mq-deadline"), ("none", "mq-deadline")
     found = advice.Advised(
-        work, drive, "progress", target, "mq-deadline", ("none", "mq-deadline"), gate, None, (), None, (), (), None, ()
+        work, drive, "progress", target, before, "mq-deadline", offered, gate, None, (), None, (), (), None, ()
     )
-    best = parse_variant("mq-deadline:fifo_batch=1")
+    best = parse_variant(best_name)
     said = Answer(
         outcome="better",
-        text="fifo_batch=1.",
+        text="It is best.",
         by="progress",
         baseline="mq-deadline",
         best=best.name,
         margin_percent=5.0,
         margins=(margin("mq-deadline", 0.0), margin(best.name, 10.0)),
     )
+    lines = [f"echo {depth} >/sys/block/sdX/device/queue_depth" for depth in (1, 32)]
+    lever = Lever(
+        kind="set",
+        what="x",
+        text="x",
+        margin=margin(under, 20.0),
+        settings={"queue_depth": 1},
+        apply=lines[:1],
+        undo=[*lines[1:], "ionice"],
+    )
+    return advice._conclude(found, best, said, [lever], ())
 
-    def wanted(under: str) -> Settings:
-        depth = {"queue_depth": 1}
-        one = Lever(kind="set", what="x", text="x", margin=margin(under, 20.0), settings=depth, apply=("x",), undo=("x",))
-        put = advice._conclude(found, best, said, [one], ()).wanted
-        assert put and put.queue_depth == 1
-        return put
 
-    assert wanted("mq-deadline").tunables["fifo_batch"] == "16"
-    assert wanted(best.name).tunables["fifo_batch"] == "1"
+def test_a_set_that_stays_with_what_is_in_force_puts_nothing_of_the_best_variant(machine: FakeSystem) -> None:
+    """mq-deadline:fifo_batch=1 is best by itself, and a shorter queue under mq-deadline as it is, is better still."""
+    machine.add("sda", wwn="naa.5000c500a1b2c3d4", queue_depth=32)
+    target, best = target_of(Machine(machine.root), "sda"), "mq-deadline:fifo_batch=1"
+    for under, batch in (("mq-deadline", "16"), (best, "1")):
+        put = concluded(machine, target, best, under).wanted
+        assert put and (put.queue_depth, put.tunables["fifo_batch"]) == (1, batch)
+
+
+def test_lines_for_a_disk_that_nobody_has_named(machine: FakeSystem) -> None:
+    """They say what to write where, and how to get back to what the recording was made under."""
+    together, alone = concluded(machine, None, "bfq:low_latency=0", "bfq:low_latency=0").advice
+    queue = "/sys/block/sdX/queue"
+    put = [f"echo bfq >{queue}/scheduler", f"echo 0 >{queue}/iosched/low_latency"]
+    assert alone.apply == put and alone.undo == [f"echo mq-deadline >{queue}/scheduler"]
+    assert together.apply == [*put, "echo 1 >/sys/block/sdX/device/queue_depth"]
+    assert together.undo == [*alone.undo, "echo 32 >/sys/block/sdX/device/queue_depth", "ionice"]
 
 
 def test_candidates_of_the_scheduler_in_force_are_put_beside_its_tunables(

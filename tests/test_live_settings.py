@@ -208,7 +208,7 @@ def test_a_line_of_history_that_was_cut_short(machine: FakeSystem, state: State)
 
 def test_lines_for_a_shell(machine: FakeSystem) -> None:
     machine.add("sda")
-    assert commands(disk(machine), Settings("bfq", 100, {"a": "1", "b": "x y"})) == [
+    assert commands(disk(machine).folder, Settings("bfq", 100, {"a": "1", "b": "x y"})) == [
         f"echo bfq >{machine.sysfs}/block/sda/queue/scheduler",
         f"echo 100 >{machine.sysfs}/block/sda/queue/nr_requests",
         f"echo 1 >{machine.sysfs}/block/sda/queue/iosched/a",

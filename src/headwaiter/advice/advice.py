@@ -21,7 +21,7 @@ from headwaiter.queue.devices import Device, current_scheduler
 from headwaiter.queue.losses import Uses, losses
 from headwaiter.queue.others import acting_on
 from headwaiter.queue.schema import Foreign
-from headwaiter.queue.settings import NR_REQUESTS, SCHEDULER, TUNABLES, Settings, commands, kept_requests
+from headwaiter.queue.settings import NR_REQUESTS, SCHEDULER, TUNABLES, UNKNOWN_FOLDER, Settings, commands, kept_requests
 from headwaiter.study.inkernel import POSITIONS, depth_of
 from headwaiter.study.schema import Answer, Fit, Lever
 from headwaiter.study.variants import Variant, candidates, default_set, parse_variant
@@ -47,12 +47,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Advised:
-    """The advice, and what it rests on. wanted: the settings to be applied, None where all is to stay."""
+    """The advice, and what it rests on.
+
+    before: the settings in force, as far as they are known; wanted: those to be applied, None where all is to stay.
+    """
 
     work: Workload
     drive: Drive
     goal: Goal
     target: Target | None
+    before: Settings
     current: str
     offered: tuple[str, ...]
     gate: Gate
@@ -115,7 +119,9 @@ def advise(
     opened = gate(trace, depth, lost, seconds, conditions.host_of(drive), options.cores)
     notes = _notes(work, settings, current, elsewhere(target, recorded))
     in_force = settings.scheduler if settings else current
-    found = Advised(work, drive, goal, target, in_force, offered, opened, None, (), None, (), (), None, notes)
+    found = Advised(
+        work, drive, goal, target, settings or Settings(in_force), in_force, offered, opened, None, (), None, (), (), None, notes
+    )
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record")], mute)
     here = [name for name in known(offered).values()]
@@ -293,7 +299,7 @@ def _conclude(found: Advised, pick: Variant, judged: Answer, levers: Sequence[Le
         add(*_lever(found, together, pick, stays))
     if better:
         what = " ".join([name, *(f"{key}={value}" for key, value in sorted(tunables.items()))])
-        add(_advice(found, "scheduler" if switch else "tunables", text, what, *_lines(target, stays)), stays)
+        add(_advice(found, "scheduler" if switch else "tunables", text, what, *_lines(found, stays)), stays)
         if target and switch:
             advice += [_advice(found, "foreign", _back(one, target), f"{one.file}:{one.line}") for one in _foreign(target, name)]
     else:
@@ -325,9 +331,11 @@ def _lever(found: Advised, one: Lever, pick: Variant, stays: Settings) -> tuple[
     switch = target is not None and name != target.settings[0].scheduler
     base = stays if ours else _wanted(target, name, _shown(under), switch)
     put = replace(base, **one.settings)  # type: ignore[arg-type]
-    apply, undo = _lines(target, put)
-    by_hand = len(one.settings) * len(target.legs) if target else 0
-    told = _advice(found, "lever", one.text, one.what, [*apply, *one.apply[by_hand:]], [*undo, *one.undo[by_hand:]])
+    apply, undo = _lines(found, put)
+    by_hand = len(one.settings) * (len(target.legs) if target else 1)
+    # What is in force on a disk that nobody has named is known as far as the lever knows it.
+    back = [*undo, *one.undo[by_hand:]] if target else list(dict.fromkeys([*undo, *one.undo]))
+    told = _advice(found, "lever", one.text, one.what, [*apply, *one.apply[by_hand:]], back)
     return told, put if target and (ours or len(one.apply) == by_hand) else None
 
 
@@ -344,13 +352,14 @@ def _wanted(target: Target | None, name: str, tunables: Mapping[str, str], switc
     return Settings(name, keep, {**(now.tunables if now and not switch else {}), **tunables})
 
 
-def _lines(target: Target | None, wanted: Settings) -> tuple[list[str], list[str]]:
-    """Lines for a shell that put it, and that restore what is."""
+def _lines(found: Advised, wanted: Settings) -> tuple[list[str], list[str]]:
+    """Lines for a shell that put it, and that restore what is, or what was in force at the recording."""
+    target = found.target
     if target is None:
-        return [], []
-    apply = [line for leg in target.legs for line in commands(leg, wanted)]
+        return commands(UNKNOWN_FOLDER, wanted), commands(UNKNOWN_FOLDER, found.before.beside(wanted))
+    apply = [line for leg in target.legs for line in commands(leg.folder, wanted)]
     before = zip(target.legs, target.settings, strict=True)
-    return apply, [line for leg, now in before for line in commands(leg, now.beside(wanted))]
+    return apply, [line for leg, now in before for line in commands(leg.folder, now.beside(wanted))]
 
 
 def _foreign(target: Target, name: str) -> list[Foreign]:

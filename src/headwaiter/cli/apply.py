@@ -86,7 +86,7 @@ def _tell(done: list[Applied], as_json: bool, output: Path | None) -> None:
     undo = f"headwaiter revert {' '.join(one.device.name for one in done)}"
     if as_json:
         changes = [Written(device=one.device.name, file=c.file, old=c.old, new=c.new) for one in done for c in one.changes]
-        lines = [line for one in done for line in commands(one.device, one.after)]
+        lines = [line for one in done for line in commands(one.device.folder, one.after)]
         write_json(ApplyDocument(changes=changes, commands=lines, undo=[undo]), output)
         return
     with page(output) as out:

@@ -37,7 +37,7 @@ def command(device: tuple[str, ...], machine: Machine, as_json: bool, output: Pa
 
 
 def _tell(done: list[tuple[Device, Saved, Applied]], as_json: bool, output: Path | None) -> None:
-    lines = [line for leg, saved, _ in done for line in commands(leg, saved.before)]
+    lines = [line for leg, saved, _ in done for line in commands(leg.folder, saved.before)]
     if as_json:
         changes = [Written(device=leg.name, file=c.file, old=c.old, new=c.new) for leg, _, one in done for c in one.changes]
         write_json(RevertDocument(changes=changes, commands=lines), output)

@@ -229,7 +229,11 @@ def opened(device: Device) -> Iterator[Queue]:
         os.close(handle)
 
 
-def commands(device: Device, wanted: Settings) -> list[str]:
-    """Return the lines for a shell that put settings in force."""
-    folder = device.folder / "queue"
+UNKNOWN_FOLDER = Path("/sys/block/sdX")
+"""Stands in lines for a shell where nobody has said which disk it is."""
+
+
+def commands(folder: Path, wanted: Settings) -> list[str]:
+    """Return the lines for a shell that put settings in force on the disk with this folder in sysfs."""
+    folder /= "queue"
     return [f"echo {quote(value)} >{os.path.normpath(folder / file)}" for file, value in wanted.files().items()]

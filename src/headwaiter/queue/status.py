@@ -50,7 +50,7 @@ def _disk(saved: Saved, state: State, there: Sequence[Device]) -> DiskStatus:
         now=found.scheduler,
         changes=_changes(saved, found),
         overridden=saved.overridden or overridden(saved, found),
-        revert=commands(device, saved.before),
+        revert=commands(device.folder, saved.before),
     )
 
 

@@ -356,7 +356,8 @@ def _lines(found: Advised, wanted: Settings) -> tuple[list[str], list[str]]:
     """Lines for a shell that put it, and that restore what is, or what was in force at the recording."""
     target = found.target
     if target is None:
-        return commands(UNKNOWN_FOLDER, wanted), commands(UNKNOWN_FOLDER, found.before.beside(wanted))
+        put, back = commands(UNKNOWN_FOLDER, wanted), commands(UNKNOWN_FOLDER, found.before.beside(wanted))
+        return [line for line in put if line not in back], [line for line in back if line not in put]
     apply = [line for leg in target.legs for line in commands(leg.folder, wanted)]
     before = zip(target.legs, target.settings, strict=True)
     return apply, [line for leg, now in before for line in commands(leg.folder, now.beside(wanted))]

@@ -27,7 +27,7 @@ from headwaiter.engine.sim import Forest, Load
 from headwaiter.fio import JobLoad
 from headwaiter.fio.jobs import READAHEAD_BYTES
 from headwaiter.judge.judge import Judged
-from headwaiter.judge.worth import worth
+from headwaiter.judge.worth import ahead_percent, worth
 from headwaiter.study.blame import background
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ongoing import Ongoing
@@ -145,14 +145,9 @@ def pull(judged: Judged, queue: LeverQueue = UNKNOWN_QUEUE, progress: Callable[[
     helpful = bench.helpful(taken)
     sets = [bench.together(helpful)]
     if now is not taken:
-        sets.append(bench.together(bench.helpful(now), least=_ahead(judged, taken)))
+        sets.append(bench.together(bench.helpful(now), rival=taken))
     ranked = sorted((one for one in sets if one), key=lambda one: -one.margin.ahead_percent)
     return [*ranked[:1], *(one.lever for one in helpful)]
-
-
-def _ahead(judged: Judged, taken: Trial) -> float:
-    """How far a variant is ahead of the baseline, in percent."""
-    return next(m.ahead_percent for m in judged.answer.margins if m.scheduler == taken.variant.name)
 
 
 class _Bench:
@@ -224,11 +219,11 @@ class _Bench:
         """See worth()."""
         return worth(what, one.apart, trial, without, self.judged.conditions.seed, self.judged.work.windows)
 
-    def together(self, found: Sequence[_Pulled], least: float | None = None) -> Lever | None:
+    def together(self, found: Sequence[_Pulled], rival: Trial | None = None) -> Lever | None:
         """The best set of these, held against the scheduler in force with nothing beside it.
 
-        Each lever joins if it helps beside those that are in. None if it is a single thing to do; with `least` that may be, but
-        it must be ahead by more percent.
+        Each lever joins if it helps beside those that are in. None if it is a single thing to do; with a `rival`, another
+        scheduler with nothing beside it, that may be, but the same programs must get more done than under that.
         """
         if not found:
             return None
@@ -243,11 +238,12 @@ class _Bench:
                 one, trial = both, more
         now = self.now.variant.name
         parts = [*([one.variant.name] if one.variant.name != now else []), *one.what]
-        if len(parts) == 1 and least is None:
+        if len(parts) == 1 and rival is None:
             return None
         listed = f"Together, {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"Or stay with {now}, and {parts[0]}"
-        lever = self.told(one, trial, self.plain(self.now.variant), f"{listed}, against {now} alone")
-        if not lever or (least is not None and lever.margin.ahead_percent <= least):
+        plain = self.plain(self.now.variant)
+        lever = self.told(one, trial, plain, f"{listed}, against {now} alone")
+        if not lever or (rival and lever.margin.ahead_percent <= ahead_percent(one.apart, self.plain(rival.variant), plain)):
             return None
         return replace(lever, what=" and ".join(parts))
 

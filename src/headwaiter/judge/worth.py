@@ -62,6 +62,11 @@ def worth(
     return f"{text}.", margin
 
 
+def ahead_percent(apart: frozenset[str], trial: Trial, without: Trial) -> float:
+    """Return by how much more programs get done, but those `apart`, in percent."""
+    return 100 * math.expm1(_gain(apart, trial, without, _progress, less=False).point)
+
+
 def _counted(r: Result, apart: frozenset[str]) -> list[ProgramPace]:
     return [row for row in r.programs or () if row.name not in apart and row.counts]
 

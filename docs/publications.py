@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-AGREEMENT = Path(__file__).resolve().parent / "lab" / "agree-flash.json"
+AGREEMENT = Path(__file__).resolve().parent.parent / "lab" / "agree" / "agree-flash.json"
 DEVICE = Path(__file__).resolve().parent / "real-device" / "predicted.json"
 MEASUREMENTS = Path(__file__).resolve().parent / "published.json"
 Rows = tuple[list[str], list[list[str]]]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.thorough
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MEASURED = re.compile("<!-- (?:output|waits): ")
 """Parts of documents that `make docs` takes long to make anew: a copy's are left as they are."""
-PARTS = ("bench", "core", "docs", "drives", "examples", "src", "kmod", "lab", "sim", "tests", "workloads")
+PARTS = ("bench", "core", "docs", "drives", "examples", "package", "src", "kmod", "lab", "sim", "tests", "workloads")
 
 
 def steps(title: str, *names: str) -> list[list[str]]:

@@ -363,11 +363,8 @@ def test_a_run_says_what_small_changes_make_of_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The figures stay those of the unperturbed run."""
-    import headwaiter.cli.run as command  # noqa: PLC0415
-
     monkeypatch.setattr(
-        command,
-        "others",
+        "headwaiter.study.single.others",
         lambda *args, **more: [Ran(None, replace(FULL, throughput_mbps=rate), None, None) for rate in (2.25, 0.125)],
     )
     path = write(tmp_path / "two.csv", TWO_READERS)

@@ -243,7 +243,10 @@ class _Bench:
         listed = f"Together, {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"Or stay with {now}, and {parts[0]}"
         plain = self.plain(self.now.variant)
         lever = self.told(one, trial, plain, f"{listed}, against {now} alone")
-        if not lever or (rival and lever.margin.ahead_percent <= ahead_percent(one.apart, self.plain(rival.variant), plain)):
+        if not lever:
+            return None
+        # The lever's own margin may be of a tail, or of a sample's cells: both are held by one figure here.
+        if rival and ahead_percent(one.apart, trial, plain) <= ahead_percent(one.apart, self.plain(rival.variant), plain):
             return None
         return replace(lever, what=" and ".join(parts))
 

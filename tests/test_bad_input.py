@@ -335,6 +335,7 @@ def unpack_with(packed: bytes, free: int) -> bytes:
         reading.free_memory_bytes = before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress])
 def test_packed_files_of_any_size_unpack_exactly(pack: object) -> None:
     assert callable(pack)

@@ -28,7 +28,9 @@ def readers(path: Path, n: int, size_mib: int = 16) -> Path:
     return path
 
 
-@pytest.mark.parametrize("drive", DRIVES_7200)
+@pytest.mark.parametrize(
+    "drive", [pytest.param(d, marks=[] if d == "barracuda-80g" else pytest.mark.thorough) for d in DRIVES_7200]
+)
 def test_sequential_readers(tmp_path: Path, drive: str) -> None:
     chosen = ["--sched", "deadline,as,cfq-slice"]
     one = compare(readers(tmp_path / "1.fio", 1), drive, *chosen)
@@ -54,6 +56,7 @@ def chain(path: Path, files: int, stream: int) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("drive", DRIVES_7200)
 def test_chain_of_short_lived_readers(tmp_path: Path, drive: str) -> None:
     r = compare(chain(tmp_path / "chain.csv", 250, 200_000), drive, "--sched", "deadline,as,cas")

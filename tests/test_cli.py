@@ -79,6 +79,7 @@ def test_compare_is_deterministic(two: Path) -> None:
     assert good(*command) == good(*command)
 
 
+@pytest.mark.thorough
 def test_compare_table_and_csv(two: Path, tmp_path: Path) -> None:
     text = good("compare", two, "--drive", "constant:5", "--all")
     assert "as-95*" in text and re.search(r"^ +progress ", text, re.M)
@@ -133,6 +134,7 @@ def test_set_reaches_the_scheduler(two: Path) -> None:
     assert {r["scheduler"]: r["tunables"]["antic_expire"] for r in d["results"]} == {"as": 6, "cas": 0}
 
 
+@pytest.mark.thorough
 def test_a_preset_is_a_scheduler_with_its_settings() -> None:
     """Of every scheduler: each preset's settings are accepted, and its name stands for them."""
     found = {s["name"]: s for s in json.loads(good("schedulers", "--json"))["schedulers"]}

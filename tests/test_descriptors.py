@@ -18,7 +18,11 @@ from fakesys import FakeSystem
 COMBINATIONS = [numbers for n in range(4) for numbers in itertools.combinations(range(3), n)]
 PROGRAM = [sys.executable, "-P", "-m", "headwaiter"]
 LOAD = "[a]\nsize=64k\n"
-closed = pytest.mark.parametrize("numbers", COMBINATIONS, ids=lambda numbers: "".join(map(str, numbers)) or "none")
+closed = pytest.mark.parametrize(
+    "numbers",
+    [pytest.param(numbers, marks=pytest.mark.thorough if len(numbers) == 2 else []) for numbers in COMBINATIONS],
+    ids=lambda numbers: "".join(map(str, numbers)) or "none",
+)
 
 
 @pytest.fixture

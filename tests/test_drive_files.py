@@ -308,6 +308,7 @@ def test_files_that_include_each_other_end(tmp_path: Path) -> None:
     assert "too deeply" in done.stderr
 
 
+@pytest.mark.thorough
 def test_validate_tells_the_demerit_and_what_is_wrong_with_a_trace(tmp_path: Path) -> None:
     (tmp_path / "a.parv").write_text(PARV)
     drive, trace = tmp_path / "a.toml", tmp_path / "a.trace"
@@ -402,6 +403,7 @@ def test_drives_lists_and_shows() -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
+@pytest.mark.thorough
 def test_export_is_what_the_kernel_modules_take(tmp_path: Path) -> None:
     blob = tmp_path / "blob"
     assert run("drives", "export", "barracuda-80g", "-o", blob).returncode == 0

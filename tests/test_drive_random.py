@@ -179,6 +179,7 @@ def check(drive: Profile, load: MeasuredRequests, outstanding: int) -> None:
         assert len(blocks) * p.sector_least <= took + 1e3 * len(times)
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_service_times_are_within_physics(data: st.DataObject) -> None:

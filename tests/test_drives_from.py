@@ -63,6 +63,7 @@ def random_line(seed: int) -> dict[str, float]:
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_six_numbers_of_lines_made_at_random_come_back(seed: int) -> None:
     six = random_line(seed)

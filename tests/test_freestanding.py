@@ -23,6 +23,7 @@ FLAGS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.needs("binutils")
 def test_core_is_freestanding(tmp_path: Path) -> None:
     objects = []

@@ -89,6 +89,7 @@ def test_what_is_lacking_is_skipped_and_counted(tmp_path: Path) -> None:
         assert line in lines, done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("required", "failed"), [("1", 7), ("but packages", 2)])
 def test_where_all_is_required_only_recorded_data_may_lack(tmp_path: Path, required: str, failed: int) -> None:
     done = _run(tmp_path, "gcc nm make apt-get lz4 zstd xz depmod cpio", required)
@@ -101,6 +102,7 @@ def test_where_all_is_required_only_recorded_data_may_lack(tmp_path: Path, requi
     assert "1 more test with recorded data (HEADWAITER_SHARED)" in done.stdout.splitlines()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("required", "failed"), [("1", True), ("", False)])
 def test_recorded_data_may_not_lack_where_it_was_named(tmp_path: Path, required: str, failed: bool) -> None:
     done = _run(tmp_path, "gcc", required, "/none")

@@ -159,7 +159,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
         "MATRIX": tmp_path / "matrix.json",
         "RECORDING": write(tmp_path / "r.xz", decisions.encode(small())),
         "ISSUED": write(tmp_path / "issued.blktrace.0", b"".join(ISSUED)),
-        "FOUR": record(tmp_path / "four.csv", readers(4, 1300)),
+        "FOUR": record(tmp_path / "four.csv", readers(4, 1300, think_ms=4)),
         "ROOT": changed(machine),
         "HOST": tmp_path / "host.toml",
     }

@@ -327,6 +327,7 @@ def test_random_jobs_are_drawn_from_their_seed_and_can_be_run(tmp_path: Path) ->
     assert {"rw=read", "rw=randread", "rw=write", "rw=randwrite", "rw=randrw", "direct=0", "direct=1", "ioengine=libaio"} <= kinds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("drive", ["barracuda-80g", "wd-re-4tb", "maxtor-20g"])
 def test_random_jobs_stay_on_the_drive(tmp_path: Path, drive: str) -> None:
     """Seed 711 had four processes step beyond the end of the first."""

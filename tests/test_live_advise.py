@@ -48,7 +48,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four readers, between which a scheduler that does not wait goes back and forth."""
-    return record(tmp_path_factory.mktemp("four") / "four.csv", readers(4, 1300))
+    return record(tmp_path_factory.mktemp("four") / "four.csv", readers(4, 1300, think_ms=4))
 
 
 @pytest.fixture(scope="session")
@@ -166,6 +166,7 @@ def test_apply_status_revert(machine: FakeSystem, four: Path, capfd: pytest.Capt
     assert status == 2 and "nothing to restore" in err
 
 
+@pytest.mark.thorough
 def test_a_recording_of_another_disk_is_not_applied_unasked(
     machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +203,7 @@ def test_status_sees_what_somebody_else_set(machine: FakeSystem, four: Path, cap
     assert "the disk is not there" in good(capfd, "status", "--root", machine.root)
 
 
+@pytest.mark.thorough
 def test_muted_advice_is_neither_told_nor_applied(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with_module(machine, "hw-as")
     machine.add("sda", wwn="naa.5000")
@@ -307,6 +309,7 @@ def test_problems(
     assert list((machine.root / "var/lib/headwaiter").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_wrong_drive_is_not_judged(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = json.loads(good(capfd, "advise", four, "-d", "sata-ssd", "--queue-depth", "1", "--root", machine.root, "--json"))
     assert found["answer"]["outcome"] == "wrong drive" and found["advice"][0]["kind"] == "recording"
@@ -413,6 +416,7 @@ def test_what_would_stop_working(machine: FakeSystem) -> None:
     assert losses(uses(machine.root / "absent", priority.__getitem__), bfq, "none") == []
 
 
+@pytest.mark.thorough
 def test_what_would_stop_working_needs_force(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with_module(machine, "hw-as")
     machine.add("sda", scheduler="bfq")

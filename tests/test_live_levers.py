@@ -111,6 +111,7 @@ def test_advice_puts_and_revert_restores_them(plain: FakeSystem, deep: Path, cap
     assert depth(plain) == "32" and plain.everything("sda") == was
 
 
+@pytest.mark.thorough
 def test_muted_levers_are_not_put(plain: FakeSystem, deep: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = advised(capfd, plain, deep, "--on", "sda")
     muted = [word for one in found["advice"] if one["kind"] == "lever" for word in ("--mute", one["id"])]
@@ -272,6 +273,7 @@ def test_lines_for_a_disk_that_nobody_has_named(machine: FakeSystem) -> None:
     assert together.undo == [*alone.undo, "echo 32 >/sys/block/sdX/device/queue_depth", "ionice"]
 
 
+@pytest.mark.thorough
 def test_candidates_of_the_scheduler_in_force_are_put_beside_its_tunables(
     plain: FakeSystem, deep: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

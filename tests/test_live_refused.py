@@ -40,7 +40,7 @@ HEAD = "time_s,task,op,sync,sector,sectors,complete_s\n"
 @pytest.fixture(scope="session")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four readers, between which a scheduler that does not wait goes back and forth."""
-    return record(tmp_path_factory.mktemp("four") / "four.csv", readers(4, 1300))
+    return record(tmp_path_factory.mktemp("four") / "four.csv", readers(4, 1300, think_ms=4))
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def test_without_a_rule_nothing_is_applied(
     assert better.writes == [] and unchanged(better, "sda", before) and not rule.exists()
 
 
+@pytest.mark.thorough
 def test_what_would_stop_working_is_told_with_the_advice(
     better: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -328,6 +328,7 @@ def test_a_replay_of_what_was_recorded(machine: FakeSystem, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.thorough
 def test_a_model_that_no_longer_fits_is_chosen_again(machine: FakeSystem, tmp_path: Path) -> None:
     """But for one that the user has named."""
     machine.add("sda")

@@ -86,6 +86,7 @@ def test_a_flush_is_as_fast_as_measured_ones_by_its_parameters_alone(
     assert 1 / 1.5 < sync_us(base, **flush) / measured_us < 1.5
 
 
+@pytest.mark.thorough
 def test_a_program_starts_beside_writers() -> None:
     """Published: 35 s under all schedulers but bfq, and 1.5 s, half a second of which is the program's own."""
     took = {f.load: f.simulated for f in starts()}

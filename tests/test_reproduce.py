@@ -272,6 +272,7 @@ def test_the_class_that_waits_most() -> None:
     assert busiest(Observed(), None) == [3, 4, 5]  # type: ignore[arg-type]
 
 
+@pytest.mark.thorough
 def test_pictures_of_prospects() -> None:
     """Of each workload the places and the times, on both machines; on the slow one the median time is longer."""
     (finding,) = run_all([EXPERIMENTS["was-slow"]], ["sim"], Bench(0.05))

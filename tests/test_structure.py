@@ -84,6 +84,7 @@ INLINE = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_no_circle_of_includes() -> None:
     TopologicalSorter({path: {h for p, h in includes() if p == path} for path in sources()}).prepare()
 

@@ -6,32 +6,40 @@
 # lab: memory 2048
 # lab: set DRIVE=barracuda-80g DEPTH=1 FIRST=mq-deadline
 # lab: set SCHEDULERS="none mq-deadline bfq bfq:low_latency=0 hw-as hw-cfq-slice hw-maitre"
-# lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10
+# lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10 RUNS=1
 #
 # Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs under each of the schedulers. Under FIRST,
 # its first RUNTIME seconds are recorded: its processes go on when the recording ends. The schedulers have their defaults, unless a name
-# says otherwise (bfq:low_latency=0), and are told nothing of the drive.
+# says otherwise (bfq:low_latency=0), and are told nothing of the drive. With RUNS=2 all of that happens twice, half a turn of the
+# drive and some of the kernel's timers apart: the second time shows how much of the first is chance.
 export PYTHONHOME PYTHONPATH
 disk=sda
 drive_disk $disk "$DRIVE" "$DEPTH"
 rm /lab/positions/$disk
 
-for job in $JOBS; do
-	for scheduler in $SCHEDULERS; do
-		say "job $job: $scheduler"
-		variant $disk "$scheduler"
-		drop_caches
-		[ "$scheduler" != "$FIRST" ] || start_recorder $disk tracefs "$job.recording" issues
-		fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$job.fio" &
-		fio=$!
-		if [ "$scheduler" = "$FIRST" ]; then
-			sleep "$RUNTIME"
-			kill -0 $fio || fail "job $job has ended before its recording"
-			stop_recorder	# which writes on for a while
-			send "/tmp/$job.recording"
-			rm "/tmp/$job.recording"
-		fi
-		wait $fio || fail "job $job: fio ended with status $?"
-		send /tmp/fio "$job.$scheduler.fio"
+for run in $(seq "$RUNS"); do
+	suffix=
+	[ "$run" = 1 ] || suffix=.again
+	for job in $JOBS; do
+		for scheduler in $SCHEDULERS; do
+			say "job $job: $scheduler"
+			variant $disk "$scheduler"
+			drop_caches
+			recorded=
+			[ "$run$scheduler" != "1$FIRST" ] || recorded=1
+			[ -z "$recorded" ] || start_recorder $disk tracefs "$job.recording" issues
+			[ "$run" = 1 ] || sleep 0.704
+			fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$job.fio" &
+			fio=$!
+			if [ -n "$recorded" ]; then
+				sleep "$RUNTIME"
+				kill -0 $fio || fail "job $job has ended before its recording"
+				stop_recorder	# which writes on for a while
+				send "/tmp/$job.recording"
+				rm "/tmp/$job.recording"
+			fi
+			wait $fio || fail "job $job: fio ended with status $?"
+			send /tmp/fio "$job.$scheduler$suffix.fio"
+		done
 	done
 done

@@ -2,7 +2,8 @@
 """The host's half of the experiment `advise`: random jobs for the guest, advice from their recordings, and how good that was.
 
 Each job ran under several schedulers, and was recorded under one of them. From that recording alone `advise` ranks them all. Its
-first place is held against the scheduler under which the job did best in the guest.
+first place is held against the scheduler under which the job did best in the guest. Where all ran twice, so is that of the second
+run: no advice can be expected to know more of a run than another run of the same programs tells.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ _LIMIT_S = 4 * 3600
 NOTHING = 0.5
 """A process that has done no I/O counts as having done this share of one."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
+TOLD = 0.05
+"""Advice that is within this share of the best is right."""
 AROUND_S = 2
 """So much longer than its recording a job runs, so that none of its processes ends in it."""
 
@@ -67,6 +70,8 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     jobs, names, first = parameters["JOBS"].split(), parameters["SCHEDULERS"].split(), parameters["FIRST"]
     if first not in names:
         raise Problem(f"FIRST={first} is not among SCHEDULERS, and would not run")
+    if parameters["RUNS"] not in ("1", "2"):
+        raise Problem(f"RUNS={parameters['RUNS']}: expected 1 or 2")
     for key in ("JOBS", "RUNTIME", "DEPTH"):
         if not all(_NUMBER.fullmatch(word) for word in parameters[key].split()):
             raise Problem(f"{key}={parameters[key]}: expected numbers from 1")
@@ -82,13 +87,16 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     found = []
     for job in jobs:
         say(f"advise: job {job}")
-        got = {name: processes(json.loads(files[f"{job}.{name}.fio"])) for name in names}
+        got, *second = [
+            {name: processes(json.loads(files[f"{job}.{name}{run}.fio"])) for name in names}
+            for run in ("", ".again")[: int(parameters["RUNS"])]
+        ]
         try:
             said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
         except NoRequestsError:
             say(f"advise: job {job} asked nothing of the disk")
             continue
-        found += judged(job, got, first, said)
+        found += judged(job, got, first, said, *second)
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return GuestOutcome(files, outcome.console)
 
@@ -136,12 +144,15 @@ def _in_kernel(variant: str) -> str:
     return f"{find(name).kernel_name}{colon}{settings}"
 
 
-def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked) -> list[dict[str, Any]]:
+def judged(
+    job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked, again: Mapping[str, Sequence[Got]] | None = None
+) -> list[dict[str, Any]]:
     """A row for each scheduler, and one for the advice.
 
     got: by scheduler what each process got; under `first` it was recorded. What counts is what `advise` judges by: how fast
     programs get their work done. `of_best` is the progress under the one in advise's first place as a share of that under the
-    best; `advised_of_best` the same of the one that the advice leaves in force.
+    best; `advised_of_best` the same of the one that the advice leaves in force; `again_of_best` the same of the one that is best
+    in `again`, a second run. `holds`: the first place is within TOLD of the best, or the second run knows no better.
     """
     if missing := [name for name in got if name not in said.ahead_percent]:
         raise Problem(f"advise does not rank {', '.join(missing)}")
@@ -167,4 +178,10 @@ def judged(job: str, got: Mapping[str, Sequence[Got]], first: str, said: Ranked)
     # The advice may be one of those that did not run.
     if said.advised in share:
         advice |= {"advised": said.advised, "advised_of_best": share[said.advised]}
-    return [*rows, advice]
+    holds = share[place] >= 1 - TOLD
+    if again is not None:
+        second = {name: progress(each, again[first]) for name, each in again.items()}
+        known = max(second, key=lambda name: second[name])
+        advice |= {"again": known, "again_of_best": share[known]}
+        holds = holds or share[known] <= share[place]
+    return [*rows, advice | {"holds": holds}]

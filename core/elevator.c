@@ -40,8 +40,8 @@ int hw_start(struct hw_queue *q, u64 now)
 {
 	int ret = q->policy->init ? q->policy->init(q, now) : 0;
 
-	if (!ret && q->policy->tuned)
-		q->policy->tuned(q);
+	if (!ret)
+		hw_tuned(q);
 	return ret;
 }
 

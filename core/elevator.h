@@ -4,9 +4,10 @@
  *
  * Caveats first.
  *  - The host holds one lock per queue around every call below. A policy needs none and takes none.
- *  - A policy never allocates. It says how large its areas per queue, task and request are; the
- *    host provides them, zeroed, with struct hw_queue, hw_task and hw_request as their first
- *    members.
+ *  - A policy never allocates. It says how large its areas per queue, task, group and request are;
+ *    the host provides them, with struct hw_queue, hw_task, hw_group and hw_request as their first
+ *    members. They come zeroed; of a request, which may have been another one before, what follows
+ *    struct hw_request does, and the host fills that.
  *  - A policy has no timer and no clock. Every call carries `now` (ns, never decreasing). To hold
  *    the device idle, dispatch() returns NULL and sets q->wake_ns; the host calls dispatch() again
  *    at that time at the latest.
@@ -455,6 +456,61 @@ static inline struct hw_request *hw_dispatch(struct hw_queue *q, u64 now)
 		q->nr_in_flight++;
 	}
 	return rq;
+}
+
+/* Tunables or tables of a started queue have changed. */
+static inline void hw_tuned(struct hw_queue *q)
+{
+	if (q->policy->tuned)
+		q->policy->tuned(q);
+}
+
+/* Nothing is queued, and the device could take a request. */
+static inline void hw_idle(struct hw_queue *q)
+{
+	if (q->policy->idle)
+		q->policy->idle(q);
+}
+
+static inline bool hw_has_work(const struct hw_queue *q)
+{
+	return q->policy->has_work(q);
+}
+
+/* The request that the policy would have @bio join, or NULL. */
+static inline struct hw_request *hw_find_merge(struct hw_queue *q, const struct hw_bio *bio,
+					       enum hw_merge *how)
+{
+	return q->policy->find_merge ? q->policy->find_merge(q, bio, how) : NULL;
+}
+
+static inline bool hw_allow_merge(struct hw_queue *q, const struct hw_request *rq,
+				  const struct hw_bio *bio)
+{
+	return !q->policy->allow_merge || q->policy->allow_merge(q, rq, bio);
+}
+
+/* @rq has its new range already. */
+static inline void hw_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
+{
+	if (q->policy->merged)
+		q->policy->merged(q, rq, how, now);
+}
+
+static inline struct hw_request *hw_former(struct hw_queue *q, struct hw_request *rq)
+{
+	return q->policy->former ? q->policy->former(q, rq) : NULL;
+}
+
+static inline struct hw_request *hw_latter(struct hw_queue *q, struct hw_request *rq)
+{
+	return q->policy->latter ? q->policy->latter(q, rq) : NULL;
+}
+
+/* U32_MAX: all that there are. */
+static inline u32 hw_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
+{
+	return q->policy->limit_depth ? q->policy->limit_depth(q, bio) : U32_MAX;
 }
 
 static inline void hw_complete(struct hw_queue *q, struct hw_request *rq, u64 now)

@@ -17,8 +17,8 @@ static u32 limit_of(struct hws *s, const struct hw_bio *bio)
 {
 	u32 all = s->opt.nr_requests * (s->tagged ? 1 : s->queues), own = 0;
 
-	if (all && s->policy->limit_depth)
-		own = s->policy->limit_depth(s->q, bio);
+	if (all)
+		own = hw_limit_depth(s->q, bio);
 	return own ? min(own, all) : all;
 }
 

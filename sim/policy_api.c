@@ -88,8 +88,8 @@ int hwd_set_table(struct hwd *d, const char *table, const int64_t *cells, uint32
 	if (!d || !table || (!cells && rows))
 		return -EINVAL;
 	ret = sim_table_set(d->q, table, cells, rows, columns, &err);
-	if (!ret && d->started && d->policy->tuned)
-		d->policy->tuned(d->q);
+	if (!ret && d->started)
+		hw_tuned(d->q);
 	return ret;
 }
 
@@ -297,7 +297,7 @@ uint64_t hwd_wake_ns(const struct hwd *d)
 
 int hwd_has_work(const struct hwd *d)
 {
-	return d && d->started && d->policy->has_work(d->q);
+	return d && d->started && hw_has_work(d->q);
 }
 
 int hwd_issue(struct hwd *d, uint64_t id, uint64_t now)
@@ -343,8 +343,7 @@ int hwd_grow(struct hwd *d, uint64_t id, int front, uint32_t sectors, uint64_t n
 	rq->sectors += sectors;
 	if (front)
 		rq->sector -= sectors;
-	if (d->policy->merged)
-		d->policy->merged(d->q, rq, front ? HW_FRONT_MERGE : HW_BACK_MERGE, now);
+	hw_merged(d->q, rq, front ? HW_FRONT_MERGE : HW_BACK_MERGE, now);
 	return 0;
 }
 
@@ -387,7 +386,7 @@ int64_t hwd_find_merge(struct hwd *d, const struct hwd_request *what, int *front
 	if (!d || !what || !front)
 		return -EINVAL;
 	bio = bio_of(d, what, 0);
-	rq = d->started && d->policy->find_merge ? d->policy->find_merge(d->q, &bio, &how) : NULL;
+	rq = d->started ? hw_find_merge(d->q, &bio, &how) : NULL;
 	*front = how == HW_FRONT_MERGE;
 	return rq ? (int64_t)rq->id : -1;
 }
@@ -402,7 +401,7 @@ int hwd_allow_merge(struct hwd *d, uint64_t id, const struct hwd_request *what, 
 	bio = bio_of(d, what, now);
 	if (!rq || !bio.task)
 		return -ENOENT;
-	return !d->policy->allow_merge || d->policy->allow_merge(d->q, rq, &bio);
+	return hw_allow_merge(d->q, rq, &bio);
 }
 
 uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
@@ -412,7 +411,7 @@ uint32_t hwd_limit_depth(struct hwd *d, const struct hwd_request *what)
 	if (!d || !what)
 		return U32_MAX;
 	bio = bio_of(d, what, 0);
-	return d->started && d->policy->limit_depth ? d->policy->limit_depth(d->q, &bio) : U32_MAX;
+	return d->started ? hw_limit_depth(d->q, &bio) : U32_MAX;
 }
 
 int hwd_stat(const struct hwd *d, const char *stat, int64_t *value)

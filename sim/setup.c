@@ -113,8 +113,8 @@ int hws_set(struct hws *s, const char *tunable, int64_t value)
 	if (ret == -ERANGE)
 		return sim_fail(s, ret, "%s.%s: %lld is outside %lld..%lld", s->policy->name,
 				tunable, (long long)value, (long long)t->min, (long long)t->max);
-	if (s->started && s->policy->tuned)
-		s->policy->tuned(s->q);
+	if (s->started)
+		hw_tuned(s->q);
 	return ret;
 }
 
@@ -142,8 +142,8 @@ int hws_set_table(struct hws *s, const char *table, const int64_t *cells, uint32
 		hw_table_explain(hw_table_find(s->policy, table), &err, text, sizeof(text));
 		return sim_fail(s, ret, "%s: %s", s->policy->name, text);
 	}
-	if (s->started && s->policy->tuned)
-		s->policy->tuned(s->q);
+	if (s->started)
+		hw_tuned(s->q);
 	return 0;
 }
 

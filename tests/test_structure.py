@@ -63,6 +63,17 @@ def test_core_knows_no_host_and_hosts_do_not_know_each_other() -> None:
         assert below(path, header), f"{path} includes {header}"
 
 
+def test_hosts_leave_the_operations_of_a_policy_to_the_contract() -> None:
+    """What counts requests, and says what a missing operation means, stands in one place (core/elevator.h)."""
+    operations = re.search(r"\tint \(\*init\).*?\n};", (ROOT / "core/elevator.h").read_text(), re.S)
+    assert operations
+    names = re.findall(r"\(\*(\w+)\)\(", operations[0])
+    assert {"init", "insert", "dispatch", "limit_depth", "group_exit"} <= set(names)
+    direct = re.compile(rf"policy->({'|'.join(names)})\(")
+    found = [p for p in sources() if direct.search(p.read_text()) and p.stem != "elevator"]
+    assert not found
+
+
 def test_what_parts_of_a_room_share_is_internal() -> None:
     """internal.h is seen inside its room alone."""
     for path, header in includes():

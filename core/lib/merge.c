@@ -80,8 +80,7 @@ static void grow(struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
 		rq->sector = bio->sector;
 	if (q->policy->flags & HW_POLICY_HASH)
 		hash_add(m, rq);
-	if (q->policy->merged)
-		q->policy->merged(q, rq, how, now);
+	hw_merged(q, rq, how, now);
 }
 
 /* As far as the block layer is concerned. */
@@ -98,9 +97,7 @@ static bool fits(const struct hw_merger *m, const struct hw_request *rq, const s
 static bool may_merge(const struct hw_merger *m, struct hw_queue *q, struct hw_request *rq,
 		      const struct hw_bio *bio)
 {
-	if (!fits(m, rq, bio))
-		return false;
-	return !q->policy->allow_merge || q->policy->allow_merge(q, rq, bio);
+	return fits(m, rq, bio) && hw_allow_merge(q, rq, bio);
 }
 
 static enum hw_merge touches(const struct hw_request *rq, const struct hw_bio *bio)
@@ -130,9 +127,7 @@ static struct hw_request *find(struct hw_merger *m, struct hw_queue *q, const st
 				return rq;
 			}
 	}
-	if (!q->policy->find_merge)
-		return NULL;
-	rq = q->policy->find_merge(q, bio, how);
+	rq = hw_find_merge(q, bio, how);
 	return rq && may_merge(m, q, rq, bio) ? rq : NULL;
 }
 
@@ -172,9 +167,9 @@ static struct hw_request *join_neighbour(struct hw_merger *m, struct hw_queue *q
 
 	if (how == HW_BACK_MERGE) {
 		keep = rq;
-		gone = q->policy->latter ? q->policy->latter(q, rq) : NULL;
+		gone = hw_latter(q, rq);
 	} else {
-		keep = q->policy->former ? q->policy->former(q, rq) : NULL;
+		keep = hw_former(q, rq);
 		gone = rq;
 	}
 	if (!keep || !gone || !q->policy->merged_requests || hw_end(keep) != gone->sector)

@@ -14,14 +14,12 @@ const struct hw_policy *const hw_policies[] = {
 	&hw_cas,
 	&hw_was,
 	&hw_was_online,
-	&hw_none,
-	&hw_mq_deadline,
-	&hw_kyber,
+	HW_MODELS(&hw_none, &hw_mq_deadline, &hw_kyber)
 	&hw_as_seek,
 	&hw_as_share,
 	&hw_cfq,
 	&hw_cfq_slice,
-	&hw_bfq,
+	HW_MODELS(&hw_bfq)
 	&hw_maitre,
 	NULL,
 };

@@ -119,4 +119,7 @@ static inline unsigned int hweight32(u32 x)
 #include "core/port/list.h"
 #include "core/port/rbtree.h"
 
+/* Models of schedulers that a kernel has itself: part of a list, where there is no kernel. */
+#define HW_MODELS(...) __VA_ARGS__,
+
 #endif

@@ -14,4 +14,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
+/* Models of schedulers that the kernel has itself. */
+#define HW_MODELS(...)
+
 #endif

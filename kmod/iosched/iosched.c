@@ -49,7 +49,7 @@ static u32 policy_depth(struct hwk_sched *sched, blk_opf_t opf)
 	spin_lock_irq(&sched->lock);
 	what.task = hwk_task_of(sched, icq);
 	what.ioprio = what.task->ioprio;
-	limit = sched->policy->limit_depth(sched->q, &what);
+	limit = hw_limit_depth(sched->q, &what);
 	spin_unlock_irq(&sched->lock);
 	if (icq)
 		hwk_put_icq(icq);
@@ -378,8 +378,7 @@ static int __init iosched_init(void)
 		return -ENOMEM;
 	hwk_groups_register();
 	for (p = hw_policies; *p && !ret; p++)
-		if (!((*p)->flags & HW_POLICY_MODEL))
-			ret = register_next(*p);
+		ret = register_next(*p);
 	if (ret)
 		unregister_all();
 	return ret;

@@ -56,7 +56,7 @@ int hwk_request_merge(struct request_queue *rq_queue, struct request **req, stru
 
 	if (range.op > HW_WRITE || bio->bi_opf & REQ_NOMERGE_FLAGS)
 		return ELEVATOR_NO_MERGE;
-	hwrq = sched->policy->find_merge(sched->q, &range, &how);
+	hwrq = hw_find_merge(sched->q, &range, &how);
 	if (!hwrq || !hwk_mergeable(hwrq->host) || !elv_bio_merge_ok(hwrq->host, bio))
 		return ELEVATOR_NO_MERGE;
 	*req = hwrq->host;
@@ -89,7 +89,7 @@ bool hwk_allow_merge(struct request_queue *rq_queue, struct request *rq, struct 
 	if (!sched->policy->allow_merge)
 		return true;
 	range = bio_of(sched, bio);
-	return sched->policy->allow_merge(sched->q, hwrq, &range);
+	return hw_allow_merge(sched->q, hwrq, &range);
 }
 
 static void grown(struct hwk_sched *sched, struct request *rq, enum hw_merge how)
@@ -100,7 +100,7 @@ static void grown(struct hwk_sched *sched, struct request *rq, enum hw_merge how
 	if (!sched->policy->merged)
 		return;
 	hwk_set_now(sched, ktime_get_ns());
-	sched->policy->merged(sched->q, hwrq, how, sched->now);
+	hw_merged(sched->q, hwrq, how, sched->now);
 }
 
 void hwk_request_merged(struct request_queue *rq_queue, struct request *rq, enum elv_merge type)
@@ -137,7 +137,7 @@ struct request *hwk_former_request(struct request_queue *rq_queue, struct reques
 	struct hwk_sched *sched = hwk_sched_of(rq_queue);
 	struct hw_request *hwrq = hwk_request_of(rq);
 
-	return neighbour(hwrq, sched->policy->former(sched->q, hwrq));
+	return neighbour(hwrq, hw_former(sched->q, hwrq));
 }
 
 struct request *hwk_next_request(struct request_queue *rq_queue, struct request *rq)
@@ -145,5 +145,5 @@ struct request *hwk_next_request(struct request_queue *rq_queue, struct request 
 	struct hwk_sched *sched = hwk_sched_of(rq_queue);
 	struct hw_request *hwrq = hwk_request_of(rq);
 
-	return neighbour(hwrq, sched->policy->latter(sched->q, hwrq));
+	return neighbour(hwrq, hw_latter(sched->q, hwrq));
 }

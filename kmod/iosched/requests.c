@@ -40,7 +40,7 @@ static __always_inline void ask(struct hwk_sched *sched)
 	WRITE_ONCE(sched->ready, true);
 	hwk_unhash(sched, sched->picked);
 	if (!q->nr_queued && sched->policy->idle && has_room(sched))
-		sched->policy->idle(q);
+		hw_idle(q);
 }
 
 /* Something has happened: is there a request to go out now? */
@@ -304,8 +304,8 @@ void hwk_completed_request(struct request *rq, u64 now)
 	full = !has_room(sched);
 	hw_complete(sched->q, hwrq, sched->now);
 	restart = sched->q->nr_queued ? became_ready(sched) : false;
-	if (unlikely(full && !sched->q->nr_queued) && sched->policy->idle)
-		sched->policy->idle(sched->q);
+	if (unlikely(full && !sched->q->nr_queued))
+		hw_idle(sched->q);
 	hwk_unlock(sched, flags);
 	if (likely(!restart))
 		return;

@@ -98,8 +98,7 @@ static ssize_t store_tunable(struct elevator_queue *eq, const char *text, size_t
 		hwk_unlock(sched, flags);
 		return refuse(eq, t, text, ret);
 	}
-	if (sched->policy->tuned)
-		sched->policy->tuned(sched->q);
+	hw_tuned(sched->q);
 	hwk_changed(sched, flags);
 	return count;
 }

@@ -87,8 +87,7 @@ static ssize_t store_table(struct elevator_queue *eq, const char *text, size_t c
 	}
 	flags = hwk_lock(sched);
 	old = hw_table_swap(sched->q, t, cells, nr_rows);
-	if (sched->policy->tuned)
-		sched->policy->tuned(sched->q);
+	hw_tuned(sched->q);
 	hwk_changed(sched, flags);
 	kvfree(old);
 	return count;

@@ -164,8 +164,7 @@ static void check(struct fuzz *f)
 		     (unsigned long long)ended);
 	if (q->wait.active && !queued)
 		fail(f, "invariant 3: a wait with nothing queued");
-	if (q->policy->has_work && q->policy->has_work(q) &&
-	    (!queued || (q->wait.active && !q->force)))
+	if (q->policy->has_work && hw_has_work(q) && (!queued || (q->wait.active && !q->force)))
 		fail(f, "has_work() with nothing to do");
 }
 
@@ -176,7 +175,7 @@ static void dispatch(struct fuzz *f)
 
 	while (q->nr_in_flight < q->dev.depth) {
 		bool due = q->wake_ns <= f->now || q->wait.active;
-		bool work = due || !q->policy->has_work || q->policy->has_work(q);
+		bool work = due || !q->policy->has_work || hw_has_work(q);
 		struct hw_request *rq = hw_dispatch(q, f->now);
 		u32 i;
 
@@ -304,7 +303,7 @@ static void insert(struct fuzz *f)
 	struct hw_request *rq;
 
 	if (f->policy->limit_depth) {
-		u32 limit = f->policy->limit_depth(f->q, &bio);
+		u32 limit = hw_limit_depth(f->q, &bio);
 
 		note(f, limit);
 		if (!limit)
@@ -467,7 +466,7 @@ static void tune(struct fuzz *f)
 	if (hw_tunable_set(f->q, t->name, clamp_t(s64, value, t->min, t->max)))
 		fail(f, "%s: cannot be set within its range", t->name);
 	if (f->policy->tuned)
-		f->policy->tuned(f->q);
+		hw_tuned(f->q);
 	check(f);
 }
 
@@ -540,7 +539,7 @@ static void give_table(struct fuzz *f)
 	free((s64 *)hw_table_swap(f->q, t, cells, n));
 	f->tables_given++;
 	if (f->policy->tuned)
-		f->policy->tuned(f->q);
+		hw_tuned(f->q);
 	check(f);
 }
 

@@ -237,9 +237,9 @@ static void test_merging(void)
 	start("as", SET("antic_expire", VALUE(0)));
 	hw_merge_init(&m, 256);
 	a = add(0, HW_READ, 100, 0);
-	CHECK(q->policy->find_merge(q, &read, &how) == a);
+	CHECK(hw_find_merge(q, &read, &how) == a);
 	CHECK_EQ(how, HW_FRONT_MERGE);
-	CHECK(!q->policy->find_merge(q, &write, &how));
+	CHECK(!hw_find_merge(q, &write, &how));
 	c = add(2, HW_READ, 116, 1 * MS);
 	b = add(1, HW_READ, 5000, 2 * MS);
 	hw_merge_inserted(&m, q, a);
@@ -367,7 +367,7 @@ static void test_ticks(void)
 	 * enough.
 	 */
 	CHECK_EQ(hw_tunable_set(q, "tick_us", 1000), 0);
-	q->policy->tuned(q);
+	hw_tuned(q);
 	CHECK(!hw_dispatch(q, 7 * MS + 100000));
 	CHECK_EQ(q->wake_ns, 8 * MS);
 	CHECK(hw_dispatch(q, 8 * MS));

@@ -29,7 +29,7 @@ static struct bfq *begin(bool rotational, const char *tunable, s64 value)
 static void set(struct bfq *b, const char *tunable, s64 value)
 {
 	CHECK_EQ(hw_tunable_set(&b->q, tunable, value), 0);
-	b->q.policy->tuned(&b->q);
+	hw_tuned(&b->q);
 }
 
 static void virtual_time(void)
@@ -522,7 +522,7 @@ static u32 tags(struct bench *t, u8 op, bool sync)
 		.sectors = 8, .op = op, .flags = sync ? HW_RQ_SYNC : 0, .task = t->task
 	};
 
-	return t->q->policy->limit_depth(t->q, &bio);
+	return hw_limit_depth(t->q, &bio);
 }
 
 static void tag_limits(void)

@@ -221,7 +221,7 @@ static void retune(struct world *w)
 	u32 i = roll(w, ARRAY_SIZE(names));
 
 	CHECK_EQ(hw_tunable_set(w->q, names[i], values[i][roll(w, 2)]), 0);
-	w->q->policy->tuned(w->q);
+	hw_tuned(w->q);
 }
 
 /* Of the tasks that have exited only those remain whose queues virtual time has not passed yet. */

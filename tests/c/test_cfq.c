@@ -52,7 +52,7 @@ static u32 limit_for(struct hw_queue *q, u32 task)
 {
 	struct hw_bio bio = { .sectors = 8, .task = (struct hw_task *)task_room[task] };
 
-	return q->policy->limit_depth(q, &bio);
+	return hw_limit_depth(q, &bio);
 }
 
 static void test_limits(void)
@@ -105,7 +105,7 @@ static void test_requeue(void)
 	CHECK(hw_dispatch(q, 2 * MS) == b);
 	hw_complete(q, b, 3 * MS);
 	CHECK(!hw_dispatch(q, 3 * MS));
-	CHECK(!q->policy->has_work(q));
+	CHECK(!hw_has_work(q));
 }
 
 int main(void)

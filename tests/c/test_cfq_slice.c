@@ -84,12 +84,12 @@ static void test_slices(void)
 	}
 	/* The step is a fifth, rounded down before it is multiplied. */
 	CHECK_EQ(hw_tunable_set(&dev.q, "slice_sync", 83), 0);
-	dev.q.policy->tuned(&dev.q);
+	hw_tuned(&dev.q);
 	CHECK_EQ(cs_prio_slice(&dev, true, 0), 83 + 16 * 4);
 	CHECK_EQ(cs_prio_slice(&dev, true, 7), 83 - 16 * 3);
 	/* Ticks of 250 us: four times as many. */
 	CHECK_EQ(hw_tunable_set(&dev.q, "tick_us", 250), 0);
-	dev.q.policy->tuned(&dev.q);
+	hw_tuned(&dev.q);
 	CHECK_EQ(cs_prio_slice(&dev, true, 4), 332);
 }
 

@@ -222,10 +222,10 @@ static void test_tokens(void)
 	CHECK_EQ(bench_dispatch(&b, 0), 'w');
 	CHECK_EQ(bench_dispatch(&b, 0), '-');
 	CHECK_EQ(b.q->wake_ns, HW_NEVER);
-	CHECK(b.q->policy->has_work(b.q));
+	CHECK(hw_has_work(b.q));
 	CHECK(bench_stat(&b, "throttled") > 0);
 	/* Without a token it has not left its CPU's list. */
-	CHECK(b.q->policy->find_merge(b.q, &bio, &how) == b.named['c']);
+	CHECK(hw_find_merge(b.q, &bio, &how) == b.named['c']);
 	CHECK_EQ(how, HW_BACK_MERGE);
 	bench_complete(&b, 'w', MS(7));
 	CHECK_EQ(bench_dispatch(&b, MS(7)), '-');
@@ -236,7 +236,7 @@ static void test_tokens(void)
 	CHECK_EQ(bench_dispatch(&b, MS(8)), 'b');
 	bench_complete(&b, 'a', MS(9));
 	CHECK_EQ(bench_dispatch(&b, MS(9)), 'c');
-	CHECK(!b.q->policy->find_merge(b.q, &bio, &how));
+	CHECK(!hw_find_merge(b.q, &bio, &how));
 	bench_complete(&b, 'b', MS(9));
 	bench_complete(&b, 'c', MS(9));
 	CHECK_EQ(bench_stat(&b, "used_read"), 0);
@@ -301,13 +301,13 @@ static void test_async_depth(void)
 	struct bench b = bench_new("kyber", 256);
 
 	bench_start(&b);
-	CHECK_EQ(b.q->policy->limit_depth(b.q, &sync), 256);
-	CHECK_EQ(b.q->policy->limit_depth(b.q, &async), 192);
+	CHECK_EQ(hw_limit_depth(b.q, &sync), 256);
+	CHECK_EQ(hw_limit_depth(b.q, &async), 192);
 	b.q->dev.nr_requests = 1;
-	CHECK_EQ(b.q->policy->limit_depth(b.q, &async), 1);
+	CHECK_EQ(hw_limit_depth(b.q, &async), 1);
 	b.q->dev.nr_requests = 0;
-	CHECK_EQ(b.q->policy->limit_depth(b.q, &async), U32_MAX);
-	CHECK_EQ(b.q->policy->limit_depth(b.q, &sync), U32_MAX);
+	CHECK_EQ(hw_limit_depth(b.q, &async), U32_MAX);
+	CHECK_EQ(hw_limit_depth(b.q, &sync), U32_MAX);
 	bench_free(&b);
 }
 

@@ -69,7 +69,7 @@ static void test_classes(void)
 	 * tick and one more.
 	 */
 	CHECK_EQ(b.q->wake_ns, MS(3) + HW_NSEC_PER_USEC);
-	CHECK(b.q->policy->has_work(b.q));
+	CHECK(hw_has_work(b.q));
 	bench_complete(&b, 'r', MS(9));
 	CHECK_EQ(bench_dispatch(&b, MS(9)), 'b');
 	CHECK_EQ(bench_dispatch(&b, MS(9)), '-');
@@ -77,7 +77,7 @@ static void test_classes(void)
 	CHECK_EQ(bench_dispatch(&b, MS(20)), 'i');
 	CHECK_EQ(bench_dispatch(&b, MS(20)), '-');
 	CHECK_EQ(b.q->wake_ns, HW_NEVER);
-	CHECK(!b.q->policy->has_work(b.q));
+	CHECK(!hw_has_work(b.q));
 	bench_free(&b);
 }
 
@@ -271,27 +271,27 @@ static void test_merges(void)
 	bench_insert(&b, 'm', HW_READ, 10, MS(1));
 	bench_insert(&b, 'k', HW_READ, 300, MS(2));
 	b.named['k']->sectors += 8;
-	CHECK(b.q->policy->latter(b.q, b.named['k']) == b.named['o']);
-	CHECK(b.q->policy->former(b.q, b.named['k']) == b.named['m']);
+	CHECK(hw_latter(b.q, b.named['k']) == b.named['o']);
+	CHECK(hw_former(b.q, b.named['k']) == b.named['m']);
 	hw_merge_requests(b.q, b.named['k'], b.named['o']);
 	CHECK_ORDER(bench_drain(&b, MS(500)), "km");
 
 	bench_insert(&b, 'p', HW_READ, 200, MS(500));
 	bench_insert(&b, 'n', HW_READ, 196, MS(500));
-	rq = b.q->policy->find_merge(b.q, &bio, &how);
+	rq = hw_find_merge(b.q, &bio, &how);
 	CHECK(rq == b.named['p']);
 	CHECK_EQ(how, HW_FRONT_MERGE);
 	bio.op = HW_WRITE;
-	CHECK(!b.q->policy->find_merge(b.q, &bio, &how));
+	CHECK(!hw_find_merge(b.q, &bio, &how));
 	bio = (struct hw_bio){ .sector = 192, .sectors = 8, .op = HW_READ, .ioprio = RT };
-	CHECK(!b.q->policy->find_merge(b.q, &bio, &how));
+	CHECK(!hw_find_merge(b.q, &bio, &how));
 	rq->sector = 192;
 	rq->sectors = 16;
-	b.q->policy->merged(b.q, rq, HW_FRONT_MERGE, MS(500));
-	CHECK(b.q->policy->former(b.q, b.named['n']) == b.named['p']);
+	hw_merged(b.q, rq, HW_FRONT_MERGE, MS(500));
+	CHECK(hw_former(b.q, b.named['n']) == b.named['p']);
 	bench_set(&b, "front_merges", 0);
 	bio = (struct hw_bio){ .sector = 184, .sectors = 8, .op = HW_READ };
-	CHECK(!b.q->policy->find_merge(b.q, &bio, &how));
+	CHECK(!hw_find_merge(b.q, &bio, &how));
 	bench_free(&b);
 }
 
@@ -304,7 +304,7 @@ static u32 tags_for(u32 nr_requests, s64 kernel, s64 async_depth, u8 op, u8 flag
 	bench_set(&b, "kernel", kernel);
 	bench_set(&b, "async_depth", async_depth);
 	bench_start(&b);
-	tags = b.q->policy->limit_depth(b.q, &bio);
+	tags = hw_limit_depth(b.q, &bio);
 	bench_free(&b);
 	return tags;
 }

@@ -20,12 +20,12 @@ static void test_order(s64 budget, const char *want) /* N2 */
 	insert_on(&b, 'c', 0);
 	insert_on(&b, 'y', 63);
 	CHECK_ORDER(bench_drain(&b, 0), want);
-	CHECK(!b.q->policy->has_work(b.q));
+	CHECK(!hw_has_work(b.q));
 	/* The turn goes on where it stood: after CPU 0. */
 	insert_on(&b, 'd', 0);
 	insert_on(&b, 'x', 2);
 	CHECK_EQ(bench_dispatch(&b, 0), budget ? 'x' : 'd');
-	CHECK(b.q->policy->has_work(b.q));
+	CHECK(hw_has_work(b.q));
 	bench_free(&b);
 }
 
@@ -69,7 +69,7 @@ static void test_busy(void)
 static struct hw_request *look_up(struct bench *b, const struct hw_bio *bio, enum hw_merge *how)
 {
 	*how = HW_NO_MERGE;
-	return b->q->policy->find_merge(b->q, bio, how);
+	return hw_find_merge(b->q, bio, how);
 }
 
 static void test_merge_scan(void) /* N3 */

@@ -114,7 +114,7 @@ static u64 as95_interval(const struct as_queue *aq, const struct as_task *as)
 	return as_ticks_ns(aq, ticks);
 }
 
-static bool as95_doubts_11(const struct as_queue *aq, const struct as_task *t,
+static bool as95_doubts_11(const struct as_queue *aq, struct as_task *t,
 			   const struct hw_request *rq)
 {
 	u64 interval = as95_interval(aq, t);
@@ -122,7 +122,7 @@ static bool as95_doubts_11(const struct as_queue *aq, const struct as_task *t,
 	return as95_task(t)->thoughts ? !interval : las11_doubts_newcomer(aq, interval);
 }
 
-static bool as95_doubts_26(const struct as_queue *aq, const struct as_task *t,
+static bool as95_doubts_26(const struct as_queue *aq, struct as_task *t,
 			   const struct hw_request *rq)
 {
 	u64 interval = as95_interval(aq, t);

@@ -75,8 +75,7 @@ static bool cas_close(const struct as_queue *aq, const struct hw_request *rq)
 	       as_distance(aq, rq) < as_seek_mean(aq, aq->waited_for);
 }
 
-static bool cas_doubts(const struct as_queue *aq, const struct as_task *t,
-		       const struct hw_request *rq)
+static bool cas_doubts(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
 {
 	u64 think = t->think.samples ? t->think.mean : aq->new_ttime_mean;
 

@@ -57,8 +57,7 @@ struct as_rules {
 	 */
 	bool (*breaks)(struct as_queue *aq, struct hw_request *rq);
 	/* The last part of that test: does the history of the task speak against waiting for it? */
-	bool (*doubts)(const struct as_queue *aq, const struct as_task *t,
-		       const struct hw_request *rq);
+	bool (*doubts)(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq);
 	/* The longest wait for this task, ns; in whole ticks but with exact_waits. */
 	u64 (*interval)(const struct as_queue *aq, const struct as_task *t);
 	/* A wait has run its full time in vain. */

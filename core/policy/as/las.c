@@ -59,7 +59,7 @@ bool las11_doubts_for(const struct as_queue *aq, const struct as_task *t,
 	return rq && as_distance(aq, rq) < as_seek_mean(aq, t);
 }
 
-bool las11_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+bool las11_doubts(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
 {
 	return las11_doubts_for(aq, t, rq, aq->rules->interval(aq, t));
 }
@@ -109,7 +109,7 @@ bool las26_doubts_for(const struct as_queue *aq, const struct as_task *t,
 	return as_ticks_ns(aq, t->think.mean) > interval;
 }
 
-bool las26_doubts(const struct as_queue *aq, const struct as_task *t, const struct hw_request *rq)
+bool las26_doubts(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
 {
 	return las26_doubts_for(aq, t, rq, aq->rules->interval(aq, t));
 }

@@ -162,7 +162,7 @@ static bool doubts_for(const struct as_queue *aq, const struct as_task *t,
 }
 
 /* Nothing but the task's think time decides any more whether to wait for it. */
-static void ask(const struct as_queue *aq, const struct as_task *as, const struct hw_request *rq)
+static void ask(const struct as_queue *aq, struct as_task *as, const struct hw_request *rq)
 {
 	struct was_queue *wq = was_queue(aq);
 	struct was_question *q = &was_task(as)->question;
@@ -212,15 +212,13 @@ static void learn_outcome(struct was_queue *wq, struct was_task *t, enum hw_wait
 
 /* ---- the rules ---- */
 
-static bool was_doubts_11(const struct as_queue *aq, const struct as_task *t,
-			  const struct hw_request *rq)
+static bool was_doubts_11(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
 {
 	ask(aq, t, rq);
 	return never(aq, t) || las11_doubts(aq, t, rq);
 }
 
-static bool was_doubts_26(const struct as_queue *aq, const struct as_task *t,
-			  const struct hw_request *rq)
+static bool was_doubts_26(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq)
 {
 	ask(aq, t, rq);
 	return never(aq, t) || las26_doubts(aq, t, rq);

@@ -269,7 +269,7 @@ static u64 online_interval(const struct as_queue *aq, const struct as_task *t)
 	return c ? (u64)c->interval_us * HW_NSEC_PER_USEC : aq->antic_expire_ns;
 }
 
-static bool online_doubts_11(const struct as_queue *aq, const struct as_task *t,
+static bool online_doubts_11(const struct as_queue *aq, struct as_task *t,
 			     const struct hw_request *rq)
 {
 	const struct online_class *c = learned(aq, t);
@@ -277,7 +277,7 @@ static bool online_doubts_11(const struct as_queue *aq, const struct as_task *t,
 	return c ? !c->interval_us : las11_doubts(aq, t, rq);
 }
 
-static bool online_doubts_26(const struct as_queue *aq, const struct as_task *t,
+static bool online_doubts_26(const struct as_queue *aq, struct as_task *t,
 			     const struct hw_request *rq)
 {
 	const struct online_class *c = learned(aq, t);

@@ -33,7 +33,7 @@
 
 /* --- the rate of the device --- */
 
-static noinline void new_window(struct mt_flash *x, u64 now)
+static noinline void new_window(struct mt_solid *x, u64 now)
 {
 	u64 ns = now - x->window_since;
 
@@ -56,9 +56,10 @@ static void favour_end(struct mt_device *d, enum hw_wait_outcome outcome)
 }
 
 /* The favoured is about to go. */
-void mt_flash_unfavour(struct mt_device *d)
+static void flash_gone(struct mt_device *d, struct mt_flow *f)
 {
-	favour_end(d, HW_WAIT_OTHER);
+	if (d->serving == &f->e)
+		favour_end(d, HW_WAIT_OTHER);
 }
 
 /* Who has the device alone pays for all of the time. */
@@ -80,7 +81,7 @@ static inline void favour_charge(struct mt_device *d)
 
 static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 	u64 think = d->now - f->e.emptied_ns;
 
 	if (f->requests)
@@ -98,12 +99,16 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 	}
 }
 
-void mt_flash_insert(struct mt_device *d, struct mt_request *r)
+static void flash_insert(struct mt_device *d, struct mt_request *r)
 {
-	struct mt_flash *x = &d->x;
-	struct mt_flow *f = r->flow;
+	struct mt_solid *x = &d->x;
+	struct hw_task *task = r->s.rq.task;
 	struct list_head *line = &x->line;
+	struct mt_flow *f = NULL;
 
+	if (hw_is_sync(&r->s.rq))
+		f = task ? &mt_task(task)->flow : &d->root.nobody;
+	r->flow = f;
 	favour_charge(d);
 	r->home = &x->home;
 	if (!f) {
@@ -111,7 +116,7 @@ void mt_flash_insert(struct mt_device *d, struct mt_request *r)
 		return;
 	}
 	if (!f->queued && !f->flying) {
-		f->e.class = mt_class_of(mt_prio_of(r->s.rq.task, r->s.rq.ioprio));
+		f->e.class = mt_class_of(mt_prio_of(task, r->s.rq.ioprio));
 		flow_arrives(d, f);
 	}
 	f->queued++;
@@ -141,7 +146,7 @@ static struct mt_request *pop(struct list_head *line)
 
 static struct hw_request *start(struct mt_device *d, struct mt_request *r, enum hw_reason why)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 	struct mt_flow *f = r->flow;
 	struct hw_request *rq = &r->s.rq;
 	u32 bytes = rq->sectors * HW_SECTOR_BYTES;
@@ -198,7 +203,7 @@ static bool favour_holds(struct mt_device *d)
  */
 static bool async_may(struct mt_device *d)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 	u64 until;
 
 	if (list_empty(&x->async))
@@ -216,7 +221,7 @@ static bool async_may(struct mt_device *d)
 
 static struct hw_request *idle_next(struct mt_device *d)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 
 	if (list_empty(&x->idle))
 		return NULL;
@@ -239,7 +244,7 @@ static noinline void come_back(struct mt_device *d, struct mt_entity *e)
 /* Those that have had more than others step aside, until the others have had as much. */
 static struct mt_request *line_next(struct mt_device *d)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 	struct mt_request *r;
 	struct mt_entity *e;
 
@@ -263,12 +268,14 @@ static struct mt_request *line_next(struct mt_device *d)
 	return pop(&x->line);
 }
 
-struct hw_request *mt_flash_dispatch(struct mt_device *d)
+static struct hw_request *flash_dispatch(struct mt_device *d)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
+	struct mt_request *r = mt_pop_first(d);
 	struct hw_request *rq;
-	struct mt_request *r;
 
+	if (r)
+		return &r->s.rq;
 	favour_charge(d);
 	r = pop(&x->realtime);
 	if (r) {
@@ -314,7 +321,7 @@ static u32 size_class(const struct hw_request *rq)
 }
 
 /* A read tells whether writes beside it cost too much. */
-static void tune_window(struct mt_flash *x, const struct mt_request *r, u64 now)
+static void tune_window(struct mt_solid *x, const struct mt_request *r, u64 now)
 {
 	u32 *base = &x->base[size_class(&r->s.rq)];
 	u64 latency = now - r->s.rq.insert_ns, think = r->flow->e.near, cost;
@@ -341,9 +348,9 @@ static void tune_window(struct mt_flash *x, const struct mt_request *r, u64 now)
 		x->window = (u32)min_t(u64, x->window + (x->window >> 5) + W_STEP, x->cap);
 }
 
-void mt_flash_complete(struct mt_device *d, struct mt_request *r)
+static void completed(struct mt_device *d, struct mt_request *r)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 	u32 bytes = r->s.rq.sectors * HW_SECTOR_BYTES;
 
 	x->bytes += bytes;
@@ -361,20 +368,36 @@ void mt_flash_complete(struct mt_device *d, struct mt_request *r)
 		tune_window(x, r, d->now);
 }
 
-/* @r has been given up by the line: merged away, or returned by the device. */
-void mt_flash_forget(struct mt_device *d, struct mt_request *r)
+static void flash_complete(struct mt_device *d, struct mt_request *r)
 {
-	list_del_init(&r->s.fifo);
-	if (!r->flow)
+	if (r->home)
+		completed(d, r);
+	if (r->flow)
+		mt_retire(d, r->flow);
+}
+
+static void flash_requeue(struct mt_device *d, struct mt_request *r)
+{
+	flash_complete(d, r);
+}
+
+/* @gone has been merged away. */
+static void flash_forget(struct mt_device *d, struct mt_request *keep, struct mt_request *gone)
+{
+	struct mt_flow *f = gone->flow;
+
+	list_del_init(&gone->s.fifo);
+	if (!f)
 		return;
-	r->flow->queued--;
-	if (r->flow->e.listed && list_empty(&r->flow->e.fifo))
-		mt_unlist(d, &r->flow->e);
+	f->queued--;
+	if (f->e.listed && list_empty(&f->e.fifo))
+		mt_unlist(d, &f->e);
+	mt_retire(d, f);
 }
 
 void mt_flash_init(struct mt_device *d)
 {
-	struct mt_flash *x = &d->x;
+	struct mt_solid *x = &d->x;
 
 	INIT_LIST_HEAD(&x->realtime);
 	INIT_LIST_HEAD(&x->favoured);
@@ -388,3 +411,13 @@ void mt_flash_init(struct mt_device *d)
 	new_window(x, d->now + RATE_NS);
 	x->window_since = d->now;
 }
+
+const struct mt_operations mt_flash = {
+	.insert = flash_insert,
+	.dispatch = flash_dispatch,
+	.complete = flash_complete,
+	.requeue = flash_requeue,
+	.forget = flash_forget,
+	.task_exit = mt_retire,
+	.gone = flash_gone,
+};

@@ -114,7 +114,7 @@ struct mt_places {
 };
 
 /* Where nothing moves: see flash.c. */
-struct mt_flash {
+struct mt_solid {
 	struct list_head realtime, favoured, line, async, idle;
 	u64 window_since, bytes; /* completed in this window */
 	u64 peak;		 /* most that have been, lately */
@@ -149,8 +149,31 @@ struct mt_request {
 	u32 writes;		    /* flash: write-back dispatched before it */
 };
 
+struct mt_device;
+
+/* What depends on whether a head moves. */
+struct mt_operations {
+	void (*insert)(struct mt_device *d, struct mt_request *r);
+	struct hw_request *(*dispatch)(struct mt_device *d);
+	void (*complete)(struct mt_device *d, struct mt_request *r);
+	/* @r comes back, and goes first from now on. */
+	void (*requeue)(struct mt_device *d, struct mt_request *r);
+	/* @gone has become part of @keep. */
+	void (*forget)(struct mt_device *d, struct mt_request *keep, struct mt_request *gone);
+	void (*task_exit)(struct mt_device *d, struct mt_flow *f);
+	/* @f has no requests, and its task has exited. */
+	void (*gone)(struct mt_device *d, struct mt_flow *f);
+	/* NULL: nothing is found, and nothing to be done. */
+	struct hw_request *(*find_merge)(struct mt_device *d, const struct hw_bio *bio,
+					 enum hw_merge *how);
+	void (*merged)(struct mt_device *d, struct mt_request *r, enum hw_merge how);
+	struct hw_request *(*former)(struct hw_queue *q, struct hw_request *rq);
+	struct hw_request *(*latter)(struct hw_queue *q, struct hw_request *rq);
+};
+
 struct mt_device {
 	struct hw_queue q;
+	const struct mt_operations *ops;
 	u64 now;
 	u64 head; /* end of the request that was dispatched last */
 
@@ -184,7 +207,7 @@ struct mt_device {
 	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
 	struct mt_places places;
-	struct mt_flash x;
+	struct mt_solid x;
 
 	s64 granularity, window;
 };
@@ -205,6 +228,30 @@ static inline u16 mt_prio_of(const struct hw_task *task, u16 ioprio)
 {
 	return ioprio || !task ? ioprio : task->ioprio;
 }
+
+static inline bool mt_active(const struct mt_flow *f)
+{
+	return f->queued || f->flying;
+}
+
+static inline struct mt_task *mt_task(struct hw_task *task)
+{
+	return container_of(task, struct mt_task, task);
+}
+
+static inline struct mt_group *mt_group_of(struct mt_device *d, struct hw_group *group)
+{
+	return group ? container_of(group, struct mt_group, group) : &d->root;
+}
+
+/* shared.c */
+void mt_put_first(struct mt_device *d, struct mt_request *r);
+struct mt_request *mt_pop_first(struct mt_device *d);
+void mt_join(struct mt_device *d, struct mt_flow *f, struct mt_group *g);
+void mt_retire(struct mt_device *d, struct mt_flow *f);
+
+/* disk.c */
+extern const struct mt_operations mt_disk;
 
 /* place.c */
 void mt_position_derive(struct mt_device *d);
@@ -263,12 +310,8 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 void mt_settle(struct mt_device *d, struct mt_flow *f);
 
 /* flash.c */
+extern const struct mt_operations mt_flash;
 void mt_flash_init(struct mt_device *d);
-void mt_flash_insert(struct mt_device *d, struct mt_request *r);
-struct hw_request *mt_flash_dispatch(struct mt_device *d);
-void mt_flash_complete(struct mt_device *d, struct mt_request *r);
-void mt_flash_unfavour(struct mt_device *d);
-void mt_flash_forget(struct mt_device *d, struct mt_request *r);
 
 /* heirs.c */
 void mt_bury(struct mt_device *d, struct mt_flow *f);

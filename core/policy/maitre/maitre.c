@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * maitre: one policy for every drive.
+ * maitre: one policy for every drive. Source: headwaiter; docs/schedulers/maitre.md has the reasons,
+ * what each part is worth, and whose ideas they are.
+ *
+ * It decides in this order.
+ *  1. What the host wants first, and what the device has given back, goes first.
+ *  2. Classes of I/O priority: real time before best effort before idle.
+ *  3. Whose turn it is. Requests that a program waits for belong to its flow; all write-back of a
+ *     control group is one competitor, and so are all flows that gain nothing from having the disk
+ *     to themselves (a pool). Each pays for the time in which it is served, by its weight; who has
+ *     paid least is next, and has a turn. A newcomer may be a little behind, and is served at once.
+ *  4. Whether to wait. When the one that is served has nothing queued, the disk is held for it as
+ *     long as that costs less, by its think times so far, than going to another and coming back.
+ *  5. Which of its requests: upwards from where the head is; in a pool by place and age.
+ *
+ * Where nothing moves 3 to 5 make no sense: there requests go out as they come, until somebody is
+ * unfair. So there are two tables of operations, and a device has one of them: disk.c (with flow.c,
+ * hold.c, pool.c, place.c, heirs.c, writeback.c) and flash.c. Both use shared.c.
  */
 #include "core/policy/maitre/internal.h"
 #include "core/policy/policies.h"
-
-#define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
-#define REQUESTS_MOST (1u << 30)
 
 static const struct hw_tunable maitre_tunables[] = {
 	HW_TUNE(struct mt_device, granularity, 48, 1, 500, "permille",
@@ -15,277 +28,27 @@ static const struct hw_tunable maitre_tunables[] = {
 		"how far behind the others in service a flow that begins again may be"),
 };
 
-static struct mt_task *mt_task(struct hw_task *task)
-{
-	return container_of(task, struct mt_task, task);
-}
-
-/* --- insertion --- */
-
-static u32 weight_of(const struct hw_task *task, u16 ioprio)
-{
-	if (task && task->share)
-		return task->share * MT_WEIGHT;
-	return HW_IOPRIO_CLASS(ioprio) == HW_IOPRIO_NONE ? MT_WEIGHT :
-							   (8 - HW_IOPRIO_LEVEL(ioprio)) * 25;
-}
-
-/* What the flow lends the pool: its weight, while it has requests there. */
-static void lend(struct mt_device *d, struct mt_flow *f, bool active)
-{
-	u32 weight = active && f->home != &f->e ? f->e.weight : 0;
-
-	f->e.in->pool[f->e.class].weight += weight - f->lent;
-	f->lent = weight;
-}
-
-static bool active(const struct mt_flow *f)
-{
-	return f->queued || f->flying;
-}
-
-static void put_first(struct mt_device *d, struct mt_request *r)
-{
-	r->home = NULL;
-	RB_CLEAR_NODE(&r->s.node);
-	hw_forbid_merge(&d->q, &r->s.rq);
-	list_add(&r->s.fifo, &d->first);
-}
-
-static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw_request *rq)
-{
-	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
-
-	if (f->requests)
-		mt_place_seen(&f->e, mt_position(d, hw_apart(rq->sector, f->placed_end)),
-			      f->requests == 1);
-	f->placed_end = hw_end(rq);
-	f->e.commits = rq->op != HW_READ;
-	if (f->e.thinking)
-		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
-	f->e.thinking = false;
-	if (!active(f)) {
-		f->e.class = mt_class_of(ioprio);
-		f->e.weight = weight_of(f->task, ioprio);
-		d->flows++;
-		f->e.in->flows++;
-	}
-	if (!f->requests && f->task)
-		mt_inherit(d, f, rq->sector);
-	f->requests = min(f->requests + 1, REQUESTS_MOST);
-	if (!f->queued || f->requests % SETTLE_EVERY == 0)
-		mt_settle(d, f);
-}
-
-/*
- * Write-back of metadata is waited for as well: while a block of the file system is on its way to
- * the disk, whoever has to change it waits inside a transaction, and every commit for him. It is
- * little, and scattered; so it is in the pool, as nobody's.
- */
-static bool waited_for(u8 flags)
-{
-	return flags & (HW_RQ_SYNC | HW_RQ_META);
-}
-
-static struct mt_group *group_of(struct mt_device *d, struct hw_group *group)
-{
-	return group ? container_of(group, struct mt_group, group) : &d->root;
-}
-
-/*
- * Whose request it is. A task is in one group at a time: what it asks for on another's account while
- * it has requests (a kernel's thread does so, which writes for many) is nobody's there.
- */
-static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, struct mt_group *g,
-			       u8 flags)
-{
-	struct mt_flow *f;
-
-	if (!task || !(flags & HW_RQ_SYNC))
-		return &g->nobody;
-	f = &mt_task(task)->flow;
-	return f->e.in == g || !active(f) ? f : &g->nobody;
-}
-
-/* The task has been moved, or works for somebody else: it has had nothing there yet. */
-static void join(struct mt_device *d, struct mt_flow *f, struct mt_group *g)
-{
-	struct mt_group *old = f->e.in;
-
-	if (d->serving == &f->e) {
-		hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
-		mt_serve(d, NULL);
-	}
-	if (old->starter == &f->e)
-		old->starter = NULL;
-	f->e.in = g;
-	f->e.v = 0;
-	if (f->home != &f->e)
-		f->home = &g->pool[f->e.class];
-	if (g != &d->root)
-		hw_group_get(&g->group);
-	if (old != &d->root)
-		hw_group_put(&d->q, &old->group);
-}
+/* --- requests --- */
 
 static void mt_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct mt_device *d = mt_device(q);
 	struct mt_request *r = mt_request(hw_sorted(rq));
-	struct mt_group *g = group_of(d, rq->group);
-	struct mt_flow *f;
 
 	d->now = now;
 	r->flow = NULL;
-	if (rq->flags & HW_RQ_AT_HEAD) {
-		put_first(d, r);
-		return;
-	}
-	if (!q->dev.rotational) {
-		if (hw_is_sync(rq))
-			r->flow = flow_of(d, rq->task, &d->root, rq->flags);
-		mt_flash_insert(d, r);
-		return;
-	}
-	if (q->nr_in_flight || q->wait.active)
-		mt_charge(d);
-	INIT_LIST_HEAD(&r->mine);
-	if (!waited_for(rq->flags)) {
-		mt_enqueue(d, &g->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
-		return;
-	}
-	if (rq->op != HW_READ)
-		mt_commit(d);
-	f = flow_of(d, rq->task, g, rq->flags);
-	r->flow = f;
-	if (unlikely(f->e.in != g))
-		join(d, f, g);
-	flow_arrives(d, f, rq);
-	if (f->home->kind == MT_POOL && f->home->thinking) {
-		mt_learn(&f->home->habit, now - f->home->emptied_ns);
-		f->home->thinking = false;
-	}
-	f->queued++;
-	list_add_tail(&r->mine, &f->queue);
-	lend(d, f, true);
-	mt_enqueue(d, f->home, r);
-}
-
-/* --- dispatch --- */
-
-static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entity *e)
-{
-	u64 until = d->hold_until;
-
-	/* Decided once, unless another has come to the front of those that wait. */
-	if (d->hold_since != c->emptied_ns || d->hold_from != e) {
-		d->hold_since = c->emptied_ns;
-		d->hold_from = e;
-		until = d->hold_until = mt_hold_until(d, c, e);
-	}
-	if (until <= d->now)
-		return false;
-	d->q.wake_ns = until;
-	if (!d->q.wait.active && !d->q.nr_in_flight) {
-		hw_wait_begin(&d->q, c->kind == MT_FLOW ? mt_flow_of(c)->task : NULL, d->now);
-		d->since_ns = d->now;
-		d->held = c;
-	}
-	return true;
-}
-
-/* Who is to be served now, or NULL: nobody yet. */
-static struct mt_entity *choose(struct mt_device *d)
-{
-	struct mt_entity *c = d->serving, *e;
-	enum hw_wait_outcome outcome = HW_WAIT_SUCCESS;
-
-	if (!c || d->q.force) {
-		if (c && c->queued)
-			return c;
-		e = c ? mt_other(d) : mt_first(d);
-		d->because = HW_TURN;
-	} else if ((e = mt_winner(d))) {
-		d->because = HW_PREEMPTED;
-		outcome = HW_WAIT_OTHER;
-	} else if (c->queued) {
-		e = c;
-	} else {
-		e = mt_other(d);
-		if (!e || (c->flying && c->kind != MT_ASYNC))
-			return NULL;
-		if (c->kind != MT_ASYNC && hold(d, c, e))
-			return NULL;
-		d->because = HW_QUEUE_EMPTY;
-		outcome = HW_WAIT_FAIL;
-	}
-	if (!e || (c && e != c && !d->q.force && mt_drains(d, e)))
-		return NULL;
-	hw_wait_end(&d->q, outcome, d->now);
-	mt_serve(d, e);
-	return e;
-}
-
-static struct hw_request *take(struct mt_device *d, struct mt_request *r)
-{
-	struct mt_entity *home = r->home;
-	struct hw_request *rq = &r->s.rq;
-
-	if (home) {
-		if (&r->s == hw_fifo_first(&home->fifo))
-			home->aged_ns = d->now;
-		mt_dequeue(d, r);
-		home->flying++;
-		if (r->flow)
-			r->flow->flying++;
-		if (home->kind == MT_ASYNC) {
-			d->async_sectors += rq->sectors;
-			mt_average(&d->async_mean, rq->sectors, !d->async_mean);
-			d->async_owed += mt_stream_ns(d, rq->sectors);
-		}
-		INIT_LIST_HEAD(&r->fly);
-		if (home->kind == MT_POOL)
-			list_add_tail(&r->fly, &d->flying);
-		if (home->kind == MT_POOL)
-			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)),
-				   false);
-		home->end = hw_end(rq);
-	} else {
-		list_del_init(&r->s.fifo);
-	}
-	r->alone = !d->q.nr_in_flight;
-	r->distance = hw_apart(rq->sector, d->head);
-	d->head = hw_end(rq);
-	return rq;
+	if (rq->flags & HW_RQ_AT_HEAD)
+		mt_put_first(d, r);
+	else
+		d->ops->insert(d, r);
 }
 
 static struct hw_request *mt_dispatch(struct hw_queue *q, u64 now)
 {
 	struct mt_device *d = mt_device(q);
-	struct hw_sorted_request *s = hw_fifo_first(&d->first);
-	struct mt_entity *e;
 
 	d->now = now;
-	if (q->dev.rotational) {
-		if (q->nr_in_flight || q->wait.active)
-			mt_charge(d);
-		d->since_ns = now;
-	}
-	if (s) {
-		hw_wait_end(q, HW_WAIT_OTHER, now);
-		hw_because(q, HW_FIRST);
-		return take(d, mt_request(s));
-	}
-	if (!q->dev.rotational)
-		return mt_flash_dispatch(d);
-	e = choose(d);
-	if (!e || (e->kind == MT_ASYNC && !mt_async_may(d, e)))
-		return NULL;
-	if (e->kind == MT_POOL && !mt_pool_may(d, e))
-		return NULL;
-	hw_because_wait(q, e == d->held, q->force ? HW_DRAIN : d->because);
-	d->because = HW_SLICE;
-	return take(d, mt_request(mt_next(d, e)));
+	return d->ops->dispatch(d);
 }
 
 static bool mt_has_work(const struct hw_queue *q)
@@ -293,85 +56,12 @@ static bool mt_has_work(const struct hw_queue *q)
 	return q->nr_queued && !q->wait.active;
 }
 
-/* --- completion --- */
-
-/* A task's memory may go away with its last request: nobody is served there any longer. */
-static void retire(struct mt_device *d, struct mt_flow *f)
-{
-	bool serving = d->serving == &f->e;
-
-	if (!f->task || !f->task->exited || active(f))
-		return;
-	if (serving) {
-		hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
-		d->because = HW_QUEUE_EMPTY;
-	}
-	if (f->e.in->starter == &f->e)
-		f->e.in->starter = NULL;
-	if (!d->q.dev.rotational) {
-		if (serving)
-			mt_flash_unfavour(d);
-	} else if (f->requests) {
-		mt_bury(d, f);
-	} else if (serving) {
-		mt_serve(d, NULL);
-	}
-	if (f->e.in != &d->root)
-		join(d, f, &d->root);
-}
-
-/* @f has a request less, queued or in the device. */
-static void flow_less(struct mt_device *d, struct mt_flow *f)
-{
-	if (active(f))
-		return;
-	d->flows--;
-	f->e.in->flows--;
-	lend(d, f, false);
-}
-
-static void emptied(struct mt_device *d, struct mt_entity *e)
-{
-	e->thinking = true;
-	e->emptied_ns = d->now;
-}
-
 static void mt_complete(struct hw_queue *q, struct hw_request *rq, u64 now)
 {
 	struct mt_device *d = mt_device(q);
-	struct mt_request *r = mt_request(hw_sorted(rq));
-	struct mt_entity *home = r->home;
-	struct mt_flow *f = r->flow;
 
 	d->now = now;
-	if (!q->dev.rotational) {
-		if (home)
-			mt_flash_complete(d, r);
-		if (f)
-			retire(d, f);
-		return;
-	}
-	mt_charge(d);
-	if (!home)
-		return;
-	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
-		mt_position_learn(d, r->distance, now - rq->dispatch_ns,
-				  mt_stream_ns(d, rq->sectors));
-	home->flying--;
-	list_del_init(&r->fly);
-	if (home->kind == MT_ASYNC)
-		d->async_sectors -= rq->sectors;
-	if (rq->op == HW_READ)
-		d->rate_sectors += rq->sectors;
-	if (home->kind != MT_FLOW && !home->queued && !home->flying)
-		emptied(d, home);
-	if (!f)
-		return;
-	f->flying--;
-	if (!active(f))
-		emptied(d, &f->e);
-	flow_less(d, f);
-	retire(d, f);
+	d->ops->complete(d, mt_request(hw_sorted(rq)));
 }
 
 static void mt_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
@@ -380,40 +70,19 @@ static void mt_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 	struct mt_request *r = mt_request(hw_sorted(rq));
 
 	d->now = now;
-	if (r->home && !q->dev.rotational) {
-		mt_flash_complete(d, r);
-		if (r->flow)
-			retire(d, r->flow);
-	} else if (r->home) {
-		r->home->flying--;
-		list_del_init(&r->fly);
-		if (r->home->kind == MT_ASYNC)
-			d->async_sectors -= rq->sectors;
-		if (r->flow) {
-			r->flow->flying--;
-			flow_less(d, r->flow);
-			retire(d, r->flow);
-		}
-	}
-	put_first(d, r);
+	if (r->home)
+		d->ops->requeue(d, r);
+	mt_put_first(d, r);
 }
 
-/* --- merging --- */
+/* --- merging: where nothing moves requests lie in no tree --- */
 
 static struct hw_request *mt_find_merge(struct hw_queue *q, const struct hw_bio *bio,
 					enum hw_merge *how)
 {
 	struct mt_device *d = mt_device(q);
-	u16 ioprio = mt_prio_of(bio->task, bio->ioprio);
-	struct mt_group *g = group_of(d, bio->group);
-	struct mt_entity *home = waited_for(bio->flags) ?
-					 flow_of(d, bio->task, g, bio->flags)->home :
-					 &g->async[mt_class_of(ioprio)];
 
-	if (!q->dev.rotational)
-		return NULL;
-	*how = HW_FRONT_MERGE;
-	return hw_sorted_rq(hw_sorted_find(&home->sort, bio->sector + bio->sectors));
+	return d->ops->find_merge ? d->ops->find_merge(d, bio, how) : NULL;
 }
 
 static bool mt_allow_merge(struct hw_queue *q, const struct hw_request *rq,
@@ -425,46 +94,31 @@ static bool mt_allow_merge(struct hw_queue *q, const struct hw_request *rq,
 
 static void mt_merged(struct hw_queue *q, struct hw_request *rq, enum hw_merge how, u64 now)
 {
-	struct mt_request *r = mt_request(hw_sorted(rq));
+	struct mt_device *d = mt_device(q);
 
-	if (!q->dev.rotational)
-		return;
-	if (how == HW_FRONT_MERGE)
-		hw_sorted_moved(&r->home->sort, &r->s);
-	else if (r->flow)
-		r->flow->placed_end = max(r->flow->placed_end, hw_end(rq));
+	if (d->ops->merged)
+		d->ops->merged(d, mt_request(hw_sorted(rq)), how);
 }
 
 static void mt_merged_requests(struct hw_queue *q, struct hw_request *keep, struct hw_request *gone)
 {
 	struct mt_device *d = mt_device(q);
-	struct mt_request *k = mt_request(hw_sorted(keep)), *g = mt_request(hw_sorted(gone));
-	struct mt_entity *home = g->home;
 
-	if (!q->dev.rotational) {
-		mt_flash_forget(d, g);
-		if (g->flow)
-			retire(d, g->flow);
-		return;
-	}
-	if (k->home == home)
-		hw_fifo_inherit(&k->s, &g->s);
-	mt_dequeue(d, g);
-	if (!g->flow)
-		return;
-	flow_less(d, g->flow);
-	retire(d, g->flow);
+	d->ops->forget(d, mt_request(hw_sorted(keep)), mt_request(hw_sorted(gone)));
 }
 
-/* Where nothing moves requests lie in no tree. */
 static struct hw_request *mt_former(struct hw_queue *q, struct hw_request *rq)
 {
-	return q->dev.rotational ? hw_sorted_former(q, rq) : NULL;
+	struct mt_device *d = mt_device(q);
+
+	return d->ops->former ? d->ops->former(q, rq) : NULL;
 }
 
 static struct hw_request *mt_latter(struct hw_queue *q, struct hw_request *rq)
 {
-	return q->dev.rotational ? hw_sorted_latter(q, rq) : NULL;
+	struct mt_device *d = mt_device(q);
+
+	return d->ops->latter ? d->ops->latter(q, rq) : NULL;
 }
 
 /* --- set-up --- */
@@ -480,6 +134,7 @@ static int mt_init(struct hw_queue *q, u64 now)
 	mt_entity_init(&d->estate, &d->root, MT_ESTATE, MT_BEST_EFFORT, MT_WEIGHT);
 	d->now = now;
 	d->since_ns = now;
+	d->ops = q->dev.rotational ? &mt_disk : &mt_flash;
 	mt_flash_init(d);
 	return 0;
 }
@@ -501,23 +156,21 @@ static void mt_task_exit(struct hw_queue *q, struct hw_task *task, u64 now)
 	struct mt_device *d = mt_device(q);
 
 	d->now = now;
-	if (q->dev.rotational && (q->nr_in_flight || q->wait.active))
-		mt_charge(d);
-	retire(d, &mt_task(task)->flow);
+	d->ops->task_exit(d, &mt_task(task)->flow);
 }
 
 static void mt_group_init(struct hw_queue *q, struct hw_group *group)
 {
 	struct mt_device *d = mt_device(q);
 
-	mt_group_setup(group_of(d, group), group_of(d, group->parent));
+	mt_group_setup(mt_group_of(d, group), mt_group_of(d, group->parent));
 }
 
 /* Nobody of it has requests any more; but it may have been served last, or have left ghosts. */
 static void mt_group_exit(struct hw_queue *q, struct hw_group *group)
 {
 	struct mt_device *d = mt_device(q);
-	struct mt_group *g = group_of(d, group);
+	struct mt_group *g = mt_group_of(d, group);
 	struct mt_ghost *ghost;
 
 	if (d->serving && d->serving->in == g) {

@@ -86,7 +86,7 @@ u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
 		return U32_MAX;
 	if (bio->flags & HW_RQ_SYNC)
 		return max(all - all / 4, LEAST_REQUESTS);
-	if (q->dev.rotational && d->flows)
+	if (d->flows)
 		share = mt_stream_ns(d, backlog) < BACKLOG_NS ? BESIDE_SHARE : BACKLOG_SHARE;
 	return max(all / share, LEAST_REQUESTS);
 }

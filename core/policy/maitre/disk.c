@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre where a head moves: requests queue with an entity (a flow, a pool, write-back), and one
+ * entity at a time has the disk (flow.c). When it has nothing the disk may be held for it (hold.c),
+ * and which of its requests is next is a matter of place (pool.c).
+ */
+#include "core/policy/maitre/internal.h"
+
+#define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
+#define REQUESTS_MOST (1u << 30)
+
+/* --- insertion --- */
+
+/* Somebody may have been served since. */
+static void disk_charge(struct mt_device *d)
+{
+	if (d->q.nr_in_flight || d->q.wait.active)
+		mt_charge(d);
+}
+
+static u32 weight_of(const struct hw_task *task, u16 ioprio)
+{
+	if (task && task->share)
+		return task->share * MT_WEIGHT;
+	return HW_IOPRIO_CLASS(ioprio) == HW_IOPRIO_NONE ? MT_WEIGHT :
+							   (8 - HW_IOPRIO_LEVEL(ioprio)) * 25;
+}
+
+/* What the flow lends the pool: its weight, while it has requests there. */
+static void lend(struct mt_device *d, struct mt_flow *f, bool active)
+{
+	u32 weight = active && f->home != &f->e ? f->e.weight : 0;
+
+	f->e.in->pool[f->e.class].weight += weight - f->lent;
+	f->lent = weight;
+}
+
+static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw_request *rq)
+{
+	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
+
+	if (f->requests)
+		mt_place_seen(&f->e, mt_position(d, hw_apart(rq->sector, f->placed_end)),
+			      f->requests == 1);
+	f->placed_end = hw_end(rq);
+	f->e.commits = rq->op != HW_READ;
+	if (f->e.thinking)
+		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
+	f->e.thinking = false;
+	if (!mt_active(f)) {
+		f->e.class = mt_class_of(ioprio);
+		f->e.weight = weight_of(f->task, ioprio);
+		d->flows++;
+		f->e.in->flows++;
+	}
+	if (!f->requests && f->task)
+		mt_inherit(d, f, rq->sector);
+	f->requests = min(f->requests + 1, REQUESTS_MOST);
+	if (!f->queued || f->requests % SETTLE_EVERY == 0)
+		mt_settle(d, f);
+}
+
+/*
+ * Write-back of metadata is waited for as well: while a block of the file system is on its way to
+ * the disk, whoever has to change it waits inside a transaction, and every commit for him. It is
+ * little, and scattered; so it is in the pool, as nobody's.
+ */
+static bool waited_for(u8 flags)
+{
+	return flags & (HW_RQ_SYNC | HW_RQ_META);
+}
+
+/*
+ * Whose request it is. A task is in one group at a time: what it asks for on another's account while
+ * it has requests (a kernel's thread does so, which writes for many) is nobody's there.
+ */
+static struct mt_flow *flow_of(struct mt_device *d, struct hw_task *task, struct mt_group *g,
+			       u8 flags)
+{
+	struct mt_flow *f;
+
+	if (!task || !(flags & HW_RQ_SYNC))
+		return &g->nobody;
+	f = &mt_task(task)->flow;
+	return f->e.in == g || !mt_active(f) ? f : &g->nobody;
+}
+
+static void disk_insert(struct mt_device *d, struct mt_request *r)
+{
+	struct hw_request *rq = &r->s.rq;
+	struct mt_group *g = mt_group_of(d, rq->group);
+	struct mt_flow *f;
+
+	disk_charge(d);
+	INIT_LIST_HEAD(&r->mine);
+	if (!waited_for(rq->flags)) {
+		mt_enqueue(d, &g->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
+		return;
+	}
+	if (rq->op != HW_READ)
+		mt_commit(d);
+	f = flow_of(d, rq->task, g, rq->flags);
+	r->flow = f;
+	if (unlikely(f->e.in != g))
+		mt_join(d, f, g);
+	flow_arrives(d, f, rq);
+	if (f->home->kind == MT_POOL && f->home->thinking) {
+		mt_learn(&f->home->habit, d->now - f->home->emptied_ns);
+		f->home->thinking = false;
+	}
+	f->queued++;
+	list_add_tail(&r->mine, &f->queue);
+	lend(d, f, true);
+	mt_enqueue(d, f->home, r);
+}
+
+/* --- dispatch --- */
+/* --- dispatch --- */
+
+static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entity *e)
+{
+	u64 until = d->hold_until;
+
+	/* Decided once, unless another has come to the front of those that wait. */
+	if (d->hold_since != c->emptied_ns || d->hold_from != e) {
+		d->hold_since = c->emptied_ns;
+		d->hold_from = e;
+		until = d->hold_until = mt_hold_until(d, c, e);
+	}
+	if (until <= d->now)
+		return false;
+	d->q.wake_ns = until;
+	if (!d->q.wait.active && !d->q.nr_in_flight) {
+		hw_wait_begin(&d->q, c->kind == MT_FLOW ? mt_flow_of(c)->task : NULL, d->now);
+		d->since_ns = d->now;
+		d->held = c;
+	}
+	return true;
+}
+
+/* Who is to be served now, or NULL: nobody yet. */
+static struct mt_entity *choose(struct mt_device *d)
+{
+	struct mt_entity *c = d->serving, *e;
+	enum hw_wait_outcome outcome = HW_WAIT_SUCCESS;
+
+	if (!c || d->q.force) {
+		if (c && c->queued)
+			return c;
+		e = c ? mt_other(d) : mt_first(d);
+		d->because = HW_TURN;
+	} else if ((e = mt_winner(d))) {
+		d->because = HW_PREEMPTED;
+		outcome = HW_WAIT_OTHER;
+	} else if (c->queued) {
+		e = c;
+	} else {
+		e = mt_other(d);
+		if (!e || (c->flying && c->kind != MT_ASYNC))
+			return NULL;
+		if (c->kind != MT_ASYNC && hold(d, c, e))
+			return NULL;
+		d->because = HW_QUEUE_EMPTY;
+		outcome = HW_WAIT_FAIL;
+	}
+	if (!e || (c && e != c && !d->q.force && mt_drains(d, e)))
+		return NULL;
+	hw_wait_end(&d->q, outcome, d->now);
+	mt_serve(d, e);
+	return e;
+}
+
+static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
+{
+	struct hw_request *rq = &r->s.rq;
+
+	r->alone = !d->q.nr_in_flight;
+	r->distance = hw_apart(rq->sector, d->head);
+	d->head = hw_end(rq);
+	return rq;
+}
+
+static void take(struct mt_device *d, struct mt_request *r)
+{
+	struct mt_entity *home = r->home;
+	struct hw_request *rq = &r->s.rq;
+
+	if (&r->s == hw_fifo_first(&home->fifo))
+		home->aged_ns = d->now;
+	mt_dequeue(d, r);
+	home->flying++;
+	if (r->flow)
+		r->flow->flying++;
+	if (home->kind == MT_ASYNC) {
+		d->async_sectors += rq->sectors;
+		mt_average(&d->async_mean, rq->sectors, !d->async_mean);
+		d->async_owed += mt_stream_ns(d, rq->sectors);
+	}
+	INIT_LIST_HEAD(&r->fly);
+	if (home->kind == MT_POOL) {
+		list_add_tail(&r->fly, &d->flying);
+		mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)), false);
+	}
+	home->end = hw_end(rq);
+}
+
+static struct hw_request *disk_dispatch(struct mt_device *d)
+{
+	struct hw_queue *q = &d->q;
+	struct mt_request *r;
+	struct mt_entity *e;
+
+	disk_charge(d);
+	d->since_ns = d->now;
+	r = mt_pop_first(d);
+	if (r)
+		return sent(d, r);
+	e = choose(d);
+	if (!e || (e->kind == MT_ASYNC && !mt_async_may(d, e)))
+		return NULL;
+	if (e->kind == MT_POOL && !mt_pool_may(d, e))
+		return NULL;
+	hw_because_wait(q, e == d->held, q->force ? HW_DRAIN : d->because);
+	d->because = HW_SLICE;
+	r = mt_request(mt_next(d, e));
+	take(d, r);
+	return sent(d, r);
+}
+
+/* --- completion --- */
+
+/* @f has a request less, queued or in the device. */
+static void flow_less(struct mt_device *d, struct mt_flow *f)
+{
+	if (mt_active(f))
+		return;
+	d->flows--;
+	f->e.in->flows--;
+	lend(d, f, false);
+}
+
+static void emptied(struct mt_device *d, struct mt_entity *e)
+{
+	e->thinking = true;
+	e->emptied_ns = d->now;
+}
+
+/* @r is in the device no longer. */
+static void landed(struct mt_device *d, struct mt_request *r)
+{
+	r->home->flying--;
+	list_del_init(&r->fly);
+	if (r->home->kind == MT_ASYNC)
+		d->async_sectors -= r->s.rq.sectors;
+	if (r->flow)
+		r->flow->flying--;
+}
+
+static void disk_complete(struct mt_device *d, struct mt_request *r)
+{
+	struct hw_queue *q = &d->q;
+	struct hw_request *rq = &r->s.rq;
+	struct mt_entity *home = r->home;
+	struct mt_flow *f = r->flow;
+
+	mt_charge(d);
+	if (!home)
+		return;
+	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
+		mt_position_learn(d, r->distance, d->now - rq->dispatch_ns,
+				  mt_stream_ns(d, rq->sectors));
+	landed(d, r);
+	if (rq->op == HW_READ)
+		d->rate_sectors += rq->sectors;
+	if (home->kind != MT_FLOW && !home->queued && !home->flying)
+		emptied(d, home);
+	if (!f)
+		return;
+	if (!mt_active(f))
+		emptied(d, &f->e);
+	flow_less(d, f);
+	mt_retire(d, f);
+}
+
+static void disk_requeue(struct mt_device *d, struct mt_request *r)
+{
+	landed(d, r);
+	if (!r->flow)
+		return;
+	flow_less(d, r->flow);
+	mt_retire(d, r->flow);
+}
+
+static void disk_task_exit(struct mt_device *d, struct mt_flow *f)
+{
+	disk_charge(d);
+	mt_retire(d, f);
+}
+
+/* @f's task has gone, and with it whoever comes in its place may be found. */
+static void disk_gone(struct mt_device *d, struct mt_flow *f)
+{
+	if (f->requests)
+		mt_bury(d, f);
+	else if (d->serving == &f->e)
+		mt_serve(d, NULL);
+}
+
+/* --- merging --- */
+
+static struct hw_request *disk_find_merge(struct mt_device *d, const struct hw_bio *bio,
+					  enum hw_merge *how)
+{
+	u16 ioprio = mt_prio_of(bio->task, bio->ioprio);
+	struct mt_group *g = mt_group_of(d, bio->group);
+	struct mt_entity *home = waited_for(bio->flags) ?
+					 flow_of(d, bio->task, g, bio->flags)->home :
+					 &g->async[mt_class_of(ioprio)];
+
+	*how = HW_FRONT_MERGE;
+	return hw_sorted_rq(hw_sorted_find(&home->sort, bio->sector + bio->sectors));
+}
+
+static void disk_merged(struct mt_device *d, struct mt_request *r, enum hw_merge how)
+{
+	if (how == HW_FRONT_MERGE)
+		hw_sorted_moved(&r->home->sort, &r->s);
+	else if (r->flow)
+		r->flow->placed_end = max(r->flow->placed_end, hw_end(&r->s.rq));
+}
+
+static void disk_forget(struct mt_device *d, struct mt_request *keep, struct mt_request *gone)
+{
+	if (keep->home == gone->home)
+		hw_fifo_inherit(&keep->s, &gone->s);
+	mt_dequeue(d, gone);
+	if (!gone->flow)
+		return;
+	flow_less(d, gone->flow);
+	mt_retire(d, gone->flow);
+}
+
+const struct mt_operations mt_disk = {
+	.insert = disk_insert,
+	.dispatch = disk_dispatch,
+	.complete = disk_complete,
+	.requeue = disk_requeue,
+	.forget = disk_forget,
+	.task_exit = disk_task_exit,
+	.gone = disk_gone,
+	.find_merge = disk_find_merge,
+	.merged = disk_merged,
+	.former = hw_sorted_former,
+	.latter = hw_sorted_latter,
+};

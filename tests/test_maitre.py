@@ -88,6 +88,27 @@ def test_write_back_is_held_until_reads_have_shown_what_they_take_alone() -> Non
     assert read in _all(policy, now)
 
 
+def test_what_comes_back_has_not_been_served() -> None:
+    """A read that comes back at once is no read that takes a microsecond, beside which writes would cost too much."""
+    policy, now = _flash(), 0
+    for back in (True, False, False):
+        read = _read(policy, 0, now, 0, 8)
+        assert _all(policy, now) == [read]
+        if back:
+            policy.requeue(read, now + US)
+            assert policy.dispatch(now + US) == read
+        policy.complete(read, now + 200 * US)
+        now += MS
+    window = policy.stat("write_window")
+    for _ in range(20):
+        write, read = _write(policy, now, 8), _read(policy, 0, now, 0, 8)
+        assert sorted(_all(policy, now)) == sorted([write, read])
+        policy.complete(write, now + 200 * US)
+        policy.complete(read, now + 210 * US)
+        now += MS
+    assert policy.stat("write_window") >= window
+
+
 def _beside_a_reader(think: int) -> tuple[int, int]:
     """Writes in 400 ms, and the time between two in most cases, beside a reader that thinks so long. Each I/O takes 200 us."""
     policy, now, due, free = _flash(), 0, 0, 0

@@ -348,23 +348,29 @@ static void tune_window(struct mt_solid *x, const struct mt_request *r, u64 now)
 		x->window = (u32)min_t(u64, x->window + (x->window >> 5) + W_STEP, x->cap);
 }
 
+/* @r is in the device no longer. */
+static void landed(struct mt_device *d, const struct mt_request *r)
+{
+	u32 bytes = r->s.rq.sectors * HW_SECTOR_BYTES;
+
+	favour_charge(d);
+	if (r->flow) {
+		d->x.flying_bytes -= bytes;
+		r->flow->flying--;
+	} else {
+		d->x.async_bytes -= bytes;
+	}
+}
+
 static void completed(struct mt_device *d, struct mt_request *r)
 {
 	struct mt_solid *x = &d->x;
-	u32 bytes = r->s.rq.sectors * HW_SECTOR_BYTES;
 
-	x->bytes += bytes;
+	x->bytes += r->s.rq.sectors * HW_SECTOR_BYTES;
 	if (d->now - x->window_since >= RATE_NS)
 		new_window(x, d->now);
-	favour_charge(d);
-	if (!r->flow) {
-		x->async_bytes -= bytes;
-		return;
-	}
-	x->flying_bytes -= bytes;
-	r->flow->flying--;
-	r->flow->e.emptied_ns = d->now;
-	if (r->s.rq.op == HW_READ)
+	landed(d, r);
+	if (r->flow && r->s.rq.op == HW_READ)
 		tune_window(x, r, d->now);
 }
 
@@ -372,13 +378,18 @@ static void flash_complete(struct mt_device *d, struct mt_request *r)
 {
 	if (r->home)
 		completed(d, r);
-	if (r->flow)
-		mt_retire(d, r->flow);
+	if (!r->flow)
+		return;
+	r->flow->e.emptied_ns = d->now;
+	mt_retire(d, r->flow);
 }
 
+/* It has been in the device, but nothing was served: neither its rate nor a latency is known by it. */
 static void flash_requeue(struct mt_device *d, struct mt_request *r)
 {
-	flash_complete(d, r);
+	landed(d, r);
+	if (r->flow)
+		mt_retire(d, r->flow);
 }
 
 /* @gone has been merged away. */

@@ -93,6 +93,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 
 	disk_charge(d);
 	INIT_LIST_HEAD(&r->mine);
+	r->s.expires = rq->insert_ns;
 	if (!waited_for(rq->flags)) {
 		mt_enqueue(d, &g->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
 		return;

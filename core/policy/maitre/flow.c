@@ -541,13 +541,24 @@ static void count_writes(struct mt_device *d, struct mt_group *g, int more)
 		list_add_tail(&g->writing, &d->writing);
 }
 
+/* By age: what comes from another home may be older than what is here. */
+static void fifo_add(struct mt_entity *home, struct mt_request *r)
+{
+	struct list_head *at = home->fifo.prev;
+
+	while (at != &home->fifo &&
+	       list_entry(at, struct hw_sorted_request, fifo)->expires > r->s.expires)
+		at = at->prev;
+	list_add(&r->s.fifo, at);
+}
+
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r)
 {
 	struct mt_entity *e;
 
 	r->home = home;
 	hw_sorted_add(&home->sort, &r->s);
-	hw_fifo_add(&home->fifo, &r->s, r->s.rq.insert_ns);
+	fifo_add(home, r);
 	if (home->kind == MT_ASYNC)
 		count_writes(d, home->in, 1);
 	for (e = home; e; e = above(e)) {

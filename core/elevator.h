@@ -144,6 +144,11 @@ struct hw_device {
 	u32 depth;	 /* requests that the device takes at once */
 	u32 nr_requests; /* requests that the host lets exist at once; 0 = no limit */
 	/*
+	 * The policy is to be as it is when it has had the device for long: it has found out
+	 * whether that takes several requests at once.
+	 */
+	bool settled;
+	/*
 	 * The table `positions`, which every policy has: positioning time by distance, as an
 	 * off-line measurement would give it, in rows (sectors, ns). Seek and half a revolution;
 	 * row 0 is the contiguous case.

@@ -186,6 +186,7 @@ struct hws_options {
 	 * chance, with this seed.
 	 */
 	uint32_t race_seed;
+	uint32_t settled; /* 1: the policy has had the device for long (struct hw_device) */
 	/*
 	 * Processor time, each for a request or I/O and for each of its pages of 4 KiB. Dispatch:
 	 * from the decision to the drive, or, of a worker (pull_ahead), from a completion or a

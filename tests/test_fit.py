@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -270,6 +271,18 @@ def test_runs_are_as_a_kernel_has_them() -> None:
     assert {(one.seed, one.wbt_depth) for one in found.values()} == {(7, 62)}
     assert {one.nr_requests for one in options(nr_requests=100).values()} == {100}
     assert not any(one.pull_ahead for one in options(pull_ahead=False).values())
+    assert all(one.settled for one in found.values()) and not any(one.settled for one in options(settled=False).values())
+
+
+def test_bfq_in_force_for_long_waits_for_readers_of_near_places(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """On a disk that takes one request. A bfq that has just been chosen doubts that while there are few at once."""
+    job = write(
+        tmp_path / "two.fio",
+        "[global]\nrw=randread\nbs=64k\ndirect=1\nsize=256m\nruntime=4\ntime_based\n[a]\noffset=0\n[b]\noffset=60g\n",
+    )
+    words = ("run", job, "-s", "bfq", "--set", "low_latency=0", "-d", "barracuda-80g", "--seeds", "0", "--json")
+    rates = [json.loads(good(capfd, *words, how))["results"][0]["throughput_MBps"] for how in ("--no-settled", "--settled")]
+    assert rates[1] > 1.3 * rates[0]
 
 
 def _recorded(reach: int, low_us: float, high_us: float, requests: int = 400) -> str:

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "core/policy/bfq/internal.h"
+#include "core/policy/policies.h"
 #include "policy_bench.h"
 
 #define DISK_SECTORS (1ull << 30)
@@ -560,6 +561,37 @@ static void tag_limits(void)
 	bench_free(&t);
 }
 
+/* In force for long, or just chosen: what is known of how the device queues. */
+static void settled_queueing(void)
+{
+	static const struct {
+		u32 depth;
+		bool rotational, settled;
+		s32 known;
+		bool nonrot;
+	} cases[] = {
+		{ 1, true, false, -1, false }, { 32, false, false, -1, true },
+		{ 1, true, true, 0, false },   { 3, true, true, 0, false },
+		{ 4, true, true, 1, false },   { 1, false, true, 0, false },
+		{ 32, false, true, 1, true },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bfq *b = calloc(1, hw_bfq.queue_size);
+
+		hw_queue_prepare(&b->q, &hw_bfq);
+		b->q.dev = (struct hw_device){ .sectors = DISK_SECTORS,
+					       .depth = cases[i].depth,
+					       .rotational = cases[i].rotational,
+					       .settled = cases[i].settled };
+		CHECK_EQ(hw_start(&b->q, 0), 0);
+		CHECK_EQ(b->hw_queueing, cases[i].known);
+		CHECK_EQ(b->nonrot_queueing, cases[i].nonrot);
+		free(b);
+	}
+}
+
 int main(void)
 {
 	virtual_time();
@@ -578,5 +610,6 @@ int main(void)
 	bursts();
 	think_times();
 	tag_limits();
+	settled_queueing();
 	return CHECK_DONE();
 }

@@ -141,8 +141,7 @@ static int bfq_init(struct hw_queue *q, u64 now)
 	INIT_LIST_HEAD(&b->burst);
 	b->positions = RB_ROOT;
 	b->idle_until_ns = HW_NEVER;
-	b->hw_queueing = -1;
-	b->nonrot_queueing = !q->dev.rotational;
+	bfq_assume_queueing(b);
 	b->cap_budget = BFQ_DEFAULT_MAX_BUDGET;
 	b->rate.peak = div_u64((q->dev.rotational ? 14000 : 33000) * 2, 3);
 	b->last_in_burst = BFQ_TICK_NEVER;

@@ -374,6 +374,7 @@ void bfq_arrive(struct bfq *b, struct bfq_queue *bq, struct hw_request *rq);
 /* rate.c */
 void bfq_rate_dispatched(struct bfq *b, const struct hw_request *rq);
 void bfq_rate_completed(struct bfq *b);
+void bfq_assume_queueing(struct bfq *b);
 void bfq_detect_queueing(struct bfq *b);
 s64 bfq_budget_at_peak(const struct bfq *b);
 

@@ -120,6 +120,15 @@ void bfq_rate_completed(struct bfq *b)
 	r->last_completion_ns = b->now_ns;
 }
 
+/* What is known of it at first. */
+void bfq_assume_queueing(struct bfq *b)
+{
+	const struct hw_device *dev = &b->q.dev;
+
+	b->hw_queueing = dev->settled ? dev->depth > QUEUEING_DEPTH : -1;
+	b->nonrot_queueing = !dev->rotational && b->hw_queueing;
+}
+
 /* Does the drive take several requests at once? Judged only when there were enough to give it. */
 void bfq_detect_queueing(struct bfq *b)
 {

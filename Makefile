@@ -194,6 +194,7 @@ lab-docs: build
 	$(BIN)/headwaiter lab run groups -k 6.12 --json -o lab/experiments/groups/groups-6.12.json
 	$(BIN)/headwaiter lab run groups -k 6.1 --json -o lab/experiments/groups/groups-6.1.json
 	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
+	$(BIN)/headwaiter lab run starts -k 6.1 --json -o lab/experiments/starts/starts-6.1.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json

@@ -13,9 +13,9 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `api: all` is the Python interface, from its docstrings.
 `rooms: table` and `rooms: picture` are the rooms of the Python package (rooms.py).
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME`, `programs: NAME`, `advice: NAME`, `watched: NAME` and `agreement: NAME` are
-tables of lab/**/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json (`make regret-docs`),
-`validated: NAME` one of docs/published.json (`make published-docs`).
+Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `watched: NAME` and
+`agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json
+(`make regret-docs`), `validated: NAME` one of docs/published.json (`make published-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
@@ -35,6 +35,7 @@ from statistics import geometric_mean
 from typing import Any
 
 import ablation
+import beside
 import documents
 import figure
 import interface
@@ -368,6 +369,13 @@ def starts(name: str) -> str:
     )
 
 
+def beside_others(kernel: str) -> str:
+    """Of all experiments with real programs on a kernel: a line per figure, and in what others are ahead."""
+    found = beside.measured(kernel, lab_results)
+    lines = "".join(f"- {line}\n" for line in beside.behind(found))
+    return rows(*beside.table(found)) + "\nOthers are ahead of maitre by more than 3% in these:\n\n" + (lines or "- none\n")
+
+
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = _of_lab(name)["summary"]
@@ -510,6 +518,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "conditions": conditions_table,
     "readers": readers,
     "programs": programs,
+    "beside": beside_others,
     "commits": commits,
     "groups": groups,
     "starts": starts,

@@ -17,6 +17,13 @@ disk=sda
 drive_disk $disk "$DRIVE" "$DEPTH"
 rm /lab/positions/$disk
 
+# A scheduler that is in force for long has seen the disk with many requests at once, and one that was just chosen has not: bfq does not
+# know then whether the disk takes several.
+settle() {
+	must fio --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=32 \
+		--number_ios=128 --output=/dev/null
+}
+
 for run in $(seq "$RUNS"); do
 	suffix=
 	[ "$run" = 1 ] || suffix=.again
@@ -24,6 +31,7 @@ for run in $(seq "$RUNS"); do
 		for scheduler in $SCHEDULERS; do
 			say "job $job: $scheduler"
 			variant $disk "$scheduler"
+			settle
 			drop_caches
 			recorded=
 			[ "$run$scheduler" != "1$FIRST" ] || recorded=1

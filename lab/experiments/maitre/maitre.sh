@@ -6,7 +6,7 @@
 # lab: memory 1536
 # lab: shift 0
 # lab: set DRIVE=barracuda-80g DEPTH=1 READERS="1 2 4 8" MIB=48 SMALL=300 SIPS=20 POSITIONS=0
-# lab: set SCHEDULERS="mq-deadline bfq hw-as hw-cas hw-maitre"
+# lab: set SCHEDULERS="none mq-deadline kyber bfq hw-as hw-cas hw-cfq-slice hw-maitre"
 #
 # Readers begin together, each with a file of its own; find runs cat for each of SMALL files; SIPS times, two small files are read
 # every half second. With POSITIONS=1 our schedulers are told the drive's positioning times; else they do without.

@@ -7,7 +7,7 @@
 # lab: memory 1536
 # lab: shift 0
 # lab: set DRIVE=barracuda-80g DEPTH=1 STREAMS="8 16" MIB=32 LIBRARIES=16 PAGES=24 LIBRARY_KIB=1536 BEFORE=6
-# lab: set SCHEDULERS="none mq-deadline bfq hw-maitre"
+# lab: set SCHEDULERS="none mq-deadline kyber bfq hw-as hw-cas hw-cfq-slice hw-maitre"
 #
 # STREAMS readers read a file of MIB each again and again. BEFORE seconds later a program maps LIBRARIES files and touches PAGES pages of
 # each, here and there. The streams' rate is theirs until the start is over.

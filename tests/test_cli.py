@@ -134,6 +134,16 @@ def test_set_reaches_the_scheduler(two: Path) -> None:
     assert {r["scheduler"]: r["tunables"]["antic_expire"] for r in d["results"]} == {"as": 6, "cas": 0}
 
 
+def test_a_variant_is_a_scheduler_with_settings_wherever_one_is_named() -> None:
+    """As `compare` and `apply` have it; --set comes on top."""
+    load = ("run", "readers-2", "--seeds", 0, "--json", "--sched")
+    named = json.loads(good(*load, "bfq:low_latency=0"))["results"][0]
+    assert named.pop("variant") == "bfq:low_latency=0"
+    assert named == json.loads(good(*load, "bfq", "--set", "low_latency=0"))["results"][0]
+    assert json.loads(good(*load, "bfq:low_latency=0", "--set", "low_latency=1"))["results"][0]["tunables"]["low_latency"] == 1
+    assert "--sched low_latency=2" in bad("run", "readers-2", "--sched", "bfq:low_latency=2")
+
+
 @pytest.mark.thorough
 def test_a_preset_is_a_scheduler_with_its_settings() -> None:
     """Of every scheduler: each preset's settings are accepted, and its name stands for them."""

@@ -21,7 +21,7 @@ rm /lab/positions/$disk
 # know then whether the disk takes several.
 settle() {
 	must fio --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=32 \
-		--number_ios=128 --output=/dev/null
+		--number_ios=128 --output=/tmp/settle
 }
 
 for run in $(seq "$RUNS"); do

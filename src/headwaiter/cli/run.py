@@ -18,7 +18,7 @@ from headwaiter.cli._options import announce, conditions, reading, simulation_op
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.engine.policy_tables import Setting
-from headwaiter.engine.schedulers import Scheduler, find_preset, settings
+from headwaiter.engine.schedulers import Scheduler, find, settings
 from headwaiter.judge.detail import head
 from headwaiter.judge.judge import runs_of
 from headwaiter.papers.was.config import READERS
@@ -28,7 +28,7 @@ from headwaiter.report.tables import heading, hidden, legend, print_conditions, 
 from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.schema import Result
 from headwaiter.study.single import run_single
-from headwaiter.study.variants import Variant
+from headwaiter.study.variants import Variant, parse_variant
 from headwaiter.study.workload import find_workload
 
 
@@ -38,9 +38,9 @@ from headwaiter.study.workload import find_workload
     "--sched",
     "-s",
     required=True,
-    metavar="NAME",
+    metavar="NAME[:TUNABLE=VALUE...]",
     shell_complete=complete.scheduler,
-    help="The scheduler (see 'headwaiter schedulers').",
+    help="The scheduler (see 'headwaiter schedulers'), such as bfq:low_latency=0.",
 )
 @click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE|FILE", help="Override a tunable's default, or give a table.")
 @file_option("--log", metavar="FILE", help="Write the event log (CSV).")
@@ -61,8 +61,9 @@ def command(
     **given: Any,
 ) -> None:
     """Run WORKLOAD (a trace, a fio job file or a generated workload) under one scheduler."""
-    policy, own = find_preset(sched)
-    tunables = settings(policy, [*own, *pairs], READERS)
+    chosen = parse_variant(sched, READERS)
+    policy = find(chosen.scheduler)
+    tunables = {**chosen.settings, **settings(policy, pairs, READERS)}
     path = find_workload(workload)
     distinct({"WORKLOAD": path}, {"-o": output, "--log": log, "--plot": plot})
     if plot:
@@ -71,7 +72,7 @@ def command(
         work, drive = read_on_drive(path, given["drive"], reading(given), progress=lambda name, _: say(f"trying {name}"))
     how = conditions(given)
     work = how.load(work, drive)
-    ((variant, options),) = how.runs([Variant(policy.name, sched, tunables)], drive, work.trace)
+    ((variant, options),) = how.runs([Variant(policy.name, chosen.name, tunables)], drive, work.trace)
     asked = runs_of(work, given["seeds"])
     total = announce(work.load, drive, options, 1, asked)
     with ExitStack() as stack:  # no log without results

@@ -20,7 +20,7 @@ from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, Workload
 from headwaiter.tuning.halves import Halves, halves
 from headwaiter.tuning.schema import Shown, TriedRow, TuneDocument, TunedRow
-from headwaiter.tuning.search import TuningBench, Searched, Values, optimiser, search, variant_of
+from headwaiter.tuning.search import Searched, TuningBench, Values, optimiser, search, variant_of
 from headwaiter.tuning.space import Dial, dials
 
 

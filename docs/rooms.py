@@ -26,6 +26,7 @@ LAYERS = (
     ("drives", "fio", "generated", "recorder", "traces"),
     ("conformance", "study"),
     ("judge", "lab", "measure"),
+    ("tuning",),
     ("advice", "description", "regret"),
     ("report", "watch"),
     ("experiments", "top"),

@@ -320,6 +320,19 @@ struct hws_trace {
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);
 
+/*
+ * A trace in pieces, for one that memory does not hold: every row comes at its time. ios: how many
+ * rows of each task there will be. A run with it keeps no row per I/O.
+ */
+int hws_add_pieces(struct hws *s, const uint64_t *ios);
+
+/*
+ * The next piece, when hws_run() returns HWS_HUNGRY: rows by time, all later than those of the piece
+ * before, without parent, delay_ns, after and until_ns. Its columns stay in place until the next
+ * one. No rows: that was all.
+ */
+int hws_feed(struct hws *s, const struct hws_trace *piece);
+
 enum hws_directions { HWS_READS = 1, HWS_WRITES = 2, HWS_READS_AND_WRITES = 3 };
 
 /* What ends with a job. */
@@ -425,7 +438,7 @@ int hws_add_job(struct hws *s, const struct hws_job *job);
  */
 int hws_log(struct hws *s, const char *path);
 
-enum hws_progress { HWS_OVER, HWS_MORE };
+enum hws_progress { HWS_OVER, HWS_MORE, HWS_HUNGRY };
 
 /* At most `events` instants further: enum hws_progress, or an error. */
 int hws_run(struct hws *s, uint64_t events);

@@ -14,6 +14,8 @@
  * takes of its process is a part of its think time. So rows go through lines, one a core, in which
  * each has the core and the lock for its time; where the cores keep up, rows come as recorded.
  */
+#include <stdlib.h>
+
 #include "sim/internal.h"
 
 #define FEW_PROCESSES 4u /* of a core: their state is in its caches */
@@ -42,6 +44,7 @@ struct sim_host {
 	u32 *behind;	       /* the row behind a row */
 	u32 *sectors;	       /* of a row in line */
 	u64 *ready_ns;	       /* when it would have been ready, had it not been in line */
+	u64 room;	       /* of these three, of a trace in pieces */
 };
 
 void sim_host_init(struct hws *s)
@@ -187,15 +190,36 @@ void sim_host_trace(struct hws *s, u64 rows)
 	if (!h)
 		return;
 	h->line = sim_alloc(s, s->opt.cores * sizeof(*h->line));
-	h->behind = sim_alloc(s, rows * sizeof(*h->behind) + 1);
-	h->sectors = sim_alloc(s, rows * sizeof(*h->sectors) + 1);
-	h->ready_ns = sim_alloc(s, rows * sizeof(*h->ready_ns) + 1);
+	if (rows) {
+		h->behind = sim_alloc(s, rows * sizeof(*h->behind) + 1);
+		h->sectors = sim_alloc(s, rows * sizeof(*h->sectors) + 1);
+		h->ready_ns = sim_alloc(s, rows * sizeof(*h->ready_ns) + 1);
+	}
 	for (i = 0; i < s->opt.cores; i++) {
 		h->line[i].source.ops = &line_ops;
 		h->line[i].turn.source = &h->line[i].source;
 		h->line[i].turn.core = i;
 		h->line[i].first = NO_ROW;
 	}
+}
+
+void sim_host_room(struct hws *s, u64 rows)
+{
+	struct sim_host *h = s->host;
+
+	SIM_GROW(s, &h->room, rows, SIM_COLUMN(h->behind), SIM_COLUMN(h->sectors),
+		 SIM_COLUMN(h->ready_ns));
+}
+
+void sim_host_free(struct hws *s)
+{
+	struct sim_host *h = s->host;
+
+	if (!h || !h->room)
+		return;
+	free(h->behind);
+	free(h->sectors);
+	free(h->ready_ns);
 }
 
 void sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors)

@@ -243,8 +243,10 @@ struct hws {
 	u64 room_groups;
 	u64 room_tasks;
 
-	struct sim_source *load; /* all of it: a trace, or all jobs */
-	bool load_ended;	 /* every job: what is left is to be written back */
+	struct sim_source *load;  /* all of it: a trace, or all jobs */
+	struct sim_trace *pieces; /* the load, if it is a trace in pieces */
+	bool hungry;		  /* nothing may happen before its next piece is there */
+	bool load_ended;	  /* every job: what is left is to be written back */
 
 	struct sim_due *heap;
 	u64 nr_heap, room_heap;
@@ -422,7 +424,10 @@ void sim_host_joined(struct hws *s, u32 core);
 u64 sim_host_busy(const struct hws *s, u64 *lock_ns);
 /* Rows of a trace in line before their cores; only with a host. */
 void sim_host_trace(struct hws *s, u64 rows);
+/* Of a trace in pieces: so many may stand in line. */
+void sim_host_room(struct hws *s, u64 rows);
 void sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors);
+void sim_host_free(struct hws *s);
 
 /* wbt.c: @cache is woken when some of those who wait may write */
 void sim_wbt_init(struct hws *s, struct sim_source *cache);
@@ -474,6 +479,9 @@ void sim_hw_task_free(struct hws *s, struct hw_task *t);
 
 /* trace.c */
 int sim_add_trace(struct hws *s, const struct hws_trace *trace);
+int sim_add_pieces(struct hws *s, const uint64_t *ios);
+int sim_feed(struct hws *s, const struct hws_trace *piece);
+void sim_pieces_free(struct hws *s);
 
 /* load/job.c, load/start.c */
 int sim_add_job(struct hws *s, const struct hws_job *job);

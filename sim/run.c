@@ -49,8 +49,11 @@ int sim_run(struct hws *s, u64 events)
 	if (s->failed)
 		return s->failed;
 	while (events--) {
-		u64 t = sim_next_event(s);
+		u64 t;
 
+		if (s->hungry)
+			return HWS_HUNGRY;
+		t = sim_next_event(s);
 		if (t == HW_NEVER)
 			break;
 		if (t > SIM_CLOCK_END)

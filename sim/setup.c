@@ -93,6 +93,8 @@ void hws_free(struct hws *s)
 	sim_tallies_free(s);
 	sim_log_close(s);
 	sim_rows_free(s);
+	sim_pieces_free(s);
+	sim_host_free(s);
 	sim_jobs_free(s);
 	if (s->q)
 		sim_tables_free(s->q);
@@ -285,6 +287,25 @@ int hws_add_trace(struct hws *s, const struct hws_trace *trace)
 	REFUSE(s, !trace || (trace->n && columns_missing(trace)));
 	ENTER(s);
 	return sim_add_trace(s, trace);
+}
+
+int hws_add_pieces(struct hws *s, const uint64_t *ios)
+{
+	REFUSE(s, !ios);
+	ENTER(s);
+	return sim_add_pieces(s, ios);
+}
+
+static bool piece_missing(const struct hws_trace *t)
+{
+	return !t->time_ns || !t->task || !t->op || !t->flags || !t->sector || !t->sectors;
+}
+
+int hws_feed(struct hws *s, const struct hws_trace *piece)
+{
+	REFUSE(s, !piece || (piece->n && piece_missing(piece)));
+	ENTER(s);
+	return sim_feed(s, piece);
 }
 
 static bool arrays_missing(const struct hws_job *j)

@@ -7,6 +7,10 @@
  * A task whose I/O waits for a tag is in the kernel. What else of its is due stands in line, and
  * follows when the I/O has a tag, after the time that was between the two. Writes that nobody waits
  * for are written back in batches, and may all wait at once.
+ *
+ * A trace may come in pieces, of which one is there at a time. Then rows do not follow each other,
+ * and what is needed of a row after it was issued is kept: its task as the cookie of its I/O, and
+ * all of it while it waits for a core.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,9 +37,17 @@ struct line {
 	u32 next;      /* ... this is the next */
 };
 
+/* What a row asks for. */
+struct row_io {
+	struct hw_bio bio;
+	u64 fixed_ns;
+	u32 task;
+	u32 next_free; /* among those that are kept */
+};
+
 struct sim_trace {
 	struct sim_source source;
-	struct hws_trace given;
+	struct hws_trace given; /* or the piece that is there */
 	/* Rows by number, NO_ROW ends; NULL where there are none. */
 	u32 *first_child, *next_sibling; /* rows that follow a row */
 	u32 *follower;			 /* the row that may not be issued before a row */
@@ -48,6 +60,13 @@ struct sim_trace {
 	u32 first_line;
 	u32 *behind; /* the row that stands in line behind a row */
 	u64 *due_ns; /* of rows in line */
+
+	bool in_pieces, ended;
+	u64 first;	     /* the number of the first row of the piece */
+	int64_t last_ns;     /* of the piece before; -1: there was none */
+	struct row_io *kept; /* rows before their cores, by the number that stands for them there */
+	u64 nr_kept, room_kept;
+	u32 free_kept;
 };
 
 static struct sim_trace *trace_of(struct sim_source *source)
@@ -61,32 +80,42 @@ static bool next_root(struct hws *s, struct sim_source *source, u64 *time_ns, u6
 {
 	struct sim_trace *t = trace_of(source);
 
-	if (t->next_root == t->nr_roots)
+	if (t->next_root == t->nr_roots) {
+		s->hungry = t->in_pieces && !t->ended;
 		return false;
+	}
 	*row = t->roots ? t->roots[t->next_root] : t->next_root;
 	*time_ns = (u64)t->given.time_ns[*row];
+	*row += t->first;
 	t->next_root++;
 	return true;
 }
 
 static void row_done(struct hws *s, struct sim_source *source, void *cookie);
 
-static void flush_done(struct hws *s, struct sim_trace *t, u64 row, u64 issue_ns)
+/* What tells a row when it is done. */
+static void *cookie_of(const struct sim_trace *t, u64 row, u32 task)
+{
+	return (void *)(uintptr_t)(t->in_pieces ? task : row);
+}
+
+static void flush_done(struct hws *s, struct sim_trace *t, u64 row, u32 task, u64 issue_ns)
 {
 	s->last_done_ns = s->now;
 	sim_row_complete(s, row);
-	sim_tally_sync(s, t->given.task[row], issue_ns);
-	row_done(s, &t->source, (void *)(uintptr_t)row);
+	sim_tally_sync(s, task, issue_ns);
+	row_done(s, &t->source, cookie_of(t, row, task));
 }
 
 static void issue_flush(struct hws *s, struct sim_trace *t, u64 row)
 {
 	struct row_flush *f = t->free_flushes;
+	u32 task = t->given.task[row - t->first];
 
 	s->flushes++;
-	sim_row_issue(s, row, t->given.task[row], NULL, s->now);
+	sim_row_issue(s, row, task, NULL, s->now);
 	if (!s->drive->write_cache) {
-		flush_done(s, t, row, s->now);
+		flush_done(s, t, row, task, s->now);
 		return;
 	}
 	if (f)
@@ -94,7 +123,7 @@ static void issue_flush(struct hws *s, struct sim_trace *t, u64 row)
 	else
 		f = sim_alloc(s, sizeof(*f));
 	*f = (struct row_flush){
-		.wait.task = t->given.task[row], .row = row, .issue_ns = s->now, .next = t->flushes
+		.wait.task = task, .row = row, .issue_ns = s->now, .next = t->flushes
 	};
 	t->flushes = f;
 	sim_flush(s, &f->wait);
@@ -113,39 +142,82 @@ static void end_flushes(struct hws *s, struct sim_trace *t)
 		*at = f->next;
 		f->next = t->free_flushes;
 		t->free_flushes = f;
-		flush_done(s, t, f->row, f->issue_ns);
+		flush_done(s, t, f->row, f->wait.task, f->issue_ns);
 	}
+}
+
+static struct row_io row_of(struct hws *s, const struct sim_trace *t, u64 row)
+{
+	const struct hws_trace *g = &t->given;
+	u64 at = row - t->first;
+
+	return (struct row_io){
+		.task = g->task[at],
+		.fixed_ns = g->service_ns ? (u64)g->service_ns[at] : 0,
+		.bio = { .sector = g->sector[at],
+			 .sectors = g->sectors[at],
+			 .op = g->op[at],
+			 .flags = g->flags[at] | (g->op[at] == HW_READ ? HW_RQ_SYNC : 0),
+			 .ioprio = g->ioprio && g->ioprio[at] ? g->ioprio[at] :
+								s->tasks[g->task[at]].ioprio },
+	};
+}
+
+static void issue_io(struct hws *s, struct sim_trace *t, struct row_io *io, u64 row, u64 since_ns)
+{
+	io->bio.now_ns = since_ns;
+	sim_issue(s, io->task, &io->bio, row, io->fixed_ns, cookie_of(t, row, io->task));
+}
+
+/* Keeps a row of a piece; the number that stands for it. */
+static u32 keep_row(struct hws *s, struct sim_trace *t, u64 row)
+{
+	u32 number = t->free_kept;
+
+	if (number != NO_ROW) {
+		t->free_kept = t->kept[number].next_free;
+	} else {
+		SIM_GROW(s, &t->room_kept, t->nr_kept + 1, SIM_COLUMN(t->kept));
+		number = (u32)t->nr_kept++;
+		sim_host_room(s, t->nr_kept);
+	}
+	t->kept[number] = row_of(s, t, row);
+	return number;
 }
 
 static void row_through(struct hws *s, struct sim_source *source, u64 row, u64 since_ns)
 {
-	const struct hws_trace *g = &trace_of(source)->given;
-	struct hw_bio what = {
-		.sector = g->sector[row],
-		.sectors = g->sectors[row],
-		.op = g->op[row],
-		.flags = g->flags[row] | (g->op[row] == HW_READ ? HW_RQ_SYNC : 0),
-		.ioprio = g->ioprio && g->ioprio[row] ? g->ioprio[row] :
-							s->tasks[g->task[row]].ioprio,
-		.now_ns = since_ns,
-	};
+	struct sim_trace *t = trace_of(source);
+	struct row_io io;
 
-	sim_issue(s, g->task[row], &what, row, g->service_ns ? (u64)g->service_ns[row] : 0,
-		  (void *)(uintptr_t)row);
+	if (!t->in_pieces) {
+		io = row_of(s, t, row);
+	} else {
+		io = t->kept[row];
+		t->kept[row].next_free = t->free_kept;
+		t->free_kept = (u32)row;
+	}
+	issue_io(s, t, &io, row, since_ns);
 }
 
 static void issue(struct hws *s, struct sim_trace *t, u64 row)
 {
-	const struct hws_trace *g = &t->given;
+	struct row_io io;
+	u32 core;
 
 	if (t->state)
 		t->state[row] = ROW_ISSUED;
-	if (g->op[row] == HWS_FLUSH)
+	if (t->given.op[row - t->first] == HWS_FLUSH) {
 		issue_flush(s, t, row);
-	else if (s->host)
-		sim_host_line(s, (u32)row, sim_core_of(s, g->task[row], row), g->sectors[row]);
-	else
-		row_through(s, &t->source, row, s->now);
+		return;
+	}
+	io = row_of(s, t, row);
+	if (!s->host) {
+		issue_io(s, t, &io, row, s->now);
+		return;
+	}
+	core = sim_core_of(s, io.task, row);
+	sim_host_line(s, t->in_pieces ? keep_row(s, t, row) : (u32)row, core, io.bio.sectors);
 }
 
 /* Has the turn of a row come that stood in line? It leaves it. */
@@ -164,10 +236,14 @@ static bool has_turn(struct sim_trace *t, u64 row)
 /* Is its task in the kernel? It gets in line. */
 static bool gets_in_line(struct hws *s, struct sim_trace *t, u64 row)
 {
-	u32 task = t->given.task[row];
-	struct line *l = t->lines ? &t->lines[task] : NULL;
+	struct line *l;
+	u32 task;
 
-	if (!l || (t->given.op[row] == HW_WRITE && !(t->given.flags[row] & HW_RQ_SYNC)))
+	if (!t->lines)
+		return false;
+	task = t->given.task[row];
+	l = &t->lines[task];
+	if (t->given.op[row] == HW_WRITE && !(t->given.flags[row] & HW_RQ_SYNC))
 		return false;
 	if (l->first == NO_ROW && !sim_task_stalls(s, task)) {
 		l->due_ns = s->now;
@@ -247,7 +323,7 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 {
 	struct sim_trace *t = trace_of(source);
 	u64 row = (uintptr_t)cookie;
-	u32 task = t->given.task[row], child;
+	u32 task = t->in_pieces ? (u32)row : t->given.task[row], child;
 
 	if (--t->remaining[task] == 0 && s->tasks[task].exits)
 		sim_task_exit(s, task);
@@ -271,10 +347,10 @@ static void woken(struct hws *s, struct sim_source *source)
 
 static int trace_over(struct hws *s, struct sim_source *source)
 {
-	const struct hws_trace *given = &trace_of(source)->given;
-	u64 wanted = given->n, issued = s->issued + s->flushes;
+	const struct sim_trace *t = trace_of(source);
+	u64 wanted = t->first + t->given.n, issued = s->issued + s->flushes;
 
-	if (given->until_ns)
+	if (t->given.until_ns)
 		s->left_out = wanted - issued;
 	if (issued + s->left_out == wanted) {
 		/* wbt may have had a look after that. */
@@ -322,13 +398,14 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 				(unsigned long long)i, (unsigned long long)t->sector[i],
 				t->sectors[i], (unsigned long long)s->drive->sectors);
 	}
-	if (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1)
+	if (t->parent &&
+	    (t->parent[i] >= (int64_t)t->n || t->parent[i] == (int64_t)i || t->parent[i] < -1))
 		return sim_fail(s, -EINVAL, "row %llu: invalid parent %lld", (unsigned long long)i,
 				(long long)t->parent[i]);
 	if (t->after && (t->after[i] < -1 || t->after[i] >= (int64_t)i))
 		return sim_fail(s, -EINVAL, "row %llu: invalid predecessor %lld",
 				(unsigned long long)i, (long long)t->after[i]);
-	if ((t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
+	if ((!t->parent || t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
 		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
 	if (t->op[i] > HWS_FLUSH)
 		return sim_fail(s, -EINVAL, "row %llu: no operation %u", (unsigned long long)i,
@@ -379,8 +456,6 @@ static int link_rows(struct hws *s, struct sim_trace *trace)
 		trace->behind = rows_of(s, t->n);
 		trace->due_ns = sim_alloc(s, t->n * sizeof(*trace->due_ns));
 	}
-	trace->first_line = NO_ROW;
-	trace->remaining = sim_alloc(s, s->nr_tasks * sizeof(*trace->remaining));
 	/* Backwards, so that the children of a row stand in the order of the trace. */
 	for (i = t->n; i-- > 0;) {
 		trace->remaining[t->task[i]]++;
@@ -407,18 +482,37 @@ static int link_rows(struct hws *s, struct sim_trace *trace)
 	return 0;
 }
 
+static int no_load_yet(struct hws *s)
+{
+	if (s->started || s->load)
+		return sim_fail(s, -EBUSY,
+				"a run accepts one trace or jobs, only before it starts");
+	return s->drive ? 0 : sim_fail(s, -EINVAL, "no drive");
+}
+
+static struct sim_trace *trace_new(struct hws *s)
+{
+	struct sim_trace *t = sim_alloc(s, sizeof(*t));
+	u32 task;
+
+	t->source.ops = &trace_ops;
+	t->first_line = NO_ROW;
+	t->free_kept = NO_ROW;
+	t->last_ns = -1;
+	t->remaining = sim_alloc(s, s->nr_tasks * sizeof(*t->remaining));
+	for (task = 0; task < s->nr_tasks; task++)
+		s->tasks[task].source = &t->source;
+	return t;
+}
+
 int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 {
 	struct sim_trace *t;
 	u64 i;
-	u32 task;
-	int ret;
+	int ret = no_load_yet(s);
 
-	if (s->started || s->load)
-		return sim_fail(s, -EBUSY,
-				"a run accepts one trace or jobs, only before it starts");
-	if (!s->drive)
-		return sim_fail(s, -EINVAL, "no drive");
+	if (ret)
+		return ret;
 	if (trace->n >= NO_ROW)
 		return sim_fail(s, -E2BIG, "%llu rows: a trace has fewer than 2^32",
 				(unsigned long long)trace->n);
@@ -427,18 +521,74 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 		if (ret)
 			return ret;
 	}
-	t = sim_alloc(s, sizeof(*t));
+	t = trace_new(s);
 	t->given = *trace;
 	ret = link_rows(s, t);
 	if (ret)
 		return ret;
-	t->source.ops = &trace_ops;
-	for (task = 0; task < s->nr_tasks; task++)
-		s->tasks[task].source = &t->source;
 	sim_rows_of_trace(s, &t->given);
 	sim_look_ahead(s, &t->source);
 	s->load = &t->source;
 	sim_host_trace(s, t->given.n);
 	sim_throttle_init(s);
 	return 0;
+}
+
+int sim_add_pieces(struct hws *s, const uint64_t *ios)
+{
+	struct sim_trace *t;
+	int ret = no_load_yet(s);
+
+	if (ret)
+		return ret;
+	if (s->opt.record)
+		return sim_fail(s, -EINVAL, "a trace in pieces keeps no row per I/O");
+	t = trace_new(s);
+	t->in_pieces = true;
+	if (s->nr_tasks)
+		memcpy(t->remaining, ios, s->nr_tasks * sizeof(*ios));
+	sim_look_ahead(s, &t->source);
+	s->load = &t->source;
+	s->pieces = t;
+	sim_host_trace(s, 0);
+	sim_throttle_init(s);
+	return 0;
+}
+
+int sim_feed(struct hws *s, const struct hws_trace *piece)
+{
+	struct sim_trace *t = s->pieces;
+	int64_t before;
+	u64 i;
+	int ret;
+
+	if (!t || !s->hungry)
+		return sim_fail(s, -EBUSY, "the run wants no piece of a trace now");
+	if (piece->parent || piece->delay_ns || piece->after || piece->until_ns)
+		return sim_fail(s, -EINVAL, "rows of a piece do not follow each other");
+	before = t->last_ns;
+	for (i = 0; i < piece->n; i++) {
+		ret = check_row(s, piece, i);
+		if (ret)
+			return ret;
+		if (piece->time_ns[i] < before || (!i && piece->time_ns[i] == before))
+			return sim_fail(s, -EINVAL, "row %llu: comes before another piece's",
+					(unsigned long long)i);
+		before = piece->time_ns[i];
+	}
+	t->first += t->given.n;
+	t->given = *piece;
+	t->next_root = 0;
+	t->nr_roots = piece->n;
+	t->last_ns = before;
+	t->ended = !piece->n;
+	s->hungry = false;
+	sim_look_ahead(s, &t->source);
+	return 0;
+}
+
+void sim_pieces_free(struct hws *s)
+{
+	if (s->pieces)
+		free(s->pieces->kept);
 }

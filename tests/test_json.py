@@ -125,6 +125,10 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
         "TopDocument",
         [["ISSUED", "--once"], ["FOUR", "--once", "-i", "0.5"], ["sda", "--root", "ROOT", "--counters", "--once", "-i", "0.1"]],
     ),
+    "tune": (
+        "TuneDocument",
+        [["JOB", "-s", "deadline", "-d", "constant:5", "--trials", "4"], ["FOUR", "-s", "bfq", "--trials", "2", "--seeds", "0"]],
+    ),
     "rank": ("RankDocument", [["barracuda-80g", "-s", "none,as", "--sizes", "4k,1m", "-t", "0.2", "--runs", "2"]]),
     "table": ("TableDocument", [["barracuda-80g", "-s", "none,as", "--files", "64k", "--records", "4k", "--runs", "1"]]),
     "select": ("SelectDocument", [[*CELL], [*CELL, "--apply", "sda", "--root", "ROOT"]]),

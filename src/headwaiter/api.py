@@ -39,11 +39,25 @@ from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
 from headwaiter.traces import Source, Trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
+from headwaiter.tuning import tune as tuning
+from headwaiter.tuning.schema import Shown, TuneDocument
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "read_trace", "run", "schedulers"]
+__all__ = [
+    "Comparison",
+    "Conditions",
+    "Problem",
+    "Run",
+    "Trace",
+    "Tuning",
+    "compare",
+    "read_trace",
+    "run",
+    "schedulers",
+    "tune",
+]
 
 Settings = Mapping[str, int | str | Cells]
 
@@ -344,6 +358,88 @@ def run(
     options = replace(options, record=True)
     done = run_single(work, device, variant, options, runs_of(work, runs), seed=options.seed)
     return Run(done.document, heading(work, device), done.outcome, head(variant, device, done.load, options))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """Tunables for a workload, found on one part of it and judged on another. Printed, it is the verdict."""
+
+    study: tuning.Tuned = field(repr=False)
+    """What the document is made from: the parts, the search, the verdict (headwaiter.tuning.tune)."""
+
+    @property
+    def document(self) -> TuneDocument:
+        """All figures, as `--json` prints them (docs/json.md)."""
+        return self.study.document()
+
+    @property
+    def recommended(self) -> bool:
+        """Whether the settings are better than the start on the part that the search has not seen, too."""
+        return self.study.recommended
+
+    @property
+    def settings(self) -> Shown:
+        """Tunables that differ from the start in the best settings, recommended or not."""
+        return self.study.settings
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler to take, as compare() takes it: with the settings if they are recommended, else the start."""
+        return (self.study.best if self.recommended else self.study.start).name
+
+    @property
+    def answer(self) -> Answer | None:
+        """The judge's verdict on the part held out; None if the search found nothing to judge."""
+        return self.study.judged.answer if self.study.judged else None
+
+    def to_json(self) -> str:
+        """The JSON that `headwaiter tune --json` prints."""
+        return json_text(self.document)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each setting that was run: its tunables, and how far ahead it is. Problem without pandas."""
+        rows = self.document.tried
+        starts = {row.tunable: row.start for row in self.study.rows}
+        columns: dict[str, Any] = {name: [row.settings.get(name, start) for row in rows] for name, start in starts.items()}
+        return frame({**columns, "ahead_percent": [row.ahead_percent for row in rows]})
+
+    def __repr__(self) -> str:
+        return self.study.text
+
+
+def tune(
+    workload: str | Path | Trace | pd.DataFrame,
+    scheduler: str,
+    drive: str | Path | Drive | None = None,
+    by: Criterion | None = None,
+    trials: int | None = None,
+    seconds: float | None = None,
+    runs: int | None = None,
+    margin: float = MARGIN,
+    anyway: bool = False,
+    **conditions: Unpack[Conditions],
+) -> Tuning:
+    """Search for the best tunables of a scheduler, as `headwaiter tune` does: on one part of a workload, judged on another.
+
+    scheduler: a name, or a variant from which the search starts. by: the figure to improve. trials, seconds: how many settings
+    are tried and for how long, whichever ends first (default: 64 settings). The other arguments are those of compare(); `seed` is
+    the search's, too. Raises Problem without Optuna (`pip install 'headwaiter[tune]'`).
+
+    >>> import headwaiter
+    >>> found = headwaiter.tune("readers-2", "mq-deadline", drive="wd-re-4tb", trials=4, runs=0)
+    >>> found.recommended, found.scheduler
+    (False, 'mq-deadline')
+    """
+    _check(conditions)
+    reading = _reading(conditions)
+    work, device = _on_drive(workload, drive, reading)
+    path = find_workload(str(workload)) if isinstance(workload, str | Path) else Path(work.name)
+    start = parse_variant(scheduler, READERS)
+    how = checked(dict(conditions))
+    found = tuning.tune(
+        path, work, device, start, how, reading, by=by, trials=trials, seconds=seconds, runs=runs, margin=margin, anyway=anyway
+    )
+    return Tuning(found)
 
 
 def schedulers() -> dict[str, Scheduler]:

@@ -84,6 +84,7 @@ static void test_no_run(void)
 	struct hws_job what = { 0 };
 	struct hws_options none = { 0 };
 	int64_t value = 0;
+	uint64_t ios = 0;
 	uint32_t cells[1];
 
 	CHECK(!hws_new(NULL));
@@ -102,6 +103,8 @@ static void test_no_run(void)
 	CHECK_EQ(hws_add_group(NULL, -1, 100), -EINVAL);
 	CHECK_EQ(hws_join_group(NULL, 0, 0), -EINVAL);
 	CHECK_EQ(hws_add_trace(NULL, &trace), -EINVAL);
+	CHECK_EQ(hws_add_pieces(NULL, &ios), -EINVAL);
+	CHECK_EQ(hws_feed(NULL, &trace), -EINVAL);
 	CHECK_EQ(hws_add_job(NULL, &what), -EINVAL);
 	CHECK_EQ(hws_log(NULL, "/dev/null"), -EINVAL);
 	CHECK_EQ(hws_run(NULL, 1), -EINVAL);
@@ -154,6 +157,55 @@ static void test_columns(struct hws *s)
 #undef WITHOUT
 	refused(hws_add_trace(s, NULL), s);
 	CHECK_EQ(hws_add_trace(s, &good), 0);
+}
+
+/* The same of a piece, which has no rows that follow others. */
+static void test_pieces(void)
+{
+	static const int64_t times[] = { 5, 5, 6 };
+	static const uint32_t tasks[3], sectors[] = { 8, 8, 8 };
+	static const uint64_t sector[3], ios = 3;
+	static const uint8_t bytes[3];
+	const struct hws_options options = { .policy = policy, .exact = 10 };
+	const struct hws_trace good = { .n = 2,
+					.time_ns = times,
+					.task = tasks,
+					.op = bytes,
+					.flags = bytes,
+					.sector = sector,
+					.sectors = sectors };
+	const struct hws_trace end = { 0 };
+	struct hws *s = hws_new(&options);
+	struct hws_trace t = good;
+
+	CHECK(s);
+	CHECK_EQ(hws_add_pieces(s, &ios), -EINVAL); /* no drive */
+	CHECK_EQ(hws_drive_constant(s, 1000, SECTORS), 0);
+	CHECK_EQ(hws_add_task(s, 1, 0, 0, 1), 0);
+	refused(hws_add_pieces(s, NULL), s);
+	CHECK_EQ(hws_feed(s, &good), -EBUSY);
+	CHECK_EQ(hws_add_pieces(s, &ios), 0);
+	CHECK_EQ(hws_add_pieces(s, &ios), -EBUSY);
+	CHECK_EQ(hws_run(s, UINT64_MAX), HWS_HUNGRY);
+	refused(hws_feed(s, NULL), s);
+	t.time_ns = NULL;
+	refused(hws_feed(s, &t), s);
+	t = good;
+	t.parent = times;
+	CHECK_EQ(hws_feed(s, &t), -EINVAL);
+	CHECK_EQ(hws_feed(s, &good), 0);
+	CHECK_EQ(hws_feed(s, &good), -EBUSY);
+	CHECK_EQ(hws_run(s, UINT64_MAX), HWS_HUNGRY);
+	CHECK_EQ(hws_feed(s, &good), -EINVAL); /* not later */
+	t = good;
+	t.n = 1;
+	t.time_ns = times + 2;
+	CHECK_EQ(hws_feed(s, &t), 0);
+	CHECK_EQ(hws_run(s, UINT64_MAX), HWS_HUNGRY);
+	CHECK_EQ(hws_feed(s, &end), 0);
+	CHECK_EQ(hws_run(s, UINT64_MAX), HWS_OVER);
+	CHECK_EQ(hws_feed(s, &end), -EBUSY);
+	hws_free(s);
 }
 
 static void test_job(struct hws *s)
@@ -293,6 +345,7 @@ int main(void)
 	test_no_run();
 	test_run(false);
 	test_run(true);
+	test_pieces();
 	test_policy();
 	test_drives();
 	return CHECK_DONE();

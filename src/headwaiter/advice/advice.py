@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from headwaiter.advice.gate import gate, told
 from headwaiter.advice.offered import known
@@ -14,7 +15,7 @@ from headwaiter.base.errors import Problem
 from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive
 from headwaiter.judge.conditions import RunConditions
-from headwaiter.judge.judge import judge
+from headwaiter.judge.judge import Judged, judge
 from headwaiter.judge.levers import FILES, UNKNOWN_QUEUE, LeverQueue, pull
 from headwaiter.judge.verdict import STOCK_BASELINES
 from headwaiter.queue.devices import Device, current_scheduler
@@ -27,6 +28,7 @@ from headwaiter.study.schema import Answer, Fit, Lever
 from headwaiter.study.variants import Variant, candidates, default_set, parse_variant
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces.recording import Recording
+from headwaiter.tuning.tune import tune
 
 STOCK = ("none", "mq-deadline", "kyber", "bfq")
 """What a kernel of today has, where no device is asked."""
@@ -101,12 +103,15 @@ def advise(
     recorded: Recording | None = None,
     anyway: bool = False,
     mute: Sequence[str] = (),
+    trials: int = 0,
     progress: Callable[[str, int], None] | None = None,
 ) -> Advised:
-    """Judge a recording: the gate; then a replay under every scheduler against the one in force, and a search over tunables.
+    """Judge a recording: the gate; then a replay under every scheduler against the one in force, each with a few settings.
 
-    recorded: what its archive tells, if it is one. anyway: judge behind a closed gate and on a doubtful drive, too. mute:
-    identifiers of advice to be left out. Problem if the workload is no recording, or the goal cannot be judged by it.
+    trials: of so many settings of the scheduler to take the best ones are searched (tuning/), and are advised if they are better
+    where the search has not looked. recorded: what its archive tells, if it is one. anyway: judge behind a closed gate and on a
+    doubtful drive, too. mute: identifiers of advice to be left out. Problem if the workload is no recording, or the goal cannot
+    be judged by it.
     """
     trace = work.trace
     if trace is None:
@@ -145,6 +150,9 @@ def advise(
     )
     if judged.criterion == "fairness" and any(r.fairness_jain is None for r in judged.results):
         raise Problem(f"{work.name}: --goal fairness needs several programs at once")
+    if trials and judged.answer.margins:
+        judged, more = _searched(judged, work, trials, margin, anyway)
+        found = replace(found, notes=(*found.notes, *more))
     said = judged.answer
     levers = pull(judged, _queue(target), progress)
     found = replace(found, answer=said, fit=judged.fit, notes=(*found.notes, *(n for n in judged.notes if n not in found.notes)))
@@ -152,6 +160,52 @@ def advise(
         return _with(found, [_advice(found, "recording", said.text, said.outcome)], mute)
     pick = next(t for t in judged.trials if t.variant.name == (said.best or incumbent.name))
     return _conclude(found, pick.variant, said, levers, mute)
+
+
+def _searched(judged: Judged, work: Workload, trials: int, margin: float, anyway: bool) -> tuple[Judged, list[str]]:
+    """The verdict with the best settings of the scheduler to take as one more candidate, and what is to be said of them.
+
+    They are searched on the first half of the recording, so a verdict that has them is of the second half alone. It stands only
+    if there they are better than the scheduler without them and than the one in force; else that on the whole recording does.
+    """
+    answer, by_name = judged.answer, {trial.variant.name: trial.variant for trial in judged.trials}
+    start, incumbent = by_name[answer.best or answer.baseline], by_name[answer.baseline]
+    trace = work.recording
+    assert trace
+    found = tune(
+        Path(trace.source),
+        work,
+        judged.drive,
+        start,
+        judged.conditions,
+        work.reading,
+        by=judged.criterion,
+        trials=trials,
+        margin=margin,
+        anyway=anyway,
+        doubted=False,
+    )
+    if not found.recommended:
+        return judged, [f"--tune: {found.text.removesuffix('.')}"]
+    held = judge(
+        found.parts.held,
+        judged.drive,
+        [incumbent, found.best],
+        judged.conditions,
+        by=judged.criterion,
+        current=incumbent.name,
+        recorded_under=judged.recorded_under,
+        have=[incumbent.scheduler, start.scheduler],
+        margin=margin,
+        anyway=anyway,
+        doubted=False,
+        tasks=False,
+    )
+    if held.answer.best != found.best.name:
+        said = f"on the second half {found.best.name} is better than {start.name}, but not surely better than {incumbent.name}"
+        return judged, [f"--tune: {said}"]
+    note = f"--tune: {found.best.name} was found on the first half of the recording, and the verdict is of the second"
+    return replace(held, fit=judged.fit), [note]
 
 
 def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0, whole: bool = False) -> RunConditions:

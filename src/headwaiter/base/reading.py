@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Files read whole, packed or not, but never more than there is memory for.
+"""Files read whole, packed or not, but never more than there is memory for; and piece by piece, where they are longer.
 
 Devices that do not end, and a few kilobytes that unpack to a terabyte, stop at a limit and say so.
 """
@@ -11,8 +11,9 @@ import lzma
 import resource
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import zstandard
 
@@ -198,6 +199,58 @@ def _unzstd(raw: bytes) -> Iterator[bytes]:
                 raise (_HungryError if "memory" in str(e) else e) from None
             at += _ZSTD_CHUNK
         at = min(at, len(raw)) - len(frame.unused_data)
+
+
+class StreamError(Exception):
+    """A compressed stream is damaged or ends too early; the message says which, without the file's name."""
+
+
+def contents(path: Path) -> Iterator[bytes]:
+    """A file's content piece by piece, however long it is; gzip, xz and zstd are undone. Problem if it cannot be read.
+
+    StreamError when the good part of a stream has been given.
+    """
+    try:
+        with path.open("rb") as f:
+            head = f.read(_ZSTD_CHUNK)
+            for magic, name, new, damage in _STREAMS:
+                if head.startswith(magic):
+                    try:
+                        yield from _members(f, head, new, pads=magic != _ZSTD)
+                    except _CutError:
+                        raise StreamError(f"the {name} stream is truncated") from None
+                    except damage:
+                        raise StreamError(f"the {name} stream is damaged") from None
+                    return
+            while head:
+                yield head
+                head = f.read(_CHUNK)
+    except OSError as e:
+        raise Problem(f"{path}: {e.strerror or 'cannot be read'}") from None
+
+
+_STREAMS: tuple[tuple[bytes, str, Callable[[], Any], type[Exception]], ...] = (
+    (_GZIP, "gzip", lambda: zlib.decompressobj(wbits=31), zlib.error),
+    (_XZ, "xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=most_bytes()), lzma.LZMAError),
+    (_ZSTD, "zstd", lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError),
+)
+
+
+def _members(f: BinaryIO, data: bytes, new: Callable[[], Any], pads: bool) -> Iterator[bytes]:
+    """Streams that follow one another; zeros may follow the last one, if it `pads`."""
+    piece = _PIECE if pads else _ZSTD_CHUNK
+    while data:
+        stream = new()
+        while not stream.eof:
+            if not data and not (data := f.read(piece)):
+                raise _CutError
+            if out := stream.decompress(data):
+                yield out
+            data = b""
+        data = stream.unused_data
+        while pads and not data.lstrip(b"\0") and (more := f.read(piece)):
+            data = more
+        data = data.lstrip(b"\0") if pads else data or f.read(piece)
 
 
 def _meminfo() -> int:

@@ -15,5 +15,19 @@ from headwaiter.queue.schema import DOCUMENTS as QUEUE
 from headwaiter.regret.schema import DOCUMENTS as REGRET
 from headwaiter.study.schema import DOCUMENTS as STUDY
 from headwaiter.top.schema import DOCUMENTS as TOP
+from headwaiter.tuning.schema import DOCUMENTS as TUNING
 
-ALL: tuple[type[Record], ...] = (*STUDY, *WAS, *LAB, *REGRET, *REPRODUCE, *MEASURE, *DESCRIPTION, *TOP, *ADVICE, *QUEUE, *PAPERS)
+ALL: tuple[type[Record], ...] = (
+    *STUDY,
+    *WAS,
+    *LAB,
+    *REGRET,
+    *REPRODUCE,
+    *MEASURE,
+    *DESCRIPTION,
+    *TOP,
+    *ADVICE,
+    *QUEUE,
+    *PAPERS,
+    *TUNING,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 Rows = tuple[tuple[str, str], ...]
 
-SHORT = ("rank", "table", "select", "validate", "conform", "calibrate")
+SHORT = ("tune", "rank", "table", "select", "validate", "conform", "calibrate")
 """Commands of `headwaiter research` that also work without that word."""
 
 EXAMPLES: dict[str, Rows] = {
@@ -160,6 +160,13 @@ EXAMPLES: dict[str, Rows] = {
     "top": (
         ("headwaiter top sda", "As root: show programs, their rates and who waits for whom; q ends it."),
         ("headwaiter top sda --counters --once", "Without root: one interval, from the disk's counters."),
+    ),
+    "tune": (
+        ("headwaiter tune nas.hwr --sched bfq", "Find the tunables of bfq for a recording."),
+        (
+            "headwaiter tune readers-4 -s mq-deadline -d wd-re-4tb --by p99 --time 60s",
+            "Search for a minute for those with the shortest tail, for a bundled job file and drive.",
+        ),
     ),
     "validate": (
         ("headwaiter validate wd-re-4tb measured.csv --plot times.png", "Replay measured service times on a model."),

@@ -43,6 +43,7 @@ from headwaiter.study.workload import Workload, find_workload, read_recording
 from headwaiter.traces import Source, recording
 from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
+from headwaiter.tuning.search import TRIALS, optimiser
 
 
 @click.command("advise", cls=Command)
@@ -92,6 +93,17 @@ from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 @click.option("--whole", is_flag=True, help=f"Replay all of a recording of more than {WHOLE_IOS:,} requests, not windows of it.")
 @click.option("--anyway", is_flag=True, help="Judge even if the recording is too short, or of another drive.")
 @click.option("--mute", multiple=True, metavar="ID", help="Leave out advice of this identifier (/etc/headwaiter/muted has more).")
+@click.option(
+    "--tune",
+    "trials",
+    is_flag=False,
+    flag_value=TRIALS,
+    default=0,
+    type=click.IntRange(0, 100_000),
+    metavar="[N]",
+    help=f"Search the tunables of the scheduler to take, too, on the first half of the recording: N settings [{TRIALS}]. They are"
+    " advised if they are better on the second half. Needs Optuna.",
+)
 @click.option("--apply", "put", is_flag=True, help="Put the advised settings in force, the former ones saved first.")
 @click.option("--force", is_flag=True, help="With --apply: even if something would stop working, or another disk was recorded.")
 @click.option("--persist", is_flag=True, help="Print a udev rule that keeps the advised settings; nothing is installed.")
@@ -107,6 +119,7 @@ def command(
     margin: float,
     anyway: bool,
     mute: tuple[str, ...],
+    trials: int,
     put: bool,
     force: bool,
     persist: bool,
@@ -120,6 +133,8 @@ def command(
     nothing without --apply.
     A DEVICE (sda, /dev/sda) is recorded first; see `headwaiter record`.
     """
+    if trials:
+        optimiser()
     live = _is_disk(machine, workload)
     if live and on:
         raise Problem(f"--on is for traces, and {shown(workload)} is a device")
@@ -155,6 +170,7 @@ def command(
                 recorded=recorded,
                 anyway=anyway,
                 mute=mute,
+                trials=trials,
                 progress=update,
             )
     # What is refused is told behind the advice, and then nothing is changed and no rule is printed.

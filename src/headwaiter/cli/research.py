@@ -5,7 +5,11 @@ from __future__ import annotations
 
 from headwaiter.cli._commands import Loading
 
-SECTIONS = {"Selectors of the literature": ("rank", "table", "select"), "Models": ("validate", "conform", "calibrate")}
+SECTIONS = {
+    "Many runs": ("tune",),
+    "Selectors of the literature": ("rank", "table", "select"),
+    "Models": ("validate", "conform", "calibrate"),
+}
 
 
 command = Loading(

@@ -91,6 +91,7 @@ class Progress(IntEnum):
 
     OVER = lib.HWS_OVER
     MORE = lib.HWS_MORE
+    HUNGRY = lib.HWS_HUNGRY
 
 
 class IoprioClass(IntEnum):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -155,6 +155,61 @@ class Forest:
     def explained(self, error: str) -> str:
         """See Load: a forest was written nowhere."""
         return error
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive I/Os of a trace, columns of one length as of a Forest; each comes at its time."""
+
+    time_ns: I64
+    task: U32
+    op: U8
+    flags: U8
+    sector: U64
+    sectors: U32
+    ioprio: U16
+
+    def columns(self) -> Any:
+        """As libheadwaiter takes them. They must outlive the next piece's."""
+        c = ffi.new("struct hws_trace *")
+        c.n = len(self.time_ns)
+        for one in fields(self):
+            setattr(c, one.name, borrow(_COLUMNS[one.name], getattr(self, one.name)))
+        return c
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A trace that memory does not hold: `read` begins it anew, and gives pieces in order, each later than the one before.
+
+    ios: how many I/Os and flushes of each task there will be. A run with it keeps no rows.
+    """
+
+    tasks: Sequence[Task]
+    ios: U64
+    read: Callable[[], Iterator[Piece]]
+
+    def attach(self, run: Any) -> int:
+        """See Load."""
+        return int(lib.hws_add_pieces(run, borrow("uint64_t[]", self.ios)))
+
+    def explained(self, error: str) -> str:
+        """See Load: where a row was written is told by who reads it."""
+        return error
+
+    def feeder(self, run: Any) -> Callable[[], int]:
+        """What gives the next piece to a run, and returns what libheadwaiter returned."""
+        pieces = self.read()
+        held: dict[str, Any] = {}
+
+        def feed() -> int:
+            piece = next(pieces, None)
+            given = piece.columns() if piece else ffi.new("struct hws_trace *")
+            status = int(lib.hws_feed(run, given))
+            held["piece"] = piece, given
+            return status
+
+        return feed
 
 
 PROCESSOR_TIMES = (
@@ -391,8 +446,11 @@ def simulate(
     if log is not None:
         _check(run, lib.hws_log(run, str(log).encode()))
     totals = ffi.new("struct hws_totals *")
-    while _check(run, lib.hws_run(run, INSTANTS), load) == Progress.MORE:
+    feed = load.feeder(run) if isinstance(load, Pieces) else None
+    while (status := _check(run, lib.hws_run(run, INSTANTS), load)) != Progress.OVER:
         ending.check()
+        if feed and status == Progress.HUNGRY:
+            _check(run, feed(), load)
         if progress:
             lib.hws_totals(run, totals)
             progress(totals.completed)

@@ -238,9 +238,12 @@ def _list(trials: Sequence[Trial], most: int = 4) -> str:
 
 
 def _than(found: ComparedTrials, i: int) -> str:
-    """How far ahead of the base a trial is, such as "programs get 58% more done than under mq-deadline"."""
-    criterion, log = found.criterion, found.intervals[i].point
-    base = found.trials[found.base]
+    """How far ahead of the base a trial is."""
+    return ahead_words(found.criterion, found.intervals[i].point, found.trials[found.base])
+
+
+def ahead_words(criterion: Criterion, log: float, base: Trial) -> str:
+    """How far ahead of another trial one is, such as "programs get 58% more done than under mq-deadline"."""
     change = change_words(criterion, log, base.variant.name)
     if criterion == "progress":
         number, word, rest = change.partition(" less " if " less " in change else " more " if " more " in change else " much ")

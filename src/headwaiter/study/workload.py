@@ -105,7 +105,11 @@ def read_halves(path: Path, drive: Drive, reading: Reading) -> tuple[Workload, W
     head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
     if looks_generated(head) or looks_like_job_file(head):
         raise Problem(f"{path}: only a trace has halves, so give --config, or --online --whole")
-    trace = read_trace(path, reading, source)
+    return halves_of(path, read_trace(path, reading, source), drive, reading)
+
+
+def halves_of(path: Path, trace: Trace, drive: Drive, reading: Reading) -> tuple[Workload, Workload]:
+    """A trace that has been read as two workloads; as read_halves()."""
     middle = len(trace) // 2
     if not middle:
         raise Problem(f"{path}: a single request cannot be split into halves")

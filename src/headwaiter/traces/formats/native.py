@@ -12,7 +12,8 @@ that begin with # are comments.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 import numpy as np
@@ -51,9 +52,53 @@ def sniff(head: bytes) -> bool:
 def read(source: Source, options: ReadOptions) -> Trace:
     """Read a native trace. Raises Problem at the first line that breaks the format."""
     refuse_device(source, options.device)
-    header, number = _header(source)
+    header, number = read_header(source)
     table = split(source, len(header), delimiter=",", skip_lines=number)
     at = {name: k for k, name in enumerate(header)}
+    found = columns(table, at)
+    names: dict[int, str] = {}
+    if "name" in at:
+        ids, first = np.unique(found.task, return_index=True)
+        names = {int(i): table.text(int(row), at["name"]) for i, row in zip(ids, first, strict=True)}
+    cgroups = cgroups_of(table, at["cgroup"], found.task) if "cgroup" in at else {}
+    return make_trace(
+        source=str(source.path),
+        format=FORMAT.name,
+        time_ns=found.time_ns,
+        sector=found.sector,
+        sectors=found.sectors,
+        op=found.op,
+        flags=found.flags,
+        complete_ns=found.complete_ns,
+        task_id=found.task,
+        group=found.group,
+        ioprio=found.ioprio,
+        names=names,
+        cgroups=cgroups,
+        group_gap_ns=options.group_gap_ns,
+    )
+
+
+@dataclass(frozen=True)
+class NativeColumns:
+    """What the rows of native CSV say, as int64 of shape (rows,); None: there is no such column."""
+
+    time_ns: Array
+    task: Array
+    op: Array
+    flags: Array
+    sector: Array
+    sectors: Array
+    complete_ns: Array | None
+    group: Array | None
+    ioprio: Array | None
+
+
+def columns(table: FieldTable, at: Mapping[str, int], completions: bool = True) -> NativeColumns:
+    """The columns of a table, whose places `at` tells by name. Raises Problem at the first line that breaks the format.
+
+    completions: read when requests were done, too.
+    """
     time = table.fixed(at["time_s"], "time_s", 9, high=MAX_TIME_NS)
     task = table.integers(at["task"], "task", high=2**32 - 1)
     op = table.words(at["op"], "op", _OPS)
@@ -69,8 +114,7 @@ def read(source: Source, options: ReadOptions) -> Trace:
         if wrong.any():
             raise table.problem(int(np.argmax(wrong)), cause)
     complete = group = ioprio = None
-    names: dict[int, str] = {}
-    if "complete_s" in at:
+    if "complete_s" in at and completions:
         complete = table.fixed(at["complete_s"], "complete_s", 9, high=MAX_TIME_NS, blank=-1)
         early = (complete >= 0) & (complete < time)
         if early.any():
@@ -81,29 +125,10 @@ def read(source: Source, options: ReadOptions) -> Trace:
         ioprio = table.words(at["ioprio"], "ioprio", _IOPRIO)
     if "meta" in at:
         flags |= table.words(at["meta"], "meta", _YES_NO) * META
-    if "name" in at:
-        ids, first = np.unique(task, return_index=True)
-        names = {int(i): table.text(int(row), at["name"]) for i, row in zip(ids, first, strict=True)}
-    cgroups = _cgroups(table, at["cgroup"], task) if "cgroup" in at else {}
-    return make_trace(
-        source=str(source.path),
-        format=FORMAT.name,
-        time_ns=time,
-        sector=sector,
-        sectors=sectors,
-        op=op,
-        flags=flags,
-        complete_ns=complete,
-        task_id=task,
-        group=group,
-        ioprio=ioprio,
-        names=names,
-        cgroups=cgroups,
-        group_gap_ns=options.group_gap_ns,
-    )
+    return NativeColumns(time, task, op, flags, sector, sectors, complete, group, ioprio)
 
 
-def _cgroups(table: FieldTable, column: int, task: Array) -> dict[int, Path]:
+def cgroups_of(table: FieldTable, column: int, task: Array) -> dict[int, Path]:
     """By task; a task is in the group that its first row names, and a group has one weight."""
     found: dict[int, Path] = {}
     weights: dict[tuple[str, ...], int] = {}
@@ -119,7 +144,7 @@ def _cgroups(table: FieldTable, column: int, task: Array) -> dict[int, Path]:
     return found
 
 
-def _header(source: Source) -> tuple[list[str], int]:
+def read_header(source: Source) -> tuple[list[str], int]:
     """(names of the columns, lines up to and including the header)."""
     number, position, line = 0, 0, b""
     while position < len(source.data):

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim src package drives workloads -type f -not -name
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build develop requirements wheel wheels deb test-deb test-guest test-kernels demo c-test sanitize test test-python test-all test-long test-compilers \
+.PHONY: all build develop requirements wheel wheels deb test-deb test-guest test-kernels patches demo c-test sanitize test test-python test-all test-long test-compilers \
 	test-distributions lint format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all \
 	test-kernel-debug published-docs docs-site \
 	dkms-tree clean
@@ -69,6 +69,12 @@ test-deb:
 test-guest:
 	@packaging/test-guest
 
+# maitre as a series of patches to a kernel tree, into build/patches, compiled against two kernels and held against checkpatch.pl.
+# KERNELS="6.12 6.1", TREE=folder with a tree to write patches for, SIGN="Name <address>".
+patches: build
+	@$(BIN)/python packaging/upstream/patches.py $(if $(KERNELS),--kernels "$(KERNELS)") $(if $(TREE),--tree $(TREE)) \
+		$(if $(SIGN),--sign "$(SIGN)")
+
 # The main job, on a recording of real programs on a real kernel.
 demo: build
 	@echo "Running every scheduler on the bundled recording (headwaiter compare) ..." >&2
@@ -119,7 +125,7 @@ test-distributions:
 			.ci/root --expired $$release sh -c 'make demo && make test' || exit $$?; }; \
 	done
 
-PYTHON_FILES := src package packaging/wheels packaging/test-guest tests bench docs kmod kmod/build core/new-policy .ci/root
+PYTHON_FILES := src package packaging/wheels packaging/test-guest packaging/upstream tests bench docs kmod kmod/build core/new-policy .ci/root
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 build/lint/build.ninja: .venv/.tools
@@ -143,6 +149,7 @@ lint: build build/lint/build.ninja
 	$(BIN)/mypy core/new-policy
 	$(BIN)/mypy packaging/wheels
 	$(BIN)/mypy packaging/test-guest
+	$(BIN)/mypy packaging/upstream docs
 	$(BIN)/mypy tests bench docs
 
 # Put all of Python and C into the one form that lint asks for.

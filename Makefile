@@ -139,7 +139,9 @@ lint: build build/lint/build.ninja
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	@echo 'clang-format --dry-run -Werror (all of C)'
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
-	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb packaging/debian/*.prerm packaging/debian/*.postrm
+	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb packaging/debian/*.postinst packaging/debian/*.prerm packaging/debian/*.postrm
+	$(BIN)/shellcheck -e SC1091,SC2034,SC2154 packaging/upstream/blktests/90[13]
+	$(BIN)/shellcheck -s bash -e SC2034,SC2128,SC2154,SC2164 packaging/PKGBUILD
 	$(BIN)/shellcheck -e SC1091,SC2154 packaging/initramfs-hook
 	$(BIN)/shellcheck .ci/run .ci/compilers .ci/kernels lab/guest/init lab/guest/*.sh lab/agree/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*/*.sh
@@ -149,8 +151,7 @@ lint: build build/lint/build.ninja
 	$(BIN)/mypy core/new-policy
 	$(BIN)/mypy packaging/wheels
 	$(BIN)/mypy packaging/test-guest
-	$(BIN)/mypy packaging/upstream docs
-	$(BIN)/mypy tests bench docs
+	$(BIN)/mypy tests bench docs packaging/upstream
 
 # Put all of Python and C into the one form that lint asks for.
 format: .venv/.tools

@@ -139,7 +139,8 @@ def unrolled(text: str, rows: int, tables: int) -> str:
                 line = re.sub(rf"\s*##\s*{parameter}\b|\b{parameter}\s*##\s*", str(number), body)
                 made.append(re.sub(rf"\b{parameter}\b", str(number), line).replace("\\\n", "\n").strip())
             text = text.replace(f"{each}({call})", "\n".join(made), 1)
-        text = _MACRO.sub(lambda m, each=each: "" if m[1] == each or m[1] in _UNROLLED else m[0], text)
+    for name in {"EACH_ROW", "EACH_TABLE", *_UNROLLED} & set(macros):
+        text = re.sub(rf"^#define {name}\((?:[^\n]*\\\n)*[^\n]*\n", "", text, flags=re.M)
     text = text.replace("#define ROWS 32", f"#define ROWS {rows}")
     if "HW_REASONS" not in text:
         return text
@@ -329,9 +330,10 @@ def amalgamate(tree: Path, head: str) -> str:
     if not files.has["HWK_INSERT_FLAGS"]:
         text = "typedef bool blk_insert_t;\n" + text
     for name, body in IN_TREE.items():
-        text, n = re.subn(rf"^static [^\n]*\b{name}\([^)]*\)\n\{{.*?^\}}\n", lambda _, body=body: body, text, flags=re.M | re.S)
-        if n != 1:
+        found = re.search(rf"^static [^\n]*\b{name}\([^)]*\)\n\{{.*?^\}}\n", text, re.M | re.S)
+        if not found:
             raise Refused(f"groups.c has no function {name}")
+        text = text.replace(found[0], body)
     text = text.replace("#ifdef HWK_GROUPS", "#ifdef CONFIG_BLK_CGROUP")
     # Documentation/block says what a tunable does.
     text = re.sub(r'^(\tHW_TUNE\([^"]*"\w*",)\s*"[^"]*"\)', r'\1 "")', text, flags=re.M)

@@ -93,7 +93,7 @@ def narrow(text: str) -> str:
         elif match := re.match(r"(\t*)(\S.*?)\s*/\* (.*) \*/$", line):
             out += [f"{match[1]}/* {match[3]} */", match[1] + match[2]]
         elif match := re.match(r"(\t*) \* (.*)", line):
-            words, rest = match[2].split(), []
+            words, rest = match[2].split(), list[str]()
             while len(" ".join(words)) + len(match[1]) * 8 + 3 > LONGEST:
                 rest.insert(0, words.pop())
             out += [f"{match[1]} * {' '.join(part)}" for part in (words, rest) if part]
@@ -173,7 +173,10 @@ def _wrapped(text: str) -> str:
 
 def plain(table: str) -> str:
     """A Markdown table as text in columns; a heading of several words has several lines."""
-    rows = [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
+    rows = [
+        [cell.strip().strip("`").replace(" / ", "/") for cell in line.strip("|").split("|")]
+        for line in table.strip().splitlines()
+    ]
     heads, body = [cell.split() for cell in rows[0]], rows[2:]
     tall = max(map(len, heads))
     lines = [[head[i - tall + len(head)] if i >= tall - len(head) else "" for head in heads] for i in range(tall)] + body

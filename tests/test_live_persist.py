@@ -13,7 +13,7 @@ from fakesys import FakeSystem, machine
 
 from headwaiter.base.errors import Problem
 from headwaiter.queue import persist
-from headwaiter.queue.modules import absence, fits, load, patterns
+from headwaiter.queue.loading import absence, fits, load, patterns
 
 __all__ = ["machine"]
 RELEASE = platform.release()

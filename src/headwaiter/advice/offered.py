@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headwaiter.engine.schedulers import catalogue
-from headwaiter.queue.modules import fits, patterns
+from headwaiter.queue.loading import fits, patterns
 
 
 def loadable(root: Path = Path("/"), release: str | None = None) -> set[str]:

@@ -17,9 +17,9 @@ from headwaiter.cli._machine import machine_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.queue.apply import Applied, apply
+from headwaiter.queue.loading import OURS, absence, load
 from headwaiter.queue.losses import losses, uses
 from headwaiter.queue.machine import Machine
-from headwaiter.queue.modules import OURS, absence, load
 from headwaiter.queue.persist import check, keep
 from headwaiter.queue.schema import ApplyDocument, Written
 from headwaiter.queue.settings import Settings, commands, kept_requests, opened

@@ -17,7 +17,7 @@ from pathlib import Path
 from headwaiter.base import outputs
 from headwaiter.base.errors import Problem
 from headwaiter.queue.devices import Device
-from headwaiter.queue.modules import OURS
+from headwaiter.queue.loading import OURS
 from headwaiter.queue.settings import Settings
 
 FILE = Path("/etc/udev/rules.d/99-headwaiter.rules")

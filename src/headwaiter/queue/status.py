@@ -9,8 +9,8 @@ from headwaiter.base.errors import Problem
 from headwaiter.base.records import like
 from headwaiter.queue.apply import overridden
 from headwaiter.queue.devices import Device, whole_disks
+from headwaiter.queue.loading import absence, fits, patterns
 from headwaiter.queue.machine import Machine
-from headwaiter.queue.modules import absence, fits, patterns
 from headwaiter.queue.others import foreign
 from headwaiter.queue.persist import is_kept
 from headwaiter.queue.schema import DiskStatus, HistoryRow, StatusDocument

@@ -65,7 +65,7 @@ deb:
 test-deb:
 	@packaging/test-deb
 
-# The packages that this made, on an emulated machine with systemd, with hw-maitre for its root disk (root only, a quarter of an hour).
+# The packages that this made, on an emulated machine with systemd, with hw-maitre for its root disk (root only, half an hour).
 test-guest:
 	@packaging/test-guest
 

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim src package drives workloads -type f -not -name
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build develop requirements wheel wheels deb test-deb demo c-test sanitize test test-python test-all test-long test-compilers \
+.PHONY: all build develop requirements wheel wheels deb test-deb test-guest test-kernels patches demo c-test sanitize test test-python test-all test-long test-compilers \
 	test-distributions lint format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all \
 	test-kernel-debug published-docs docs-site \
 	dkms-tree clean
@@ -65,6 +65,16 @@ deb:
 test-deb:
 	@packaging/test-deb
 
+# The packages that this made, on an emulated machine with systemd, with hw-maitre for its root disk (root only, half an hour).
+test-guest:
+	@packaging/test-guest
+
+# maitre as a series of patches to a kernel tree, into build/patches, compiled against two kernels and held against checkpatch.pl.
+# KERNELS="6.12 6.1", TREE=folder with a tree to write patches for, SIGN="Name <address>".
+patches: build
+	@$(BIN)/python packaging/upstream/patches.py $(if $(KERNELS),--kernels "$(KERNELS)") $(if $(TREE),--tree $(TREE)) \
+		$(if $(SIGN),--sign "$(SIGN)")
+
 # The main job, on a recording of real programs on a real kernel.
 demo: build
 	@echo "Running every scheduler on the bundled recording (headwaiter compare) ..." >&2
@@ -115,7 +125,7 @@ test-distributions:
 			.ci/root --expired $$release sh -c 'make demo && make test' || exit $$?; }; \
 	done
 
-PYTHON_FILES := src package packaging/wheels tests bench docs kmod kmod/build core/new-policy .ci/root
+PYTHON_FILES := src package packaging/wheels packaging/test-guest packaging/upstream tests bench docs kmod kmod/build core/new-policy .ci/root
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 build/lint/build.ninja: .venv/.tools
@@ -129,15 +139,19 @@ lint: build build/lint/build.ninja
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	@echo 'clang-format --dry-run -Werror (all of C)'
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
-	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb
-	$(BIN)/shellcheck .ci/run .ci/compilers lab/guest/init lab/guest/*.sh lab/agree/*.sh
+	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb packaging/debian/*.postinst packaging/debian/*.prerm packaging/debian/*.postrm
+	$(BIN)/shellcheck -e SC1091,SC2034,SC2154 packaging/upstream/blktests/90[13]
+	$(BIN)/shellcheck -s bash -e SC2034,SC2128,SC2154,SC2164 packaging/PKGBUILD
+	$(BIN)/shellcheck -e SC1091,SC2154 packaging/initramfs-hook
+	$(BIN)/shellcheck .ci/run .ci/compilers .ci/kernels lab/guest/init lab/guest/*.sh lab/agree/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2086 lab/experiments/*/*.sh
 	$(BIN)/shellcheck -s busybox -e SC2016,SC2034,SC2086,SC2154 lab/published/*.sh
 	$(BIN)/mypy
 	$(BIN)/mypy kmod/build kmod
 	$(BIN)/mypy core/new-policy
 	$(BIN)/mypy packaging/wheels
-	$(BIN)/mypy tests bench docs
+	$(BIN)/mypy packaging/test-guest
+	$(BIN)/mypy tests bench docs packaging/upstream
 
 # Put all of Python and C into the one form that lint asks for.
 format: .venv/.tools
@@ -237,6 +251,11 @@ test-kernel-debug: build
 	$(BIN)/headwaiter lab run abuse -k debug
 	$(BIN)/headwaiter lab run races
 	$(BIN)/headwaiter lab run faults
+
+# The modules under the kernels of each release of Debian and of its backports, with its own compiler (root only; half an hour each):
+# lab/kernels has what came out, for docs/kernel.md. RELEASES=trixie for less.
+test-kernels:
+	@for release in $(or $(RELEASES),bookworm trixie unstable); do .ci/kernels $$release; done
 
 # The source tree that DKMS builds from, in /usr/src: then `dkms install headwaiter/VERSION`.
 dkms-tree:

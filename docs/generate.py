@@ -15,7 +15,7 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `watched: NAME` and
 `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `regret: NAME` is one of docs/regret.json
-(`make regret-docs`), `validated: NAME` one of docs/published.json (`make published-docs`).
+(`make regret-docs`), `validated: NAME` one of docs/published.json (`make published-docs`), and `kernels: all` is of lab/kernels/*.json.
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
@@ -376,6 +376,18 @@ def beside_others(kernel: str) -> str:
     return rows(*beside.table(found)) + "\nOthers are ahead of maitre by more than 3% in these:\n\n" + (lines or "- none\n")
 
 
+def kernels(_: str) -> str:
+    """Of `headwaiter lab kernels --try …` in roots of several releases of Debian: what each kernel passes."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "lab" / "kernels").glob("*.json"))]
+    scripts = list(dict.fromkeys(name for one in found for row in one["results"] for name in row["scripts"]))
+    body = [
+        [one["system"], row["release"], row["built"] or "no headers", *(row["scripts"].get(name, "") for name in scripts)]
+        for one in found
+        for row in one["results"]
+    ]
+    return rows(("system", "kernel", "built", *(f"`{name}`" for name in scripts)), body)
+
+
 def agreement(name: str) -> str:
     """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
     found = _of_lab(name)["summary"]
@@ -525,6 +537,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "advice": advice,
     "watched": watched,
     "agreement": agreement,
+    "kernels": kernels,
     "disagreements": disagreements,
     "regret": regret,
     "rooms": rooms_of,

@@ -30,6 +30,7 @@ from headwaiter.cli._help import words_of
 from headwaiter.conformance import decisions
 from headwaiter.engine.constants import Op, OpName
 from headwaiter.engine.sim import Options
+from headwaiter.lab.schema import KernelRow, KernelsDocument
 from headwaiter.lab.script import Script
 from headwaiter.measure.calibrate import CalibratedHost, Rate, fitted
 from headwaiter.papers.was.config import config, save
@@ -137,6 +138,7 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     "revert": ("RevertDocument", [["sda", "--root", "ROOT"]]),
     "status": ("StatusDocument", [["--root", "ROOT"]]),
     "lab run": ("LabDocument", [["smoke"]]),
+    "lab kernels": ("KernelsDocument", [["--try", "smoke"]]),
     "lab agree": ("AgreeDocument", [[], ["--random", "2"]]),
     "reproduce": ("ReproduceDocument", [["iyer-readers", "axboe-reader-writer", "--scale", "0.1"]]),
 }
@@ -153,6 +155,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
     monkeypatch.setattr("headwaiter.cli.calibrate.calibrate", lambda *args: found)
     monkeypatch.setattr(lab, "execute", lambda *args: (Script("smoke", ""), rows, {}))
     monkeypatch.setattr(lab, "compare", lambda *args: [comparison("mixed-1", off=50.0), comparison("mixed-1", "bfq", agree=True)])
+    kernels = [
+        KernelRow(series="6.1", release="6.1.0-9-cloud-amd64", headers=True, built="passed", scripts={"smoke": "passed"}),
+        KernelRow(series="6.9", release="6.9.1-cloud-amd64", headers=False),
+    ]
+    monkeypatch.setattr(lab, "survey", lambda *args: KernelsDocument(system="Debian 12", results=kernels))
     return {
         "JOB": write(tmp_path / "job.fio", JOB),
         "TWO": write(tmp_path / "two.csv", TWO),
@@ -205,7 +212,7 @@ def test_what_a_command_prints(command: str, files: dict[str, Path], capfd: pyte
 
 def test_what_the_lab_has_measured() -> None:
     for path in (ROOT / "lab").rglob("*.json"):
-        kind = "AgreeDocument" if path.parent.name == "agree" else "LabDocument"
+        kind = {"agree": "AgreeDocument", "kernels": "KernelsDocument"}.get(path.parent.name, "LabDocument")
         check(json.loads(path.read_text(encoding="utf-8")), kind)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from headwaiter.base.errors import Problem
-from headwaiter.lab.kernels import headers, kernel
+from headwaiter.lab import survey
+from headwaiter.lab.kernels import Kernel, Progress, headers, kernel
 
 KNOWN = [
     "linux-image-6.1.0-9-cloud-amd64", "linux-headers-6.1.0-9-cloud-amd64",
@@ -104,3 +105,38 @@ def test_a_folder_of_unpacked_packages_is_a_kernel_with_its_own_headers(tmp_path
     assert (found.release, found.series, found.image) == (release, "7.3", modules / "vmlinuz")
     assert headers(found, lambda text: None) == own
     assert found.modules(["mq-deadline", "extra"]) == {"extra": b"module"}
+
+
+def test_each_series_that_apt_has_is_listed_with_its_newest_kernel_for_which_modules_can_be_built() -> None:
+    assert [(row.series, row.release, row.headers) for row in survey.served()] == [
+        ("6.1", "6.1.0-10-cloud-amd64", True),
+        ("6.12", "6.12.5+deb13-cloud-amd64", True),
+        ("6.18", "6.18.2+deb13-cloud-amd64", False),
+        ("7.3", "7.3.4+deb13-cloud-amd64", True),
+    ]
+
+
+def test_what_is_tried_and_what_fails_is_told_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot be built for is not tried; a script that fails does not end the rest."""
+
+    def build(on: Kernel, _: Progress) -> None:
+        if on.series == "6.1":
+            raise Problem("no such member")
+
+    def execute(script: str, series: list[str], *_: object) -> None:
+        if (script, series) == ("abuse", ["6.12.5+deb13-cloud-amd64"]):
+            raise Problem("it hangs")
+
+    monkeypatch.setattr(survey, "build", build)
+    monkeypatch.setattr(survey, "execute", execute)
+    found = survey.survey((), ("smoke", "abuse"), lambda text: None).results
+    assert [(row.built, dict(row.scripts)) for row in found] == [
+        ("no such member", {}),
+        ("passed", {"smoke": "passed", "abuse": "it hangs"}),
+        ("", {}),
+        ("passed", {"smoke": "passed", "abuse": "passed"}),
+    ]
+    [one] = survey.survey(("7.3",), (), lambda text: None).results
+    assert (one.series, one.built) == ("7.3", "")
+    with pytest.raises(Problem, match=r"apt knows no cloud kernel of 5.10 \(it has 6.1, 6.12, 6.18, 7.3\)"):
+        survey.survey(("5.10",), (), lambda text: None)

@@ -91,6 +91,7 @@ static inline void hwk_wbt(struct request_queue *rq_queue, bool on)
 #else
 	struct gendisk *what = rq_queue->disk;
 #endif
+
 	if (!rq_queue->disk)
 		return;
 	if (on)

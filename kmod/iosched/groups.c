@@ -291,8 +291,7 @@ static void look(struct work_struct *work)
 	bool any = false;
 
 	rcu_read_lock();
-	css_for_each_descendant_pre(css, blkcg_root_css)
-	{
+	css_for_each_descendant_pre(css, blkcg_root_css) {
 		struct hwk_cpd *cpd = cpd_of(blkcg_of(css));
 		u32 weight;
 

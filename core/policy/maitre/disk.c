@@ -142,7 +142,7 @@ static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entit
 /* Who is to be served now, or NULL: nobody yet. */
 static struct mt_entity *choose(struct mt_device *d)
 {
-	struct mt_entity *c = d->serving, *e;
+	struct mt_entity *c = d->serving, *e = c && !d->q.force ? mt_winner(d) : NULL;
 	enum hw_wait_outcome outcome = HW_WAIT_SUCCESS;
 
 	if (!c || d->q.force) {
@@ -150,7 +150,7 @@ static struct mt_entity *choose(struct mt_device *d)
 			return c;
 		e = c ? mt_other(d) : mt_first(d);
 		d->because = HW_TURN;
-	} else if ((e = mt_winner(d))) {
+	} else if (e) {
 		d->because = HW_PREEMPTED;
 		outcome = HW_WAIT_OTHER;
 	} else if (c->queued) {

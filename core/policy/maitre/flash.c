@@ -278,14 +278,12 @@ static struct hw_request *flash_dispatch(struct mt_device *d)
 		return &r->s.rq;
 	favour_charge(d);
 	r = pop(&x->realtime);
-	if (r) {
+	if (r)
 		return start(d, r, HW_PREEMPTED);
-	}
 	if (d->serving && !d->q.force) {
 		r = pop(&x->favoured);
-		if (r) {
+		if (r)
 			return start(d, r, HW_TURN);
-		}
 		if (favour_holds(d))
 			return NULL;
 	} else if (d->serving) {
@@ -317,7 +315,7 @@ static struct hw_request *flash_dispatch(struct mt_device *d)
 
 static u32 size_class(const struct hw_request *rq)
 {
-	return min((u32)fls64(rq->sectors), MT_SIZES) - 1;
+	return min_t(u32, fls64(rq->sectors), MT_SIZES) - 1;
 }
 
 /* A read tells whether writes beside it cost too much. */

@@ -25,7 +25,7 @@ EXAMPLES: dict[str, Rows] = {
     ),
     "apply": (
         ("headwaiter apply sda bfq:low_latency=0", "As root: switch sda to bfq with one setting; the old settings are saved."),
-        ("headwaiter apply md0 mq-deadline --read-ahead-kb 4096", "The same on all disks of an array, with a longer read-ahead."),
+        ("headwaiter apply sda hw-maitre --persist", "Our scheduler from the package headwaiter-dkms, now and at each boot."),
     ),
     "calibrate": (
         ("headwaiter calibrate", "As root: measure this machine and keep the result for `compare` and `advise`."),
@@ -98,6 +98,10 @@ EXAMPLES: dict[str, Rows] = {
     "lab agree": (
         ("headwaiter lab agree -s none,bfq -j random-4", "Compare simulator and kernel on one job."),
         ("headwaiter lab agree --random 10 --seed 7", "Compare them on ten random jobs."),
+    ),
+    "lab kernels": (
+        ("headwaiter lab kernels", "List the newest kernel of each series in apt's sources."),
+        ("headwaiter lab kernels 6.12 --try smoke --try abuse", "Say whether the modules pass both experiments under one."),
     ),
     "lab list": (
         ("headwaiter lab list", "List the experiments with their kernels and parameters."),
@@ -227,6 +231,7 @@ _ALWAYS: Rows = (
 _DONE = "The command did what it was asked to."
 _FAILED = {
     "conform check": "A scheduler differs from the kernel too often.",
+    "lab kernels": "The modules cannot be built for a kernel, or a script fails there.",
     "lab agree": "Simulator and kernel do not agree.",
     "reproduce": "An essential claim does not hold.",
 }

@@ -15,9 +15,12 @@ from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device, offered
 from headwaiter.cli._machine import machine_options
 from headwaiter.cli._output import output_options, page, write_json
+from headwaiter.engine.schedulers import catalogue
 from headwaiter.queue.apply import Applied, apply
+from headwaiter.queue.loading import OURS, absence, load
 from headwaiter.queue.losses import losses, uses
 from headwaiter.queue.machine import Machine
+from headwaiter.queue.persist import check, keep
 from headwaiter.queue.schema import ApplyDocument, Written
 from headwaiter.queue.settings import Settings, commands, kept_requests, opened
 
@@ -33,31 +36,48 @@ _BY = "headwaiter apply"
 @click.option(
     "--wbt-lat-usec", type=click.IntRange(0, 1 << 30), metavar="US", help="Set write-back throttling; 0 switches it off."
 )
+@click.option("--persist", is_flag=True, help="Keep it across reboots, by a udev rule for this very disk.")
 @click.option("--force", is_flag=True, help="Even if something that is in use would stop working.")
 @machine_options
 @output_options
 def command(
-    device: str, machine: Machine, scheduler: str, force: bool, as_json: bool, output: Path | None, **given: int | None
+    device: str,
+    machine: Machine,
+    scheduler: str,
+    persist: bool,
+    force: bool,
+    as_json: bool,
+    output: Path | None,
+    **given: int | None,
 ) -> None:
     """Put SCHEDULER and settings in force on DEVICE, and save the former ones for `headwaiter revert`.
 
     SCHEDULER has settings behind it as `compare` prints them, such as bfq:low_latency=0. A stack (dm, md) means all disks below
-    it: they all change, or none. Nothing else is written, and a reboot ends it; `headwaiter advise --persist` prints a udev rule.
+    it: they all change, or none. The module of a scheduler is loaded. A reboot ends it, unless --persist writes a udev rule
+    (/etc/udev/rules.d/99-headwaiter.rules), which `headwaiter revert` takes away. Under a kernel that has no such scheduler the
+    kernel's own stays in force, and `headwaiter status` says so.
     """
     legs = machine.legs(machine.find(device))
     name, tunables = _parsed(scheduler)
-    known = []
+    known, offered = [], []
     for leg in legs:
         with opened(leg) as queue:
-            known.append((queue.read(), {*queue.offered(), *loadable(machine.root)}))
-    name = _in_kernel(name, device, set.intersection(*(offered for _, offered in known)))
-    before = known[0][0]
-    against = sorted({line for now, _ in known for line in losses(uses(machine.root), now, name)})
+            known.append(queue.read())
+            offered.append({*queue.offered()})
+    ready = set.intersection(*offered)
+    name = _in_kernel(name, device, ready | loadable(machine.root), machine.root)
+    before = known[0]
+    against = sorted({line for now in known for line in losses(uses(machine.root), now, name)})
     if against and not force:
         raise Problem(f"{device}: {'; '.join(against)}: --force applies it nevertheless")
     nr_requests = given.pop("nr_requests") or kept_requests(before, name)
-    done = apply(legs, Settings(name, nr_requests, tunables, **given), machine.state, _BY)
-    _tell(done, as_json, output)
+    wanted = Settings(name, nr_requests, tunables, **given)
+    if persist:
+        check(legs, wanted, machine.root, machine.udev)
+    if name not in ready:
+        load(name, machine.sysfs)
+    done = apply(legs, wanted, machine.state, _BY)
+    _tell(done, keep(legs, wanted, machine.root, machine.udev) if persist else None, as_json, output)
 
 
 def _parsed(text: str) -> tuple[str, dict[str, str]]:
@@ -72,25 +92,30 @@ def _parsed(text: str) -> tuple[str, dict[str, str]]:
     return name, tunables
 
 
-def _in_kernel(name: str, device: str, offered: set[str]) -> str:
+def _in_kernel(name: str, device: str, offered: set[str], root: Path) -> str:
     """Return the name that the kernel has for a scheduler. Problem if it has none."""
     for one in (name, f"hw-{name}"):
         if one in offered:
             return one
+    if lacking := {one.name: one.kernel_name for one in catalogue().values()}.get(name.removeprefix(OURS)):
+        raise Problem(f"{device}: {absence(lacking, root)}")
     known = sorted(offered)
     raise Problem(f"{device}: the kernel has no scheduler '{shown(name)}' here{did_you_mean(name, known)} ({', '.join(known)})")
 
 
-def _tell(done: list[Applied], as_json: bool, output: Path | None) -> None:
+def _tell(done: list[Applied], persisted: Path | None, as_json: bool, output: Path | None) -> None:
     """Print what was changed, and how to undo it."""
     undo = f"headwaiter revert {' '.join(one.device.name for one in done)}"
     if as_json:
         changes = [Written(device=one.device.name, file=c.file, old=c.old, new=c.new) for one in done for c in one.changes]
         lines = [line for one in done for line in commands(one.device.folder, one.after)]
-        write_json(ApplyDocument(changes=changes, commands=lines, undo=[undo]), output)
+        kept = str(persisted) if persisted else ""
+        write_json(ApplyDocument(changes=changes, commands=lines, undo=[undo], persisted=kept), output)
         return
     with page(output) as out:
         for one in done:
             written = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in one.changes)
             out.print(f"{one.device.name}: {written or 'as it was'}", soft_wrap=True)
+        if persisted:
+            out.print(f"At each boot, too: {persisted}", soft_wrap=True)
         out.print(f"To undo: {undo}", soft_wrap=True)

@@ -24,6 +24,7 @@ from headwaiter.lab.agree import JOBS, LAB_RUNS, SCHEDULERS, SECOND_DRIVE, compa
 from headwaiter.lab.agreement import failures, summary
 from headwaiter.lab.schema import AgreeDocument, JobComparison, LabDocument
 from headwaiter.lab.script import Row, execute, experiments, read
+from headwaiter.lab.survey import PASSED, survey
 from headwaiter.lab.times import timed
 from headwaiter.papers.was.config import READERS
 from headwaiter.report.terminal import console
@@ -96,6 +97,32 @@ def _run(
         with writing(files / path) as temporary:
             temporary.write_bytes(data)
     _show(LabDocument(experiment=script.name, results=rows), script.summary, rows, as_json, output)
+
+
+@command.command("kernels")
+@click.argument("series", nargs=-1, metavar="[SERIES…]")
+@click.option(
+    "--try",
+    "scripts",
+    multiple=True,
+    metavar="EXPERIMENT|SCRIPT",
+    shell_complete=complete.among(experiments),
+    help="Build the modules for each, and run this there; may be repeated.",
+)
+@output_options
+def _kernels(series: tuple[str, ...], scripts: tuple[str, ...], as_json: bool, output: Path | None) -> None:
+    """List the newest kernel of each series that apt's sources have, and with --try whether the modules pass there."""
+    for script in scripts:  # a wrong name must show before kernels are fetched
+        read(script)
+    with timed(" ".join(("kernels", *scripts)), max(1, len(scripts))) as seconds, work_bar(seconds) as say:
+        found = survey(series, scripts, say)
+    rows: list[Row] = []
+    for row in found.results:
+        tried = {"built": row.built, **row.scripts} if scripts else {}
+        rows.append({"series": row.series, "release": row.release, "headers": "yes" if row.headers else "no", **tried})
+    _show(found, f"Kernels of {found.system}", rows, as_json, output)
+    if any({row.built, *row.scripts.values()} - {"", PASSED} for row in found.results):
+        sys.exit(1)
 
 
 @command.command("agree")

@@ -34,7 +34,8 @@ def _show(out: Console, found: StatusDocument) -> None:
         out.print("No disk is changed.")
     for disk in found.disks:
         what = ", ".join((f"{disk.before} -> {disk.wanted}", *disk.changes))
-        out.print(f"{disk.device} ({disk.identity}): {what}, {disk.changed}, by {disk.by}; {_now(disk)}")
+        kept = ", and again at each boot" if disk.persistent else ""
+        out.print(f"{disk.device} ({disk.identity}): {what}, {disk.changed}, by {disk.by}{kept}; {_now(disk)}")
         for line in disk.revert:
             out.print(f"  {line}")
     for one in found.foreign:
@@ -59,6 +60,8 @@ def _here(one: Foreign) -> str:
 def _now(disk: DiskStatus) -> str:
     if not disk.present:
         return "the disk is not there"
+    if disk.unavailable:
+        return f"{disk.unavailable}; {disk.now} now, the kernel's own"
     if disk.overridden:
         return f"somebody else has set {disk.overridden} since: {disk.now} now"
     return "in force" if disk.now == disk.wanted else f"a change was cut short: {disk.now} now; `headwaiter revert` restores"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from headwaiter.base.records import Record, Says
@@ -21,6 +21,28 @@ class LabDocument(Record):
     results: Annotated[
         Sequence[Mapping[str, Any]], Says("a row for each result of the script: `kernel`, and the script's own fields")
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRow(Record):
+    """The newest kernel of a series that apt's sources have."""
+
+    series: Annotated[str, Says("the series")]
+    release: Annotated[str, Says("the kernel's release")]
+    headers: Annotated[bool, Says("it has headers, so that modules can be built for it")]
+    built: Annotated[str, Says("`passed` if the modules could be built, else why not; empty where that was not tried")] = ""
+    scripts: Annotated[Mapping[str, str], Says("of each script that was tried, `passed`, or what went wrong")] = field(
+        default_factory=dict
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelsDocument(Record):
+    """`headwaiter lab kernels`"""
+
+    schema: Annotated[Literal["headwaiter-lab/1"], Says("which rules it follows")] = LAB_SCHEMA
+    system: Annotated[str, Says("whose compiler and sources these are, such as Debian 13")]
+    results: Annotated[Sequence[KernelRow], Says("the kernels, the oldest first")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,5 +177,6 @@ class AgreeDocument(Record):
 
 DOCUMENTS: tuple[type[Record], ...] = (
     LabDocument,
+    KernelsDocument,
     AgreeDocument,
 )

@@ -26,6 +26,11 @@ class Machine:
         return self.root / "sys"
 
     @property
+    def udev(self) -> Path:
+        """Where udev keeps what it knows of devices."""
+        return self.root / "run" / "udev" / "data"
+
+    @property
     def state(self) -> State:
         """What is saved of its disks."""
         return State(self.folder or self.root / "var" / "lib" / "headwaiter")
@@ -41,7 +46,7 @@ class Machine:
 
     def find(self, name: str) -> Device:
         """The disk of that name. Problem if there is none."""
-        return devices.find(name, self.sysfs, self.root / "dev", self.root / "run" / "udev" / "data")
+        return devices.find(name, self.sysfs, self.root / "dev", self.udev)
 
     def has(self, name: str) -> bool:
         """Return whether there is a disk of that name."""
@@ -60,4 +65,4 @@ class Machine:
 
     def leaves(self, device: Device) -> list[Device]:
         """Return the disks on whose queues a scheduler of this device acts, whether or not they may be touched."""
-        return devices.leaves(device, self.root / "run" / "udev" / "data")
+        return devices.leaves(device, self.udev)

@@ -27,6 +27,7 @@ class ApplyDocument(Document):
     changes: Annotated[Sequence[Written], Says("what was changed")]
     commands: Annotated[Sequence[str], Says("lines for a shell that do the same")]
     undo: Annotated[Sequence[str], Says("lines for a shell that restore what was before")]
+    persisted: Annotated[str, Says("the file of udev rules that was written; empty without --persist")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ class RevertDocument(Document):
 
     changes: Annotated[Sequence[Written], Says("what was restored")]
     commands: Annotated[Sequence[str], Says("lines for a shell that do the same")]
+    rules: Annotated[Sequence[str], Says("names of disks whose udev rule was taken away")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,10 @@ class DiskStatus(Record):
         Sequence[str], Says("settings beside the scheduler that are otherwise than before, as `file old -> new`")
     ] = ()
     overridden: Annotated[str, Says("the file of queue/ that somebody else has set since; empty where there is none")]
+    unavailable: Annotated[
+        str, Says("why the running kernel has no scheduler such as was chosen; empty where it has, or the disk is gone")
+    ] = ""
+    persistent: Annotated[bool, Says("a udev rule of headwaiter sets it again")] = False
     revert: Annotated[Sequence[str], Says("lines for a shell that restore what was before")]
 
 

@@ -9,25 +9,28 @@ from headwaiter.base.errors import Problem
 from headwaiter.base.records import like
 from headwaiter.queue.apply import overridden
 from headwaiter.queue.devices import Device, whole_disks
+from headwaiter.queue.loading import absence, fits, patterns
 from headwaiter.queue.machine import Machine
 from headwaiter.queue.others import foreign
+from headwaiter.queue.persist import is_kept
 from headwaiter.queue.schema import DiskStatus, HistoryRow, StatusDocument
 from headwaiter.queue.settings import SCHEDULER, Settings, commands, opened
-from headwaiter.queue.state import Saved, State
+from headwaiter.queue.state import Saved
 
 
 def status(machine: Machine) -> StatusDocument:
     """Return what was changed on a machine, and change nothing."""
     state = machine.state
-    there = whole_disks(machine.sysfs, machine.root / "run" / "udev" / "data")
+    there = whole_disks(machine.sysfs, machine.udev)
     return StatusDocument(
-        disks=[_disk(saved, state, there) for saved in state.all()],
+        disks=[_disk(saved, machine, there) for saved in state.all()],
         foreign=foreign(machine.root, there),
         history=[like(HistoryRow, entry) for entry in state.history()],
     )
 
 
-def _disk(saved: Saved, state: State, there: Sequence[Device]) -> DiskStatus:
+def _disk(saved: Saved, machine: Machine, there: Sequence[Device]) -> DiskStatus:
+    state = machine.state
     device = next((one for one in there if one.identity == saved.identity and state.of(one)), None)
     told = {
         "device": device.name if device else saved.name,
@@ -42,14 +45,17 @@ def _disk(saved: Saved, state: State, there: Sequence[Device]) -> DiskStatus:
         return DiskStatus(**told, overridden=saved.overridden, revert=())  # type: ignore[arg-type]
     try:
         with opened(device) as queue:
-            found = queue.read()
+            found, offered = queue.read(), queue.offered()
     except Problem:  # it has gone meanwhile
         return DiskStatus(**{**told, "present": False}, overridden=saved.overridden, revert=())  # type: ignore[arg-type]
+    lacking = saved.wanted.scheduler not in offered and not fits(saved.wanted.scheduler, patterns(machine.root))
     return DiskStatus(
         **told,  # type: ignore[arg-type]
         now=found.scheduler,
         changes=_changes(saved, found),
-        overridden=saved.overridden or overridden(saved, found),
+        overridden="" if lacking else saved.overridden or overridden(saved, found),
+        unavailable=absence(saved.wanted.scheduler, machine.root) if lacking else "",
+        persistent=is_kept(device, machine.root, machine.udev),
         revert=commands(device.folder, saved.before),
     )
 

@@ -20,7 +20,7 @@ MOST_PEERS = 16
 PATIENCE_S = 5.0
 """A peer that says nothing, or takes nothing, for so long is left."""
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_FAMILIES = {
+FAMILIES = {
     "headwaiter_scheduler_info": ("gauge", "Scheduler in force, and what the disk is."),
     "headwaiter_device_present": ("gauge", "Whether the disk is there."),
     "headwaiter_decisions_total": ("counter", "Decisions by result."),
@@ -72,7 +72,7 @@ class Metrics:
         lines = []
         with self._changing:
             now = {family: dict(found) for family, found in self.values.items()}
-        for family, (kind, meaning) in _FAMILIES.items():
+        for family, (kind, meaning) in FAMILIES.items():
             if found := now.get(family):
                 lines += [f"# HELP {family} {meaning}", f"# TYPE {family} {kind}"]
                 lines += [f"{family}{_labels(dict(key))} {value:.17g}" for key, value in sorted(found.items())]

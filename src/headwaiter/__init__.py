@@ -11,12 +11,12 @@ TYPE_CHECKING = False  # as in typing, which takes long to load: a signal may co
 if TYPE_CHECKING:
     from typing import Any
 
-    from headwaiter.api import Comparison, Conditions, Problem, Run, Trace, compare, read_trace, run, schedulers
+    from headwaiter.api import Comparison, Conditions, Problem, Run, Trace, compare, read_trace, run, schedulers, sweep
     from headwaiter.drives import drives
 
     __version__: str
 
-__all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "drives", "read_trace", "run", "schedulers"]
+__all__ = ["Comparison", "Conditions", "Problem", "Run", "Trace", "compare", "drives", "read_trace", "run", "schedulers", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,20 @@ from headwaiter.papers.was.schema import DOCUMENTS as WAS
 from headwaiter.queue.schema import DOCUMENTS as QUEUE
 from headwaiter.regret.schema import DOCUMENTS as REGRET
 from headwaiter.study.schema import DOCUMENTS as STUDY
+from headwaiter.sweeps.schema import DOCUMENTS as SWEEP
 from headwaiter.top.schema import DOCUMENTS as TOP
 
-ALL: tuple[type[Record], ...] = (*STUDY, *WAS, *LAB, *REGRET, *REPRODUCE, *MEASURE, *DESCRIPTION, *TOP, *ADVICE, *QUEUE, *PAPERS)
+ALL: tuple[type[Record], ...] = (
+    *STUDY,
+    *WAS,
+    *LAB,
+    *REGRET,
+    *REPRODUCE,
+    *MEASURE,
+    *DESCRIPTION,
+    *TOP,
+    *ADVICE,
+    *QUEUE,
+    *PAPERS,
+    *SWEEP,
+)

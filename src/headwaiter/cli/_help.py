@@ -5,7 +5,7 @@ from __future__ import annotations
 
 Rows = tuple[tuple[str, str], ...]
 
-SHORT = ("rank", "table", "select", "validate", "conform", "calibrate")
+SHORT = ("sweep", "rank", "table", "select", "validate", "conform", "calibrate")
 """Commands of `headwaiter research` that also work without that word."""
 
 EXAMPLES: dict[str, Rows] = {
@@ -153,6 +153,30 @@ EXAMPLES: dict[str, Rows] = {
         ("headwaiter status", "List what headwaiter has changed, and what else sets schedulers on this machine."),
         ("headwaiter status --json", "The same as JSON."),
     ),
+    "sweep": (
+        (
+            "headwaiter sweep sweep.toml -o results/",
+            "Run all cells of a sweep that are not done, on all processors.",
+        ),
+        ("headwaiter sweep report results/", "Say which settings are best, and what each value of a tunable does."),
+    ),
+    "sweep report": (
+        ("headwaiter sweep report results/ --by read_p99_ms", "Compare the settings by the latency of reads."),
+        (
+            "headwaiter sweep report results/ --page sweep.html --plot heat.png",
+            "Write a page with heat maps, and draw them.",
+        ),
+    ),
+    "sweep run": (
+        (
+            "headwaiter sweep run sweep.toml -o results/ --workers 2",
+            "Run it with two workers; the same command goes on with it.",
+        ),
+        (
+            "headwaiter sweep run sweep.toml -o results/ --cluster tcp://head:8786 --json",
+            "Have the workers of a Dask scheduler run it, and print JSON.",
+        ),
+    ),
     "table": (
         ("headwaiter table barracuda-80g -s none,bfq", "Measure two schedulers on a drive model."),
         ("headwaiter table sda --folder /srv/data --json -o table.json", "As root: measure files in a folder on sda."),
@@ -222,6 +246,8 @@ _FAILED = {
     "conform check": "A scheduler differs from the kernel too often.",
     "lab agree": "Simulator and kernel do not agree.",
     "reproduce": "An essential claim does not hold.",
+    "sweep": "Cells failed. Their rows say why; all others are there.",
+    "sweep run": "Cells failed. Their rows say why; all others are there.",
 }
 _KEPT = {
     "record": "The recording is complete, or Ctrl-C or SIGTERM ended it and it is kept.",

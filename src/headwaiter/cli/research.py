@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""headwaiter research: the published selectors, and what shows that models are right."""
+"""headwaiter research: many runs, the published selectors, and what shows that models are right."""
 
 from __future__ import annotations
 
 from headwaiter.cli._commands import Loading
 
-SECTIONS = {"Selectors of the literature": ("rank", "table", "select"), "Models": ("validate", "conform", "calibrate")}
+SECTIONS = {
+    "Many runs": ("sweep",),
+    "Selectors of the literature": ("rank", "table", "select"),
+    "Models": ("validate", "conform", "calibrate"),
+}
 
 
 command = Loading(
     "research",
     sections=SECTIONS,
-    help="Compare models with measurements, and schedulers by published methods. `headwaiter rank` is short for `headwaiter"
-    " research rank`, and so on.",
+    help="Make many runs at once, and compare models with measurements, and schedulers by published methods. `headwaiter rank`"
+    " is short for `headwaiter research rank`, and so on.",
 )

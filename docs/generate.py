@@ -57,6 +57,7 @@ from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.schedulers import reasons as all_reasons
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import IGNORED, REFUSED, USED
+from headwaiter.fleet.schema import TABLES as FLEET_TABLES
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.report.columns import every_column
 from headwaiter.sweeps.schema import TABLES as SWEEP_TABLES
@@ -494,7 +495,7 @@ def conditions_table(_: str) -> str:
 
 def parquet(name: str) -> str:
     """The columns of a Parquet table: those of a record."""
-    kind = {one.__name__: one for one in (*SWEEP_TABLES,)}[name]
+    kind = {one.__name__: one for one in (*SWEEP_TABLES, *FLEET_TABLES)}[name]
     names = {str: "string", int: "int64", float: "float64", bool: "bool"}
     return rows(
         ("column", "type", "unit", "meaning"),

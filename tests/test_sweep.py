@@ -423,10 +423,15 @@ def test_lower_is_better_where_it_is(tmp_path: Path, trace: Path) -> None:
 
 
 def workers_of_process(pid: int) -> list[psutil.Process]:
-    try:
-        return [one for one in psutil.Process(pid).children(recursive=True) if "spawn_main" in " ".join(one.cmdline())]
-    except psutil.Error:
-        return []
+    """Those that are alive."""
+    found = []
+    for one in psutil.Process(pid).children(recursive=True):
+        try:
+            if "spawn_main" in " ".join(one.cmdline()):
+                found.append(one)
+        except psutil.Error:  # it has gone meanwhile
+            continue
+    return found
 
 
 class Killer(threading.Thread):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from headwaiter.advice.schema import DOCUMENTS as ADVICE
 from headwaiter.base.records import Record
 from headwaiter.description.schema import DOCUMENTS as DESCRIPTION
+from headwaiter.fleet.schema import DOCUMENTS as FLEET
 from headwaiter.lab.schema import DOCUMENTS as LAB
 from headwaiter.measure.schema import DOCUMENTS as MEASURE
 from headwaiter.papers.reproduce.schema import DOCUMENTS as REPRODUCE
@@ -30,4 +31,5 @@ ALL: tuple[type[Record], ...] = (
     *QUEUE,
     *PAPERS,
     *SWEEP,
+    *FLEET,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 Rows = tuple[tuple[str, str], ...]
 
-SHORT = ("sweep", "rank", "table", "select", "validate", "conform", "calibrate")
+SHORT = ("sweep", "fleet", "rank", "table", "select", "validate", "conform", "calibrate")
 """Commands of `headwaiter research` that also work without that word."""
 
 EXAMPLES: dict[str, Rows] = {
@@ -86,6 +86,10 @@ EXAMPLES: dict[str, Rows] = {
     "drives show": (
         ("headwaiter drives show wd-re-4tb", "Show a bundled drive."),
         ("headwaiter drives show mine.toml --json", "Show the profile in a file as JSON."),
+    ),
+    "fleet": (
+        ("headwaiter fleet recordings/ -o fleet.html", "Judge all recordings of a folder, and write a page."),
+        ("headwaiter fleet 'host*/sda.hwr' --parquet fleet.parquet --json", "Judge those of a pattern, and keep a row for each."),
     ),
     "import": (
         ("headwaiter import trace.blktrace.0 -o trace.csv", "Convert a blktrace recording to CSV."),
@@ -244,6 +248,7 @@ _ALWAYS: Rows = (
 _DONE = "The command did what it was asked to."
 _FAILED = {
     "conform check": "A scheduler differs from the kernel too often.",
+    "fleet": "Recordings could not be judged. Their rows say why; all others are there.",
     "lab agree": "Simulator and kernel do not agree.",
     "reproduce": "An essential claim does not hold.",
     "sweep": "Cells failed. Their rows say why; all others are there.",

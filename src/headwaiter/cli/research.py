@@ -6,7 +6,7 @@ from __future__ import annotations
 from headwaiter.cli._commands import Loading
 
 SECTIONS = {
-    "Many runs": ("sweep",),
+    "Many runs": ("sweep", "fleet"),
     "Selectors of the literature": ("rank", "table", "select"),
     "Models": ("validate", "conform", "calibrate"),
 }

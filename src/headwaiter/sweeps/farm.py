@@ -70,7 +70,12 @@ def workers_of(cluster: str | None, workers: int | None) -> Iterator[Farm]:
     import dask  # noqa: PLC0415 (an optional dependency)
     import distributed  # noqa: PLC0415
 
-    retried = {"distributed.scheduler.allowed-failures": _DEATHS, "distributed.comm.timeouts.connect": f"{_CONNECT_S}s"}
+    retried = {
+        "distributed.scheduler.allowed-failures": _DEATHS,
+        "distributed.comm.timeouts.connect": f"{_CONNECT_S}s",
+        # What waits at a worker would be taken for a cause of its death, too.
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
     with ExitStack() as stack:
         stack.enter_context(_silence())
         stack.enter_context(dask.config.set({"distributed.admin.system-monitor.gil.enabled": False, **retried}))
@@ -182,8 +187,9 @@ def _local(workers: int) -> Iterator[_Local]:
         n_workers=0,
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address=":0",
         worker_dashboard_address=None,
+        scheduler_kwargs={"dashboard": False},
         silence_logs=logging.CRITICAL,
         host="127.0.0.1",
         memory_limit=_memory_bytes(workers),

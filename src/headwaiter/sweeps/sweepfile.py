@@ -258,11 +258,11 @@ def _workloads(place: _Place, folder: Path, data: Mapping[str, Any]) -> tuple[Sw
                 raise place.problem(("workloads",), f"{shown(name, 200)}: no such file, and no bundled workload", name)
         for path in found:
             paths.setdefault(path.resolve(), name if not glob.has_magic(name) else str(path))
-    labels = _labels(list(paths))
+    labels = labels_of(list(paths))
     return tuple(SweptWorkload(label, path) for label, path in zip(labels, paths, strict=True))
 
 
-def _labels(paths: Sequence[Path]) -> list[str]:
+def labels_of(paths: Sequence[Path]) -> list[str]:
     """The shortest ends of paths that tell them apart."""
     out = []
     for path in paths:

@@ -91,11 +91,11 @@ def _machine(kind: str, i: int, dice: random.Random) -> Known:
     name = f"machine{i:04d}"
     if kind == "streams":
         many = dice.randint(2, 4)
-        programs = [Doing(False, True, dice.uniform(0.3, 1.2), 128, 5400 // many) for _ in range(many)]
+        programs = [Doing(False, True, dice.uniform(0.3, 1.2), 128, 8000 // many) for _ in range(many)]
         return Known(name, "barracuda-80g", programs, "sequential reads, several at once", "hard disk", i)
     if kind == "random":
         many = dice.randint(3, 5)
-        programs = [Doing(False, False, dice.uniform(1, 6), 16, 6000 // many) for _ in range(many)]
+        programs = [Doing(False, False, dice.uniform(1, 6), 16, 8400 // many) for _ in range(many)]
         return Known(name, "barracuda-80g", programs, "random reads, several at once", "hard disk", i)
     if kind == "alone":
         programs = [Doing(False, False, dice.uniform(20, 30), 32, 2400)]

@@ -44,6 +44,7 @@ def check(machines: Sequence[Known], frame: pd.DataFrame) -> None:
     """Class and setting are right for 95% of machines, and the cost of one setting for all is within 5% of the truth."""
     found = document_of(frame, "progress")
     rows = {Path(name).stem: row for name, row in frame.set_index("machine").iterrows()}
+    assert set(frame["fate"]) <= {"gains", "nothing", "idle", "saturated", "cannot tell"}
     true = {one.name: fleets.truth(one) for one in machines}
     classes = [(rows[one.name]["workload_class"], rows[one.name]["drive_class"]) for one in machines]
     right = [got == (one.workload_class, one.drive_class) for got, one in zip(classes, machines, strict=True)]
@@ -110,18 +111,18 @@ def test_cut_short_it_goes_on(folder: Path, tmp_path: Path, monkeypatch: pytest.
     """What is judged is not judged again."""
     table = tmp_path / "fleet.parquet"
     places = [str(folder / "machine0002.csv"), str(folder / "machine0004.csv")]
-    results = farm.Spread.results
+    results = farm.Spreading.results
 
-    def first(self: farm.Spread[object, object], items: Sequence[object]) -> object:
+    def first(self: farm.Spreading[object, object], items: Sequence[object]) -> object:
         for one in results(self, items):
             yield one
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(farm.Spread, "results", first)
+    monkeypatch.setattr(farm.Spreading, "results", first)
     with pytest.raises(KeyboardInterrupt):
         judge_fleet(places, workers=1, parquet=table)
     assert not table.exists()
-    monkeypatch.setattr(farm.Spread, "results", results)
+    monkeypatch.setattr(farm.Spreading, "results", results)
     counts: list[tuple[int, int]] = []
     judge_fleet(places, workers=1, parquet=table, began=lambda *one: counts.append(one))
     assert counts == [(2, 1)]

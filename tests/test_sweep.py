@@ -28,7 +28,7 @@ from headwaiter.base.errors import Problem
 from headwaiter.study.variants import parse_variant
 from headwaiter.sweeps import farm, worker
 from headwaiter.sweeps.design import cells_of
-from headwaiter.sweeps.parts import Parts
+from headwaiter.sweeps.parts import ParquetParts
 from headwaiter.sweeps.schema import SweepRow
 from headwaiter.sweeps.standings import report_on
 from headwaiter.sweeps.sweep import FOLDERS, results_of, sweep
@@ -74,7 +74,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr(farm.Spread, "results", results)
+    monkeypatch.setattr(farm.Spreading, "results", results)
     monkeypatch.setattr("headwaiter.sweeps.sweep.workers_of", lambda *_: Around())
 
 
@@ -359,7 +359,7 @@ def test_a_key_that_is_there_twice_is_healed(tmp_path: Path, trace: Path) -> Non
     """As where the command was killed between two steps."""
     base = {"workloads": str(trace), "drives": "constant:1", "schedulers": ["noop", "none"]}
     frame = headwaiter.sweep(base, tmp_path / "r")
-    parts = Parts(tmp_path / "r", SweepRow, FOLDERS)
+    parts = ParquetParts(tmp_path / "r", SweepRow, FOLDERS)
     first = parts.files()[0]
     (first.parent / "part-0.parquet").write_bytes(first.read_bytes())
     (first.parent / ".part-1").write_text("cut")
@@ -370,7 +370,7 @@ def test_a_key_that_is_there_twice_is_healed(tmp_path: Path, trace: Path) -> Non
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    parts = Parts(tmp_path / "r", SweepRow, FOLDERS)
+    parts = ParquetParts(tmp_path / "r", SweepRow, FOLDERS)
     with parts.held({}, "sweep"), pytest.raises(Problem, match="another process is at work in it"), parts.held({}, "sweep"):
         pass
 
@@ -517,7 +517,7 @@ def test_one_that_takes_every_worker_with_it_is_found() -> None:
     """It has no result, and all others have."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import it
     with farm.workers_of(None, 2) as workers:
-        work: farm.Spread[int, list[int]] = farm.Spread(workers, _deadly, list, lambda item: item // 2)
+        work: farm.Spreading[int, list[int]] = farm.Spreading(workers, _deadly, list, lambda item: item // 2)
         found = {item: done for items, done in work.results(list(range(6))) for item in items}
     assert len(found) == 6
     assert isinstance(found[5], str)

@@ -17,11 +17,11 @@ import headwaiter
 from headwaiter.advice.schema import Goal
 from headwaiter.base.errors import Problem, shown
 from headwaiter.base.outputs import writing
-from headwaiter.fleet.machine import Machine, MachineBatch, judge_machines, unjudged
+from headwaiter.fleet.judging import FleetMachine, MachineBatch, judge_machines, unjudged
 from headwaiter.fleet.schema import FleetRow
 from headwaiter.sweeps.design import content_sha256
-from headwaiter.sweeps.farm import Spread, workers_of
-from headwaiter.sweeps.parts import Parts, check_dask, parquet_schema
+from headwaiter.sweeps.farm import Spreading, workers_of
+from headwaiter.sweeps.parts import ParquetParts, check_dask, parquet_schema
 from headwaiter.sweeps.sweepfile import labels_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def judge_fleet(
     by_key = {one.key: one for one in machines}
     about = {"machines": hashlib.sha256(json.dumps(sorted(by_key)).encode()).hexdigest()}
     with _folder(parquet) as folder:
-        kept = Parts(folder, FleetRow)
+        kept = ParquetParts(folder, FleetRow)
         with kept.held(about, _ANOTHER, extend=True):
             known = kept.keys()
             todo = [one for key, one in by_key.items() if key not in known]
@@ -87,7 +87,7 @@ def judge_fleet(
             count = 0
             if todo:
                 with workers_of(cluster, workers) as farm:
-                    work: Spread[Machine, list[FleetRow]] = Spread(farm, judge_machines, MachineBatch, lambda _: None)
+                    work: Spreading[FleetMachine, list[FleetRow]] = Spreading(farm, judge_machines, MachineBatch, lambda _: None)
                     for some, found in work.results(todo):
                         kept.add([unjudged(one, found) for one in some] if isinstance(found, str) else found)
                         count += len(some)
@@ -101,10 +101,10 @@ def judge_fleet(
     return frame
 
 
-def _machine(name: str, path: Path, goal: Goal, drive: str, seed: int, modules: bool) -> Machine:
+def _machine(name: str, path: Path, goal: Goal, drive: str, seed: int, modules: bool) -> FleetMachine:
     digest = content_sha256(path)
     said = json.dumps([digest, name, goal, drive, seed, modules, headwaiter.__version__])
-    return Machine(hashlib.sha256(said.encode()).hexdigest()[:32], name, path, digest, goal, drive, seed, modules)
+    return FleetMachine(hashlib.sha256(said.encode()).hexdigest()[:32], name, path, digest, goal, drive, seed, modules)
 
 
 def _parts_of(parquet: Path) -> Path:

@@ -38,7 +38,7 @@ class SweptFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SweepGroup:
     """What cells have in common that are run one after another: the workload as it is read, on a drive."""
 
     file: SweptFile
@@ -48,11 +48,11 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SweepCell:
     """A run: a variant on a group's workload, under conditions, with a seed."""
 
     key: str
-    group: Group = field(repr=False)
+    group: SweepGroup = field(repr=False)
     variant: Variant
     conditions: tuple[tuple[str, Value], ...]
     """Those that are not the group's, by name."""
@@ -89,15 +89,15 @@ def glob_escape(text: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
-def cells_of(spec: SweepSpec) -> list[Cell]:
+def cells_of(spec: SweepSpec) -> list[SweepCell]:
     """All cells, each once, in the order in which they are run: a workload, as it is read, on a drive is done before the next.
 
     Problem if a workload cannot be read.
     """
     files = {one.label: SweptFile(one.label, one.path, content_sha256(one.path)) for one in spec.workloads}
     variants: dict[str, tuple[Variant, str]] = {}
-    groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], Group] = {}
-    found: dict[str, Cell] = {}
+    groups: dict[tuple[str, str, tuple[tuple[str, Value], ...]], SweepGroup] = {}
+    found: dict[str, SweepCell] = {}
     for workload, drive, seed, conditions, text in _points(spec):
         if text not in variants:
             variant = parse_variant(text, spec.readers)
@@ -105,19 +105,19 @@ def cells_of(spec: SweepSpec) -> list[Cell]:
         variant, settings = variants[text]
         reading = tuple(one for one in conditions if one[0] in READING)
         at = (workload.label, drive.label, reading)
-        group = groups.setdefault(at, Group(files[workload.label], drive, reading, spec.runs))
+        group = groups.setdefault(at, SweepGroup(files[workload.label], drive, reading, spec.runs))
         rest = tuple(one for one in conditions if one[0] not in READING)
         said: tuple[object, ...] = (
             group.file.sha256, drive.digest, variant.scheduler, settings, sorted(conditions), seed, spec.runs,
             headwaiter.__version__,
         )  # fmt: skip
         key = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
-        found.setdefault(key, Cell(key, group, variant, rest, seed))
+        found.setdefault(key, SweepCell(key, group, variant, rest, seed))
     order = {label: i for i, label in enumerate(files)}, {one.label: i for i, one in enumerate(spec.drives)}
     return sorted(found.values(), key=lambda cell: _order(cell, *order))
 
 
-def _order(cell: Cell, workloads: Mapping[str, int], drives: Mapping[str, int]) -> tuple[Any, ...]:
+def _order(cell: SweepCell, workloads: Mapping[str, int], drives: Mapping[str, int]) -> tuple[Any, ...]:
     """Workload by workload, so that each is read once; then what it takes least to change comes last."""
     group = cell.group
     read = [(name, value) for name, value in group.reading if name in ("group_gap_ms", "device", "streams")]

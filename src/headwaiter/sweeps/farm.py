@@ -248,7 +248,7 @@ class _Batch(Generic[Item]):
 
 
 @dataclass
-class Spread(Generic[Item, Done]):
+class Spreading(Generic[Item, Done]):
     """Work for workers: items that are run in batches of one group, group after group.
 
     run: what a worker does with a batch; it takes what `pack` makes of its items.

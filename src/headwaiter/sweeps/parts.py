@@ -48,7 +48,7 @@ def parquet_schema(kind: type[Record], without: Sequence[str] = ()) -> Any:
     return pa.schema(made, metadata={"headwaiter": kind.__name__})
 
 
-class Parts:
+class ParquetParts:
     """The folder. `folders`: the columns that it is parted by."""
 
     def __init__(self, folder: Path, kind: type[Record], folders: Sequence[str] = ()) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headwaiter.engine.policy_tables import Readers
-from headwaiter.sweeps.design import Cell, cells_of
-from headwaiter.sweeps.farm import Spread, workers_of
-from headwaiter.sweeps.parts import Parts, check_dask
+from headwaiter.sweeps.design import SweepCell, cells_of
+from headwaiter.sweeps.farm import Spreading, workers_of
+from headwaiter.sweeps.parts import ParquetParts, check_dask
 from headwaiter.sweeps.schema import SweepDocument, SweepFailure, SweepRow
 from headwaiter.sweeps.sweepfile import SweepSpec, read_sweep
 from headwaiter.sweeps.worker import CellBatch, CellsDone, failed, run_cells
@@ -32,7 +32,7 @@ class Swept:
     """A sweep that is over."""
 
     folder: Path
-    cells: Sequence[Cell]
+    cells: Sequence[SweepCell]
     done: int
     failures: Mapping[str, int]
     """Of all cells of the sweep, by reason."""
@@ -73,9 +73,9 @@ def failures_of(counts: Mapping[str, int]) -> list[SweepFailure]:
     return [SweepFailure(error=error, cells=many) for error, many in ordered[:_MOST_REASONS]]
 
 
-def results_of(folder: Path) -> Parts:
+def results_of(folder: Path) -> ParquetParts:
     """A folder of a sweep's results."""
-    return Parts(folder, SweepRow, FOLDERS)
+    return ParquetParts(folder, SweepRow, FOLDERS)
 
 
 def sweep(
@@ -111,7 +111,7 @@ def sweep(
         count, reads, lost, many = 0, 0, 0, 0
         if todo:
             with workers_of(cluster, workers) as farm:
-                work: Spread[Cell, CellsDone] = Spread(farm, run_cells, CellBatch, lambda cell: cell.group)
+                work: Spreading[SweepCell, CellsDone] = Spreading(farm, run_cells, CellBatch, lambda cell: cell.group)
                 for some, found in work.results(todo):
                     rows = [failed(cell, found) for cell in some] if isinstance(found, str) else found.rows
                     kept.add(rows)
@@ -123,7 +123,7 @@ def sweep(
         return Swept(folder, cells, count, _reasons(kept, cells), many, reads, lost)
 
 
-def _identity(cells: Iterable[Cell], spec: SweepSpec) -> dict[str, Any]:
+def _identity(cells: Iterable[SweepCell], spec: SweepSpec) -> dict[str, Any]:
     """By what a sweep is known again: its cells, whatever the file looks like."""
     digest = hashlib.sha256(json.dumps(sorted(cell.key for cell in cells)).encode()).hexdigest()
     return {
@@ -134,7 +134,7 @@ def _identity(cells: Iterable[Cell], spec: SweepSpec) -> dict[str, Any]:
     }
 
 
-def _reasons(kept: Parts, cells: Sequence[Cell]) -> Counter[str]:
+def _reasons(kept: ParquetParts, cells: Sequence[SweepCell]) -> Counter[str]:
     if not any(kept.keys().values()):
         return Counter()
     frame = kept.frame()

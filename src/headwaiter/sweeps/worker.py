@@ -23,7 +23,7 @@ from headwaiter.study.schema import Direction, Result
 from headwaiter.study.trial import measure
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, Workload, read_recording
-from headwaiter.sweeps.design import Cell, Group, content_sha256
+from headwaiter.sweeps.design import SweepCell, SweepGroup, content_sha256
 from headwaiter.sweeps.schema import SweepRow
 from headwaiter.traces import Source, Trace
 
@@ -35,7 +35,7 @@ _LONGEST = 500
 class CellBatch:
     """Cells of one group, and the version that they are to be run by."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[SweepCell]
     version: str = field(default_factory=lambda: headwaiter.__version__)
 
 
@@ -76,21 +76,21 @@ class Kept:
         for slot in slots:
             slot.key = slot.value = None
 
-    def trace(self, group: Group, reading: Reading) -> Trace | None:
+    def trace(self, group: SweepGroup, reading: Reading) -> Trace | None:
         """The trace of a group's workload; None if that is none."""
         key = (group.file.path, group.file.sha256, reading.group_gap_ms, reading.device, reading.streams)
         if self._read.key != key:
             self._clear(self._fitted, self._loaded)
         return self._read.get(key, lambda: self._trace(group, reading))
 
-    def _trace(self, group: Group, reading: Reading) -> Trace | None:
+    def _trace(self, group: SweepGroup, reading: Reading) -> Trace | None:
         path = group.file.path
         if content_sha256(path) != group.file.sha256:
             raise Problem(f"{path}: it has changed since the sweep began")
         self.reads += 1
         return read_recording(path, reading, Source(path))
 
-    def workload(self, group: Group, seed: int) -> tuple[Workload, Drive]:
+    def workload(self, group: SweepGroup, seed: int) -> tuple[Workload, Drive]:
         """A group's workload on its drive. Seeds matter to generated workloads alone."""
         reading = Reading(**dict(group.reading), seed=seed)  # type: ignore[arg-type]
         trace = self.trace(group, reading)
@@ -100,7 +100,7 @@ class Kept:
         drive = group.drive.model or AUTO
         return self._fitted.get(key, lambda: read_on_drive(group.file.path if trace is None else trace, drive, reading))
 
-    def run(self, cell: Cell) -> SweepRow:
+    def run(self, cell: SweepCell) -> SweepRow:
         """Run a cell: figures are those of `headwaiter compare`, of its one run, or of `runs` with small changes."""
         work, drive = self.workload(cell.group, cell.seed)
         conditions = RunConditions(**dict(cell.conditions), seed=cell.seed)  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def run_cells(batch: CellBatch) -> CellsDone:
         return CellsDone(rows, KEPT.reads - before)
 
 
-def _about(cell: Cell) -> dict[str, Any]:
+def _about(cell: SweepCell) -> dict[str, Any]:
     return {
         "key": cell.key,
         "version": headwaiter.__version__,
@@ -158,13 +158,13 @@ def _settings(variant: Variant) -> dict[str, int | str]:
     }
 
 
-def failed(cell: Cell, cause: str) -> SweepRow:
+def failed(cell: SweepCell, cause: str) -> SweepRow:
     """The row of a cell that failed."""
     model = cell.group.drive.model
     return SweepRow(**_about(cell), drive_model=model.name if model else None, error=plain(cause)[:_LONGEST])
 
 
-def row_of(cell: Cell, drive: Drive, replay: str | None, found: Result) -> SweepRow:
+def row_of(cell: SweepCell, drive: Drive, replay: str | None, found: Result) -> SweepRow:
     """The row of a cell."""
     told, disk, host, waits, sync = found.range, found.disk, found.host, found.anticipation, found.sync
     progress = told.progress_mbps if told else None

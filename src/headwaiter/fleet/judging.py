@@ -33,7 +33,7 @@ _LONGEST = 500
 
 
 @dataclass(frozen=True)
-class Machine:
+class FleetMachine:
     """A recording, and how it is to be judged."""
 
     key: str
@@ -51,7 +51,7 @@ class Machine:
 class MachineBatch:
     """Machines, and the version that they are to be judged by."""
 
-    machines: Sequence[Machine]
+    machines: Sequence[FleetMachine]
     version: str = field(default_factory=lambda: headwaiter.__version__)
 
 
@@ -76,16 +76,16 @@ def judge_machines(batch: MachineBatch) -> list[FleetRow]:
     return out
 
 
-def _about(one: Machine) -> dict[str, Any]:
+def _about(one: FleetMachine) -> dict[str, Any]:
     return {"key": one.key, "version": headwaiter.__version__, "machine": one.name, "recording_sha256": one.sha256}
 
 
-def unjudged(one: Machine, cause: str | None, fate: Fate = "failed") -> FleetRow:
+def unjudged(one: FleetMachine, cause: str | None, fate: Fate = "failed") -> FleetRow:
     """The row of a machine without advice."""
     return FleetRow(**_about(one), fate=fate, error=plain(cause)[:_LONGEST] if cause else None)
 
 
-def _judge(one: Machine) -> FleetRow:
+def _judge(one: FleetMachine) -> FleetRow:
     work, drive, recorded = read_recorded(one.path, one.drive, Reading(seed=one.seed))
     conditions = conditions_of(recorded_settings(recorded), seed=one.seed)
     found = advise(work, drive, conditions, goal=one.goal, recorded=recorded, modules=one.modules)

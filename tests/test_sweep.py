@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pandas as pd
 import psutil
 import pytest
 from command import good, run, told
+from inprocess import without_workers
 from pandas.testing import assert_frame_equal
 from recordings import readers, record
 
@@ -57,25 +57,8 @@ def undisturbed(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have cells run in this process: what is tested is not how they are spread."""
-
-    def results(self: Any, items: Any) -> Iterator[tuple[list[Any], Any]]:
-        for item in items:
-            yield [item], self.run(self.pack([item]))
-
-    class Nobody:
-        def workers(self) -> int:
-            return 0
-
-    class Around:
-        def __enter__(self) -> Nobody:
-            return Nobody()
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-    monkeypatch.setattr(farm.Spreading, "results", results)
-    monkeypatch.setattr("headwaiter.sweeps.sweep.workers_of", lambda *_: Around())
+    """Have cells run in this process."""
+    without_workers(monkeypatch)
 
 
 def toml(folder: Path, text: str, trace: Path | None = None) -> Path:

@@ -12,6 +12,7 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `waits: fitted` are measured.
 `api: all` is the Python interface, from its docstrings.
 `rooms: table` and `rooms: picture` are the rooms of the Python package (rooms.py).
+`parquet: RECORD` are the columns of a Parquet table.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
 Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `watched: NAME` and
 `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `kernels: all` is of lab/kernels/*.json
@@ -47,6 +48,7 @@ import rooms
 import session
 import was_workloads
 
+from headwaiter.base import records
 from headwaiter.base.errors import Problem
 from headwaiter.cli._options import flag, told
 from headwaiter.cli.schedulers import bounds, limits
@@ -57,8 +59,10 @@ from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.schedulers import reasons as all_reasons
 from headwaiter.fio import load_jobs
 from headwaiter.fio.options import IGNORED, REFUSED, USED
+from headwaiter.fleet.schema import TABLES as FLEET_TABLES
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.report.columns import every_column
+from headwaiter.sweeps.schema import TABLES as SWEEP_TABLES
 from headwaiter.traces import formats as trace_formats
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -510,7 +514,21 @@ def conditions_table(_: str) -> str:
     )
 
 
+def parquet(name: str) -> str:
+    """The columns of a Parquet table: those of a record."""
+    kind = {one.__name__: one for one in (*SWEEP_TABLES, *FLEET_TABLES)}[name]
+    names = {str: "string", int: "int64", float: "float64", bool: "bool"}
+    return rows(
+        ("column", "type", "unit", "meaning"),
+        (
+            (f"`{one.key}`" + (" (may be null)" if one.optional or one.null else ""), names[one.type], one.unit, one.meaning)
+            for one in records.fields(kind)
+        ),
+    )
+
+
 KINDS: dict[str, Callable[[str], str]] = {
+    "parquet": parquet,
     "tunables": tunables,
     "table": table,
     "presets": presets,

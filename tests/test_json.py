@@ -17,6 +17,7 @@ from command import good, run, told, write
 from conftest import ROOT
 from fakesys import FakeSystem, machine
 from handmade import direction, printed, result
+from inprocess import without_workers
 from jsonschema import Draft202012Validator, ValidationError
 from recordings import readers, record
 from test_agreement import row as comparison
@@ -40,6 +41,7 @@ from headwaiter.queue.settings import Settings
 from headwaiter.queue.state import State
 from headwaiter.study.results import processor_time
 from headwaiter.study.schema import Result, RunDocument
+from headwaiter.sweeps.sweep import sweep
 
 __all__ = ["machine"]
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "headwaiter-1.schema.json").read_text(encoding="utf-8"))
@@ -140,6 +142,9 @@ EXAMPLES: dict[str, tuple[str, list[list[str]]]] = {
     "lab run": ("LabDocument", [["smoke"]]),
     "lab kernels": ("KernelsDocument", [["--try", "smoke"]]),
     "lab agree": ("AgreeDocument", [[], ["--random", "2"]]),
+    "sweep run": ("SweepDocument", [["SWEEP", "-o", "NEW"]]),
+    "sweep report": ("SweepReportDocument", [["RESULTS"], ["RESULTS", "--by", "read_p99_ms"]]),
+    "fleet": ("FleetDocument", [["FOUR", "-d", "barracuda-80g"]]),
     "reproduce": ("ReproduceDocument", [["iyer-readers", "axboe-reader-writer", "--scale", "0.1"]]),
 }
 
@@ -160,7 +165,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: FakeSystem) 
         KernelRow(series="6.9", release="6.9.1-cloud-amd64", headers=False),
     ]
     monkeypatch.setattr(lab, "survey", lambda *args: KernelsDocument(system="Debian 12", results=kernels))
+    without_workers(monkeypatch)
+    two = str(write(tmp_path / "two.csv", TWO))
+    cells = {
+        "workloads": two,
+        "drives": "constant:5",
+        "schedulers": ["noop", "bfq"],
+        "tunables": {"bfq": {"low_latency": [0, 1]}},
+    }
+    sweep(cells, tmp_path / "results")
     return {
+        "SWEEP": write(tmp_path / "s.toml", f"workloads = '{two}'\ndrives = 'constant:1'\nschedulers = ['noop', 'none']\n"),
+        "NEW": tmp_path / "new",
+        "RESULTS": tmp_path / "results",
         "JOB": write(tmp_path / "job.fio", JOB),
         "TWO": write(tmp_path / "two.csv", TWO),
         "LOG": write(tmp_path / "log.fio", "[log]\nrw=write\nsize=64k\nfsync=2\n"),

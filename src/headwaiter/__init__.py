@@ -11,7 +11,20 @@ TYPE_CHECKING = False  # as in typing, which takes long to load: a signal may co
 if TYPE_CHECKING:
     from typing import Any
 
-    from headwaiter.api import Comparison, Conditions, Problem, Run, Trace, Tuning, compare, read_trace, run, schedulers, tune
+    from headwaiter.api import (
+        Comparison,
+        Conditions,
+        Problem,
+        Run,
+        Trace,
+        Tuning,
+        compare,
+        read_trace,
+        run,
+        schedulers,
+        sweep,
+        tune,
+    )
     from headwaiter.drives import drives
 
     __version__: str
@@ -28,6 +41,7 @@ __all__ = [
     "read_trace",
     "run",
     "schedulers",
+    "sweep",
     "tune",
 ]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -37,6 +37,7 @@ from headwaiter.study.single import run_single
 from headwaiter.study.variants import ALL, parse_variant, parse_variants
 from headwaiter.study.workload import Reading, Workload, find_workload
 from headwaiter.study.workload import read_trace as read
+from headwaiter.sweeps.sweep import sweep as sweep_cells
 from headwaiter.traces import Source, Trace
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 from headwaiter.tuning import tune as tuning
@@ -56,6 +57,7 @@ __all__ = [
     "read_trace",
     "run",
     "schedulers",
+    "sweep",
     "tune",
 ]
 
@@ -477,3 +479,40 @@ def read_trace(
         return read(find_workload(str(path)), how, columns=columns)
     made = Source.member(Path("DataFrame"), frame_csv(path), keep_good=False)
     return replace(read(made.path, how, made, columns), sha256="")
+
+
+def sweep(
+    spec: str | Path | Mapping[str, Any],
+    output: str | Path,
+    workers: int | None = None,
+    cluster: str | None = None,
+    extend: bool = False,
+    retry: bool = False,
+    progress: Callable[[str, int], None] | None = None,
+) -> pd.DataFrame:
+    """Run all combinations of workloads, drives, schedulers, tunables, conditions and seeds, as `headwaiter sweep` does.
+
+    spec: a sweep file, or a mapping of the same form (docs/sweep.md). output: the folder of the results; cells that are done in
+    it are not run again. workers: processes [default: one for each processor]. cluster: "slurm", "kubernetes", or the address of
+    a Dask scheduler. extend: add to results of another sweep. retry: run cells again that failed. progress("cells", how many are
+    done) comes after each batch. Returns a DataFrame with a row for each cell and the columns of the Parquet; where a cell
+    failed, `error` says why. Raises Problem if something given is wrong, or without `pip install headwaiter[sweep]`.
+
+    >>> import headwaiter, tempfile
+    >>> cells = {"workloads": "readers-2", "drives": "barracuda-80g", "schedulers": ["mq-deadline", "as"]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = headwaiter.sweep(cells, f"{folder}/results", workers=1)
+    >>> found.set_index("variant")["throughput_MBps"].idxmax()
+    'as'
+    """
+    done = sweep_cells(
+        spec,
+        Path(output),
+        workers=workers,
+        cluster=cluster,
+        extend=extend,
+        retry=retry,
+        readers=READERS,
+        progress=progress,
+    )
+    return done.frame()

@@ -104,14 +104,15 @@ def advise(
     anyway: bool = False,
     mute: Sequence[str] = (),
     trials: int = 0,
+    modules: bool = True,
     progress: Callable[[str, int], None] | None = None,
 ) -> Advised:
     """Judge a recording: the gate; then a replay under every scheduler against the one in force, each with a few settings.
 
     trials: of so many settings of the scheduler to take the best ones are searched (tuning/), and are advised if they are better
     where the search has not looked. recorded: what its archive tells, if it is one. anyway: judge behind a closed gate and on a
-    doubtful drive, too. mute: identifiers of advice to be left out. Problem if the workload is no recording, or the goal cannot
-    be judged by it.
+    doubtful drive, too. mute: identifiers of advice to be left out. modules: try schedulers that the kernel lacks, too. Problem
+    if the workload is no recording, or the goal cannot be judged by it.
     """
     trace = work.trace
     if trace is None:
@@ -130,7 +131,7 @@ def advise(
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record")], mute)
     here = [name for name in known(offered).values()]
-    others = [name for name in default_set() if name not in here]
+    others = [name for name in default_set() if name not in here] if modules else []
     incumbent = _told(_variant(current, base), settings)
     rivals = (_beside(base, current, parse_variant(one)) for one in candidates([*here, *others]) if one != current)
     variants = [incumbent, *(v for v in rivals if v.name != incumbent.name)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from headwaiter.advice.schema import DOCUMENTS as ADVICE
 from headwaiter.base.records import Record
 from headwaiter.description.schema import DOCUMENTS as DESCRIPTION
+from headwaiter.fleet.schema import DOCUMENTS as FLEET
 from headwaiter.lab.schema import DOCUMENTS as LAB
 from headwaiter.measure.schema import DOCUMENTS as MEASURE
 from headwaiter.papers.reproduce.schema import DOCUMENTS as REPRODUCE
@@ -14,6 +15,7 @@ from headwaiter.papers.was.schema import DOCUMENTS as WAS
 from headwaiter.queue.schema import DOCUMENTS as QUEUE
 from headwaiter.regret.schema import DOCUMENTS as REGRET
 from headwaiter.study.schema import DOCUMENTS as STUDY
+from headwaiter.sweeps.schema import DOCUMENTS as SWEEP
 from headwaiter.top.schema import DOCUMENTS as TOP
 from headwaiter.tuning.schema import DOCUMENTS as TUNING
 
@@ -30,4 +32,6 @@ ALL: tuple[type[Record], ...] = (
     *QUEUE,
     *PAPERS,
     *TUNING,
+    *SWEEP,
+    *FLEET,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 Rows = tuple[tuple[str, str], ...]
 
-SHORT = ("tune", "rank", "table", "select", "validate", "conform", "calibrate")
+SHORT = ("sweep", "tune", "fleet", "rank", "table", "select", "validate", "conform", "calibrate")
 """Commands of `headwaiter research` that also work without that word."""
 
 EXAMPLES: dict[str, Rows] = {
@@ -87,6 +87,10 @@ EXAMPLES: dict[str, Rows] = {
         ("headwaiter drives show wd-re-4tb", "Show a bundled drive."),
         ("headwaiter drives show mine.toml --json", "Show the profile in a file as JSON."),
     ),
+    "fleet": (
+        ("headwaiter fleet recordings/ -o fleet.html", "Judge all recordings of a folder, and write a page."),
+        ("headwaiter fleet 'host*/sda.hwr' --parquet fleet.parquet --json", "Judge those of a pattern, and keep a row for each."),
+    ),
     "import": (
         ("headwaiter import trace.blktrace.0 -o trace.csv", "Convert a blktrace recording to CSV."),
         ("headwaiter import log.csv --columns time=ts:ms,sector=lba,size=len:bytes,op=rw", "Read a CSV file of other columns."),
@@ -156,6 +160,30 @@ EXAMPLES: dict[str, Rows] = {
     "status": (
         ("headwaiter status", "List what headwaiter has changed, and what else sets schedulers on this machine."),
         ("headwaiter status --json", "The same as JSON."),
+    ),
+    "sweep": (
+        (
+            "headwaiter sweep sweep.toml -o results/",
+            "Run all cells of a sweep that are not done, on all processors.",
+        ),
+        ("headwaiter sweep report results/", "Say which settings are best, and what each value of a tunable does."),
+    ),
+    "sweep report": (
+        ("headwaiter sweep report results/ --by read_p99_ms", "Compare the settings by the latency of reads."),
+        (
+            "headwaiter sweep report results/ --page sweep.html --plot heat.png",
+            "Write a page with heat maps, and draw them.",
+        ),
+    ),
+    "sweep run": (
+        (
+            "headwaiter sweep run sweep.toml -o results/ --workers 2",
+            "Run it with two workers; the same command goes on with it.",
+        ),
+        (
+            "headwaiter sweep run sweep.toml -o results/ --cluster tcp://head:8786 --json",
+            "Have the workers of a Dask scheduler run it, and print JSON.",
+        ),
     ),
     "table": (
         ("headwaiter table barracuda-80g -s none,bfq", "Measure two schedulers on a drive model."),
@@ -232,8 +260,11 @@ _DONE = "The command did what it was asked to."
 _FAILED = {
     "conform check": "A scheduler differs from the kernel too often.",
     "lab kernels": "The modules cannot be built for a kernel, or a script fails there.",
+    "fleet": "Recordings could not be judged. Their rows say why; all others are there.",
     "lab agree": "Simulator and kernel do not agree.",
     "reproduce": "An essential claim does not hold.",
+    "sweep": "Cells failed. Their rows say why; all others are there.",
+    "sweep run": "Cells failed. Their rows say why; all others are there.",
 }
 _KEPT = {
     "record": "The recording is complete, or Ctrl-C or SIGTERM ended it and it is kept.",

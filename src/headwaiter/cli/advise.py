@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,8 +14,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from headwaiter.advice.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings, scheduler_of
+from headwaiter.advice.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings
 from headwaiter.advice.little import Little, TooLittleError, little
+from headwaiter.advice.recorded import read_recorded
 from headwaiter.advice.schema import Goal
 from headwaiter.advice.target import target_of
 from headwaiter.base.errors import NoRequestsError, NotFoundError, Problem, counted, shown
@@ -25,7 +28,6 @@ from headwaiter.cli._options import Finite, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.cli.record import record_with_line
-from headwaiter.drives import bundled
 from headwaiter.engine.sim import Drive
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import MARGIN, runs_of
@@ -36,11 +38,10 @@ from headwaiter.queue.settings import Settings
 from headwaiter.report.tables import print_notes, show
 from headwaiter.report.terminal import a_console
 from headwaiter.study.cost import plan
-from headwaiter.study.drive_fit import AUTO, FEWEST, completions, read_on_drive
+from headwaiter.study.drive_fit import AUTO
 from headwaiter.study.variants import candidates, default_set
 from headwaiter.study.windows import WHOLE_IOS
-from headwaiter.study.workload import Workload, find_workload, read_recording
-from headwaiter.traces import Source, recording
+from headwaiter.study.workload import Workload, find_workload
 from headwaiter.traces.recording import Recording
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 from headwaiter.tuning.search import TRIALS, optimiser
@@ -258,20 +259,11 @@ def _recorded(target: Target, seconds: float, given: dict[str, Any], anyway: boo
 def _read(path: Path, given: dict[str, Any], anyway: bool) -> tuple[Workload, Drive, Recording | None]:
     """The recording, the drive of --drive, and what the recording tells beside requests."""
     more = {"shares": (), "streams": 0, "speed": 1.0, "group_gap": DEFAULT_GROUP_GAP_MS}
-    how, source = reading({**more, **given}), Source(path)
-    with reading_bar(path):
-        recorded = None if path.is_dir() else recording.of(source)
-        trace = read_recording(path, how, source)
-    if trace is None:
-        raise Problem(f"{path}: advice needs a recording (headwaiter compare takes job files, too)")
-    auto = given["drive"] == AUTO
-    if auto and not anyway and completions(trace) < FEWEST and (recorded or completions(trace)):
-        seconds = recorded.seconds if recorded else None
-        raise TooLittleError(path.name, trace, recorded, trace.span_ns / 1e9 if seconds is None else seconds)
-    doing, drives = ("choosing a drive", len(bundled())) if auto else ("making the replay", None)
-    with progress_bar(f"{path.name}: {doing}", drives, unit="drives") as update:
-        work, drive = read_on_drive(trace, given["drive"], how, scheduler_of(recorded_settings(recorded)), update)
-    return work, drive, recorded
+
+    def told(doing: str, drives: int | None) -> AbstractContextManager[Callable[[str, int], None]]:
+        return progress_bar(f"{path.name}: {doing}", drives, unit="drives")
+
+    return read_recorded(path, given["drive"], reading({**more, **given}), anyway, reading_bar(path), told)
 
 
 def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied]) -> None:

@@ -409,7 +409,9 @@ def workers_of_process(pid: int) -> list[psutil.Process]:
     found = []
     for one in psutil.Process(pid).children(recursive=True):
         try:
-            if "spawn_main" in " ".join(one.cmdline()):
+            # Where it can, Dask gives a worker that has started a title of its own.
+            title = " ".join(one.cmdline()).lower()
+            if "spawn_main" in title or "dask worker" in title:
                 found.append(one)
         except psutil.Error:  # it has gone meanwhile
             continue
@@ -434,7 +436,7 @@ class Killer(threading.Thread):
                     self.memory.append(one.memory_info().rss)
                 except psutil.Error:
                     continue
-            parts = len(list(self.folder.rglob("part-*.parquet")))
+            parts = sum(name.startswith("part-") for _, _, names in os.walk(self.folder) for name in names)
             if len(self.killed) < len(self.at) and parts >= self.at[len(self.killed)] and alive:
                 victim = self.dice.choice(alive).pid
                 os.kill(victim, signal.SIGKILL)

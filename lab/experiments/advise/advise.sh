@@ -20,7 +20,7 @@ rm /lab/positions/$disk
 # A scheduler that is in force for long has seen the disk with many requests at once, and one that was just chosen has not: bfq does not
 # know then whether the disk takes several.
 settle() {
-	must fio --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=32 \
+	must fio --eta=never --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=32 \
 		--number_ios=128 --output=/tmp/settle
 }
 

@@ -71,7 +71,7 @@ class Advised:
     notes: tuple[str, ...]
 
     def document(self, applied: bool) -> AdviseDocument:
-        """As `headwaiter advise --json` prints it."""
+        """Return what `headwaiter advise --json` prints."""
         return AdviseDocument(
             workload=self.work.name,
             device=self.target.device.identity if self.target else None,
@@ -210,7 +210,7 @@ def _searched(judged: Judged, work: Workload, trials: int, margin: float, anyway
 
 
 def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0, whole: bool = False) -> RunConditions:
-    """As a kernel with these settings would run a recording, on a device that takes so many requests at once (0: its own)."""
+    """Return the conditions under which a kernel with these settings runs a recording. queue_depth 0: the device's own."""
     number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else None
     return RunConditions(seed=seed, queue_depth=queue_depth, nr_requests=number, whole=whole)
 
@@ -226,13 +226,13 @@ def queue_of(disks: Sequence[str], now: Settings) -> LeverQueue:
 
 
 def recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
-    """Those that the kernel offered for the disk that was recorded; none if there were several disks."""
+    """Return the schedulers that the kernel offered for the recorded disk; none if there were several disks."""
     text = recorded.disks[0].settings.get(SCHEDULER, "") if recorded and len(recorded.disks) == 1 else ""
     return tuple(word.strip("[]") for word in text.split()) if current_scheduler(text) else ()
 
 
 def recorded_settings(recorded: Recording | None) -> Settings | None:
-    """Those of the disk that was recorded, when it was; None if that is not known, or there were several."""
+    """Return the settings of the recorded disk at that time; None if they are not known, or there were several disks."""
     if not recorded_schedulers(recorded):
         return None
     assert recorded
@@ -298,7 +298,7 @@ def _notes(work: Workload, settings: Settings | None, current: str, recorded: st
 
 
 def elsewhere(target: Target | None, recorded: Recording | None) -> str:
-    """That the recording is of other disks than the target, as far as both are known; else ""."""
+    """Return a sentence if the recording is of other disks than the target, as far as both are known; else ""."""
     theirs = {disk.facts.get("identity", "") for disk in recorded.disks} - {""} if recorded else set()
     if not target or not theirs or theirs & {one.identity for one in (target.device, *target.legs)}:
         return ""
@@ -395,7 +395,7 @@ def _lever(found: Advised, one: Lever, pick: Variant, stays: Settings) -> tuple[
 
 
 def _shown(variant: Variant) -> dict[str, str]:
-    """Its tunables as the kernel's files have them."""
+    """Return its tunables as the kernel's files show them."""
     tunables = find(variant.scheduler).tunables
     return {key: str(tunables[key].show(value)) for key, value in variant.settings.items() if isinstance(value, int)}
 

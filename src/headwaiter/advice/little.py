@@ -40,7 +40,7 @@ class Little:
     wanted: None = None
 
     def document(self, applied: bool) -> AdviseDocument:
-        """As `headwaiter advise --json` prints it."""
+        """Return what `headwaiter advise --json` prints."""
         return AdviseDocument(
             workload=self.name,
             device=self.target.device.identity if self.target else None,

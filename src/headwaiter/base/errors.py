@@ -19,7 +19,7 @@ def shown(text: str, most: int = 40) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """So many of them, in words for people."""
+    """Return a number with its noun, for people."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 

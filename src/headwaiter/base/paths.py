@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the package's own files are: beside its modules where it is installed, in the checkout where it is editable."""
+"""Find the package's own files: beside its modules where it is installed, in the checkout where it is editable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where a path leads, held by a descriptor, so that nobody can make a name lead elsewhere between a look and a write.
+"""Hold the place that a path leads to by a descriptor, so that nobody can make the name lead elsewhere before a write.
 
 Problems have the cause only: outputs.py adds the name.
 

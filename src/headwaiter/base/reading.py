@@ -116,7 +116,7 @@ class _HungryError(Exception):
 
 
 def _until_damage(path: Path, chunks: Iterator[bytes], name: str, cut: list[str]) -> Iterator[bytes]:
-    """As far as the stream is sound."""
+    """Read as far as the stream is sound."""
     size = 0
     try:
         for chunk in chunks:

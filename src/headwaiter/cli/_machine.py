@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where a machine is that a command for live disks looks at."""
+"""The machine that a command for live disks looks at."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where results go: stdout or a file, JSON or text."""
+"""Write results to stdout or a file, as JSON or text."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def table_options(ranking: str, use: str = "") -> Callable[[Callable[..., Any]],
 
 
 def table_of(ranking: Path | None, iozone: Sequence[str]) -> ByTable:
-    """That of --ranking, or of --iozone, which are SCHED=FILE. Problem if both or none are given, or one is no such file."""
+    """Return the table of --ranking or of --iozone (SCHED=FILE). Problem if both or none are given, or one is no such file."""
     if (ranking is None) == (not iozone):
         raise Problem("a table needs --ranking or --iozone, and not both")
     if ranking:

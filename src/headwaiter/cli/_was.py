@@ -88,7 +88,7 @@ def fit_lines(done: FittedWas) -> list[str]:
 
 
 def _rule(c: Config) -> str:
-    """By what the intervals were chosen."""
+    """Return the rule by which the intervals were chosen."""
     if "bound_us" in c.made:
         return f"G = {c.made['bound_us'] / 1000:g} ms"
     return f"intervals of the largest gain where a met wait saves {c.made['saving_us'] / 1000:g} ms"

@@ -151,7 +151,7 @@ def _described(path: Path, name: str, drive: str, device: str | None, group_gap_
 
 
 def _scheduler(recorded: recording.Recording, device: str | None) -> str | None:
-    """That of the disk of a recording which is described; None where that may be one of several."""
+    """Return the scheduler of the recorded disk; None where it may be one of several."""
     disks = [disk for disk in recorded.disks if device in (None, disk.name, disk.number)]
     return current_scheduler(disks[0].settings.get("scheduler", "")) if len(disks) == 1 else None
 
@@ -196,7 +196,7 @@ def _show(out: Console, found: DescribeDocument) -> None:
 
 
 def _show_programs(out: Console, found: DescribeDocument) -> None:
-    """Who suffers, from whom, and what would be done about it."""
+    """Show who suffers, from whom, and what would be done about it."""
     show(out, programs(found))
     if (left := len(found.programs) - MOST_ROWS) > 0:
         show(out, Text(f"({left} more rows; --json has them all)"))

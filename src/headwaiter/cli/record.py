@@ -68,19 +68,19 @@ def command(
 
 
 def record_with_line(disks: Sequence[Device], seconds: float, output: Path, **more: Any) -> RecordingDone:
-    """As record(), with a bar on a terminal."""
+    """Record as record() does, with a bar on a terminal."""
     names = ", ".join(disk.name for disk in disks)
     with clock_bar(f"{names}: recording", seconds, f"{names}: storing what was recorded") as say:
         return record(disks, seconds, output, each_second=_Rates(say).show, **more)
 
 
 def ended(what: str, done: RecordingDone) -> str:
-    """That it ended early, and why."""
+    """Say that it ended early, and why."""
     return f"{what}, but the recording ended early: {done.trouble} ({_told(done)})"
 
 
 def disks_named(names: tuple[str, ...]) -> list[Device]:
-    """Those named, each once; all that hold something for `all`."""
+    """Return the disks that were named, each once; for `all` those that hold something."""
     if names == (_ALL,):
         if not (found := whole_disks()):
             raise Problem("all: no disk holds anything")

@@ -110,7 +110,7 @@ def command(
 
 
 def _chosen(contests: list[Contest], patterns: str | None) -> list[Contest]:
-    """Those whose names one of the patterns means."""
+    """Return those whose names match one of the patterns."""
     if patterns is None:
         return contests
     for pattern in patterns.split(","):

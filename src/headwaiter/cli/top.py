@@ -136,7 +136,7 @@ def _keys() -> Iterator[int | None]:
 
 
 def _print(looks: Iterator[TopDocument], rounds: int | None, as_json: bool) -> None:
-    """As text, or JSON, one below the other."""
+    """Print text or JSON, one below the other."""
     for number, found in enumerate(looks):
         if as_json:
             click.echo(json_text(found), nl=False)

@@ -170,7 +170,7 @@ class _Work:
 
 
 def _options(given: dict[str, Any], drive: Drive) -> Options:
-    """As in the kernels that its document measured: with their number of requests, and without write-back throttling."""
+    """Return options of the kernels that the document measured: their number of requests, no write-back throttling."""
     how = conditions(given)
     how = replace(how, nr_requests=NR_REQUESTS if how.nr_requests is None else how.nr_requests, wbt_depth=how.wbt_depth or 0)
     options = how.options(drive)

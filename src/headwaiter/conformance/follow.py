@@ -305,7 +305,7 @@ class Follower:
             self.events.append(Event(now, "exit", task=task))
 
     def _own_times(self) -> None:
-        """Where a scheduler goes by the time at which a submission began, so do the rows."""
+        """Give rows the time at which their submission began, where the scheduler goes by that."""
         exact = [(row, submitted.start_ns) for row, submitted in self._inside]
         for row, time_ns in exact + self._exact:
             if abs(row.time_ns - time_ns) < MAX_SUBMISSION_NS:

@@ -119,7 +119,7 @@ def sufferers(who: Blame, least_percent: float = _LEAST_PERCENT) -> list[Suffere
 
 
 def work_of(program: str, op: Kind) -> str:
-    """Whose requests, in words: "cp's writes"; where the name of a program tells what it does, that name."""
+    """Name whose requests these are, as in "cp's writes"; a name that tells what the program does stands alone."""
     what = plural(op)
     return program if what in program.rpartition(" (")[2] else f"{program}'s {what}"
 

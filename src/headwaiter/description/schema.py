@@ -65,7 +65,7 @@ class TaskCharacter(Character):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locality(Record):
-    """Where requests go, in areas of 1 MiB."""
+    """The places of requests, in areas of 1 MiB."""
 
     span_gib: Annotated[float, Says("from the first to the last sector that is touched", "GiB")]
     touched_mib: Annotated[int, Says("areas that are touched", "MiB")]

@@ -241,7 +241,7 @@ def _level_misses(overhead: Toml) -> None:
 
 
 def falls(data: Toml) -> list[str]:
-    """Where the seek curves of a profile fall, in words: a longer way that takes less time is most often a wrong measurement."""
+    """Say where the seek curves of a profile fall: a longer way that takes less time is most often a wrong measurement."""
     out = []
     for key in ("seek", "seek_write"):
         points = data["mechanics"].get(key, [])

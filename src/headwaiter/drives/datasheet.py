@@ -71,7 +71,7 @@ def _zones(outer: int, inner: int, cylinders: int, revolution: float, switch: fl
 
 
 def _cylinders(sectors: int, surfaces: int, outer: int, inner: int) -> int:
-    """As many as the capacity needs, with the zones of _zones()."""
+    """Return how many cylinders the capacity needs, with the zones of _zones()."""
     n = max(1, math.ceil(sectors / surfaces / ((outer + inner) / 2)))
     while True:
         rows = _zones(outer, inner, n, 1.0, 0.0, 0.0)

@@ -90,7 +90,7 @@ class Profile:
         return out
 
     def locate(self, lbns: NDArray[np.uint64]) -> NDArray[np.uint32]:
-        """Where blocks lie: a row each of zone, cylinder, head, sector, angle, sectors per track, and blocks without a gap.
+        """Return a row for each place of a block: zone, cylinder, head, sector, angle, sectors per track, blocks without a gap.
 
         Problem if a block lies beyond the drive, or the drive has no such places.
         """

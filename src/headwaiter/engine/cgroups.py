@@ -29,7 +29,7 @@ def _step(part: str) -> tuple[str, int]:
 
 
 def written_path(path: Path) -> str:
-    """As parse_path() takes it."""
+    """Return the path as parse_path() takes it."""
     return "/".join(name if weight == DEFAULT_WEIGHT else f"{name}:{weight}" for name, weight in path)
 
 

@@ -30,7 +30,7 @@ class Op(IntEnum):
 
     @property
     def word(self) -> OpName:
-        """Its name in results."""
+        """The operation's name in results."""
         return cast(OpName, self.name.lower())
 
 

@@ -112,7 +112,7 @@ class Host:
         )  # fmt: skip
 
     def table(self) -> dict[str, Any]:
-        """As a file has it."""
+        """Return the table that a file has."""
         times = {name: getattr(self, name) for name in TIMES}
         costs = {name: {one.name: getattr(cost, one.name) for one in fields(Cost)} for name, cost in self.costs.items()}
         return {"name": self.name, "source": self.source, "cores": self.cores, "times": times, **costs}
@@ -152,7 +152,7 @@ FILE = "host.toml"
 
 
 def places() -> Iterator[Path]:
-    """Where a calibration may be, the first that counts before others: of the user, of the machine (XDG base directories)."""
+    """Return the files in which a calibration may be; the first counts before others (XDG base directories)."""
     own = os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '')}/.config"
     folders = [own, *(os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")]
     return (Path(folder) / "headwaiter" / FILE for folder in folders if folder.startswith("/"))

@@ -62,7 +62,7 @@ class ConstantDrive:
 
 @dataclass(frozen=True)
 class Task:
-    """Who issues requests, by number and name. `group` is its thread of control: an index that tasks may share.
+    """A task that issues requests, by number and name. `group` is its thread of control: an index that tasks may share.
 
     `phase`: threads of control that run side by side have the same; None is no program's (the kernel's flusher).
     """
@@ -170,7 +170,7 @@ class Piece:
     ioprio: U16
 
     def columns(self) -> Any:
-        """As libheadwaiter takes them. They must outlive the next piece's."""
+        """Return the columns as libheadwaiter takes them. They must outlive the next piece's."""
         c = ffi.new("struct hws_trace *")
         c.n = len(self.time_ns)
         for one in fields(self):

@@ -47,7 +47,7 @@ class ProcessLoad:
     cpus: int = 1
 
     def tunables(self, scheduler: str) -> str:
-        """As the guest's script wants them."""
+        """Return the tunables as the guest's script wants them."""
         return next((text for name, text in self.settings if name == scheduler), "-")
 
 
@@ -171,7 +171,7 @@ WORKLOADS: dict[str, ProcessLoad] = {
 
 
 def _offsets(system: Kernel) -> dict[str, str]:
-    """Where the members of the kernel's structures are, as the guest's script wants it."""
+    """Return the offsets of the kernel's members, as the guest's script wants them."""
     types = btf.types(system, "bfq")
     request, bio = types.offsets("request"), types.offsets("bio")
     # Since 6.12.y a request's priority is its first bio's.

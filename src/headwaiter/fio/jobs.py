@@ -427,7 +427,7 @@ def _readahead(s: JobSection, pattern: Pattern) -> int:
 
 
 def _ioprio(s: JobSection) -> int:
-    """As ioprio_set(2) takes it; 0 if nothing was asked for."""
+    """Return the priority as ioprio_set(2) takes it; 0 if none was asked for."""
     if "prio" in s.settings or "prioclass" in s.settings:
         return ioprio(IoprioClass(s.get("prioclass", 0) or IoprioClass.BE), int(s.get("prio", 0)))
     nice = int(s.get("nice", 0))
@@ -435,7 +435,7 @@ def _ioprio(s: JobSection) -> int:
 
 
 def _cgroups(sections: Sequence[JobSection]) -> dict[int, tuple[tuple[str, int], ...]]:
-    """By a section's id(): the control group of its jobs."""
+    """Return the control group of each section's jobs, by the section's id()."""
     paths: dict[int, tuple[str, ...]] = {}
     weights: dict[tuple[str, ...], int] = {}
     for s in sections:
@@ -458,7 +458,7 @@ def _cgroups(sections: Sequence[JobSection]) -> dict[int, tuple[tuple[str, int],
 
 
 def _waits(sections: Sequence[JobSection], ids: Mapping[str, int]) -> dict[int, int]:
-    """By a section's id(): the number of the one that it waits for, or -1."""
+    """Return the number of the section that each section waits for, or -1, by the section's id()."""
     out: dict[int, int] = {}
     earlier: set[str] = set()
     for s in sections:

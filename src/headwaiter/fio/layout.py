@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the files of a job file lie on the drive.
+"""Lay out the files of a job file on the drive.
 
 Devices (/dev/… but /dev/shm/…) are the drive itself: whatever they are called, they are one. Files lie one after
 another in the order in which they appear, each max(its size, min(C/n, C/64)) bytes after the one before, for n files on

@@ -41,7 +41,7 @@ class Where:
     hidden: bool = False
 
     def told(self, what: str, plainly: str = "this is not accepted") -> str:
-        """That something is wrong there; `plainly` says so without a word of the line."""
+        """Return a problem at that place; `plainly` keeps the text of the line out of it."""
         return f"{self.path}:{self.line}: {f'{plainly} (what an included file says is not shown)' if self.hidden else what}"
 
     def problem(self, what: str, plainly: str = "this is not accepted") -> Problem:
@@ -87,7 +87,7 @@ class JobSection:
         return not any(w.hidden for w in (self.where, *(self.settings[o].where for o in options if o in self.settings)))
 
     def at(self, *options: str) -> Where:
-        """Where the first of these options that is set was set, else the section's head."""
+        """Return where the first of these options that is set was set, else the section's head."""
         return next((self.settings[o].where for o in options if o in self.settings), self.where)
 
 

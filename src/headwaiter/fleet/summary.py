@@ -65,7 +65,7 @@ def _gains(judged: pd.DataFrame) -> F64:
 
 
 def _quantiles(values: Any) -> dict[str, float]:
-    """By name: p10 … p90; {} of none."""
+    """Return p10 to p90 by name; {} for no values."""
     if not len(values):
         return {}
     found = np.percentile(np.asarray(values, float), PERCENTILES)

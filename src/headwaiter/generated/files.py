@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where files lie: a file system as ext2 lays it out.
+"""Lay out files as ext2 does.
 
 The disk is cut into groups of 128 MiB. A group begins with its inodes, 16 in a block of 4 KiB; then come the blocks. A folder
 gets a group by chance, and its files lie there one behind the other, in pieces where the space was used before. To open a file
@@ -38,12 +38,12 @@ class File:
             self.pages += pages
 
     def sector(self, page: int) -> int:
-        """Where a page lies."""
+        """Return the first sector of a page."""
         i = bisect_right(self._first, page) - 1
         return self._sector[i] + (page - self._first[i]) * PAGE_SECTORS
 
     def pieces(self, page: int, count: int) -> list[tuple[int, int]]:
-        """Where so many pages lie: (sector, pages) in each extent that they touch."""
+        """Return (sector, pages) for each extent that these pages touch."""
         out = []
         while count > 0:
             i = bisect_right(self._first, page) - 1

@@ -47,7 +47,7 @@ class ReadaheadWindow:
 
 
 class Process:
-    """Who asks. `row` is the last request that it waited for, done at `since_ns` of the machine's clock."""
+    """A process that asks. `row` is the last request that it waited for, done at `since_ns` of the machine's clock."""
 
     def __init__(self, machine: ModelMachine, task: int, parent: Process | None) -> None:
         self.machine = machine

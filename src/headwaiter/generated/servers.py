@@ -75,7 +75,7 @@ class Store:
         return self._folder().new_file(PAGE_BYTES)
 
     def used(self, me: Process, file: File) -> None:
-        """Its data are in memory now. Those that were used longest ago leave it, but for what is still to be written."""
+        """Note that its data are in memory now. The data used longest ago leave it, but for what is still to be written."""
         self._pages += file.pages - self._in_memory.pop(file, 0)
         self._in_memory[file] = file.pages
         for old in list(self._in_memory):

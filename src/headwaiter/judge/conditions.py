@@ -184,5 +184,5 @@ class RunConditions:
 
 
 def checked(given: dict[str, Any]) -> RunConditions:
-    """Those of a mapping that has others beside."""
+    """Return the conditions of a mapping that has other keys beside."""
     return RunConditions(**{one.name: given[one.name] for one in fields(RunConditions) if one.name in given})

@@ -38,7 +38,7 @@ _GIB = 2**30
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Where the head goes: of the first dispatches of a run when (ms) and where (GiB), shape (n,), and the waits between them.
+    """The way of the head: when (ms) and where (GiB) the first dispatches of a run were, shape (n,), and the waits between.
 
     waits_ms: begin and end, shape (m, 2). whole: these are all dispatches of the run.
     """

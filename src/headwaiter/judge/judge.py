@@ -59,7 +59,7 @@ class Judged:
         return self.conditions.of(options, trial.variant.scheduler, depth_of(self.drive, options), self.recorded_under)
 
     def document(self) -> CompareDocument:
-        """As `headwaiter compare --json` prints it."""
+        """Return what `headwaiter compare --json` prints."""
         return CompareDocument(
             workload=self.work.name,
             workload_sha256=self.work.sha256,

@@ -151,7 +151,7 @@ def pull(judged: Judged, queue: LeverQueue = UNKNOWN_QUEUE, progress: Callable[[
 
 
 class _Bench:
-    """Where levers are tried. now: the trial of the scheduler in force."""
+    """The bench on which levers are tried. now: the trial of the scheduler in force."""
 
     def __init__(
         self, judged: Judged, now: Trial, queue: LeverQueue, progress: Callable[[str, int], None] | None, runs: int

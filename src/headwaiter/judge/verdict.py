@@ -457,7 +457,7 @@ def _costs(best: Trial, base: Trial) -> list[tuple[float, str]]:
 
 
 def _compare_directions(best: Result, base: Result, compare: Callable[[str, float, float], None]) -> None:
-    """Where programs are not known, reads and writes."""
+    """Compare reads and writes, where programs are not known."""
     for word, ours, theirs in (("read", best.read, base.read), ("write", best.write, base.write)):
         if ours and theirs:
             compare(f"99th percentile of {word} latency", ours.lat_ms.p99, theirs.lat_ms.p99)

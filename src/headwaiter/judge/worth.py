@@ -113,7 +113,7 @@ def _more(found: Interval) -> str:
 
 
 def _costs(apart: frozenset[str], ours: Result, theirs: Result) -> str:
-    """Who gets less done, the worst first."""
+    """Return who gets less done, the worst first."""
     before = {row.name: row.throughput_mbps for row in theirs.programs or ()}
     lost = [
         (1 - row.throughput_mbps / before[row.name], row.name)

@@ -438,7 +438,7 @@ class JobTrial:
 
 @dataclass(frozen=True)
 class JobBench:
-    """Where jobs are compared: a kernel and a drive; with what schedulers are given, by their names in the simulator."""
+    """The bench on which jobs are compared: a kernel, a drive, and what schedulers are given, by their names in the simulator."""
 
     on: Kernel
     drive: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the members of a kernel's structures are. The reader is kmod/btf.py, which must work where this package is not."""
+"""Read the offsets of kernel structures. The reader is kmod/btf.py, which must work where this package is not."""
 
 from __future__ import annotations
 

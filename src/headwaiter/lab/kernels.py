@@ -96,7 +96,7 @@ class Kernel:
 
     @property
     def _own(self) -> Path:
-        """Its folder of modules, which later packages have below /usr."""
+        """Return its folder of modules, which later packages have below /usr."""
         top = Path("lib") / "modules" / self.release
         return self.folder / "usr" / top if (self.folder / "usr" / top).is_dir() else self.folder / top
 

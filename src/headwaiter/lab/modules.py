@@ -89,6 +89,6 @@ def _made(kernel: Kernel, folder: Path, say: Progress) -> dict[str, bytes]:
 
 
 def btf_of(kernel: Kernel, folder: Path) -> Path:
-    """Where the kernel's types are: in the headers' vmlinux (Debian 6.12), else in the boot image."""
+    """Return the file with the kernel's types: the headers' vmlinux (Debian 6.12), else the boot image."""
     vmlinux = folder / "vmlinux"
     return vmlinux if vmlinux.is_file() else kernel.image

@@ -73,7 +73,7 @@ class Script:
 
     @property
     def summary(self) -> str:
-        """Its first line of comment after the licence."""
+        """The first line of comment after the licence."""
         lines = [line[2:] for line in self.text.splitlines() if line.startswith("# ") and "SPDX" not in line]
         return lines[0] if lines and not lines[0].startswith("lab:") else ""
 

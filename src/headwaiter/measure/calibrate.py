@@ -60,7 +60,7 @@ class CalibratedHost:
     notes: tuple[str, ...]
 
     def document(self, file: Path) -> CalibrateDocument:
-        """As `headwaiter calibrate --json` prints it."""
+        """Return what `headwaiter calibrate --json` prints."""
         return CalibrateDocument(
             device=self.device,
             cores=self.host.cores,
@@ -84,7 +84,7 @@ class CalibratedHost:
 
 
 def usual_file() -> Path:
-    """Where a calibration belongs: to the user if that one says where, else to the machine, for it takes root."""
+    """Return the file for a calibration: the user's if XDG_CONFIG_HOME says where, else the machine's, for it takes root."""
     own, *machine = places()
     return own if os.environ.get("XDG_CONFIG_HOME") or not machine else machine[0]
 

@@ -42,7 +42,7 @@ def restored(legs: Sequence[Device], state: State, by: str) -> Iterator[None]:
 
 
 def fio_there() -> str:
-    """Its path. Problem if it is not installed."""
+    """Return the path of fio. Problem if it is not installed."""
     fio = shutil.which("fio")
     if fio is None:
         raise Problem("measuring a disk needs fio (Debian: apt-get install fio)")

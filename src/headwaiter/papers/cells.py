@@ -20,7 +20,7 @@ OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write
 
 @dataclass(frozen=True)
 class Cell:
-    """Where in the table: operation, file size and record length in KiB.
+    """A cell of the table: operation, file size and record length in KiB.
 
     As in the study, a cell is for all files down to the size of the next smaller cell.
     """
@@ -38,7 +38,7 @@ class ByTable:
     subject: str = ""
 
     def cell(self, operation: str, file_kib: float, record_kib: float) -> Cell:
-        """That of the nearest record length, by ratio, whose files are that large. Problem if the table has none."""
+        """Return the cell of the nearest record length, by ratio, whose files are that large. Problem if there is none."""
         column = self.column(operation, record_kib)
         if record_kib > file_kib:
             raise Problem(f"a record of {record_kib:g} KiB is longer than a file of {file_kib:g} KiB")

@@ -47,7 +47,7 @@ class RankedLoad:
     think_us: int = 500
 
     def job(self, request_bytes: int, capacity_bytes: int, file: str) -> str:
-        """As fio reads it."""
+        """Return the job file for fio."""
         part = capacity_bytes // self.processes // SIZES[-1] * SIZES[-1]
         if not part:
             raise Problem(f"{file}: {capacity_bytes} bytes are too few for {self.processes} processes")
@@ -107,7 +107,7 @@ def of_device(
     runs: int,
     progress: Callable[[str], None] = lambda what: None,
 ) -> list[RankedPoint]:
-    """By fio on a disk of this machine, reading only; its schedulers are changed, and restored at the end.
+    """Measure by fio on a disk of this machine, reading only; its schedulers are changed, and restored at the end.
 
     The figure is that in the middle of `runs`. Problem if there is no fio, or it fails.
     """
@@ -136,7 +136,7 @@ def winners(points: Sequence[RankedPoint]) -> list[SizeWinner]:
 
 
 def document(subject: str, load: RankedLoad, points: Sequence[RankedPoint], notes: Sequence[str]) -> RankDocument:
-    """As `headwaiter rank --json` prints it, and `watch --ranking` reads it."""
+    """Return what `headwaiter rank --json` prints, and `watch --ranking` reads."""
     rows = [
         RankRow(scheduler=p.scheduler, request_bytes=p.request_bytes, throughput_mbps=p.mbps, low_mbps=p.low, high_mbps=p.high)
         for p in points

@@ -42,7 +42,7 @@ class Selected:
     source: str
 
     def document(self, done: Sequence[Applied]) -> SelectDocument:
-        """As `headwaiter select --json` prints it."""
+        """Return what `headwaiter select --json` prints."""
         return SelectDocument(
             operation=self.asked.operation,
             file_bytes=self.asked.file_bytes,

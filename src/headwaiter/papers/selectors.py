@@ -101,7 +101,7 @@ def _rates(path: Path, command: str, key: Callable[[Mapping[str, Any]], Key]) ->
 
 
 def promised(table: ByTable, cells: Sequence[Cell], current: str, candidates: Sequence[str]) -> Mapping[str, float]:
-    """As Selector.advantage(), of work that may be any of these cells': the least of them."""
+    """Return the least Selector.advantage() of these cells, of work that may be any of them."""
     each = [_against(table.rates[cell], current, candidates) for cell in cells]
     return {name: min(one[name] for one in each) for name in candidates if each and all(name in one for one in each)}
 

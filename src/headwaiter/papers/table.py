@@ -71,7 +71,7 @@ class Work:
         return self.processes * self.files(cell) * cell.file_kib
 
     def job(self, cell: Cell) -> str:
-        """As fio reads it, in an empty folder. What is done again is done once before, by a job that does not count."""
+        """Return the job file for fio in an empty folder. A job that does not count does first what is to be done again."""
         files = self.files(cell)
         head = ["[global]", "ioengine=psync", f"bs={cell.record_kib}k", f"rw={_WAYS[cell.operation]}"]
         head += [f"size={files * cell.file_kib}k", f"nrfiles={files}", f"numjobs={self.processes}"]
@@ -154,7 +154,7 @@ def of_folder(
     work: Work,
     runs: int,
 ) -> list[MeasuredCell]:
-    """By fio, on files that are made in a folder on a disk and removed; schedulers are changed, and restored at the end.
+    """Measure by fio on files that are made in a folder and removed; schedulers are changed, and restored at the end.
 
     Problem if fio is missing or fails.
     """
@@ -219,7 +219,7 @@ def cell_winners(measured: Sequence[MeasuredCell]) -> list[CellWinner]:
 
 
 def table_document(subject: str, work: Work, measured: Sequence[MeasuredCell], notes: Sequence[str]) -> TableDocument:
-    """As `headwaiter table --json` prints it, and `watch --method table --ranking` reads it."""
+    """Return what `headwaiter table --json` prints, and `watch --method table --ranking` reads."""
     rows = [
         CellRow(
             scheduler=one.point.scheduler,

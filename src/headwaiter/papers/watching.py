@@ -17,7 +17,7 @@ from headwaiter.watch.sample import recorded_window, sufficient
 
 
 class TableMethod:
-    """By what is recorded, and a table by operation, file size and record length."""
+    """Choose by what is recorded, and a table by operation, file size and record length."""
 
     def __init__(self, table: ByTable) -> None:
         self._table = table

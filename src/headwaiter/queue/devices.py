@@ -71,7 +71,7 @@ class Device:
 
     @property
     def schedulers(self) -> tuple[str, ...]:
-        """Those that the kernel offers now; it may load others."""
+        """Return the schedulers that the kernel offers now; it may load others."""
         return tuple(word.strip("[]") for word in self.settings.get("scheduler", "").split()) if self.scheduler else ()
 
     @property
@@ -187,7 +187,7 @@ def read(folder: Path, udev: Path = UDEV) -> Device:
 
 
 def leaves(device: Device, udev: Path = UDEV) -> list[Device]:
-    """Where a scheduler acts on what is asked of a device: itself, or what it is stacked on, all legs, each once.
+    """Return the devices on which a scheduler acts: itself, or all legs of what it is stacked on, each once.
 
     A device that has a scheduler (request-based dm-multipath, too) is its own leaf; beneath it requests go as they come.
     """

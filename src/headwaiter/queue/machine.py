@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where a machine keeps what is looked at here: all below one root, which tests put elsewhere."""
+"""The places of a machine that headwaiter looks at: all below one root, which tests put elsewhere."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Machine:
 
     @property
     def sysfs(self) -> Path:
-        """Where sysfs is mounted."""
+        """The mount point of sysfs."""
         return self.root / "sys"
 
     @property
     def udev(self) -> Path:
-        """Where udev keeps what it knows of devices."""
+        """The folder in which udev keeps what it knows of devices."""
         return self.root / "run" / "udev" / "data"
 
     @property

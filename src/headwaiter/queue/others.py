@@ -35,7 +35,7 @@ def foreign(root: Path = Path("/"), disks: Sequence[Device] = ()) -> list[Foreig
 
 
 def acting_on(found: Sequence[Foreign], name: str) -> list[Foreign]:
-    """Those that act on a disk of that name, or may do so."""
+    """Return those that act on a disk of that name, or may do so."""
     return [one for one in found if name in (*one.acts_on, *one.may_act_on)]
 
 
@@ -52,7 +52,7 @@ def _in_force(root: Path, folders: Sequence[str], pattern: str) -> Iterator[Path
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Its lines with their numbers, those joined that a backslash continues; no comments."""
+    """Return its lines with their numbers; continued lines are joined, comments left out."""
     begin, text = 0, ""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

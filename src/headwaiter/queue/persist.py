@@ -37,7 +37,7 @@ def rules(legs: Sequence[Device], wanted: Settings, udev: Path) -> str:
 
 
 def file_of(root: Path) -> Path:
-    """Where a machine has the rules."""
+    """Return the file of rules on a machine."""
     return root / FILE.relative_to("/")
 
 
@@ -162,7 +162,7 @@ def _marks(device: Device, udev: Path) -> Iterator[tuple[str, str]]:
 
 
 def _plain(value: str) -> str:
-    """As it may stand between quotes in a rule. Problem if it may not."""
+    """Return a text as it may stand between quotes in a rule. Problem if it may not."""
     if any(c in value for c in '"\\\n$%*?[|'):
         raise Problem(f"'{value}' cannot stand in a udev rule")
     return value

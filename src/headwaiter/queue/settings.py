@@ -127,7 +127,7 @@ class Queue:
         return Problem(f"{self.folder / file}: {refused}{error.strerror}")
 
     def tunables(self) -> dict[str, str]:
-        """Those of the scheduler in force that can be read and written, by name."""
+        """Return the tunables of the scheduler in force that can be read and written, by name."""
         found = {}
         with suppress(OSError):  # `none` has no folder
             handle = os.open(TUNABLES, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._handle)

@@ -49,7 +49,7 @@ class Saved:
     overridden: str = ""
 
     def text(self) -> str:
-        """As the file has it."""
+        """Return the text that the file has."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
 
 

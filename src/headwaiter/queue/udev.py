@@ -46,7 +46,7 @@ class Term:
 
     @property
     def text(self) -> str:
-        """As a rule has it."""
+        """Return the text that a rule has."""
         return f'{self.key}{f"{{{self.name}}}" if self.name else ""}{self.op}"{self.value}"'
 
     def fits(self, text: str | None) -> bool:
@@ -70,7 +70,7 @@ class Rule:
 
     @property
     def conditions(self) -> list[str]:
-        """Its matches, but for names and actions."""
+        """Return its matches, but for names and actions."""
         return [term.text for term in self.terms if term.is_match and term.key not in ("KERNEL", "ACTION")]
 
     def value(self, key: str, op: str = "=") -> str | None:
@@ -90,7 +90,7 @@ class Rule:
 
 
 def terms(line: str) -> tuple[Term, ...]:
-    """Those of a line whose continuations are joined."""
+    """Return the terms of a line whose continuations are joined."""
     found = []
     for key, name, op, prefix, value in _TERM.findall(line):
         found.append(Term(key, name, op, value.replace('\\"', '"'), "i" in prefix))

@@ -51,7 +51,7 @@ class Stats:
 
 
 def place(mounts: Path = Path("/proc/self/mounts"), usual: Path = USUAL) -> Path:
-    """Where tracefs is mounted; it is mounted where it belongs if it is nowhere. DeniedError if that cannot be done."""
+    """Return the mount point of tracefs, after mounting it if it was nowhere. DeniedError if that cannot be done."""
     with suppress(OSError):
         for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
             words = line.split()

@@ -41,7 +41,7 @@ class LoadOnDrive:
 
     @property
     def workload(self) -> str:
-        """Its name, with the figure."""
+        """The workload's name, with the figure."""
         return f"{self.contest.name}: {self.part}" if self.part else self.contest.name
 
     @property

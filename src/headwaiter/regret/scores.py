@@ -54,7 +54,7 @@ def regrets(cell: LoadOnDrive, reference: Sequence[int]) -> F64:
 
 
 def reference_of(variants: Sequence[Variant], against: str | None = None) -> list[int]:
-    """Who sets the best: those named, with commas; else those under their plain names; else all. Problem if one did not run."""
+    """Return who sets the best: those named, with commas; else those with plain names; else all. Problem if one did not run."""
     known = [v.name for v in variants]
     if against is None:
         return [i for i, v in enumerate(variants) if v.name == v.scheduler] or list(range(len(variants)))

@@ -102,7 +102,7 @@ def _folder(folder: Path) -> list[Contest]:
 
 
 def _order(rows: dict[str, tuple[str, str]], name: str) -> tuple[int, list[str | int]]:
-    """As in the table; else by name, numbers in it as numbers."""
+    """Sort as in the table; else by name, numbers in it as numbers."""
     at = list(rows).index(name) if name in rows else len(rows)
     return at, [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 

@@ -173,7 +173,7 @@ def programs_legend(found: DescribeDocument) -> str:
 
 
 def suffering(found: DescribeDocument) -> list[str]:
-    """Who waits for whom, a sentence for each program that waits; none where each waits for itself."""
+    """Return a sentence for each program that waits for others; none where each waits for itself."""
     if not any(one.others_percent >= _LEAST_PERCENT for one in found.sufferers):
         return []
     return [waits(one) for one in found.sufferers[:_MOST_SUFFERERS]]

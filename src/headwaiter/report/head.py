@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Where the head goes, drawn with matplotlib: a panel for each run."""
+"""Draw the way of the head with matplotlib, a panel for each run."""
 
 from __future__ import annotations
 

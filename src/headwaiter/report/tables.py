@@ -114,7 +114,7 @@ def hidden(shown: Table, results: Sequence[Result], margins: Sequence[Margin] = 
 
 
 def _natural(t: Table) -> int:
-    """So wide it is if nothing is cut."""
+    """Return the width that nothing is cut at."""
     wide = a_console(MOST)
     return Measurement.get(wide, wide.options, t).maximum
 

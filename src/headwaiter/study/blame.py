@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Who waits for whom in a recording, and which programs do their work in the background.
+"""Find out who waits for whom in a recording, and which programs do their work in the background.
 
 A program waits while a synchronous request, or a flush, of one of its threads of control is under way. Each nanosecond of that is
 laid to the program whose request the device was serving: its own, another's, or nobody's, where the device had nothing. What the
@@ -118,7 +118,7 @@ def kinds_of(rows: Trace) -> NDArray[np.int64]:
 
 
 def blame(trace: Trace, since_ns: int | None = None, until_ns: int | None = None) -> Blame:
-    """Who waits for whom. Where completions were not recorded, nobody is known to wait.
+    """Return who waits for whom. Where completions were not recorded, nobody is known to wait.
 
     since_ns: what lies before does not count. until_ns: the present, in which what has no completion is still under way.
 

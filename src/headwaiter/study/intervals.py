@@ -51,7 +51,7 @@ class Interval:
         return "cannot tell"
 
     def longer(self, margin: float) -> float:
-        """By how much longer a sample would tell, were the point right: widths go with the root of the length."""
+        """Return by how much longer a sample would tell, were the point right: widths go with the root of the length."""
         edge = float(np.log1p(margin))
         distance = abs(abs(self.point) - edge)
         half = max(self.point - self.low, self.high - self.point)

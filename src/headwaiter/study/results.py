@@ -223,7 +223,7 @@ def _sync(o: Outcome, tasks: bool) -> Sync | None:
 
 
 def _disk(t: Mapping[str, int]) -> Disk:
-    """Where the drive's time went, of a run's totals."""
+    """Return the drive's time by what it was spent on, of a run's totals."""
     idle_ns = max(0, t["now_ns"] - t["busy_ns"])
     waiting_ns = min(idle_ns, t["t_success_ns"] + t["t_fail_ns"] + t["t_other_ns"])
     disk = Disk(

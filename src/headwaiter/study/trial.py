@@ -140,7 +140,7 @@ def measure_all(
     progress: Callable[[str, int], None] | None = None,
     tasks: bool = True,
 ) -> list[Trial]:
-    """As measure() of each variant, in the order given, as many at once as there are processors.
+    """Measure each variant as measure() does, in the order given, as many at once as there are processors.
 
     All have the same number of runs, for run i of one is compared with run i of another: with runs None it is that of the variant
     under which the load is longest. `progress(name, completed)` is called from the workers' threads.
@@ -192,7 +192,7 @@ def others(
     tasks: bool = True,
     progress: SoFar | None = None,
 ) -> Iterator[Ran]:
-    """So many perturbed runs, without their outcomes."""
+    """Run so many perturbed runs, without their outcomes."""
     for number in range(1, runs + 1):
         more = () if think_share is None else (think_share,)
         other_load, other_options = perturbed(load, options, number, *more)

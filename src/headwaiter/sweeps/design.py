@@ -189,7 +189,7 @@ def _variant_text(name: str, settings: Mapping[str, Value]) -> str:
 
 
 def _sample(spec: SweepSpec) -> Iterator[Point]:
-    """As many different points as the budget allows, or all that there are."""
+    """Return as many different points as the budget allows, or all that there are."""
     assert spec.budget
     every = len(spec.workloads) * len(spec.drives) * len(spec.seeds)
     if spec.paired:

@@ -146,7 +146,7 @@ def _made(cluster: str, workers: int | None) -> Iterator[Any]:
 
 
 class _Local:
-    """So many workers of this machine.
+    """The workers of this machine.
 
     Dask starts a worker anew that is killed at work, but not one that is killed while it starts.
     """
@@ -305,7 +305,7 @@ class Spreading(Generic[Item, Done]):
                 raise Problem("the Dask scheduler has gone; what was done is kept, and the same command goes on")
 
     def _next(self, items: Sequence[Item], at: int, slots: int) -> _Batch[Item]:
-        """As many of the next items, of one group, as take about _BATCH_S; towards the end fewer, so that all end together."""
+        """Return the next items of one group that take about _BATCH_S; fewer towards the end, so that all end together."""
         group = self.group(items[at])
         each = self._seconds.get(group, self._last)
         many = _FIRST if each is None else int(_BATCH_S / max(each, 1e-6))

@@ -46,7 +46,7 @@ class Swept:
         return sum(self.failures.values())
 
     def document(self) -> SweepDocument:
-        """As `headwaiter sweep --json` prints it."""
+        """Return what `headwaiter sweep --json` prints."""
         return SweepDocument(
             results=str(self.folder),
             cells=len(self.cells),
@@ -124,7 +124,7 @@ def sweep(
 
 
 def _identity(cells: Iterable[SweepCell], spec: SweepSpec) -> dict[str, Any]:
-    """By what a sweep is known again: its cells, whatever the file looks like."""
+    """Return what a sweep is known again by: its cells, whatever the file looks like."""
     digest = hashlib.sha256(json.dumps(sorted(cell.key for cell in cells)).encode()).hexdigest()
     return {
         "sha256": digest,

@@ -121,7 +121,7 @@ class SweepSpec:
 
 
 class _Place:
-    """Where a key of a sweep file stands; of a mapping from Python only which key it is."""
+    """The place of a key in a sweep file; of a mapping from Python only which key it is."""
 
     def __init__(self, name: str, text: str | None) -> None:
         self.name, self.lines = name, None if text is None else text.splitlines()

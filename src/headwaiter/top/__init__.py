@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Who waits for whom at a disk, now (docs/top.md)."""
+"""Show who waits for whom at a disk, now (docs/top.md)."""

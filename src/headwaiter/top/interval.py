@@ -100,7 +100,7 @@ def _within(trace: Trace, since_ns: int, until_ns: int) -> Trace | None:
 
 
 def _by(times: Array, until_ns: int) -> Array:
-    """Those that have come by then."""
+    """Return those that have come by then."""
     return np.where(times <= until_ns, times, -1)
 
 

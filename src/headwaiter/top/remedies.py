@@ -67,7 +67,7 @@ class Adviser:
 
 
 def replayed(device: Device, path: Path, seconds: float, lost: int, current: str, candidates: Sequence[str]) -> Window:
-    """By the replay of `watch`. What it needs is loaded only now: the screen appears without it."""
+    """Find remedies by the replay of `watch`. What it needs is loaded only now: the screen appears without it."""
     from headwaiter.study.workload import Reading, read_recording  # noqa: PLC0415
     from headwaiter.traces import Source  # noqa: PLC0415
     from headwaiter.watch.sample import ReplayMethod  # noqa: PLC0415

@@ -160,7 +160,7 @@ def _table(rows: Sequence[TopProgram], width: int) -> Table:
 
 
 def _width(columns: Sequence[_Column], rows: Sequence[TopProgram]) -> int:
-    """So wide they are; the last one may be cut, or folded."""
+    """Return how wide they are; the last one may be cut, or folded."""
     widths = [max(len(column.head), *(len(column.cell(row)) for row in rows)) + 1 for column in columns]
     return sum(widths[:-1]) + min(widths[-1], _NAME + 6)
 

@@ -42,7 +42,7 @@ _NUMBERS = {"0": Op.READ, "1": Op.WRITE}
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where columns are: the index of each key's, and how many there are; lines before the first row; what separates fields."""
+    """The places of columns: the index of each key's, how many there are, the lines before the first row, and the separator."""
 
     at: Mapping[str, int]
     columns: int
@@ -158,7 +158,7 @@ def _tasks(table: FieldTable, at: Mapping[str, int], names: Mapping[str, str]) -
 
 
 def _layout(source: Source, names: Mapping[str, str]) -> _Layout:
-    """Where the columns are. Problem if the first line does not have them."""
+    """Return the places of columns. Problem if the first line does not have them."""
     for number, line in enumerate(source.head.split(b"\n"), 1):
         if line.strip() and not line.startswith(b"#"):
             return _find(source, names, line.decode("utf-8-sig", "replace").rstrip("\r"), number)

@@ -43,7 +43,7 @@ class Part:
             raise self.source.problem(e.cause, byte=e.byte) from None
 
     def column(self, rows: Array, format: EventFormat, name: str) -> Array:
-        """As Walked.column(); Problem if the format has no such field."""
+        """Return Walked.column(); Problem if the format has no such field."""
         if name not in format.fields:
             raise self.source.problem(f"the format of {format.name} has no {name}")
         return self.walked.column(rows, format, name)

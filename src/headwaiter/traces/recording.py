@@ -29,7 +29,7 @@ class RecordedDisk:
 
 @dataclass(frozen=True)
 class Gap:
-    """So many events of a CPU are missing between two times of the recording's clock."""
+    """Events of a CPU that are missing between two times of the recording's clock."""
 
     cpu: int
     events: int

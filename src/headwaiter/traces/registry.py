@@ -149,7 +149,7 @@ def _inside(source: Source, given: Format | None) -> Source:
 
 
 def _detect(source: Source) -> Format | None:
-    """By content; a directory, and the empty file of a CPU that did nothing, by the content of the other files."""
+    """Tell the format by content; of a directory, and of a CPU's empty file, by the content of the other files."""
     if not source.members and (is_folder(source.path) or not source.data):
         for format in formats().values():
             for file in format.files(source.path) if format.files else ():

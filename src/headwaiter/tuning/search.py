@@ -90,7 +90,7 @@ def variant_of(start: Variant, dials: Sequence[Dial], values: Values) -> Variant
 
 @dataclass
 class TuningBench:
-    """Where settings are run, each once."""
+    """The bench on which settings are run, each once."""
 
     start: Variant
     dials: tuple[Dial, ...]
@@ -178,7 +178,7 @@ def _suggested(trial: Any, dial: Dial) -> int:
 
 
 def _importance(bench: TuningBench, best: Values) -> dict[str, float]:
-    """By how much each dial alone moves the figure around the best settings: its share of the sum of variances.
+    """Return by how much each dial alone moves the figure around the best settings: its share of the sum of variances.
 
     It is measured, and not read from the trials as fANOVA and PED-ANOVA do. The search turns early to what is good, so that few
     trials are left which show how bad another value of the most important dial is.

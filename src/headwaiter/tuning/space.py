@@ -45,7 +45,7 @@ class Dial:
 
     @property
     def name(self) -> str:
-        """That of the tunable."""
+        """The tunable's name."""
         return self.tunable.name
 
 

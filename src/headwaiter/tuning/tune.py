@@ -77,7 +77,7 @@ class Tuned:
         return tuple(dict.fromkeys((*self.work.notes, *said)))
 
     def document(self) -> TuneDocument:
-        """As `headwaiter tune --json` prints it."""
+        """Return what `headwaiter tune --json` prints."""
         judged = self.judged
         return TuneDocument(
             workload=self.work.name,

@@ -106,7 +106,7 @@ class Memory:
     blocked: Mapping[str, Blocked] = field(default_factory=dict)
 
     def shifted(self, by_s: float) -> Memory:
-        """By another clock."""
+        """Return the same by another clock."""
         blocked = {name: replace(one, until=one.until + by_s) for name, one in self.blocked.items()}
         return Memory(tuple(time + by_s for time in self.changes), blocked)
 

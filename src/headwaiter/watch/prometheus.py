@@ -68,7 +68,7 @@ class Metrics:
             self.values[family] = {key: old for key, old in self.values.get(family, {}).items() if ("device", device) not in key}
 
     def text(self) -> str:
-        """As Prometheus reads it."""
+        """Return the text that Prometheus reads."""
         lines = []
         with self._changing:
             now = {family: dict(found) for family, found in self.values.items()}

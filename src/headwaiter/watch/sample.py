@@ -70,7 +70,7 @@ class _Proven:
 
 
 class ReplayMethod:
-    """By a replay of what is recorded, on a drive model (`auto`: chosen by the first recording that tells).
+    """Choose by a replay of what is recorded, on a drive model (`auto`: chosen by the first recording that tells).
 
     levers: try what may help beside a scheduler, too.
     """
@@ -192,7 +192,7 @@ def sufficient(trace: Trace, seconds: float, lost: int) -> Window:
 
 
 class CounterMethod:
-    """By the disk's counters and a selector: no tracing is needed."""
+    """Choose by the disk's counters and a selector: no tracing is needed."""
 
     def __init__(self, selector: Selector, wait: Callable[[float], bool]) -> None:
         """wait(seconds): true if the wait was cut short, because all is to end."""

@@ -203,7 +203,7 @@ class Service:
             self._tell_scheduler(disk)
 
     def _tell_scheduler(self, disk: _Watched) -> None:
-        """By what is in force, whatever was decided."""
+        """Tell what is in force, whatever was decided."""
         family = "headwaiter_scheduler_info"
         try:
             legs = self._machine.legs(self._machine.find(disk.name))
@@ -262,7 +262,7 @@ class Service:
         return disk.alone
 
     def _other(self, disk: _Watched, leg: Device, expected: str | None) -> str:
-        """Who else has set what of a leg, by the kernel and by what other commands have saved; "" if nobody."""
+        """Return who else has set what of a leg, by the kernel and by what other commands have saved; "" if nobody."""
         saved = self._machine.state.of(leg)
         with opened(leg) as queue:
             found = queue.read()
@@ -382,7 +382,7 @@ class Service:
 
 
 def _clock_s() -> float:
-    """That which nobody sets, and which goes on while the machine sleeps; the wall clock may be wrong for a while."""
+    """Return the time of a clock that nobody sets and that goes on while the machine sleeps; the wall clock may be wrong."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

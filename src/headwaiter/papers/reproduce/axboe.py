@@ -264,7 +264,7 @@ def _crowd(bench: Bench, name: str, readers: int = 2, writers: int = 2) -> Pair:
 
 
 def _let_in(bench: Bench, _: Pairs) -> Investigation:
-    """By how many there are: when writers get something."""
+    """Return when writers get something, by the number of readers."""
     rows: list[Row] = []
     for readers, writers in ((1, 1), (1, 2), (2, 1), (2, 2)):
         one = _crowd(bench, "as", readers, writers)

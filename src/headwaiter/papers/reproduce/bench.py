@@ -58,7 +58,7 @@ class Bench:
         return from_toml(data, f"{name}-small-cache", name)
 
     def count(self, number: float, least: int = 1) -> int:
-        """So many at full scale; no fewer than `least` at any."""
+        """Return the number at this scale, but no fewer than `least`."""
         return max(least, round(number * self.scale))
 
     def variant(self, text: str) -> Variant:

@@ -64,5 +64,5 @@ def run_all(experiments: Sequence[Experiment[Any]], levels: Sequence[Level], ben
 
 
 def at_once(level: Level) -> int:
-    """So many experiments run at the same time: a guest needs one of the host's processors."""
+    """Return how many experiments run at the same time: a guest needs one of the host's processors."""
     return len(os.sched_getaffinity(0)) if level == "lab" else 1

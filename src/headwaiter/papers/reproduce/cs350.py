@@ -48,7 +48,7 @@ class Study:
 
     @property
     def selector(self) -> float:
-        """That of the scheduler that was the best when it learnt."""
+        """Return the rate under the scheduler that was the best when the selector learnt."""
         return self.score({case: max(rates, key=lambda name: rates[name]) for case, rates in self.learnt.items()})
 
     @property
@@ -117,7 +117,7 @@ CACHED_MIB = (1, 16)
 
 
 def _cached_job(bench: Bench, case: Case) -> tuple[str, str]:
-    """Its name, and itself."""
+    """Return the job's name and text."""
     operation, record, size = case
     kib = max(record, round(size * 1024 * min(bench.scale, 1) / record) * record)
     name = f"{operation.replace(' ', '_')}-{record}-{size}"

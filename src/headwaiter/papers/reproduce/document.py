@@ -20,7 +20,7 @@ from headwaiter.study.changes import digits
 
 
 def document(findings: Sequence[Finding], scale: float, settings: Sequence[str]) -> ReproduceDocument:
-    """As `headwaiter reproduce --json` prints it."""
+    """Return what `headwaiter reproduce --json` prints."""
     return ReproduceDocument(
         scale=scale,
         settings=settings or None,

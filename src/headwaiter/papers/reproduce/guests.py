@@ -76,7 +76,7 @@ def job_text(bench: Bench, name: str, change: Mapping[str, str]) -> str:
 def run_jobs(
     bench: Bench, name: str, drive: str, schedulers: Sequence[str], change: Mapping[str, str]
 ) -> dict[str, list[FioDone]]:
-    """By scheduler what each process of a job file did. Problem if the lab cannot run, or fio says what it should not."""
+    """Run a job file under each scheduler; return what each process did. Problem if the lab cannot run, or fio fails."""
     machine = _machine(bench, "published", {"DRIVE": drive, "VARIANTS": _variants(bench, schedulers)})
     text = job_text(bench, name, change)
     files = boot(replace(machine, files=machine.files | {f"/lab/jobs/{name}.fio": text.encode()}), bench.say).files
@@ -107,7 +107,7 @@ def run_programs(
     files: Mapping[str, bytes] = MappingProxyType({}),
     runs: int = 1,
 ) -> dict[str, ProgramsRan]:
-    """By scheduler what came of lab/published/NAME.sh, which has those parameters as variables and finds those files.
+    """Run lab/published/NAME.sh under each scheduler, with those parameters as variables and those files.
 
     The mean of so many runs. Problem if the lab cannot run, or a program fails.
     """
@@ -151,7 +151,7 @@ def run_workload(
     parameters: Mapping[str, int | str] = MappingProxyType({}),
     runs: int = 1,
 ) -> dict[str, list[Waited]]:
-    """By scheduler what came of each run of one of the eight workloads. A scheduler's text may say config=NAME, of `configs`.
+    """Run one of the eight workloads under each scheduler. A scheduler's text may say config=NAME, of `configs`.
 
     Problem if the lab cannot run, or a program fails.
     """

@@ -92,7 +92,7 @@ RANDOM = (4, 8, 16)
 
 
 def random_readers(bench: Bench) -> Mapping[int, tuple[int, int]]:
-    """By number of random readers: waits, requests."""
+    """Return waits and requests by number of random readers."""
     out = {}
     for n in RANDOM:
         found = bench.run(DRIVE, bench.jobs("iyer-random", DRIVE, {"numjobs=16": f"numjobs={n}"}), WITH)
@@ -104,7 +104,7 @@ ANDREW_CLIENTS = (1, 2, 4)
 
 
 def andrew(bench: Bench) -> Mapping[int, tuple[float, float]]:
-    """By number of clients: seconds of the whole benchmark with anticipation, and without."""
+    """Return the seconds of the whole benchmark by number of clients, with anticipation and without."""
     out = {}
     for n in ANDREW_CLIENTS:
         load = bench.generated("andrew", DRIVE, processes=n, runs=bench.count(16 / n))

@@ -21,7 +21,7 @@ class Playlist:
     processes: list[list[str]] = field(default_factory=list)
 
     def text(self, name: str) -> bytes:
-        """As the player reads it."""
+        """Return the text that the player reads."""
         lines = [f"F {path} {pages}" for path, pages in self.files]
         lines += [f"P {name}", *(f"s {i + 1}" for i in range(len(self.processes)))]
         for steps in self.processes:

@@ -84,7 +84,7 @@ def configured(observed: Observation, bound_us: int = BOUND_US) -> Config:
 
 @dataclass(frozen=True)
 class WaitFigures:
-    """By workload and form of the scheduler: what came of the waits, and MB/s."""
+    """The outcome of waits, and MB/s, by workload and form of the scheduler."""
 
     waits: Mapping[tuple[str, str], Anticipation | None]
     mbps: Mapping[tuple[str, str], float]
@@ -280,7 +280,7 @@ def _capped(bench: Bench, m: WaitFigures) -> Investigation:
 
 
 def _held(_: Bench, m: WaitFigures) -> Investigation:
-    """Where throughput is lost: in waits that are met, and longer than before."""
+    """Say where throughput is lost: in waits that are met, and longer than before."""
     rows: list[Row] = []
     for name in m.workloads:
         base, mine = m.of(name, "as"), m.of(name, m.better[name])
@@ -316,7 +316,7 @@ def _foreign(bench: Bench, m: WaitFigures) -> Investigation:
 
 @dataclass(frozen=True)
 class ReadAhead:
-    """By workload, for each run: waits with read-ahead, and without; of them those that failed."""
+    """Waits with read-ahead and without, and of them those that failed, for each run, by workload."""
 
     waits: Mapping[str, tuple[Sequence[int], Sequence[int]]]
     failed: Mapping[str, tuple[Sequence[int], Sequence[int]]]

@@ -32,7 +32,7 @@ Rates = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Throughput:
-    """By workload what each scheduler got, and how to measure another one, with so many KiB of read-ahead."""
+    """The rate of each scheduler by workload, and a way to measure another one, with so many KiB of read-ahead."""
 
     rates: Mapping[str, Rates]
     measure: Callable[[Bench, str, int], Rates]
@@ -84,7 +84,7 @@ def _ahead(rates: Rates) -> float:
 
 
 def _by_readahead(bench: Bench, m: Throughput) -> Investigation:
-    """Where they fall behind: whether read-ahead has left them anything to wait for."""
+    """Say where they fall behind: whether read-ahead has left them anything to wait for."""
     behind = [name for name in COMPARED if _ahead(m.rates[name]) not in EVEN]
     return Investigation(
         "With read-ahead a small file is read whole by one request, and the process goes on to another: there is nothing near to"

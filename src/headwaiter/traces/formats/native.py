@@ -129,7 +129,7 @@ def columns(table: FieldTable, at: Mapping[str, int], completions: bool = True) 
 
 
 def cgroups_of(table: FieldTable, column: int, task: Array) -> dict[int, Path]:
-    """By task; a task is in the group that its first row names, and a group has one weight."""
+    """Return the groups by task; a task is in the group that its first row names, and a group has one weight."""
     found: dict[int, Path] = {}
     weights: dict[tuple[str, ...], int] = {}
     ids, first = np.unique(task, return_index=True)

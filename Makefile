@@ -166,9 +166,9 @@ bench: build build/bench/build.ninja
 mutants: build
 	$(BIN)/python tests/mutants.py $(ONLY)
 
-# Those that have to do with what has changed, no more than twenty of each language, and none begun after five minutes.
+# Those that have to do with what has changed, no more than twenty of each language, and none begun after three minutes.
 mutants-changed: build
-	$(BIN)/python tests/mutants.py --changed --most 20 --minutes 5
+	$(BIN)/python tests/mutants.py --changed --most 20 --minutes 3
 
 # Damage what headwaiter reads, for an hour a format; FUZZ="fio --seconds 60" for less (docs/testing.md).
 fuzz: build

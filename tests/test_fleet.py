@@ -67,7 +67,7 @@ def test_what_is_said_is_true(known: list[Known], judged: pd.DataFrame) -> None:
     check(known, judged)
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_a_thousand_machines(tmp_path: Path) -> None:
     machines = fleets.fleet(1000, seed=1)
     fleets.record_all(machines, tmp_path / "recordings")

@@ -40,7 +40,7 @@ def test_defaults() -> None:
         seed=0, queue_depth=0, max_sectors=2560, merging=True, join_arriving=True, nr_requests=64, pull_ahead=True, cpus=1,
         wbt_depth=2,
         one_processor=False, turnaround_ns=10_500, turnaround_page_ns=530, dispatch_ns=3_000, dispatch_page_ns=670,
-        copy_ns=3_000, copy_page_ns=600,
+        copy_ns=3_000, copy_page_ns=600, settled=True,
     )  # fmt: skip
     assert (MEASURED.turnaround, MEASURED.copy) == (Time(10_500, 530), Time(3_000, 600))
     given = command.make_context("compare", []).params

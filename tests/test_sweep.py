@@ -522,7 +522,7 @@ def test_a_scheduler_that_runs_is_used(trace: Path, tmp_path: Path) -> None:
     assert (done.done, done.failed, done.workers) == (2, 0, 1)
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_two_thousand_cells_and_three_kills(tmp_path: Path) -> None:
     """All there, each once, equal to the same sweep undisturbed; a worker's memory does not grow."""
     for count in range(1, 5):

@@ -21,7 +21,7 @@ from headwaiter.study.perturb import perturbed
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS
 
-STANDINGS = RunConditions(host="lab", nr_requests=NR_REQUESTS, wbt_depth=0, pull_ahead=False, positions=True)
+STANDINGS = RunConditions(host="lab", nr_requests=NR_REQUESTS, wbt_depth=0, pull_ahead=False, settled=False, positions=True)
 """Those of the figures in docs/regret.md: old and new schedulers by themselves, not each as today's kernel runs it."""
 DRIVES = ("barracuda-80g", "cheetah-15k", "wd-re-4tb", "raid0-4x-barracuda-80g", "sata-ssd", "nvme-ssd")
 """One head, a fast one, one with a queue of its own, four; a slow SSD and a fast one."""

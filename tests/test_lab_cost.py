@@ -7,6 +7,11 @@ import pytest
 from test_lab import _run
 
 
+EVEN = 0.99
+"""What the guest's memory looks like moves every figure by half a percent, the kernel's own too: two builds gave mq-deadline 42,553
+and 42,780."""
+
+
 @pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_ours_cost_no_more_than_the_kernels_own() -> None:
@@ -14,6 +19,6 @@ def test_ours_cost_no_more_than_the_kernels_own() -> None:
     rows = _run("cost", "6.12", {"IOS": "8000", "SCHEDULERS": "mq-deadline hw-deadline hw-as bfq hw-cfq-slice"})
     for rw in ("randread", "read"):
         iops = {row["scheduler"]: row["iops"] for row in rows if row["rw"] == rw}
-        assert iops["hw-deadline"] >= iops["mq-deadline"], (rw, iops)
-        assert iops["hw-as"] >= iops["mq-deadline"], (rw, iops)
+        assert iops["hw-deadline"] >= EVEN * iops["mq-deadline"], (rw, iops)
+        assert iops["hw-as"] >= EVEN * iops["mq-deadline"], (rw, iops)
         assert iops["hw-cfq-slice"] > iops["bfq"], (rw, iops)

@@ -7,7 +7,7 @@ import pytest
 from test_lab import _run
 
 EVEN = 0.99
-"""The guest's memory moves every figure by half a percent, the kernel's own too: two builds gave mq-deadline 42,553 and 42,780."""
+"""The guest's memory moves every figure by half a percent, the kernel's own too: two builds: mq-deadline 42,553 and 42,780."""
 
 
 @pytest.mark.thorough

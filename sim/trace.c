@@ -202,22 +202,23 @@ static void row_through(struct hws *s, struct sim_source *source, u64 row, u64 s
 
 static void issue(struct hws *s, struct sim_trace *t, u64 row)
 {
+	u64 at = row - t->first;
 	struct row_io io;
 	u32 core;
 
 	if (t->state)
 		t->state[row] = ROW_ISSUED;
-	if (t->given.op[row - t->first] == HWS_FLUSH) {
+	if (t->given.op[at] == HWS_FLUSH) {
 		issue_flush(s, t, row);
 		return;
 	}
-	io = row_of(s, t, row);
 	if (!s->host) {
+		io = row_of(s, t, row);
 		issue_io(s, t, &io, row, s->now);
 		return;
 	}
-	core = sim_core_of(s, io.task, row);
-	sim_host_line(s, t->in_pieces ? keep_row(s, t, row) : (u32)row, core, io.bio.sectors);
+	core = sim_core_of(s, t->given.task[at], row);
+	sim_host_line(s, t->in_pieces ? keep_row(s, t, row) : (u32)row, core, t->given.sectors[at]);
 }
 
 /* Has the turn of a row come that stood in line? It leaves it. */

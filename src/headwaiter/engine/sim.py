@@ -108,6 +108,15 @@ _COLUMNS = {
 }
 
 
+def _borrowed(columns: Mapping[str, Any]) -> Any:
+    """These columns as libheadwaiter takes them."""
+    c = ffi.new("struct hws_trace *")
+    c.n = len(columns["time_ns"])
+    for name, column in columns.items():
+        setattr(c, name, borrow(_COLUMNS[name], column))
+    return c
+
+
 @dataclass(frozen=True)
 class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
@@ -140,17 +149,11 @@ class Forest:
 
     def attach(self, run: Any) -> int:
         """See Load."""
-        c = ffi.new("struct hws_trace *")
-        c.n = len(self.time_ns)
         given = {name: column for name in _COLUMNS if (column := getattr(self, name)) is not None}
         short = [name for name, column in given.items() if column.shape != self.time_ns.shape]
         if short:
             raise Problem(f"a forest's columns differ in length: {', '.join(short)}")
-        for name, ctype in _COLUMNS.items():
-            column = getattr(self, name)
-            if column is not None:
-                setattr(c, name, borrow(ctype, column))
-        return int(lib.hws_add_trace(run, c))
+        return int(lib.hws_add_trace(run, _borrowed(given)))
 
     def explained(self, error: str) -> str:
         """See Load: a forest was written nowhere."""
@@ -171,11 +174,7 @@ class Piece:
 
     def columns(self) -> Any:
         """Return the columns as libheadwaiter takes them. They must outlive the next piece's."""
-        c = ffi.new("struct hws_trace *")
-        c.n = len(self.time_ns)
-        for one in fields(self):
-            setattr(c, one.name, borrow(_COLUMNS[one.name], getattr(self, one.name)))
-        return c
+        return _borrowed({one.name: getattr(self, one.name) for one in fields(self)})
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces import Trace, closed_loop, with_flushes
+from headwaiter.traces.busy import busy_ns
 
 Array = npt.NDArray[Any]
 
@@ -164,13 +165,6 @@ def _depth(begin: Array, end: Array) -> Depth:
     return Depth(mean=float((levels * long).sum() / long.sum()), p95=float(p95), max=int(levels.max()))
 
 
-def _busy_ns(begin: Array, end: Array) -> int:
-    order = np.argsort(begin, kind="stable")
-    done = np.maximum.accumulate(end[order])
-    start = np.maximum(begin[order], np.concatenate([[np.iinfo(np.int64).min], done[:-1]]))
-    return int(np.maximum(0, done - start).sum())
-
-
 def _locality(trace: Trace) -> Locality:
     area = trace.sector // np.uint64(NEAR_SECTORS)
     _, count = np.unique(area, return_counts=True)
@@ -207,7 +201,7 @@ def _device(trace: Trace) -> DeviceCharacter | None:
         service_ms=_spread(complete - issue, 1e6),
         queued_ms=_spread(trace.issue_ns[known] - trace.time_ns[known], 1e6),
         depth=_depth(issue, complete),
-        busy_percent=100 * _busy_ns(begin, end) / span,
+        busy_percent=100 * busy_ns(begin, end) / span,
     )
 
 

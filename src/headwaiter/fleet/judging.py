@@ -10,26 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import headwaiter
 from headwaiter.advice.advice import Advised, advise, conditions_of, recorded_settings
 from headwaiter.advice.little import TooLittleError
 from headwaiter.advice.recorded import read_recorded
 from headwaiter.advice.schema import Goal
-from headwaiter.base.ending import Ended
-from headwaiter.base.errors import Problem, plain
 from headwaiter.description.describe import describe
 from headwaiter.fleet.classes import drive_class, workload_class
 from headwaiter.fleet.schema import Fate, FleetRow
 from headwaiter.study.schema import Answer
 from headwaiter.study.variants import parse_variant
 from headwaiter.study.workload import Reading
+from headwaiter.sweeps.rows import cause_text, check_version, rows_of
 from headwaiter.traces import Trace
+from headwaiter.traces.busy import busy_ns
 
 SATURATED = 95.0
 """Percent of the time in which a request is under way, from which a disk that no setting helps is saturated."""
-_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -57,23 +54,8 @@ class MachineBatch:
 
 def judge_machines(batch: MachineBatch) -> list[FleetRow]:
     """A row for each; one that cannot be judged says why. Problem if this is another version."""
-    if batch.version != headwaiter.__version__:
-        raise Problem(f"a worker has headwaiter {headwaiter.__version__}, and the fleet is judged by {batch.version}")
-    out = []
-    for one in batch.machines:
-        try:
-            out.append(_judge(one))
-        except Ended:
-            raise
-        except TooLittleError:
-            out.append(unjudged(one, None, "too little"))
-        except MemoryError:
-            out.append(unjudged(one, "out of memory"))
-        except Problem as e:
-            out.append(unjudged(one, str(e)))
-        except Exception as e:  # whatever it is, the others are judged
-            out.append(unjudged(one, f"{type(e).__name__}: {e}"))
-    return out
+    check_version(batch.version, "the fleet is judged by")
+    return rows_of(batch.machines, _judge, unjudged)
 
 
 def _about(one: FleetMachine) -> dict[str, Any]:
@@ -82,11 +64,14 @@ def _about(one: FleetMachine) -> dict[str, Any]:
 
 def unjudged(one: FleetMachine, cause: str | None, fate: Fate = "failed") -> FleetRow:
     """The row of a machine without advice."""
-    return FleetRow(**_about(one), fate=fate, error=plain(cause)[:_LONGEST] if cause else None)
+    return FleetRow(**_about(one), fate=fate, error=cause_text(cause) if cause else None)
 
 
 def _judge(one: FleetMachine) -> FleetRow:
-    work, drive, recorded = read_recorded(one.path, one.drive, Reading(seed=one.seed))
+    try:
+        work, drive, recorded = read_recorded(one.path, one.drive, Reading(seed=one.seed))
+    except TooLittleError:
+        return unjudged(one, None, "too little")
     conditions = conditions_of(recorded_settings(recorded), seed=one.seed)
     found = advise(work, drive, conditions, goal=one.goal, recorded=recorded, modules=one.modules)
     trace = work.recording
@@ -162,8 +147,4 @@ def _busy_percent(trace: Trace, seconds: float) -> float | None:
     known = trace.complete_ns >= 0
     if not known.any() or seconds <= 0:
         return None
-    order = np.argsort(trace.time_ns[known], kind="stable")
-    issue, done = trace.time_ns[known][order], trace.complete_ns[known][order]
-    reached = np.maximum.accumulate(done)
-    begin = np.maximum(issue, np.concatenate([issue[:1], reached[:-1]]))
-    return min(100.0, float(np.maximum(0, done - begin).sum()) / 1e7 / seconds)
+    return min(100.0, busy_ns(trace.time_ns[known], trace.complete_ns[known]) / 1e7 / seconds)

@@ -25,13 +25,14 @@ from headwaiter.drives.choose import DEFAULT_DRIVE, of_device, open_drive
 from headwaiter.drives.enlarge import enlarged, size_text
 from headwaiter.drives.profile import Profile
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.engine.sim import I64, Drive, Options, Rows, simulate
+from headwaiter.engine.sim import Drive, Options, Rows, simulate
 from headwaiter.study.changes import digits, latency_text
 from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS, Reading, Workload, open_forest, read_recording, read_workload, replay
 from headwaiter.traces import Source, Trace, TraceTask, part, with_flushes
+from headwaiter.traces.busy import busy_ns
 
 F64 = NDArray[np.float64]
 AUTO = "auto"
@@ -73,7 +74,7 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
     issue, recorded = sample.time_ns[known], sample.complete_ns[known]
     model_issue, modelled = np.asarray(rows.issue_ns)[known], np.asarray(rows.complete_ns)[known]
     size = int(sample.sectors[known].sum(dtype=np.uint64)) * SECTOR_BYTES
-    busy, model_busy = _busy_s(issue, recorded), _busy_s(model_issue, modelled)
+    busy, model_busy = (max(1, busy_ns(*each)) / 1e9 for each in ((issue, recorded), (model_issue, modelled)))
     lat, model_lat = (recorded - issue) / 1e6, (modelled - model_issue) / 1e6
     return Fit(
         drive=drive.name,
@@ -132,14 +133,6 @@ def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
     options = kernel_options(options, scheduler, depth_of(drive, options))
     load = replay(Path(), sample, drive, Reading()).load
     return simulate(scheduler, drive, load, untold(Variant(scheduler, scheduler)).settings, options).rows
-
-
-def _busy_s(issue: I64, complete: I64) -> float:
-    """How long at least one request was under way."""
-    order = np.argsort(issue, kind="stable")
-    done = np.maximum.accumulate(complete[order])
-    begin = np.maximum(issue[order], np.concatenate([[0], done[:-1]]))
-    return max(1, int(np.maximum(0, done - begin).sum())) / 1e9
 
 
 def _factor(a: float, b: float) -> float:

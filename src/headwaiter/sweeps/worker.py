@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import headwaiter
-from headwaiter.base.ending import Ended
-from headwaiter.base.errors import Problem, plain
+from headwaiter.base.errors import Problem
 from headwaiter.engine.sim import Drive
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.study.drive_fit import AUTO, read_on_drive
@@ -24,11 +23,11 @@ from headwaiter.study.trial import measure
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, Workload, read_recording
 from headwaiter.sweeps.design import SweepCell, SweepGroup, content_sha256
+from headwaiter.sweeps.rows import cause_text, check_version, rows_of
 from headwaiter.sweeps.schema import SweepRow
 from headwaiter.traces import Source, Trace
 
 T = TypeVar("T")
-_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -117,22 +116,10 @@ KEPT = Kept()
 
 def run_cells(batch: CellBatch) -> CellsDone:
     """Run cells one after another; one that fails has a row that says why. Problem if this is another version."""
-    if batch.version != headwaiter.__version__:
-        raise Problem(f"a worker has headwaiter {headwaiter.__version__}, and the sweep is of {batch.version}")
+    check_version(batch.version, "the sweep is of")
     with KEPT.lock:
-        before, rows = KEPT.reads, []
-        for cell in batch.cells:
-            try:
-                rows.append(KEPT.run(cell))
-            except Ended:
-                raise
-            except MemoryError:
-                rows.append(failed(cell, "out of memory"))
-            except Problem as e:
-                rows.append(failed(cell, str(e)))
-            except Exception as e:  # whatever it is, the others are run
-                rows.append(failed(cell, f"{type(e).__name__}: {e}"))
-        return CellsDone(rows, KEPT.reads - before)
+        before = KEPT.reads
+        return CellsDone(rows_of(batch.cells, KEPT.run, failed), KEPT.reads - before)
 
 
 def _about(cell: SweepCell) -> dict[str, Any]:
@@ -161,7 +148,7 @@ def _settings(variant: Variant) -> dict[str, int | str]:
 def failed(cell: SweepCell, cause: str) -> SweepRow:
     """The row of a cell that failed."""
     model = cell.group.drive.model
-    return SweepRow(**_about(cell), drive_model=model.name if model else None, error=plain(cause)[:_LONGEST])
+    return SweepRow(**_about(cell), drive_model=model.name if model else None, error=cause_text(cause))
 
 
 def row_of(cell: SweepCell, drive: Drive, replay: str | None, found: Result) -> SweepRow:

@@ -83,8 +83,9 @@ FIGURES = [
 def measured(kernel: str, results: Results) -> dict[str, dict[str, float]]:
     """By figure and scheduler, as they were measured on that kernel."""
     found: dict[str, dict[str, float]] = {}
+    rows = {name: list(results(f"{name}-{kernel}")) for name in dict.fromkeys(figure.experiment for figure in FIGURES)}
     for figure in FIGURES:
-        for row in results(f"{figure.experiment}-{kernel}"):
+        for row in rows[figure.experiment]:
             if (value := figure.of(row)) is not None:
                 found.setdefault(figure.name, {})[row["scheduler"]] = value
     return found

@@ -19,7 +19,8 @@ from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Reading
 from headwaiter.traces import Source, Trace
 from headwaiter.traces import load as load_trace
-from headwaiter.traces.pieces import PiecesIndex, head_of, index, looks_native
+from headwaiter.traces.formats.native import sniff
+from headwaiter.traces.pieces import PiecesIndex, head_of, index
 
 LARGE_BYTES = 1 << 30
 """An open replay of native CSV of so much text streams by itself."""
@@ -46,8 +47,9 @@ def streams_itself(path: Path, reading: Reading) -> bool:
     size = os.stat(path).st_size
     if size * _UNPACKED < LARGE_BYTES:
         return False
-    head = path.open("rb").read(8)
-    return size * (_UNPACKED if is_packed(head) else 1) >= LARGE_BYTES and looks_native(head_of(path)[: 1 << 16])
+    with path.open("rb") as f:
+        head = f.read(8)
+    return size * (_UNPACKED if is_packed(head) else 1) >= LARGE_BYTES and sniff(head_of(path)[: 1 << 16])
 
 
 def open_streamed(

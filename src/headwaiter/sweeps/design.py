@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import itertools
 import json
@@ -70,7 +71,7 @@ def content_sha256(path: Path) -> str:
         files = sorted(one for one in path.rglob("*") if one.is_file())
     elif ".blktrace." in path.name:
         stem = path.name.partition(".blktrace.")[0]
-        files = sorted(path.parent.glob(f"{glob_escape(stem)}.blktrace.*"))
+        files = sorted(path.parent.glob(f"{glob.escape(stem)}.blktrace.*"))
     else:
         files = [path]
     digest = hashlib.sha256()
@@ -82,11 +83,6 @@ def content_sha256(path: Path) -> str:
         except OSError as e:
             raise Problem(f"{one}: {e.strerror}") from None
     return digest.hexdigest()
-
-
-def glob_escape(text: str) -> str:
-    """Text that a pattern takes as it is."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
 def cells_of(spec: SweepSpec) -> list[SweepCell]:

@@ -273,7 +273,7 @@ class Spreading(Generic[Item, Done]):
 
         wait: Any = distributed.wait
         again: list[_Batch[Item]] = []
-        futures: dict[Any, tuple[_Batch[Item], float]] = {}
+        futures: dict[Any, _Batch[Item]] = {}
         at, number = 0, 0
         while at < len(items) or again or futures:
             self.farm.mend()
@@ -293,11 +293,11 @@ class Spreading(Generic[Item, Done]):
                     priority=-number,
                     key=f"headwaiter-{os.urandom(8).hex()}",
                 )
-                futures[future] = batch, time.monotonic()
+                futures[future] = batch
             with suppress(TimeoutError):
                 wait(list(futures), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
             for future in [one for one in futures if one.done()]:
-                batch, _ = futures.pop(future)
+                batch = futures.pop(future)
                 outcome = self._outcome(future, batch, again)
                 if outcome is not None:
                     yield batch.items, outcome

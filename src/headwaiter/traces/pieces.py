@@ -97,11 +97,6 @@ class PiecesIndex:
         yield from in_order(self.path, ((timed(columns(table, at, completions=False)), table.lines) for table in tables))
 
 
-def looks_native(head: bytes) -> bool:
-    """Return whether a text that begins so is native CSV."""
-    return sniff(head)
-
-
 def head_of(path: Path) -> bytes:
     """The beginning of a file's content, at most TEXT_BYTES; nothing of a damaged file."""
     try:

@@ -17,6 +17,7 @@ from headwaiter.drives.choose import DEFAULT_DRIVE
 from headwaiter.engine.processor import Processor, parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.judge.conditions import RunConditions, checked
+from headwaiter.judge.judge import MARGIN
 from headwaiter.study.cost import announcement, plan
 from headwaiter.study.ranges import RUNS, SHORT_IOS
 from headwaiter.study.workload import Reading
@@ -181,6 +182,11 @@ def simulation_options(function: F) -> F:
     for option in (_SEEDS, *_conditions("whole")):
         function = option(function)
     return load_options(function)
+
+
+def margin_option(told: str, default: float = MARGIN) -> Callable[[F], F]:
+    """--margin, in percent; told: what it is for, default: a share."""
+    return click.option("--margin", type=Finite(0.1, 100), default=100 * default, show_default=True, metavar="PERCENT", help=told)
 
 
 def table_options(function: F) -> F:

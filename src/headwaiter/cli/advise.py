@@ -24,13 +24,13 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
 from headwaiter.cli._machine import machine_options
-from headwaiter.cli._options import Finite, reading
+from headwaiter.cli._options import Finite, margin_option, reading
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.cli.record import record_with_line
 from headwaiter.engine.sim import Drive
 from headwaiter.judge.conditions import RunConditions
-from headwaiter.judge.judge import MARGIN, runs_of
+from headwaiter.judge.judge import runs_of
 from headwaiter.queue.apply import Applied, apply
 from headwaiter.queue.machine import Machine
 from headwaiter.queue.persist import rules
@@ -83,14 +83,7 @@ from headwaiter.tuning.search import TRIALS, optimiser
 )
 @click.option("--replay", type=click.Choice(["closed", "open"]), help="Keep think times or timestamps, as in `compare`.")
 @click.option("--device", help="Traces of several devices: the device to use [default: the busiest].")
-@click.option(
-    "--margin",
-    type=Finite(0.1, 100),
-    default=100 * MARGIN,
-    show_default=True,
-    metavar="PERCENT",
-    help="Treat smaller differences as none.",
-)
+@margin_option("Treat smaller differences as none.")
 @click.option("--whole", is_flag=True, help=f"Replay all of a recording of more than {WHOLE_IOS:,} requests, not windows of it.")
 @click.option("--anyway", is_flag=True, help="Judge even if the recording is too short, or of another drive.")
 @click.option("--mute", multiple=True, metavar="ID", help="Leave out advice of this identifier (/etc/headwaiter/muted has more).")

@@ -17,11 +17,11 @@ from headwaiter.base.nearest import did_you_mean
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._options import Finite, announce, conditions, reading, simulation_options, table_options
+from headwaiter.cli._options import announce, conditions, margin_option, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.judge.detail import pictured
-from headwaiter.judge.judge import MARGIN, Judged, judge, runs_of
+from headwaiter.judge.judge import Judged, judge, runs_of
 from headwaiter.judge.levers import pull
 from headwaiter.papers.was.config import READERS
 from headwaiter.report.page import check_libraries, render
@@ -67,14 +67,7 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
     shell_complete=complete.scheduler,
     help="The scheduler in use, which others are held against [default: mq-deadline, none, or the first].",
 )
-@click.option(
-    "--margin",
-    type=Finite(0.1, 100),
-    default=100 * MARGIN,
-    show_default=True,
-    metavar="PERCENT",
-    help="Differences of less than this do not matter.",
-)
+@margin_option("Differences of less than this do not matter.")
 @click.option(
     "--by",
     type=click.Choice(list(RANKINGS)),

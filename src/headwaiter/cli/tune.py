@@ -15,10 +15,9 @@ from headwaiter.base.errors import Problem, shown
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._options import Finite, conditions, reading, simulation_options
+from headwaiter.cli._options import conditions, margin_option, reading, simulation_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
-from headwaiter.judge.judge import MARGIN
 from headwaiter.report.tables import heading, print_conditions, show
 from headwaiter.study.changes import digits
 from headwaiter.study.compare import RANKINGS, noun
@@ -69,14 +68,7 @@ def _seconds(_: click.Context, param: click.Parameter, text: str | None) -> floa
     help=f"How many settings to try [default: {TRIALS}, without --time].",
 )
 @click.option("--time", "-t", "seconds", callback=_seconds, metavar="60s|5m|1h", help="How long to search, whatever --trials.")
-@click.option(
-    "--margin",
-    type=Finite(0.1, 100),
-    default=100 * MARGIN,
-    show_default=True,
-    metavar="PERCENT",
-    help="Differences of less than this do not matter.",
-)
+@margin_option("Differences of less than this do not matter.")
 @click.option("--anyway", is_flag=True, help="Judge even if the drive is not the recorded one.")
 @simulation_options
 @output_options

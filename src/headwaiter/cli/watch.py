@@ -17,7 +17,7 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
 from headwaiter.cli._machine import machine_options
-from headwaiter.cli._options import Finite
+from headwaiter.cli._options import Finite, margin_option
 from headwaiter.cli._output import file_option
 from headwaiter.cli._progress import clock_bar
 from headwaiter.cli._tables import table_of, table_options
@@ -73,14 +73,7 @@ _DEFAULT = Caution()
     show_default=True,
     help="Keep or restore the schedulers at the end.",
 )
-@click.option(
-    "--margin",
-    type=Finite(0.1, 100),
-    default=100 * _DEFAULT.margin,
-    show_default=True,
-    metavar="PERCENT",
-    help="Change only for an advantage of at least this.",
-)
+@margin_option("Change only for an advantage of at least this.", _DEFAULT.margin)
 @click.option(
     "--windows",
     type=click.IntRange(1, 100),

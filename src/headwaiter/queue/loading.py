@@ -48,15 +48,20 @@ def absence(name: str, root: Path = Path("/"), release: str | None = None) -> st
     return f"{told}: {PACKAGE} could not build it: /var/lib/dkms/headwaiter has the log, dkms autoinstall tries again"
 
 
+def program(name: str) -> str | None:
+    """Return the path of one of the administrator's programs, whose folders PATH may lack; None if it is not installed."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
 def load(name: str, sysfs: Path = Path("/sys")) -> None:
     """Have the kernel load the module of a scheduler. Problem, in modprobe's words, if that fails.
 
     The kernel does so by itself when a scheduler is chosen, but says no more than "invalid argument" if it cannot.
     """
-    program = shutil.which("modprobe", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    if program is None or not (sysfs / "module").is_dir():
+    modprobe = program("modprobe")
+    if modprobe is None or not (sysfs / "module").is_dir():
         return
-    done = subprocess.run([program, f"{name}-iosched"], capture_output=True, text=True, check=False)
+    done = subprocess.run([modprobe, f"{name}-iosched"], capture_output=True, text=True, check=False)
     if done.returncode:
         lines = [line.removeprefix("modprobe: ").strip() for line in done.stderr.splitlines() if line.strip()]
         why = lines[-1] if lines else f"modprobe fails with status {done.returncode}"

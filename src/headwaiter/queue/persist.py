@@ -7,8 +7,6 @@ the package sees to it), it is made anew when such a rule changes.
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from os.path import normpath
@@ -17,7 +15,7 @@ from pathlib import Path
 from headwaiter.base import outputs
 from headwaiter.base.errors import Problem
 from headwaiter.queue.devices import Device
-from headwaiter.queue.loading import OURS
+from headwaiter.queue.loading import OURS, program
 from headwaiter.queue.settings import Settings
 
 FILE = Path("/etc/udev/rules.d/99-headwaiter.rules")
@@ -114,9 +112,8 @@ def _renew(root: Path, text: str) -> None:
 
 
 def _renew_initramfs() -> None:
-    program = shutil.which("update-initramfs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    if program:
-        done = subprocess.run([program, "-u", "-k", "all"], capture_output=True, text=True, check=False)
+    if update := program("update-initramfs"):
+        done = subprocess.run([update, "-u", "-k", "all"], capture_output=True, text=True, check=False)
         if done.returncode:
             last = (done.stderr.strip() or "it fails").splitlines()[-1]
             raise Problem(f"{FILE} is written, but update-initramfs -u -k all: {last}")

@@ -99,8 +99,8 @@ sanitize: build/sanitize/build.ninja
 # Every processor runs tests; conftest.py says how many there are, and about how long they take.
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
-# What a change may break, in a few minutes, with nothing but what README asks for.
-test: build c-test sanitize
+# What a change may break, in a few minutes, with nothing but what README asks for. The C tests run once, with everything checked.
+test: build sanitize
 	@$(PYTEST) -m "not thorough and not long"
 
 # All Python tests, but for those in the lab that take minutes each.

@@ -26,7 +26,7 @@ from headwaiter.lab.host import Unavailable
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = "HEADWAITER_REQUIRE_ALL"
-SECONDS_A_TEST = {True: 0.08, False: 0.45}
+SECONDS_A_TEST = {True: 0.065, False: 0.45}
 """Of one processor, without thorough tests and with them, where this tree has not been tested yet (docs/testing.md)."""
 MANY, MOST = 100, 1000
 """Of no more tests nobody has to be told, or the mean remembered."""

@@ -94,6 +94,7 @@ def test_any_trace_any_tunable(scheduler: str, data: st.DataObject) -> None:
     assert result.bytes == int(load.sectors.sum()) * 512
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheduler", catalogue())
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -133,6 +133,7 @@ def test_run_takes_the_options_of_the_command(
     assert theirs != told(capfd, *base), "the option matters here"
 
 
+@pytest.mark.thorough
 def test_report_is_the_page_of_the_command(two: Path, tmp_path: Path) -> None:
     headwaiter.compare(two, drive="constant:5", schedulers=["as", "noop"], runs=0).report(tmp_path / "ours.html")
     words = ["--drive", "constant:5", "--sched", "as,noop", "--seeds", "0", "--report", str(tmp_path / "theirs.html")]
@@ -238,6 +239,7 @@ def test_what_an_absent_package_would_give(two: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "head.png").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["headwaiter.api", "headwaiter.drives"])
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -299,6 +301,7 @@ def test_it_is_imported_wherever_one_stands(folder: Path) -> None:
     assert "MB/s" in done.stdout and "as" in done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("workload", "scheduler"), [("readers-2", "as"), ("readers-2", "bfq:low_latency=0"), ("example", "bfq")])
 def test_to_json_is_what_the_command_prints(workload: str, scheduler: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Byte for byte, with the range over small changes of the load."""

@@ -306,6 +306,7 @@ def test_what_is_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert "/dev/zero: has more than 16 MiB, the limit set by this kind of file" in bad(capfd, *args)
 
 
+@pytest.mark.thorough
 def test_a_bomb_takes_no_more_memory_than_allowed(tmp_path: Path) -> None:
     """In 2 GiB of address space; unbounded, each would unpack to 4 GiB."""
     zeros = bytes(16 << 20)

@@ -76,6 +76,7 @@ def shares(path: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("drive", DRIVES_7200)
 def test_proportional_shares(tmp_path: Path, drive: str) -> None:
     path = shares(tmp_path / "shares.fio")
@@ -85,6 +86,7 @@ def test_proportional_shares(tmp_path: Path, drive: str) -> None:
         assert low <= rate[1] / rate[0] <= high, (anticipate, rate)
 
 
+@pytest.mark.thorough
 def test_bfq_helps_the_newcomer(tmp_path: Path) -> None:
     """A small reader that starts against eight streaming readers gets its first 10 MB at least twice as fast."""
     path = tmp_path / "newcomer.fio"

@@ -390,6 +390,7 @@ def test_new_makes_a_drive_of_the_wanted_size_and_says_what_it_guessed(tmp_path:
         assert says in bad.stderr
 
 
+@pytest.mark.thorough
 def test_drives_lists_and_shows() -> None:
     listed = json.loads(run("drives", "--json").stdout)["drives"]
     assert {d["drive"] for d in listed} == set(bundled())

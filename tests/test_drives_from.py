@@ -33,6 +33,7 @@ def wrong(six: dict[str, float], name: str = "made") -> dict[str, float]:
 
 # Large reads that bring fewer bytes than small ones; sequential small reads that are much faster than random ones, and slower;
 # small writes that are as fast as large ones.
+@pytest.mark.thorough
 @pytest.mark.parametrize("model", ["MTFDHBA512TCK", "CT1000P3PSSD8", "Patriot_M.2_P300_1024GB", "KINGSTON_SA2000M8250G"])
 def test_six_numbers_come_back(model: str) -> None:
     """As fio measures them with the processors of a host."""
@@ -94,6 +95,7 @@ NVME = ("capacity=1TB", "read=3500", "write=3000", "read_iops=500000", "write_io
 SATA = ("capacity=250GB", "read=560", "write=530", "read_iops=98000", "write_iops=88000", "interface=sata")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("words", "depth", "half"), [(NVME, 1023, False), (SATA, 32, True)])
 def test_a_data_sheets_rates_come_back(tmp_path: Path, words: tuple[str, ...], depth: int, half: bool) -> None:
     out = tmp_path / "mine.toml"
@@ -110,6 +112,7 @@ def test_a_data_sheets_rates_come_back(tmp_path: Path, words: tuple[str, ...], d
     assert drive.data["link"]["half_duplex"] is half and drive.data["flush"]["protected"] is True
 
 
+@pytest.mark.thorough
 def test_a_data_sheet_without_memory_reads_more_slowly(tmp_path: Path) -> None:
     def read_ms(*more: str) -> float:
         out = tmp_path / "mine.toml"
@@ -171,6 +174,7 @@ def test_a_sweep_of_fio_is_predicted(tmp_path: Path) -> None:
         assert found == pytest.approx(iops(size << 10, depth), rel=0.1), (size, depth)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -206,6 +210,7 @@ def test_errors_are_one_line(words: tuple[str, ...], says: str) -> None:
     assert says in done.stderr
 
 
+@pytest.mark.thorough
 def test_what_does_not_rotate_needs_no_speed(tmp_path: Path) -> None:
     rates = ("--capacity", "1TB", "--read", 3000, "--write", 1000, "--read-iops", 300000, "--write-iops", 50000)
     for kind, model in (("flash", "ssd"), ("volume", "shaped")):

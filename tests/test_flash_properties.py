@@ -57,6 +57,7 @@ def check(drive: Profile, n: int = 1600) -> None:
                 best = max(best, rate)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", FLASH)
 def test_bundled_drives_conserve_work(name: str) -> None:
     check(soon_worn(name))

@@ -63,6 +63,7 @@ def check(machines: Sequence[Known], frame: pd.DataFrame) -> None:
         assert one.cost_percent == pytest.approx(cost, abs=5), one.setting
 
 
+@pytest.mark.thorough
 def test_what_is_said_is_true(known: list[Known], judged: pd.DataFrame) -> None:
     check(known, judged)
 

@@ -77,6 +77,7 @@ BARE = Options(cores=4, turnaround_ns=5000)
 # --- published figures ---
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("group", groups(), ids=[group["source"].rpartition(", ")[2] for group in groups()])
 def test_published_figures_of_schedulers(group: dict[str, Any]) -> None:
     """Each as near as it is allowed to be off, and in order where schedulers differ by 15%."""

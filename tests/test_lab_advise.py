@@ -133,6 +133,7 @@ def test_jobs_go_in_and_advice_comes_out(fake: dict[str, Any]) -> None:
     assert rows[2]["again"] == "mq-deadline" and rows[2]["again_of_best"] < 0.4
 
 
+@pytest.mark.thorough
 def test_a_job_that_asks_nothing_of_the_disk_is_passed_over(fake: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """All that it reads may be in memory."""
 

@@ -127,6 +127,7 @@ def test_the_best_of_what_the_kernel_lacks_is_named_first(
     assert found["advice"][1]["text"].startswith("With a module, as (hw-as in the kernel): programs get")
 
 
+@pytest.mark.thorough
 def test_what_could_be_loaded_is_advised(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with_module(machine, "hw-as")
     machine.add("sda", wwn="naa.5000")
@@ -193,6 +194,7 @@ def test_a_recording_of_another_disk_is_not_applied_unasked(
     assert said in good(capfd, *words, "--force") and machine.current("sda") == "hw-as"
 
 
+@pytest.mark.thorough
 def test_status_sees_what_somebody_else_set(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with_module(machine, "hw-as")
     machine.add("sda")
@@ -227,6 +229,7 @@ def test_identifiers_are_of_the_device_and_the_thing_to_do() -> None:
     assert len(others | {first}) == 4
 
 
+@pytest.mark.thorough
 def test_all_legs_of_a_stack(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with_module(machine, "hw-as")
     for name in ("sda", "sdb", "sdc"):
@@ -315,6 +318,7 @@ def test_a_wrong_drive_is_not_judged(machine: FakeSystem, four: Path, capfd: pyt
     assert found["answer"]["outcome"] == "wrong drive" and found["advice"][0]["kind"] == "recording"
 
 
+@pytest.mark.thorough
 def test_persist_prints_a_rule_by_wwn(
     machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,6 +385,7 @@ def test_who_else_sets_schedulers(machine: FakeSystem) -> None:
     assert [one.scheduler for one in acting_on(found, "sdb")] == ["bfq", "kyber", "mq-deadline", "none"]
 
 
+@pytest.mark.thorough
 def test_who_would_undo_it_is_named_with_the_advice(machine: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with_module(machine, "hw-as")
     machine.add("sda")
@@ -429,6 +434,7 @@ def test_what_would_stop_working_needs_force(machine: FakeSystem, four: Path, ca
     assert "io.bfq.weight of /a" in good(capfd, *words, "--force") and machine.current("sda") == "hw-as"
 
 
+@pytest.mark.thorough
 def test_settings_are_judged_like_schedulers(
     machine: FakeSystem, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

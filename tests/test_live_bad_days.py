@@ -371,6 +371,7 @@ def size_words(machine: FakeSystem, tmp_path: Path, name: str) -> list[str]:
     return ["watch", name, *size, "--sample", "60", "--root", str(machine.root)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [True, False], ids=["apply", "report"])
 @pytest.mark.parametrize("second", [True, False], ids=["apply", "report"])
 def test_a_second_watch_is_refused(

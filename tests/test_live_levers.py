@@ -88,6 +88,7 @@ def advised(capfd: pytest.CaptureFixture[str], system: FakeSystem, *words: objec
     return found
 
 
+@pytest.mark.thorough
 def test_advice_puts_and_revert_restores_them(plain: FakeSystem, deep: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A shorter queue in the disk lets a read by; the scheduler stays."""
     was = plain.everything("sda")
@@ -119,6 +120,7 @@ def test_muted_levers_are_not_put(plain: FakeSystem, deep: Path, capfd: pytest.C
     assert "Nothing was changed." in out and plain.writes == []
 
 
+@pytest.mark.thorough
 def test_a_disk_without_the_setting_is_not_told_to_change_it(
     plain: FakeSystem, deep: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

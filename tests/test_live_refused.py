@@ -60,6 +60,7 @@ def unchanged(machine: FakeSystem, name: str, before: dict[str, str]) -> bool:
     return machine.everything(name) == before and not kept and not Machine(machine.root).state.all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("wwn", "options", "message"),
     [
@@ -99,6 +100,7 @@ def test_what_would_stop_working_is_told_with_the_advice(
     assert status == 2 and "--force" in err and found["advice"] and found["applied"] is False and better.writes == []
 
 
+@pytest.mark.thorough
 def test_what_the_kernel_refuses(
     better: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +119,7 @@ def test_what_the_kernel_refuses(
     assert len(err.splitlines()) == 1 and "'hw-as' is refused" in err and unchanged(better, "sda", before)
 
 
+@pytest.mark.thorough
 def test_both_are_done(better: FakeSystem, four: Path, capfd: pytest.CaptureFixture[str]) -> None:
     better.add("sda", wwn="naa.1")
     status, out, err = run(capfd, "advise", four, *DRIVE, "--on", "sda", "--apply", "--persist", "--root", better.root)

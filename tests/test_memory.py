@@ -345,6 +345,7 @@ policy.insert(Request(8, 8, 0), inserted + 10)
 """
 
 
+@pytest.mark.thorough
 def test_no_room_for_the_number_of_a_request() -> None:
     """The table of requests by number grows even where each is complete before the next comes."""
     each = "policy.insert(Request(8, 8, 0), inserted); policy.complete(policy.dispatch(inserted), inserted)"

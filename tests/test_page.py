@@ -83,6 +83,7 @@ def test_everything_is_in_the_file(two: Path, tmp_path: Path, capfd: pytest.Capt
     assert len(html) < 2_000_000, "most of that is the library"
 
 
+@pytest.mark.thorough
 def test_the_same_command_writes_the_same_page(two: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "headwaiter", "compare", str(two), *WORDS, "--report"]
     for name in ("a.html", "b.html"):
@@ -113,6 +114,7 @@ def test_names_are_no_markup(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     assert "<script>alert" not in html and "<title>a&lt;script&gt;alert(1)&lt;.csv on constant:5" in html
 
 
+@pytest.mark.thorough
 def test_programs_that_win_and_lose(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The winner is held against the baseline, name by name."""
     words = ["--sched", "noop,as,mq-deadline", "--seeds", "0"]

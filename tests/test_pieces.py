@@ -71,6 +71,7 @@ def assert_same(one: Outcome, other: Outcome) -> None:
         assert all(np.array_equal(getattr(a, column.name), getattr(b, column.name)) for column in fields(a))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["wd-re-4tb", "nvme-ssd", "sata-ssd", "constant:2", "gp3"])
 @pytest.mark.parametrize("apart_ns", [200_000, 20_000], ids=["idle", "crowded"])
 def test_pieces_are_the_whole(name: str, apart_ns: int, tmp_path: Path) -> None:
@@ -130,6 +131,7 @@ def unpacked(data: bytes) -> bytes:
     return data
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pack", [unpacked, gzip.compress, lzma.compress, zstandard.compress], ids=["csv", "gz", "xz", "zst"])
 def test_from_disk_as_in_memory(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
@@ -259,6 +261,7 @@ print(json.dumps([done.totals["completed"], resource.getrusage(resource.RUSAGE_S
 """
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     """Four times as many requests take as much, but for some MB of what a process happens to keep."""
 

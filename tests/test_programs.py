@@ -47,6 +47,7 @@ def beside(runs: list[ProgramRun]) -> dict[tuple[str, str], ProgramReplay]:
     return {(row.scheduler, row.program): row for row in replays.beside(runs, [TOGETHER])}
 
 
+@pytest.mark.thorough
 def test_replays_of_the_example_agree_with_the_lab_program_by_program() -> None:
     """Within 15%, under each stock scheduler and of ours.
 

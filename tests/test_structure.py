@@ -220,6 +220,7 @@ def test_files_of_one_name_are_of_one_kind() -> None:
     assert not {name: those for name, those in found.items() if len(those) > 1}
 
 
+@pytest.mark.thorough
 def test_a_class_has_a_name_of_its_own() -> None:
     found: dict[str, list[str]] = defaultdict(list)
     for module, path in modules().items():

@@ -69,6 +69,7 @@ def toml(folder: Path, text: str, trace: Path | None = None) -> Path:
 # --- what a cell is ---
 
 
+@pytest.mark.thorough
 def test_figures_are_those_of_compare(undisturbed: tuple[pd.DataFrame, Path], trace: Path) -> None:
     frame, _ = undisturbed
     alone = headwaiter.compare(trace, "barracuda-80g", ["mq-deadline", "bfq:low_latency=0", "as:antic_expire=6"], runs=0)
@@ -453,6 +454,7 @@ def killed_sweep(asked: dict[str, Any], folder: Path, at: list[int]) -> tuple[pd
         killer.join()
 
 
+@pytest.mark.thorough
 def test_a_killed_worker_loses_nothing(trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even one that is killed while it starts."""
     asked = {**SMALL, "workloads": str(trace), "seeds": 6}

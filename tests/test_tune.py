@@ -113,6 +113,7 @@ def test_a_long_wait_counts_against_settings(short: Path) -> None:
     assert hasty.run([values])[0] < usual[0] - 1
 
 
+@pytest.mark.thorough
 def test_readers_beside_a_backup(capfd: pytest.CaptureFixture[str], job: Path) -> None:
     """It is found that bfq raises the weight of each of them."""
     found = told(capfd, "tune", job, "-s", "bfq", "-d", "wd-re-4tb", "--trials", "16", "--seeds", "2")
@@ -158,6 +159,7 @@ def test_the_defaults_are_as_good(capfd: pytest.CaptureFixture[str], short: Path
     assert (found["settings"], found["answer"], found["results"], found["apply"]) == ({}, None, [], [])
 
 
+@pytest.mark.thorough
 def test_the_same_seed_finds_the_same(capfd: pytest.CaptureFixture[str], short: Path) -> None:
     how = ("tune", short, "-s", "bfq", "-d", "wd-re-4tb", "--trials", "12", "--seeds", "0")
     first = told(capfd, *how)
@@ -192,6 +194,7 @@ def test_without_optuna(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.M
         assert run(capfd, *words) == (2, "", "headwaiter: tune needs Optuna (pip install 'headwaiter[tune]')\n")
 
 
+@pytest.mark.thorough
 def test_what_is_printed(capfd: pytest.CaptureFixture[str], job: Path) -> None:
     text = good(capfd, "tune", job, "-s", "bfq", "-d", "wd-re-4tb", "--trials", "8", "--time", "10m", "--seeds", "0")
     assert "readers.fio on wd-re-4tb; bfq by progress of programs" in text

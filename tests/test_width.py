@@ -49,6 +49,7 @@ def squeezed(text: str) -> str:
     return "".join(text.replace("\u2500", "").split())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize(
     "command",
@@ -84,6 +85,7 @@ def test_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
     assert columns(None) == 40
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("columns", [0, 1, 7, 60])
 def test_a_narrow_terminal(words: dict[str, list[str]], columns: int) -> None:
     """Of no columns is one whose size nobody has set."""

@@ -277,6 +277,7 @@ def test_the_sample_says_of_each_scheduler_what_the_whole_says(long: Trace) -> N
         assert any(note.startswith(f"replayed {found.work.windows} windows of ") for note in found.notes)
 
 
+@pytest.mark.thorough
 def test_of_windows_that_differ_an_interval_is_as_wide_as_they_make_it() -> None:
     """What is alike in a window is one sample, also where single cells hide it: intervals hold as often as they say."""
     dice = np.random.default_rng(3)
@@ -290,6 +291,7 @@ def test_of_windows_that_differ_an_interval_is_as_wide_as_they_make_it() -> None
     assert held[24] >= 0.93 * trials and held[24] > held[0], held
 
 
+@pytest.mark.thorough
 def test_commands_say_how_much_was_replayed(
     tmp_path: Path, long: Trace, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

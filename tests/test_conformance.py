@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from command import run as run_command
 
+from headwaiter.base import ringbuffer
 from headwaiter.base.archives import PAGE
 from headwaiter.base.errors import Problem
 from headwaiter.cli.conform import LEAST, command
@@ -209,7 +210,7 @@ def test_a_recording_tells_how_it_was_made(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-INSERT = ring.EventFormat.parse("""name: block_rq_insert
+INSERT = ringbuffer.EventFormat.parse("""name: block_rq_insert
 ID: 77
 format:
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
@@ -239,14 +240,14 @@ def test_ring_buffer() -> None:
     long = record_bytes(3) + bytes(200)
     body = (
         entry(100, record_bytes(1))
-        + struct.pack("<II", ring.TIME_EXTEND | 7 << 5, 2)  # 2 << 27 | 7 ns later
+        + struct.pack("<II", ringbuffer.TIME_EXTEND | 7 << 5, 2)  # 2 << 27 | 7 ns later
         + entry(1, record_bytes(2))
-        + struct.pack("<II", ring.PADDING | 9 << 5, 8)
+        + struct.pack("<II", ringbuffer.PADDING | 9 << 5, 8)
         + bytes(4)  # discarded: its time counts
         + struct.pack("<II", 0 | 1 << 5, len(long) + 4)
         + long
         + entry(1, record_bytes(4, number=78))
-        + struct.pack("<I", ring.PADDING)
+        + struct.pack("<I", ringbuffer.PADDING)
     )
     data = page(1000, body) + page(10**12, entry(5, record_bytes(6)))
     found = list(ring.events(data, 3, {77: INSERT}))

@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tarfile
@@ -29,6 +30,7 @@ from headwaiter.base.archives import PAGE
 from headwaiter.base.errors import Problem
 from headwaiter.queue import devices
 from headwaiter.recorder import record, tracefs
+from headwaiter.recorder.anonymous import Anonymous
 from headwaiter.recorder.packing import Archive, FullError
 from headwaiter.traces import load, recording
 from headwaiter.traces.source import Source
@@ -316,6 +318,66 @@ trap 'printf "%s" "$TEXT" >>$FILE; echo "  CPU  0: 15 events (dropped 3)"
 while :; do sleep 0.02; done
 """
 TEXT = "fio-6 [000] 5.000000010: block_bio_queue: 8,0 R 8 + 8 [fio]\nx-0 [000] 5.000000500: block_rq_complete: 8,0 R 8 + 8 [0]\n"
+
+
+def test_names_are_taken_out(kernel: Kernel, tmp_path: Path) -> None:
+    """Of programs wherever they stand, pieces of them behind texts too; the kernel's threads keep theirs."""
+    named = [("secretd", 6), ("secretd", 7), ("other", 8), ("kworker/u8:2", 9)]
+    entries = [
+        entry(10, event("block_bio_queue", sector=8 * pid, nr_sector=8, rwbs="R", pid=pid, comm=comm)) for comm, pid in named
+    ] + [entry(10, event("block_rq_complete", sector=8 * pid, nr_sector=8, rwbs="R", pid=0)) for _, pid in named]
+    entries.append(entry(10, event("sched_process_exit", pid=6, comm="secretd")))
+    kernel.pages = {0: [page(100, *entries)], 1: []}
+    folder = kernel.disk("sda")
+    (folder / "device").mkdir()
+    for name, text in (("model", "MODEL-1"), ("serial", "SERIAL-1"), ("wwid", "naa.5000000000000001")):
+        (folder / "device" / name).write_text(text)
+    plain, out = tmp_path / "plain.hwr", tmp_path / "t.hwr"
+    disk = devices.read(folder)
+    record.record([disk], 0.05, plain)
+    kernel.made.clear()
+    kernel.pages = {0: [page(100, *entries)], 1: []}
+    record.record([disk], 0.05, out, anonymous=True)
+    whole = b"".join(unpacked(plain).values())
+    left = b"".join(unpacked(out).values())
+    for secret in (b"secretd", b"other", b"SERIAL-1", b"naa.5", b"began_unix_ns", b"WSW"):
+        assert secret not in left and (secret in whole or secret in (b"SERIAL-1", b"naa.5")), secret
+    assert b"MODEL-1" in left or b"MODEL-1" not in whole
+    assert out.read_bytes().startswith(b"\x28\xb5\x2f\xfd") and stat.S_IMODE(out.stat().st_mode) == 0o600
+    a, b = load(plain), load(out)
+    for column in ("time_ns", "complete_ns", "sector", "sectors", "op", "task"):
+        assert (getattr(a, column) == getattr(b, column)).all(), column
+    assert [task.name for task in b.tasks] == ["program-1", "program-1", "program-2", "kworker/u8:2"]
+
+
+def test_a_text_that_stands_elsewhere_in_its_record() -> None:
+    """As newer kernels store names: the field says where, and how long."""
+    fields = (("unsigned short common_type", 0, 2, 0), ("int common_pid", 4, 4, 1), ("__data_loc char[] child_comm", 8, 4, 0))
+    lines = (f"\tfield:{name};\toffset:{at};\tsize:{size};\tsigned:{signed};\n" for name, at, size, signed in fields)
+    told = f"name: x\nID: 7\nformat:\n{''.join(lines)}"
+    record_ = struct.pack("<HHiI", 7, 0, 5, 8 << 16 | 12) + b"secretd\0" + b"left"
+    files = Anonymous()
+    assert files.file("events/sched/x", told.encode()) == told.encode()
+    changed = files.file("cpu0/000000", page(100, entry(10, record_)))
+    assert changed == page(100, entry(10, struct.pack("<HHiI", 7, 0, 5, 8 << 16 | 12) + b"program\0" + bytes(4)))
+    unknown = files.file("cpu0/000001", page(100, entry(10, struct.pack("<HHi", 8, 0, 5) + b"secretd\0")))
+    assert unknown == page(100, entry(10, struct.pack("<HHi", 8, 0, 0) + bytes(8)))
+
+
+def test_names_that_cannot_be_taken_out(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept then, and what other recorders write is not begun."""
+    kernel.pages = {0: [page(100, *request(8))], 1: []}
+    disk = devices.read(kernel.disk("sda"))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Archive, "pack_changed", full)
+    with pytest.raises(Problem, match="names cannot be taken out, so nothing is kept"):
+        record.record([disk], 0.05, tmp_path / "t.hwr", anonymous=True)
+    with pytest.raises(Problem, match=r"--anonymous: .*not out of blktrace's files"):
+        record.record([disk], 0.05, tmp_path / "t.hwr", anonymous=True, recorder="blktrace")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kernel"]
 
 
 @pytest.mark.parametrize(("name", "file"), [("bpftrace", "events.txt"), ("blktrace", "trace.blktrace.0")])

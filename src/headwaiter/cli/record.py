@@ -52,8 +52,19 @@ _ALL = "all"
     help="Size of the kernel's buffer for each CPU; take more if events are lost.",
 )
 @click.option("--recorder", type=click.Choice(RECORDERS), help="Recorder to use [default: the first that works here].")
+@click.option(
+    "--anonymous",
+    is_flag=True,
+    help="Keep no names of programs, no serial numbers and no date: a recording for others, or for a fleet.",
+)
 def command(
-    devices: tuple[str, ...], seconds: float, output: Path, issues: bool | None, buffer_kb: int, recorder: str | None
+    devices: tuple[str, ...],
+    seconds: float,
+    output: Path,
+    issues: bool | None,
+    buffer_kb: int,
+    recorder: str | None,
+    anonymous: bool,
 ) -> None:
     """Record the requests that disks of this machine receive, as a trace for every other command (docs/record.md).
 
@@ -61,7 +72,7 @@ def command(
     touch anyone else's tracing.
     """
     disks = disks_named(devices)
-    done = record_with_line(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder)
+    done = record_with_line(disks, seconds, output, issues=issues, buffer_kb=buffer_kb, recorder=recorder, anonymous=anonymous)
     if done.trouble:
         raise Problem(f"{output}: {ended('what was recorded is kept', done)}")
     click.echo(plain(f"{output}: {_told(done)}"), err=True)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from headwaiter.base import ringbuffer
 from headwaiter.base.errors import Problem
 from headwaiter.conformance import decisions
 from headwaiter.conformance.follow import follow
@@ -236,7 +237,7 @@ def _recording(
     on: Kernel, scheduler: str, name: str, load: ProcessLoad, sent: Mapping[str, bytes]
 ) -> decisions.DecisionRecording:
     """The recording of one run, from what the guest sent."""
-    formats = [ring.EventFormat.parse(data.decode()) for file, data in sent.items() if file.startswith("format-")]
+    formats = [ringbuffer.EventFormat.parse(data.decode()) for file, data in sent.items() if file.startswith("format-")]
     by_number = {f.number: f for f in formats}
     raw = [e for cpu in range(load.cpus) for e in ring.events(sent[f"{scheduler}-{name}.{cpu}"], cpu, by_number)]
     facts = {

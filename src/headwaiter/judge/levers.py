@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from headwaiter.base.threads import is_kernel_thread
 from headwaiter.engine.constants import Directions, IoprioClass, ioprio
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Forest, Load
@@ -31,7 +32,6 @@ from headwaiter.judge.worth import ahead_percent, worth
 from headwaiter.study.blame import background
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ongoing import Ongoing
-from headwaiter.study.progress import is_kernel_thread
 from headwaiter.study.ranges import SHORT_IOS
 from headwaiter.study.schema import Lever, Margin
 from headwaiter.study.trial import Trial, measure_all

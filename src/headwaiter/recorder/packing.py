@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from errno import EDQUOT, EFBIG, ENOSPC
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,21 @@ class Archive:
         """Compress it into another file, once it has ended. OSError if there is no room for that."""
         with packed.open("wb") as out, self._path.open("rb") as plain:
             zstandard.ZstdCompressor(level=_LEVEL).copy_stream(plain, out, size=self.bytes)
+
+    def pack_changed(self, packed: Path, change: Callable[[str, bytes], bytes]) -> None:
+        """Compress it with another content for each of its files, by name and content. OSError if there is no room for that."""
+        compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        with (
+            packed.open("wb") as out,
+            compressor.stream_writer(out) as into,
+            tarfile.open(self._path) as plain,
+            tarfile.open(fileobj=into, mode="w|", format=tarfile.USTAR_FORMAT) as changed,
+        ):
+            for entry in plain:
+                if file := plain.extractfile(entry):
+                    content = change(entry.name, file.read())
+                    entry.size = len(content)
+                    changed.addfile(entry, BytesIO(content))
 
     def close(self) -> None:
         """Close the file; end() ends the archive."""

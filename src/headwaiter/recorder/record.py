@@ -20,11 +20,12 @@ from typing import Any, Protocol
 from headwaiter.base.archives import BLKTRACE, BPFTRACE, PAGE, TRACEFS, VERSION, used_bytes
 from headwaiter.base.ending import gently
 from headwaiter.base.errors import Problem
-from headwaiter.base.outputs import anew, writing
+from headwaiter.base.outputs import Temporary, anew, writing
 from headwaiter.base.places import Place
 from headwaiter.queue.devices import Device
 from headwaiter.recorder import substitutes as others
 from headwaiter.recorder import tracefs
+from headwaiter.recorder.anonymous import Anonymous
 from headwaiter.recorder.packing import Archive, FullError
 
 READ_EACH_S = 0.1
@@ -170,16 +171,22 @@ def record(
     issues: bool | None = None,
     buffer_kb: int = BUFFER_KB,
     recorder: str | None = None,
+    anonymous: bool = False,
     each_second: Callable[[Sofar], None] = lambda sofar: None,
 ) -> RecordingDone:
     """Record disks into a file, for so many seconds or until a signal comes; `issues`: also when the device gets a request.
 
-    Nobody else may read a new file; one that is there keeps its mode.
+    Nobody else may read a new file; one that is there keeps its mode. anonymous: names are taken out before anything is kept
+    (anonymous.py), which needs the kernel's tracing.
 
     `recorder` None: the first of RECORDERS that works here. Problem if there is none, or nothing can be kept. Trouble that
     comes later is in what is returned, and what was recorded until then in the file.
     """
     issues = with_issues(disks, issues)
+    if anonymous:
+        if recorder not in (None, TRACEFS):
+            raise Problem(f"--anonymous: names are taken out of what {TRACEFS} records only, not out of {recorder}'s files")
+        recorder = TRACEFS
     with gently() as told, writing(output, _MODE) as temporary:
         archive = Archive(temporary)
         try:
@@ -187,13 +194,24 @@ def record(
                 begun = _begin(name, disks, seconds, archive, buffer_kb)
                 start()
                 done = _run(name, recording, disks, seconds, archive, begun, told, each_second)
-            with suppress(OSError), anew(temporary) as packed:  # without room for that it stays as it is
-                archive.pack(packed)
+            if anonymous:
+                _without_names(archive, temporary, output)
+            else:
+                with suppress(OSError), anew(temporary) as packed:  # without room for that it stays as it is
+                    archive.pack(packed)
             return done
         except FullError as e:
             raise Problem(f"{output}: {e}") from None
         finally:
             archive.close()
+
+
+def _without_names(archive: Archive, temporary: Temporary, output: Path) -> None:
+    try:
+        with anew(temporary) as packed:
+            archive.pack_changed(packed, Anonymous().file)
+    except OSError as e:
+        raise Problem(f"{output}: {e.strerror or e}: names cannot be taken out, so nothing is kept") from None
 
 
 @contextmanager

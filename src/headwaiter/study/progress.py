@@ -10,13 +10,13 @@ is as good as one that changes nothing. No single program's rate says that, and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headwaiter.base.threads import is_kernel_thread
 from headwaiter.engine.constants import SECTOR_BYTES, SYNC, IoprioClass, Op, ioprio
 from headwaiter.engine.sim import I64, Forest, Outcome
 from headwaiter.fio import JobLoad
@@ -26,17 +26,6 @@ from headwaiter.study.schema import ProgramPace
 from headwaiter.study.waits import cell_count
 
 F64 = NDArray[np.float64]
-_KERNEL = re.compile(
-    r"(kworker|jbd2|flush-\d|kswapd\d|kcopyd|kcompactd|loop\d|dm[-_]|dmcrypt|bcache|xfs|btrfs|f2fs|txg_sync|z_[wr]|mmcqd|jfs)"
-    r".*[-/_0-9]|md\d+_\w|ext4lazyinit|bdi-default|dio|writeback"
-)
-
-
-def is_kernel_thread(name: str) -> bool:
-    """Return whether nobody waits for a task of this name, or those who do wait for their own I/O as well."""
-    return bool(_KERNEL.match(name))
-
-
 LEAST_SHARE = 0.5
 """A program that has done nothing is taken to have done so much of one I/O."""
 _P99 = 99

@@ -15,6 +15,7 @@ import numpy as np
 
 from headwaiter.base.archives import TRACEFS
 from headwaiter.base.errors import Problem
+from headwaiter.base.ringbuffer import EventFormat
 from headwaiter.engine.constants import Op
 from headwaiter.queue.devices import Device
 from headwaiter.recorder.packing import Archive
@@ -24,7 +25,6 @@ from headwaiter.traces.events import Events, Processes
 from headwaiter.traces.model import Array, Trace
 from headwaiter.traces.pages import Part, joined_moves
 from headwaiter.traces.registry import ReadOptions
-from headwaiter.traces.ring import EventFormat
 from headwaiter.traces.source import Source
 
 KEPT_S = 10.0

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from headwaiter.base.errors import shown
+from headwaiter.base.ringbuffer import DamageError, EventFormat
 from headwaiter.engine.constants import Op
 from headwaiter.traces.events import Letters, Processes, make_flags, parse_rwbs, told_of
 from headwaiter.traces.model import MAX_SECTOR, Array
-from headwaiter.traces.ring import DamageError, EventFormat, Walked, walk
+from headwaiter.traces.ring import Walked, walk
 from headwaiter.traces.source import Source
 
 _LETTERS = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from headwaiter.base.archives import BLKTRACE, BPFTRACE, TRACEFS
 from headwaiter.base.errors import NoRequestsError, Problem
+from headwaiter.base.ringbuffer import EventFormat
 from headwaiter.traces import recording
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes
@@ -19,7 +20,6 @@ from headwaiter.traces.model import MAX_TIME_NS, Trace
 from headwaiter.traces.pages import Part, joined_moves
 from headwaiter.traces.recording import Gap, Recording
 from headwaiter.traces.registry import Format, ReadOptions
-from headwaiter.traces.ring import EventFormat
 from headwaiter.traces.source import Source
 
 _PAGES = re.compile(r"cpu(\d{1,4})/(\d{1,9})")

@@ -159,7 +159,7 @@ class Comparison:
 
     @property
     def answer(self) -> Answer:
-        """Which scheduler to take, how sure that is and what it costs; `answer.text` says it in plain sentences."""
+        """Return which scheduler to take, how sure that is and what it costs; `answer.text` says it in plain sentences."""
         return self.study.answer
 
     def __getitem__(self, scheduler: str) -> Result:
@@ -376,7 +376,7 @@ class Tuning:
 
     @property
     def recommended(self) -> bool:
-        """Whether the settings are better than the start on the part that the search has not seen, too."""
+        """Return whether the settings are better than the start on the part that the search has not seen, too."""
         return self.study.recommended
 
     @property

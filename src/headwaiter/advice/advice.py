@@ -401,7 +401,7 @@ def _shown(variant: Variant) -> dict[str, str]:
 
 
 def _wanted(target: Target | None, name: str, tunables: Mapping[str, str], switch: bool) -> Settings:
-    """What is to be put; nr_requests stays as it is."""
+    """Return what is to be put; nr_requests stays as it is."""
     now = target.settings[0] if target else None
     keep = kept_requests(now, name) if now else None
     return Settings(name, keep, {**(now.tunables if now and not switch else {}), **tunables})

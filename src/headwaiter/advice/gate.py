@@ -20,7 +20,7 @@ LOST_SHARE = 0.001
 def gate(
     trace: Trace, depth: int | None, lost: int = 0, seconds: float | None = None, host: Host | None = None, cores: int = 0
 ) -> Gate:
-    """What a recording of a device that takes `depth` requests at once (None: that is not known) is worth.
+    """Return what a recording of a device that takes `depth` requests at once (None: that is not known) is worth.
 
     lost: events that its recorder lost; seconds: how long it recorded, None if that is not known. host: whose processors, if they
     are shared; cores: how many of them there are.

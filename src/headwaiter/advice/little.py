@@ -58,7 +58,7 @@ class Little:
 
 
 def little(of: TooLittleError, target: Target | None, goal: Goal, mute: Sequence[str]) -> Little:
-    """What is to be said. mute: identifiers of advice to be left out."""
+    """Return what is to be said. mute: identifiers of advice to be left out."""
     settings = target.settings[0] if target else recorded_settings(of.recorded)
     offered = (*target.offered, *target.loadable) if target else recorded_schedulers(of.recorded) or STOCK
     if of.trace is None:

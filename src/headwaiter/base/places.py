@@ -46,7 +46,7 @@ class Place:
         return _shared(os.fstat(self.folder))
 
     def look(self) -> os.stat_result | None:
-        """What is there now; a link is what it is."""
+        """Return what is there now; a link is what it is."""
         try:
             return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
         except FileNotFoundError:

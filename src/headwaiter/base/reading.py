@@ -33,7 +33,7 @@ TEXT_BYTES = 16 << 20
 
 
 def free_memory_bytes() -> int:
-    """What this process may still allocate: free memory of the machine, of its control group, of its own limit."""
+    """Return what this process may still allocate: free memory of the machine, of its control group, of its own limit."""
     free = [_meminfo()]
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
@@ -66,7 +66,7 @@ def _mode(path: Path) -> int | None:
 
 
 def most_bytes() -> int:
-    """How large a file may be, unpacked, to be read into memory."""
+    """Return how large a file may be, unpacked, to be read into memory."""
     return max(_LEAST, free_memory_bytes() // _SHARE)
 
 

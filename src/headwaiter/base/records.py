@@ -92,7 +92,7 @@ def _field(name: str, hint: Any) -> Field:
 
 
 def keyed(record: Record) -> dict[str, object]:
-    """What a record has, by key; records in it stay records."""
+    """Return what a record has, by key; records in it stay records."""
     found = ((field, getattr(record, field.name)) for field in fields(type(record)))
     return {field.key: value for field, value in found if value is not None or field.null}
 
@@ -116,7 +116,7 @@ def field_at(kind: type[Record], path: str) -> Field:
 
 
 def value_at(record: Record, path: str) -> object:
-    """What this record has there; None if it has it not. KeyError as field_at()."""
+    """Return what this record has there; None if it has it not. KeyError as field_at()."""
     value: object = record
     for key in path.split("."):
         if value is None:

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _invoke() -> object:
-    """What the command returns, or exits with; a group without arguments prints its help."""
+    """Return what the command returns, or exits with; a group without arguments prints its help."""
     try:
         return program(prog_name="headwaiter", standalone_mode=False)
     except Ended:

@@ -93,7 +93,7 @@ def flag(one: Field[Any]) -> str:
 
 
 def told(one: Field[Any]) -> str:
-    """What it means, and its default where the text does not say that."""
+    """Return what it means, and its default where the text does not say that."""
     shown_default = isinstance(one.default, str) or (not isinstance(one.default, bool) and one.default)
     return f"{one.metadata['help']} Default: {one.default}." if shown_default else str(one.metadata["help"])
 
@@ -159,7 +159,7 @@ _LOAD = (
 
 
 def load_options(function: F) -> F:
-    """What a single run depends on, but for workload and scheduler."""
+    """Return what a single run depends on, but for workload and scheduler."""
     for option in reversed(_LOAD):
         function = option(function)
     return function
@@ -190,7 +190,7 @@ def margin_option(told: str, default: float = MARGIN) -> Callable[[F], F]:
 
 
 def table_options(function: F) -> F:
-    """How the table of schedulers is shown."""
+    """Return how the table of schedulers is shown."""
     wide = click.option("--wide", is_flag=True, help="Show all columns of the table, whatever the terminal's width.")
     legend = click.option("--legend", "with_legend", is_flag=True, help="Explain the columns of the table.")
     return wide(legend(function))
@@ -212,7 +212,7 @@ def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
 
 
 def reading(given: dict[str, Any]) -> Reading:
-    """How the workload is to be read."""
+    """Return how the workload is to be read."""
     shares = parse_shares(given["shares"])
     return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
 

@@ -43,7 +43,7 @@ def classes_table(matrix: Matrix, chosen: ClassIntervals) -> Table:
 
 
 def calibration_lines(found: FoundClasses) -> list[str]:
-    """What was chosen, and why."""
+    """Return what was chosen, and why."""
     b = found.best
     lines = [
         f"{b.classes} classes from the last {b.history} reads of a process; {len(b.spatial)} steps of distance and"
@@ -59,7 +59,7 @@ def calibration_lines(found: FoundClasses) -> list[str]:
 
 
 def designation_lines(chosen: ClassIntervals) -> list[str]:
-    """What the intervals come to."""
+    """Return what the intervals come to."""
     waits = f"Of {chosen.waits} waits {chosen.failures} would fail"
     cost = f", for {chosen.mean_failure_us / 1000:.3f} ms on average" if chosen.failures else ""
     bound = "" if chosen.relaxed is None else f" (the relaxation, which no intervals can beat, has {chosen.relaxed:.3f})"
@@ -68,7 +68,7 @@ def designation_lines(chosen: ClassIntervals) -> list[str]:
 
 
 def fit_lines(done: FittedWas) -> list[str]:
-    """What won, and why."""
+    """Return what won, and why."""
     best = done.best
     if best.verdict is None:
         return [

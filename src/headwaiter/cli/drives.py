@@ -91,7 +91,7 @@ def command(ctx: click.Context, as_json: bool, output: Path | None) -> None:
 
 
 def _value(p: Param, data: Toml) -> str:
-    """What a profile says of a parameter; '' if it leaves it at its default."""
+    """Return what a profile says of a parameter; '' if it leaves it at its default."""
     value: Any = data
     for part in p.key.split("."):
         if isinstance(value, list):

@@ -46,7 +46,7 @@ def limits(c: PolicyColumn) -> str:
 
 
 def rows(t: Given) -> str:
-    """How long a table is, and what a row of it holds."""
+    """Return how long a table is, and what a row of it holds."""
     return f"{t.min_rows} to {t.max_rows} rows of {', '.join(c.name for c in t.columns)}."
 
 

@@ -51,7 +51,7 @@ def _show(out: Console, found: StatusDocument) -> None:
 
 
 def _here(one: Foreign) -> str:
-    """Which disks of this machine that means."""
+    """Return which disks of this machine that means."""
     sure, maybe = (", ".join(names) for names in (one.acts_on, one.may_act_on))
     said = [*([f"acts on {sure}"] if sure else []), *([f"may act on {maybe}"] if maybe else [])]
     return " and ".join(said) or "acts on no disk that is here"

@@ -33,7 +33,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def _seconds(_: click.Context, param: click.Parameter, text: str | None) -> float | None:
-    """What --time says."""
+    """Return what --time says."""
     if text is None:
         return None
     number = text[:-1] if text[-1:] in _UNITS else text

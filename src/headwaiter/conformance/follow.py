@@ -315,7 +315,7 @@ class Follower:
             latest = row.time_ns = max(row.time_ns, latest)
 
     def recording(self, facts: Mapping[str, str], tick_ns: int) -> DecisionRecording:
-        """What was taken so far, its clock moved so that ticks begin at multiples of tick_ns."""
+        """Return what was taken so far, its clock moved so that ticks begin at multiples of tick_ns."""
         # At time t tick j has begun: t - j * tick_ns is never less than the time at which tick 0 began.
         ticks = [(e.time_ns, j) for e, j in self._ticks]
         self._own_times()

@@ -232,7 +232,7 @@ def _deceptive(trace: Trace) -> Deceptive | None:
 
 
 def _others_under_way(trace: Trace, rows: Array, at_ns: Array) -> Array:
-    """How many requests of other groups were under way at some times, one for each of these rows."""
+    """Return how many requests of other groups were under way at some times, one for each of these rows."""
 
     def under_way(begin: Array, end: Array, at: Array) -> Array:
         found: Array = np.searchsorted(np.sort(begin), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
@@ -247,7 +247,7 @@ def _others_under_way(trace: Trace, rows: Array, at_ns: Array) -> Array:
 
 
 def _own_between(trace: Trace, rows: Array, from_ns: Array, to_ns: Array) -> Array:
-    """How many requests of each row's own group were complete between two times."""
+    """Return how many requests of each row's own group were complete between two times."""
     known = trace.complete_ns >= 0
     apart = trace.group.astype(np.float64) * (float(trace.span_ns) + 1)
     done = np.sort(trace.complete_ns[known] + apart[known])
@@ -289,7 +289,7 @@ def _phases(trace: Trace, sequential: Array) -> Iterator[Phase]:
 
 
 def _apart(a: tuple[int, int, Array], b: tuple[int, int, Array]) -> float:
-    """How unlike two parts are, by their sums of requests, reads and sequential requests."""
+    """Return how unlike two parts are, by their sums of requests, reads and sequential requests."""
     (n, reads, sequential), (m, more_reads, more_sequential) = a[2], b[2]
     rate = abs(np.log((n / (a[1] - a[0]) + 1) / (m / (b[1] - b[0]) + 1)))
     if not n or not m:

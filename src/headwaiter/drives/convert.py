@@ -202,7 +202,7 @@ def _curve(mech: Block, cylinders: int) -> tuple[list[tuple[int, float]], list[t
 
 
 def _head_switch(given: float, one_cylinder: float, settle: float, revolution: float, zones: list[Toml]) -> float:
-    """How long a change of head takes (ms), from what is given, the shortest seek and the room that the skew leaves."""
+    """Return how long a change of head takes (ms), from what is given, the shortest seek and the room that the skew leaves."""
     skew = revolution * float(min(z["track_skew"] / z["sectors_per_track"] for z in zones))
     return round(max(given, min(one_cylinder, skew - max(settle, 0.0))), 6)
 

@@ -70,12 +70,12 @@ class Profile:
 
     @property
     def kind(self) -> Kind:
-        """What people call it. A model tells which drives are cloud volumes."""
+        """Return what people call it. A model tells which drives are cloud volumes."""
         return "volume" if self.model.name == "shaped" else "disk" if self.rotational else "flash"
 
     @property
     def positions(self) -> list[tuple[int, int]]:
-        """What schedulers are told of positioning times: distances in sectors, increasing, and ns."""
+        """Return what schedulers are told of positioning times: distances in sectors, increasing, and ns."""
         out = self._described()
         return [(p.sectors, p.ns) for p in out.position[0 : out.nr_positions]]
 

@@ -34,7 +34,7 @@ def written_path(path: Path) -> str:
 
 
 def told(paths: Iterable[Path]) -> tuple[str, ...]:
-    """What a user has to know where tasks are in such groups: a note, or none."""
+    """Return what a user has to know where tasks are in such groups: a note, or none."""
     groups = sorted({written_path(path) for path in paths if path})
     if not groups:
         return ()

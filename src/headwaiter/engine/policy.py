@@ -121,7 +121,7 @@ class Policy:
 
     @property
     def wake_ns(self) -> int:
-        """When to ask again after dispatch() gave nothing; NEVER if only an event can help."""
+        """Return when to ask again after dispatch() gave nothing; NEVER if only an event can help."""
         return int(lib.hwd_wake_ns(self._d))
 
     @property
@@ -160,7 +160,7 @@ class Policy:
         return bool(self._check(lib.hwd_allow_merge(self._d, request, self._request(bio), now), f"merge into request {request}"))
 
     def limit_depth(self, request: Request) -> int:
-        """How many tags such a request may see in use when it is allocated."""
+        """Return how many tags such a request may see in use when it is allocated."""
         return int(lib.hwd_limit_depth(self._d, self._request(request)))
 
     def stat(self, name: str) -> int:

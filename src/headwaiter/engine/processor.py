@@ -60,7 +60,7 @@ class Processor:
 
 
 def processor_of(options: Options) -> Processor:
-    """What options say of it."""
+    """Return what options say of it."""
     return Processor(
         Time(options.turnaround_ns, options.turnaround_page_ns),
         Time(options.dispatch_ns, options.dispatch_page_ns),
@@ -76,7 +76,7 @@ _BY_SERIES = {"6.1": dataclasses.replace(MEASURED, turnaround=Time(11_000, 320),
 
 
 def processor_of_series(release: str) -> Processor:
-    """What was measured on a kernel of that series, or on 6.12."""
+    """Return what was measured on a kernel of that series, or on 6.12."""
     series = ".".join(release.split(".")[:2])
     return _BY_SERIES.get(series, MEASURED)
 

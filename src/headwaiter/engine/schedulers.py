@@ -97,7 +97,7 @@ class Scheduler:
 
     @property
     def kernel_name(self) -> str:
-        """How a kernel with the modules calls it."""
+        """Return how a kernel with the modules calls it."""
         return self.name if self.is_model else f"hw-{self.name}"
 
     def has(self, name: str) -> bool:
@@ -105,7 +105,7 @@ class Scheduler:
         return name in self.tunables or name in self.tables
 
     def parse(self, where: str, name: str, value: str, readers: Readers | None = None) -> Setting:
-        """What somebody wrote for a tunable (its value) or a table (a file's name); Problem if it is refused."""
+        """Return what somebody wrote for a tunable (its value) or a table (a file's name); Problem if it is refused."""
         if name in self.tables:
             if not value:
                 raise Problem(f"{shown(where, 200)}: expected the name of a file")
@@ -198,7 +198,7 @@ def find(name: str) -> Scheduler:
 
 
 def names() -> list[str]:
-    """What a scheduler can be called where settings are given, too: its name, or that of one of its presets."""
+    """Return what a scheduler can be called where settings are given, too: its name, or that of one of its presets."""
     return [name for s in catalogue().values() for name in (s.name, *s.presets)]
 
 

@@ -33,7 +33,7 @@ class Drive(Protocol):
 
     @property
     def name(self) -> str:
-        """How the drive is called in results."""
+        """Return how the drive is called in results."""
 
     @property
     def sectors(self) -> int:
@@ -89,7 +89,7 @@ class Load(Protocol):
         """Give the work to a `struct hws *`, after its tasks; what libheadwaiter returned."""
 
     def explained(self, error: str) -> str:
-        """What libheadwaiter says is wrong, with the place where it was written, if it is the load's."""
+        """Return what libheadwaiter says is wrong, with the place where it was written, if it is the load's."""
 
 
 _COLUMNS = {
@@ -197,7 +197,7 @@ class Pieces:
         return error
 
     def feeder(self, run: Any) -> Callable[[], int]:
-        """What gives the next piece to a run, and returns what libheadwaiter returned."""
+        """Return what gives the next piece to a run, and returns what libheadwaiter returned."""
         pieces = self.read()
         held: dict[str, Any] = {}
 

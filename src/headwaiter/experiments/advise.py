@@ -102,7 +102,7 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
 
 
 def processes(fio: Mapping[str, Any]) -> list[Got]:
-    """What fio says of each of its processes, in their order."""
+    """Return what fio says of each of its processes, in their order."""
     found = []
     for job in fio["jobs"]:
         ways = [job[way] for way in ("read", "write")]
@@ -112,7 +112,7 @@ def processes(fio: Mapping[str, Any]) -> list[Got]:
 
 
 def progress(got: Sequence[Got], reference: Sequence[Got]) -> float:
-    """How fast processes get their work done, each counting alike, as a ratio: the geometric mean over processes."""
+    """Return how fast processes get their work done, each counting alike, as a ratio: the geometric mean over processes."""
     logs = [
         # A process that got nothing at all got less than an I/O.
         math.log(max(one.mbps, least) / max(other.mbps, least))

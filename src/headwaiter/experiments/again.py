@@ -93,7 +93,7 @@ class Replays:
     depth: int = 1
 
     def beside(self, runs: Sequence[ProgramRun], kinds: Sequence[tuple[bool, bool]] = KINDS) -> list[ProgramReplay]:
-        """What the programs of these runs do in replays of each kind, beside what they did."""
+        """Return what the programs of these runs do in replays of each kind, beside what they did."""
         recording = read_workload(self.path, self.drive, Reading(None))
         names = {one.program: frozenset(one.names.split()) for one in runs}
         cases = [(name, kind) for name in dict.fromkeys(one.scheduler for one in runs) for kind in kinds]
@@ -152,7 +152,7 @@ def by_program(done: ThreadsDone, programs: Mapping[int, str]) -> dict[str, floa
 
 
 def mbps(one: ProgramRun) -> float:
-    """What a program got done in the lab, by the time that it was at work."""
+    """Return what a program got done in the lab, by the time that it was at work."""
     return work(one.read_bytes, one.written_bytes) / 1e6 / one.elapsed_s
 
 

@@ -351,7 +351,7 @@ def _prio_splits(s: JobSection, buffered: bool) -> list[list[tuple[int, int, int
 
 
 def _common_fields(s: JobSection) -> dict[str, Any]:
-    """What all clones share."""
+    """Return what all clones share."""
     pattern: Pattern = s.get("rw", Pattern(False, Directions.READS))
     buffered = not s.get("direct", False)
     engine = s.get("ioengine", "psync")

@@ -122,7 +122,7 @@ def _fate(found: Advised, busy: float | None) -> Fate:
 
 
 def shares_of(found: Advised) -> dict[str, float]:
-    """How good each setting of the kernel's is, as a share of the best of them; {} where nothing can be told.
+    """Return how good each setting of the kernel's is, as a share of the best of them; {} where nothing can be told.
 
     Where the disk is idle, all are as good.
     """

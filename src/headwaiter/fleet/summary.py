@@ -59,7 +59,7 @@ def document_of(frame: pd.DataFrame, goal: Goal) -> FleetDocument:
 
 
 def _gains(judged: pd.DataFrame) -> F64:
-    """What each gains by its own advice, in percent; 0 where none is given."""
+    """Return what each gains by its own advice, in percent; 0 where none is given."""
     found: F64 = judged["ahead_percent"].fillna(0.0).to_numpy(float)
     return np.where((judged["fate"] == "gains").to_numpy(), found, 0.0)
 

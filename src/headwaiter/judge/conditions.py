@@ -119,7 +119,7 @@ class RunConditions:
     seed: int = says(0, "Seed of random load.", "N", 0, 2**63 - 1)
 
     def options(self, drive: Drive, trace: Trace | None = None) -> Options:
-        """What the simulator is told, whatever the scheduler. Problem if a time is none."""
+        """Return what the simulator is told, whatever the scheduler. Problem if a time is none."""
         names = {one.name for one in fields(Options)} & {one.name for one in fields(self)} - {"nr_requests", "wbt_depth", "cores"}
         same = {name: getattr(self, name) for name in names}
         depth = depth_of(drive, Options(**same))

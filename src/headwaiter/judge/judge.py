@@ -50,11 +50,11 @@ class Judged:
 
     @property
     def options(self) -> Options:
-        """What they have in common."""
+        """Return what they have in common."""
         return self.conditions.options(self.drive, self.work.trace)
 
     def options_of(self, trial: Trial) -> Options:
-        """What one of them was run with."""
+        """Return what one of them was run with."""
         options = self.options
         return self.conditions.of(options, trial.variant.scheduler, depth_of(self.drive, options), self.recorded_under)
 
@@ -79,7 +79,7 @@ class Judged:
 
 
 def runs_of(work: Workload, asked: int | None) -> int | None:
-    """How often a workload is run with small changes, as measure_all() takes it; a sample of a long one fewer times."""
+    """Return how often a workload is run with small changes, as measure_all() takes it; a sample of a long one fewer times."""
     return SAMPLED_RUNS if asked is None and work.windows else asked
 
 

@@ -199,7 +199,7 @@ class _Bench:
         return measure_all(each, judged.drive, load, self.runs, tick)[0]
 
     def told(self, one: _Tried, trial: Trial, without: Trial, what: str = "") -> Lever | None:
-        """What levers are worth against a trial without them; None if they do not help."""
+        """Return what levers are worth against a trial without them; None if they do not help."""
         scheduler = "" if one.variant == without.variant else f" under {one.variant.name}"
         found = self.worth(what or f"{one.what[0]}{scheduler}", one, trial, without)
         if not found:

@@ -62,7 +62,7 @@ class ComparedTrials:
     """Which schedulers these are, as a sentence begins."""
 
     def judge(self, i: int) -> Judgement:
-        """What may be said of a trial."""
+        """Return what may be said of a trial."""
         if i == self.base:
             return "baseline"
         said = self.intervals[i].judge(self.margin)
@@ -91,7 +91,7 @@ def baseline(trials: Sequence[Trial], current: str | None) -> int:
 def field_of(
     trials: Sequence[Trial], criterion: Criterion, base: int, margin: float, seed: int, windows: int = 0
 ) -> ComparedTrials:
-    """How sure it is what each trial is, by a criterion, against one of them; windows as in Field."""
+    """Return how sure it is what each trial is, by a criterion, against one of them; windows as in Field."""
     _, figure, sign = RANKINGS[criterion]
     runs = [[figure.of(r) for r in t.runs] for t in trials]
     steady = wins(runs, base, sign > 0) if len(runs[0]) > 1 else None
@@ -177,7 +177,7 @@ def _could_change(what: Trial) -> bool:
 
 
 def _of_family(found: ComparedTrials, said: Answer, seed: int) -> tuple[Answer, Trial]:
-    """Which of them to take, or to keep."""
+    """Return which of them to take, or to keep."""
     base = found.trials[found.base]
     if better := found.those("better"):
         return _better(found, better, said, seed)
@@ -238,12 +238,12 @@ def _list(trials: Sequence[Trial], most: int = 4) -> str:
 
 
 def _than(found: ComparedTrials, i: int) -> str:
-    """How far ahead of the base a trial is."""
+    """Return how far ahead of the base a trial is."""
     return ahead_words(found.criterion, found.intervals[i].point, found.trials[found.base])
 
 
 def ahead_words(criterion: Criterion, log: float, base: Trial) -> str:
-    """How far ahead of another trial one is, such as "programs get 58% more done than under mq-deadline"."""
+    """Return how far ahead of another trial one is, such as "programs get 58% more done than under mq-deadline"."""
     change = change_words(criterion, log, base.variant.name)
     if criterion == "progress":
         number, word, rest = change.partition(" less " if " less " in change else " more " if " more " in change else " much ")

@@ -92,7 +92,7 @@ def _gain(apart: frozenset[str], trial: Trial, without: Trial, figure: Figure, *
 
 
 def _of_sample(apart: frozenset[str], trial: Trial, without: Trial, seed: int, windows: int) -> Interval | None:
-    """How much more is done, from the cells of a recording; None if it is none, or programs are not the same ones."""
+    """Return how much more is done, from the cells of a recording; None if it is none, or programs are not the same ones."""
     ours, theirs = trial.programs, without.programs
     if not (trial.waits and ours and theirs and ours.names == theirs.names):
         return None

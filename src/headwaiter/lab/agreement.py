@@ -35,7 +35,7 @@ def winners(rows: Sequence[JobComparison]) -> list[Winner]:
 
 
 def beyond_percent(row: JobComparison) -> float:
-    """How far the lab's throughput lies outside of what was told: of a range, from its nearer end."""
+    """Return how far the lab's throughput lies outside of what was told: of a range, from its nearer end."""
     if not row.range:
         return abs(row.throughput_off_percent)
     low, high, lab = row.sim_low_mbps, row.sim_high_mbps, row.lab_mbps
@@ -78,7 +78,7 @@ def summary(rows: Sequence[JobComparison]) -> AgreementSummary:
 
 
 def failures(rows: Sequence[JobComparison]) -> list[Disagreement]:
-    """What does not agree; the job's name says its seed."""
+    """Return what does not agree; the job's name says its seed."""
     return [
         like(Disagreement, row) for row in rows
         if not row.agree and abs(row.throughput_off_percent) > THROUGHPUT_BOUND_PERCENT

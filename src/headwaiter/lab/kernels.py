@@ -85,7 +85,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """Return what results call it."""
         return "debug" if self.debug else self.series
 
     @property

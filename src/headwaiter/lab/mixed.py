@@ -83,7 +83,7 @@ def _process(
 
 
 def _writeback(dice: random.Random, block_kib: int) -> str:
-    """What makes a writer through the page cache wait for the disk, or keeps it slower than that."""
+    """Return what makes a writer through the page cache wait for the disk, or keeps it slower than that."""
     if dice.random() < 0.6:
         return f"fsync={dice.choice((1, 4, 16, 64))}"
     return f"rate={max(block_kib * KIB, dice.choice((100, 400, 1000, 3000)) * KIB)}"

@@ -149,7 +149,7 @@ def fitted(rates: Sequence[Rate], cores: int, source: str) -> Host:
 
 
 def _lock(took_us: float, own_us: float, processes: int) -> float:
-    """How long a lock is held, if so many processes, each with so much of its own, take so long for an I/O.
+    """Return how long a lock is held, if so many processes, each with so much of its own, take so long for an I/O.
 
     Each goes round in own + lock, or all of them stand in line for the lock, whichever is longer.
     """

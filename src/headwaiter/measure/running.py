@@ -59,7 +59,7 @@ def fio_rate(fio: str, job: str) -> float:
 
 
 def fio_told(fio: str, job: str, what: Callable[[Sequence[Mapping[str, Any]]], T], folder: Path | None = None) -> T:
-    """What a function makes of fio's account of a job file's jobs. Files are in `folder`; without one it only reads."""
+    """Return what a function makes of fio's account of a job file's jobs. Files are in `folder`; without one it only reads."""
     command = [fio, *([] if folder else ["--readonly"]), "--output-format=json", "-"]
     done = subprocess.run(command, input=job, capture_output=True, text=True, check=False, cwd=folder)
     try:

@@ -59,7 +59,7 @@ class Selected:
 
 
 def select(table: ByTable, asked: FileOperation, source: str, target: Target | None = None) -> Selected:
-    """What the table has; for a disk, the best that its kernel has. Problem if there is nothing."""
+    """Return what the table has; for a disk, the best that its kernel has. Problem if there is nothing."""
     cell = table.cell(asked.operation, asked.file_bytes / KIB, asked.record_bytes / KIB)
     smaller = [one.file_kib for one in table.column(asked.operation, cell.record_kib) if one.file_kib < cell.file_kib]
     rates = table.rates[cell]

@@ -56,7 +56,7 @@ class BySize:
 
 
 def read_ranking(path: Path) -> BySize:
-    """What `headwaiter rank --json -o FILE` wrote. Problem if it is something else."""
+    """Return what `headwaiter rank --json -o FILE` wrote. Problem if it is something else."""
     return BySize(*_rates(path, "rank", lambda row: _positive(row["request_bytes"])))
 
 
@@ -107,7 +107,7 @@ def promised(table: ByTable, cells: Sequence[Cell], current: str, candidates: Se
 
 
 def read_table(path: Path) -> ByTable:
-    """What `headwaiter table --json -o FILE` wrote. Problem if it is something else."""
+    """Return what `headwaiter table --json -o FILE` wrote. Problem if it is something else."""
 
     def cell(row: Mapping[str, Any]) -> Cell:
         if row["operation"] not in OPERATIONS:
@@ -178,7 +178,7 @@ def _check_record(path: Path, number: int, size: int, record: int) -> None:
 
 
 def _numbers(path: Path, number: int, words: Sequence[str], sizes: int) -> list[int]:
-    """What a line says; the first so many are sizes, which are not 0."""
+    """Return what a line says; the first so many are sizes, which are not 0."""
     found = [int(word) for word in words if word.isascii() and word.isdecimal() and len(word) < 16]
     if len(found) != len(words):
         raise Problem(f"{path}:{number}: not all of it is numbers")

@@ -67,7 +67,7 @@ class Work:
         return max(1, LEAST_KIB // cell.file_kib)
 
     def kib(self, cell: Cell) -> int:
-        """What all processes read or write of a cell, and so what they need of a file system."""
+        """Return what all processes read or write of a cell, and so what they need of a file system."""
         return self.processes * self.files(cell) * cell.file_kib
 
     def job(self, cell: Cell) -> str:

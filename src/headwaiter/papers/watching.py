@@ -28,7 +28,7 @@ class TableMethod:
         return found if isinstance(found, Window) else self.judge(*found, current, candidates)
 
     def judge(self, trace: Trace, seconds: float, lost: int, current: str, candidates: Sequence[str]) -> Window:
-        """What a recording of so many seconds tells; its load is what the table was asked for."""
+        """Return what a recording of so many seconds tells; its load is what the table was asked for."""
         seen = sufficient(trace, seconds, lost)
         if seen.trouble:
             return seen

@@ -238,7 +238,7 @@ def _settings(queue: Path) -> Iterator[tuple[str, str]]:
 
 
 def _from_udev(path: Path) -> dict[str, str]:
-    """What udev stores: `E:KEY=VALUE` a line."""
+    """Return what udev stores: `E:KEY=VALUE` a line."""
     pairs = (line[2:].partition("=") for line in _lines(path) if line.startswith("E:"))
     return {key: value for key, _, value in pairs}
 

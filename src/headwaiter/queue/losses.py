@@ -52,7 +52,7 @@ def uses(root: Path = Path("/"), ioprio: Callable[[int], int] | None = None) -> 
 
 
 def losses(found: Uses, old: Settings, new: str) -> list[str]:
-    """What a switch from these settings to another scheduler would end, in sentences."""
+    """Return what a switch from these settings to another scheduler would end, in sentences."""
     told = []
     if old.scheduler not in _CLASSLESS and new in _CLASSLESS:
         counts = Counter(_CLASSES[one] for one, _ in found.priorities)

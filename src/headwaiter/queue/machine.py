@@ -32,7 +32,7 @@ class Machine:
 
     @property
     def state(self) -> State:
-        """What is saved of its disks."""
+        """Return what is saved of its disks."""
         return State(self.folder or self.root / "var" / "lib" / "headwaiter")
 
     @property

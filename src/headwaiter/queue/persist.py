@@ -69,7 +69,7 @@ def is_kept(device: Device, root: Path, udev: Path) -> bool:
 
 
 def _others(root: Path, legs: Sequence[Device], udev: Path) -> list[str]:
-    """What the file has for other disks, each with its title."""
+    """Return what the file has for other disks, each with its title."""
     owns = [own for leg in legs for own in _owns(leg, udev)]
     kept: list[str] = []
     for line in _lines(root):
@@ -130,7 +130,7 @@ def _rule(device: Device, wanted: Settings, udev: Path) -> str:
 
 
 def _own(device: Device, udev: Path) -> str:
-    """What matches this disk and no other."""
+    """Return what matches this disk and no other."""
     for match, value in _marks(device, udev):
         return f'{match}=="{_plain(value)}"'
     raise Problem(f"{device.name}: has no WWN and no serial, and a rule by its name may be for another disk tomorrow")

@@ -43,7 +43,7 @@ class Settings:
     queue_depth: int | None = None
 
     def files(self) -> dict[str, str]:
-        """What each file of queue/ says, in the order in which they must be written."""
+        """Return what each file of queue/ says, in the order in which they must be written."""
         found = {SCHEDULER: self.scheduler}
         if self.nr_requests is not None:
             found[NR_REQUESTS] = str(self.nr_requests)
@@ -94,7 +94,7 @@ class Queue:
         return self.device.folder / "queue"
 
     def get(self, file: str) -> str:
-        """What a file says, without the end of line. Problem if it cannot be read."""
+        """Return what a file says, without the end of line. Problem if it cannot be read."""
         try:
             return self._get(file)
         except OSError as e:
@@ -154,7 +154,7 @@ class Queue:
         return Settings(current, nr_requests, self.tunables(), wbt, read_ahead, depth)
 
     def _optional(self, file: str) -> int | None:
-        """What a file says that not every disk has, or lets one write."""
+        """Return what a file says that not every disk has, or lets one write."""
         with suppress(OSError, ValueError):
             if os.stat(file, dir_fd=self._handle).st_mode & stat.S_IWUSR:
                 return int(self._get(file))

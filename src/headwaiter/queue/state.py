@@ -87,7 +87,7 @@ class State:
         return self.folder / f"{plain}-{hashlib.sha256(identity.encode()).hexdigest()[:8]}.json"
 
     def of(self, device: Device) -> Saved | None:
-        """What is saved of a disk; None if nothing is, or if it is another disk's that had the name."""
+        """Return what is saved of a disk; None if nothing is, or if it is another disk's that had the name."""
         saved = _read(self.path(device.identity))
         return saved if saved and self._same(saved, device) else None
 
@@ -97,7 +97,7 @@ class State:
         return saved.boot == self.boot and saved.diskseq == device.diskseq
 
     def all(self) -> list[Saved]:
-        """What is saved of every disk, by name."""
+        """Return what is saved of every disk, by name."""
         paths = sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []
         found = [saved for path in paths if (saved := _read(path))]
         return sorted(found, key=lambda saved: (saved.name, saved.identity))
@@ -224,7 +224,7 @@ def _boot() -> str:
 
 
 def _read(path: Path) -> Saved | None:
-    """What a file has; None if there is none, or no longer."""
+    """Return what a file has; None if there is none, or no longer."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found.pop("schema") != SCHEMA:

@@ -249,7 +249,7 @@ class UdevDisk:
 
     @cached_property
     def _stored(self) -> list[str] | None:
-        """What udev has noted of the disk; None where it does not run, or has not seen it."""
+        """Return what udev has noted of the disk; None where it does not run, or has not seen it."""
         path = self._root / "run" / "udev" / "data" / f"b{self.device.major}:{self.device.minor}"
         text = _text(path)
         return None if text is None else text.splitlines()
@@ -266,7 +266,7 @@ def _pairs(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _text(path: Path) -> str | None:
-    """What a file says without the end of line; None if it cannot be read."""
+    """Return what a file says without the end of line; None if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
     except OSError:

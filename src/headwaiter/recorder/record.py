@@ -63,7 +63,7 @@ class RecordingDone:
 
     @property
     def trouble(self) -> str:
-        """What went wrong; "" if nothing did."""
+        """Return what went wrong; "" if nothing did."""
         return "" if self.reason in (FINISHED, _TOLD) else self.reason
 
 
@@ -83,7 +83,7 @@ class Recorder(Protocol):
         """Move what has been recorded into the archive. FullError if there is no room."""
 
     def look(self) -> int:
-        """How many events have been lost, noting the gaps. Problem if the recorder has ended by itself."""
+        """Return how many events have been lost, noting the gaps. Problem if the recorder has ended by itself."""
 
     def finish(self) -> None:
         """Record no more, and move what is left. FullError if there is no room."""
@@ -279,7 +279,7 @@ def _begin(name: str, disks: Sequence[Device], seconds: float, archive: Archive,
 
 
 def beginning(name: str, disks: Sequence[Device], seconds: float, buffer_kb: int, began_ns: int) -> dict[str, Any]:
-    """What an archive's first file says."""
+    """Return what an archive's first file says."""
     return {
         "headwaiter": VERSION,
         "recorder": name,

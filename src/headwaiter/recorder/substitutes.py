@@ -49,7 +49,7 @@ class RecorderProgram(ABC):
 
     @abstractmethod
     def arguments(self, disks: Sequence[Device]) -> list[str]:
-        """How the program is called, without its name."""
+        """Return how the program is called, without its name."""
 
     def lost(self) -> int:
         """Events that the program says that it has lost, once it has ended."""

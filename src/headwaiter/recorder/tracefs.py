@@ -84,7 +84,7 @@ def remove_stale(root: Path) -> list[str]:
 
 
 def _started(pid: int) -> int:
-    """When a process began, in ticks since the machine did; -1 if there is none."""
+    """Return when a process began, in ticks since the machine did; -1 if there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -143,7 +143,7 @@ class Instance:
             return 0
 
     def stats(self, cpu: int) -> Stats:
-        """What a CPU has lost until now."""
+        """Return what a CPU has lost until now."""
         text = (self.folder / f"per_cpu/cpu{cpu}/stats").read_text(encoding="ascii")
         found = {m[1]: int(m[2]) if m[3] is None else int(m[2]) * 10**9 + int(m[3]) * 1000 for m in _STATS.finditer(text)}
         lost = sum(found.get(name, 0) for name in ("overrun", "commit overrun", "dropped events"))

@@ -62,7 +62,7 @@ def switch_s(drive: Profile, readers: int) -> float:
 
 
 def _turns_s(drive: Profile, file: NDArray[np.int64]) -> float:
-    """How long turns take, each of which reads on in the file of that number."""
+    """Return how long turns take, each of which reads on in the file of that number."""
     number = np.array([np.count_nonzero(file[:i] == f) for i, f in enumerate(file.tolist())])
     begin = (file * FILE_BYTES + number * _TURN_BYTES) // SECTOR_BYTES
     sector = (begin[:, None] + np.arange(_TURN_BYTES // _READ_BYTES) * (_READ_BYTES // SECTOR_BYTES)).reshape(-1)

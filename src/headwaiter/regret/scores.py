@@ -112,7 +112,7 @@ class RegretTable:
         return sorted(rows, key=lambda row: (row.mean, self.variants[row.scheduler].name))
 
     def why(self, scheduler: int, at: int) -> str:
-        """What a scheduler has lost in a cell, and to whom: of the first seed whose regret is not below the median."""
+        """Return what a scheduler has lost in a cell, and to whom: of the first seed whose regret is not below the median."""
         cell = self.cells[at]
         by_seed = self.by_seed[scheduler, at]
         seed = int(np.argmin(np.where(by_seed >= self.median[scheduler, at], by_seed, np.inf)))

@@ -163,7 +163,7 @@ def _recording(path: Path) -> Trace | None:
 
 
 def _limit_s(drive: Drive, patient: bool) -> float | None:
-    """How long jobs run at most; None: as long as they say."""
+    """Return how long jobs run at most; None: as long as they say."""
     _, depth, rotates = getattr(drive, "facts", (0, 1, True))
     if rotates:
         return None
@@ -198,7 +198,7 @@ def members(load: Load, name: str) -> list[int]:
 
 
 def burst_ios(load: Load, task: int) -> int:
-    """How many I/Os a job makes between two think times."""
+    """Return how many I/Os a job makes between two think times."""
     assert isinstance(load, JobLoad)
     fields = load.jobs[task].fields
     return int(fields["think_blocks"]) if fields["think_ns"] else 0

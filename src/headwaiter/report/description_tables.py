@@ -166,7 +166,7 @@ def programs(found: DescribeDocument) -> Table:
 
 
 def programs_legend(found: DescribeDocument) -> str:
-    """What its last columns are."""
+    """Return what its last columns are."""
     if any(row.above_ms for row in found.programs):
         return "above: mean wait in the scheduler, before the device has it; in it: mean time in the device"
     return ""
@@ -194,7 +194,7 @@ def _whose(causes: WaitsFor, program: str) -> str:
 
 
 def lowering(one: InBackground, scheduler: str | None = None) -> str:
-    """What a program in the background causes, and what lowers it; `scheduler`: the one in force, where that is known."""
+    """Return what a program in the background causes, and what lowers it; `scheduler`: the one in force, where that is known."""
     nobody = "nobody waits for what it asks for"
     stream = "it goes through much data as fast as the disk lets it"
     text = (
@@ -210,7 +210,7 @@ def lowering(one: InBackground, scheduler: str | None = None) -> str:
 
 
 def _works(scheduler: str | None) -> str:
-    """Where I/O priorities do."""
+    """Return where I/O priorities do."""
     if scheduler in DEAF:
         return f"does nothing under {scheduler}, but works under bfq, and under mq-deadline since Linux 5.16"
     return "works under bfq, and under mq-deadline since Linux 5.16, but not under none and kyber"

@@ -20,12 +20,12 @@ _MOST_SETTINGS = 12
 
 
 def fleet_heading(found: FleetDocument) -> str:
-    """How many there are, and by what they are judged."""
+    """Return how many there are, and by what they are judged."""
     return f"{counted(found.machines, 'machine')}, judged by {found.goal}"
 
 
 def fleet_verdict(found: FleetDocument) -> str:
-    """How many gain, what one setting for all would cost, and what a setting for each class would."""
+    """Return how many gain, what one setting for all would cost, and what a setting for each class would."""
     of = {fate: many for fate, many in found.fates.items() if many}
     gains = of.pop("gains", 0)
     words = {
@@ -80,7 +80,7 @@ def cost_table(found: FleetDocument, most: int = _MOST_SETTINGS) -> Table:
 
 
 def gain_table(found: FleetDocument) -> Table:
-    """How many machines gain how much."""
+    """Return how many machines gain how much."""
     t = _table(("gain", "machines"), 1)
     for one in found.gains:
         t.add_row(_step(one), str(one.machines))

@@ -17,7 +17,7 @@ _WIDTH_IN, _HEIGHT_IN = 11.0, 2.9
 
 
 def caption(result: Result) -> str:
-    """What stands above a panel."""
+    """Return what stands above a panel."""
     return f"{label(result)}: {result.throughput_mbps:.1f} MB/s, {result.disk.seeks:,} seeks"
 
 

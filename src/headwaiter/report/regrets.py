@@ -18,7 +18,7 @@ _HINT = "Move over a cell for its figures. Darker is worse; white is within 3% o
 
 
 def heading(judged: RegretTable) -> str:
-    """What was run: the title of a table."""
+    """Return what was run: the title of a table."""
     workloads, drives = {c.workload for c in judged.cells}, {c.drive for c in judged.cells}
     seeds = judged.by_seed.shape[2]
     return f"Regrets over {counted(len(workloads), 'workload')} on {counted(len(drives), 'drive')}, {counted(seeds, 'seed')}"

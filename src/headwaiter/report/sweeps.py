@@ -27,14 +27,14 @@ _DARK = 0.35
 
 
 def report_heading(found: SweepReportDocument) -> str:
-    """What was compared, and by what."""
+    """Return what was compared, and by what."""
     failed = sum(one.cells for one in found.failures)
     bad = f", {failed} failed" if failed else ""
     return f"{found.results}: {counted(found.cells, 'cell')}{bad}, by {found.by}"
 
 
 def report_verdict(found: SweepReportDocument) -> str:
-    """Which setting is the best over all, and which loses least where it is worst."""
+    """Return which setting is the best over all, and which loses least where it is worst."""
     ranked = found.standings
     first, safe = ranked[0], max(ranked, key=lambda one: one.worst)
     told = f"{first.variant} is the best over all: {_percent(first.of_best)} of the best of each cell on the (geometric) mean."

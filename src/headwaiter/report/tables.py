@@ -55,7 +55,7 @@ def show(out: Console, what: RenderableType) -> None:
 
 
 def heading(work: Workload, drive: Drive) -> str:
-    """What was run: the title of a table."""
+    """Return what was run: the title of a table."""
     return f"{work.name} on {drive.name}{f', replayed {work.replay}' if work.replay else ''}"
 
 
@@ -109,7 +109,7 @@ def table(
 
 
 def hidden(shown: Table, results: Sequence[Result], margins: Sequence[Margin] = (), by: Criterion | None = None) -> int:
-    """How many columns a table leaves out for want of room."""
+    """Return how many columns a table leaves out for want of room."""
     return len(columns(results, margins, by)) + 1 - len(shown.columns)
 
 
@@ -157,7 +157,7 @@ def _several(names: Sequence[str]) -> str:
 
 
 def legend(results: Sequence[Result], margins: Sequence[Margin] = (), by: Criterion | None = None) -> Table:
-    """What the columns mean."""
+    """Return what the columns mean."""
     t = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     t.add_column(no_wrap=True)
     t.add_column()

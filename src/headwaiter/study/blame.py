@@ -221,7 +221,7 @@ def _called(trace: Trace, task: int) -> str:
 
 
 def _work(rows: Trace, kind: Array, requests: Array) -> NDArray[np.int64]:
-    """What each group mostly does: twice the number of its kind, and one more if most of it is in order."""
+    """Return what each group mostly does: twice the number of its kind, and one more if most of it is in order."""
     groups = len(requests)
     count = np.bincount(rows.group.astype(np.int64) * len(KINDS) + kind, minlength=groups * len(KINDS))
     most = count.reshape(groups, len(KINDS)).argmax(axis=1)
@@ -336,7 +336,7 @@ class _Served:
         return cls(begins[some].astype(np.float64), ends[some].astype(np.float64), firsts[some], counts[some], order)
 
     def laid_to(self, code: Array, times: F64, waited: F64, codes: int) -> F64:
-        """How much of the waiting of _integral() lies in the times of rows of each code, shape (codes,)."""
+        """Return how much of the waiting of _integral() lies in the times of rows of each code, shape (codes,)."""
         at = self._touched(times, waited)
         each = np.interp(self.end[at], times, waited) - np.interp(self.begin[at], times, waited)
         count = self.count[at]

@@ -51,7 +51,7 @@ def latency_text(ms: float) -> str:
 
 
 def factor(by: Criterion, ahead_log: float) -> float:
-    """What the figure is of the baseline's; `ahead_log`: the logarithm of a ratio, above 0 where it is better."""
+    """Return what the figure is of the baseline's; `ahead_log`: the logarithm of a ratio, above 0 where it is better."""
     own = -ahead_log if by in LESS_IS_BETTER else ahead_log
     return math.exp(own) if own < math.log(10 * FARTHEST) else math.inf
 
@@ -62,7 +62,7 @@ def ahead_log(percent: float) -> float:
 
 
 def change_text(by: Criterion, ahead_log: float) -> str:
-    """How the figure changes against the baseline, in a cell: `−57%`, `+30%`, `2.2x`."""
+    """Return how the figure changes against the baseline, in a cell: `−57%`, `+30%`, `2.2x`."""
     sign, number, unit = _told(factor(by, ahead_log))
     return f"{sign}{number}{unit}"
 

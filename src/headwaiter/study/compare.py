@@ -60,12 +60,12 @@ _UNITS: dict[Criterion, str] = {
 
 
 def operation(results: Sequence[Result]) -> str:
-    """What latencies are of: reads, or writes where nobody reads."""
+    """Return what latencies are of: reads, or writes where nobody reads."""
     return "write" if any(r.write for r in results) and not any(r.read for r in results) else "read"
 
 
 def noun(by: Criterion, results: Sequence[Result]) -> str:
-    """What a criterion ranks these results by."""
+    """Return what a criterion ranks these results by."""
     return RANKINGS[by][0].format(operation(results))
 
 
@@ -178,7 +178,7 @@ def explain(by: Criterion, ranked: Sequence[Result]) -> str:
 
 
 def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
-    """What small changes of the load leave of the ranking; '' if all of it."""
+    """Return what small changes of the load leave of the ranking; '' if all of it."""
     title, figure = noun(by, ranked), RANKINGS[by][1]
     ranges = [(r, spread) for r in ranked if (spread := told_range(r, figure))]
     if not ranges:

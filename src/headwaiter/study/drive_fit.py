@@ -59,7 +59,7 @@ SCHEDULING = 4.0
 
 
 def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
-    """How well a drive model explains a recording; None if that has too few completions, or lies beyond the drive's end.
+    """Return how well a drive model explains a recording; None if that has too few completions, or lies beyond the drive's end.
 
     scheduler: the one in force at the recording, if it is known.
     """
@@ -88,7 +88,7 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
 
 
 def at_drive(trace: Trace) -> Trace | None:
-    """What the drive was given, when, as requests of one thread; None where that was not recorded of nearly all.
+    """Return what the drive was given, when, as requests of one thread; None where that was not recorded of nearly all.
 
     What was merged is one request again.
     """
@@ -136,7 +136,7 @@ def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
 
 
 def _factor(a: float, b: float) -> float:
-    """How many times the one is the other, whichever is greater."""
+    """Return how many times the one is the other, whichever is greater."""
     low, high = sorted((max(a, 1e-9), max(b, 1e-9)))
     return high / low
 
@@ -179,7 +179,7 @@ def best_fit(
 
 
 def _prior(drive: Drive) -> float:
-    """What a drive's score is to be worse by."""
+    """Return what a drive's score is to be worse by."""
     return math.log(VOLUME_FACTOR) if isinstance(drive, Profile) and drive.kind == "volume" else 0.0
 
 
@@ -278,7 +278,7 @@ def _tells_a_drive(trace: Trace) -> bool:
 
 
 def completions(trace: Trace) -> int:
-    """How many of the requests that are looked at tell when they were done."""
+    """Return how many of the requests that are looked at tell when they were done."""
     return int((trace.complete_ns[:SAMPLE] >= 0).sum())
 
 

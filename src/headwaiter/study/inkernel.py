@@ -47,7 +47,7 @@ def recorded_options(options: Options, trace: Trace) -> Options:
 
 
 def depth_of(drive: Drive, options: Options) -> int:
-    """How many requests a drive takes at once."""
+    """Return how many requests a drive takes at once."""
     one = np.zeros(1, np.int64)
     load = Forest(
         tasks=[Task(0, "", 0)],

@@ -68,7 +68,7 @@ class Ongoing(Forest):
 
     @property
     def recorded_ios(self) -> I64:
-        """How many I/Os were recorded of each thread of control, by its number."""
+        """Return how many I/Os were recorded of each thread of control, by its number."""
         groups = self.groups
         return np.bincount(groups[self.origin == np.arange(len(groups))], minlength=int(groups.max()) + 1)
 
@@ -122,7 +122,7 @@ WRITER = 10
 
 
 def work(read: float, written: float) -> float:
-    """What counts of a program's bytes: what it reads, for what it writes waits in memory; unless it is there to write."""
+    """Return what counts of a program's bytes: what it reads, for what it writes waits in memory; unless it is there to write."""
     return written if written > WRITER * read else read
 
 
@@ -173,7 +173,7 @@ def _end(trace: Trace, rows: I64) -> tuple[int, int]:
 
 
 def _until(trace: Trace, rows: I64) -> int:
-    """When the program of these rows ends, ns from the first request on: with the recording, unless it ended before."""
+    """Return when the program of these rows ends, ns from the first request on: with the recording, unless it ended before."""
     last, pause = _end(trace, rows)
     tasks = np.unique(trace.task[rows])
     exited = len(tasks) == 1 and trace.tasks[int(tasks[0])].exit_ns is not None

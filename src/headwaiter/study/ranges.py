@@ -21,7 +21,7 @@ _NOTHING = Latency(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def label(r: Result) -> str:
-    """What a result is called where several are compared."""
+    """Return what a result is called where several are compared."""
     return r.variant or r.scheduler
 
 
@@ -50,7 +50,7 @@ WAITED = Figure(lambda r: r.waited_s or 0.0, lambda told: told.waited_s or Sprea
 
 
 def runs_for(ios: float, asked: int | None) -> int:
-    """How many perturbed runs follow the unperturbed one, of so many I/Os."""
+    """Return how many perturbed runs follow the unperturbed one, of so many I/Os."""
     if asked is not None:
         return asked
     return RUNS if ios <= SHORT_IOS else 0
@@ -81,7 +81,7 @@ def with_range(nominal: Result, more: Sequence[Result]) -> Result:
 
 
 def pace(r: Result) -> Figure:
-    """What tells which of several runs is the typical one."""
+    """Return what tells which of several runs is the typical one."""
     return THROUGHPUT if r.progress_mbps is None else PROGRESS
 
 

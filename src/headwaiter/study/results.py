@@ -35,7 +35,7 @@ _NS_PER_S = 1e9
 
 
 def _place(count: I64, percent: float) -> I64:
-    """Which of so many values in order, from 0, so many percent of them do not exceed; exactly, in thousandths."""
+    """Return which of so many values in order, from 0, so many percent of them do not exceed; exactly, in thousandths."""
     return np.maximum(-(-count * round(percent * 10) // 1000) - 1, 0)
 
 

@@ -55,7 +55,7 @@ def parse_variant(text: str, readers: Readers | None = None) -> Variant:
 
 
 def parse_variants(text: str, pairs: Sequence[str] = (), readers: Readers | None = None) -> list[Variant]:
-    """What `--sched` and `--set` say: variants in the order given, each once.
+    """Return what `--sched` and `--set` say: variants in the order given, each once.
 
     `pairs` are [SCHEDULER.]NAME=VALUE, as of --set: for one scheduler, or for all that have NAME; a variant's own settings come
     first. Problem if a name or a value is wrong.

@@ -60,7 +60,7 @@ class Waits:
 
     @property
     def waited_s(self) -> float:
-        """How long programs waited, all in all."""
+        """Return how long programs waited, all in all."""
         return float(self.waited_ns.sum()) / 1e9
 
     @property
@@ -111,7 +111,7 @@ def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
 
 
 def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.float64]:
-    """What the recorded work of each program costs, in slices of time, shape (programs, slices): their sum is that cost.
+    """Return what the recorded work of each program costs, in slices of time, shape (programs, slices): their sum is that cost.
 
     A program's recorded work costs W R / D if what it did, D I/Os of R recorded ones, cost W. A slice is told by how much it
     shifts that: by its own part of W upwards, and by its own part of D downwards. So slices that are left out or come twice
@@ -138,7 +138,7 @@ def _waited_for(load: Forest) -> NDArray[np.bool_]:
 
 
 def added_waits(rows: Rows, load: Forest) -> I64:
-    """How much longer its program waited because of each I/O, ns, shape (n,); 0 of asynchronous ones."""
+    """Return how much longer its program waited because of each I/O, ns, shape (n,); 0 of asynchronous ones."""
     return _added(np.asarray(rows.issue_ns), np.asarray(rows.complete_ns), load.groups, (load.flags & SYNC) > 0)
 
 
@@ -174,7 +174,7 @@ def could_change(processor_percent: float, lock_percent: float, slower: float | 
 
 
 def slowdown(issue_ns: I64, complete_ns: I64, op: U8, sectors: U32) -> float | None:
-    """How many times as long I/Os take as those that find none under way, of one operation and about one size.
+    """Return how many times as long I/Os take as those that find none under way, of one operation and about one size.
 
     None if too few find none under way.
     """
@@ -212,5 +212,5 @@ def _cells(values: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def cell_count(ios: int) -> int:
-    """How many cells so many I/Os have."""
+    """Return how many cells so many I/Os have."""
     return max(1, min(CELLS, ios // CELL_IOS))

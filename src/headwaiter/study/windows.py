@@ -47,7 +47,7 @@ class Windows:
         return len(self.begin_ns)
 
     def count(self, time_ns: I64) -> int:
-        """How many of these sorted times lie in a window."""
+        """Return how many of these sorted times lie in a window."""
         edges = np.searchsorted(time_ns, np.stack([self.begin_ns, self.begin_ns + self.length_ns]))
         return int((edges[1] - edges[0]).sum())
 
@@ -160,7 +160,7 @@ def joined(load: Forest, trace: Trace, chosen: Trace, windows: Windows, speed: f
 
 
 def _done(rows: Trace) -> I64:
-    """When each was done, or came, where that is not known."""
+    """Return when each was done, or came, where that is not known."""
     return np.where(rows.complete_ns >= 0, rows.complete_ns, rows.time_ns)
 
 

@@ -156,7 +156,7 @@ def _axes(spec: SweepSpec) -> list[Axis]:
 
 
 def size(spec: SweepSpec) -> int | None:
-    """How many combinations there are; None if there is no end of them."""
+    """Return how many combinations there are; None if there is no end of them."""
     if any(axis.span for axis in _axes(spec)):
         return None
     variants = sum(math.prod(len(axis.values) for axis in spec.own(name).values()) for name in spec.schedulers)
@@ -240,7 +240,7 @@ def _distinct(spec: SweepSpec, wanted: int, make: Callable[[Sequence[float]], T]
 
 
 def _draws(spec: SweepSpec, dimensions: int) -> Callable[[int], Any]:
-    """What draws so many points of that many dimensions, the next ones each time."""
+    """Return what draws so many points of that many dimensions, the next ones each time."""
     if spec.method == "random":
         numbers = np.random.default_rng(spec.sample_seed)
         return lambda count: numbers.random((count, dimensions))

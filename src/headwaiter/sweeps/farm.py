@@ -47,11 +47,11 @@ class Farm:
         self.client, self._local = client, local
 
     def slots(self) -> int:
-        """How many batches can be at work at once, now."""
+        """Return how many batches can be at work at once, now."""
         return sum(self.client.nthreads().values())
 
     def workers(self) -> int:
-        """How many workers there are, now."""
+        """Return how many workers there are, now."""
         return len(self.client.nthreads())
 
     def mend(self) -> None:
@@ -316,7 +316,7 @@ class Spreading(Generic[Item, Done]):
         return _Batch(list(items[at:end]), group)
 
     def _outcome(self, future: Any, batch: _Batch[Item], again: list[_Batch[Item]]) -> Done | str | None:
-        """What came of a batch; None if it is to be run again."""
+        """Return what came of a batch; None if it is to be run again."""
         from distributed.scheduler import KilledWorker  # noqa: PLC0415
 
         if future.status == "cancelled":
@@ -348,7 +348,7 @@ class Spreading(Generic[Item, Done]):
 
 
 def _timed(run: Callable[[Any], Done], packed: Any) -> tuple[Done, float]:
-    """What a worker does, and how long it took (s)."""
+    """Return what a worker does, and how long it took (s)."""
     began = time.monotonic()
     done = run(packed)
     return done, time.monotonic() - began

@@ -61,7 +61,7 @@ class SweepReport:
 
 
 def report_on(folder: Path, by: str | None = None) -> SweepReport:
-    """What the results in a folder come to. by None: progress where every cell has it, else throughput.
+    """Return what the results in a folder come to. by None: progress where every cell has it, else throughput.
 
     Problem if there are none, or none that has the figure.
     """
@@ -166,7 +166,7 @@ def _standings(frame: pd.DataFrame) -> list[SweepStanding]:
 
 
 def _swept(frame: pd.DataFrame, column: str) -> list[tuple[str, str]]:
-    """What has several values: (scheduler, tunable), or ("", condition)."""
+    """Return what has several values: (scheduler, tunable), or ("", condition)."""
     values: dict[tuple[str, str], set[str]] = {}
     for scheduler, given in zip(frame["scheduler"], frame[f"{column}_read"], strict=True):
         for name, value in given.items():

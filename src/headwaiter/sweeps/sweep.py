@@ -42,7 +42,7 @@ class Swept:
 
     @property
     def failed(self) -> int:
-        """How many cells failed."""
+        """Return how many cells failed."""
         return sum(self.failures.values())
 
     def document(self) -> SweepDocument:

@@ -127,7 +127,7 @@ class _Place:
         self.name, self.lines = name, None if text is None else text.splitlines()
 
     def problem(self, path: Sequence[str], cause: str, value: object = None) -> Problem:
-        """What is wrong with a key, or with a value in it."""
+        """Return what is wrong with a key, or with a value in it."""
         dotted = ".".join(path)
         line = self._line(path, value)
         return Problem(f"{self.name}{f':{line}' if line else ''}: {f'{shown(dotted, 80)}: ' if dotted else ''}{cause}")
@@ -446,7 +446,7 @@ def _conditions(place: _Place, data: Mapping[str, Any], drawn: bool) -> dict[str
 
 
 def _unfit(name: str, value: Value, field: Any) -> str:
-    """What is wrong with a condition's value; "" if nothing is."""
+    """Return what is wrong with a condition's value; "" if nothing is."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "replay":
         return "" if value in get_args(Replay) else f"'{shown(str(value))}' is none of {', '.join(get_args(Replay))}"

@@ -69,7 +69,7 @@ class Feed:
             self._bytes -= len(self._minute.popleft()[2])
 
     def trace(self, now_ns: int, lost: bool = False) -> Trace | None:
-        """What is known of the last moments, in times of the clock; None if nothing was asked for.
+        """Return what is known of the last moments, in times of the clock; None if nothing was asked for.
 
         lost: events have been lost, maybe completions: what seems to be under way for long is given up.
         """
@@ -151,7 +151,7 @@ class Feed:
 
 
 def _about(events: Events, op: Array, sector: Array) -> Array:
-    """Which events are about what was asked for at some places, or another part of it.
+    """Return which events are about what was asked for at some places, or another part of it.
 
     With them all that happened there before: were only a part of that forgotten, completions would be taken for those of others.
     """

@@ -157,7 +157,7 @@ def _queue(rows: Trace, since_ns: int, until_ns: int, setting: DiskSetting, busy
 
 
 def _most(begin: Array, end: Array) -> int:
-    """How many were there at once, at most."""
+    """Return how many were there at once, at most."""
     if not len(begin):
         return 0
     times = np.concatenate([begin, end])
@@ -167,7 +167,7 @@ def _most(begin: Array, end: Array) -> int:
 
 
 def _union(begin: Array, end: Array) -> int:
-    """How long at least one was there."""
+    """Return how long at least one was there."""
     order = np.argsort(begin, kind="stable")
     done = np.maximum.accumulate(end[order]) if len(order) else end
     before = np.concatenate([[0], done[:-1]])
@@ -195,7 +195,7 @@ def busy_percent(before: Sequence[int], after: Sequence[int], seconds: float) ->
 
 
 def counted(before: Sequence[int], after: Sequence[int], seconds: float, setting: DiskSetting) -> Look:
-    """What two readings of the counters tell; nothing of programs."""
+    """Return what two readings of the counters tell; nothing of programs."""
     change = [b - a for a, b in zip(before, after, strict=True)]
 
     def flow(first: int) -> TopFlow:

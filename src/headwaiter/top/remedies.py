@@ -81,7 +81,7 @@ def replayed(device: Device, path: Path, seconds: float, lost: int, current: str
 
 
 def sentence(window: Window) -> str:
-    """What a window tells, for people: the verdict of the judge."""
+    """Return what a window tells, for people: the verdict of the judge."""
     if window.trouble or window.answer is None:
         return f"not known ({window.trouble or 'there is no other scheduler that can be replayed'})"
     return f"{window.answer.text} (By a replay of the last {window.seconds:.0f} s.)"

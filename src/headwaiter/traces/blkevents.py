@@ -116,7 +116,7 @@ def _cut(events: Events, bios: Array) -> tuple[Array, Array, Array]:
 
 
 def _covered(events: Events, letter: bytes, bio_event: Array, sector: Array, sectors: Array) -> Array:
-    """When each bio was complete (letter C) or issued (D), int64 ns, -1 unknown: a walk in order of time."""
+    """Return when each bio was complete (letter C) or issued (D), int64 ns, -1 unknown: a walk in order of time."""
     complete = np.full(len(bio_event), -1, np.int64)
     done = np.flatnonzero(events.having(letter))
     when = np.concatenate([bio_event, done])

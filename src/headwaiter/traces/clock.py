@@ -79,7 +79,7 @@ def is_time(text: str) -> bool:
 
 
 def _form(table: FieldTable, column: int, empty: Array) -> re.Pattern[str] | None:
-    """How the first time that there is is written; None: as a number."""
+    """Return how the first time that there is is written; None: as a number."""
     if empty.all():
         return None
     text = table.text(int(np.argmin(empty)), column)

@@ -38,11 +38,11 @@ class KernelFlushes:
     done_ns: Array
 
     def done_within(self, after_ns: Array, until_ns: Array) -> Array:
-        """When the last one was done after one time and until another, -1 if none was; shape (n,)."""
+        """Return when the last one was done after one time and until another, -1 if none was; shape (n,)."""
         return _last(self.done_ns, after_ns + 1, until_ns)
 
     def issued_within(self, since_ns: Array, until_ns: Array) -> Array:
-        """When the last one was issued since one time and until another, -1 if none was."""
+        """Return when the last one was issued since one time and until another, -1 if none was."""
         return _last(self.issued_ns, since_ns, until_ns)
 
 

@@ -80,6 +80,6 @@ _KINDS = (
 
 
 def named(head: bytes, name: str) -> str | None:
-    """What a file of that name is whose content begins so, and what to do; None if it is nothing known."""
+    """Return what a file of that name is whose content begins so, and what to do; None if it is nothing known."""
     found = next((kind for kind in _KINDS if kind.pattern.search(head)), None)
     return f"{found.what}: {found.instead.format(name)}" if found else None

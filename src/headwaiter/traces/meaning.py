@@ -47,7 +47,7 @@ class Meaning:
 
 
 def parse(text: str, problem: Failure) -> Meaning:
-    """What --columns says. `problem` makes the error that is raised if it cannot be meant."""
+    """Return what --columns says. `problem` makes the error that is raised if it cannot be meant."""
 
     def wrong(cause: str) -> Problem:
         return problem(f"--columns{cause}")

@@ -54,18 +54,18 @@ class Recording:
 
     @property
     def seconds(self) -> float | None:
-        """How long was recorded; None where that is not known."""
+        """Return how long was recorded; None where that is not known."""
         return None if self.ended_ns is None else (self.ended_ns - self.began_ns) / 1e9
 
     def model(self, device: str | None = None) -> str:
-        """What the kernel calls the disk of this name or number, or the only one; empty where that is not known."""
+        """Return what the kernel calls the disk of this name or number, or the only one; empty where that is not known."""
         wanted = (None, "") if device is None else (device, device.replace(":", ","))
         disks = [disk for disk in self.disks if device is None or disk.name in wanted or disk.number in wanted]
         return disks[0].facts.get("model", "") if len(disks) == 1 else ""
 
 
 def of(source: Source) -> Recording | None:
-    """What a file tells of its recording; None if it is no archive of `headwaiter record`. Problem if that is damaged."""
+    """Return what a file tells of its recording; None if it is no archive of `headwaiter record`. Problem if that is damaged."""
     if not source.is_archive:
         return None
     members = {member.path: member for member in source.unpacked()}

@@ -58,7 +58,7 @@ class Source:
 
     @property
     def all_dropped(self) -> list[str]:
-        """What is not used of this file and those beside it."""
+        """Return what is not used of this file and those beside it."""
         sources = {**self._beside, **self.members}.values()
         return [text for source in sources for text in (*source.dropped, source._cause) if text]
 

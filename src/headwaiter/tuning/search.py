@@ -165,7 +165,7 @@ def search(bench: TuningBench, trials: int | None, seconds: float | None, seed: 
 
 
 def _place(dial: Dial, value: int) -> int:
-    """What stands for a value in Optuna: its place among the values, where neighbours are alike."""
+    """Return what stands for a value in Optuna: its place among the values, where neighbours are alike."""
     return dial.values.index(value) if dial.ordered else value
 
 
@@ -221,7 +221,7 @@ def _between(dial: Dial, start: int, best: int) -> list[int]:
 
 
 def _without(bench: TuningBench, best: Values, start: Values) -> dict[str, float]:
-    """What is lost without each value that is not as at the start."""
+    """Return what is lost without each value that is not as at the start."""
     changed = [i for i in range(len(start)) if best[i] != start[i]]
     scores = bench.run([_with(best, i, start[i]) for i in changed])
     return {bench.dials[i].name: score - bench.scores[best] for i, score in zip(changed, scores, strict=True)}

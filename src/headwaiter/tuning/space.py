@@ -50,7 +50,7 @@ class Dial:
 
 
 def dials(policy: Scheduler, start: Mapping[str, int]) -> tuple[Dial, ...]:
-    """What can be set of a scheduler, and from where: `start`, else the default. Problem if it has nothing to set."""
+    """Return what can be set of a scheduler, and from where: `start`, else the default. Problem if it has nothing to set."""
     found = tuple(_dial(t, start.get(t.name, t.default)) for t in policy.tunables.values() if not _is_fixed(policy, t))
     found = tuple(one for one in found if len(one.values) > 1)
     if not found:
@@ -59,7 +59,7 @@ def dials(policy: Scheduler, start: Mapping[str, int]) -> tuple[Dial, ...]:
 
 
 def size(found: tuple[Dial, ...]) -> int:
-    """How many settings there are."""
+    """Return how many settings there are."""
     return prod(len(one.values) for one in found)
 
 

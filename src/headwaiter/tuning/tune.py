@@ -46,7 +46,7 @@ class Tuned:
 
     @property
     def text(self) -> str:
-        """What to do, in plain sentences."""
+        """Return what to do, in plain sentences."""
         return _text(self)
 
     @property
@@ -72,7 +72,7 @@ class Tuned:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the reader must know."""
+        """Return what the reader must know."""
         said = self.judged.notes if self.judged else self.parts.held.notes
         return tuple(dict.fromkeys((*self.work.notes, *said)))
 
@@ -202,7 +202,7 @@ def _holds_zero(margin: Margin) -> bool:
 
 
 def _ahead(by: Criterion, margin: Margin, base: Trial) -> str:
-    """How far ahead the best settings are on the part held out, with the interval."""
+    """Return how far ahead the best settings are on the part held out, with the interval."""
     words = ahead_words(by, ahead_log(margin.ahead_percent), base)
     if margin.low_percent is None or margin.high_percent is None:
         return f"{words} (the sample is too small for an interval)"

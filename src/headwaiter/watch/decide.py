@@ -248,7 +248,7 @@ class Decider:
 
 
 def _handicap(current: str, other: str) -> float:
-    """What another scheduler must be ahead by beside the margin: what it loses more than the current one on other loads.
+    """Return what another scheduler must be ahead by beside the margin: what it loses more than the current one on other loads.
 
     The load will change, and a scheduler is seldom changed in time.
     """

@@ -85,7 +85,7 @@ class ReplayMethod:
         return found if isinstance(found, Window) else self.judge(device, *found, current, candidates)
 
     def judge(self, device: Device, trace: Trace, seconds: float, lost: int, current: str, candidates: Sequence[str]) -> Window:
-        """What a recording of so many seconds tells."""
+        """Return what a recording of so many seconds tells."""
         seen = sufficient(trace, seconds, lost)
         if seen.trouble:
             return seen
@@ -125,7 +125,7 @@ class ReplayMethod:
     def _replayed(
         self, seen: Window, work: Workload, drive: Drive, device: Device, current: str, names: Mapping[str, str]
     ) -> Window:
-        """What the judge says of them, as it would say to anybody."""
+        """Return what the judge says of them, as it would say to anybody."""
         variants = [Variant(name, name) for name in names.values()]
         try:
             found = judge(
@@ -182,7 +182,7 @@ def recorded_window(device: Device, legs: Sequence[Device], seconds: float) -> t
 
 
 def sufficient(trace: Trace, seconds: float, lost: int) -> Window:
-    """What a recording tells by itself; its trouble, if it is too little to judge by."""
+    """Return what a recording tells by itself; its trouble, if it is too little to judge by."""
     seen = measured(trace, seconds, lost)
     if seen.requests < FEWEST:
         return replace(seen, trouble=f"only {seen.requests} requests")
@@ -208,7 +208,7 @@ class CounterMethod:
     def judge(
         self, before: Sequence[int], after: Sequence[int], seconds: float, current: str, candidates: Sequence[str]
     ) -> Window:
-        """What two readings of the counters tell, so many seconds apart."""
+        """Return what two readings of the counters tell, so many seconds apart."""
         reads, _, read_sectors, read_ms, writes, _, write_sectors, write_ms, flying = (
             a - b if i < 8 else a for i, (a, b) in enumerate(zip(after, before, strict=True))
         )
@@ -241,7 +241,7 @@ def counted(device: Device) -> tuple[int, ...]:
 
 
 def measured(trace: Trace, seconds: float, lost: int) -> Window:
-    """What a recording tells without any replay."""
+    """Return what a recording tells without any replay."""
     done = trace.complete_ns >= 0
     reads = np.asarray(trace.op == Op.READ)
     of = (reads if (reads & done).any() else np.ones(len(trace), bool)) & done

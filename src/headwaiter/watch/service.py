@@ -165,7 +165,7 @@ class Service:
                 return
 
     def _had(self, disk: _Watched) -> int:
-        """How many requests a disk has had; 0 if it is not there."""
+        """Return how many requests a disk has had; 0 if it is not there."""
         try:
             counters = counted(self._machine.find(disk.name))
         except Problem:
@@ -284,7 +284,7 @@ class Service:
                         state.override(saved, overridden(saved, queue.read()) or "scheduler")
 
     def _still(self, disk: _Watched, expected: str | None) -> Callable[[Device], None]:
-        """What raises a Problem if somebody else has set a leg of a disk meanwhile."""
+        """Return what raises a Problem if somebody else has set a leg of a disk meanwhile."""
 
         def check(leg: Device) -> None:
             if other := self._other(disk, leg, expected):

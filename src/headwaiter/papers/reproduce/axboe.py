@@ -82,7 +82,7 @@ def lab_cases(bench: Bench, workload: str, change: Mapping[str, str] = MappingPr
 
 
 def _together(rows: Sequence[FioDone], name: str = "", op: str = "") -> Clients:
-    """What processes of a name, or all that read or write, did."""
+    """Return what processes of a name, or all that read or write, did."""
     mine = [row for row in rows if name in ("", row.name) and op in ("", row.op)]
     rates = [row.throughput_mbps for row in mine]
     return Clients(max(rates), min(rates), sum(rates), max(row.longest_ms for row in mine))
@@ -230,7 +230,7 @@ def _pairs_table(found: Pairs) -> list[PaperTable]:
 
 
 def _collapse(bench: Bench, _: Pairs) -> Investigation:
-    """What brings the writer down under as."""
+    """Return what brings the writer down under as."""
     plain, marked = pairs(bench)["as"], pairs(bench, marked=True)["as"]
     rows: list[Row] = [
         ["asynchronous, as in the tables", plain.read_mbps, plain.write_mbps, plain.write_lat_ms],

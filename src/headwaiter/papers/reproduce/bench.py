@@ -161,7 +161,7 @@ class Clients:
 
     @property
     def unfairness(self) -> float:
-        """How many times as much the fastest gets as the slowest."""
+        """Return how many times as much the fastest gets as the slowest."""
         return self.max_mbps / self.min_mbps if self.min_mbps else float("inf")
 
 

@@ -91,7 +91,7 @@ def _tables(m: Mapping[str, Study]) -> list[PaperTable]:
 
 
 def _printed(case: Case) -> Mapping[str, float]:
-    """What the study prints of its SSD for the range in which the file lies."""
+    """Return what the study prints of its SSD for the range in which the file lies."""
     operation, record, size = case
     table = study_table()
     return table.rates[table.cell(operation.replace("-", ""), size * KIB, record)]

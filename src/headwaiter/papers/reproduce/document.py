@@ -109,7 +109,7 @@ def claims_table(verdicts: Sequence[ClaimVerdict]) -> RichTable:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    """How many hold, which do not, and which the run was too short for."""
+    """Return how many hold, which do not, and which the run was too short for."""
     verdicts = [verdict for finding in findings for verdict in finding.verdicts]
     failed = [verdict for verdict in verdicts if verdict.fails]
     short = [verdict for verdict in verdicts if verdict.too_short]

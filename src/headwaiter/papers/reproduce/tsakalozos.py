@@ -71,7 +71,7 @@ def load(bench: Bench, name: str, process: type[Process] = Process, drive: str =
 
 
 def observe(bench: Bench, name: str, of: Load, drive: str = DRIVE) -> Observation:
-    """What `as` sees and does on a load when it waits for up to M."""
+    """Return what `as` sees and does on a load when it waits for up to M."""
     return watch(name, bench.drive(drive), of, OPTIONS)
 
 
@@ -129,7 +129,7 @@ class WaitFigures:
         return ratio(self.cost(name, self.better[name]), self.cost(name, "as-95"))
 
     def of(self, name: str, form: str) -> Anticipation:
-        """What came of the waits, of which there were some."""
+        """Return what came of the waits, of which there were some."""
         found = self.waits[name, form]
         assert found is not None
         return found
@@ -222,7 +222,7 @@ def waits_table(m: WaitFigures, paper: Mapping[str, Sequence[float]] = PRINTED, 
 
 
 def waits_charts(m: WaitFigures) -> list[Chart]:
-    """What failed waits cost, and the classes of figures 10 to 15."""
+    """Return what failed waits cost, and the classes of figures 10 to 15."""
     lines = {form: [m.cost(name, form) for name in m.workloads] for form in dict.fromkeys(form for _, form in m.waits)}
     buckets = range(1, len(next(iter(m.busiest.values()))))
     ms = [bucket * BUCKET_US / 1e3 for bucket in buckets]
@@ -265,7 +265,7 @@ CAPS_MS = (20, 10, 6)
 
 
 def _capped(bench: Bench, m: WaitFigures) -> Investigation:
-    """How much of as-95's success is its longest wait, which the paper does not print."""
+    """Return how much of as-95's success is its longest wait, which the paper does not print."""
     rows: list[Row] = []
     for name in m.workloads:
         results = [bench.run(DRIVE, load(bench, name), f"{HEURISTIC}:cap={cap}", max_sectors=MAX_SECTORS) for cap in CAPS_MS]
@@ -298,7 +298,7 @@ def _held(_: Bench, m: WaitFigures) -> Investigation:
 
 
 def _foreign(bench: Bench, m: WaitFigures) -> Investigation:
-    """Which intervals KVA's waits get: by configuration, how many fall to which interval."""
+    """Return which intervals KVA's waits get: by configuration, how many fall to which interval."""
     observed = observe(bench, "kva", load(bench, "kva"))
     rows: list[Row] = []
     for name, config in m.intervals.items():
@@ -322,7 +322,7 @@ class ReadAhead:
     failed: Mapping[str, tuple[Sequence[int], Sequence[int]]]
 
     def growth(self, name: str) -> float:
-        """How many times as many without."""
+        """Return how many times as many without."""
         ahead, without = self.waits[name]
         return ratio(sum(without), sum(ahead))
 
@@ -376,7 +376,7 @@ def _late(_: Bench, m: ReadAhead) -> Investigation:
 
 
 def _placed(_: Bench, m: ReadAhead) -> Investigation:
-    """How much Andrew's waits differ from run to run."""
+    """Return how much Andrew's waits differ from run to run."""
     rows: list[Row] = [[k, *run] for k, run in enumerate(zip(*m.waits["andrew"], strict=True), 1)]
     return Investigation(
         "Andrew's programs are few here, and their waits hang on where the file system puts their folders: the runs of one kind"

@@ -92,7 +92,7 @@ class FoundClasses:
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with the best one."""
+        """Return what is wrong with the best one."""
         out = []
         if self.best.empty_share > MAX_EMPTY:
             out.append(f"{self.best.empty_share:.0%} of the classes are without a wait, which is more than {MAX_EMPTY:.0%}")

@@ -100,7 +100,7 @@ class Config:
 
 
 def _numbers() -> list[int]:
-    """How the policy numbers what its rows say."""
+    """Return how the policy numbers what its rows say."""
     choices = find(POLICY).tables[TABLE].columns[0].choices
     return [choices.index(what) for what in ("history", "classes", "spatial", "temporal", "interval", "prove")]
 

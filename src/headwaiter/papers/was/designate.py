@@ -58,7 +58,7 @@ class ClassIntervals:
 
     @property
     def mean_failure_us(self) -> float:
-        """What a failed wait costs on average; 0 where none fails."""
+        """Return what a failed wait costs on average; 0 where none fails."""
         return self.penalty_us / self.failures if self.failures else 0.0
 
 
@@ -125,7 +125,7 @@ def gainful(matrix: Matrix, saving_us: int, least_us: int = 0) -> ClassIntervals
 
 
 def appraise(matrix: Matrix, wait_us: tuple[int, ...]) -> ClassIntervals:
-    """What given intervals, whole numbers of buckets up to M, come to."""
+    """Return what given intervals, whole numbers of buckets up to M, come to."""
     failures = matrix.failures
     rows = matrix.populated
     buckets = np.array(wait_us, np.int64)[rows] // matrix.bucket_us

@@ -103,19 +103,19 @@ def _run(
 
 
 def run_as(drive: Drive, loads: Sequence[Load], options: Options, runs: int) -> WaitSums:
-    """What `as` makes of loads, with the rules that WAS builds on."""
+    """Return what `as` makes of loads, with the rules that WAS builds on."""
     return _run(SCHEDULER, drive, loads, RULES, options, runs)
 
 
 def run_was(
     config: Config, drive: Drive, loads: Sequence[Load], options: Options, runs: int, so_far: SoFar | None = None
 ) -> WaitSums:
-    """What `was` makes of them with a configuration. so_far: is told how many I/Os are done."""
+    """Return what `was` makes of them with a configuration. so_far: is told how many I/Os are done."""
     return _run(POLICY, drive, loads, {**RULES, TABLE: config.rows()}, options, runs, so_far)
 
 
 def run_online(drive: Drive, loads: Sequence[Load], options: Options, runs: int) -> WaitSums:
-    """What `was-online` makes of them, which needs no configuration."""
+    """Return what `was-online` makes of them, which needs no configuration."""
     return _run(ONLINE, drive, loads, RULES, options, runs)
 
 

@@ -69,7 +69,7 @@ class Observation:
 
 
 def buckets(max_us: int, bucket_us: int) -> int:
-    """How many of them M has. Problem if it is no whole number of them."""
+    """Return how many of them M has. Problem if it is no whole number of them."""
     if bucket_us < 1 or max_us % bucket_us or not max_us:
         raise Problem(f"a bucket of {bucket_us} us: the longest wait, {max_us} us, must be a multiple of it")
     return max_us // bucket_us

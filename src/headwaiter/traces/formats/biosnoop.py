@@ -230,7 +230,7 @@ def _aligned(
 
 
 def _wrong(line: bytes, columns: _Columns) -> str:
-    """What is the matter with a line that fits no way."""
+    """Return what is the matter with a line that fits no way."""
     words = line.split()
     if len(words) != len(columns.names):
         return f"{len(words)} fields where {len(columns.names)} are expected"

@@ -181,7 +181,7 @@ def _events(
 
 
 def _going_on(time: Array, device: Array, recording: Array) -> Array:
-    """Which events belong together: those of the first recording, and of others whose times go on, or of other devices."""
+    """Return which events belong together: those of the first recording, and of others whose times go on, or of other devices."""
     fits: Array = recording == 0
     for k in range(1, int(recording.max()) + 1):
         here = recording == k

@@ -70,7 +70,7 @@ def read(source: Source, options: ReadOptions) -> Trace:
 
 
 def _told(found: Recording) -> list[str]:
-    """What the user must know of how it was recorded."""
+    """Return what the user must know of how it was recorded."""
     told = []
     if found.lost:
         gaps = [f"{gap.events} on CPU {gap.cpu} {_span(gap, found)}" for gap in found.gaps[:_SHOWN]]

@@ -222,6 +222,25 @@ def test_flash_has_a_host_and_disks_have_none(pro: Profile, monkeypatch: pytest.
     assert RunConditions(host="xeon-10", one_processor=True).options(pro).cores == 1
 
 
+def test_requests_at_once_are_those_of_the_recorded_disk() -> None:
+    """Else as many as the kernel sets; without a scheduler never more than the device takes."""
+    disk = find_drive("barracuda-80g")
+    trace = recorded(np.zeros(1, np.int64), 1000)
+
+    def at_once(how: RunConditions, scheduler: str, recorded: int | None = None, depth: int = 4) -> int:
+        options = how.options(disk, replace(trace, nr_requests=recorded))
+        return how.of(options, scheduler, depth).nr_requests
+
+    usual = RunConditions()
+    assert (at_once(usual, "mq-deadline"), at_once(usual, "none")) == (64, 4)
+    assert (at_once(usual, "mq-deadline", 512), at_once(usual, "none", 512)) == (512, 4)
+    few = RunConditions(nr_requests=3)
+    assert (at_once(few, "mq-deadline", 512), at_once(few, "none", 512)) == (3, 3)
+    assert at_once(RunConditions(nr_requests=64), "none") == 4
+    assert at_once(RunConditions(nr_requests=0), "none") == at_once(RunConditions(nr_requests=0), "kyber") == 0
+    assert at_once(RunConditions(nr_requests=64, pull_ahead=False), "none") == 64
+
+
 def test_each_scheduler_has_its_own_cost(pro: Profile) -> None:
     how = RunConditions(host="xeon-10")
     options = how.options(pro)

@@ -203,14 +203,14 @@ def recorded(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch) -> list[dict[
 
 def test_record_goes_by_its_options(recorded: list[dict[str, Any]], capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "t.hwr"
-    how = ("-t", "7.5", "--no-issues", "--buffer", "128", "--recorder", "blktrace")
+    how = ("-t", "7.5", "--no-issues", "--buffer", "128", "--recorder", "blktrace", "--anonymous")
     status, _, err = run(capfd, "record", "sda", "sdb", "sda", *how, "-o", out)
-    more = {"seconds": 7.5, "output": out, "issues": False, "buffer_kb": 128, "recorder": "blktrace"}
+    more = {"seconds": 7.5, "output": out, "issues": False, "buffer_kb": 128, "recorder": "blktrace", "anonymous": True}
     assert status == 0 and recorded == [{"disks": ["sda", "sdb"], **more}]
     assert err == f"{out}: 150 requests in 7.5 s (20/s), recorded by tracefs; no event was lost\n"
     status, _, err = run(capfd, "record", "all", "-o", out)
     assert status == 0 and "60.0 s" in err and "1 events were lost in 1 gaps (a larger --buffer helps)" in err
-    more = {"seconds": 60.0, "output": out, "issues": None, "buffer_kb": 8192, "recorder": None}
+    more = {"seconds": 60.0, "output": out, "issues": None, "buffer_kb": 8192, "recorder": None, "anonymous": False}
     assert recorded[1] == {"disks": ["sda", "sdb"], **more}, "sdc holds nothing"
     status, _, err = run(capfd, "record", "sda", "-o", out)
     assert status == 2 and "what was recorded is kept, but the recording ended early: sda has gone (150 requests in" in err

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
 import lzma
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -259,6 +261,28 @@ found = pieces.index(Path(sys.argv[1]))
 done = simulate("mq-deadline", open_drive("nvme-ssd"), found.load(), options=Options(nr_requests=64, exact=1000))
 print(json.dumps([done.totals["completed"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
+
+
+def test_what_was_read_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, and not when the collector of garbage comes."""
+    monkeypatch.setattr(pieces, "TEXT_BYTES", 1 << 16)
+    monkeypatch.setattr(pieces, "HELD", 1 << 9)
+
+    def peak_bytes(count: int) -> int:
+        path = tmp_path / f"{count}.csv.gz"
+        rows = (f"{i / 1000:.3f},{i % 7},R,1,{i * 7919 % 1000003 * 8},8\n" for i in range(count))
+        path.write_bytes(gzip.compress(("time_s,task,op,sync,sector,sectors\n" + "".join(rows)).encode(), 1))
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            assert pieces.index(path).rows == count
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+
+    assert peak_bytes(120_000) < 1.2 * peak_bytes(30_000)
 
 
 @pytest.mark.thorough

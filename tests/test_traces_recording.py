@@ -86,6 +86,24 @@ def test_the_devices_model_comes_from_the_archive(tmp_path: Path) -> None:
     assert read(tmp_path, content, device="8:0").device_model == "Model sda"
 
 
+@pytest.mark.parametrize(
+    ("settings", "number"),
+    [
+        ({"scheduler": "none [mq-deadline] bfq", "nr_requests": "512"}, 512),
+        ({"scheduler": "[none] mq-deadline bfq", "nr_requests": "31"}, None),
+        ({"scheduler": "none", "nr_requests": "31"}, None),
+        ({"scheduler": "[kyber]", "nr_requests": "many"}, None),
+        ({"scheduler": "[kyber]"}, None),
+        ({}, None),
+    ],
+)
+def test_requests_at_once_come_from_the_archive(tmp_path: Path, settings: dict[str, str], number: int | None) -> None:
+    """Those of a scheduler: without one they are the device's own."""
+    content = files(two_cpus())
+    content["headwaiter.json"] = document(begin(disks=[{"name": "sda", "number": "8,0", "facts": {}, "settings": settings}]))
+    assert read(tmp_path, content).nr_requests == number
+
+
 def test_forks_make_a_thread_of_control(tmp_path: Path) -> None:
     """A shell that starts one reader after another."""
     entries = []

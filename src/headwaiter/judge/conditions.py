@@ -43,8 +43,9 @@ class RunConditions:
     max_sectors: int = says(2560, "Largest request, in sectors of 512 bytes.", "N", 1, 1 << 20)
     nr_requests: int | None = says(
         None,
-        "Most requests at once; further I/O waits in front of the scheduler. 0: no limit [default: as the kernel sets it, twice"
-        f" the commands that the host takes, {LEAST_TAGS} to {MOST_TAGS}; under none as many as the device takes].",
+        "Most requests at once; further I/O waits in front of the scheduler. 0: no limit [default: as recorded, else as the"
+        f" kernel sets it, twice the commands that the host takes, {LEAST_TAGS} to {MOST_TAGS}; under none as many as the device"
+        " takes, and never more].",
         "N",
         0,
         1 << 20,
@@ -123,7 +124,8 @@ class RunConditions:
         names = {one.name for one in fields(Options)} & {one.name for one in fields(self)} - {"nr_requests", "wbt_depth", "cores"}
         same = {name: getattr(self, name) for name in names}
         depth = depth_of(drive, Options(**same))
-        tags = 2 * min(max(depth, LEAST_TAGS), MOST_TAGS)
+        recorded = trace.nr_requests if trace else None
+        tags = recorded or 2 * min(max(depth, LEAST_TAGS), MOST_TAGS)
         # What was recorded comes throttled (inkernel.py).
         wbt_depth = 0 if trace else WBT_PER_COMMAND * depth
         options = Options(
@@ -164,7 +166,9 @@ class RunConditions:
             assert host
             found = host.under(found, scheduler)
         if self.nr_requests is not None:
-            found = replace(found, nr_requests=options.nr_requests)
+            # Without a scheduler requests are the device's own tags: blk-mq refuses more than it has.
+            own = min(options.nr_requests, depth) if options.nr_requests else 0
+            found = replace(found, nr_requests=own if scheduler == "none" and self.pull_ahead else options.nr_requests)
         if self.wbt_depth is not None:
             found = replace(found, wbt_depth=options.wbt_depth)
         return replace(found, pull_ahead=self.pull_ahead and found.pull_ahead)

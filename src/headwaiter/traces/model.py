@@ -89,6 +89,8 @@ class Trace:
     """What is no request, but is waited for between them. None: there are none, or they were not recorded."""
     processors: int | None = None
     """How many the recording machine had; None: not recorded."""
+    nr_requests: int | None = None
+    """The device's nr_requests under a scheduler; None: not recorded, or no scheduler was in force."""
     device_model: str = ""
     """What the kernel calls the device; empty: not recorded."""
     sha256: str = ""

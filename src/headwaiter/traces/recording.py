@@ -11,6 +11,7 @@ from typing import Any
 
 from headwaiter.base.archives import BEGIN, END, RECORDERS, VERSION
 from headwaiter.base.errors import plain
+from headwaiter.queue.devices import current_scheduler
 from headwaiter.traces.source import Source
 
 MAGIC = b'{"headwaiter": "recording-'
@@ -59,9 +60,20 @@ class Recording:
 
     def model(self, device: str | None = None) -> str:
         """Return what the kernel calls the disk of this name or number, or the only one; empty where that is not known."""
+        disk = self._disk(device)
+        return disk.facts.get("model", "") if disk else ""
+
+    def nr_requests(self, device: str | None = None) -> int | None:
+        """Return the disk's nr_requests where a scheduler was in force, and both are known."""
+        disk = self._disk(device)
+        current = current_scheduler(disk.settings.get("scheduler", "")) if disk else None
+        number = disk.settings.get("nr_requests", "") if disk else ""
+        return int(number) if current not in (None, "none") and number.isdecimal() and int(number) else None
+
+    def _disk(self, device: str | None) -> RecordedDisk | None:
         wanted = (None, "") if device is None else (device, device.replace(":", ","))
         disks = [disk for disk in self.disks if device is None or disk.name in wanted or disk.number in wanted]
-        return disks[0].facts.get("model", "") if len(disks) == 1 else ""
+        return disks[0] if len(disks) == 1 else None
 
 
 def of(source: Source) -> Recording | None:

@@ -41,7 +41,8 @@ class Source:
         self._cause = ""
         self.members: Mapping[Path, Source] = {}
         """All files of the archive that this file is in, itself included."""
-        self._beside: dict[Path, Source] = {path: self}
+        # Not itself: a trace that is read in pieces would leave each of them to the collector of garbage, which comes late.
+        self._beside: dict[Path, Source] = {}
 
     @classmethod
     def member(cls, path: Path, content: bytes, keep_good: bool) -> Source:
@@ -54,12 +55,14 @@ class Source:
         """Another file of the same recording; the same object for the same path."""
         if path in self.members:
             return self.members[path]
+        if path == self.path:
+            return self
         return self._beside.setdefault(path, Source(path, keep_good=self.keep_good))
 
     @property
     def all_dropped(self) -> list[str]:
         """Return what is not used of this file and those beside it."""
-        sources = {**self._beside, **self.members}.values()
+        sources = {self.path: self, **self._beside, **self.members}.values()
         return [text for source in sources for text in (*source.dropped, source._cause) if text]
 
     @cached_property

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -65,8 +66,7 @@ def read(source: Source, options: ReadOptions) -> Trace:
         options=_named(options, found),
         notes=told,
     )
-    model = found.model(options.device)
-    return replace(trace, source=str(source.path.parent), processors=found.processors, device_model=model)
+    return replace(trace, source=str(source.path.parent), **_machine(found, options.device))
 
 
 def _told(found: Recording) -> list[str]:
@@ -114,9 +114,17 @@ def _other(source: Source, options: ReadOptions, found: Recording, told: list[st
         source=str(source.path.parent),
         format=FORMAT.name,
         notes=(*told, *trace.notes),
-        processors=found.processors,
-        device_model=found.model(options.device),
+        **_machine(found, options.device),
     )
+
+
+def _machine(found: Recording, device: str | None) -> dict[str, Any]:
+    """Return what a trace has of the machine and the disk."""
+    return {
+        "processors": found.processors,
+        "device_model": found.model(device),
+        "nr_requests": found.nr_requests(device),
+    }
 
 
 def _formats(source: Source) -> list[EventFormat]:

@@ -177,6 +177,8 @@ static void mt_group_exit(struct hw_queue *q, struct hw_group *group)
 		hw_wait_end(q, HW_WAIT_OTHER, d->now);
 		mt_serve(d, NULL);
 	}
+	if (d->wrote && d->wrote->e.in == g)
+		d->wrote = NULL;
 	if (d->estate.in == g)
 		d->estate.in = &d->root;
 	for (ghost = d->ghost; ghost < d->ghost + MT_GHOSTS; ghost++)

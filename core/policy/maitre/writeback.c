@@ -18,7 +18,9 @@
 #define WINDOW_NS      (16 * MT_MSEC)		  /* over which rates are measured */
 #define RATE_SHIFT     10			  /* fixed point of ns per sector */
 #define SLOWEST	       ((u64)51200 << RATE_SHIFT) /* 10 MB/s */
+#define UNKNOWN	       ((u64)5120 << RATE_SHIFT) /* 100 MB/s, until somebody has read in sequence */
 #define FORGET_SHIFT   6
+#define STREAM_REQUESTS 8u
 #define IN_DEVICE_NS   (30 * MT_MSEC)
 #define IN_DEVICE_NEAR 8u
 #define IN_DEVICE_FAR  4u
@@ -32,10 +34,17 @@
 /* What @sectors take in sequence, as far as is known, ns. */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors)
 {
-	return sectors * d->sector_ns >> RATE_SHIFT;
+	return sectors * (d->sector_ns ? d->sector_ns : UNKNOWN) >> RATE_SHIFT;
 }
 
-/* The device was busy for @ns. */
+/* Does what is done for @e say how fast the drive reads in sequence? Who is new may yet seek. */
+bool mt_tells_rate(const struct mt_device *d, const struct mt_entity *e)
+{
+	return mt_streams(d, e) &&
+	       container_of(e, const struct mt_flow, e)->requests >= STREAM_REQUESTS;
+}
+
+/* The device was busy for @ns with what tells its rate. */
 void mt_rate_time(struct mt_device *d, u64 ns)
 {
 	u64 now;

@@ -81,5 +81,7 @@ u64 mt_onward(const struct mt_device *d, u64 end, u64 sector)
 {
 	u64 distance = hw_apart(sector, end), ns = mt_position(d, distance);
 
-	return sector >= end && distance <= AHEAD_SECTORS ? min(ns, mt_stream_ns(d, distance)) : ns;
+	if (sector < end || distance > AHEAD_SECTORS)
+		return ns;
+	return min(ns, mt_position(d, 0) + mt_stream_ns(d, distance));
 }

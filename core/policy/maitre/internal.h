@@ -208,7 +208,7 @@ struct mt_device {
 	u64 longest_turn;
 	u64 mean_ns;	/* S: positioning over a third of it */
 	u64 async_owed; /* time that write-back has cost, or will, beyond its turns, ns */
-	u64 sector_ns;	/* in sequence, fixed point (writeback.c); 0: not known */
+	u64 sector_ns;	/* in sequence, fixed point (rate.c); 0: not known */
 	u64 rate_ns, rate_sectors; /* of the window in which that is measured */
 	u64 async_sectors;	   /* of write-back in the device */
 	u64 async_mean;		   /* sectors of a request of write-back, lately */
@@ -344,10 +344,12 @@ struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_
 struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool);
 bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool);
 
-/* writeback.c */
+/* rate.c */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
 void mt_rate_time(struct mt_device *d, u64 ns);
 bool mt_tells_rate(const struct mt_device *d, const struct mt_entity *e);
+
+/* writeback.c */
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async);
 u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio);

@@ -37,7 +37,8 @@ void mt_commit(struct mt_device *d)
 			e->v -= ahead;
 			if (listed)
 				mt_list(d, e);
-			d->mercy_ns -= min(d->mercy_ns, div_u64(ahead * mt_weight(d, e), MT_WEIGHT));
+			d->mercy_ns -=
+				min(d->mercy_ns, div_u64(ahead * mt_weight(d, e), MT_WEIGHT));
 		}
 	}
 }

@@ -25,8 +25,8 @@
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
 #define THINK_MOST	(100 * MT_MSEC)
-#define SMALL_PART	16u  /* of the cap: a request that adds little to what is in the device */
-#define SMALL_OVER	2u   /* times the cap, up to which such go */
+#define SMALL_PART	16u /* of the cap: a request that adds little to what is in the device */
+#define SMALL_OVER	2u  /* times the cap, up to which such go */
 #define LINE_NS		(20 * MT_MSEC) /* that they may make others wait */
 #define W_APART		4u /* times its own time is between a request and the next, at most */
 #define W_LEAST		(16u << 10)
@@ -290,8 +290,9 @@ static struct mt_request *small_next(struct mt_device *d)
 	if (x->flying_bytes >= x->cap && !d->q.force) {
 		if (x->flying_bytes >= SMALL_OVER * x->cap)
 			return NULL;
-		r = list_empty(&x->line) ? NULL :
-			mt_request(list_first_entry(&x->line, struct hw_sorted_request, fifo));
+		r = list_empty(&x->line) ?
+			    NULL :
+			    mt_request(list_first_entry(&x->line, struct hw_sorted_request, fifo));
 		if (r && d->now - r->s.rq.insert_ns > LINE_NS)
 			return NULL;
 	}

@@ -184,16 +184,16 @@ struct mt_device {
 	struct mt_entity *serving; /* who has the disk, no group; NULL: nobody */
 	u64 since_ns;		   /* up to where it has been charged */
 	u64 idle_ns;		   /* since when it could have worked, and does not; 0: it does */
-	struct mt_flow *wrote;	   /* whose write that is waited for was done last; NULL: it is gone */
-	u64 wrote_ns;		   /* of the device's time, that it has paid ahead */
-	u64 mercy_ns;		   /* that write-back may still be forgiven */
-	u64 landed_ns;		   /* when a request completed last */
-	struct list_head first;	   /* the host's wish, or returned */
-	struct list_head flying;   /* of pools, in order of dispatch */
-	struct list_head writing;  /* groups with write-back */
-	u32 flows;		   /* with requests queued or in the device */
-	u32 streams;		   /* of those, that read or write in sequence */
-	u32 writes;		   /* of write-back, queued */
+	struct mt_flow *wrote;	/* whose write that is waited for was done last; NULL: it is gone */
+	u64 wrote_ns;		/* of the device's time, that it has paid ahead */
+	u64 mercy_ns;		/* that write-back may still be forgiven */
+	u64 landed_ns;		/* when a request completed last */
+	struct list_head first; /* the host's wish, or returned */
+	struct list_head flying;  /* of pools, in order of dispatch */
+	struct list_head writing; /* groups with write-back */
+	u32 flows;		  /* with requests queued or in the device */
+	u32 streams;		  /* of those, that read or write in sequence */
+	u32 writes;		  /* of write-back, queued */
 
 	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
 	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;

@@ -4,10 +4,10 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define WINDOW_NS	(16 * MT_MSEC)		  /* over which rates are measured */
-#define RATE_SHIFT	10			  /* fixed point of ns per sector */
+#define WINDOW_NS	(16 * MT_MSEC)		   /* over which rates are measured */
+#define RATE_SHIFT	10			   /* fixed point of ns per sector */
 #define SLOWEST		((u64)51200 << RATE_SHIFT) /* 10 MB/s */
-#define UNKNOWN		((u64)5120 << RATE_SHIFT)  /* 100 MB/s, until somebody has read in sequence */
+#define UNKNOWN		((u64)5120 << RATE_SHIFT) /* 100 MB/s, until somebody has read in sequence */
 #define FORGET_SHIFT	6
 #define STREAM_REQUESTS 8u
 

@@ -32,3 +32,19 @@ def test_commits_are_no_slower_than_under_mq_deadline(kernel: str) -> None:
         assert ours["max_lat_ms"] <= 2 * theirs["max_lat_ms"]
         assert ours["throughput_MBps"] >= theirs["throughput_MBps"]
     assert found["hw-maitre", "sqlite3", 1]["elapsed_s"] <= 5.5
+
+
+@pytest.mark.long
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+def test_pairs_of_programs(kernel: str) -> None:
+    rows = _run("pairs", kernel, {"SCHEDULERS": "mq-deadline hw-cas hw-maitre"})
+    found = {(row["scheduler"], row["load"]): row for row in rows}
+    ours = {load: row for (scheduler, load), row in found.items() if scheduler == "hw-maitre"}
+    assert len(ours) == 8
+    tar, start = "tar beside find -exec grep", "start beside an O_DSYNC writer"
+    assert ours[tar]["tar_s"] + ours[tar]["find_s"] <= 1.05 * sum(found["hw-cas", tar][key] for key in ("tar_s", "find_s"))
+    assert ours[start]["start_s"] <= 1.05 * found["mq-deadline", start]["start_s"]
+    assert (
+        ours["lookups beside four writers"]["lookups_MBps"] >= found["mq-deadline", "lookups beside four writers"]["lookups_MBps"]
+    )

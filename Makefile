@@ -198,7 +198,7 @@ new-policy: .venv/.tools
 
 # Measure anew what the JSON files beside the lab's scripts hold (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
-PAIRS := --set "SCHEDULERS=hw-maitre mq-deadline bfq hw-cas"
+PAIRS := --set "SCHEDULERS=hw-maitre hw-cas bfq"
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json

@@ -24,8 +24,8 @@ from headwaiter.study.variants import default_set, parse_variants
 READERS = 8
 FRONTIER_DRIVE = "barracuda-80g"
 SWEPT = "maitre"
-STANDINGS_SEEDS = 3
-"""All schedulers, workloads and drives once for each: four hours of a disk, twenty minutes of a processor."""
+STANDINGS_SEEDS = 1
+"""All schedulers, workloads and drives once for each: some minutes of a processor."""
 GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
 """In permille of a disk's time."""
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"

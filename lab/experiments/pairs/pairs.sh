@@ -6,7 +6,7 @@
 # lab: tools scatter beside
 # lab: memory 1536
 # lab: shift 0
-# lab: set DRIVE=barracuda-80g DEPTH=1 MIB=64 LOOKUP_MIB=256 SMALL=200 COMMITS=20 SECONDS_EACH=20 WRITTEN=1024
+# lab: set DRIVE=barracuda-80g DEPTH=1 MIB=64 LOOKUP_MIB=256 SMALL=120 COMMITS=10 SECONDS_EACH=10 WRITTEN=1024
 # lab: set SCHEDULERS="none mq-deadline kyber bfq hw-as hw-cas hw-cfq-slice hw-maitre"
 #
 # What ends by itself (a start, COMMITS commits of three programs each, tar and find with grep over SMALL files each, cp -r of SMALL

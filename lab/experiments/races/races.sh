@@ -95,9 +95,11 @@ while [ $n -lt "$ROUNDS" ]; do
 		elevator gone $scheduler
 		# Two readers apart: the disk is held idle for one of them most of the time.
 		dd if=/dev/gone of=/dev/null bs=16k iflag=direct 2>/dev/null &
+		readers=$!
 		dd if=/dev/gone of=/dev/null bs=16k iflag=direct skip=1000000 2>/dev/null &
+		readers="$readers $!"
 		dd if=/dev/zero of=/dev/gone bs=64k seek=30000 count=200 2>/dev/null &
-		readers="$(jobs -p | grep -v "^$churning$" | tr '\n' ' ')"
+		readers="$readers $!"
 		usleep $((100000 + n * 37000))
 		echo 16 >/sys/block/gone/queue/nr_requests
 		echo 0 >/sys/kernel/config/headwaiter_disk/gone/power || fail "the disk does not go away"

@@ -342,6 +342,18 @@ def test_a_chain() -> None:
     assert load.sectors[0] == 128 and load.sectors[n] == 16
 
 
+def test_a_chain_beside_one_file_after_another() -> None:
+    chain = Chain(tasks=1, reads=1, apart_sectors=8, file_kib=128, gap_kib=64)
+    load = chain_load(chain, open_drive("barracuda-80g"), Options(), 1.0)
+    assert load.sector[:5].tolist() == [0, 128, 384, 512, 768]
+
+
+def test_files_of_a_chain_are_read_as_a_whole(tmp_path: Path) -> None:
+    text = "# contested: MB/s\ntasks = 1\nreads = 1\napart_sectors = 8\nfile_kib = 100\n"
+    with pytest.raises(Problem, match=r"odd\.toml: file_kib must be a multiple of 64"):
+        read_contests([write(tmp_path / "odd.toml", text)])
+
+
 def test_seeds_change_the_load_a_little() -> None:
     variants = parse_variants("noop,as")
     (found,), notes = measure([contest("thinkers-2")], [open_drive("barracuda-80g")], variants, STANDINGS, 2)

@@ -198,6 +198,7 @@ new-policy: .venv/.tools
 
 # Measure anew what the JSON files beside the lab's scripts hold (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
+PAIRS := --set "SCHEDULERS=hw-maitre bfq"
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json
@@ -207,6 +208,7 @@ lab-docs: build
 	$(BIN)/headwaiter lab run commits -k 6.1 --json -o lab/experiments/commits/commits-6.1.json
 	$(BIN)/headwaiter lab run groups -k 6.12 --json -o lab/experiments/groups/groups-6.12.json
 	$(BIN)/headwaiter lab run groups -k 6.1 --json -o lab/experiments/groups/groups-6.1.json
+	$(BIN)/headwaiter lab run pairs -k 6.12 $(PAIRS) --json -o lab/experiments/pairs/pairs-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.1 --json -o lab/experiments/starts/starts-6.1.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise-6.12.json

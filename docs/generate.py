@@ -374,6 +374,34 @@ def starts(name: str) -> str:
     )
 
 
+_OF_PAIRS = {
+    "start_s": "start, s",
+    "elapsed_s": "elapsed, s",
+    "tar_s": "tar, s",
+    "find_s": "find, s",
+    "lookups_MBps": "lookups, MB/s",
+    "mean_ms": "mean, ms",
+    "max_lat_ms": "longest, ms",
+    "throughput_MBps": "streams, MB/s",
+    "written_MBps": "written, MB/s",
+    "max_write_ms": "longest write(2), ms",
+}
+
+
+def pairs(name: str) -> str:
+    """Of the experiment `pairs`: a line per load and figure."""
+    found = lab_results(name)
+    schedulers = list(dict.fromkeys(r["scheduler"] for r in found))
+    of = {(r["load"], r["scheduler"]): r for r in found}
+    lines = [
+        (load, title, *(f"{of[load, s][key]:.3g}" for s in schedulers))
+        for load in dict.fromkeys(r["load"] for r in found)
+        for key, title in _OF_PAIRS.items()
+        if key in of[load, schedulers[0]]
+    ]
+    return rows(("load", "figure", *(f"`{s}`" for s in schedulers)), lines)
+
+
 def beside_others(kernel: str) -> str:
     """Of all experiments with real programs on a kernel: a line per figure, and in what others are ahead."""
     found = beside.measured(kernel, lab_results)
@@ -553,6 +581,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "commits": commits,
     "groups": groups,
     "starts": starts,
+    "pairs": pairs,
     "advice": advice,
     "watched": watched,
     "agreement": agreement,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What docs/regret.md and `watch` have of measured regrets, which take minutes: `make regret-docs` measures them anew.
 
-python docs/regrets.py          measures all
+python docs/regrets.py [PART...]          measures all, or one of standings and frontier
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from headwaiter.study.variants import default_set, parse_variants
 READERS = 8
 FRONTIER_DRIVE = "barracuda-80g"
 SWEPT = "maitre"
+STANDINGS_SEEDS = 1
+"""All schedulers, workloads and drives once for each: some minutes of a processor."""
 GRANULARITIES = (5, 10, 20, 35, 50, 80, 120, 200, 350)
 """In permille of a disk's time."""
 MEASUREMENTS = Path(__file__).resolve().parent / "regret.json"
@@ -35,7 +37,7 @@ def judged(policies: Iterable[str], workloads: Iterable[str] | None = None, driv
     """Schedulers on the bundled workloads (or those of some names), as `headwaiter regret` has them."""
     contests = [c for c in read_contests([BUNDLED]) if workloads is None or c.name in workloads]
     variants = parse_variants(",".join(policies))
-    cells, _ = measure(contests, [open_drive(name) for name in drives], variants, seeds=SEEDS)
+    cells, _ = measure(contests, [open_drive(name) for name in drives], variants, seeds=STANDINGS_SEEDS)
     return judge(cells, variants, reference_of(variants))
 
 

@@ -32,3 +32,21 @@ def test_commits_are_no_slower_than_under_mq_deadline(kernel: str) -> None:
         assert ours["max_lat_ms"] <= 2 * theirs["max_lat_ms"]
         assert ours["throughput_MBps"] >= theirs["throughput_MBps"]
     assert found["hw-maitre", "sqlite3", 1]["elapsed_s"] <= 5.5
+
+
+@pytest.mark.long
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+def test_pairs_of_programs(kernel: str) -> None:
+    rows = _run("pairs", kernel, {"SCHEDULERS": "bfq hw-maitre"})
+    found = {(row["scheduler"], row["load"]): row for row in rows}
+    loads = {load for _, load in found}
+    assert len(loads) == 8 and len(found) == 16
+    for load, figures, more_is_better in (
+        ("three fsync beside a stream", ("mean_ms",), False),
+        ("tar beside find -exec grep", ("tar_s", "find_s"), False),
+        ("lookups beside a stream", ("lookups_MBps", "throughput_MBps"), True),
+        ("4 streams beside a writer", ("throughput_MBps",), True),
+    ):
+        ours, theirs = (sum(found[name, load][figure] for figure in figures) for name in ("hw-maitre", "bfq"))
+        assert ours >= 0.95 * theirs if more_is_better else ours <= 1.05 * theirs, load

@@ -317,7 +317,7 @@ def test_an_ssd_works_for_less_time(drive: str, seconds: int, patient: int) -> N
 
 def test_every_bundled_workload_fits_every_bundled_drive() -> None:
     contests = read_contests([BUNDLED])
-    assert len(contests) == 30
+    assert len(contests) == 40
     for name in bundled():
         drive = open_drive(name)
         for one in contests:
@@ -340,6 +340,18 @@ def test_a_chain() -> None:
     place = load.sector[n:].astype(np.int64)
     assert (place - place[0]).tolist() == [0, 16, 1000, 1016, 2000, 2016]
     assert load.sectors[0] == 128 and load.sectors[n] == 16
+
+
+def test_a_chain_beside_one_file_after_another() -> None:
+    chain = Chain(tasks=1, reads=1, apart_sectors=8, file_kib=128, gap_kib=64)
+    load = chain_load(chain, open_drive("barracuda-80g"), Options(), 1.0)
+    assert load.sector[:5].tolist() == [0, 128, 384, 512, 768]
+
+
+def test_files_of_a_chain_are_read_as_a_whole(tmp_path: Path) -> None:
+    text = "# contested: MB/s\ntasks = 1\nreads = 1\napart_sectors = 8\nfile_kib = 100\n"
+    with pytest.raises(Problem, match=r"odd\.toml: file_kib must be a multiple of 64"):
+        read_contests([write(tmp_path / "odd.toml", text)])
 
 
 def test_seeds_change_the_load_a_little() -> None:

@@ -4,13 +4,16 @@
  *
  *   beside stream FILE...               the files one after another, again and again
  *   beside writer FILE MIB              that much of a file, from its beginning again and again
+ *   beside dsync FILE MIB               the same with O_DSYNC
+ *   beside lookups FILE                 4 KiB at random places of a file, one after the other
  *   beside sips INTERVAL_MS COUNT FILE...  COUNT files every INTERVAL_MS, each file once
  *   beside commits INTERVAL_MS COUNT FILE  as often, 4 KiB to the end of a file, and fdatasync
  *   beside start COUNT FILE...          maps each file and touches COUNT of its pages, here and there
  *
  * A stream reads 64 KiB at a time and has the page cache forget what it has read; a writer writes
- * as much. At SIGTERM they print their bytes and the ns that they ran for. Sips and commits print
- * how many there were, the mean and the longest ns of one; a start prints how long it took.
+ * as much. At SIGTERM they print their bytes and the ns that they ran for, and writers and lookups the
+ * longest ns of a call. Sips and commits print how many there were, the mean and the longest ns of
+ * one; a start prints how long it took.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -135,19 +138,53 @@ static void write_chunk(int fd, size_t bytes)
 	exit(1);
 }
 
-static void writer(const char *path, uint64_t size)
+static void print_rate(uint64_t bytes, uint64_t start, const struct times *t)
 {
-	int fd = open_file(path, O_WRONLY | O_CREAT);
-	uint64_t start = now_ns(), bytes = 0;
+	printf("%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", bytes, now_ns() - start, t->longest_ns);
+}
+
+static void writer(const char *path, uint64_t size, int flags)
+{
+	int fd = open_file(path, O_WRONLY | O_CREAT | flags);
+	uint64_t start = now_ns(), bytes = 0, begin;
+	struct times times = { 0 };
 
 	signal(SIGTERM, end);
 	while (!told_to_end) {
+		begin = now_ns();
 		write_chunk(fd, CHUNK);
+		took(&times, now_ns() - begin);
 		bytes += CHUNK;
 		if (bytes % size == 0)
 			lseek(fd, 0, SEEK_SET);
 	}
-	printf("%" PRIu64 " %" PRIu64 "\n", bytes, now_ns() - start);
+	print_rate(bytes, start, &times);
+}
+
+/* Places by Knuth's multiplicative generator, the same in every run. */
+static void lookups(const char *path)
+{
+	int fd = open_file(path, O_RDONLY);
+	uint64_t start = now_ns(), begin, seed = 1, bytes = 0;
+	struct times times = { 0 };
+	struct stat about;
+
+	signal(SIGTERM, end);
+	if (fstat(fd, &about) || about.st_size < 4096)
+		exit(1);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	while (!told_to_end) {
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		begin = now_ns();
+		if (pread(fd, buffer, 4096, (seed >> 33) % (about.st_size / 4096) * 4096) < 0) {
+			perror(path);
+			exit(1);
+		}
+		took(&times, now_ns() - begin);
+		bytes += 4096;
+		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	}
+	print_rate(bytes, start, &times);
 }
 
 static void commits(uint64_t interval_ns, int count, const char *path)
@@ -210,7 +247,11 @@ int main(int argc, char **argv)
 	} else if (at_once > 0 && argc - 4 >= at_once && !strcmp(argv[1], "sips")) {
 		sips(strtoull(argv[2], NULL, 0) * 1000000, at_once, argv + 4, argc - 4);
 	} else if (argc == 4 && !strcmp(argv[1], "writer") && atoi(argv[3]) > 0) {
-		writer(argv[2], (uint64_t)atoi(argv[3]) << 20);
+		writer(argv[2], (uint64_t)atoi(argv[3]) << 20, 0);
+	} else if (argc == 4 && !strcmp(argv[1], "dsync") && atoi(argv[3]) > 0) {
+		writer(argv[2], (uint64_t)atoi(argv[3]) << 20, O_DSYNC);
+	} else if (argc == 3 && !strcmp(argv[1], "lookups")) {
+		lookups(argv[2]);
 	} else if (argc == 5 && !strcmp(argv[1], "commits") && atoi(argv[3]) > 0) {
 		commits(strtoull(argv[2], NULL, 0) * 1000000, atoi(argv[3]), argv[4]);
 	} else if (argc > 3 && !strcmp(argv[1], "start") && atoi(argv[2]) > 0) {

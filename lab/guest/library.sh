@@ -122,6 +122,66 @@ confine() {
 	sh -c 'echo $PPID' >$group/cgroup.procs || fail "cgroup.procs refused"
 }
 
+# Control groups with the controller of I/O, below /cgroup.
+mount_groups() {
+	mkdir -p /cgroup
+	[ -e /cgroup/cgroup.procs ] || must mount -t cgroup2 cgroup /cgroup
+	echo +io >/cgroup/cgroup.subtree_control || fail "the kernel has no controller of I/O"
+}
+
+# Give group $1 the weight $2, in each file that it has for one: that of our schedulers, bfq's, io.cost's.
+weigh_group() {
+	local file
+	for file in "$1"/io.*weight; do
+		[ ! -e "$file" ] || echo "default $2" >"$file" || echo "$2" >"$file" || fail "$file refuses $2"
+	done
+}
+
+# Move all processes of the names $2... into group $1.
+move_to_group() {
+	local pid group=$1
+	shift
+	for pid in $(pidof "$@"); do
+		echo "$pid" >"$group/cgroup.procs"	# which may have ended
+	done 2>/dev/null
+}
+
+# In the background, while /lab/groups exists: groups with groups in them are made, weighed, given the processes of the
+# names given, weighed again and removed, with what is under way in them. How many were is in /lab/grouped.
+churn_groups() {
+	local n=0 group old
+	touch /lab/groups
+	while [ -e /lab/groups ]; do
+		group=/cgroup/churn$((n % 3))
+		old=/cgroup/churn$(((n + 1) % 3))
+		must mkdir -p "$group/inner"
+		echo +io >"$group/cgroup.subtree_control" || fail "$group: no controller of I/O"
+		weigh_group "$group" $((1 + n * 37 % 1000))
+		weigh_group "$group/inner" $((1 + n * 101 % 1000))
+		move_to_group "$group/inner" "$@"
+		usleep 20000
+		weigh_group "$group" $((1 + n * 211 % 1000))
+		[ $((n % 4)) -ne 3 ] || move_to_group /cgroup "$@"
+		if [ -d $old ]; then
+			while read -r pid; do echo "$pid" >/cgroup/cgroup.procs; done <$old/inner/cgroup.procs 2>/dev/null
+			rmdir $old/inner $old 2>/dev/null	# a process that ends may be in it for a while
+		fi
+		n=$((n + 1))
+		echo $n >/lab/grouped
+	done
+}
+
+# End that, which is process $1.
+end_groups() {
+	local group pid
+	rm /lab/groups
+	wait "$1"
+	for group in /cgroup/churn*; do
+		while read -r pid; do echo "$pid" >/cgroup/cgroup.procs; done <"$group/inner/cgroup.procs" 2>/dev/null
+		until rmdir "$group/inner" "$group" 2>/dev/null || [ ! -d "$group" ]; do usleep 10000; done
+	done
+}
+
 # Print a result: a JSON object on one line.
 result() { echo "$*" >>/lab/results; }
 

@@ -6,6 +6,7 @@
  */
 #include "core/policy/maitre/internal.h"
 
+#define SEEKS_PART    4u  /* of the mean positioning: who needs more seeks for each request */
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
 #define REQUESTS_MOST (1u << 30)
 
@@ -35,13 +36,18 @@ static void lend(struct mt_device *d, struct mt_flow *f, bool active)
 	f->lent = weight;
 }
 
+static void count_stream(struct mt_device *d, struct mt_flow *f, bool streams)
+{
+	d->streams += streams - f->counted;
+	f->counted = streams;
+}
+
 static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw_request *rq)
 {
 	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
 
 	if (f->requests)
-		mt_place_seen(&f->e, mt_position(d, hw_apart(rq->sector, f->placed_end)),
-			      f->requests == 1);
+		mt_place_seen(&f->e, mt_onward(d, f->placed_end, rq->sector), f->requests == 1);
 	f->placed_end = hw_end(rq);
 	f->e.commits = rq->op != HW_READ;
 	if (f->e.thinking)
@@ -53,8 +59,14 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		d->flows++;
 		f->e.in->flows++;
 	}
+	count_stream(d, f, mt_near(&f->e) * SEEKS_PART <= d->mean_ns);
 	if (!f->requests && f->task)
 		mt_inherit(d, f, rq->sector);
+	if (!mt_active(f)) {
+		f->heaps = f->heap > 1;
+		f->heap = 0;
+	}
+	f->heap = max(f->heap, f->queued + 1);
 	f->requests = min(f->requests + 1, REQUESTS_MOST);
 	if (!f->queued || f->requests % SETTLE_EVERY == 0)
 		mt_settle(d, f);
@@ -92,6 +104,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 	struct mt_flow *f;
 
 	disk_charge(d);
+	mt_idles(d);
 	INIT_LIST_HEAD(&r->mine);
 	r->s.expires = rq->insert_ns;
 	if (!waited_for(rq->flags)) {
@@ -212,6 +225,7 @@ static struct hw_request *disk_dispatch(struct mt_device *d)
 	struct mt_entity *e;
 
 	disk_charge(d);
+	mt_asks(d);
 	d->since_ns = d->now;
 	r = mt_pop_first(d);
 	if (r)
@@ -237,6 +251,7 @@ static void flow_less(struct mt_device *d, struct mt_flow *f)
 		return;
 	d->flows--;
 	f->e.in->flows--;
+	count_stream(d, f, false);
 	lend(d, f, false);
 }
 
@@ -270,11 +285,16 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
 		mt_position_learn(d, r->distance, d->now - rq->dispatch_ns,
 				  mt_stream_ns(d, rq->sectors));
+	if (f && rq->op != HW_READ)
+		mt_wrote(d, r);
+	d->landed_ns = d->now;
 	landed(d, r);
-	if (rq->op == HW_READ)
+	if (rq->op == HW_READ && mt_tells_rate(d, home))
 		d->rate_sectors += rq->sectors;
 	if (home->kind != MT_FLOW && !home->queued && !home->flying)
 		emptied(d, home);
+	if (q->nr_queued)
+		mt_idles(d);
 	if (!f)
 		return;
 	if (!mt_active(f))
@@ -301,6 +321,8 @@ static void disk_task_exit(struct mt_device *d, struct mt_flow *f)
 /* @f's task has gone, and with it whoever comes in its place may be found. */
 static void disk_gone(struct mt_device *d, struct mt_flow *f)
 {
+	if (d->wrote == f)
+		d->wrote = NULL;
 	if (f->requests)
 		mt_bury(d, f);
 	else if (d->serving == &f->e)

@@ -25,6 +25,9 @@
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
 #define THINK_MOST	(100 * MT_MSEC)
+#define SMALL_PART	16u /* of the cap: a request that adds little to what is in the device */
+#define SMALL_OVER	2u  /* times the cap, up to which such go */
+#define LINE_NS		(20 * MT_MSEC) /* that they may make others wait */
 #define W_APART		4u /* times its own time is between a request and the next, at most */
 #define W_LEAST		(16u << 10)
 #define W_STEP		(16u << 10)
@@ -105,6 +108,7 @@ static void flash_insert(struct mt_device *d, struct mt_request *r)
 	struct hw_task *task = r->s.rq.task;
 	struct list_head *line = &x->line;
 	struct mt_flow *f = NULL;
+	bool small;
 
 	if (hw_is_sync(&r->s.rq))
 		f = task ? &mt_task(task)->flow : &d->root.nobody;
@@ -119,6 +123,8 @@ static void flash_insert(struct mt_device *d, struct mt_request *r)
 		f->e.class = mt_class_of(mt_prio_of(task, r->s.rq.ioprio));
 		flow_arrives(d, f);
 	}
+	small = !f->queued && !f->flying && f->e.v <= x->mean &&
+		(u64)r->s.rq.sectors * HW_SECTOR_BYTES * SMALL_PART <= x->cap;
 	f->queued++;
 	if (f->e.class != MT_BEST_EFFORT)
 		line = f->e.class == MT_REALTIME ? &x->realtime : &x->idle;
@@ -126,6 +132,8 @@ static void flash_insert(struct mt_device *d, struct mt_request *r)
 		line = &x->favoured;
 	else if (f->e.listed)
 		line = &f->e.fifo;
+	else if (small && x->flying_bytes >= x->cap)
+		line = &x->small;
 	list_add_tail(&r->s.fifo, line);
 	if (f->e.class != MT_IDLE_CLASS)
 		d->sync_ns = d->now;
@@ -268,6 +276,29 @@ static struct mt_request *line_next(struct mt_device *d)
 	return pop(&x->line);
 }
 
+/*
+ * A small request of a flow that has no other, and has not had more than the rest, does not wait for
+ * room among large ones: it adds little to what others wait for. But it makes nobody wait for long.
+ */
+static struct mt_request *small_next(struct mt_device *d)
+{
+	struct mt_solid *x = &d->x;
+	const struct mt_request *r;
+
+	if (list_empty(&x->small))
+		return NULL;
+	if (x->flying_bytes >= x->cap && !d->q.force) {
+		if (x->flying_bytes >= SMALL_OVER * x->cap)
+			return NULL;
+		r = list_empty(&x->line) ?
+			    NULL :
+			    mt_request(list_first_entry(&x->line, struct hw_sorted_request, fifo));
+		if (r && d->now - r->s.rq.insert_ns > LINE_NS)
+			return NULL;
+	}
+	return pop(&x->small);
+}
+
 static struct hw_request *flash_dispatch(struct mt_device *d)
 {
 	struct mt_solid *x = &d->x;
@@ -291,6 +322,9 @@ static struct hw_request *flash_dispatch(struct mt_device *d)
 	}
 	if (async_may(d))
 		return start(d, pop(&x->async), HW_TURN);
+	r = small_next(d);
+	if (r)
+		return start(d, r, HW_ARRIVAL);
 	if (x->flying_bytes < x->cap || d->q.force) {
 		r = line_next(d);
 		if (r)
@@ -410,6 +444,7 @@ void mt_flash_init(struct mt_device *d)
 
 	INIT_LIST_HEAD(&x->realtime);
 	INIT_LIST_HEAD(&x->favoured);
+	INIT_LIST_HEAD(&x->small);
 	INIT_LIST_HEAD(&x->line);
 	INIT_LIST_HEAD(&x->async);
 	INIT_LIST_HEAD(&x->idle);

@@ -64,7 +64,7 @@ void mt_group_setup(struct mt_group *g, struct mt_group *parent)
 }
 
 /* The group that @e competes in, as a competitor of its own; NULL: the root. */
-static struct mt_entity *above(const struct mt_entity *e)
+struct mt_entity *mt_above(const struct mt_entity *e)
 {
 	return e->in->e.in ? &e->in->e : NULL;
 }
@@ -221,7 +221,7 @@ static void begins(struct mt_device *d, struct mt_entity *e)
  * A pool has that of its members, but at least one flow's. Write-back is all of it one entity, and
  * would wait the longer for its turn the more flows there are.
  */
-static u32 weight(const struct mt_device *d, const struct mt_entity *e)
+u32 mt_weight(const struct mt_device *d, const struct mt_entity *e)
 {
 	if (mt_starts(d, e) && e->v >= e->in->floor[e->class])
 		return max(e->in->flows * MT_WEIGHT, e->weight);
@@ -238,9 +238,9 @@ static u32 weight(const struct mt_device *d, const struct mt_entity *e)
 	}
 }
 
-static u64 virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns)
+u64 mt_virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns)
 {
-	return div_u64(ns * MT_WEIGHT, weight(d, e));
+	return div_u64(ns * MT_WEIGHT, mt_weight(d, e));
 }
 
 /* Behind all that are busy in @e's class. */
@@ -258,7 +258,7 @@ static u64 last_place(const struct mt_entity *e)
 }
 
 /* Least v of the busy, never falling. */
-static void raise_floor(struct mt_group *g)
+void mt_raise_floor(struct mt_group *g)
 {
 	const struct mt_entity *c = g->serving, *e = mt_least(g);
 
@@ -291,8 +291,8 @@ static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
 	} else if (!c->fresh) {
 		g->credit = min(g->credit + ns, CREDIT_MOST);
 	}
-	c->v += virtual_ns(d, c, ns);
-	raise_floor(g);
+	c->v += mt_virtual_ns(d, c, ns);
+	mt_raise_floor(g);
 }
 
 /* Up to now the device was in the service of d->serving, or was held for it. */
@@ -304,11 +304,11 @@ void mt_charge(struct mt_device *d)
 	d->since_ns = d->now;
 	if (!c || !ns)
 		return;
-	if (!d->q.wait.active)
+	if (!d->q.wait.active && mt_tells_rate(d, c))
 		mt_rate_time(d, ns);
 	if (c->kind == MT_ASYNC)
 		d->async_owed -= min(d->async_owed, ns);
-	for (e = c; e; e = above(e))
+	for (e = c; e; e = mt_above(e))
 		charge(d, e, ns, c->kind == MT_ASYNC);
 }
 
@@ -340,9 +340,9 @@ static void async_pays(struct mt_device *d, struct mt_entity *e)
 {
 	u64 most;
 
-	for (; e; e = above(e)) {
-		most = e->in->floor[e->class] + virtual_ns(d, e, OWES_MOST);
-		e->v = min(e->v + virtual_ns(d, e, d->async_owed), most);
+	for (; e; e = mt_above(e)) {
+		most = e->in->floor[e->class] + mt_virtual_ns(d, e, OWES_MOST);
+		e->v = min(e->v + mt_virtual_ns(d, e, d->async_owed), most);
 	}
 	d->async_owed = 0;
 }
@@ -377,7 +377,7 @@ void mt_serve(struct mt_device *d, struct mt_entity *e)
 		leave(d, &d->root);
 		return;
 	}
-	for (x = e; x; x = above(x)) {
+	for (x = e; x; x = mt_above(x)) {
 		struct mt_group *g = x->in;
 
 		if (g->serving == x)
@@ -389,14 +389,21 @@ void mt_serve(struct mt_device *d, struct mt_entity *e)
 		g->turn_ns = d->now;
 		g->turn_v = x->v;
 		reclass(d, g);
-		raise_floor(g);
+		mt_raise_floor(g);
 	}
 }
 
-/* How long a turn is to last. */
+/*
+ * How long a turn is to last. In a round of turns, those who read in sequence cost the head a way each;
+ * the others go it for each of their requests, and lose nothing by shorter turns.
+ */
 u64 mt_turn(const struct mt_device *d)
 {
 	u64 turn = div_u64(CYCLE, max(d->flows, 1u));
+
+	if (d->streams && d->q.dev.arms <= 1)
+		turn = min(turn, div_u64(d->longest_turn * max(d->streams, d->flows / 2),
+					 max(d->flows, 1u)));
 
 	return min(d->longest_turn, max(turn, LEAST_TURN * d->mean_ns));
 }
@@ -409,7 +416,7 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 {
 	u64 turn = mt_turn(d);
 
-	if (c->kind != MT_FLOW || !c->commits)
+	if (c->kind != MT_FLOW || !c->commits || container_of(c, const struct mt_flow, e)->heaps)
 		return turn;
 	return max(div_u64(turn, COMMIT_PART * max(d->flows, 1u)), d->mean_ns);
 }
@@ -437,7 +444,7 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 	if (leaf->in != served->in && d->now - e->in->turn_ns < GROUP_TURN * d->mean_ns &&
 	    e->v + ((u64)d->window * MT_MSEC >> 1) > c->v)
 		return false;
-	near = own ? mt_to(d, own->rq.sector) : mt_near(served);
+	near = own ? mt_onward(d, d->head, own->rq.sector) : mt_near(served);
 	far = mt_to(d, mt_next(d, leaf)->rq.sector);
 	turn = turn_of(d, served);
 	if (mt_starts(d, c))
@@ -454,7 +461,7 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 	if (leaf->kind != MT_ASYNC && e->v + slack >= e->in->turn_v &&
 	    d->now - e->in->turn_ns + (over <= slack ? over : 0) >= turn)
 		return true;
-	return e->v + virtual_ns(d, c, turn) < c->v;
+	return e->v + mt_virtual_ns(d, c, turn) < c->v;
 }
 
 /* Who ends the turn of d->serving, from the root down to where that competes; NULL: nobody. */
@@ -479,7 +486,7 @@ struct mt_entity *mt_other(const struct mt_device *d)
 	const struct mt_entity *c;
 	struct mt_entity *e = NULL;
 
-	for (c = d->serving; c && !e; c = above(c))
+	for (c = d->serving; c && !e; c = mt_above(c))
 		e = next_of(d, c->in);
 	return leaf_of(d, e);
 }
@@ -488,7 +495,7 @@ struct mt_entity *mt_other(const struct mt_device *d)
 static const struct mt_entity *rival(const struct mt_entity *e)
 {
 	while (!e->in->serving)
-		e = above(e);
+		e = mt_above(e);
 	return e;
 }
 
@@ -506,27 +513,6 @@ bool mt_behind(const struct mt_entity *e)
 bool mt_drains(const struct mt_device *d, const struct mt_entity *e)
 {
 	return d->q.nr_in_flight && e->in != d->serving->in && e->class == d->serving->class;
-}
-
-/* A write has come that is waited for: what write-back has had, and owes, is forgiven. */
-void mt_commit(struct mt_device *d)
-{
-	struct mt_group *g;
-	struct mt_entity *e;
-
-	d->committed_ns = d->now;
-	list_for_each_entry(g, &d->writing, writing) {
-		for (e = g->async; e < g->async + MT_CLASSES; e++) {
-			bool listed = e->listed;
-
-			if (!e->queued || e->v <= g->floor[e->class])
-				continue;
-			mt_unlist(d, e);
-			e->v = g->floor[e->class];
-			if (listed)
-				mt_list(d, e);
-		}
-	}
 }
 
 /* --- requests --- */
@@ -561,7 +547,7 @@ void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *
 	fifo_add(home, r);
 	if (home->kind == MT_ASYNC)
 		count_writes(d, home->in, 1);
-	for (e = home; e; e = above(e)) {
+	for (e = home; e; e = mt_above(e)) {
 		if (e->queued++ || e == e->in->serving)
 			continue;
 		place(d, e, home->kind == MT_ASYNC);
@@ -578,7 +564,7 @@ void mt_withdraw(struct mt_device *d, struct mt_request *r)
 	list_del_init(&r->s.fifo);
 	if (home->kind == MT_ASYNC)
 		count_writes(d, home->in, -1);
-	for (e = home; e; e = above(e)) {
+	for (e = home; e; e = mt_above(e)) {
 		if (--e->queued)
 			continue;
 		mt_unlist(d, e);

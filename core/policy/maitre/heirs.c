@@ -74,7 +74,7 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 	apart = hw_apart(g->end, sector);
 	g->waits = false;
 	mt_learn(&d->estate.habit, d->now - g->died_ns);
-	mt_average(&d->estate.near, mt_position(d, apart), false);
+	mt_average(&d->estate.near, mt_onward(d, g->end, sector), false);
 	f->e.v = g->v;
 	f->e.started_ns = g->started_ns;
 	f->links = min(g->links + 1, SCRIPT_LINKS + 1);

@@ -136,6 +136,9 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 		return false;
 	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT || mt_starts(d, &f->e))
 		return true;
+	/* A run that is there as a whole needs no waiting: it has the disk until it is over. */
+	if (f->heaps && mt_streams(d, &f->e))
+		return true;
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
 	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */

@@ -62,9 +62,12 @@ struct mt_flow {
 	struct list_head queue; /* its own requests */
 	u32 requests;		/* so far, up to a few */
 	u32 queued, flying;	/* its own, wherever they queue */
+	bool counted;		/* among the device's streams */
 	u32 links;		/* of the chain of heirs that it is in, up to a few */
 	u64 placed_end;		/* of the request inserted last */
 	u32 lent;		/* weight that a pool has of it */
+	u32 heap;		/* most that it has had queued since it last came */
+	bool heaps;		/* it came with several the time before */
 };
 
 /*
@@ -115,7 +118,7 @@ struct mt_places {
 
 /* Where nothing moves: see flash.c. */
 struct mt_solid {
-	struct list_head realtime, favoured, line, async, idle;
+	struct list_head realtime, favoured, small, line, async, idle;
 	u64 window_since, bytes; /* completed in this window */
 	u64 peak;		 /* most that have been, lately */
 	u64 cap;		 /* of synchronous bytes in the device */
@@ -180,11 +183,17 @@ struct mt_device {
 	struct mt_group root;
 	struct mt_entity *serving; /* who has the disk, no group; NULL: nobody */
 	u64 since_ns;		   /* up to where it has been charged */
-	struct list_head first;	   /* the host's wish, or returned */
-	struct list_head flying;   /* of pools, in order of dispatch */
-	struct list_head writing;  /* groups with write-back */
-	u32 flows;		   /* with requests queued or in the device */
-	u32 writes;		   /* of write-back, queued */
+	u64 idle_ns;		   /* since when it could have worked, and does not; 0: it does */
+	struct mt_flow *wrote;	/* whose write that is waited for was done last; NULL: it is gone */
+	u64 wrote_ns;		/* of the device's time, that it has paid ahead */
+	u64 mercy_ns;		/* that write-back may still be forgiven */
+	u64 landed_ns;		/* when a request completed last */
+	struct list_head first; /* the host's wish, or returned */
+	struct list_head flying;  /* of pools, in order of dispatch */
+	struct list_head writing; /* groups with write-back */
+	u32 flows;		  /* with requests queued or in the device */
+	u32 streams;		  /* of those, that read or write in sequence */
+	u32 writes;		  /* of write-back, queued */
 
 	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
 	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;
@@ -199,7 +208,7 @@ struct mt_device {
 	u64 longest_turn;
 	u64 mean_ns;	/* S: positioning over a third of it */
 	u64 async_owed; /* time that write-back has cost, or will, beyond its turns, ns */
-	u64 sector_ns;	/* in sequence, fixed point (writeback.c); 0: not known */
+	u64 sector_ns;	/* in sequence, fixed point (rate.c); 0: not known */
 	u64 rate_ns, rate_sectors; /* of the window in which that is measured */
 	u64 async_sectors;	   /* of write-back in the device */
 	u64 async_mean;		   /* sectors of a request of write-back, lately */
@@ -264,6 +273,9 @@ static inline u64 mt_to(const struct mt_device *d, u64 sector)
 	return mt_position(d, hw_apart(d->head, sector));
 }
 
+/* From @end on to @sector, right after: see place.c. */
+u64 mt_onward(const struct mt_device *d, u64 end, u64 sector);
+
 /* How far its next request is to be expected: near if the last two were, wherever it was before. */
 static inline u64 mt_near(const struct mt_entity *e)
 {
@@ -294,11 +306,21 @@ bool mt_behind(const struct mt_entity *e);
 bool mt_drains(const struct mt_device *d, const struct mt_entity *e);
 u64 mt_turn(const struct mt_device *d);
 bool mt_starts(const struct mt_device *d, const struct mt_entity *e);
-void mt_commit(struct mt_device *d);
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r);
 void mt_withdraw(struct mt_device *d, struct mt_request *r);
 void mt_dequeue(struct mt_device *d, struct mt_request *r);
 struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e);
+
+struct mt_entity *mt_above(const struct mt_entity *e);
+u32 mt_weight(const struct mt_device *d, const struct mt_entity *e);
+u64 mt_virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns);
+void mt_raise_floor(struct mt_group *g);
+
+/* commit.c */
+void mt_commit(struct mt_device *d);
+void mt_idles(struct mt_device *d);
+void mt_wrote(struct mt_device *d, const struct mt_request *r);
+void mt_asks(struct mt_device *d);
 
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
@@ -322,9 +344,12 @@ struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_
 struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool);
 bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool);
 
-/* writeback.c */
+/* rate.c */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors);
 void mt_rate_time(struct mt_device *d, u64 ns);
+bool mt_tells_rate(const struct mt_device *d, const struct mt_entity *e);
+
+/* writeback.c */
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async);
 u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio);

@@ -16,7 +16,7 @@
  *
  * Where nothing moves 3 to 5 make no sense: there requests go out as they come, until somebody is
  * unfair. So there are two tables of operations, and a device has one of them: disk.c (with flow.c,
- * hold.c, pool.c, place.c, heirs.c, writeback.c) and flash.c. Both use shared.c.
+ * hold.c, pool.c, place.c, rate.c, heirs.c, writeback.c, commit.c) and flash.c. Both use shared.c.
  */
 #include "core/policy/maitre/internal.h"
 #include "core/policy/policies.h"
@@ -177,6 +177,8 @@ static void mt_group_exit(struct hw_queue *q, struct hw_group *group)
 		hw_wait_end(q, HW_WAIT_OTHER, d->now);
 		mt_serve(d, NULL);
 	}
+	if (d->wrote && d->wrote->e.in == g)
+		d->wrote = NULL;
 	if (d->estate.in == g)
 		d->estate.in = &d->root;
 	for (ghost = d->ghost; ghost < d->ghost + MT_GHOSTS; ghost++)

@@ -9,6 +9,8 @@
 #include "core/lib/position.h"
 #include "core/policy/maitre/internal.h"
 
+#define AHEAD_SECTORS 1024u
+
 #define FAR_NS	       (12 * MT_MSEC) /* where nothing is known of the drive */
 #define FAR_SECTORS    1024u
 #define SAMPLE_SHIFT   4
@@ -69,4 +71,17 @@ void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer)
 		return;
 	raise_envelope(p);
 	mt_position_derive(d);
+}
+
+/*
+ * What lies a little ahead passes under the head, or the drive has read it in advance: who reads on
+ * there at once, as those do who read one small file after another, waits for no turn of the disk.
+ */
+u64 mt_onward(const struct mt_device *d, u64 end, u64 sector)
+{
+	u64 distance = hw_apart(sector, end), ns = mt_position(d, distance);
+
+	if (sector < end || distance > AHEAD_SECTORS)
+		return ns;
+	return min(ns, mt_position(d, 0) + mt_stream_ns(d, distance));
 }

@@ -15,10 +15,6 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define WINDOW_NS      (16 * MT_MSEC)		  /* over which rates are measured */
-#define RATE_SHIFT     10			  /* fixed point of ns per sector */
-#define SLOWEST	       ((u64)51200 << RATE_SHIFT) /* 10 MB/s */
-#define FORGET_SHIFT   6
 #define IN_DEVICE_NS   (30 * MT_MSEC)
 #define IN_DEVICE_NEAR 8u
 #define IN_DEVICE_FAR  4u
@@ -28,32 +24,6 @@
 #define BESIDE_SHARE   4u	       /* the same beside others */
 #define BACKLOG_SHARE  16u	       /* and where the backlog is there */
 #define LEAST_REQUESTS 4u
-
-/* What @sectors take in sequence, as far as is known, ns. */
-u64 mt_stream_ns(const struct mt_device *d, u64 sectors)
-{
-	return sectors * d->sector_ns >> RATE_SHIFT;
-}
-
-/* The device was busy for @ns. */
-void mt_rate_time(struct mt_device *d, u64 ns)
-{
-	u64 now;
-
-	d->rate_ns += ns;
-	if (d->rate_ns < WINDOW_NS)
-		return;
-	if (d->rate_sectors) {
-		/* Seeks are no transfer: no drive is as slow as that. */
-		now = min(div64_u64(d->rate_ns << RATE_SHIFT, d->rate_sectors), SLOWEST);
-		if (!d->sector_ns || now < d->sector_ns)
-			d->sector_ns = now;
-		else
-			d->sector_ns += (min(now, 2 * d->sector_ns) - d->sector_ns) >> FORGET_SHIFT;
-	}
-	d->rate_ns = 0;
-	d->rate_sectors = 0;
-}
 
 /* May @async's next request go to the device now? One always may. */
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async)

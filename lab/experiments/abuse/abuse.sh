@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Switching schedulers in a loop under I/O; flushes, discards, requeues, dying tasks; no request may get lost
+# Switching schedulers in a loop under I/O, in control groups that come and go; flushes, discards, requeues, dying tasks; no request may get lost
 # lab: programs fio mkfs.ext4 fsck.ext4
 # lab: tools ioload
 # lab: modules sd_mod crc_t10dif
@@ -29,6 +29,7 @@ switch_while() {
 	done
 }
 
+mount_groups
 say "switching for $DURATION s under load"
 dir=/sys/kernel/config/nullb/nvme0
 must mkdir $dir
@@ -41,10 +42,14 @@ must mount -t ext4 -o discard /dev/nvme0 /mnt
 fio --name=abuse --directory=/mnt --size=8m --numjobs=3 --rw=randrw --bsrange=4k-64k --ioengine=libaio --iodepth=16 --direct=1 \
 	--fsync=32 --verify=crc32c --verify_fatal=1 --time_based --runtime="$DURATION" --clocksource=clock_gettime --eta=never >/lab/fio 2>&1 &
 load=$!
+churn_groups fio &
+churning=$!
 switch_while nvme0 $load
 wait $load || { cat /lab/fio; fail "fio: verification failed"; }
+end_groups $churning
 settled nvme0
 result "{\"what\":\"switches under verified load\",\"count\":$switches}"
+result "{\"what\":\"groups that came and went meanwhile\",\"count\":$(cat /lab/grouped)}"
 
 # 64 processes that issue an I/O or two and exit, some with read-ahead under way.
 jobs=
@@ -62,6 +67,8 @@ for scheduler in $(ours nvme0); do
 	say "$scheduler: tasks by the thousand, discards"
 	elevator nvme0 "$scheduler"
 	dd if=/dev/zero of=/mnt/many bs=4k count=200 2>/dev/null
+	churn_groups ioload &
+	churning=$!
 	n=0
 	while [ $n -lt 16 ]; do
 		drop_caches
@@ -69,6 +76,7 @@ for scheduler in $(ours nvme0); do
 		must ioload /mnt/many $jobs
 		n=$((n + 1))
 	done
+	end_groups $churning
 	rm /mnt/many
 	must fstrim /mnt
 	settled nvme0

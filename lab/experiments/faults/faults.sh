@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Memory runs out: at every single allocation of attaching, resizing, starting a disk, at some of loading; at random under I/O
+# Memory runs out: at every single allocation of attaching, resizing, weighing groups, starting a disk, at some of loading; at random under I/O
 # lab: kernels debug
 # lab: drives barracuda-80g
-# lab: set STEPS=400 SCHEDULERS="hw-deadline hw-as hw-cfq-slice"
+# lab: set STEPS=400 SCHEDULERS="hw-deadline hw-as hw-cfq-slice hw-maitre"
 
 for fault in failslab fail_page_alloc; do
 	echo N >/sys/kernel/debug/$fault/ignore-gfp-wait
@@ -30,11 +30,24 @@ fail_each() {
 drive_disk sda barracuda-80g
 queue=/sys/block/sda/queue
 all=$(ours sda)
+mount_groups
+for group in light heavy; do	# each has data of its own for this disk, once something has been read in it
+	must mkdir /cgroup/$group
+	sh -c "echo \$\$ >/cgroup/$group/cgroup.procs; exec dd if=/dev/sda of=/dev/null bs=4k count=8 iflag=direct" 2>/dev/null
+done
 for scheduler in $SCHEDULERS; do
 	fail_each "attach $scheduler" "echo $scheduler >$queue/scheduler" "echo none >$queue/scheduler"
 done
 echo hw-as >$queue/scheduler
 fail_each "nr_requests" "echo 500 >$queue/nr_requests" "echo 4 >$queue/nr_requests; dd if=/dev/sda of=/dev/null bs=4k count=8 iflag=direct 2>/dev/null"
+echo hw-maitre >$queue/scheduler
+fail_each "weight" "echo 300 >/cgroup/heavy/io.maitre.weight" ":"
+[ "$(cat /cgroup/heavy/io.maitre.weight)" = "default 300" ] || fail "a weight is lost"
+# The replaced shells do not tell where they ended, so some of their allocations are not the group's.
+fail_each "a group" "exec mkdir /cgroup/more" "rmdir /cgroup/more 2>/dev/null; left=0" 5
+fail_each "the first request of a group" \
+	"mkdir -p /cgroup/more; echo \$\$ >/cgroup/more/cgroup.procs; exec dd if=/dev/sda of=/dev/null bs=4k count=2 iflag=direct" \
+	"rmdir /cgroup/more 2>/dev/null; left=0" 5
 echo none >$queue/scheduler
 
 dir=/sys/kernel/config/headwaiter_disk/other
@@ -59,8 +72,9 @@ for scheduler in $all; do
 	elevator sda "$scheduler"
 	for n in 1 2 3 4 5 6 7 8 9 10; do
 		# Without the memory for a task's own data its requests count as nobody's in particular.
-		sh -c "echo 1 >/proc/self/make-it-fail; exec dd if=/dev/sda of=/dev/null bs=64k count=20 skip=$n iflag=direct" 2>/dev/null &
-		sh -c "echo 1 >/proc/self/make-it-fail; exec dd if=/dev/zero of=/dev/sda bs=64k count=20 seek=$((n * 100))" 2>/dev/null &
+		sh -c "echo \$\$ >/cgroup/light/cgroup.procs; echo 1 >/proc/self/make-it-fail
+			exec dd if=/dev/sda of=/dev/null bs=64k count=20 skip=$n iflag=direct" 2>/dev/null &
+		sh -c "echo \$\$ >/cgroup/heavy/cgroup.procs; echo 1 >/proc/self/make-it-fail; exec dd if=/dev/zero of=/dev/sda bs=64k count=20 seek=$((n * 100))" 2>/dev/null &
 		wait
 	done
 	result "{\"what\":\"$scheduler: short of memory under I/O\",\"allocations\":20}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Several hardware queues and processors: switching, freezing, unplugging, unloading and reading statistics, all at once
+# Several hardware queues and processors: switching, freezing, unplugging, unloading, control groups and reading statistics, all at once
 # lab: kernels debug
 # lab: programs fio
 # lab: drives barracuda-80g
@@ -61,6 +61,7 @@ switch() {
 	done
 }
 
+mount_groups
 # How completions come, whether submission may sleep, whether queues share their tags.
 disk=0
 for kind in $KINDS; do
@@ -72,15 +73,21 @@ for kind in $KINDS; do
 	watch "many$disk" &
 	unplug &
 	load "many$disk" "$DURATION"
+	churn_groups fio &
+	churning=$!
 	switch "many$disk" $load
 	wait $load || { cat /lab/fio; fail "$kind: fio: verification failed"; }
 	rm /lab/watch
+	end_groups $churning
 	wait
 	result "{\"what\":\"$kind: switches under verified load\",\"count\":$switches}"
+	result "{\"what\":\"$kind: groups that came and went meanwhile\",\"count\":$(cat /lab/grouped)}"
 	must rmdir "/sys/kernel/config/nullb/many$disk"
 done
 
 n=0
+churn_groups dd &
+churning=$!
 while [ $n -lt "$ROUNDS" ]; do
 	for scheduler in hw-as hw-cfq-slice hw-deadline hw-maitre; do
 		say "disks that go away: $scheduler, $n"
@@ -88,25 +95,35 @@ while [ $n -lt "$ROUNDS" ]; do
 		elevator gone $scheduler
 		# Two readers apart: the disk is held idle for one of them most of the time.
 		dd if=/dev/gone of=/dev/null bs=16k iflag=direct 2>/dev/null &
+		readers=$!
 		dd if=/dev/gone of=/dev/null bs=16k iflag=direct skip=1000000 2>/dev/null &
+		readers="$readers $!"
 		dd if=/dev/zero of=/dev/gone bs=64k seek=30000 count=200 2>/dev/null &
+		readers="$readers $!"
 		usleep $((100000 + n * 37000))
 		echo 16 >/sys/block/gone/queue/nr_requests
 		echo 0 >/sys/kernel/config/headwaiter_disk/gone/power || fail "the disk does not go away"
-		wait
+		wait $readers
 		must rmdir /sys/kernel/config/headwaiter_disk/gone
 	done
 	n=$((n + 1))
 done
+end_groups $churning
 result "{\"what\":\"disks taken away under load\",\"count\":$((4 * n))}"
+result "{\"what\":\"groups that came and went meanwhile\",\"count\":$(cat /lab/grouped)}"
 
 queues many irqmode=2
 touch /lab/watch
 watch many &
+churn_groups dd &
+churning=$!
 n=0
 while [ $n -lt "$ROUNDS" ]; do
 	say "modules that go away: $n"
-	elevator many hw-as
+	case $((n % 2)) in
+	0) elevator many hw-as ;;
+	1) elevator many hw-maitre ;;
+	esac
 	dd if=/dev/many of=/dev/null bs=4k count=500 iflag=direct 2>/dev/null &
 	usleep 50000
 	rmmod headwaiter_iosched 2>/dev/null && fail "the module goes away in use"
@@ -120,6 +137,7 @@ while [ $n -lt "$ROUNDS" ]; do
 	n=$((n + 1))
 done
 rm /lab/watch
+end_groups $churning
 wait
 must rmdir /sys/kernel/config/nullb/many
 must rmmod headwaiter_iosched

@@ -39,6 +39,10 @@ class Chain:
     """Between the reads of a task."""
     begin_us: int = 500_000
     """When the first task begins; the stream begins at 0."""
+    file_kib: int = 0
+    """The stream reads files of that size, in whole reads; 0: one that does not end."""
+    gap_kib: int = 0
+    """From the end of such a file to the next."""
 
 
 def parse_chain(path: Path, text: str) -> Chain:
@@ -53,6 +57,8 @@ def parse_chain(path: Path, text: str) -> Chain:
             raise Problem(f"{path}: '{shown(name)}' is unknown (known: {', '.join(sorted(known))})")
         if type(value) is not int or not 1 <= value <= 10**9:
             raise Problem(f"{path}: {name} must be a whole number from 1 to {10**9}")
+    if given.get("file_kib", 64) % 64:
+        raise Problem(f"{path}: file_kib must be a multiple of 64, which the stream reads at once")
     try:
         return Chain(**given)
     except TypeError:
@@ -62,9 +68,9 @@ def parse_chain(path: Path, text: str) -> Chain:
 
 def chain_load(chain: Chain, drive: Drive, options: Options, duration_s: float) -> Forest:
     """The chain beside a stream of 64 KiB reads, which has as many as this drive alone serves in `duration_s`."""
-    alone = simulate("noop", drive, _forest([_STREAM], _stream(_SAMPLE)), options=options)
+    alone = simulate("noop", drive, _forest([_STREAM], _stream(chain, _SAMPLE)), options=options)
     streamed = max(_SAMPLE, round(duration_s * 1e9 * _SAMPLE / alone.totals["now_ns"]))
-    stream = _stream(min(streamed, drive.sectors // 4 // _STREAM_SECTORS))
+    stream = _stream(chain, min(streamed, drive.sectors // 4 // _stride(chain)))
     links = _links(chain, drive.sectors, len(stream["time_ns"]))
     columns = {name: np.concatenate([column, links[name]]) for name, column in stream.items()}
     return _forest([_STREAM, *(Task(1 + i, "chain", 1) for i in range(chain.tasks))], columns)
@@ -87,7 +93,21 @@ def _links(chain: Chain, sectors: int, row: int) -> dict[str, NDArray[np.int64]]
     }
 
 
-def _stream(n: int) -> dict[str, NDArray[np.int64]]:
+def _gap(chain: Chain) -> int:
+    """Sectors from one of the stream's files to the next."""
+    return (chain.gap_kib << 10) // SECTOR_BYTES if chain.file_kib else 0
+
+
+def _reads_of_a_file(chain: Chain) -> int:
+    return max((chain.file_kib << 10) // SECTOR_BYTES // _STREAM_SECTORS, 1)
+
+
+def _stride(chain: Chain) -> int:
+    """Sectors that a read of the stream is behind the one before, on average."""
+    return _STREAM_SECTORS + -(-_gap(chain) // _reads_of_a_file(chain))
+
+
+def _stream(chain: Chain, n: int) -> dict[str, NDArray[np.int64]]:
     """Rows of the first task."""
     row = np.arange(n)
     return {
@@ -95,7 +115,7 @@ def _stream(n: int) -> dict[str, NDArray[np.int64]]:
         "parent": row - 1,
         "delay_ns": np.where(row == 0, 0, _STREAM_THINK_NS),
         "task": np.zeros(n, np.int64),
-        "sector": row * _STREAM_SECTORS,
+        "sector": row * _STREAM_SECTORS + row // _reads_of_a_file(chain) * _gap(chain),
         "sectors": np.full(n, _STREAM_SECTORS),
     }
 

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre: those who wait for what they have written to be on the medium.
+ *
+ * fsync and O_SYNC end with a flush, which is no request of anybody's: the host sends it past us, and
+ * the device does for it what it had put off. So the time in which the device does nothing that it
+ * was asked for, while requests wait and nobody is waited for, is the last such writer's.
+ */
+#include "core/policy/maitre/internal.h"
+
+#define MERCY_PART 4u /* of the time, that write-back is forgiven at most */
+#define MERCY_MOST (500 * MT_MSEC)
+#define PUT_OFF	   2u /* times quicker than the way */
+#define FLUSH_MOST (100 * MT_MSEC)
+
+/*
+ * A write has come that is waited for: what write-back has had, and owes, is forgiven, as long as that is
+ * no more than a part of the time. Else those who read would pay for one who writes all the time.
+ */
+void mt_commit(struct mt_device *d)
+{
+	struct mt_group *g;
+	struct mt_entity *e;
+	u64 ahead;
+
+	d->mercy_ns = min(d->mercy_ns + div_u64(min(d->now - d->committed_ns, MT_SEC), MERCY_PART),
+			  MERCY_MOST);
+	d->committed_ns = d->now;
+	list_for_each_entry(g, &d->writing, writing) {
+		for (e = g->async; e < g->async + MT_CLASSES; e++) {
+			bool listed = e->listed;
+
+			if (!e->queued || e->v <= g->floor[e->class])
+				continue;
+			ahead = min(e->v - g->floor[e->class], mt_virtual_ns(d, e, d->mercy_ns));
+			mt_unlist(d, e);
+			e->v -= ahead;
+			if (listed)
+				mt_list(d, e);
+			d->mercy_ns -=
+				min(d->mercy_ns, div_u64(ahead * mt_weight(d, e), MT_WEIGHT));
+		}
+	}
+}
+
+/* @f has had @ns of the device. */
+static void pay(struct mt_device *d, struct mt_flow *f, u64 ns)
+{
+	struct mt_entity *e;
+	bool listed;
+
+	for (e = f->home; e; e = mt_above(e)) {
+		listed = e->listed;
+		mt_unlist(d, e);
+		e->v += mt_virtual_ns(d, e, ns);
+		if (listed)
+			mt_list(d, e);
+		mt_raise_floor(e->in);
+	}
+}
+
+/* A request has come, or the device has done one: it is free, as far as we know. */
+void mt_idles(struct mt_device *d)
+{
+	if (!d->idle_ns && !d->q.nr_in_flight && !d->q.wait.active)
+		d->idle_ns = d->now;
+}
+
+/* The device asks for a request. */
+void mt_asks(struct mt_device *d)
+{
+	u64 ns = d->idle_ns ? min(d->now - d->idle_ns, FLUSH_MOST) : 0;
+
+	d->idle_ns = 0;
+	if (!ns || !d->wrote)
+		return;
+	if (ns > d->wrote_ns)
+		pay(d, d->wrote, ns - d->wrote_ns);
+	d->wrote_ns -= min(d->wrote_ns, ns);
+}
+
+/*
+ * @r, a write that is waited for, is done. If that was much quicker than the way to it, the device has
+ * put off the way.
+ */
+void mt_wrote(struct mt_device *d, const struct mt_request *r)
+{
+	u64 way = mt_position(d, r->distance) + mt_stream_ns(d, r->s.rq.sectors);
+	u64 took = d->now - max(r->s.rq.dispatch_ns, d->landed_ns);
+
+	d->wrote = r->flow;
+	d->wrote_ns = took * PUT_OFF < way ? way - took : 0;
+	if (d->wrote_ns)
+		pay(d, d->wrote, d->wrote_ns);
+}

@@ -29,6 +29,7 @@ for name in "${!TEST_RUN[@]}"; do
 	echo "$name: ${TEST_RUN[$name]}" >&2
 done
 END
+export TIMEOUT # as blktests does
 mkdir -p /dev/shm # fio's
 mount -t tmpfs shm /dev/shm
 for name in $TESTS; do

@@ -9,7 +9,7 @@ SOURCES := $(shell find core sim src package drives workloads -type f -not -name
 VERSION := $(shell sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
 DKMS_TREE = $(DESTDIR)/usr/src/headwaiter-$(VERSION)
 
-.PHONY: all build develop requirements wheel wheels deb test-deb test-guest test-kernels patches demo c-test sanitize test test-python test-all test-long test-compilers \
+.PHONY: all build develop requirements wheel wheels deb test-deb test-guest test-recipes test-kernels patches demo c-test sanitize test test-python test-all test-long test-compilers \
 	test-distributions lint format bench mutants mutants-changed fuzz docs man new-policy lab-docs regret-docs reproduction kmod kmod-all \
 	test-kernel-debug published-docs docs-site \
 	dkms-tree clean
@@ -65,15 +65,19 @@ deb:
 test-deb:
 	@packaging/test-deb
 
-# The packages that this made, on an emulated machine with systemd, with hw-maitre for its root disk (root only, half an hour).
+# The packages that this made, on an emulated machine with systemd, with hw-maitre for its root disk (root only, an hour).
 test-guest:
 	@packaging/test-guest
 
+# Packages of other distributions, by the recipes in packaging/, in a root of Debian 13 (root only).
+test-recipes:
+	@packaging/test-recipes
+
 # maitre as a series of patches to a kernel tree, into build/patches, compiled against two kernels and held against checkpatch.pl.
-# KERNELS="6.12 6.1", TREE=folder with a tree to write patches for, SIGN="Name <address>".
+# KERNELS="6.12 6.1", TREE=folder with a tree to write patches for, SIGN="Name <address>", TRY=1 to run the tests.
 patches: build
 	@$(BIN)/python packaging/upstream/patches.py $(if $(KERNELS),--kernels "$(KERNELS)") $(if $(TREE),--tree $(TREE)) \
-		$(if $(SIGN),--sign "$(SIGN)")
+		$(if $(SIGN),--sign "$(SIGN)") $(if $(TRY),--try)
 
 # The main job, on a recording of real programs on a real kernel.
 demo: build
@@ -139,8 +143,10 @@ lint: build build/lint/build.ninja
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	@echo 'clang-format --dry-run -Werror (all of C)'
 	@$(BIN)/clang-format --dry-run -Werror $(C_FILES)
-	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb packaging/debian/*.postinst packaging/debian/*.prerm packaging/debian/*.postrm
+	$(BIN)/shellcheck packaging/deb packaging/test-deb packaging/try-deb packaging/test-recipes packaging/try-recipes
+	$(BIN)/shellcheck packaging/debian/*.postinst packaging/debian/*.prerm packaging/debian/*.postrm
 	$(BIN)/shellcheck -e SC1091,SC2034,SC2154 packaging/upstream/blktests/90[13]
+	$(BIN)/shellcheck -s busybox packaging/upstream/blktests.sh
 	$(BIN)/shellcheck -s bash -e SC2034,SC2128,SC2154,SC2164 packaging/PKGBUILD
 	$(BIN)/shellcheck -e SC1091,SC2154 packaging/initramfs-hook
 	$(BIN)/shellcheck .ci/run .ci/compilers .ci/kernels lab/guest/init lab/guest/*.sh lab/agree/*.sh

@@ -17,6 +17,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "lab": (
         *_STOCK_KERNEL,
         "qemu-system-x86",
+        "bash",
         "busybox-static",
         "fio",
         "e2fsprogs",
@@ -50,7 +51,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 # Of each package a program, or a file, that is there when it is installed.
 _SIGNS = {
-    "apt": "apt-get", "binutils": "nm", "blktrace": "blktrace", "bonnie++": "bonnie++",
+    "apt": "apt-get", "bash": "bash", "binutils": "nm", "blktrace": "blktrace", "bonnie++": "bonnie++",
     "busybox-static": "busybox", "chromium": "chromium", "cpio": "cpio", "dkms": "dkms",
     "e2fsprogs": "mkfs.ext4", "fio": "fio",
     "fio-examples": "/usr/share/doc/fio/examples/basic-verify.fio",

@@ -116,6 +116,14 @@ def test_each_series_that_apt_has_is_listed_with_its_newest_kernel_for_which_mod
     ]
 
 
+def test_a_parameter_goes_to_the_scripts_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+    monkeypatch.setattr(survey, "build", lambda on, say: None)
+    monkeypatch.setattr(survey, "execute", lambda script, series, given, say: tried.append((script, given)))
+    survey.survey(("7.3",), ("smoke", "abuse"), lambda text: None, {"DURATION": "10"})
+    assert tried == [("smoke", {}), ("abuse", {"DURATION": "10"})]
+
+
 def test_what_is_tried_and_what_fails_is_told_by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot be built for is not tried; a script that fails does not end the rest."""
 
@@ -138,5 +146,7 @@ def test_what_is_tried_and_what_fails_is_told_by_kernel(monkeypatch: pytest.Monk
     ]
     [one] = survey.survey(("7.3",), (), lambda text: None).results
     assert (one.series, one.built) == ("7.3", "")
+    with pytest.raises(Problem, match="no script that is tried has a parameter SPEED"):
+        survey.survey((), ("smoke",), lambda text: None, {"SPEED": "1"})
     with pytest.raises(Problem, match=r"apt knows no cloud kernel of 5.10 \(it has 6.1, 6.12, 6.18, 7.3\)"):
         survey.survey(("5.10",), (), lambda text: None)

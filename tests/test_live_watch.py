@@ -17,18 +17,19 @@ from command import run, write
 from fakesys import FakeSystem, machine
 from recordings import readers, record
 
-from headwaiter.base.errors import Problem
+from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.schedulers import find
 from headwaiter.papers.cells import Cell
 from headwaiter.papers.selectors import BySize, read_iozone, read_ranking
 from headwaiter.queue.devices import Device
 from headwaiter.queue.machine import Machine
+from headwaiter.recorder.record import FINISHED, RecordingDone, Sofar
 from headwaiter.study.drive_fit import CLOSE, REFUSED, fit
 from headwaiter.traces import load
 from headwaiter.watch.decide import REGRET_PERCENT, Blocked, Caution, Decider, Memory, Window
 from headwaiter.watch.prometheus import Metrics, served
-from headwaiter.watch.sample import CounterMethod, ReplayMethod, StoppedError, _Proven, counted
+from headwaiter.watch.sample import CounterMethod, ReplayMethod, StoppedError, _Proven, counted, recorded_window
 from headwaiter.watch.service import Rules, Service
 
 __all__ = ["machine"]
@@ -600,3 +601,25 @@ def test_memory_that_cannot_be_read_is_none(machine: FakeSystem) -> None:
     for text in ("", "[]", '{"changes": [1], "blocked": {"bfq": 3}}', '{"changes": ["x"], "blocked": {}}'):
         write(path, text)
         service(machine, Scripted([]))[0].run()
+
+
+@pytest.mark.parametrize(("error", "said"), [
+    (NoRequestsError, "only 0 requests"),
+    (Problem, "line 3: no number"),
+])  # fmt: skip
+def test_a_line_of_the_watch_names_no_file_that_nobody_else_sees(
+    error: type[Problem], said: str, machine: FakeSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window is recorded into a folder of its own, and judged if it has anything."""
+    machine.add("sda")
+    disk = Machine(machine.root).find("sda")
+
+    def refuse(path: Path, *_: object) -> None:
+        raise error(f"{path}/headwaiter.json: line 3: no number")
+
+    done = RecordingDone("tracefs", FINISHED, Sofar(2.0, 0, 0, 0, 0), ())
+    monkeypatch.setattr("headwaiter.watch.sample.record", lambda legs, seconds, path: done)
+    monkeypatch.setattr("headwaiter.watch.sample.Source", lambda path: None)
+    monkeypatch.setattr("headwaiter.watch.sample.read_recording", refuse)
+    window = recorded_window(disk, [disk], 2.0)
+    assert isinstance(window, Window) and (window.seconds, window.requests, window.trouble) == (2.0, 0, said)

@@ -101,7 +101,7 @@ def test_the_administrator_records_applies_measures_and_reverts(
     before = machine.everything("sdb")
     commands = lines("admin")
     assert [line.split()[1] for line in commands if line.startswith("headwaiter")] == [
-        "record", "advise", "apply", "record", "describe", "describe", "status", "advise", "revert",
+        "record", "advise", "apply", "record", "describe", "describe", "status", "apply", "revert", "advise",
     ]  # fmt: skip
     printed = on_a_fake_machine(commands, machine, tmp_path, monkeypatch, capfd)
     assert "[mq-deadline]" in printed["grep . /sys/block/*/queue/scheduler"]

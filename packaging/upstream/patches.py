@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """maitre as patches to a kernel tree: block/maitre-iosched.c, Kconfig, Documentation/block, tests for blktests, and a letter.
 
-    make patches                     (or KERNELS="6.12 6.1", SIGN="Name <address>", TREE=folder with a kernel tree)
+    make patches                     (or KERNELS="6.12 6.1", SIGN="Name <address>", TREE=folder with a kernel tree, TRY=1)
 
 For each series of KERNELS Debian's linux-source is fetched, the file is made for it and compiled against that kernel's headers.
 The first one's patches are written, and held against its scripts/checkpatch.pl. The letter's tables are what the lab has measured
-(lab/experiments/*/*.json). What comes out is in build/patches.
+(lab/experiments/*/*.json). What comes out is in build/patches. With TRY the lab runs the tests under each of these kernels.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from headwaiter.base.errors import Problem  # noqa: E402
 from headwaiter.engine.schedulers import find  # noqa: E402
 from headwaiter.lab.host import cache_folder  # noqa: E402
 from headwaiter.lab.kernels import fetch, headers, kernel  # noqa: E402
+from headwaiter.lab.script import Row, execute  # noqa: E402
 
 OUT = ROOT / "build" / "patches"
 MEMBERS = (
@@ -105,15 +106,15 @@ def narrow(text: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def compiled(text: str, tree: Path, of: Path) -> None:
-    """Compile the file as a module, with the private headers of its tree and a kernel's headers. Problem if it does not."""
-    with tempfile.TemporaryDirectory(prefix="headwaiter-patches-") as aside:
-        folder = Path(aside)
-        (folder / "maitre-iosched.c").write_text(text, encoding="utf-8")
-        for header in (tree / "block").glob("*.h"):
-            shutil.copy(header, folder)
-        (folder / "Kbuild").write_text("obj-m := maitre-iosched.o\nccflags-y := -I$(src) -Werror\n", encoding="utf-8")
-        run(sys.executable, ROOT / "kmod" / "build", "--headers", of, "--tree", folder)
+def compiled(text: str, tree: Path, of: Path, folder: Path) -> Path:
+    """Compile the file in a folder, with the private headers of its tree and a kernel's headers. The module, or a Problem."""
+    folder.mkdir(parents=True)
+    (folder / "maitre-iosched.c").write_text(text, encoding="utf-8")
+    for header in (tree / "block").glob("*.h"):
+        shutil.copy(header, folder)
+    (folder / "Kbuild").write_text("obj-m := maitre-iosched.o\nccflags-y := -I$(src) -Werror\n", encoding="utf-8")
+    run(sys.executable, ROOT / "kmod" / "build", "--headers", of, "--tree", folder)
+    return folder / "maitre-iosched.ko"
 
 
 def edited(path: Path, before: str, new: str) -> None:
@@ -218,6 +219,20 @@ def blktests(folder: Path) -> None:
             run("bash", "-n", folder / path.name)
 
 
+def tried(folder: Path, series: str, module: Path) -> list[Row]:
+    """What comes of the tests under a stock kernel with a module. Problem if one fails."""
+    script = folder / "blktests.sh"
+    tests = sorted(path for path in (folder / "blktests" / "tests" / "block").iterdir())
+    parts = ["mkdir -p /blktests/tests/block\n"]
+    for path in tests:
+        text = path.read_text(encoding="utf-8")
+        parts.append(f"cat >/blktests/tests/block/{path.name} <<'END OF TEST'\n{text}END OF TEST\n")
+    head, code = (HERE / "blktests.sh").read_text(encoding="utf-8").split("\n\n", 1)
+    script.write_text("\n".join((head, *parts, code)), encoding="utf-8")
+    names = " ".join(path.name for path in tests if not path.suffix)
+    return execute(str(script), [series], {"TESTS": names}, say, [module])[1]
+
+
 def series_of(tree: Path, text: str, author: str, sign: bool) -> list[Path]:
     """The patches, with the letter in front."""
     changed = ["block/Kconfig.iosched", "block/Makefile", "Documentation/block/index.rst", "MAINTAINERS"]
@@ -260,15 +275,17 @@ def main() -> int:
         "--tree", type=Path, help="a kernel tree to write patches for, instead of the first series' own; not compiled"
     )
     parser.add_argument("--sign", default="", metavar="'NAME <ADDRESS>'", help="who signs them off")
+    parser.add_argument("--try", dest="do_try", action="store_true", help="run the tests under each kernel")
     options = parser.parse_args()
     try:
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir(parents=True)
         trees = {series: source_tree(series) for series in options.kernels.split()}
         texts = {series: source(tree) for series, tree in trees.items()}
+        modules = dict[str, Path]()
         for series, text in texts.items():
             of = kernel(series, say)
-            compiled(text, trees[series], headers(of, say))
+            modules[series] = compiled(text, trees[series], headers(of, say), OUT / "modules" / series)
             print(f"compiled for {of.release}")
         first = next(iter(trees))
         tree = options.tree or trees[first]
@@ -278,6 +295,9 @@ def main() -> int:
         print(f"checkpatch: {checked(tree, patches, bool(options.sign))}")
         for path in patches:
             print(path.relative_to(ROOT))
+        for series, module in modules.items() if options.do_try else ():
+            for row in tried(OUT, series, module):
+                print(f"{row['kernel']}: {row['test']} passed{'; ' if row['figures'] else ''}{row['figures']}")
     except (Problem, Refused) as problem:
         print(f"packaging/upstream: {problem}", file=sys.stderr)
         return 2

@@ -109,13 +109,17 @@ def _run(
     shell_complete=complete.among(experiments),
     help="Build the modules for each, and run this there; may be repeated.",
 )
+@click.option("--set", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a parameter of those that have it.")
 @output_options
-def _kernels(series: tuple[str, ...], scripts: tuple[str, ...], as_json: bool, output: Path | None) -> None:
+def _kernels(
+    series: tuple[str, ...], scripts: tuple[str, ...], pairs: tuple[str, ...], as_json: bool, output: Path | None
+) -> None:
     """List the newest kernel of each series that apt's sources have, and with --try whether the modules pass there."""
+    given = dict(assignment("--set", pair, "NAME=VALUE") for pair in pairs)
     for script in scripts:  # a wrong name must show before kernels are fetched
         read(script)
     with timed(" ".join(("kernels", *scripts)), max(1, len(scripts))) as seconds, work_bar(seconds) as say:
-        found = survey(series, scripts, say)
+        found = survey(series, scripts, say, given)
     rows: list[Row] = []
     for row in found.results:
         tried = {"built": row.built, **row.scripts} if scripts else {}

@@ -21,6 +21,7 @@ from headwaiter.base.errors import Problem
 
 # Programs that a script may have packed into its guest, and the Debian packages that have them.
 GUEST_PROGRAMS = {
+    "bash": "bash",
     "chrt": "util-linux",
     "fio": "fio",
     "blktrace": "blktrace",

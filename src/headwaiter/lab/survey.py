@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headwaiter.base.errors import Problem
 from headwaiter.lab.host import need, run
 from headwaiter.lab.kernels import Progress, kernel, version_key
 from headwaiter.lab.modules import build
 from headwaiter.lab.schema import KernelRow, KernelsDocument
-from headwaiter.lab.script import execute
+from headwaiter.lab.script import execute, read
 
 OLDEST = "6.1"
 PASSED = "passed"
@@ -33,8 +33,16 @@ def served() -> list[KernelRow]:
     return found
 
 
-def survey(series: Sequence[str], scripts: Sequence[str], say: Progress) -> KernelsDocument:
-    """All of them, or those of some series; each that has headers is tried with each script. Problem if apt lacks a series."""
+def survey(
+    series: Sequence[str], scripts: Sequence[str], say: Progress, given: Mapping[str, str] | None = None
+) -> KernelsDocument:
+    """All of them, or those of some series; each that has headers is tried with each script. Problem if apt lacks a series.
+
+    given: parameters, for those scripts that have them. Problem if none has one.
+    """
+    each = {script: _parameters(script, given or {}) for script in scripts}
+    if unused := set(given or {}) - {name for one in each.values() for name in one}:
+        raise Problem(f"lab: no script that is tried has a parameter {', '.join(sorted(unused))}")
     rows = served()
     if unknown := set(series) - {row.series for row in rows}:
         known = ", ".join(row.series for row in rows) or "none"
@@ -42,19 +50,25 @@ def survey(series: Sequence[str], scripts: Sequence[str], say: Progress) -> Kern
     if series:
         rows = [row for row in rows if row.series in series]
     if scripts:
-        rows = [_tried(row, scripts, say) if row.headers else row for row in rows]
+        rows = [_tried(row, each, say) if row.headers else row for row in rows]
     return KernelsDocument(system=_system(), results=rows)
 
 
-def _tried(row: KernelRow, scripts: Sequence[str], say: Progress) -> KernelRow:
+def _parameters(script: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Those that a script has."""
+    has = read(script).environment({})
+    return {name: value for name, value in given.items() if name in has}
+
+
+def _tried(row: KernelRow, scripts: Mapping[str, Mapping[str, str]], say: Progress) -> KernelRow:
     try:
         build(kernel(row.release, say), say)
     except Problem as e:
         return KernelRow(series=row.series, release=row.release, headers=True, built=str(e))
     results = {}
-    for script in scripts:
+    for script, given in scripts.items():
         try:
-            execute(script, [row.release], {}, say)
+            execute(script, [row.release], given, say)
             results[script] = PASSED
         except Problem as e:
             results[script] = str(e)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from headwaiter.advice.advice import queue_of
 from headwaiter.advice.offered import known
-from headwaiter.base.errors import Problem
+from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import I64, Drive
@@ -174,8 +175,10 @@ def recorded_window(device: Device, legs: Sequence[Device], seconds: float) -> t
         source = Source(path)
         try:
             trace = read_recording(path, Reading(), source)
-        except Problem as e:
-            return _nothing(done.sofar.seconds, str(e).removeprefix(f"{path}: "))
+        except NoRequestsError:
+            return _nothing(done.sofar.seconds, "only 0 requests")
+        except Problem as e:  # it may name a file of the recording, which nobody else sees
+            return _nothing(done.sofar.seconds, re.sub(rf"{re.escape(str(path))}[^\s:]*: ", "", str(e)))
         recorded = recording.of(source)
     assert trace
     return trace, done.sofar.seconds, recorded.lost if recorded else 0

@@ -205,6 +205,8 @@ new-policy: .venv/.tools
 # Measure anew what the JSON files beside the lab's scripts hold (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
 PAIRS := --set "SCHEDULERS=hw-maitre bfq"
+KERNELS_OWN := --set "JOBS=$(shell seq -s ' ' 101 130)" \
+	--set "SCHEDULERS=none mq-deadline kyber bfq bfq:low_latency=0 mq-deadline:fifo_batch=1"
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json
@@ -218,6 +220,9 @@ lab-docs: build
 	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.1 --json -o lab/experiments/starts/starts-6.1.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise-6.12.json
+	$(BIN)/headwaiter lab run advise -k 6.12 $(KERNELS_OWN) --json -o lab/experiments/advise/advise-stock-6.12.json
+	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 $(KERNELS_OWN) --json \
+		-o lab/experiments/advise/advise-stock-wd-re-4tb-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o lab/agree/agree-random.json

@@ -14,8 +14,8 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `rooms: table` and `rooms: picture` are the rooms of the Python package (rooms.py).
 `parquet: RECORD` are the columns of a Parquet table.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `watched: NAME` and
-`agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `kernels: all` is of lab/kernels/*.json
+Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `places: NAME`, `watched: NAME`
+and `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `kernels: all` is of lab/kernels/*.json
 (`make test-kernels`), `regret: NAME` of docs/regret.json (`make regret-docs`), `validated: NAME` of docs/published.json
 (`make published-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
@@ -248,6 +248,17 @@ def advice(name: str) -> str:
             for job, found in runs.items()
         ),
     )
+
+
+def first_places(name: str) -> str:
+    """Of the experiment `advise`: for how many jobs the first place holds, and a line for each of the others."""
+    said = [r for r in lab_results(name) if r["what"] == "advice"]
+    missed = [r for r in said if not r["holds"]]
+    lines = rows(
+        ("job", "advise says", "advise's first", "best in the lab", "`of_best`"),
+        ((r["job"], r["outcome"], f"`{r['scheduler']}`", f"`{r['best']}`", f"{r['of_best']:.3f}") for r in missed),
+    )
+    return f"It holds for {len(said) - len(missed)} of {len(said)} jobs. The others:\n\n{lines}"
 
 
 def watched(name: str) -> str:
@@ -583,6 +594,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "starts": starts,
     "pairs": pairs,
     "advice": advice,
+    "places": first_places,
     "watched": watched,
     "agreement": agreement,
     "kernels": kernels,

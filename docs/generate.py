@@ -14,10 +14,10 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `rooms: table` and `rooms: picture` are the rooms of the Python package (rooms.py).
 `parquet: RECORD` are the columns of a Parquet table.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `places: NAME`, `watched: NAME`
-and `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `kernels: all` is of lab/kernels/*.json
-(`make test-kernels`), `regret: NAME` of docs/regret.json (`make regret-docs`), `validated: NAME` of docs/published.json
-(`make published-docs`).
+Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `places: NAME`, `watched:
+NAME` and `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `kernels: all` is of
+lab/kernels/*.json (`make test-kernels`), `regret: NAME` of docs/regret.json (`make regret-docs`), `validated: NAME` of
+docs/published.json (`make published-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 

@@ -269,7 +269,8 @@ def test_runs_are_as_a_kernel_has_them() -> None:
     assert {name: one.nr_requests for name, one in found.items()} == {**dict.fromkeys(found, 64), "none": 31}
     assert [name for name, one in found.items() if one.pull_ahead] == ["none", "mq-deadline", "bfq"]
     assert {(one.seed, one.wbt_depth) for one in found.values()} == {(7, 62)}
-    assert {one.nr_requests for one in options(nr_requests=100).values()} == {100}
+    given = options(nr_requests=100)
+    assert {name: one.nr_requests for name, one in given.items()} == {**dict.fromkeys(given, 100), "none": 32}
     assert not any(one.pull_ahead for one in options(pull_ahead=False).values())
     assert all(one.settled for one in found.values()) and not any(one.settled for one in options(settled=False).values())
 

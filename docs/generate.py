@@ -258,7 +258,8 @@ def first_places(name: str) -> str:
         ("job", "advise says", "advise's first", "best in the lab", "`of_best`"),
         ((r["job"], r["outcome"], f"`{r['scheduler']}`", f"`{r['best']}`", f"{r['of_best']:.3f}") for r in missed),
     )
-    return f"It holds for {len(said) - len(missed)} of {len(said)} jobs. The others:\n\n{lines}"
+    holds = f"It holds for {len(said) - len(missed)} of {len(said)} jobs."
+    return f"{holds} The others:\n\n{lines}" if missed else f"{holds}\n"
 
 
 def watched(name: str) -> str:

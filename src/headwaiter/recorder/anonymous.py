@@ -22,13 +22,17 @@ _FACTS = ("name", "number", "model", "kind", "sectors", "rotational", "zoned", "
 _RELEASE = re.compile(r"[\d.]*\d")
 _NUMBER_BYTES = 2
 """A record begins with its event's number."""
+_Text = tuple[str, slice]
+_Parts = tuple[list[slice], list[_Text], list[_Text]]
+"""Of a record: what stays as it is, texts by their fields, and fields that say where their text is."""
+_UNKNOWN: _Parts = ([slice(_NUMBER_BYTES)], [], [])
 
 
 class Anonymous:
     """What one recording's names become, file by file, in the order of the archive."""
 
     def __init__(self) -> None:
-        self._formats: dict[int, EventFormat] = {}
+        self._formats: dict[int, _Parts] = {}
         self._called: dict[bytes, bytes] = {}
 
     def file(self, name: str, content: bytes) -> bytes:
@@ -37,7 +41,7 @@ class Anonymous:
             return _beginning(content)
         if name.startswith("events/"):
             format = EventFormat.parse(content.decode("utf-8", "replace"))
-            self._formats[format.number] = format
+            self._formats[format.number] = _parts(format)
             return content
         if name.startswith("cpu"):
             try:
@@ -60,18 +64,15 @@ class Anonymous:
     def _record(self, old: bytes) -> bytes:
         """A record with the fields of its format, and nothing between them."""
         new = bytearray(len(old))
-        new[:_NUMBER_BYTES] = old[:_NUMBER_BYTES]
-        format = self._formats.get(int.from_bytes(old[:_NUMBER_BYTES], "little"))
-        for field, (offset, code) in format.fields.items() if format else ():
-            size = struct.calcsize(code)
-            value = old[offset : offset + size]
-            if format and field in format.elsewhere:
-                where = int.from_bytes(value, "little")
-                first, end = where & 0xFFFF, (where & 0xFFFF) + (where >> 16)
-                new[first:end] = self._text(field, old[first:end])
-            elif code.endswith("s"):
-                value = self._text(field, value)
-            new[offset : offset + len(value)] = value
+        kept, texts, elsewhere = self._formats.get(int.from_bytes(old[:_NUMBER_BYTES], "little"), _UNKNOWN)
+        for part in kept:
+            new[part] = old[part]
+        for field, part in texts:
+            new[part] = self._text(field, old[part])
+        for field, at in elsewhere:
+            where = int.from_bytes(old[at], "little")
+            part = slice(where & 0xFFFF, (where & 0xFFFF) + (where >> 16))
+            new[part] = self._text(field, old[part])
         return bytes(new[: len(old)])
 
     def _text(self, field: str, value: bytes) -> bytes:
@@ -85,6 +86,19 @@ class Anonymous:
         if not name or is_kernel_thread(name.decode("utf-8", "replace")):
             return name
         return self._called.setdefault(name, b"program-%d" % (len(self._called) + 1))
+
+
+def _parts(format: EventFormat) -> _Parts:
+    kept, texts, elsewhere = [slice(_NUMBER_BYTES)], [], []
+    for field, (offset, code) in format.fields.items():
+        part = slice(offset, offset + struct.calcsize(code))
+        if code.endswith("s") and field not in format.elsewhere:
+            texts.append((field, part))
+            continue
+        kept.append(part)
+        if field in format.elsewhere:
+            elsewhere.append((field, part))
+    return kept, texts, elsewhere
 
 
 def _beginning(content: bytes) -> bytes:

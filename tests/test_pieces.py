@@ -263,15 +263,21 @@ print(json.dumps([done.totals["completed"], resource.getrusage(resource.RUSAGE_S
 """
 
 
+def packed_reads(folder: Path, count: int) -> Path:
+    """So many reads of seven tasks, a millisecond apart."""
+    path = folder / f"{count}.csv.gz"
+    rows = (f"{i / 1000:.3f},{i % 7},R,1,{i * 7919 % 1000003 * 8},8\n" for i in range(count))
+    path.write_bytes(gzip.compress(("time_s,task,op,sync,sector,sectors\n" + "".join(rows)).encode(), 1))
+    return path
+
+
 def test_what_was_read_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once, and not when the collector of garbage comes."""
     monkeypatch.setattr(pieces, "TEXT_BYTES", 1 << 16)
     monkeypatch.setattr(pieces, "HELD", 1 << 9)
 
     def peak_bytes(count: int) -> int:
-        path = tmp_path / f"{count}.csv.gz"
-        rows = (f"{i / 1000:.3f},{i % 7},R,1,{i * 7919 % 1000003 * 8},8\n" for i in range(count))
-        path.write_bytes(gzip.compress(("time_s,task,op,sync,sector,sectors\n" + "".join(rows)).encode(), 1))
+        path = packed_reads(tmp_path, count)
         gc.collect()
         gc.disable()
         tracemalloc.start()
@@ -290,9 +296,7 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     """Four times as many requests take as much, but for some MB of what a process happens to keep."""
 
     def peak_kb(count: int) -> int:
-        path = tmp_path / f"{count}.csv.gz"
-        rows = (f"{i / 1000:.3f},{i % 7},R,1,{i * 7919 % 1000003 * 8},8\n" for i in range(count))
-        path.write_bytes(gzip.compress(("time_s,task,op,sync,sector,sectors\n" + "".join(rows)).encode(), 1))
+        path = packed_reads(tmp_path, count)
         ran = subprocess.run([sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True)
         completed, kb = json.loads(ran.stdout)
         assert completed == count

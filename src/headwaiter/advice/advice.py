@@ -209,9 +209,10 @@ def _searched(judged: Judged, work: Workload, trials: int, margin: float, anyway
     return replace(held, fit=judged.fit), [note]
 
 
-def conditions_of(settings: Settings | None, *, seed: int = 0, queue_depth: int = 0, whole: bool = False) -> RunConditions:
-    """Return the conditions under which a kernel with these settings runs a recording. queue_depth 0: the device's own."""
-    number = settings.nr_requests if settings and settings.scheduler != "none" and settings.nr_requests else None
+def conditions_of(target: Target | None, *, seed: int, queue_depth: int, whole: bool) -> RunConditions:
+    """Return the conditions under which a disk runs a recording; None: the recorded one. queue_depth 0: the device's own."""
+    now = target.settings[0] if target else None
+    number = now.nr_requests if now and now.scheduler != "none" and now.nr_requests else None
     return RunConditions(seed=seed, queue_depth=queue_depth, nr_requests=number, whole=whole)
 
 

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from headwaiter.advice.advice import Advised, Target, advise, conditions_of, elsewhere, recorded_settings
+from headwaiter.advice.advice import Advised, Target, advise, conditions_of, elsewhere
 from headwaiter.advice.little import Little, TooLittleError, little
 from headwaiter.advice.recorded import read_recorded
 from headwaiter.advice.schema import Goal
@@ -149,8 +149,7 @@ def command(
     except TooLittleError as e:
         found = little(e, target, goal, mute)
     else:
-        now = target.settings[0] if target else recorded_settings(recorded)
-        conditions = conditions_of(now, seed=given["seed"], queue_depth=given["queue_depth"], whole=given["whole"])
+        conditions = conditions_of(target, seed=given["seed"], queue_depth=given["queue_depth"], whole=given["whole"])
         # Before the gate nobody knows whether it will take long, and so nothing is announced.
         total = _ios(work, drive, conditions) if work.trace else None
         with progress_bar(f"{work.name} on {drive.name}", total) as update:

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwaiter.advice.advice import advise, conditions_of, recorded_settings
+from headwaiter.advice.advice import advise
 from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.schedulers import find
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.lab import python
 from headwaiter.lab.agree import PREFACE, process_rate
 from headwaiter.lab.guest import GuestOutcome, boot
@@ -129,8 +130,7 @@ def ranked(raw: bytes, drive_name: str, depth: int) -> Ranked:
         path.write_bytes(raw)
         source, drive = Source(path), open_drive(drive_name)
         recorded = recording.of(source)
-        settings = recorded_settings(recorded)
-        conditions = conditions_of(settings, queue_depth=depth)
+        conditions = RunConditions(queue_depth=depth)
         # A recording of some seconds is too short for the gate, and long enough to be held against the same seconds.
         found = advise(read_workload(path, drive, Reading(None), source), drive, conditions, recorded=recorded, anyway=True)
     if found.answer is None or not found.answer.margins:

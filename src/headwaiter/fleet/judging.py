@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import headwaiter
-from headwaiter.advice.advice import Advised, advise, conditions_of, recorded_settings
+from headwaiter.advice.advice import Advised, advise
 from headwaiter.advice.little import TooLittleError
 from headwaiter.advice.recorded import read_recorded
 from headwaiter.advice.schema import Goal
 from headwaiter.description.describe import describe
 from headwaiter.fleet.classes import drive_class, workload_class
 from headwaiter.fleet.schema import Fate, FleetRow
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.study.schema import Answer
 from headwaiter.study.variants import parse_variant
 from headwaiter.study.workload import Reading
@@ -72,8 +73,7 @@ def _judge(one: FleetMachine) -> FleetRow:
         work, drive, recorded = read_recorded(one.path, one.drive, Reading(seed=one.seed))
     except TooLittleError:
         return unjudged(one, None, "too little")
-    conditions = conditions_of(recorded_settings(recorded), seed=one.seed)
-    found = advise(work, drive, conditions, goal=one.goal, recorded=recorded, modules=one.modules)
+    found = advise(work, drive, RunConditions(seed=one.seed), goal=one.goal, recorded=recorded, modules=one.modules)
     trace = work.recording
     assert trace is not None
     whole = describe(trace, one.name).whole

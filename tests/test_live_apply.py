@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from command import good, run, told
 from fakesys import FakeSystem, machine
+
+from headwaiter.queue.settings import Settings, commands
 
 __all__ = ["machine"]
 
@@ -76,3 +79,31 @@ def test_force(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
     good(capfd, "apply", "sda", "bfq", "--force", "--root", machine.root)
     [disk] = json.loads(good(capfd, "status", "--json", "--root", machine.root))["disks"]
     assert (disk["before"], disk["wanted"], disk["by"]) == ("mq-deadline", "bfq", "headwaiter apply")
+
+
+def test_bfq_begins_anew_where_weights_were_raised(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
+    """By way of none, with all that was set by hand as it was; back to low_latency=1, and to 0 again where it is 0, it stays."""
+    machine.add("sda", scheduler="bfq")
+    by_hand = {"iosched/slice_idle": "4", "iosched/slice_idle_us": "4000", "nr_requests": "100", "wbt_lat_usec": "2000"}
+    for file, value in by_hand.items():
+        machine.set("sda", file, value)
+    before = machine.everything("sda")
+    root = ("--root", machine.root)
+    for scheduler, switches in (("bfq:low_latency=0", ["none", "bfq"]), ("bfq:low_latency=0:strict_guarantees=1", [])):
+        machine.writes.clear()
+        assert "scheduler" not in good(capfd, "apply", "sda", scheduler, *root)
+        assert [value for _, file, value in machine.writes if file == "scheduler"] == switches
+        now = machine.everything("sda")
+        assert {file: now[file].strip() for file in by_hand} == by_hand and now["iosched/low_latency"] == "0\n"
+    machine.writes.clear()
+    good(capfd, "revert", "sda", *root)
+    assert machine.everything("sda") == before and not any(file == "scheduler" for _, file, _ in machine.writes)
+
+
+def test_lines_for_a_shell_choose_bfq_anew() -> None:
+    folder, queue = Path("/sys/block/sda"), "/sys/block/sda/queue"
+    before = Settings("bfq", 256, {"low_latency": "1", "slice_idle": "4"}, 0)
+    lines = commands(folder, Settings("bfq", None, {"low_latency": "0"}), before)
+    assert lines[:2] == [f"echo none >{queue}/scheduler", f"echo bfq >{queue}/scheduler"]
+    assert set(lines[2:]) == {f"echo 0 >{queue}/iosched/low_latency", f"echo 4 >{queue}/iosched/slice_idle"}
+    assert len(commands(folder, Settings("bfq", None, {"slice_idle": "0"}), before)) == 2

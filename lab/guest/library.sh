@@ -83,9 +83,11 @@ elevator() {
 	fi
 }
 
-# Choose for disk $1 a scheduler with settings: NAME[:TUNABLE=VALUE...]. Of a table the VALUE is a file that has its rows.
+# Choose for disk $1 a scheduler with settings: NAME[:TUNABLE=VALUE...]. Of a table the VALUE is a file that has its rows. By way of
+# none: a scheduler that stays in force keeps what it knows. bfq, told low_latency=0 after it had raised weights, idles no more.
 variant() {
 	local disk=$1 setting value tunable
+	echo none >"/sys/block/$disk/queue/scheduler" || fail "cannot select none"
 	elevator "$disk" "${2%%:*}"
 	for setting in $(echo "$2" | tr ':' '\n' | tail -n +2); do
 		value=${setting#*=}

@@ -22,7 +22,16 @@ from headwaiter.queue.devices import Device, current_scheduler
 from headwaiter.queue.losses import Uses, losses
 from headwaiter.queue.others import acting_on
 from headwaiter.queue.schema import Foreign
-from headwaiter.queue.settings import NR_REQUESTS, SCHEDULER, TUNABLES, UNKNOWN_FOLDER, Settings, commands, kept_requests
+from headwaiter.queue.settings import (
+    NR_REQUESTS,
+    SCHEDULER,
+    TUNABLES,
+    UNKNOWN_FOLDER,
+    Settings,
+    by_way_of_none,
+    commands,
+    kept_requests,
+)
 from headwaiter.study.inkernel import POSITIONS, depth_of
 from headwaiter.study.schema import Answer, Fit, Lever
 from headwaiter.study.variants import Variant, candidates, default_set, parse_variant
@@ -412,11 +421,12 @@ def _lines(found: Advised, wanted: Settings) -> tuple[list[str], list[str]]:
     """Lines for a shell that put it, and that restore what is, or what was in force at the recording."""
     target = found.target
     if target is None:
-        put, back = commands(UNKNOWN_FOLDER, wanted), commands(UNKNOWN_FOLDER, found.before.beside(wanted))
-        return [line for line in put if line not in back], [line for line in back if line not in put]
-    apply = [line for leg in target.legs for line in commands(leg.folder, wanted)]
-    before = zip(target.legs, target.settings, strict=True)
-    return apply, [line for leg, now in before for line in commands(leg.folder, now.beside(wanted))]
+        put, back = commands(UNKNOWN_FOLDER, wanted, found.before), commands(UNKNOWN_FOLDER, found.before.beside(wanted))
+        anew = by_way_of_none(found.before, wanted)
+        return [line for line in put if anew or line not in back], [line for line in back if line not in put]
+    each = list(zip(target.legs, target.settings, strict=True))
+    apply = [line for leg, now in each for line in commands(leg.folder, wanted, now)]
+    return apply, [line for leg, now in each for line in commands(leg.folder, now.beside(wanted))]
 
 
 def _foreign(target: Target, name: str) -> list[Foreign]:

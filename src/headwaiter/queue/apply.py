@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headwaiter.base.errors import Problem
 from headwaiter.queue.devices import Device
-from headwaiter.queue.settings import Change, Queue, Settings, differs, opened
+from headwaiter.queue.settings import Change, Queue, Settings, by_way_of_none, differs, opened
 from headwaiter.queue.state import Saved, State
 
 
@@ -106,4 +106,5 @@ def overridden(saved: Saved, found: Settings) -> str:
     """
     if saved.found is not None:
         return differs(saved.found, found)
-    return "" if found.scheduler in (saved.before.scheduler, saved.wanted.scheduler) else "scheduler"
+    between = ("none",) if by_way_of_none(saved.before, saved.wanted) else ()
+    return "" if found.scheduler in (saved.before.scheduler, saved.wanted.scheduler, *between) else "scheduler"

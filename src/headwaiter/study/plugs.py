@@ -2,7 +2,8 @@
 """What a process submits in one go: Linux holds it back until the process is through with it (a plug), and merges it meanwhile.
 
 Recorded is when each I/O was submitted. Were each to reach the scheduler then, an idle device would be given the first alone, and
-the rest as a second request behind it, which takes a turn of the platter more.
+the rest as a second request behind it, which takes a turn of the platter more. Nor do I/Os that are merged in the plug ask for a
+tag each: were they to, a read of 512 KiB in pages would wait for 128 tags, and where a device has 64, for its own first half.
 """
 
 from __future__ import annotations
@@ -18,6 +19,29 @@ from headwaiter.traces import Trace
 TOGETHER_NS = 50_000
 """I/Os of a process that come after each other within this are submitted in one go: some 10 us of processor time lie between
 them, and a process that slept would take longer."""
+
+
+def joined(trace: Trace) -> Trace:
+    """A trace where what one process submitted in one go, and the device served as one request, is one I/O.
+
+    That I/Os were one request is told by their common times of dispatch and completion. Those without a known completion, and
+    flushes, stay as they are; so does a trace where there is nothing to join.
+    """
+    n = len(trace)
+    order = np.lexsort((np.arange(n), trace.task))
+    before, this = order[:-1], order[1:]
+    one = (trace.complete_ns[this] >= 0) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
+    one &= trace.sector[before] + trace.sectors[before] == trace.sector[this]
+    for column in (trace.task, trace.group, trace.op, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns):
+        if column is not None:
+            one &= column[before] == column[this]
+    if not one.any():
+        return trace
+    begins = np.flatnonzero(np.concatenate([[True], ~one]))
+    lengths = np.zeros(n, np.int64)
+    lengths[order[begins]] = np.add.reduceat(trace.sectors[order].astype(np.int64), begins)
+    rows = np.sort(order[begins])
+    return replace(trace, **{**trace.columns(rows), "sectors": lengths[rows].astype(trace.sectors.dtype)})
 
 
 def plugged(trace: Trace, forest: Forest) -> Forest:

@@ -78,7 +78,7 @@ def sampled(work: Workload, seed: int, most: int = WHOLE_IOS, ios: int = SAMPLED
     each = np.unique(load.groups[waited_for(load)], return_counts=True)[1]
     if few := int((each < len(windows)).sum()):
         note += f"; {counted(few, 'program')} with fewer than {len(windows)} of them {'does' if few == 1 else 'do'} not count"
-    return replace(work, load=load, trace=chosen, whole=trace, notes=(*work.notes, note))
+    return replace(work, load=load, trace=chosen, whole=work.recording, notes=(*work.notes, note))
 
 
 def _time_text(ns: int) -> str:

@@ -18,6 +18,7 @@ from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
+from headwaiter.study.plugs import joined
 from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
@@ -53,7 +54,7 @@ class Reading:
 class Workload:
     """A load with its name; `replay` is closed, open, or None for generated load; `notes` are for the reader.
 
-    `trace` is the recording, if it is one; where windows of it are replayed (windows.py), these, and `whole` is all of it.
+    `trace` is what is replayed of a recording, if it is one.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Workload:
     reading: Reading = Reading()
     """How it was read."""
     whole: Trace | None = None
+    """What was recorded, where `trace` is windows of it (windows.py), or has fewer I/Os (plugs.py)."""
 
     @property
     def windows(self) -> int:
@@ -175,6 +177,9 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
     how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and how == OPEN:
         notes.append("the trace does not identify tasks: replayed open, at its timestamps")
+    recorded = trace
+    if how == CLOSED:
+        trace = joined(trace)
     rows = with_flushes(trace)
     forest = open_forest(rows)
     if how == CLOSED:
@@ -205,7 +210,8 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
             time_ns=(forest.time_ns / reading.speed).astype(np.int64),
             delay_ns=(forest.delay_ns / reading.speed).astype(np.int64),
         )
-    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256, reading)
+    whole = recorded if len(recorded) > len(trace) else None
+    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256, reading, whole)
 
 
 def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray[np.bool_]) -> float:

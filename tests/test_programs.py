@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -18,11 +19,13 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.sim import Forest, Options, simulate
 from headwaiter.experiments.again import Replays, by_program, mbps, programs_of
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.lab.schema import ProgramReplay, ProgramRun
 from headwaiter.study.ongoing import done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
-from headwaiter.study.plugs import plugged
+from headwaiter.study.plugs import joined, plugged
 from headwaiter.study.workload import Reading, replay
+from headwaiter.traces.model import Flushes
 
 LAB = Path(__file__).parent / "data" / "again-example.json"
 """headwaiter lab run again --json; of it the rows of the lab."""
@@ -124,6 +127,33 @@ def test_what_is_submitted_in_one_go_reaches_the_scheduler_at_once() -> None:
     assert held.time_ns.tolist() == [20 * us, 20 * us, 15 * us, 20 * us, 200 * us]
     given = type(made)(**{**vars(made), "issue_ns": np.where(made.time_ns == 0, 5 * us, made.complete_ns)})
     assert plugged(given, load).time_ns.tolist()[0] == 0, "the device had the first before the second was there"
+
+
+def test_what_was_one_request_asks_for_one_tag() -> None:
+    """Pages of a read-ahead in one plug are one I/O, and what followed one of them follows it; other I/Os stay apart."""
+    us = 1000
+    pages = [(i * us, 5000, 1, Op.READ, 8 * i) for i in range(16)]
+    rows = [*pages, (16 * us, 6000, 1, Op.READ, 128), (17 * us, 5000, 1, Op.WRITE, 136), (18 * us, 5000, 1, Op.READ, 900)]
+    every: list[Row] = [*((0, 5, 1, op, sector) for _, _, _, op, sector in rows), (9, 12, 1, Op.READ, 4000)]
+    made = trace(every)
+    made.time_ns[:] = [*(row[0] for row in rows), 9 * MS]
+    made.complete_ns[:] = [*(row[1] * us for row in rows), 12 * MS]
+    flush = np.array([8 * MS], np.int64)
+    flushes = Flushes(flush, flush + 1, flush, np.zeros(1, np.uint32), np.zeros(1, np.uint32))
+    seen = replay(Path("t"), dataclasses.replace(made, flushes=flushes), DRIVE, Reading())
+    one = joined(seen)
+    assert isinstance(seen.load, Forest) and isinstance(one.load, Forest) and one.trace and one.recording is seen.trace
+    assert one.load.sectors.tolist() == [128, 8, 8, 8, 0, 8] and one.trace.sectors.tolist() == [128, 8, 8, 8, 8]
+    assert one.load.sector.tolist() == [0, 128, 136, 900, 0, 4000] and one.trace.flushes is flushes
+    assert one.load.parent.tolist() == [-1, -1, -1, -1, 1, 4] and one.load.after is not None
+    assert one.load.after.tolist() == [-1, 0, -1, -1, -1, -1] and int(seen.load.after[16]) == 15  # type: ignore[index]
+    assert one.load.time_ns.tolist()[:2] == [15 * us, 16 * us], "with its last page"
+    assert joined(one) is one
+    apart = RunConditions(merging=False).load(seen, DRIVE)
+    assert isinstance(apart.load, Forest) and (apart.load.sectors == 8).sum() >= 19
+    given = dataclasses.replace(made, issue_ns=np.where(np.arange(len(made)) == 3, 1, made.complete_ns - 1))
+    assert isinstance(load := joined(replay(Path("t"), given, DRIVE, Reading())).load, Forest)
+    assert load.sectors.tolist()[:3] == [24, 8, 96], "the device had one of them by itself"
 
 
 def test_what_follows_one_completion_stays_together() -> None:

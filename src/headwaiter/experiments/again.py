@@ -35,6 +35,7 @@ from headwaiter.lab.script import Script, guest
 from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.ongoing import ThreadsDone, done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
+from headwaiter.study.plugs import joined
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, Workload, read_workload
@@ -97,6 +98,8 @@ class Replays:
         recording = read_workload(self.path, self.drive, Reading(None))
         names = {one.program: frozenset(one.names.split()) for one in runs}
         cases = [(name, kind) for name in dict.fromkeys(one.scheduler for one in runs) for kind in kinds]
+
+        recording = joined(recording)
 
         def paces(case: tuple[str, tuple[bool, bool]]) -> list[dict[str, float]]:
             return self._paces(recording, names, *case)

@@ -17,6 +17,7 @@ from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.study.inkernel import WBT_PER_COMMAND, depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import going_on
+from headwaiter.study.plugs import joined
 from headwaiter.study.variants import Variant
 from headwaiter.study.windows import WHOLE_IOS, sampled
 from headwaiter.study.workload import Workload
@@ -183,6 +184,7 @@ class RunConditions:
 
     def load(self, work: Workload, drive: Drive) -> Workload:
         """The workload as it is run; what is so already stays as it is."""
+        work = joined(work) if self.merging else work
         work = work if self.whole else sampled(work, self.seed)
         return going_on(work, drive) if self.goes_on else work
 

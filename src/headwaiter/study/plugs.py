@@ -8,40 +8,67 @@ tag each: were they to, a read of 512 KiB in pages would wait for 128 tags, and 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headwaiter.engine.constants import Op
-from headwaiter.engine.sim import Forest
-from headwaiter.traces import Trace
+from headwaiter.engine.sim import I64, Forest
+from headwaiter.study.workload import CLOSED, Workload
+from headwaiter.traces import Trace, with_flushes
 
 TOGETHER_NS = 50_000
 """I/Os of a process that come after each other within this are submitted in one go: some 10 us of processor time lie between
 them, and a process that slept would take longer."""
 
 
-def joined(trace: Trace) -> Trace:
-    """A trace where what one process submitted in one go, and the device served as one request, is one I/O.
+def joined(work: Workload) -> Workload:
+    """A closed replay where what a process submitted in one go, and the device served as one request, is one I/O.
 
     That I/Os were one request is told by their common times of dispatch and completion. Those without a known completion, and
-    flushes, stay as they are; so does a trace where there is nothing to join.
+    flushes, stay as they are; so does what is joined already, and what is no closed replay.
     """
+    if work.replay != CLOSED or work.trace is None or not isinstance(work.load, Forest) or work.is_joined:
+        return work
+    trace = with_flushes(work.trace)
     n = len(trace)
     order = np.lexsort((np.arange(n), trace.task))
     before, this = order[:-1], order[1:]
     one = (trace.complete_ns[this] >= 0) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
-    one &= trace.sector[before] + trace.sectors[before] == trace.sector[this]
-    for column in (trace.task, trace.group, trace.op, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns):
+    one &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.op[this] != Op.FLUSH)
+    same = (trace.task, trace.group, trace.op, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns, work.load.parent)
+    for column in same:
         if column is not None:
             one &= column[before] == column[this]
     if not one.any():
-        return trace
+        return replace(work, is_joined=True)
     begins = np.flatnonzero(np.concatenate([[True], ~one]))
-    lengths = np.zeros(n, np.int64)
-    lengths[order[begins]] = np.add.reduceat(trace.sectors[order].astype(np.int64), begins)
-    rows = np.sort(order[begins])
-    return replace(trace, **{**trace.columns(rows), "sectors": lengths[rows].astype(trace.sectors.dtype)})
+    heads = order[begins]
+    rows = np.sort(heads)
+    place = np.empty(n, np.int64)
+    place[order] = np.searchsorted(rows, np.repeat(heads, np.diff(begins, append=n)))
+    sectors = np.empty(len(rows), trace.sectors.dtype)
+    sectors[place[heads]] = np.add.reduceat(trace.sectors[order].astype(np.int64), begins)
+    # It reaches the scheduler with its last part.
+    last = np.empty(len(rows), np.int64)
+    last[place[heads]] = order[np.append(begins[1:], n) - 1]
+    load = _fewer(work.load, rows, place, sectors)
+    load = replace(load, time_ns=work.load.time_ns[last], delay_ns=work.load.delay_ns[last])
+    io = trace.op[rows] != Op.FLUSH
+    shorter = replace(work.trace, **{**trace.columns(rows[io]), "sectors": sectors[io]})
+    return replace(work, load=load, trace=shorter, whole=work.recording, is_joined=True)
+
+
+def _fewer(forest: Forest, rows: I64, place: I64, sectors: NDArray[np.uint32]) -> Forest:
+    """Only these rows of a forest, with so many sectors; place: by row of all, the new one that it is part of."""
+    there = ((f.name, getattr(forest, f.name)) for f in fields(forest))
+    columns: dict[str, Any] = {name: column[rows] for name, column in there if isinstance(column, np.ndarray)}
+    for name in ("parent", "after"):
+        if name in columns:
+            columns[name] = np.where(columns[name] >= 0, place[columns[name]], -1)
+    return replace(forest, **{**columns, "sectors": sectors})
 
 
 def plugged(trace: Trace, forest: Forest) -> Forest:

@@ -18,7 +18,6 @@ from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
-from headwaiter.study.plugs import joined
 from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
@@ -67,6 +66,8 @@ class Workload:
     """How it was read."""
     whole: Trace | None = None
     """What was recorded, where `trace` is windows of it (windows.py), or has fewer I/Os (plugs.py)."""
+    is_joined: bool = False
+    """Whether what the device served as one request is one I/O (plugs.py)."""
 
     @property
     def windows(self) -> int:
@@ -177,9 +178,6 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
     how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and how == OPEN:
         notes.append("the trace does not identify tasks: replayed open, at its timestamps")
-    recorded = trace
-    if how == CLOSED:
-        trace = joined(trace)
     rows = with_flushes(trace)
     forest = open_forest(rows)
     if how == CLOSED:
@@ -210,8 +208,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
             time_ns=(forest.time_ns / reading.speed).astype(np.int64),
             delay_ns=(forest.delay_ns / reading.speed).astype(np.int64),
         )
-    whole = recorded if len(recorded) > len(trace) else None
-    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256, reading, whole)
+    return Workload(plain(path.name), _with_shares(forest, reading), how, tuple(notes), trace, trace.sha256, reading)
 
 
 def _assumed_think_ms(trace: Trace, parent: I64, delay_ns: I64, assumed: NDArray[np.bool_]) -> float:

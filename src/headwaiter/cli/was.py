@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,13 +43,16 @@ from headwaiter.papers.was.designate import BOUND_US, designate, heuristic
 from headwaiter.papers.was.evaluate import ONLINE, WaitSums, run_as, run_was, verdict
 from headwaiter.papers.was.fit import BOUNDS_US, FittedWas, alike, designated, fit
 from headwaiter.papers.was.matrix import load_matrix, to_text
-from headwaiter.papers.was.observe import BUCKET_US, Observation, joined, watch
+from headwaiter.papers.was.observe import BUCKET_US, Observation, watch
+from headwaiter.papers.was.observe import joined as all_of
 from headwaiter.papers.was.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.papers.was.sysfs import SYSFS, install, read_counters
+from headwaiter.papers.was.timetable import BY_ID, UNITS, PartOfDay, Units, at, lasting, timetable
 from headwaiter.report.tables import print_notes
 from headwaiter.report.terminal import console
 from headwaiter.study.cost import plan
 from headwaiter.study.inkernel import depth_of
+from headwaiter.study.plugs import joined
 from headwaiter.study.trial import SoFar
 from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_halves, read_workload
 
@@ -57,7 +63,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def command() -> None:
     """Workload-dependent anticipation: classes of processes, and the wait for each.
 
-    `fit` does it all from a recording; `load` puts the result into a disk's scheduler.
+    `fit` does it all from a recording; `load` puts the result into a disk's scheduler, `schedule` by the time of day.
     """
 
 
@@ -180,7 +186,7 @@ def _options(given: dict[str, Any], drive: Drive) -> Options:
 def _work(workloads: tuple[str, ...], given: dict[str, Any]) -> _Work:
     drive = open_drive(given["drive"] or DEFAULT_DRIVE)
     paths = [find_workload(name) for name in workloads or (None,)]
-    return _Work(drive, _options(given, drive), [read_workload(path, drive, reading(given)) for path in paths])
+    return _Work(drive, _options(given, drive), [joined(read_workload(path, drive, reading(given))) for path in paths])
 
 
 def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
@@ -192,7 +198,7 @@ def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
         with progress_bar(name, total) as update:
             tick = partial(update, name)
             found.append(watch(name, work.drive, one.load, work.options, max_ms * 1000, bucket_us, tick))
-    return joined(found)
+    return all_of(found)
 
 
 def _fitted(work: _Work, given: dict[str, Any]) -> tuple[FittedWas, Observation]:
@@ -396,9 +402,9 @@ def _evaluate(
     config = load(given_config) if given_config else None
     verdicts, notes = [], list[str]()
     for path in map(find_workload, workload):
-        one = read_workload(path, drive, how) if given_config or whole else None
+        one = joined(read_workload(path, drive, how)) if given_config or whole else None
         if one is None:
-            first, one = read_halves(path, drive, how)
+            first, one = map(joined, read_halves(path, drive, how))
             if not online:
                 config = _fitted_or_as(_Work(drive, options, [first]), given, notes)
         notes += [f"{one.name}: {note}" for note in one.notes]
@@ -434,3 +440,56 @@ def _load(config: Path, device: str, sysfs: Path) -> None:
     """Put a CONFIG in force in the scheduler of DEVICE (such as sda), read it back and compare."""
     file = install(load(config), device, sysfs)
     click.echo(f"{config} is in force: {file} reads back the same")
+
+
+@command.command("schedule")
+@click.argument("device", shell_complete=device)
+@click.argument("entries", nargs=-1, metavar="HH:MM=CONFIG...")
+@click.option(
+    "--persist", is_flag=True, help="Do so at each boot and at each of these times, too: a service and a timer of systemd."
+)
+@click.option("--forget", is_flag=True, help="Take the service and the timer away; what is in force stays.")
+@click.option("--units", type=click.Path(path_type=Path), default=UNITS, show_default=True, help="Folder of systemd's units.")
+@click.option(
+    "--sysfs", type=click.Path(path_type=Path), default=SYSFS, show_default=True, metavar="FOLDER", help="Mount point of sysfs."
+)
+def _schedule(device: str, entries: tuple[str, ...], persist: bool, forget: bool, units: Path, sysfs: Path) -> None:
+    """Put the CONFIG in force in the scheduler of DEVICE that is for this time of day.
+
+    A CONFIG is in force from its time to that of the next one: `07:30=day.toml 19:00=night.toml`.
+    """
+    if forget:
+        if entries or persist:
+            raise Problem("was schedule --forget takes nothing but a DEVICE")
+        found = Units.of(str(lasting(device) or device), units)
+        _by_hand(found.drop())
+        click.echo(f"{device}: nothing is changed by the clock any more")
+        return
+    table = timetable(entries)
+    if not table:
+        raise Problem("was schedule: give at least one HH:MM=CONFIG")
+    configs = {one: load(one.config) for one in table}
+    clock = datetime.now().astimezone()
+    now, then = at(table, 60 * clock.hour + clock.minute)
+    file = install(configs[now], device, sysfs)
+    until = f" until {then.time}, when {then.config} follows" if len(table) > 1 else ""
+    click.echo(f"{now.config} is in force{until}: {file} reads back the same")
+    if persist:
+        _persist(device, table, units)
+
+
+def _persist(device: str, table: list[PartOfDay], units: Path) -> None:
+    """Keep a timetable beyond a reboot."""
+    program = shutil.which("headwaiter") or sys.argv[0]
+    name = lasting(device)
+    if name is None:
+        click.echo(f"headwaiter: {device} has no name in {BY_ID}: after a reboot another disk may have this one", err=True)
+    found = Units.of(str(name or device), units)
+    there = [PartOfDay(one.minute, one.config.resolve()) for one in table]
+    _by_hand(found.keep(str(Path(program).absolute()), str(name or device), there))
+    click.echo(f"At each boot and at {', '.join(one.time for one in table)}, too: {found.folder / found.timer}")
+
+
+def _by_hand(lines: list[str]) -> None:
+    for line in lines:
+        click.echo(f"To be run: {line}")

@@ -43,7 +43,7 @@ def joined(work: Workload) -> Workload:
         if column is not None:
             one &= column[before] == column[this]
     if not one.any():
-        return replace(work, is_joined=True)
+        return work
     begins = np.flatnonzero(np.concatenate([[True], ~one]))
     heads = order[begins]
     rows = np.sort(heads)

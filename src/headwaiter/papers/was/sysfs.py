@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9!_.:-]{1,31}")
 
 def folder(device: str, sysfs: Path = SYSFS) -> Path:
     """queue/ of a disk that runs the scheduler, by its name (sda) or its node (/dev/sda). Problem if it does not run it."""
-    name = device.removeprefix("/dev/")
+    name = Path(device).resolve().name if device.startswith("/dev/disk/") else device.removeprefix("/dev/")
     queue = sysfs / "block" / name / "queue"
     if not _NAME.fullmatch(name) or name.startswith(".") or not queue.is_dir():
         raise Problem(f"{shown(device)}: no such disk ({sysfs / 'block'} has the names)")

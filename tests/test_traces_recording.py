@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from pathlib import Path
 
 import pytest
 from blkrecords import event as blk_event
+from recordings import readers, record
 from ringpages import archive, begin, document, end, entry, event, files, format_text, page
 from zstandard import compress
 
 from headwaiter.base.errors import Problem
+from headwaiter.drives.profile import find_drive
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.judge.conditions import RunConditions
+from headwaiter.judge.judge import judge
+from headwaiter.study.variants import parse_variant
+from headwaiter.study.workload import Reading, read_trace, replay
 from headwaiter.traces import Trace, TraceTask, load, recording, ring
 from headwaiter.traces.source import Source
 
@@ -102,6 +109,47 @@ def test_requests_at_once_come_from_the_archive(tmp_path: Path, settings: dict[s
     content = files(two_cpus())
     content["headwaiter.json"] = document(begin(disks=[{"name": "sda", "number": "8,0", "facts": {}, "settings": settings}]))
     assert read(tmp_path, content).nr_requests == number
+
+
+@pytest.mark.parametrize(
+    ("said", "current", "offered"),
+    [
+        ("none [mq-deadline] bfq", "mq-deadline", ("none", "mq-deadline", "bfq")),
+        ("none mq-deadline [hw-maitre] adios", "maitre", ("none", "mq-deadline", "maitre")),
+        ("none [adios] kyber", "", ("none", "kyber")),
+        ("none bfq", "", ()),
+        ("", "", ()),
+    ],
+)
+def test_schedulers_come_from_the_archive(tmp_path: Path, said: str, current: str, offered: tuple[str, ...]) -> None:
+    """By their names here; of two disks nothing is told."""
+    content, disk = files(two_cpus()), {"name": "sda", "number": "8,0", "facts": {}, "settings": {"scheduler": said}}
+    content["headwaiter.json"] = document(begin(disks=[disk]))
+    found = read(tmp_path, content)
+    assert (found.scheduler, found.schedulers) == (current, offered)
+    content["headwaiter.json"] = document(begin(disks=[disk, {**disk, "name": "sdb", "number": "8,16"}]))
+    assert read(tmp_path, content).schedulers == () and read(tmp_path, content, device="sda").schedulers == offered
+
+
+def test_what_was_recorded_is_what_others_are_held_against(tmp_path: Path) -> None:
+    """Whoever asks the judge: the scheduler in force, and the kernel's own as the family that comes first."""
+    drive, made = find_drive("barracuda-80g"), record_readers(tmp_path)
+    trace = dataclasses.replace(made, scheduler="bfq", schedulers=("none", "bfq", "as"))
+    work = replay(Path("t"), trace, drive, Reading())
+    variants = [parse_variant(name) for name in ("mq-deadline", "bfq", "as")]
+    found = judge(work, drive, variants, RunConditions(), runs=0, doubted=False)
+    assert found.answer.baseline == found.recorded_under == "bfq"
+    other = judge(
+        work, drive, variants, RunConditions(), runs=0, doubted=False, current="mq-deadline", have=("mq-deadline", "bfq")
+    )
+    assert other.answer.baseline == "mq-deadline" and other.answer.best != "as" == other.answer.module
+    plain = judge(replay(Path("t"), made, drive, Reading()), drive, variants, RunConditions(), runs=0, doubted=False)
+    assert plain.answer.baseline == "mq-deadline" and plain.recorded_under is None
+
+
+def record_readers(tmp_path: Path) -> Trace:
+    """Two readers with think time, recorded under noop."""
+    return read_trace(record(tmp_path / "two.csv", readers(2, 300), "noop", "barracuda-80g"), Reading())
 
 
 def test_forks_make_a_thread_of_control(tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headwaiter.advice.gate import gate, told
-from headwaiter.advice.offered import known
 from headwaiter.advice.schema import Advice, AdviceKind, AdviseDocument, Gate, Goal
 from headwaiter.base.errors import Problem
-from headwaiter.engine.schedulers import catalogue, find
+from headwaiter.engine.schedulers import catalogue, find, known
 from headwaiter.engine.sim import Drive
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import Judged, judge

@@ -65,7 +65,8 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
     "--current",
     metavar="NAME",
     shell_complete=complete.scheduler,
-    help="The scheduler in use, which others are held against [default: mq-deadline, none, or the first].",
+    help="The scheduler in use, which others are held against [default: the one in force at the recording, if it is known; else"
+    " mq-deadline, none, or the first].",
 )
 @margin_option("Differences of less than this do not matter.")
 @click.option(

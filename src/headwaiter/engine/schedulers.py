@@ -197,6 +197,12 @@ def find(name: str) -> Scheduler:
     return _found(name, list(catalogue()))
 
 
+def known(kernel_names: Iterable[str]) -> dict[str, str]:
+    """Return those of these schedulers of a kernel that can be simulated, with their names here."""
+    here = {s.kernel_name: s.name for s in catalogue().values()}
+    return {name: here[name] for name in kernel_names if name in here}
+
+
 def names() -> list[str]:
     """Return what a scheduler can be called where settings are given, too: its name, or that of one of its presets."""
     return [name for s in catalogue().values() for name in (s.name, *s.presets)]

@@ -177,8 +177,9 @@ class RunConditions:
     def runs(
         self, variants: Sequence[Variant], drive: Drive, trace: Trace | None = None, recorded: str | None = None
     ) -> list[tuple[Variant, Options]]:
-        """Each variant as a kernel has it, with its options."""
+        """Each variant as a kernel has it, with its options. recorded: see of(); None: what the trace tells."""
         options = self.options(drive, trace)
+        recorded = recorded or (trace.scheduler if trace else "") or None
         depth = depth_of(drive, options)
         return [(v if self.positions else untold(v), self.of(options, v.scheduler, depth, recorded)) for v in variants]
 

@@ -103,13 +103,17 @@ def judge(
     """Run every variant on the workload, and judge them.
 
     by None: see compare.rank(). runs: with small changes of the load (None: 8 for short loads, see runs_of()). current: name
-    of the variant that others are held against (None: see verdict.baseline()). recorded_under: the scheduler that was in
-    force at the recording, if it is known. have: schedulers that the kernel has (None: those of an unchanged one). margin: a
-    share. anyway: judge even on a drive that is not the recorded one. doubted: hold the drive against the recording, and look
-    for one that fits better. That takes long. tasks: results have rows of tasks. progress(variant, I/Os done) comes from any
-    thread. Problem as simulate() raises it.
+    of the variant that others are held against (None: that in force at the recording, else see verdict.baseline()).
+    recorded_under: the scheduler that was in force at the recording (None: as far as that tells). have: schedulers that the
+    kernel has (None: the recorded one's, else those of an unchanged one). margin: a share. anyway: judge even on a drive that is
+    not the recorded one. doubted: hold the drive against the recording, and look for one that fits better. That takes long.
+    tasks: results have rows of tasks. progress(variant, I/Os done) comes from any thread. Problem as simulate() raises it.
     """
     work = conditions.load(work, drive)
+    recording = work.recording
+    if recording:
+        recorded_under = recorded_under or recording.scheduler or None
+        have = recording.schedulers or None if have is None else have
     options = conditions.options(drive, work.trace)
     each = conditions.runs(variants, drive, work.trace, recorded_under)
     trials = measure_all(each, drive, work.load, runs_of(work, runs), progress, tasks)
@@ -117,11 +121,10 @@ def judge(
     is_open = work.replay == OPEN and isinstance(work.load, Forest)
     # Timestamps set the throughput of an open replay; what is left of differences is the last requests'.
     criterion, ranked = rank(results, by or ("latency" if is_open else None))
-    current = current or trials[baseline(trials, None)].variant.name
+    current = current or trials[baseline(trials, recorded_under)].variant.name
     by_name = {trial.variant.name: trial for trial in trials}
     ordered = tuple(by_name[label(r)] for r in ranked)
     under = recorded_under or UNKNOWN
-    recording = work.recording
     known = fit(recording, drive, under) if recording and doubted else None
     line, refused = doubt(known, recording, drive, under)
     judged = answer(

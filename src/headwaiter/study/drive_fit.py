@@ -254,6 +254,7 @@ def drive_for(
     None: as AUTO; where a recording tells nothing, the default one, or the smallest that is large enough. AUTO, or a name: that;
     see choose_drive(), also for progress, and open_drive().
     """
+    scheduler = trace.scheduler or scheduler if trace and scheduler == UNKNOWN else scheduler
     if drive == AUTO or (drive is None and trace is not None and _tells_a_drive(trace)):
         device, note = choose_drive(trace, name, scheduler, progress)
         return device, (note,)
@@ -325,7 +326,8 @@ def told(found: Fit) -> str:
 def doubts(work: Workload, drive: Drive) -> tuple[str, ...]:
     """The line of doubt(), if there is one."""
     recording = work.recording
-    line, _ = doubt(fit(recording, drive) if recording else None, recording, drive)
+    under = recording.scheduler if recording else ""
+    line, _ = doubt(fit(recording, drive, under or UNKNOWN) if recording else None, recording, drive, under or UNKNOWN)
     return (line,) if line else ()
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from headwaiter.advice.offered import known, loadable
+from headwaiter.advice.offered import loadable
 from headwaiter.base.errors import Problem
+from headwaiter.engine.schedulers import known
 from headwaiter.queue import devices
 from headwaiter.queue.devices import Device
 from headwaiter.queue.machine import Machine

@@ -91,6 +91,10 @@ class Trace:
     """How many the recording machine had; None: not recorded."""
     nr_requests: int | None = None
     """The device's nr_requests under a scheduler; None: not recorded, or no scheduler was in force."""
+    scheduler: str = ""
+    """In force when it was recorded, by its name here; empty: not recorded, or none of ours."""
+    schedulers: tuple[str, ...] = ()
+    """Those that the recorded kernel offered, by their names here; empty: not recorded."""
     device_model: str = ""
     """What the kernel calls the device; empty: not recorded."""
     sha256: str = ""

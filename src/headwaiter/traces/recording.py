@@ -70,6 +70,16 @@ class Recording:
         number = disk.settings.get("nr_requests", "") if disk else ""
         return int(number) if current not in (None, "none") and number.isdecimal() and int(number) else None
 
+    def schedulers(self, device: str | None = None) -> tuple[str, tuple[str, ...]]:
+        """Return (the scheduler in force on the disk, all that the kernel offered for it), by their names in the kernel.
+
+        Empty where they are not known.
+        """
+        disk = self._disk(device)
+        text = disk.settings.get("scheduler", "") if disk else ""
+        current = current_scheduler(text)
+        return (current, tuple(word.strip("[]") for word in text.split())) if current else ("", ())
+
     def _disk(self, device: str | None) -> RecordedDisk | None:
         wanted = (None, "") if device is None else (device, device.replace(":", ","))
         disks = [disk for disk in self.disks if device is None or disk.name in wanted or disk.number in wanted]

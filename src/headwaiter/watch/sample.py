@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.advice.advice import queue_of
-from headwaiter.advice.offered import known
 from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
+from headwaiter.engine.schedulers import known
 from headwaiter.engine.sim import I64, Drive
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import judge

@@ -16,10 +16,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from headwaiter.advice.offered import known, loadable
+from headwaiter.advice.offered import loadable
 from headwaiter.base.ending import tidied
 from headwaiter.base.errors import Problem
 from headwaiter.base.outputs import writing
+from headwaiter.engine.schedulers import known
 from headwaiter.queue.apply import apply, overridden, revert
 from headwaiter.queue.devices import Device, whole_disks
 from headwaiter.queue.machine import Machine

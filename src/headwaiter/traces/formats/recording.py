@@ -13,6 +13,7 @@ import numpy as np
 from headwaiter.base.archives import BLKTRACE, BPFTRACE, TRACEFS
 from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.base.ringbuffer import EventFormat
+from headwaiter.engine.schedulers import known
 from headwaiter.traces import recording
 from headwaiter.traces.blkevents import make_block_trace
 from headwaiter.traces.events import Events, Processes
@@ -88,8 +89,8 @@ def _span(gap: Gap, found: Recording) -> str:
 
 
 def _names(numbers: list[str], found: Recording) -> list[str]:
-    known = {disk.number: disk.name for disk in found.disks}
-    named = [known.get(number, number) for number in numbers]
+    called = {disk.number: disk.name for disk in found.disks}
+    named = [called.get(number, number) for number in numbers]
     return named if len(set(named)) == len(named) else numbers
 
 
@@ -120,7 +121,11 @@ def _other(source: Source, options: ReadOptions, found: Recording, told: list[st
 
 def _machine(found: Recording, device: str | None) -> dict[str, Any]:
     """Return what a trace has of the machine and the disk."""
+    current, offered = found.schedulers(device)
+    here = known(offered)
     return {
+        "scheduler": here.get(current, ""),
+        "schedulers": tuple(here.values()),
         "processors": found.processors,
         "device_model": found.model(device),
         "nr_requests": found.nr_requests(device),

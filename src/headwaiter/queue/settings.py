@@ -72,7 +72,7 @@ def by_way_of_none(before: Settings, wanted: Settings) -> bool:
     """Whether the scheduler in force must be chosen anew for its settings to act.
 
     bfq that is told low_latency=0 counts queues as no longer raised that never were (bfq_end_wr() of Linux 6.12), and while its
-    count is wrong it does not idle for readers in sequence: in the lab one of ten programs got a twentieth of what it gets else.
+    count is wrong it does not idle for readers in sequence, which get a request a round (seen in the lab).
     """
     now, then = (one.tunables.get("low_latency") for one in (before, wanted))
     return before.scheduler == wanted.scheduler == "bfq" and then == "0" and now != "0"

@@ -129,7 +129,6 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 }
 
 /* --- dispatch --- */
-/* --- dispatch --- */
 
 static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entity *e)
 {

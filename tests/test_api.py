@@ -289,6 +289,15 @@ def test_a_document_says_what_made_it_and_of_what(tmp_path: Path) -> None:
     assert headwaiter.run(part(read, 0, len(read)), "noop", "constant:5").document.workload_sha256 == digest_of(read)
 
 
+def test_the_version_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell of a sweep asks for it."""
+    assert headwaiter.__version__
+    monkeypatch.delattr(headwaiter, "__version__")
+    versions = iter("78")
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: next(versions))
+    assert (headwaiter.__version__, headwaiter.__version__) == ("7", "7")
+
+
 def digest_of(trace: Trace) -> str:
     return hashlib.sha256(native_csv(trace).encode()).hexdigest()
 

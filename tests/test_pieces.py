@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -158,8 +159,9 @@ def test_several_streams_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pieces, "TEXT_BYTES", 10_000)
     text = trace(500).encode()
     for pack, end in ((gzip.compress, b"\0" * 1000), (lzma.compress, b"\0" * 400), (zstandard.compress, b"")):
-        path = write(tmp_path / "two", pack(text[:9000]) + pack(text[9000:]) + end)
-        assert pieces.index(path).rows == 500
+        stored = pack(text[:9000]) + pack(text[9000:]) + end
+        found = pieces.index(write(tmp_path / "two", stored))
+        assert (found.rows, found.sha256) == (500, hashlib.sha256(stored).hexdigest())
 
 
 def test_what_is_printed(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

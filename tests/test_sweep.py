@@ -515,6 +515,15 @@ def test_one_that_takes_every_worker_with_it_is_found() -> None:
 
 
 @pytest.mark.thorough
+def test_workers_measure_nothing_for_a_dashboard_that_is_off() -> None:
+    text = "lambda items: [__import__('dask').config.get('distributed.worker.profile.enabled') for _ in items]"
+    ask = eval(text, {"__name__": "__main__"})
+    with farm.workers_of(None, 1) as workers:
+        work: farm.Spreading[int, list[bool]] = farm.Spreading(workers, ask, list, lambda _: None)
+        assert list(work.results([0])) == [([0], [False])]
+
+
+@pytest.mark.thorough
 def test_a_scheduler_that_runs_is_used(trace: Path, tmp_path: Path) -> None:
     from distributed import LocalCluster  # noqa: PLC0415
 

@@ -50,7 +50,10 @@ def __getattr__(name: str) -> Any:
     import importlib  # noqa: PLC0415 (as above)
 
     if name == "__version__":
-        return importlib.import_module("importlib.metadata").version(__name__)
+        # Once: it is read from a file, and every cell of a sweep asks.
+        version: str = importlib.import_module("importlib.metadata").version(__name__)
+        globals()[name] = version
+        return version
     if name == "drives":
         return importlib.import_module(f"{__name__}.drives")
     if name in __all__:

@@ -13,7 +13,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import zstandard
 
@@ -205,18 +205,24 @@ class StreamError(Exception):
     """A compressed stream is damaged or ends too early; the message says which, without the file's name."""
 
 
-def contents(path: Path) -> Iterator[bytes]:
+def contents(path: Path, stored: Callable[[bytes], object] = len) -> Iterator[bytes]:
     """A file's content piece by piece, however long it is; gzip, xz and zstd are undone. Problem if it cannot be read.
 
-    StreamError when the good part of a stream has been given.
+    stored: called with every piece as it is stored. StreamError when the good part of a stream has been given.
     """
     try:
         with path.open("rb") as f:
-            head = f.read(_ZSTD_CHUNK)
+
+            def read(most: int) -> bytes:
+                data = f.read(most)
+                stored(data)
+                return data
+
+            head = read(_ZSTD_CHUNK)
             for magic, name, new, damage in _STREAMS:
                 if head.startswith(magic):
                     try:
-                        yield from _members(f, head, new, pads=magic != _ZSTD)
+                        yield from _members(read, head, new, pads=magic != _ZSTD)
                     except _CutError:
                         raise StreamError(f"the {name} stream is truncated") from None
                     except damage:
@@ -224,7 +230,7 @@ def contents(path: Path) -> Iterator[bytes]:
                     return
             while head:
                 yield head
-                head = f.read(_CHUNK)
+                head = read(_CHUNK)
     except OSError as e:
         raise Problem(f"{path}: {e.strerror or 'cannot be read'}") from None
 
@@ -236,21 +242,21 @@ _STREAMS: tuple[tuple[bytes, str, Callable[[], Any], type[Exception]], ...] = (
 )
 
 
-def _members(f: BinaryIO, data: bytes, new: Callable[[], Any], pads: bool) -> Iterator[bytes]:
+def _members(read: Callable[[int], bytes], data: bytes, new: Callable[[], Any], pads: bool) -> Iterator[bytes]:
     """Streams that follow one another; zeros may follow the last one, if it `pads`."""
     piece = _PIECE if pads else _ZSTD_CHUNK
     while data:
         stream = new()
         while not stream.eof:
-            if not data and not (data := f.read(piece)):
+            if not data and not (data := read(piece)):
                 raise _CutError
             if out := stream.decompress(data):
                 yield out
             data = b""
         data = stream.unused_data
-        while pads and not data.lstrip(b"\0") and (more := f.read(piece)):
+        while pads and not data.lstrip(b"\0") and (more := read(piece)):
             data = more
-        data = data.lstrip(b"\0") if pads else data or f.read(piece)
+        data = data.lstrip(b"\0") if pads else data or read(piece)
 
 
 def _meminfo() -> int:

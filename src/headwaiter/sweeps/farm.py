@@ -38,6 +38,13 @@ _LOOK_S = 1.0
 _MISSING_S = 15.0
 """A worker that has not come again after so long will not."""
 _NO_WORKER_S = 300.0
+_UNWATCHED = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.interval": "1s",
+}
+"""What Dask measures for its dashboard, which is off: 50 times a second in each process, on processors that workers have busy."""
 
 
 class Farm:
@@ -78,7 +85,7 @@ def workers_of(cluster: str | None, workers: int | None) -> Iterator[Farm]:
     }
     with ExitStack() as stack:
         stack.enter_context(_silence())
-        stack.enter_context(dask.config.set({"distributed.admin.system-monitor.gil.enabled": False, **retried}))
+        stack.enter_context(dask.config.set({**_UNWATCHED, **retried}))
         local = None
         if cluster is None:
             stack.enter_context(_unscripted())

@@ -113,7 +113,8 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
     header, header_lines, head = _header(path)
     at = {name: k for k, name in enumerate(header)}
     found = _Found()
-    parts = ahead(_texts(path, header_lines))
+    digest = hashlib.sha256()
+    parts = ahead(_texts(path, header_lines, digest.update))
     tables = (_table(path, part, len(header)) for part in parts)
 
     def rows() -> Iterator[tuple[NativeColumns, Array]]:
@@ -128,8 +129,6 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
         found.add(each)
     if not found.requests:
         raise NoRequestsError(f"{path}: contains no requests")
-    with path.open("rb") as f:
-        sha256 = hashlib.file_digest(f, "sha256").hexdigest()
     numbers = {group: number for number, group in enumerate(dict.fromkeys(found.group[i] for i in found.ios))}
     tasks = tuple(
         Task(i, found.names.get(i) or f"task {i}", numbers[found.group[i]], cgroup=found.cgroups.get(i, ())) for i in found.ios
@@ -139,7 +138,7 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
         header=tuple(header),
         header_lines=header_lines,
         head=head,
-        sha256=sha256,
+        sha256=digest.hexdigest(),
         tasks=tasks,
         ios=np.array(list(found.ios.values()), np.int64),
         rows=found.rows,
@@ -206,8 +205,11 @@ def _header(path: Path) -> tuple[list[str], int, bytes]:
     return header, lines, part.data
 
 
-def _texts(path: Path, skip: int) -> Iterator[TextPart]:
-    """A file in whole lines, without the first `skip`. Problem names the line at which a compressed stream ends too early."""
+def _texts(path: Path, skip: int, stored: Callable[[bytes], object] = len) -> Iterator[TextPart]:
+    """A file in whole lines, without the first `skip`; `stored` as for contents().
+
+    Problem names the line at which a compressed stream ends too early.
+    """
     rest, lines = b"", 0
     pieces: list[bytes] = []
     size = 0
@@ -220,7 +222,7 @@ def _texts(path: Path, skip: int) -> Iterator[TextPart]:
         return TextPart(data, before)
 
     try:
-        for piece in (whole[at : at + TEXT_BYTES] for whole in contents(path) for at in range(0, len(whole), TEXT_BYTES)):
+        for piece in (whole[at : at + TEXT_BYTES] for whole in contents(path, stored) for at in range(0, len(whole), TEXT_BYTES)):
             pieces.append(piece)
             size += len(piece)
             if size < TEXT_BYTES:

@@ -223,7 +223,7 @@ lab-docs: build
 	$(BIN)/headwaiter lab run advise -k 6.12 $(KERNELS_OWN) --json -o lab/experiments/advise/advise-stock-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 $(KERNELS_OWN) --json \
 		-o lab/experiments/advise/advise-stock-wd-re-4tb-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 $(KERNELS_OWN) --set "JOBS=103 108 117 128 129 130" --json \
+	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 $(KERNELS_OWN) --set "JOBS=105 108 117" --json \
 		-o lab/experiments/advise/advise-stock-twice-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 --set RUNS=2 $(KERNELS_OWN) \
 		--set "JOBS=108 110 126 129" --json -o lab/experiments/advise/advise-stock-twice-wd-re-4tb-6.12.json

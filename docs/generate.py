@@ -43,6 +43,7 @@ import figure
 import interface
 import publications
 import regrets
+import remedies
 import reproduction
 import rooms
 import session
@@ -542,6 +543,11 @@ def waits(which: str) -> str:
     return rows(heads, was_workloads.table())
 
 
+def remedies_table(drive: str) -> str:
+    """What each remedy against deceptive idleness is worth on a drive."""
+    return rows(*remedies.table(drive))
+
+
 def regret(name: str) -> str:
     """Of docs/regret.json or docs/ablation.json, which `make regret-docs` measures."""
     return rows(*(ablation.table() if name == "ablation" else regrets.table(name)))
@@ -601,6 +607,7 @@ KINDS: dict[str, Callable[[str], str]] = {
     "kernels": kernels,
     "disagreements": disagreements,
     "regret": regret,
+    "remedies": remedies_table,
     "rooms": rooms_of,
     "validated": lambda name: rows(*publications.table(name)),
     **reproduction.KINDS,

@@ -65,7 +65,10 @@ Settings = Mapping[str, int | str | Cells]
 
 
 class Conditions(TypedDict, total=False):
-    """How a workload is read and run. All have the defaults of the options of `headwaiter compare`, which explains them."""
+    """Conditions under which a workload is read and run.
+
+    All have the defaults of the options of `headwaiter compare`, which explains them.
+    """
 
     replay: Replay
     group_gap_ms: float

@@ -25,7 +25,7 @@ class TooLittleError(Problem):
 
 @dataclass(frozen=True)
 class Little:
-    """What is said of it, as Advised; nothing is to be applied."""
+    """Advice as in Advised; nothing is to be applied."""
 
     name: str
     target: Target | None

@@ -25,7 +25,10 @@ class BlockDevice(PosixPath):
 
 
 class Temporary(PosixPath):
-    """What is written until it takes its place. The path is of the open file, so that whoever changes names changes nothing."""
+    """A file that is written until it takes its place.
+
+    The path is of the open file, so that whoever changes names changes nothing.
+    """
 
     place: Place
     called: str

@@ -21,7 +21,7 @@ SCHEMA: Literal["headwaiter/1"] = "headwaiter/1"
 
 @dataclass(frozen=True)
 class Says:
-    """What a field means. `key` is its name in JSON where that is no name for Python, `head` that of its column in tables.
+    """The meaning of a field. `key` is its name in JSON where that is no name for Python, `head` that of its column in tables.
 
     `null`: where it is None it is null, and not absent.
     """
@@ -34,7 +34,10 @@ class Says:
 
 
 class Record:
-    """What becomes a JSON object. Subclasses are dataclasses; a base's fields come first, the last base's before all others."""
+    """A record that becomes a JSON object.
+
+    Subclasses are dataclasses; a base's fields come first, the last base's before all others.
+    """
 
     __slots__ = ()
 

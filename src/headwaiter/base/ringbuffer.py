@@ -25,7 +25,7 @@ _ELSEWHERE = "__data_loc "
 
 @dataclass(frozen=True)
 class EventFormat:
-    """What tracefs says of an event: its number, (offset, struct code) of its fields by name.
+    """An event as tracefs describes it: its number, (offset, struct code) of its fields by name.
 
     elsewhere: fields that only say where in the record their text is, and how long.
     """

@@ -52,7 +52,7 @@ class _Done(ProgressColumn):
 
 
 class Parts:
-    """How far each part of the work is, and which of them are under way."""
+    """The state of each part of the work, and which parts are under way."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -115,7 +115,7 @@ class _Clock(Progress):
 
 
 class _Passed(ProgressColumn):
-    """How much of the time has passed, and what is left, if that is known."""
+    """Time that has passed, and what is left, if that is known."""
 
     def render(self, task: Task) -> Text:
         """See ProgressColumn."""

@@ -42,7 +42,7 @@ class Difference:
 
 @dataclass
 class Conformity:
-    """What came of a recording."""
+    """The outcome of a recording."""
 
     scheduler: str
     workload: str

@@ -31,7 +31,7 @@ DEAF = ("none", "kyber")
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What is told of a trace's programs; `blame` is what it rests on."""
+    """Figures of a trace's programs; they rest on `blame`."""
 
     blame: Blame
     rows: list[ProgramRow]

@@ -23,7 +23,7 @@ class Quantiles(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth(Record):
-    """How many requests were under way at once, over the time in which any was."""
+    """Numbers of requests under way at once, over the time in which any was."""
 
     mean: Annotated[float, Says("mean")]
     p95: Annotated[float, Says("not exceeded for 95% of the time")]
@@ -118,7 +118,7 @@ class Deceptive(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRow(Record):
-    """What a program asked for by one kind of request, and how long that took."""
+    """Requests of one kind of a program, and the time that they took."""
 
     program: Annotated[str, Says("its name; where programs of one name do unlike work, it says which")]
     op: Annotated[Kind, Says("operation")]

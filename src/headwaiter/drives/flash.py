@@ -62,7 +62,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known beside the rates; None: not known. Times in ms."""
+    """Facts that are known beside the rates; None: not known. Times in ms."""
 
     capacity: int
     protected: bool | None = None

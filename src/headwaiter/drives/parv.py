@@ -109,7 +109,7 @@ class Parameters:
 
 
 class _Budget:
-    """What all files together may hold: a few lines of inclusion can stand for more than any machine has."""
+    """The most that all files together may hold: a few lines of inclusion can stand for more than any machine has."""
 
     def __init__(self) -> None:
         self.left = TEXT_BYTES

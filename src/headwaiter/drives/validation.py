@@ -53,7 +53,7 @@ def unmeasured(
 
 @dataclass(frozen=True)
 class Validation:
-    """What came of it, in ms; times in the order of issue."""
+    """The outcome, in ms; times in the order of issue."""
 
     measured_ms: F64
     simulated_ms: F64

@@ -31,7 +31,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @dataclass(frozen=True)
 class Row:
-    """What fio measured of one direction of one job. Times in ms."""
+    """fio's figures of one direction of one job. Times in ms."""
 
     write: bool
     size: int

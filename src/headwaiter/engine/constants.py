@@ -35,7 +35,7 @@ class Op(IntEnum):
 
 
 class Directions(IntEnum):
-    """What a job does; WRITES is a bit of BOTH, as READS is."""
+    """Operations of a job; WRITES is a bit of BOTH, as READS is."""
 
     READS = lib.HWS_READS
     WRITES = lib.HWS_WRITES
@@ -43,7 +43,7 @@ class Directions(IntEnum):
 
 
 class Exit(IntEnum):
-    """What ends with a job."""
+    """Jobs that end with a job."""
 
     ITSELF = lib.HWS_EXIT_ITSELF
     GROUP = lib.HWS_EXIT_GROUP
@@ -60,7 +60,7 @@ class FileService(IntEnum):
 
 
 class Skew(IntEnum):
-    """Which random places of a job come more often."""
+    """Distributions of a job's random places."""
 
     EVEN = lib.HWS_EVEN
     ZIPF = lib.HWS_ZIPF
@@ -87,7 +87,7 @@ class ParamType(IntEnum):
 
 
 class Progress(IntEnum):
-    """What a piece of a run came to."""
+    """States of a run after a piece of it."""
 
     OVER = lib.HWS_OVER
     MORE = lib.HWS_MORE

@@ -41,7 +41,7 @@ _INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What an I/O costs under a scheduler, in microseconds: `own` on its process's core, completion included, and at the lock.
+    """Processor time of an I/O under a scheduler, in us: `own` on its process's core, completion included, and at the lock.
 
     lock: where the same core had it last; lock_shared: where another had it, or has it; lock_crowded: where several wait.
     """

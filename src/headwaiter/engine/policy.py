@@ -17,7 +17,7 @@ NEVER = 2**64 - 1
 
 @dataclass(frozen=True)
 class Request:
-    """What a policy is told of a request: sectors of 512 bytes, op as constants.Op, flags as constants.SYNC ….
+    """A request as a policy is told of it: sectors of 512 bytes, op as constants.Op, flags as constants.SYNC ….
 
     ioprio as constants.ioprio(), 0 for none; cpu is the software queue; group 0 is none.
     """

@@ -224,7 +224,7 @@ EVERY_TIME = (*PROCESSOR_TIMES, *HOST_TIMES)
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is made. queue_depth 0 is the drive's own; nr_requests 0 is no limit."""
+    """Options of a run. queue_depth 0 is the drive's own; nr_requests 0 is no limit."""
 
     seed: int = 0
     queue_depth: int = 0
@@ -289,7 +289,7 @@ class Options:
 
 @dataclass(frozen=True)
 class JobTotals:
-    """What a process of a job file did from its begin to its end; reads and writes as it counts them, also in the page cache."""
+    """The work of a process of a job file from begin to end; reads and writes as it counts them, also in the page cache."""
 
     begin_ns: int
     end_ns: int
@@ -313,7 +313,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Tallies:
-    """What the I/Os of each task and operation came to, in columns of one length, in the order of their first I/Os."""
+    """Sums over the I/Os of each task and operation, in columns of one length, in the order of their first I/Os."""
 
     task: I64
     """Index into the tasks."""
@@ -342,7 +342,7 @@ class Latencies:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run. Its size depends on tasks and operations, not on how long the run was, but for rows."""
+    """The outcome of a run. Its size depends on tasks and operations, not on how long the run was, but for rows."""
 
     scheduler: str
     tunables: Mapping[str, int]

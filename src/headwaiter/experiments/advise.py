@@ -48,7 +48,10 @@ AROUND_S = 2
 
 @dataclass(frozen=True)
 class Ranked:
-    """What `advise` says of a recording. ahead_percent: of schedulers by their names in the kernel, against the one in force."""
+    """The ranking that `advise` makes from a recording.
+
+    ahead_percent: of schedulers by their names in the kernel, against the one in force.
+    """
 
     ahead_percent: Mapping[str, float]
     outcome: str
@@ -58,7 +61,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Got:
-    """What a process of fio got."""
+    """Work done by a process of fio."""
 
     bytes: int
     ios: int

@@ -42,7 +42,7 @@ PROGRAMS: dict[str, dict[str, int]] = {
 
 @dataclass
 class PlayedRecording:
-    """What processes did, as lab/guest/player.c plays it."""
+    """The work of processes, as lab/guest/player.c plays it."""
 
     files: dict[File, int]
     steps: list[list[str]]

@@ -26,7 +26,7 @@ def number(low: float, high: float) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Common:
-    """What all generators have."""
+    """Parameters of all generators."""
 
     readahead_kib: int = number(0, 4096)
     """0: no read-ahead, each page is asked for by itself."""

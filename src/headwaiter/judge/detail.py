@@ -51,7 +51,7 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """What pictures show of a run, beside its head.
+    """Figures of a run for pictures, beside its head.
 
     latency_ms: the latency that `within` (shares of all I/Os, increasing up to 1) of them do not exceed, one shape.
     time_s, rate_mbps: throughput over time, from time_s[i] to time_s[i + 1]: one element less; empty without rows.

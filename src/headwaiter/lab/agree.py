@@ -110,7 +110,7 @@ class DiskJob:
 
 @dataclass(frozen=True)
 class ComparedFigures:
-    """What is compared."""
+    """A figure that is compared."""
 
     throughput_mbps: float
     p99_ms: float
@@ -313,7 +313,7 @@ def as_in_kernel(scheduler: str, release: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the simulator says of a job: `own` are runs that begin as those in the lab did, `perturbed` are with small changes."""
+    """The simulator's runs of a job: `own` are runs that begin as those in the lab did, `perturbed` are with small changes."""
 
     own: tuple[ComparedFigures, ...]
     perturbed: tuple[ComparedFigures, ...] = ()

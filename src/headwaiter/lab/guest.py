@@ -49,7 +49,7 @@ COMPLAINT = re.compile("|".join(KERNEL_COMPLAINTS))
 
 @dataclass
 class Guest:
-    """What to boot. `script` is sourced by the guest's shell after the library of lab/guest; `environment` is set there."""
+    """A guest to boot. `script` is sourced by the guest's shell after the library of lab/guest; `environment` is set there."""
 
     kernel: Kernel
     script: str
@@ -99,7 +99,7 @@ class Guest:
 
 @dataclass(frozen=True)
 class GuestOutcome:
-    """What came back: files by name, the console's lines."""
+    """The files that came back, by name, and the console's lines."""
 
     files: dict[str, bytes]
     console: list[str]

@@ -127,7 +127,7 @@ class JobComparison(Disagreement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation(Record):
-    """How far the simulator's throughput is off the lab's, in percent without sign, over all jobs."""
+    """Differences of the simulator's throughput from the lab's, in percent without sign, over all jobs."""
 
     scheduler: Annotated[str, Says("the scheduler, by its name in the kernel; or `all`")]
     comparisons: Annotated[int, Says("how many jobs")]
@@ -155,7 +155,7 @@ class Winner(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementSummary(Record):
-    """How far simulator and kernel are apart over many jobs."""
+    """Differences of simulator and kernel over many jobs."""
 
     deviation_percent: Annotated[Sequence[Deviation], Says("a row for each scheduler, and one for all")]
     winners: Annotated[Sequence[Winner], Says("a row for each job on each kernel and drive")]

@@ -42,7 +42,7 @@ _FIRST_S = 0.2
 
 @dataclass(frozen=True)
 class Rate:
-    """What fio did: reads a second, and processor time for a read."""
+    """fio's figures: reads a second, and processor time for a read."""
 
     scheduler: str
     processes: int

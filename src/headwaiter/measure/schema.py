@@ -12,7 +12,7 @@ from headwaiter.base.records import Document, Notes, Record, Says
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRow(Record):
-    """What fio did under a scheduler."""
+    """fio's figures under a scheduler."""
 
     scheduler: Annotated[str, Says("the scheduler, by its name in the kernel")]
     processes: Annotated[int, Says("processes, each on a processor of its own")]
@@ -22,7 +22,7 @@ class CalibrationRow(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerCost(Record):
-    """What an I/O costs under a scheduler."""
+    """Processor time of an I/O under a scheduler."""
 
     scheduler: Annotated[str, Says("the scheduler")]
     own_us: Annotated[float, Says("on the processor of its process", "us")]

@@ -39,7 +39,7 @@ BY = "headwaiter rank"
 
 @dataclass(frozen=True)
 class RankedLoad:
-    """What is measured: processes that each read a part of the disk of their own, and think between two reads."""
+    """The load that is measured: processes that each read a part of the disk of their own, and think between two reads."""
 
     pattern: Pattern = "mixed"
     processes: int = 4
@@ -63,7 +63,7 @@ class RankedLoad:
 
 @dataclass(frozen=True)
 class RankedPoint:
-    """What a scheduler, by its name in the kernel, did with requests of a size; low and high: of several runs."""
+    """The throughput of a scheduler, by its name in the kernel, with requests of a size; low and high: of several runs."""
 
     scheduler: str
     request_bytes: int

@@ -56,7 +56,10 @@ _AGAIN = ("rewrite", "reread")
 
 @dataclass(frozen=True)
 class Work:
-    """How each cell is measured: by so many processes, for so many seconds at most. buffered: through the page cache."""
+    """The way in which each cell is measured: by so many processes, for so many seconds at most.
+
+    buffered: through the page cache.
+    """
 
     processes: int = 4
     seconds: float = 3.0
@@ -87,7 +90,7 @@ class Work:
 
 @dataclass(frozen=True)
 class MeasuredCell:
-    """What a scheduler, by its name in the kernel, did in a cell; low and high: of several runs."""
+    """The throughput of a scheduler, by its name in the kernel, in a cell; low and high: of several runs."""
 
     cell: Cell
     point: RankedPoint

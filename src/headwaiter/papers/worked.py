@@ -26,7 +26,7 @@ AGAIN = 1.5
 
 @dataclass(frozen=True)
 class Worked:
-    """What was done: one of these operations, on files of such a size (None: it cannot be told), in requests of such a size."""
+    """Work done: one of these operations, on files of such a size (None: it cannot be told), in requests of such a size."""
 
     operations: Sequence[str]
     file_kib: float | None

@@ -15,7 +15,7 @@ from headwaiter.queue.state import Saved, State
 
 @dataclass(frozen=True)
 class Applied:
-    """What was done to a disk. trouble: what went wrong once the settings were in force, "" if nothing did."""
+    """Changes made to a disk. trouble: what went wrong once the settings were in force, "" if nothing did."""
 
     device: Device
     before: Settings

@@ -30,7 +30,10 @@ _FILES = {"io.bfq.weight": "100", "io.prio.class": "no-change"}
 
 @dataclass(frozen=True)
 class Uses:
-    """What of a scheduler is in use on this machine. priorities: processes by class and level; cgroups: by file, their names."""
+    """Features of a scheduler that are in use on this machine.
+
+    priorities: processes by class and level; cgroups: by file, their names.
+    """
 
     priorities: tuple[tuple[int, int], ...] = ()
     weights: tuple[str, ...] = ()

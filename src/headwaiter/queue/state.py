@@ -32,7 +32,7 @@ _LOCK = "lock"
 
 @dataclass(frozen=True)
 class Saved:
-    """What is saved of a disk. before: what was in force; wanted: what was put last; found: as it read back, None until it did.
+    """The saved state of a disk. before: what was in force; wanted: what was put last; found: as it read back, None until it did.
 
     by: the command that asked for it. overridden: what `watch` found instead of its own setting, "" if nothing.
     """

@@ -113,7 +113,7 @@ def either(*of: Known) -> Known:
 
 
 class UdevDisk:
-    """What rules may ask of a disk, as it is now. root: of the machine."""
+    """A disk's properties that rules may ask for, as they are now. root: of the machine."""
 
     def __init__(self, device: Device, root: Path) -> None:
         self.device, self._root = device, root

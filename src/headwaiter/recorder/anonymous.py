@@ -29,7 +29,7 @@ _UNKNOWN: _Parts = ([slice(_NUMBER_BYTES)], [], [])
 
 
 class Anonymous:
-    """What one recording's names become, file by file, in the order of the archive."""
+    """Substitutes for one recording's names, file by file, in the order of the archive."""
 
     def __init__(self) -> None:
         self._formats: dict[int, _Parts] = {}

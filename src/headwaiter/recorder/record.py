@@ -43,7 +43,7 @@ _MODE = 0o600
 
 @dataclass(frozen=True)
 class Sofar:
-    """How it goes, since the recording began: requests completed and bytes moved of all disks, and events lost."""
+    """Progress since the recording began: requests completed and bytes moved of all disks, and events lost."""
 
     seconds: float
     requests: int
@@ -68,14 +68,14 @@ class RecordingDone:
 
 
 class Keeper(Protocol):
-    """What takes what is recorded, as the files of an archive."""
+    """A taker of what is recorded, as the files of an archive."""
 
     def add(self, name: str, content: bytes | bytearray) -> None:
         """Take a file. FullError if there is no room for it."""
 
 
 class Recorder(Protocol):
-    """What records; its files go into the archive that it is given."""
+    """A recorder; its files go into the archive that it is given."""
 
     gaps: list[dict[str, int]]
 

@@ -74,7 +74,7 @@ def each(cells: Sequence[LoadOnDrive]) -> list[LoadOnDrive]:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a scheduler stands over all cells. Regrets are shares, of medians over seeds; intervals are over seeds."""
+    """A scheduler's standing over all cells. Regrets are shares, of medians over seeds; intervals are over seeds."""
 
     scheduler: int
     """Index into the schedulers judged."""

@@ -85,7 +85,7 @@ def render(found: Judged, shown: Sequence[Shown]) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """What stands above the sections of a page, and below them."""
+    """Text above the sections of a page, and below them."""
 
     title: str
     verdict: str

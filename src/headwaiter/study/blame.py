@@ -60,7 +60,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Blame:
-    """How long programs waited, and for whom: float64, ns. Several threads that wait at once count each.
+    """Times for which programs waited, and for whom: float64, ns. Several threads that wait at once count each.
 
     waited_ns: shape (programs,). by_ns[a, b, k]: for how long of that the device served requests of program b and KINDS[k].
     The rest is for nobody: the device had nothing to do.
@@ -293,7 +293,7 @@ def _integral(begin: Array, end: Array) -> tuple[F64, F64]:
 
 @dataclass(frozen=True, eq=False)
 class _Served:
-    """What the device does, in times that do not overlap, in order: begin and end, ns, and for which rows, which share it.
+    """Services of the device, in times that do not overlap, in order: begin and end, ns, and for which rows, which share it.
 
     first, count: the rows of a time are order[first : first + count].
     """

@@ -114,7 +114,7 @@ def _mean_bytes(f: Mapping[str, Any], op: int) -> float:
 
 
 class _Rates:
-    """How fast one drive serves the I/Os of jobs."""
+    """The pace at which one drive serves the I/Os of jobs."""
 
     def __init__(self, drive: Drive, options: Options) -> None:
         self.drive, self.options = drive, options

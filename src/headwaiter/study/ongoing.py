@@ -101,7 +101,7 @@ def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
 
 @dataclass(frozen=True)
 class ThreadsDone:
-    """What each thread of control gets done in a run, and when it is at work, shape (threads,)."""
+    """The work that each thread of control gets done in a run, and when it is at work, shape (threads,)."""
 
     bytes: NDArray[np.float64]
     """By operation, read and write, shape (2, threads)."""

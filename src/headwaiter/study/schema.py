@@ -125,7 +125,7 @@ class ProgramPace(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk(Record):
-    """How the drive spent its time. The parts are those of drives with a platter."""
+    """Shares of the drive's time. The parts are those of drives with a platter."""
 
     busy_s: Annotated[float, Says("time with at least one request", "s")]
     idle_s: Annotated[float, Says("time without a request", "s")]
@@ -141,7 +141,7 @@ class Disk(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostBusy(Record):
-    """How busy the host was."""
+    """The host's load."""
 
     processor_percent: Annotated[float, Says("share of the time of its processors", "%")]
     lock_percent: Annotated[float, Says("share of the time that the scheduler's lock was held; of several, the busiest", "%")]
@@ -364,7 +364,7 @@ class Answer(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lever(Record):
-    """What helps beside another scheduler."""
+    """Something that helps beside another scheduler."""
 
     kind: Annotated[
         str,

@@ -25,7 +25,7 @@ from headwaiter.study.waits import Waits, contention, slowdown, waits_of
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of a variant."""
+    """The outcome of a variant."""
 
     variant: Variant
     result: Result
@@ -61,7 +61,7 @@ class SoFar:
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a single run."""
+    """The outcome of a single run."""
 
     outcome: Outcome | None
     """None where only the figures are wanted."""

@@ -35,7 +35,7 @@ ABSURD_THINK_MS = 1000.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How a workload is to be read. replay None: closed wherever the trace tells its tasks, else open."""
+    """The way in which a workload is to be read. replay None: closed wherever the trace tells its tasks, else open."""
 
     replay: Replay | None = None
     group_gap_ms: float = DEFAULT_GROUP_GAP_MS

@@ -40,7 +40,7 @@ class SweptFile:
 
 @dataclass(frozen=True, slots=True)
 class SweepGroup:
-    """What cells have in common that are run one after another: the workload as it is read, on a drive."""
+    """The common part of cells that are run one after another: the workload as it is read, on a drive."""
 
     file: SweptFile
     drive: SweptDrive

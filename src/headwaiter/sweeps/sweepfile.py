@@ -65,7 +65,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Axis:
-    """What a tunable or a condition may be: values, or a span."""
+    """The range of a tunable or a condition: values, or a span."""
 
     values: tuple[Value, ...]
     span: Span | None = None

@@ -40,7 +40,7 @@ class CellBatch:
 
 @dataclass(frozen=True)
 class CellsDone:
-    """What came of a batch: a row for each cell, and how many workloads were read for it."""
+    """The outcome of a batch: a row for each cell, and how many workloads were read for it."""
 
     rows: list[SweepRow]
     reads: int
@@ -64,7 +64,7 @@ class _Slot:
 
 
 class Kept:
-    """What a worker keeps from one cell to the next."""
+    """A worker's state from one cell to the next."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -26,7 +26,7 @@ COUNTERS, UNDER_WAY = 11, 8
 
 @dataclass(frozen=True)
 class DiskSetting:
-    """What is in force on a disk; `takes`: requests that the device takes at once."""
+    """Settings in force on a disk; `takes`: requests that the device takes at once."""
 
     scheduler: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class DiskSetting:
 
 @dataclass(frozen=True)
 class Look:
-    """What an interval shows."""
+    """The figures of an interval."""
 
     queue: TopQueue
     read: TopFlow

@@ -14,7 +14,7 @@ from headwaiter.study.schema import Latency, Lever
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopFlow(Record):
-    """What was completed of one operation."""
+    """Completed requests of one operation."""
 
     requests_per_s: Annotated[float, Says("requests", "requests/s")]
     mbps: Annotated[float, Says("their bytes", "MB/s", key="MBps")]

@@ -64,7 +64,7 @@ class Events:
 
 @dataclass
 class Processes:
-    """What a recording says of processes: commands' names, parents and times of exit, by pid."""
+    """Names of commands, parents and times of exit of the processes in a recording, by pid."""
 
     names: dict[int, str] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Processes:
 
 @dataclass(frozen=True, eq=False)
 class Bios:
-    """What arrived. event: int64, the event that it came by; sector uint64, sectors int64; the rest int64 ns, -1 unknown.
+    """Bios that arrived. event: int64, the event that it came by; sector uint64, sectors int64; the rest int64 ns, -1 unknown.
 
     issue_ns: when the device was given it; None where that was not recorded, or is how it arrived.
     """
@@ -103,7 +103,7 @@ _RWBS = re.compile(r"F?(R|W|N|F|DE?|ZR|ZA)([FASMBE]*)")
 
 
 class Letters(NamedTuple):
-    """What the kernel's letters tell of a request; flush: PREFLUSH and FUA."""
+    """The kernel's letters of a request, read; flush: PREFLUSH and FUA."""
 
     op: Op
     sync: bool

@@ -32,7 +32,7 @@ class AskedFlushes:
 
 @dataclass(frozen=True, eq=False)
 class KernelFlushes:
-    """What the kernel's own requests for flushes tell: when they were issued and done, in order."""
+    """Times at which the kernel's own requests for flushes were issued and done, in order."""
 
     issued_ns: Array
     done_ns: Array

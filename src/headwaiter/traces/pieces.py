@@ -45,7 +45,7 @@ class TextPart:
 
 @dataclass(frozen=True)
 class PiecesIndex:
-    """What must be known of a trace before it is run. ios: rows of each task; end: the sector behind the last one."""
+    """Facts of a trace that must be known before it is run. ios: rows of each task; end: the sector behind the last one."""
 
     path: Path
     header: tuple[str, ...]
@@ -152,7 +152,7 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
 
 @dataclass
 class _Found:
-    """What has been seen of a trace. ios: by task, in the order of their first rows in time."""
+    """Facts of that part of a trace which has been read. ios: by task, in the order of their first rows in time."""
 
     names: dict[int, str] = field(default_factory=dict)
     group: dict[int, int] = field(default_factory=dict)

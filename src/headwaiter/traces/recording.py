@@ -40,7 +40,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Recording:
-    """What is known of a recording; `reason` is why it ended, "" where its recorder was killed. Times are of its clock."""
+    """Facts of a recording; `reason` is why it ended, "" where its recorder was killed. Times are of its clock."""
 
     recorder: str
     kernel: str

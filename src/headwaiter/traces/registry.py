@@ -30,7 +30,7 @@ _LISTED = 8
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the caller may choose about reading."""
+    """The caller's choices about reading."""
 
     device: str | None = None
     """The device to read from a trace of several, as the format names it; None: the one with most requests."""

@@ -54,7 +54,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Searched:
-    """What came of a search. best: the values that are left when what earns too little is put back.
+    """The outcome of a search. best: the values that are left when what earns too little is put back.
 
     importance: of each dial, shares of 1; nothing where none makes a difference. without: of each dial that is not where it was,
     how much is lost if it were, as a logarithm. asked: settings asked for, some of them more than once.

@@ -26,7 +26,7 @@ from headwaiter.tuning.space import Dial, dials
 
 @dataclass(frozen=True)
 class Tuned:
-    """What came of a search. judged: on the part held out; None if the search found nothing better than its start."""
+    """The outcome of a search. judged: on the part held out; None if the search found nothing better than its start."""
 
     work: Workload
     drive: Drive

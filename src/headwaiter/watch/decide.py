@@ -32,7 +32,7 @@ _ALIKE_SIZE, _ALIKE_READS = 2.0, 0.3
 
 @dataclass(frozen=True)
 class Caution:
-    """How much evidence a change needs.
+    """The evidence that a change needs.
 
     margin: the least advantage, a share; windows: over so many, or a greater one over fewer; confirm: so many times in a row;
     dwell: windows after a change without another; changes: most in a day; cost: a switch may take so large a share of what it
@@ -49,7 +49,7 @@ class Caution:
 
 @dataclass(frozen=True)
 class Window:
-    """What was seen of a disk in a while.
+    """Figures of a disk over a while.
 
     advantage: of schedulers by their names in the kernel, the logarithm of how much better they would be than the one in force;
     empty if that cannot be told, and `trouble` says why. waited_s: for how long programs waited.
@@ -77,7 +77,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do, and why; `to` is the scheduler that is to be in force. gain: the predicted one, a share of the waiting."""
+    """A decision, and why; `to` is the scheduler that is to be in force. gain: the predicted one, a share of the waiting."""
 
     outcome: DecisionOutcome
     to: str
@@ -100,7 +100,7 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Memory:
-    """What outlives a restart. changes: their times; times are of the clock that decide() is given."""
+    """The state that outlives a restart. changes: their times; times are of the clock that decide() is given."""
 
     changes: Sequence[float] = ()
     blocked: Mapping[str, Blocked] = field(default_factory=dict)

@@ -45,7 +45,7 @@ class StoppedError(Exception):
 
 
 class Method(Protocol):
-    """How schedulers are compared in a window."""
+    """A way of comparing schedulers in a window."""
 
     def window(self, device: Device, legs: Sequence[Device], seconds: float, current: str, candidates: Sequence[str]) -> Window:
         """See a disk for a while. Problem if that is not possible; StoppedError if a signal came meanwhile."""

@@ -38,7 +38,7 @@ _GLANCE_S = 1.0
 
 @dataclass(frozen=True)
 class Rules:
-    """How to watch. sample_s: length of a window; every_s: from the beginning of one to that of the next."""
+    """Rules of a watch. sample_s: length of a window; every_s: from the beginning of one to that of the next."""
 
     sample_s: float = 20.0
     every_s: float = 60.0

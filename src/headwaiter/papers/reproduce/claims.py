@@ -78,7 +78,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Investigation:
-    """What explains a result that is not the published one: a sentence with figures, and the table that they are from."""
+    """An explanation of a result that is not the published one: a sentence with figures, and the table that they are from."""
 
     text: str
     table: PaperTable | None = None

@@ -63,7 +63,7 @@ class Experiment(Generic[M]):
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of an experiment at one level."""
+    """The outcome of an experiment at one level."""
 
     experiment: Experiment[Any]
     level: Level

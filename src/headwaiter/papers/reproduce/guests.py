@@ -31,7 +31,7 @@ PLACES = "filename=/dev/sda\nzero_buffers=1\noffset_increment=512m\n"
 
 @dataclass(frozen=True)
 class FioDone:
-    """What a process did, as fio tells it: MB/s, and its longest I/O in ms."""
+    """The work of a process, as fio tells it: MB/s, and its longest I/O in ms."""
 
     name: str
     op: Literal["read", "write"]
@@ -41,7 +41,7 @@ class FioDone:
 
 @dataclass(frozen=True)
 class ProgramsRan:
-    """What came of a workload of real programs: its time, MB/s of the disk, and figures of its own by name."""
+    """The outcome of a workload of real programs: its time, MB/s of the disk, and figures of its own by name."""
 
     elapsed_s: float
     throughput_mbps: float
@@ -136,7 +136,7 @@ def mean(runs: Sequence[ProgramsRan]) -> ProgramsRan:
 
 @dataclass(frozen=True)
 class Waited:
-    """What came of a workload of the experiment `workloads`: MB/s of the disk, and of the waits of a scheduler that has some."""
+    """The outcome of a workload of `workloads`: MB/s of the disk, and of the waits of a scheduler that has some."""
 
     throughput_mbps: float
     waits: Anticipation | None

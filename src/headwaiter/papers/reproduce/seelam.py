@@ -24,7 +24,7 @@ THREE = ("deadline", "as", "cas")
 
 @dataclass(frozen=True)
 class Timed:
-    """How long the timed program took, and MB/s of all that completed meanwhile."""
+    """The time that the timed program took, and MB/s of all that completed meanwhile."""
 
     elapsed_s: float
     throughput_mbps: float

@@ -137,7 +137,7 @@ class WaitFigures:
 
 @dataclass(frozen=True)
 class Computer:
-    """How fast a machine's programs think, and its drive."""
+    """A machine: the pace at which its programs think, and its drive."""
 
     process: type[Process] = Process
     drive: str = DRIVE

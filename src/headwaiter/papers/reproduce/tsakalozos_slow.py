@@ -125,7 +125,7 @@ def _prospect_table(m: Mapping[str, Prospect]) -> list[PaperTable]:
 
 @dataclass(frozen=True)
 class Slower:
-    """What the prospect functions are on both machines, and what came of waits on the slow one."""
+    """The prospect functions on both machines, and the outcome of waits on the slow one."""
 
     prospects: Mapping[str, Prospect]
     waits: WaitFigures

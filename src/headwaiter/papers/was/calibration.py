@@ -38,7 +38,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Choices:
-    """What the search may choose; None where it is free. Points of steps are in decreasing order."""
+    """The choices of the search; None where it is free. Points of steps are in decreasing order."""
 
     history: int | None = None
     classes: int | None = None
@@ -81,7 +81,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class FoundClasses:
-    """What the search found."""
+    """The outcome of the search."""
 
     best: Candidate
     others: tuple[Candidate, ...]

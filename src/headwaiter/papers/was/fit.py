@@ -71,7 +71,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class FittedWas:
-    """What won, and among how many."""
+    """The winner, and among how many it was."""
 
     best: Contender
     calibration: FoundClasses

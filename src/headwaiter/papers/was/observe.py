@@ -48,7 +48,7 @@ class ObservedWaits:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a scheduler saw and did: reads as they reached it, and its waits of up to max_us."""
+    """An observation of a scheduler: reads as they reached it, and its waits of up to max_us."""
 
     reads: Reads
     waits: ObservedWaits

@@ -17,7 +17,7 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class DistMap:
-    """How often each difference occurs: values from 1 in ascending order, and their populations; columns of one shape.
+    """The frequency of each difference: values from 1 in ascending order, and their populations; columns of one shape.
 
     Differences of 0 count as 1, or no step of the paper's algorithm would hold them. `unit` is what a value stands for: sectors,
     or so many microseconds.

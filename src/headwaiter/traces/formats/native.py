@@ -81,7 +81,7 @@ def read(source: Source, options: ReadOptions) -> Trace:
 
 @dataclass(frozen=True)
 class NativeColumns:
-    """What the rows of native CSV say, as int64 of shape (rows,); None: there is no such column."""
+    """The columns of native CSV, as int64 of shape (rows,); None: there is no such column."""
 
     time_ns: Array
     task: Array

@@ -16,9 +16,10 @@ from recordings import readers, record
 from headwaiter.advice import advice
 from headwaiter.advice.advice import elsewhere, identifier
 from headwaiter.advice.gate import gate
-from headwaiter.advice.offered import known, loadable
+from headwaiter.advice.offered import loadable
 from headwaiter.advice.target import target_of
 from headwaiter.drives.profile import find_drive
+from headwaiter.engine.schedulers import known
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.queue.losses import losses, uses

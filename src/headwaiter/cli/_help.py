@@ -241,6 +241,16 @@ EXAMPLES: dict[str, Rows] = {
         ),
         ("headwaiter was observe --config was.toml --from-device sda", "As root: read the counters of hw-was on sda."),
     ),
+    "was schedule": (
+        (
+            "headwaiter was schedule sda 07:30=day.toml 19:00=night.toml",
+            "As root: load into hw-was the configuration that is for this time of day.",
+        ),
+        (
+            "headwaiter was schedule sda 07:30=day.toml 19:00=night.toml --persist",
+            "The same, and again at boot and at each of these times.",
+        ),
+    ),
     "watch": (
         ("headwaiter watch sda", "As root: report every minute which scheduler sda should have."),
         (

@@ -72,7 +72,7 @@ def _of(result: Result, names: tuple[str, ...]) -> float:
 def table(drive: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The heads and the rows of the table of a drive."""
     alone = _of(_result(drive, NOTHING, "alone", ("one",)), ("one",))
-    found = []
+    found: list[tuple[str, ...]] = []
     for one in REMEDIES:
         got = _result(drive, one.scheduler, one.reads, (*READERS, OTHER))
         other = next(program for program in got.programs or () if program.name == OTHER)

@@ -48,6 +48,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "locales": ("locales",),
     "c++": ("g++",),
     "gdb": ("gdb",),
+    "systemd": ("systemd",),
 }
 # Of each package a program, or a file, that is there when it is installed.
 _SIGNS = {
@@ -59,7 +60,7 @@ _SIGNS = {
     "gcc": "gcc", "gdb": "gdb", "kmod": "depmod", "linux-perf": "perf", "trace-cmd": "trace-cmd",
     "locales": "/usr/share/i18n/charmaps/EUC-JP.gz",
     "lz4": "lz4", "make": "make", "qemu-system-x86": "qemu-system-x86_64", "util-linux": "blkdiscard", "xz-utils": "xz",
-    "sqlite3": "sqlite3", "zstd": "zstd",
+    "sqlite3": "sqlite3", "systemd": "systemd-analyze", "zstd": "zstd",
 }  # fmt: skip
 
 

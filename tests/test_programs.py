@@ -149,6 +149,8 @@ def test_what_was_one_request_asks_for_one_tag() -> None:
     assert one.load.after.tolist() == [-1, 0, -1, -1, -1, -1] and int(seen.load.after[16]) == 15  # type: ignore[index]
     assert one.load.time_ns.tolist()[:2] == [15 * us, 16 * us], "with its last page"
     assert joined(one) is one
+    inferred = replay(Path("t"), dataclasses.replace(made, tasks_inferred=True), DRIVE, Reading())
+    assert joined(inferred) is inferred, "of a process, and these are none"
     apart = RunConditions(merging=False).load(seen, DRIVE)
     assert isinstance(apart.load, Forest) and (apart.load.sectors == 8).sum() >= 19
     given = dataclasses.replace(made, issue_ns=np.where(np.arange(len(made)) == 3, 1, made.complete_ns - 1))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from headwaiter.engine.schedulers import find
 from headwaiter.papers.was import sysfs
 from headwaiter.papers.was.config import config, load, save
 from headwaiter.papers.was.matrix import load_matrix
-from headwaiter.papers.was.timetable import at, lasting, timetable
+from headwaiter.papers.was.timetable import Units, at, lasting, timetable
 
 SMALL = ("--history", 3, "--classes", 4, "--spatial-steps", "60,30,0", "--temporal-steps", "40,0")
 AS_FITTED = ("-d", "barracuda-80g", "--no-goes-on", "--positions", "--nr-requests", 256, "--wbt-depth", 0)
@@ -263,14 +262,19 @@ def test_by_the_time_of_day(capfd: pytest.CaptureFixture[str], disk: Path, class
     ]
     start = next(line for line in service.splitlines() if line.startswith("ExecStart="))
     assert f'was schedule sda 08:00={classes} "20:00={other}"' in start
-    if analyze := shutil.which("systemd-analyze"):
-        done = subprocess.run(
-            [analyze, "verify", units / "headwaiter-was-sda.timer"], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
     assert "changed by the clock" in good(capfd, "was", "schedule", "sda", "--forget", "--units", units)
     assert not list(units.iterdir())
     assert "has no timetable" in refused(capfd, "was", "schedule", "sda", "--forget", "--units", units)
+
+
+@pytest.mark.needs("systemd")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    """With a word of each kind that must be quoted."""
+    made = Units(tmp_path, "headwaiter-was-sda")
+    table = timetable(["08:00=/a/day 100%.toml", '20:00=/a/"night" $1.toml'])
+    made.keep("/usr/bin/true", "/dev/disk/by-id/wwn-0x5000", table)
+    done = subprocess.run(["systemd-analyze", "verify", tmp_path / made.timer], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -379,9 +383,9 @@ def test_a_disk_runs_no_workload(capfd: pytest.CaptureFixture[str], classes: Pat
 
 @pytest.mark.thorough
 def test_real_traces(capfd: pytest.CaptureFixture[str], shared: Path) -> None:
-    """Calibrated on one half, judged by the other: throughput is kept; of a sample of 1,000 requests nearly so."""
+    """Calibrated on one half, judged by the other: no throughput is lost."""
     traces = [shared / "data" / "traces" / name for name in ("mqsim-wsrch-small.trace", "msr-cambridge1-sample.csv")]
     found = told(capfd, "was", "evaluate", *traces, "--drive", "wd-re-4tb", "--streams", "8", "--speed", "100")
-    search, sample = found["verdicts"]
-    assert search["keeps_up"] and sample["throughput"] > 0.95
+    assert len(found["verdicts"]) == 2 and all(v["keeps_up"] for v in found["verdicts"])
+    search = found["verdicts"][0]
     assert 0 < search["was"]["T_F_ms"] < search["as"]["T_F_ms"]

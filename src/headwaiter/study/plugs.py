@@ -28,9 +28,11 @@ def joined(work: Workload) -> Workload:
     """A closed replay where what a process submitted in one go, and the device served as one request, is one I/O.
 
     That I/Os were one request is told by their common times of dispatch and completion. Those without a known completion, and
-    flushes, stay as they are; so does what is joined already, and what is no closed replay.
+    flushes, stay as they are; so does what is joined already, what is no closed replay, and a trace that tells no processes.
     """
     if work.replay != CLOSED or work.trace is None or not isinstance(work.load, Forest) or work.is_joined:
+        return work
+    if work.trace.tasks_inferred:
         return work
     trace = with_flushes(work.trace)
     n = len(trace)

@@ -82,7 +82,10 @@ class Trace:
     source: str
     format: str
     tasks_known: bool
+    """Each request has its task, recorded or inferred."""
     notes: tuple[str, ...] = ()
+    tasks_inferred: bool = False
+    """They are threads that were inferred from places (streams.py), and no processes."""
     issue_ns: npt.NDArray[np.int64] | None = None
     """When the device was given each request, -1 unknown; requests that were merged have one time. None: not recorded."""
     flushes: Flushes | None = None

@@ -30,7 +30,14 @@ def with_streams(trace: Trace, threads: int) -> Trace:
     column = number.astype(np.uint32)
     note = f"the trace does not identify tasks: {threads} threads inferred from sequential streams"
     return dataclasses.replace(
-        trace, task=column, group=column, tasks=tasks, tasks_known=True, notes=(*trace.notes, note), flushes=None
+        trace,
+        task=column,
+        group=column,
+        tasks=tasks,
+        tasks_known=True,
+        tasks_inferred=True,
+        notes=(*trace.notes, note),
+        flushes=None,
     )
 
 

@@ -17,13 +17,12 @@ from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import Judged, judge
 from headwaiter.judge.levers import FILES, UNKNOWN_QUEUE, LeverQueue, pull
 from headwaiter.judge.verdict import STOCK_BASELINES
-from headwaiter.queue.devices import Device, current_scheduler
+from headwaiter.queue.devices import Device
 from headwaiter.queue.losses import Uses, losses
 from headwaiter.queue.others import acting_on
 from headwaiter.queue.schema import Foreign
 from headwaiter.queue.settings import (
     NR_REQUESTS,
-    SCHEDULER,
     TUNABLES,
     UNKNOWN_FOLDER,
     Settings,
@@ -236,19 +235,18 @@ def queue_of(disks: Sequence[str], now: Settings) -> LeverQueue:
 
 def recorded_schedulers(recorded: Recording | None) -> tuple[str, ...]:
     """Return the schedulers that the kernel offered for the recorded disk; none if there were several disks."""
-    text = recorded.disks[0].settings.get(SCHEDULER, "") if recorded and len(recorded.disks) == 1 else ""
-    return tuple(word.strip("[]") for word in text.split()) if current_scheduler(text) else ()
+    return recorded.schedulers()[1] if recorded else ()
 
 
 def recorded_settings(recorded: Recording | None) -> Settings | None:
     """Return the settings of the recorded disk at that time; None if they are not known, or there were several disks."""
-    if not recorded_schedulers(recorded):
+    current = recorded.schedulers()[0] if recorded else ""
+    if not recorded or not current:
         return None
-    assert recorded
     said = recorded.disks[0].settings
-    current, number = current_scheduler(said[SCHEDULER]), said.get(NR_REQUESTS, "")
+    number = said.get(NR_REQUESTS, "")
     tunables = {name.removeprefix(f"{TUNABLES}/"): value for name, value in said.items() if name.startswith(f"{TUNABLES}/")}
-    return Settings(current or "none", int(number) if number.isdecimal() else None, tunables)
+    return Settings(current, int(number) if number.isdecimal() else None, tunables)
 
 
 def scheduler_of(settings: Settings | None) -> str:

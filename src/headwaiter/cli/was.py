@@ -43,16 +43,15 @@ from headwaiter.papers.was.designate import BOUND_US, designate, heuristic
 from headwaiter.papers.was.evaluate import ONLINE, WaitSums, run_as, run_was, verdict
 from headwaiter.papers.was.fit import BOUNDS_US, FittedWas, alike, designated, fit
 from headwaiter.papers.was.matrix import load_matrix, to_text
-from headwaiter.papers.was.observe import BUCKET_US, Observation, watch
-from headwaiter.papers.was.observe import joined as all_of
+from headwaiter.papers.was.observe import BUCKET_US, Observation, joined, watch
 from headwaiter.papers.was.schema import WasCalibrateDocument, WasDesignateDocument, WasEvaluateDocument
 from headwaiter.papers.was.sysfs import SYSFS, install, read_counters
 from headwaiter.papers.was.timetable import BY_ID, UNITS, PartOfDay, Units, at, lasting, timetable
 from headwaiter.report.tables import print_notes
 from headwaiter.report.terminal import console
+from headwaiter.study import plugs
 from headwaiter.study.cost import plan
 from headwaiter.study.inkernel import depth_of
-from headwaiter.study.plugs import joined
 from headwaiter.study.trial import SoFar
 from headwaiter.study.workload import NR_REQUESTS, Workload, find_workload, read_halves, read_workload
 
@@ -186,7 +185,7 @@ def _options(given: dict[str, Any], drive: Drive) -> Options:
 def _work(workloads: tuple[str, ...], given: dict[str, Any]) -> _Work:
     drive = open_drive(given["drive"] or DEFAULT_DRIVE)
     paths = [find_workload(name) for name in workloads or (None,)]
-    return _Work(drive, _options(given, drive), [joined(read_workload(path, drive, reading(given))) for path in paths])
+    return _Work(drive, _options(given, drive), [plugs.joined(read_workload(path, drive, reading(given))) for path in paths])
 
 
 def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
@@ -198,7 +197,7 @@ def _observed(work: _Work, max_ms: int, bucket_us: int) -> Observation:
         with progress_bar(name, total) as update:
             tick = partial(update, name)
             found.append(watch(name, work.drive, one.load, work.options, max_ms * 1000, bucket_us, tick))
-    return all_of(found)
+    return joined(found)
 
 
 def _fitted(work: _Work, given: dict[str, Any]) -> tuple[FittedWas, Observation]:
@@ -402,9 +401,9 @@ def _evaluate(
     config = load(given_config) if given_config else None
     verdicts, notes = [], list[str]()
     for path in map(find_workload, workload):
-        one = joined(read_workload(path, drive, how)) if given_config or whole else None
+        one = plugs.joined(read_workload(path, drive, how)) if given_config or whole else None
         if one is None:
-            first, one = map(joined, read_halves(path, drive, how))
+            first, one = map(plugs.joined, read_halves(path, drive, how))
             if not online:
                 config = _fitted_or_as(_Work(drive, options, [first]), given, notes)
         notes += [f"{one.name}: {note}" for note in one.notes]

@@ -95,11 +95,9 @@ class Replays:
 
     def beside(self, runs: Sequence[ProgramRun], kinds: Sequence[tuple[bool, bool]] = KINDS) -> list[ProgramReplay]:
         """Return what the programs of these runs do in replays of each kind, beside what they did."""
-        recording = read_workload(self.path, self.drive, Reading(None))
+        recording = joined(read_workload(self.path, self.drive, Reading(None)))
         names = {one.program: frozenset(one.names.split()) for one in runs}
         cases = [(name, kind) for name in dict.fromkeys(one.scheduler for one in runs) for kind in kinds]
-
-        recording = joined(recording)
 
         def paces(case: tuple[str, tuple[bool, bool]]) -> list[dict[str, float]]:
             return self._paces(recording, names, *case)

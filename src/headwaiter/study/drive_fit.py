@@ -326,8 +326,8 @@ def told(found: Fit) -> str:
 def doubts(work: Workload, drive: Drive) -> tuple[str, ...]:
     """The line of doubt(), if there is one."""
     recording = work.recording
-    under = recording.scheduler if recording else ""
-    line, _ = doubt(fit(recording, drive, under or UNKNOWN) if recording else None, recording, drive, under or UNKNOWN)
+    under = (recording.scheduler if recording else "") or UNKNOWN
+    line, _ = doubt(fit(recording, drive, under) if recording else None, recording, drive, under)
     return (line,) if line else ()
 
 

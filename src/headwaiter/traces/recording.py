@@ -66,9 +66,8 @@ class Recording:
     def nr_requests(self, device: str | None = None) -> int | None:
         """Return the disk's nr_requests where a scheduler was in force, and both are known."""
         disk = self._disk(device)
-        current = current_scheduler(disk.settings.get("scheduler", "")) if disk else None
         number = disk.settings.get("nr_requests", "") if disk else ""
-        return int(number) if current not in (None, "none") and number.isdecimal() and int(number) else None
+        return int(number) if self.schedulers(device)[0] not in ("", "none") and number.isdecimal() and int(number) else None
 
     def schedulers(self, device: str | None = None) -> tuple[str, tuple[str, ...]]:
         """Return (the scheduler in force on the disk, all that the kernel offered for it), by their names in the kernel.

@@ -22,9 +22,14 @@ FAILED = 64
 _NAME = re.compile(r"[A-Za-z0-9!_.:-]{1,31}")
 
 
+def called(device: str) -> str:
+    """Return the name of a disk that was given by its name (sda), its node, or a link of udev's to that."""
+    return Path(device).resolve().name if device.startswith("/dev/disk/") else device.removeprefix("/dev/")
+
+
 def folder(device: str, sysfs: Path = SYSFS) -> Path:
     """queue/ of a disk that runs the scheduler, by its name (sda) or its node (/dev/sda). Problem if it does not run it."""
-    name = Path(device).resolve().name if device.startswith("/dev/disk/") else device.removeprefix("/dev/")
+    name = called(device)
     queue = sysfs / "block" / name / "queue"
     if not _NAME.fullmatch(name) or name.startswith(".") or not queue.is_dir():
         raise Problem(f"{shown(device)}: no such disk ({sysfs / 'block'} has the names)")

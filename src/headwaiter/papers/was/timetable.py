@@ -17,6 +17,7 @@ from pathlib import Path
 from headwaiter.base import outputs
 from headwaiter.base.errors import Problem, shown
 from headwaiter.base.parsing import assignment
+from headwaiter.papers.was.sysfs import called
 
 UNITS = Path("/etc/systemd/system")
 BY_ID = Path("/dev/disk/by-id")
@@ -63,7 +64,7 @@ def at(entries: Sequence[PartOfDay], minute: int) -> tuple[PartOfDay, PartOfDay]
 
 def lasting(device: str, by_id: Path = BY_ID) -> Path | None:
     """Return the name of a disk that outlives a reboot; None if it has none."""
-    name = Path(device).resolve().name if "/" in device else device
+    name = called(device)
     links: list[str] = []
     with suppress(OSError):
         links = sorted(link.name for link in by_id.iterdir() if link.resolve().name == name)

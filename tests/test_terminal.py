@@ -223,6 +223,10 @@ def test_disks_are_offered(machine: FakeSystem, monkeypatch: pytest.MonkeyPatch)
     assert offered(_devices.device, "devices") == offered(_devices.offered, "scheduler") == []
 
 
+def settled(disks: list[str]) -> list[str]:
+    return [name for name in disks if not name.startswith("loop")]
+
+
 @pytest.mark.thorough
 def test_a_shell_completes_names() -> None:
     assert completed("headwaiter comp") == ["compare"]
@@ -237,9 +241,10 @@ def test_a_shell_completes_names() -> None:
     assert completed("headwaiter schedulers ky") == ["kyber"]
     assert completed("headwaiter drives wd") == ["(file)", "wd-re-4tb"]
     assert completed("headwaiter drives mod") == ["(file)", "models"]
+    # Other tests attach loop devices meanwhile: which of those are offered is theirs.
     disks = [item.value for item in _devices.device(click.Context(program), click.Argument(["device"]), "")]
-    assert completed("headwaiter top ") == ["(file)", *disks]
-    assert completed("headwaiter revert ") == disks and completed("headwaiter record al") == ["all"]
+    assert settled(completed("headwaiter top ")) == ["(file)", *settled(disks)]
+    assert settled(completed("headwaiter revert ")) == settled(disks) and completed("headwaiter record al") == ["all"]
     assert completed("headwaiter reproduce axboe-r") == ["(file)", *(name for name in EXPERIMENTS if name.startswith("axboe-r"))]
     assert completed("headwaiter lab run smo") == ["(file)", "smoke"]
     assert completed("headwaiter rese") == ["research"] and completed("headwaiter research ran") == ["rank"]

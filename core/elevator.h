@@ -145,7 +145,7 @@ struct hw_device {
 	u32 nr_requests; /* requests that the host lets exist at once; 0 = no limit */
 	/*
 	 * The policy is to be as it is when it has had the device for long: it has found out
-	 * whether that takes several requests at once.
+	 * whether that takes several requests at once. See also acquaint().
 	 */
 	bool settled;
 	/*
@@ -270,6 +270,11 @@ struct hw_policy {
 	int (*init)(struct hw_queue *q, u64 now);
 	/* Tunables or tables have changed (also called once after init). */
 	void (*tuned)(struct hw_queue *q);
+	/*
+	 * Right after hw_start(), of a simulation: with dev.settled the policy has found out the
+	 * drive's positioning times by itself, if it does so, and they are these. Optional.
+	 */
+	void (*acquaint)(struct hw_queue *q, const struct hw_rows *positions);
 
 	void (*insert)(struct hw_queue *q, struct hw_request *rq, u64 now);
 	struct hw_request *(*dispatch)(struct hw_queue *q, u64 now);
@@ -461,6 +466,13 @@ static inline struct hw_request *hw_dispatch(struct hw_queue *q, u64 now)
 		q->nr_in_flight++;
 	}
 	return rq;
+}
+
+/* The host has started the queue of a simulation: the drive's positioning times. */
+static inline void hw_acquaint(struct hw_queue *q, const struct hw_rows *positions)
+{
+	if (q->dev.settled && q->policy->acquaint)
+		q->policy->acquaint(q, positions);
 }
 
 /* Tunables or tables of a started queue have changed. */

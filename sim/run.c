@@ -33,6 +33,7 @@ static int start(struct hws *s)
 	ret = hw_start(s->q, 0);
 	if (ret)
 		return sim_fail(s, ret, "%s failed to start", s->policy->name);
+	sim_acquaint(s->q, s->drive);
 	s->started = true;
 	return 0;
 }

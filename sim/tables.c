@@ -146,6 +146,18 @@ int sim_describe_drive(struct hw_queue *q, const struct hw_drive *drive)
 	return given.cells ? 0 : set_copy(q, t, own.cells, own.nr);
 }
 
+void sim_acquaint(struct hw_queue *q, const struct hw_drive *drive)
+{
+	s64 cells[HW_POSITION_POINTS][2];
+	struct hw_device dev = { 0 };
+
+	if (q->dev.positions.nr)
+		return;
+	hw_drive_describe(drive, &dev, cells);
+	if (dev.positions.nr)
+		hw_acquaint(q, &dev.positions);
+}
+
 void sim_tables_free(struct hw_queue *q)
 {
 	const struct hw_table *t;

@@ -11,6 +11,8 @@ int sim_table_set(struct hw_queue *q, const char *table, const s64 *cells, u32 r
 		  struct hw_table_error *err);
 /* What policies may know of the drive, where no table says otherwise. 0 or -ENOMEM. */
 int sim_describe_drive(struct hw_queue *q, const struct hw_drive *drive);
+/* What the policy has found out of the drive by itself, where it has had that for long. */
+void sim_acquaint(struct hw_queue *q, const struct hw_drive *drive);
 void sim_tables_free(struct hw_queue *q);
 
 #endif

@@ -82,6 +82,7 @@ class Conditions(TypedDict, total=False):
     nr_requests: int | None
     wbt_depth: int | None
     pull_ahead: bool
+    settled: bool
     positions: bool
     host: str
     cores: int

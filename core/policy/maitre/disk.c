@@ -210,9 +210,11 @@ static void take(struct mt_device *d, struct mt_request *r)
 		d->async_owed += mt_stream_ns(d, rq->sectors);
 	}
 	INIT_LIST_HEAD(&r->fly);
-	if (home->kind == MT_POOL) {
+	if (mt_scatters(home)) {
 		list_add_tail(&r->fly, &d->flying);
-		mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)), false);
+		if (home->kind == MT_POOL)
+			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)),
+				   false);
 	}
 	home->end = hw_end(rq);
 }
@@ -232,7 +234,7 @@ static struct hw_request *disk_dispatch(struct mt_device *d)
 	e = choose(d);
 	if (!e || (e->kind == MT_ASYNC && !mt_async_may(d, e)))
 		return NULL;
-	if (e->kind == MT_POOL && !mt_pool_may(d, e))
+	if (mt_scatters(e) && !mt_pool_may(d, e))
 		return NULL;
 	hw_because_wait(q, e == d->held, q->force ? HW_DRAIN : d->because);
 	d->because = HW_SLICE;

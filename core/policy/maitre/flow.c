@@ -508,10 +508,13 @@ bool mt_behind(const struct mt_entity *e)
 
 /*
  * A device that takes several requests at once does not tell for whom it has worked: what is in it
- * is of one group. So it must be empty before @e, of another one than d->serving, begins.
+ * is of one group. So it must be empty before @e, of another one than d->serving, begins; and what a
+ * flow that has many at once leaves there is not to be at the expense of the next.
  */
 bool mt_drains(const struct mt_device *d, const struct mt_entity *e)
 {
+	if (d->serving->deep && d->serving->flying && e->class == d->serving->class)
+		return true;
 	return d->q.nr_in_flight && e->in != d->serving->in && e->class == d->serving->class;
 }
 
@@ -586,7 +589,7 @@ struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_ent
 {
 	if (!e->queued)
 		return NULL;
-	if (e->kind == MT_POOL)
+	if (mt_scatters(e))
 		return mt_pool_next(d, e);
 	return mt_upwards(d, e);
 }

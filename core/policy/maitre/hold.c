@@ -15,6 +15,7 @@
 #define UNKNOWN_MOST (4 * MT_MSEC)
 #define RUNS_ON_NS   (1500 * MT_USEC)
 #define NEW_REQUESTS 8u
+#define DEEP	     4u /* requests at once */
 #define SLACK_SHIFT  5
 #define MEAN_SHIFT   3
 
@@ -137,7 +138,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT || mt_starts(d, &f->e))
 		return true;
 	/* A run that is there as a whole needs no waiting: it has the disk until it is over. */
-	if (f->heaps && mt_streams(d, &f->e))
+	if ((f->heaps && mt_streams(d, &f->e)) || f->e.deep)
 		return true;
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
@@ -149,12 +150,28 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	return mt_worth_waiting(&f->e.habit, 0, f->e.near, far) > 0;
 }
 
+/*
+ * Would the flow be most of the pool? Then those that have one request at a time there would wait for
+ * all of its, and it loses little without them.
+ */
+static bool deep(const struct mt_device *d, const struct mt_flow *f)
+{
+	const struct mt_entity *pool = &f->e.in->pool[f->e.class];
+	u32 own = f->queued + f->flying, all = pool->queued + pool->flying;
+
+	if (f->home != pool)
+		all += own;
+	return f->task && own >= DEEP && 2 * own > all && !mt_streams(d, &f->e);
+}
+
 /* The flow's requests, which queue elsewhere, go where it belongs by now. */
 void mt_settle(struct mt_device *d, struct mt_flow *f)
 {
-	struct mt_entity *home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
+	struct mt_entity *home;
 	struct mt_request *r, *next;
 
+	f->e.deep = deep(d, f);
+	home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
 	if (home == f->home)
 		return;
 	f->home = home;

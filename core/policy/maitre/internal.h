@@ -46,6 +46,7 @@ struct mt_entity {
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
 	bool fresh;	/* since it came it has neither waited again nor been alone */
+	bool deep;	/* a flow that has many requests at once, in no order */
 	bool commits;	/* its last request was a write */
 	struct mt_habit habit;
 	u64 near;		 /* mean positioning from its own last end, ns */
@@ -264,6 +265,7 @@ extern const struct mt_operations mt_disk;
 
 /* place.c */
 void mt_position_derive(struct mt_device *d);
+void mt_position_acquaint(struct hw_queue *q, const struct hw_rows *positions);
 void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer);
 /* Positioning time over @distance sectors. */
 u64 mt_position(const struct mt_device *d, u64 distance);
@@ -280,6 +282,12 @@ u64 mt_onward(const struct mt_device *d, u64 end, u64 sector);
 static inline u64 mt_near(const struct mt_entity *e)
 {
 	return e->kind == MT_FLOW ? min(e->near, e->near_two) : e->near;
+}
+
+/* Does it have many requests, of which the next is a matter of place and age? */
+static inline bool mt_scatters(const struct mt_entity *e)
+{
+	return e->kind == MT_POOL || e->deep;
 }
 
 #define MT_STREAM_SHIFT 4 /* of the mean positioning: who needs less reads in sequence */

@@ -225,6 +225,7 @@ const struct hw_policy hw_maitre = {
 	.nr_stats = ARRAY_SIZE(maitre_stats),
 	.init = mt_init,
 	.tuned = mt_tuned,
+	.acquaint = mt_position_acquaint,
 	.insert = mt_insert,
 	.dispatch = mt_dispatch,
 	.complete = mt_complete,

@@ -17,6 +17,7 @@
 #define SAMPLES_ENOUGH 8u
 #define SAMPLES_MOST   255u
 #define RAISE_EVERY    64u
+#define KNOWN_BINS     5u
 
 static u32 distance_bin(u64 distance)
 {
@@ -69,6 +70,26 @@ void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer)
 	p->samples[bin] = (u8)min(p->samples[bin] + 1u, SAMPLES_MOST);
 	if (++p->learnt % RAISE_EVERY)
 		return;
+	raise_envelope(p);
+	mt_position_derive(d);
+}
+
+/*
+ * The device has been here for long: what its many requests have told by now. Ways that are short for
+ * it are rare among those that lie anywhere, and remain to be learnt.
+ */
+void mt_position_acquaint(struct hw_queue *q, const struct hw_rows *positions)
+{
+	struct mt_device *d = mt_device(q);
+	struct mt_places *p = &d->places;
+	const struct hw_device known = { .positions = *positions };
+	u32 bin, last = distance_bin(q->dev.sectors);
+
+	for (bin = last - min(last, KNOWN_BINS - 1); bin <= last; bin++) {
+		/* The middle of what is in the bin. */
+		p->mean[bin] = (u32)min(hw_positioning(&known, 3ull << bin >> 2), (u64)U32_MAX);
+		p->samples[bin] = SAMPLES_ENOUGH;
+	}
 	raise_envelope(p);
 	mt_position_derive(d);
 }

@@ -79,7 +79,9 @@ class RunConditions:
         True, "As blk-mq does under its own schedulers: take one request ahead of a full device, and assign requests as tags."
     )
     settled: bool = says(
-        True, "The scheduler has been in force for long, and knows whether the device takes several requests at once."
+        True,
+        "The scheduler has been in force for long: bfq knows whether the device takes several requests at once, maitre how long its"
+        " longer ways take.",
     )
     positions: bool = says(
         False, "Tell schedulers the drive's positioning times, which a kernel's know only if somebody wrote them."

@@ -253,6 +253,7 @@ static void flow_less(struct mt_device *d, struct mt_flow *f)
 	d->flows--;
 	f->e.in->flows--;
 	count_stream(d, f, false);
+	mt_apart(f, false);
 	lend(d, f, false);
 }
 

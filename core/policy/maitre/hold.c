@@ -152,16 +152,32 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 
 /*
  * Would the flow be most of the pool? Then those that have one request at a time there would wait for
- * all of its, and it loses little without them.
+ * all of its, and it loses little without them. Not if it writes: what an fsync waits for is a lot at
+ * once, and then nothing.
  */
 static bool deep(const struct mt_device *d, const struct mt_flow *f)
 {
 	const struct mt_entity *pool = &f->e.in->pool[f->e.class];
+	const struct mt_flow *other = f->e.in->apart;
 	u32 own = f->queued + f->flying, all = pool->queued + pool->flying;
 
 	if (f->home != pool)
 		all += own;
-	return f->task && own >= DEEP && 2 * own > all && !mt_streams(d, &f->e);
+	if (other && other != f && other->e.class == f->e.class)
+		all += other->queued + other->flying;
+	return f->task && own >= DEEP && !f->e.commits && 2 * own > all && !mt_streams(d, &f->e);
+}
+
+/* @f is apart from the pool, or is not. */
+void mt_apart(struct mt_flow *f, bool apart)
+{
+	struct mt_flow **other = &f->e.in->apart;
+
+	if (!apart && *other == f)
+		*other = NULL;
+	if (apart)
+		*other = f;
+	f->e.deep = apart;
 }
 
 /* The flow's requests, which queue elsewhere, go where it belongs by now. */
@@ -170,7 +186,7 @@ void mt_settle(struct mt_device *d, struct mt_flow *f)
 	struct mt_entity *home;
 	struct mt_request *r, *next;
 
-	f->e.deep = deep(d, f);
+	mt_apart(f, deep(d, f));
 	home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
 	if (home == f->home)
 		return;

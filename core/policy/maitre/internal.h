@@ -84,6 +84,7 @@ struct mt_group {
 	u64 turn_ns, turn_v;	   /* since when, and its v then */
 	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
 	u64 credit;		   /* what newcomers may still be given, ns */
+	struct mt_flow *apart;	   /* from the pool, for it would be most of it; NULL: nobody is */
 	struct mt_entity *starter; /* a program that begins; NULL: none does */
 
 	struct mt_entity pool[MT_CLASSES], async[MT_CLASSES];
@@ -337,6 +338,7 @@ void mt_place_seen(struct mt_entity *e, u64 near, bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
 bool mt_runs_on(const struct mt_entity *e);
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);
+void mt_apart(struct mt_flow *f, bool apart);
 void mt_settle(struct mt_device *d, struct mt_flow *f);
 
 /* flash.c */

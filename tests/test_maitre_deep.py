@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""maitre and tasks that have many reads at once: beside others, among each other, and what a disk that has been there for long tells."""
+"""maitre and tasks that have many reads at once: beside others, among each other; and what a disk has told for long."""
 
 from __future__ import annotations
 

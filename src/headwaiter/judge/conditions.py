@@ -80,8 +80,8 @@ class RunConditions:
     )
     settled: bool = says(
         True,
-        "The scheduler has been in force for long: bfq knows whether the device takes several requests at once, maitre how long its"
-        " longer ways take.",
+        "The scheduler has been in force for long: bfq knows whether the device takes several requests at once, maitre how long"
+        " its longer ways take.",
     )
     positions: bool = says(
         False, "Tell schedulers the drive's positioning times, which a kernel's know only if somebody wrote them."

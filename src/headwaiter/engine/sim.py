@@ -238,7 +238,7 @@ class Options:
     """Who gets a tag for which one process waits when another, just served, asks again as quickly: 0: always the latter; else by
     chance, with this seed."""
     settled: bool = False
-    """The scheduler has had the device for long: it has found out whether that takes several requests at once, and its long ways."""
+    """The scheduler has had the device for long: it knows whether that takes several requests at once, and its long ways."""
     dispatch_ns: int = 0
     dispatch_page_ns: int = 0
     dispatch_write_page_ns: int = 0

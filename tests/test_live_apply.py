@@ -100,6 +100,26 @@ def test_bfq_begins_anew_where_weights_were_raised(machine: FakeSystem, capfd: p
     assert machine.everything("sda") == before and not any(file == "scheduler" for _, file, _ in machine.writes)
 
 
+def test_a_device_takes_all_again(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
+    """nr_requests that was lowered without a scheduler limits the device under every other, and the file does not say so."""
+    machine.add("sda", scheduler="none")
+    root = ("--root", machine.root)
+    assert "nr_requests 64 -> 4" in good(capfd, "apply", "sda", "none", "--nr-requests", 4, *root)
+    machine.writes.clear()
+    good(capfd, "apply", "sda", "mq-deadline", *root)
+    assert [one[1:] for one in machine.writes][:3] == [("nr_requests", "63"), ("nr_requests", "64"), ("scheduler", "mq-deadline")]
+    machine.writes.clear()
+    good(capfd, "revert", "sda", *root)
+    assert [one[1:] for one in machine.writes] == [("scheduler", "none"), ("nr_requests", "63"), ("nr_requests", "64")]
+
+
+def test_what_goes_back_is_said_where_the_scheduler_stays(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
+    machine.add("sda", scheduler="none")
+    root = ("--root", machine.root)
+    good(capfd, "apply", "sda", "none", "--nr-requests", 4, *root)
+    assert "sda: nr_requests 4 -> 64 (saved" in good(capfd, "revert", "sda", *root)
+
+
 def test_lines_for_a_shell_choose_bfq_anew() -> None:
     folder, queue = Path("/sys/block/sda"), "/sys/block/sda/queue"
     before = Settings("bfq", 256, {"low_latency": "1", "slice_idle": "4"}, 0)

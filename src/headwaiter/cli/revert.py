@@ -50,6 +50,8 @@ def _tell(
     with page(output) as out:
         for leg, saved, one in done:
             said = f"{one.before.scheduler} -> {one.after.scheduler}" if one.changes else f"{one.after.scheduler}, as it was"
+            if one.changes and one.before.scheduler == one.after.scheduler:
+                said = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in one.changes)
             out.print(f"{leg.name}: {said} (saved {saved.time} by {saved.by})")
         for leg in ruled:
             out.print(f"{leg.name}: the rule in {rules} is gone")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 
-from headwaiter.base.errors import Problem
+from headwaiter.base.errors import Problem, counted
 from headwaiter.drives.profile import Profile, Toml, from_toml
 from headwaiter.engine.constants import SECTOR_BYTES
 
@@ -40,6 +40,24 @@ def enlarged(profile: Profile, sectors: int) -> Profile | None:
         return from_toml(data, name, name)
     except Problem:
         return None  # more than the model has numbers for
+
+
+def taking(profile: Profile, requests: int) -> Profile:
+    """The profile of a drive that takes so many requests at once; itself if they are its own, or more than its model has.
+
+    What stands before a disk of one command, and takes more, gives it one after another, as they came.
+    """
+    if requests == profile.facts[1]:
+        return profile
+    data = copy.deepcopy(profile.data)
+    data.setdefault("queue", {})["depth"] = requests
+    if profile.facts[1] == 1 and profile.model.name == "disk":
+        data["queue"]["policy"] = "fifo"
+    name = f"{profile.name}, taking {counted(requests, 'request')}"
+    try:
+        return from_toml(data, name, name)
+    except Problem:
+        return profile
 
 
 def size_text(sectors: int) -> str:

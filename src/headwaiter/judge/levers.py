@@ -362,9 +362,9 @@ def _queue(judged: Judged, taken: Trial, queue: LeverQueue) -> Iterator[_Tried]:
     if depth > 1 and not under_none and queue.lets("queue_depth"):
         for fewer in sorted({1, max(1, depth // 8)}):
             yield one("queue_depth", fewer, queue.now("queue_depth", depth), queue_depth=fewer)
-    if not under_none and queue.lets("nr_requests"):
+    if queue.lets("nr_requests"):
         number = queue.now("nr_requests", options.nr_requests)
-        for other in (max(4, number // 4), number * 4):
+        for other in _numbers(number, depth, under_none, getattr(judged.drive, "rotational", True)):
             yield one("nr_requests", other, number, nr_requests=other)
     throttled = isinstance(load, JobLoad) and _buffered(load, Directions.WRITES)
     # Of what was recorded only writes that came unthrottled are throttled in the replay.
@@ -376,6 +376,17 @@ def _queue(judged: Judged, taken: Trial, queue: LeverQueue) -> Iterator[_Tried]:
     if isinstance(load, JobLoad) and any(job.fields["readahead_bytes"] for job in load.jobs) and queue.lets("read_ahead_kb"):
         for times in (4, 16):
             yield one("read_ahead_kb", READ_AHEAD_KB * times, queue.now("read_ahead_kb", READ_AHEAD_KB), read_ahead=times)
+
+
+def _numbers(now: int, depth: int, under_none: bool, rotational: bool) -> list[int]:
+    """What to try in place of nr_requests. Without a scheduler they are the device's own, and blk-mq refuses more.
+
+    A disk that takes many at once serves them as they come, or as it likes: few of them are then what a scheduler is elsewhere.
+    """
+    found = [] if under_none else [max(4, now // 4), now * 4]
+    if rotational and depth > now // 4:
+        found += [max(4, now // 8), max(4, now // 32)]
+    return sorted(number for number in set(found) if number < now or not under_none)
 
 
 def _memory(judged: Judged, taken: Trial) -> Iterator[_Tried]:

@@ -53,8 +53,10 @@ def apply(
         known = [state.of(device) for device in devices]
         done: list[Applied] = []
         try:
-            for queue, before in zip(queues, entry, strict=True):
+            for queue, before, was in zip(queues, entry, known, strict=True):
                 saved = state.begin(queue.device, before, wanted, by)
+                if _lowered(before, was) and wanted.scheduler != "none":
+                    queue.take_all(saved.before.nr_requests or 0)
                 changes = queue.put(wanted)
                 after = queue.read()
                 state.done(saved, after)
@@ -64,6 +66,13 @@ def apply(
                 _back(queue, before, was, state)
             raise
         return done
+
+
+def _lowered(now: Settings, saved: Saved | None) -> bool:
+    """Whether nr_requests is less than before our first change, without a scheduler then and now: see take_all()."""
+    if saved is None or (now.scheduler, saved.before.scheduler) != ("none", "none"):
+        return False
+    return (now.nr_requests or 0) < (saved.before.nr_requests or 0)
 
 
 def _back(queue: Queue, before: Settings, was: Saved | None, state: State) -> None:

@@ -102,6 +102,7 @@ class Device:
             "scheduler": self.scheduler or "",
             "slaves": " ".join(self.slaves),
             "holders": " ".join(self.holders),
+            "queue_depth": _read(self.folder / "device/queue_depth"),
         }
         return {key: value for key, value in known.items() if value}
 

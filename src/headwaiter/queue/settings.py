@@ -25,6 +25,8 @@ _TICKED = frozenset({"read_expire", "write_expire", "prio_aging_expire", "timeou
 _TICK_MS = 10
 """The longest tick that Linux has."""
 _LONGEST = 1 << 16
+_LEAST_REQUESTS = 4
+"""The kernel takes nothing less for nr_requests."""
 
 
 @dataclass(frozen=True)
@@ -185,10 +187,22 @@ class Queue:
             self._fill(before)
         elif wanted.scheduler != before.scheduler:
             self.set(SCHEDULER, wanted.scheduler)
+            if wanted.scheduler == "none":
+                self.take_all(self._number(NR_REQUESTS))
         self._fill(wanted)
         after = self.check(wanted)
         old, new = before.files(), after.files()
         return [Change(file, old.get(file, ""), value) for file, value in new.items() if old.get(file) != value]
+
+    def take_all(self, number: int) -> None:
+        """Let the device have so many requests at once, without a scheduler.
+
+        nr_requests that was lowered there goes on to limit the device under every scheduler, though the file says what it does by
+        default (seen on Linux 6.18); and a number that the file says already is not put.
+        """
+        if number > _LEAST_REQUESTS:
+            self.set(NR_REQUESTS, str(number - 1))
+            self.set(NR_REQUESTS, str(number))
 
     def _fill(self, wanted: Settings) -> None:
         """Put all but the scheduler in force."""
@@ -196,7 +210,8 @@ class Queue:
             assert wanted.nr_requests is not None
             if wanted.scheduler != "none":
                 # mq-deadline and kyber work out their limits from the number before the latest change.
-                self.set(NR_REQUESTS, str(wanted.nr_requests - 1 if wanted.nr_requests > 4 else wanted.nr_requests + 1))
+                other = -1 if wanted.nr_requests > _LEAST_REQUESTS else 1
+                self.set(NR_REQUESTS, str(wanted.nr_requests + other))
             self.set(NR_REQUESTS, str(wanted.nr_requests))
         for name, value in sorted(wanted.tunables.items()):
             # Some depend on those before, so each is looked at only now.

@@ -18,7 +18,7 @@ from headwaiter.base.errors import Problem
 from headwaiter.base.ringbuffer import DamageError, EventFormat, pages, walk_page
 from headwaiter.base.threads import is_kernel_thread
 
-_FACTS = ("name", "number", "model", "kind", "sectors", "rotational", "zoned", "scheduler", "slaves", "holders")
+_FACTS = ("name", "number", "model", "kind", "sectors", "rotational", "zoned", "scheduler", "slaves", "holders", "queue_depth")
 _RELEASE = re.compile(r"[\d.]*\d")
 _NUMBER_BYTES = 2
 """A record begins with its event's number."""

@@ -27,6 +27,7 @@ from headwaiter.drives.profile import Profile
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Options, Rows, simulate
 from headwaiter.study.changes import digits, latency_text
+from headwaiter.study.device_depth import as_recorded, device_depth
 from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
@@ -161,12 +162,14 @@ def best_fit(
 ) -> tuple[Drive, Fit] | None:
     """The drive that explains a recording best; None if it tells nothing, or fits on none.
 
-    drives None: the bundled ones, those that are too small enlarged. Which class a drive is of is a matter of times.
+    drives None: the bundled ones, those that are too small enlarged, disks with the depth of the recorded device. Which class a
+    drive is of is a matter of times.
     progress(drive, 0) comes before a drive is tried, and progress(drive, 1) after.
     """
     if drives is None:
+        depth = device_depth(part(trace, 0, min(len(trace), SAMPLE)), at_drive)
         grown = (enlarged(load(path), _reach(trace)) for path in bundled().values())
-        drives = [drive for drive in grown if drive is not None]
+        drives = [as_recorded(drive, depth) for drive in grown if drive is not None]
     found = []
     for drive in drives:
         if progress:
@@ -213,6 +216,7 @@ def _of_its_device(trace: Trace, scheduler: str) -> tuple[Drive | None, str]:
     drive = own and enlarged(own, _reach(trace))
     if drive is None:
         return None, ""
+    drive = as_recorded(drive, device_depth(part(trace, 0, min(len(trace), SAMPLE)), at_drive))
     how = fit(trace, drive, scheduler)
     if how and how.off > REFUSED:
         return None, f"{drive.name}, the profile of the recorded '{trace.device_model}', does not: {told(how)}"

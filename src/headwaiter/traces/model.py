@@ -94,6 +94,8 @@ class Trace:
     """How many the recording machine had; None: not recorded."""
     nr_requests: int | None = None
     """The device's nr_requests under a scheduler; None: not recorded, or no scheduler was in force."""
+    device_depth: int | None = None
+    """How many requests the device takes at once, by sysfs; None: not recorded."""
     scheduler: str = ""
     """In force when it was recorded, by its name here; empty: not recorded, or none of ours."""
     schedulers: tuple[str, ...] = ()

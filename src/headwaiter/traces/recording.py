@@ -38,6 +38,11 @@ class Gap:
     to_ns: int
 
 
+_BY_TAGS = {"loop", "virtio"}
+"""Kinds of disks that take as many requests as they have tags."""
+_TAGS = 128
+
+
 @dataclass(frozen=True)
 class Recording:
     """Facts of a recording; `reason` is why it ended, "" where its recorder was killed. Times are of its clock."""
@@ -68,6 +73,22 @@ class Recording:
         disk = self._disk(device)
         number = disk.settings.get("nr_requests", "") if disk else ""
         return int(number) if self.schedulers(device)[0] not in ("", "none") and number.isdecimal() and int(number) else None
+
+    def depth(self, device: str | None = None) -> int | None:
+        """Return how many requests the disk takes at once; None where sysfs does not tell.
+
+        Disks of SCSI have a file for it. Of others nr_requests tells, unless it was changed: without a scheduler it is the number
+        of the device's tags, and with one twice that, up to 256 (blk_mq_init_sched()).
+        """
+        disk = self._disk(device)
+        if disk is None:
+            return None
+        told, number = disk.facts.get("queue_depth", ""), disk.settings.get("nr_requests", "")
+        if told.isdecimal() and int(told):
+            return int(told)
+        if not number.isdecimal() or disk.facts.get("kind", "") not in _BY_TAGS:
+            return None
+        return int(number) if self.schedulers(device)[0] == "none" else min(int(number), 2 * _TAGS) // 2 or None
 
     def schedulers(self, device: str | None = None) -> tuple[str, tuple[str, ...]]:
         """Return (the scheduler in force on the disk, all that the kernel offered for it), by their names in the kernel.

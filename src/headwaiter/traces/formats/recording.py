@@ -129,6 +129,7 @@ def _machine(found: Recording, device: str | None) -> dict[str, Any]:
         "processors": found.processors,
         "device_model": found.model(device),
         "nr_requests": found.nr_requests(device),
+        "device_depth": found.depth(device),
     }
 
 

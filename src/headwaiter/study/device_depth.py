@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How many requests the recorded device takes at once, as far as a recording tells.
+
+A scheduler depends on that as much as on times: bfq holds a disk of one command for whoever reads, and one that takes many
+for nobody. No model of the drive says it: a loop device takes 128 whatever is behind it, a bridge to USB one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from headwaiter.drives.enlarge import taking
+from headwaiter.drives.profile import Profile
+from headwaiter.engine.constants import Op
+from headwaiter.traces import Trace
+
+_GIVES_ALL = {"none", "mq-deadline"}
+"""They hold nothing back while the device takes requests."""
+_FULL_SHARE = 0.05
+"""If so many requests were the last that the device took, and so many reads waited for it, that was all that it takes."""
+_WAITED_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class DeviceDepth:
+    """At least so many; whole: and no more."""
+
+    least: int
+    whole: bool
+
+    def of(self, depth: int) -> int:
+        """Return the depth to simulate in place of a profile's."""
+        return self.least if self.whole else max(self.least, depth)
+
+
+def device_depth(trace: Trace, at_drive: Callable[[Trace], Trace | None]) -> DeviceDepth | None:
+    """Return what a recording tells of it; None if it does not tell when the device was given requests.
+
+    at_drive: of a recording what the device was given, when. What was seen counts, too, for nr_requests may have been changed.
+    """
+    given = at_drive(trace)
+    if given is None or trace.issue_ns is None:
+        return DeviceDepth(trace.device_depth, True) if trace.device_depth else None
+    done = np.sort(given.complete_ns)
+    taken = 1 + np.arange(len(given)) - np.searchsorted(done, given.time_ns, side="right")
+    most = int(taken.max())
+    if trace.device_depth:
+        return DeviceDepth(max(most, trace.device_depth), True)
+    # Writes may have waited before they met the scheduler, for the kernel throttles them.
+    reads = (trace.issue_ns >= 0) & (trace.op == Op.READ)
+    waited = trace.issue_ns[reads] - trace.time_ns[reads] > _WAITED_NS
+    full = min(float(np.mean(taken == most)), float(np.mean(waited))) if len(waited) else 0.0
+    return DeviceDepth(most, trace.scheduler in _GIVES_ALL and full >= _FULL_SHARE)
+
+
+def as_recorded(profile: Profile, found: DeviceDepth | None) -> Profile:
+    """The profile with the depth of the recorded device, if it is a disk's: others are as quick whatever they take at once."""
+    return taking(profile, found.of(profile.facts[1])) if found and profile.kind == "disk" else profile

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How many requests the recorded device takes at once, by what sysfs said and what was seen; and the drive that is simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from headwaiter.drives.enlarge import taking
+from headwaiter.drives.profile import find_drive
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.judge.levers import _numbers
+from headwaiter.study.device_depth import DeviceDepth, as_recorded, device_depth
+from headwaiter.study.drive_fit import at_drive, best_fit
+from headwaiter.traces import Trace
+from headwaiter.traces.making import make_trace
+from headwaiter.traces.recording import RecordedDisk, Recording
+
+MS = 1_000_000
+
+
+def _recorded(at_once: int, in_device: int, scheduler: str, op: Op = Op.READ, requests: int = 400) -> Trace:
+    """A program that has so many requests at once, of which the device is given only so many: 8 ms each, one after another."""
+    done = np.arange(1, requests + 1) * 8 * MS
+    arrive = np.concatenate([np.zeros(at_once, np.int64), done[: requests - at_once]])
+    issue = np.concatenate([np.zeros(in_device, np.int64), done[: requests - in_device]])
+    made = make_trace(
+        source="t", format="recording", time_ns=arrive, issue_ns=np.maximum(arrive, issue), complete_ns=done,
+        task_id=np.ones(requests, np.int64), sector=np.arange(requests) * 999_983 % 100_000_000,
+        sectors=np.full(requests, 8),        op=np.full(requests, op), flags=np.full(requests, SYNC),
+    )  # fmt: skip
+    return replace(made, scheduler=scheduler)
+
+
+@pytest.mark.parametrize("scheduler", ["mq-deadline", "none"])
+def test_a_device_that_reads_wait_for_is_full(scheduler: str) -> None:
+    assert device_depth(_recorded(16, 4, scheduler), at_drive) == DeviceDepth(4, whole=True)
+
+
+def test_a_scheduler_may_hold_requests_back() -> None:
+    assert device_depth(_recorded(16, 4, "bfq"), at_drive) == DeviceDepth(4, whole=False)
+
+
+def test_writes_may_wait_before_they_meet_a_scheduler() -> None:
+    assert device_depth(_recorded(16, 4, "mq-deadline", Op.WRITE), at_drive) == DeviceDepth(4, whole=False)
+
+
+def test_what_sysfs_said_counts_but_for_what_was_seen() -> None:
+    seen = _recorded(16, 4, "bfq")
+    assert device_depth(replace(seen, device_depth=32), at_drive) == DeviceDepth(32, whole=True)
+    assert device_depth(replace(seen, device_depth=2), at_drive) == DeviceDepth(4, whole=True)
+    unseen = replace(seen, issue_ns=None)
+    assert device_depth(unseen, at_drive) is None
+    assert device_depth(replace(unseen, device_depth=32), at_drive) == DeviceDepth(32, whole=True)
+
+
+def _of(kind: str, in_force: str, number: str, queue_depth: str = "") -> int | None:
+    facts = {"kind": kind} | ({"queue_depth": queue_depth} if queue_depth else {})
+    settings = {"scheduler": in_force, "nr_requests": number}
+    return Recording("tracefs", "6.12", (RecordedDisk("sda", "8,0", facts, settings),), 0, 1, "", 0, ()).depth()
+
+
+def test_sysfs_tells_it_of_scsi_and_of_what_has_tags_alone() -> None:
+    assert _of("scsi", "[none] bfq", "256", "31") == 31
+    assert _of("scsi", "none [bfq]", "64") is None, "of an archive that lacks the file"
+    assert _of("loop", "[none] bfq", "128") == 128
+    assert _of("virtio", "none [bfq]", "256") == 128 and _of("virtio", "none [bfq]", "64") == 32
+    assert _of("loop", "none [bfq]", "1024") == 128, "more than twice the tags"
+    assert _of("loop", "none", "") is None
+
+
+def test_the_drive_takes_as_many_as_the_device_did() -> None:
+    one, queued, ssd = (find_drive(name) for name in ("barracuda-80g", "wd-re-4tb", "sata-ssd"))
+    many = taking(one, 128)
+    assert many.facts == (one.sectors, 128, True) and many.data["queue"]["policy"] == "fifo", "nothing sorts before such a disk"
+    assert taking(queued, 64).facts[1] == 64 and taking(queued, 64).data["queue"].get("policy") != "fifo"
+    assert taking(one, 1) is one and taking(one, 100_000) is one
+    assert as_recorded(one, None) is one and as_recorded(ssd, DeviceDepth(4, whole=True)) is ssd
+    assert as_recorded(queued, DeviceDepth(4, whole=False)) is queued
+    assert as_recorded(queued, DeviceDepth(4, whole=True)).facts[1] == 4
+
+
+def test_the_drive_that_explains_a_recording_has_its_depth() -> None:
+    found = best_fit(replace(_recorded(16, 16, "none"), device_depth=128))
+    assert found is not None and found[0].name.endswith(", taking 128 requests")
+
+
+def test_fewer_requests_are_tried_where_a_disk_takes_many() -> None:
+    assert _numbers(256, 1, under_none=False, rotational=True) == [64, 1024]
+    assert _numbers(256, 128, under_none=False, rotational=True) == [8, 32, 64, 1024]
+    assert _numbers(128, 128, under_none=True, rotational=True) == [4, 16]
+    assert _numbers(1023, 1023, under_none=True, rotational=False) == []

@@ -21,6 +21,10 @@ from headwaiter.traces.recording import RecordedDisk, Recording
 MS = 1_000_000
 
 
+def _depth(trace: Trace) -> DeviceDepth | None:
+    return device_depth(trace, at_drive(trace))
+
+
 def _recorded(at_once: int, in_device: int, scheduler: str, op: Op = Op.READ, requests: int = 400) -> Trace:
     """A program that has so many requests at once, of which the device is given only so many: 8 ms each, one after another."""
     done = np.arange(1, requests + 1) * 8 * MS
@@ -36,24 +40,24 @@ def _recorded(at_once: int, in_device: int, scheduler: str, op: Op = Op.READ, re
 
 @pytest.mark.parametrize("scheduler", ["mq-deadline", "none"])
 def test_a_device_that_reads_wait_for_is_full(scheduler: str) -> None:
-    assert device_depth(_recorded(16, 4, scheduler), at_drive) == DeviceDepth(4, whole=True)
+    assert _depth(_recorded(16, 4, scheduler)) == DeviceDepth(4, whole=True)
 
 
 def test_a_scheduler_may_hold_requests_back() -> None:
-    assert device_depth(_recorded(16, 4, "bfq"), at_drive) == DeviceDepth(4, whole=False)
+    assert _depth(_recorded(16, 4, "bfq")) == DeviceDepth(4, whole=False)
 
 
 def test_writes_may_wait_before_they_meet_a_scheduler() -> None:
-    assert device_depth(_recorded(16, 4, "mq-deadline", Op.WRITE), at_drive) == DeviceDepth(4, whole=False)
+    assert _depth(_recorded(16, 4, "mq-deadline", Op.WRITE)) == DeviceDepth(4, whole=False)
 
 
 def test_what_sysfs_said_counts_but_for_what_was_seen() -> None:
     seen = _recorded(16, 4, "bfq")
-    assert device_depth(replace(seen, device_depth=32), at_drive) == DeviceDepth(32, whole=True)
-    assert device_depth(replace(seen, device_depth=2), at_drive) == DeviceDepth(4, whole=True)
+    assert _depth(replace(seen, device_depth=32)) == DeviceDepth(32, whole=True)
+    assert _depth(replace(seen, device_depth=2)) == DeviceDepth(4, whole=True)
     unseen = replace(seen, issue_ns=None)
-    assert device_depth(unseen, at_drive) is None
-    assert device_depth(replace(unseen, device_depth=32), at_drive) == DeviceDepth(32, whole=True)
+    assert _depth(unseen) is None
+    assert _depth(replace(unseen, device_depth=32)) == DeviceDepth(32, whole=True)
 
 
 def _of(kind: str, in_force: str, number: str, queue_depth: str = "") -> int | None:

@@ -295,7 +295,7 @@ def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied])
     if put:
         out.print()
         for change in done:
-            written = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in change.changes)
+            written = ", ".join(map(str, change.changes))
             out.print(
                 f"{change.device.name}: {written or 'as it was'}; `headwaiter revert {change.device.name}` restores",
                 soft_wrap=True,

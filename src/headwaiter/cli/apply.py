@@ -114,7 +114,7 @@ def _tell(done: list[Applied], persisted: Path | None, as_json: bool, output: Pa
         return
     with page(output) as out:
         for one in done:
-            written = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in one.changes)
+            written = ", ".join(map(str, one.changes))
             out.print(f"{one.device.name}: {written or 'as it was'}", soft_wrap=True)
         if persisted:
             out.print(f"At each boot, too: {persisted}", soft_wrap=True)

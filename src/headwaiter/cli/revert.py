@@ -51,7 +51,7 @@ def _tell(
         for leg, saved, one in done:
             said = f"{one.before.scheduler} -> {one.after.scheduler}" if one.changes else f"{one.after.scheduler}, as it was"
             if one.changes and one.before.scheduler == one.after.scheduler:
-                said = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in one.changes)
+                said = ", ".join(map(str, one.changes))
             out.print(f"{leg.name}: {said} (saved {saved.time} by {saved.by})")
         for leg in ruled:
             out.print(f"{leg.name}: the rule in {rules} is gone")

@@ -90,6 +90,6 @@ def _show(out: Console, found: Selected, done: list[Applied]) -> None:
     out.print(f"By {found.source}: {files}", soft_wrap=True)
     out.print(f"Throughput, of the best: {shares}", soft_wrap=True)
     for one in done:
-        changes = ", ".join(f"{c.file} {c.old or '-'} -> {c.new}" for c in one.changes) or "as it was"
+        changes = ", ".join(map(str, one.changes)) or "as it was"
         restores = f"; `headwaiter revert {one.device.name}` restores" if one.changes else ""
         out.print(f"{one.device.name}: {changes}; read back: {one.after.scheduler}{restores}", soft_wrap=True)

@@ -93,6 +93,10 @@ class Change:
     old: str
     new: str
 
+    def __str__(self) -> str:
+        """As it is told: `nr_requests 128 -> 4`, with a dash where there was nothing."""
+        return f"{self.file} {self.old or '-'} -> {self.new}"
+
 
 class Queue:
     """queue/ of one disk, held open: once the disk is gone every access fails, even if another disk has taken its name."""
@@ -201,18 +205,22 @@ class Queue:
         default (seen on Linux 6.18); and a number that the file says already is not put.
         """
         if number > _LEAST_REQUESTS:
-            self.set(NR_REQUESTS, str(number - 1))
-            self.set(NR_REQUESTS, str(number))
+            self._by_way_of_another(number)
+
+    def _by_way_of_another(self, number: int) -> None:
+        """Put nr_requests where the number before the latest change counts, too."""
+        self.set(NR_REQUESTS, str(number - 1 if number > _LEAST_REQUESTS else number + 1))
+        self.set(NR_REQUESTS, str(number))
 
     def _fill(self, wanted: Settings) -> None:
         """Put all but the scheduler in force."""
         if wanted.nr_requests not in (None, self._number(NR_REQUESTS)):
             assert wanted.nr_requests is not None
-            if wanted.scheduler != "none":
+            if wanted.scheduler == "none":
+                self.set(NR_REQUESTS, str(wanted.nr_requests))
+            else:
                 # mq-deadline and kyber work out their limits from the number before the latest change.
-                other = -1 if wanted.nr_requests > _LEAST_REQUESTS else 1
-                self.set(NR_REQUESTS, str(wanted.nr_requests + other))
-            self.set(NR_REQUESTS, str(wanted.nr_requests))
+                self._by_way_of_another(wanted.nr_requests)
         for name, value in sorted(wanted.tunables.items()):
             # Some depend on those before, so each is looked at only now.
             if self.get(f"{TUNABLES}/{name}") != value:

@@ -7,7 +7,6 @@ for nobody. No model of the drive says it: a loop device takes 128 whatever is b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,12 +35,11 @@ class DeviceDepth:
         return self.least if self.whole else max(self.least, depth)
 
 
-def device_depth(trace: Trace, at_drive: Callable[[Trace], Trace | None]) -> DeviceDepth | None:
+def device_depth(trace: Trace, given: Trace | None) -> DeviceDepth | None:
     """Return what a recording tells of it; None if it does not tell when the device was given requests.
 
-    at_drive: of a recording what the device was given, when. What was seen counts, too, for nr_requests may have been changed.
+    given: what the device was given, when (at_drive()). What was seen counts, too, for nr_requests may have been changed.
     """
-    given = at_drive(trace)
     if given is None or trace.issue_ns is None:
         return DeviceDepth(trace.device_depth, True) if trace.device_depth else None
     done = np.sort(given.complete_ns)

@@ -27,7 +27,7 @@ from headwaiter.drives.profile import Profile
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Options, Rows, simulate
 from headwaiter.study.changes import digits, latency_text
-from headwaiter.study.device_depth import as_recorded, device_depth
+from headwaiter.study.device_depth import DeviceDepth, as_recorded, device_depth
 from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.schema import Fit
 from headwaiter.study.variants import Variant
@@ -64,7 +64,7 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
 
     scheduler: the one in force at the recording, if it is known.
     """
-    sample = part(trace, 0, min(len(trace), SAMPLE))
+    sample = _sample(trace)
     if (given := at_drive(sample)) is not None:
         sample, scheduler = given, DIRECT
     sample = with_flushes(sample)
@@ -86,6 +86,16 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
         off=max(_factor(busy, model_busy), _factor(float(lat.mean()), float(model_lat.mean())) / SCHEDULING),
         distance=_distance(lat, model_lat),
     )
+
+
+def _sample(trace: Trace) -> Trace:
+    """The requests that are looked at."""
+    return part(trace, 0, min(len(trace), SAMPLE))
+
+
+def _depth(trace: Trace) -> DeviceDepth | None:
+    sample = _sample(trace)
+    return device_depth(sample, at_drive(sample))
 
 
 def at_drive(trace: Trace) -> Trace | None:
@@ -167,7 +177,7 @@ def best_fit(
     progress(drive, 0) comes before a drive is tried, and progress(drive, 1) after.
     """
     if drives is None:
-        depth = device_depth(part(trace, 0, min(len(trace), SAMPLE)), at_drive)
+        depth = _depth(trace)
         grown = (enlarged(load(path), _reach(trace)) for path in bundled().values())
         drives = [as_recorded(drive, depth) for drive in grown if drive is not None]
     found = []
@@ -216,7 +226,7 @@ def _of_its_device(trace: Trace, scheduler: str) -> tuple[Drive | None, str]:
     drive = own and enlarged(own, _reach(trace))
     if drive is None:
         return None, ""
-    drive = as_recorded(drive, device_depth(part(trace, 0, min(len(trace), SAMPLE)), at_drive))
+    drive = as_recorded(drive, _depth(trace))
     how = fit(trace, drive, scheduler)
     if how and how.off > REFUSED:
         return None, f"{drive.name}, the profile of the recorded '{trace.device_model}', does not: {told(how)}"

@@ -74,7 +74,8 @@ def _chosen_well(tasks: int, rounds: int = 160) -> list[bool]:
     policy = Policy("maitre", {"positions": POSITIONS}, sectors=1 << 30)
     dice = random.Random(1)
     waiting: dict[int, tuple[int, int, int]] = {}
-    now, head, found = 0, 0, []
+    now, head = 0, 0
+    found: list[bool] = []
 
     def ask(task: int) -> None:
         place = dice.randrange(0, 130_000_000, 64)
@@ -116,8 +117,9 @@ def test_a_scheduler_that_has_been_there_for_long_knows_the_ways(tmp_path: Path)
     job = tmp_path / "one.fio"
     job.write_text("[one]\nrw=read\nbs=4k\ndirect=1\nsize=64k\n")
 
-    def turn(**given: bool) -> int:
-        return int((headwaiter.run(job, "maitre", "cheetah-15k", runs=0, **given).result.stats or {})["turn"])
+    def turn(*, positions: bool = False, settled: bool = True) -> int:
+        answer = headwaiter.run(job, "maitre", "cheetah-15k", runs=0, positions=positions, settled=settled)
+        return int((answer.result.stats or {})["turn"])
 
     told, found, fresh = turn(positions=True), turn(), turn(settled=False)
     assert fresh == 250_000

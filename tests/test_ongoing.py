@@ -20,7 +20,7 @@ from headwaiter.study.ongoing import Ongoing, going_on
 from headwaiter.study.trial import measure
 from headwaiter.study.variants import Variant
 from headwaiter.study.waits import waits_of
-from headwaiter.study.workload import OPEN, Reading, Workload, replay
+from headwaiter.study.workload import CLOSED, OPEN, Reading, Workload, replay
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import TraceTask
@@ -128,6 +128,17 @@ def test_a_chain_of_programs_goes_on_with_others() -> None:
     assert isinstance(load, Ongoing)
     assert len(load.tasks) == 9 and {task.group for task in load.tasks} == {0} and len({t.id for t in load.tasks}) == 9
     assert load.task[20:].tolist() == [5] * 4 + [6] * 4 + [7] * 4 + [8] * 4 + [4] * 4
+
+
+def test_without_completions_no_more_is_done_than_was_recorded() -> None:
+    """A program is at work on what it was at work on: each of its requests is not a thread of its own from then on."""
+    for known in (True, False):
+        made = trace(sorted(rows_of(1, 40, every=4) + rows_of(2, 40, every=4, start=1, sector=40_000)))
+        made = made if known else dataclasses.replace(made, complete_ns=np.full(len(made), -1))
+        work = going_on(replay(Path("t"), made, DRIVE, Reading(CLOSED)), DRIVE)
+        assert isinstance(work.load, Ongoing) and [len(one.leaves) for one in work.load.programs] == [1, 1]
+        rows = simulate("noop", DRIVE, work.load, options=Options(record=True)).rows
+        assert abs(int((rows.complete_ns > 0).sum()) - 80) <= 2, known
 
 
 def test_only_closed_replays_go_on() -> None:

@@ -91,12 +91,30 @@ def going_on(work: Workload, drive: Drive) -> Workload:
 
 def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     """A closed replay of a trace, its programs going on until the recorded span is over."""
-    trace = with_flushes(trace)
+    trace = _completed(with_flushes(trace), forest)
     forest, groups = plugged(trace, forest), forest.groups
     programs = tuple(p for g in np.unique(groups).tolist() if (p := _program(trace, forest, np.flatnonzero(groups == g))))
     begun = Ongoing(**{f.name: getattr(forest, f.name) for f in dataclasses.fields(Forest)})
     begun = replace(begun, span_ns=max(1, trace.span_ns), recorded=forest, programs=programs, capacity=capacity)
     return extend(begun, (2,) * len(programs))
+
+
+def _completed(trace: Trace, forest: Forest) -> Trace:
+    """With the completions that the forest took where none was recorded: each program thinks from then on.
+
+    What nobody follows takes as long as others do, in the median, if no completion was recorded; else it may not have completed.
+    """
+    unknown = trace.complete_ns < 0
+    follows = np.flatnonzero(forest.parent >= 0)
+    if not unknown.any() or not len(follows):
+        return trace
+    took = np.full(len(trace), -1, np.int64)
+    parent = forest.parent[follows]
+    took[parent] = np.maximum(0, forest.time_ns[follows] - forest.delay_ns[follows] - forest.time_ns[parent])
+    if not trace.completions_known:
+        took[took < 0] = int(np.median(took[took >= 0]))
+    complete = np.where(unknown & (took >= 0), trace.time_ns + took, trace.complete_ns)
+    return replace(trace, complete_ns=complete)
 
 
 @dataclass(frozen=True)

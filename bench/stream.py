@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Requests a second and memory of `headwaiter run --stream`, by the length of a compressed recording.
+"""Requests a second and memory of `headwaiter run --stream`, or `compare`, by the length of a compressed recording.
 
     python bench/stream.py                      10^5 and 10^6 requests
     python bench/stream.py 10000000 -s bfq      any number, under another scheduler
+    python bench/stream.py --windows            and what `compare` takes, which reads windows
 
 The recording is generated: eight programs on an NVMe drive, a request a millisecond. Seconds are those of this machine, now.
 """
@@ -43,10 +44,18 @@ def generate(path: Path, count: int) -> None:
             out.write("".join([f"{(first + i) // 1000}{row}" for i, row in enumerate(rows[: count - first])]))
 
 
-def measure(path: Path, scheduler: str, memory: bool) -> tuple[float, float]:
-    """(seconds, MiB at most) of a run; `memory`: with the whole recording in memory instead of from disk."""
-    how = ["--whole", "--seeds", "0"] if memory else ["--stream"]
-    command = [sys.executable, "-m", "headwaiter", "run", str(path), "-s", scheduler, "-d", "nvme-ssd", "--replay", "open", *how]
+HOW = {
+    "disk": ("run", "--stream", "--replay", "open"),
+    "memory": ("run", "--whole", "--seeds", "0", "--replay", "open"),
+    "windows": ("compare",),
+}
+"""The command by where the recording is while it is used."""
+
+
+def measure(path: Path, scheduler: str, where: str) -> tuple[float, float]:
+    """(seconds, MiB at most) of a command."""
+    name, *options = HOW[where]
+    command = [sys.executable, "-m", "headwaiter", name, str(path), "-s", scheduler, "-d", "nvme-ssd", *options]
     begin = time.monotonic()
     ran = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(ran.pid, 0)
@@ -61,6 +70,7 @@ def main() -> None:
     parser.add_argument("counts", nargs="*", type=int, default=[10**5, 10**6], help="numbers of requests")
     parser.add_argument("-s", "--sched", default="mq-deadline")
     parser.add_argument("--memory", action="store_true", help="run with the whole recording in memory, too")
+    parser.add_argument("--windows", action="store_true", help="compare windows of it, too")
     given = parser.parse_args()
     table = Table(box=box.SIMPLE_HEAD)
     for head in ("requests", "file, MB", "from", "seconds", "requests/s", "memory, MiB"):
@@ -69,12 +79,10 @@ def main() -> None:
         for count in given.counts:
             path = Path(folder) / "recording.csv.gz"
             generate(path, count)
-            for memory in (False, True) if given.memory else (False,):
-                took, mib = measure(path, given.sched, memory)
+            for where in ("disk", *("memory",) * given.memory, *("windows",) * given.windows):
+                took, mib = measure(path, given.sched, where)
                 size = f"{path.stat().st_size / 1e6:.0f}"
-                table.add_row(
-                    f"{count:,}", size, "memory" if memory else "disk", f"{took:.0f}", f"{count / took:,.0f}", f"{mib:.0f}"
-                )
+                table.add_row(f"{count:,}", size, where, f"{took:.0f}", f"{count / took:,.0f}", f"{mib:.0f}")
     console().print(table)
 
 

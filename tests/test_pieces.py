@@ -27,9 +27,8 @@ from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import Forest, Options, Outcome, Piece, Pieces, Task, simulate
 from headwaiter.judge.conditions import RunConditions
-from headwaiter.study import streamed
 from headwaiter.study.inkernel import depth_of
-from headwaiter.traces import pieces
+from headwaiter.traces import excerpt, pieces
 
 HEADER = "time_s,task,op,sync,sector,sectors,complete_s,group,ioprio,name,cgroup\n"
 
@@ -177,9 +176,9 @@ def test_a_large_open_replay_streams_by_itself(
 ) -> None:
     path = write(tmp_path / "t.csv", trace(300))
     words = ("run", path, "-s", "noop", "-d", "wd-re-4tb")
-    monkeypatch.setattr(streamed, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(excerpt, "LARGE_BYTES", 1000)
     assert "replayed from disk, open, at its timestamps" in told(capfd, *words, "--replay", "open")["notes"]
-    assert told(capfd, *words)["replay"] == "closed"
+    assert told(capfd, *words, "--whole")["replay"] == "closed"
     monkeypatch.undo()
     assert not any("disk" in note for note in told(capfd, *words, "--replay", "open")["notes"])
 
@@ -255,7 +254,7 @@ def test_what_does_not_stream(capfd: pytest.CaptureFixture[str], tmp_path: Path,
 MEASURED = """
 import json, resource, sys
 from pathlib import Path
-from headwaiter.traces import pieces
+from headwaiter.traces import excerpt, pieces
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options, simulate
 pieces.TEXT_BYTES, pieces.HELD = 1 << 18, 1 << 12

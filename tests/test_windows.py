@@ -30,9 +30,10 @@ from headwaiter.study.intervals import bootstrap
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.progress import programs_of
 from headwaiter.study.variants import parse_variants
-from headwaiter.study.windows import FEWEST_WINDOWS, LATENCIES, SAMPLED_RUNS, WINDOWS, Windows, choose, cut, joined, sampled
+from headwaiter.study.windows import SAMPLED_RUNS, joined, sampled
 from headwaiter.study.workload import OPEN, Reading, Workload, replay
 from headwaiter.traces import Trace, part, write_csv
+from headwaiter.traces.excerpt import FEWEST_WINDOWS, LATENCIES, WINDOWS, Windows, choose, cut
 from headwaiter.traces.making import make_trace
 
 Row = tuple[int, int, int, int, int]

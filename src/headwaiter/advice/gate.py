@@ -25,7 +25,8 @@ def gate(
     lost: events that its recorder lost; seconds: how long it recorded, None if that is not known. host: whose processors, if they
     are shared; cores: how many of them there are.
     """
-    requests, seconds = len(trace), trace.span_ns / 1e9 if seconds is None else seconds
+    requests, span_ns = trace.recorded
+    seconds = span_ns / 1e9 if seconds is None else seconds
     known = trace.complete_ns >= 0
     share = contention(trace.time_ns[known], trace.complete_ns[known], depth) if depth and known.any() else None
     slower = slowdown(trace.time_ns[known], trace.complete_ns[known], trace.op[known], trace.sectors[known])

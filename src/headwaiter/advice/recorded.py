@@ -46,7 +46,7 @@ def read_recorded(
     auto = drive == AUTO
     if auto and not anyway and completions(trace) < FEWEST and (recorded or completions(trace)):
         seconds = recorded.seconds if recorded else None
-        raise TooLittleError(path.name, trace, recorded, trace.span_ns / 1e9 if seconds is None else seconds)
+        raise TooLittleError(path.name, trace, recorded, trace.recorded[1] / 1e9 if seconds is None else seconds)
     doing, drives = ("choosing a drive", len(bundled())) if auto else ("making the replay", None)
     with told(doing, drives) as update:
         work, device = read_on_drive(trace, drive, how, scheduler_of(recorded_settings(recorded)), update)

@@ -235,6 +235,25 @@ def contents(path: Path, stored: Callable[[bytes], object] = len) -> Iterator[by
         raise Problem(f"{path}: {e.strerror or 'cannot be read'}") from None
 
 
+def beginning(path: Path, most: int) -> tuple[bytes, int]:
+    """(at most so many bytes of a file's content, how many stored ones were read for them); of a damaged one what is good."""
+    found = io.BytesIO()
+    stored = 0
+
+    def count(data: bytes) -> None:
+        nonlocal stored
+        stored += len(data)
+
+    try:
+        for piece in contents(path, count):
+            found.write(piece)
+            if found.tell() >= most:
+                break
+    except StreamError:
+        pass
+    return found.getvalue()[:most], stored
+
+
 _STREAMS: tuple[tuple[bytes, str, Callable[[], Any], type[Exception]], ...] = (
     (_GZIP, "gzip", lambda: zlib.decompressobj(wbits=31), zlib.error),
     (_XZ, "xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=most_bytes()), lzma.LZMAError),

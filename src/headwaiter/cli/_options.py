@@ -214,7 +214,16 @@ def parse_shares(pairs: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
 def reading(given: dict[str, Any]) -> Reading:
     """Return how the workload is to be read."""
     shares = parse_shares(given["shares"])
-    return Reading(given["replay"], given["group_gap"], given["device"], shares, given["streams"], given["speed"], given["seed"])
+    return Reading(
+        replay=given["replay"],
+        group_gap_ms=given["group_gap"],
+        device=given["device"],
+        shares=shares,
+        streams=given["streams"],
+        speed=given["speed"],
+        seed=given["seed"],
+        whole=given.get("whole", False),
+    )
 
 
 def conditions(given: dict[str, Any]) -> RunConditions:

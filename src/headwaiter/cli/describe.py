@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -40,8 +41,9 @@ from headwaiter.report.description_tables import (
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import print_notes, show
 from headwaiter.study.drive_fit import AUTO, choose_drive
-from headwaiter.study.workload import NR_REQUESTS, Reading, find_workload, replay
-from headwaiter.traces import Source, Trace, load, recording
+from headwaiter.study.workload import NR_REQUESTS, Reading, find_workload, read_trace, replay
+from headwaiter.traces import Source, Trace, recording
+from headwaiter.traces.excerpt import is_large
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 _NAMES = 21
@@ -142,7 +144,7 @@ def _described(path: Path, name: str, drive: str, device: str | None, group_gap_
     with reading_bar(path) as say:
         # The recording first: what is read of a pipe can be read only once.
         recorded = recording.of(source) if not path.is_dir() else None
-        trace = load(path, device=device, group_gap_ms=group_gap_ms, source=source)
+        trace = read_trace(path, Reading(device=device, group_gap_ms=group_gap_ms, whole=not is_large(path, sys.maxsize)), source)
         say("finding who waits for whom")
         lost = recorded.lost if recorded and recorded.reason else None
         found = describe(trace, name, lost, _scheduler(recorded, device) if recorded else None)

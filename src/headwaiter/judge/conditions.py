@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.profile import Profile
 from headwaiter.engine.hosts import AUTO, MOST_CORES, XEON_10, Host, find_host, here
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
@@ -187,6 +188,8 @@ class RunConditions:
 
     def load(self, work: Workload, drive: Drive) -> Workload:
         """The workload as it is run; what is so already stays as it is."""
+        if self.whole and work.trace is not None and work.trace.excerpt:
+            raise Problem(f"{work.name}: memory does not hold all of it (headwaiter run --stream replays it from disk)")
         work = joined(work) if self.merging else work
         work = work if self.whole else sampled(work, self.seed)
         return going_on(work, drive) if self.goes_on else work

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from headwaiter.base.errors import DoesNotFitError, Problem, plain
-from headwaiter.base.reading import exists, is_folder, is_packed
+from headwaiter.base.reading import is_folder
 from headwaiter.engine.sim import Drive, Options, Pieces, simulate
 from headwaiter.study.drive_fit import drive_for
 from headwaiter.study.results import coarse_note, processor_time, summarise
@@ -19,13 +18,8 @@ from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Reading
 from headwaiter.traces import Source, Trace
 from headwaiter.traces import load as load_trace
-from headwaiter.traces.formats.native import sniff
-from headwaiter.traces.pieces import PiecesIndex, head_of, index
-
-LARGE_BYTES = 1 << 30
-"""An open replay of native CSV of so much text streams by itself."""
-_UNPACKED = 6
-"""A packed one has about so many times its size."""
+from headwaiter.traces.excerpt import is_large
+from headwaiter.traces.pieces import PiecesIndex, index
 
 
 @dataclass(frozen=True)
@@ -42,14 +36,7 @@ class Streamed:
 
 def streams_itself(path: Path, reading: Reading) -> bool:
     """Return whether a file is so large, and replayed so, that it is better read from disk."""
-    if reading.replay != OPEN or not exists(path) or not path.is_file():
-        return False
-    size = os.stat(path).st_size
-    if size * _UNPACKED < LARGE_BYTES:
-        return False
-    with path.open("rb") as f:
-        head = f.read(8)
-    return size * (_UNPACKED if is_packed(head) else 1) >= LARGE_BYTES and sniff(head_of(path)[: 1 << 16])
+    return reading.replay == OPEN and is_large(path)
 
 
 def open_streamed(

@@ -11,7 +11,7 @@ count (progress.py): chance alone would tell what it got.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,116 +21,40 @@ from headwaiter.study.cost import amount
 from headwaiter.study.progress import waited_for
 from headwaiter.study.workload import Workload, forest_of
 from headwaiter.traces import Trace, with_flushes
-from headwaiter.traces.streams import with_rows
+from headwaiter.traces.excerpt import EXCERPT_IOS, Windows, choose, cut, time_text
 
 WHOLE_IOS = 500_000
 """A recording of up to so many requests is replayed as a whole."""
-SAMPLED_IOS = 80_000
-"""About so many I/Os of a longer recording are replayed."""
 SAMPLED_RUNS = 4
 """Perturbed runs of a sample, unless somebody asks for another number."""
-WINDOWS = 24
-FEWEST_WINDOWS = 6
-LATENCIES = 20
-"""A window is at least so many times as long as nearly all requests take, if that leaves FEWEST_WINDOWS: seams do not count."""
-_NEARLY_ALL = 0.99
 
 
-@dataclass(frozen=True)
-class Windows:
-    """Pieces of a recording, in ns from its first request on; begin_ns of shape (windows,), in order, without overlaps."""
-
-    begin_ns: I64
-    length_ns: int
-
-    def __len__(self) -> int:
-        return len(self.begin_ns)
-
-    def count(self, time_ns: I64) -> int:
-        """Return how many of these sorted times lie in a window."""
-        edges = np.searchsorted(time_ns, np.stack([self.begin_ns, self.begin_ns + self.length_ns]))
-        return int((edges[1] - edges[0]).sum())
-
-    def rows(self, time_ns: I64) -> tuple[I64, I64]:
-        """(which of these sorted times lie in a window, by how much each comes later once windows follow each other)."""
-        at = np.searchsorted(self.begin_ns, time_ns, side="right") - 1
-        inside = np.flatnonzero((at >= 0) & (time_ns < self.begin_ns[at] + self.length_ns))
-        return inside, (np.arange(len(self)) * self.length_ns - self.begin_ns)[at[inside]]
-
-    def moved(self, time_ns: int) -> int:
-        """A time of the recording, when windows follow each other; one between two windows is that of the seam."""
-        at = int(np.searchsorted(self.begin_ns, time_ns, side="right")) - 1
-        return 0 if at < 0 else at * self.length_ns + min(time_ns - int(self.begin_ns[at]), self.length_ns)
-
-
-def sampled(work: Workload, seed: int, most: int = WHOLE_IOS, ios: int = SAMPLED_IOS) -> Workload:
+def sampled(work: Workload, seed: int, most: int = WHOLE_IOS, ios: int = EXCERPT_IOS) -> Workload:
     """A recording of more than `most` requests in windows that have about `ios`; what is none, or is so already, as it is."""
     trace = work.trace
-    if trace is None or not isinstance(work.load, Forest) or work.windows or len(trace) <= most:
+    if trace is None or not isinstance(work.load, Forest) or work.windows:
+        return work
+    if trace.excerpt:
+        load = replace(work.load, windows=trace.excerpt.windows)
+        return replace(work, load=load, notes=(*work.notes, *_uncounted(load)))
+    if len(trace) <= most:
         return work
     windows = choose(trace, ios, seed)
     chosen = cut(trace, windows)
     note = (
-        f"replayed {len(windows)} windows of {_time_text(windows.length_ns)}, {amount(len(chosen))} of {amount(len(trace))}"
+        f"replayed {len(windows)} windows of {time_text(windows.length_ns)}, {amount(len(chosen))} of {amount(len(trace))}"
         f" requests, {100 * len(chosen) / len(trace):.2g}% (--whole replays all)"
     )
     load = joined(work.load, trace, chosen, windows, work.reading.speed)
-    each = np.unique(load.groups[waited_for(load)], return_counts=True)[1]
-    if few := int((each < len(windows)).sum()):
-        note += f"; {counted(few, 'program')} with fewer than {len(windows)} of them {'does' if few == 1 else 'do'} not count"
+    note = "; ".join([note, *_uncounted(load)])
     return replace(work, load=load, trace=chosen, whole=work.recording, notes=(*work.notes, note))
 
 
-def _time_text(ns: int) -> str:
-    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
-
-
-def choose(trace: Trace, ios: int, seed: int) -> Windows:
-    """Windows of a trace with about so many requests."""
-    time = trace.time_ns - trace.time_ns[0]
-    share = min(1.0, ios / len(trace))
-    number = int(np.clip(share * trace.span_ns / max(1, LATENCIES * _latency_ns(trace)), FEWEST_WINDOWS, WINDOWS))
-    part = trace.span_ns // number + 1
-    place = np.random.default_rng([seed, len(trace)]).random(number)
-
-    def of(length: int) -> Windows:
-        return Windows(np.arange(number) * part + (place * (part - length)).astype(np.int64), length)
-
-    # A window of one place and a greater length holds the shorter one, so that more are in it.
-    low, high = 1, part
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if of(middle).count(time) < ios else (low, middle)
-    return of(low)
-
-
-def _latency_ns(trace: Trace) -> float:
-    known = trace.complete_ns >= 0
-    return float(np.quantile((trace.complete_ns - trace.time_ns)[known], _NEARLY_ALL)) if known.any() else 0.0
-
-
-def cut(trace: Trace, windows: Windows) -> Trace:
-    """The requests that came in windows, one window behind the other."""
-    start = int(trace.time_ns[0])
-    rows, later = windows.rows(trace.time_ns - start)
-    columns = trace.columns(rows)
-    for name in ("time_ns", "complete_ns", "issue_ns"):
-        if name in columns:
-            columns[name] = _later(columns[name], later - start)
-    flushes = trace.flushes
-    if flushes:
-        rows, later = windows.rows(flushes.time_ns - start)
-        flushes = flushes.rows(rows)
-        if flushes:
-            times = [_later(column, later - start) for column in (flushes.time_ns, flushes.complete_ns, flushes.issue_ns)]
-            flushes = replace(flushes, time_ns=times[0], complete_ns=times[1], issue_ns=times[2])
-    found = with_rows(trace, columns, flushes)
-    tasks = tuple(t if t.exit_ns is None else replace(t, exit_ns=windows.moved(t.exit_ns - start)) for t in found.tasks)
-    return replace(found, tasks=tasks)
-
-
-def _later(times: I64, by: I64) -> I64:
-    return np.where(times >= 0, times + by, -1)
+def _uncounted(load: Forest) -> list[str]:
+    """Tell how many programs do not count, if there are any."""
+    few = int((np.unique(load.groups[waited_for(load)], return_counts=True)[1] < load.windows).sum())
+    does = "does" if few == 1 else "do"
+    return [f"{counted(few, 'program')} with fewer than {load.windows} of them {does} not count"] if few else []
 
 
 def joined(load: Forest, trace: Trace, chosen: Trace, windows: Windows, speed: float) -> Forest:

@@ -21,12 +21,12 @@ from headwaiter.generated import generate, looks_generated
 from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
+from headwaiter.traces.excerpt import excerpt, is_large
 from headwaiter.traces.formats.native import native_csv
 from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 
 CLOSED: Replay = "closed"
 OPEN: Replay = "open"
-_HEAD_BYTES = 1 << 16
 NR_REQUESTS = 256
 """The limit of blk-mq with a scheduler on most devices, and of reads and writes together before blk-mq."""
 ABSURD_THINK_MS = 1000.0
@@ -46,7 +46,9 @@ class Reading:
     speed: float = 1.0
     """Think times, or timestamps, are divided by this."""
     seed: int = 0
-    """The seed of generated workloads."""
+    """The seed of generated workloads, and of windows that are read of what memory does not hold."""
+    whole: bool = False
+    """Read all of it, however long it is."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def find_workload(name: str | None) -> Path:
 def read_halves(path: Path, drive: Drive, reading: Reading) -> tuple[Workload, Workload]:
     """A trace as two workloads: its first requests, and the others. Problem if it is no trace, or too short."""
     source = Source(path)
-    head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
+    head = b"" if is_folder(path) else source.stored_head
     if looks_generated(head) or looks_like_job_file(head):
         raise Problem(f"{path}: only a trace has halves, so give --config, or --online --whole")
     return halves_of(path, read_trace(path, reading, source), drive, reading)
@@ -114,6 +116,8 @@ def read_halves(path: Path, drive: Drive, reading: Reading) -> tuple[Workload, W
 def halves_of(path: Path, trace: Trace, drive: Drive, reading: Reading) -> tuple[Workload, Workload]:
     """A trace that has been read as two workloads; as read_halves()."""
     middle = len(trace) // 2
+    if trace.excerpt:
+        trace = dataclasses.replace(trace, excerpt=dataclasses.replace(trace.excerpt, windows=max(1, trace.excerpt.windows // 2)))
     if not middle:
         raise Problem(f"{path}: a single request cannot be split into halves")
     first, second = (replay(path, part(trace, *rows), drive, reading) for rows in ((0, middle), (middle, len(trace))))
@@ -122,7 +126,7 @@ def halves_of(path: Path, trace: Trace, drive: Drive, reading: Reading) -> tuple
 
 def read_recording(path: Path, reading: Reading, source: Source) -> Trace | None:
     """The trace in a file; None if it holds something else."""
-    head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
+    head = b"" if is_folder(path) else source.stored_head
     return None if looks_generated(head) or looks_like_job_file(head) else read_trace(path, reading, source)
 
 
@@ -130,7 +134,7 @@ def read_workload(path: Path, drive: Drive, reading: Reading, source: Source | N
     """The workload in a file, fitted to a drive. `source`: the file, if it has been read already."""
     source = source or Source(path)
     # A pipe can be read only once: whatever it holds, it is read here.
-    head = b"" if is_folder(path) else source.raw[:_HEAD_BYTES]
+    head = b"" if is_folder(path) else source.stored_head
     generated = looks_generated(head)
     if generated or looks_like_job_file(head):
         used = {
@@ -153,7 +157,12 @@ def read_workload(path: Path, drive: Drive, reading: Reading, source: Source | N
 
 
 def read_trace(path: Path, reading: Reading, source: Source | None = None, columns: str | None = None) -> Trace:
-    """The trace in a file, with tasks inferred where that is asked for and it does not tell them; columns as of load()."""
+    """The trace in a file, with tasks inferred where that is asked for and it does not tell them; columns as of load().
+
+    Of native CSV that memory does not hold, windows (excerpt.py).
+    """
+    if not (reading.whole or reading.device or columns or (source and source.is_read)) and is_large(path):
+        return excerpt(path, reading.seed, reading.group_gap_ms)
     trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, columns=columns, source=source)
     return with_streams(trace, reading.streams) if reading.streams and not trace.tasks_known else trace
 

@@ -61,6 +61,15 @@ class Flushes:
         return found if len(found) else None
 
 
+@dataclass(frozen=True)
+class Excerpt:
+    """The recording that a trace has only windows of: how many they are, and the requests and the time of all of it."""
+
+    windows: int
+    requests: int
+    span_ns: int
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """Requests of one device in order of arrival; n requests, every column of shape (n,).
@@ -102,6 +111,8 @@ class Trace:
     """Those that the recorded kernel offered, by their names here; empty: not recorded."""
     device_model: str = ""
     """What the kernel calls the device; empty: not recorded."""
+    excerpt: Excerpt | None = None
+    """Of what it has only windows; None: it is all that was recorded."""
     sha256: str = ""
     """The digest of what it was read from (Source.sha256); empty if that was no file, or a part of one."""
 
@@ -112,6 +123,11 @@ class Trace:
         """The columns that there are, by name, of those rows that index (numbers, a slice or a mask) selects."""
         found = ((f.name, getattr(self, f.name)) for f in fields(self))
         return {name: column[index] for name, column in found if isinstance(column, np.ndarray)}
+
+    @property
+    def recorded(self) -> tuple[int, int]:
+        """(requests, ns) of all that was recorded, windows or not."""
+        return (self.excerpt.requests, self.excerpt.span_ns) if self.excerpt else (len(self), self.span_ns)
 
     @property
     def completions_known(self) -> bool:

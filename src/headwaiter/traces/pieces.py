@@ -31,6 +31,7 @@ TEXT_BYTES = 4 << 20
 """Of the text that is converted at once."""
 HELD = 1 << 16
 """A request may stand so many rows behind its place in time."""
+MARK = 1024
 _AHEAD = 2
 _WAIT_S = 0.2
 
@@ -61,6 +62,13 @@ class PiecesIndex:
     last_ns: int
     end: int
     end_line: int
+    marks_ns: Array
+    """The time of every MARK-th row."""
+
+    @property
+    def header_text(self) -> bytes:
+        """The line that names the columns."""
+        return ",".join(self.header).encode() + b"\n"
 
     @property
     def ids(self) -> Array:
@@ -91,18 +99,10 @@ class PiecesIndex:
             time = rows.time_ns - self.first_ns
             return replace(rows, time_ns=time if speed == 1 else (time / speed).astype(np.int64))
 
-        parts = ahead(_texts(self.path, self.header_lines))
-        tables = (_table(self.path, part, len(self.header)) for part in parts)
+        parts = ahead(texts(self.path, self.header_lines))
+        tables = (table_of(self.path, part, len(self.header)) for part in parts)
         at = {name: k for k, name in enumerate(self.header)}
         yield from in_order(self.path, ((timed(columns(table, at, completions=False)), table.lines) for table in tables))
-
-
-def head_of(path: Path) -> bytes:
-    """The beginning of a file's content, at most TEXT_BYTES; nothing of a damaged file."""
-    try:
-        return next(contents(path), b"")[:TEXT_BYTES]
-    except StreamError:
-        return b""
 
 
 def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIndex:
@@ -114,8 +114,8 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
     at = {name: k for k, name in enumerate(header)}
     found = _Found()
     digest = hashlib.sha256()
-    parts = ahead(_texts(path, header_lines, digest.update))
-    tables = (_table(path, part, len(header)) for part in parts)
+    parts = ahead(texts(path, header_lines, digest.update))
+    tables = (table_of(path, part, len(header)) for part in parts)
 
     def rows() -> Iterator[tuple[NativeColumns, Array]]:
         for table in tables:
@@ -147,6 +147,7 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
         last_ns=found.last_ns,
         end=found.end,
         end_line=found.end_line,
+        marks_ns=np.concatenate(found.marks_ns),
     )
 
 
@@ -164,6 +165,8 @@ class _Found:
     last_ns: int = 0
     end: int = 0
     end_line: int = 0
+    marks_ns: list[Array] = field(default_factory=list)
+    ordered: int = 0
 
     def meet(self, table: FieldTable, at: dict[str, int], rows: NativeColumns) -> None:
         """Rows as they stand in the file: what a task's first row says of it."""
@@ -192,11 +195,13 @@ class _Found:
         if self.first_ns < 0:
             self.first_ns = int(rows.time_ns[0])
         self.last_ns = int(rows.time_ns[-1])
+        self.marks_ns.append(rows.time_ns[-self.ordered % MARK :: MARK].copy())
+        self.ordered += len(rows.time_ns)
 
 
 def _header(path: Path) -> tuple[list[str], int, bytes]:
     """(names of the columns, lines up to and including the header, the first lines)."""
-    part = next(_texts(path, 0), TextPart(b"", 0))
+    part = next(texts(path, 0), TextPart(b"", 0))
     if not part.data.strip():
         raise Problem(f"{path}: empty file")
     if not sniff(part.data[: 1 << 16]):
@@ -205,7 +210,7 @@ def _header(path: Path) -> tuple[list[str], int, bytes]:
     return header, lines, part.data
 
 
-def _texts(path: Path, skip: int, stored: Callable[[bytes], object] = len) -> Iterator[TextPart]:
+def texts(path: Path, skip: int, stored: Callable[[bytes], object] = len) -> Iterator[TextPart]:
     """A file in whole lines, without the first `skip`; `stored` as for contents().
 
     Problem names the line at which a compressed stream ends too early.
@@ -241,7 +246,7 @@ def _texts(path: Path, skip: int, stored: Callable[[bytes], object] = len) -> It
         yield part(text)
 
 
-def _table(path: Path, part: TextPart, width: int) -> FieldTable:
+def table_of(path: Path, part: TextPart, width: int) -> FieldTable:
     """The fields of whole lines; lines are those of the file."""
     blank = not part.data.strip()
     source = _Shifted.member(path, part.data, keep_good=False)

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from headwaiter.base.errors import Problem
-from headwaiter.base.reading import read_bytes, unpack
+from headwaiter.base.reading import beginning, read_bytes, unpack
 
 HEAD_BYTES = 65536
 """How much of a file's beginning decides its format."""
@@ -91,12 +91,35 @@ class Source:
 
     @property
     def head(self) -> bytes:
-        return self.data[:HEAD_BYTES]
+        """The beginning of the content, for which a file is not read whole."""
+        if "data" in self.__dict__ or self.is_read or not self.path.is_file():
+            return self.data[:HEAD_BYTES]
+        return self._head
+
+    @property
+    def stored_head(self) -> bytes:
+        """The same of the content as it is stored."""
+        if self.is_read or not self.path.is_file():
+            return self.raw[:HEAD_BYTES]
+        try:
+            with self.path.open("rb") as f:
+                return f.read(HEAD_BYTES)
+        except OSError:
+            return self.raw[:HEAD_BYTES]
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether the whole file is in memory."""
+        return "raw" in self.__dict__
+
+    @cached_property
+    def _head(self) -> bytes:
+        return beginning(self.path, HEAD_BYTES)[0]
 
     @property
     def is_archive(self) -> bool:
         """Return whether the content is a tar archive."""
-        return self.data[_TAR_MAGIC_AT : _TAR_MAGIC_AT + len(_TAR_MAGIC)] == _TAR_MAGIC
+        return self.head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + len(_TAR_MAGIC)] == _TAR_MAGIC
 
     def unpacked(self) -> list[Source]:
         """The files of an archive, in its order, with paths below its own. Raises Problem if it is damaged."""

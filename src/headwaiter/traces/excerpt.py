@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Windows of a recording: pieces of one length, one at a random place of each equal part of its time, one behind the other.
+
+A recording that memory does not hold is read in windows only: once for its length and where its requests are in time, and again
+for those that came in windows. What each request is, and of whom, is what the file tells; who waits for whom is found within
+windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from headwaiter.base.reading import beginning, exists, most_bytes
+from headwaiter.engine.sim import I64
+from headwaiter.traces.fields import FieldTable
+from headwaiter.traces.formats.native import columns, sniff
+from headwaiter.traces.model import Excerpt, Trace
+from headwaiter.traces.pieces import MARK, TEXT_BYTES, PiecesIndex, ahead, index, table_of, texts
+from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS, load
+from headwaiter.traces.source import HEAD_BYTES, Source
+from headwaiter.traces.streams import with_rows
+
+LARGE_BYTES = 1 << 26
+"""Native CSV of so much text is read from disk in pieces: in memory it takes up to ten times as much."""
+EXCERPT_IOS = 80_000
+"""About so many requests of a recording that memory does not hold are in windows."""
+WINDOWS = 24
+FEWEST_WINDOWS = 6
+LATENCIES = 20
+"""A window is at least so many times as long as nearly all requests take, if that leaves FEWEST_WINDOWS: seams do not count."""
+_NEARLY_ALL = 0.99
+_MOST_PACKED = 64
+"""No stored byte stands for more bytes of a recording's text than this."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Pieces of a recording, in ns from its first request on; begin_ns of shape (windows,), in order, without overlaps."""
+
+    begin_ns: I64
+    length_ns: int
+
+    def __len__(self) -> int:
+        return len(self.begin_ns)
+
+    def count(self, time_ns: I64) -> int:
+        """Return how many of these sorted times lie in a window."""
+        edges = np.searchsorted(time_ns, np.stack([self.begin_ns, self.begin_ns + self.length_ns]))
+        return int((edges[1] - edges[0]).sum())
+
+    def rows(self, time_ns: I64) -> tuple[I64, I64]:
+        """(which of these sorted times lie in a window, by how much each comes later once windows follow each other)."""
+        at = np.searchsorted(self.begin_ns, time_ns, side="right") - 1
+        inside = np.flatnonzero((at >= 0) & (time_ns < self.begin_ns[at] + self.length_ns))
+        return inside, (np.arange(len(self)) * self.length_ns - self.begin_ns)[at[inside]]
+
+    def moved(self, time_ns: int) -> int:
+        """A time of the recording, when windows follow each other; one between two windows is that of the seam."""
+        at = int(np.searchsorted(self.begin_ns, time_ns, side="right")) - 1
+        return 0 if at < 0 else at * self.length_ns + min(time_ns - int(self.begin_ns[at]), self.length_ns)
+
+
+def time_text(ns: int) -> str:
+    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+
+
+def choose(trace: Trace, ios: int, seed: int) -> Windows:
+    """Windows of a trace with about so many requests."""
+    return _choose(trace.time_ns - trace.time_ns[0], 1, len(trace), trace.span_ns, _latency_ns(trace), ios, seed)
+
+
+def _choose(time: I64, every: int, count: int, span_ns: int, latency_ns: float, ios: int, seed: int) -> Windows:
+    """The same by the sorted times, from 0, of every so manyth of `count` requests."""
+    share = min(1.0, ios / count)
+    number = int(np.clip(share * span_ns / max(1, LATENCIES * latency_ns), FEWEST_WINDOWS, WINDOWS))
+    part = span_ns // number + 1
+    place = np.random.default_rng([seed, count]).random(number)
+
+    def of(length: int) -> Windows:
+        return Windows(np.arange(number) * part + (place * (part - length)).astype(np.int64), length)
+
+    # A window of one place and a greater length holds the shorter one, so that more are in it.
+    low, high = 1, part
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if every * of(middle).count(time) < ios else (low, middle)
+    return of(low)
+
+
+def _latency_ns(trace: Trace) -> float:
+    known = trace.complete_ns >= 0
+    return float(np.quantile((trace.complete_ns - trace.time_ns)[known], _NEARLY_ALL)) if known.any() else 0.0
+
+
+def cut(trace: Trace, windows: Windows, start: int | None = None) -> Trace:
+    """The requests that came in windows, one window behind the other; start: when the recording began, if not with the trace."""
+    start = int(trace.time_ns[0]) if start is None else start
+    rows, later = windows.rows(trace.time_ns - start)
+    columns = trace.columns(rows)
+    for name in ("time_ns", "complete_ns", "issue_ns"):
+        if name in columns:
+            columns[name] = _later(columns[name], later - start)
+    flushes = trace.flushes
+    if flushes:
+        rows, later = windows.rows(flushes.time_ns - start)
+        flushes = flushes.rows(rows)
+        if flushes:
+            times = [_later(column, later - start) for column in (flushes.time_ns, flushes.complete_ns, flushes.issue_ns)]
+            flushes = replace(flushes, time_ns=times[0], complete_ns=times[1], issue_ns=times[2])
+    found = with_rows(trace, columns, flushes)
+    tasks = tuple(t if t.exit_ns is None else replace(t, exit_ns=windows.moved(t.exit_ns - start)) for t in found.tasks)
+    return replace(found, tasks=tasks)
+
+
+def _later(times: I64, by: I64) -> I64:
+    return np.where(times >= 0, times + by, -1)
+
+
+# --- from disk ---
+
+
+def is_large(path: Path, most: int | None = None) -> bool:
+    """Return whether there is native CSV of that name, of so much text (default: LARGE_BYTES), or more than memory holds."""
+    if not exists(path) or not path.is_file():
+        return False
+    size, limit = path.stat().st_size, min(LARGE_BYTES if most is None else most, most_bytes())
+    if size < limit // _MOST_PACKED:
+        return False
+    head, stored = beginning(path, TEXT_BYTES)
+    return size * len(head) >= limit * max(1, stored) and sniff(head[:HEAD_BYTES])
+
+
+def excerpt(path: Path, seed: int = 0, group_gap_ms: float = DEFAULT_GROUP_GAP_MS, ios: int | None = None) -> Trace:
+    """Windows with about so many requests (default: EXCERPT_IOS) of native CSV, read from disk in bounded memory.
+
+    They come one behind the other. The same seed chooses the same windows. Raises Problem with one line naming file, place and
+    cause if the file is not sound.
+    """
+    found = index(path)
+    first = load(path, source=Source.member(path, found.head, keep_good=True))
+    span = max(1, found.last_ns - found.first_ns)
+    windows = _choose(found.marks_ns - found.first_ns, MARK, found.requests, span, _latency_ns(first), ios or EXCERPT_IOS, seed)
+    text = b"".join(_rows_of(found, windows))
+    trace = load(path, group_gap_ms=group_gap_ms, source=Source.member(path, found.header_text + text, keep_good=False))
+    told = {task.id: task for task in found.tasks}
+    # What a task is called, and its group, is told by its first row in the file, which may be in no window.
+    tasks = tuple(
+        replace(t, name=told[t.id].name if "name" in found.header else "", cgroup=told[t.id].cgroup) for t in trace.tasks
+    )
+    chosen = cut(replace(trace, tasks=tasks), windows, found.first_ns)
+    note = (
+        f"the file has {found.requests:,} requests: these are the {len(chosen):,} in {len(windows)} windows of"
+        f" {time_text(windows.length_ns)}, one behind the other"
+    )
+    told_of = Excerpt(len(windows), found.requests, span)
+    return replace(chosen, excerpt=told_of, notes=(*chosen.notes, note), sha256=found.sha256)
+
+
+def _rows_of(found: PiecesIndex, windows: Windows) -> Iterator[bytes]:
+    """The lines of rows in windows, as they stand in the file."""
+    at = {name: k for k, name in enumerate(found.header)}
+    for part in ahead(texts(found.path, found.header_lines)):
+        table = table_of(found.path, part, len(found.header))
+        inside, _ = windows.rows(table.fixed(at["time_s"], "time_s", 9) - found.first_ns)
+        if len(inside):
+            rows = table.rows(inside)
+            columns(rows, at)  # with the completions, which the index does not look at, and the lines of the file
+            yield from _lines(rows)
+
+
+def _lines(table: FieldTable) -> Iterator[bytes]:
+    data = table.data.tobytes()
+    for begin, end in zip(table.start[:, 0].tolist(), table.end[:, -1].tolist(), strict=True):
+        yield data[begin:end] + b"\n"

@@ -2,10 +2,11 @@
 """Is this the right drive? A recording's own completions against those of a drive model that serves the same requests.
 
 Where it was recorded when the drive was given each request, the model is given them in that order, each as long after the one
-before it was done as recorded: no scheduler has a part in that. Else the model serves the recorded requests at their recorded
-times, first come, first served; or, where the scheduler that was in force is known, under that one, and each program goes on when
-the model has served it: a scheduler that waits, or sorts well, may make latencies ten times shorter, and at recorded times it
-would not see the requests that it has held back. Two figures are compared: for how long the drive was busy, which hardly depends
+before it was done as recorded: no scheduler has a part in that. Else the model serves the recorded requests under the scheduler that
+was in force, if it is known, and each program goes on when the model has served it: a scheduler that waits, or sorts well, may make
+latencies ten times shorter, and at recorded times it would not see the requests that it has held back. If it is not known they
+are served first come, first served, at their recorded times, and, where programs are known, once more as they go on; the better
+one counts, for a scheduler that sorts keeps up with more than that order does. Two figures are compared: for how long the drive was busy, which hardly depends
 on the scheduler that was in use, and the latencies. A model that is too slow piles requests up, and its latencies show that.
 """
 
@@ -71,14 +72,21 @@ def fit(trace: Trace, drive: Drive, scheduler: str = UNKNOWN) -> Fit | None:
     known = sample.complete_ns >= 0
     if known.sum() < FEWEST or (sample.sector + sample.sectors > drive.sectors).any():
         return None
-    rows = _served(sample, drive, scheduler)
+    ways = [_served(sample, drive, scheduler)]
+    if scheduler == UNKNOWN and sample.tasks_known and known.all():
+        ways.append(_going_on(sample, drive))
+    return min((_fit(sample, rows, known, drive.name) for rows in ways), key=score)
+
+
+def _fit(sample: Trace, rows: Rows, known: NDArray[np.bool_], name: str) -> Fit:
+    """Compare the recorded times with a model's."""
     issue, recorded = sample.time_ns[known], sample.complete_ns[known]
     model_issue, modelled = np.asarray(rows.issue_ns)[known], np.asarray(rows.complete_ns)[known]
     size = int(sample.sectors[known].sum(dtype=np.uint64)) * SECTOR_BYTES
     busy, model_busy = (max(1, busy_ns(*each)) / 1e9 for each in ((issue, recorded), (model_issue, modelled)))
     lat, model_lat = (recorded - issue) / 1e6, (modelled - model_issue) / 1e6
     return Fit(
-        drive=drive.name,
+        drive=name,
         recorded_mbps=size / 1e6 / busy,
         model_mbps=size / 1e6 / model_busy,
         recorded_mean_ms=float(lat.mean()),
@@ -144,6 +152,11 @@ def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
     options = kernel_options(options, scheduler, depth_of(drive, options))
     load = replay(Path(), sample, drive, Reading()).load
     return simulate(scheduler, drive, load, untold(Variant(scheduler, scheduler)).settings, options).rows
+
+
+def _going_on(sample: Trace, drive: Drive) -> Rows:
+    """The model's times where each program goes on when it is served, first come, first served."""
+    return simulate(UNKNOWN, drive, replay(Path(), sample, drive, Reading()).load, options=Options(record=True)).rows
 
 
 def _factor(a: float, b: float) -> float:

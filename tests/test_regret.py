@@ -317,7 +317,7 @@ def test_an_ssd_works_for_less_time(drive: str, seconds: int, patient: int) -> N
 
 def test_every_bundled_workload_fits_every_bundled_drive() -> None:
     contests = read_contests([BUNDLED])
-    assert len(contests) == 40
+    assert len(contests) == 41
     for name in bundled():
         drive = open_drive(name)
         for one in contests:

@@ -2,12 +2,13 @@
 """Is this the right drive? A recording's own completions against those of a drive model that serves the same requests.
 
 Where it was recorded when the drive was given each request, the model is given them in that order, each as long after the one
-before it was done as recorded: no scheduler has a part in that. Else the model serves the recorded requests under the scheduler that
-was in force, if it is known, and each program goes on when the model has served it: a scheduler that waits, or sorts well, may make
-latencies ten times shorter, and at recorded times it would not see the requests that it has held back. If it is not known they
-are served first come, first served, at their recorded times, and, where programs are known, once more as they go on; the better
-one counts, for a scheduler that sorts keeps up with more than that order does. Two figures are compared: for how long the drive was busy, which hardly depends
-on the scheduler that was in use, and the latencies. A model that is too slow piles requests up, and its latencies show that.
+before it was done as recorded: no scheduler has a part in that. Else the model serves the recorded requests under the scheduler
+that was in force, if it is known, and each program goes on when the model has served it: a scheduler that waits, or sorts well,
+may make latencies ten times shorter, and at recorded times it would not see the requests that it has held back. If it is not
+known they are served first come, first served, at their recorded times, and, where programs are known, once more as they go on;
+the better one counts, for a scheduler that sorts keeps up with more than that order does. Two figures are compared: for how
+long the drive was busy, which hardly depends on the scheduler that was in use, and the latencies. A model that is too slow
+piles requests up, and its latencies show that.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from headwaiter.base.errors import Problem
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.workload import CLOSED, Reading, halves_of, read_trace
-from headwaiter.traces import Trace, excerpt, load, pieces
+from headwaiter.traces import Trace, excerpt, lines, load, pieces
 
 HEADER = "time_s,task,op,sync,sector,sectors,complete_s,group,name,cgroup"
 
@@ -58,7 +58,7 @@ def test_windows_have_the_rows_of_the_file(tmp_path: Path, monkeypatch: pytest.M
     """As those that are cut from the recording in memory; packed or not."""
     monkeypatch.setattr(pieces, "MARK", 1)
     monkeypatch.setattr(excerpt, "MARK", 1)
-    monkeypatch.setattr(pieces, "TEXT_BYTES", 20_000)
+    monkeypatch.setattr(lines, "TEXT_BYTES", 20_000)
     content = text(6000, completions=False)
     path, packed = write(tmp_path / "t.csv", content), tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(content.encode()))
@@ -147,7 +147,7 @@ def test_what_is_wrong_is_told_with_its_line(
 
 def test_memory_does_not_grow_with_the_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a recording that is four times as long no more is held at once."""
-    monkeypatch.setattr(pieces, "TEXT_BYTES", 50_000)
+    monkeypatch.setattr(lines, "TEXT_BYTES", 50_000)
     monkeypatch.setattr(pieces, "HELD", 1000)
     monkeypatch.setattr(base_reading, "_CHUNK", 50_000)
     peaks = []

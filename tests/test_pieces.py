@@ -28,7 +28,7 @@ from headwaiter.engine.schedulers import catalogue
 from headwaiter.engine.sim import Forest, Options, Outcome, Piece, Pieces, Task, simulate
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.study.inkernel import depth_of
-from headwaiter.traces import excerpt, pieces
+from headwaiter.traces import excerpt, lines, pieces
 
 HEADER = "time_s,task,op,sync,sector,sectors,complete_s,group,ioprio,name,cgroup\n"
 
@@ -139,7 +139,7 @@ def test_from_disk_as_in_memory(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
     """In small pieces, with rows out of order; numbers, names, groups and control groups of tasks."""
-    monkeypatch.setattr(pieces, "TEXT_BYTES", 10_000)
+    monkeypatch.setattr(lines, "TEXT_BYTES", 10_000)
     monkeypatch.setattr(pieces, "HELD", 200)
     path = write(tmp_path / "trace", pack(trace(shuffled=100).encode()))
     for how in (
@@ -155,7 +155,7 @@ def test_from_disk_as_in_memory(
 
 def test_several_streams_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `cat a.gz b.gz` makes it, with zeros behind."""
-    monkeypatch.setattr(pieces, "TEXT_BYTES", 10_000)
+    monkeypatch.setattr(lines, "TEXT_BYTES", 10_000)
     text = trace(500).encode()
     for pack, end in ((gzip.compress, b"\0" * 1000), (lzma.compress, b"\0" * 400), (zstandard.compress, b"")):
         stored = pack(text[:9000]) + pack(text[9000:]) + end
@@ -188,7 +188,7 @@ def damaged(text: str) -> dict[str, tuple[bytes, str]]:
     lines = text.splitlines(keepends=True)
     packed = gzip.compress(text.encode())
     unknown = lines[1].replace(",R,", ",X,").replace(",W,", ",X,")
-    back = "time_s goes back by more than 50 rows: sort the file by time"
+    back = "time goes back by more than 50 rows: sort the file by time"
     return {
         "field": ("".join([*lines[:400], "1,2\n", *lines[400:]]).encode(), ":401: 2 fields where 11 are expected"),
         "number": (
@@ -201,7 +201,7 @@ def damaged(text: str) -> dict[str, tuple[bytes, str]]:
         ),
         "empty": (b"", ": empty file"),
         "header": (lines[0].encode(), ": contains no requests"),
-        "other": (b"[job]\nrw=read\n", ": only native CSV can be replayed from disk"),
+        "other": (b"[job]\nrw=read\n", ": not of a format that can be read from disk in pieces"),
         "cut": (packed[: len(packed) // 2], ": the gzip stream is truncated"),
         "broken": (packed[:2000] + b"xxxxxxxx" + packed[2008:], ": the gzip stream is damaged"),
     }
@@ -211,7 +211,7 @@ def damaged(text: str) -> dict[str, tuple[bytes, str]]:
 def test_one_line_says_what_is_wrong_and_where(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(pieces, "TEXT_BYTES", 4000)
+    monkeypatch.setattr(lines, "TEXT_BYTES", 4000)
     monkeypatch.setattr(pieces, "HELD", 50)
     content, cause = damaged(trace(800))[kind]
     path = write(tmp_path / "t.csv", content)
@@ -238,7 +238,7 @@ def test_a_cut_stream_names_the_line_at_which_it_ends(tmp_path: Path) -> None:
     [
         (("--replay", "closed"), "--stream replays timestamps"),
         (("--streams", "2"), "--streams is not for it"),
-        (("--device", "sda"), "--device is not for it"),
+        (("--device", "sda"), "traces of this format do not name devices"),
         (("--seeds", "2"), "--seeds is not for it"),
         (("--plot", "x.png"), "--plot is not for it"),
         (("--share", "9=2"), "has no task 9"),
@@ -254,10 +254,10 @@ def test_what_does_not_stream(capfd: pytest.CaptureFixture[str], tmp_path: Path,
 MEASURED = """
 import json, resource, sys
 from pathlib import Path
-from headwaiter.traces import excerpt, pieces
+from headwaiter.traces import lines, pieces
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.sim import Options, simulate
-pieces.TEXT_BYTES, pieces.HELD = 1 << 18, 1 << 12
+lines.TEXT_BYTES, pieces.HELD = 1 << 18, 1 << 12
 found = pieces.index(Path(sys.argv[1]))
 done = simulate("mq-deadline", open_drive("nvme-ssd"), found.load(), options=Options(nr_requests=64, exact=1000))
 print(json.dumps([done.totals["completed"], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
@@ -274,7 +274,7 @@ def packed_reads(folder: Path, count: int) -> Path:
 
 def test_what_was_read_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once, and not when the collector of garbage comes."""
-    monkeypatch.setattr(pieces, "TEXT_BYTES", 1 << 16)
+    monkeypatch.setattr(lines, "TEXT_BYTES", 1 << 16)
     monkeypatch.setattr(pieces, "HELD", 1 << 9)
 
     def peak_bytes(count: int) -> int:

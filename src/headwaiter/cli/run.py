@@ -53,8 +53,8 @@ from headwaiter.study.workload import OPEN, Reading, find_workload
 @click.option(
     "--stream",
     is_flag=True,
-    help="Replay native CSV from disk, at its timestamps, in memory that does not grow with its length"
-    " [default: open replays of 1 GiB of text and more].",
+    help="Replay a trace from disk, at its timestamps, in memory that does not grow with its length"
+    " [default: open replays of 64 MiB of text and more].",
 )
 @table_options
 @simulation_options

@@ -16,10 +16,9 @@ from headwaiter.study.results import coarse_note, processor_time, summarise
 from headwaiter.study.schema import RunDocument
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import OPEN, Reading
-from headwaiter.traces import Source, Trace
-from headwaiter.traces import load as load_trace
+from headwaiter.traces import Trace
 from headwaiter.traces.excerpt import is_large
-from headwaiter.traces.pieces import PiecesIndex, index
+from headwaiter.traces.pieces import PiecesIndex, index, placed
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,16 @@ def open_streamed(
     """
     if reading.replay not in (None, OPEN):
         raise Problem("--stream replays timestamps: a closed replay needs the whole recording in memory (see docs/traces.md)")
-    if reading.device or reading.streams:
-        raise Problem(f"--stream reads native CSV: {'--device' if reading.device else '--streams'} is not for it")
+    if reading.streams:
+        raise Problem("--stream keeps no row of a request: --streams is not for it")
     if is_folder(path) or not path.is_file():
         raise Problem(f"{path}: --stream needs a file, which is read twice")
-    found = index(path, progress)
-    head = load_trace(path, source=Source.member(path, found.head, keep_good=True))
+    found = index(path, progress, reading.device)
+    head = found.first()
     device, notes = drive_for(drive, head, path.name)
     if found.end > device.sectors:
         raise DoesNotFitError(
-            f"{path}:{found.end_line}: the request ends at sector {found.end}, past the end of {device.name}, which has"
+            f"{placed(path, found.end_line)}: the request ends at sector {found.end}, past the end of {device.name}, which has"
             f" {device.sectors} sectors"
         )
     load = found.load(reading.speed)

@@ -159,10 +159,11 @@ def read_workload(path: Path, drive: Drive, reading: Reading, source: Source | N
 def read_trace(path: Path, reading: Reading, source: Source | None = None, columns: str | None = None) -> Trace:
     """The trace in a file, with tasks inferred where that is asked for and it does not tell them; columns as of load().
 
-    Of native CSV that memory does not hold, windows (excerpt.py).
+    Of a file that memory does not hold, windows (excerpt.py).
     """
-    if not (reading.whole or reading.device or columns or (source and source.is_read)) and is_large(path):
-        return excerpt(path, reading.seed, reading.group_gap_ms)
+    if not (reading.whole or columns or (source and source.is_read)) and is_large(path):
+        trace = excerpt(path, reading.seed, reading.group_gap_ms, device=reading.device)
+        return with_streams(trace, reading.streams) if reading.streams and not trace.tasks_known else trace
     trace = load_trace(path, group_gap_ms=reading.group_gap_ms, device=reading.device, columns=columns, source=source)
     return with_streams(trace, reading.streams) if reading.streams and not trace.tasks_known else trace
 

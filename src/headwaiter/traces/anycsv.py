@@ -21,7 +21,7 @@ from headwaiter.traces.events import parse_rwbs
 from headwaiter.traces.fields import Array, FieldTable, split
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.meaning import PRESETS, Meaning, parse
-from headwaiter.traces.model import MAX_SECTOR, Trace, bytes_to_sectors, from_zero
+from headwaiter.traces.model import EARLY_NS, MAX_SECTOR, Trace, bytes_to_sectors, from_zero
 from headwaiter.traces.one_device import one_device, refuse_device
 from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
@@ -58,13 +58,13 @@ def read(source: Source, options: ReadOptions, meaning: Meaning, format: str) ->
     table = split(source, layout.columns, delimiter=layout.separator, skip_lines=layout.skip_lines)
     notes: list[str] = []
     if "device" in at:
-        table, notes = one_device(table, [at["device"]], options.device)
+        table, notes = one_device(table, [at["device"]], options)
     else:
         refuse_device(source, options.device)
     numbers = table
     if layout.separator != ",":
         numbers = dataclasses.replace(table, data=np.where(table.data == ord(","), np.uint8(ord(".")), table.data))
-    time, complete = _times(numbers, meaning, at)
+    time, complete = _times(numbers, meaning, at, options)
     if "op" in at:
         op, flags, told = _operations(table, at["op"], names["op"], meaning.words)
         notes += told
@@ -107,11 +107,15 @@ def preset(name: str, title: str, line: bytes) -> Format:
         """Read one device's requests. Raises Problem at the first line that breaks the format."""
         return read(source, options, parse(PRESETS[name], source.problem), name)
 
-    return Format(name, title, sniff, read_preset)
+    def headers(head: bytes) -> int:
+        """Return 1 if there is a header."""
+        return int(not pattern.fullmatch(next(iter(head.splitlines()), b"")))
+
+    return Format(name, title, sniff, read_preset, headers=headers)
 
 
-def _times(table: FieldTable, meaning: Meaning, at: Mapping[str, int]) -> tuple[Array, Array]:
-    """(issue, completion or -1), from 0, in ns."""
+def _times(table: FieldTable, meaning: Meaning, at: Mapping[str, int], options: ReadOptions) -> tuple[Array, Array]:
+    """(issue, completion or -1), from 0 or the base of pieces, in ns."""
     names, scales, clock = meaning.names, meaning.scales, Clock()
     time = clock.column(table, at["time"], names["time"], scales["time"])
     complete = None
@@ -122,7 +126,7 @@ def _times(table: FieldTable, meaning: Meaning, at: Mapping[str, int]) -> tuple[
         complete = np.where(latency >= 0, time + latency, -1)
     if complete is not None and (early := (complete >= 0) & (complete < time)).any():
         raise table.problem(int(np.argmax(early)), f"{names['complete']} is before {names['time']}")
-    return from_zero(time, complete)
+    return from_zero(time, complete, options.base(int(time.min()), EARLY_NS))
 
 
 def _operations(table: FieldTable, column: int, name: str, words: Mapping[str, Op]) -> tuple[Array, Array, list[str]]:
@@ -173,7 +177,7 @@ def _find(source: Source, names: Mapping[str, str], line: str, number: int) -> _
     ways: list[str | None] = [*sorted(filter(line.count, _SEPARATORS), key=line.count, reverse=True), None]
     for separator in ways:
         header = _fields(line, separator)
-        if all(header.count(name) == 1 for name in names.values()):
+        if all(header.count(name) == 1 for name in names.values()) and not all(name.isdecimal() for name in names.values()):
             return _Layout({key: header.index(name) for key, name in names.items()}, len(header), number, separator)
     # By number: the file may have a header even so.
     for separator in ways:
@@ -190,8 +194,11 @@ def _find(source: Source, names: Mapping[str, str], line: str, number: int) -> _
 
 
 def _place(name: str, header: list[str]) -> int:
-    """The index of a column by name, or else by number; -1 if there is none, or more than one."""
-    if header.count(name) == 1:
-        return header.index(name)
+    """The index of a column by number, or else by name; -1 if there is none, or more than one.
+
+    A field of the first row that is the same number is no name of a column.
+    """
     number = int(name) if name.isascii() and name.isdecimal() and len(name) <= _MOST_DIGITS else 0
-    return number - 1 if 1 <= number <= len(header) else -1
+    if 1 <= number <= len(header):
+        return number - 1
+    return header.index(name) if header.count(name) == 1 else -1

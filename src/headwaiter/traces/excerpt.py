@@ -9,23 +9,24 @@ windows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 
 from headwaiter.base.reading import beginning, exists, most_bytes
 from headwaiter.engine.sim import I64
-from headwaiter.traces.fields import FieldTable
-from headwaiter.traces.formats.native import columns, sniff
+from headwaiter.traces.formats.native import NativeColumns
+from headwaiter.traces.lines import TEXT_BYTES, at, joined, line_format, texts
+from headwaiter.traces.making import make_trace
 from headwaiter.traces.model import Excerpt, Trace
-from headwaiter.traces.pieces import MARK, TEXT_BYTES, PiecesIndex, ahead, index, table_of, texts
-from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS, load
-from headwaiter.traces.source import HEAD_BYTES, Source
+from headwaiter.traces.pieces import MARK, PiecesIndex, ahead, index
+from headwaiter.traces.registry import DEFAULT_GROUP_GAP_MS
 from headwaiter.traces.streams import with_rows
 
 LARGE_BYTES = 1 << 26
-"""Native CSV of so much text is read from disk in pieces: in memory it takes up to ten times as much."""
+"""A recording of so much text is read from disk in pieces: in memory it takes up to ten times as much."""
 EXCERPT_IOS = 80_000
 """About so many requests of a recording that memory does not hold are in windows."""
 WINDOWS = 24
@@ -124,34 +125,45 @@ def _later(times: I64, by: I64) -> I64:
 
 
 def is_large(path: Path, most: int | None = None) -> bool:
-    """Return whether there is native CSV of that name, of so much text (default: LARGE_BYTES), or more than memory holds."""
+    """Return whether a file can be read in pieces, and has so much text (default: LARGE_BYTES), or more than memory holds."""
     if not exists(path) or not path.is_file():
         return False
     size, limit = path.stat().st_size, min(LARGE_BYTES if most is None else most, most_bytes())
     if size < limit // _MOST_PACKED:
         return False
     head, stored = beginning(path, TEXT_BYTES)
-    return size * len(head) >= limit * max(1, stored) and sniff(head[:HEAD_BYTES])
+    return size * len(head) >= limit * max(1, stored) and line_format(head) is not None
 
 
-def excerpt(path: Path, seed: int = 0, group_gap_ms: float = DEFAULT_GROUP_GAP_MS, ios: int | None = None) -> Trace:
-    """Windows with about so many requests (default: EXCERPT_IOS) of native CSV, read from disk in bounded memory.
+def excerpt(
+    path: Path,
+    seed: int = 0,
+    group_gap_ms: float = DEFAULT_GROUP_GAP_MS,
+    ios: int | None = None,
+    device: str | None = None,
+) -> Trace:
+    """Windows with about so many requests (default: EXCERPT_IOS) of a recording, read from disk in bounded memory.
 
     They come one behind the other. The same seed chooses the same windows. Raises Problem with one line naming file, place and
     cause if the file is not sound.
     """
-    found = index(path)
-    first = load(path, source=Source.member(path, found.head, keep_good=True))
+    found = index(path, device=device)
     span = max(1, found.last_ns - found.first_ns)
-    windows = _choose(found.marks_ns - found.first_ns, MARK, found.requests, span, _latency_ns(first), ios or EXCERPT_IOS, seed)
-    text = b"".join(_rows_of(found, windows))
-    trace = load(path, group_gap_ms=group_gap_ms, source=Source.member(path, found.header_text + text, keep_good=False))
-    told = {task.id: task for task in found.tasks}
-    # What a task is called, and its group, is told by its first row in the file, which may be in no window.
-    tasks = tuple(
-        replace(t, name=told[t.id].name if "name" in found.header else "", cgroup=told[t.id].cgroup) for t in trace.tasks
+    latency_ns = _latency_ns(found.first())
+    windows = _choose(found.marks_ns - found.first_ns, MARK, found.requests, span, latency_ns, ios or EXCERPT_IOS, seed)
+    rows = reduce(joined, _rows_in(found, windows))
+    known = found.lines.tasks_known
+    trace = make_trace(
+        source=str(path),
+        format=found.lines.format.name,
+        **{one.name: getattr(rows, one.name) for one in fields(rows) if one.name != "task"},
+        task_id=rows.task if known else None,
+        # What a task is called, and its group, is told by its first row in the file, which may be in no window.
+        names=found.names,
+        cgroups={task.id: task.cgroup for task in found.tasks if task.cgroup},
+        group_gap_ns=round(group_gap_ms * 1e6),
     )
-    chosen = cut(replace(trace, tasks=tasks), windows, found.first_ns)
+    chosen = cut(trace, windows, found.first_ns)
     note = (
         f"the file has {found.requests:,} requests: these are the {len(chosen):,} in {len(windows)} windows of"
         f" {time_text(windows.length_ns)}, one behind the other"
@@ -160,19 +172,9 @@ def excerpt(path: Path, seed: int = 0, group_gap_ms: float = DEFAULT_GROUP_GAP_M
     return replace(chosen, excerpt=told_of, notes=(*chosen.notes, note), sha256=found.sha256)
 
 
-def _rows_of(found: PiecesIndex, windows: Windows) -> Iterator[bytes]:
-    """The lines of rows in windows, as they stand in the file."""
-    at = {name: k for k, name in enumerate(found.header)}
-    for part in ahead(texts(found.path, found.header_lines)):
-        table = table_of(found.path, part, len(found.header))
-        inside, _ = windows.rows(table.fixed(at["time_s"], "time_s", 9) - found.first_ns)
-        if len(inside):
-            rows = table.rows(inside)
-            columns(rows, at)  # with the completions, which the index does not look at, and the lines of the file
-            yield from _lines(rows)
-
-
-def _lines(table: FieldTable) -> Iterator[bytes]:
-    data = table.data.tobytes()
-    for begin, end in zip(table.start[:, 0].tolist(), table.end[:, -1].tolist(), strict=True):
-        yield data[begin:end] + b"\n"
+def _rows_in(found: PiecesIndex, windows: Windows) -> Iterator[NativeColumns]:
+    """The rows in windows, as they stand in the file; with their completions, which the index does not look at."""
+    for part in ahead(texts(found.path, found.lines.skip)):
+        rows = found.lines.rows(part).columns
+        inside, _ = windows.rows(rows.time_ns - found.first_ns)
+        yield at(rows, inside)

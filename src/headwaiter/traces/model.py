@@ -167,9 +167,13 @@ def with_flushes(trace: Trace) -> Trace:
     return replace(trace, **columns, issue_ns=given, flushes=None)
 
 
-def from_zero(time_ns: Array, complete_ns: Array | None = None) -> tuple[Array, Array]:
-    """Shift absolute times (shape (n,)) so that the earliest is 0; unknown completions (-1) stay unknown."""
-    start = time_ns.min()
+EARLY_NS = 3600 * 10**9
+"""No row of a file that is read in pieces is earlier than its first piece by so much."""
+
+
+def from_zero(time_ns: Array, complete_ns: Array | None = None, start: int | None = None) -> tuple[Array, Array]:
+    """Shift absolute times (shape (n,)) so that the earliest, or `start`, is 0; unknown completions (-1) stay unknown."""
+    start = int(time_ns.min()) if start is None else start
     if complete_ns is None:
         complete_ns = np.full(len(time_ns), -1, np.int64)
     return time_ns - start, np.where(complete_ns >= 0, complete_ns - start, -1)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.traces.fields import FieldTable
+from headwaiter.traces.registry import ReadOptions
 from headwaiter.traces.source import Source
 
 _LISTED = 16
@@ -45,11 +47,23 @@ def pick_device(
     return code == chosen, notes
 
 
-def one_device(table: FieldTable, columns: list[int], wanted: str | None) -> tuple[FieldTable, list[str]]:
-    """The rows of one device, which these columns name, and notes. Raises Problem if there is no device of the name wanted."""
+def one_device(table: FieldTable, columns: list[int], options: ReadOptions) -> tuple[FieldTable, list[str]]:
+    """The rows of one device, which these columns name, and notes. Raises Problem if there is no device of the name wanted.
+
+    Of a piece of a file: NoRequestsError if it has none of that device, Problem if none is wanted and there are several.
+    """
     devices, code = table.distinct(columns)
-    mask, notes = pick_device(table.source, [".".join(name) for name in devices], code, wanted)
-    return table.rows(np.flatnonzero(mask)), notes
+    names = [".".join(name) for name in devices]
+    if options.origin is None:
+        mask, notes = pick_device(table.source, names, code, options.device)
+        return table.rows(np.flatnonzero(mask)), notes
+    wanted = options.origin.device = options.device or options.origin.device or names[0]
+    if options.device is None and set(names) != {wanted}:
+        several = ", ".join(dict.fromkeys([wanted, *names[:_LISTED]]))
+        raise Problem(f"{table.source.path}: has several devices ({several}, …): --device chooses one")
+    if wanted not in names:
+        raise NoRequestsError(f"{table.source.path}: no device {wanted!r}")
+    return table.rows(np.flatnonzero(code == names.index(wanted))), []
 
 
 def refuse_device(source: Source, wanted: str | None) -> None:

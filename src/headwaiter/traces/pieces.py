@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Native CSV that memory does not hold, read in pieces: once for what must be known of the whole, and once for each run.
+"""Recordings that memory does not hold, read in pieces (lines.py): once for what must be known, and once for each run.
 
 Requests may be out of order by HELD rows: so many are held back until later ones are there. Threads read ahead of whoever uses
 the pieces.
@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Full, Queue
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from headwaiter.base.errors import NoRequestsError, Problem, plain
-from headwaiter.base.reading import StreamError, contents
+from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.engine.cgroups import Path as GroupPath
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import Piece, Pieces, Task
-from headwaiter.traces.fields import Array, FieldTable, split
-from headwaiter.traces.formats.native import NativeColumns, cgroups_of, columns, read_header, sniff
+from headwaiter.traces.fields import Array
+from headwaiter.traces.formats.native import NativeColumns
+from headwaiter.traces.lines import Lines, PartRows, at, joined, lines_of, texts
+from headwaiter.traces.model import Trace
+from headwaiter.traces.registry import load
 from headwaiter.traces.source import Source
 
 T = TypeVar("T")
-TEXT_BYTES = 4 << 20
-"""Of the text that is converted at once."""
 HELD = 1 << 16
 """A request may stand so many rows behind its place in time."""
 MARK = 1024
@@ -37,22 +37,10 @@ _WAIT_S = 0.2
 
 
 @dataclass(frozen=True)
-class TextPart:
-    """Whole lines of a file: the text, and how many lines are in front of it."""
-
-    data: bytes
-    lines: int
-
-
-@dataclass(frozen=True)
 class PiecesIndex:
     """Facts of a trace that must be known before it is run. ios: rows of each task; end: the sector behind the last one."""
 
-    path: Path
-    header: tuple[str, ...]
-    header_lines: int
-    head: bytes
-    """The first lines, the header included: what a drive is chosen by."""
+    lines: Lines
     sha256: str
     tasks: tuple[Task, ...]
     ios: Array
@@ -64,11 +52,18 @@ class PiecesIndex:
     end_line: int
     marks_ns: Array
     """The time of every MARK-th row."""
+    names: dict[int, str]
+    """What tasks are called, by their numbers; empty: nothing."""
 
     @property
-    def header_text(self) -> bytes:
-        """The line that names the columns."""
-        return ",".join(self.header).encode() + b"\n"
+    def path(self) -> Path:
+        """Return where it is."""
+        return self.lines.path
+
+    def first(self) -> Trace:
+        """The first requests: what a drive is chosen by."""
+        lines = self.lines
+        return load(lines.path, source=Source.member(lines.path, lines.head, keep_good=True), device=lines.device)
 
     @property
     def ids(self) -> Array:
@@ -99,45 +94,39 @@ class PiecesIndex:
             time = rows.time_ns - self.first_ns
             return replace(rows, time_ns=time if speed == 1 else (time / speed).astype(np.int64))
 
-        parts = ahead(texts(self.path, self.header_lines))
-        tables = (table_of(self.path, part, len(self.header)) for part in parts)
-        at = {name: k for k, name in enumerate(self.header)}
-        yield from in_order(self.path, ((timed(columns(table, at, completions=False)), table.lines) for table in tables))
+        parts = ahead(texts(self.path, self.lines.skip))
+        each = (self.lines.rows(part, completions=False) for part in parts)
+        yield from in_order(self.path, ((timed(one.columns), one.lines) for one in each))
 
 
-def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIndex:
+def index(path: Path, progress: Callable[[int], None] | None = None, device: str | None = None) -> PiecesIndex:
     """Read a trace once, and keep what must be known before a run. progress: with the number of rows that have been read.
 
-    Raises Problem with one line naming file, place and cause if the trace is not sound.
+    device: the one to read of a file that names several. Raises Problem with one line naming file, place and cause if the trace
+    is not sound.
     """
-    header, header_lines, head = _header(path)
-    at = {name: k for k, name in enumerate(header)}
+    lines = lines_of(path, device)
     found = _Found()
     digest = hashlib.sha256()
-    parts = ahead(texts(path, header_lines, digest.update))
-    tables = (table_of(path, part, len(header)) for part in parts)
 
     def rows() -> Iterator[tuple[NativeColumns, Array]]:
-        for table in tables:
-            each = columns(table, at, completions=False)
-            found.meet(table, at, each)
+        for part in ahead(texts(path, lines.skip, digest.update)):
+            each = lines.rows(part, completions=False)
+            found.meet(each)
             if progress:
                 progress(found.rows)
-            yield each, table.lines
+            yield each.columns, each.lines
 
     for each in in_order(path, rows()):
         found.add(each)
     if not found.requests:
-        raise NoRequestsError(f"{path}: contains no requests")
+        raise NoRequestsError(f"{path}: contains no requests" if device is None else f"{path}: no device {device!r}")
     numbers = {group: number for number, group in enumerate(dict.fromkeys(found.group[i] for i in found.ios))}
     tasks = tuple(
         Task(i, found.names.get(i) or f"task {i}", numbers[found.group[i]], cgroup=found.cgroups.get(i, ())) for i in found.ios
     )
     return PiecesIndex(
-        path=path,
-        header=tuple(header),
-        header_lines=header_lines,
-        head=head,
+        lines=lines,
         sha256=digest.hexdigest(),
         tasks=tasks,
         ios=np.array(list(found.ios.values()), np.int64),
@@ -148,6 +137,7 @@ def index(path: Path, progress: Callable[[int], None] | None = None) -> PiecesIn
         end=found.end,
         end_line=found.end_line,
         marks_ns=np.concatenate(found.marks_ns),
+        names=found.names,
     )
 
 
@@ -168,22 +158,22 @@ class _Found:
     marks_ns: list[Array] = field(default_factory=list)
     ordered: int = 0
 
-    def meet(self, table: FieldTable, at: dict[str, int], rows: NativeColumns) -> None:
+    def meet(self, part: PartRows) -> None:
         """Rows as they stand in the file: what a task's first row says of it."""
+        rows = part.columns
         if not len(rows.task):
             return
         ids, first = np.unique(rows.task, return_index=True)
         new = np.array([i not in self.group for i in ids.tolist()], bool)
         for i, row in zip(ids[new].tolist(), first[new].tolist(), strict=True):
             self.group[i] = i if rows.group is None else int(rows.group[row])
-            self.names[i] = plain(table.text(row, at["name"])).strip() if "name" in at else ""
-        if "cgroup" in at and new.any():
-            chosen = np.sort(first[new])
-            self.cgroups |= cgroups_of(table.rows(chosen), at["cgroup"], rows.task[chosen])
+            self.names[i] = part.name(row)
+        if new.any():
+            self.cgroups |= part.cgroups(np.sort(first[new]))
         ends = rows.sector + rows.sectors
         last = int(np.argmax(ends))
         if ends[last] > self.end:
-            self.end, self.end_line = int(ends[last]), int(table.lines[last])
+            self.end, self.end_line = int(ends[last]), int(part.lines[last])
         self.rows += len(rows.task)
         self.requests += int((rows.op != Op.FLUSH).sum())
 
@@ -199,75 +189,9 @@ class _Found:
         self.ordered += len(rows.time_ns)
 
 
-def _header(path: Path) -> tuple[list[str], int, bytes]:
-    """(names of the columns, lines up to and including the header, the first lines)."""
-    part = next(texts(path, 0), TextPart(b"", 0))
-    if not part.data.strip():
-        raise Problem(f"{path}: empty file")
-    if not sniff(part.data[: 1 << 16]):
-        raise Problem(f"{path}: only native CSV can be replayed from disk (headwaiter import writes it)")
-    header, lines = read_header(Source.member(path, part.data, keep_good=False))
-    return header, lines, part.data
-
-
-def texts(path: Path, skip: int, stored: Callable[[bytes], object] = len) -> Iterator[TextPart]:
-    """A file in whole lines, without the first `skip`; `stored` as for contents().
-
-    Problem names the line at which a compressed stream ends too early.
-    """
-    rest, lines = b"", 0
-    pieces: list[bytes] = []
-    size = 0
-
-    def part(data: bytes) -> TextPart:
-        before = lines
-        if lines < skip:
-            kept = data.split(b"\n", skip - lines)
-            data, before = kept[-1] if len(kept) > skip - lines else b"", skip
-        return TextPart(data, before)
-
-    try:
-        for piece in (whole[at : at + TEXT_BYTES] for whole in contents(path, stored) for at in range(0, len(whole), TEXT_BYTES)):
-            pieces.append(piece)
-            size += len(piece)
-            if size < TEXT_BYTES:
-                continue
-            text = rest + b"".join(pieces)
-            pieces, size = [], 0
-            end = text.rfind(b"\n") + 1
-            whole, rest = text[:end], text[end:]
-            if whole:
-                yield part(whole)
-                lines += whole.count(b"\n")
-    except StreamError as e:
-        lines += (rest + b"".join(pieces)).count(b"\n")
-        raise Problem(f"{path}:{lines + 1}: {e}") from None
-    if text := rest + b"".join(pieces):
-        yield part(text)
-
-
-def table_of(path: Path, part: TextPart, width: int) -> FieldTable:
-    """The fields of whole lines; lines are those of the file."""
-    blank = not part.data.strip()
-    source = _Shifted.member(path, part.data, keep_good=False)
-    assert isinstance(source, _Shifted)
-    source.shift = part.lines
-    if blank:
-        none = np.empty((0, width), np.int64)
-        return FieldTable(source, np.empty(0, np.uint8), none, none, np.empty(0, np.int64))
-    table = split(source, width, delimiter=",")
-    source.shift = 0
-    return replace(table, lines=table.lines + part.lines)
-
-
-class _Shifted(Source):
-    """A part of a file: its lines count from another one on."""
-
-    shift = 0
-
-    def problem(self, cause: str, *, line: int | None = None, byte: int | None = None) -> Problem:
-        """See Source."""
-        return super().problem(cause, line=None if line is None else line + self.shift, byte=byte)
+def placed(path: Path, line: int) -> str:
+    """A file and, if it is known, the line."""
+    return f"{path}:{line}" if line else str(path)
 
 
 def in_order(path: Path, each: Iterator[tuple[NativeColumns, Array]]) -> Iterator[NativeColumns]:
@@ -281,32 +205,20 @@ def in_order(path: Path, each: Iterator[tuple[NativeColumns, Array]]) -> Iterato
     for new, new_lines in each:
         if not len(new_lines):
             continue
-        rows = new if held is None else _joined(held, new)
+        rows = new if held is None else joined(held, new)
         lines = np.concatenate([lines, new_lines])
         if (np.diff(rows.time_ns) <= 0).any():
             order = np.lexsort((rows.op == Op.FLUSH, rows.time_ns))
-            rows, lines = _at(rows, order), lines[order]
+            rows, lines = at(rows, order), lines[order]
         if rows.time_ns[0] <= last:
-            raise Problem(f"{path}:{lines[0]}: time_s goes back by more than {HELD} rows: sort the file by time")
+            raise Problem(f"{placed(path, int(lines[0]))}: time goes back by more than {HELD} rows: sort the file by time")
         cut = int(np.searchsorted(rows.time_ns, rows.time_ns[max(0, len(lines) - HELD)]))
         if cut:
             last = int(rows.time_ns[cut - 1])
-            yield _at(rows, slice(0, cut))
-        held, lines = _at(rows, slice(cut, None)), lines[cut:]
+            yield at(rows, slice(0, cut))
+        held, lines = at(rows, slice(cut, None)), lines[cut:]
     if held is not None and len(lines):
         yield held
-
-
-def _at(rows: NativeColumns, which: Array | slice) -> NativeColumns:
-    given: dict[str, Any] = {one.name: getattr(rows, one.name) for one in fields(rows)}
-    chosen: dict[str, Any] = {name: None if column is None else column[which] for name, column in given.items()}
-    return NativeColumns(**chosen)
-
-
-def _joined(first: NativeColumns, second: NativeColumns) -> NativeColumns:
-    pairs: dict[str, Any] = {one.name: (getattr(first, one.name), getattr(second, one.name)) for one in fields(first)}
-    joined: dict[str, Any] = {name: None if pair[0] is None else np.concatenate(pair) for name, pair in pairs.items()}
-    return NativeColumns(**joined)
 
 
 def ahead(each: Iterator[T]) -> Iterator[T]:

@@ -28,6 +28,14 @@ DEFAULT_GROUP_GAP_MS = 20.0
 _LISTED = 8
 
 
+@dataclass
+class Origin:
+    """What the pieces of a file that is read in pieces have in common: what their times count from, and the device."""
+
+    base: int | None = None
+    device: str | None = None
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """The caller's choices about reading."""
@@ -38,6 +46,19 @@ class ReadOptions:
     """The longest pause between tasks of one name that are one thread of control."""
     columns: str | None = None
     """What the columns of CSV of any kind mean (meaning.py)."""
+    origin: Origin | None = None
+    """What is read is a piece of a file; None: it is all of it."""
+
+    def base(self, least: int, margin: int) -> int:
+        """What times count from: the least of them; of a piece, what was the least in the first one, less a margin.
+
+        A row of another piece may be earlier than all of the first.
+        """
+        if self.origin is None:
+            return least
+        if self.origin.base is None:
+            self.origin.base = least - margin
+        return self.origin.base
 
 
 @dataclass(frozen=True)
@@ -58,6 +79,8 @@ class Format:
     """What to tell of a file that was taken for this format, and might be of another that looks alike."""
     write: Callable[[Trace, TextIO], list[str]] | None = None
     """Writes a trace, and returns what of it the format cannot say; None: the format is only read."""
+    headers: Callable[[bytes], int] | None = None
+    """How many lines of a file's beginning are no requests, where each other line is one by itself; None: lines are not."""
 
 
 @cache

@@ -74,7 +74,7 @@ def read(source: Source, options: ReadOptions) -> Trace:
         notes.append(f"{counted(empty, 'line')} without a disk or a length (flushes, commands) left out")
     if not len(table):
         raise source.problem("contains no requests")
-    table, told = one_device(table, [at[b"DISK"]], options.device)
+    table, told = one_device(table, [at[b"DISK"]], options)
     notes += told
 
     def times(name: bytes) -> Array:

@@ -27,7 +27,7 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Trace:
     """Read one device's requests. Raises Problem at the first line that breaks the format."""
-    table, notes = one_device(split(source, 5), [1], options.device)
+    table, notes = one_device(split(source, 5), [1], options)
     return make_trace(
         source=str(source.path),
         format=FORMAT.name,

@@ -16,7 +16,7 @@ import numpy as np
 from headwaiter.engine.constants import Op
 from headwaiter.traces.fields import split
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_TIME_NS, Trace, from_zero
+from headwaiter.traces.model import EARLY_NS, MAX_TIME_NS, Trace
 from headwaiter.traces.one_device import one_device
 from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
@@ -34,13 +34,13 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source, options: ReadOptions) -> Trace:
     """Read one disk's requests. Raises Problem at the first line that breaks the format."""
-    table, notes = one_device(split(source, 7, delimiter=","), [1, 2], options.device)
+    table, notes = one_device(split(source, 7, delimiter=","), [1, 2], options)
     ticks = table.integers(0, "timestamp")
-    ticks -= ticks.min()
+    ticks -= options.base(int(ticks.min()), EARLY_NS // _TICK_NS)
     if (late := ticks > _MAX_TICKS).any():
         raise table.problem(int(np.argmax(late)), "timestamp is too far from the first")
     time = ticks * _TICK_NS
-    time, complete = from_zero(time, time + table.integers(6, "response", high=_MAX_TICKS) * _TICK_NS)
+    complete = time + table.integers(6, "response", high=_MAX_TICKS) * _TICK_NS
     sector, sectors = table.byte_ranges((4, "offset"), (5, "size"))
     return make_trace(
         source=str(source.path),
@@ -54,4 +54,4 @@ def read(source: Source, options: ReadOptions) -> Trace:
     )
 
 
-FORMAT = Format("msr", "Microsoft Research Cambridge traces (CSV)", sniff, read)
+FORMAT = Format("msr", "Microsoft Research Cambridge traces (CSV)", sniff, read, headers=lambda head: 0)

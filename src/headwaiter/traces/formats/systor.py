@@ -13,7 +13,7 @@ import numpy as np
 from headwaiter.engine.constants import Op
 from headwaiter.traces.fields import split
 from headwaiter.traces.making import make_trace
-from headwaiter.traces.model import MAX_TIME_NS, Trace, from_zero
+from headwaiter.traces.model import EARLY_NS, MAX_TIME_NS, Trace
 from headwaiter.traces.one_device import one_device
 from headwaiter.traces.registry import Format, ReadOptions
 from headwaiter.traces.source import Source
@@ -31,10 +31,11 @@ def read(source: Source, options: ReadOptions) -> Trace:
     """Read one LUN's requests. Raises Problem at the first line that breaks the format."""
     if not sniff(source.head):
         raise source.problem(f"the header {_HEADER.decode()} is missing", line=1)
-    table, notes = one_device(split(source, 6, delimiter=",", skip_lines=1), [3], options.device)
+    table, notes = one_device(split(source, 6, delimiter=",", skip_lines=1), [3], options)
     time = table.fixed(0, "Timestamp", 9, high=MAX_TIME_NS)
     response = table.fixed(1, "Response", 9, high=MAX_TIME_NS, blank=-1)
-    time, complete = from_zero(time, np.where(response >= 0, time + response, -1))
+    time -= options.base(int(time.min()), EARLY_NS)
+    complete = np.where(response >= 0, time + response, -1)
     sector, sectors = table.byte_ranges((4, "Offset"), (5, "Size"))
     return make_trace(
         source=str(source.path),
@@ -48,4 +49,4 @@ def read(source: Source, options: ReadOptions) -> Trace:
     )
 
 
-FORMAT = Format("systor", "SYSTOR '17 traces (CSV)", sniff, read)
+FORMAT = Format("systor", "SYSTOR '17 traces (CSV)", sniff, read, headers=lambda head: 1)

@@ -77,7 +77,7 @@ def _judge(one: FleetMachine) -> FleetRow:
     trace = work.recording
     assert trace is not None
     whole = describe(trace, one.name).whole
-    busy = _busy_percent(trace, found.gate.seconds)
+    busy = _busy_percent(trace, trace.span_ns / 1e9 if trace.excerpt else found.gate.seconds)
     told = found.answer
     best = next((m for m in told.margins if m.scheduler == told.best), None) if told else None
     shares = shares_of(found)
@@ -87,7 +87,7 @@ def _judge(one: FleetMachine) -> FleetRow:
         workload_class=workload_class(whole),
         drive_class=drive_class(drive),
         drive=drive.name,
-        requests=whole.requests,
+        requests=found.gate.requests,
         seconds=found.gate.seconds,
         read_percent=whole.read_percent,
         sequential_percent=whole.sequential_percent,

@@ -146,6 +146,8 @@ class Service:
 
     def _tell_metrics(self) -> None:
         """What cannot be told is no reason to end; that it cannot is said once."""
+        for disk in self._disks:  # each look takes a while, and any of them may have gone in it
+            self.metrics.set("headwaiter_device_present", float(self._seen(disk) is not None), device=disk.name)
         trouble = ""
         try:
             self._publish()
@@ -176,7 +178,6 @@ class Service:
     def _look(self, disk: _Watched) -> None:
         """One window of a disk, and what follows from it."""
         device = self._found(disk)
-        self.metrics.set("headwaiter_device_present", float(device is not None), device=disk.name)
         if device is None:
             self.metrics.drop("headwaiter_scheduler_info", disk.name)
             return
@@ -214,10 +215,14 @@ class Service:
             return
         self.metrics.only(family, 1, device=disk.name, scheduler=current, wwn=legs[0].wwn, serial=legs[0].serial)
 
-    def _found(self, disk: _Watched) -> Device | None:
+    def _seen(self, disk: _Watched) -> Device | None:
         """The disk of that identity, by whatever name; None if it is not there."""
         udev = self._machine.root / "run" / "udev" / "data"
-        found = next((one for one in whole_disks(self._machine.sysfs, udev) if one.identity == disk.identity), None)
+        return next((one for one in whole_disks(self._machine.sysfs, udev) if one.identity == disk.identity), None)
+
+    def _found(self, disk: _Watched) -> Device | None:
+        """The same, and say when it has gone or come back."""
+        found = self._seen(disk)
         if (found is not None) != disk.there:
             disk.there = found is not None
             self._say(disk.name, "kept", disk.decider.current, "the disk is back" if found else "the disk is not there")

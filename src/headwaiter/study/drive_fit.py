@@ -145,8 +145,7 @@ def at_drive(trace: Trace) -> Trace | None:
 def _served(sample: Trace, drive: Drive, scheduler: str) -> Rows:
     """The model's times of these requests."""
     if scheduler == DIRECT:
-        load = replay(Path(), sample, drive, Reading()).load
-        return simulate(UNKNOWN, drive, load, options=Options(record=True)).rows
+        return _going_on(sample, drive)
     if scheduler == UNKNOWN:
         return simulate(scheduler, drive, open_forest(sample), options=Options(record=True)).rows
     options = recorded_options(Options(record=True, join_arriving=True, nr_requests=NR_REQUESTS), sample)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -54,7 +55,7 @@ class PartRows:
         return native.cgroups_of(self.table.rows(rows), self.at["cgroup"], self.columns.task[rows])
 
 
-class Lines:
+class Lines(ABC):
     """How the parts of one file are read: `skip` lines in front of the requests, and the head, which has those, too."""
 
     def __init__(self, path: Path, format: Format, skip: int, head: bytes, device: str | None, tasks_known: bool) -> None:
@@ -67,9 +68,9 @@ class Lines:
         """The device that is read, once a part has been; None where the format names none."""
         return self.wanted or self.origin.device
 
+    @abstractmethod
     def rows(self, part: TextPart, completions: bool = True) -> PartRows:
         """Read a part. completions: with those. Raises Problem at the first line that breaks the format."""
-        raise NotImplementedError
 
 
 class NativeLines(Lines):

@@ -156,6 +156,35 @@ def test_a_script_has_the_credit_of_its_first_tasks_only() -> None:
     assert abs(reads - 208 / 5) < 2
 
 
+def _start(reads: int) -> tuple[Disk, float]:
+    """Beside 16 streams a program comes that reads here and there; also in how many ms it is done."""
+    disk, streams = Disk(), 16
+    ended, served, begin = 0, Counter[int](), 6_000 * MS
+
+    def done(task: int) -> None:
+        nonlocal ended
+        served[task] += 1
+        if task < streams:
+            disk.ask(disk.now, task, FAR * (task + 1) + 8 * served[task])
+        elif served[task] < reads:
+            disk.ask(disk.now, task, 7 * FAR * served[task] % (1 << 29) // 8 * 8)
+        else:
+            ended = disk.now
+
+    for task in range(streams + 1):
+        disk.policy.start_task(task, begin * (task == streams))
+        disk.ask(begin * (task == streams), task, FAR * (task + 1))
+    disk.run(40_000 * MS, done)
+    return disk, (ended - begin) / MS
+
+
+def test_a_program_that_begins_has_half_of_the_disk() -> None:
+    # Of 5 ms a read. As one of seventeen it would have to wait for 17 times as long once its lead is used up.
+    assert _start(400)[1] < 2 * 400 * 5
+    # That goes for 2.5 s of service; who goes on has the share of one.
+    assert _start(1600)[0].share(16, 15_000 * MS, 40_000 * MS) < 0.1
+
+
 def test_streams_have_their_turns_in_the_order_of_their_places() -> None:
     disk, places = Disk(), (5, 2, 7, 1)
 

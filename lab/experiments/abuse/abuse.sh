@@ -123,7 +123,10 @@ while [ ! -b /dev/sda ]; do
 	n=$((n + 1))
 	usleep 100000
 done
+# Every 20th command is answered by nothing: a shorter wait for each says as much.
+echo 3 >/sys/block/sda/device/timeout || fail "scsi_debug's disk has no timeout"
 for scheduler in $(ours sda); do
+	say "$scheduler: a device that refuses and returns"
 	echo "$scheduler" >/sys/block/sda/queue/scheduler || fail "cannot select $scheduler"
 	dd if=/dev/urandom of=/lab/data bs=64k count=64 2>/dev/null
 	dd if=/lab/data of=/dev/sda bs=4k oflag=direct 2>/dev/null || fail "$scheduler: write failed"

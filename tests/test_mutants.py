@@ -6,10 +6,13 @@ Whether each fault is caught, `make mutants` finds out.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import mutants
@@ -25,6 +28,22 @@ from headwaiter.engine.schedulers import catalogue
 
 def test_every_fault_applies() -> None:
     assert [fault for m in mutants.mutants() if (fault := m.fault())] == []
+
+
+@pytest.mark.thorough
+def test_every_fault_in_c_compiles() -> None:
+    gcc = shutil.which("gcc")
+    assert gcc
+
+    def errors(m: mutants.Mutant) -> str | None:
+        text = (mutants.ROOT / m.file).read_text().replace(m.find, m.replace)
+        folders = (mutants.ROOT, mutants.ROOT / "core", mutants.ROOT / "sim", (mutants.ROOT / m.file).parent)
+        command = [gcc, "-std=gnu11", "-w", "-fsyntax-only", *(f"-I{folder}" for folder in folders), "-x", "c", "-"]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        return f"{m.area}: {m.why}:\n{done.stderr}" if done.returncode else None
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert [e for e in pool.map(errors, (m for m in mutants.mutants() if m.file.endswith((".c", ".h")))) if e] == []
 
 
 def test_every_fault_changes_something_and_none_is_listed_twice() -> None:

@@ -317,6 +317,17 @@ def test_the_bar_says_it_all() -> None:
     with progress_bar("load", 100, console) as update:
         update("as", 400)
     assert "400 of 400 I/Os" in screen.getvalue() and "400%" not in screen.getvalue()
+    # One line, however many are under way.
+    screen.truncate(0)
+    with progress_bar("load", 4_000_000, console) as update:
+        for k in range(20):
+            update(f"nr_requests={k}", 50_000)
+    assert "load: nr_requests=0, nr_requests=1" in screen.getvalue() and "… " in screen.getvalue()
+    assert all(
+        "I/Os" in line
+        for line in re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue()))
+        if "load" in line
+    )
 
 
 def test_nothing_is_drawn_into_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:

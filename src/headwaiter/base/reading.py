@@ -89,11 +89,6 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = TEXT_BYTES) -> st
         raise Problem(f"{path}: byte {e.start}: not text ({encoding})") from None
 
 
-def is_packed(head: bytes) -> bool:
-    """Return whether data that begin so are gzip, xz or zstd."""
-    return head.startswith((_GZIP, _XZ, _ZSTD))
-
-
 def unpack(path: Path, raw: bytes, most: int | None = None, cut: list[str] | None = None) -> bytes:
     """The content of gzip, xz or zstd data, told by their first bytes; other data as they are.
 

@@ -15,16 +15,19 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgres
 from rich.text import Text
 
 from headwaiter.base.ending import tidied
-from headwaiter.base.reading import is_packed
+from headwaiter.base.errors import Problem
+from headwaiter.base.reading import beginning
 from headwaiter.report.terminal import a_console
 
 _RECENT_S = 1.0
 """What was heard of within this time is under way."""
 _READ_BYTES_PER_S = 15e6
 """How fast a recording in text is read, with all that is done before its replay."""
-_UNPACKED = 6
-"""A packed one has about so many times its size."""
-_MAGIC_BYTES = 8
+_BEGINNING_BYTES = 1 << 20
+"""So much of a packed one tells how large the text is."""
+_BESIDE_COLUMNS = 64
+"""What stands to the right of a bar's title."""
+_FEWEST_COLUMNS = 16
 _SHOWN_S = 1.0
 """What takes less needs no bar."""
 
@@ -94,10 +97,10 @@ def progress_bar(
 
         def update(part: str, count: int) -> None:
             done, under_way = parts.update(part, count)
+            words = Text(f"{title}: {under_way}")
+            words.truncate(max(_FEWEST_COLUMNS, console.width - _BESIDE_COLUMNS), overflow="ellipsis")
             # An estimate may be too low.
-            bar.update(
-                task, completed=done, total=None if total is None else max(total, done), description=f"{title}: {under_way}"
-            )
+            bar.update(task, completed=done, total=None if total is None else max(total, done), description=words.plain)
 
         yield update
 
@@ -148,22 +151,23 @@ def reading_bar(path: Path, stderr: Console | None = None) -> Iterator[Callable[
 
     Yields `say(text)`, which tells what else is done before the work can begin.
     """
-    size, packed = _stored(path)
-    seconds = size * (_UNPACKED if packed else 1) / _READ_BYTES_PER_S
+    size, text = _sizes(path)
+    seconds = text / _READ_BYTES_PER_S
     title = f"{path.name}: reading {amount(size)}B"
     with clock_bar(title, seconds, title, stderr) if seconds > _SHOWN_S else nullcontext(lambda text: None) as say:
         yield say
 
 
-def _stored(path: Path) -> tuple[int, bool]:
-    """(bytes of a file, whether they are packed); of what is none, or cannot be read, which is told later, 0."""
+def _sizes(path: Path) -> tuple[int, float]:
+    """(bytes of a file, about how many they are unpacked); of what is none, or cannot be read, which is told later, 0."""
     try:
         if not path.is_file():
-            return 0, False
-        with path.open("rb") as f:
-            return path.stat().st_size, is_packed(f.read(_MAGIC_BYTES))
-    except (OSError, ValueError):
-        return 0, False
+            return 0, 0
+        size = path.stat().st_size
+        text, stored = beginning(path, _BEGINNING_BYTES)
+        return size, size * len(text) / max(1, stored)
+    except (OSError, ValueError, Problem):
+        return 0, 0
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def open_streamed(
     told = ["replayed from disk, open, at its timestamps"]
     if reading.speed != 1:
         told.append(f"timestamps were divided by {reading.speed:g}")
-    return Streamed(plain(path.name), found, head, device, load, (*told, *notes))
+    return Streamed(plain(path.name), found, head, device, load, (*found.notes, *told, *notes))
 
 
 def run_streamed(

@@ -169,7 +169,7 @@ def excerpt(
         f" {time_text(windows.length_ns)}, one behind the other"
     )
     told_of = Excerpt(len(windows), found.requests, span)
-    return replace(chosen, excerpt=told_of, notes=(*chosen.notes, note), sha256=found.sha256)
+    return replace(chosen, excerpt=told_of, notes=(*found.notes, *chosen.notes, note), sha256=found.sha256)
 
 
 def _rows_in(found: PiecesIndex, windows: Windows) -> Iterator[NativeColumns]:

@@ -68,6 +68,11 @@ class Lines(ABC):
         """The device that is read, once a part has been; None where the format names none."""
         return self.wanted or self.origin.device
 
+    @cached_property
+    def header(self) -> bytes:
+        """The lines in front of the requests."""
+        return b"".join(line + b"\n" for line in self.head.split(b"\n")[: self.skip])
+
     @abstractmethod
     def rows(self, part: TextPart, completions: bool = True) -> PartRows:
         """Read a part. completions: with those. Raises Problem at the first line that breaks the format."""
@@ -93,11 +98,6 @@ class ForeignLines(Lines):
     def __init__(self, path: Path, format: Format, head: bytes, device: str | None) -> None:
         assert format.headers
         super().__init__(path, format, format.headers(head), head, device, tasks_known=False)
-
-    @cached_property
-    def header(self) -> bytes:
-        """The lines in front of the requests."""
-        return b"".join(line + b"\n" for line in self.head.split(b"\n")[: self.skip])
 
     def rows(self, part: TextPart, completions: bool = True) -> PartRows:
         """See Lines. Requests of no length are left out, as when the file is read whole."""

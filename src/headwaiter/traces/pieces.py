@@ -8,6 +8,7 @@ the pieces.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from headwaiter.traces.fields import Array
 from headwaiter.traces.formats.native import NativeColumns
 from headwaiter.traces.lines import Lines, PartRows, at, joined, lines_of, texts
 from headwaiter.traces.model import Trace
+from headwaiter.traces.one_device import SeveralDevicesError, busiest, device_note
 from headwaiter.traces.registry import load
 from headwaiter.traces.source import Source
 
@@ -54,6 +56,9 @@ class PiecesIndex:
     """The time of every MARK-th row."""
     names: dict[int, str]
     """What tasks are called, by their numbers; empty: nothing."""
+    beginning: bytes
+    """The first lines that have requests of the device."""
+    notes: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -63,7 +68,8 @@ class PiecesIndex:
     def first(self) -> Trace:
         """The first requests: what a drive is chosen by."""
         lines = self.lines
-        return load(lines.path, source=Source.member(lines.path, lines.head, keep_good=True), device=lines.device)
+        text = lines.header + self.beginning
+        return load(lines.path, source=Source.member(lines.path, text, keep_good=True), device=lines.device)
 
     @property
     def ids(self) -> Array:
@@ -102,9 +108,27 @@ class PiecesIndex:
 def index(path: Path, progress: Callable[[int], None] | None = None, device: str | None = None) -> PiecesIndex:
     """Read a trace once, and keep what must be known before a run. progress: with the number of rows that have been read.
 
-    device: the one to read of a file that names several. Raises Problem with one line naming file, place and cause if the trace
-    is not sound.
+    device: the one to read of a file that names several (default: the busiest; it takes one more reading to know that). Raises
+    Problem with one line naming file, place and cause if the trace is not sound.
     """
+    try:
+        return _index(path, progress, device)
+    except SeveralDevicesError:
+        devices = _devices(path)
+        chosen = busiest(devices)
+        return replace(_index(path, progress, chosen), notes=(device_note(devices, chosen, "the busiest"),))
+
+
+def _devices(path: Path) -> Counter[str]:
+    """How many requests each device of a file has, in the order in which they come."""
+    lines = lines_of(path)
+    found = lines.origin.devices = Counter()
+    for part in ahead(texts(path, lines.skip)):
+        lines.rows(part, completions=False)
+    return found
+
+
+def _index(path: Path, progress: Callable[[int], None] | None, device: str | None) -> PiecesIndex:
     lines = lines_of(path, device)
     found = _Found()
     digest = hashlib.sha256()
@@ -112,6 +136,8 @@ def index(path: Path, progress: Callable[[int], None] | None = None, device: str
     def rows() -> Iterator[tuple[NativeColumns, Array]]:
         for part in ahead(texts(path, lines.skip, digest.update)):
             each = lines.rows(part, completions=False)
+            if not found.rows:
+                found.beginning = part.data
             found.meet(each)
             if progress:
                 progress(found.rows)
@@ -138,6 +164,7 @@ def index(path: Path, progress: Callable[[int], None] | None = None, device: str
         end_line=found.end_line,
         marks_ns=np.concatenate(found.marks_ns),
         names=found.names,
+        beginning=found.beginning,
     )
 
 
@@ -149,6 +176,7 @@ class _Found:
     group: dict[int, int] = field(default_factory=dict)
     cgroups: dict[int, GroupPath] = field(default_factory=dict)
     ios: dict[int, int] = field(default_factory=dict)
+    beginning: bytes = b""
     rows: int = 0
     requests: int = 0
     first_ns: int = -1

@@ -6,6 +6,7 @@ A format is one file in formats/ with a FORMAT; nothing else lists it. What a fi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,6 +35,8 @@ class Origin:
 
     base: int | None = None
     device: str | None = None
+    devices: Counter[str] | None = None
+    """How many requests each device has, where the pieces are read for that only."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ test-distributions:
 			.ci/root --expired $$release sh -c 'make demo && make test' || exit $$?; }; \
 	done
 
-PYTHON_FILES := src package packaging/wheels packaging/test-guest packaging/upstream tests bench docs kmod kmod/build core/new-policy .ci/root
+PYTHON_FILES := src package packaging/wheels packaging/test-guest packaging/upstream tests bench docs kmod kmod/build core/new-policy .ci/root .ci/newest
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 build/lint/build.ninja: .venv/.tools
@@ -157,6 +157,7 @@ lint: build build/lint/build.ninja
 	$(BIN)/mypy core/new-policy
 	$(BIN)/mypy packaging/wheels
 	$(BIN)/mypy packaging/test-guest
+	$(BIN)/mypy .ci/newest
 	$(BIN)/mypy tests bench docs packaging/upstream
 
 # Put all of Python and C into the one form that lint asks for.

@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -150,3 +154,40 @@ def test_what_is_tried_and_what_fails_is_told_by_kernel(monkeypatch: pytest.Monk
         survey.survey((), ("smoke",), lambda text: None, {"SPEED": "1"})
     with pytest.raises(Problem, match=r"apt knows no cloud kernel of 5.10 \(it has 6.1, 6.12, 6.18, 7.3\)"):
         survey.survey(("5.10",), (), lambda text: None)
+
+
+def _newest() -> ModuleType:
+    """.ci/newest, which is no module by its name."""
+    path = Path(__file__).resolve().parent.parent / ".ci" / "newest"
+    loader = SourceFileLoader("ci_newest", str(path))
+    spec = spec_from_loader("ci_newest", loader)
+    assert spec
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_ci_holds_the_newest_kernel_against_the_table() -> None:
+    """Worse than the table says is a failure; a kernel that it does not have yet is told."""
+    newest = _newest()
+
+    def row(release: str, built: str = "passed", headers: bool = True, **scripts: str) -> dict[str, Any]:
+        return {"release": release, "series": release[:3], "headers": headers, "built": built, "scripts": scripts}
+
+    table = [row("6.12.5", smoke="passed"), row("7.2.1", smoke="it hangs", abuse="passed"), row("7.3.4", "", False)]
+    assert newest.newest(table)["release"] == "7.2.1" and newest.newest(table[2:]) is None
+    told = {
+        row["release"] + row["built"] + row["scripts"].get("smoke", ""): newest.verdict(row, table)
+        for row in (
+            row("6.12.5", smoke="passed"),
+            row("6.12.5", smoke="no member"),
+            row("6.12.5", "no header"),
+            row("7.2.1", smoke="it hangs"),
+            row("7.4.0", smoke="it hangs"),
+        )
+    }
+    assert [holds for _, holds in told.values()] == [True, False, False, True, True]
+    assert told["6.12.5passedpassed"][0] == "6.12.5: build passed; smoke passed"
+    assert "says that it passes: smoke" in told["6.12.5passedno member"][0]
+    assert "says that it passes: build" in told["6.12.5no header"][0]
+    assert "does not have this kernel yet" in told["7.4.0passedit hangs"][0]

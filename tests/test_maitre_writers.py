@@ -94,7 +94,7 @@ def test_a_seeker_and_a_stream_wait_less_for_each_other_than_two_streams() -> No
 def test_who_reads_here_and_there_is_not_starved_by_those_who_call_fsync(tmp_path: Path) -> None:
     writers = "[writer]\nrw=write\nbs=64k\nsize=1g\nfsync=64\nnumjobs=4\n"
     rates = _rates(tmp_path, "barracuda-80g", LOOKUP, writers)
-    assert rates["lookup read"] > 0.08, "it had 0.016 MB/s"
+    assert rates["lookup read"] > 0.07, "it had 0.016 MB/s"
 
 
 def test_write_back_has_its_share_beside_one_who_only_seeks(tmp_path: Path) -> None:

@@ -187,8 +187,9 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 {
 	struct hw_request *rq = &r->s.rq;
 
-	r->alone = !d->q.nr_in_flight;
 	r->distance = hw_apart(rq->sector, d->head);
+	/* Who goes on where it was may find in the drive's cache what lies far from the head by now. */
+	r->alone = !d->q.nr_in_flight && !(r->onward && r->distance > MT_AHEAD_SECTORS);
 	d->head = hw_end(rq);
 	return rq;
 }
@@ -216,6 +217,7 @@ static void take(struct mt_device *d, struct mt_request *r)
 			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)),
 				   false);
 	}
+	r->onward = home->kind == MT_FLOW && rq->sector - home->end <= MT_AHEAD_SECTORS;
 	home->end = hw_end(rq);
 }
 

@@ -109,6 +109,8 @@ struct mt_ghost {
 
 #define MT_SIZES 12u /* of requests, by power of two */
 
+#define MT_AHEAD_SECTORS 1024u /* that a drive may read in advance */
+
 #define MT_DISTANCES 48u /* by power of two */
 
 /* Positioning times, where the host has no table: see place.c. */
@@ -148,10 +150,11 @@ struct mt_request {
 	struct mt_flow *flow;	    /* whose; NULL: write-back */
 	struct mt_entity *home;	    /* with whom it queues, or was dispatched; NULL: first */
 	struct list_head mine;	    /* among the flow's queued */
-	bool alone;		    /* in the drive when it was dispatched */
-	u64 distance;		    /* that the head had to go to it */
-	struct list_head fly;	    /* in the order of dispatch */
-	u32 writes;		    /* flash: write-back dispatched before it */
+	bool onward;		    /* a little ahead of its flow's last one */
+	bool alone;	      /* in the drive when it was dispatched, and tells what a way takes */
+	u64 distance;	      /* that the head had to go to it */
+	struct list_head fly; /* in the order of dispatch */
+	u32 writes;	      /* flash: write-back dispatched before it */
 };
 
 struct mt_device;

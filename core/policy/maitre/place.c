@@ -9,8 +9,6 @@
 #include "core/lib/position.h"
 #include "core/policy/maitre/internal.h"
 
-#define AHEAD_SECTORS 1024u
-
 #define FAR_NS	       (12 * MT_MSEC) /* where nothing is known of the drive */
 #define FAR_SECTORS    1024u
 #define SAMPLE_SHIFT   4
@@ -36,18 +34,20 @@ u64 mt_position(const struct mt_device *d, u64 distance)
 
 	if (d->q.dev.positions.nr)
 		return hw_positioning(&d->q.dev, distance);
-	return p->samples[bin] < SAMPLES_ENOUGH ? assumed(distance) : p->envelope[bin];
+	return p->envelope[bin] ? p->envelope[bin] : assumed(distance);
 }
 
-/* No less than over any shorter way. */
+/* No less than over any shorter way; 0 where too little is known. */
 static void raise_envelope(struct mt_places *p)
 {
 	u32 i, least = 0;
 
 	for (i = 0; i < MT_DISTANCES; i++) {
-		if (p->samples[i] >= SAMPLES_ENOUGH)
+		bool known = p->samples[i] >= SAMPLES_ENOUGH;
+
+		if (known)
 			least = max(least, p->mean[i]);
-		p->envelope[i] = least;
+		p->envelope[i] = known ? least : 0;
 	}
 }
 
@@ -63,6 +63,9 @@ void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer)
 	struct mt_places *p = &d->places;
 	u32 bin = distance_bin(distance), sample;
 
+	/* Of several arms, the one that has what follows may be anywhere. */
+	if (!distance && d->q.dev.arms > 1)
+		return;
 	sample = (u32)min_t(u64, ns - min(ns, transfer), 100 * MT_MSEC);
 	if (!p->samples[bin])
 		p->mean[bin] = sample;
@@ -102,7 +105,7 @@ u64 mt_onward(const struct mt_device *d, u64 end, u64 sector)
 {
 	u64 distance = hw_apart(sector, end), ns = mt_position(d, distance);
 
-	if (sector < end || distance > AHEAD_SECTORS)
+	if (sector < end || distance > MT_AHEAD_SECTORS)
 		return ns;
 	return min(ns, mt_position(d, 0) + mt_stream_ns(d, distance));
 }

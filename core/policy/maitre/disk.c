@@ -106,6 +106,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 	disk_charge(d);
 	mt_idles(d);
 	INIT_LIST_HEAD(&r->mine);
+	r->onward = false;
 	r->s.expires = rq->insert_ns;
 	if (!waited_for(rq->flags)) {
 		mt_enqueue(d, &g->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
@@ -117,6 +118,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 	r->flow = f;
 	if (unlikely(f->e.in != g))
 		mt_join(d, f, g);
+	r->onward = f->requests && rq->sector - f->placed_end <= MT_AHEAD_SECTORS;
 	flow_arrives(d, f, rq);
 	if (f->home->kind == MT_POOL && f->home->thinking) {
 		mt_learn(&f->home->habit, d->now - f->home->emptied_ns);
@@ -217,7 +219,6 @@ static void take(struct mt_device *d, struct mt_request *r)
 			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)),
 				   false);
 	}
-	r->onward = home->kind == MT_FLOW && rq->sector - home->end <= MT_AHEAD_SECTORS;
 	home->end = hw_end(rq);
 }
 

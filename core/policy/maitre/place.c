@@ -4,7 +4,8 @@
  *
  * The host's table says it. Where there is none it is learnt from requests that had the drive to
  * themselves: what they took beyond the transfer, by powers of two of the distance. It is no less
- * over a longer way: a drive's cache must not make far places seem near.
+ * over a longer way, and those are left out that the drive may have read in advance: its cache must
+ * not make far places seem near.
  */
 #include "core/lib/position.h"
 #include "core/policy/maitre/internal.h"

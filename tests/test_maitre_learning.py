@@ -47,3 +47,11 @@ def test_streams_have_the_disk_in_turns_as_if_its_ways_were_told(workload: str, 
     path = ROOT / "workloads" / "regret" / f"{workload}.fio"
     rates = [headwaiter.run(path, "maitre", drive=drive, positions=told).result.throughput_mbps for told in (False, True)]
     assert rates[0] > least and rates[0] > 0.9 * rates[1]
+
+
+def test_commits_beside_a_stream_and_a_writer_are_a_compromise() -> None:
+    """Write-back that a commit may wait for has a larger share, and is forgiven the rest: else the log has a third, or the stream 26."""
+    path = ROOT / "workloads" / "regret" / "commits-writer.fio"
+    tasks = headwaiter.run(path, "maitre", drive="barracuda-80g").result.tasks or ()
+    rates = {task.name: task.throughput_mbps or 0.0 for task in tasks}
+    assert rates["log"] > 0.03 and rates["stream"] > 29

@@ -50,7 +50,7 @@ def test_streams_have_the_disk_in_turns_as_if_its_ways_were_told(workload: str, 
 
 
 def test_commits_beside_a_stream_and_a_writer_are_a_compromise() -> None:
-    """Write-back that a commit may wait for has a larger share, and is forgiven the rest: else the log has a third, or the stream 26."""
+    """Write-back that a commit may wait for has a larger share, and is forgiven the rest: else the log or the stream has less."""
     path = ROOT / "workloads" / "regret" / "commits-writer.fio"
     tasks = headwaiter.run(path, "maitre", drive="barracuda-80g").result.tasks or ()
     rates = {task.name: task.throughput_mbps or 0.0 for task in tasks}

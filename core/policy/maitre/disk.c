@@ -118,7 +118,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 	r->flow = f;
 	if (unlikely(f->e.in != g))
 		mt_join(d, f, g);
-	r->onward = f->requests && rq->sector - f->placed_end <= MT_AHEAD_SECTORS;
+	r->onward = f->requests && mt_ahead(f->placed_end, rq->sector);
 	flow_arrives(d, f, rq);
 	if (f->home->kind == MT_POOL && f->home->thinking) {
 		mt_learn(&f->home->habit, d->now - f->home->emptied_ns);
@@ -189,9 +189,8 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 {
 	struct hw_request *rq = &r->s.rq;
 
+	r->alone = !d->q.nr_in_flight;
 	r->distance = hw_apart(rq->sector, d->head);
-	/* Who goes on where it was may find in the drive's cache what lies far from the head by now. */
-	r->alone = !d->q.nr_in_flight && !(r->onward && r->distance > MT_AHEAD_SECTORS);
 	d->head = hw_end(rq);
 	return rq;
 }
@@ -288,8 +287,7 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	if (!home)
 		return;
 	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
-		mt_position_learn(d, r->distance, d->now - rq->dispatch_ns,
-				  mt_stream_ns(d, rq->sectors));
+		mt_position_learn(d, r, d->now - rq->dispatch_ns, mt_stream_ns(d, rq->sectors));
 	if (f && rq->op != HW_READ)
 		mt_wrote(d, r);
 	d->landed_ns = d->now;

@@ -109,8 +109,6 @@ struct mt_ghost {
 
 #define MT_SIZES 12u /* of requests, by power of two */
 
-#define MT_AHEAD_SECTORS 1024u /* that a drive may read in advance */
-
 #define MT_DISTANCES 48u /* by power of two */
 
 /* Positioning times, where the host has no table: see place.c. */
@@ -151,10 +149,10 @@ struct mt_request {
 	struct mt_entity *home;	    /* with whom it queues, or was dispatched; NULL: first */
 	struct list_head mine;	    /* among the flow's queued */
 	bool onward;		    /* a little ahead of its flow's last one */
-	bool alone;	      /* in the drive when it was dispatched, and tells what a way takes */
-	u64 distance;	      /* that the head had to go to it */
-	struct list_head fly; /* in the order of dispatch */
-	u32 writes;	      /* flash: write-back dispatched before it */
+	bool alone;		    /* in the drive when it was dispatched */
+	u64 distance;		    /* that the head had to go to it */
+	struct list_head fly;	    /* in the order of dispatch */
+	u32 writes;		    /* flash: write-back dispatched before it */
 };
 
 struct mt_device;
@@ -270,7 +268,7 @@ extern const struct mt_operations mt_disk;
 /* place.c */
 void mt_position_derive(struct mt_device *d);
 void mt_position_acquaint(struct hw_queue *q, const struct hw_rows *positions);
-void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer);
+void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns, u64 transfer);
 /* Positioning time over @distance sectors. */
 u64 mt_position(const struct mt_device *d, u64 distance);
 
@@ -279,6 +277,8 @@ static inline u64 mt_to(const struct mt_device *d, u64 sector)
 	return mt_position(d, hw_apart(d->head, sector));
 }
 
+/* Does @sector lie so little ahead of @end that the drive may have read it in advance? */
+bool mt_ahead(u64 end, u64 sector);
 /* From @end on to @sector, right after: see place.c. */
 u64 mt_onward(const struct mt_device *d, u64 end, u64 sector);
 

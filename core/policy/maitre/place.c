@@ -10,6 +10,7 @@
 #include "core/lib/position.h"
 #include "core/policy/maitre/internal.h"
 
+#define AHEAD_SECTORS  1024u
 #define FAR_NS	       (12 * MT_MSEC) /* where nothing is known of the drive */
 #define FAR_SECTORS    1024u
 #define SAMPLE_SHIFT   4
@@ -58,14 +59,17 @@ void mt_position_derive(struct mt_device *d)
 	d->longest_turn = div_u64(d->mean_ns * 1000, (u32)d->granularity);
 }
 
-/* A read that was alone in the drive has taken @ns, of them @transfer for the data. */
-void mt_position_learn(struct mt_device *d, u64 distance, u64 ns, u64 transfer)
+/*
+ * A read that was alone in the drive has taken @ns, of them @transfer for the data. Who goes on where it
+ * was may find in the drive's cache what lies far from the head by now, and of several arms the one that
+ * has what follows may be anywhere: these tell nothing of the way.
+ */
+void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns, u64 transfer)
 {
 	struct mt_places *p = &d->places;
-	u32 bin = distance_bin(distance), sample;
+	u32 bin = distance_bin(r->distance), sample;
 
-	/* Of several arms, the one that has what follows may be anywhere. */
-	if (!distance && d->q.dev.arms > 1)
+	if ((r->onward && r->distance > AHEAD_SECTORS) || (!r->distance && d->q.dev.arms > 1))
 		return;
 	sample = (u32)min_t(u64, ns - min(ns, transfer), 100 * MT_MSEC);
 	if (!p->samples[bin])
@@ -98,6 +102,11 @@ void mt_position_acquaint(struct hw_queue *q, const struct hw_rows *positions)
 	mt_position_derive(d);
 }
 
+bool mt_ahead(u64 end, u64 sector)
+{
+	return sector >= end && sector - end <= AHEAD_SECTORS;
+}
+
 /*
  * What lies a little ahead passes under the head, or the drive has read it in advance: who reads on
  * there at once, as those do who read one small file after another, waits for no turn of the disk.
@@ -106,7 +115,7 @@ u64 mt_onward(const struct mt_device *d, u64 end, u64 sector)
 {
 	u64 distance = hw_apart(sector, end), ns = mt_position(d, distance);
 
-	if (sector < end || distance > MT_AHEAD_SECTORS)
+	if (!mt_ahead(end, sector))
 		return ns;
 	return min(ns, mt_position(d, 0) + mt_stream_ns(d, distance));
 }

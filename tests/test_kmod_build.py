@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from btfwriter import Writer, move_member
 from conftest import ROOT
+from loading import load_command
 
 from headwaiter.lab.kernels import headers, kernel
 
@@ -23,17 +21,7 @@ BUILD = ROOT / "kmod" / "build"
 RELEASE = "9.9.9-test"
 
 
-def _load() -> ModuleType:
-    """kmod/build as a module: it has no suffix, because it is a command."""
-    loader = importlib.machinery.SourceFileLoader("kmod_build", str(BUILD))
-    spec = importlib.util.spec_from_loader("kmod_build", loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-build: Any = _load()
+build: Any = load_command(BUILD, "kmod_build")
 interface: Any = sys.modules["interface"]
 btf: Any = sys.modules["btf"]
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from conftest import ROOT
+from loading import load_command
 
 from headwaiter.base.errors import Problem
 from headwaiter.lab import survey
@@ -156,20 +155,9 @@ def test_what_is_tried_and_what_fails_is_told_by_kernel(monkeypatch: pytest.Monk
         survey.survey(("5.10",), (), lambda text: None)
 
 
-def _newest() -> ModuleType:
-    """.ci/newest, which is no module by its name."""
-    path = Path(__file__).resolve().parent.parent / ".ci" / "newest"
-    loader = SourceFileLoader("ci_newest", str(path))
-    spec = spec_from_loader("ci_newest", loader)
-    assert spec
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
 def test_ci_holds_the_newest_kernel_against_the_table() -> None:
     """Worse than the table says is a failure; a kernel that it does not have yet is told."""
-    newest = _newest()
+    newest = load_command(ROOT / ".ci" / "newest", "ci_newest")
 
     def row(release: str, built: str = "passed", headers: bool = True, **scripts: str) -> dict[str, Any]:
         return {"release": release, "series": release[:3], "headers": headers, "built": built, "scripts": scripts}

@@ -151,6 +151,9 @@ def reading_bar(path: Path, stderr: Console | None = None) -> Iterator[Callable[
 
     Yields `say(text)`, which tells what else is done before the work can begin.
     """
+    if stderr is None and not sys.stderr.isatty():
+        yield lambda text: None
+        return
     size, text = _sizes(path)
     seconds = text / _READ_BYTES_PER_S
     title = f"{path.name}: reading {amount(size)}B"

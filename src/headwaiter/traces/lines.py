@@ -71,7 +71,7 @@ class Lines(ABC):
     @cached_property
     def header(self) -> bytes:
         """The lines in front of the requests."""
-        return b"".join(line + b"\n" for line in self.head.split(b"\n")[: self.skip])
+        return b"".join(line + b"\n" for line in self.head.split(b"\n", self.skip)[: self.skip])
 
     @abstractmethod
     def rows(self, part: TextPart, completions: bool = True) -> PartRows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import headwaiter
 from headwaiter.engine.constants import SYNC, Op
@@ -20,11 +21,11 @@ LOOKUP = "[lookup]\nrw=randread\nbs=4k\nsize=1g\ndirect=1\n"
 STREAM = "[stream]\nrw=read\nbs=128k\nsize=1g\n"
 
 
-def _rates(tmp_path: Path, drive: str, *jobs: str) -> dict[str, float]:
+def _rates(tmp_path: Path, drive: str, *jobs: str, seed: int = 0) -> dict[str, float]:
     """MB/s of each task and operation."""
     job = tmp_path / "jobs.fio"
     job.write_text(HEAD + "".join(jobs))
-    result = headwaiter.run(job, "maitre", drive, runs=0).result
+    result = headwaiter.run(job, "maitre", drive, runs=0, seed=seed).result
     return {f"{task.name} {task.op}": task.throughput_mbps or 0.0 for task in result.tasks or ()}
 
 
@@ -93,8 +94,10 @@ def test_a_seeker_and_a_stream_wait_less_for_each_other_than_two_streams() -> No
 
 def test_who_reads_here_and_there_is_not_starved_by_those_who_call_fsync(tmp_path: Path) -> None:
     writers = "[writer]\nrw=write\nbs=64k\nsize=1g\nfsync=64\nnumjobs=4\n"
-    rates = _rates(tmp_path, "barracuda-80g", LOOKUP, writers)
-    assert rates["lookup read"] > 0.07, "it had 0.016 MB/s"
+    rates = [_rates(tmp_path, "barracuda-80g", LOOKUP, writers, seed=seed)["lookup read"] for seed in range(5)]
+    # One run in four has 0.075 MB/s, for what maitre has learnt of the ways by then, the others 0.19.
+    assert min(rates) > 0.07, "it had 0.016 MB/s"
+    assert median(rates) > 0.15
 
 
 def test_write_back_has_its_share_beside_one_who_only_seeks(tmp_path: Path) -> None:

@@ -416,8 +416,7 @@ struct hws_job {
 	uint32_t queued;       /* the engine queues: a pass ends after `size` bytes */
 	uint32_t buffered;
 	uint32_t sync_writes;
-	uint32_t async_writes; /* direct writes are asynchronous, as in Linux before 2.6.11 */
-	uint32_t fsync_every;  /* writes between fsyncs; 0: none */
+	uint32_t fsync_every; /* writes between fsyncs; 0: none */
 	uint32_t end_fsync;
 	uint64_t think_ns;
 	uint64_t think_blocks;

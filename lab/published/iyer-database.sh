@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Iyer & Druschel, SOSP 2001: two clients of one database, and of two: /lab/client1.sql and client2.sql
+# Iyer & Druschel, SOSP 2001: two clients of one database, and of two: /lab/client1.sql and client2.sql. LOCKED=1: each statement waits
+# for its turn at the database. sqlite3 by itself would sleep for longer and longer until it finds no lock.
 prepare() {
 	local i
 	for i in 1 2; do
@@ -13,15 +14,27 @@ prepare() {
 	done
 }
 
+# Client $1 has database $2.
+client() {
+	local statement
+	if [ "$LOCKED" = 0 ]; then
+		sqlite3 /mnt/database$2/db </lab/client$1.sql
+		return
+	fi
+	while read -r statement; do
+		flock /tmp/lock$2 sqlite3 /mnt/database$2/db "$statement" || return 1
+	done </lab/client$1.sql
+}
+
 # The clients use databases $2 and $3; the figure $1 is the time until both have ended.
 clients() {
 	local before one two
 	drop_caches
 	must scatter /dev/$disk 8192 64
 	before=$(clock)
-	sqlite3 /mnt/database$2/db </lab/client1.sql >/tmp/answers1 &
+	client 1 $2 >/tmp/answers1 &
 	one=$!
-	sqlite3 /mnt/database$3/db </lab/client2.sql >/tmp/answers2 &
+	client 2 $3 >/tmp/answers2 &
 	two=$!
 	wait $one || return 1
 	wait $two || return 1

@@ -266,8 +266,6 @@ static void issue(struct hws *s, struct sim_job *j, const struct sim_place *p)
 	j->synced_last = false;
 	if (j->opt.buffered)
 		return;
-	if (d == HW_WRITE && j->opt.async_writes)
-		what.flags = 0;
 	if (d == HW_WRITE && j->opt.sync_writes)
 		what.flags |= HW_IO_FUA | HW_RQ_NOMERGE;
 	what.ioprio = sim_job_prio(j, d, p->bytes, what.ioprio);

@@ -52,16 +52,23 @@ static void start(const char *name, const void *const *settings)
 #define SET(...) ((const void *const[]){ __VA_ARGS__, NULL })
 #define VALUE(x) (&(const int){ x })
 
-static struct hw_request *add(int task, u8 op, u64 sector, u64 now)
+static struct hw_request *new_request(int task, u8 op, u8 flags, u64 sector)
 {
 	struct hw_request *rq = calloc(1, q->policy->request_size);
 
 	requests[nr_requests++] = rq;
 	rq->task = tasks[task];
 	rq->op = op;
-	rq->flags = op == HW_READ ? HW_RQ_SYNC : 0;
+	rq->flags = flags;
 	rq->sector = sector;
 	rq->sectors = 8;
+	return rq;
+}
+
+static struct hw_request *add(int task, u8 op, u64 sector, u64 now)
+{
+	struct hw_request *rq = new_request(task, op, op == HW_READ ? HW_RQ_SYNC : 0, sector);
+
 	hw_insert(q, rq, now);
 	return rq;
 }
@@ -294,6 +301,40 @@ static void test_batch_change(void)
 	}
 }
 
+/* A write that its task waits for: synchronous or not as sync_writes was when it came. */
+static void test_sync_writes(void)
+{
+	struct hw_request *mine, *far, *late;
+	int sync;
+
+	for (sync = 0; sync < 2; sync++) {
+		start("as", SET("sync_writes", VALUE(sync)));
+		mine = new_request(0, HW_WRITE, HW_RQ_SYNC, 0);
+		hw_insert(q, mine, 0);
+		CHECK(hw_dispatch(q, 0) == mine);
+		far = add(1, HW_READ, 1000000, 1 * MS);
+		hw_complete(q, mine, 2 * MS);
+		/* It waits for the writer's next one, or nobody. */
+		CHECK(hw_dispatch(q, 2 * MS) == (sync ? NULL : far));
+		CHECK(q->wait.active == (bool)sync);
+		stop();
+	}
+	/* One that is queued stays in the class in which it came. */
+	start("as", SET("antic_expire", VALUE(0)));
+	mine = new_request(0, HW_WRITE, HW_RQ_SYNC, 0);
+	hw_insert(q, mine, 0);
+	CHECK_EQ(hw_tunable_set(q, "sync_writes", 0), 0);
+	late = new_request(0, HW_WRITE, HW_RQ_SYNC, 8);
+	hw_insert(q, late, 0);
+	CHECK(hw_dispatch(q, 0) == mine);
+	CHECK(!hw_dispatch(q, 0)); /* the batch changes when it has completed */
+	hw_complete(q, mine, 5 * MS);
+	CHECK(hw_dispatch(q, 5 * MS) == late);
+	hw_complete(q, late, 6 * MS);
+	CHECK_EQ(q->nr_queued, 0);
+	stop();
+}
+
 /* A requeued request and one that the host wants first go before all others, and end a wait. */
 static void test_put_first(void)
 {
@@ -402,6 +443,7 @@ int main(void)
 	test_alias_ends_wait();
 	test_merging();
 	test_batch_change();
+	test_sync_writes();
 	test_put_first();
 	test_outcomes();
 	test_ticks();

@@ -312,9 +312,10 @@ void as_insert(struct hw_queue *q, struct hw_request *rq, u64 now)
 	struct as_queue *aq = as_queue(q);
 	struct hw_sorted_request *s = hw_sorted(rq);
 	struct as_task *t = as_task(rq);
-	int class = as_class(rq);
+	int class = as_class_now(aq, rq->op, rq->flags);
 
 	set_now(aq, now);
+	as_request(s)->class = class;
 	INIT_LIST_HEAD(&as_request(s)->aliases);
 	INIT_LIST_HEAD(&s->fifo);
 	RB_CLEAR_NODE(&s->node);
@@ -437,7 +438,7 @@ void as_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 
 struct hw_request *as_find_merge(struct hw_queue *q, const struct hw_bio *bio, enum hw_merge *how)
 {
-	int class = as_sync(bio->op, bio->flags) ? AS_SYNC : AS_ASYNC;
+	int class = as_class_now(as_queue(q), bio->op, bio->flags);
 	const struct hw_sorted *sort = &as_queue(q)->sort[class];
 	struct hw_sorted_request *s = hw_sorted_find(sort, bio->sector + bio->sectors);
 

@@ -45,6 +45,7 @@ struct as_task {
 struct as_request {
 	struct hw_sorted_request s;
 	struct list_head aliases; /* same first sector: go out right after this one */
+	u8 class;		  /* when it came: sync_writes may change later */
 };
 
 struct as_queue;
@@ -111,7 +112,7 @@ struct as_queue {
 	/* From the tunables, in whole ticks. */
 	u64 expire[2], batch_expire[2], antic_expire_ns;
 	s64 read_expire, write_expire, read_batch_expire, write_batch_expire, antic_expire;
-	s64 wait_nonrot, wb_start_bug, exit_prob_init, learn_meta, tick_us;
+	s64 wait_nonrot, wb_start_bug, sync_writes, exit_prob_init, learn_meta, tick_us;
 };
 
 // clang-format off: a table
@@ -129,6 +130,8 @@ struct as_queue {
 	HW_TUNE_WAIT_NONROT(struct as_queue),                                                  \
 	HW_TUNE_BOOL(struct as_queue, wb_start_bug, 0,                                         \
 		     "as before 2.6.32: a batch that waits for its turn keeps the old end time"), \
+	HW_TUNE_BOOL(struct as_queue, sync_writes, 1,                                          \
+		     "as since December 2004: a write that a task waits for is synchronous"),  \
 	HW_TUNE(struct as_queue, exit_prob_init, 0, 0, AS_ONE, "1/256",                        \
 		"initial exit probability"),                                             \
 	HW_TUNE_BOOL(struct as_queue, learn_meta, 0,                                           \
@@ -183,14 +186,16 @@ static inline struct as_task *as_task(const struct hw_request *rq)
 	return rq->task ? container_of(rq->task, struct as_task, task) : NULL;
 }
 
-static inline bool as_sync(u8 op, u8 flags)
+/* What the class of a request that comes now is. */
+static inline int as_class_now(const struct as_queue *aq, u8 op, u8 flags)
 {
-	return op == HW_READ || (flags & HW_RQ_SYNC);
+	return op == HW_READ || (flags & HW_RQ_SYNC && aq->sync_writes) ? AS_SYNC : AS_ASYNC;
 }
 
+/* The class of a request that has been inserted. */
 static inline int as_class(const struct hw_request *rq)
 {
-	return as_sync(rq->op, rq->flags) ? AS_SYNC : AS_ASYNC;
+	return container_of(rq, const struct as_request, s.rq)->class;
 }
 
 /* Can it be next[AS_SYNC]? Not if it is chained to another with the same first sector. */

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from headwaiter.base.errors import Problem, shown
@@ -165,9 +166,9 @@ def scaled(name: str, part: int) -> dict[str, Any]:
     return {**scale, first: max(1, scale[first] // part)}
 
 
-def prepared(machine: Guest, name: str, part: int) -> Guest:
-    """The guest of one workload: what is played in it, or the tree that its programs work on."""
-    scale = scaled(name, part)
+def prepared(machine: Guest, name: str, part: int, sizes: Mapping[str, int] = MappingProxyType({})) -> Guest:
+    """The guest of one workload: what is played in it, or the tree that its programs work on. `sizes` in place of its own."""
+    scale = {**scaled(name, part), **sizes}
     if name in PLAYED:
         return replace(machine, files=machine.files | {"/lab/list": record(name, scale)})
     tree = TREES[name](scale) if name in TREES else {}

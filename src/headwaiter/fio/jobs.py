@@ -199,7 +199,6 @@ def _verification(fields: Mapping[str, Any]) -> dict[str, Any]:
         "start_min_ns": 0,
         "start_max_ns": 0,
         "sync_writes": False,
-        "async_writes": False,
         "think_ns": 0,
         "rate_bytes": [0, 0],
         "prio_percent": [0, 0],

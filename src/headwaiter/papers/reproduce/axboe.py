@@ -3,26 +3,24 @@
 
 The tables are of 2 December. A kernel of that day took direct writes for asynchronous: `as` neither waits for the next one nor
 counts it among its batches of synchronous requests. The patch that marks them (PF_SYNCWRITE in fs/direct-io.c) is of
-7 December. cfq-slice of the tables has a queue for each process, whatever it does. So direct writes are asynchronous here under
-`as`, and synchronous under the others; deadline does not look at it. Slices have the values of that day: `cfq-slice-2004`.
+7 December. cfq-slice of the tables has a queue for each process, whatever it does. So `as` has sync_writes=0 here; deadline does
+not look at it. Slices have the values of that day: `cfq-slice-2004`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
 from headwaiter.drives import Profile
-from headwaiter.fio import JobLoad
 from headwaiter.judge.detail import Shown
-from headwaiter.papers.reproduce.bench import Bench, Clients, Level, asynchronous, clients, jobs_of, ratio, tasks
+from headwaiter.papers.reproduce.bench import Bench, Clients, Level, clients, jobs_of, ratio, tasks
 from headwaiter.papers.reproduce.claims import Band, Check, Claim, Investigation, PaperTable, Row, least, most
 from headwaiter.papers.reproduce.experiment import Chart, Experiment
-from headwaiter.papers.reproduce.guests import FioDone, ProgramsRan, run_jobs, run_programs
+from headwaiter.papers.reproduce.guests import FioDone, run_jobs
 
 DOCUMENT = "Axboe, Time sliced CFQ, linux-kernel, 2004"
 DRIVE = "deskstar-75gxp"  # "IDE drive": of its time, of 7200 rpm
@@ -30,7 +28,8 @@ SCHEDULERS = ("deadline", "as", "cfq-slice-2004")
 MAX_SECTORS = 256
 """The largest request on the drives and kernels of 2004: 128 KiB."""
 CLIENTS = (1, 2, 4, 8)
-LAB_NOTE = "fio on the disk itself, for a shorter time; direct writes are synchronous, as in every kernel since 2.6.11"
+LAB_NOTE = "fio on the disk itself, for a shorter time"
+WRITES_NOTE = "direct writes are asynchronous under as, as they were in the kernel of the tables"
 Cases = Mapping[tuple[str, int], Clients]
 
 # Bandwidth in KiB/s (max, min, aggregate) and the longest latency in ms, of 1, 2, 4 and 8 clients.
@@ -57,9 +56,15 @@ WRITE_RANDOM: Printed = {
 }
 
 
-def seen(load: JobLoad, scheduler: str) -> JobLoad:
-    """Jobs as a scheduler of that day saw them."""
-    return asynchronous(load) if scheduler == "as" else load
+def of_that_day(scheduler: str, marked: bool = False) -> str:
+    """The scheduler as it saw direct writes. marked: they are synchronous for all, as in later kernels."""
+    return f"{scheduler}:sync_writes=0" if scheduler == "as" and not marked else scheduler
+
+
+def run_in_lab(bench: Bench, workload: str, change: Mapping[str, str]) -> Mapping[str, Sequence[FioDone]]:
+    """What each process did under each scheduler of that day, in a real kernel."""
+    found = run_jobs(bench, workload, DRIVE, [of_that_day(name) for name in SCHEDULERS], change)
+    return dict(zip(SCHEDULERS, found.values(), strict=True))
 
 
 def cases(
@@ -71,17 +76,17 @@ def cases(
 ) -> Cases:
     """1, 2, 4 and 8 clients under each scheduler. marked: direct writes are synchronous for all, as in later kernels."""
     load = bench.jobs(workload, drive, change)
-    results = {name: bench.run(drive, load if marked else seen(load, name), name) for name in SCHEDULERS}
+    results = {name: bench.run(drive, load, of_that_day(name, marked)) for name in SCHEDULERS}
     return {(name, n): clients(tasks(r, f"clients{n}")) for name, r in results.items() for n in CLIENTS}
 
 
 def lab_cases(bench: Bench, workload: str, change: Mapping[str, str] = MappingProxyType({})) -> Cases:
-    """Measure it in a real kernel, which marks direct writes as synchronous."""
-    found = run_jobs(bench, workload, DRIVE, SCHEDULERS, change)
-    return {(name, n): _together(rows, f"clients{n}") for name, rows in found.items() for n in CLIENTS}
+    """Measure it in a real kernel."""
+    found = run_in_lab(bench, workload, change)
+    return {(name, n): together(rows, f"clients{n}") for name, rows in found.items() for n in CLIENTS}
 
 
-def _together(rows: Sequence[FioDone], name: str = "", op: str = "") -> Clients:
+def together(rows: Sequence[FioDone], name: str = "", op: str = "") -> Clients:
     """Return what processes of a name, or all that read or write, did."""
     mine = [row for row in rows if name in ("", row.name) and op in ("", row.op)]
     rates = [row.throughput_mbps for row in mine]
@@ -175,164 +180,6 @@ def _scattered(bench: Bench, _: Cases) -> Investigation:
     )
 
 
-@dataclass(frozen=True)
-class Pair:
-    """MB/s and the longest I/O (ms) of the reader, and of the writer."""
-
-    read_mbps: float
-    read_lat_ms: float
-    write_mbps: float
-    write_lat_ms: float
-
-    @property
-    def total(self) -> float:
-        """MB/s of both."""
-        return self.read_mbps + self.write_mbps
-
-
-Pairs = Mapping[str, Pair]
-PRINTED_PAIRS = {"deadline": (2520, 45, 1258, 85), "as": (27985, 34, 64, 1042), "cfq-slice-2004": (12703, 108, 9743, 89)}
-
-
-def pairs(bench: Bench, direct: bool = True, marked: bool = False) -> Pairs:
-    """A reader beside a writer of 64 KiB blocks under each scheduler."""
-    load = bench.jobs("axboe-reader-writer", DRIVE, {"rw=write": "rw=write\ndirect=1"} if direct else {})
-    out = {}
-    for name in SCHEDULERS:
-        rows = bench.run(DRIVE, load if marked else seen(load, name), name).tasks or ()
-        reads, writes = (clients(row for row in rows if row.op == op) for op in ("read", "write"))
-        out[name] = Pair(reads.agg_mbps, reads.max_lat_ms, writes.agg_mbps, writes.max_lat_ms)
-    return out
-
-
-def lab_pairs(bench: Bench) -> Pairs:
-    """Measure it in a real kernel, which marks direct writes as synchronous."""
-    change = {"rw=write": "rw=write\ndirect=1\noffset=8g"}
-    out = {}
-    for name, rows in run_jobs(bench, "axboe-reader-writer", DRIVE, SCHEDULERS, change).items():
-        reads, writes = (_together(rows, op=op) for op in ("read", "write"))
-        out[name] = Pair(reads.agg_mbps, reads.max_lat_ms, writes.agg_mbps, writes.max_lat_ms)
-    return out
-
-
-def _pairs_table(found: Pairs) -> list[PaperTable]:
-    figures = ("reader MB/s", "its longest ms", "writer MB/s", "its longest ms")
-    rows: list[Row] = []
-    for name, one in found.items():
-        read, read_lat, write, write_lat = PRINTED_PAIRS[name]
-        ours = [one.read_mbps, one.read_lat_ms, one.write_mbps, one.write_lat_ms]
-        rows.append([name, round(read * 1.024e-3, 3), read_lat, round(write * 1.024e-3, 3), write_lat, *ours])
-    return [
-        PaperTable(
-            "A reader beside a writer", ["scheduler", *(f"paper: {f}" for f in figures), *(f"ours: {f}" for f in figures)], rows
-        )
-    ]
-
-
-def _collapse(bench: Bench, _: Pairs) -> Investigation:
-    """Return what brings the writer down under as."""
-    plain, marked = pairs(bench)["as"], pairs(bench, marked=True)["as"]
-    rows: list[Row] = [
-        ["asynchronous, as in the tables", plain.read_mbps, plain.write_mbps, plain.write_lat_ms],
-        ["synchronous, as since 7 December 2004", marked.read_mbps, marked.write_mbps, marked.write_lat_ms],
-    ]
-    return Investigation(
-        "Where the kernel takes the direct write for asynchronous, `as` serves one in each batch of reads of half a second: the"
-        " writer has never a second one queued. Marked as synchronous it gets a share like the reader's.",
-        PaperTable(
-            "The writer under as, in the simulator", ["direct writes", "reader MB/s", "writer MB/s", "its longest ms"], rows
-        ),
-    )
-
-
-CROWDED = ("as", "as:write_expire=50", "as:write_expire=5000")
-CROWD_KIB = {"as": (27 * 1024, 100)}
-"""Throughput of two readers and two writers, as the text has it."""
-
-
-def crowd(bench: Bench) -> Pairs:
-    """Two readers beside two writers of 64 KiB blocks under as, and with other deadlines for writes."""
-    return {name: _crowd(bench, name) for name in CROWDED}
-
-
-def _crowd(bench: Bench, name: str, readers: int = 2, writers: int = 2) -> Pair:
-    many = {"rw=read\n": f"rw=read\nnumjobs={readers}\n", "rw=write\n": f"rw=write\ndirect=1\nnumjobs={writers}\n"}
-    load = asynchronous(bench.jobs("axboe-reader-writer", DRIVE, many))
-    rows = bench.run(DRIVE, load, name).tasks or ()
-    reads, writes = (clients(row for row in rows if row.op == op) for op in ("read", "write"))
-    return Pair(reads.agg_mbps, reads.max_lat_ms, writes.agg_mbps, writes.max_lat_ms)
-
-
-def _let_in(bench: Bench, _: Pairs) -> Investigation:
-    """Return when writers get something, by the number of readers."""
-    rows: list[Row] = []
-    for readers, writers in ((1, 1), (1, 2), (2, 1), (2, 2)):
-        one = _crowd(bench, "as", readers, writers)
-        rows.append([readers, writers, one.read_mbps, one.write_mbps, ratio(one.write_mbps, one.total)])
-    return Investigation(
-        "Direct writes are asynchronous, and a batch of them begins after half a second of reads. With one writer it has one"
-        " write; with two there is always another, and the batch goes on for its time.",
-        PaperTable("Under as, in the simulator", ["readers", "writers", "read MB/s", "written MB/s", "writers' share"], rows),
-    )
-
-
-def _crowd_table(found: Pairs) -> list[PaperTable]:
-    rows: list[Row] = [
-        [name, *(kib and round(kib * 1.024e-3, 3) for kib in CROWD_KIB.get(name, (None, None))), one.read_mbps, one.write_mbps]
-        for name, one in found.items()
-    ]
-    columns = ["scheduler", "paper: read MB/s", "paper: written MB/s", "ours: read MB/s", "ours: written MB/s"]
-    return [PaperTable("Two readers beside two writers", columns, rows)]
-
-
-def streams(bench: Bench) -> Mapping[str, Pair]:
-    """Streaming read beside streaming write, both through the page cache, under old and time-sliced CFQ."""
-    load = bench.jobs("axboe-reader-writer", DRIVE, {"rw=read\ndirect=1": "rw=read"})
-    out = {}
-    for name in ("cfq", "cfq-slice-2004"):
-        rows = bench.run(DRIVE, load, name, max_sectors=MAX_SECTORS).tasks or ()
-        reads, writes = (clients(row for row in rows if row.op == op) for op in ("read", "write"))
-        out[name] = Pair(reads.agg_mbps, reads.max_lat_ms, writes.agg_mbps, writes.max_lat_ms)
-    return out
-
-
-def _streams_table(found: Mapping[str, Pair]) -> list[PaperTable]:
-    # vmstat's bi and bo, which are KiB/s: mean of the rows.
-    printed = {"cfq": (15680, 7770), "cfq-slice-2004": (54976, 4978)}
-    rows: list[Row] = [
-        [name, *(round(kib * 1.024e-3, 3) for kib in printed[name]), one.read_mbps, one.write_mbps] for name, one in found.items()
-    ]
-    columns = ["scheduler", "paper: read MB/s", "paper: written MB/s", "ours: read MB/s", "ours: written MB/s"]
-    return [PaperTable("A streaming reader beside a streaming writer", columns, rows)]
-
-
-FSCK_FILES, FSCK_FILE_MIB = 18, 8
-
-
-def fsck(bench: Bench) -> Mapping[str, ProgramsRan]:
-    """A check of a file system, with nothing beside it."""
-    parameters = {"FILES": bench.count(FSCK_FILES), "FILE_MIB": FSCK_FILE_MIB}
-    return run_programs(bench, "axboe-fsck", DRIVE, SCHEDULERS, parameters)
-
-
-def _fsck_table(found: Mapping[str, ProgramsRan]) -> list[PaperTable]:
-    printed = {"as": 30.594, "deadline": 30.475, "cfq-slice-2004": 27.921}
-    rows: list[Row] = [[name, printed[name], one.elapsed_s, one.throughput_mbps] for name, one in found.items()]
-    return [PaperTable("fsck of an ext2 file system", ["scheduler", "paper: s", "ours: s", "ours: MB/s"], rows)]
-
-
-def _one_at_a_time(_: Bench, found: Mapping[str, ProgramsRan]) -> Investigation:
-    """The check: how much a scheduler has to choose from."""
-    rows: list[Row] = [
-        [name, one.elapsed_s, round(one.figures["requests"]), one.figures["at_a_time"]] for name, one in found.items()
-    ]
-    return Investigation(
-        "One process checks, with nothing beside it: all requests are its own, and there is little to choose from. The twelfth"
-        " that the published check gained is not in the order of requests.",
-        PaperTable("fsck: what the schedulers see", ["scheduler", "s", "requests", "requests at a time, mean"], rows),
-    )
-
-
 def _experiment(
     name: str,
     title: str,
@@ -360,7 +207,7 @@ def _experiment(
         shortest,
         charts,
         pictures,
-        {"sim": note, "lab": LAB_NOTE} if note else {"lab": LAB_NOTE},
+        {"sim": note, "lab": f"{LAB_NOTE}; {note}"} if note else {"lab": LAB_NOTE},
     )
 
 
@@ -460,7 +307,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             ),
         ],
         4,
-        note="direct writes are asynchronous under as, as they were in the kernel of the tables",
+        note=WRITES_NOTE,
     ),
     _experiment(
         "axboe-rand-write",
@@ -479,108 +326,5 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         {"size=256m": "size=2m"},
         "files of 2 MiB: the size that lets one client write as fast at random as is printed",
         shortest=1,
-    ),
-    Experiment(
-        "axboe-reader-writer",
-        DOCUMENT,
-        "a reader beside a writer, 64 KiB, O_DIRECT",
-        DRIVE,
-        {"sim": pairs, "lab": lab_pairs},
-        _pairs_table,
-        [
-            Claim(
-                "AX12",
-                "bandwidth of both, cfq-slice-2004 / deadline",
-                "5.9",
-                lambda m: [Check(ratio(m["cfq-slice-2004"].total, m["deadline"].total), least(2))],
-                essential=True,
-            ),
-            Claim(
-                "AX13",
-                "cfq-slice-2004: the writer's share",
-                "0.43",
-                lambda m: [Check(ratio(m["cfq-slice-2004"].write_mbps, m["cfq-slice-2004"].total), Band(0.25, 0.6))],
-            ),
-            Claim(
-                "AX14",
-                "the reader, as / cfq-slice-2004 (the writer gets 0.007 times as much)",
-                "2.2",
-                lambda m: [Check(ratio(m["as"].read_mbps, m["cfq-slice-2004"].read_mbps), least(1.2))],
-                why=_collapse,
-                always=True,
-            ),
-        ],
-        {"sim": 1, "lab": 30},
-        notes={
-            "sim": "direct writes are asynchronous under as, as they were in the kernel of the tables",
-            "lab": LAB_NOTE,
-        },
-    ),
-    Experiment(
-        "axboe-crowd",
-        DOCUMENT,
-        "two readers beside two writers, 64 KiB, O_DIRECT, under as",
-        DRIVE,
-        {"sim": crowd},
-        _crowd_table,
-        [
-            Claim(
-                "AX18",
-                "as: the writers' share of the bandwidth",
-                "0.004",
-                # A twentieth is starvation yet, next to the third that was expected of `as`.
-                lambda m: [Check(ratio(m["as"].write_mbps, m["as"].total), most(0.05))],
-                why=_let_in,
-            ),
-            Claim(
-                "AX19",
-                "as: the writers' rate with write_expire of 50 ms, and of 5 s / with 250 ms",
-                "1",
-                lambda m: [
-                    Check(ratio(m[name].write_mbps, m["as"].write_mbps), Band(0.8, 1.25), name.partition(":")[2])
-                    for name in CROWDED[1:]
-                ],
-            ),
-        ],
-        {"sim": 1},
-        notes={"sim": "direct writes are asynchronous under as, as they were in the kernel of the tables"},
-    ),
-    Experiment(
-        "axboe-streams",
-        DOCUMENT,
-        "a streaming reader beside a streaming writer through the page cache, under old and time-sliced CFQ",
-        DRIVE,
-        {"sim": streams},
-        _streams_table,
-        [
-            Claim(
-                "AX16",
-                "read rate, cfq-slice-2004 / cfq",
-                "3.6",
-                lambda m: [Check(ratio(m["cfq-slice-2004"].read_mbps, m["cfq"].read_mbps), least(2))],
-            )
-        ],
-        {"sim": 1},
-        notes={"sim": "the simulator's page cache; requests of 128 KiB at most"},
-    ),
-    Experiment(
-        "axboe-fsck",
-        DOCUMENT,
-        "fsck of an ext2 file system with few large files",
-        DRIVE,
-        {"lab": fsck},
-        _fsck_table,
-        [
-            Claim(
-                "AX15",
-                "time, cfq-slice-2004 / deadline",
-                "0.92",
-                lambda m: [Check(ratio(m["cfq-slice-2004"].elapsed_s, m["deadline"].elapsed_s), most(1.0))],
-                why=_one_at_a_time,
-                always=True,
-            )
-        ],
-        {"lab": 60},
-        notes={"lab": f"8 GiB with a million inodes of 128 bytes and {2 * FSCK_FILES} files"},
     ),
 )

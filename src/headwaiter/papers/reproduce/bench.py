@@ -145,11 +145,6 @@ def jobs_of(name: str, text: str, drive: Drive) -> JobLoad:
     return load_jobs(Path(f"{name}.fio"), drive.sectors, text.encode())
 
 
-def asynchronous(load: JobLoad) -> JobLoad:
-    """Return the jobs with direct writes that a scheduler takes for asynchronous."""
-    return replace(load, jobs=tuple(replace(job, fields={**job.fields, "async_writes": True}) for job in load.jobs))
-
-
 @dataclass(frozen=True)
 class Clients:
     """Some tasks side by side, as Axboe prints them: MB/s of the fastest, the slowest and all; the longest I/O."""

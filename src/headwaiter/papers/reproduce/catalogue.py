@@ -12,6 +12,7 @@ from headwaiter.base.errors import Problem, shown
 from headwaiter.base.nearest import did_you_mean
 from headwaiter.papers.reproduce import (
     axboe,
+    axboe_mixed,
     cs350,
     iyer,
     iyer_programs,
@@ -20,15 +21,25 @@ from headwaiter.papers.reproduce import (
     tsakalozos,
     tsakalozos_rates,
     tsakalozos_slow,
+    tsakalozos_unread,
 )
 from headwaiter.papers.reproduce.bench import Bench, Level
 from headwaiter.papers.reproduce.experiment import Experiment, Finding, run
 
-EXPERIMENTS: dict[str, Experiment[Any]] = {
-    one.name: one
-    for document in (axboe, seelam, seelam_servers, tsakalozos, tsakalozos_rates, tsakalozos_slow, iyer, iyer_programs, cs350)
-    for one in document.EXPERIMENTS
-}
+DOCUMENTS = (
+    axboe,
+    axboe_mixed,
+    seelam,
+    seelam_servers,
+    tsakalozos,
+    tsakalozos_rates,
+    tsakalozos_slow,
+    tsakalozos_unread,
+    iyer,
+    iyer_programs,
+    cs350,
+)
+EXPERIMENTS: dict[str, Experiment[Any]] = {one.name: one for document in DOCUMENTS for one in document.EXPERIMENTS}
 QUICK = 0.2
 """Scale of --quick."""
 

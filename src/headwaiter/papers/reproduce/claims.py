@@ -89,7 +89,8 @@ class Claim(Generic[M]):
     """A claim on what an experiment measures (M). `paper` is the published figure, as printed.
 
     why: makes the investigation, where the claim does not hold or `always` (it holds with a reservation). shortest: by
-    level the scale below which a run cannot tell it, because too little happens.
+    level the scale below which a run cannot tell it, because too little happens. levels: where it is measured, if not wherever
+    its experiment is.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Claim(Generic[M]):
     why: Callable[[Bench, M], Investigation] | None = None
     always: bool = False
     shortest: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    levels: Sequence[str] = ("sim", "lab")
 
 
 @dataclass(frozen=True)

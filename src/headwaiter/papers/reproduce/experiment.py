@@ -51,6 +51,10 @@ class Experiment(Generic[M]):
     whole: Sequence[Level] = ()
     """Levels at which a shorter run says nothing: it is left out there."""
 
+    def claims_at(self, level: Level) -> list[Claim[M]]:
+        """Return those that it decides at a level."""
+        return [claim for claim in self.claims if level in claim.levels]
+
     def runs(self, level: Level, scale: float = 1) -> bool:
         """Return whether it is run at that level and scale."""
         return level in self.measure and (scale >= 1 or level not in self.whole)
@@ -80,7 +84,7 @@ def run(experiment: Experiment[Any], level: Level, bench: Bench) -> Finding:
     bench = replace(bench, scale=max(bench.scale, experiment.shortest))
     measured = experiment.measure[level](bench)
     verdicts = []
-    for claim in experiment.claims:
+    for claim in experiment.claims_at(level):
         checks = tuple(claim.checks(measured))
         few = any(check.events is not None and check.events < FEWEST for check in checks)
         short = few or bench.scale < claim.shortest.get(level, 0)

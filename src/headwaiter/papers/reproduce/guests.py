@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -22,7 +22,7 @@ from headwaiter.papers.reproduce.bench import Bench
 from headwaiter.study.schema import Anticipation
 
 KERNEL = "6.12"
-SHARES = {"axboe-rand-read": 0.5, "axboe-reader-writer": 0.5}
+SHARES = {"axboe-rand-read": 0.5, "axboe-reader-writer": 0.5, "iyer-shares": 0.5}
 SHARE = 0.1
 """The guest runs this share of the simulator's run time, unless SHARES says otherwise, because it is emulated."""
 PLACES = "filename=/dev/sda\nzero_buffers=1\noffset_increment=512m\n"
@@ -41,11 +41,13 @@ class FioDone:
 
 @dataclass(frozen=True)
 class ProgramsRan:
-    """The outcome of a workload of real programs: its time, MB/s of the disk, and figures of its own by name."""
+    """The outcome of a workload of real programs: its time, MB/s of the disk, and figures of its own by name; means of runs."""
 
     elapsed_s: float
     throughput_mbps: float
     figures: Mapping[str, float]
+    spread: float = 0.0
+    """The standard deviation of the runs' times, by their mean."""
 
 
 def kernel_variant(bench: Bench, text: str) -> str:
@@ -129,15 +131,18 @@ def ran(line: str) -> ProgramsRan:
 
 
 def mean(runs: Sequence[ProgramsRan]) -> ProgramsRan:
-    """Return the mean of each figure."""
+    """Return the mean of each figure, and how far the times lie apart."""
     figures = {key: fmean(run.figures[key] for run in runs) for key in runs[0].figures}
-    return ProgramsRan(fmean(run.elapsed_s for run in runs), fmean(run.throughput_mbps for run in runs), figures)
+    times = [run.elapsed_s for run in runs]
+    spread = stdev(times) / fmean(times) if len(times) > 1 else 0.0
+    return ProgramsRan(fmean(times), fmean(run.throughput_mbps for run in runs), figures, spread)
 
 
 @dataclass(frozen=True)
 class Waited:
-    """The outcome of a workload of `workloads`: MB/s of the disk, and of the waits of a scheduler that has some."""
+    """The outcome of a workload of `workloads`: its time, MB/s of the disk, and the waits of a scheduler that has some."""
 
+    elapsed_s: float
     throughput_mbps: float
     waits: Anticipation | None
 
@@ -150,16 +155,18 @@ def run_workload(
     configs: Mapping[str, str] = MappingProxyType({}),
     parameters: Mapping[str, int | str] = MappingProxyType({}),
     runs: int = 1,
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, list[Waited]]:
     """Run one of the eight workloads under each scheduler. A scheduler's text may say config=NAME, of `configs`.
 
-    Problem if the lab cannot run, or a program fails.
+    `sizes` are of the workload (headwaiter.experiments.workloads), in place of its own. Problem if the lab cannot run, or a
+    program fails.
     """
     files = {f"/lab/configs/{key}": text.encode() for key, text in configs.items()}
     named = {one: _kernel_configured(bench, one) for one in schedulers}
     given = {"DRIVE": drive, "WORKLOADS": name, "SCHEDULERS": " ".join(one for one in named.values() for _ in range(runs))}
     given |= {key: str(value) for key, value in parameters.items()}
-    machine = prepared(_machine(bench, "workloads", given), name, max(1, round(1 / bench.scale)))
+    machine = prepared(_machine(bench, "workloads", given), name, max(1, round(1 / bench.scale)), sizes)
     results = boot(replace(machine, files=machine.files | files), bench.say).files["results"]
     found = [waited(line) for line in results.decode().splitlines()]
     return dict(zip(schedulers, [found[i : i + runs] for i in range(0, len(found), runs)], strict=True))
@@ -175,4 +182,4 @@ def waited(line: str) -> Waited:
     """Read a result of lab/experiments/workloads/workloads.sh."""
     found = json.loads(line)
     of_waits = {field.name: found.get(field.key) for field in fields(Anticipation)}
-    return Waited(found["throughput_MBps"], Anticipation(**of_waits) if found.get("A") else None)
+    return Waited(found["elapsed_s"], found["throughput_MBps"], Anticipation(**of_waits) if found.get("A") else None)

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headwaiter.generated.model_machine import Process
 from headwaiter.papers.reproduce.bench import Bench, ratio
 from headwaiter.papers.reproduce.claims import Band, Check, Claim, PaperTable, Row, least, most
 from headwaiter.papers.reproduce.experiment import Experiment
-from headwaiter.papers.reproduce.guests import run_jobs
+from headwaiter.papers.reproduce.guests import run_jobs, run_workload
 
 DOCUMENT = "Iyer & Druschel, Anticipatory scheduling, SOSP 2001"
 DRIVE = "deskstar-75gxp"  # theirs: "7200 rpm IDE (IBM Deskstar)"
+FASTER = "cheetah-15k"  # theirs: "15000 rpm SCSI (Seagate Cheetah)"
 MAX_SECTORS = 128
 """The largest request: 64 KiB. FreeBSD 4.3 joined no requests of a queue."""
 WITH, WITHOUT = "as-seek", "as-seek:anticipate=0"
@@ -32,9 +34,9 @@ class Gain:
         return ratio(self.with_mbps, self.without_mbps)
 
 
-def _gain(bench: Bench, name: str) -> Gain:
-    load = bench.jobs(name, DRIVE)
-    rates = [bench.run(DRIVE, load, one, max_sectors=MAX_SECTORS).throughput_mbps for one in (WITH, WITHOUT)]
+def _gain(bench: Bench, name: str, drive: str = DRIVE) -> Gain:
+    load = bench.jobs(name, drive)
+    rates = [bench.run(drive, load, one, max_sectors=MAX_SECTORS).throughput_mbps for one in (WITH, WITHOUT)]
     return Gain(*rates)
 
 
@@ -43,8 +45,18 @@ def readers(bench: Bench) -> Mapping[str, Gain]:
     return {"synchronous": _gain(bench, "iyer-readers"), "8 outstanding": _gain(bench, "iyer-async")}
 
 
-def _lab_gain(bench: Bench, name: str) -> Gain:
-    found = run_jobs(bench, name, DRIVE, (WITH, WITHOUT), {})
+def faster(bench: Bench) -> Mapping[str, Gain]:
+    """The synchronous readers on a disk with half the positioning time."""
+    return {"synchronous": _gain(bench, "iyer-readers", FASTER)}
+
+
+def lab_faster(bench: Bench) -> Mapping[str, Gain]:
+    """Measure them on it in a real kernel."""
+    return {"synchronous": _lab_gain(bench, "iyer-readers", FASTER)}
+
+
+def _lab_gain(bench: Bench, name: str, drive: str = DRIVE) -> Gain:
+    found = run_jobs(bench, name, drive, (WITH, WITHOUT), {})
     return Gain(*(sum(row.throughput_mbps for row in found[one]) for one in (WITH, WITHOUT)))
 
 
@@ -61,6 +73,17 @@ def shares(bench: Bench) -> Mapping[str, Sequence[float]]:
         what: [row.throughput_mbps for row in bench.run(DRIVE, load, name).tasks or ()]
         for what, name in (("without", "as-share:anticipate=0"), ("with", "as-share"))
     }
+
+
+ONE_AND_TWO = {"[reader]\nnumjobs=2\n": "prioclass=2\n[one]\nprio=7\n[two]\nprio=6\n"}
+"""Best effort 7 has one ticket, and 6 two; without anticipation, too, only tickets tell the readers apart."""
+
+
+def lab_shares(bench: Bench) -> Mapping[str, Sequence[float]]:
+    """Measure the shares in a real kernel, where the I/O priority says how many tickets a process has."""
+    schedulers = {"without": "as-share:anticipate=0", "with": "as-share"}
+    found = run_jobs(bench, "iyer-shares", DRIVE, list(schedulers.values()), ONE_AND_TWO)
+    return {what: [row.throughput_mbps for row in found[name]] for what, name in schedulers.items()}
 
 
 @dataclass(frozen=True)
@@ -88,6 +111,21 @@ def adversary(bench: Bench) -> Sequence[Trick]:
     return out
 
 
+WORST = tuple((blocks, pause_ms) for blocks in (1, 2, 4) for pause_ms in (12, 18, 25))
+"""Where the simulator has the adversary succeed best, and around it."""
+
+
+def lab_adversary(bench: Bench) -> Sequence[Trick]:
+    """Measure it in a real kernel, at its best tricks and around them."""
+    out = []
+    for blocks, pause in WORST:
+        change = {"thinktime=18ms": f"thinktime={pause}ms", "thinktime_blocks=2": f"thinktime_blocks={blocks}"}
+        found = run_jobs(bench, "iyer-adversary", DRIVE, (WITH, WITHOUT), change)
+        fast, slow = (sum(row.throughput_mbps for row in found[one]) for one in (WITH, WITHOUT))
+        out.append(Trick(blocks, pause, ratio(fast, slow)))
+    return out
+
+
 RANDOM = (4, 8, 16)
 
 
@@ -101,21 +139,59 @@ def random_readers(bench: Bench) -> Mapping[int, tuple[int, int]]:
 
 
 ANDREW_CLIENTS = (1, 2, 4)
+Times = Mapping[int, tuple[float, float]]
+"""By number of clients: seconds with anticipation, and without."""
 
 
-def andrew(bench: Bench) -> Mapping[int, tuple[float, float]]:
-    """Return the seconds of the whole benchmark by number of clients, with anticipation and without."""
+@dataclass(frozen=True)
+class Andrew:
+    """The whole benchmark, and its phases without those that compile; the latter in the simulator only."""
+
+    whole: Times
+    reading: Times
+
+
+def andrew(bench: Bench) -> Andrew:
+    """The benchmark by so many clients, and what of it reads and searches."""
+    return Andrew(_andrews(bench, {}), _andrews(bench, {"compiles": 0}))
+
+
+def _andrews(bench: Bench, changed: Mapping[str, float]) -> Times:
     out = {}
     for n in ANDREW_CLIENTS:
-        load = bench.generated("andrew", DRIVE, processes=n, runs=bench.count(16 / n))
+        sizes = {"processes": n, "runs": bench.count(16 / n), **changed}
+        load = bench.generated("andrew", DRIVE, Process, **sizes)
         fast, slow = (bench.run(DRIVE, load, name, max_sectors=MAX_SECTORS).elapsed_s for name in (WITH, WITHOUT))
         out[n] = (fast, slow)
     return out
 
 
-def _andrew_table(found: Mapping[int, tuple[float, float]]) -> list[PaperTable]:
-    rows: list[Row] = [[n, *times, 1 - ratio(*times)] for n, times in found.items()]
-    return [PaperTable("Andrew's benchmark, whole", ["clients", "with: s", "without: s", "share of time saved"], rows)]
+COMPILE_US = 5000
+"""In the lab: a tenth of the simulator's, because there each of the few files is compiled in a guest that is emulated."""
+
+
+def lab_andrew(bench: Bench) -> Andrew:
+    """Measure the whole benchmark by real programs."""
+    out = {}
+    for n in ANDREW_CLIENTS:
+        sizes = {"processes": n, "runs": bench.count(8 / n)}
+        found = run_workload(bench, "andrew", DRIVE, (WITH, WITHOUT), parameters={"COMPILE_US": COMPILE_US}, sizes=sizes)
+        (fast,), (slow,) = (found[one] for one in (WITH, WITHOUT))
+        out[n] = (fast.elapsed_s, slow.elapsed_s)
+    return Andrew(out, {})
+
+
+def _saved(times: tuple[float, float]) -> float:
+    return 1 - ratio(*times)
+
+
+def _andrew_tables(found: Andrew) -> list[PaperTable]:
+    columns = ["clients", "with: s", "without: s", "share of time saved"]
+    return [
+        PaperTable(f"Andrew's benchmark, {what}", columns, [[n, *times, _saved(times)] for n, times in of.items()])
+        for what, of in (("whole", found.whole), ("without its compilations", found.reading))
+        if of
+    ]
 
 
 def _readers_table(found: Mapping[str, Gain]) -> list[PaperTable]:
@@ -127,6 +203,11 @@ def _readers_table(found: Mapping[str, Gain]) -> list[PaperTable]:
     ]
 
 
+def _gains_table(found: Mapping[str, Gain]) -> PaperTable:
+    rows: list[Row] = [[name, one.with_mbps, one.without_mbps, one.ratio] for name, one in found.items()]
+    return PaperTable("Two readers", ["requests", "with: MB/s", "without: MB/s", "with / without"], rows)
+
+
 def _shares_table(found: Mapping[str, Sequence[float]]) -> list[PaperTable]:
     paper = {"without": "1:1", "with": "1:2"}
     rows: list[Row] = [[what, paper[what], *rates, ratio(rates[1], rates[0])] for what, rates in found.items()]
@@ -136,8 +217,9 @@ def _shares_table(found: Mapping[str, Sequence[float]]) -> list[PaperTable]:
 
 def _adversary_table(found: Sequence[Trick]) -> list[PaperTable]:
     kept = {(trick.blocks, trick.pause_ms): trick.kept for trick in found}
-    rows: list[Row] = [[blocks, *(kept[blocks, pause] for pause in PAUSES_MS)] for blocks in BURSTS]
-    columns = ["reads at once", *(f"pause {pause} ms" for pause in PAUSES_MS)]
+    bursts, pauses = (sorted({key[i] for key in kept}) for i in (0, 1))
+    rows: list[Row] = [[blocks, *(kept[blocks, pause] for pause in pauses)] for blocks in bursts]
+    columns = ["reads at once", *(f"pause {pause} ms" for pause in pauses)]
     return [PaperTable("I/Os of the adversary and four others, with anticipation / without", columns, rows)]
 
 
@@ -176,11 +258,31 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         },
     ),
     Experiment(
+        "iyer-faster",
+        DOCUMENT,
+        "the two readers on a disk of 15,000 rpm",
+        FASTER,
+        {"sim": faster, "lab": lab_faster},
+        lambda m: [_gains_table(m)],
+        [
+            Claim(
+                "ID11",
+                "the Cheetah: throughput of synchronous readers with anticipation / without",
+                "yes",
+                # Half the seek and half the turn to lose, and a faster disk to lose it on.
+                lambda m: [Check(m["synchronous"].ratio, least(2))],
+            )
+        ],
+        {"sim": 1, "lab": 30},
+        printed=False,
+        notes={"sim": "requests of 64 KiB at most", "lab": "fio on the disk itself; a tenth as much is read"},
+    ),
+    Experiment(
         "iyer-shares",
         DOCUMENT,
         "proportional share, one ticket and two",
         DRIVE,
-        {"sim": shares},
+        {"sim": shares, "lab": lab_shares},
         _shares_table,
         [
             Claim(
@@ -198,34 +300,46 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 essential=True,
             ),
         ],
-        {"sim": 1},
+        {"sim": 1, "lab": 30},
         shortest=1,
+        notes={"lab": "fio on the disk itself; tickets by I/O priority, best effort 7 and 6"},
     ),
     Experiment(
         "iyer-andrew",
         DOCUMENT,
         "Andrew's benchmark by one, two and four clients",
         DRIVE,
-        {"sim": andrew},
-        _andrew_table,
+        {"sim": andrew, "lab": lab_andrew},
+        _andrew_tables,
         [
             Claim(
                 "ID4",
                 "two clients: share of the time that anticipation saves",
                 "8%",
-                lambda m: [Check(1 - ratio(*m[2]), least(0.001))],
-            )
+                lambda m: [Check(_saved(m.whole[2]), least(0.001))],
+            ),
+            Claim(
+                "ID12",
+                "two clients, without the compilations: share of the time that anticipation saves",
+                "54%",
+                lambda m: [Check(_saved(m.reading[2]), least(0.27))],
+                levels=("sim",),
+            ),
         ],
-        {"sim": 2},
+        {"sim": 4, "lab": 90},
         printed=False,
-        notes={"sim": "generated programs (docs/was-workloads.md); the paper's figure is of another processor"},
+        notes={
+            "sim": "generated programs (docs/was-workloads.md); the paper's figure is of another processor, and 54% of its phase"
+            " that reads: half of that is asked",
+            "lab": "cp, find, grep and a compiler that reads and waits, on ext4",
+        },
     ),
     Experiment(
         "iyer-adversary",
         DOCUMENT,
         "the intelligent adversary, over think times and bursts",
         DRIVE,
-        {"sim": adversary},
+        {"sim": adversary, "lab": lab_adversary},
         _adversary_table,
         [
             Claim(
@@ -235,8 +349,9 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 lambda m: [Check(1 - min(trick.kept for trick in m), most(0.15))],
             )
         ],
-        {"sim": 3},
+        {"sim": 3, "lab": 200},
         printed=False,
+        notes={"lab": "fio on the disk itself, for a shorter time; nine of the tricks"},
     ),
     Experiment(
         "iyer-random",

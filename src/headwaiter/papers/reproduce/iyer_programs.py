@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwaiter.papers.reproduce.bench import Bench, ratio
@@ -12,7 +12,7 @@ from headwaiter.papers.reproduce.claims import Check, Claim, Investigation, Pape
 from headwaiter.papers.reproduce.experiment import Experiment
 from headwaiter.papers.reproduce.guests import run_programs
 from headwaiter.papers.reproduce.iyer import DOCUMENT, DRIVE, WITH, WITHOUT
-from headwaiter.papers.reproduce.lists import web_server
+from headwaiter.papers.reproduce.lists import surge, web_server
 from headwaiter.papers.reproduce.made_files import object_files
 
 OBJECTS, OBJECT_BYTES = 200, 12000
@@ -63,6 +63,24 @@ def web(bench: Bench) -> Times:
     return _web(bench, BLOCK_KIB)
 
 
+CLIENTS, EACH, ASKED_FILES = 48, 16, 6000
+
+
+def clients(bench: Bench) -> Times:
+    """A web server with 48 clients, whose requests have the shape of a published model of traces."""
+    given: dict[str, int | str] = {
+        "MEMORY_MIB": MEMORY_MIB,
+        "READAHEAD_KIB": BLOCK_KIB,
+        "FEATURES": "^has_journal,^flex_bg",
+    }
+    out = {}
+    for how in ("read", "mmap"):
+        asked = surge(CLIENTS, bench.count(EACH), ASKED_FILES, how == "mmap")
+        found = run_programs(bench, "list", DRIVE, (WITH, WITHOUT), given, {"/lab/list": asked})
+        out[how] = (found[WITH].elapsed_s, found[WITHOUT].elapsed_s)
+    return out
+
+
 def _gain(times: tuple[float, float]) -> float:
     """Return the gain in throughput of the same work."""
     return ratio(times[1], times[0]) - 1
@@ -91,11 +109,32 @@ def _selects(client: int, count: int) -> bytes:
     return "".join(f"SELECT sum(length(word)) FROM t WHERE id BETWEEN {k} AND {k + SPAN};\n" for k in starts).encode()
 
 
+UPDATES = 40
+
+
+def _updates(client: int, count: int) -> bytes:
+    """Updates of rows that follow each other, anywhere in the table, each a transaction."""
+    dice = random.Random(client)
+    starts = (dice.randrange(ROWS - SPAN) for _ in range(count))
+    return "".join(
+        f"UPDATE t SET word = printf('%01000d', {n}) WHERE id BETWEEN {k} AND {k + SPAN};\n" for n, k in enumerate(starts)
+    ).encode()
+
+
+def _database(bench: Bench, statements: Callable[[int, int], bytes], count: int, *, locked: bool) -> Times:
+    files = {f"/lab/client{client}.sql": statements(client, bench.count(count)) for client in (1, 2)}
+    found = run_programs(bench, "iyer-database", DRIVE, (WITH, WITHOUT), {"ROWS": ROWS, "LOCKED": int(locked)}, files)
+    return {which: (found[WITH].figures[which], found[WITHOUT].figures[which]) for which in ("one", "two")}
+
+
 def database(bench: Bench) -> Times:
     """Two clients that select from one database, and each from its own."""
-    files = {f"/lab/client{client}.sql": _selects(client, bench.count(SELECTS)) for client in (1, 2)}
-    found = run_programs(bench, "iyer-database", DRIVE, (WITH, WITHOUT), {"ROWS": ROWS}, files)
-    return {which: (found[WITH].figures[which], found[WITHOUT].figures[which]) for which in ("one", "two")}
+    return _database(bench, _selects, SELECTS, locked=False)
+
+
+def updates(bench: Bench) -> Times:
+    """The same two, and they update: one after the other in one database."""
+    return _database(bench, _updates, UPDATES, locked=True)
 
 
 EXPERIMENTS: tuple[Experiment[Any], ...] = (
@@ -144,6 +183,51 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             "lab": f"{SERVERS} processes send files at random of {WEB_FILES} in {MEMORY_MIB} MiB of memory, without a network;"
             f" read-ahead of {BLOCK_KIB} KiB, a block of FFS; folders lie apart, as FFS puts them"
         },
+    ),
+    Experiment(
+        "iyer-clients",
+        DOCUMENT,
+        "a web server with 48 clients, requests of a published shape, through read() and through mmap()",
+        DRIVE,
+        {"lab": clients},
+        lambda m: [_gains_table("The web server with 48 clients", m)],
+        [
+            Claim(
+                "ID13",
+                "48 clients: gain of throughput from anticipation",
+                "0.29 to 0.71",
+                lambda m: [Check(_gain(times), least(0.1), how) for how, times in m.items()],
+            )
+        ],
+        {"lab": 90},
+        printed=False,
+        notes={
+            "lab": f"{CLIENTS} processes; sizes and popularity of {ASKED_FILES} files as in SURGE (Barford and Crovella, 1998);"
+            f" {MEMORY_MIB} MiB of memory; read-ahead of {BLOCK_KIB} KiB"
+        },
+    ),
+    Experiment(
+        "iyer-updates",
+        DOCUMENT,
+        "updates by two clients, of one database and of two",
+        DRIVE,
+        {"lab": updates},
+        lambda m: [_gains_table("Two clients that update, by databases", m)],
+        [
+            Claim(
+                "ID14",
+                "updates: gain of throughput from anticipation",
+                "0.02, 0.05",
+                # In one database there is one transaction at a time, and nobody to be deceived by.
+                lambda m: [
+                    Check(_gain(m["one"]), least(-0.02), "one database"),
+                    Check(_gain(m["two"]), least(0), "two"),
+                ],
+            )
+        ],
+        {"lab": 60},
+        printed=False,
+        notes={"lab": f"as the selections: {SPAN + 1} rows a transaction, without a journal"},
     ),
     Experiment(
         "iyer-database",

@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from test_lab import _run
 
 from headwaiter.base.errors import Problem
 from headwaiter.experiments import workloads
+from headwaiter.generated.model_machine import Process
 from headwaiter.lab import script
 
 ALL = [*workloads.PLAYED, *workloads.PROGRAMS]
@@ -38,6 +40,15 @@ def test_a_process_waits_for_those_that_it_has_started(name: str) -> None:
         for what, number in re.findall(r"^([sw]) (\d+)$", steps, re.M):
             assert what == "s" or number in begun
             begun.add(number)
+
+
+def test_what_a_program_waits_for_is_recorded() -> None:
+    """A late read of KVA's comes after a sleep, one in eight; a recorder has each way in which a process spends time."""
+    text = workloads.record("kva", workloads.scaled("kva", 8)).decode()
+    reads, late = len(re.findall(r"^r ", text, re.M)), [int(ns) for ns in re.findall(r"^t (\d+)$", text, re.M) if int(ns) > 6e6]
+    assert len(late) == pytest.approx(reads / 8, rel=0.1)
+    spends = {name for name, of in vars(Process).items() if isinstance(of, FunctionType) and "now_ns" in of.__code__.co_names}
+    assert spends - {"__init__", "await_row", "follow"} <= set(vars(workloads.recorder(workloads.PlayedRecording({}, []))))
 
 
 def test_files_that_are_made_are_not_there_before() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Iyer & Druschel, SOSP 2001: two clients of one database, and of two: /lab/client1.sql and client2.sql. LOCKED=1: each statement waits
-# for its turn at the database. sqlite3 by itself would sleep for longer and longer until it finds no lock.
+# Iyer & Druschel, SOSP 2001: two clients of one database, and of two: /lab/client1.sql and client2.sql. In both @ stands
+# for the number of the database. Who reads the line that is in the pipe /tmp/lock@ has its lock until he writes one: sqlite3 by
+# itself sleeps for longer and longer until it finds no lock.
 prepare() {
 	local i
 	for i in 1 2; do
@@ -12,19 +13,17 @@ prepare() {
 			INSERT INTO t SELECT x, printf('%01000d', x) FROM c;
 		END
 	done
+	# For sqlite3's own commands.
+	[ -e /bin/sh ] || ln -s busybox /bin/sh
+	mkfifo /tmp/lock1 /tmp/lock2
+	# What is in a pipe is lost with the last that has it open.
+	exec 3<>/tmp/lock1 4<>/tmp/lock2
+	echo turn >&3
+	echo turn >&4
 }
 
 # Client $1 has database $2.
-client() {
-	local statement
-	if [ "$LOCKED" = 0 ]; then
-		sqlite3 /mnt/database$2/db </lab/client$1.sql
-		return
-	fi
-	while read -r statement; do
-		flock /tmp/lock$2 sqlite3 /mnt/database$2/db "$statement" || return 1
-	done </lab/client$1.sql
-}
+client() { sed "s/@/$2/" /lab/client$1.sql | sqlite3 /mnt/database$2/db; }
 
 # The clients use databases $2 and $3; the figure $1 is the time until both have ended.
 clients() {

@@ -68,6 +68,11 @@ def recorder(into: PlayedRecording) -> type[Process]:
             self._note("t", round(ns))
             super().think(ns)
 
+        def sleep(self, ns: float) -> None:
+            # The player's programs sleep while they think, too.
+            self._note("t", round(ns))
+            super().sleep(ns)
+
         def start(self, name: str, program: Any, *, same: bool = False) -> Process:
             child = super().start(name, program, same=same)
             assert isinstance(child, Recorder)

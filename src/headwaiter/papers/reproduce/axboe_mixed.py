@@ -149,22 +149,9 @@ def _crowd_table(found: Pairs) -> list[PaperTable]:
     return [PaperTable("Two readers beside two writers", columns, rows)]
 
 
-CACHED = {"rw=read\ndirect=1": "rw=read"}
-
-
-def lab_streams(bench: Bench) -> Mapping[str, Pair]:
-    """Measure the streams in a real kernel, whose page cache has the disk's pages."""
-    change = {**CACHED, "rw=write": "rw=write\noffset=8g"}
-    out = {}
-    for name, rows in run_jobs(bench, "axboe-reader-writer", DRIVE, ("cfq", "cfq-slice-2004"), change).items():
-        reads, writes = (together(rows, op=op) for op in ("read", "write"))
-        out[name] = Pair(reads.agg_mbps, reads.max_lat_ms, writes.agg_mbps, writes.max_lat_ms)
-    return out
-
-
 def streams(bench: Bench) -> Mapping[str, Pair]:
     """Streaming read beside streaming write, both through the page cache, under old and time-sliced CFQ."""
-    load = bench.jobs("axboe-reader-writer", DRIVE, CACHED)
+    load = bench.jobs("axboe-reader-writer", DRIVE, {"rw=read\ndirect=1": "rw=read"})
     out = {}
     for name in ("cfq", "cfq-slice-2004"):
         rows = bench.run(DRIVE, load, name, max_sectors=MAX_SECTORS).tasks or ()
@@ -281,7 +268,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         DOCUMENT,
         "a streaming reader beside a streaming writer through the page cache, under old and time-sliced CFQ",
         DRIVE,
-        {"sim": streams, "lab": lab_streams},
+        {"sim": streams},
         _streams_table,
         [
             Claim(
@@ -291,8 +278,8 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
                 lambda m: [Check(ratio(m["cfq-slice-2004"].read_mbps, m["cfq"].read_mbps), least(2))],
             )
         ],
-        {"sim": 1, "lab": 60},
-        notes={"sim": "the simulator's page cache; requests of 128 KiB at most", "lab": f"{LAB_NOTE}, through its page cache"},
+        {"sim": 1},
+        notes={"sim": "the simulator's page cache; requests of 128 KiB at most"},
     ),
     Experiment(
         "axboe-fsck",

@@ -454,9 +454,20 @@ _KVA: tuple[Claim[WaitFigures], ...] = (
         lambda m: [Check(ratio(m.of("kva", "as-95").failed_ms, m.of("kva", "as").failed_ms), most(0.9))],
     ),
 )
+
+
+def _shorter(_: Bench, m: WaitFigures) -> Investigation:
+    """Say what becomes of the database's waits, by where intervals come from."""
+    rows: list[Row] = [[form, (a := m.of("db", form)).waits, a.failed, a.cost_ms, m.mbps["db", form]] for form in FORMS]
+    return Investigation(
+        "The intervals are the simulator's, where the same programs think for other times than beside a guest's file system. More"
+        " waits of the database's five processes fail with them than under static 6 ms.",
+        PaperTable("db", ["scheduler", "A", "A_F", "T_F/A_S ms", "MB/s"], rows),
+    )
+
+
 _COLD_BOOT = gains("WA2", "cold-boot", "0.74", most(0.95), True)
 _MULTI_USER = gains("WA6", "multi-user", "0.74", most(0.95), True)
-_DB = gains("WA7", "db", "0.72", most(0.95), True, shortest=WHOLE)
 BETTER = "the better of the intervals made from Cold Boot and from Andrew's-like"
 
 EXPERIMENTS: tuple[Experiment[Any], ...] = (
@@ -474,7 +485,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
             gains("WA4", "kernel-compile", "0.88", most(1.0), shortest=WHOLE),
             gains("WA5", "bonnie", "0.99", most(1.02), shortest=WHOLE),
             _MULTI_USER,
-            _DB,
+            gains("WA7", "db", "0.72", most(0.95), True, shortest=WHOLE),
             gains("WA8", "scientific", "0.86", most(0.97), why=_bounds, shortest=WHOLE),
             Claim(
                 "WA20",
@@ -520,7 +531,7 @@ EXPERIMENTS: tuple[Experiment[Any], ...] = (
         DRIVE,
         {"lab": lab_waits},
         waits_table,
-        [*_KVA, _COLD_BOOT, _MULTI_USER, _DB],
+        [*_KVA, _COLD_BOOT, _MULTI_USER, gains("WA30", "db", "0.72", most(0.95), why=_shorter, shortest=WHOLE)],
         {"lab": 300},
         charts=waits_charts,
         notes={"lab": f"{BETTER} in the simulator; {PROGRAMS}"},

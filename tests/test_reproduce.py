@@ -18,6 +18,7 @@ import pytest
 from command import good, run
 from test_bad_input import bad
 
+from headwaiter.base.errors import Problem
 from headwaiter.papers.reproduce.axboe import of_that_day
 from headwaiter.papers.reproduce.bench import Bench, Level, clients, tasks
 from headwaiter.papers.reproduce.catalogue import EXPERIMENTS, QUICK, chosen, run_all
@@ -305,6 +306,27 @@ def test_guests_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ones = [Experiment(name, "A document", "", "", measure, lambda m: [], [], {"sim": 1, "lab": s}) for name, s in times.items()]
     findings = [(finding.experiment.name, finding.level) for finding in run_all(ones, ["lab", "sim"], Bench())]
     assert findings == [*((name, "sim") for name in "abcd"), *((name, "lab") for name in "abcd")]
+
+
+def test_no_guest_boots_after_one_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for half an hour learns at once what is wrong."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    begun: list[str] = []
+
+    def guest(name: str) -> Callable[[Bench], int]:
+        def measure(bench: Bench) -> int:
+            begun.append(name)
+            if name == "b":
+                raise Problem("lab: b: the workload failed")
+            return 0
+
+        return measure
+
+    times = {"a": 30, "b": 20, "c": 10}
+    ones = [Experiment(n, "A document", "", "", {"lab": guest(n)}, lambda m: [], [], {"lab": s}) for n, s in times.items()]
+    with pytest.raises(Problem, match="b: the workload failed"):
+        list(run_all(ones, ["lab"], Bench()))
+    assert begun == ["a", "b"]
 
 
 # --- the command ---

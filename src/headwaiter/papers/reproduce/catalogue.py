@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -69,8 +70,20 @@ def run_all(experiments: Sequence[Experiment[Any]], levels: Sequence[Level], ben
         in_lab = [experiment for experiment in experiments if experiment.runs("lab", bench.scale)]
         # The longest first, else the last one to begin is waited for by itself.
         begun = sorted(in_lab, key=lambda experiment: -experiment.lasts_s("lab", bench.scale))
+        failed = threading.Event()
+
+        def in_guest(experiment: Experiment[Any]) -> Finding | None:
+            # No other guest boots after one that failed.
+            if failed.is_set():
+                return None
+            try:
+                return one(experiment, "lab")
+            except BaseException:
+                failed.set()
+                raise
+
         with ThreadPoolExecutor(max_workers=at_once("lab")) as pool:
-            found = list(pool.map(lambda experiment: one(experiment, "lab"), begun))
+            found = [finding for finding in pool.map(in_guest, begun) if finding]
         yield from sorted(found, key=lambda finding: in_lab.index(finding.experiment))
 
 

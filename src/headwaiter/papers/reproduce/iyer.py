@@ -144,16 +144,16 @@ Times = Mapping[int, tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Andrew:
+class AndrewTimes:
     """The whole benchmark, and its phases without those that compile; the latter in the simulator only."""
 
     whole: Times
     reading: Times
 
 
-def andrew(bench: Bench) -> Andrew:
+def andrew(bench: Bench) -> AndrewTimes:
     """The benchmark by so many clients, and what of it reads and searches."""
-    return Andrew(_andrews(bench, {}), _andrews(bench, {"compiles": 0}))
+    return AndrewTimes(_andrews(bench, {}), _andrews(bench, {"compiles": 0}))
 
 
 def _andrews(bench: Bench, changed: Mapping[str, float]) -> Times:
@@ -170,7 +170,7 @@ COMPILE_US = 5000
 """In the lab: a tenth of the simulator's, because there each of the few files is compiled in a guest that is emulated."""
 
 
-def lab_andrew(bench: Bench) -> Andrew:
+def lab_andrew(bench: Bench) -> AndrewTimes:
     """Measure the whole benchmark by real programs."""
     out = {}
     for n in ANDREW_CLIENTS:
@@ -178,14 +178,14 @@ def lab_andrew(bench: Bench) -> Andrew:
         found = run_workload(bench, "andrew", DRIVE, (WITH, WITHOUT), parameters={"COMPILE_US": COMPILE_US}, sizes=sizes)
         (fast,), (slow,) = (found[one] for one in (WITH, WITHOUT))
         out[n] = (fast.elapsed_s, slow.elapsed_s)
-    return Andrew(out, {})
+    return AndrewTimes(out, {})
 
 
 def _saved(times: tuple[float, float]) -> float:
     return 1 - ratio(*times)
 
 
-def _andrew_tables(found: Andrew) -> list[PaperTable]:
+def _andrew_tables(found: AndrewTimes) -> list[PaperTable]:
     columns = ["clients", "with: s", "without: s", "share of time saved"]
     return [
         PaperTable(f"Andrew's benchmark, {what}", columns, [[n, *times, _saved(times)] for n, times in of.items()])

@@ -163,6 +163,9 @@ def test_updates_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     lab = Booted(monkeypatch, {"one": 6, "two": 2}, {"one": 4, "two": 2})
     why = lab.decide("iyer-updates").verdicts[0].investigation
     assert why and "25 ms for each update" in why.text
+    lab = Booted(monkeypatch, {"one": 5, "two": 2}, {"one": 4, "two": 2})
+    why = lab.decide("iyer-updates", 0.5).verdicts[0].investigation
+    assert why and "25 ms for each update" in why.text, "of half as many"
 
 
 def test_web_server_with_many_clients(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,6 +398,9 @@ def test_clients_in_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [FioDone("r", "read", 5.0, 7.0), FioDone("w", "write", 3.0, 9.0)]
     pair = axboe_mixed.Pair(5.0, 7.0, 3.0, 9.0)
     assert axboe_mixed.lab_pairs(Bench()) == dict.fromkeys(axboe.SCHEDULERS, pair)
-    monkeypatch.setattr(axboe_mixed, "run_jobs", run_jobs)
     assert axboe_mixed.lab_crowd(Bench()) == dict.fromkeys(axboe_mixed.CROWDED, pair)
     assert given == [f"as{expire}:sync_writes=0" for expire in ("", ":write_expire=50", ":write_expire=5000")]
+    assert axboe_mixed.lab_streams(Bench()) == dict.fromkeys(("cfq", "cfq-slice-2004"), pair) and given == [
+        "cfq",
+        "cfq-slice-2004",
+    ]

@@ -58,13 +58,15 @@ WRITE_RANDOM: Printed = {
 
 def of_that_day(scheduler: str, marked: bool = False) -> str:
     """The scheduler as it saw direct writes. marked: they are synchronous for all, as in later kernels."""
-    return f"{scheduler}:sync_writes=0" if scheduler == "as" and not marked else scheduler
+    return f"{scheduler}:sync_writes=0" if scheduler.partition(":")[0] == "as" and not marked else scheduler
 
 
-def run_in_lab(bench: Bench, workload: str, change: Mapping[str, str]) -> Mapping[str, Sequence[FioDone]]:
+def run_in_lab(
+    bench: Bench, workload: str, change: Mapping[str, str], schedulers: Sequence[str] = SCHEDULERS
+) -> Mapping[str, Sequence[FioDone]]:
     """What each process did under each scheduler of that day, in a real kernel."""
-    found = run_jobs(bench, workload, DRIVE, [of_that_day(name) for name in SCHEDULERS], change)
-    return dict(zip(SCHEDULERS, found.values(), strict=True))
+    found = run_jobs(bench, workload, DRIVE, [of_that_day(name) for name in schedulers], change)
+    return dict(zip(schedulers, found.values(), strict=True))
 
 
 def cases(

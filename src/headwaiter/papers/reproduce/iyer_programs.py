@@ -44,7 +44,8 @@ BLOCK_KIB = 8
 """A block of FFS. FreeBSD reads ahead no more than that at the beginning of a file; Linux reads 128 KiB."""
 
 
-def _web(bench: Bench, readahead_kib: int) -> Times:
+def _web(bench: Bench, readahead_kib: int, asked: Callable[[bool], bytes]) -> Times:
+    """By read() and by mmap(): `asked` is what the processes send, out of memory or not."""
     given: dict[str, int | str] = {
         "MEMORY_MIB": MEMORY_MIB,
         "READAHEAD_KIB": readahead_kib,
@@ -52,15 +53,14 @@ def _web(bench: Bench, readahead_kib: int) -> Times:
     }
     out = {}
     for how in ("read", "mmap"):
-        files = {"/lab/list": web_server(SERVERS, bench.count(REQUESTS), WEB_FILES, how == "mmap")}
-        found = run_programs(bench, "list", DRIVE, (WITH, WITHOUT), given, files)
+        found = run_programs(bench, "list", DRIVE, (WITH, WITHOUT), given, {"/lab/list": asked(how == "mmap")})
         out[how] = (found[WITH].elapsed_s, found[WITHOUT].elapsed_s)
     return out
 
 
-def web(bench: Bench) -> Times:
+def web(bench: Bench, readahead_kib: int = BLOCK_KIB) -> Times:
     """A web server whose files do not fit its memory, by read() and by mmap()."""
-    return _web(bench, BLOCK_KIB)
+    return _web(bench, readahead_kib, lambda mapped: web_server(SERVERS, bench.count(REQUESTS), WEB_FILES, mapped))
 
 
 CLIENTS, EACH, ASKED_FILES = 48, 16, 6000
@@ -68,17 +68,7 @@ CLIENTS, EACH, ASKED_FILES = 48, 16, 6000
 
 def clients(bench: Bench) -> Times:
     """A web server with 48 clients, whose requests have the shape of a published model of traces."""
-    given: dict[str, int | str] = {
-        "MEMORY_MIB": MEMORY_MIB,
-        "READAHEAD_KIB": BLOCK_KIB,
-        "FEATURES": "^has_journal,^flex_bg",
-    }
-    out = {}
-    for how in ("read", "mmap"):
-        asked = surge(CLIENTS, bench.count(EACH), ASKED_FILES, how == "mmap")
-        found = run_programs(bench, "list", DRIVE, (WITH, WITHOUT), given, {"/lab/list": asked})
-        out[how] = (found[WITH].elapsed_s, found[WITHOUT].elapsed_s)
-    return out
+    return _web(bench, BLOCK_KIB, lambda mapped: surge(CLIENTS, bench.count(EACH), ASKED_FILES, mapped))
 
 
 def _gain(times: tuple[float, float]) -> float:
@@ -95,7 +85,7 @@ def _read_ahead(bench: Bench, _: Times) -> Investigation:
     return Investigation(
         "Linux reads a small file in one go: nothing is left to wait for. With the read-ahead of FreeBSD 4.3 a file's blocks are"
         " asked for one after another.",
-        _gains_table("The web server with a read-ahead of 128 KiB", _web(bench, 128)),
+        _gains_table("The web server with a read-ahead of 128 KiB", web(bench, 128)),
     )
 
 
@@ -137,10 +127,10 @@ def updates(bench: Bench) -> Times:
     return _database(bench, _updates, UPDATES)
 
 
-def _handed_over(_: Bench, m: Times) -> Investigation:
+def _handed_over(bench: Bench, m: Times) -> Investigation:
     """What a wait costs at the end of each update of the one database."""
     with_s, without_s = m["one"]
-    each_ms = (with_s - without_s) * 1e3 / (2 * UPDATES)
+    each_ms = (with_s - without_s) * 1e3 / (2 * bench.count(UPDATES))
     return Investigation(
         "Two clients of one database take turns: who has the lock reads alone, then the other one does. Meanwhile the scheduler"
         f" waits for the former, {each_ms:.0f} ms for each update, as for any process that has read on at once so far. To the"

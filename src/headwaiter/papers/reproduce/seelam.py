@@ -195,8 +195,7 @@ def _over_equal_time(_: Bench, m: Runs) -> Investigation:
         )
     return Investigation(
         "Throughput is that of both programs while the chain runs. Under cas it has ended in half of deadline's time,"
-        " and the rest of that time, in which the stream has the disk, does not count. The figure differs by a sixth from"
-        " machine to machine.",
+        " and the rest of that time, in which the stream has the disk, does not count.",
         PaperTable(
             "In the time of deadline's chain, with what the stream gets under as after the chain",
             ["scheduler", "s", "MB/s while it runs", "MB/s in deadline's time", "/ deadline"],

@@ -124,8 +124,9 @@ GIVEN = {"JOBS": "3 4", "SCHEDULERS": "none mq-deadline", "RUNTIME": "9"}
 def test_jobs_go_in_and_advice_comes_out(fake: dict[str, Any]) -> None:
     script: Script = read("advise")
     outcome = run(script, None, GIVEN | {"RUNS": "2"}, lambda text: None)  # type: ignore[arg-type]
-    job = fake["machine"].files["/lab/jobs/3.fio"].decode()
-    assert f"runtime={9 + AROUND_S}\n" in job and fake["booted"] is fake["machine"] and "record" in fake["lines"]
+    for name, runtime_s in (("3", 9), ("3.recorded", 9 + AROUND_S)):
+        assert f"runtime={runtime_s}\n" in fake["machine"].files[f"/lab/jobs/{name}.fio"].decode()
+    assert fake["booted"] is fake["machine"] and "record" in fake["lines"]
     rows = [json.loads(line) for line in outcome.files["results"].splitlines()]
     assert [(row["what"], row["job"]) for row in rows] == [(what, job) for job in ("3", "4") for what in ("run", "run", "advice")]
     assert [row["mbps"] for row in rows[:2]] == [8.0, 3.0] and rows[2]["best"] == "none"

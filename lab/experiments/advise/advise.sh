@@ -8,10 +8,11 @@
 # lab: set SCHEDULERS="none mq-deadline bfq bfq:low_latency=0 hw-as hw-cfq-slice hw-maitre"
 # lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10 RUNS=1
 #
-# Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs under each of the schedulers. Under FIRST,
-# its first RUNTIME seconds are recorded: its processes go on when the recording ends. The schedulers have their defaults, unless a name
-# says otherwise (bfq:low_latency=0), and are told nothing of the drive. With RUNS=2 all of that happens twice, half a turn of the
-# drive and some of the kernel's timers apart: the second time shows how much of the first is chance.
+# Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs RUNTIME seconds under each of the schedulers.
+# First it is recorded for as long, under FIRST: its processes go on there when the recording ends, as those of a user do. So advice
+# and what it is held against are of the same seconds. The schedulers have their defaults, unless a name says otherwise
+# (bfq:low_latency=0), and are told nothing of the drive. With RUNS=2 all but the recording happens twice, half a turn of the drive
+# and some of the kernel's timers apart: the second time shows how much of the first is chance.
 export PYTHONHOME PYTHONPATH
 disk=sda
 drive_disk $disk "$DRIVE" "$DEPTH"
@@ -24,29 +25,42 @@ settle() {
 		--number_ios=128 --output=/tmp/settle
 }
 
+# Make the disk as if the scheduler $1 had been in force for long, with nothing in the page cache.
+prepare() {
+	variant $disk "$1"
+	settle
+	drop_caches
+}
+
+# Run the job $1 in the background. $! is its process.
+start_job() {
+	fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$1.fio" &
+}
+
+for job in $JOBS; do
+	say "job $job: recorded under $FIRST"
+	prepare "$FIRST"
+	start_recorder $disk tracefs "$job.recording" issues
+	start_job "$job.recorded"
+	fio=$!
+	sleep "$RUNTIME"
+	kill -0 $fio || fail "job $job has ended before its recording"
+	stop_recorder	# which writes on for a while
+	send "/tmp/$job.recording"
+	rm "/tmp/$job.recording"
+	wait $fio || fail "job $job: fio ended with status $?"
+done
+
 for run in $(seq "$RUNS"); do
 	suffix=
 	[ "$run" = 1 ] || suffix=.again
 	for job in $JOBS; do
 		for scheduler in $SCHEDULERS; do
 			say "job $job: $scheduler"
-			variant $disk "$scheduler"
-			settle
-			drop_caches
-			recorded=
-			[ "$run$scheduler" != "1$FIRST" ] || recorded=1
-			[ -z "$recorded" ] || start_recorder $disk tracefs "$job.recording" issues
+			prepare "$scheduler"
 			[ "$run" = 1 ] || sleep 0.704
-			fio --eta=never --clocksource=clock_gettime --output-format=json --output=/tmp/fio "/lab/jobs/$job.fio" &
-			fio=$!
-			if [ -n "$recorded" ]; then
-				sleep "$RUNTIME"
-				kill -0 $fio || fail "job $job has ended before its recording"
-				stop_recorder	# which writes on for a while
-				send "/tmp/$job.recording"
-				rm "/tmp/$job.recording"
-			fi
-			wait $fio || fail "job $job: fio ended with status $?"
+			start_job "$job"
+			wait $! || fail "job $job: fio ended with status $?"
 			send /tmp/fio "$job.$scheduler$suffix.fio"
 		done
 	done

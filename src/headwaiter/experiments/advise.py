@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The host's half of the experiment `advise`: random jobs for the guest, advice from their recordings, and how good that was.
 
-Each job ran under several schedulers, and was recorded under one of them. From that recording alone `advise` ranks them all. Its
-first place is held against the scheduler under which the job did best in the guest. Where all ran twice, so is that of the second
-run: no advice can be expected to know more of a run than another run of the same programs tells.
+Each job was recorded under one of several schedulers, and ran as long under each of them. From that recording alone `advise` ranks
+them all. Its first place is held against the scheduler under which the job did best in the guest. Where all ran twice, so is that of
+the second run: no advice can be expected to know more of a run than another run of the same programs tells.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,8}")
 TOLD = 0.05
 """Advice that is within this share of the best is right."""
 AROUND_S = 2
-"""So much longer than its recording a job runs, so that none of its processes ends in it."""
+"""So much longer a job runs when it is recorded, so that none of its processes ends in the recording."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,9 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     machine = guest(script, on, given, say)
     sectors = open_drive(parameters["DRIVE"]).sectors
     for job in jobs:
-        text = PREFACE + mixed_job(int(job), sectors * SECTOR_BYTES, AROUND_S + int(parameters["RUNTIME"]))
-        machine.files[f"/lab/jobs/{job}.fio"] = text.encode()
+        for name, longer_s in ((job, 0), (f"{job}.recorded", AROUND_S)):
+            text = PREFACE + mixed_job(int(job), sectors * SECTOR_BYTES, longer_s + int(parameters["RUNTIME"]))
+            machine.files[f"/lab/jobs/{name}.fio"] = text.encode()
     python.pack(machine, _IMPORTS)
     machine.hang_s, machine.limit_s = _HANG_S, _LIMIT_S
     outcome = boot(machine, say)

@@ -144,7 +144,7 @@ class Comparison:
     """
 
     study: Judged = field(repr=False)
-    """What the document is made from: workload, drive, conditions, trials (headwaiter.judge.judge)."""
+    """The result from which the document is made: workload, drive, conditions, trials (headwaiter.judge.judge)."""
 
     @property
     def document(self) -> CompareDocument:
@@ -241,7 +241,7 @@ class Run:
     """Workload and drive."""
     outcome: Outcome = field(repr=False)
     head: Head = field(repr=False)
-    """Where the head went: of the first dispatches when and where, and the waits between them."""
+    """The path of the head: time and place of the first dispatches, and the waits between them."""
 
     @property
     def result(self) -> Result:
@@ -371,7 +371,7 @@ class Tuning:
     """Tunables for a workload, found on one part of it and judged on another. Printed, it is the verdict."""
 
     study: tuning.Tuned = field(repr=False)
-    """What the document is made from: the parts, the search, the verdict (headwaiter.tuning.tune)."""
+    """The result from which the document is made: the parts, the search, the verdict (headwaiter.tuning.tune)."""
 
     @property
     def document(self) -> TuneDocument:

@@ -38,7 +38,7 @@ from headwaiter.traces.recording import Recording
 from headwaiter.tuning.tune import tune
 
 STOCK = ("none", "mq-deadline", "kyber", "bfq")
-"""What a kernel of today has, where no device is asked."""
+"""Schedulers of today's kernels, for use without a device."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import os
 import signal
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What ends the program with a word."""
+"""Signals that end the program with a message."""
 
 
 def fill_closed() -> None:

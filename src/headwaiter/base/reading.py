@@ -26,7 +26,7 @@ _ZSTD_CHUNK = 1 << 10
 """Packed data is read in pieces of this size: four bytes may stand for 128 KiB, and nothing else bounds what comes out."""
 _LEAST = 64 << 20
 _SHARE = 10
-"""What becomes of a trace in memory takes about so many times its size."""
+"""A trace in memory takes about so many times its size."""
 
 TEXT_BYTES = 16 << 20
 """The largest file of those that people write by hand: job files, profiles, parameters."""

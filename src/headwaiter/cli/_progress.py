@@ -20,16 +20,16 @@ from headwaiter.base.reading import beginning
 from headwaiter.report.terminal import a_console
 
 _RECENT_S = 1.0
-"""What was heard of within this time is under way."""
+"""A task that reported within this time counts as under way."""
 _READ_BYTES_PER_S = 15e6
-"""How fast a recording in text is read, with all that is done before its replay."""
+"""Rate at which a recording in text is read, with all that is done before its replay."""
 _BEGINNING_BYTES = 1 << 20
 """So much of a packed one tells how large the text is."""
 _BESIDE_COLUMNS = 64
-"""What stands to the right of a bar's title."""
+"""Columns to the right of a bar's title."""
 _FEWEST_COLUMNS = 16
 _SHOWN_S = 1.0
-"""What takes less needs no bar."""
+"""A shorter wait needs no bar."""
 
 
 def amount(n: float) -> str:

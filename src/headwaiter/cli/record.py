@@ -112,7 +112,7 @@ def _told(done: RecordingDone) -> str:
 
 
 class _Rates:
-    """What went on since the last call, in words."""
+    """Describe in words what went on since the last call."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say

@@ -24,7 +24,7 @@ MOST_PIDS = 8
 _WITH_PIDS = {"recording", "blktrace", "blkparse", "ftrace", "biosnoop"}
 """Formats whose tasks are processes."""
 _KERNEL = re.compile(r"(kworker|kswapd|pdflush|flush|jbd2/|xfsaild/|btrfs-|dmcrypt|txg_sync|md\d+_)")
-"""How the names of the kernel's own threads begin."""
+"""Beginnings of the names of the kernel's own threads."""
 DEAF = ("none", "kyber")
 """Schedulers that ignore I/O priorities."""
 

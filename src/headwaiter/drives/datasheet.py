@@ -41,7 +41,7 @@ class DataSheet:
 
 @dataclass
 class Guesses:
-    """What was guessed, by key of the profile, with the reason."""
+    """Guessed values by key of the profile, each with the reason."""
 
     notes: dict[str, str] = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ FRACTIONS = 10_000
 _LONGEST_US = 3.6e13
 """A year and more."""
 _MOST_BLOCKS = 1 << 16
-"""What one command of an ATA disk can ask for (ACS-3, READ DMA EXT); a larger count would take the model minutes to walk."""
+"""Most sectors of one command of an ATA disk (ACS-3, READ DMA EXT); a larger count would take the model minutes to walk."""
 F64 = NDArray[np.float64]
 
 

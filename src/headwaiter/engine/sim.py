@@ -261,7 +261,7 @@ class Options:
 
     Of a page cache, and of a trace: its writes that nobody waits for."""
     wbt_lat_ns: int = 0
-    """What a read may take before wbt makes write-back wait; 0: as Linux, 75 ms on a drive that rotates, else 2 ms."""
+    """Latency of a read above which wbt makes write-back wait; 0: as Linux, 75 ms on a drive that rotates, else 2 ms."""
     max_segments: int = 0
     """Pages of the page cache that one write may take; 0: as many as max_sectors."""
     one_processor: bool = False
@@ -308,7 +308,7 @@ class Rows:
     task: U32
     op: U8
     memory: Any = field(repr=False, compare=False)
-    """What the columns lie in: the run and its load."""
+    """Owners of the memory of the columns: the run and its load."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +361,7 @@ class Outcome:
     sync_latencies: Latencies | None = None
     """Latencies of the calls, from call to return."""
     counters: U32 | None = field(default=None, repr=False)
-    """What the scheduler has counted, shape (rows, columns) as its Counters have it; None if that is nothing."""
+    """The scheduler's counters, shape (rows, columns) as its Counters have it; None if it has none."""
 
     @property
     def rows(self) -> Rows:

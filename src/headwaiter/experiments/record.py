@@ -36,7 +36,7 @@ class Compared:
     time_ns: int
     """The greatest difference between their times of a request, counted from the first."""
     latency_ns: int
-    """How far latencies are off."""
+    """The greatest difference between their latencies of a request."""
 
 
 def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> GuestOutcome:

@@ -32,7 +32,7 @@ PLAYED: dict[str, dict[str, float]] = {
     "db": {"data_mib": 40, "log_mib": 5, "common_log_mib": 10},
     "scientific": {"operations": 100, "file_percent": 20},
 }
-"""What is smaller in the guest than in workloads/NAME.toml. The parameter PART divides the first of each."""
+"""Parameters that are smaller in the guest than in workloads/NAME.toml. The parameter PART divides the first of each."""
 PROGRAMS: dict[str, dict[str, int]] = {
     "andrew": {"runs": 2, "processes": 8, "files": 70, "compiles": 4},
     "kernel-compile": {"sources": 80, "jobs": 4, "headers": 160, "headers_each": 20},

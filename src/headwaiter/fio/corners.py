@@ -17,7 +17,7 @@ def time_based(s: JobSection) -> bool:
 
 
 def notes_of(s: JobSection, regions: Sequence[Region], align: int) -> Iterator[str]:
-    """What is to be said of a section's jobs, whose first one has these regions."""
+    """Return the notes about a section's jobs, the first of which has these regions."""
     for corner in (_without_runtime, _shared_names, _deprecated):
         for what, why in corner(s):
             yield f"{plain(s.at(what).path)}:{s.at(what).line}: {why}"

@@ -506,7 +506,7 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
 
 BY_NAME: Mapping[str, Used] = {name: option for option in USED for name in option.names}
 DEPRECATED: frozenset[str] = frozenset({"flow_watermark"})
-"""What fio takes, says to be deprecated, and passes over."""
+"""Options that fio accepts, calls deprecated and ignores."""
 IGNORED_NAMES: frozenset[str] = frozenset(name for names in IGNORED.values() for name in names.split())
 
 

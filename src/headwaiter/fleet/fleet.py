@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ANOTHER = "fleet: move it away, or give another file"
 PARTS = ".parts"
-"""What a Parquet file is called until it is whole, behind its own name: a folder, from which the same command goes on."""
+"""Suffix of the folder that stands beside a Parquet file until it is complete; the same command goes on from it."""
 
 
 def recordings_of(places: Sequence[str]) -> list[Path]:

@@ -114,4 +114,4 @@ class FleetDocument(Document):
 
 DOCUMENTS: tuple[type[Record], ...] = (FleetDocument,)
 TABLES: tuple[type[Record], ...] = (FleetRow,)
-"""What stands in Parquet."""
+"""Rows of the Parquet file."""

@@ -19,7 +19,7 @@ class ColdBoot(Common):
 
     services: int = number(1, 200)
     at_once: int = number(1, 64)
-    """How many services start at once."""
+    """Number of services that start at once."""
     desktop: int = number(0, 100)
     """Processes of the desktop, which start together."""
     documents: int = number(0, 100)

@@ -20,7 +20,7 @@ class Chunks(Common):
     """Chains of processes, each of which reads one file and exits; and a process that reads one large file."""
 
     instances: int = number(1, 16)
-    """How many processes `find` there are, each on a tree of its own."""
+    """Number of `find` processes, each on a tree of its own."""
     files: int = number(1, 100_000)
     folder_files: int = number(1, 10_000)
     beside: int = number(1, 1000)
@@ -30,7 +30,7 @@ class Chunks(Common):
     start_ms: float = number(0, 1000)
     """Until a new process asks for its file: fork, exec, and what it is linked with, all of it in memory."""
     stream_mib: int = number(0, 1 << 20)
-    """How much the large file has; 0: there is none."""
+    """Size of the large file; 0: there is none."""
     block_us: float = number(0, 1000)
     """Processor time for each page of the large file."""
 

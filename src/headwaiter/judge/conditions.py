@@ -25,7 +25,7 @@ from headwaiter.study.workload import Workload
 from headwaiter.traces import Trace
 
 _LAB_TIMES = ("turnaround", "dispatch_time", "copy_time", "one_processor", "cpus")
-"""Who gives one of these means the lab's model of processors."""
+"""Conditions that select the lab's model of processors if they are given."""
 LEAST_TAGS = 32
 MOST_TAGS = 128
 """A host adapter takes so many requests at least, whatever its disk takes; blk-mq counts with so many at most."""

@@ -38,10 +38,10 @@ class Judged:
     uncertain: str
     notes: tuple[str, ...]
     levers: tuple[Lever, ...] = ()
-    """What helps beside a scheduler (levers.py), where that was asked for."""
+    """Levers that help beside a scheduler (levers.py), if they were asked for."""
     recorded_under: str | None = None
     fit: Fit | None = None
-    """How well the drive explains the recording, if it has completions."""
+    """The fit of the drive to the recording, if that has completions."""
 
     @property
     def results(self) -> list[Result]:

@@ -57,7 +57,7 @@ class ComparedTrials:
     single: bool
     """Each ran once, and there is no trace to draw from: intervals are points."""
     windows: int = 0
-    """How many windows of a longer recording were replayed; 0: all that was recorded."""
+    """Number of windows of a longer recording that were replayed; 0: all of it was."""
     whose: str = ""
     """Which schedulers these are, as a sentence begins."""
 

@@ -14,7 +14,7 @@ from headwaiter.lab.host import cache_folder
 
 _FILE = "times.json"
 LEAST_S = 2.0
-"""Who waits for less need not know how long."""
+"""A shorter wait is not announced."""
 
 
 @contextmanager

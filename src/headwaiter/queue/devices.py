@@ -18,7 +18,7 @@ from headwaiter.base.errors import Problem, plain, shown
 SYSFS = Path("/sys")
 DEV = Path("/dev")
 UDEV = Path("/run/udev/data")
-"""Where udev keeps what it knows of a device, if it runs."""
+"""Folder in which udev, if it runs, keeps what it knows about devices."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9!_.:+-]{0,63}")
 _NUMBER = re.compile(r"(\d{1,6}):(\d{1,8})")
@@ -58,7 +58,7 @@ class Device:
 
     @property
     def identity(self) -> str:
-        """What this disk is known by, best first: `wwn:…`, `serial:…`, `path:…`; `name:…` where it has nothing of its own."""
+        """Identifiers of this disk, best first: `wwn:…`, `serial:…`, `path:…`; `name:…` if it has nothing of its own."""
         for key, value in (("wwn", self.wwn), ("serial", self.serial), ("path", self.by_path)):
             if value:
                 return f"{key}:{value}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from headwaiter.base.errors import Problem, shown
 
 OURS = "hw-"
-"""What the names of our schedulers begin with in a kernel."""
+"""Prefix of the names of our schedulers in a kernel."""
 PACKAGE = "headwaiter-dkms"
 _ALIAS = re.compile(r"alias (\S+)-iosched \S+")
 _MODULE = re.compile(r"(?:.*/)?([\w-]+?)(?:[-_]iosched)?\.ko(?:\.\w+)?:")

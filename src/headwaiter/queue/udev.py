@@ -17,13 +17,13 @@ from pathlib import Path
 from headwaiter.queue.devices import Device
 
 ACTIONS = ("add", "change")
-"""What happens to a disk while it is there."""
+"""Kinds of events of a disk that is present."""
 _TERM = re.compile(r'([A-Z_]+)(?:\{((?:[^{}]|\{[^{}]*\})*)\})?\s*(==|!=|\+=|-=|:=|=)\s*([ei]*)"((?:[^"\\]|\\.)*)"')
 _OF_PARENTS = frozenset({"KERNELS", "SUBSYSTEMS", "DRIVERS", "ATTRS", "TAGS"})
 _SCHEDULER = "queue/scheduler"
 _WRITTEN = re.compile(r"\becho\s+(?:-n\s+)?[\"']?([\w-]+)")
 _SWITCHED = re.compile(r"queue/(?:iosched/.*|nr_requests|wbt_lat_usec)")
-"""What a switch of the scheduler changes, beside its name."""
+"""Settings that a switch of the scheduler changes, besides its name."""
 _OF_ONE_EVENT = frozenset({"DISK_MEDIA_CHANGE", "DISK_EJECT_REQUEST", "DISK_RO", "RESIZE", "SDEV_UA", "SDEV_MEDIA_CHANGE"})
 """Properties that only some events have."""
 Known = bool | None

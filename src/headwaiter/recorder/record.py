@@ -30,7 +30,7 @@ from headwaiter.recorder.packing import Archive, FullError
 
 READ_EACH_S = 0.1
 LOOK_EACH_S = 1.0
-"""How often the disks' presence, their counters and losses are looked at."""
+"""Interval at which the disks' presence, their counters and losses are looked at."""
 BUFFER_KB = 8192
 _CHUNK = 1 << 20
 _PAGES = 256

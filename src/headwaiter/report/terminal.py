@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How wide what is printed may be, for every command."""
+"""The width of what is printed, for every command."""
 
 from __future__ import annotations
 

@@ -145,4 +145,4 @@ class SweepReportDocument(Document):
 
 DOCUMENTS: tuple[type[Record], ...] = (SweepDocument, SweepReportDocument)
 TABLES: tuple[type[Record], ...] = (SweepRow,)
-"""What stands in Parquet: columns are documented and made from these."""
+"""Rows of the Parquet file, from which its columns are made and documented."""

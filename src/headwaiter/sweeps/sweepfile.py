@@ -111,7 +111,7 @@ class SweepSpec:
     sample_seed: int
     paired: bool
     readers: Readers | None = None
-    """What reads the files of tables of schedulers."""
+    """Reader of the files of schedulers' tables."""
 
     def own(self, variant: str) -> dict[str, Axis]:
         """The tunables that are swept under a variant: those of its scheduler that it does not set itself."""

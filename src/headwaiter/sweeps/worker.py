@@ -111,7 +111,7 @@ class Kept:
 
 
 KEPT = Kept()
-"""Of this process."""
+"""Kept by this process from one batch to the next."""
 
 
 def run_cells(batch: CellBatch) -> CellsDone:

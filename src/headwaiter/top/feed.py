@@ -32,7 +32,7 @@ KEPT_S = 10.0
 MOST_EVENTS = 200_000
 """For less long where there are more: they are matched anew at each interval."""
 PENDING_S = 600.0
-"""What has had no completion for so long is no longer waited for: its completion was lost."""
+"""A request without a completion for so long is given up: its completion was lost."""
 MINUTE_S = 60.0
 MOST_BYTES = 128 << 20
 """So much of the minute is kept; of more the latest."""

@@ -49,7 +49,7 @@ class Adviser:
             self._thread.join()
 
     def drop(self) -> None:
-        """What is being judged is not wanted any more."""
+        """Give up the judgement that is under way."""
         if self._thread and self._thread.is_alive():
             ending.drop(self._thread)
 

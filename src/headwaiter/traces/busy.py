@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How long at least one request was under way."""
+"""Compute how long at least one request was under way."""
 
 from __future__ import annotations
 

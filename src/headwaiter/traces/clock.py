@@ -32,7 +32,7 @@ class Clock:
     """Converts the columns of times of one file. `scale` is that of meaning.TIMES."""
 
     base: int | None = None
-    """Where the file's times count from; known with the first column."""
+    """Time from which the file's times count; known with the first column."""
 
     def column(self, table: FieldTable, column: int, what: str, scale: int, *, blank: bool = False) -> Array:
         """Times of a column in ns, int64 of shape (rows,); an empty field is -1 if `blank`. Problem at the first that is none."""

@@ -21,7 +21,7 @@ import numpy as np
 from headwaiter.traces.model import Array, TraceTask
 
 NEAR = 4
-"""How far the number of a task may be above that of one of another name that it continues."""
+"""Greatest difference between the number of a task and that of the task of another name that it continues."""
 NEAR_GAPS = 5
 """Such a task may begin so many gaps later: it may have had to wait for the journal."""
 

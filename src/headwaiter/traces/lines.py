@@ -24,7 +24,7 @@ from headwaiter.traces.registry import Format, Origin, ReadOptions, formats
 from headwaiter.traces.source import HEAD_BYTES, Source
 
 TEXT_BYTES = 4 << 20
-"""Of the text that is converted at once."""
+"""Bytes of text that are converted at once."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PartRows:
     at: Mapping[str, int] = field(default_factory=dict)
 
     def name(self, row: int) -> str:
-        """What a row calls its task; empty if nothing."""
+        """Name of the task of each row; empty if it has none."""
         return plain(self.table.text(row, self.at["name"])).strip() if self.table and "name" in self.at else ""
 
     def cgroups(self, rows: Array) -> dict[int, GroupPath]:

@@ -98,21 +98,21 @@ class Trace:
     issue_ns: npt.NDArray[np.int64] | None = None
     """When the device was given each request, -1 unknown; requests that were merged have one time. None: not recorded."""
     flushes: Flushes | None = None
-    """What is no request, but is waited for between them. None: there are none, or they were not recorded."""
+    """Events between requests that programs wait for, such as flushes. None: there were none, or they were not recorded."""
     processors: int | None = None
-    """How many the recording machine had; None: not recorded."""
+    """Number of processors of the recording machine; None: not recorded."""
     nr_requests: int | None = None
     """The device's nr_requests under a scheduler; None: not recorded, or no scheduler was in force."""
     device_depth: int | None = None
-    """How many requests the device takes at once, by sysfs; None: not recorded."""
+    """Number of requests that the device takes at once, by sysfs; None: not recorded."""
     scheduler: str = ""
     """In force when it was recorded, by its name here; empty: not recorded, or none of ours."""
     schedulers: tuple[str, ...] = ()
     """Those that the recorded kernel offered, by their names here; empty: not recorded."""
     device_model: str = ""
-    """What the kernel calls the device; empty: not recorded."""
+    """The kernel's name of the device; empty: not recorded."""
     excerpt: Excerpt | None = None
-    """Of what it has only windows; None: it is all that was recorded."""
+    """The recording of which this trace holds only windows; None if the trace is all of it."""
     sha256: str = ""
     """The digest of what it was read from (Source.sha256); empty if that was no file, or a part of one."""
 

@@ -55,7 +55,7 @@ class PiecesIndex:
     marks_ns: Array
     """The time of every MARK-th row."""
     names: dict[int, str]
-    """What tasks are called, by their numbers; empty: nothing."""
+    """Names of tasks by their numbers; empty: no names."""
     beginning: bytes
     """The first lines that have requests of the device."""
     notes: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ def index(path: Path, progress: Callable[[int], None] | None = None, device: str
 
 
 def _devices(path: Path) -> Counter[str]:
-    """How many requests each device of a file has, in the order in which they come."""
+    """Return the number of requests of each device of a file, in the order of their first request."""
     lines = lines_of(path)
     found = lines.origin.devices = Counter()
     for part in ahead(texts(path, lines.skip)):

@@ -14,7 +14,7 @@ from headwaiter.base.errors import Problem
 from headwaiter.base.reading import beginning, read_bytes, unpack
 
 HEAD_BYTES = 65536
-"""How much of a file's beginning decides its format."""
+"""Bytes at the beginning of a file that decide its format."""
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _MOST_MEMBERS = 10_000
 
@@ -98,7 +98,7 @@ class Source:
 
     @property
     def stored_head(self) -> bytes:
-        """The same of the content as it is stored."""
+        """The beginning of the content as it is stored."""
         if self.is_read or not self.path.is_file():
             return self.raw[:HEAD_BYTES]
         try:

@@ -20,7 +20,7 @@ SHARE_STEPS = 8
 _SHARES = ("1/256", "permille", "percentile", "1/10000")
 """Units of shares of a whole."""
 _UNKNOWN = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536)
-"""What is tried of a number that is 0 by default, which tells nothing of its size."""
+"""Values to try of a number whose default is 0, which tells nothing of its size."""
 FIXED = {
     "tick_us": "the kernel's tick",
     "kernel": "which kernel's code it is",

@@ -19,7 +19,7 @@ from headwaiter.study.schema import Answer, Lever
 
 DecisionOutcome = Literal["kept", "changed", "declined", "undone"]
 SWITCH_S = 0.025
-"""What a switch takes when nothing is queued."""
+"""Time of a switch when nothing is queued."""
 FEWEST = 50
 """Fewer requests in a window tell nothing."""
 REGRET_PERCENT: Mapping[str, float] = json.loads((Path(__file__).parent / "regret.json").read_text(encoding="utf-8"))
@@ -68,11 +68,11 @@ class Window:
     advantage: Mapping[str, float] = field(default_factory=dict)
     trouble: str = ""
     load: str = ""
-    """What it was taken for, where that is not told by the rest."""
+    """Description of the window, where the other fields do not tell it."""
     answer: Answer | None = None
-    """What the judge says of them, where it was asked."""
+    """The judge's answer about the schedulers, if it was asked."""
     levers: Sequence[Lever] = ()
-    """What helps beside a scheduler, where that was asked for."""
+    """Levers that help beside a scheduler, if they were asked for."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Decider:
     _former: str = ""
     """The scheduler before a change that is on trial."""
     _after: list[Window] = field(default_factory=list)
-    """What was measured since."""
+    """Measurements since the change."""
 
     def reset(self, current: str) -> None:
         """Somebody else has chosen another scheduler: what was seen under the former one says nothing now."""

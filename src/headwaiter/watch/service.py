@@ -33,7 +33,7 @@ from headwaiter.watch.sample import Method, StoppedError, counted
 BY = "headwaiter watch"
 OnExit = Literal["keep", "restore"]
 _GLANCE_S = 1.0
-"""How often it is looked whether a disk that was idle has something to do."""
+"""Interval at which an idle disk is looked at again."""
 
 
 @dataclass(frozen=True)

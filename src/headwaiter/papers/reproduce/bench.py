@@ -30,7 +30,7 @@ Level = Literal["sim", "lab"]
 LEVELS: tuple[Level, ...] = ("sim", "lab")
 OPTIONS = MEASURED.apply(Options(nr_requests=NR_REQUESTS, join_arriving=True))
 SCALED = re.compile(r"^(runtime|io_size)=(\d+)(s|k|m|g)\b", re.MULTILINE)
-"""What a job file says of how long it runs."""
+"""Options of a job file that say how long it runs."""
 
 Settings = Mapping[str, Mapping[str, Setting]]
 

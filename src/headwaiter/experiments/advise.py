@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The host's half of the experiment `advise`: random jobs for the guest, advice from their recordings, and how good that was.
 
-Each job was recorded under one of several schedulers, and ran as long under each of them. From that recording alone `advise` ranks
-them all. Its first place is held against the scheduler under which the job did best in the guest. Where all ran twice, so is that of
-the second run: no advice can be expected to know more of a run than another run of the same programs tells.
+Each job was recorded under one of several schedulers, and ran as long under each of them. From that recording alone `advise`
+ranks them all. Its first place is held against the scheduler under which the job did best in the guest. Where all ran twice, so
+is that of the second run: no advice can be expected to know more of a run than another run of the same programs tells.
 """
 
 from __future__ import annotations

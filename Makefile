@@ -224,10 +224,10 @@ lab-docs: build
 	$(BIN)/headwaiter lab run advise -k 6.12 $(KERNELS_OWN) --json -o lab/experiments/advise/advise-stock-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 $(KERNELS_OWN) --json \
 		-o lab/experiments/advise/advise-stock-wd-re-4tb-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 $(KERNELS_OWN) --set "JOBS=105 108 117" --json \
+	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 $(KERNELS_OWN) --set "JOBS=108 117" --json \
 		-o lab/experiments/advise/advise-stock-twice-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 --set RUNS=2 $(KERNELS_OWN) \
-		--set "JOBS=108 110 126 129" --json -o lab/experiments/advise/advise-stock-twice-wd-re-4tb-6.12.json
+		--set "JOBS=110 111 124" --json -o lab/experiments/advise/advise-stock-twice-wd-re-4tb-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o lab/agree/agree-random.json

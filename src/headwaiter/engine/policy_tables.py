@@ -19,7 +19,7 @@ from headwaiter.engine.native import borrow, ffi, lib, text
 Cells = NDArray[np.int64]
 """Rows of a table: shape (rows, columns)."""
 Setting = int | Cells
-"""The value of a setting: a tunable's number or word, or a table's rows."""
+"""The value of a setting: a tunable's number, or a table's rows."""
 Readers = Mapping[tuple[str, str], Callable[[Path], Cells]]
 """Who reads files that are not plain rows, by the table's name and the file's ending, such as ("config", ".toml")."""
 

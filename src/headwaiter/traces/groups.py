@@ -21,7 +21,7 @@ import numpy as np
 from headwaiter.traces.model import Array, TraceTask
 
 NEAR = 4
-"""Greatest difference between the number of a task and that of the task of another name that it continues."""
+"""Most by which the number of a task may exceed that of the task of another name that it continues."""
 NEAR_GAPS = 5
 """Such a task may begin so many gaps later: it may have had to wait for the journal."""
 

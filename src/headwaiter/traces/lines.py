@@ -45,7 +45,7 @@ class PartRows:
     at: Mapping[str, int] = field(default_factory=dict)
 
     def name(self, row: int) -> str:
-        """Name of the task of each row; empty if it has none."""
+        """Return the name of a row's task; empty if it has none."""
         return plain(self.table.text(row, self.at["name"])).strip() if self.table and "name" in self.at else ""
 
     def cgroups(self, rows: Array) -> dict[int, GroupPath]:

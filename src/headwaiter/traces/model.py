@@ -98,7 +98,7 @@ class Trace:
     issue_ns: npt.NDArray[np.int64] | None = None
     """When the device was given each request, -1 unknown; requests that were merged have one time. None: not recorded."""
     flushes: Flushes | None = None
-    """Events between requests that programs wait for, such as flushes. None: there were none, or they were not recorded."""
+    """Flushes of the drive's cache, which programs wait for. None: there were none, or they were not recorded."""
     processors: int | None = None
     """Number of processors of the recording machine; None: not recorded."""
     nr_requests: int | None = None

@@ -247,9 +247,10 @@ published-docs: build
 	$(BIN)/headwaiter validate --published --json -o docs/published.json
 	$(BIN)/python docs/generate.py
 
-# Run the published experiments again (docs/reproduction.md), and put what comes out into the document.
+# Run the published experiments again, and put what comes out into docs/reproduction.md and, for a reviewer, into a new folder.
+ARCHIVE := build/reproduction
 reproduction: build
-	$(BIN)/headwaiter reproduce --level sim --level lab --json -o docs/reproduction.json
+	$(BIN)/headwaiter reproduce --level sim --level lab --archive $(ARCHIVE) --json -o docs/reproduction.json
 	$(BIN)/python docs/generate.py
 
 # Kernel modules, for the running kernel or for KERNEL=headers (and BTF=vmlinux or vmlinuz, where they are not found).

@@ -272,7 +272,7 @@ _FAILED = {
     "lab kernels": "The modules cannot be built for a kernel, or a script fails there.",
     "fleet": "Recordings could not be judged. Their rows say why; all others are there.",
     "lab agree": "Simulator and kernel do not agree.",
-    "reproduce": "An essential claim does not hold.",
+    "reproduce": "An essential claim does not hold, or two runs decide a claim differently.",
     "sweep": "Cells failed. Their rows say why; all others are there.",
     "sweep run": "Cells failed. Their rows say why; all others are there.",
 }

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from headwaiter.base.errors import Problem
+from headwaiter.base.errors import Problem, shown
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
@@ -18,12 +18,14 @@ from headwaiter.cli._options import Finite
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import status_line
 from headwaiter.engine.schedulers import catalogue
+from headwaiter.papers.reproduce.archive import check, write
 from headwaiter.papers.reproduce.bench import LEVELS, Bench, Level
 from headwaiter.papers.reproduce.catalogue import EXPERIMENTS, QUICK, at_once, chosen, run_all
 from headwaiter.papers.reproduce.claims import PaperTable, Row
 from headwaiter.papers.reproduce.document import document, print_finding, rich_table, summary
 from headwaiter.papers.reproduce.experiment import Experiment
 from headwaiter.papers.reproduce.findings_page import render
+from headwaiter.papers.reproduce.second import claims_beside, compared, differing, sentences
 from headwaiter.papers.was.config import READERS
 from headwaiter.report.page import check_libraries
 from headwaiter.report.tables import show
@@ -53,6 +55,20 @@ from headwaiter.study.variants import settings_of
     help="Override a tunable in every run of the schedulers that have it, to see which claims rest on it.",
 )
 @file_option("--report", metavar="FILE.html", help="Write a page with tables and charts, too (needs Bokeh and Jinja2).")
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Make a folder of the run, too: findings, tables, figures, page, versions, machine, hashes.",
+)
+@click.option(
+    "--compare",
+    "runs",
+    nargs=2,
+    type=click.Path(path_type=Path),
+    metavar="FIRST SECOND",
+    help="Run nothing: compare two earlier runs, such as those of two machines, each given by its JSON or its --archive.",
+)
 @output_options
 def command(
     experiments: tuple[str, ...],
@@ -62,20 +78,32 @@ def command(
     quick: bool,
     pairs: tuple[str, ...],
     report: Path | None,
+    archive: Path | None,
+    runs: tuple[Path, Path] | None,
     as_json: bool,
     output: Path | None,
 ) -> None:
     """Run published experiments again (default: all; a name's beginning, such as axboe, is enough), and say which claims hold.
 
     Our figures stand beside the published ones where a document prints some. A run at a smaller scale is too short to tell some
-    claims. Exit with status 1 if an essential claim does not hold (docs/reproduction.md).
+    claims. Exit with status 1 if an essential claim does not hold, or if runs that are compared decide a claim differently
+    (docs/reproduction.md).
     """
+    if runs:
+        others = {"--level": levels, "--list": list_them, "--scale": scale, "--quick": quick, "--set": pairs, "--report": report}
+        _alone(experiments, {**others, "--archive": archive})
+        _compare(runs, as_json, output)
+        return
     if quick and scale is not None:
         raise Problem("--quick and --scale are mutually exclusive")
     if list_them and as_json:
         raise Problem("--list and --json are mutually exclusive")
-    if report:
+    if report or archive:
         check_libraries()
+    if archive and list_them:
+        raise Problem("--list and --archive are mutually exclusive")
+    if archive:
+        check(archive)
     distinct({}, {"-o": output, "--report": report})
     wanted = chosen(experiments)
     if list_them:
@@ -98,6 +126,9 @@ def command(
         if report:
             say(report.name)
             write_text(render(findings, bench, pairs), report)
+        if archive:
+            say(archive.name)
+            write(archive, findings, bench, pairs)
     if as_json:
         write_json(document(findings, factor, pairs), output)
     else:
@@ -106,6 +137,30 @@ def command(
                 print_finding(out, finding)
             out.print(summary(findings), soft_wrap=True)
     if any(verdict.essential and verdict.fails for finding in findings for verdict in finding.verdicts):
+        sys.exit(1)
+
+
+def _alone(experiments: Sequence[str], others: Mapping[str, object]) -> None:
+    """Problem if anything stands beside --compare that is of a run."""
+    if experiments:
+        raise Problem(f"--compare runs nothing, so {shown(experiments[0])} is one word too many")
+    for name, value in others.items():
+        if value:
+            raise Problem(f"--compare and {name} are mutually exclusive")
+
+
+def _compare(runs: tuple[Path, Path], as_json: bool, output: Path | None) -> None:
+    found = compared(*runs)
+    if as_json:
+        write_json(found, output)
+    else:
+        with page(output) as out:
+            if rows := differing(found):
+                show(out, claims_beside(rows))
+                out.print()
+            for sentence in sentences(found):
+                out.print(sentence, soft_wrap=True)
+    if not all(one.decided_alike for one in found.claims):
         sys.exit(1)
 
 

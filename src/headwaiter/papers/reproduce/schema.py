@@ -71,4 +71,68 @@ class ReproduceDocument(Document):
     experiments: Annotated[Sequence[ExperimentRow], Says("a row for each experiment and level")]
 
 
-DOCUMENTS: tuple[type[Record], ...] = (ReproduceDocument,)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineDocument(Document):
+    """machine.json in the folder of `headwaiter reproduce --archive`"""
+
+    commit: Annotated[str | None, Says("the source tree's commit; absent outside of a clone")] = None
+    system: Annotated[str, Says("the operating system")]
+    processor: Annotated[str, Says("the processor's name")]
+    processors: Annotated[int, Says("how many there are")]
+    python: Annotated[str, Says("Python's version")]
+    numpy: Annotated[str, Says("NumPy's version")]
+    guest_kernel: Annotated[str | None, Says("of runs in the lab: the release of the guest's kernel")] = None
+    qemu: Annotated[str | None, Says("of runs in the lab: QEMU's version")] = None
+    fio: Annotated[str | None, Says("of runs in the lab: fio's version")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimBeside(Record):
+    """A claim in two runs."""
+
+    id: Annotated[str, Says("the claim")]
+    experiment: Annotated[str, Says("the experiment that decides it")]
+    level: Annotated[str, Says("`sim` or `lab`")]
+    essential: Annotated[bool, Says("the document exists to say this")]
+    claim: Annotated[str, Says("what is claimed")]
+    first: Annotated[str, Says("the figures of the first run, as people read them")]
+    second: Annotated[str, Says("the figures of the second run")]
+    differ_percent: Annotated[
+        float | None,
+        Says(
+            "the largest difference between their figures, as a share of the greater; null if they are not as many",
+            "%",
+            null=True,
+        ),
+    ]
+    first_verdict: Annotated[str, Says("`holds`, `does not hold` or `too short to tell` in the first run")]
+    second_verdict: Annotated[str, Says("the same in the second run")]
+    decided_alike: Annotated[bool, Says("both verdicts are the same")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentBeside(Record):
+    """The tables of an experiment in two runs; figures that the document prints do not count."""
+
+    name: Annotated[str, Says("its name")]
+    level: Annotated[str, Says("`sim` or `lab`")]
+    figures: Annotated[int, Says("how many figures the tables have")]
+    alike: Annotated[int, Says("how many of them are the same in both")]
+    differ_percent: Annotated[
+        float | None,
+        Says("the largest difference, as a share of the greater; null if the tables are of other sizes", "%", null=True),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondRunDocument(Document):
+    """`headwaiter reproduce --compare`"""
+
+    scale: Annotated[float, Says("how long the experiments of both ran, as a share of the default")]
+    claims: Annotated[Sequence[ClaimBeside], Says("a row for each claim and level that both have")]
+    experiments: Annotated[Sequence[ExperimentBeside], Says("a row for each experiment and level that both have")]
+    only_first: Annotated[Sequence[str], Says("claims that only the first has")]
+    only_second: Annotated[Sequence[str], Says("claims that only the second has")]
+
+
+DOCUMENTS: tuple[type[Record], ...] = (ReproduceDocument, SecondRunDocument, MachineDocument)

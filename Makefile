@@ -118,7 +118,7 @@ test-all: lint c-test sanitize test-python test-compilers mutants-changed
 test-long: build
 	$(BIN)/pytest -m long
 
-# The C tests with every compiler that users have, warnings being errors: those that are installed here, and those of a newer Debian.
+# The C tests with other compilers than this machine's own, which lint and c-test have, warnings being errors (.ci/compilers).
 test-compilers: .venv/.tools build/c/build.ninja
 	@.ci/compilers
 

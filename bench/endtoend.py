@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""From a load that hurts a reader to advice, applied and reverted, on a loop device: the reader's 99th percentile each time.
+"""From a load that hurts a reader to advice, applied and reverted: the reader's 99th percentile each time.
 
-    python bench/endtoend.py            as root; about three minutes; needs fio, libfuse2 and `pip install fusepy`
+    python bench/endtoend.py                 on a loop device; needs libfuse2 and `pip install fusepy`
+    python bench/endtoend.py DISK FOLDER     on a disk of this machine; FOLDER is on it, and gets two files of 1 GiB for the time
 
-Behind the loop device is a file that is as slow as a disk with one head: 6 ms and more a movement, 60 MB/s. A backup writes
-there, 32 requests under way, while a program reads 4 KiB at random. The times are this machine's; the disk's dominate.
+Either takes about three minutes, root and fio. A backup writes with 32 requests under way, while a program reads 4 KiB at random.
+Behind the loop device is a file that is as slow as a disk with one head: 6 ms and more a movement, 60 MB/s.
+The times are this machine's; the disk's dominate.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ RATE = 60e6
 """Bytes a second."""
 TRACK_S, HALF_TURN_S, STROKE_S = 0.002, 0.004, 0.006
 SECONDS = 62
-LOAD = ["--direct=1", "--time_based", "--name=reader", "--rw=randread", "--bs=4k", "--size=1g", "--name=backup", "--rw=write",
-        "--bs=256k", "--offset=4g", "--size=1g", "--ioengine=libaio", "--iodepth=32"]  # fmt: skip
+LOAD = ["--direct=1", "--time_based", "--size=1g", "--ioengine=libaio"]
+READER = ["--name=reader", "--rw=randread", "--bs=4k"]
+BACKUP = ["--name=backup", "--rw=write", "--bs=256k", "--iodepth=32"]
 
 
 def serve(backing: str, folder: str) -> None:
@@ -67,42 +70,55 @@ def serve(backing: str, folder: str) -> None:
     fuse.FUSE(OneHead(), folder, foreground=True, direct_io=True, max_read=1 << 20, big_writes=True)
 
 
-def reader(disk: str, seconds: int) -> str:
-    """What the reader has beside the backup, in words."""
-    done = subprocess.run(
-        ["fio", f"--filename={disk}", f"--runtime={seconds}", "--output-format=json", "--eta=never", *LOAD],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+def reader(places: tuple[str, str], seconds: int) -> str:
+    """What the reader has beside the backup, in words; places: where each of them works, as options of fio."""
+    read, written = places
+    load = [*LOAD, *READER, *read.split(), *BACKUP, *written.split()]
+    command = ["fio", f"--runtime={seconds}", "--output-format=json", "--eta=never", *load]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     told = json.loads(done.stdout)["jobs"][0]["read"]
-    return f"{told['clat_ns']['percentile']['99.000000'] / 1e6:.0f} ms, {told['iops']:.1f} reads a second"
+    return f"{told['clat_ns']['percentile']['99.000000'] / 1e6:.3g} ms, {told['iops']:.1f} reads a second"
+
+
+def tried(disk: str, places: tuple[str, str], state: Path) -> None:
+    """The reader before the advice, with it and after it."""
+    headwaiter, kept = Path(sys.executable).with_name("headwaiter"), ["--state", str(state)]
+    advise = subprocess.Popen([headwaiter, "advise", disk, "-t", str(SECONDS - 1), "--apply", *kept])
+    print("before:", reader(places, SECONDS + 4))
+    advise.wait()
+    print("after:", reader(places, 20))
+    subprocess.run([headwaiter, "revert", disk, *kept], check=True)
+    print("reverted:", reader(places, 20))
+
+
+def on_loop(made: Path) -> None:
+    """With the slow file behind a loop device."""
+    backing, folder = made / "data", made / "slow"
+    folder.mkdir()
+    server = subprocess.Popen([sys.executable, __file__, "serve", str(backing), str(folder)], stderr=subprocess.DEVNULL)
+    disk = ""
+    try:
+        while not (folder / "disk").exists():
+            if server.poll() is not None:
+                sys.exit("endtoend.py: the file is not served: are libfuse2 and fusepy installed?")
+            time.sleep(0.1)
+        loop = ["losetup", "-f", "--show", "--direct-io=on", str(folder / "disk")]
+        disk = subprocess.run(loop, check=True, capture_output=True, text=True).stdout.strip()
+        tried(disk, (f"--filename={disk}", f"--filename={disk} --offset=4g"), made / "state")
+    finally:
+        if disk:
+            subprocess.run(["losetup", "-d", disk], check=False)
+        subprocess.run(["fusermount", "-u", folder], check=False)
+        server.wait()
 
 
 def main() -> None:
-    headwaiter = Path(sys.executable).with_name("headwaiter")
-    with tempfile.TemporaryDirectory() as made:
-        backing, folder = Path(made) / "data", Path(made) / "slow"
-        folder.mkdir()
-        server = subprocess.Popen([sys.executable, __file__, "serve", str(backing), str(folder)], stderr=subprocess.DEVNULL)
-        disk = ""
-        try:
-            while not (folder / "disk").exists():
-                if server.poll() is not None:
-                    sys.exit("endtoend.py: the file is not served: are libfuse2 and fusepy installed?")
-                time.sleep(0.1)
-            loop = ["losetup", "-f", "--show", "--direct-io=on", str(folder / "disk")]
-            disk = subprocess.run(loop, check=True, capture_output=True, text=True).stdout.strip()
-            state = ["--state", str(Path(made) / "state")]
-            advise = subprocess.Popen([headwaiter, "advise", disk, "-t", str(SECONDS - 1), "--apply", *state])
-            print("before:", reader(disk, SECONDS + 4))
-            advise.wait()
-            print("after:", reader(disk, 20))
-            subprocess.run([headwaiter, "revert", disk, *state], check=True)
-            print("reverted:", reader(disk, 20))
-        finally:
-            if disk:
-                subprocess.run(["losetup", "-d", disk], check=False)
-            subprocess.run(["fusermount", "-u", folder], check=False)
-            server.wait()
+    disk, folder = sys.argv[1:] or ("", None)
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        if disk:
+            tried(disk, (f"--filename={made}/read", f"--filename={made}/written"), Path(made) / "state")
+        else:
+            on_loop(Path(made))
 
 
 if __name__ == "__main__":

@@ -251,9 +251,9 @@ def advice(name: str) -> str:
     )
 
 
-def first_places(name: str) -> str:
-    """Of the experiment `advise`: for how many jobs the first place holds, and a line for each of the others."""
-    said = [r for r in lab_results(name) if r["what"] == "advice"]
+def first_places(names: str) -> str:
+    """Of the experiment `advise`, in one file or several: for how many jobs the first place holds, and a line for each other."""
+    said = [r for name in names.split() for r in lab_results(name) if r["what"] == "advice"]
     missed = [r for r in said if not r["holds"]]
     lines = rows(
         ("job", "advise says", "advise's first", "best in the lab", "`of_best`"),

@@ -38,6 +38,9 @@ enum hws_flag {
 	HWS_PRIO = 4,
 	HWS_AT_HEAD = 8, /* next, whatever the order */
 	HWS_NOMERGE = 16,
+	HWS_PACED = 32, /* of a trace: not before its time_ns, whatever it follows */
+	HWS_DRIFTS =
+		64, /* of paced rows: as late as its task has ever been, it does not catch up */
 };
 
 /* I/O priorities are class << HWS_IOPRIO_SHIFT | level; 0: none was set. */
@@ -296,7 +299,7 @@ int hws_join_group(struct hws *s, uint32_t task, uint32_t group);
 /*
  * A trace, or any other load that can be written as a forest: I/O i is issued delay_ns[i] after I/O
  * parent[i] completes, or at time_ns[i] if parent[i] is -1, but never before I/O after[i] was
- * issued. A flush has no sectors; on a drive without a cache it takes no time. Columns of n
+ * issued, nor before time_ns[i] if it is flagged HWS_PACED. A flush has no sectors; on a drive without a cache it takes no time. Columns of n
  * elements; they must stay in place until the run is over.
  */
 struct hws_trace {

@@ -55,6 +55,7 @@ struct sim_trace {
 	u32 *roots; /* rows without parent, by time; NULL: all rows, as they stand */
 	u64 nr_roots, next_root;
 	u64 *remaining; /* by task: I/Os not completed */
+	u64 *late_ns;	/* by task: behind the dates of rows that drift */
 	struct row_flush *flushes, *free_flushes;
 	struct line *lines; /* by task; NULL: tags do not matter, or rows do not follow each other */
 	u32 first_line;
@@ -157,7 +158,8 @@ static struct row_io row_of(struct hws *s, const struct sim_trace *t, u64 row)
 		.bio = { .sector = g->sector[at],
 			 .sectors = g->sectors[at],
 			 .op = g->op[at],
-			 .flags = g->flags[at] | (g->op[at] == HW_READ ? HW_RQ_SYNC : 0),
+			 .flags = (g->flags[at] & ~(HWS_PACED | HWS_DRIFTS)) |
+				  (g->op[at] == HW_READ ? HW_RQ_SYNC : 0),
 			 .ioprio = g->ioprio && g->ioprio[at] ? g->ioprio[at] :
 								s->tasks[g->task[at]].ioprio },
 	};
@@ -200,12 +202,25 @@ static void row_through(struct hws *s, struct sim_source *source, u64 row, u64 s
 	issue_io(s, t, &io, row, since_ns);
 }
 
+/*
+ * The date of a row that keeps a pace. A task that computes on what it reads has lost the time for
+ * which it had to wait; one that sleeps until a date has not.
+ */
+static u64 date_ns(const struct sim_trace *t, u64 row)
+{
+	u64 late_ns = t->given.flags[row] & HWS_DRIFTS ? t->late_ns[t->given.task[row]] : 0;
+
+	return sim_after((u64)t->given.time_ns[row], late_ns);
+}
+
 static void issue(struct hws *s, struct sim_trace *t, u64 row)
 {
 	u64 at = row - t->first;
 	struct row_io io;
 	u32 core;
 
+	if (t->given.flags[at] & HWS_DRIFTS && s->now > date_ns(t, at))
+		t->late_ns[t->given.task[at]] += s->now - date_ns(t, at);
 	if (t->state)
 		t->state[row] = ROW_ISSUED;
 	if (t->given.op[at] == HWS_FLUSH) {
@@ -330,12 +345,15 @@ static void row_done(struct hws *s, struct sim_source *source, void *cookie)
 		sim_task_exit(s, task);
 	for (child = t->first_child ? t->first_child[row] : NO_ROW; child != NO_ROW;
 	     child = t->next_sibling[child]) {
-		u64 delay_ns = (u64)t->given.delay_ns[child];
+		u64 delay_ns = (u64)t->given.delay_ns[child], due_ns;
 
 		sim_think(s, delay_ns);
 		if (unlikely(s->host))
 			delay_ns -= min(delay_ns, (u64)s->opt.replayed_ns);
-		sim_schedule(s, sim_after(s->now, delay_ns), child, source);
+		due_ns = sim_after(s->now, delay_ns);
+		if (t->given.flags[child] & HWS_PACED)
+			due_ns = max(due_ns, date_ns(t, child));
+		sim_schedule(s, due_ns, child, source);
 	}
 }
 
@@ -406,12 +424,13 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 	if (t->after && (t->after[i] < -1 || t->after[i] >= (int64_t)i))
 		return sim_fail(s, -EINVAL, "row %llu: invalid predecessor %lld",
 				(unsigned long long)i, (long long)t->after[i]);
-	if ((!t->parent || t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0)
+	if ((!t->parent || t->parent[i] < 0 ? t->time_ns[i] : t->delay_ns[i]) < 0 ||
+	    (t->flags[i] & HWS_PACED && t->time_ns[i] < 0))
 		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
 	if (t->op[i] > HWS_FLUSH)
 		return sim_fail(s, -EINVAL, "row %llu: no operation %u", (unsigned long long)i,
 				t->op[i]);
-	if (t->flags[i] & ~(HW_RQ_SYNC | HW_RQ_META | HW_RQ_PRIO))
+	if (t->flags[i] & ~(HW_RQ_SYNC | HW_RQ_META | HW_RQ_PRIO | HWS_PACED | HWS_DRIFTS))
 		return sim_fail(s, -EINVAL, "row %llu: unknown flags %u", (unsigned long long)i,
 				t->flags[i]);
 	if (t->service_ns && t->service_ns[i] < 0)
@@ -501,6 +520,7 @@ static struct sim_trace *trace_new(struct hws *s)
 	t->free_kept = NO_ROW;
 	t->last_ns = -1;
 	t->remaining = sim_alloc(s, s->nr_tasks * sizeof(*t->remaining));
+	t->late_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->late_ns));
 	for (task = 0; task < s->nr_tasks; task++)
 		s->tasks[task].source = &t->source;
 	return t;

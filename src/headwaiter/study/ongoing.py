@@ -240,6 +240,7 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
         _go_on(follows, after, rows, at, start)
         for name in _COPIED:
             parts[name].append(np.broadcast_to(getattr(base, name)[rows], parent_shape).ravel())
+        parts["time_ns"][-1] = _dates(base, rows, more).ravel()
         parts["sector"][-1] = _places(base, rows, number, load.capacity).ravel()
         parts["task"][-1] = _tasks(tasks, base, one, rows, number).ravel()
         for name, column in (("parent", parent), ("delay_ns", delay), ("after", follows)):
@@ -254,6 +255,14 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
 
 
 _COPIED = ("time_ns", "task", "op", "flags", "sector", "sectors", "ioprio")
+
+
+def _dates(base: Forest, rows: I64, more: I64) -> I64:
+    """When a program that keeps its pace does in further passes what it did in the first one."""
+    time = base.time_ns[rows]
+    turn = int(time[-1] - time[0]) * len(rows) // max(1, len(rows) - 1)
+    dates: I64 = time + more * turn
+    return dates
 
 
 def _go_on(follows: I64, after: I64, rows: I64, at: I64, start: I64) -> None:

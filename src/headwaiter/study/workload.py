@@ -18,6 +18,7 @@ from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import I64, Drive, Forest, Load, Options, Task, simulate
 from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
+from headwaiter.study.paced import paced
 from headwaiter.study.schema import Replay
 from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
@@ -210,7 +211,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
                     " timestamps (--replay closed insists)"
                 )
         if how == CLOSED:
-            forest = dataclasses.replace(forest_of(rows, parent, delay_ns), after=stream_order(rows))
+            forest = paced(rows, dataclasses.replace(forest_of(rows, parent, delay_ns), after=stream_order(rows)))
     if reading.speed != 1:
         notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")
         forest = dataclasses.replace(

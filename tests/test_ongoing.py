@@ -232,3 +232,15 @@ def test_a_recording_tells_of_schedulers_what_the_programs_get_under_them(tmp_pa
     going, fixed = said(going_on(work, drive).load), said(work.load)
     assert all(going[name] == pytest.approx(truth[name], rel=0.1) for name in names), (going, truth)
     assert any(fixed[name] != pytest.approx(truth[name], rel=0.3) for name in names), (fixed, truth)
+
+
+def test_a_starved_program_goes_on() -> None:
+    """It has done three I/Os in all, each of which took a third of the time; another did as few, and was silent in between."""
+    rows = rows_of(1, 150) + [(100 * i, 100 * i + 99, 2, Op.READ, 50_000 + 8 * i) for i in range(3)]
+    _, load = load_of(rows)
+    assert {int(load.task[one.rows[0]]) for one in load.programs} == {0, 1}
+    (starved,) = (one for one in load.programs if len(one.rows) == 3)
+    assert starved.think_ns == MS and starved.until_ns == 299 * MS
+    rows = rows_of(1, 150) + [(100 * i, 100 * i + 50, 2, Op.READ, 50_000 + 8 * i) for i in range(3)]
+    _, load = load_of(rows)
+    assert [len(one.rows) for one in load.programs] == [150]

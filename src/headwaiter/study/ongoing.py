@@ -33,6 +33,8 @@ FEWEST = 4
 """From fewer I/Os that follow another one nothing can be told of how a program would go on."""
 GOLDEN = 0.6180339887
 """Multiples of it, without their whole parts, lie evenly between 0 and 1."""
+STARVED_SHARE = 0.1
+"""Unless the program has had something under way for all but this share of its time."""
 MOST_PASSES = 512
 MOST_ROWS = 2_000_000
 
@@ -167,7 +169,7 @@ def _program(trace: Trace, forest: Forest, rows: I64) -> OngoingThread | None:
     """The program of these rows; None if it has ended, or nobody waits for it."""
     waited = (trace.op[rows] == Op.READ) | (trace.flags[rows] & SYNC > 0)
     follows = rows[forest.parent[rows] >= 0]
-    if not waited.any() or len(follows) < FEWEST or _until(trace, rows) < (1 - SILENT_SHARE) * trace.span_ns:
+    if not waited.any() or not _is_known(trace, rows, follows) or _until(trace, rows) < (1 - SILENT_SHARE) * trace.span_ns:
         return None
     issue, done = trace.time_ns[rows], trace.complete_ns[rows]
     last = np.where(done < 0, np.iinfo(np.int64).max, done)
@@ -180,6 +182,18 @@ def _program(trace: Trace, forest: Forest, rows: I64) -> OngoingThread | None:
     renewed = frozenset(t for t in tasks.tolist() if t != still or trace.tasks[t].exit_ns is not None)
     think = int(np.median(forest.delay_ns[follows]))
     return OngoingThread(rows, leaves, think, _until(trace, rows), renewed if len(tasks) > 1 else frozenset())
+
+
+def _is_known(trace: Trace, rows: I64, follows: I64) -> bool:
+    """Return whether it can be told how a program would go on. One that is starved does little, and waits all the time."""
+    if len(follows) >= FEWEST:
+        return True
+    if not len(follows):
+        return False
+    begin, end = trace.time_ns[rows], trace.time_ns[0] + trace.span_ns
+    done = np.maximum.accumulate(np.where(trace.complete_ns[rows] < 0, end, trace.complete_ns[rows]))
+    thinks = int(np.maximum(0, begin[1:] - done[:-1]).sum()) + int(end - done[-1])
+    return thinks < STARVED_SHARE * int(end - begin[0])
 
 
 def _end(trace: Trace, rows: I64) -> tuple[int, int]:

@@ -208,8 +208,9 @@ new-policy: .venv/.tools
 # Measure anew what the JSON files beside the lab's scripts hold (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
 PAIRS := --set "SCHEDULERS=hw-maitre bfq"
-KERNELS_OWN := --set "JOBS=$(shell seq -s ' ' 101 130)" \
-	--set "SCHEDULERS=none mq-deadline kyber bfq bfq:low_latency=0 mq-deadline:fifo_batch=1"
+THIRTY := --set "JOBS=$(shell seq -s ' ' 101 130)"
+WD := --set DRIVE=wd-re-4tb --set DEPTH=32
+KERNELS_OWN := $(THIRTY) --set "SCHEDULERS=none mq-deadline kyber bfq bfq:low_latency=0 mq-deadline:fifo_batch=1"
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json
@@ -222,13 +223,16 @@ lab-docs: build
 	$(BIN)/headwaiter lab run pairs -k 6.12 $(PAIRS) --json -o lab/experiments/pairs/pairs-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.1 --json -o lab/experiments/starts/starts-6.1.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise-6.12.json
+	$(BIN)/headwaiter lab run advise -k 6.12 $(THIRTY) --json -o lab/experiments/advise/advise-6.12.json
+	$(BIN)/headwaiter lab run advise -k 6.12 $(WD) $(THIRTY) --json -o lab/experiments/advise/advise-wd-re-4tb-6.12.json
+	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 --set "JOBS=104 108 110 126" --json \
+		-o lab/experiments/advise/advise-twice-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 $(KERNELS_OWN) --json -o lab/experiments/advise/advise-stock-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 $(KERNELS_OWN) --json \
+	$(BIN)/headwaiter lab run advise -k 6.12 $(WD) $(KERNELS_OWN) --json \
 		-o lab/experiments/advise/advise-stock-wd-re-4tb-6.12.json
 	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 $(KERNELS_OWN) --set "JOBS=108 117" --json \
 		-o lab/experiments/advise/advise-stock-twice-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --set DRIVE=wd-re-4tb --set DEPTH=32 --set RUNS=2 $(KERNELS_OWN) \
+	$(BIN)/headwaiter lab run advise -k 6.12 $(WD) --set RUNS=2 $(KERNELS_OWN) \
 		--set "JOBS=110 111 124" --json -o lab/experiments/advise/advise-stock-twice-wd-re-4tb-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json

@@ -179,4 +179,4 @@ def test_advice_is_that_of_the_lab() -> None:
     given = {"JOBS": "1", "RUNTIME": "4", "SCHEDULERS": "mq-deadline hw-as"}
     *runs, said = _run("advise", "6.12", given)
     assert [row["scheduler"] for row in runs] == ["mq-deadline", "hw-as"] and all(row["mbps"] > 0 for row in runs)
-    assert runs[0]["ahead_percent"] == 0 and said["best"] == min(runs, key=lambda row: row["progress"])["scheduler"]
+    assert runs[0]["ahead_percent"] == 0 and said["best"] == max(runs, key=lambda row: row["progress"])["scheduler"]

@@ -12,7 +12,7 @@ from typing import Any
 
 NUMBERS = {
     "block_bio_queue": 2097, "block_split": 2092, "block_bio_remap": 2099, "block_rq_issue": 2089, "block_rq_complete": 2085,
-    "sched_process_fork": 366, "sched_process_exit": 369,
+    "block_rq_insert": 2090, "sched_process_fork": 366, "sched_process_exit": 369,
 }  # fmt: skip
 _COMMON = (("unsigned short", "common_type", 0, 2, 0), ("int", "common_pid", 4, 4, 1))
 _STALE = b"\x04@WS\x04@WSW\x04@WSW"

@@ -62,7 +62,7 @@ class Kernel:
         self.made.append(folder)
         for name in ("tracing_on", "trace_clock", "buffer_size_kb", "options/overwrite"):
             self._file(folder / name, "")
-        for name in (*tracefs.EVENTS, tracefs.ISSUES):
+        for name in (*tracefs.EVENTS, tracefs.ISSUES, tracefs.INSERTS):
             self._file(folder / f"events/{name}/filter", "none")
             self._file(folder / f"events/{name}/enable", "0")
             self._file(folder / f"events/{name}/format", format_text(name.split("/")[1]))
@@ -138,6 +138,8 @@ def test_a_recording_is_read_as_the_kernel_had_it(kernel: Kernel, tmp_path: Path
     for name in ("block_bio_queue", "block_split", "block_bio_remap", "block_rq_complete", "block_rq_issue"):
         assert kept[f"events/block/{name}/filter"] == f"dev == {DISK}"
         assert kept[f"events/block/{name}/enable"] == "1"
+    assert kept["events/block/block_rq_insert/filter"] == f'(dev == {DISK}) && rwbs ~ "*W*"'
+    assert kept["events/block/block_rq_insert/enable"] == "1"
     assert kept["events/sched/sched_process_fork/enable"] == "1"
     assert kept["events/sched/sched_process_fork/filter"] == "none"
     begun = json.loads(files["headwaiter.json"])
@@ -149,7 +151,7 @@ def test_a_recording_is_read_as_the_kernel_had_it(kernel: Kernel, tmp_path: Path
 def test_issues_are_recorded_only_where_wanted(kernel: Kernel, tmp_path: Path) -> None:
     kernel.pages[0] = [page(100, *request(8))]
     record.record([devices.read(kernel.disk("sda"))], 0.05, tmp_path / "t.hwr")
-    assert kernel.kept[f"events/{tracefs.ISSUES}/enable"] == "0"
+    assert {kernel.kept[f"events/{name}/enable"] for name in (tracefs.ISSUES, tracefs.INSERTS)} == {"0"}
 
 
 def test_losses_are_counted_and_located(kernel: Kernel, tmp_path: Path) -> None:

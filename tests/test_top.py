@@ -202,7 +202,7 @@ def disk(tmp_path: Path) -> Device:
 def feed(disk: Device) -> tuple[Feed, Clock]:
     clock = Clock()
     made = Feed(replace(disk, major=8, minor=0), clock)
-    for name in (*tracefs.EVENTS, tracefs.ISSUES):
+    for name in (*tracefs.EVENTS, tracefs.ISSUES, tracefs.INSERTS):
         made.add(f"events/{name}", format_text(name.split("/")[1]).encode())
     return made, clock
 

@@ -16,11 +16,12 @@ from zstandard import compress
 from headwaiter.base.errors import Problem
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import Forest
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import judge
 from headwaiter.study.variants import parse_variant
 from headwaiter.study.workload import Reading, read_trace, replay
-from headwaiter.traces import Trace, TraceTask, load, recording, ring
+from headwaiter.traces import Trace, TraceTask, as_inserted, load, recording, ring
 from headwaiter.traces.source import Source
 
 
@@ -174,6 +175,44 @@ def test_issues_are_not_arrivals(tmp_path: Path) -> None:
     ]
     t = read(tmp_path, files({0: [page(0, *entries)]}))
     assert rows(t) == [(0, 2, 8, 8, 0)] and t.tasks == (TraceTask(6, "fio"),)
+
+
+def throttled(tmp_path: Path) -> Trace:
+    """Two writes of an fsync: the second waits (wbt) until the first is done, and a read comes before it meets the scheduler."""
+
+    def moved(after: int, name: str, sector: int, rwbs: str = "WS", pid: int = 6) -> object:
+        return entry(after, event(name, sector=sector, nr_sector=8, rwbs=rwbs, pid=pid))
+
+    ms = 1_000_000
+    entries = [
+        moved(ms, "block_bio_queue", 800), moved(1000, "block_rq_insert", 800), moved(1000, "block_bio_queue", 1600),
+        moved(1000, "block_rq_issue", 800), moved(8 * ms, "block_bio_queue", 8, "R", 7), moved(ms, "block_rq_complete", 800),
+        moved(1000, "block_rq_insert", 1600), moved(1000, "block_rq_issue", 8, "R"), moved(ms, "block_rq_complete", 8, "R"),
+        moved(1000, "block_rq_issue", 1600), moved(ms, "block_rq_complete", 1600),
+    ]  # fmt: skip
+    return read(tmp_path, files({0: [page(0, *entries)]}))  # type: ignore[arg-type]
+
+
+def test_insertions_tell_when_a_write_met_the_scheduler(tmp_path: Path) -> None:
+    t = throttled(tmp_path)
+    assert t.insert_ns is not None and t.sector.tolist() == [800, 1600, 8]
+    assert (t.insert_ns - t.time_ns).tolist()[:2] == [1000, 9_002_000] and t.insert_ns[2] == -1
+    met = as_inserted(t)
+    assert met.sector.tolist() == [800, 8, 1600] and met.insert_ns is not None
+    assert met.time_ns.tolist() == [t.time_ns[0], t.time_ns[2], t.insert_ns[1]]
+    assert (met.complete_ns - t.complete_ns[[0, 2, 1]] == 0).all()
+
+
+def test_a_replay_gives_the_scheduler_a_throttled_write_when_it_had_it(tmp_path: Path) -> None:
+    """It follows the completion that made room for it."""
+    work = replay(tmp_path, throttled(tmp_path), find_drive("barracuda-80g"), Reading())
+    assert work.trace is not None and work.trace.sector.tolist() == [800, 8, 1600]
+    assert isinstance(work.load, Forest) and work.load.parent.tolist() == [-1, -1, 0] and work.load.delay_ns[2] == 1000
+
+
+def test_without_insertions_a_trace_stays_as_it_is(tmp_path: Path) -> None:
+    t = read(tmp_path, files(two_cpus()))
+    assert t.insert_ns is None and as_inserted(t) is t
 
 
 def test_the_bio_of_a_partition_comes_once(tmp_path: Path) -> None:

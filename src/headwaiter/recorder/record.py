@@ -232,7 +232,7 @@ def followed(disk: Device, keeper: Keeper, *, issues: bool, buffer_kb: int = BUF
 def _tracing(disks: Sequence[Device], keeper: Keeper, issues: bool, buffer_kb: int) -> Iterator[Tracing]:
     root = tracefs.place()
     tracefs.remove_stale(root)
-    events = (*tracefs.EVENTS, *((tracefs.ISSUES,) if issues else ()))
+    events = (*tracefs.EVENTS, *((tracefs.ISSUES, tracefs.INSERTS) if issues else ()))
     with tracefs.instance(root, events, [disk.number for disk in disks], buffer_kb) as instance:
         yield Tracing(instance, keeper)
 

@@ -31,6 +31,9 @@ EVENTS = (
 )
 ISSUES = "block/block_rq_issue"
 """When a request is given to the device: for its service times and its true depth."""
+INSERTS = "block/block_rq_insert"
+"""When the scheduler is given a write, which write-back throttling may have held back. Of reads it tells nothing."""
+_ONLY = {INSERTS: 'rwbs ~ "*W*"'}
 CLOCK = "mono"
 _INSTANCE = re.compile(rf"{PREFIX}-(\d{{1,10}})-(\d{{1,20}})")
 _MOST_FILTERED = 24
@@ -112,7 +115,8 @@ class Instance:
             wanted = " || ".join(f"dev == {number}" for number in numbers)
             for event in self.events:
                 if event.startswith("block/"):
-                    self._write(f"events/{event}/filter", wanted)
+                    only = _ONLY.get(event)
+                    self._write(f"events/{event}/filter", f"({wanted}) && {only}" if only else wanted)
         for event in self.events:
             self._write(f"events/{event}/enable", "1")
         folders = (self.folder / "per_cpu").iterdir()

@@ -139,6 +139,7 @@ def at_drive(trace: Trace) -> Trace | None:
         tasks=(TraceTask(0),),
         tasks_known=True,
         issue_ns=None,
+        insert_ns=None,
     )
 
 

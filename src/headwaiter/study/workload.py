@@ -20,7 +20,7 @@ from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
 from headwaiter.study.paced import paced
 from headwaiter.study.schema import Replay
-from headwaiter.traces import Source, Trace, closed_loop, part, stream_order, with_flushes, with_streams
+from headwaiter.traces import Source, Trace, as_inserted, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.excerpt import excerpt, is_large
 from headwaiter.traces.formats.native import native_csv
@@ -185,6 +185,7 @@ def _with_shares(load: Load, reading: Reading) -> Load:
 def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload:
     """A trace as a load, fitted to a drive; `path` is where it comes from."""
     _check_fit(path, trace, drive)
+    trace = as_inserted(trace)
     notes = list(trace.notes)
     how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and how == OPEN:

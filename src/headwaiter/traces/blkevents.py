@@ -44,15 +44,18 @@ def arrival_action(events: Events) -> tuple[bytes, str | None]:
     return b"", None
 
 
-def find_bios(events: Events, letters: bytes) -> Bios:
-    """The bios (requests, where only those were recorded) of one device's events, with their completions."""
+def find_bios(events: Events, letters: bytes, inserted: bool = False) -> Bios:
+    """The bios (requests, where only those were recorded) of one device's events, with completions; inserted: insertions, too."""
     event = np.flatnonzero(events.having(letters))
     sector, sectors = events.sector[event], events.sectors[event]
     if letters == b"QA":
         event = _without_repeats(events)
         event, sector, sectors = _cut(events, event)
     issues = _covered(events, b"D", event, sector, sectors) if letters != b"D" and events.having(b"D").any() else None
-    return Bios(event, sector, sectors, _covered(events, b"C", event, sector, sectors), issues)
+    inserts = (
+        _covered(events, b"I", event, sector, sectors) if inserted and letters == b"QA" and events.having(b"I").any() else None
+    )
+    return Bios(event, sector, sectors, _covered(events, b"C", event, sector, sectors), issues, inserts)
 
 
 def _by_task(events: Events, letters: bytes) -> tuple[Array, Array]:
@@ -116,7 +119,7 @@ def _cut(events: Events, bios: Array) -> tuple[Array, Array, Array]:
 
 
 def _covered(events: Events, letter: bytes, bio_event: Array, sector: Array, sectors: Array) -> Array:
-    """Return when each bio was complete (letter C) or issued (D), int64 ns, -1 unknown: a walk in order of time."""
+    """Return when each bio was complete (letter C), issued (D) or inserted (I), int64 ns, -1 unknown: a walk in order of time."""
     complete = np.full(len(bio_event), -1, np.int64)
     done = np.flatnonzero(events.having(letter))
     when = np.concatenate([bio_event, done])
@@ -163,8 +166,12 @@ def make_block_trace(
     processes: Processes,
     options: ReadOptions,
     notes: Sequence[str] = (),
+    inserted: bool = False,
 ) -> Trace:
-    """The Trace of one device's requests. events in any order of time; their device indexes device_names."""
+    """The Trace of one device's requests. events in any order of time; their device indexes device_names.
+
+    inserted: insertions tell when the scheduler was given a write.
+    """
     letters, note = arrival_action(events.rows(np.flatnonzero(events.data)))
     if not letters:
         raise NoRequestsError(f"{source.path}: contains no queue, insertion or issue of a request")
@@ -175,7 +182,7 @@ def make_block_trace(
     events = events.rows(np.flatnonzero(mask))
     events = events.rows(np.argsort(events.time_ns, kind="stable"))
     moves = np.flatnonzero(events.data)
-    bios = find_bios(events.rows(moves), letters)
+    bios = find_bios(events.rows(moves), letters, inserted)
     if not len(bios.event):
         raise NoRequestsError(f"{source.path}: contains no request of that device")
     if note:
@@ -198,6 +205,7 @@ def make_block_trace(
         flags=np.concatenate([events.flags[event], np.full(m, SYNC, np.uint8)]),
         complete_ns=np.concatenate([bios.complete_ns, flushes.complete_ns]),
         issue_ns=given,
+        insert_ns=None if bios.insert_ns is None else np.concatenate([bios.insert_ns, np.full(m, -1, np.int64)]),
         task_id=events.pid[who],
         names=processes.names,
         exits_ns=processes.exits_ns,

@@ -82,7 +82,7 @@ class Processes:
 class Bios:
     """Bios that arrived. event: int64, the event that it came by; sector uint64, sectors int64; the rest int64 ns, -1 unknown.
 
-    issue_ns: when the device was given it; None where that was not recorded, or is how it arrived.
+    issue_ns: when the device was given it; None where that was not recorded, or is how it arrived. insert_ns: the scheduler.
     """
 
     event: Array
@@ -90,6 +90,7 @@ class Bios:
     sectors: Array
     complete_ns: Array
     issue_ns: Array | None
+    insert_ns: Array | None
 
 
 def make_flags(op: Array, sync: Array, meta: Array) -> Array:

@@ -102,7 +102,7 @@ def cut(trace: Trace, windows: Windows, start: int | None = None) -> Trace:
     start = int(trace.time_ns[0]) if start is None else start
     rows, later = windows.rows(trace.time_ns - start)
     columns = trace.columns(rows)
-    for name in ("time_ns", "complete_ns", "issue_ns"):
+    for name in ("time_ns", "complete_ns", "issue_ns", "insert_ns"):
         if name in columns:
             columns[name] = _later(columns[name], later - start)
     flushes = trace.flushes

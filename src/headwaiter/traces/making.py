@@ -27,6 +27,7 @@ def make_trace(
     flags: Array | None = None,
     complete_ns: Array | None = None,
     issue_ns: Array | None = None,
+    insert_ns: Array | None = None,
     task_id: Array | None = None,
     group: Array | None = None,
     ioprio: Array | None = None,
@@ -75,10 +76,17 @@ def make_trace(
     if late.any():
         told.append(f"{counted(int(late.sum()), 'completion')} beyond any clock treated as unknown")
         complete[late] = -1
-    given = None
-    if issue_ns is not None:
-        given = column(issue_ns, np.int64, -1)
-        given[(given < time) | (complete >= 0) & (given > complete)] = -1
+
+    def between(values: Array | None, end: Array) -> Array | None:
+        """Times from the arrival to an end, where that is known; -1 for others."""
+        if values is None:
+            return None
+        found = column(values, np.int64, -1)
+        found[(found < time) | (end >= 0) & (found > end)] = -1
+        return found
+
+    given = between(issue_ns, complete)
+    inserted = between(insert_ns, complete if given is None else np.where(given >= 0, given, complete))
     ids, task = _number(column(task_id, np.int64, 0))
     names = names or {}
     exits_ns = exits_ns or {}
@@ -109,6 +117,7 @@ def make_trace(
         tasks_known=task_id is not None,
         notes=tuple(plain(note) for note in told),
         issue_ns=given,
+        insert_ns=inserted,
     )
     return _parted(found) if flush.any() else found
 

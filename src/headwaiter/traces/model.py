@@ -97,6 +97,9 @@ class Trace:
     """They are threads that were inferred from places (streams.py), and no processes."""
     issue_ns: npt.NDArray[np.int64] | None = None
     """When the device was given each request, -1 unknown; requests that were merged have one time. None: not recorded."""
+    insert_ns: npt.NDArray[np.int64] | None = None
+    """When the scheduler was given each request, -1 unknown: later than it was submitted if write-back was throttled. None: as
+    issue_ns."""
     flushes: Flushes | None = None
     """Flushes of the drive's cache, which programs wait for. None: there were none, or they were not recorded."""
     processors: int | None = None
@@ -164,7 +167,29 @@ def with_flushes(trace: Trace) -> Trace:
     order = np.argsort(np.concatenate([trace.time_ns, flushes.time_ns]), kind="stable")
     columns: dict[str, Any] = {name: np.concatenate([getattr(trace, name), more])[order] for name, more in rows.items()}
     given = None if trace.issue_ns is None else np.concatenate([trace.issue_ns, flushes.issue_ns])[order]
-    return replace(trace, **columns, issue_ns=given, flushes=None)
+    unknown = np.full(m, -1, np.int64)
+    inserted = None if trace.insert_ns is None else np.concatenate([trace.insert_ns, unknown])[order]
+    return replace(trace, **columns, issue_ns=given, insert_ns=inserted, flushes=None)
+
+
+THROTTLED_NS = 50_000
+"""A write that the scheduler was given later than this was held back."""
+
+
+def as_inserted(trace: Trace) -> Trace:
+    """With every write at the time at which the scheduler was given it, where that was recorded, in this order.
+
+    Who throttles write-back (wbt) holds a write back before it meets the scheduler. Submitted it was with the one before it: a
+    scheduler would seem to have had both.
+    """
+    if trace.insert_ns is None:
+        return trace
+    held = (trace.op == Op.WRITE) & (trace.insert_ns - trace.time_ns > THROTTLED_NS)
+    if not held.any():
+        return trace
+    time = np.where(held, trace.insert_ns, trace.time_ns)
+    order = np.argsort(time, kind="stable")
+    return replace(trace, **{**trace.columns(order), "time_ns": time[order]})
 
 
 EARLY_NS = 3600 * 10**9

@@ -66,6 +66,7 @@ def read(source: Source, options: ReadOptions) -> Trace:
         processes=processes,
         options=_named(options, found),
         notes=told,
+        inserted=True,
     )
     return replace(trace, source=str(source.path.parent), **_machine(found, options.device))
 

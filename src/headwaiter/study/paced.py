@@ -41,15 +41,18 @@ LATE_NS = 100_000
 def paced(trace: Trace, forest: Forest) -> Forest:
     """A closed replay of a trace, its flushes among its rows, in which programs with a pace of their own keep it."""
     groups, known = forest.groups, trace.complete_ns >= 0
-    time, delay, flags = trace.time_ns - trace.time_ns[0], forest.delay_ns.copy(), forest.flags.copy()
-    for group in np.unique(groups).tolist():
-        rows = np.flatnonzero(groups == group)
+    delay, flags = forest.delay_ns.copy(), forest.flags.copy()
+    # Sorted once: a recording may have thousands of programs, and each a handful of rows among millions.
+    order = np.argsort(groups, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        if len(rows) < FEWEST:
+            continue
         follows = rows[forest.parent[rows] >= 0]
         if len(follows) < FEWEST or not known[forest.parent[follows]].all() or not _keeps_pace(trace, rows[known[rows]]):
             continue
         delay[follows] = np.minimum(delay[follows], LATE_NS)
         flags[rows] |= PACED | DRIFTS * _is_read_ahead(trace, forest, rows)
-    return replace(forest, time_ns=time, delay_ns=delay, flags=flags) if (flags & PACED).any() else forest
+    return replace(forest, delay_ns=delay, flags=flags) if (flags & PACED).any() else forest
 
 
 def _is_read_ahead(trace: Trace, forest: Forest, rows: I64) -> bool:

@@ -104,6 +104,11 @@ class Claim(Generic[M]):
     levels: Sequence[str] = ("sim", "lab")
 
 
+def outcome(*, holds: bool, too_short: bool) -> str:
+    """Return a verdict in words."""
+    return "too short to tell" if too_short else "holds" if holds else "does not hold"
+
+
 @dataclass(frozen=True)
 class ClaimVerdict:
     """A claim, decided at one level."""
@@ -131,7 +136,7 @@ class ClaimVerdict:
     @property
     def outcome(self) -> str:
         """In words."""
-        return "too short to tell" if self.too_short else "holds" if self.holds else "does not hold"
+        return outcome(holds=self.holds, too_short=self.too_short)
 
     @property
     def value(self) -> str:

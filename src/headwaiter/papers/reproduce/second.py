@@ -14,6 +14,7 @@ from rich.table import Table
 
 from headwaiter.base.errors import Problem, counted, plain, shown
 from headwaiter.papers.reproduce.archive import verified
+from headwaiter.papers.reproduce.claims import outcome
 from headwaiter.papers.reproduce.schema import ClaimBeside, ExperimentBeside, SecondRunDocument
 from headwaiter.report.columns import ABSENT
 from headwaiter.study.changes import digits
@@ -85,13 +86,10 @@ def _by(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple[str, ...], 
     return {tuple(row[key] for key in keys): row for row in rows}
 
 
-def _outcome(row: Mapping[str, Any]) -> str:
-    return "too short to tell" if row["too_short"] else "holds" if row["holds"] else "does not hold"
-
-
 def _claim(one: Mapping[str, Any], other: Mapping[str, Any]) -> ClaimBeside:
     pairs = list(_pairs(one["values"], other["values"]))
     alike = len(one["values"]) == len(other["values"])
+    verdicts = [outcome(holds=row["holds"], too_short=row["too_short"]) for row in (one, other)]
     return ClaimBeside(
         id=one["id"],
         experiment=one["experiment"],
@@ -101,9 +99,9 @@ def _claim(one: Mapping[str, Any], other: Mapping[str, Any]) -> ClaimBeside:
         first=one["value"],
         second=other["value"],
         differ_percent=max((_apart_percent(*pair) for pair in pairs), default=0.0) if alike else None,
-        first_verdict=_outcome(one),
-        second_verdict=_outcome(other),
-        decided_alike=_outcome(one) == _outcome(other),
+        first_verdict=verdicts[0],
+        second_verdict=verdicts[1],
+        decided_alike=verdicts[0] == verdicts[1],
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -512,6 +513,35 @@ def test_one_that_takes_every_worker_with_it_is_found() -> None:
     assert "every worker that ran it was killed" in found[5]
     assert [item for item, done in found.items() if isinstance(done, str)] == [5]
     assert work.lost > 0
+
+
+@pytest.mark.thorough
+def test_a_worker_that_is_about_to_start_does_not_fail_a_sweep_that_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask cannot close it: the others are closed all the same."""
+    from distributed import Nanny  # noqa: PLC0415
+
+    kill = Nanny.kill
+    failed: list[Any] = []
+
+    async def late(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not failed:
+            failed.append(self)
+            raise AssertionError("can only join a started process")
+        return await kill(self, *args, **kwargs)
+
+    before = set(workers_of_process(os.getpid()))
+    with farm.workers_of(None, 2) as workers:
+        while workers.workers() < 2:
+            time.sleep(0.02)
+        started = [one for one in workers_of_process(os.getpid()) if one not in before]
+        nannies = list(workers._local.cluster.workers.values())  # type: ignore[union-attr]
+        monkeypatch.setattr(Nanny, "kill", late)
+    assert failed
+    assert failed[0] in nannies
+    assert all(one.status.name == "closed" for one in nannies)
+    for one in started:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 @pytest.mark.thorough

@@ -190,7 +190,7 @@ def _local(workers: int) -> Iterator[_Local]:
     import distributed  # noqa: PLC0415
 
     make: Any = distributed.LocalCluster
-    with make(
+    made = make(
         n_workers=0,
         threads_per_worker=1,
         processes=True,
@@ -200,9 +200,29 @@ def _local(workers: int) -> Iterator[_Local]:
         silence_logs=logging.CRITICAL,
         host="127.0.0.1",
         memory_limit=_memory_bytes(workers),
-    ) as made:
+    )
+    try:
         made.scale(workers)
         yield _Local(made, workers)
+    finally:
+        _end(made)
+
+
+def _end(cluster: Any) -> None:
+    """Close a cluster of this machine, whatever its workers are doing.
+
+    Dask cannot close a worker whose process it is about to start anew (an assertion fails in distributed's nanny.py), and then
+    leaves the others open. All results are there, and the worker it could not close ends with this process at the latest.
+    """
+    from distributed.core import Status  # noqa: PLC0415
+
+    for _ in range(len(cluster.workers) + 1):
+        try:
+            cluster.close()
+        except AssertionError:
+            cluster.status = Status.running  # else it would wait for the end of the first attempt
+        else:
+            return
 
 
 def _memory_bytes(workers: int) -> int:

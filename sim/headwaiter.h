@@ -319,6 +319,8 @@ struct hws_trace {
 	const int64_t *service_ns;
 	/* a row that is not issued before this time never is; may be NULL */
 	const int64_t *until_ns;
+	/* its task issues nothing else for so long after a row; may be NULL */
+	const int64_t *apart_ns;
 };
 
 int hws_add_trace(struct hws *s, const struct hws_trace *trace);
@@ -331,7 +333,7 @@ int hws_add_pieces(struct hws *s, const uint64_t *ios);
 
 /*
  * The next piece, when hws_run() returns HWS_HUNGRY: rows by time, all later than those of the piece
- * before, without parent, delay_ns, after and until_ns. Its columns stay in place until the next
+ * before, without parent, delay_ns, after, until_ns and apart_ns. Its columns stay in place until the next
  * one. No rows: that was all.
  */
 int hws_feed(struct hws *s, const struct hws_trace *piece);

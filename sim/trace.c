@@ -56,6 +56,8 @@ struct sim_trace {
 	u64 nr_roots, next_root;
 	u64 *remaining; /* by task: I/Os not completed */
 	u64 *late_ns;	/* by task: behind the dates of rows that drift */
+	u64 *free_ns;	/* by task: it has no processor time for another row before */
+	u8 *has_slot;	/* by row: it is due when its task has time for it; NULL: all have */
 	struct row_flush *flushes, *free_flushes;
 	struct line *lines; /* by task; NULL: tags do not matter, or rows do not follow each other */
 	u32 first_line;
@@ -303,6 +305,22 @@ static void move_lines(struct hws *s, struct sim_trace *t)
 	}
 }
 
+/* Its task is busy with another row: it is due again when the task has time for it. */
+static bool is_too_soon(struct hws *s, struct sim_trace *t, u64 row)
+{
+	u64 *free_ns = &t->free_ns[t->given.task[row]], now = s->now;
+	bool waits;
+
+	if (!t->has_slot || t->has_slot[row])
+		return false;
+	waits = *free_ns > now;
+	t->has_slot[row] = 1;
+	if (waits)
+		sim_schedule(s, *free_ns, row, &t->source);
+	*free_ns = sim_after(max(*free_ns, now), (u64)t->given.apart_ns[row]);
+	return waits;
+}
+
 /* A row, and those that had to wait for it. */
 static void issue_in_order(struct hws *s, struct sim_trace *t, u64 row, bool turn)
 {
@@ -313,7 +331,7 @@ static void issue_in_order(struct hws *s, struct sim_trace *t, u64 row, bool tur
 		if (after[row] >= 0 && t->state[after[row]] != ROW_ISSUED)
 			return;
 	}
-	while (turn || !gets_in_line(s, t, row)) {
+	while (turn || (!is_too_soon(s, t, row) && !gets_in_line(s, t, row))) {
 		turn = false;
 		issue(s, t, row);
 		if (!after)
@@ -433,6 +451,8 @@ static int check_row(struct hws *s, const struct hws_trace *t, u64 i)
 	if (t->flags[i] & ~(HW_RQ_SYNC | HW_RQ_META | HW_RQ_PRIO | HWS_PACED | HWS_DRIFTS))
 		return sim_fail(s, -EINVAL, "row %llu: unknown flags %u", (unsigned long long)i,
 				t->flags[i]);
+	if (t->apart_ns && t->apart_ns[i] < 0)
+		return sim_fail(s, -EINVAL, "row %llu: negative time", (unsigned long long)i);
 	if (t->service_ns && t->service_ns[i] < 0)
 		return sim_fail(s, -EINVAL, "row %llu: negative service time",
 				(unsigned long long)i);
@@ -521,6 +541,7 @@ static struct sim_trace *trace_new(struct hws *s)
 	t->last_ns = -1;
 	t->remaining = sim_alloc(s, s->nr_tasks * sizeof(*t->remaining));
 	t->late_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->late_ns));
+	t->free_ns = sim_alloc(s, s->nr_tasks * sizeof(*t->free_ns));
 	for (task = 0; task < s->nr_tasks; task++)
 		s->tasks[task].source = &t->source;
 	return t;
@@ -544,6 +565,8 @@ int sim_add_trace(struct hws *s, const struct hws_trace *trace)
 	}
 	t = trace_new(s);
 	t->given = *trace;
+	if (trace->apart_ns)
+		t->has_slot = sim_alloc(s, trace->n + 1);
 	ret = link_rows(s, t);
 	if (ret)
 		return ret;
@@ -585,7 +608,7 @@ int sim_feed(struct hws *s, const struct hws_trace *piece)
 
 	if (!t || !s->hungry)
 		return sim_fail(s, -EBUSY, "the run wants no piece of a trace now");
-	if (piece->parent || piece->delay_ns || piece->after || piece->until_ns)
+	if (piece->parent || piece->delay_ns || piece->after || piece->until_ns || piece->apart_ns)
 		return sim_fail(s, -EINVAL, "rows of a piece do not follow each other");
 	before = t->last_ns;
 	for (i = 0; i < piece->n; i++) {

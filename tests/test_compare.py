@@ -269,7 +269,7 @@ def test_times_go_where_they_belong() -> None:
     options = processor.apply(Options(seed=9))
     assert [getattr(options, name) for name in PROCESSOR] == [1, 2, 3, 4, 5, 6] and options.seed == 9
     assert processor_of(options) == processor
-    assert Processor(Time(1500, 250), Time(3000), Time(4000, 600)).describe() == (
+    assert Processor(Time(1500, 250), Time(3000), Time(4000, 600)).describe(Options()) == (
         "processor time, us: 1.5+0.25 per page before each direct I/O, 3 to the drive, 4+0.6 through the page cache"
     )
     options = dataclasses.replace(

@@ -96,6 +96,23 @@ def test_a_stream_may_be_computed_on() -> None:
     assert flags_of(dated(dice, 200, 25, sector, Op.WRITE)) == PACED
 
 
+def test_a_stream_with_dates_makes_up_for_what_it_was_late() -> None:
+    """One that reads ahead and was late at times, and was on time again after that, sleeps until its dates."""
+    for seed in range(20):
+        dice, sector = np.random.default_rng(seed), np.arange(200) * 8
+        assert flags_of(dated(dice, 200, 17, sector)) == PACED, seed
+
+
+def test_what_is_under_way_together_is_waited_for_once() -> None:
+    """A program that waits for bursts of reads, and thinks between them, keeps no pace of its own."""
+    dice, burst = np.random.default_rng(4), 8
+    took = dice.integers(2 * MS, 40 * MS, 60)
+    begin = np.cumsum(took + 20 * MS) - took - 20 * MS
+    issue = (begin[:, None] + np.arange(burst) * 10_000).ravel()
+    done = np.repeat(begin + took, burst)
+    assert flags_of(recorded(issue, done - issue, dice.permutation(60 * burst) * 1000)) == 0
+
+
 def test_who_is_always_waiting_or_does_little_keeps_none() -> None:
     dice = np.random.default_rng(2)
     assert flags_of(dated(dice, 200, 1, dice.permutation(200) * 1000)) == 0

@@ -87,7 +87,7 @@ class Conditions(TypedDict, total=False):
     host: str
     cores: int
     turnaround: str
-    dispatch_time: str
+    dispatch_time: str | None
     copy_time: str
     one_processor: bool
     cpus: int

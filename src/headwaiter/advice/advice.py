@@ -31,7 +31,7 @@ from headwaiter.queue.settings import (
     kept_requests,
 )
 from headwaiter.study.inkernel import POSITIONS, depth_of
-from headwaiter.study.schema import Answer, Fit, Lever
+from headwaiter.study.schema import Answer, Fit, Lever, Replayed
 from headwaiter.study.variants import Variant, candidates, default_set, parse_variant
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces.recording import Recording
@@ -72,6 +72,7 @@ class Advised:
     answer: Answer | None
     losses: tuple[str, ...]
     fit: Fit | None
+    replayed: Replayed | None
     advice: tuple[Advice, ...]
     muted: tuple[str, ...]
     wanted: Settings | None
@@ -92,6 +93,7 @@ class Advised:
             answer=self.answer,
             losses=self.losses,
             fit=self.fit,
+            replayed=self.replayed,
             advice=self.advice,
             muted=self.muted,
             applied=applied,
@@ -133,7 +135,22 @@ def advise(
     notes = _notes(work, settings, current, elsewhere(target, recorded))
     in_force = settings.scheduler if settings else current
     found = Advised(
-        work, drive, goal, target, settings or Settings(in_force), in_force, offered, opened, None, (), None, (), (), None, notes
+        work,
+        drive,
+        goal,
+        target,
+        settings or Settings(in_force),
+        in_force,
+        offered,
+        opened,
+        None,
+        (),
+        None,
+        None,
+        (),
+        (),
+        None,
+        notes,
     )
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record")], mute)
@@ -163,7 +180,8 @@ def advise(
         found = replace(found, notes=(*found.notes, *more))
     said = judged.answer
     levers = pull(judged, _queue(target), progress)
-    found = replace(found, answer=said, fit=judged.fit, notes=(*found.notes, *(n for n in judged.notes if n not in found.notes)))
+    notes = (*found.notes, *(n for n in judged.notes if n not in found.notes))
+    found = replace(found, answer=said, fit=judged.fit, replayed=judged.replayed, notes=notes)
     if not said.margins:
         return _with(found, [_advice(found, "recording", said.text, said.outcome)], mute)
     pick = next(t for t in judged.trials if t.variant.name == (said.best or incumbent.name))
@@ -213,7 +231,7 @@ def _searched(judged: Judged, work: Workload, trials: int, margin: float, anyway
         said = f"on the second half {found.best.name} is better than {start.name}, but not surely better than {incumbent.name}"
         return judged, [f"--tune: {said}"]
     note = f"--tune: {found.best.name} was found on the first half of the recording, and the verdict is of the second"
-    return replace(held, fit=judged.fit), [note]
+    return replace(held, fit=judged.fit, replayed=judged.replayed), [note]
 
 
 def conditions_of(target: Target | None, *, seed: int, queue_depth: int, whole: bool) -> RunConditions:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headwaiter.base.records import Document, Notes, Record, Says
-from headwaiter.study.schema import Answer, Fit, Replay
+from headwaiter.study.schema import Answer, Fit, Replay, Replayed
 
 Goal = Literal["progress", "throughput", "latency", "fairness"]
 AdviceKind = Literal["scheduler", "tunables", "lever", "module", "recording", "foreign"]
@@ -70,6 +70,7 @@ class AdviseDocument(Document):
     answer: Annotated[Answer | None, Says("the verdict over these schedulers; absent where the gate is closed")] = None
     losses: Annotated[Sequence[str], Says("what would stop working")]
     fit: Annotated[Fit | None, Says("how well the drive explains the recording")] = None
+    replayed: Annotated[Replayed | None, Says("how true a replay under the scheduler in force is")] = None
     advice: Annotated[Sequence[Advice], Says("what to do, the most important first")]
     muted: Annotated[Sequence[str], Says("identifiers of advice that is muted")]
     applied: Annotated[bool, Says("--apply has done it")]

@@ -14,7 +14,7 @@ from headwaiter.base.errors import Problem, shown
 from headwaiter.base.parsing import assignment, whole
 from headwaiter.cli import _complete as complete
 from headwaiter.drives.choose import DEFAULT_DRIVE
-from headwaiter.engine.processor import Processor, parse_time
+from headwaiter.engine.processor import parse_time
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.judge.conditions import RunConditions, checked
 from headwaiter.judge.judge import MARGIN
@@ -104,7 +104,8 @@ def _condition(one: Field[Any], default: object) -> Callable[[F], F]:
     if isinstance(one.default, bool):
         return click.option(flag(one), default=default, show_default=True, help=text)
     shown_default = isinstance(one.default, str) or default != one.default or bool(one.default) or one.name == "seed"
-    kind = str if isinstance(one.default, str) else click.IntRange(one.metadata["low"], one.metadata["high"])
+    low, high = one.metadata["low"], one.metadata["high"]
+    kind = click.IntRange(low, high) if high else str
     metavar = one.metadata["metavar"] or None
     return click.option(flag(one), type=kind, default=default, show_default=shown_default, metavar=metavar, help=text)
 
@@ -228,13 +229,10 @@ def reading(given: dict[str, Any]) -> Reading:
 
 def conditions(given: dict[str, Any]) -> RunConditions:
     """Under which conditions runs are made. Problem if a time is none."""
-    with_times(given, Options())
+    for name in _TIMES:
+        if given[name] is not None:
+            parse_time(f"--{name.replace('_', '-')}", given[name])
     return checked(given)
-
-
-def with_times(given: dict[str, Any], options: Options) -> Options:
-    """With the processor time that is given."""
-    return Processor(*(parse_time(f"--{name.replace('_', '-')}", given[name]) for name in _TIMES)).apply(options)
 
 
 def announce(load: Load, drive: Drive, options: Options, schedulers: int, asked: int | None, *, compared: bool = False) -> int:

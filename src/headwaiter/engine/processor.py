@@ -44,17 +44,18 @@ class Processor:
             copy_ns=self.copy.ns, copy_page_ns=self.copy.page_ns,
         )  # fmt: skip
 
-    def describe(self, cores: int = 0) -> str:
-        """One line for people; cores: those that processes share, if they do."""
-        if cores:
+    def describe(self, options: Options) -> str:
+        """One line for people: this processor under these options."""
+        if cores := options.cores:
             before = Time(self.turnaround.ns, self.turnaround.page_ns)
             many = "1 processor" if cores == 1 else f"{cores} processors"
             return (
                 f"{many}; their time, us: {before} per page before a direct I/O under none, {self.copy} through the page cache;"
                 " schedulers add to that"
             )
+        more = f" ({options.restart_ns / 1000:g} more after another request)" if options.restart_ns else ""
         return (
-            f"processor time, us: {self.turnaround} per page before each direct I/O, {self.dispatch} to the drive,"
+            f"processor time, us: {self.turnaround} per page before each direct I/O, {self.dispatch} to the drive{more},"
             f" {self.copy} through the page cache"
         )
 

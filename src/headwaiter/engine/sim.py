@@ -105,6 +105,7 @@ _COLUMNS = {
     "ioprio": "uint16_t[]",
     "service_ns": "int64_t[]",
     "until_ns": "int64_t[]",
+    "apart_ns": "int64_t[]",
 }
 
 
@@ -122,9 +123,9 @@ class Forest:
     """I/O i follows parent[i] after delay_ns[i], or comes at time_ns[i] if parent[i] is -1. Columns of one length.
 
     It is never issued before I/O after[i], an earlier row (-1: no such row), which keeps a stream in order, nor before time_ns[i]
-    if its flags have constants.PACED. Sectors of 512
-    bytes, times in ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). An I/O that
-    is not issued before until_ns never is. attach() raises Problem when a column is shorter than another.
+    if its flags have constants.PACED; nor does its task issue anything for apart_ns[i] after it. Sectors of 512 bytes, times in
+    ns, op and flags as constants.Op and SYNC …; service_ns is for the constant drive (0: its own). An I/O that is not issued
+    before until_ns never is. attach() raises Problem when a column is shorter than another.
     """
 
     tasks: Sequence[Task]
@@ -140,6 +141,7 @@ class Forest:
     service_ns: I64 | None = None
     after: I64 | None = None
     until_ns: I64 | None = None
+    apart_ns: I64 | None = None
     windows: int = 0
     """It is a sample of a longer load: so many pieces, one behind the other; 0: all of one."""
 

@@ -16,6 +16,7 @@ from headwaiter.drives.profile import Profile
 from headwaiter.engine.hosts import AUTO, MOST_CORES, XEON_10, Host, find_host, here
 from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Options
+from headwaiter.study.handover import handover
 from headwaiter.study.inkernel import WBT_PER_COMMAND, depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.ongoing import going_on
 from headwaiter.study.plugs import joined
@@ -102,8 +103,10 @@ class RunConditions:
         "Lab host, direct I/O of jobs: processor time of a process before each of its I/Os.",
         "US+US_PER_PAGE",
     )
-    dispatch_time: str = says(
-        str(MEASURED.dispatch), "Lab host: processor time from a scheduler's decision to the device.", "US+US_PER_PAGE"
+    dispatch_time: str | None = says(
+        None,
+        f"Lab host: processor time from a scheduler's decision to the device [default: as recorded, else {MEASURED.dispatch}].",
+        "US+US_PER_PAGE",
     )
     copy_time: str = says(
         str(MEASURED.copy),
@@ -138,12 +141,14 @@ class RunConditions:
             wbt_depth=wbt_depth if self.wbt_depth is None else self.wbt_depth,
             **same,
         )
-        times = [parse_time(name, getattr(self, name)) for name in ("turnaround", "dispatch_time", "copy_time")]
-        options = Processor(*times).apply(options)
+        dispatch_time = self.dispatch_time or str(MEASURED.dispatch)
+        times = (("turnaround", self.turnaround), ("dispatch_time", dispatch_time), ("copy_time", self.copy_time))
+        options = Processor(*(parse_time(name, text) for name, text in times)).apply(options)
         options = recorded_options(options, trace) if trace else options
         host = self.host_of(drive)
         if not host:
-            return options
+            told = handover(trace) if trace and self.dispatch_time is None else None
+            return told.apply(options) if told else options
         cores = 1 if self.one_processor else self.cores or (trace.processors if trace else None) or host.cores
         return host.under(host.base(options, cores, spread=trace is not None and not trace.tasks_known), "none")
 

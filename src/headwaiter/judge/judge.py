@@ -11,10 +11,11 @@ from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.verdict import answer, baseline
 from headwaiter.study.compare import explain, rank, uncertain, without_processor
 from headwaiter.study.drive_fit import UNKNOWN, doubt, fit
+from headwaiter.study.faith import replayed, told
 from headwaiter.study.inkernel import depth_of
 from headwaiter.study.ranges import label
 from headwaiter.study.results import coarse_note, processor_time
-from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Lever, Result
+from headwaiter.study.schema import Answer, CompareDocument, Criterion, Fit, Lever, Replayed, Result
 from headwaiter.study.trial import Trial, measure_all
 from headwaiter.study.variants import Variant
 from headwaiter.study.windows import SAMPLED_RUNS
@@ -42,6 +43,8 @@ class Judged:
     recorded_under: str | None = None
     fit: Fit | None = None
     """The fit of the drive to the recording, if that has completions."""
+    replayed: Replayed | None = None
+    """How true the replay under the scheduler that was in force is, if that is known."""
 
     @property
     def results(self) -> list[Result]:
@@ -72,6 +75,7 @@ class Judged:
             answer=self.answer,
             levers=self.levers,
             fit=self.fit,
+            replayed=self.replayed,
             processor=processor_time(self.options),
             notes=self.notes,
             results=self.results,
@@ -127,6 +131,8 @@ def judge(
     under = recorded_under or UNKNOWN
     known = fit(recording, drive, under) if recording and doubted else None
     line, refused = doubt(known, recording, drive, under)
+    as_recorded = by_name.get(current)
+    true = replayed(work, as_recorded) if as_recorded and as_recorded.variant.scheduler == recorded_under else None
     judged = answer(
         ordered,
         criterion,
@@ -150,9 +156,11 @@ def judge(
         notes=(
             *work.notes,
             *((line,) if line and judged.outcome != "wrong drive" else ()),
+            *((told(true),) if true else ()),
             *coarse_note(results, options.exact),
             *without_processor(trials, drive, work.load, each),
         ),
         recorded_under=recorded_under,
         fit=known,
+        replayed=true,
     )

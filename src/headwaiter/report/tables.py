@@ -67,7 +67,7 @@ def print_notes(out: Console, notes: Iterable[str]) -> None:
 
 def print_conditions(out: Console, options: Options, notes: Iterable[str]) -> None:
     """Below a table: processor time, and notes."""
-    show(out, Text(f"({processor_of(options).describe(options.cores)})"))
+    show(out, Text(f"({processor_of(options).describe(options)})"))
     for note in notes:
         show(out, Text(f"Note: {note}."))
 

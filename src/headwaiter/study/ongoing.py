@@ -263,6 +263,8 @@ def extend(load: Ongoing, passes: tuple[int, ...]) -> Ongoing:
         parts["until_ns"].append(np.full((number - 1) * n, one.until_ns, np.int64))
         size += (number - 1) * n
     columns: dict[str, Any] = {name: np.ascontiguousarray(np.concatenate(each)) for name, each in parts.items()}
+    if base.apart_ns is not None:
+        columns["apart_ns"] = base.apart_ns[columns["origin"]]
     types = {name: getattr(base, name).dtype for name in _COPIED}
     columns |= {name: columns[name].astype(kind) for name, kind in types.items()}
     return replace(load, tasks=tuple(tasks), passes=passes, **columns)

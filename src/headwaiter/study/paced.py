@@ -11,7 +11,8 @@ as its I/Os do (a slope of 1, within hundredths where think times are even); of 
 takes (a slope of 0). What keeps its pace is replayed at its recorded times, but no I/O before the one that it waits for is done.
 
 A program that is late goes on at once. One that sleeps until a date is on time again as soon as it can be. One that computes is
-not: what it has lost it has lost. Both read a stream alike. The latter is assumed there, because it hides no harm.
+not: what it has lost it has lost. How far it is off an even pace tells which it is: of one with dates that stays what it is,
+however long one looks; of the other it adds up, as the way of a drunkard does.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ BUSY = 0.9
 """A program that has I/Os under way for more of its time has no pace but theirs."""
 SLOPE = 0.5
 """Less of its latencies shows in the time that a program with its own pace takes."""
-CERTAIN = 3.0
-"""Standard errors that the slope must be away from 1."""
+APART = 16
+"""How far apart I/Os are of which a program's way is looked at."""
+DATES, ADDS_UP = 0.25, 0.4
+"""A drunkard's way has a variance of 1 for each step; the way of one that keeps its dates has 1 for all of them."""
+CERTAIN, LIKELY = 3.0, 2.0
+"""Standard errors that the slope must be away from 1; so many where what it is late does not add up, either."""
 LATE_NS = 100_000
 """A program that is late goes on within so much: one that sleeps sleeps no more, and read-ahead is begun by the first page."""
 
@@ -51,7 +56,7 @@ def paced(trace: Trace, forest: Forest) -> Forest:
         if len(follows) < FEWEST or not known[forest.parent[follows]].all() or not _keeps_pace(trace, rows[known[rows]]):
             continue
         delay[follows] = np.minimum(delay[follows], LATE_NS)
-        flags[rows] |= PACED | DRIFTS * _is_read_ahead(trace, forest, rows)
+        flags[rows] |= PACED | DRIFTS * (_is_read_ahead(trace, forest, rows) and _drift(trace, rows) > ADDS_UP)
     return replace(forest, delay_ns=delay, flags=flags) if (flags & PACED).any() else forest
 
 
@@ -61,27 +66,46 @@ def _is_read_ahead(trace: Trace, forest: Forest, rows: I64) -> bool:
     return forest.after is not None and 2 * int((forest.after[reads] >= 0).sum()) > len(rows)
 
 
+def _drift(trace: Trace, rows: I64) -> float:
+    """Return how much of what a program was late adds up: 1 if all of it does, 0 if it keeps its dates.
+
+    Where too little is known it is 1, which hides no harm.
+    """
+    rows = rows[trace.op[rows] == Op.READ]
+    apart = min(APART, len(rows) // 4)
+    if apart < APART // 4:
+        return 1.0
+    issue = trace.time_ns[rows].astype(np.float64)
+    before = np.cumsum(trace.sectors[rows].astype(np.float64)) - trace.sectors[rows]
+    off = issue - np.polyval(np.polyfit(before, issue, 1), before)
+    near, far = float(np.var(np.diff(off))), float(np.var(off[apart:] - off[:-apart]))
+    return min(1.0, far / apart / near) if near else 1.0
+
+
 def _keeps_pace(trace: Trace, rows: I64) -> bool:
     """Return whether the time that a program takes does not tell what its I/Os took."""
     waited = (trace.op[rows] == Op.READ) | ((trace.flags[rows] & SYNC > 0) & (trace.op[rows] != Op.FLUSH))
     rows = rows[waited]
     if len(rows) < FEWEST:
         return False
-    issue = trace.time_ns[rows]
-    latency = (trace.complete_ns[rows] - issue).astype(np.float64)
-    span = float(issue[-1] - issue[0])
-    if latency.sum() >= BUSY * span:
+    # What is under way together is waited for once.
+    done = np.maximum.accumulate(trace.complete_ns[rows])
+    begins = np.flatnonzero(np.concatenate([[True], trace.time_ns[rows[1:]] > done[:-1]]))
+    if len(begins) < FEWEST:
         return False
-    size = len(rows) // STRETCHES
-    cuts = np.arange((len(rows) - 1) // size + 1) * size
+    issue = trace.time_ns[rows[begins]]
+    latency = (np.append(done[begins[1:] - 1], done[-1]) - issue).astype(np.float64)
+    if latency.sum() >= BUSY * float(issue[-1] - issue[0]):
+        return False
+    sectors = np.add.reduceat(trace.sectors[rows].astype(np.float64), begins)
+    size = len(begins) // STRETCHES
+    cuts = np.arange((len(begins) - 1) // size + 1) * size
     took = np.diff(issue[cuts]).astype(np.float64)
-    waits = np.add.reduceat(latency, cuts)[: len(took)]
-    sectors = np.add.reduceat(trace.sectors[rows].astype(np.float64), cuts)[: len(took)]
+    waits, moved = (np.add.reduceat(column, cuts)[: len(took)] for column in (latency, sectors))
     # Its pace may be one of I/Os or one of bytes.
-    slope, error = min(
-        (_slope(waits, y) for y in (took, took - sectors * took.sum() / sectors.sum())), key=lambda found: found[1]
-    )
-    return slope < SLOPE and 1 - slope > CERTAIN * error
+    slope, error = min((_slope(waits, y) for y in (took, took - moved * took.sum() / moved.sum())), key=lambda found: found[1])
+    certain = LIKELY if _drift(trace, rows) < DATES else CERTAIN
+    return slope < SLOPE and 1 - slope > certain * error
 
 
 def _slope(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:

@@ -16,12 +16,9 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import I64, Forest
+from headwaiter.study.submitters import TOGETHER_NS, apart_ns
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces import Trace, with_flushes
-
-TOGETHER_NS = 50_000
-"""I/Os of a process that come after each other within this are submitted in one go: some 10 us of processor time lie between
-them, and a process that slept would take longer."""
 
 
 def joined(work: Workload) -> Workload:
@@ -40,6 +37,7 @@ def joined(work: Workload) -> Workload:
     before, this = order[:-1], order[1:]
     one = (trace.complete_ns[this] >= 0) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
     one &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.op[this] != Op.FLUSH)
+    one &= apart_ns(trace)[trace.task[this]] == 0
     same = (trace.task, trace.group, trace.op, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns, work.load.parent)
     for column in same:
         if column is not None:
@@ -85,6 +83,8 @@ def plugged(trace: Trace, forest: Forest) -> Forest:
     for column in (trace.task, trace.op, forest.parent):
         held &= column[before] == column[this]
     held &= (trace.op[this] != Op.FLUSH) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
+    if forest.apart_ns is not None:
+        held &= forest.apart_ns[this] == 0
     if trace.issue_ns is not None:
         held &= (trace.issue_ns[before] < 0) | (trace.issue_ns[before] >= trace.time_ns[this])
     batch = np.concatenate([[0], np.cumsum(~held)])

@@ -79,15 +79,24 @@ def programs_of(outcome: Outcome, load: object) -> Programs | None:
     """Return the programs of jobs, or of a closed load with rows; None where nobody waits, or timestamps set the pace."""
     if isinstance(load, JobLoad):
         return _of_jobs(outcome, load)
-    if not isinstance(load, Forest) or outcome.recorded is None or not (load.parent >= 0).any():
+    if not isinstance(load, Forest) or outcome.recorded is None:
+        return None
+    rows = outcome.rows
+    return programs_in(load, np.asarray(rows.issue_ns), np.asarray(rows.complete_ns))
+
+
+def programs_in(load: Forest, issue: I64, complete: I64) -> Programs | None:
+    """Return the programs of a closed load whose I/Os were issued and completed at these times, ns; as programs_of().
+
+    An issue of -1, or a completion of 0: never.
+    """
+    if not (load.parent >= 0).any():
         return None
     waited = waited_for(load)
     groups = load.groups
     there = np.unique(groups[waited])
     if not len(there):
         return None
-    rows = outcome.rows
-    issue, complete = np.asarray(rows.issue_ns), np.asarray(rows.complete_ns)
     size = load.sectors.astype(np.float64) * SECTOR_BYTES
     number = np.searchsorted(there, groups)
     names: dict[int, str] = {}

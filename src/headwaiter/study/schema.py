@@ -319,6 +319,18 @@ class Fit(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed(Record):
+    """A replay under the scheduler that was in force, against the recording: what programs get done in a second."""
+
+    scheduler: Annotated[str, Says("the scheduler that was in force, or its variant")]
+    programs: Annotated[int, Says("number of programs that are compared")]
+    close: Annotated[int, Says("those that get what they got when they were recorded, within 10%")]
+    off: Annotated[float, Says("factor by which programs get too much or too little, geometric mean; 1 if all are right")]
+    farthest: Annotated[str | None, Says("the program that is farthest off, if one is not close")] = None
+    farthest_factor: Annotated[float | None, Says("so many times as much as it got when it was recorded")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Margin(Record):
     """A scheduler against the baseline, by the criterion. Of a ratio r, x percent ahead is r = 1 + x / 100."""
 
@@ -399,6 +411,7 @@ class CompareDocument(_Results, _Ranked, _Simulation):
     answer: Annotated[Answer, Says("the verdict")]
     levers: Annotated[Sequence[Lever], Says("what helps beside a scheduler, the most helpful first")] = ()
     fit: Annotated[Fit | None, Says("of recordings with completions: how well the drive explains them")] = None
+    replayed: Annotated[Replayed | None, Says("of these, where the scheduler in force is known: how true the replay is")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from headwaiter.fio import load_jobs, looks_like_job_file
 from headwaiter.generated import generate, looks_generated
 from headwaiter.study.paced import paced
 from headwaiter.study.schema import Replay
+from headwaiter.study.submitters import apart_ns, by_completions
 from headwaiter.traces import Source, Trace, as_inserted, closed_loop, part, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.excerpt import excerpt, is_large
@@ -201,7 +202,8 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
             notes.append(f"{which} completions were not recorded: service times of noop on {drive.name} are used instead")
             shift = int(rows.time_ns[0])
             complete = np.where(assumed, stand_in.rows.complete_ns + shift, complete)
-        parent, delay_ns = closed_loop(rows, complete)
+        apart = apart_ns(rows)
+        parent, delay_ns = by_completions(rows, complete, apart, *closed_loop(rows, complete))
         if assumed.any():
             think_ms = _assumed_think_ms(rows, parent, delay_ns, assumed)
             notes.append(f"so programs are assumed to think for {think_ms:.3g} ms between two of their requests (median)")
@@ -213,6 +215,7 @@ def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload
                 )
         if how == CLOSED:
             forest = paced(rows, dataclasses.replace(forest_of(rows, parent, delay_ns), after=stream_order(rows)))
+            forest = dataclasses.replace(forest, apart_ns=apart[rows.task] if apart.any() else None)
     if reading.speed != 1:
         notes.append(f"{'think times' if how == CLOSED else 'timestamps'} were divided by {reading.speed:g}")
         forest = dataclasses.replace(

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Programs that have several I/Os under way and submit each by itself, as libaio and io_uring do: how long one takes them.
+
+A completion that serves several of their I/Os lets them submit as many, and they have one processor: the first is with the
+scheduler, and with an idle disk, before the second is submitted. Were all to come at once they would be merged into one request,
+complete together, and so on for ever, where on a machine they spread out into several that wait in turn.
+
+What a process submits in one go (plugs.py) looks alike: I/Os that follow each other within microseconds. But there the device is
+never given the first without the second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from headwaiter.engine.constants import Op
+from headwaiter.engine.sim import I64
+from headwaiter.traces import Trace
+
+TOGETHER_NS = 50_000
+"""I/Os of a process that come after each other within this are submitted in one go, or as fast as it can."""
+FEWEST = 32
+"""Pairs of such I/Os from which anything is told."""
+APART = 0.005
+"""A process of whose I/Os that could have been one request at least this share were not submits each by itself."""
+QUICK = 0.1
+"""The share of a process's pauses between two of them that is shorter than what it needs."""
+
+
+def apart_ns(trace: Trace) -> I64:
+    """The time that a process needs for one more I/O, by task, shape (tasks,); 0: it submits in one go, or one at a time."""
+    found = np.zeros(len(trace.tasks), np.int64)
+    if trace.issue_ns is None:
+        return found
+    order = np.lexsort((np.arange(len(trace)), trace.task))
+    before, this = order[:-1], order[1:]
+    pair = _pairs(trace, before, this)
+    before, this = before[pair], this[pair]
+    apart = trace.issue_ns[before] != trace.issue_ns[this]
+    pause = trace.time_ns[this] - trace.time_ns[before]
+    for task in np.unique(trace.task[this]).tolist():
+        mine = trace.task[this] == task
+        if mine.sum() >= FEWEST and apart[mine].mean() >= APART:
+            found[task] = int(np.quantile(pause[mine], QUICK))
+    return found
+
+
+def _pairs(trace: Trace, before: I64, this: I64) -> npt.NDArray[np.bool_]:
+    """Which I/Os could have been one request with the one before: both were under way, and lie behind each other."""
+    assert trace.issue_ns is not None
+    pair: npt.NDArray[np.bool_] = (trace.task[before] == trace.task[this]) & (trace.op[this] != Op.FLUSH)
+    pair &= trace.op[before] == trace.op[this]
+    pair &= (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS) & (trace.complete_ns[before] > trace.time_ns[this])
+    pair &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.issue_ns[before] >= 0)
+    return pair
+
+
+def by_completions(trace: Trace, complete_ns: I64, apart: I64, parent: I64, delay_ns: I64) -> tuple[I64, I64]:
+    """(parent, delay_ns) of a closed replay where each I/O of such a process follows one completion, and each completion one I/O.
+
+    Of several that complete together closed_loop() takes the last for the parent of all that follow. Under another scheduler they
+    may not complete together, and the process would submit all when the last is done, and none before. apart: as apart_ns() has
+    it. A process has as many under way as it had at most; one that submitted more than were done is left as it is.
+    """
+    parent, delay_ns = parent.copy(), delay_ns.copy()
+    groups = {int(group): np.flatnonzero(trace.group == group) for group in np.unique(trace.group[apart[trace.task] > 0])}
+    for rows in groups.values():
+        issue, done = trace.time_ns[rows], complete_ns[rows]
+        if (trace.task[rows] != trace.task[rows[0]]).any() or (trace.op[rows] == Op.FLUSH).any() or (done < 0).any():
+            continue
+        by_end = np.argsort(done, kind="stable")
+        depth = int((np.arange(len(rows)) + 1 - np.searchsorted(done[by_end], issue, "right")).max())
+        follows, frees = rows[depth:], rows[by_end[: len(rows) - depth]]
+        think = trace.time_ns[follows] - complete_ns[frees]
+        if (think < 0).any() or (frees >= follows).any():
+            continue
+        parent[follows], delay_ns[follows] = frees, think
+        parent[rows[:depth]] = -1
+        delay_ns[rows[:depth]] = trace.time_ns[rows[:depth]] - trace.time_ns[0]
+    return parent, delay_ns

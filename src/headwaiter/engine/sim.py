@@ -144,6 +144,12 @@ class Forest:
     apart_ns: I64 | None = None
     windows: int = 0
     """It is a sample of a longer load: so many pieces, one behind the other; 0: all of one."""
+    free: Forest | None = None
+    """The same as it is where nobody throttles write-back, if that is known: what was recorded comes throttled."""
+
+    def under(self, scheduler: str) -> Forest:
+        """Return the load as it is under a scheduler."""
+        return self.free if self.free is not None and find(scheduler).is_unthrottled else self
 
     @property
     def groups(self) -> I64:

@@ -18,7 +18,7 @@ from headwaiter.engine.processor import MEASURED, Processor, parse_time
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.study.handover import handover
 from headwaiter.study.inkernel import WBT_PER_COMMAND, depth_of, kernel_options, recorded_options, untold
-from headwaiter.study.ongoing import going_on
+from headwaiter.study.ongoing import Ongoing, going_on
 from headwaiter.study.plugs import joined
 from headwaiter.study.variants import Variant
 from headwaiter.study.windows import WHOLE_IOS, sampled
@@ -195,9 +195,16 @@ class RunConditions:
         """The workload as it is run; what is so already stays as it is."""
         if self.whole and work.trace is not None and work.trace.excerpt:
             raise Problem(f"{work.name}: memory does not hold all of it (headwaiter run --stream replays it from disk)")
-        work = joined(work) if self.merging else work
+        free, work = work.free, joined(work) if self.merging else work
         work = work if self.whole else sampled(work, self.seed)
-        return going_on(work, drive) if self.goes_on else work
+        work = going_on(work, drive) if self.goes_on else work
+        if free is None or work.windows or not isinstance(work.load, Ongoing):
+            return work
+        other = self.load(free, drive).load
+        if not isinstance(other, Ongoing):
+            return work
+        # Both are told in the same slices of time.
+        return replace(work, load=replace(work.load, free=replace(other, sliced=work.load.sliced)), free=None)
 
 
 def checked(given: dict[str, Any]) -> RunConditions:

@@ -334,6 +334,10 @@ def _lowered(load: Load, groups: frozenset[int]) -> Load:
     assert isinstance(load, Forest)
     rows = np.isin(load.groups, list(groups))
     lowered = dataclasses.replace(load, ioprio=np.where(rows, IDLE, load.ioprio).astype(np.uint16))
+    if load.free is not None:
+        free = _lowered(load.free, groups)
+        assert isinstance(free, Forest)
+        lowered = dataclasses.replace(lowered, free=free)
     if isinstance(lowered, Ongoing) and lowered.recorded:
         recorded = _lowered(lowered.recorded, groups)
         assert isinstance(recorded, Forest)

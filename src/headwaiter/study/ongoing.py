@@ -67,6 +67,8 @@ class Ongoing(Forest):
     """Capacity of the drive, in sectors."""
     span_ns: int = 1
     """Length of the recording; programs go on until then."""
+    sliced: int = 0
+    """It is told in as many slices of time as so many I/Os have."""
 
     @property
     def recorded_ios(self) -> I64:
@@ -98,6 +100,7 @@ def ongoing(trace: Trace, forest: Forest, capacity: int) -> Ongoing:
     programs = tuple(p for g in np.unique(groups).tolist() if (p := _program(trace, forest, np.flatnonzero(groups == g))))
     begun = Ongoing(**{f.name: getattr(forest, f.name) for f in dataclasses.fields(Forest)})
     begun = replace(begun, span_ns=max(1, trace.span_ns), recorded=forest, programs=programs, capacity=capacity)
+    begun = replace(begun, sliced=len(forest.time_ns))
     return extend(begun, (2,) * len(programs))
 
 

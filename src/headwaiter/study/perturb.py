@@ -42,7 +42,12 @@ def perturbed(load: Load, options: Options, number: int, think_share: float = TH
     if isinstance(load, JobLoad):
         return _jobs(load, dice, turn, think_share), options
     if isinstance(load, Forest):
-        return _forest(load, dice, turn, think_share), options
+        state = dice.getstate()
+        changed = _forest(load, dice, turn, think_share)
+        if load.free is not None:
+            dice.setstate(state)
+            changed = dataclasses.replace(changed, free=_forest(load.free, dice, turn, think_share))
+        return changed, options
     return load, options
 
 

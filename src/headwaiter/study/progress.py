@@ -136,7 +136,7 @@ def _of_span(
     """Return the programs in cells of time, from what was done while it counts, and which rows these are."""
     assert load.until_ns is not None
     until, span = load.until_ns, load.span_ns
-    cells = cell_count(len(load.recorded.time_ns) if load.recorded else 1)
+    cells = cell_count(load.sliced)
     issued = waited & (issue >= 0)
     counted = np.flatnonzero(issued & (complete > 0))
     finished = counted[complete[counted] <= until[counted]]

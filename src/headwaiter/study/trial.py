@@ -174,6 +174,7 @@ def first_run(
     # A run of jobs may be as long as it likes; its rows are kept if it is short.
     record = isinstance(load, Forest) or estimated_ios(load, drive, options) <= SHORT_IOS
     options = replace(options, record=record or options.record)
+    load = load.under(variant.scheduler) if isinstance(load, Forest) else load
     while True:
         outcome = simulate(variant.scheduler, drive, load, variant.settings, options, log, progress)
         more = load.longer(np.asarray(outcome.rows.issue_ns)) if isinstance(load, Ongoing) else None

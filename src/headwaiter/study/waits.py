@@ -94,7 +94,7 @@ def _ongoing(rows: Rows, load: Ongoing, depth: int) -> Waits:
     there = np.flatnonzero((np.asarray(rows.issue_ns) >= 0) & (np.asarray(rows.complete_ns) > 0))
     issue, complete = (np.asarray(column)[there] for column in (rows.issue_ns, rows.complete_ns))
     if not len(there):
-        nothing = np.zeros(cell_count(len(load.recorded_ios)))
+        nothing = np.zeros(cell_count(load.sliced))
         return Waits(nothing, np.zeros(len(load.recorded_ios)), nothing, 0.0, 0.0, 0.0)
     until = np.maximum(issue, np.minimum(complete, load.until_ns[there]))
     waited = _added(issue, until, load.groups[there], (load.flags[there] & SYNC) > 0)
@@ -117,7 +117,7 @@ def _paces(cost: I64, complete: I64, there: I64, load: Ongoing) -> NDArray[np.fl
     shifts that: by its own part of W upwards, and by its own part of D downwards. So slices that are left out or come twice
     change the sum as they would change the cost, to the first order, and slices of all runs are of the same time.
     """
-    cells = cell_count(int((load.origin == np.arange(len(load.origin))).sum()))
+    cells = cell_count(load.sliced)
     groups, recorded = load.groups, load.recorded_ios
     n = len(recorded)
     at = np.minimum(complete, load.span_ns - 1) * cells // load.span_ns

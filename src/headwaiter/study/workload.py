@@ -21,7 +21,7 @@ from headwaiter.generated import generate, looks_generated
 from headwaiter.study.paced import paced
 from headwaiter.study.schema import Replay
 from headwaiter.study.submitters import apart_ns, by_completions
-from headwaiter.traces import Source, Trace, as_inserted, closed_loop, part, stream_order, with_flushes, with_streams
+from headwaiter.traces import Source, Trace, as_inserted, closed_loop, part, released, stream_order, with_flushes, with_streams
 from headwaiter.traces import load as load_trace
 from headwaiter.traces.excerpt import excerpt, is_large
 from headwaiter.traces.formats.native import native_csv
@@ -70,6 +70,8 @@ class Workload:
     """How it was read."""
     whole: Trace | None = None
     """What was recorded, where `trace` is windows of it (windows.py), or has fewer I/Os (plugs.py)."""
+    free: Workload | None = None
+    """The same where nobody throttles write-back, if somebody did when it was recorded."""
     is_joined: bool = False
     """Whether what the device served as one request is one I/O (plugs.py)."""
 
@@ -186,7 +188,13 @@ def _with_shares(load: Load, reading: Reading) -> Load:
 def replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload:
     """A trace as a load, fitted to a drive; `path` is where it comes from."""
     _check_fit(path, trace, drive)
-    trace = as_inserted(trace)
+    work, free = _replay(path, as_inserted(trace), drive, reading), released(trace)
+    if work.replay != CLOSED or free is trace:
+        return work
+    return dataclasses.replace(work, free=_replay(path, free, drive, reading))
+
+
+def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workload:
     notes = list(trace.notes)
     how = reading.replay or (CLOSED if trace.tasks_known else OPEN)
     if reading.replay is None and how == OPEN:

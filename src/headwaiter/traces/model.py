@@ -192,6 +192,35 @@ def as_inserted(trace: Trace) -> Trace:
     return replace(trace, **{**trace.columns(order), "time_ns": time[order]})
 
 
+def released(trace: Trace) -> Trace:
+    """With writes at the times at which they would have been submitted had nobody throttled write-back.
+
+    Whoever is held back waits inside the submission, and submits the next write when it is through with that: so each was held
+    for the time until the next one, or until it was inserted if that is shorter, and the next ones would have come sooner by as
+    much. The trace itself, if nothing was held. as_inserted() has when writes met the scheduler.
+    """
+    if trace.insert_ns is None:
+        return trace
+    rows = np.flatnonzero((trace.op == Op.WRITE) & (trace.insert_ns >= 0))
+    rows = rows[np.argsort(trace.task[rows], kind="stable")]
+    if len(rows) < 2:
+        return trace
+    this, following = rows[:-1], rows[1:]
+    pause = trace.time_ns[following] - trace.time_ns[this]
+    held = np.minimum(pause, trace.insert_ns[this] - trace.time_ns[this])
+    held = np.where(held > THROTTLED_NS, held, 0)
+    goes_on = (trace.task[this] == trace.task[following]) & (pause - held <= THROTTLED_NS)
+    sooner = np.concatenate([[0], np.cumsum(held)])
+    begins = np.flatnonzero(np.concatenate([[True], ~goes_on]))
+    sooner = sooner - np.repeat(sooner[begins], np.diff(begins, append=len(rows)))
+    if not sooner.any():
+        return trace
+    time = trace.time_ns.copy()
+    time[rows] -= sooner
+    order = np.argsort(time, kind="stable")
+    return replace(trace, **{**trace.columns(order), "time_ns": time[order], "insert_ns": None})
+
+
 EARLY_NS = 3600 * 10**9
 """No row of a file that is read in pieces is earlier than its first piece by so much."""
 

@@ -209,8 +209,10 @@ new-policy: .venv/.tools
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
 PAIRS := --set "SCHEDULERS=hw-maitre bfq"
 THIRTY := --set "JOBS=$(shell seq -s ' ' 101 130)"
+FORMER := --set "JOBS=$(shell seq -s ' ' 101 115)"
+LATTER := --set "JOBS=$(shell seq -s ' ' 116 130)"
 WD := --set DRIVE=wd-re-4tb --set DEPTH=32
-KERNELS_OWN := $(THIRTY) --set "SCHEDULERS=none mq-deadline kyber bfq bfq:low_latency=0 mq-deadline:fifo_batch=1"
+ADVISE := $(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json
@@ -223,17 +225,12 @@ lab-docs: build
 	$(BIN)/headwaiter lab run pairs -k 6.12 $(PAIRS) --json -o lab/experiments/pairs/pairs-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.1 --json -o lab/experiments/starts/starts-6.1.json
-	$(BIN)/headwaiter lab run advise -k 6.12 $(THIRTY) --json -o lab/experiments/advise/advise-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 $(WD) $(THIRTY) --json -o lab/experiments/advise/advise-wd-re-4tb-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 --set "JOBS=104 108 110 126" --json \
-		-o lab/experiments/advise/advise-twice-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 $(KERNELS_OWN) --json -o lab/experiments/advise/advise-stock-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 $(WD) $(KERNELS_OWN) --json \
-		-o lab/experiments/advise/advise-stock-wd-re-4tb-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 $(KERNELS_OWN) --set "JOBS=108 117" --json \
-		-o lab/experiments/advise/advise-stock-twice-6.12.json
-	$(BIN)/headwaiter lab run advise -k 6.12 $(WD) --set RUNS=2 $(KERNELS_OWN) \
-		--set "JOBS=110 111 124" --json -o lab/experiments/advise/advise-stock-twice-wd-re-4tb-6.12.json
+	$(ADVISE)-6.12.json $(THIRTY)
+	$(ADVISE)-twice-6.12.json --set RUNS=2 --set "JOBS=108 110 117 122 126"
+	$(ADVISE)-wd-re-4tb-6.12.json $(WD) $(FORMER)
+	$(ADVISE)-wd-re-4tb-more-6.12.json $(WD) $(LATTER)
+	$(ADVISE)-twice-wd-re-4tb-6.12.json $(WD) --set RUNS=2 --set "JOBS=107 108 110 111 113"
+	$(ADVISE)-twice-wd-re-4tb-more-6.12.json $(WD) --set RUNS=2 --set "JOBS=119 120 122 124 126"
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o lab/agree/agree-random.json

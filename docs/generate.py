@@ -14,10 +14,10 @@ the picture is drawn anew when the simulator's result changes; `waits: generated
 `rooms: table` and `rooms: picture` are the rooms of the Python package (rooms.py).
 `parquet: RECORD` are the columns of a Parquet table.
 `json: all` is every record of `--json`, and docs/headwaiter-1.schema.json the same for programs.
-Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `places: NAME`, `watched:
-NAME` and `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew; `kernels: all` is of
-lab/kernels/*.json (`make test-kernels`), `regret: NAME` of docs/regret.json (`make regret-docs`), `validated: NAME` of
-docs/published.json (`make published-docs`).
+Results of the lab take longer: `readers: NAME`, `programs: NAME`, `beside: KERNEL`, `advice: NAME`, `places: all|kernel
+NAMES`, `watched: NAME` and `agreement: NAME` are tables of lab/**/NAME.json, which `make lab-docs` measures anew;
+`kernels: all` is of lab/kernels/*.json (`make test-kernels`), `regret: NAME` of docs/regret.json (`make regret-docs`),
+`validated: NAME` of docs/published.json (`make published-docs`).
 Those of `headwaiter reproduce` are in docs/reproduction.json (reproduction.py, `make reproduction`).
 """
 
@@ -225,7 +225,7 @@ def advice(name: str) -> str:
     said: dict[str, dict[str, Any]] = {}
     for r in lab_results(name):
         if r["what"] == "advice":
-            said[r["job"]] = r
+            said.setdefault(r["job"], r)
         else:
             runs.setdefault(r["job"], {})[r["scheduler"]] = r
     base = "mq-deadline"
@@ -252,8 +252,12 @@ def advice(name: str) -> str:
 
 
 def first_places(names: str) -> str:
-    """Of the experiment `advise`, in one file or several: for how many jobs the first place holds, and a line for each other."""
-    said = [r for name in names.split() for r in lab_results(name) if r["what"] == "advice"]
+    """Of the experiment `advise`, in one file or several: for how many jobs the first place holds, and a line for each other.
+
+    `AMONG NAMES`: among all that ran, or the kernel's own.
+    """
+    among, *files = names.split()
+    said = [r for name in files for r in lab_results(name) if r["what"] == "advice" and r["among"] == among]
     missed = [r for r in said if not r["holds"]]
     lines = rows(
         ("job", "advise says", "advise's first", "best in the lab", "`of_best`"),

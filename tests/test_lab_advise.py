@@ -55,7 +55,7 @@ def test_first_places_are_held_against_the_best() -> None:
         ("hw-as", 12.0, 1.155, 30.0, 2),
     ]
     assert said == {
-        "what": "advice", "job": "7", "scheduler": "hw-as", "best": "bfq", "of_best": 0.894,
+        "what": "advice", "among": "all", "job": "7", "scheduler": "hw-as", "best": "bfq", "of_best": 0.894,
         "outcome": "better", "advised": "bfq", "advised_of_best": 1.0, "holds": False,
     }  # fmt: skip
 
@@ -132,6 +132,18 @@ def test_jobs_go_in_and_advice_comes_out(fake: dict[str, Any]) -> None:
     assert [row["mbps"] for row in rows[:2]] == [8.0, 3.0] and rows[2]["best"] == "none"
     assert rows[1]["ahead_percent"] == 0 and outcome.console == ["line"]
     assert rows[2]["again"] == "mq-deadline" and rows[2]["again_of_best"] < 0.4
+
+
+@pytest.mark.thorough
+def test_advice_about_the_kernels_own_has_a_row_of_its_own(fake: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ours ran, too: every machine has the former."""
+    monkeypatch.setitem(SPEEDS, "hw-as", (9.0, 9.0))
+    monkeypatch.setattr(advice, "default_set", lambda: ["none", "mq-deadline", "as"])
+    outcome = run(read("advise"), None, GIVEN | {"JOBS": "3", "SCHEDULERS": "none mq-deadline hw-as"}, lambda text: None)  # type: ignore[arg-type]
+    *_, every, own = [json.loads(line) for line in outcome.files["results"].splitlines()]
+    assert (every["among"], every["best"]) == ("all", "hw-as")
+    assert (own["among"], own["best"]) == ("kernel", "none")
+    assert own["scheduler"] in ("none", "mq-deadline")
 
 
 @pytest.mark.thorough

@@ -29,7 +29,8 @@ def trace_of(rows: list[tuple[int, int, int, int, int]]) -> Trace:
     time, insert, done, task, op = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     return make_trace(
         source="t", format="t", time_ns=time * US, insert_ns=insert * US, issue_ns=insert * US, complete_ns=done * US,
-        task_id=task, op=op, sector=np.arange(len(rows)) * 4096, sectors=np.full(len(rows), 128), flags=np.full(len(rows), SYNC, np.uint8),
+        task_id=task, op=op,
+        sector=np.arange(len(rows)) * 4096, sectors=np.full(len(rows), 128), flags=np.full(len(rows), SYNC, np.uint8),
         names={7: "a", 8: "b"},
     )  # fmt: skip
 

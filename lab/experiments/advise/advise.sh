@@ -5,7 +5,7 @@
 # lab: programs fio
 # lab: memory 2048
 # lab: set DRIVE=barracuda-80g DEPTH=1 FIRST=mq-deadline
-# lab: set SCHEDULERS="none mq-deadline bfq bfq:low_latency=0 hw-as hw-cfq-slice hw-maitre"
+# lab: set SCHEDULERS="none mq-deadline kyber bfq bfq:low_latency=0 mq-deadline:fifo_batch=1 hw-as hw-cfq-slice hw-maitre"
 # lab: set JOBS="1 2 3 4 5 6 7 8 9 10 11 12" RUNTIME=10 RUNS=1
 #
 # Each job, a random one by the number of its seed (`headwaiter lab agree --show N`), runs RUNTIME seconds under each of the schedulers.

@@ -39,6 +39,8 @@ _HANG_S = 1800
 _LIMIT_S = 4 * 3600
 NOTHING = 0.5
 """A process that has done no I/O counts as having done this share of one."""
+_OURS = "hw-"
+"""Names of our schedulers in the kernel begin so."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 TOLD = 0.05
 """Advice that is within this share of the best is right."""
@@ -92,18 +94,32 @@ def run(script: Script, on: Kernel, given: Mapping[str, str], say: Progress) -> 
     found = []
     for job in jobs:
         say(f"advise: job {job}")
-        got, *second = [
-            {name: processes(json.loads(files[f"{job}.{name}{run}.fio"])) for name in names}
-            for run in ("", ".again")[: int(parameters["RUNS"])]
-        ]
         try:
-            said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
+            found += rows_of(job, files, parameters)
         except NoRequestsError:
             say(f"advise: job {job} asked nothing of the disk")
-            continue
-        found += judged(job, got, first, said, *second)
     files["results"] = b"".join(json.dumps(row).encode() + b"\n" for row in found)
     return GuestOutcome(files, outcome.console)
+
+
+def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows of a job, from what the guest has sent of it: see judged().
+
+    Where both the kernel's own schedulers and ours ran, a second row of advice is about the former alone: about what every
+    machine has. NoRequestsError if its recording is empty.
+    """
+    names, first = parameters["SCHEDULERS"].split(), parameters["FIRST"]
+    runs = [
+        {name: processes(json.loads(files[f"{job}.{name}{run}.fio"])) for name in names}
+        for run in ("", ".again")[: int(parameters["RUNS"])]
+    ]
+    said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
+    found = judged(job, runs[0], first, said, *runs[1:])
+    own = [name for name in names if not name.startswith(_OURS)]
+    if first in own and 1 < len(own) < len(names):
+        some = [{name: run[name] for name in own} for run in runs]
+        found.append(judged(job, some[0], first, said, *some[1:])[-1] | {"among": "kernel"})
+    return found
 
 
 def processes(fio: Mapping[str, Any]) -> list[Got]:
@@ -178,7 +194,8 @@ def judged(
     # Where nothing is ahead of what is in force, that stays.
     place = place if said.ahead_percent[place] > 100 * EVEN else first
     share = {name: round(pace / paces[best], 3) for name, pace in paces.items()}
-    advice = {"what": "advice", "job": job, "scheduler": place, "best": best, "of_best": share[place], "outcome": said.outcome}
+    advice: dict[str, Any] = {"what": "advice", "among": "all", "job": job, "scheduler": place, "best": best}
+    advice |= {"of_best": share[place], "outcome": said.outcome}
     # The advice may be one of those that did not run.
     if said.advised in share:
         advice |= {"advised": said.advised, "advised_of_best": share[said.advised]}

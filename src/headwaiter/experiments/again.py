@@ -32,6 +32,7 @@ from headwaiter.lab.guest import GuestOutcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
 from headwaiter.lab.schema import ProgramReplay, ProgramRun
 from headwaiter.lab.script import Script, guest
+from headwaiter.study.handover import handover
 from headwaiter.study.inkernel import depth_of, kernel_options, untold
 from headwaiter.study.ongoing import ThreadsDone, done_in, ongoing, work
 from headwaiter.study.perturb import perturbed
@@ -123,6 +124,8 @@ class Replays:
         if in_kernel:
             # The guest has one processor, which blktrace does not record.
             options = replace(options, one_processor=True)
+            told = handover(recording.trace)
+            options = told.apply(options) if told else options
             options = kernel_options(options, name, depth_of(self.drive, options), self.scheduler)
             variant = untold(variant)
         whole = ongoing(recording.trace, recording.load, self.drive.sectors)

@@ -13,6 +13,7 @@ from headwaiter.engine.constants import SYNC
 from headwaiter.engine.sim import ConstantDrive, Forest
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.judge import judge
+from headwaiter.judge.levers import IDLE, _lowered
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.perturb import perturbed
 from headwaiter.study.variants import parse_variant
@@ -120,3 +121,16 @@ def test_they_are_judged_together(names: tuple[str, ...]) -> None:
     judged = judge(work, DRIVE, [parse_variant(name) for name in names], RunConditions())
     assert {margin.scheduler for margin in judged.answer.margins} == set(names)
     assert all(margin.low_percent is not None for margin in judged.answer.margins if margin.scheduler != "mq-deadline")
+
+
+def test_a_lower_class_is_lower_in_both() -> None:
+    """What helps beside a scheduler is tried under one that is not throttled, too."""
+    load = RunConditions().load(replay(Path("t"), bursts(), DRIVE, Reading()), DRIVE).load
+    assert isinstance(load, Forest)
+    lowered = _lowered(load, frozenset({int(load.groups[0])}))
+    assert isinstance(lowered, Forest)
+    assert lowered.free
+    for one in (lowered, lowered.free):
+        idle = one.groups == load.groups[0]
+        assert (one.ioprio[idle] == IDLE).all()
+        assert not one.ioprio[~idle].any()

@@ -308,11 +308,13 @@ static void move_lines(struct hws *s, struct sim_trace *t)
 /* Its task is busy with another row: it is due again when the task has time for it. */
 static bool is_too_soon(struct hws *s, struct sim_trace *t, u64 row)
 {
-	u64 *free_ns = &t->free_ns[t->given.task[row]], now = s->now;
+	u64 *free_ns, now = s->now;
 	bool waits;
 
+	/* A piece has none, nor a row of that number. */
 	if (!t->has_slot || t->has_slot[row])
 		return false;
+	free_ns = &t->free_ns[t->given.task[row]];
 	waits = *free_ns > now;
 	t->has_slot[row] = 1;
 	if (waits)

@@ -29,7 +29,7 @@ def replayed(work: Workload, trial: Trial) -> Replayed | None:
     None where that cannot be done: timestamps set the pace, think times were changed, or completions are unknown; or windows of
     a longer recording are replayed, which follow each other as they did not.
     """
-    then = _recorded(work)
+    then = _recorded(work) if trial.programs else None
     if then is None or trial.programs is None:
         return None
     counts = then.counts & trial.programs.counts
@@ -71,7 +71,7 @@ def _recorded(work: Workload) -> Programs | None:
         return None
     rows = with_flushes(trace)
     n, waited = len(rows), waited_for(load)[: len(rows)]
-    if (rows.complete_ns[waited] < 0).mean() > CLOSE:
+    if (rows.complete_ns[waited] < 0).sum() > CLOSE * waited.sum():
         return None
     issue, complete = np.full(len(load.time_ns), -1, np.int64), np.zeros(len(load.time_ns), np.int64)
     issue[:n] = rows.time_ns - rows.time_ns[0]

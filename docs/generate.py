@@ -224,10 +224,10 @@ def advice(name: str) -> str:
     runs: dict[str, dict[str, dict[str, Any]]] = {}
     said: dict[str, dict[str, Any]] = {}
     for r in lab_results(name):
-        if r["what"] == "advice":
-            said.setdefault(r["job"], r)
-        else:
+        if r["what"] == "run":
             runs.setdefault(r["job"], {})[r["scheduler"]] = r
+        elif r["among"] == "all":
+            said[r["job"]] = r
     base = "mq-deadline"
     others = [s for s in next(iter(runs.values())) if s != base]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headwaiter.base.errors import Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import Op
 from headwaiter.engine.processor import MEASURED, Time
@@ -152,6 +153,18 @@ def test_replays_take_what_was_recorded() -> None:
     assert RunConditions().options(flash, trace) == dataclasses.replace(
         RunConditions().options(flash, dataclasses.replace(trace, issue_ns=None))
     )
+
+
+def test_a_time_that_is_none_is_told() -> None:
+    """Also an empty one, which is no way to ask for the recorded one."""
+    with pytest.raises(Problem, match="dispatch_time"):
+        RunConditions(dispatch_time="").options(open_drive("barracuda-80g"), machine(busy()))
+
+
+def test_it_is_worked_out_once_for_a_recording() -> None:
+    """A comparison asks for each of its variants."""
+    trace = machine(busy())
+    assert handover(trace) is handover(trace)
 
 
 def test_it_says_what_it_is_put_into() -> None:

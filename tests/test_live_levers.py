@@ -231,7 +231,7 @@ def concluded(machine: FakeSystem, target: Target | None, best_name: str, under:
     gate = Gate(open=True, seconds=60.0, requests=1000, lost=0, tasks_known=True, reasons=())
     before, offered = Settings("mq-deadline"), ("none", "mq-deadline")
     found = advice.Advised(
-        work, drive, "progress", target, before, "mq-deadline", offered, gate, None, (), None, None, (), (), None, ()
+        work, drive, "progress", target, before, "mq-deadline", offered, gate, None, (), None, (), (), None, ()
     )
     best = parse_variant(best_name)
     said = Answer(

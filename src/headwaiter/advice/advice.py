@@ -72,11 +72,11 @@ class Advised:
     answer: Answer | None
     losses: tuple[str, ...]
     fit: Fit | None
-    replayed: Replayed | None
     advice: tuple[Advice, ...]
     muted: tuple[str, ...]
     wanted: Settings | None
     notes: tuple[str, ...]
+    replayed: Replayed | None = None
 
     def document(self, applied: bool) -> AdviseDocument:
         """Return what `headwaiter advise --json` prints."""
@@ -135,22 +135,7 @@ def advise(
     notes = _notes(work, settings, current, elsewhere(target, recorded))
     in_force = settings.scheduler if settings else current
     found = Advised(
-        work,
-        drive,
-        goal,
-        target,
-        settings or Settings(in_force),
-        in_force,
-        offered,
-        opened,
-        None,
-        (),
-        None,
-        None,
-        (),
-        (),
-        None,
-        notes,
+        work, drive, goal, target, settings or Settings(in_force), in_force, offered, opened, None, (), None, (), (), None, notes
     )
     if not opened.open and not anyway:
         return _with(found, [_advice(found, "recording", told(opened), "record")], mute)

@@ -29,7 +29,7 @@ from headwaiter.study.drive_fit import fit
 from headwaiter.study.trial import first_run
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import CLOSED, Workload
-from headwaiter.traces import Trace, closed_loop, with_flushes
+from headwaiter.traces import Trace, closed_loop, requests_of, with_flushes
 from headwaiter.traces.busy import busy_ns
 
 Array = npt.NDArray[Any]
@@ -187,10 +187,10 @@ def _device(trace: Trace) -> DeviceCharacter | None:
     known = np.flatnonzero((trace.issue_ns >= 0) & (trace.complete_ns >= 0))
     if not len(known):
         return None
-    key = np.stack([trace.issue_ns[known], trace.complete_ns[known], trace.op[known]])
-    _, first, which = np.unique(key, axis=1, return_index=True, return_inverse=True)
-    issue, complete = trace.issue_ns[known][first], trace.complete_ns[known][first]
-    sectors = np.bincount(which.reshape(-1), weights=trace.sectors[known])
+    order, first = requests_of(trace.issue_ns[known], trace.complete_ns[known], trace.op[known])
+    rows = known[order]
+    issue, complete = trace.issue_ns[rows[first]], trace.complete_ns[rows[first]]
+    sectors = np.add.reduceat(trace.sectors[rows].astype(np.float64), first)
     begin, end = issue, complete
     if trace.flushes and (made := trace.flushes.rows((trace.flushes.issue_ns >= 0) & (trace.flushes.complete_ns >= 0))):
         begin, end = np.concatenate([begin, made.issue_ns]), np.concatenate([end, made.complete_ns])

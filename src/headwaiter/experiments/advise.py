@@ -21,7 +21,7 @@ from headwaiter.advice.advice import advise
 from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.engine.schedulers import find
+from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.lab import python
 from headwaiter.lab.agree import PREFACE, process_rate
@@ -39,8 +39,6 @@ _HANG_S = 1800
 _LIMIT_S = 4 * 3600
 NOTHING = 0.5
 """A process that has done no I/O counts as having done this share of one."""
-_OURS = "hw-"
-"""Names of our schedulers in the kernel begin so."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 TOLD = 0.05
 """Advice that is within this share of the best is right."""
@@ -115,7 +113,8 @@ def rows_of(job: str, files: Mapping[str, bytes], parameters: Mapping[str, str])
     ]
     said = ranked(files[f"{job}.recording"], parameters["DRIVE"], int(parameters["DEPTH"]))
     found = judged(job, runs[0], first, said, *runs[1:])
-    own = [name for name in names if not name.startswith(_OURS)]
+    models = {one for one in catalogue() if find(one).is_model}
+    own = [name for name in names if name.partition(":")[0] in models]
     if first in own and 1 < len(own) < len(names):
         some = [{name: run[name] for name in own} for run in runs]
         found.append(judged(job, some[0], first, said, *some[1:])[-1] | {"among": "kernel"})

@@ -141,7 +141,7 @@ class RunConditions:
             wbt_depth=wbt_depth if self.wbt_depth is None else self.wbt_depth,
             **same,
         )
-        dispatch_time = self.dispatch_time or str(MEASURED.dispatch)
+        dispatch_time = str(MEASURED.dispatch) if self.dispatch_time is None else self.dispatch_time
         times = (("turnaround", self.turnaround), ("dispatch_time", dispatch_time), ("copy_time", self.copy_time))
         options = Processor(*(parse_time(name, text) for name, text in times)).apply(options)
         options = recorded_options(options, trace) if trace else options

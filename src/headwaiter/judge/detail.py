@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from headwaiter.base.ending import tidied
 from headwaiter.engine.constants import SECTOR_BYTES
-from headwaiter.engine.sim import Drive, Forest, Load, Options, Outcome, simulate
+from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.judge.judge import Judged
 from headwaiter.study.ongoing import Ongoing
 from headwaiter.study.schema import Result
@@ -82,7 +82,6 @@ def pictured(found: Judged, progress: Callable[[str, int], None] | None = None) 
         variant, r = trial.variant, trial.result
         tick = (lambda done: progress(variant.name, done)) if progress else None
         options, load = found.options_of(trial), found.work.load
-        load = load.under(variant.scheduler) if isinstance(load, Forest) else load
         if isinstance(load, Ongoing):  # it is as long as it needs to be under this variant
             load, _ = first_run(variant, found.drive, load, options, tasks=False)
         known = detail(variant, found.drive, load, options, r.requests, tick)

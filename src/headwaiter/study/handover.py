@@ -14,6 +14,7 @@ Two times are told apart, because the way is longer after a completion:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.processor import MEASURED, Time
 from headwaiter.engine.sim import I64, Options
-from headwaiter.traces import Trace
+from headwaiter.traces import Trace, requests_of
 
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
@@ -88,11 +89,21 @@ class _Ways:
         return _rounded(float(np.median(self.took_ns - page_ns * self.pages)), _FIXED_NS)
 
 
+_KNOWN: WeakKeyDictionary[Trace, Handover | None] = WeakKeyDictionary()
+"""A comparison asks for each of its variants and levers."""
+
+
 def handover(trace: Trace) -> Handover | None:
     """Return what a recording tells; None if it does not tell enough.
 
     A recording that tells only of requests that waited, or only of requests that did not, tells that one time.
     """
+    if trace not in _KNOWN:
+        _KNOWN[trace] = _told(trace)
+    return _KNOWN[trace]
+
+
+def _told(trace: Trace) -> Handover | None:
     found = _requests(trace)
     if found is None:
         return None
@@ -121,17 +132,15 @@ def _requests(trace: Trace) -> _Requests | None:
     rows = np.flatnonzero((trace.issue_ns >= arrive) & (trace.complete_ns >= trace.issue_ns) & (trace.op != Op.FLUSH))
     if len(rows) < FEWEST:
         return None
-    rows = rows[np.lexsort((trace.complete_ns[rows], trace.issue_ns[rows]))]
-    issue, complete, op = trace.issue_ns[rows], trace.complete_ns[rows], trace.op[rows]
-    new = (np.diff(issue) != 0) | (np.diff(complete) != 0) | (op[1:] != op[:-1])
-    begins = np.flatnonzero(np.concatenate([[True], new]))
+    order, begins = requests_of(trace.issue_ns[rows], trace.complete_ns[rows], trace.op[rows])
+    rows = rows[order]
     sectors = np.add.reduceat(trace.sectors[rows].astype(np.int64), begins)
     return _Requests(
         np.maximum.reduceat(arrive[rows], begins),
-        issue[begins],
-        complete[begins],
+        trace.issue_ns[rows[begins]],
+        trace.complete_ns[rows[begins]],
         np.ceil(sectors * (SECTOR_BYTES / PAGE_BYTES)),
-        op[begins] == Op.WRITE,
+        trace.op[rows[begins]] == Op.WRITE,
     )
 
 

@@ -42,12 +42,7 @@ def perturbed(load: Load, options: Options, number: int, think_share: float = TH
     if isinstance(load, JobLoad):
         return _jobs(load, dice, turn, think_share), options
     if isinstance(load, Forest):
-        state = dice.getstate()
-        changed = _forest(load, dice, turn, think_share)
-        if load.free is not None:
-            dice.setstate(state)
-            changed = dataclasses.replace(changed, free=_forest(load.free, dice, turn, think_share))
-        return changed, options
+        return _forest(load, dice.getrandbits(64), turn, think_share), options
     return load, options
 
 
@@ -70,9 +65,9 @@ def _jobs(load: JobLoad, dice: random.Random, turn: int, think_share: float) -> 
     return dataclasses.replace(load, jobs=tuple(jobs))
 
 
-def _forest(load: Forest, dice: random.Random, turn: int, think_share: float) -> Forest:
+def _forest(load: Forest, seed: int, turn: int, think_share: float) -> Forest:
     """Roots move with their tasks; what follows another I/O after a while does so after a little more or less."""
-    numbers = np.random.default_rng(dice.getrandbits(64))
+    numbers = np.random.default_rng(seed)
     later = turn + numbers.integers(0, START_NS, len(load.tasks))
     think = numbers.uniform(1 - think_share, 1 + think_share, len(load.delay_ns))
     if isinstance(load, Ongoing):
@@ -82,4 +77,5 @@ def _forest(load: Forest, dice: random.Random, turn: int, think_share: float) ->
         load,
         time_ns=load.time_ns + later[load.task],
         delay_ns=np.rint(load.delay_ns * think).astype(np.int64),
+        free=_forest(load.free, seed, turn, think_share) if load.free is not None else None,
     )

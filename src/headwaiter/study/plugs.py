@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headwaiter.engine.constants import Op
 from headwaiter.engine.sim import I64, Forest
-from headwaiter.study.submitters import TOGETHER_NS, apart_ns
+from headwaiter.study.submitters import TOGETHER_NS
 from headwaiter.study.workload import CLOSED, Workload
 from headwaiter.traces import Trace, with_flushes
 
@@ -37,7 +37,8 @@ def joined(work: Workload) -> Workload:
     before, this = order[:-1], order[1:]
     one = (trace.complete_ns[this] >= 0) & (trace.time_ns[this] - trace.time_ns[before] <= TOGETHER_NS)
     one &= (trace.sector[before] + trace.sectors[before] == trace.sector[this]) & (trace.op[this] != Op.FLUSH)
-    one &= apart_ns(trace)[trace.task[this]] == 0
+    if work.load.apart_ns is not None:
+        one &= work.load.apart_ns[this] == 0
     same = (trace.task, trace.group, trace.op, trace.flags, trace.ioprio, trace.complete_ns, trace.issue_ns, work.load.parent)
     for column in same:
         if column is not None:

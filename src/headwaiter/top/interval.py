@@ -15,7 +15,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, SYNC, Op
 from headwaiter.queue.devices import Device, current_scheduler
 from headwaiter.study.blame import Blame, blame
 from headwaiter.top.schema import TopFlow, TopProgram, TopQueue
-from headwaiter.traces import Trace, with_flushes
+from headwaiter.traces import Trace, requests_of, with_flushes
 from headwaiter.traces.model import Array
 
 SHOWN = ("nr_requests", "wbt_lat_usec", "read_ahead_kb")
@@ -138,10 +138,11 @@ def _queue(rows: Trace, since_ns: int, until_ns: int, setting: DiskSetting, busy
     begin, stop, in_device, most = rows.time_ns, end, None, None
     if rows.issue_ns is not None:
         given = rows.issue_ns >= 0
-        known = np.stack([rows.issue_ns[given], end[given], rows.op[given], rows.complete_ns[given] < 0])
+        issue, end, still = rows.issue_ns[given], end[given], rows.complete_ns[given] < 0
         # What was merged is one request of the device.
-        begin, stop, _, still = np.unique(known, axis=1)
-        in_device = int(still.sum())
+        order, first = requests_of(issue, end, rows.op[given], still)
+        one = order[first]
+        begin, stop, in_device = issue[one], end[one], int(still[one].sum())
         most = _most(begin, stop)
     if busy_percent is None:
         busy_percent = 100 * _union(np.maximum(begin, since_ns), stop) / max(1, until_ns - since_ns)

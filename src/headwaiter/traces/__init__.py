@@ -4,7 +4,7 @@
 from headwaiter.engine.constants import Op
 from headwaiter.traces.closed import closed_loop, stream_order
 from headwaiter.traces.formats.native import write_csv
-from headwaiter.traces.model import Flushes, Trace, TraceTask, as_inserted, released, with_flushes
+from headwaiter.traces.model import Flushes, Trace, TraceTask, as_inserted, released, requests_of, with_flushes
 from headwaiter.traces.registry import Format, ReadOptions, detect, formats, load
 from headwaiter.traces.source import Source
 from headwaiter.traces.streams import part, with_streams
@@ -24,6 +24,7 @@ __all__ = [
     "load",
     "part",
     "released",
+    "requests_of",
     "stream_order",
     "with_flushes",
     "with_streams",

@@ -172,6 +172,16 @@ def with_flushes(trace: Trace) -> Trace:
     return replace(trace, **columns, issue_ns=given, insert_ns=inserted, flushes=None)
 
 
+def requests_of(*keys: Array) -> tuple[Array, Array]:
+    """(order, begins): rows in an order in which those that the device had as one request stand together, and where each begins.
+
+    keys: what rows of one request share, as their issue, completion and operation, shape (n,). Requests are in order of them.
+    """
+    order = np.lexsort(keys[::-1])
+    new = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    return order, np.flatnonzero(np.concatenate([[len(order) > 0], new]))
+
+
 THROTTLED_NS = 50_000
 """A write that the scheduler was given later than this was held back."""
 

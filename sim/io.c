@@ -27,6 +27,7 @@ void sim_issue(struct hws *s, u32 task, const struct hw_bio *what, u64 row, u64 
 		struct sim_piece *p = sim_piece_new(s);
 
 		p->io = io;
+		p->throttled = false;
 		p->bio = *what;
 		p->bio.sector = sector;
 		p->bio.sectors = min(left, s->opt.max_sectors);

@@ -24,6 +24,16 @@ static void append_pieces(struct sim_request *r, struct sim_piece *more, struct 
 	r->pieces_tail = tail;
 }
 
+/* @p has become part of @into, and needs no place of its own in write-back. */
+static void piece_joined(struct hws *s, struct hw_request *into, struct sim_piece *p)
+{
+	append_pieces(into->host, p, &p->next);
+	if (p->throttled)
+		sim_wbt_put(s);
+	s->merges++;
+	sim_log(s, EV_MERGE, into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
+}
+
 /* @gone has become part of @into. */
 static void joined(struct hws *s, struct hw_request *into, struct hw_request *gone)
 {
@@ -47,9 +57,7 @@ static bool merge_arriving(struct hws *s, struct sim_piece *p)
 	into = hw_merge_arriving(&s->merger, s->q, &p->bio, s->now);
 	if (!into)
 		return false;
-	append_pieces(into->host, p, &p->next);
-	s->merges++;
-	sim_log(s, EV_MERGE, into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
+	piece_joined(s, into, p);
 	while ((gone = hw_merge_onwards(&s->merger, s->q, &into)))
 		joined(s, into, gone);
 	sim_log_waits(s);
@@ -94,9 +102,7 @@ bool sim_merge_piece(struct hws *s, struct sim_piece *p)
 
 	if (!m.into)
 		return false;
-	append_pieces(m.into->host, p, &p->next);
-	s->merges++;
-	sim_log(s, EV_MERGE, m.into->id, p->io->task, p->bio.op, p->bio.sector, p->bio.sectors);
+	piece_joined(s, m.into, p);
 	if (m.gone)
 		joined(s, m.into, m.gone);
 	sim_log_waits(s);

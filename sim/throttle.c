@@ -46,12 +46,11 @@ static bool throttled(struct hws *s, struct sim_piece *p)
 {
 	struct sim_writer *w;
 
-	p->throttled = false;
 	if (!s->throttle || p->bio.op == HW_READ || p->bio.flags & HW_RQ_SYNC)
 		return false;
 	w = writer_of(s, &s->tasks[p->io->task]);
-	p->throttled = true;
-	if (!w->first && sim_wbt_get(s, &w->wbt))
+	p->throttled = !w->first && sim_wbt_get(s, &w->wbt);
+	if (p->throttled)
 		return false;
 	s->tasks[p->io->task].nr_waiting++;
 	*w->tail = p;
@@ -83,6 +82,7 @@ static void go_on(struct hws *s, struct sim_writer *w)
 				w->first = p;
 				return;
 			}
+			p->throttled = true;
 			sim_request_piece(s, p);
 		}
 		sim_waited(s, p->io->task);

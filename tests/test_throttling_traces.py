@@ -97,6 +97,17 @@ def test_a_place_comes_back_when_its_request_becomes_part_of_another(tmp_path: P
     assert logged(tmp_path, load, wbt_depth=64).count((41 * MS, "insert")) == 4
 
 
+@pytest.mark.parametrize("tags", [False, True], ids=["counted", "tags"])
+def test_a_place_comes_back_when_its_write_joins_another_while_it_waits_for_a_request(tags: bool, tmp_path: Path) -> None:
+    """Two reads have the only two requests. Of four writes in a row the first gets the next one, and the others join it."""
+    four: list[Row] = [(1, FLUSHER, Op.WRITE, 0, 200_000 + 8 * i) for i in range(4)]
+    load: list[Row] = [(0, READER, Op.READ, SYNC, 0), (0, READER, Op.READ, SYNC, 900_000), *four]
+    load += [(41, *row[1:]) for row in writes(6)]
+    found = logged(tmp_path, load, wbt_depth=64, nr_requests=2, pull_ahead=tags)
+    assert [event for _, event in found].count("merge") == 3
+    assert found.count((41 * MS, "insert")) == 2
+
+
 def test_a_read_may_take_so_long(tmp_path: Path) -> None:
     """The drive is one that rotates, with 75 ms. With 2 ms, reads of 5 are too slow, and leave the flusher less."""
     load = [*reads(60, 6), *((300, *row[1:]) for row in writes(40))]

@@ -37,7 +37,7 @@ def stream(n: int = 400, *, alone: int = 5, needs_us: int = 20, depth: int = DEP
         number += 1
         many = 1 if alone and number % alone == 0 else max(1, ready - given)
         part = slice(given, min(n, given + many))
-        issue[part] = max(now, int(time[part][0])) + 30 * US
+        issue[part] = max(now, int(time[part][0])) + needs_us * US // 2
         if many > 1:
             issue[part] = max(issue[part][0], int(time[part][-1]))
         now = int(issue[part][0]) + MS
@@ -61,6 +61,14 @@ def test_a_process_that_submits_each_by_itself_is_told_by_the_disk_that_has_one_
 
 def test_what_the_disk_always_has_together_was_submitted_in_one_go() -> None:
     assert apart_ns(stream(alone=0)).tolist() == [0]
+
+
+def test_a_full_request_tells_nothing() -> None:
+    """What was submitted in one go is several requests where it is more than one may have: none began before all were there."""
+    trace = stream(alone=0)
+    assert trace.issue_ns is not None
+    later = trace.issue_ns + np.arange(len(trace)) % 2 * US
+    assert apart_ns(dataclasses.replace(trace, issue_ns=later)).tolist() == [0]
 
 
 def test_too_few_tell_nothing() -> None:

@@ -6,7 +6,7 @@ scheduler, and with an idle disk, before the second is submitted. Were all to co
 complete together, and so on for ever, where on a machine they spread out into several that wait in turn.
 
 What a process submits in one go (plugs.py) looks alike: I/Os that follow each other within microseconds. But there the device is
-never given the first without the second.
+never given the first before the second is submitted. That two were not one request tells nothing: a request may be full.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TOGETHER_NS = 50_000
 """I/Os of a process that come after each other within this are submitted in one go, or as fast as it can."""
 FEWEST = 32
 """Pairs of such I/Os from which anything is told."""
-APART = 0.005
-"""A process of whose I/Os that could have been one request at least this share were not submits each by itself."""
+APART = 0.0005
+"""A process submits each by itself if this share of its I/Os was with the device before the next one, which could have joined."""
 QUICK = 0.1
 """The share of a process's pauses between two of them that is shorter than what it needs."""
 
@@ -37,7 +37,7 @@ def apart_ns(trace: Trace) -> I64:
     before, this = order[:-1], order[1:]
     pair = _pairs(trace, before, this)
     before, this = before[pair], this[pair]
-    apart = trace.issue_ns[before] != trace.issue_ns[this]
+    apart = trace.issue_ns[before] < trace.time_ns[this]
     pause = trace.time_ns[this] - trace.time_ns[before]
     # In order of tasks, of which a recording may have thousands.
     tasks, begins, counts = np.unique(trace.task[this], return_index=True, return_counts=True)

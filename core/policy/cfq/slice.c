@@ -24,7 +24,9 @@
  *
  * Asynchronous writes of all processes share a queue for each priority. They get slices in time and
  * in number of requests, never beside synchronous requests in flight, and few at once after
- * synchronous requests (low_latency).
+ * synchronous requests (low_latency). That is all the throttling that write-back needs: as Linux's
+ * CFQ did (4.10), this one does without the block layer's. Nor do they have more than half of the
+ * requests, for a reader that finds none left cannot be served first.
  *
  * The active queue is slice_active.c's, the order of queues and of a queue's requests
  * slice_queue.c's, who is worth waiting for slice_habits.c's, cooperation slice_coop.c's. Calls go
@@ -49,6 +51,7 @@
  *  2. The idle timer runs only for an active, empty, synchronous queue with nothing in the driver.
  *  3. A queue is in the service tree exactly while it has requests queued.
  */
+#include "core/lib/pools.h"
 #include "core/policy/cfq/internal.h"
 #include "core/policy/policies.h"
 
@@ -418,7 +421,7 @@ const struct hw_policy hw_cfq_slice = {
 	.summary =
 		"a slice of disk time for each process, with short waits for its requests inside the slice",
 	.source = "Linux 2.6.32 cfq-iosched; Axboe, time sliced CFQ (2004)",
-	.flags = HW_POLICY_HASH,
+	.flags = HW_POLICY_HASH | HW_POLICY_UNTHROTTLED,
 	.queue_size = sizeof(struct cs_device),
 	.task_size = sizeof(struct cs_task),
 	.request_size = sizeof(struct cs_request),
@@ -441,6 +444,7 @@ const struct hw_policy hw_cfq_slice = {
 	.merged_requests = cs_merged_requests,
 	.former = hw_sorted_former,
 	.latter = hw_sorted_latter,
+	.limit_depth = hw_pools_limit_depth,
 	.task_init = cs_task_init,
 	.task_exit = cs_task_exit,
 };

@@ -327,6 +327,15 @@ def test_children_side_by_side_are_not() -> None:
     assert groups(rows, parents={1: 10, 2: 10}) == {10: 0, 1: 1, 2: 2}
 
 
+def test_children_side_by_side_are_threads_of_control_of_their_own() -> None:
+    """As those of a server. The parent, which did something before, goes with those that take longest: here 1 and then 3."""
+    rows = [(10, 0, 1), (1, 2, 40), (2, 3, 41), (3, 42, 60), (4, 43, 50)]
+    found = groups(rows, parents={1: 10, 2: 10, 3: 10, 4: 10})
+    assert len({found[1], found[2]}) == 2 and len({found[3], found[4]}) == 2
+    assert [child for child in (1, 2) if found[child] == found[10]] == [2], "3 goes on where 2 has ended"
+    assert found[3] == found[2] and found[4] == found[1]
+
+
 def test_grandchildren_and_circles_of_forks() -> None:
     assert groups([(1, 0, 5), (2, 8, 20), (3, 30, 40)], parents={2: 1, 3: 2}) == {1: 0, 2: 0, 3: 0}
     assert groups([(1, 0, 5), (2, 8, 20)], parents={2: 1, 1: 2}) == {1: 0, 2: 0}

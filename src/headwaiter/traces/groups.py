@@ -3,7 +3,8 @@
 
 Two sources, the better first:
 - Recorded forks: children of one parent that do not overlap are one thread of control, however long the pause between
-  them; the parent belongs to it if it issues nothing while a child is at work.
+  them; the parent belongs to it if it issues nothing while a child is at work. Where children work side by side, as those of a
+  server do, the parent belongs to those that take longest: what the others do hangs on neither.
 - Otherwise command names: a task that begins within the gap after another of the same name has ended, and not before,
   continues it. If several have ended it continues the latest.
 - And numbers, which a kernel gives in order: what nothing of its own name goes before continues a task of another name whose
@@ -68,7 +69,7 @@ def find_groups(
                 p = index[parent]
                 issued_ns = time_ns[by_task[bounds[p] : bounds[p + 1]]]
                 busy = np.searchsorted(issued_ns, end[members], "right") > np.searchsorted(issued_ns, begin[members])
-                _adopt(p, np.array(members), busy, head)
+                _adopt(p, np.array(members), busy, begin, end, head)
     # Links point from a task to an earlier one or to its parent: follow them to the end.
     while not np.array_equal(head, head[head]):
         head = head[head]
@@ -117,12 +118,24 @@ def _join(members: list[int], tasks: Sequence[TraceTask], begin: Array, end: Arr
                 break
 
 
-def _adopt(parent: int, children: Array, busy: Array, head: Array) -> None:
-    """Let children's chains join their parent's group, but for chains with a child during which it was busy."""
+def _adopt(parent: int, children: Array, busy: Array, begin: Array, end: Array, head: Array) -> None:
+    """Let children's chains join their parent's group, but for those with a child during which it was busy.
+
+    Of chains that overlap only the longest does.
+    """
     heads = head[children]
+    spans = []
     for chain in sorted(set(heads.tolist()) - set(heads[busy].tolist())):
+        mine = children[heads == chain]
+        first, last = int(begin[mine].min()), int(end[mine].max())
+        spans.append((first - last, first, last, chain))
+    taken: list[tuple[int, int]] = []
+    for _, first, last, chain in sorted(spans):
+        if any(first < other_last and other_first < last for other_first, other_last in taken):
+            continue
         if not _reaches(head, parent, chain):
             head[chain] = parent
+            taken.append((first, last))
 
 
 def _reaches(head: Array, start: int, goal: int) -> bool:

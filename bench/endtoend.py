@@ -4,9 +4,9 @@
     python bench/endtoend.py                 on a loop device; needs libfuse2 and `pip install fusepy`
     python bench/endtoend.py DISK FOLDER     on a disk of this machine; FOLDER is on it, and gets two files of 1 GiB for the time
 
-Either takes about three minutes, root and fio. A backup writes with 32 requests under way, while a program reads 4 KiB at random.
-Behind the loop device is a file that is as slow as a disk with one head: 6 ms and more a movement, 60 MB/s.
-The times are this machine's; the disk's dominate.
+Either takes about three minutes, root and fio. A program reads 4 KiB at random. Beside it, on the loop device, a backup writes
+with 32 requests under way, and on a disk two programs read 256 KiB at random with 64 each. Behind the loop device is a file that
+is as slow as a disk with one head: 6 ms and more a movement, 60 MB/s. The times are this machine's; the disk's dominate.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ SECONDS = 62
 LOAD = ["--direct=1", "--time_based", "--size=1g", "--ioengine=libaio"]
 READER = ["--name=reader", "--rw=randread", "--bs=4k"]
 BACKUP = ["--name=backup", "--rw=write", "--bs=256k", "--iodepth=32"]
+SCAN = ["--name=scan", "--rw=randread", "--bs=256k", "--iodepth=64", "--numjobs=2"]
 
 
 def serve(backing: str, folder: str) -> None:
@@ -70,25 +71,27 @@ def serve(backing: str, folder: str) -> None:
     fuse.FUSE(OneHead(), folder, foreground=True, direct_io=True, max_read=1 << 20, big_writes=True)
 
 
-def reader(places: tuple[str, str], seconds: int) -> str:
-    """What the reader has beside the backup, in words; places: where each of them works, as options of fio."""
-    read, written = places
-    load = [*LOAD, *READER, *read.split(), *BACKUP, *written.split()]
+def reader(places: tuple[str, str], other: list[str], seconds: int) -> str:
+    """What the reader has beside the other, in words; places: where each of them works, as options of fio."""
+    mine, its = places
+    load = [*LOAD, *READER, *mine.split(), *other, *its.split()]
     command = ["fio", f"--runtime={seconds}", "--output-format=json", "--eta=never", *load]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     told = json.loads(done.stdout)["jobs"][0]["read"]
     return f"{told['clat_ns']['percentile']['99.000000'] / 1e6:.3g} ms, {told['iops']:.1f} reads a second"
 
 
-def tried(disk: str, places: tuple[str, str], state: Path) -> None:
-    """The reader before the advice, with it and after it."""
+def tried(disk: str, places: tuple[str, str], other: list[str], state: Path) -> None:
+    """The reader before the advice, with it and after it; nothing more where the advice is to change nothing."""
     headwaiter, kept = Path(sys.executable).with_name("headwaiter"), ["--state", str(state)]
     advise = subprocess.Popen([headwaiter, "advise", disk, "-t", str(SECONDS - 1), "--apply", *kept])
-    print("before:", reader(places, SECONDS + 4))
+    print("before:", reader(places, other, SECONDS + 4))
     advise.wait()
-    print("after:", reader(places, 20))
+    if not state.exists():
+        return
+    print("after:", reader(places, other, 20))
     subprocess.run([headwaiter, "revert", disk, *kept], check=True)
-    print("reverted:", reader(places, 20))
+    print("reverted:", reader(places, other, 20))
 
 
 def on_loop(made: Path) -> None:
@@ -104,7 +107,7 @@ def on_loop(made: Path) -> None:
             time.sleep(0.1)
         loop = ["losetup", "-f", "--show", "--direct-io=on", str(folder / "disk")]
         disk = subprocess.run(loop, check=True, capture_output=True, text=True).stdout.strip()
-        tried(disk, (f"--filename={disk}", f"--filename={disk} --offset=4g"), made / "state")
+        tried(disk, (f"--filename={disk}", f"--filename={disk} --offset=4g"), BACKUP, made / "state")
     finally:
         if disk:
             subprocess.run(["losetup", "-d", disk], check=False)
@@ -116,7 +119,7 @@ def main() -> None:
     disk, folder = sys.argv[1:] or ("", None)
     with tempfile.TemporaryDirectory(dir=folder) as made:
         if disk:
-            tried(disk, (f"--filename={made}/read", f"--filename={made}/written"), Path(made) / "state")
+            tried(disk, (f"--filename={made}/read", f"--filename={made}/other"), SCAN, Path(made) / "state")
         else:
             on_loop(Path(made))
 

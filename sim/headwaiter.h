@@ -190,6 +190,8 @@ struct hws_options {
 	 */
 	uint32_t race_seed;
 	uint32_t settled; /* 1: the policy has had the device for long (struct hw_device) */
+	/* what the kernel takes the drive for: 0: what it is; 1: it rotates; 2: it does not */
+	uint32_t told_rotational;
 	/*
 	 * Processor time, each for a request or I/O and for each of its pages of 4 KiB. Dispatch:
 	 * from the decision to the drive, or, of a worker (pull_ahead), from a completion or a

@@ -443,6 +443,12 @@ void sim_wbt_read(struct hws *s);
 void sim_wbt_issued(struct hws *s, const struct sim_request *r);
 void sim_wbt_done(struct hws *s, const struct sim_request *r);
 
+/* Does the kernel take the drive for one that rotates? */
+static inline bool sim_is_told_rotational(const struct hws *s)
+{
+	return s->opt.told_rotational ? s->opt.told_rotational == 1 : s->drive->rotational;
+}
+
 /* throttle.c: write-back of a trace is throttled, if any is */
 void sim_throttle_init(struct hws *s);
 void sim_submit_piece(struct hws *s, struct sim_piece *p);

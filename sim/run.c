@@ -23,6 +23,7 @@ static int start(struct hws *s)
 		return sim_fail(s, ret, "out of memory");
 	s->q->dev.depth = s->depth;
 	s->q->dev.settled = s->opt.settled;
+	s->q->dev.rotational = sim_is_told_rotational(s);
 	s->q->dev.nr_requests = s->opt.nr_requests;
 	sim_host_start(s);
 	if (sim_has_tags(s)) {

@@ -215,7 +215,7 @@ void sim_wbt_init(struct hws *s, struct sim_source *cache)
 	w->cache = cache;
 	w->tail = &w->first;
 	w->read_ns = w->slept_ns = HW_NEVER;
-	w->latency_ns = s->drive->rotational ? ROTATIONAL_LATENCY_NS : LATENCY_NS;
+	w->latency_ns = sim_is_told_rotational(s) ? ROTATIONAL_LATENCY_NS : LATENCY_NS;
 	if (s->opt.wbt_lat_ns)
 		w->latency_ns = s->opt.wbt_lat_ns;
 	calculate_limits(s, w);

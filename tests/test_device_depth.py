@@ -11,9 +11,13 @@ import pytest
 from headwaiter.drives.enlarge import taking
 from headwaiter.drives.profile import find_drive
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.sim import simulate
+from headwaiter.judge.conditions import RunConditions
 from headwaiter.judge.levers import _numbers
 from headwaiter.study.device_depth import DeviceDepth, as_recorded, device_depth
 from headwaiter.study.drive_fit import at_drive, best_fit
+from headwaiter.study.variants import parse_variant
+from headwaiter.study.workload import open_forest
 from headwaiter.traces import Trace
 from headwaiter.traces.making import make_trace
 from headwaiter.traces.recording import RecordedDisk, Recording
@@ -51,6 +55,17 @@ def test_writes_may_wait_before_they_meet_a_scheduler() -> None:
     assert _depth(_recorded(16, 4, "mq-deadline", Op.WRITE)) == DeviceDepth(4, whole=False)
 
 
+@pytest.mark.parametrize("drive", ["wd-re-4tb", "samsung-980-pro"])
+def test_a_device_may_take_fewer_than_it_has_tags(drive: str) -> None:
+    """For a request takes several places of its ring, and reads were seen to wait while only so many were in it."""
+    full = _depth(replace(_recorded(16, 4, "mq-deadline"), device_depth=128))
+    assert full == DeviceDepth(4, whole=True, fewer=True)
+    assert as_recorded(find_drive(drive), full).facts[1] == 4
+    assert _depth(replace(_recorded(16, 4, "bfq"), device_depth=128)) == DeviceDepth(128, whole=True), "bfq may hold them back"
+    assert _depth(replace(_recorded(3, 4, "mq-deadline"), device_depth=128)) == DeviceDepth(128, whole=True), "nothing waits"
+    assert _depth(replace(_recorded(16, 7, "mq-deadline"), device_depth=10)) == DeviceDepth(10, whole=True), "nearly all"
+
+
 def test_what_sysfs_said_counts_but_for_what_was_seen() -> None:
     seen = _recorded(16, 4, "bfq")
     assert _depth(replace(seen, device_depth=32)) == DeviceDepth(32, whole=True)
@@ -70,9 +85,23 @@ def test_sysfs_tells_it_of_scsi_and_of_what_has_tags_alone() -> None:
     assert _of("scsi", "[none] bfq", "256", "31") == 31
     assert _of("scsi", "none [bfq]", "64") is None, "of an archive that lacks the file"
     assert _of("loop", "[none] bfq", "128") == 128
-    assert _of("virtio", "none [bfq]", "256") == 128 and _of("virtio", "none [bfq]", "64") == 32
+    assert _of("vd", "none [bfq]", "256") == 128 and _of("vd", "none [bfq]", "64") == 32
     assert _of("loop", "none [bfq]", "1024") == 128, "more than twice the tags"
     assert _of("loop", "none", "") is None
+
+
+@pytest.mark.parametrize(("text", "known", "told"), [("1", True, 1), ("0", False, 2), ("", None, 0)])
+def test_schedulers_are_told_what_the_recorded_kernel_took_the_disk_for(text: str, known: bool | None, told: int) -> None:
+    """Each virtio disk is one that rotates: cfq-slice idles there as it does on platters, whatever is behind it."""
+    disk = RecordedDisk("vda", "254,0", {"kind": "vd"}, {"rotational": text} if text else {})
+    assert Recording("tracefs", "6.12", (disk,), 0, 1, "", 0, ()).rotational() is known
+    trace = replace(_recorded(16, 16, "bfq"), rotational=known)
+    flash = find_drive("samsung-980-pro")
+    ((variant, options),) = RunConditions().runs([parse_variant("cfq-slice")], flash, trace)
+    assert options.told_rotational == told
+    both = replace(trace, task=np.arange(len(trace), dtype=trace.task.dtype) % 2, tasks=(trace.tasks[0],) * 2)
+    ran = simulate(variant.scheduler, flash, open_forest(both), variant.settings, options)
+    assert any(ran.totals[one] for one in ("a_success", "a_fail", "a_other")) is (told == 1)
 
 
 def test_the_drive_takes_as_many_as_the_device_did() -> None:

@@ -113,6 +113,7 @@ def test_a_read_may_take_so_long(tmp_path: Path) -> None:
     load = [*reads(60, 6), *((300, *row[1:]) for row in writes(40))]
     by_drive, short, long = (most_at_once(tmp_path, load, wbt_depth=64, wbt_lat_ns=ns) for ns in (0, 2 * MS, 75 * MS))
     assert short < by_drive == long
+    assert most_at_once(tmp_path, load, wbt_depth=64, told_rotational=2) == short, "the kernel takes it for flash"
 
 
 def test_a_recording_is_throttled_that_was_not_when_it_was_made() -> None:

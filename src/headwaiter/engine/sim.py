@@ -248,6 +248,8 @@ class Options:
     chance, with this seed."""
     settled: bool = False
     """The scheduler has had the device for long: it knows whether that takes several requests at once, and its long ways."""
+    told_rotational: int = 0
+    """What the kernel takes the drive for (queue/rotational), whatever it is: 1: a disk that rotates; 2: one that does not."""
     dispatch_ns: int = 0
     dispatch_page_ns: int = 0
     dispatch_write_page_ns: int = 0

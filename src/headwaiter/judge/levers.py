@@ -375,7 +375,8 @@ def _queue(judged: Judged, taken: Trial, queue: LeverQueue) -> Iterator[_Tried]:
     unthrottled = bool(judged.recorded_under) and find(judged.recorded_under or "").is_unthrottled
     throttled |= unthrottled and not find(taken.variant.scheduler).is_unthrottled
     if options.wbt_depth and throttled and queue.lets("wbt_lat_usec"):
-        usual = 75_000 if getattr(judged.drive, "rotational", True) else 2_000
+        told = options.told_rotational or (1 if getattr(judged.drive, "rotational", True) else 2)
+        usual = 75_000 if told == 1 else 2_000
         yield one("wbt_lat_usec", 0, queue.now("wbt_lat_usec", usual), wbt_depth=0)
     if isinstance(load, JobLoad) and any(job.fields["readahead_bytes"] for job in load.jobs) and queue.lets("read_ahead_kb"):
         for times in (4, 16):

@@ -21,14 +21,21 @@ _GIVES_ALL = {"none", "mq-deadline"}
 _FULL_SHARE = 0.05
 """If so many requests were the last that the device took, and so many reads waited for it, that was all that it takes."""
 _WAITED_NS = 1_000_000
+_FEWER = 0.5
+"""A device takes fewer than it has tags, or than it had once, if it typically was full with at most this share of them."""
 
 
 @dataclass(frozen=True)
 class DeviceDepth:
-    """At least so many; whole: and no more."""
+    """At least so many; whole: and no more.
+
+    fewer: than it has tags. A virtio disk without indirect descriptors has a ring of them, of which a request takes one for each
+    of its pages: it has 128 tags, and takes a dozen reads of 256 KiB.
+    """
 
     least: int
     whole: bool
+    fewer: bool = False
 
     def of(self, depth: int) -> int:
         """Return the depth to simulate in place of a profile's."""
@@ -45,15 +52,24 @@ def device_depth(trace: Trace, given: Trace | None) -> DeviceDepth | None:
     done = np.sort(given.complete_ns)
     taken = 1 + np.arange(len(given)) - np.searchsorted(done, given.time_ns, side="right")
     most = int(taken.max())
-    if trace.device_depth:
-        return DeviceDepth(max(most, trace.device_depth), True)
     # Writes may have waited before they met the scheduler, for the kernel throttles them.
     reads = (trace.issue_ns >= 0) & (trace.op == Op.READ)
     waited = trace.issue_ns[reads] - trace.time_ns[reads] > _WAITED_NS
-    full = min(float(np.mean(taken == most)), float(np.mean(waited))) if len(waited) else 0.0
-    return DeviceDepth(most, trace.scheduler in _GIVES_ALL and full >= _FULL_SHARE)
+    share = float(np.mean(waited)) if trace.scheduler in _GIVES_ALL and len(waited) else 0.0
+    tags = max(most, trace.device_depth) if trace.device_depth else most
+    if share >= _FULL_SHARE:
+        at = np.searchsorted(given.time_ns, trace.issue_ns[reads][waited], side="right") - 1
+        full = int(np.median(taken[at]))
+        if full <= _FEWER * tags:
+            return DeviceDepth(full, True, fewer=True)
+    if trace.device_depth:
+        return DeviceDepth(tags, True)
+    return DeviceDepth(most, min(share, float(np.mean(taken == most))) >= _FULL_SHARE)
 
 
 def as_recorded(profile: Profile, found: DeviceDepth | None) -> Profile:
-    """The profile with the depth of the recorded device, if it is a disk's: others are as quick whatever they take at once."""
-    return taking(profile, found.of(profile.facts[1])) if found and profile.kind == "disk" else profile
+    """The profile with the depth of the recorded device, if it is a disk's, or one that requests were seen to wait for.
+
+    Others are as quick whatever they take at once.
+    """
+    return taking(profile, found.of(profile.facts[1])) if found and (found.fewer or profile.kind == "disk") else profile

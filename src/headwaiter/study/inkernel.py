@@ -42,8 +42,12 @@ def kernel_options(options: Options, scheduler: str, depth: int, recorded: str |
 
 
 def recorded_options(options: Options, trace: Trace) -> Options:
-    """With the processors of the machine that recorded, as far as they matter: a single one is there for one task at a time."""
-    return replace(options, one_processor=options.one_processor or trace.processors == 1)
+    """With what the recording machine had, as far as it matters: a single processor is there for one task at a time.
+
+    And with what its kernel took the disk for.
+    """
+    told = {None: 0, True: 1, False: 2}[trace.rotational]
+    return replace(options, one_processor=options.one_processor or trace.processors == 1, told_rotational=told)
 
 
 def depth_of(drive: Drive, options: Options) -> int:

@@ -108,6 +108,9 @@ class Trace:
     """The device's nr_requests under a scheduler; None: not recorded, or no scheduler was in force."""
     device_depth: int | None = None
     """Number of requests that the device takes at once, by sysfs; None: not recorded."""
+    rotational: bool | None = None
+    """What the kernel took the device for (queue/rotational), as it does each virtio disk for one that rotates; None: not
+    recorded."""
     scheduler: str = ""
     """In force when it was recorded, by its name here; empty: not recorded, or none of ours."""
     schedulers: tuple[str, ...] = ()

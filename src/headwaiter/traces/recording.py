@@ -38,7 +38,7 @@ class Gap:
     to_ns: int
 
 
-_BY_TAGS = {"loop", "virtio"}
+_BY_TAGS = {"loop", "vd"}
 """Kinds of disks that take as many requests as they have tags."""
 _TAGS = 128
 
@@ -89,6 +89,11 @@ class Recording:
         if not number.isdecimal() or disk.facts.get("kind", "") not in _BY_TAGS:
             return None
         return int(number) if self.schedulers(device)[0] == "none" else min(int(number), 2 * _TAGS) // 2 or None
+
+    def rotational(self, device: str | None = None) -> bool | None:
+        """Return whether the kernel took the disk for one that rotates; None where sysfs does not tell."""
+        disk = self._disk(device)
+        return {"0": False, "1": True}.get(disk.settings.get("rotational", "") if disk else "")
 
     def schedulers(self, device: str | None = None) -> tuple[str, tuple[str, ...]]:
         """Return (the scheduler in force on the disk, all that the kernel offered for it), by their names in the kernel.

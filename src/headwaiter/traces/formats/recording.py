@@ -131,6 +131,7 @@ def _machine(found: Recording, device: str | None) -> dict[str, Any]:
         "device_model": found.model(device),
         "nr_requests": found.nr_requests(device),
         "device_depth": found.depth(device),
+        "rotational": found.rotational(device),
     }
 
 

@@ -208,11 +208,10 @@ new-policy: .venv/.tools
 # Measure anew what the JSON files beside the lab's scripts hold (some hours), and put it into the documents.
 READERS := --set "SCHEDULERS=mq-deadline bfq bfq-throughput hw-as hw-cas hw-cfq-slice" --set "READERS=2 4 8"
 PAIRS := --set "SCHEDULERS=hw-maitre bfq"
-THIRTY := --set "JOBS=$(shell seq -s ' ' 101 130)"
 FORMER := --set "JOBS=$(shell seq -s ' ' 101 115)"
 LATTER := --set "JOBS=$(shell seq -s ' ' 116 130)"
 WD := --set DRIVE=wd-re-4tb --set DEPTH=32
-ADVISE := $(BIN)/headwaiter lab run advise -k 6.12 --json -o lab/experiments/advise/advise
+ADVISE := $(BIN)/headwaiter lab run advise -k 6.12 --set RUNS=2 --json -o lab/experiments/advise/advise
 STOCK := --set STOCK=1 --set "SCHEDULERS=none mq-deadline kyber bfq"
 lab-docs: build
 	$(BIN)/headwaiter lab run readers -k 6.12 $(READERS) --json -o lab/experiments/readers/readers-6.12.json
@@ -225,12 +224,10 @@ lab-docs: build
 	$(BIN)/headwaiter lab run pairs -k 6.12 $(PAIRS) --json -o lab/experiments/pairs/pairs-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.12 --json -o lab/experiments/starts/starts-6.12.json
 	$(BIN)/headwaiter lab run starts -k 6.1 --json -o lab/experiments/starts/starts-6.1.json
-	$(ADVISE)-6.12.json $(THIRTY)
-	$(ADVISE)-twice-6.12.json --set RUNS=2 --set "JOBS=108 110 117 122 126"
+	$(ADVISE)-6.12.json $(FORMER)
+	$(ADVISE)-more-6.12.json $(LATTER)
 	$(ADVISE)-wd-re-4tb-6.12.json $(WD) $(FORMER)
 	$(ADVISE)-wd-re-4tb-more-6.12.json $(WD) $(LATTER)
-	$(ADVISE)-twice-wd-re-4tb-6.12.json $(WD) --set RUNS=2 --set "JOBS=107 108 110 111 113"
-	$(ADVISE)-twice-wd-re-4tb-more-6.12.json $(WD) --set RUNS=2 --set "JOBS=119 120 122 124 126"
 	$(BIN)/headwaiter lab run watch -k 6.12 --json -o lab/experiments/watch/watch-6.12.json
 	$(BIN)/headwaiter lab run watch -k 6.12 $(STOCK) --json -o lab/experiments/watch/watch-stock-6.12.json
 	-$(BIN)/headwaiter lab agree --random 40 --seed 701 --json -o lab/agree/agree-random.json

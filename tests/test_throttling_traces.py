@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.sim import ConstantDrive, Forest, Options, Task, simulate
 from headwaiter.study.inkernel import kernel_options
 
@@ -76,6 +78,15 @@ def test_bfq_throttles_no_trace() -> None:
         s: simulate(s, ConstantDrive(5 * MS), forest(rows), options=Options(record=True, wbt_depth=2)) for s in ("bfq", "noop")
     }
     assert found["bfq"].rows.complete_ns[-1] < found["noop"].rows.complete_ns[-1]
+
+
+def test_cfq_slice_leaves_readers_half_of_the_requests() -> None:
+    """Linux had a pool for each; and one alone is nobody's."""
+    for many, most in ((8, 4), (2, 1), (1, 1)):
+        policy = Policy("cfq-slice", nr_requests=many)
+        write = Request(0, 8, Op.WRITE, task=1)
+        assert policy.limit_depth(write) == most
+        assert policy.limit_depth(replace(write, flags=SYNC)) > many and policy.limit_depth(replace(write, op=Op.READ)) > many
 
 
 def test_what_joins_a_request_needs_no_place() -> None:

@@ -63,6 +63,7 @@ def test_a_device_may_take_fewer_than_it_has_tags(drive: str) -> None:
     assert as_recorded(find_drive(drive), full).facts[1] == 4
     assert _depth(replace(_recorded(16, 4, "bfq"), device_depth=128)) == DeviceDepth(128, whole=True), "bfq may hold them back"
     assert _depth(replace(_recorded(3, 4, "mq-deadline"), device_depth=128)) == DeviceDepth(128, whole=True), "nothing waits"
+    assert _depth(replace(_recorded(16, 2, "mq-deadline"), device_depth=128)) == DeviceDepth(128, whole=True), "a busy processor"
     assert _depth(replace(_recorded(16, 7, "mq-deadline"), device_depth=10)) == DeviceDepth(10, whole=True), "nearly all"
 
 

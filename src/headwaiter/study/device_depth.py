@@ -23,6 +23,8 @@ _FULL_SHARE = 0.05
 _WAITED_NS = 1_000_000
 _FEWER = 0.5
 """A device takes fewer than it has tags, or than it had once, if it typically was full with at most this share of them."""
+_LEAST = 3
+"""And if those are as many: where one or two are in a device, it is not full, but waits for a busy processor."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def device_depth(trace: Trace, given: Trace | None) -> DeviceDepth | None:
     if share >= _FULL_SHARE:
         at = np.searchsorted(given.time_ns, trace.issue_ns[reads][waited], side="right") - 1
         full = int(np.median(taken[at]))
-        if full <= _FEWER * tags:
+        if _LEAST <= full <= _FEWER * tags:
             return DeviceDepth(full, True, fewer=True)
     if trace.device_depth:
         return DeviceDepth(tags, True)

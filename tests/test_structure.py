@@ -91,7 +91,7 @@ def test_x_h_is_the_interface_of_x_c() -> None:
 INLINE = {
     "core/port.h", "core/drive.h", "core/drive/done.h", "core/policy/policies.h", "sim/headwaiter.h",
     "core/lib/choose.h", "core/lib/decay.h", "core/lib/direction.h", "core/lib/heal.h", "core/lib/mix.h",
-    "core/lib/names.h", "core/lib/pools.h", "core/lib/tags.h", "core/lib/ticks.h", "core/reason.h",
+    "core/lib/names.h", "core/lib/tags.h", "core/lib/ticks.h", "core/reason.h",
 }  # fmt: skip
 
 

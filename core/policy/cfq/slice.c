@@ -51,7 +51,6 @@
  *  2. The idle timer runs only for an active, empty, synchronous queue with nothing in the driver.
  *  3. A queue is in the service tree exactly while it has requests queued.
  */
-#include "core/lib/pools.h"
 #include "core/policy/cfq/internal.h"
 #include "core/policy/policies.h"
 
@@ -281,6 +280,19 @@ static void cs_requeue(struct hw_queue *q, struct hw_request *rq, u64 now)
 	cs_put_first(d, hw_sorted(rq));
 }
 
+/*
+ * Linux before blk-mq had one pool of requests for what somebody waits for and one for the rest.
+ * Here they share one, of which the rest have half at most.
+ */
+static u32 cs_limit_depth(struct hw_queue *q, const struct hw_bio *bio)
+{
+	u32 all = q->dev.nr_requests;
+
+	if (!all || bio->op == HW_READ || bio->flags & HW_RQ_SYNC)
+		return U32_MAX;
+	return max(all / 2, 1u);
+}
+
 static bool cs_has_work(const struct hw_queue *q)
 {
 	return q->nr_queued && !q->wait.active;
@@ -444,7 +456,7 @@ const struct hw_policy hw_cfq_slice = {
 	.merged_requests = cs_merged_requests,
 	.former = hw_sorted_former,
 	.latter = hw_sorted_latter,
-	.limit_depth = hw_pools_limit_depth,
+	.limit_depth = cs_limit_depth,
 	.task_init = cs_task_init,
 	.task_exit = cs_task_exit,
 };

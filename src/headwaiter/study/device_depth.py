@@ -24,7 +24,7 @@ _WAITED_NS = 1_000_000
 _FEWER = 0.5
 """A device takes fewer than it has tags, or than it had once, if it typically was full with at most this share of them."""
 _LEAST = 3
-"""And if those are as many: where one or two are in a device, it is not full, but waits for a busy processor."""
+"""A device with fewer requests is not full: it waits for a busy processor."""
 
 
 @dataclass(frozen=True)

@@ -123,19 +123,18 @@ def _adopt(parent: int, children: Array, busy: Array, begin: Array, end: Array, 
 
     Of chains that overlap only the longest does.
     """
-    heads = head[children]
-    spans = []
-    for chain in sorted(set(heads.tolist()) - set(heads[busy].tolist())):
-        mine = children[heads == chain]
-        first, last = int(begin[mine].min()), int(end[mine].max())
-        spans.append((first - last, first, last, chain))
-    taken: list[tuple[int, int]] = []
-    for _, first, last, chain in sorted(spans):
-        if any(first < other_last and other_first < last for other_first, other_last in taken):
+    chains, of = np.unique(head[children], return_inverse=True)
+    first, last, idle = np.full(len(chains), np.iinfo(np.int64).max), np.full(len(chains), -1), np.ones(len(chains), bool)
+    np.minimum.at(first, of, begin[children])
+    np.maximum.at(last, of, end[children])
+    idle[of[busy]] = False
+    taken: list[int] = []
+    for k in np.lexsort((first, first - last)).tolist():
+        if not idle[k] or any(first[k] < last[other] and first[other] < last[k] for other in taken):
             continue
-        if not _reaches(head, parent, chain):
-            head[chain] = parent
-            taken.append((first, last))
+        if not _reaches(head, parent, int(chains[k])):
+            head[chains[k]] = parent
+            taken.append(k)
 
 
 def _reaches(head: Array, start: int, goal: int) -> bool:

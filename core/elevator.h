@@ -92,10 +92,10 @@ struct hw_request {
 	u16 cpu;  /* software queue it came in on */
 	u8 state; /* enum hw_state, kept by elevator.c */
 	struct hw_task *task;
-	struct hw_group *group;			    /* on whose account it goes */
-	u64 id;					    /* insertions counted from 0 */
-	u64 insert_ns;				    /* when it was inserted */
-	u64 dispatch_ns;			    /* when it was given to the device */
+	struct hw_group *group; /* on whose account it goes */
+	u64 id;			/* insertions counted from 0 */
+	u64 insert_ns;		/* when it was inserted */
+	u64 dispatch_ns;	/* when it was given to the device: see complete() */
 	struct hw_request *hash_next, **hash_pprev; /* merge.c */
 	void *host;
 	/*
@@ -248,6 +248,8 @@ struct hw_queue {
 	8u /* the host is not to throttle write-back: the policy sees to that */
 #define HW_POLICY_MODEL \
 	16u /* of the scheduler of that name in today's kernel: no module offers it there */
+#define HW_POLICY_ISSUED \
+	32u /* where a head moves, the host is to tell when the device got a request */
 
 struct hw_policy {
 	const char *name;
@@ -278,6 +280,10 @@ struct hw_policy {
 
 	void (*insert)(struct hw_queue *q, struct hw_request *rq, u64 now);
 	struct hw_request *(*dispatch)(struct hw_queue *q, u64 now);
+	/*
+	 * dispatch_ns is when dispatch() returned @rq, or when the device got it, if the host knows
+	 * and that was later: it may keep a request until the device has room, as during a flush.
+	 */
 	void (*complete)(struct hw_queue *q, struct hw_request *rq, u64 now);
 	/*
 	 * A dispatched request comes back unserved; it is to be dispatched again, before others.

@@ -131,6 +131,8 @@ OPTIONAL: dict[str, dict[str, tuple[str, ...]]] = {
     }
     for name in ("wbt_disable_default", "wbt_enable_default")
 } | {
+    "blk_stat_enable_accounting": {f"void ({REQUESTS})": ("HWK_STAT",)},
+    "blk_stat_disable_accounting": {f"void ({REQUESTS})": ()},
     "blkcg_policy_register": {"int (struct blkcg_policy *)": ("HWK_GROUPS",)},
     "blkcg_policy_unregister": {"void (struct blkcg_policy *)": ()},
     "blkcg_activate_policy": {

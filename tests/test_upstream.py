@@ -17,6 +17,7 @@ import amalgamate as upstream
 OLD = {
     "block/elevator.h": "int (*init_sched)(struct request_queue *, struct elevator_type *);\n",
     "block/blk-wbt.h": "void wbt_disable_default(struct request_queue *q);\n",
+    "block/blk-stat.h": "void blk_stat_enable_accounting(struct request_queue *);\n",
     "block/blk-cgroup.h": "int blkcg_activate_policy(struct request_queue *q, const struct blkcg_policy *pol);\n",
     "include/linux/sbitmap.h": "@shallow_depth: The maximum number of bits to allocate from a single word.\n",
     "include/linux/blkdev.h": "",

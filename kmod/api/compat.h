@@ -101,6 +101,17 @@ static inline void hwk_wbt(struct request_queue *rq_queue, bool on)
 #endif
 }
 
+/* The kernel notes of each request when the driver got it, or no longer does. */
+static inline void hwk_note_issues(struct request_queue *rq_queue, bool on)
+{
+#ifdef HWK_STAT
+	if (on)
+		blk_stat_enable_accounting(rq_queue);
+	else
+		blk_stat_disable_accounting(rq_queue);
+#endif
+}
+
 #ifdef HWK_GROUPS
 static inline int hwk_groups_activate(struct request_queue *rq_queue,
 				      const struct blkcg_policy *policy)

@@ -230,6 +230,11 @@ fail:
 	return ERR_PTR(ret);
 }
 
+static bool notes_issues(const struct hwk_sched *sched)
+{
+	return sched->policy->flags & HW_POLICY_ISSUED && sched->q->dev.rotational;
+}
+
 static int attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 {
 	struct hwk_sched *sched =
@@ -250,6 +255,8 @@ static int attach(struct request_queue *rq_queue, struct elevator_queue *eq)
 	}
 	if (sched->policy->flags & HW_POLICY_UNTHROTTLED)
 		hwk_wbt(rq_queue, false);
+	if (notes_issues(sched))
+		hwk_note_issues(rq_queue, true);
 	return 0;
 }
 
@@ -280,6 +287,8 @@ static void exit_sched(struct elevator_queue *eq)
 	hrtimer_cancel(&sched->timer);
 	if (sched->policy->flags & HW_POLICY_UNTHROTTLED)
 		hwk_wbt(sched->rq_queue, true);
+	if (notes_issues(sched))
+		hwk_note_issues(sched->rq_queue, false);
 	WARN_ON_ONCE(sched->q->nr_queued || sched->q->nr_in_flight);
 	hwk_groups_end(sched);
 	sched_free(sched);

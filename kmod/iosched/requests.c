@@ -302,6 +302,9 @@ void hwk_completed_request(struct request *rq, u64 now)
 	spin_lock_irqsave(&sched->lock, flags);
 	hwk_set_now(sched, now);
 	full = !has_room(sched);
+	/* The core may have kept it for a while, for want of a tag. */
+	if (rq->io_start_time_ns > hwrq->dispatch_ns)
+		hwrq->dispatch_ns = min(rq->io_start_time_ns, sched->now);
 	hw_complete(sched->q, hwrq, sched->now);
 	restart = sched->q->nr_queued ? became_ready(sched) : false;
 	if (unlikely(full && !sched->q->nr_queued))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = "maitre"
-PRIVATE = ("blk.h", "blk-cgroup.h", "blk-mq.h", "blk-mq-sched.h", "blk-wbt.h", "elevator.h")
+PRIVATE = ("blk.h", "blk-cgroup.h", "blk-mq.h", "blk-mq-sched.h", "blk-stat.h", "blk-wbt.h", "elevator.h")
 """Headers of block/, which modules outside the tree do not see."""
 SOURCES = (
     "core/elevator.c", "core/table.c", "core/lib/*.c", f"core/policy/{POLICY}/*.c",
@@ -48,6 +48,7 @@ SIGNS = {
     "HWK_INSERT_FLAGS": ("block/elevator.h", r"blk_insert_t"),
     "HWK_WBT": ("block/blk-wbt.h", r"wbt_disable_default\("),
     "HWK_WBT_GIVEN_QUEUE": ("block/blk-wbt.h", r"wbt_disable_default\(struct request_queue"),
+    "HWK_STAT": ("block/blk-stat.h", r"blk_stat_enable_accounting\("),
     "HWK_GROUPS_GIVEN_QUEUE": ("block/blk-cgroup.h", r"blkcg_activate_policy\(struct request_queue"),
     "HWK_SHALLOW_PER_WORD": ("include/linux/sbitmap.h", r"maximum number of bits to allocate from a single word"),
     "HWK_ASYNC_DEPTH": ("include/linux/blkdev.h", r"\bunsigned int\s+async_depth;"),

@@ -8,40 +8,9 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define MERCY_PART 4u /* of the time, that write-back is forgiven at most */
-#define MERCY_MOST (500 * MT_MSEC)
-#define PUT_OFF	   2u /* times quicker than the way */
-#define FLUSH_MOST (100 * MT_MSEC)
-
-/*
- * A write has come that is waited for: what write-back has had, and owes, is forgiven, as long as that is
- * no more than a part of the time. Else those who read would pay for one who writes all the time.
- */
-void mt_commit(struct mt_device *d)
-{
-	struct mt_group *g;
-	struct mt_entity *e;
-	u64 ahead;
-
-	d->mercy_ns = min(d->mercy_ns + div_u64(min(d->now - d->committed_ns, MT_SEC), MERCY_PART),
-			  MERCY_MOST);
-	d->committed_ns = d->now;
-	list_for_each_entry(g, &d->writing, writing) {
-		for (e = g->async; e < g->async + MT_CLASSES; e++) {
-			bool listed = e->listed;
-
-			if (!e->queued || e->v <= g->floor[e->class])
-				continue;
-			ahead = min(e->v - g->floor[e->class], mt_virtual_ns(d, e, d->mercy_ns));
-			mt_unlist(d, e);
-			e->v -= ahead;
-			if (listed)
-				mt_list(d, e);
-			d->mercy_ns -=
-				min(d->mercy_ns, div_u64(ahead * mt_weight(d, e), MT_WEIGHT));
-		}
-	}
-}
+#define PUT_OFF	    2u /* times quicker than the way */
+#define FLUSH_MOST  (100 * MT_MSEC)
+#define FLUSH_LEAST MT_MSEC
 
 /* @f has had @ns of the device. */
 static void pay(struct mt_device *d, struct mt_flow *f, u64 ns)
@@ -66,17 +35,39 @@ void mt_idles(struct mt_device *d)
 		d->idle_ns = d->now;
 }
 
+/* The device has flushed its cache for @ns. */
+static void flushed(struct mt_device *d, u64 ns)
+{
+	if (ns > d->wrote_ns)
+		pay(d, d->wrote, ns - d->wrote_ns);
+	d->wrote_ns -= min(d->wrote_ns, ns);
+}
+
 /* The device asks for a request. */
 void mt_asks(struct mt_device *d)
 {
 	u64 ns = d->idle_ns ? min(d->now - d->idle_ns, FLUSH_MOST) : 0;
 
 	d->idle_ns = 0;
-	if (!ns || !d->wrote)
+	if (ns && d->wrote)
+		flushed(d, ns);
+}
+
+/*
+ * @r is done. If the device had nothing else of ours, and got @r later than it was taken, it was at a
+ * flush until then, in the turn of somebody who has no part in it.
+ */
+void mt_issued(struct mt_device *d, const struct mt_request *r)
+{
+	u64 ns = r->s.rq.dispatch_ns - min(max(r->taken_ns, d->since_ns), r->s.rq.dispatch_ns);
+	struct mt_entity *e;
+
+	if (!r->alone || d->q.nr_in_flight || !d->wrote || ns < FLUSH_LEAST)
 		return;
-	if (ns > d->wrote_ns)
-		pay(d, d->wrote, ns - d->wrote_ns);
-	d->wrote_ns -= min(d->wrote_ns, ns);
+	d->since_ns += ns;
+	for (e = r->home; e && e->in->serving == e; e = mt_above(e))
+		e->in->turn_ns += ns;
+	flushed(d, min(ns, FLUSH_MOST));
 }
 
 /*

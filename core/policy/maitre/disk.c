@@ -6,7 +6,6 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define SEEKS_PART    4u  /* of the mean positioning: who needs more seeks for each request */
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
 #define REQUESTS_MOST (1u << 30)
 
@@ -59,7 +58,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		d->flows++;
 		f->e.in->flows++;
 	}
-	count_stream(d, f, mt_near(&f->e) * SEEKS_PART <= d->mean_ns);
+	count_stream(d, f, mt_near(&f->e) * MT_SEEKS_PART <= d->mean_ns);
 	if (!f->requests && f->task)
 		mt_inherit(d, f, rq->sector);
 	if (!mt_active(f)) {
@@ -103,7 +102,9 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 	struct mt_group *g = mt_group_of(d, rq->group);
 	struct mt_flow *f;
 
-	disk_charge(d);
+	/* Where flushes are, whose time that of a lone request is shows when it is done: mt_issued(). */
+	if (d->q.nr_in_flight != 1 || !d->wrote)
+		disk_charge(d);
 	mt_idles(d);
 	INIT_LIST_HEAD(&r->mine);
 	r->onward = false;
@@ -113,7 +114,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 		return;
 	}
 	if (rq->op != HW_READ)
-		mt_commit(d);
+		d->committed_ns = d->now;
 	f = flow_of(d, rq->task, g, rq->flags);
 	r->flow = f;
 	if (unlikely(f->e.in != g))
@@ -190,6 +191,7 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 	struct hw_request *rq = &r->s.rq;
 
 	r->alone = !d->q.nr_in_flight;
+	r->taken_ns = d->now;
 	r->distance = hw_apart(rq->sector, d->head);
 	d->head = hw_end(rq);
 	return rq;
@@ -283,6 +285,8 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	struct mt_entity *home = r->home;
 	struct mt_flow *f = r->flow;
 
+	if (home)
+		mt_issued(d, r);
 	mt_charge(d);
 	if (!home)
 		return;

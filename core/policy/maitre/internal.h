@@ -151,6 +151,7 @@ struct mt_request {
 	bool onward;		    /* a little ahead of its flow's last one */
 	bool alone;		    /* in the drive when it was dispatched */
 	u64 distance;		    /* that the head had to go to it */
+	u64 taken_ns;		    /* when it was dispatched; the device may have got it later */
 	struct list_head fly;	    /* in the order of dispatch */
 	u32 writes;		    /* flash: write-back dispatched before it */
 };
@@ -189,7 +190,6 @@ struct mt_device {
 	u64 idle_ns;		   /* since when it could have worked, and does not; 0: it does */
 	struct mt_flow *wrote;	/* whose write that is waited for was done last; NULL: it is gone */
 	u64 wrote_ns;		/* of the device's time, that it has paid ahead */
-	u64 mercy_ns;		/* that write-back may still be forgiven */
 	u64 landed_ns;		/* when a request completed last */
 	struct list_head first; /* the host's wish, or returned */
 	struct list_head flying;  /* of pools, in order of dispatch */
@@ -294,7 +294,8 @@ static inline bool mt_scatters(const struct mt_entity *e)
 	return e->kind == MT_POOL || e->deep;
 }
 
-#define MT_STREAM_SHIFT 4 /* of the mean positioning: who needs less reads in sequence */
+#define MT_SEEKS_PART	4u /* of the mean positioning: who needs more seeks for each request */
+#define MT_STREAM_SHIFT 4  /* of the mean positioning: who needs less reads in sequence */
 
 static inline bool mt_streams(const struct mt_device *d, const struct mt_entity *e)
 {
@@ -329,10 +330,10 @@ u64 mt_virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns);
 void mt_raise_floor(struct mt_group *g);
 
 /* commit.c */
-void mt_commit(struct mt_device *d);
 void mt_idles(struct mt_device *d);
 void mt_wrote(struct mt_device *d, const struct mt_request *r);
 void mt_asks(struct mt_device *d);
+void mt_issued(struct mt_device *d, const struct mt_request *r);
 
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);

@@ -214,7 +214,7 @@ const struct hw_policy hw_maitre = {
 		"one policy for every drive: turns of time for those that gain from them, waits by "
 		"optimal stopping",
 	.source = "headwaiter",
-	.flags = HW_POLICY_HASH | HW_POLICY_UNTHROTTLED,
+	.flags = HW_POLICY_HASH | HW_POLICY_UNTHROTTLED | HW_POLICY_ISSUED,
 	.queue_size = sizeof(struct mt_device),
 	.task_size = sizeof(struct mt_task),
 	.request_size = sizeof(struct mt_request),

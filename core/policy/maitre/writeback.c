@@ -19,10 +19,10 @@
 #define IN_DEVICE_NEAR 8u
 #define IN_DEVICE_FAR  4u
 #define NEAR_SECTORS   2048u
-#define BACKLOG_NS     (200 * MT_MSEC) /* of write-back that is queued beside others */
-#define ASYNC_SHARE    2u	       /* of the requests that there may be, one in so many */
-#define BESIDE_SHARE   4u	       /* the same beside others */
-#define BACKLOG_SHARE  16u	       /* and where the backlog is there */
+#define BACKLOG_NS     (70 * MT_MSEC) /* of write-back that is queued beside others */
+#define ASYNC_SHARE    2u	      /* of the requests that there may be, one in so many */
+#define BESIDE_SHARE   4u	      /* the same beside others */
+#define BACKLOG_SHARE  16u	      /* and where the backlog is there */
 #define LEAST_REQUESTS 4u
 
 /* May @async's next request go to the device now? One always may. */

@@ -6,6 +6,7 @@
  */
 #include "core/policy/maitre/internal.h"
 
+#define LITTLE	      8u  /* times less for its data than for the way: a record of a log */
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
 #define REQUESTS_MOST (1u << 30)
 
@@ -49,6 +50,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		mt_place_seen(&f->e, mt_onward(d, f->placed_end, rq->sector), f->requests == 1);
 	f->placed_end = hw_end(rq);
 	f->e.commits = rq->op != HW_READ;
+	f->e.logs = f->e.commits && mt_stream_ns(d, rq->sectors) * LITTLE <= d->mean_ns;
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
 	f->e.thinking = false;

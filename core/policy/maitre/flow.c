@@ -22,6 +22,7 @@
 #define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
 #define RANK_SHIFT   4	/* of the longest turn: those who differ by less go round */
+#define LOG_TIMES    3u /* times its weight, of a log among those who seek */
 #define CREDIT_MOST  (3 * MT_SEC)
 #define ASYNC_WEIGHT 15u
 #define FREE_PART    4u
@@ -218,6 +219,18 @@ static void begins(struct mt_device *d, struct mt_entity *e)
 /* --- virtual time --- */
 
 /*
+ * Who writes little at a time, and waits for each, has more than his share where others seek for every
+ * request anyway, but no more than they have together. Streams would pay for it with their rate.
+ */
+static u32 times(const struct mt_device *d, const struct mt_entity *e)
+{
+	if (e->kind != MT_FLOW || !e->logs ||
+	    d->streams > container_of(e, const struct mt_flow, e)->counted)
+		return 1;
+	return clamp_t(u32, e->in->flows, 2, LOG_TIMES + 1) - 1;
+}
+
+/*
  * A pool has that of its members, but at least one flow's. Write-back is all of it one entity, and
  * would wait the longer for its turn the more flows there are.
  */
@@ -234,7 +247,7 @@ u32 mt_weight(const struct mt_device *d, const struct mt_entity *e)
 		return max(e->weight, e->in->flows * MT_WEIGHT /
 					      (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
 	default:
-		return e->weight;
+		return e->weight * times(d, e);
 	}
 }
 

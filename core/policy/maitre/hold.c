@@ -105,7 +105,8 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 {
 	u64 elapsed = d->now - c->emptied_ns, near = mt_near(c), far, longest;
 
-	far = mt_to(d, mt_next(d, e)->rq.sector);
+	/* On an array it is most likely another arm that would move. */
+	far = div_u64(mt_to(d, mt_next(d, e)->rq.sector), max(d->q.dev.arms, 1u));
 	/*
 	 * It would interrupt again, and the head come back. Groups that had less than their share would
 	 * not get it without being waited for.

@@ -48,6 +48,7 @@ struct mt_entity {
 	bool fresh;	/* since it came it has neither waited again nor been alone */
 	bool deep;	/* a flow that has many requests at once, in no order */
 	bool commits;	/* its last request was a write */
+	bool logs;	/* and that of little data */
 	struct mt_habit habit;
 	u64 near;		 /* mean positioning from its own last end, ns */
 	u64 near_last, near_two; /* that of the last, and the more of the last two */

@@ -188,3 +188,47 @@ def test_small_reads_do_not_make_others_wait_for_long() -> None:
     late = 21 * MS
     policy.insert(Request(0, 8, READ, task=0, flags=SYNC), late)
     assert policy.dispatch(late) is None
+
+
+def _time_until_the_other_stream(flush_ns: int) -> int:
+    """Two streams come right after a write, whose flush the first request of one of them waits for; when the other begins."""
+    policy, now = _disk(), 0
+    for task in range(3):
+        policy.start_task(task, 0)
+    policy.insert(Request(2 * FAR, 8, WRITE, task=2, flags=SYNC), now)
+    written = policy.dispatch(now)
+    assert written is not None
+    now += 11 * MS
+    policy.complete(written, now)
+    place = {0: 0, 1: FAR}
+    owner: dict[int, int] = {}
+
+    def ask(task: int) -> None:
+        for _ in range(2):
+            owner[policy.insert(Request(place[task], 256, READ, task=task, flags=SYNC), now)] = task
+            place[task] += 256
+
+    ask(0)
+    ask(1)
+    first = None
+    while now < 2000 * MS:
+        request = policy.dispatch(now)
+        if request is None:
+            now = max(now + 1, min(policy.wake_ns, now + MS))
+            continue
+        task = owner.pop(request)
+        if first is None:
+            first = task
+            now += flush_ns
+            policy.issue(request, now)
+        elif task != first:
+            return now
+        now += 4 * MS
+        policy.complete(request, now)
+        if task not in owner.values():
+            ask(task)
+    raise AssertionError("the other never began")
+
+
+def test_a_flush_is_not_of_the_turn_that_it_comes_in() -> None:
+    assert _time_until_the_other_stream(80 * MS) == _time_until_the_other_stream(0) + 80 * MS

@@ -31,6 +31,13 @@ def _rates(tmp_path: Path, drive: str, *jobs: str, seed: int = 0) -> dict[str, f
     return {f"{task.name} {task.op}": task.throughput_mbps or 0.0 for task in result.tasks or ()}
 
 
+def _dispatched(policy: Policy, now: int) -> tuple[int, int]:
+    """The next request, and when the policy decides for it: it may hold the disk for a while."""
+    while (request := policy.dispatch(now)) is None:
+        now = max(now + 1, min(policy.wake_ns, now + MS))
+    return request, now
+
+
 def _alternating(policy: Policy, until: int, flush_ns: int, write_ns: int, apart: int = 8, ahead: bool = False) -> dict[int, int]:
     """How often each was served: task 0 reads in sequence, task 1 writes far away, waits, and has the drive flush its cache.
 
@@ -52,10 +59,7 @@ def _alternating(policy: Policy, until: int, flush_ns: int, write_ns: int, apart
         policy.start_task(task, 0)
         ask(task)
     while now < until:
-        request = policy.dispatch(now)
-        if request is None:
-            now = max(now + 1, min(policy.wake_ns, now + MS))
-            continue
+        request, now = _dispatched(policy, now)
         task = owner.pop(request)
         served[task] += 1
         if flushing:
@@ -138,10 +142,7 @@ def test_one_small_file_after_another_is_a_stream() -> None:
         policy.start_task(task, 0)
         owner[policy.insert(Request(places[task], 128, READ, task=task, flags=SYNC), 0)] = task
     while now < 10_000 * MS:
-        request = policy.dispatch(now)
-        if request is None:
-            now = max(now + 1, min(policy.wake_ns, now + MS))
-            continue
+        request, now = _dispatched(policy, now)
         task = owner.pop(request)
         served.append(task)
         now += 3 * MS
@@ -212,10 +213,7 @@ def _time_until_the_other_stream(flush_ns: int) -> int:
     ask(1)
     first = None
     while now < 2000 * MS:
-        request = policy.dispatch(now)
-        if request is None:
-            now = max(now + 1, min(policy.wake_ns, now + MS))
-            continue
+        request, now = _dispatched(policy, now)
         task = owner.pop(request)
         if first is None:
             first = task

@@ -54,12 +54,12 @@ void mt_asks(struct mt_device *d)
 }
 
 /*
- * @r is done. If the device had nothing else of ours, and got @r later than it was taken, it was at a
- * flush until then, in the turn of somebody who has no part in it.
+ * @r is done. If the device had nothing else of ours, and got @r later than dispatch() was last asked,
+ * it was at a flush until then, in the turn of somebody who has no part in it.
  */
 void mt_issued(struct mt_device *d, const struct mt_request *r)
 {
-	u64 ns = r->s.rq.dispatch_ns - min(max(r->taken_ns, d->since_ns), r->s.rq.dispatch_ns);
+	u64 ns = r->s.rq.dispatch_ns - min(d->since_ns, r->s.rq.dispatch_ns);
 	struct mt_entity *e;
 
 	if (!r->alone || d->q.nr_in_flight || !d->wrote || ns < FLUSH_LEAST)

@@ -60,7 +60,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		d->flows++;
 		f->e.in->flows++;
 	}
-	count_stream(d, f, mt_near(&f->e) * MT_SEEKS_PART <= d->mean_ns);
+	count_stream(d, f, mt_sequential(d, &f->e));
 	if (!f->requests && f->task)
 		mt_inherit(d, f, rq->sector);
 	if (!mt_active(f)) {
@@ -193,7 +193,6 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 	struct hw_request *rq = &r->s.rq;
 
 	r->alone = !d->q.nr_in_flight;
-	r->taken_ns = d->now;
 	r->distance = hw_apart(rq->sector, d->head);
 	d->head = hw_end(rq);
 	return rq;

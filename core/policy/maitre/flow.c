@@ -325,24 +325,18 @@ void mt_charge(struct mt_device *d)
 		charge(d, e, ns, c->kind == MT_ASYNC);
 }
 
-/* Is the turn a stream's? One seek, as at the end of a file, does not change that. */
-static bool stream_served(const struct mt_device *d)
-{
-	const struct mt_entity *c = d->serving;
-
-	return c && c->kind == MT_FLOW && mt_near(c) * MT_SEEKS_PART <= d->mean_ns;
-}
-
 /* @e becomes busy: it may be behind the others by the window, and no more. */
 static void place(struct mt_device *d, struct mt_entity *e, bool async)
 {
+	const struct mt_entity *c = d->serving;
+
 	/* A group that lost its turn while all in it were thinking is still owed its share. */
 	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
 		e->fresh = false;
 		return;
 	}
-	if (e->kind == MT_FLOW && e->class == MT_BEST_EFFORT && stream_served(d) &&
-	    e->v <= earliest(d, e))
+	if (e->kind == MT_FLOW && e->class == MT_BEST_EFFORT && c && c->kind == MT_FLOW &&
+	    mt_sequential(d, c) && e->v <= earliest(d, e))
 		begins(d, e);
 	if (async)
 		e->v = max(e->v, e->in->floor[e->class]);

@@ -152,7 +152,6 @@ struct mt_request {
 	bool onward;		    /* a little ahead of its flow's last one */
 	bool alone;		    /* in the drive when it was dispatched */
 	u64 distance;		    /* that the head had to go to it */
-	u64 taken_ns;		    /* when it was dispatched; the device may have got it later */
 	struct list_head fly;	    /* in the order of dispatch */
 	u32 writes;		    /* flash: write-back dispatched before it */
 };
@@ -301,6 +300,12 @@ static inline bool mt_scatters(const struct mt_entity *e)
 static inline bool mt_streams(const struct mt_device *d, const struct mt_entity *e)
 {
 	return e->kind == MT_FLOW && e->near <= d->mean_ns >> MT_STREAM_SHIFT;
+}
+
+/* The same of late, roughly: one seek, as at the end of a file, does not change that. */
+static inline bool mt_sequential(const struct mt_device *d, const struct mt_entity *e)
+{
+	return mt_near(e) * MT_SEEKS_PART <= d->mean_ns;
 }
 
 /* flow.c */

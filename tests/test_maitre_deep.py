@@ -90,7 +90,9 @@ def _chosen_well(tasks: int, rounds: int = 160) -> list[bool]:
         if request is None:
             now += MS
             continue
-        cost = {one: _way_ns(abs(place - head)) - 0.1 * (now - since) for one, (_, place, since) in waiting.items()}
+        # With more requests all of them are older.
+        age = 1 / max(len(waiting), 10)
+        cost = {one: _way_ns(abs(place - head)) - age * (now - since) for one, (_, place, since) in waiting.items()}
         task, place, _ = waiting[request]
         # Four to either side of the head, and the oldest, are looked at.
         found.append(cost[request] <= min(cost.values()) + 0.3 * MS)

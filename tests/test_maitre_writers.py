@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 import pytest
 
@@ -110,9 +109,7 @@ def test_a_seeker_and_a_stream_wait_less_for_each_other_than_two_streams() -> No
 def test_who_reads_here_and_there_is_not_starved_by_those_who_call_fsync(tmp_path: Path) -> None:
     writers = "[writer]\nrw=write\nbs=64k\nsize=1g\nfsync=64\nnumjobs=4\n"
     rates = [_rates(tmp_path, "barracuda-80g", LOOKUP, writers, seed=seed)["lookup read"] for seed in range(5)]
-    # One run in four has 0.075 MB/s, for what maitre has learnt of the ways by then, the others 0.19.
-    assert min(rates) > 0.07, "it had 0.016 MB/s"
-    assert median(rates) > 0.15
+    assert min(rates) > 0.09, "a fifth of the disk is 0.14 MB/s; it had 0.016"
 
 
 def test_write_back_has_its_share_beside_one_who_only_seeks(tmp_path: Path) -> None:

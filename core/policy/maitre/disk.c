@@ -8,6 +8,7 @@
 
 #define LITTLE	      8u  /* times less for its data than for the way: a record of a log */
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
+#define SLEPT_NS      (100 * MT_MSEC)
 #define REQUESTS_MOST (1u << 30)
 
 /* --- insertion --- */
@@ -47,10 +48,11 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
 
 	if (f->requests)
-		mt_place_seen(&f->e, mt_onward(d, f->placed_end, rq->sector), f->requests == 1);
+		mt_place_seen(d, &f->e, mt_onward(d, f->placed_end, rq->sector), f->requests == 1);
 	f->placed_end = hw_end(rq);
 	f->e.commits = rq->op != HW_READ;
-	f->e.logs = f->e.commits && mt_stream_ns(d, rq->sectors) * LITTLE <= d->mean_ns;
+	f->e.logs = f->e.commits && mt_sequential(d, &f->e) &&
+		    mt_stream_ns(d, rq->sectors) * LITTLE <= d->mean_ns;
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
 	f->e.thinking = false;
@@ -61,6 +63,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw
 		f->e.in->flows++;
 	}
 	count_stream(d, f, mt_sequential(d, &f->e));
+	f->slept = !mt_active(f) && d->now - f->e.emptied_ns > SLEPT_NS;
 	if (!f->requests && f->task)
 		mt_inherit(d, f, rq->sector);
 	if (!mt_active(f)) {

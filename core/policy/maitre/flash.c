@@ -24,6 +24,7 @@
 #define BESIDE_LEAST	(64u << 10)	/* others have so much in the device, or there is no need */
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
+#define AT_ONCE_NS	MT_MSEC		/* who asks so soon again would be quicker */
 #define THINK_MOST	(100 * MT_MSEC)
 #define SMALL_PART	16u /* of the cap: a request that adds little to what is in the device */
 #define SMALL_OVER	2u  /* times the cap, up to which such go */
@@ -95,7 +96,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 	if (f->e.v + WINDOW_NS < x->mean)
 		f->e.v = x->mean - WINDOW_NS;
 	if (f->e.v + BEHIND_NS < x->mean && !d->serving && f->e.class == MT_BEST_EFFORT &&
-	    d->now - f->placed_end < AWAKE_NS &&
+	    d->now - f->placed_end < AWAKE_NS && think < AT_ONCE_NS &&
 	    x->flying_bytes > max_t(u64, x->cap >> 4, BESIDE_LEAST)) {
 		d->serving = &f->e;
 		d->since_ns = d->now;

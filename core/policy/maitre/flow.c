@@ -17,17 +17,12 @@
 #define CYCLE	     (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN   8u		      /* of mean positionings */
 #define GROUP_TURN   4u		      /* the same between groups, whose requests lie anywhere */
-#define GROUP_WINDOW 4u		      /* a group's lead is that part of a flow's */
-#define GROUP_GONE   (100 * MT_MSEC)  /* after such a pause it is a newcomer */
 #define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
-#define RANK_SHIFT   4	/* of the longest turn: those who differ by less go round */
-#define LOG_TIMES    3u /* times its weight, of a log among those who seek */
+#define LOG_TIMES    4u /* times its weight, of a log among those who seek */
 #define CREDIT_MOST  (3 * MT_SEC)
 #define ASYNC_WEIGHT 15u
 #define FREE_PART    4u
-#define START_MOST   (2500 * MT_MSEC) /* of service that a program takes to begin */
-#define START_GONE   (100 * MT_MSEC)  /* after such a pause another may be the one that begins */
 #define ASYNC_PART   40u    /* write-back's weight is at least this part of that of all flows */
 #define AWAITED_PART 2u	    /* the same while somebody may wait for it */
 #define OWES_MOST    MT_SEC /* of the disk's time, that write-back may be ahead by */
@@ -72,11 +67,6 @@ struct mt_entity *mt_above(const struct mt_entity *e)
 
 /* --- the trees of the busy --- */
 
-static struct mt_entity *entity_of(struct rb_node *n)
-{
-	return n ? rb_entry(n, struct mt_entity, node) : NULL;
-}
-
 static bool before(const struct mt_entity *a, const struct mt_entity *b)
 {
 	if (a->class != b->class)
@@ -90,13 +80,13 @@ static void tree_add(struct mt_device *d, struct mt_entity *e)
 
 	/*
 	 * Those that are about even go round: nobody is first in one round and last in the next.
-	 * Streams do so upwards, for a short way from each to the next; others as they come.
+	 * Flows do so upwards, for a short way from each to the next.
 	 */
-	e->rank = div64_u64(e->v, max(d->longest_turn >> RANK_SHIFT, 1ull));
-	e->place = e->queued && mt_streams(d, e) ? mt_upwards(d, e)->rq.sector : 0;
+	e->rank = div64_u64(e->v, max(mt_even_ns(d), 1ull));
+	e->place = e->queued && e->kind == MT_FLOW ? mt_upwards(d, e)->rq.sector : 0;
 	while (*link) {
 		parent = *link;
-		link = before(e, entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
+		link = before(e, mt_entity_of(parent)) ? &parent->rb_left : &parent->rb_right;
 	}
 	rb_link_node(&e->node, parent, link);
 	rb_insert_color(&e->node, &e->in->busy);
@@ -112,18 +102,7 @@ static void tree_del(struct mt_entity *e)
 /* The first of those that wait in @g; it may be a group. */
 struct mt_entity *mt_least(const struct mt_group *g)
 {
-	return entity_of(rb_first(&g->busy));
-}
-
-/* As far behind the others of its class as it may be. */
-static u64 earliest(const struct mt_device *d, const struct mt_entity *e)
-{
-	u64 floor = e->in->floor[e->class], window = (u64)d->window * MT_MSEC;
-
-	/* The same for all weights, lest a light group gets more by coming and going. */
-	if (e->kind == MT_GROUP)
-		window /= GROUP_WINDOW;
-	return floor - min(floor, window);
+	return mt_entity_of(rb_first(&g->busy));
 }
 
 /* A group is of the class of the first of those in it; and so those above. */
@@ -144,7 +123,7 @@ static void reclass(struct mt_device *d, struct mt_group *g)
 		if (listed)
 			tree_del(&g->e);
 		g->e.class = class;
-		g->e.v = max(g->e.v, earliest(d, &g->e));
+		g->e.v = max(g->e.v, mt_earliest(d, &g->e));
 		if (listed)
 			tree_add(d, &g->e);
 	}
@@ -162,19 +141,6 @@ void mt_unlist(struct mt_device *d, struct mt_entity *e)
 		return;
 	tree_del(e);
 	reclass(d, e->in);
-}
-
-/* --- a program that begins --- */
-
-/*
- * It reads here and there, for a second or two, and somebody waits for the whole of it. Of a group
- * one at a time, when it has used up its lead, has as much of the disk as all other flows together,
- * until it has had that, or the newcomers' credit is used up.
- */
-bool mt_starts(const struct mt_device *d, const struct mt_entity *e)
-{
-	return e == e->in->starter && e->started_ns < START_MOST && e->in->credit &&
-	       !mt_streams(d, e);
 }
 
 /*
@@ -205,24 +171,13 @@ struct mt_entity *mt_first(const struct mt_device *d)
 	return leaf_of(d, next_of(d, &d->root));
 }
 
-/* @e, which has come or slept for long, is far behind others that have turns. */
-static void begins(struct mt_device *d, struct mt_entity *e)
-{
-	const struct mt_entity *other = e->in->starter;
-
-	e->started_ns = 0;
-	if (!other || other->started_ns >= START_MOST || mt_streams(d, other) ||
-	    (!other->queued && !other->flying && d->now - other->emptied_ns > START_GONE))
-		e->in->starter = e;
-}
-
 /* --- virtual time --- */
 
 /*
  * Who writes little at a time, and waits for each, has more than his share where others seek for every
  * request anyway, but no more than they have together. Streams would pay for it with their rate.
  */
-static u32 times(const struct mt_device *d, const struct mt_entity *e)
+u32 mt_times(const struct mt_device *d, const struct mt_entity *e)
 {
 	if (e->kind != MT_FLOW || !e->logs ||
 	    d->streams > container_of(e, const struct mt_flow, e)->counted)
@@ -247,27 +202,13 @@ u32 mt_weight(const struct mt_device *d, const struct mt_entity *e)
 		return max(e->weight, e->in->flows * MT_WEIGHT /
 					      (mt_awaited(d, e) ? AWAITED_PART : ASYNC_PART));
 	default:
-		return e->weight * times(d, e);
+		return e->weight * mt_times(d, e);
 	}
 }
 
 u64 mt_virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns)
 {
 	return div_u64(ns * MT_WEIGHT, mt_weight(d, e));
-}
-
-/* Behind all that are busy in @e's class. */
-static u64 last_place(const struct mt_entity *e)
-{
-	const struct mt_group *g = e->in;
-	const struct mt_entity *last = entity_of(rb_last(&g->busy));
-	u64 v = max(g->floor[e->class], e->v);
-
-	if (last && last->class == e->class)
-		v = max(v, last->v);
-	if (g->serving && g->serving->class == e->class)
-		v = max(v, g->serving->v);
-	return v;
 }
 
 /* Least v of the busy, never falling. */
@@ -295,11 +236,11 @@ static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
 
 	if (!mt_least(g))
 		c->fresh = false;
-	c->started_ns = min(c->started_ns + ns, START_MOST);
-	newcomer = c->v < g->floor[c->class] && !async && (c->kind != MT_GROUP || c->fresh);
+	c->started_ns = min(c->started_ns + ns, MT_START_MOST);
+	newcomer = mt_is_newcomer(d, c) && !async && (c->kind != MT_GROUP || c->fresh);
 	if (newcomer || mt_starts(d, c)) {
 		if (g->credit <= ns)
-			c->v = last_place(c);
+			c->v = mt_last_place(c);
 		g->credit -= min(g->credit, ns);
 	} else if (!c->fresh) {
 		g->credit = min(g->credit + ns, CREDIT_MOST);
@@ -323,28 +264,6 @@ void mt_charge(struct mt_device *d)
 		d->async_owed -= min(d->async_owed, ns);
 	for (e = c; e; e = mt_above(e))
 		charge(d, e, ns, c->kind == MT_ASYNC);
-}
-
-/* @e becomes busy: it may be behind the others by the window, and no more. */
-static void place(struct mt_device *d, struct mt_entity *e, bool async)
-{
-	const struct mt_entity *c = d->serving;
-
-	/* A group that lost its turn while all in it were thinking is still owed its share. */
-	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
-		e->fresh = false;
-		return;
-	}
-	if (e->kind == MT_FLOW && e->class == MT_BEST_EFFORT && c && c->kind == MT_FLOW &&
-	    mt_sequential(d, c) && e->v <= earliest(d, e))
-		begins(d, e);
-	if (async)
-		e->v = max(e->v, e->in->floor[e->class]);
-	else if (!d->window || e->in->credit)
-		e->v = max(e->v, earliest(d, e));
-	else
-		e->v = last_place(e);
-	e->fresh = true;
 }
 
 /*
@@ -416,7 +335,7 @@ u64 mt_turn(const struct mt_device *d)
 {
 	u64 turn = div_u64(CYCLE, max(d->flows, 1u));
 
-	if (d->streams && d->q.dev.arms <= 1)
+	if (d->streams)
 		turn = min(turn, div_u64(d->longest_turn * max(d->streams, d->flows / 2),
 					 max(d->flows, 1u)));
 
@@ -464,8 +383,11 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 	turn = turn_of(d, served);
 	if (mt_starts(d, c))
 		return d->now - e->in->turn_ns >= turn;
-	/* Who has to go so far himself keeps nothing. */
-	if (near * FREE_PART >= far)
+	/*
+	 * Who has to go so far himself keeps nothing. Where a flow will go is known as soon as it asks:
+	 * until then only one that is as far away from its own is sure to.
+	 */
+	if (near * (own || served->kind != MT_FLOW ? FREE_PART : 1) >= far)
 		return true;
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
@@ -568,7 +490,7 @@ void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *
 	for (e = home; e; e = mt_above(e)) {
 		if (e->queued++ || e == e->in->serving)
 			continue;
-		place(d, e, home->kind == MT_ASYNC);
+		mt_take_place(d, e, home->kind == MT_ASYNC);
 		mt_list(d, e);
 	}
 }

@@ -83,7 +83,7 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector)
 		f->e.v = max(f->e.v, f->e.in->floor[f->e.class] + mt_turn(d));
 	if (apart <= NEAR_SECTORS) {
 		f->e.habit = g->habit;
-		f->e.near = f->e.near_last = f->e.near_two = g->near;
+		f->e.near = f->e.after[false] = f->e.after[true] = max(g->near, 1ull);
 	}
 	if (d->serving == &d->estate && d->last_ghost == g) {
 		f->e.v = max(f->e.v, d->estate.v);

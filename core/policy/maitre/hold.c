@@ -17,6 +17,7 @@
 #define NEW_REQUESTS 8u
 #define DEEP	     4u /* requests at once */
 #define SLACK_SHIFT  5
+#define HOME_SHIFT   2 /* of the way to others: by so much less a flow that has turns keeps them */
 #define MEAN_SHIFT   3
 
 /* Upper edges of the bins. */
@@ -29,11 +30,12 @@ void mt_average(u64 *mean, u64 sample, bool first)
 }
 
 /* A flow's request came at a place that takes @near to reach from the end of the one before. */
-void mt_place_seen(struct mt_entity *e, u64 near, bool first)
+void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool first)
 {
 	mt_average(&e->near, near, first);
-	e->near_two = max(near, e->near_last);
-	e->near_last = near;
+	e->far = first || e->far;
+	mt_average(&e->after[e->far], max(near, 1ull), !e->after[e->far]);
+	e->far = near * MT_SEEKS_PART > d->mean_ns;
 }
 
 void mt_learn(struct mt_habit *h, u64 think_ns)
@@ -105,6 +107,9 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 {
 	u64 elapsed = d->now - c->emptied_ns, near = mt_near(c), far, longest;
 
+	/* A log that has more than its share is served often: it need not be waited for. */
+	if (mt_times(d, c) > 1)
+		return d->now;
 	/* On an array it is most likely another arm that would move. */
 	far = div_u64(mt_to(d, mt_next(d, e)->rq.sector), max(d->q.dev.arms, 1u));
 	/*
@@ -146,6 +151,9 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */
 	if (!mt_streams(d, &f->e))
 		far = div_u64(far, max(d->q.dev.arms, 1u));
+	/* What is on average near goes up and down with each run. */
+	if (f->home == &f->e)
+		far += far >> HOME_SHIFT;
 	if (!f->e.habit.samples)
 		return f->e.near < far;
 	return mt_worth_waiting(&f->e.habit, 0, f->e.near, far) > 0;

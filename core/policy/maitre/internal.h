@@ -48,10 +48,11 @@ struct mt_entity {
 	bool fresh;	/* since it came it has neither waited again nor been alone */
 	bool deep;	/* a flow that has many requests at once, in no order */
 	bool commits;	/* its last request was a write */
-	bool logs;	/* and that of little data */
+	bool logs;	/* and that of little data, right after the one before */
+	bool far;	/* its last was far from the one before */
 	struct mt_habit habit;
-	u64 near;		 /* mean positioning from its own last end, ns */
-	u64 near_last, near_two; /* that of the last, and the more of the last two */
+	u64 near;     /* mean positioning from its own last end, ns */
+	u64 after[2]; /* the same after a near one, and after a far one; 0: not known */
 	struct hw_sorted sort;
 	struct list_head fifo; /* by time of insertion */
 };
@@ -64,6 +65,7 @@ struct mt_flow {
 	struct list_head queue; /* its own requests */
 	u32 requests;		/* so far, up to a few */
 	u32 queued, flying;	/* its own, wherever they queue */
+	bool slept;		/* for long, before its last request came */
 	bool counted;		/* among the device's streams */
 	u32 links;		/* of the chain of heirs that it is in, up to a few */
 	u64 placed_end;		/* of the request inserted last */
@@ -251,6 +253,11 @@ static inline struct mt_task *mt_task(struct hw_task *task)
 	return container_of(task, struct mt_task, task);
 }
 
+static inline struct mt_entity *mt_entity_of(struct rb_node *n)
+{
+	return n ? rb_entry(n, struct mt_entity, node) : NULL;
+}
+
 static inline struct mt_group *mt_group_of(struct mt_device *d, struct hw_group *group)
 {
 	return group ? container_of(group, struct mt_group, group) : &d->root;
@@ -282,10 +289,13 @@ bool mt_ahead(u64 end, u64 sector);
 /* From @end on to @sector, right after: see place.c. */
 u64 mt_onward(const struct mt_device *d, u64 end, u64 sector);
 
-/* How far its next request is to be expected: near if the last two were, wherever it was before. */
+/*
+ * How far its next request is to be expected. A run begins with a long way and goes on nearby, so
+ * what follows a long way is learnt apart from what follows a short one.
+ */
 static inline u64 mt_near(const struct mt_entity *e)
 {
-	return e->kind == MT_FLOW ? min(e->near, e->near_two) : e->near;
+	return e->kind == MT_FLOW && e->after[e->far] ? e->after[e->far] : e->near;
 }
 
 /* Does it have many requests, of which the next is a matter of place and age? */
@@ -294,8 +304,15 @@ static inline bool mt_scatters(const struct mt_entity *e)
 	return e->kind == MT_POOL || e->deep;
 }
 
+#define MT_RANK_SHIFT	4  /* of the longest turn: those who differ by less go round */
 #define MT_SEEKS_PART	4u /* of the mean positioning: who needs more seeks for each request */
 #define MT_STREAM_SHIFT 4  /* of the mean positioning: who needs less reads in sequence */
+
+/* Those whose v differ by less are even. */
+static inline u64 mt_even_ns(const struct mt_device *d)
+{
+	return d->longest_turn >> MT_RANK_SHIFT;
+}
 
 static inline bool mt_streams(const struct mt_device *d, const struct mt_entity *e)
 {
@@ -324,16 +341,25 @@ struct mt_entity *mt_winner(struct mt_device *d);
 bool mt_behind(const struct mt_entity *e);
 bool mt_drains(const struct mt_device *d, const struct mt_entity *e);
 u64 mt_turn(const struct mt_device *d);
-bool mt_starts(const struct mt_device *d, const struct mt_entity *e);
 void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *r);
 void mt_withdraw(struct mt_device *d, struct mt_request *r);
 void mt_dequeue(struct mt_device *d, struct mt_request *r);
 struct hw_sorted_request *mt_next(const struct mt_device *d, const struct mt_entity *e);
 
 struct mt_entity *mt_above(const struct mt_entity *e);
+u32 mt_times(const struct mt_device *d, const struct mt_entity *e);
 u32 mt_weight(const struct mt_device *d, const struct mt_entity *e);
 u64 mt_virtual_ns(const struct mt_device *d, const struct mt_entity *e, u64 ns);
 void mt_raise_floor(struct mt_group *g);
+
+/* newcomer.c */
+#define MT_START_MOST (2500 * MT_MSEC) /* of service that a program takes to begin */
+
+u64 mt_earliest(const struct mt_device *d, const struct mt_entity *e);
+u64 mt_last_place(const struct mt_entity *e);
+bool mt_is_newcomer(const struct mt_device *d, const struct mt_entity *e);
+bool mt_starts(const struct mt_device *d, const struct mt_entity *e);
+void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async);
 
 /* commit.c */
 void mt_idles(struct mt_device *d);
@@ -344,7 +370,7 @@ void mt_issued(struct mt_device *d, const struct mt_request *r);
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 void mt_average(u64 *mean, u64 sample, bool first);
-void mt_place_seen(struct mt_entity *e, u64 near, bool first);
+void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
 bool mt_runs_on(const struct mt_entity *e);
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);

@@ -5,25 +5,25 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define AGE_NS_PER_MS 100000u
+#define AMONG_LEAST   10u
 #define OLD	      4u /* mean positionings that a request is at most to be in the device */
 #define AGED_NS	      (2 * MT_SEC)
 #define AGED_EVERY_NS (100 * MT_MSEC)
 #define OVERDUE_NS    (20 * MT_SEC)
 #define LOOK	      4u /* requests to either side of the head */
 
-/* The least positioning less what age makes up for. */
+/* The least positioning less what age makes up for: the more requests, the older all of them are. */
 struct search {
 	const struct mt_device *d;
 	struct hw_sorted_request *best;
 	s64 least;
+	u32 among; /* so many, for each of which the others wait */
 };
 
 static void consider(struct search *f, struct hw_sorted_request *s)
 {
 	u64 age = min(f->d->now - s->expires, 3600 * MT_SEC);
-	s64 effort = (s64)mt_to(f->d, s->rq.sector) -
-		     (s64)(div_u64(age, (u32)MT_USEC) * AGE_NS_PER_MS / 1000);
+	s64 effort = (s64)mt_to(f->d, s->rq.sector) - (s64)div_u64(age, f->among);
 
 	if (!f->best || effort < f->least) {
 		f->best = s;
@@ -33,7 +33,7 @@ static void consider(struct search *f, struct hw_sorted_request *s)
 
 struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool)
 {
-	struct search f = { .d = d };
+	struct search f = { .d = d, .among = max(pool->queued, AMONG_LEAST) };
 	struct hw_sorted_request *above = hw_sorted_at_or_after(&pool->sort, d->head), *below, *s;
 	u32 i;
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * maitre: the place of those who come, or come again, among those who are there.
+ *
+ * Whoever has slept has had less than the others, and goes before them by as much as the window says.
+ * Newcomers all together have no more than three quarters of the disk: what they may still have is
+ * the credit of their group (flow.c charges it). A program that begins needs more than a lead.
+ */
+#include "core/policy/maitre/internal.h"
+
+#define GROUP_WINDOW 4u		     /* a group's lead is that part of a flow's */
+#define GROUP_GONE   (100 * MT_MSEC) /* after such a pause it is a newcomer */
+#define START_GONE   (100 * MT_MSEC) /* after such a pause another may be the one that begins */
+#define SERVED_PART  4u		     /* of the window, that those who are there must have had */
+
+/* As far behind the others of its class as it may be. */
+u64 mt_earliest(const struct mt_device *d, const struct mt_entity *e)
+{
+	u64 floor = e->in->floor[e->class], window = (u64)d->window * MT_MSEC;
+
+	/* The same for all weights, lest a light group gets more by coming and going. */
+	if (e->kind == MT_GROUP)
+		window /= GROUP_WINDOW;
+	return floor - min(floor, window);
+}
+
+/* Behind all that are busy in @e's class. */
+u64 mt_last_place(const struct mt_entity *e)
+{
+	const struct mt_group *g = e->in;
+	const struct mt_entity *last = mt_entity_of(rb_last(&g->busy));
+	u64 v = max(g->floor[e->class], e->v);
+
+	if (last && last->class == e->class)
+		v = max(v, last->v);
+	if (g->serving && g->serving->class == e->class)
+		v = max(v, g->serving->v);
+	return v;
+}
+
+/*
+ * Is @e so far behind that it is being let in before others? Those who take turns are behind by a
+ * little now and then.
+ */
+bool mt_is_newcomer(const struct mt_device *d, const struct mt_entity *e)
+{
+	return e->v + mt_even_ns(d) < e->in->floor[e->class];
+}
+
+/* --- a program that begins --- */
+
+/*
+ * It reads here and there, for a second or two, and somebody waits for the whole of it. Of a group
+ * one at a time, when it has used up its lead, has as much of the disk as all other flows together,
+ * until it has had that, or the newcomers' credit is used up.
+ */
+bool mt_starts(const struct mt_device *d, const struct mt_entity *e)
+{
+	return e == e->in->starter && e->started_ns < MT_START_MOST && e->in->credit &&
+	       !mt_streams(d, e);
+}
+
+/* @e, which has come or slept for long, is far behind others that have turns. */
+static void begins(struct mt_device *d, struct mt_entity *e)
+{
+	const struct mt_entity *other = e->in->starter;
+
+	e->started_ns = 0;
+	if (!other || other->started_ns >= MT_START_MOST || mt_streams(d, other) ||
+	    (!other->queued && !other->flying && d->now - other->emptied_ns > START_GONE))
+		e->in->starter = e;
+}
+
+/*
+ * May @e be a program that begins? It has slept, is far behind, and the others have been served for
+ * a while: those who all come at once do not begin beside each other. Beside those who seek an array
+ * serves it anyway.
+ */
+static bool may_begin(const struct mt_device *d, struct mt_entity *e)
+{
+	const struct mt_entity *c = d->serving;
+
+	if (e->kind != MT_FLOW || e->class != MT_BEST_EFFORT || !mt_flow_of(e)->slept ||
+	    e->v > mt_earliest(d, e) ||
+	    e->in->floor[e->class] < (u64)d->window * MT_MSEC / SERVED_PART)
+		return false;
+	return d->q.dev.arms <= 1 || (c && c->kind == MT_FLOW && mt_sequential(d, c));
+}
+
+/* @e becomes busy: it may be behind the others by the window, and no more. */
+void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async)
+{
+	/* A group that lost its turn while all in it were thinking is still owed its share. */
+	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
+		e->fresh = false;
+		return;
+	}
+	if (may_begin(d, e))
+		begins(d, e);
+	if (async)
+		e->v = max(e->v, e->in->floor[e->class]);
+	else if (!d->window || e->in->credit || !mt_is_newcomer(d, e))
+		e->v = max(e->v, mt_earliest(d, e));
+	else
+		e->v = mt_last_place(e);
+	e->fresh = true;
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""maitre: who comes, and who comes again; runs that begin with a long way; programs that begin beside those who are there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import headwaiter
+from headwaiter.study.schema import Result
+
+ROOT = Path(__file__).parents[1]
+HEAD = "[global]\nioengine=psync\n"
+START = "[start]\nrw=randread\nbs=4k\nsize=24m\nio_size=1m\nstartdelay=6s\nfadvise_hint=0\n"
+FOR_12_S = "runtime=12s\ntime_based\n"
+
+
+def _run(tmp_path: Path, scheduler: str, drive: str, *jobs: str) -> Result:
+    job = tmp_path / "jobs.fio"
+    job.write_text(HEAD + "".join(jobs))
+    return headwaiter.run(job, scheduler, drive, runs=0).result
+
+
+def _regret(name: str, drive: str, scheduler: str = "maitre") -> Result:
+    return headwaiter.run(ROOT / "workloads/regret" / name, scheduler, drive, runs=0).result
+
+
+@pytest.mark.parametrize("drive", ["wd-re-4tb", "barracuda-80g", "cheetah-15k"])
+def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
+    """12 processes read runs of 192 KiB: cut into pieces, each piece would cost a seek; two runs in turn would make others wait."""
+    ours, plain = _regret("small-files.fio", drive), _regret("small-files.fio", drive, "none")
+    assert ours.read and plain.read
+    if drive == "cheetah-15k":
+        # A way is short there, and the drive's queue makes up for it.
+        assert ours.throughput_mbps > 0.9 * plain.throughput_mbps
+        assert ours.read.lat_ms.p99 < 0.6 * plain.read.lat_ms.p99
+    else:
+        assert ours.throughput_mbps > 1.5 * plain.throughput_mbps
+        assert ours.read.lat_ms.p99 < 260, "a round of twelve"
+
+
+def test_those_who_come_at_once_have_equal_shares() -> None:
+    """None of them is a program that begins beside others; it had four times what each of the others had."""
+    rates = [task.throughput_mbps for task in _regret("small-files.fio", "wd-re-4tb").tasks or ()]
+    assert len(rates) == 12 and min(rates) > 0.8 * max(rates)
+
+
+def _start(tmp_path: Path, scheduler: str, drive: str, beside: str) -> float:
+    """Seconds that the start takes."""
+    result = _run(tmp_path, scheduler, drive, START, beside + FOR_12_S)
+    return next(task.elapsed_s for task in result.tasks or () if task.name == "start")
+
+
+@pytest.mark.parametrize("drive", ["barracuda-80g", "wd-re-4tb"])
+def test_a_program_begins_beside_those_who_seek(tmp_path: Path, drive: str) -> None:
+    readers = "[reader]\nrw=randread\nbs=8k\nsize=1g\ndirect=1\nnumjobs=6\n"
+    assert _start(tmp_path, "maitre", drive, readers) < 0.35 * _start(tmp_path, "none", drive, readers)
+
+
+def test_a_program_begins_beside_one_who_waits_for_his_writes(tmp_path: Path) -> None:
+    writer = "[writer]\nrw=write\nbs=64k\nsize=1g\nsync=dsync\n"
+    assert _start(tmp_path, "maitre", "wd-re-4tb", writer) < 0.65 * _start(tmp_path, "bfq", "wd-re-4tb", writer)
+
+
+def test_many_requests_at_once_go_by_place(tmp_path: Path) -> None:
+    """64 of them: the oldest have waited for 0.7 s each time, which is no reason to go from one end to the other."""
+    deep, plain = _regret("queue.fio", "barracuda-80g"), _regret("queue.fio", "barracuda-80g", "none")
+    assert deep.throughput_mbps > 1.5 * plain.throughput_mbps
+    assert deep.read and deep.read.lat_ms.p99 < 900
+
+
+def test_a_log_among_seekers_is_served_often_and_not_waited_for() -> None:
+    result, deadline = _regret("log.fio", "barracuda-80g"), _regret("log.fio", "barracuda-80g", "mq-deadline:fifo_batch=1")
+    assert result.write and deadline.write
+    assert result.write.lat_ms.p99 < 45
+    assert result.throughput_mbps > 0.85 * deadline.throughput_mbps
+
+
+@pytest.mark.parametrize("drive", ["nvme-ssd", "sata-ssd"])
+def test_who_asks_once_in_a_while_does_not_have_a_solid_drive_alone(tmp_path: Path, drive: str) -> None:
+    """Four that compute for 3 ms between reads and writes gain nothing by it; a stream lost a quarter of its rate."""
+    compilers = "[cc]\nrw=randrw:4\nrwmixread=80\nbs=16k\nsize=512m\nfadvise_hint=0\nthinktime=3000\nnumjobs=4\n" + FOR_12_S
+    stream = "[stream]\nrw=read\nbs=128k\nsize=3g\n" + FOR_12_S
+
+    def rates(scheduler: str) -> tuple[float, float]:
+        result = _run(tmp_path, scheduler, drive, compilers, stream)
+        each = [(task.name, task.throughput_mbps or 0) for task in result.tasks or ()]
+        return tuple(sum(rate for name, rate in each if name.startswith(one)) for one in ("cc", "stream"))  # type: ignore[return-value]
+
+    ours, plain = rates("maitre"), rates("none")
+    assert ours[0] > 0.98 * plain[0] and ours[1] > 0.95 * plain[1]

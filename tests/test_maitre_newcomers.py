@@ -28,7 +28,7 @@ def _regret(name: str, drive: str, scheduler: str = "maitre") -> Result:
 
 @pytest.mark.parametrize("drive", ["wd-re-4tb", "barracuda-80g", "cheetah-15k"])
 def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
-    """12 processes read runs of 192 KiB: cut into pieces, each piece would cost a seek; two runs in turn would make others wait."""
+    """12 processes read runs of 192 KiB: cut into pieces, each piece would cost a seek; two in turn would make others wait."""
     ours, plain = _regret("small-files.fio", drive), _regret("small-files.fio", drive, "none")
     assert ours.read and plain.read
     if drive == "cheetah-15k":

@@ -40,6 +40,22 @@ def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
         assert ours.read.lat_ms.p99 < 260, "a round of twelve"
 
 
+def test_who_reads_every_other_block_keeps_his_turn(tmp_path: Path) -> None:
+    """What lies 64 KiB ahead takes 1.6 ms, and what another reads 8: that is a way, but none that the head goes anyway."""
+    readers = "[s]\nrw=read:64k\nbs=64k\nsize=1g\ndirect=1\nnumjobs=4\n" + FOR_12_S
+    job = tmp_path / "jobs.fio"
+    job.write_text(HEAD + readers)
+    told = headwaiter.run(job, "maitre", "barracuda-80g", runs=0, positions=True).result
+    assert told.throughput_mbps > 28, "it was 11"
+
+
+def test_those_who_seek_for_each_request_share_the_pool(tmp_path: Path) -> None:
+    """To each its own file is hardly nearer than the nearest of all, but turns would let a log among them wait."""
+    job = ROOT / "workloads/regret/log.fio"
+    result = headwaiter.run(job, "maitre", "barracuda-80g", runs=0, positions=True).result
+    assert result.write and result.write.lat_ms.p99 < 60
+
+
 def test_those_who_come_at_once_have_equal_shares() -> None:
     """None of them is a program that begins beside others; it had four times what each of the others had."""
     rates = [task.throughput_mbps for task in _regret("small-files.fio", "wd-re-4tb").tasks or ()]

@@ -43,15 +43,17 @@ static void count_stream(struct mt_device *d, struct mt_flow *f, bool streams)
 	f->counted = streams;
 }
 
-static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct hw_request *rq)
+static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct mt_request *r)
 {
+	const struct hw_request *rq = &r->s.rq;
 	u16 ioprio = mt_prio_of(rq->task, rq->ioprio);
 
 	if (f->requests)
-		mt_place_seen(d, &f->e, mt_onward(d, f->placed_end, rq->sector), f->requests == 1);
+		mt_place_seen(d, &f->e, mt_onward(d, f->placed_end, rq->sector), r->onward,
+			      f->requests == 1);
 	f->placed_end = hw_end(rq);
 	f->e.commits = rq->op != HW_READ;
-	f->e.logs = f->e.commits && mt_sequential(d, &f->e) &&
+	f->e.logs = f->e.commits && r->onward &&
 		    mt_stream_ns(d, rq->sectors) * LITTLE <= d->mean_ns;
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);
@@ -125,7 +127,7 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 	if (unlikely(f->e.in != g))
 		mt_join(d, f, g);
 	r->onward = f->requests && mt_ahead(f->placed_end, rq->sector);
-	flow_arrives(d, f, rq);
+	flow_arrives(d, f, r);
 	if (f->home->kind == MT_POOL && f->home->thinking) {
 		mt_learn(&f->home->habit, d->now - f->home->emptied_ns);
 		f->home->thinking = false;

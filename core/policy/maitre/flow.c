@@ -366,6 +366,7 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 	const struct mt_entity *served = d->serving, *c = e->in->serving;
 	struct hw_sorted_request *own;
 	u64 near, far, turn, slack, over;
+	bool sure;
 
 	if (e->class != c->class)
 		return e->class < c->class;
@@ -385,9 +386,10 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 		return d->now - e->in->turn_ns >= turn;
 	/*
 	 * Who has to go so far himself keeps nothing. Where a flow will go is known as soon as it asks:
-	 * until then only one that is as far away from its own is sure to.
+	 * until then, and if it goes on a little ahead, only one that is as far away is sure to.
 	 */
-	if (near * (own || served->kind != MT_FLOW ? FREE_PART : 1) >= far)
+	sure = own ? !mt_request(own)->onward : served->kind != MT_FLOW;
+	if (near * (sure ? FREE_PART : 1) >= far)
 		return true;
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has

@@ -30,12 +30,13 @@ void mt_average(u64 *mean, u64 sample, bool first)
 }
 
 /* A flow's request came at a place that takes @near to reach from the end of the one before. */
-void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool first)
+void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool onward,
+		   bool first)
 {
 	mt_average(&e->near, near, first);
 	e->far = first || e->far;
 	mt_average(&e->after[e->far], max(near, 1ull), !e->after[e->far]);
-	e->far = near * MT_SEEKS_PART > d->mean_ns;
+	e->far = !onward && near * MT_SEEKS_PART > d->mean_ns;
 }
 
 void mt_learn(struct mt_habit *h, u64 think_ns)
@@ -151,8 +152,8 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */
 	if (!mt_streams(d, &f->e))
 		far = div_u64(far, max(d->q.dev.arms, 1u));
-	/* What is on average near goes up and down with each run. */
-	if (f->home == &f->e)
+	/* Who reads runs is near on average, more or so much less with each. */
+	if (f->home == &f->e && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns)
 		far += far >> HOME_SHIFT;
 	if (!f->e.habit.samples)
 		return f->e.near < far;

@@ -370,7 +370,8 @@ void mt_issued(struct mt_device *d, const struct mt_request *r);
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 void mt_average(u64 *mean, u64 sample, bool first);
-void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool first);
+void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool onward,
+		   bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
 bool mt_runs_on(const struct mt_entity *e);
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);

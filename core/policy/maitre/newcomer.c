@@ -11,7 +11,7 @@
 #define GROUP_WINDOW 4u		     /* a group's lead is that part of a flow's */
 #define GROUP_GONE   (100 * MT_MSEC) /* after such a pause it is a newcomer */
 #define START_GONE   (100 * MT_MSEC) /* after such a pause another may be the one that begins */
-#define SERVED_PART  4u		     /* of the window, that those who are there must have had */
+#define LITTLE_PART  4u		     /* of the window: little time */
 
 /* As far behind the others of its class as it may be. */
 u64 mt_earliest(const struct mt_device *d, const struct mt_entity *e)
@@ -71,6 +71,20 @@ static void begins(struct mt_device *d, struct mt_entity *e)
 		e->in->starter = e;
 }
 
+/* Is a stream being served, for which others wait as long as a turn lasts? */
+static bool stream_served(const struct mt_device *d)
+{
+	const struct mt_entity *c = d->serving;
+
+	return c && c->kind == MT_FLOW && mt_sequential(d, c);
+}
+
+/* What others must have been served before one who comes begins beside them. */
+static u64 little(const struct mt_device *d)
+{
+	return (u64)d->window * MT_MSEC / LITTLE_PART;
+}
+
 /*
  * May @e be a program that begins? It has slept, is far behind, and the others have been served for
  * a while: those who all come at once do not begin beside each other. Beside those who seek an array
@@ -78,29 +92,32 @@ static void begins(struct mt_device *d, struct mt_entity *e)
  */
 static bool may_begin(const struct mt_device *d, struct mt_entity *e)
 {
-	const struct mt_entity *c = d->serving;
-
 	if (e->kind != MT_FLOW || e->class != MT_BEST_EFFORT || !mt_flow_of(e)->slept ||
-	    e->v > mt_earliest(d, e) ||
-	    e->in->floor[e->class] < (u64)d->window * MT_MSEC / SERVED_PART)
+	    e->v > mt_earliest(d, e) || e->in->floor[e->class] < little(d))
 		return false;
-	return d->q.dev.arms <= 1 || (c && c->kind == MT_FLOW && mt_sequential(d, c));
+	return d->q.dev.arms <= 1 || stream_served(d);
 }
 
 /* @e becomes busy: it may be behind the others by the window, and no more. */
 void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async)
 {
+	u64 least = mt_earliest(d, e);
+
 	/* A group that lost its turn while all in it were thinking is still owed its share. */
 	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
 		e->fresh = false;
 		return;
 	}
-	if (may_begin(d, e))
+	if (may_begin(d, e)) {
 		begins(d, e);
+		/* It will have half of the disk. Where nobody has long turns it needs no more. */
+		if (!stream_served(d))
+			least = e->in->floor[e->class] - little(d);
+	}
 	if (async)
 		e->v = max(e->v, e->in->floor[e->class]);
 	else if (!d->window || e->in->credit || !mt_is_newcomer(d, e))
-		e->v = max(e->v, mt_earliest(d, e));
+		e->v = max(e->v, least);
 	else
 		e->v = mt_last_place(e);
 	e->fresh = true;

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 import headwaiter
+from headwaiter.engine.constants import SYNC, Op
+from headwaiter.engine.policy import Policy, Request
+from headwaiter.engine.schedulers import find
 from headwaiter.study.schema import Result
 
 ROOT = Path(__file__).parents[1]
+MS = 1_000_000
 HEAD = "[global]\nioengine=psync\n"
 START = "[start]\nrw=randread\nbs=4k\nsize=24m\nio_size=1m\nstartdelay=6s\nfadvise_hint=0\n"
 FOR_12_S = "runtime=12s\ntime_based\n"
@@ -38,6 +42,45 @@ def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
     else:
         assert ours.throughput_mbps > 1.5 * plain.throughput_mbps
         assert ours.read.lat_ms.p99 < 260, "a round of twelve"
+
+
+def test_who_reads_in_pairs_is_waited_for_after_the_first_of_each() -> None:
+    """Each second one is followed by a long way, which another's request may as well take."""
+    positions = find("maitre").tables["positions"].parse("positions", b"0 0\n1024 0\n1025 10000000")
+    policy = Policy("maitre", {"positions": positions, "window": 20}, sectors=1 << 30, depth=1)
+    now = 0
+
+    def read(task: int, sector: int) -> int:
+        return policy.insert(Request(sector, 64, int(Op.READ), task=task, flags=SYNC), now)
+
+    policy.start_task(0, 0)
+    for k in range(40):
+        for second in (0, 1):
+            assert policy.dispatch(now) is None
+            request = read(0, 1_000_000 * k + 64 * second)
+            assert policy.dispatch(now) == request
+            now += MS if second else 10 * MS
+            policy.complete(request, now)
+            now += MS // 5
+    # Another takes a turn, so that one of the reader's begins now.
+    policy.start_task(1, now)
+    for task in (1, 0):
+        first = read(task, 50_000_000)
+        while policy.dispatch(now) is None:
+            now += MS
+        if task:
+            now += 10 * MS
+            policy.complete(first, now)
+    other = read(1, 90_000_000)
+    now += 10 * MS
+    policy.complete(first, now)
+    assert policy.dispatch(now) is None, "the second of the pair is to come"
+    now += MS // 5
+    second_of_pair = read(0, 50_000_064)
+    assert policy.dispatch(now) == second_of_pair
+    now += MS
+    policy.complete(second_of_pair, now)
+    assert policy.dispatch(now) == other
 
 
 def test_who_reads_every_other_block_keeps_his_turn(tmp_path: Path) -> None:

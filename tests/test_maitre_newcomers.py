@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -15,6 +16,7 @@ from headwaiter.study.schema import Result
 
 ROOT = Path(__file__).parents[1]
 MS = 1_000_000
+POSITIONS = find("maitre").tables["positions"].parse("positions", b"0 0\n1024 0\n1025 10000000")
 HEAD = "[global]\nioengine=psync\n"
 START = "[start]\nrw=randread\nbs=4k\nsize=24m\nio_size=1m\nstartdelay=6s\nfadvise_hint=0\n"
 FOR_12_S = "runtime=12s\ntime_based\n"
@@ -46,8 +48,7 @@ def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
 
 def test_who_reads_in_pairs_is_waited_for_after_the_first_of_each() -> None:
     """Each second one is followed by a long way, which another's request may as well take."""
-    positions = find("maitre").tables["positions"].parse("positions", b"0 0\n1024 0\n1025 10000000")
-    policy = Policy("maitre", {"positions": positions, "window": 20}, sectors=1 << 30, depth=1)
+    policy = Policy("maitre", {"positions": POSITIONS, "window": 20}, sectors=1 << 30, depth=1)
     now = 0
 
     def read(task: int, sector: int) -> int:
@@ -103,6 +104,37 @@ def test_those_who_come_at_once_have_equal_shares() -> None:
     """None of them is a program that begins beside others; it had four times what each of the others had."""
     rates = [task.throughput_mbps for task in _regret("small-files.fio", "wd-re-4tb").tasks or ()]
     assert len(rates) == 12 and min(rates) > 0.8 * max(rates)
+
+
+def test_after_a_pause_those_who_come_at_once_have_equal_shares_too() -> None:
+    """As when a computer has been up for long, and several programs begin together."""
+    policy = Policy("maitre", {"positions": POSITIONS}, sectors=1 << 30, depth=1)
+    policy.start_task(9, 0)
+    now, served, owner = 0, dict.fromkeys(range(4), 0), dict[int, int]()
+    for k in range(200):
+        request = policy.insert(Request(256 * k, 256, int(Op.READ), task=9, flags=SYNC), now)
+        assert policy.dispatch(now) == request
+        now += 10 * MS
+        policy.complete(request, now)
+    now += 5_000 * MS
+    dice = Random(1)
+
+    def ask(task: int) -> None:
+        sector = 100_000_000 * (1 + task) + dice.randrange(0, 90_000_000, 8)
+        owner[policy.insert(Request(sector, 8, int(Op.READ), task=task, flags=SYNC), now)] = task
+
+    for task in served:
+        policy.start_task(task, now)
+        ask(task)
+    until = now + 3_000 * MS
+    while now < until:
+        while (request := policy.dispatch(now)) is None:
+            now = max(now + 1, min(policy.wake_ns, now + MS))
+        now += 10 * MS
+        policy.complete(request, now)
+        served[owner[request]] += 1
+        ask(owner[request])
+    assert max(served.values()) < 1.5 * min(served.values())
 
 
 def _start(tmp_path: Path, scheduler: str, drive: str, beside: str) -> float:

@@ -60,6 +60,12 @@ bool mt_starts(const struct mt_device *d, const struct mt_entity *e)
 	       !mt_streams(d, e);
 }
 
+/* Has @e requests, or had some a moment ago? */
+static bool is_there(const struct mt_device *d, const struct mt_entity *e)
+{
+	return e->queued || e->flying || d->now - e->emptied_ns <= START_GONE;
+}
+
 /* @e, which has come or slept for long, is far behind others that have turns. */
 static void begins(struct mt_device *d, struct mt_entity *e)
 {
@@ -67,7 +73,7 @@ static void begins(struct mt_device *d, struct mt_entity *e)
 
 	e->started_ns = 0;
 	if (!other || other->started_ns >= MT_START_MOST || mt_streams(d, other) ||
-	    (!other->queued && !other->flying && d->now - other->emptied_ns > START_GONE))
+	    !is_there(d, other))
 		e->in->starter = e;
 }
 
@@ -86,14 +92,16 @@ static u64 little(const struct mt_device *d)
 }
 
 /*
- * May @e be a program that begins? It has slept, is far behind, and the others have been served for
- * a while: those who all come at once do not begin beside each other. Beside those who seek an array
- * serves it anyway.
+ * May @e be a program that begins? It has slept, is far behind, and who has the disk has been served
+ * for a while: those who all come at once do not begin beside each other. Beside those who seek an
+ * array serves it anyway.
  */
 static bool may_begin(const struct mt_device *d, struct mt_entity *e)
 {
+	const struct mt_entity *c = d->serving;
+
 	if (e->kind != MT_FLOW || e->class != MT_BEST_EFFORT || !mt_flow_of(e)->slept ||
-	    e->v > mt_earliest(d, e) || e->in->floor[e->class] < little(d))
+	    e->v > mt_earliest(d, e) || !c || c->started_ns < little(d) || !is_there(d, c))
 		return false;
 	return d->q.dev.arms <= 1 || stream_served(d);
 }
@@ -112,7 +120,8 @@ void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async)
 		begins(d, e);
 		/* It will have half of the disk. Where nobody has long turns it needs no more. */
 		if (!stream_served(d))
-			least = e->in->floor[e->class] - little(d);
+			least = max(least, e->in->floor[e->class] -
+						   min(e->in->floor[e->class], little(d)));
 	}
 	if (async)
 		e->v = max(e->v, e->in->floor[e->class]);

@@ -109,7 +109,7 @@ static bool may_begin(const struct mt_device *d, struct mt_entity *e)
 /* @e becomes busy: it may be behind the others by the window, and no more. */
 void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async)
 {
-	u64 least = mt_earliest(d, e);
+	u64 floor = e->in->floor[e->class], least = mt_earliest(d, e);
 
 	/* A group that lost its turn while all in it were thinking is still owed its share. */
 	if (e->kind == MT_GROUP && d->now - e->emptied_ns < GROUP_GONE) {
@@ -120,11 +120,10 @@ void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async)
 		begins(d, e);
 		/* It will have half of the disk. Where nobody has long turns it needs no more. */
 		if (!stream_served(d))
-			least = max(least, e->in->floor[e->class] -
-						   min(e->in->floor[e->class], little(d)));
+			least = max(least, floor - min(floor, little(d)));
 	}
 	if (async)
-		e->v = max(e->v, e->in->floor[e->class]);
+		e->v = max(e->v, floor);
 	else if (!d->window || e->in->credit || !mt_is_newcomer(d, e))
 		e->v = max(e->v, least);
 	else

@@ -25,6 +25,7 @@
 #define ASLEEP_NS	(10 * MT_MSEC)	/* who has not come for so long may be favoured, */
 #define AWAKE_NS	(200 * MT_MSEC) /* for so long after */
 #define AT_ONCE_NS	MT_MSEC		/* who asks so soon again would be quicker */
+#define BURST		4u		/* requests so soon one after another */
 #define THINK_MOST	(100 * MT_MSEC)
 #define SMALL_PART	16u /* of the cap: a request that adds little to what is in the device */
 #define SMALL_OVER	2u  /* times the cap, up to which such go */
@@ -87,16 +88,23 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f)
 {
 	struct mt_solid *x = &d->x;
 	u64 think = d->now - f->e.emptied_ns;
+	bool woken = false; /* for more than one request, or it is new */
 
 	if (f->requests)
 		mt_average(&f->e.near, min(think, THINK_MOST), false);
-	if (!f->requests || think >= ASLEEP_NS)
+	if (!f->requests || think >= ASLEEP_NS) {
 		f->placed_end = d->now;
+		woken = !f->requests || f->heaps;
+		f->heaps = false;
+		f->heap = 0;
+	}
+	if (think < AT_ONCE_NS && ++f->heap >= BURST)
+		f->heaps = true;
 	f->requests = 1;
 	if (f->e.v + WINDOW_NS < x->mean)
 		f->e.v = x->mean - WINDOW_NS;
 	if (f->e.v + BEHIND_NS < x->mean && !d->serving && f->e.class == MT_BEST_EFFORT &&
-	    d->now - f->placed_end < AWAKE_NS && think < AT_ONCE_NS &&
+	    d->now - f->placed_end < AWAKE_NS && (woken || think < AT_ONCE_NS) &&
 	    x->flying_bytes > max_t(u64, x->cap >> 4, BESIDE_LEAST)) {
 		d->serving = &f->e;
 		d->since_ns = d->now;

@@ -154,10 +154,6 @@ def test_a_sleeper_has_the_device_alone_and_is_waited_for() -> None:
     for i in range(4):
         _read(policy, i % 2, now, i * 4096, 256)
     flying += _all(policy, now)
-    # Who wakes up for one request only would gain little, and others wait.
-    first = _read(policy, 2, now)
-    assert policy.dispatch(now) == first
-    policy.complete(first, now)
     small = _read(policy, 2, now)
     other = _read(policy, 0, now, 123, 256)
     assert policy.dispatch(now) == small

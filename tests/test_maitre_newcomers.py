@@ -22,14 +22,14 @@ START = "[start]\nrw=randread\nbs=4k\nsize=24m\nio_size=1m\nstartdelay=6s\nfadvi
 FOR_12_S = "runtime=12s\ntime_based\n"
 
 
-def _run(tmp_path: Path, scheduler: str, drive: str, *jobs: str) -> Result:
+def _run(tmp_path: Path, scheduler: str, drive: str, *jobs: str, positions: bool = False) -> Result:
     job = tmp_path / "jobs.fio"
     job.write_text(HEAD + "".join(jobs))
-    return headwaiter.run(job, scheduler, drive, runs=0).result
+    return headwaiter.run(job, scheduler, drive, runs=0, positions=positions).result
 
 
-def _regret(name: str, drive: str, scheduler: str = "maitre") -> Result:
-    return headwaiter.run(ROOT / "workloads/regret" / name, scheduler, drive, runs=0).result
+def _regret(name: str, drive: str, scheduler: str = "maitre", *, positions: bool = False) -> Result:
+    return headwaiter.run(ROOT / "workloads/regret" / name, scheduler, drive, runs=0, positions=positions).result
 
 
 @pytest.mark.parametrize("drive", ["wd-re-4tb", "barracuda-80g", "cheetah-15k"])
@@ -87,16 +87,13 @@ def test_who_reads_in_pairs_is_waited_for_after_the_first_of_each() -> None:
 def test_who_reads_every_other_block_keeps_his_turn(tmp_path: Path) -> None:
     """What lies 64 KiB ahead takes 1.6 ms, and what another reads 8: that is a way, but none that the head goes anyway."""
     readers = "[s]\nrw=read:64k\nbs=64k\nsize=1g\ndirect=1\nnumjobs=4\n" + FOR_12_S
-    job = tmp_path / "jobs.fio"
-    job.write_text(HEAD + readers)
-    told = headwaiter.run(job, "maitre", "barracuda-80g", runs=0, positions=True).result
+    told = _run(tmp_path, "maitre", "barracuda-80g", readers, positions=True)
     assert told.throughput_mbps > 28, "it was 11"
 
 
-def test_those_who_seek_for_each_request_share_the_pool(tmp_path: Path) -> None:
+def test_those_who_seek_for_each_request_share_the_pool() -> None:
     """To each its own file is hardly nearer than the nearest of all, but turns would let a log among them wait."""
-    job = ROOT / "workloads/regret/log.fio"
-    result = headwaiter.run(job, "maitre", "barracuda-80g", runs=0, positions=True).result
+    result = _regret("log.fio", "barracuda-80g", positions=True)
     assert result.write and result.write.lat_ms.p99 < 60
 
 
@@ -153,9 +150,7 @@ def test_a_program_begins_beside_those_who_seek(tmp_path: Path, drive: str) -> N
 
 def test_who_seeks_goes_on_while_a_program_begins(tmp_path: Path) -> None:
     readers = "[reader]\nrw=randread\nbs=8k\nsize=1g\ndirect=1\nnumjobs=6\n"
-    job = tmp_path / "jobs.fio"
-    job.write_text(HEAD + START + readers + FOR_12_S)
-    result = headwaiter.run(job, "maitre", "barracuda-80g", runs=0).result
+    result = _run(tmp_path, "maitre", "barracuda-80g", START, readers + FOR_12_S)
     assert max(task.lat_ms.max for task in result.tasks or () if task.name != "start") < 400, "it was 624"
 
 

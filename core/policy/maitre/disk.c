@@ -8,7 +8,6 @@
 
 #define LITTLE	      8u  /* times less for its data than for the way: a record of a log */
 #define SETTLE_EVERY  16u /* requests of a flow that never runs dry */
-#define SLEPT_NS      (100 * MT_MSEC)
 #define REQUESTS_MOST (1u << 30)
 
 /* --- insertion --- */
@@ -65,7 +64,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct mt
 		f->e.in->flows++;
 	}
 	count_stream(d, f, mt_sequential(d, &f->e));
-	f->slept = !mt_active(f) && d->now - f->e.emptied_ns > SLEPT_NS;
+	f->slept = !mt_active(f) && d->now - f->e.emptied_ns > MT_SLEPT_NS;
 	if (!f->requests && f->task)
 		mt_inherit(d, f, rq->sector);
 	if (!mt_active(f)) {

@@ -152,7 +152,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */
 	if (!mt_streams(d, &f->e))
 		far = div_u64(far, max(d->q.dev.arms, 1u));
-	/* Who reads runs is near on average, more or so much less with each. */
+	/* The mean way of who reads runs goes up and down with each run. */
 	if (f->home == &f->e && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns)
 		far += far >> HOME_SHIFT;
 	if (!f->e.habit.samples)

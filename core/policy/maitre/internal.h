@@ -70,8 +70,8 @@ struct mt_flow {
 	u32 links;		/* of the chain of heirs that it is in, up to a few */
 	u64 placed_end;		/* of the request inserted last */
 	u32 lent;		/* weight that a pool has of it */
-	u32 heap;		/* most that it has had queued since it last came */
-	bool heaps;		/* it came with several the time before */
+	u32 heap;   /* most that it has had queued since it last came; flash: asked at once */
+	bool heaps; /* it came with several the time before */
 };
 
 /*
@@ -354,6 +354,7 @@ void mt_raise_floor(struct mt_group *g);
 
 /* newcomer.c */
 #define MT_START_MOST (2500 * MT_MSEC) /* of service that a program takes to begin */
+#define MT_SLEPT_NS   (100 * MT_MSEC)  /* who has had no request for so long is not there */
 
 u64 mt_earliest(const struct mt_device *d, const struct mt_entity *e);
 u64 mt_last_place(const struct mt_entity *e);

@@ -10,7 +10,6 @@
 
 #define GROUP_WINDOW 4u		     /* a group's lead is that part of a flow's */
 #define GROUP_GONE   (100 * MT_MSEC) /* after such a pause it is a newcomer */
-#define START_GONE   (100 * MT_MSEC) /* after such a pause another may be the one that begins */
 #define LITTLE_PART  4u		     /* of the window: little time */
 
 /* As far behind the others of its class as it may be. */
@@ -63,7 +62,7 @@ bool mt_starts(const struct mt_device *d, const struct mt_entity *e)
 /* Has @e requests, or had some a moment ago? */
 static bool is_there(const struct mt_device *d, const struct mt_entity *e)
 {
-	return e->queued || e->flying || d->now - e->emptied_ns <= START_GONE;
+	return e->queued || e->flying || d->now - e->emptied_ns <= MT_SLEPT_NS;
 }
 
 /* @e, which has come or slept for long, is far behind others that have turns. */

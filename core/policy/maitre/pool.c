@@ -5,8 +5,8 @@
  */
 #include "core/policy/maitre/internal.h"
 
-#define AMONG_LEAST   10u
-#define OLD	      4u /* mean positionings that a request is at most to be in the device */
+#define AMONG_LEAST   10u /* requests, that the age of one is divided by */
+#define OLD	      4u  /* mean positionings that a request is at most to be in the device */
 #define AGED_NS	      (2 * MT_SEC)
 #define AGED_EVERY_NS (100 * MT_MSEC)
 #define OVERDUE_NS    (20 * MT_SEC)
@@ -17,7 +17,7 @@ struct search {
 	const struct mt_device *d;
 	struct hw_sorted_request *best;
 	s64 least;
-	u32 among; /* so many, for each of which the others wait */
+	u32 among; /* requests there, or AMONG_LEAST if they are fewer */
 };
 
 static void consider(struct search *f, struct hw_sorted_request *s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * maitre: those who wait for what they have written to be on the medium.
+ * maitre: those who wait for what they have written, and the time that the device puts off.
  *
  * fsync and O_SYNC end with a flush, which is no request of anybody's: the host sends it past us, and
  * the device does for it what it had put off. So the time in which the device does nothing that it
@@ -11,6 +11,7 @@
 #define PUT_OFF	    2u /* times quicker than the way */
 #define FLUSH_MOST  (100 * MT_MSEC)
 #define FLUSH_LEAST MT_MSEC
+#define LATE_SHARE  8 /* of their mean, that one read after writes is */
 
 /* @f has had @ns of the device. */
 static void pay(struct mt_device *d, struct mt_flow *f, u64 ns)
@@ -43,14 +44,23 @@ static void flushed(struct mt_device *d, u64 ns)
 	d->wrote_ns -= min(d->wrote_ns, ns);
 }
 
+/* A flush in @e's turn is none of it. */
+static void outlast(struct mt_entity *e, u64 ns)
+{
+	for (; e && e->in->serving == e; e = mt_above(e))
+		e->in->turn_ns += ns;
+}
+
 /* The device asks for a request. */
 void mt_asks(struct mt_device *d)
 {
 	u64 ns = d->idle_ns ? min(d->now - d->idle_ns, FLUSH_MOST) : 0;
 
 	d->idle_ns = 0;
-	if (ns && d->wrote)
-		flushed(d, ns);
+	if (!ns || !d->wrote)
+		return;
+	flushed(d, ns);
+	outlast(d->serving, ns);
 }
 
 /*
@@ -60,13 +70,11 @@ void mt_asks(struct mt_device *d)
 void mt_issued(struct mt_device *d, const struct mt_request *r)
 {
 	u64 ns = r->s.rq.dispatch_ns - min(d->since_ns, r->s.rq.dispatch_ns);
-	struct mt_entity *e;
 
 	if (!r->alone || d->q.nr_in_flight || !d->wrote || ns < FLUSH_LEAST)
 		return;
 	d->since_ns += ns;
-	for (e = r->home; e && e->in->serving == e; e = mt_above(e))
-		e->in->turn_ns += ns;
+	outlast(r->home, ns);
 	flushed(d, min(ns, FLUSH_MOST));
 }
 
@@ -83,4 +91,23 @@ void mt_wrote(struct mt_device *d, const struct mt_request *r)
 	d->wrote_ns = took * PUT_OFF < way ? way - took : 0;
 	if (d->wrote_ns)
 		pay(d, d->wrote, d->wrote_ns);
+}
+
+/*
+ * @r, a read that had the device to itself, came after a write. The device may first have had to do
+ * what it had put off: that is the writer's time. How long it does so shows in the mean only, for
+ * where the platter is chance.
+ */
+void mt_read_late(struct mt_device *d, const struct mt_request *r)
+{
+	s64 own = (s64)(mt_position(d, r->distance) + mt_stream_ns(d, r->s.rq.sectors));
+	s64 took = (s64)(d->now - r->s.rq.dispatch_ns);
+	s64 late = min_t(s64, took - own, (s64)FLUSH_MOST), ns;
+
+	d->late_ns += (late - d->late_ns) / LATE_SHARE;
+	ns = min_t(s64, d->late_ns, took);
+	if (ns <= 0 || !d->wrote)
+		return;
+	d->since_ns = min(d->since_ns + (u64)ns, d->now);
+	flushed(d, (u64)ns);
 }

@@ -198,6 +198,8 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 
 	r->alone = !d->q.nr_in_flight;
 	r->distance = hw_apart(rq->sector, d->head);
+	r->after_write = d->wrote_last && rq->op == HW_READ;
+	d->wrote_last = rq->op != HW_READ;
 	d->head = hw_end(rq);
 	return rq;
 }
@@ -292,6 +294,8 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 
 	if (home)
 		mt_issued(d, r);
+	if (home && r->alone && !q->nr_in_flight && r->after_write)
+		mt_read_late(d, r);
 	mt_charge(d);
 	if (!home)
 		return;

@@ -153,6 +153,7 @@ struct mt_request {
 	struct list_head mine;	    /* among the flow's queued */
 	bool onward;		    /* a little ahead of its flow's last one */
 	bool alone;		    /* in the drive when it was dispatched */
+	bool after_write;	    /* a read, and the one dispatched before it was a write */
 	u64 distance;		    /* that the head had to go to it */
 	struct list_head fly;	    /* in the order of dispatch */
 	u32 writes;		    /* flash: write-back dispatched before it */
@@ -193,6 +194,8 @@ struct mt_device {
 	struct mt_flow *wrote;	/* whose write that is waited for was done last; NULL: it is gone */
 	u64 wrote_ns;		/* of the device's time, that it has paid ahead */
 	u64 landed_ns;		/* when a request completed last */
+	bool wrote_last;	/* the request that was dispatched last is a write */
+	s64 late_ns;		/* by so much longer a read takes after a write, in the mean */
 	struct list_head first; /* the host's wish, or returned */
 	struct list_head flying;  /* of pools, in order of dispatch */
 	struct list_head writing; /* groups with write-back */
@@ -365,6 +368,7 @@ void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async);
 /* commit.c */
 void mt_idles(struct mt_device *d);
 void mt_wrote(struct mt_device *d, const struct mt_request *r);
+void mt_read_late(struct mt_device *d, const struct mt_request *r);
 void mt_asks(struct mt_device *d);
 void mt_issued(struct mt_device *d, const struct mt_request *r);
 

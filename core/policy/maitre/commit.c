@@ -44,23 +44,14 @@ static void flushed(struct mt_device *d, u64 ns)
 	d->wrote_ns -= min(d->wrote_ns, ns);
 }
 
-/* A flush in @e's turn is none of it. */
-static void outlast(struct mt_entity *e, u64 ns)
-{
-	for (; e && e->in->serving == e; e = mt_above(e))
-		e->in->turn_ns += ns;
-}
-
 /* The device asks for a request. */
 void mt_asks(struct mt_device *d)
 {
 	u64 ns = d->idle_ns ? min(d->now - d->idle_ns, FLUSH_MOST) : 0;
 
 	d->idle_ns = 0;
-	if (!ns || !d->wrote)
-		return;
-	flushed(d, ns);
-	outlast(d->serving, ns);
+	if (ns && d->wrote)
+		flushed(d, ns);
 }
 
 /*
@@ -70,11 +61,13 @@ void mt_asks(struct mt_device *d)
 void mt_issued(struct mt_device *d, const struct mt_request *r)
 {
 	u64 ns = r->s.rq.dispatch_ns - min(d->since_ns, r->s.rq.dispatch_ns);
+	struct mt_entity *e;
 
 	if (!r->alone || d->q.nr_in_flight || !d->wrote || ns < FLUSH_LEAST)
 		return;
 	d->since_ns += ns;
-	outlast(r->home, ns);
+	for (e = r->home; e && e->in->serving == e; e = mt_above(e))
+		e->in->turn_ns += ns;
 	flushed(d, min(ns, FLUSH_MOST));
 }
 

@@ -199,7 +199,7 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 	r->alone = !d->q.nr_in_flight;
 	r->distance = hw_apart(rq->sector, d->head);
 	r->after_write = d->wrote_last && rq->op == HW_READ;
-	d->wrote_last = rq->op != HW_READ;
+	d->wrote_last = r->flow && rq->op != HW_READ;
 	d->head = hw_end(rq);
 	return rq;
 }

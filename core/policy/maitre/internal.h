@@ -153,7 +153,7 @@ struct mt_request {
 	struct list_head mine;	    /* among the flow's queued */
 	bool onward;		    /* a little ahead of its flow's last one */
 	bool alone;		    /* in the drive when it was dispatched */
-	bool after_write;	    /* a read, and the one dispatched before it was a write */
+	bool after_write;	    /* a read, dispatched right after a write that is waited for */
 	u64 distance;		    /* that the head had to go to it */
 	struct list_head fly;	    /* in the order of dispatch */
 	u32 writes;		    /* flash: write-back dispatched before it */
@@ -194,7 +194,7 @@ struct mt_device {
 	struct mt_flow *wrote;	/* whose write that is waited for was done last; NULL: it is gone */
 	u64 wrote_ns;		/* of the device's time, that it has paid ahead */
 	u64 landed_ns;		/* when a request completed last */
-	bool wrote_last;	/* the request that was dispatched last is a write */
+	bool wrote_last;	/* a write that is waited for was dispatched last */
 	s64 late_ns;		/* by so much longer a read takes after a write, in the mean */
 	struct list_head first; /* the host's wish, or returned */
 	struct list_head flying;  /* of pools, in order of dispatch */

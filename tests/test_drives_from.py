@@ -174,6 +174,32 @@ def test_a_sweep_of_fio_is_predicted(tmp_path: Path) -> None:
         assert found == pytest.approx(iops(size << 10, depth), rel=0.1), (size, depth)
 
 
+@pytest.mark.parametrize("shape", [0.5, 0.8])
+def test_a_sweep_of_a_disk_whose_requests_hinder_each_other_is_predicted(tmp_path: Path, shape: float) -> None:
+    """A virtual disk: twice as many requests bring less than twice the rate; reads have a limit of their own."""
+
+    def iops(write: bool, size: int, depth: int) -> float:
+        return min(depth**shape / (60e-6 + size / 512 * 0.3e-6), (3e9 if write else 1e9) / size)
+
+    sweep = [
+        job(write, size << 10, depth, iops(write, size << 10, depth))
+        for write in (False, True)
+        for size, depths in ((4, (1, 8, 64)), (64, (1, 8)), (256, (1, 32)))
+        for depth in depths
+    ]
+    file, out = tmp_path / "sweep.json", tmp_path / "volume.toml"
+    file.write_text(json.dumps({"jobs": sweep}))
+    done = run("drives", "from", "--fio", file, "--capacity", "100GB", "-o", out)
+    assert done.returncode == 0 and "latency.load: what explains" in done.stderr
+    drive = load(out)
+    for write, size, depth in ((False, 4, 2), (False, 8, 4), (False, 128, 8), (True, 16, 16), (True, 128, 2), (True, 256, 32)):
+        n = 4000
+        places = np.random.default_rng(1).integers(0, 10**4, n).astype(np.uint64) * 4096
+        many = unmeasured(np.full(n, write, np.uint8), places, np.full(n, size * 2, np.uint32))
+        found = depth / replay(drive, many, depth)[depth:-depth].mean() * 1e9
+        assert found == pytest.approx(iops(write, size << 10, depth), rel=0.15), (write, size, depth)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "says"),

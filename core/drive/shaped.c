@@ -7,6 +7,8 @@
  * adjoins a request that is still at the gate is merged with it and counts as the same I/O until
  * `unit` is full. Then the first server that is free takes it, for a time drawn from a table of
  * quantiles. Slow spells, in which every draw is so many times as long, make tails come together.
+ * Where servers are not alike and hinder each other, as those of a virtual disk do, a table says how
+ * many times as long a draw is with so many requests in the volume.
  *
  * A bucket is the time at which it will be full again, exact to the fraction of a nanosecond. Draws
  * are hashes of the seed and of the request's number, so runs repeat. Everything about a request is
@@ -23,12 +25,15 @@ enum {
 	HP_WRITE,
 	HP_SECTOR_READ,
 	HP_SECTOR_WRITE,
+	HP_LOAD,
 	HP_IOS_RATE,
 	HP_IOS_BURST,
 	HP_IOS_UNIT,
 	HP_IOS_PEAK,
 	HP_BYTES_RATE,
 	HP_BYTES_BURST,
+	HP_BYTES_READ,
+	HP_BYTES_WRITE,
 	HP_SLOW_SHARE,
 	HP_SLOW_FACTOR,
 	HP_SLOW_TIME,
@@ -47,6 +52,11 @@ static const struct hw_param point_columns[] = {
 	HW_NUMBER("share", WHOLE, "", HW_PARAM_REQUIRED, 0, WHOLE,
 		  "of the requests that take no longer"),
 	HW_NUMBER("ms", 1000000, "ms", HW_PARAM_REQUIRED, 0, 60000000000ll, "time in a server"),
+};
+
+static const struct hw_param load_columns[] = {
+	HW_NUMBER("at_once", 1, "requests", HW_PARAM_REQUIRED, 1, 1024, "in the volume"),
+	HW_NUMBER("times", WHOLE, "", HW_PARAM_REQUIRED, WHOLE, 1000ll * WHOLE, "as long as alone"),
 };
 
 #define TABLE(k, h)                 \
@@ -71,6 +81,14 @@ static const struct hw_param shaped_params[HP_NR] = {
 				     "more for a sector"),
 	[HP_SECTOR_WRITE] = HW_NUMBER("latency.sector_write", 1000000, "ms", 0, 0, 1000000000,
 				      "more for a sector"),
+	[HP_LOAD] = { .key = "latency.load",
+		      .type = HW_PARAM_LIST,
+		      .scale = 1,
+		      .unit = "",
+		      .max = MAX_POINTS,
+		      .help = "by how much longer a request takes beside others",
+		      .columns = load_columns,
+		      .nr_columns = 2 },
 	[HP_IOS_RATE] = HW_NUMBER("ios.rate", 1, "I/Os a second", 0, 0, NS, "limit; 0 = none"),
 	[HP_IOS_BURST] = HW_NUMBER("ios.burst", 1, "I/Os", 1, 1, 1ll << 33, "saved up at most"),
 	[HP_IOS_UNIT] =
@@ -81,6 +99,10 @@ static const struct hw_param shaped_params[HP_NR] = {
 		HW_NUMBER("bytes.rate", 1000000, "MB/s", 0, 0, 1000000000000ll, "limit; 0 = none"),
 	[HP_BYTES_BURST] = HW_NUMBER("bytes.burst", 1000000, "MB", 1000000, 512, 1000000000000000ll,
 				     "saved up at most"),
+	[HP_BYTES_READ] = HW_NUMBER("bytes.read_rate", 1000000, "MB/s", 0, 0, 1000000000000ll,
+				    "limit of reads alone; 0 = none"),
+	[HP_BYTES_WRITE] = HW_NUMBER("bytes.write_rate", 1000000, "MB/s", 0, 0, 1000000000000ll,
+				     "limit of writes alone; 0 = none"),
 	[HP_SLOW_SHARE] =
 		HW_NUMBER("slow.share", WHOLE, "", 0, 0, WHOLE, "of the time that is slow"),
 	[HP_SLOW_FACTOR] = HW_NUMBER("slow.factor", WHOLE, "", WHOLE, WHOLE, 1000 * WHOLE,
@@ -104,11 +126,18 @@ struct table {
 	u32 nr;
 };
 
+/* How many times as long requests take, by how many there are. */
+struct load {
+	u32 at_once[MAX_POINTS], nr;
+	u64 times[MAX_POINTS];
+};
+
 struct shaped {
 	struct hw_drive drive;
 	struct list_head done;
-	struct bucket ios, peak, bytes;
+	struct bucket ios, peak, bytes, way[2];
 	struct table table[2];
+	struct load load;
 	u64 sector_ns[2];
 	u64 slow_share, slow_factor, slow_time, seed, number;
 	u64 gate_ns;	  /* when the latest request has passed */
@@ -184,14 +213,17 @@ static u64 counted(struct shaped *s, const struct hw_io *io, u32 sectors, u64 no
 static u64 pass_gate(struct shaped *s, const struct hw_io *io, u64 now)
 {
 	u32 sectors = min_t(u32, io->sectors, MAX_COUNTED);
+	struct bucket *way = &s->way[io->op != HW_READ];
 	u64 ios = counted(s, io, sectors, now), t = max(now, s->gate_ns);
 
 	t = bucket_ready(&s->ios, ios, t);
 	t = bucket_ready(&s->peak, ios, t);
 	t = bucket_ready(&s->bytes, sectors, t);
+	t = bucket_ready(way, sectors, t);
 	bucket_take(&s->ios, ios, t);
 	bucket_take(&s->peak, ios, t);
 	bucket_take(&s->bytes, sectors, t);
+	bucket_take(way, sectors, t);
 	s->gate_ns = t;
 	return t;
 }
@@ -206,6 +238,27 @@ static u64 drawn(const struct table *t, u32 u)
 					t->share[i] - t->share[i - 1]);
 }
 
+/* @ns with as many requests as there are: on lines between the points, and no faster beyond the last. */
+static u64 loaded(const struct shaped *s, u64 ns)
+{
+	const struct load *l = &s->load;
+	u32 n = s->nr_out, i = 0, rest;
+	u64 times, whole;
+
+	if (!l->nr || n <= l->at_once[0])
+		return ns;
+	while (i < l->nr && l->at_once[i] < n)
+		i++;
+	if (i == l->nr)
+		times = div_u64(l->times[i - 1] * n, l->at_once[i - 1]);
+	else
+		times = l->times[i - 1] +
+			div_u64((l->times[i] - l->times[i - 1]) * (n - l->at_once[i - 1]),
+				l->at_once[i] - l->at_once[i - 1]);
+	whole = div_u64_rem(ns, WHOLE, &rest);
+	return whole * times + div_u64(rest * times, WHOLE);
+}
+
 static u64 service(struct shaped *s, const struct hw_io *io, u64 now)
 {
 	bool write = io->op != HW_READ;
@@ -217,8 +270,9 @@ static u64 service(struct shaped *s, const struct hw_io *io, u64 now)
 	div_u64_rem(mixed(~s->seed ^ mixed(div64_u64(now, s->slow_time))), WHOLE, &u);
 	if (u < s->slow_share)
 		ns = div_u64(ns * (s->slow_factor >> 4), WHOLE >> 4);
-	return io->op == HW_READ || io->op == HW_WRITE ? ns + io->sectors * s->sector_ns[write] :
-							 ns;
+	if (io->op == HW_READ || io->op == HW_WRITE)
+		ns += io->sectors * s->sector_ns[write];
+	return loaded(s, ns);
 }
 
 /* The first server that is free works until `until`. */
@@ -293,11 +347,36 @@ static int check_table(const struct hw_profile *p, u32 param, struct hw_profile_
 	return 0;
 }
 
+/* More requests take longer, each; but together no longer for as much. */
+static int check_load(const struct hw_profile *p, struct hw_profile_error *err)
+{
+	u32 rows, r;
+	const s64 *row = hw_profile_list(p, HP_LOAD, &rows);
+	const char *key = shaped_params[HP_LOAD].key;
+
+	if (rows && (row[0] != 1 || row[1] != WHOLE))
+		return hw_profile_bad(err, key, 0, "times",
+				      "must be 1 at once, 1 times, in the first row");
+	for (r = 1; r < rows; r++) {
+		const s64 *now = row + 2 * r, *before = now - 2;
+
+		if (now[0] <= before[0])
+			return hw_profile_bad(err, key, r, "at_once", "must rise from row to row");
+		if (now[1] < before[1])
+			return hw_profile_bad(err, key, r, "times", "falls below the row before");
+		if (now[1] * before[0] > before[1] * now[0])
+			return hw_profile_bad(err, key, r, "times", "rises faster than at_once");
+	}
+	return 0;
+}
+
 static int shaped_check(const struct hw_profile *p, struct hw_profile_error *err)
 {
 	int ret = check_table(p, HP_READ, err);
 
-	return ret ? ret : check_table(p, HP_WRITE, err);
+	if (!ret)
+		ret = check_table(p, HP_WRITE, err);
+	return ret ? ret : check_load(p, err);
 }
 
 static size_t shaped_size(const struct hw_profile *p, u32 depth)
@@ -317,6 +396,17 @@ static void table_init(struct table *t, const struct hw_profile *p, u32 param)
 	}
 }
 
+static void load_init(struct load *l, const struct hw_profile *p)
+{
+	const s64 *row = hw_profile_list(p, HP_LOAD, &l->nr);
+	u32 r;
+
+	for (r = 0; r < l->nr; r++) {
+		l->at_once[r] = (u32)row[2 * r];
+		l->times[r] = (u64)row[2 * r + 1];
+	}
+}
+
 static void shaped_create(void *mem, const struct hw_profile *p, u32 depth)
 {
 	const s64 *v = p->value;
@@ -333,9 +423,12 @@ static void shaped_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->seed = (u64)v[HP_SEED];
 	table_init(&s->table[0], p, HP_READ);
 	table_init(&s->table[1], p, HP_WRITE);
+	load_init(&s->load, p);
 	bucket_init(&s->ios, (u64)v[HP_IOS_RATE], (u64)v[HP_IOS_BURST], NS);
 	bucket_init(&s->peak, (u64)v[HP_IOS_PEAK], 1, NS);
 	bucket_init(&s->bytes, (u64)v[HP_BYTES_RATE], (u64)v[HP_BYTES_BURST], 512 * NS);
+	bucket_init(&s->way[0], (u64)v[HP_BYTES_READ], (u64)v[HP_BYTES_BURST], 512 * NS);
+	bucket_init(&s->way[1], (u64)v[HP_BYTES_WRITE], (u64)v[HP_BYTES_BURST], 512 * NS);
 	INIT_LIST_HEAD(&s->done);
 	s->drive.sectors = (u64)v[HP_SECTORS];
 	s->drive.depth = depth ? depth : (u32)v[HP_DEPTH];

@@ -22,10 +22,12 @@ static struct hw_profile *profile(void)
 	for (i = 0; i < model->nr_params; i++) {
 		if (model->params[i].type == HW_PARAM_LIST) {
 			const s64 rows[] = { 2, 0, (s64)MS, 1000000, (s64)(3 * MS) };
+			u32 words = model->params[i].def == HW_PARAM_REQUIRED ? 5 : 1;
 
 			p->value[i] = p->words;
-			memcpy(&p->value[p->words], rows, sizeof(rows));
-			p->words += 5;
+			if (words > 1)
+				memcpy(&p->value[p->words], rows, sizeof(rows));
+			p->words += words; /* the others are empty: 0 rows */
 		} else {
 			p->value[i] = model->params[i].def == HW_PARAM_REQUIRED ?
 					      1 << 24 :
@@ -176,6 +178,85 @@ static void test_monotone(void)
 	free(p);
 }
 
+/* Gives the profile this table of load, with so many rows. */
+static void set_load(struct hw_profile *p, const s64 *rows, u32 nr)
+{
+	*value(p, "latency.load") = p->words;
+	p->value[p->words] = nr;
+	memcpy(&p->value[p->words + 1], rows, 2 * nr * sizeof(*rows));
+	p->words += 2 * nr + 1;
+}
+
+/* Requests hinder each other as the table says, on lines between its rows and in proportion beyond. */
+static void test_load(void)
+{
+	static const s64 rows[] = { 1, 1000000, 4, 2000000, 16, 6000000 };
+	static const struct {
+		u32 at_once;
+		u64 times_by_30;
+	} found[] = { { 1, 30 }, { 2, 40 }, { 4, 60 }, { 10, 120 }, { 16, 180 }, { 64, 720 } };
+	struct hw_profile *p = profile();
+	u64 alone = 0, sum, n = closed(p, 1, 8, 20000 * MS, &alone), mean;
+	u32 i;
+
+	alone /= n;
+	*value(p, "servers") = 256;
+	set_load(p, rows, 3);
+	for (i = 0; i < ARRAY_SIZE(found); i++) {
+		sum = 0;
+		n = closed(p, found[i].at_once, 8, 20000 * MS, &sum);
+		mean = alone * found[i].times_by_30 / 30;
+		CHECK(sum / n >= mean - mean / 20);
+		CHECK(sum / n <= mean + mean / 20);
+	}
+	free(p);
+}
+
+/* Limits of one direction; the sum of both is limited, too. */
+static void test_directions(void)
+{
+	struct hw_profile *p = profile();
+	u64 sum = 0, n;
+
+	*value(p, "servers") = 256;
+	*value(p, "bytes.burst") = 4096;
+	*value(p, "bytes.write_rate") = 4096000;
+	n = closed(p, 64, 8, 10000 * MS, &sum);
+	CHECK(n > 300000); /* reads have no limit */
+	*value(p, "bytes.read_rate") = 8192000;
+	n = closed(p, 64, 8, 10000 * MS, &sum);
+	CHECK(n <= 20001);
+	CHECK(n >= 20001 - 64);
+	*value(p, "bytes.rate") = 4096000;
+	n = closed(p, 64, 8, 10000 * MS, &sum);
+	CHECK(n <= 10001);
+	CHECK(n >= 10001 - 64);
+	free(p);
+}
+
+static void test_bad_load(void)
+{
+	static const struct {
+		s64 rows[6];
+		const char *what;
+	} bad[] = {
+		{ { 1, 1000000, 4, 5000000 }, "rises faster than at_once" },
+		{ { 1, 1000000, 1, 1000000 }, "must rise from row to row" },
+		{ { 2, 1000000, 4, 2000000 }, "must be 1 at once, 1 times, in the first row" },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct hw_profile *p = profile();
+		struct hw_profile_error err;
+
+		set_load(p, bad[i].rows, 2);
+		CHECK_EQ(hw_profile_check(p, sizeof(*p) + p->words * sizeof(s64), &err), -22);
+		CHECK(!strcmp(err.what, bad[i].what));
+		free(p);
+	}
+}
+
 static void test_bad_tables(void)
 {
 	struct hw_profile *p = profile();
@@ -197,6 +278,9 @@ int main(void)
 	test_burst();
 	test_merging();
 	test_monotone();
+	test_load();
+	test_directions();
 	test_bad_tables();
+	test_bad_load();
 	return CHECK_DONE();
 }

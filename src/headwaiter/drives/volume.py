@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,11 @@ _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0
 _UNIT_SECTORS = (512, 384, 256, 192, 128, 96, 64, 48, 32, 24, 16, 8)
 """In which I/Os may be counted; the first that explains a sweep best."""
 _TRIED = 24
+_MOST_AT_ONCE = 1024
+_NEAR_LIMIT = 0.8
+"""A job that moves as much of the greatest rate of its direction may be at that limit."""
+_CLEARLY = 0.05
+"""By so much less must a table of load be off, in the mean of the logarithms, to be taken instead of a number of servers."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -147,9 +152,10 @@ def _some(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(distinct[chosen.astype(int)], float)
 
 
-def _limits(rows: list[Row], took_s: NDArray[np.float64]) -> tuple[int, int, float, float]:
+def _limits(rows: list[Row], took_s: NDArray[np.float64]) -> tuple[int, int, float, float, float]:
     """Servers, sectors that count as one I/O, so counted I/Os and bytes a second: those that explain the measured rates best.
 
+    Last, how far off they are, as the mean of the logarithms' differences.
     The limits are among the rates that were seen. Of those that explain as much, the widest.
     """
     iops = np.array([row.iops for row in rows])
@@ -166,7 +172,47 @@ def _limits(rows: list[Row], took_s: NDArray[np.float64]) -> tuple[int, int, flo
                 i = int(off.argmin())
                 if off[i] < best - 1e-9:
                     best, found = float(off[i]), (int(servers[i]), unit, float(ios), float(most))
-    return found
+    return *found, best / len(rows)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """How many times as long a request takes beside others, the bytes a second of reads and writes, and how far off that is."""
+
+    times: tuple[tuple[int, float], ...]
+    bytes_a_second: Mapping[bool, float]
+    off: float
+
+
+def _load(rows: list[Row], took_s: NDArray[np.float64]) -> _Load | None:
+    """What explains rates that rise with each request that is added, but by less and less; None without two depths.
+
+    By depth that is the job which is held back least, since others may be at a limit of bytes; a depth at which all are tells
+    nothing. Between the depths that do the powers of two lie on a line of the logarithms.
+    """
+    kinds: dict[tuple[bool, int, int], list[tuple[float, float]]] = {}
+    for row, alone_s in zip(rows, took_s, strict=True):
+        kinds.setdefault((row.write, row.size, row.at_once), []).append((row.iops, float(alone_s)))
+    rate = {kind: float(np.median([iops for iops, _ in found])) for kind, found in kinds.items()}
+    most = {w: max((rate[k] * k[1] for k in kinds if k[0] == w), default=math.inf) for w in (False, True)}
+    free = [kind for kind in kinds if rate[kind] * kind[1] < _NEAR_LIMIT * most[kind[0]]]
+    depths = sorted({at_once for _, _, at_once in free} - {1})
+    if not depths or depths[-1] > _MOST_AT_ONCE:
+        return None
+    points = [(1, 1.0)]
+    for n in depths:
+        times = min(n / (rate[kind] * kinds[kind][0][1]) for kind in free if kind[2] == n)
+        before, least = points[-1]
+        points.append((n, min(max(times, least), least * n / before)))
+    measured = np.log(np.array(points))
+    powers = {1 << k for k in range(depths[-1].bit_length())} | set(depths)
+    curve = [(n, float(np.exp(np.interp(math.log(n), measured[:, 0], measured[:, 1])))) for n in sorted(powers)]
+    off = []
+    for (write, size, n), found in kinds.items():
+        times = float(np.exp(np.interp(math.log(n), measured[:, 0], measured[:, 1]))) * max(1.0, n / depths[-1])
+        by_load = n / (found[0][1] * times)
+        off += [abs(math.log(min(by_load, most[write] / size) / iops)) for iops, _ in found]
+    return _Load(tuple((n, float(f"{times:.4g}")) for n, times in curve), most, sum(off) / len(off))
 
 
 def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
@@ -179,7 +225,7 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         if not own:
             notes[f"latency.{'write' if write else 'read'}"] = "guessed: as the other direction, which alone was measured"
     took = [(lines[row.write][0] + lines[row.write][1] * row.size / SECTOR_BYTES) / 1e3 for row in rows]
-    servers, unit, ios, most = _limits(rows, np.array(took))
+    servers, unit, ios, most, off = _limits(rows, np.array(took))
     notes["servers"] = notes["ios"] = notes["bytes.rate"] = "what explains the rates at greater depths best"
     notes["slow"] = "not measured"
     latency = {
@@ -196,4 +242,22 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         "bytes": {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")},
         "queue": {"depth": min(1024, max(128, *(row.at_once for row in rows)))},
     }
+    load = _load(rows, np.array(took))
+    if load and load.off + _CLEARLY < off:
+        _hinder(data, notes, load)
     return data, notes
+
+
+def _hinder(data: Toml, notes: dict[str, str], load: _Load) -> None:
+    """Say in a profile that requests hinder each other, instead of how many servers there are."""
+    rates = {write: rate for write, rate in load.bytes_a_second.items() if math.isfinite(rate)}
+    most = max(rates.values())
+    data["servers"] = min(1024, 4 * load.times[-1][0])
+    data["latency"]["load"] = [list(point) for point in load.times]
+    data["bytes"] = {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")}
+    for write, rate in rates.items():
+        if rate < most:
+            data["bytes"]["write_rate" if write else "read_rate"] = float(f"{rate / 1e6:.5g}")
+    del data["ios"], notes["ios"]
+    notes["latency.load"] = notes["servers"]
+    notes["servers"] = "enough: latency.load tells what more of them bring"

@@ -179,7 +179,7 @@ def test_a_sweep_of_a_disk_whose_requests_hinder_each_other_is_predicted(tmp_pat
     """A virtual disk: twice as many requests bring less than twice the rate; reads have a limit of their own."""
 
     def iops(write: bool, size: int, depth: int) -> float:
-        return min(depth**shape / (60e-6 + size / 512 * 0.3e-6), (3e9 if write else 1e9) / size)
+        return float(min(depth**shape / (60e-6 + size / 512 * 0.3e-6), (3e9 if write else 1e9) / size))
 
     sweep = [
         job(write, size << 10, depth, iops(write, size << 10, depth))

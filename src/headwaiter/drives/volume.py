@@ -29,7 +29,7 @@ _TRIED = 24
 _MOST_AT_ONCE = 1024
 _NEAR_LIMIT = 0.8
 """A job that moves as much of the greatest rate of its direction may be at that limit."""
-_CLEARLY = 0.05
+_CLEARLY = 0.02
 """By so much less must a table of load be off, in the mean of the logarithms, to be taken instead of a number of servers."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 

@@ -59,36 +59,32 @@ static const struct hw_param load_columns[] = {
 	HW_NUMBER("times", WHOLE, "", HW_PARAM_REQUIRED, WHOLE, 1000ll * WHOLE, "as long as alone"),
 };
 
-#define TABLE(k, h)                 \
-	{ .key = k,                 \
-	  .type = HW_PARAM_LIST,    \
-	  .scale = 1,               \
-	  .unit = "",               \
-	  .def = HW_PARAM_REQUIRED, \
-	  .min = 2,                 \
-	  .max = MAX_POINTS,        \
-	  .help = h,                \
-	  .columns = point_columns, \
+#define TABLE(k, c, least, h)                     \
+	{ .key = k,                               \
+	  .type = HW_PARAM_LIST,                  \
+	  .scale = 1,                             \
+	  .unit = "",                             \
+	  .def = (least) ? HW_PARAM_REQUIRED : 0, \
+	  .min = least,                           \
+	  .max = MAX_POINTS,                      \
+	  .help = h,                              \
+	  .columns = c,                           \
 	  .nr_columns = 2 }
 
 static const struct hw_param shaped_params[HP_NR] = {
 	[HP_SECTORS] = HW_NUMBER("geometry.sectors", 1, "sectors", HW_PARAM_REQUIRED, 2048,
 				 1ll << 50, "capacity"),
 	[HP_SERVERS] = HW_NUMBER("servers", 1, "requests", 64, 1, 1024, "requests served at once"),
-	[HP_READ] = TABLE("latency.read", "quantiles of a read's time in a server"),
-	[HP_WRITE] = TABLE("latency.write", "quantiles of a write's time in a server"),
+	[HP_READ] =
+		TABLE("latency.read", point_columns, 2, "quantiles of a read's time in a server"),
+	[HP_WRITE] =
+		TABLE("latency.write", point_columns, 2, "quantiles of a write's time in a server"),
 	[HP_SECTOR_READ] = HW_NUMBER("latency.sector_read", 1000000, "ms", 0, 0, 1000000000,
 				     "more for a sector"),
 	[HP_SECTOR_WRITE] = HW_NUMBER("latency.sector_write", 1000000, "ms", 0, 0, 1000000000,
 				      "more for a sector"),
-	[HP_LOAD] = { .key = "latency.load",
-		      .type = HW_PARAM_LIST,
-		      .scale = 1,
-		      .unit = "",
-		      .max = MAX_POINTS,
-		      .help = "by how much longer a request takes beside others",
-		      .columns = load_columns,
-		      .nr_columns = 2 },
+	[HP_LOAD] = TABLE("latency.load", load_columns, 0,
+			  "by how much longer a request takes beside others"),
 	[HP_IOS_RATE] = HW_NUMBER("ios.rate", 1, "I/Os a second", 0, 0, NS, "limit; 0 = none"),
 	[HP_IOS_BURST] = HW_NUMBER("ios.burst", 1, "I/Os", 1, 1, 1ll << 33, "saved up at most"),
 	[HP_IOS_UNIT] =
@@ -121,23 +117,17 @@ struct bucket {
 	u64 full_ns, rest; /* when it will be full: rest / rate of a ns later */
 };
 
+/* Points of a line that never falls: a draw's time by its share, or how many times as long by load. */
 struct table {
-	u64 share[MAX_POINTS], ns[MAX_POINTS];
+	u64 at[MAX_POINTS], value[MAX_POINTS];
 	u32 nr;
-};
-
-/* How many times as long requests take, by how many there are. */
-struct load {
-	u32 at_once[MAX_POINTS], nr;
-	u64 times[MAX_POINTS];
 };
 
 struct shaped {
 	struct hw_drive drive;
 	struct list_head done;
 	struct bucket ios, peak, bytes, way[2];
-	struct table table[2];
-	struct load load;
+	struct table table[2], load;
 	u64 sector_ns[2];
 	u64 slow_share, slow_factor, slow_time, seed, number;
 	u64 gate_ns;	  /* when the latest request has passed */
@@ -232,29 +222,22 @@ static u64 drawn(const struct table *t, u32 u)
 {
 	u32 i = 1;
 
-	while (i < t->nr - 1 && t->share[i] <= u)
+	while (i < t->nr - 1 && t->at[i] <= u)
 		i++;
-	return t->ns[i - 1] + div64_u64((t->ns[i] - t->ns[i - 1]) * (u - t->share[i - 1]),
-					t->share[i] - t->share[i - 1]);
+	return t->value[i - 1] + div64_u64((t->value[i] - t->value[i - 1]) * (u - t->at[i - 1]),
+					   t->at[i] - t->at[i - 1]);
 }
 
-/* @ns with as many requests as there are: on lines between the points, and no faster beyond the last. */
+/* @ns with as many requests as there are; beyond the table they get no more done. */
 static u64 loaded(const struct shaped *s, u64 ns)
 {
-	const struct load *l = &s->load;
-	u32 n = s->nr_out, i = 0, rest;
+	const struct table *t = &s->load;
+	u32 n = s->nr_out, last = t->nr - 1, rest;
 	u64 times, whole;
 
-	if (!l->nr || n <= l->at_once[0])
+	if (!t->nr || n <= 1)
 		return ns;
-	while (i < l->nr && l->at_once[i] < n)
-		i++;
-	if (i == l->nr)
-		times = div_u64(l->times[i - 1] * n, l->at_once[i - 1]);
-	else
-		times = l->times[i - 1] +
-			div_u64((l->times[i] - l->times[i - 1]) * (n - l->at_once[i - 1]),
-				l->at_once[i] - l->at_once[i - 1]);
+	times = n > t->at[last] ? div64_u64(t->value[last] * n, t->at[last]) : drawn(t, n);
 	whole = div_u64_rem(ns, WHOLE, &rest);
 	return whole * times + div_u64(rest * times, WHOLE);
 }
@@ -328,9 +311,27 @@ static u64 shaped_next(const struct hw_drive *drive)
 	return hw_done_next(&shaped_of(drive)->done);
 }
 
+/* The first column rises, and the second does not fall. */
+static int check_rows(const struct hw_profile *p, u32 param, struct hw_profile_error *err)
+{
+	const struct hw_param *list = &shaped_params[param];
+	u32 rows, r;
+	const s64 *row = hw_profile_list(p, param, &rows);
+
+	for (r = 1; r < rows; r++) {
+		if (row[2 * r] <= row[2 * r - 2])
+			return hw_profile_bad(err, list->key, r, list->columns[0].key,
+					      "must rise from row to row");
+		if (row[2 * r + 1] < row[2 * r - 1])
+			return hw_profile_bad(err, list->key, r, list->columns[1].key,
+					      "falls below the row before");
+	}
+	return 0;
+}
+
 static int check_table(const struct hw_profile *p, u32 param, struct hw_profile_error *err)
 {
-	u32 rows, r;
+	u32 rows;
 	const s64 *row = hw_profile_list(p, param, &rows);
 	const char *key = shaped_params[param].key;
 
@@ -338,13 +339,7 @@ static int check_table(const struct hw_profile *p, u32 param, struct hw_profile_
 		return hw_profile_bad(err, key, 0, "share", "must be 0 in the first row");
 	if (row[2 * (rows - 1)] != WHOLE)
 		return hw_profile_bad(err, key, rows - 1, "share", "must be 1 in the last row");
-	for (r = 1; r < rows; r++) {
-		if (row[2 * r] <= row[2 * r - 2])
-			return hw_profile_bad(err, key, r, "share", "must rise from row to row");
-		if (row[2 * r + 1] < row[2 * r - 1])
-			return hw_profile_bad(err, key, r, "ms", "falls below the row before");
-	}
-	return 0;
+	return check_rows(p, param, err);
 }
 
 /* More requests take longer, each; but together no longer for as much. */
@@ -357,17 +352,10 @@ static int check_load(const struct hw_profile *p, struct hw_profile_error *err)
 	if (rows && (row[0] != 1 || row[1] != WHOLE))
 		return hw_profile_bad(err, key, 0, "times",
 				      "must be 1 at once, 1 times, in the first row");
-	for (r = 1; r < rows; r++) {
-		const s64 *now = row + 2 * r, *before = now - 2;
-
-		if (now[0] <= before[0])
-			return hw_profile_bad(err, key, r, "at_once", "must rise from row to row");
-		if (now[1] < before[1])
-			return hw_profile_bad(err, key, r, "times", "falls below the row before");
-		if (now[1] * before[0] > before[1] * now[0])
+	for (r = 1; r < rows; r++)
+		if (row[2 * r + 1] * row[2 * r - 2] > row[2 * r - 1] * row[2 * r])
 			return hw_profile_bad(err, key, r, "times", "rises faster than at_once");
-	}
-	return 0;
+	return check_rows(p, HP_LOAD, err);
 }
 
 static int shaped_check(const struct hw_profile *p, struct hw_profile_error *err)
@@ -391,19 +379,8 @@ static void table_init(struct table *t, const struct hw_profile *p, u32 param)
 	u32 r;
 
 	for (r = 0; r < t->nr; r++) {
-		t->share[r] = (u64)row[2 * r];
-		t->ns[r] = (u64)row[2 * r + 1];
-	}
-}
-
-static void load_init(struct load *l, const struct hw_profile *p)
-{
-	const s64 *row = hw_profile_list(p, HP_LOAD, &l->nr);
-	u32 r;
-
-	for (r = 0; r < l->nr; r++) {
-		l->at_once[r] = (u32)row[2 * r];
-		l->times[r] = (u64)row[2 * r + 1];
+		t->at[r] = (u64)row[2 * r];
+		t->value[r] = (u64)row[2 * r + 1];
 	}
 }
 
@@ -423,7 +400,7 @@ static void shaped_create(void *mem, const struct hw_profile *p, u32 depth)
 	s->seed = (u64)v[HP_SEED];
 	table_init(&s->table[0], p, HP_READ);
 	table_init(&s->table[1], p, HP_WRITE);
-	load_init(&s->load, p);
+	table_init(&s->load, p, HP_LOAD);
 	bucket_init(&s->ios, (u64)v[HP_IOS_RATE], (u64)v[HP_IOS_BURST], NS);
 	bucket_init(&s->peak, (u64)v[HP_IOS_PEAK], 1, NS);
 	bucket_init(&s->bytes, (u64)v[HP_BYTES_RATE], (u64)v[HP_BYTES_BURST], 512 * NS);

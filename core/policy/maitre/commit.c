@@ -71,13 +71,19 @@ void mt_issued(struct mt_device *d, const struct mt_request *r)
 	flushed(d, min(ns, FLUSH_MOST));
 }
 
+/* What the way to @r and its data take. */
+static u64 own_ns(const struct mt_device *d, const struct mt_request *r)
+{
+	return mt_position(d, r->distance) + mt_stream_ns(d, r->s.rq.sectors);
+}
+
 /*
  * @r, a write that is waited for, is done. If that was much quicker than the way to it, the device has
  * put off the way.
  */
 void mt_wrote(struct mt_device *d, const struct mt_request *r)
 {
-	u64 way = mt_position(d, r->distance) + mt_stream_ns(d, r->s.rq.sectors);
+	u64 way = own_ns(d, r);
 	u64 took = d->now - max(r->s.rq.dispatch_ns, d->landed_ns);
 
 	d->wrote = r->flow;
@@ -87,16 +93,17 @@ void mt_wrote(struct mt_device *d, const struct mt_request *r)
 }
 
 /*
- * @r, a read that had the device to itself, came after a write. The device may first have had to do
+ * @r is done. If it is a read after a write, and had the device to itself, that may first have done
  * what it had put off: that is the writer's time. How long it does so shows in the mean only, for
  * where the platter is chance.
  */
 void mt_read_late(struct mt_device *d, const struct mt_request *r)
 {
-	s64 own = (s64)(mt_position(d, r->distance) + mt_stream_ns(d, r->s.rq.sectors));
-	s64 took = (s64)(d->now - r->s.rq.dispatch_ns);
-	s64 late = min_t(s64, took - own, (s64)FLUSH_MOST), ns;
+	s64 took = (s64)(d->now - r->s.rq.dispatch_ns), late, ns;
 
+	if (!r->after_write || !r->alone || d->q.nr_in_flight)
+		return;
+	late = min_t(s64, took - (s64)own_ns(d, r), (s64)FLUSH_MOST);
 	d->late_ns += (late - d->late_ns) / LATE_SHARE;
 	ns = min_t(s64, d->late_ns, took);
 	if (ns <= 0 || !d->wrote)

@@ -292,10 +292,10 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	struct mt_entity *home = r->home;
 	struct mt_flow *f = r->flow;
 
-	if (home)
+	if (home) {
 		mt_issued(d, r);
-	if (home && r->alone && !q->nr_in_flight && r->after_write)
 		mt_read_late(d, r);
+	}
 	mt_charge(d);
 	if (!home)
 		return;

@@ -190,10 +190,13 @@ def _load(rows: list[Row], took_s: NDArray[np.float64]) -> _Load | None:
     By depth that is the job which is held back least, since others may be at a limit of bytes; a depth at which all are tells
     nothing. Between the depths that do the powers of two lie on a line of the logarithms.
     """
-    kinds: dict[tuple[bool, int, int], list[tuple[float, float]]] = {}
-    for row, alone_s in zip(rows, took_s, strict=True):
-        kinds.setdefault((row.write, row.size, row.at_once), []).append((row.iops, float(alone_s)))
-    rate = {kind: float(np.median([iops for iops, _ in found])) for kind, found in kinds.items()}
+    kinds: dict[tuple[bool, int, int], list[float]] = {}
+    alone_s: dict[tuple[bool, int, int], float] = {}
+    for row, took in zip(rows, took_s, strict=True):
+        kind = row.write, row.size, row.at_once
+        kinds.setdefault(kind, []).append(row.iops)
+        alone_s[kind] = float(took)
+    rate = {kind: float(np.median(found)) for kind, found in kinds.items()}
     most = {w: max((rate[k] * k[1] for k in kinds if k[0] == w), default=math.inf) for w in (False, True)}
     free = [kind for kind in kinds if rate[kind] * kind[1] < _NEAR_LIMIT * most[kind[0]]]
     depths = sorted({at_once for _, _, at_once in free} - {1})
@@ -201,18 +204,26 @@ def _load(rows: list[Row], took_s: NDArray[np.float64]) -> _Load | None:
         return None
     points = [(1, 1.0)]
     for n in depths:
-        times = min(n / (rate[kind] * kinds[kind][0][1]) for kind in free if kind[2] == n)
+        slower = min(n / (rate[kind] * alone_s[kind]) for kind in free if kind[2] == n)
         before, least = points[-1]
-        points.append((n, min(max(times, least), least * n / before)))
-    measured = np.log(np.array(points))
+        points.append((n, min(max(slower, least), least * n / before)))
+    at, by = np.log(np.array(points)).T
+
+    def times(n: int) -> float:
+        return float(np.exp(np.interp(math.log(n), at, by))) * max(1.0, n / depths[-1])
+
     powers = {1 << k for k in range(depths[-1].bit_length())} | set(depths)
-    curve = [(n, float(np.exp(np.interp(math.log(n), measured[:, 0], measured[:, 1])))) for n in sorted(powers)]
-    off = []
-    for (write, size, n), found in kinds.items():
-        times = float(np.exp(np.interp(math.log(n), measured[:, 0], measured[:, 1]))) * max(1.0, n / depths[-1])
-        by_load = n / (found[0][1] * times)
-        off += [abs(math.log(min(by_load, most[write] / size) / iops)) for iops, _ in found]
-    return _Load(tuple((n, float(f"{times:.4g}")) for n, times in curve), most, sum(off) / len(off))
+    off = [
+        abs(math.log(min(n / (alone_s[write, size, n] * times(n)), most[write] / size) / iops))
+        for (write, size, n), found in kinds.items()
+        for iops in found
+    ]
+    return _Load(tuple((n, float(f"{times(n):.4g}")) for n in sorted(powers)), most, sum(off) / len(off))
+
+
+def _rate(most: float) -> Toml:
+    """The limit of so many bytes a second."""
+    return {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")}
 
 
 def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
@@ -239,7 +250,7 @@ def volume(rows: list[Row], capacity: int) -> tuple[Toml, dict[str, str]]:
         "geometry": {"sectors": capacity // SECTOR_BYTES},
         "latency": {**latency, **slopes},
         "ios": {"rate": max(1, round(ios)), "burst": max(1, round(ios / 1000)), "unit": unit},
-        "bytes": {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")},
+        "bytes": _rate(most),
         "queue": {"depth": min(1024, max(128, *(row.at_once for row in rows)))},
     }
     load = _load(rows, np.array(took))
@@ -254,10 +265,10 @@ def _hinder(data: Toml, notes: dict[str, str], load: _Load) -> None:
     most = max(rates.values())
     data["servers"] = min(1024, 4 * load.times[-1][0])
     data["latency"]["load"] = [list(point) for point in load.times]
-    data["bytes"] = {"rate": float(f"{most / 1e6:.5g}"), "burst": float(f"{max(1.0, most / 1e9):.4g}")}
+    data["bytes"] = _rate(most)
     for write, rate in rates.items():
         if rate < most:
-            data["bytes"]["write_rate" if write else "read_rate"] = float(f"{rate / 1e6:.5g}")
+            data["bytes"]["write_rate" if write else "read_rate"] = _rate(rate)["rate"]
     del data["ios"], notes["ios"]
     notes["latency.load"] = notes["servers"]
     notes["servers"] = "enough: latency.load tells what more of them bring"

@@ -70,7 +70,9 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct mt
 	if (!mt_active(f)) {
 		f->heaps = f->heap > 1;
 		f->heap = 0;
+		f->row = 0;
 	}
+	f->row = min(f->row + 1, REQUESTS_MOST);
 	f->heap = max(f->heap, f->queued + 1);
 	f->requests = min(f->requests + 1, REQUESTS_MOST);
 	if (!f->queued || f->requests % SETTLE_EVERY == 0)
@@ -201,6 +203,8 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 	r->after_write = d->wrote_last && rq->op == HW_READ;
 	d->wrote_last = r->flow && rq->op != HW_READ;
 	d->head = hw_end(rq);
+	r->enters = r->flow && d->last != r->flow;
+	d->last = r->flow;
 	return rq;
 }
 
@@ -301,6 +305,8 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 		return;
 	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
 		mt_position_learn(d, r, d->now - rq->dispatch_ns, mt_stream_ns(d, rq->sectors));
+	if (f)
+		mt_entered(d, r);
 	if (f && rq->op != HW_READ)
 		mt_wrote(d, r);
 	d->landed_ns = d->now;

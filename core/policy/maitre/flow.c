@@ -25,6 +25,7 @@
 #define FREE_PART    4u
 #define ASYNC_PART   40u    /* write-back's weight is at least this part of that of all flows */
 #define AWAITED_PART 2u	    /* the same while somebody may wait for it */
+#define CUT_IN_WAYS  4u	    /* to a log, that a stream has had the disk for when that cuts in */
 #define OWES_MOST    MT_SEC /* of the disk's time, that write-back may be ahead by */
 
 void mt_entity_init(struct mt_entity *e, struct mt_group *in, enum mt_kind kind, u8 class,
@@ -99,12 +100,6 @@ static void tree_del(struct mt_entity *e)
 	e->listed = false;
 }
 
-/* The first of those that wait in @g; it may be a group. */
-struct mt_entity *mt_least(const struct mt_group *g)
-{
-	return mt_entity_of(rb_first(&g->busy));
-}
-
 /* A group is of the class of the first of those in it; and so those above. */
 static void reclass(struct mt_device *d, struct mt_group *g)
 {
@@ -144,13 +139,15 @@ void mt_unlist(struct mt_device *d, struct mt_entity *e)
 }
 
 /*
- * Who goes next of those that wait in @g: the first of them, but a program that begins after each turn
- * of another, as long as it is no further ahead than by a turn.
+ * Who goes next of those that wait in @g: a log that is due, or the first of them; but a program that
+ * begins after each turn of another, as long as it is no further ahead than by a turn.
  */
 static struct mt_entity *next_of(const struct mt_device *d, const struct mt_group *g)
 {
-	struct mt_entity *e = mt_least(g), *s = g->starter;
+	struct mt_entity *e = mt_least(g), *s = g->starter, *log = mt_due_log(d, g, NULL);
 
+	if (log)
+		return log;
 	if (s && s->listed && s->class == e->class && mt_starts(d, s) &&
 	    s->v <= g->floor[s->class] + mt_turn(d))
 		return s;
@@ -247,6 +244,7 @@ static void charge(struct mt_device *d, struct mt_entity *c, u64 ns, bool async)
 	}
 	c->v += mt_virtual_ns(d, c, ns);
 	mt_raise_floor(g);
+	mt_share_on(d, c, ns);
 }
 
 /* Up to now the device was in the service of d->serving, or was held for it. */
@@ -352,7 +350,29 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 
 	if (c->kind != MT_FLOW || !c->commits || container_of(c, const struct mt_flow, e)->heaps)
 		return turn;
+	if (c->logs)
+		return d->mean_ns;
 	return max(div_u64(turn, COMMIT_PART * max(d->flows, 1u)), d->mean_ns);
+}
+
+/*
+ * Has the head to go about as far for @served itself as to @leaf? Where a flow will go is known as soon
+ * as it asks: until then, and if it goes on a little ahead, only one that is as far away is sure to.
+ */
+static bool goes_anyway(const struct mt_device *d, const struct mt_entity *served,
+			const struct mt_entity *leaf)
+{
+	const struct hw_sorted_request *own = mt_next(d, served);
+	u64 near = own ? mt_onward(d, d->head, own->rq.sector) : mt_near(served);
+	bool sure = own ? !mt_request(own)->onward : served->kind != MT_FLOW;
+
+	return near * (sure ? FREE_PART : 1) >= mt_to(d, mt_next(d, leaf)->rq.sector);
+}
+
+/* Who has many requests in the device loses them when it is emptied, and has a turn for that. */
+static bool deep_turn(const struct mt_device *d, const struct mt_entity *served)
+{
+	return served->deep && d->now - served->in->turn_ns < LEAST_TURN * d->mean_ns;
 }
 
 /*
@@ -364,32 +384,25 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 		       const struct mt_entity *leaf)
 {
 	const struct mt_entity *served = d->serving, *c = e->in->serving;
-	struct hw_sorted_request *own;
-	u64 near, far, turn, slack, over;
-	bool sure;
+	u64 turn, slack, over;
 
 	if (e->class != c->class)
 		return e->class < c->class;
+	if (leaf == e && served == c && mt_log_cuts_in(d, e))
+		return d->now - e->in->turn_ns >=
+		       CUT_IN_WAYS * mt_to(d, mt_next(d, leaf)->rq.sector);
 	/* Write-back of two groups has turns beside each other. */
 	if ((served->kind == MT_ASYNC && !mt_awaited(d, served) && leaf->kind != MT_ASYNC) ||
 	    e->v >= c->v)
 		return e->v < c->v;
-	own = mt_next(d, served);
 	/* Between groups the way is long, and the device must be emptied: that is worth it now and then. */
 	if (leaf->in != served->in && d->now - e->in->turn_ns < GROUP_TURN * d->mean_ns &&
 	    e->v + ((u64)d->window * MT_MSEC >> 1) > c->v)
 		return false;
-	near = own ? mt_onward(d, d->head, own->rq.sector) : mt_near(served);
-	far = mt_to(d, mt_next(d, leaf)->rq.sector);
 	turn = turn_of(d, served);
 	if (mt_starts(d, c))
 		return d->now - e->in->turn_ns >= turn;
-	/*
-	 * Who has to go so far himself keeps nothing. Where a flow will go is known as soon as it asks:
-	 * until then, and if it goes on a little ahead, only one that is as far away is sure to.
-	 */
-	sure = own ? !mt_request(own)->onward : served->kind != MT_FLOW;
-	if (near * (sure ? FREE_PART : 1) >= far)
+	if (!deep_turn(d, served) && goes_anyway(d, served, leaf))
 		return true;
 	/*
 	 * Who began behind it, or even, need not get ahead by more than its turn, less what it has
@@ -397,7 +410,7 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 	 */
 	slack = turn >> SLACK_SHIFT;
 	over = turn ? e->in->turn_v - div64_u64(e->in->turn_v, turn) * turn : 0;
-	if (leaf->kind != MT_ASYNC && e->v + slack >= e->in->turn_v &&
+	if ((leaf->kind != MT_ASYNC || mt_awaited(d, leaf)) && e->v + slack >= e->in->turn_v &&
 	    d->now - e->in->turn_ns + (over <= slack ? over : 0) >= turn)
 		return true;
 	return e->v + mt_virtual_ns(d, c, turn) < c->v;

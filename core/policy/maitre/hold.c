@@ -19,6 +19,9 @@
 #define SLACK_SHIFT  5
 #define HOME_SHIFT   2 /* of the way to others: by so much less a flow that has turns keeps them */
 #define MEAN_SHIFT   3
+#define STEADY	     64u /* requests of which some were always there: no burst of an fsync */
+#define STRAYS_SHIFT 5
+#define STAYS	     (U16_MAX / 16) /* no more of them are far: one runs on in its place */
 
 /* Upper edges of the bins. */
 static const u32 edge_us[MT_BINS - 1] = { 32,	64,   128,  256,  512,	 1000,	1500, 2000,
@@ -37,6 +40,25 @@ void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, boo
 	e->far = first || e->far;
 	mt_average(&e->after[e->far], max(near, 1ull), !e->after[e->far]);
 	e->far = !onward && near * MT_SEEKS_PART > d->mean_ns;
+	e->strays -= e->strays >> STRAYS_SHIFT;
+	if (e->far && !first)
+		e->strays += U16_MAX >> STRAYS_SHIFT;
+}
+
+/*
+ * @r is done. If it was its flow's first after another's, it tells what changing to that flow costs:
+ * nothing, if the drive had read in advance. What is long is believed at once, what is short by half.
+ */
+void mt_entered(struct mt_device *d, const struct mt_request *r)
+{
+	u64 took = d->now - r->s.rq.dispatch_ns, before, ns;
+	struct mt_entity *e = &r->flow->e;
+
+	if (!r->enters || !r->alone || d->q.nr_in_flight || r->s.rq.op != HW_READ)
+		return;
+	ns = took - min(took, mt_stream_ns(d, r->s.rq.sectors));
+	before = e->enter_ns ? e->enter_ns : d->mean_ns;
+	e->enter_ns = max(ns >= before ? ns : (before + ns) / 2, 1ull);
 }
 
 void mt_learn(struct mt_habit *h, u64 think_ns)
@@ -113,6 +135,9 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 		return d->now;
 	/* On an array it is most likely another arm that would move. */
 	far = div_u64(mt_to(d, mt_next(d, e)->rq.sector), max(d->q.dev.arms, 1u));
+	/* It costs less if the drive has read in advance for both. */
+	if (c->enter_ns && e->enter_ns)
+		far = min(far, max(c->enter_ns, e->enter_ns));
 	/*
 	 * It would interrupt again, and the head come back. Groups that had less than their share would
 	 * not get it without being waited for.
@@ -149,9 +174,9 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 		return true;
 	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
-	/* Arms share what moves. A stream keeps one of them busy, and would lose it to others. */
-	if (!mt_streams(d, &f->e))
-		far = div_u64(far, max(d->q.dev.arms, 1u));
+	/* Arms serve several who go here and there; who stays in its place keeps one of them busy. */
+	if (d->q.dev.arms > 1 && f->e.strays >= STAYS)
+		return false;
 	/* The mean way of who reads runs goes up and down with each run. */
 	if (f->home == &f->e && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns)
 		far += far >> HOME_SHIFT;
@@ -162,8 +187,8 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 
 /*
  * Would the flow be most of the pool? Then those that have one request at a time there would wait for
- * all of its, and it loses little without them. Not if it writes: what an fsync waits for is a lot at
- * once, and then nothing.
+ * all of its, and it loses little without them. Not yet if it writes: what an fsync waits for is a lot
+ * at once, and then nothing.
  */
 static bool deep(const struct mt_device *d, const struct mt_flow *f)
 {
@@ -175,7 +200,9 @@ static bool deep(const struct mt_device *d, const struct mt_flow *f)
 		all += own;
 	if (other && other != f && other->e.class == f->e.class)
 		all += other->queued + other->flying;
-	return f->task && own >= DEEP && !f->e.commits && 2 * own > all && !mt_streams(d, &f->e);
+	if (f->e.commits && f->row < STEADY)
+		return false;
+	return f->task && own >= DEEP && 2 * own > all && !mt_streams(d, &f->e);
 }
 
 /* @f is apart from the pool, or is not. */

@@ -45,12 +45,14 @@ struct mt_entity {
 	u64 started_ns; /* of a flow: how long it has been served since it began, up to START_MOST */
 	u64 aged_ns;	/* when its oldest went first */
 	bool thinking;	/* since then */
-	bool fresh;	/* since it came it has neither waited again nor been alone */
+	bool fresh;	/* it had slept, and since has neither waited again nor been alone */
 	bool deep;	/* a flow that has many requests at once, in no order */
 	bool commits;	/* its last request was a write */
 	bool logs;	/* and that of little data, right after the one before */
 	bool far;	/* its last was far from the one before */
 	struct mt_habit habit;
+	u16 strays;   /* share of its requests, lately, that were far from the one before */
+	u64 enter_ns; /* what its first request after another's takes beyond its data; 0: not known */
 	u64 near;     /* mean positioning from its own last end, ns */
 	u64 after[2]; /* the same after a near one, and after a far one; 0: not known */
 	struct hw_sorted sort;
@@ -71,6 +73,7 @@ struct mt_flow {
 	u64 placed_end;		/* of the request inserted last */
 	u32 lent;		/* weight that a pool has of it */
 	u32 heap;   /* most that it has had queued since it last came; flash: asked at once */
+	u32 row;    /* requests since it last came, of which some were always there */
 	bool heaps; /* it came with several the time before */
 };
 
@@ -86,6 +89,7 @@ struct mt_group {
 	struct mt_entity *serving; /* who has the disk; NULL: nobody of these */
 	u64 turn_ns, turn_v;	   /* since when, and its v then */
 	u64 floor[MT_CLASSES];	   /* least v of the busy, never falling */
+	u64 even_v;		   /* what each would have had by now, served all at once */
 	u64 credit;		   /* what newcomers may still be given, ns */
 	struct mt_flow *apart;	   /* from the pool, for it would be most of it; NULL: nobody is */
 	struct mt_entity *starter; /* a program that begins; NULL: none does */
@@ -153,6 +157,7 @@ struct mt_request {
 	struct list_head mine;	    /* among the flow's queued */
 	bool onward;		    /* a little ahead of its flow's last one */
 	bool alone;		    /* in the drive when it was dispatched */
+	bool enters;		    /* the one before was of another flow, or of none */
 	bool after_write;	    /* a read, dispatched right after a write that is waited for */
 	u64 distance;		    /* that the head had to go to it */
 	struct list_head fly;	    /* in the order of dispatch */
@@ -191,17 +196,18 @@ struct mt_device {
 	struct mt_entity *serving; /* who has the disk, no group; NULL: nobody */
 	u64 since_ns;		   /* up to where it has been charged */
 	u64 idle_ns;		   /* since when it could have worked, and does not; 0: it does */
-	struct mt_flow *wrote;	/* whose write that is waited for was done last; NULL: it is gone */
-	u64 wrote_ns;		/* of the device's time, that it has paid ahead */
-	u64 landed_ns;		/* when a request completed last */
-	bool wrote_last;	/* a write that is waited for was dispatched last */
-	s64 late_ns;		/* by so much longer a read takes after a write, in the mean */
-	struct list_head first; /* the host's wish, or returned */
-	struct list_head flying;  /* of pools, in order of dispatch */
-	struct list_head writing; /* groups with write-back */
-	u32 flows;		  /* with requests queued or in the device */
-	u32 streams;		  /* of those, that read or write in sequence */
-	u32 writes;		  /* of write-back, queued */
+	struct mt_flow *wrote; /* whose write that is waited for was done last; NULL: it is gone */
+	u64 wrote_ns;	       /* of the device's time, that it has paid ahead */
+	u64 landed_ns;	       /* when a request completed last */
+	bool wrote_last;       /* a write that is waited for was dispatched last */
+	s64 late_ns;	       /* by so much longer a read takes after a write, in the mean */
+	const struct mt_flow *last; /* whose request was dispatched last; not to be followed */
+	struct list_head first;	    /* the host's wish, or returned */
+	struct list_head flying;    /* of pools, in order of dispatch */
+	struct list_head writing;   /* groups with write-back */
+	u32 flows;		    /* with requests queued or in the device */
+	u32 streams;		    /* of those, that read or write in sequence */
+	u32 writes;		    /* of write-back, queued */
 
 	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
 	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;
@@ -259,6 +265,12 @@ static inline struct mt_task *mt_task(struct hw_task *task)
 static inline struct mt_entity *mt_entity_of(struct rb_node *n)
 {
 	return n ? rb_entry(n, struct mt_entity, node) : NULL;
+}
+
+/* The first of those that wait in @g; it may be a group. */
+static inline struct mt_entity *mt_least(const struct mt_group *g)
+{
+	return mt_entity_of(rb_first(&g->busy));
 }
 
 static inline struct mt_group *mt_group_of(struct mt_device *d, struct hw_group *group)
@@ -336,7 +348,6 @@ void mt_group_setup(struct mt_group *g, struct mt_group *parent);
 void mt_charge(struct mt_device *d);
 void mt_list(struct mt_device *d, struct mt_entity *e);
 void mt_unlist(struct mt_device *d, struct mt_entity *e);
-struct mt_entity *mt_least(const struct mt_group *g);
 struct mt_entity *mt_first(const struct mt_device *d);
 struct mt_entity *mt_other(const struct mt_device *d);
 void mt_serve(struct mt_device *d, struct mt_entity *e);
@@ -372,9 +383,16 @@ void mt_read_late(struct mt_device *d, const struct mt_request *r);
 void mt_asks(struct mt_device *d);
 void mt_issued(struct mt_device *d, const struct mt_request *r);
 
+/* logs.c */
+struct mt_entity *mt_due_log(const struct mt_device *d, const struct mt_group *g,
+			     const struct mt_entity *but);
+void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns);
+bool mt_log_cuts_in(const struct mt_device *d, const struct mt_entity *e);
+
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 void mt_average(u64 *mean, u64 sample, bool first);
+void mt_entered(struct mt_device *d, const struct mt_request *r);
 void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool onward,
 		   bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);

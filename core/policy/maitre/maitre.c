@@ -16,7 +16,7 @@
  *
  * Where nothing moves 3 to 5 make no sense: there requests go out as they come, until somebody is
  * unfair. So there are two tables of operations, and a device has one of them: disk.c (with flow.c,
- * newcomer.c, hold.c, pool.c, place.c, rate.c, heirs.c, writeback.c, commit.c) and flash.c. Both use
+ * newcomer.c, hold.c, pool.c, place.c, rate.c, heirs.c, writeback.c, commit.c, logs.c) and flash.c. Both use
  * shared.c.
  */
 #include "core/policy/maitre/internal.h"

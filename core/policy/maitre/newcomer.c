@@ -127,5 +127,5 @@ void mt_take_place(struct mt_device *d, struct mt_entity *e, bool async)
 		e->v = max(e->v, least);
 	else
 		e->v = mt_last_place(e);
-	e->fresh = true;
+	e->fresh = e->kind != MT_FLOW || mt_flow_of(e)->slept;
 }

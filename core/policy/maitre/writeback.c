@@ -42,7 +42,8 @@ bool mt_async_may(const struct mt_device *d, const struct mt_entity *async)
 /* Was some of @async there already when a write came that is waited for? */
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async)
 {
-	return async->queued && hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
+	return async->queued && d->committed_ns &&
+	       hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
 }
 
 /* How many of the requests that there may be may be taken when one like @bio is made. */

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""maitre: what several that differ get of one disk, or of an array: logs, films, runs, many requests at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import headwaiter
+from headwaiter.study.schema import Result, TaskRow
+
+ROOT = Path(__file__).parents[1]
+HEAD = "[global]\nioengine=psync\nruntime=20s\ntime_based\n"
+STREAMS = "[stream]\nrw=read\nbs=128k\nsize=2g\nnumjobs={}\n"
+LOG = "[log]\nrw=write\nbs=4k\nsize=256m\nsync=1\ndirect=1\nthinktime=3000\n"
+FILM = "[film]\nrw=read\nbs=64k\nsize=2g\nrate=8m\n"
+RUNS = "[runs]\nrw=randread:{}\nbs={}k\nsize={}g\nfadvise_hint=0\ndirect={}\nnumjobs={}\n"
+LOOKUP = "[lookup]\nrw=randread\nbs=8k\nsize=2g\ndirect=1\n"
+MANY = "[many]\nioengine=libaio\niodepth={}\nrw={}\nbs={}k\nsize=4g\ndirect=1\n"
+ARRAY = "raid0-4x-barracuda-80g"
+
+
+def _run(tmp_path: Path, drive: str, *jobs: str, scheduler: str = "maitre") -> Result:
+    job = tmp_path / "jobs.fio"
+    job.write_text(HEAD + "".join(jobs))
+    return headwaiter.run(job, scheduler, drive, runs=0, positions=True).result
+
+
+def _tasks(result: Result, name: str) -> list[TaskRow]:
+    return [task for task in result.tasks or () if task.name.split(".")[0] == name]
+
+
+def _rate(result: Result, name: str) -> float:
+    return sum(task.throughput_mbps or 0.0 for task in _tasks(result, name))
+
+
+@pytest.mark.parametrize(("drive", "p99_ms", "streams_mbps"), [("barracuda-80g", 60, 33), ("wd-re-4tb", 75, 80)])
+def test_a_log_beside_streams_has_its_share_bit_by_bit(tmp_path: Path, drive: str, p99_ms: float, streams_mbps: float) -> None:
+    """In turns it waited for those of both streams, 280 ms each time."""
+    result = _run(tmp_path, drive, LOG, STREAMS.format(2))
+    (log,) = _tasks(result, "log")
+    assert log.lat_ms.p99 < p99_ms
+    assert _rate(result, "stream") > streams_mbps
+
+
+def test_several_logs_leave_a_stream_its_turns() -> None:
+    result = headwaiter.run(ROOT / "workloads/regret/commits-3.fio", "maitre", "cheetah-15k", runs=0, positions=True).result
+    assert _rate(result, "stream") > 29, "with all of them it was 24"
+
+
+@pytest.mark.parametrize("drive", [ARRAY, "wd-re-4tb", "cheetah-15k"])
+def test_a_film_beside_streams_does_not_stop(tmp_path: Path, drive: str) -> None:
+    """It needs little, and goes first for as long as there is credit: streams gave none back, and it stood still for a second."""
+    result = _run(tmp_path, drive, FILM, STREAMS.format(4))
+    (film,) = _tasks(result, "film")
+    assert film.lat_ms.p99 < 130
+    assert _rate(result, "film") > 8
+
+
+@pytest.mark.parametrize("jobs", [RUNS.format(12, 32, 2, 0, 4), RUNS.format(6, 32, 1, 0, 12)])
+def test_who_reads_runs_shares_an_array(tmp_path: Path, jobs: str) -> None:
+    """One at a time they left three of the four arms idle."""
+    ours, plain = (_run(tmp_path, ARRAY, jobs, scheduler=scheduler) for scheduler in ("maitre", "none"))
+    assert ours.read and plain.read
+    assert ours.throughput_mbps > 0.95 * plain.throughput_mbps
+    assert ours.read.lat_ms.p99_9 < 1.5 * plain.read.lat_ms.p99_9
+
+
+def test_who_stays_in_its_place_keeps_an_arm(tmp_path: Path) -> None:
+    """Every other block: among each other each of them had 18 ms for what takes one."""
+    strided = "[s]\nrw=read:64k\nbs=64k\nsize=1g\ndirect=1\nnumjobs=4\n"
+    assert _rate(_run(tmp_path, ARRAY, strided, "[writer]\nrw=write\nbs=128k\nsize=2g\n"), "s") > 30, "it was 20"
+
+
+@pytest.mark.parametrize(("drive", "least"), [("barracuda-80g", 0.14), ("wd-re-4tb", 0.4)])
+def test_many_requests_at_once_have_a_turn(tmp_path: Path, drive: str, least: float) -> None:
+    """The drive is emptied when it ends: if that is after each request, what they would have gained together is lost."""
+    result = _run(tmp_path, drive, MANY.format(32, "randread", 4), RUNS.format(8, 64, 1, 1, 3))
+    assert _rate(result, "many") > least
+
+
+@pytest.mark.parametrize("drive", ["cheetah-15k", ARRAY])
+def test_a_reader_beside_many_writes_has_its_share(tmp_path: Path, drive: str) -> None:
+    """One request among seventeen, it had an eighth of what it has alone."""
+    writes = MANY.format(16, "randwrite", 8)
+    alone, beside = _rate(_run(tmp_path, drive, LOOKUP), "lookup"), _rate(_run(tmp_path, drive, LOOKUP, writes), "lookup")
+    assert beside > 0.4 * alone
+
+
+@pytest.mark.parametrize(("workload", "drive", "least"), [("thinkers-2", "wd-re-4tb", 4), ("thinkers-6", "cheetah-15k", 9.9)])
+def test_no_waiting_where_the_drive_has_read_in_advance(workload: str, drive: str, least: float) -> None:
+    """Both find what they ask for in its buffer. Held for the one that thinks it gave them half, and no way was saved."""
+    result = headwaiter.run(ROOT / f"workloads/regret/{workload}.fio", "maitre", drive, runs=0, positions=True).result
+    assert result.throughput_mbps > least

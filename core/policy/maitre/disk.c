@@ -121,9 +121,9 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 		mt_enqueue(d, &g->async[mt_class_of(mt_prio_of(rq->task, rq->ioprio))], r);
 		return;
 	}
-	if (rq->op != HW_READ)
-		d->committed_ns = d->now;
 	f = flow_of(d, rq->task, g, rq->flags);
+	if (rq->op != HW_READ)
+		mt_log_wrote(d, f);
 	r->flow = f;
 	if (unlikely(f->e.in != g))
 		mt_join(d, f, g);
@@ -345,6 +345,8 @@ static void disk_gone(struct mt_device *d, struct mt_flow *f)
 {
 	if (d->wrote == f)
 		d->wrote = NULL;
+	if (d->log == f)
+		d->log = NULL;
 	if (f->requests)
 		mt_bury(d, f);
 	else if (d->serving == &f->e)

@@ -139,12 +139,12 @@ void mt_unlist(struct mt_device *d, struct mt_entity *e)
 }
 
 /*
- * Who goes next of those that wait in @g: a log that is due, or the first of them; but a program that
- * begins after each turn of another, as long as it is no further ahead than by a turn.
+ * Who goes next of those that wait in @g: a log that may cut in, or the first of them; but a program
+ * that begins after each turn of another, as long as it is no further ahead than by a turn.
  */
 static struct mt_entity *next_of(const struct mt_device *d, const struct mt_group *g)
 {
-	struct mt_entity *e = mt_least(g), *s = g->starter, *log = mt_due_log(d, g, NULL);
+	struct mt_entity *e = mt_least(g), *s = g->starter, *log = mt_cuts_in(d, g);
 
 	if (log)
 		return log;
@@ -350,8 +350,6 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 
 	if (c->kind != MT_FLOW || !c->commits || container_of(c, const struct mt_flow, e)->heaps)
 		return turn;
-	if (c->logs)
-		return d->mean_ns;
 	return max(div_u64(turn, COMMIT_PART * max(d->flows, 1u)), d->mean_ns);
 }
 
@@ -388,7 +386,7 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 
 	if (e->class != c->class)
 		return e->class < c->class;
-	if (leaf == e && served == c && mt_log_cuts_in(d, e))
+	if (leaf == e && served == c && e == mt_cuts_in(d, e->in))
 		return d->now - e->in->turn_ns >=
 		       CUT_IN_WAYS * mt_to(d, mt_next(d, leaf)->rq.sector);
 	/* Write-back of two groups has turns beside each other. */
@@ -410,7 +408,7 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 	 */
 	slack = turn >> SLACK_SHIFT;
 	over = turn ? e->in->turn_v - div64_u64(e->in->turn_v, turn) * turn : 0;
-	if ((leaf->kind != MT_ASYNC || mt_awaited(d, leaf)) && e->v + slack >= e->in->turn_v &&
+	if (leaf->kind != MT_ASYNC && e->v + slack >= e->in->turn_v &&
 	    d->now - e->in->turn_ns + (over <= slack ? over : 0) >= turn)
 		return true;
 	return e->v + mt_virtual_ns(d, c, turn) < c->v;

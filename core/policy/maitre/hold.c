@@ -178,7 +178,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	if (d->q.dev.arms > 1 && f->e.strays >= STAYS)
 		return false;
 	/* The mean way of who reads runs goes up and down with each run. */
-	if (f->home == &f->e && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns)
+	if (f->home == &f->e && f->e.strays && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns)
 		far += far >> HOME_SHIFT;
 	if (!f->e.habit.samples)
 		return f->e.near < far;

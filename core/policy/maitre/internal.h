@@ -227,6 +227,8 @@ struct mt_device {
 	u64 async_sectors;	   /* of write-back in the device */
 	u64 async_mean;		   /* sectors of a request of write-back, lately */
 	u64 committed_ns;	   /* when a write that is waited for last came; 0: none has */
+	struct mt_flow *log;	   /* whose that was; NULL: it is gone */
+	u64 log_since_ns;	   /* since when all of them were its */
 	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
 	struct mt_places places;
@@ -384,10 +386,9 @@ void mt_asks(struct mt_device *d);
 void mt_issued(struct mt_device *d, const struct mt_request *r);
 
 /* logs.c */
-struct mt_entity *mt_due_log(const struct mt_device *d, const struct mt_group *g,
-			     const struct mt_entity *but);
+void mt_log_wrote(struct mt_device *d, struct mt_flow *f);
 void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns);
-bool mt_log_cuts_in(const struct mt_device *d, const struct mt_entity *e);
+struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g);
 
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);

@@ -11,35 +11,29 @@
 #include "core/policy/maitre/internal.h"
 
 #define LATELY MT_SEC
-#define LOOK   8u /* of those that have had least */
 
-/* Has anybody waited for a write? */
-static bool lately(const struct mt_device *d)
+/* @f, which waits for them, has written something. */
+void mt_log_wrote(struct mt_device *d, struct mt_flow *f)
 {
-	return d->committed_ns && d->now - d->committed_ns < LATELY;
-}
-
-static bool due(const struct mt_entity *e)
-{
-	return e->kind == MT_FLOW && e->logs && e->class == MT_BEST_EFFORT && e->v < e->in->even_v;
+	if (d->log != f)
+		d->log_since_ns = d->now;
+	d->log = f;
+	d->committed_ns = d->now;
 }
 
 /*
- * The first log in @g that waits and is due, other than @but; NULL: none of those that have had least.
- * It does not go before write-back that has had less: a commit may wait for that, too.
+ * The log, if for a while it has been the only one who waits for writes; else NULL. A commit of a file
+ * system is of several: of who calls fsync, of others who do so meanwhile, and of the journal. What
+ * serves each of them sooner makes more commits of one, and all of them wait longer.
  */
-struct mt_entity *mt_due_log(const struct mt_device *d, const struct mt_group *g,
-			     const struct mt_entity *but)
+static struct mt_entity *lone_log(const struct mt_device *d)
 {
-	struct mt_entity *e = lately(d) ? mt_least(g) : NULL;
-	u32 i;
+	struct mt_flow *f = d->log;
 
-	for (i = 0; e && e->class >= MT_BEST_EFFORT && e->kind != MT_ASYNC && i < LOOK; i++) {
-		if (e != but && due(e))
-			return e;
-		e = mt_entity_of(rb_next(&e->node));
-	}
-	return NULL;
+	if (!f || !f->e.logs || d->now - d->log_since_ns < LATELY ||
+	    d->now - d->committed_ns >= LATELY)
+		return NULL;
+	return &f->e;
 }
 
 /* @c was served for @ns: each would have had its part of that. */
@@ -48,18 +42,20 @@ void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns)
 	struct mt_group *g = c->in;
 	u64 least = g->floor[MT_BEST_EFFORT];
 
-	if (c->class == MT_BEST_EFFORT && lately(d))
+	if (c->class == MT_BEST_EFFORT && lone_log(d))
 		g->even_v = clamp_t(u64, g->even_v + div_u64(ns, max(g->flows, 1u)), least,
 				    least + d->longest_turn);
 }
 
 /*
- * Is @e, which waits, a log that may cut in on the stream that is served? Only one may: several would
- * leave it no time between them.
+ * The log in @g if it may cut in on the stream that is served; else NULL. Not where there is write-back:
+ * a commit may wait for that, too, and then gains nothing.
  */
-bool mt_log_cuts_in(const struct mt_device *d, const struct mt_entity *e)
+struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g)
 {
-	const struct mt_entity *c = e->in->serving;
+	struct mt_entity *e = lone_log(d);
 
-	return mt_streams(d, c) && !c->logs && due(e) && !mt_due_log(d, e->in, e);
+	if (!e || e->in != g || !e->listed || e->class != MT_BEST_EFFORT || e->v >= g->even_v)
+		return NULL;
+	return !g->writes && g->serving && mt_streams(d, g->serving) ? e : NULL;
 }

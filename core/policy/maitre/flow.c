@@ -360,7 +360,7 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 static bool goes_anyway(const struct mt_device *d, const struct mt_entity *served,
 			const struct mt_entity *leaf)
 {
-	const struct hw_sorted_request *own = mt_next(d, served);
+	struct hw_sorted_request *own = mt_next(d, served);
 	u64 near = own ? mt_onward(d, d->head, own->rq.sector) : mt_near(served);
 	bool sure = own ? !mt_request(own)->onward : served->kind != MT_FLOW;
 

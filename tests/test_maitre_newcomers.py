@@ -7,35 +7,23 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from jobload import run_jobs, run_regret
 
-import headwaiter
 from headwaiter.engine.constants import SYNC, Op
 from headwaiter.engine.policy import Policy, Request
 from headwaiter.engine.schedulers import find
-from headwaiter.study.schema import Result
 
 ROOT = Path(__file__).parents[1]
 MS = 1_000_000
 POSITIONS = find("maitre").tables["positions"].parse("positions", b"0 0\n1024 0\n1025 10000000")
-HEAD = "[global]\nioengine=psync\n"
 START = "[start]\nrw=randread\nbs=4k\nsize=24m\nio_size=1m\nstartdelay=6s\nfadvise_hint=0\n"
 FOR_12_S = "runtime=12s\ntime_based\n"
-
-
-def _run(tmp_path: Path, scheduler: str, drive: str, *jobs: str, positions: bool = False) -> Result:
-    job = tmp_path / "jobs.fio"
-    job.write_text(HEAD + "".join(jobs))
-    return headwaiter.run(job, scheduler, drive, runs=0, positions=positions).result
-
-
-def _regret(name: str, drive: str, scheduler: str = "maitre", *, positions: bool = False) -> Result:
-    return headwaiter.run(ROOT / "workloads/regret" / name, scheduler, drive, runs=0, positions=positions).result
 
 
 @pytest.mark.parametrize("drive", ["wd-re-4tb", "barracuda-80g", "cheetah-15k"])
 def test_a_run_is_read_to_its_end_and_then_another(drive: str) -> None:
     """12 processes read runs of 192 KiB: cut into pieces, each piece would cost a seek; two in turn would make others wait."""
-    ours, plain = _regret("small-files.fio", drive), _regret("small-files.fio", drive, "none")
+    ours, plain = run_regret("small-files.fio", drive), run_regret("small-files.fio", drive, "none")
     assert ours.read and plain.read
     if drive == "cheetah-15k":
         # A way is short there, and the drive's queue makes up for it.
@@ -87,19 +75,19 @@ def test_who_reads_in_pairs_is_waited_for_after_the_first_of_each() -> None:
 def test_who_reads_every_other_block_keeps_his_turn(tmp_path: Path) -> None:
     """What lies 64 KiB ahead takes 1.6 ms, and what another reads 8: that is a way, but none that the head goes anyway."""
     readers = "[s]\nrw=read:64k\nbs=64k\nsize=1g\ndirect=1\nnumjobs=4\n" + FOR_12_S
-    told = _run(tmp_path, "maitre", "barracuda-80g", readers, positions=True)
+    told = run_jobs(tmp_path, "maitre", "barracuda-80g", readers, positions=True)
     assert told.throughput_mbps > 28, "it was 11"
 
 
 def test_those_who_seek_for_each_request_share_the_pool() -> None:
     """To each its own file is hardly nearer than the nearest of all, but turns would let a log among them wait."""
-    result = _regret("log.fio", "barracuda-80g", positions=True)
+    result = run_regret("log.fio", "barracuda-80g", positions=True)
     assert result.write and result.write.lat_ms.p99 < 60
 
 
 def test_those_who_come_at_once_have_equal_shares() -> None:
     """None of them is a program that begins beside others; it had four times what each of the others had."""
-    rates = [task.throughput_mbps for task in _regret("small-files.fio", "wd-re-4tb").tasks or ()]
+    rates = [task.throughput_mbps for task in run_regret("small-files.fio", "wd-re-4tb").tasks or ()]
     assert len(rates) == 12 and min(rates) > 0.8 * max(rates)
 
 
@@ -138,7 +126,7 @@ def test_after_a_pause_those_who_come_at_once_have_equal_shares_too() -> None:
 
 def _start(tmp_path: Path, scheduler: str, drive: str, beside: str) -> float:
     """Seconds that the start takes."""
-    result = _run(tmp_path, scheduler, drive, START, beside + FOR_12_S)
+    result = run_jobs(tmp_path, scheduler, drive, START, beside + FOR_12_S)
     return next(task.elapsed_s for task in result.tasks or () if task.name == "start")
 
 
@@ -150,7 +138,7 @@ def test_a_program_begins_beside_those_who_seek(tmp_path: Path, drive: str) -> N
 
 def test_who_seeks_goes_on_while_a_program_begins(tmp_path: Path) -> None:
     readers = "[reader]\nrw=randread\nbs=8k\nsize=1g\ndirect=1\nnumjobs=6\n"
-    result = _run(tmp_path, "maitre", "barracuda-80g", START, readers + FOR_12_S)
+    result = run_jobs(tmp_path, "maitre", "barracuda-80g", START, readers + FOR_12_S)
     assert max(task.lat_ms.max for task in result.tasks or () if task.name != "start") < 400, "it was 624"
 
 
@@ -161,13 +149,13 @@ def test_a_program_begins_beside_one_who_waits_for_his_writes(tmp_path: Path) ->
 
 def test_many_requests_at_once_go_by_place(tmp_path: Path) -> None:
     """64 of them: the oldest have waited for 0.7 s each time, which is no reason to go from one end to the other."""
-    deep, plain = _regret("queue.fio", "barracuda-80g"), _regret("queue.fio", "barracuda-80g", "none")
+    deep, plain = run_regret("queue.fio", "barracuda-80g"), run_regret("queue.fio", "barracuda-80g", "none")
     assert deep.throughput_mbps > 1.5 * plain.throughput_mbps
     assert deep.read and deep.read.lat_ms.p99 < 900
 
 
 def test_a_log_among_seekers_is_served_often_and_not_waited_for() -> None:
-    result, deadline = _regret("log.fio", "barracuda-80g"), _regret("log.fio", "barracuda-80g", "mq-deadline:fifo_batch=1")
+    result, deadline = run_regret("log.fio", "barracuda-80g"), run_regret("log.fio", "barracuda-80g", "mq-deadline:fifo_batch=1")
     assert result.write and deadline.write
     assert result.write.lat_ms.p99 < 45
     assert result.throughput_mbps > 0.85 * deadline.throughput_mbps
@@ -180,7 +168,7 @@ def test_who_asks_once_in_a_while_does_not_have_a_solid_drive_alone(tmp_path: Pa
     stream = "[stream]\nrw=read\nbs=128k\nsize=3g\n" + FOR_12_S
 
     def rates(scheduler: str) -> tuple[float, float]:
-        result = _run(tmp_path, scheduler, drive, compilers, stream)
+        result = run_jobs(tmp_path, scheduler, drive, compilers, stream)
         each = [(task.name, task.throughput_mbps or 0) for task in result.tasks or ()]
         return tuple(sum(rate for name, rate in each if name.startswith(one)) for one in ("cc", "stream"))  # type: ignore[return-value]
 

@@ -6,12 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from jobload import run_jobs, run_regret
 
-import headwaiter
+from headwaiter.engine.constants import SYNC, IoprioClass, Op, ioprio
+from headwaiter.engine.policy import Policy, Request
+from headwaiter.engine.schedulers import find
 from headwaiter.study.schema import Result, TaskRow
 
-ROOT = Path(__file__).parents[1]
-HEAD = "[global]\nioengine=psync\nruntime=20s\ntime_based\n"
+FOR_20_S = "runtime=20s\ntime_based\n"
 STREAMS = "[stream]\nrw=read\nbs=128k\nsize=2g\nnumjobs={}\n"
 LOG = "[log]\nrw=write\nbs=4k\nsize=256m\nsync=1\ndirect=1\nthinktime=3000\n"
 FILM = "[film]\nrw=read\nbs=64k\nsize=2g\nrate=8m\n"
@@ -19,12 +21,12 @@ RUNS = "[runs]\nrw=randread:{}\nbs={}k\nsize={}g\nfadvise_hint=0\ndirect={}\nnum
 LOOKUP = "[lookup]\nrw=randread\nbs=8k\nsize=2g\ndirect=1\n"
 MANY = "[many]\nioengine=libaio\niodepth={}\nrw={}\nbs={}k\nsize=4g\ndirect=1\n"
 ARRAY = "raid0-4x-barracuda-80g"
+MS = 1_000_000
+POSITIONS = find("maitre").tables["positions"].parse("positions", b"0 0\n1024 0\n1025 10000000")
 
 
 def _run(tmp_path: Path, drive: str, *jobs: str, scheduler: str = "maitre") -> Result:
-    job = tmp_path / "jobs.fio"
-    job.write_text(HEAD + "".join(jobs))
-    return headwaiter.run(job, scheduler, drive, runs=0, positions=True).result
+    return run_jobs(tmp_path, scheduler, drive, FOR_20_S, *jobs, positions=True)
 
 
 def _tasks(result: Result, name: str) -> list[TaskRow]:
@@ -45,8 +47,40 @@ def test_a_log_beside_streams_has_its_share_bit_by_bit(tmp_path: Path, drive: st
 
 
 def test_several_logs_leave_a_stream_its_turns() -> None:
-    result = headwaiter.run(ROOT / "workloads/regret/commits-3.fio", "maitre", "cheetah-15k", runs=0, positions=True).result
+    result = run_regret("commits-3.fio", "cheetah-15k", positions=True)
     assert _rate(result, "stream") > 29, "with all of them it was 24"
+
+
+def test_real_time_goes_before_a_log_that_cuts_in() -> None:
+    """A stream reads, a log writes 3 ms after each write, and 2 ms after every twentieth read something urgent is asked for."""
+    policy = Policy("maitre", {"positions": POSITIONS}, sectors=1 << 30, depth=1)
+    for task in range(3):
+        policy.start_task(task, 0)
+    read, write, now, log_at, urgent, served, checked = 0, 0, 0, 0, -1, 0, 0
+    stream, log = policy.insert(Request(0, 256, int(Op.READ), task=0, flags=SYNC), 0), -1
+    while now < 4000 * MS:
+        if log < 0 and now >= log_at:
+            log, write = policy.insert(Request(50_000_000 + write, 8, int(Op.WRITE), task=1, flags=SYNC), now), write + 8
+        request = policy.dispatch(now)
+        if request is None:
+            now = max(now + 1, min(policy.wake_ns, now + MS))
+            continue
+        if urgent >= 0:
+            assert request == urgent
+            checked += log >= 0
+        now += 4 * MS if request == stream else 12 * MS
+        policy.complete(request, now)
+        if request == urgent:
+            urgent = -1
+        elif request == log:
+            log, log_at = -1, now + 3 * MS
+        else:
+            read, served = read + 256, served + 1
+            stream = policy.insert(Request(read, 256, int(Op.READ), task=0, flags=SYNC), now)
+            if served % 20 == 0:
+                prio = ioprio(IoprioClass.RT)
+                urgent = policy.insert(Request(90_000_000, 8, int(Op.READ), task=2, flags=SYNC, ioprio=prio), now)
+    assert checked > 10
 
 
 @pytest.mark.parametrize("drive", [ARRAY, "wd-re-4tb", "cheetah-15k"])
@@ -91,5 +125,5 @@ def test_a_reader_beside_many_writes_has_its_share(tmp_path: Path, drive: str) -
 @pytest.mark.parametrize(("workload", "drive", "least"), [("thinkers-2", "wd-re-4tb", 4), ("thinkers-6", "cheetah-15k", 9.9)])
 def test_no_waiting_where_the_drive_has_read_in_advance(workload: str, drive: str, least: float) -> None:
     """Both find what they ask for in its buffer. Held for the one that thinks it gave them half, and no way was saved."""
-    result = headwaiter.run(ROOT / f"workloads/regret/{workload}.fio", "maitre", drive, runs=0, positions=True).result
+    result = run_regret(f"{workload}.fio", drive, positions=True)
     assert result.throughput_mbps > least

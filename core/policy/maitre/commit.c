@@ -63,7 +63,7 @@ void mt_issued(struct mt_device *d, const struct mt_request *r)
 	u64 ns = r->s.rq.dispatch_ns - min(d->since_ns, r->s.rq.dispatch_ns);
 	struct mt_entity *e;
 
-	if (!r->alone || d->q.nr_in_flight || !d->wrote || ns < FLUSH_LEAST)
+	if (!mt_was_alone(d, r) || !d->wrote || ns < FLUSH_LEAST)
 		return;
 	d->since_ns += ns;
 	for (e = r->home; e && e->in->serving == e; e = mt_above(e))
@@ -101,7 +101,7 @@ void mt_read_late(struct mt_device *d, const struct mt_request *r)
 {
 	s64 took = (s64)(d->now - r->s.rq.dispatch_ns), late, ns;
 
-	if (!r->after_write || !r->alone || d->q.nr_in_flight)
+	if (!r->after_write || !mt_was_alone(d, r))
 		return;
 	late = min_t(s64, took - (s64)own_ns(d, r), (s64)FLUSH_MOST);
 	d->late_ns += (late - d->late_ns) / LATE_SHARE;

@@ -289,6 +289,18 @@ static void landed(struct mt_device *d, struct mt_request *r)
 		r->flow->flying--;
 }
 
+/* @r is done, a read that had the device to itself: what it took beyond its data tells of ways. */
+static void learn(struct mt_device *d, const struct mt_request *r)
+{
+	u64 took = d->now - r->s.rq.dispatch_ns;
+	u64 ns = took - min(took, mt_stream_ns(d, r->s.rq.sectors));
+
+	if (!d->q.dev.positions.nr)
+		mt_position_learn(d, r, ns);
+	if (r->enters)
+		mt_entered(d, &r->flow->e, ns);
+}
+
 static void disk_complete(struct mt_device *d, struct mt_request *r)
 {
 	struct hw_queue *q = &d->q;
@@ -303,10 +315,8 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	mt_charge(d);
 	if (!home)
 		return;
-	if (r->alone && !q->nr_in_flight && rq->op == HW_READ && !q->dev.positions.nr)
-		mt_position_learn(d, r, d->now - rq->dispatch_ns, mt_stream_ns(d, rq->sectors));
-	if (f)
-		mt_entered(d, r);
+	if (rq->op == HW_READ && mt_was_alone(d, r))
+		learn(d, r);
 	if (f && rq->op != HW_READ)
 		mt_wrote(d, r);
 	d->landed_ns = d->now;

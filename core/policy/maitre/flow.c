@@ -386,9 +386,8 @@ static bool takes_over(const struct mt_device *d, const struct mt_entity *e,
 
 	if (e->class != c->class)
 		return e->class < c->class;
-	if (leaf == e && served == c && e == mt_cuts_in(d, e->in))
-		return d->now - e->in->turn_ns >=
-		       CUT_IN_WAYS * mt_to(d, mt_next(d, leaf)->rq.sector);
+	if (e == mt_cuts_in(d, e->in))
+		return d->now - e->in->turn_ns >= CUT_IN_WAYS * mt_to(d, mt_next(d, e)->rq.sector);
 	/* Write-back of two groups has turns beside each other. */
 	if ((served->kind == MT_ASYNC && !mt_awaited(d, served) && leaf->kind != MT_ASYNC) ||
 	    e->v >= c->v)

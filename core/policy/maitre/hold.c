@@ -46,18 +46,13 @@ void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, boo
 }
 
 /*
- * @r is done. If it was its flow's first after another's, it tells what changing to that flow costs:
- * nothing, if the drive had read in advance. What is long is believed at once, what is short by half.
+ * @e's first request after another's has taken @ns beyond its data: what changing to it costs, or nothing,
+ * if the drive had read in advance. What is long is believed at once, what is short by half.
  */
-void mt_entered(struct mt_device *d, const struct mt_request *r)
+void mt_entered(const struct mt_device *d, struct mt_entity *e, u64 ns)
 {
-	u64 took = d->now - r->s.rq.dispatch_ns, before, ns;
-	struct mt_entity *e = &r->flow->e;
+	u64 before = e->enter_ns ? e->enter_ns : d->mean_ns;
 
-	if (!r->enters || !r->alone || d->q.nr_in_flight || r->s.rq.op != HW_READ)
-		return;
-	ns = took - min(took, mt_stream_ns(d, r->s.rq.sectors));
-	before = e->enter_ns ? e->enter_ns : d->mean_ns;
 	e->enter_ns = max(ns >= before ? ns : (before + ns) / 2, 1ull);
 }
 

@@ -227,7 +227,7 @@ struct mt_device {
 	u64 async_sectors;	   /* of write-back in the device */
 	u64 async_mean;		   /* sectors of a request of write-back, lately */
 	u64 committed_ns;	   /* when a write that is waited for last came; 0: none has */
-	struct mt_flow *log;	   /* whose that was; NULL: it is gone */
+	struct mt_flow *log;	   /* whose that was; NULL: nobody's, or it is gone */
 	u64 log_since_ns;	   /* since when all of them were its */
 	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
@@ -292,7 +292,7 @@ extern const struct mt_operations mt_disk;
 /* place.c */
 void mt_position_derive(struct mt_device *d);
 void mt_position_acquaint(struct hw_queue *q, const struct hw_rows *positions);
-void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns, u64 transfer);
+void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns);
 /* Positioning time over @distance sectors. */
 u64 mt_position(const struct mt_device *d, u64 distance);
 
@@ -393,7 +393,7 @@ struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g
 /* hold.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 void mt_average(u64 *mean, u64 sample, bool first);
-void mt_entered(struct mt_device *d, const struct mt_request *r);
+void mt_entered(const struct mt_device *d, struct mt_entity *e, u64 ns);
 void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool onward,
 		   bool first);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
@@ -433,6 +433,12 @@ static inline struct mt_device *mt_device(const struct hw_queue *q)
 static inline struct mt_request *mt_request(struct hw_sorted_request *s)
 {
 	return container_of(s, struct mt_request, s);
+}
+
+/* @r is done. Had it the device to itself? */
+static inline bool mt_was_alone(const struct mt_device *d, const struct mt_request *r)
+{
+	return r->alone && !d->q.nr_in_flight;
 }
 
 static inline struct mt_group *mt_group(const struct mt_entity *e)

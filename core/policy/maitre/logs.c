@@ -12,12 +12,14 @@
 
 #define LATELY MT_SEC
 
-/* @f, which waits for them, has written something. */
+/* @f, which waits for it, has written something. What is nobody's is of a group, that may go away. */
 void mt_log_wrote(struct mt_device *d, struct mt_flow *f)
 {
-	if (d->log != f)
+	struct mt_flow *log = f->task ? f : NULL;
+
+	if (d->log != log)
 		d->log_since_ns = d->now;
-	d->log = f;
+	d->log = log;
 	d->committed_ns = d->now;
 }
 
@@ -48,14 +50,16 @@ void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns)
 }
 
 /*
- * The log in @g if it may cut in on the stream that is served; else NULL. Not where there is write-back:
- * a commit may wait for that, too, and then gains nothing.
+ * The log in @g if it may cut in on the stream that is served; else NULL. Not before a higher class, and
+ * not where there is write-back: a commit may wait for that, too, and then gains nothing.
  */
 struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g)
 {
 	struct mt_entity *e = lone_log(d);
 
 	if (!e || e->in != g || !e->listed || e->class != MT_BEST_EFFORT || e->v >= g->even_v)
+		return NULL;
+	if (mt_least(g)->class != e->class)
 		return NULL;
 	return !g->writes && g->serving && mt_streams(d, g->serving) ? e : NULL;
 }

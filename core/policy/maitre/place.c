@@ -60,18 +60,18 @@ void mt_position_derive(struct mt_device *d)
 }
 
 /*
- * A read that was alone in the drive has taken @ns, of them @transfer for the data. Who goes on where it
+ * A read that was alone in the drive has taken @ns beyond its data. Who goes on where it
  * was may find in the drive's cache what lies far from the head by now, and of several arms the one that
  * has what follows may be anywhere: these tell nothing of the way.
  */
-void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns, u64 transfer)
+void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns)
 {
 	struct mt_places *p = &d->places;
 	u32 bin = distance_bin(r->distance), sample;
 
 	if ((r->onward && r->distance > AHEAD_SECTORS) || (!r->distance && d->q.dev.arms > 1))
 		return;
-	sample = (u32)min_t(u64, ns - min(ns, transfer), 100 * MT_MSEC);
+	sample = (u32)min_t(u64, ns, 100 * MT_MSEC);
 	if (!p->samples[bin])
 		p->mean[bin] = sample;
 	p->mean[bin] = p->mean[bin] - (p->mean[bin] >> SAMPLE_SHIFT) + (sample >> SAMPLE_SHIFT);

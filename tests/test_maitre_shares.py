@@ -46,6 +46,14 @@ def test_a_log_beside_streams_has_its_share_bit_by_bit(tmp_path: Path, drive: st
     assert _rate(result, "stream") > streams_mbps
 
 
+def test_a_log_that_never_thinks_has_no_more_than_its_share(tmp_path: Path) -> None:
+    """It would write once in four ways, if that were all that it waits for: 333 times, and the streams would have 49 MB/s."""
+    result = _run(tmp_path, "barracuda-80g", LOG.replace("thinktime=3000\n", ""), STREAMS.format(8).replace("2g", "1g"))
+    (log,) = _tasks(result, "log")
+    assert log.requests < 280
+    assert _rate(result, "stream") > 51
+
+
 def test_several_logs_leave_a_stream_its_turns() -> None:
     result = run_regret("commits-3.fio", "cheetah-15k", positions=True)
     assert _rate(result, "stream") > 29, "with all of them it was 24"

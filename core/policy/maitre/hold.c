@@ -158,7 +158,9 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
  */
 static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 {
-	u64 far;
+	bool runs = f->e.strays && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns;
+	/* Who reads runs goes far after each anyway: what there is to gain lies within them. */
+	u64 near = runs ? f->e.after[true] : f->e.near, far;
 
 	if (!f->task)
 		return false;
@@ -172,12 +174,12 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	/* Arms serve several who go here and there; who stays in its place keeps one of them busy. */
 	if (d->q.dev.arms > 1 && f->e.strays >= STAYS)
 		return false;
-	/* The mean way of who reads runs goes up and down with each run. */
-	if (f->home == &f->e && f->e.strays && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns)
+	/* How far that is in the mean goes up and down with each run. */
+	if (f->home == &f->e && runs)
 		far += far >> HOME_SHIFT;
 	if (!f->e.habit.samples)
-		return f->e.near < far;
-	return mt_worth_waiting(&f->e.habit, 0, f->e.near, far) > 0;
+		return near < far;
+	return mt_worth_waiting(&f->e.habit, 0, near, far) > 0;
 }
 
 /*

@@ -145,6 +145,31 @@ def test_a_variant_is_a_scheduler_with_settings_wherever_one_is_named() -> None:
 
 
 @pytest.mark.thorough
+def test_a_list_that_is_given_twice_is_one_list(two: Path) -> None:
+    """The second took the first one's place without a word."""
+
+    def compared(*args: str) -> list[str]:
+        return sorted(row["scheduler"] for row in json.loads(good("compare", two, "--json", *args))["results"])
+
+    assert compared("-s", "none,bfq", "-s", "as") == compared("-s", "none,bfq,as") == ["as", "bfq", "none"]
+    judged = json.loads(
+        good("regret", "-w", "editor-1", "--seeds", "1", "-s", "none", "-d", "nvme-ssd", "-d", "sata-ssd", "--json")
+    )
+    assert [cell["drive"] for cell in judged["cells"]] == ["nvme-ssd", "sata-ssd"]
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("run", "-s", "none", "-s", "bfq"), "--sched is given 2 times (none, bfq); headwaiter compare takes several"),
+        (("tune", "-s", "none", "-s", "bfq"), "--sched is given 2 times (none, bfq); headwaiter compare takes several"),
+        (("compare", "-d", "a", "-d", "b"), "--drive is given 2 times (a, b); headwaiter regret takes several"),
+    ],
+)
+def test_one_name_that_is_given_twice_is_refused(two: Path, args: tuple[str, ...], told: str) -> None:
+    assert bad(*args, two) == f"headwaiter: {told}"
+
+
 def test_a_preset_is_a_scheduler_with_its_settings() -> None:
     """Of every scheduler: each preset's settings are accepted, and its name stands for them."""
     found = {s["name"]: s for s in json.loads(good("schedulers", "--json"))["schedulers"]}

@@ -8,11 +8,13 @@ import click
 from headwaiter.advice.advice import Target
 from headwaiter.base.errors import Problem, shown
 from headwaiter.cli import _complete as complete
+from headwaiter.cli._options import NameList
 from headwaiter.study.variants import ALL
 
 sched_option = click.option(
     "--sched",
     "-s",
+    cls=NameList,
     shell_complete=complete.schedulers,
     metavar="a,b|all",
     help="Schedulers [default: all that there are].",

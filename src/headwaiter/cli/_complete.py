@@ -27,15 +27,25 @@ def scheduler(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 
 
 def schedulers(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Several, with commas: the last one is completed, and none is offered twice."""
+    """Several schedulers, with commas."""
+    return _listed([*names(), *([] if "," in incomplete else ["all"])], incomplete)
+
+
+def _listed(choices: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """The last one is completed, and none is offered twice."""
     before, comma, last = incomplete.rpartition(",")
     given = before.split(",")
-    return begin([name for name in (*names(), *([] if comma else ["all"])) if name not in given], last, before + comma)
+    return begin([name for name in choices if name not in given], last, before + comma)
 
 
 def drive(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """A bundled drive, or the file of one."""
     return _or_file(begin((*bundled(), "constant:"), incomplete), incomplete)
+
+
+def drives(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Several bundled drives, with commas."""
+    return _listed(bundled(), incomplete)
 
 
 def workload(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

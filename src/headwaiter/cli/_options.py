@@ -38,6 +38,41 @@ class Finite(click.FloatRange):
         return number
 
 
+def _repeated(one: Callable[[click.Parameter, tuple[str, ...]], str | None], given: dict[str, Any]) -> dict[str, Any]:
+    """What an option is made of that may be repeated, and from whose values `one` makes the text that it means."""
+    then, default = given.get("callback"), given.get("default")
+
+    def read(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
+        text = one(param, values) if values else None
+        return then(ctx, param, text) if then else text
+
+    return given | {"multiple": True, "callback": read, "default": None if default is None else (default,)}
+
+
+class NameList(click.Option):
+    """A list with commas between its parts; the option may be repeated, and what was given is one list."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **_repeated(lambda _, values: ",".join(values), given))
+
+
+class OneName(click.Option):
+    """One name; a second one is refused, and does not silently take the first one's place.
+
+    several: the command that takes more than one.
+    """
+
+    def __init__(self, *args: Any, several: str, **given: Any) -> None:
+        def only(param: click.Parameter, values: tuple[str, ...]) -> str:
+            if len(values) > 1:
+                raise Problem(
+                    f"{param.opts[0]} is given {len(values)} times ({shown(', '.join(values))}); {several} takes several"
+                )
+            return values[0]
+
+        super().__init__(*args, **_repeated(only, given))
+
+
 def byte_sizes(unit: int, most: int, default: tuple[int, ...]) -> Callable[..., tuple[int, ...]]:
     """Callback of an option with sizes in bytes, or with k, m or g behind them: multiples of `unit`, in order, each once."""
 
@@ -121,6 +156,8 @@ _LOAD = (
     click.option(
         "--drive",
         "-d",
+        cls=OneName,
+        several="headwaiter regret",
         metavar="NAME|FILE.toml|constant:MS|auto",
         shell_complete=complete.drive,
         help="Drive to simulate; auto (compare, run): the one that explains the recording best [default: auto where the recording"

@@ -16,7 +16,7 @@ from headwaiter.base.errors import Problem
 from headwaiter.base.outputs import distinct, writing
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._options import announce, conditions, reading, simulation_options, table_options
+from headwaiter.cli._options import OneName, announce, conditions, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.engine.policy_tables import Setting
@@ -42,6 +42,8 @@ from headwaiter.study.workload import OPEN, Reading, find_workload
 @click.option(
     "--sched",
     "-s",
+    cls=OneName,
+    several="headwaiter compare",
     required=True,
     metavar="NAME[:TUNABLE=VALUE...]",
     shell_complete=complete.scheduler,

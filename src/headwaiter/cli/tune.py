@@ -15,7 +15,7 @@ from headwaiter.base.errors import Problem, shown
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._options import conditions, margin_option, reading, simulation_options
+from headwaiter.cli._options import OneName, conditions, margin_option, reading, simulation_options
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.report.tables import heading, print_conditions, show
@@ -51,6 +51,8 @@ def _seconds(_: click.Context, param: click.Parameter, text: str | None) -> floa
 @click.option(
     "--sched",
     "-s",
+    cls=OneName,
+    several="headwaiter compare",
     required=True,
     metavar="NAME[:TUNABLE=VALUE…]",
     shell_complete=complete.scheduler,

@@ -14,9 +14,9 @@ from handmade import Row, latencies_of, printed, tallies_of
 from headwaiter.cli import lab
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import JobTotals, Options, Outcome, Task
+from headwaiter.fio.mixed import mixed_job
 from headwaiter.lab import agree
 from headwaiter.lab.agreement import distribution, failures, summary, winners
-from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.schema import JobComparison
 
 MS = 1_000_000

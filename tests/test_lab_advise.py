@@ -16,8 +16,8 @@ from headwaiter.advice import advice
 from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.experiments import advise as adviser
 from headwaiter.experiments.advise import AROUND_S, Got, Ranked, judged, processes, progress, run
+from headwaiter.fio.mixed import RUNTIME_S, mixed_job
 from headwaiter.lab.guest import GuestOutcome
-from headwaiter.lab.mixed import RUNTIME_S, mixed_job
 from headwaiter.lab.script import Script, read
 
 SAID = Ranked({"mq-deadline": 0.0, "bfq": 12.5, "hw-as": 30.0}, "better", "bfq")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from command import good, run, told, write
 
+import headwaiter
 from headwaiter.base.errors import Problem
 from headwaiter.drives import bundled
 from headwaiter.drives.choose import open_drive
@@ -28,7 +29,7 @@ from headwaiter.regret.contested import FORMS, Metric, parse_contested
 from headwaiter.regret.measurements import DRIVES, STANDINGS, LoadOnDrive, measure
 from headwaiter.regret.metrics import MeasuredRun
 from headwaiter.regret.scores import each, judge, ratios, reference_of, regrets
-from headwaiter.regret.workloads import BUNDLED, Contest, Fitted, fit, read_contests
+from headwaiter.regret.workloads import BUNDLED, Contest, Fitted, fit, random_contests, read_contests
 from headwaiter.report.regrets import verdict
 from headwaiter.study.variants import parse_variants
 
@@ -51,6 +52,7 @@ def metric(text: str) -> Metric:
         ("MB/s of the reader", "rate", "reader", None, 1, "read", 0, False, "MB/s"),
         ("MB/s (counted up to 75% of the best) of r", "rate", "r", None, 0.75, "read", 0, False, "MB/s"),
         ("MB/s while the chain lives, of stream", "rate while", "stream", "chain", 1, "read", 0, False, "MB/s"),
+        ("progress", "progress", None, None, 1, "read", 0, False, "MB/s"),
         ("Jain's index over reader", "jain", "reader", None, 1, "read", 0, False, ""),
         ("p99.9 read latency (low is good)", "latency", None, None, 1, "read", 99.9, True, "ms"),
         ("p50 write latency of a b", "latency", "a b", None, 1, "write", 50, True, "ms"),
@@ -290,6 +292,36 @@ def test_files_by_name(tmp_path: Path) -> None:
         read_contests([tmp_path / "b.fio"], "MB/s")
 
 
+def test_random_jobs_are_drawn_for_each_drive() -> None:
+    """By their numbers: the same number, the same programs, in places that the drive has."""
+    first, second = random_contests(2, 40)
+    assert [one.name for one in (first, second)] == ["random-40", "random-41"] and first.metrics == (metric("progress"),)
+    assert random_contests(1, 40, "MB/s in all")[0].metrics == (metric("MB/s in all"),)
+    small, large = (open_drive(name) for name in ("barracuda-80g", "wd-re-4tb"))
+    options = STANDINGS.options(small)
+    own, same, other = (fit(first, drive, options).load for drive in (small, small, large))
+    assert isinstance(own, JobLoad) and isinstance(same, JobLoad) and isinstance(other, JobLoad)
+    assert own.jobs == same.jobs != other.jobs
+    assert [task.name for task in own.tasks] == [task.name for task in other.tasks]
+
+
+def test_progress_is_the_judge_s(tmp_path: Path) -> None:
+    """What a program writes into the page cache is its work; no request on the disk is."""
+    job = "; contested: progress\n[global]\nruntime=2s\ntime_based\n[r]\nrw=read\nsize=1g\n[w]\nrw=write\nsize=1g\nfsync=64\n"
+    path = write(tmp_path / "a.fio", job)
+    (cell,) = measure(read_contests([path]), [open_drive("barracuda-80g")], parse_variants("as"), seeds=1)[0]
+    own = headwaiter.run(
+        path, "as", "barracuda-80g", runs=0, nr_requests=STANDINGS.nr_requests, wbt_depth=0, pull_ahead=False, positions=True
+    )
+    assert cell.values[0, 0, 0] == pytest.approx(own.result.progress_mbps, rel=0.02)
+
+
+def test_progress_needs_somebody_who_waits(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "time_s,task,op,sync,sector,sectors,complete_s\n0,1,R,1,0,8,0.01\n")
+    with pytest.raises(Problem, match=r"a\.csv: contested: progress: no program goes on"):
+        measure(read_contests([path], "progress"), [open_drive("barracuda-80g")], parse_variants("noop"), seeds=1)
+
+
 @pytest.mark.parametrize(
     ("contested", "message"),
     [("MB/s of nobody", "there is no job or task 'nobody'"), ("mean time of a burst of reader", "'reader' makes no bursts")],
@@ -431,6 +463,18 @@ def test_what_is_printed(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> N
 
 def test_the_drives_of_the_default_are_bundled() -> None:
     assert set(DRIVES) <= set(bundled())
+
+
+def test_random_jobs(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ("regret", "--random", 2, "-d", "barracuda-80g", "-s", "noop,as", "--seeds", 1)
+    d = told(capfd, *words, "--seed", 200)
+    assert [cell["workload"] for cell in d["cells"]] == ["random-200", "random-201"]
+    assert d["cells"] == told(capfd, *words, "--seed", 200)["cells"] != told(capfd, *words)["cells"]
+    assert {figure["contested"] for row in d["cells"][0]["rows"] for figure in row["figures"]} == {"progress"}
+    (second,) = told(capfd, *words, "--seed", 200, "--only", "*-201")["cells"]
+    assert second["rows"] == d["cells"][1]["rows"]
+    status, out, err = run(capfd, *words, write(tmp_path / "a.fio", READ))
+    assert (status, out) == (2, "") and err.startswith("headwaiter: --random 2: judges random jobs, and not ")
 
 
 def test_unknown_names(capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from headwaiter.drives.choose import open_drive
 from headwaiter.papers.was.config import READERS
 from headwaiter.regret.measurements import DRIVES, SEEDS, STANDINGS, measure
 from headwaiter.regret.scores import each, judge, reference_of
-from headwaiter.regret.workloads import BUNDLED, Contest, read_contests
+from headwaiter.regret.workloads import BUNDLED, Contest, random_contests, read_contests
 from headwaiter.report.page import check_libraries
 from headwaiter.report.regrets import heading, reasons, render, standings_table, verdict
 from headwaiter.report.tables import print_conditions, show
@@ -54,6 +54,13 @@ from headwaiter.study.variants import ALL, parse_variants
     help="Names or files of drives.",
 )
 @click.option("--only", "-w", cls=NameList, metavar="a,b*,…", help="Only these of the workloads.")
+@click.option(
+    "--random",
+    "jobs",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Judge N random jobs by the progress of their programs: those of `lab agree --random`, numbered from --seed on.",
+)
 @click.option("--contested", metavar="TEXT", help="The line of files that do not say what is contested in them (docs/regret.md).")
 @click.option(
     "--against",
@@ -66,7 +73,14 @@ from headwaiter.study.variants import ALL, parse_variants
     "--each", "singly", is_flag=True, help="Judge by each figure for itself, not by all that are contested in a workload."
 )
 @click.option("--seeds", type=click.IntRange(1, 1000), default=SEEDS, show_default=True, metavar="N", help="Runs of each cell.")
-@click.option("--seed", type=click.IntRange(0, 2**62), default=0, show_default=True, metavar="N", help="The first seed.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**62),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The first seed, and the first random job.",
+)
 @condition_options(STANDINGS, "seed", "goes_on", "whole")
 @file_option("--report", metavar="FILE.html", help="Write a page with a map of all cells, too (needs Bokeh and Jinja2).")
 @output_options
@@ -76,6 +90,7 @@ def command(
     pairs: tuple[str, ...],
     drives: str,
     only: str | None,
+    jobs: int | None,
     contested: str | None,
     against: str | None,
     singly: bool,
@@ -94,7 +109,10 @@ def command(
     if report:
         check_libraries()
     distinct({f"workload {i}": path for i, path in enumerate(workloads)}, {"-o": output, "--report": report})
-    contests = _chosen(read_contests(workloads or [BUNDLED], contested), only)
+    if jobs and workloads:
+        raise Problem(f"--random {jobs}: judges random jobs, and not {shown(str(workloads[0]))}")
+    found = random_contests(jobs, seed, contested) if jobs else read_contests(workloads or [BUNDLED], contested)
+    contests = _chosen(found, only)
     variants = parse_variants(policies, pairs, READERS)
     reference = reference_of(variants, against)
     opened = [open_drive(name) for name in dict.fromkeys(drives.split(","))]

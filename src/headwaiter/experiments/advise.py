@@ -22,12 +22,12 @@ from headwaiter.base.errors import NoRequestsError, Problem
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.schedulers import catalogue, find
+from headwaiter.fio.mixed import mixed_job
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.lab import python
 from headwaiter.lab.agree import PREFACE, process_rate
 from headwaiter.lab.guest import GuestOutcome, boot
 from headwaiter.lab.kernels import Kernel, Progress
-from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.script import Script, guest
 from headwaiter.study.compare import EVEN
 from headwaiter.study.workload import Reading, read_workload

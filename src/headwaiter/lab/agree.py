@@ -43,11 +43,11 @@ from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, simulate
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
+from headwaiter.fio.mixed import mixed_job
 from headwaiter.fio.parser import JobSection, parse
 from headwaiter.lab.guest import Guest, boot
 from headwaiter.lab.host import source_folder
 from headwaiter.lab.kernels import Kernel, Progress, kernel, version_key
-from headwaiter.lab.mixed import mixed_job
 from headwaiter.lab.modules import build
 from headwaiter.lab.schema import JobComparison
 from headwaiter.lab.script import BASE_MODULES, drive_files, tool

@@ -12,7 +12,7 @@ from typing import Literal
 
 from headwaiter.base.errors import Problem, shown
 
-Kind = Literal["rate", "rate while", "jain", "latency", "burst", "span"]
+Kind = Literal["rate", "rate while", "progress", "jain", "latency", "burst", "span"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Metric:
     @property
     def unit(self) -> str:
         """Return the unit of its values."""
-        return {"jain": "", "rate": "MB/s", "rate while": "MB/s", "span": "s"}.get(self.kind, "ms")
+        return {"jain": "", "rate": "MB/s", "rate while": "MB/s", "progress": "MB/s", "span": "s"}.get(self.kind, "ms")
 
 
 _NAME = r"(?:the )?(?P<{}>\S.*?)"
@@ -46,6 +46,7 @@ _OF = rf"(?: of {_NAME.format('of')})?"
 _FORMS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("rate while", re.compile(rf"MB/s while {_NAME.format('during')} lives, of {_NAME.format('of')}")),
     ("rate", re.compile(rf"MB/s(?: \(counted up to (?P<cap>\d+)% of the best\))?(?: in all|{_OF})")),
+    ("progress", re.compile("progress")),
     ("jain", re.compile(rf"Jain's index over {_NAME.format('of')}")),
     ("latency", re.compile(rf"(?P<which>p\d+(?:\.\d+)?|mean|longest) (?P<op>read|write)(?: latency)?{_OF}")),
     ("burst", re.compile(rf"mean time of a burst of {_NAME.format('of')}")),
@@ -54,6 +55,7 @@ _FORMS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 _LOW = re.compile(r"\s*\(low is good\)$")
 FORMS = (
     "MB/s in all", "MB/s of JOB", "MB/s (counted up to N% of the best) of JOB", "MB/s while JOB lives, of JOB",
+    "progress",
     "Jain's index over JOB", "pN read latency [of JOB]", "mean read latency [of JOB]", "longest read [of JOB]",
     "mean time of a burst of JOB", "time from start to end of JOB",
 )  # fmt: skip

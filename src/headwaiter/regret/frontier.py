@@ -107,7 +107,7 @@ def _medians(
         values = []
         for seed in range(seeds):
             changed, how = perturbed(load, replace(options, seed=options.seed + seed), seed)
-            values.append(MeasuredRun(Fitted(changed, window), run(variant, drive, changed, how)).values(_METRICS))
+            values.append(MeasuredRun(Fitted(changed, window), run(variant, drive, changed, how).rows).values(_METRICS))
         rate, wait_ms = np.median(values, axis=0).tolist()
         out.append((rate, wait_ms))
     return out

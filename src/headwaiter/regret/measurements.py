@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from headwaiter.base import ending
 from headwaiter.base.errors import DoesNotFitError, Problem
-from headwaiter.engine.sim import Drive, Load, Options, Rows, simulate
+from headwaiter.engine.sim import Drive, Load, Options, Outcome, simulate
 from headwaiter.judge.conditions import RunConditions
 from headwaiter.regret.metrics import MeasuredRun
 from headwaiter.regret.workloads import Contest, fit
 from headwaiter.study.perturb import perturbed
+from headwaiter.study.progress import programs_of
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import NR_REQUESTS
 
@@ -57,14 +58,15 @@ def measure_cell(contest: Contest, drive: Drive, each: Sequence[tuple[Variant, O
     values = []
     for variant, own in each:
         load, options = perturbed(fitted.load, own, seed)
-        values.append(MeasuredRun(replace(fitted, load=load), run(variant, drive, load, options)).values(contest.metrics))
+        outcome = run(variant, drive, load, options)
+        values.append(MeasuredRun(replace(fitted, load=load), outcome.rows, programs_of(outcome, load)).values(contest.metrics))
     return np.array(values)
 
 
-def run(variant: Variant, drive: Drive, load: Load, options: Options) -> Rows:
-    """The I/Os of a run. Raises Ended if the process has been told to end."""
+def run(variant: Variant, drive: Drive, load: Load, options: Options) -> Outcome:
+    """A run, with its I/Os. Raises Ended if the process has been told to end."""
     ending.check()
-    return simulate(variant.scheduler, drive, load, variant.settings, replace(options, record=True, exact=0)).rows
+    return simulate(variant.scheduler, drive, load, variant.settings, replace(options, record=True, exact=0))
 
 
 def measure(

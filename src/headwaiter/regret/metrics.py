@@ -13,6 +13,7 @@ from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.sim import Rows
 from headwaiter.regret.contested import Metric
 from headwaiter.regret.workloads import Fitted, burst_ios, members
+from headwaiter.study.progress import Programs
 from headwaiter.study.results import jain
 
 Mask = NDArray[np.bool_]
@@ -21,8 +22,9 @@ Mask = NDArray[np.bool_]
 class MeasuredRun:
     """A run of a fitted workload. Latencies are of I/Os under way in the window, rates of those that complete in it."""
 
-    def __init__(self, fitted: Fitted, rows: Rows) -> None:
+    def __init__(self, fitted: Fitted, rows: Rows, programs: Programs | None = None) -> None:
         self.load = fitted.load
+        self._programs = programs
         self.rows = rows  # the columns lie in its memory
         self.issue = np.asarray(rows.issue_ns)
         self.done = np.asarray(rows.complete_ns)
@@ -41,6 +43,8 @@ class MeasuredRun:
             return (end - begin) / 1e9 if end > begin else math.inf
         if m.kind == "latency":
             return self._latency_ms(m)
+        if m.kind == "progress":
+            return self._progress_mbps()
         begin, end = self._life(self._whose(m.during)) if m.during else (self.begin, self.end)
         return self._mbps(self._whose(m.of), begin, end)
 
@@ -61,6 +65,11 @@ class MeasuredRun:
     def _mbps(self, whose: Mask, begin: int, end: int) -> float:
         inside = whose & (self.done >= begin) & (self.done <= end)
         return float(self.bytes[inside].sum()) * 1e3 / (end - begin) if end > begin else 0.0
+
+    def _progress_mbps(self) -> float:
+        """Of the whole run, as the judge has it: what a program writes into the page cache is its work, too."""
+        assert self._programs, "fit() refuses loads without programs"
+        return self._programs.progress_mbps
 
     def _jain(self, name: str) -> float:
         inside = (self.done >= self.begin) & (self.done <= self.end)

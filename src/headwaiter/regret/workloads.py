@@ -17,8 +17,10 @@ from pathlib import Path
 from headwaiter.base.errors import Problem, plain, shown
 from headwaiter.base.paths import WORKLOADS
 from headwaiter.base.reading import exists, is_folder, read_bytes, read_text
+from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Forest, Load, Options
-from headwaiter.fio import JobLoad
+from headwaiter.fio import JobLoad, load_jobs
+from headwaiter.fio.mixed import mixed_job
 from headwaiter.regret.chains import Chain, chain_load, parse_chain
 from headwaiter.regret.contested import Metric, parse_contested
 from headwaiter.study.workload import Reading, read_recording, read_workload, replay
@@ -35,6 +37,8 @@ _PASS_S = 20.0
 _SSD_S, _QUEUED_SSD_S, _PATIENT_SSD_S = 3.0, 1.0, 8.0
 """How long an SSD works at most: SATA's, one with more queues, and either where somebody comes once a second."""
 _SATA_DEPTH = 32
+_RANDOM_S = 10
+"""How long a random job runs on a disk."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class Contest:
     path: Path
     metrics: tuple[Metric, ...]
     chain: Chain | None = None
+    job: int | None = None
+    """The number of a random job, which is drawn for each drive; there is no file then."""
 
     @property
     def is_patient(self) -> bool:
@@ -76,6 +82,13 @@ def read_contests(paths: Sequence[Path], otherwise: str | None = None) -> list[C
     if twice := next((c for c in found if names.count(c.name) > 1), None):
         raise Problem(f"{twice.path}: there are two workloads of the name '{shown(twice.name)}'")
     return found
+
+
+def random_contests(count: int, first: int, contested: str | None = None) -> list[Contest]:
+    """So many random jobs (fio/mixed.py), by their numbers. What is contested is progress, if nothing else is said."""
+    metrics = parse_contested("--contested", contested or "progress")
+    numbers = range(first, first + count)
+    return [Contest(f"random-{number}", Path(f"random-{number}.fio"), metrics, job=number) for number in numbers]
 
 
 def _folder(folder: Path) -> list[Contest]:
@@ -145,15 +158,21 @@ def fit(contest: Contest, drive: Drive, options: Options) -> Fitted:
     limit_s = _limit_s(drive, contest.is_patient)
     if contest.chain:
         return Fitted(chain_load(contest.chain, drive, options, limit_s or _PASS_S), None)
-    reading = Reading(seed=options.seed)
-    trace = _recording(contest.path)
-    work = replay(contest.path, trace, drive, reading) if trace else read_workload(contest.path, drive, reading)
-    load = work.load
+    load = _load(contest, drive, Reading(seed=options.seed))
     if isinstance(load, JobLoad):
         load = _cut(load, limit_s)
     _check(contest, load)
     end_ns = max((job.fields["runtime_ns"] for job in load.jobs), default=0) if isinstance(load, JobLoad) else 0
     return Fitted(load, (end_ns // 4, end_ns) if end_ns else None)
+
+
+def _load(contest: Contest, drive: Drive, reading: Reading) -> Load:
+    if contest.job is not None:
+        text = mixed_job(contest.job, drive.sectors * SECTOR_BYTES, _RANDOM_S)
+        return load_jobs(contest.path, drive.sectors, text.encode())
+    trace = _recording(contest.path)
+    work = replay(contest.path, trace, drive, reading) if trace else read_workload(contest.path, drive, reading)
+    return work.load
 
 
 @lru_cache(maxsize=8)
@@ -187,6 +206,8 @@ def _check(contest: Contest, load: Load) -> None:
         for name in (m.of, m.during):
             if name and not members(load, name):
                 raise Problem(f"{contest.path}: contested: there is no job or task '{shown(name)}'")
+        if m.kind == "progress" and isinstance(load, Forest) and not (load.parent >= 0).any():
+            raise Problem(f"{contest.path}: contested: progress: no program goes on after an I/O that it has waited for")
         if m.kind == "burst" and (isinstance(load, Forest) or not all(burst_ios(load, i) > 1 for i in members(load, m.of or ""))):
             raise Problem(f"{contest.path}: contested: '{shown(m.of or '')}' makes no bursts (thinktime_blocks)")
 

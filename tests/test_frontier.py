@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -58,6 +59,6 @@ def test_the_first_quarter_does_not_count(monkeypatch: pytest.MonkeyPatch) -> No
     early = Rows(seconds, seconds + 5_000_000, numbers.astype(np.uint64), numbers + 8, numbers, numbers.astype(np.uint8), None)
     late = replace(early, issue_ns=seconds + 31 * 10**9, complete_ns=seconds + 31 * 10**9 + 5_000_000)
     runs = iter([late, early, late])
-    monkeypatch.setattr(frontier, "run", lambda *_: next(runs))
+    monkeypatch.setattr(frontier, "run", lambda *_: SimpleNamespace(rows=next(runs)))
     unserved, served = points(parse_variants("noop,as"), DRIVE, OPTIONS, 1, 1)
     assert (unserved.efficiency, unserved.wait_s, served.efficiency, served.wait_s) == (0, math.inf, 1, 0.005)

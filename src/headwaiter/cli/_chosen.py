@@ -8,13 +8,13 @@ import click
 from headwaiter.advice.advice import Target
 from headwaiter.base.errors import Problem, shown
 from headwaiter.cli import _complete as complete
-from headwaiter.cli._options import NameList
+from headwaiter.cli._options import CommaList
 from headwaiter.study.variants import ALL
 
 sched_option = click.option(
     "--sched",
     "-s",
-    cls=NameList,
+    cls=CommaList,
     shell_complete=complete.schedulers,
     metavar="a,b|all",
     help="Schedulers [default: all that there are].",

@@ -49,7 +49,7 @@ def _repeated(one: Callable[[click.Parameter, tuple[str, ...]], str | None], giv
     return given | {"multiple": True, "callback": read, "default": None if default is None else (default,)}
 
 
-class NameList(click.Option):
+class CommaList(click.Option):
     """A list with commas between its parts; the option may be repeated, and what was given is one list."""
 
     def __init__(self, *args: Any, **given: Any) -> None:

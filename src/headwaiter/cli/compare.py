@@ -17,7 +17,7 @@ from headwaiter.base.nearest import did_you_mean
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._options import NameList, announce, conditions, margin_option, reading, simulation_options, table_options
+from headwaiter.cli._options import CommaList, announce, conditions, margin_option, reading, simulation_options, table_options
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.judge.detail import pictured
@@ -52,7 +52,7 @@ def _baseline(name: str | None, variants: list[Variant]) -> str | None:
 @click.option(
     "--sched",
     "-s",
-    cls=NameList,
+    cls=CommaList,
     default=ALL,
     show_default=True,
     shell_complete=complete.schedulers,

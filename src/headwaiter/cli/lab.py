@@ -17,7 +17,7 @@ from headwaiter.base.parsing import assignment
 from headwaiter.base.records import Record, keyed
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Group
-from headwaiter.cli._options import NameList
+from headwaiter.cli._options import CommaList
 from headwaiter.cli._output import output_options, page, write_json, write_text
 from headwaiter.cli._progress import work_bar
 from headwaiter.drives.choose import DEFAULT_DRIVE
@@ -152,7 +152,7 @@ def _kernels(
     "--sched",
     "-s",
     "schedulers",
-    cls=NameList,
+    cls=CommaList,
     default=",".join(SCHEDULERS),
     show_default=True,
     metavar="a,b,…",

@@ -16,7 +16,7 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
 from headwaiter.cli._commands import Command
 from headwaiter.cli._machine import machine_options
-from headwaiter.cli._options import Finite, NameList, byte_sizes, size_text
+from headwaiter.cli._options import CommaList, Finite, byte_sizes, size_text
 from headwaiter.cli._output import file_option, output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
@@ -36,7 +36,7 @@ _DRIVE_RUNS, _DEVICE_RUNS = 4, 3
 @sched_option
 @click.option(
     "--sizes",
-    cls=NameList,
+    cls=CommaList,
     callback=byte_sizes(512, SIZES[-1], SIZES),
     metavar="4k,64k,…",
     help="Request sizes [default: 4k to 1m].",

@@ -14,7 +14,7 @@ from headwaiter.base.errors import Problem, shown
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
-from headwaiter.cli._options import NameList, condition_options, conditions
+from headwaiter.cli._options import CommaList, condition_options, conditions
 from headwaiter.cli._output import file_option, output_options, page, write_json, write_text
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
@@ -33,7 +33,7 @@ from headwaiter.study.variants import ALL, parse_variants
 @click.option(
     "--policies",
     "-s",
-    cls=NameList,
+    cls=CommaList,
     default=ALL,
     show_default=True,
     shell_complete=complete.schedulers,
@@ -46,14 +46,14 @@ from headwaiter.study.variants import ALL, parse_variants
 @click.option(
     "--drives",
     "-d",
-    cls=NameList,
+    cls=CommaList,
     default=",".join(DRIVES),
     show_default=True,
     metavar="a,b,…",
     shell_complete=complete.drives,
     help="Names or files of drives.",
 )
-@click.option("--only", "-w", cls=NameList, metavar="a,b*,…", help="Only these of the workloads.")
+@click.option("--only", "-w", cls=CommaList, metavar="a,b*,…", help="Only these of the workloads.")
 @click.option(
     "--random",
     "jobs",
@@ -64,7 +64,7 @@ from headwaiter.study.variants import ALL, parse_variants
 @click.option("--contested", metavar="TEXT", help="The line of files that do not say what is contested in them (docs/regret.md).")
 @click.option(
     "--against",
-    cls=NameList,
+    cls=CommaList,
     metavar="a,b,…",
     shell_complete=complete.schedulers,
     help="Schedulers that set what is best [default: all that are judged, without variants].",

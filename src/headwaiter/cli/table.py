@@ -16,7 +16,7 @@ from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
 from headwaiter.cli._commands import Command
 from headwaiter.cli._machine import machine_options
-from headwaiter.cli._options import Finite, NameList, byte_sizes, size_text
+from headwaiter.cli._options import CommaList, Finite, byte_sizes, size_text
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar
 from headwaiter.drives.choose import open_drive
@@ -43,14 +43,14 @@ _DRIVE_RUNS, _DEVICE_RUNS = 2, 3
 @sched_option
 @click.option(
     "--files",
-    cls=NameList,
+    cls=CommaList,
     callback=byte_sizes(1024, 64 << 30, _FILES),
     metavar="64k,1g,…",
     help="Sizes of files [default: 1m and 32m].",
 )
 @click.option(
     "--records",
-    cls=NameList,
+    cls=CommaList,
     callback=byte_sizes(1024, 16 << 20, _RECORDS),
     metavar="4k,64k,…",
     help="Lengths of records [default: 8k, 64k and 512k].",

@@ -59,7 +59,10 @@ def measure_cell(contest: Contest, drive: Drive, each: Sequence[tuple[Variant, O
     for variant, own in each:
         load, options = perturbed(fitted.load, own, seed)
         outcome = run(variant, drive, load, options)
-        values.append(MeasuredRun(replace(fitted, load=load), outcome.rows, programs_of(outcome, load)).values(contest.metrics))
+        programs = programs_of(outcome, load) if contest.is_of_programs else None
+        if contest.is_of_programs and programs is None:
+            raise Problem(f"{contest.path}: contested: progress: no program goes on after an I/O that it has waited for")
+        values.append(MeasuredRun(replace(fitted, load=load), outcome.rows, programs).values(contest.metrics))
     return np.array(values)
 
 

@@ -68,7 +68,7 @@ class MeasuredRun:
 
     def _progress_mbps(self) -> float:
         """Of the whole run, as the judge has it: what a program writes into the page cache is its work, too."""
-        assert self._programs, "fit() refuses loads without programs"
+        assert self._programs, "who measures progress gives the programs"
         return self._programs.progress_mbps
 
     def _jain(self, name: str) -> float:

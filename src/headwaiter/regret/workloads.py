@@ -53,6 +53,11 @@ class Contest:
     """The number of a random job, which is drawn for each drive; there is no file then."""
 
     @property
+    def is_of_programs(self) -> bool:
+        """Return whether the work of programs counts, and not only I/Os of the disk."""
+        return any(m.kind == "progress" for m in self.metrics)
+
+    @property
     def is_patient(self) -> bool:
         """Return whether it takes seconds whatever the drive: bursts, the start of a program."""
         return any(m.kind in ("burst", "span") for m in self.metrics)
@@ -206,8 +211,6 @@ def _check(contest: Contest, load: Load) -> None:
         for name in (m.of, m.during):
             if name and not members(load, name):
                 raise Problem(f"{contest.path}: contested: there is no job or task '{shown(name)}'")
-        if m.kind == "progress" and isinstance(load, Forest) and not (load.parent >= 0).any():
-            raise Problem(f"{contest.path}: contested: progress: no program goes on after an I/O that it has waited for")
         if m.kind == "burst" and (isinstance(load, Forest) or not all(burst_ios(load, i) > 1 for i in members(load, m.of or ""))):
             raise Problem(f"{contest.path}: contested: '{shown(m.of or '')}' makes no bursts (thinktime_blocks)")
 

@@ -342,13 +342,15 @@ u64 mt_turn(const struct mt_device *d)
 
 /*
  * How long @c's is to last. Whoever waits for writes, such as a log, moves little data in a turn,
- * and rather has many short ones than to wait for a long one.
+ * and rather has many short ones than to wait for a long one. Not who writes on at once: to him it is a
+ * turn like that of a reader.
  */
 static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 {
 	u64 turn = mt_turn(d);
 
-	if (c->kind != MT_FLOW || !c->commits || container_of(c, const struct mt_flow, e)->heaps)
+	if (c->kind != MT_FLOW || !c->commits || mt_at_once(&c->habit) ||
+	    container_of(c, const struct mt_flow, e)->heaps)
 		return turn;
 	return max(div_u64(turn, COMMIT_PART * max(d->flows, 1u)), d->mean_ns);
 }

@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * maitre: when to hold the disk for whoever was served, and for how long.
- *
- * Optimal stopping: the think times of the past say with which probability the next request comes
- * by when. To give up after T costs T and the way to the other request; to be met earlier costs the
- * wait so far and the short way. The T with the least expected cost is waited for, but never more
- * than the way to the other costs: then no sequence of think times, however hostile, makes it more
- * than twice as dear as knowing the future would (ski rental).
+ * maitre: when to hold the disk for whoever was served, and whom it pays to have it alone. Both weigh
+ * the way to a flow's own next request, and its think times (habit.c), against the way to others.
  */
 #include "core/policy/maitre/internal.h"
 
-#define SAMPLES_MOST 64u
-#define HABIT_SHIFT  4 /* each sample weighs 1/16 */
 #define UNKNOWN_MOST (4 * MT_MSEC)
-#define RUNS_ON_NS   (1500 * MT_USEC)
 #define NEW_REQUESTS 8u
 #define DEEP	     4u /* requests at once */
-#define SLACK_SHIFT  5
-#define HOME_SHIFT   2 /* of the way to others: by so much less a flow that has turns keeps them */
+#define HOME_SHIFT   2	/* of the way to others: by so much less a flow that has turns keeps them */
 #define MEAN_SHIFT   3
 #define STEADY	     64u /* requests of which some were always there: no burst of an fsync */
 #define STRAYS_SHIFT 5
 #define STAYS	     (U16_MAX / 16) /* no more of them are far: one runs on in its place */
-
-/* Upper edges of the bins. */
-static const u32 edge_us[MT_BINS - 1] = { 32,	64,   128,  256,  512,	 1000,	1500, 2000,
-					  3000, 4000, 6000, 8000, 12000, 16000, 24000 };
 
 void mt_average(u64 *mean, u64 sample, bool first)
 {
@@ -54,67 +41,6 @@ void mt_entered(const struct mt_device *d, struct mt_entity *e, u64 ns)
 	u64 before = e->enter_ns ? e->enter_ns : d->mean_ns;
 
 	e->enter_ns = max(ns >= before ? ns : (before + ns) / 2, 1ull);
-}
-
-void mt_learn(struct mt_habit *h, u64 think_ns)
-{
-	u32 i, at = MT_BINS - 1;
-
-	for (i = 0; i < MT_BINS - 1 && at == MT_BINS - 1; i++)
-		if (think_ns <= edge_us[i] * MT_USEC)
-			at = i;
-	for (i = 0; i < MT_BINS; i++)
-		h->bin[i] = (u16)(h->bin[i] - (h->bin[i] >> HABIT_SHIFT));
-	h->bin[at] = (u16)(h->bin[at] + ((u32)U16_MAX >> HABIT_SHIFT));
-	h->samples = min(h->samples + 1, SAMPLES_MOST);
-}
-
-/*
- * For how long from now on it is best to wait, when nothing has come for @elapsed: 0 if not at all.
- * @near and @far cost whoever is waited for and the other.
- */
-u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far)
-{
-	u64 mass = 0, met = 0, spent = 0, least, best = 0, low, high, cost;
-	u32 i, first = MT_BINS;
-
-	for (i = MT_BINS; i-- > 0;) {
-		if (i < MT_BINS - 1 && edge_us[i] * MT_USEC <= elapsed)
-			break;
-		mass += h->bin[i];
-		first = i;
-	}
-	if (!mass || near >= far)
-		return 0;
-	least = mass * far;
-	for (i = first; i < MT_BINS - 1; i++) {
-		low = i ? edge_us[i - 1] * MT_USEC : 0;
-		low = low > elapsed ? low - elapsed : 0;
-		high = edge_us[i] * MT_USEC - elapsed;
-		spent += h->bin[i] * ((low + high) / 2 + near);
-		met += h->bin[i];
-		cost = spent + (mass - met) * (high + far);
-		if (cost < least) {
-			least = cost;
-			best = high;
-		}
-	}
-	/* A little longer than ever before costs little, and may be enough. */
-	if (best)
-		best = max(best, far >> SLACK_SHIFT);
-	return min(best, elapsed < far ? far - elapsed : 0);
-}
-
-/* Will it use a turn, or take one request and be gone? */
-bool mt_runs_on(const struct mt_entity *e)
-{
-	u32 i, soon = 0;
-
-	if (e->queued > 1 || e->kind != MT_FLOW)
-		return true;
-	for (i = 0; edge_us[i] * MT_USEC <= RUNS_ON_NS; i++)
-		soon += e->habit.bin[i];
-	return soon > U16_MAX / 2;
 }
 
 /*

@@ -390,14 +390,17 @@ void mt_log_wrote(struct mt_device *d, struct mt_flow *f);
 void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns);
 struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g);
 
-/* hold.c */
+/* habit.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
+u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
+bool mt_at_once(const struct mt_habit *h);
+bool mt_runs_on(const struct mt_entity *e);
+
+/* hold.c */
 void mt_average(u64 *mean, u64 sample, bool first);
 void mt_entered(const struct mt_device *d, struct mt_entity *e, u64 ns);
 void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, bool onward,
 		   bool first);
-u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
-bool mt_runs_on(const struct mt_entity *e);
 u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const struct mt_entity *e);
 void mt_apart(struct mt_flow *f, bool apart);
 void mt_settle(struct mt_device *d, struct mt_flow *f);

@@ -342,8 +342,8 @@ u64 mt_turn(const struct mt_device *d)
 
 /*
  * How long @c's is to last. Whoever waits for writes, such as a log, moves little data in a turn,
- * and rather has many short ones than to wait for a long one. Not who writes on at once: to him it is a
- * turn like that of a reader.
+ * and rather has many short ones than to wait for a long one. Whoever writes on at once has a whole
+ * turn, as a reader has.
  */
 static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 {

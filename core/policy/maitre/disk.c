@@ -122,8 +122,10 @@ static void disk_insert(struct mt_device *d, struct mt_request *r)
 		return;
 	}
 	f = flow_of(d, rq->task, g, rq->flags);
-	if (rq->op != HW_READ)
+	if (rq->op != HW_READ) {
 		mt_log_wrote(d, f);
+		mt_sync_asked(d, rq);
+	}
 	r->flow = f;
 	if (unlikely(f->e.in != g))
 		mt_join(d, f, g);
@@ -317,8 +319,10 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 		return;
 	if (rq->op == HW_READ && mt_was_alone(d, r))
 		learn(d, r);
-	if (f && rq->op != HW_READ)
+	if (f && rq->op != HW_READ) {
 		mt_wrote(d, r);
+		mt_sync_wrote(d, r);
+	}
 	d->landed_ns = d->now;
 	landed(d, r);
 	if (rq->op == HW_READ && mt_tells_rate(d, home))

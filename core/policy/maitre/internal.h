@@ -229,6 +229,7 @@ struct mt_device {
 	u64 committed_ns;	   /* when a write that is waited for last came; 0: none has */
 	struct mt_flow *log;	   /* whose that was; NULL: nobody's, or it is gone */
 	u64 log_since_ns;	   /* since when all of them were its */
+	u64 commit_ns;		   /* since when a journal may be at its commit; 0: it is not */
 	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
 	struct mt_places places;
@@ -424,6 +425,8 @@ void mt_rate_time(struct mt_device *d, u64 ns);
 bool mt_tells_rate(const struct mt_device *d, const struct mt_entity *e);
 
 /* writeback.c */
+void mt_sync_asked(struct mt_device *d, const struct hw_request *rq);
+void mt_sync_wrote(struct mt_device *d, const struct mt_request *r);
 bool mt_async_may(const struct mt_device *d, const struct mt_entity *async);
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async);
 u32 mt_limit_depth(struct hw_queue *q, const struct hw_bio *bio);

@@ -10,6 +10,9 @@
  * Somebody may wait for it after all. A journal's commit first waits for the data that belong to
  * it, and what the page cache had begun to write is write-back to us: nothing tells the one from
  * the other. So write-back that was there when a write came that is waited for has half of all flows' weight.
+ * It may not be there yet: whoever writes back has the blocks of some MiB allocated, and then finds no free
+ * request for them. The commit waits for him. So from the end of a program's write to the next one, which is
+ * the journal's, all write-back has that weight.
  * That there is never much of it is seen to when it asks for a request: little is queued while
  * others are there, so that they find requests, and a commit has little to wait for.
  */
@@ -20,6 +23,7 @@
 #define IN_DEVICE_FAR  4u
 #define NEAR_SECTORS   2048u
 #define BACKLOG_NS     (70 * MT_MSEC) /* of write-back that is queued beside others */
+#define COMMIT_NS      (2 * MT_SEC)   /* that a commit may take */
 #define ASYNC_SHARE    2u	      /* of the requests that there may be, one in so many */
 #define BESIDE_SHARE   4u	      /* the same beside others */
 #define BACKLOG_SHARE  16u	      /* and where the backlog is there */
@@ -39,11 +43,34 @@ bool mt_async_may(const struct mt_device *d, const struct mt_entity *async)
 	return async->flying < most && mt_stream_ns(d, d->async_sectors) < IN_DEVICE_NS;
 }
 
-/* Was some of @async there already when a write came that is waited for? */
+/* @rq has come, a write: if it is waited for, a journal that was at its commit is past the data. */
+void mt_sync_asked(struct mt_device *d, const struct hw_request *rq)
+{
+	if (rq->flags & HW_RQ_SYNC)
+		d->commit_ns = 0;
+}
+
+/*
+ * @r is done, a write that is waited for. If it is no journal's, the journal's commit begins now, and its
+ * next write comes when all data are written that belong to the commit.
+ */
+void mt_sync_wrote(struct mt_device *d, const struct mt_request *r)
+{
+	if ((r->s.rq.flags & (HW_RQ_SYNC | HW_RQ_META)) == HW_RQ_SYNC)
+		d->commit_ns = d->now;
+}
+
+/*
+ * Was some of @async there already when a write came that is waited for, or may a journal be at its
+ * commit? That waits for what has been allocated, also where it is yet to come.
+ */
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async)
 {
-	return async->queued && d->committed_ns &&
-	       hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
+	if (!async->queued)
+		return false;
+	if (d->commit_ns && d->now - d->commit_ns < COMMIT_NS)
+		return true;
+	return d->committed_ns && hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
 }
 
 /* How many of the requests that there may be may be taken when one like @bio is made. */

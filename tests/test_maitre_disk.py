@@ -346,18 +346,22 @@ def test_write_back_that_commits_may_wait_for_is_served_between_turns() -> None:
     assert longest_pause(100 * MS) < 200 * MS
 
 
-def _write_back_after_a_write(flags: int) -> int:
-    """How long 12 MiB of write-back take beside a stream that come when somebody's write of these flags is done."""
+def _write_back_after_a_write(flags: int, before: int = 0) -> int:
+    """How long 12 MiB of write-back take beside a stream that come when somebody's write of these flags is done.
+
+    Before it there have been so many writes past the page cache, 100 ms apart.
+    """
     policy = _policy()
     for task in (1, 2, 3):
         policy.start_task(task, 0)
-    now, place, begun = 0, 0, 0
+    now, place, begun, writes = 0, 0, 0, 0
     stream = policy.insert(Request(0, 256, READ, task=1, flags=SYNC), 0)
     write: int | None = None
     left: set[int] = set()
     while now < 20_000 * MS:
-        if not begun and write is None and now >= 1_000 * MS:
-            write = policy.insert(Request(2 * FAR, 8, WRITE, task=2, flags=flags), now)
+        if writes <= before and write is None and now >= (1_000 + 100 * writes) * MS:
+            write = policy.insert(Request(2 * FAR, 8, WRITE, task=2, flags=flags if writes == before else SYNC), now)
+            writes += 1
         request = policy.dispatch(now)
         if request is None:
             now = max(now + 1, min(policy.wake_ns, now + MS))
@@ -369,8 +373,10 @@ def _write_back_after_a_write(flags: int) -> int:
             place += 256
             stream = policy.insert(Request(place, 256, READ, task=1, flags=SYNC), now)
         elif request == write:
-            begun = now
-            left = {policy.insert(Request(FAR + 2048 * i, 2048, WRITE, task=3), now + 1) for i in range(12)}
+            write = None
+            if writes > before:
+                begun = now
+                left = {policy.insert(Request(FAR + 2048 * i, 2048, WRITE, task=3), now + 1) for i in range(12)}
         if begun and not left:
             return now - begun
     raise AssertionError("write-back is never served")
@@ -379,6 +385,10 @@ def _write_back_after_a_write(flags: int) -> int:
 def test_write_back_that_comes_while_a_journal_is_at_its_commit_is_waited_for() -> None:
     assert _write_back_after_a_write(SYNC) < 1500 * MS
     assert _write_back_after_a_write(SYNC | META) > 2000 * MS
+
+
+def test_nobody_commits_where_no_journal_writes() -> None:
+    assert _write_back_after_a_write(SYNC, before=10) > 2000 * MS
 
 
 def test_write_back_of_metadata_does_not_wait_for_the_rest() -> None:

@@ -230,6 +230,7 @@ struct mt_device {
 	struct mt_flow *log;	   /* whose that was; NULL: nobody's, or it is gone */
 	u64 log_since_ns;	   /* since when all of them were its */
 	u64 commit_ns;		   /* since when a journal may be at its commit; 0: it is not */
+	u16 journals;		   /* share of those times, lately, that ended with its write */
 	u64 sync_ns;		   /* when somebody synchronous was last there, if nothing moves */
 
 	struct mt_places places;

@@ -135,6 +135,7 @@ static int mt_init(struct hw_queue *q, u64 now)
 	mt_entity_init(&d->estate, &d->root, MT_ESTATE, MT_BEST_EFFORT, MT_WEIGHT);
 	d->now = now;
 	d->since_ns = now;
+	d->journals = U16_MAX;
 	d->ops = q->dev.rotational ? &mt_disk : &mt_flash;
 	mt_flash_init(d);
 	return 0;

@@ -11,8 +11,8 @@
  * it, and what the page cache had begun to write is write-back to us: nothing tells the one from
  * the other. So write-back that was there when a write came that is waited for has half of all flows' weight.
  * It may not be there yet: whoever writes back has the blocks of some MiB allocated, and then finds no free
- * request for them. The commit waits for him. So from the end of a program's write to the next one, which is
- * the journal's, all write-back has that weight.
+ * request for them. The commit waits for him. So from the end of a program's write to the next one, all
+ * write-back has that weight, where that next one has mostly been a journal's.
  * That there is never much of it is seen to when it asks for a request: little is queued while
  * others are there, so that they find requests, and a commit has little to wait for.
  */
@@ -24,9 +24,10 @@
 #define NEAR_SECTORS   2048u
 #define BACKLOG_NS     (70 * MT_MSEC) /* of write-back that is queued beside others */
 #define COMMIT_NS      (2 * MT_SEC)   /* that a commit may take */
-#define ASYNC_SHARE    2u	      /* of the requests that there may be, one in so many */
-#define BESIDE_SHARE   4u	      /* the same beside others */
-#define BACKLOG_SHARE  16u	      /* and where the backlog is there */
+#define JOURNALS_SHIFT 3
+#define ASYNC_SHARE    2u  /* of the requests that there may be, one in so many */
+#define BESIDE_SHARE   4u  /* the same beside others */
+#define BACKLOG_SHARE  16u /* and where the backlog is there */
 #define LEAST_REQUESTS 4u
 
 /* May @async's next request go to the device now? One always may. */
@@ -46,13 +47,19 @@ bool mt_async_may(const struct mt_device *d, const struct mt_entity *async)
 /* @rq has come, a write: if it is waited for, a journal that was at its commit is past the data. */
 void mt_sync_asked(struct mt_device *d, const struct hw_request *rq)
 {
-	if (rq->flags & HW_RQ_SYNC)
-		d->commit_ns = 0;
+	if (!(rq->flags & HW_RQ_SYNC))
+		return;
+	if (d->commit_ns) {
+		d->journals -= d->journals >> JOURNALS_SHIFT;
+		if (rq->flags & HW_RQ_META)
+			d->journals += U16_MAX >> JOURNALS_SHIFT;
+	}
+	d->commit_ns = 0;
 }
 
 /*
- * @r is done, a write that is waited for. If it is no journal's, the journal's commit begins now, and its
- * next write comes when all data are written that belong to the commit.
+ * @r is done, a write that is waited for. If it is no journal's, the journal's commit may begin now, and
+ * its next write comes when all data are written that belong to the commit.
  */
 void mt_sync_wrote(struct mt_device *d, const struct mt_request *r)
 {
@@ -60,15 +67,21 @@ void mt_sync_wrote(struct mt_device *d, const struct mt_request *r)
 		d->commit_ns = d->now;
 }
 
+/* Is a journal likely to be at its commit? Those who write past the page cache need none. */
+static bool commits(const struct mt_device *d)
+{
+	return d->commit_ns && d->now - d->commit_ns < COMMIT_NS && d->journals > U16_MAX / 2;
+}
+
 /*
- * Was some of @async there already when a write came that is waited for, or may a journal be at its
- * commit? That waits for what has been allocated, also where it is yet to come.
+ * Was some of @async there already when a write came that is waited for, or is a journal at its commit?
+ * That waits for what has been allocated, also where it is yet to come.
  */
 bool mt_awaited(const struct mt_device *d, const struct mt_entity *async)
 {
 	if (!async->queued)
 		return false;
-	if (d->commit_ns && d->now - d->commit_ns < COMMIT_NS)
+	if (commits(d))
 		return true;
 	return d->committed_ns && hw_fifo_first(&async->fifo)->expires <= d->committed_ns;
 }

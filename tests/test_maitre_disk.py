@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -307,6 +307,16 @@ size=1g
 """
 
 
+def _serve(policy: Policy, now: int, slow: Container[int]) -> tuple[int | None, int]:
+    """The next request and when it is done, 4 ms later, or 20 if it is among the slow ones; or None and when to ask again."""
+    request = policy.dispatch(now)
+    if request is None:
+        return None, max(now + 1, min(policy.wake_ns, now + MS))
+    now += (20 if request in slow else 4) * MS
+    policy.complete(request, now)
+    return request, now
+
+
 def _write_back_beside_a_stream(commit_every: int | None, meta_at: int | None) -> dict[int, int]:
     """When the requests of some write-back beside a stream were served, by sector; one of 4 KiB may be metadata's."""
     policy = _policy()
@@ -323,12 +333,9 @@ def _write_back_beside_a_stream(commit_every: int | None, meta_at: int | None) -
         if commit is not None and now >= commit:
             policy.insert(Request(2 * FAR + now // MS, 8, WRITE, task=2, flags=SYNC), now)
             commit += commit_every or 0
-        request = policy.dispatch(now)
+        request, now = _serve(policy, now, sectors)
         if request is None:
-            now = max(now + 1, min(policy.wake_ns, now + MS))
             continue
-        now += (20 if request in sectors else 4) * MS
-        policy.complete(request, now)
         if request in sectors:
             served[sectors[request]] = now
         elif request == stream:
@@ -362,12 +369,9 @@ def _write_back_after_a_write(flags: int, before: int = 0) -> int:
         if writes <= before and write is None and now >= (1_000 + 100 * writes) * MS:
             write = policy.insert(Request(2 * FAR, 8, WRITE, task=2, flags=flags if writes == before else SYNC), now)
             writes += 1
-        request = policy.dispatch(now)
+        request, now = _serve(policy, now, left)
         if request is None:
-            now = max(now + 1, min(policy.wake_ns, now + MS))
             continue
-        now += (20 if request in left else 4) * MS
-        policy.complete(request, now)
         left.discard(request)
         if request == stream:
             place += 256

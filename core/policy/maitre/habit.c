@@ -27,8 +27,7 @@ void mt_learn(struct mt_habit *h, u64 think_ns)
 		if (think_ns <= edge_us[i] * MT_USEC)
 			at = i;
 	for (i = 0; i < MT_BINS; i++)
-		h->bin[i] = (u16)(h->bin[i] - (h->bin[i] >> HABIT_SHIFT));
-	h->bin[at] = (u16)(h->bin[at] + ((u32)U16_MAX >> HABIT_SHIFT));
+		mt_share_seen(&h->bin[i], i == at, HABIT_SHIFT);
 	h->samples = min(h->samples + 1, SAMPLES_MOST);
 }
 

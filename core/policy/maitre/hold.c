@@ -27,9 +27,7 @@ void mt_place_seen(const struct mt_device *d, struct mt_entity *e, u64 near, boo
 	e->far = first || e->far;
 	mt_average(&e->after[e->far], max(near, 1ull), !e->after[e->far]);
 	e->far = !onward && near * MT_SEEKS_PART > d->mean_ns;
-	e->strays -= e->strays >> STRAYS_SHIFT;
-	if (e->far && !first)
-		e->strays += U16_MAX >> STRAYS_SHIFT;
+	mt_share_seen(&e->strays, e->far && !first, STRAYS_SHIFT);
 }
 
 /*

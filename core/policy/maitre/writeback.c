@@ -24,10 +24,10 @@
 #define NEAR_SECTORS   2048u
 #define BACKLOG_NS     (70 * MT_MSEC) /* of write-back that is queued beside others */
 #define COMMIT_NS      (2 * MT_SEC)   /* that a commit may take */
-#define JOURNALS_SHIFT 3
-#define ASYNC_SHARE    2u  /* of the requests that there may be, one in so many */
-#define BESIDE_SHARE   4u  /* the same beside others */
-#define BACKLOG_SHARE  16u /* and where the backlog is there */
+#define JOURNALS_SHIFT 3	      /* how soon it is believed that no journal writes */
+#define ASYNC_SHARE    2u	      /* of the requests that there may be, one in so many */
+#define BESIDE_SHARE   4u	      /* the same beside others */
+#define BACKLOG_SHARE  16u	      /* and where the backlog is there */
 #define LEAST_REQUESTS 4u
 
 /* May @async's next request go to the device now? One always may. */
@@ -49,11 +49,8 @@ void mt_sync_asked(struct mt_device *d, const struct hw_request *rq)
 {
 	if (!(rq->flags & HW_RQ_SYNC))
 		return;
-	if (d->commit_ns) {
-		d->journals -= d->journals >> JOURNALS_SHIFT;
-		if (rq->flags & HW_RQ_META)
-			d->journals += U16_MAX >> JOURNALS_SHIFT;
-	}
+	if (d->commit_ns)
+		mt_share_seen(&d->journals, rq->flags & HW_RQ_META, JOURNALS_SHIFT);
 	d->commit_ns = 0;
 }
 

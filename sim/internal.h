@@ -369,6 +369,8 @@ void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns);
 void sim_compute_in_turn(struct hws *s, struct sim_turn *t, u64 need_ns);
 /* It is due: has it had all? If not, it will be due again. */
 bool sim_computed(struct hws *s, struct sim_turn *t);
+/* Has it the processor? Always, where each has one of its own. */
+bool sim_runs(struct hws *s, const struct sim_turn *t);
 /* It has nothing more to do now. */
 void sim_yield(struct hws *s, struct sim_turn *t);
 /* A process of a trace begins to think. */

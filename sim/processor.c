@@ -114,6 +114,13 @@ bool sim_computed(struct hws *s, struct sim_turn *t)
 	return true;
 }
 
+bool sim_runs(struct hws *s, const struct sim_turn *t)
+{
+	struct sim_processor *p = processor_of(s, t);
+
+	return !p || p->running == t;
+}
+
 void sim_yield(struct hws *s, struct sim_turn *t)
 {
 	struct sim_processor *p = processor_of(s, t);

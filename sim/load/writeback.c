@@ -600,6 +600,11 @@ bool sim_fsync(struct hws *s, struct sim_job *j)
 		return j->preparing ? false : block(s->cache, j);
 	if (!j->unflushed)
 		return true;
+	/* Its writes are done, and it is woken: it asks for the flush when it runs. */
+	if (!sim_runs(s, &j->turn)) {
+		sim_job_compute(s, j, 0);
+		return false;
+	}
 	j->unflushed = false;
 	sim_flush(s, &j->flush);
 	return false;

@@ -66,12 +66,14 @@ SUBMIT_NS = 20_000
 # What the emulated disk takes for a page of a write beyond that of a read. Writes are of zeros, which it does not store: else it
 # would depend on whether a page is new.
 WRITE_PAGE_NS = 2_060
-# Of the buffer heads of a block device: the page is made dirty, and written back, 2 KiB at a time.
-DIRTY_PAGE_NS = 6_000
+# A page of a block device's own page cache is made dirty, and written back, by its blocks: so long for it, and for each of them.
+DIRTY_PAGE_NS = 3_600
+DIRTY_BLOCK_NS = 1_300
 # What the page cache takes for a page before it is read: a place in memory, and its entry.
 FETCH_PAGE_NS = 3_400
-# A request's; the pages of the page cache lie apart from each other in memory.
+# A request's; the blocks of the page cache are segments each.
 MAX_SEGMENTS = 128
+PAGE_BYTES = 4096
 # Requests of a command of the device that blk-mq has when the disk appears, by which wbt takes its measure.
 REQUESTS_PER_COMMAND = 2
 # To run the queue again when a request is done: a worker is woken for it, to decide, or to find that it has to wait. Measured
@@ -356,6 +358,7 @@ def simulated(
     device = open_drive(drive)
     depth = find_drive(drive).facts[1]
     load = start_as_measured(_load(job, device), starts_ns)
+    blocks = PAGE_BYTES // cache_block_bytes(device.sectors)
     options = Options(
         nr_requests=depth if scheduler == "none" else NR_REQUESTS,
         pull_ahead=find(scheduler).is_model,
@@ -366,9 +369,9 @@ def simulated(
         restart_ns=RESTART_NS,
         pass_ns=PASS_NS,
         fetch_page_ns=FETCH_PAGE_NS,
-        dirty_page_ns=DIRTY_PAGE_NS,
+        dirty_page_ns=DIRTY_PAGE_NS + blocks * DIRTY_BLOCK_NS,
         wbt_depth=REQUESTS_PER_COMMAND * depth,
-        max_segments=MAX_SEGMENTS,
+        max_segments=MAX_SEGMENTS // blocks,
     )
     options = processor_of_series(release).apply(options)
     options = dataclasses.replace(options, turnaround_ns=options.turnaround_ns + FIO_NS + SCHEDULER_NS.get(scheduler, 0))
@@ -378,6 +381,13 @@ def simulated(
         changed, otherwise = perturbed(load, options, number)
         every.append(_figures(simulate(scheduler, device, changed, tunables, otherwise)))
     return Simulated(tuple(every[:1]), tuple(every[1:]))
+
+
+def cache_block_bytes(sectors: int) -> int:
+    """The blocks of the page cache of a block device of so many sectors: the largest power of two up to a page of which it is a
+    multiple (set_init_blocksize() in block/bdev.c)."""
+    size = sectors * SECTOR_BYTES
+    return min(size & -size, PAGE_BYTES)
 
 
 def _figures(run: Outcome) -> ComparedFigures:

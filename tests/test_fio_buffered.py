@@ -245,6 +245,20 @@ def test_without_a_scheduler_a_flush_needs_a_tag(tmp_path: Path) -> None:
     assert ends["mq-deadline", 64] < 1_000_000_000
 
 
+def test_a_flush_is_asked_for_when_its_process_runs(tmp_path: Path) -> None:
+    """Its write is done while another process has the processor: the flush comes behind that one's 64 ms."""
+    text = (
+        "[global]\nfilename=/dev/sda\n[sync]\nrw=write\nsize=4k\nend_fsync=1\n"
+        "[copies]\nstartdelay=500us\noffset=10g\nrw=write\nbs=256k\nsize=256k\n"
+    )
+    ends = {}
+    for shared in (False, True):
+        run = on_a_disk(tmp_path, text, "mq-deadline", copy_page_ns=1_000_000, one_processor=shared)
+        ends[shared] = [job.end_ns for job in run.jobs]
+    assert ends[False][0] < ends[False][1], "it is not at all that slow"
+    assert ends[True][0] > ends[True][1]
+
+
 def test_a_flush_keeps_the_only_tag_until_it_is_done(tmp_path: Path) -> None:
     """A read that comes meanwhile waits for it, though the drive would take more commands; with a tag for each it does not."""
     text = (

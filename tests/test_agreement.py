@@ -103,7 +103,9 @@ def test_a_run_as_in_the_lab(
     assert tunables == ({"kernel": 1} if scheduler in ("mq-deadline", "bfq") else {})
 
 
-@pytest.mark.parametrize(("sectors", "block_bytes"), [(15579225043, 512), (8 * 125 + 2, 1024), (7965054540, 2048), (8, 4096), (1 << 33, 4096)])
+@pytest.mark.parametrize(
+    ("sectors", "block_bytes"), [(15579225043, 512), (8 * 125 + 2, 1024), (7965054540, 2048), (8, 4096), (1 << 33, 4096)]
+)
 def test_the_blocks_of_a_disks_page_cache(sectors: int, block_bytes: int) -> None:
     assert agree.cache_block_bytes(sectors) == block_bytes
 

@@ -356,6 +356,18 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 }
 
 /*
+ * Does it cost little to interrupt @served, who has to go far for his next, for @leaf? Who reads runs has
+ * ended one. Of who is new it is not known yet whether he stays in a place of his own, where he goes less
+ * far than others. Write-back and logs have short turns, and on an array it is another arm that goes.
+ */
+static bool gives_way(const struct mt_device *d, const struct mt_entity *served,
+		      const struct mt_entity *leaf)
+{
+	return mt_reads_runs(d, served) || mt_is_new(served) || leaf->kind == MT_ASYNC ||
+	       leaf->logs || d->q.dev.arms > 1;
+}
+
+/*
  * Has the head to go about as far for @served itself as to @leaf? Where a flow will go is known as soon
  * as it asks: until then, and if it goes on a little ahead, only one that is as far away is sure to.
  */
@@ -366,7 +378,8 @@ static bool goes_anyway(const struct mt_device *d, const struct mt_entity *serve
 	u64 near = own ? mt_onward(d, d->head, own->rq.sector) : mt_near(served);
 	bool sure = own ? !mt_request(own)->onward : served->kind != MT_FLOW;
 
-	return near * (sure ? FREE_PART : 1) >= mt_to(d, mt_next(d, leaf)->rq.sector);
+	return near * (sure && gives_way(d, served, leaf) ? FREE_PART : 1) >=
+	       mt_to(d, mt_next(d, leaf)->rq.sector);
 }
 
 /* Who has many requests in the device loses them when it is emptied, and has a turn for that. */

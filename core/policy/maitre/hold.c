@@ -6,7 +6,6 @@
 #include "core/policy/maitre/internal.h"
 
 #define UNKNOWN_MOST (4 * MT_MSEC)
-#define NEW_REQUESTS 8u
 #define DEEP	     4u /* requests at once */
 #define HOME_SHIFT   2	/* of the way to others: by so much less a flow that has turns keeps them */
 #define MEAN_SHIFT   3
@@ -78,22 +77,24 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 
 /*
  * Does the flow gain from having the disk alone? Its own next request must be better than the
- * nearest of those of all, which lies about there.
+ * nearest of those of all, which lies about there; or as far as the pool's have been from each other,
+ * if that is more: few that stay in places of their own are far apart.
  */
 static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 {
-	bool runs = f->e.strays && f->e.after[true] * MT_SEEKS_PART <= d->mean_ns;
+	bool runs = mt_reads_runs(d, &f->e);
 	/* Who reads runs goes far after each anyway: what there is to gain lies within them. */
 	u64 near = runs ? f->e.after[true] : f->e.near, far;
+	const struct mt_entity *pool = &f->e.in->pool[f->e.class];
 
 	if (!f->task)
 		return false;
-	if (f->requests < NEW_REQUESTS || f->e.class != MT_BEST_EFFORT || mt_starts(d, &f->e))
+	if (mt_is_new(&f->e) || f->e.class != MT_BEST_EFFORT || mt_starts(d, &f->e))
 		return true;
 	/* A run that is there as a whole needs no waiting: it has the disk until it is over. */
 	if ((f->heaps && mt_streams(d, &f->e)) || f->e.deep)
 		return true;
-	far = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
+	far = max(mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2))), pool->near);
 	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
 	/* Arms serve several who go here and there; who stays in its place keeps one of them busy. */
 	if (d->q.dev.arms > 1 && f->e.strays >= STAYS)

@@ -352,6 +352,21 @@ static inline bool mt_sequential(const struct mt_device *d, const struct mt_enti
 	return mt_near(e) * MT_SEEKS_PART <= d->mean_ns;
 }
 
+/* Does it go far now and then, and from there on nearby, as who reads one file after another? */
+static inline bool mt_reads_runs(const struct mt_device *d, const struct mt_entity *e)
+{
+	return e->strays && e->after[true] * MT_SEEKS_PART <= d->mean_ns;
+}
+
+#define MT_NEW_REQUESTS 8u
+
+/* A flow of which too little has been seen. */
+static inline bool mt_is_new(const struct mt_entity *e)
+{
+	return e->kind == MT_FLOW &&
+	       container_of(e, const struct mt_flow, e)->requests <= MT_NEW_REQUESTS;
+}
+
 /* flow.c */
 void mt_entity_init(struct mt_entity *e, struct mt_group *in, enum mt_kind kind, u8 class,
 		    u32 weight);

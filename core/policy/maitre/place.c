@@ -12,7 +12,7 @@
 
 #define AHEAD_SECTORS  1024u
 #define FAR_NS	       (12 * MT_MSEC) /* where nothing is known of the drive */
-#define FAR_SECTORS    1024u
+#define NEAR_BIN       11u /* shorter ways take no longer than the shortest that is known */
 #define SAMPLE_SHIFT   4
 #define SAMPLES_ENOUGH 8u
 #define SAMPLES_MOST   255u
@@ -24,37 +24,52 @@ static u32 distance_bin(u64 distance)
 	return min((u32)fls64(distance), MT_DISTANCES - 1);
 }
 
-static u64 assumed(u64 distance)
-{
-	return distance > FAR_SECTORS ? FAR_NS : 0;
-}
-
 u64 mt_position(const struct mt_device *d, u64 distance)
 {
-	const struct mt_places *p = &d->places;
-	u32 bin = distance_bin(distance);
-
 	if (d->q.dev.positions.nr)
 		return hw_positioning(&d->q.dev, distance);
-	return p->envelope[bin] ? p->envelope[bin] : assumed(distance);
+	return d->places.envelope[distance_bin(distance)];
 }
 
-/* No less than over any shorter way; 0 where too little is known. */
+/*
+ * Bins from @first to @end, exclusive, of which nothing is known: those before take @low_ns, that at
+ * @end takes @end_ns. Who does not go on where he was waits for half a turn of the disk in any case,
+ * a third of a long way; a little less is taken for true until it is known.
+ */
+static void between(struct mt_places *p, u32 first, u32 end, u32 low_ns, u32 end_ns)
+{
+	u32 i, low = max(first, NEAR_BIN + 1) - 1, least = max(low_ns, end_ns / 4);
+
+	for (i = first; i < end; i++)
+		p->envelope[i] = i <= low ? low_ns :
+					    least + (u32)div_u64((u64)(end_ns - least) * (i - low),
+								 end - low);
+}
+
+/*
+ * No less than over any shorter way. A way between two that are known takes a time between theirs:
+ * who stays within some MiB has the disk alone then, and that tells what it takes.
+ */
 static void raise_envelope(struct mt_places *p)
 {
-	u32 i, least = 0;
+	u32 i, first = 0, least = 0, ns;
 
 	for (i = 0; i < MT_DISTANCES; i++) {
-		bool known = p->samples[i] >= SAMPLES_ENOUGH;
-
-		if (known)
-			least = max(least, p->mean[i]);
-		p->envelope[i] = known ? least : 0;
+		if (p->samples[i] < SAMPLES_ENOUGH)
+			continue;
+		ns = max(least, p->mean[i]);
+		between(p, first, i, least, ns);
+		p->envelope[i] = least = ns;
+		first = i + 1;
 	}
+	ns = max(least, (u32)FAR_NS);
+	for (i = first; i < MT_DISTANCES; i++)
+		p->envelope[i] = i > NEAR_BIN ? ns : least;
 }
 
 void mt_position_derive(struct mt_device *d)
 {
+	raise_envelope(&d->places);
 	d->mean_ns = mt_position(d, div_u64(d->q.dev.sectors, 3));
 	d->longest_turn = div_u64(d->mean_ns * 1000, (u32)d->granularity);
 }
@@ -76,10 +91,8 @@ void mt_position_learn(struct mt_device *d, const struct mt_request *r, u64 ns)
 		p->mean[bin] = sample;
 	p->mean[bin] = p->mean[bin] - (p->mean[bin] >> SAMPLE_SHIFT) + (sample >> SAMPLE_SHIFT);
 	p->samples[bin] = (u8)min(p->samples[bin] + 1u, SAMPLES_MOST);
-	if (++p->learnt % RAISE_EVERY)
-		return;
-	raise_envelope(p);
-	mt_position_derive(d);
+	if (++p->learnt % RAISE_EVERY == 0)
+		mt_position_derive(d);
 }
 
 /*
@@ -98,7 +111,6 @@ void mt_position_acquaint(struct hw_queue *q, const struct hw_rows *positions)
 		p->mean[bin] = (u32)min(hw_positioning(&known, 3ull << bin >> 2), (u64)U32_MAX);
 		p->samples[bin] = SAMPLES_ENOUGH;
 	}
-	raise_envelope(p);
 	mt_position_derive(d);
 }
 

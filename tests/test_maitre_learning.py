@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import ROOT
+from jobload import run_jobs, run_regret
 
 import headwaiter
 from headwaiter.engine.constants import SYNC, Op
@@ -55,3 +58,30 @@ def test_commits_beside_a_stream_and_a_writer_are_a_compromise() -> None:
     tasks = headwaiter.run(path, "maitre", drive="barracuda-80g").result.tasks or ()
     rates = {task.name: task.throughput_mbps or 0.0 for task in tasks}
     assert rates["log"] > 0.03 and rates["stream"] > 29
+
+
+IN_PLACE = "[{0}]\nfilename=/dev/sda\ndirect=1\nrw=randread\nbs=16k\nsize=8m\noffset={1}g\nruntime=10\ntime_based\n"
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_who_stay_in_places_of_their_own_have_turns(tmp_path: Path, told: bool) -> None:
+    """8 MiB each, 20 GB apart: by turns for each request they had half of it, for nobody learnt what a short way takes."""
+    rates = [
+        run_jobs(tmp_path, scheduler, "barracuda-80g", IN_PLACE.format("one", 13), IN_PLACE.format("other", 33), positions=told)
+        for scheduler in ("maitre", "as")
+    ]
+    assert rates[0].throughput_mbps > 0.95 * rates[1].throughput_mbps
+
+
+def test_what_a_short_way_takes_is_learnt_beside_others(tmp_path: Path) -> None:
+    """Four that stay in places of their own, as fast as if ways were told: unknown ones lie between those that are known."""
+    jobs = [IN_PLACE.format(f"r{i}", 15 * i + 5) for i in range(4)]
+    learnt, told = (run_jobs(tmp_path, "maitre", "barracuda-80g", *jobs, positions=p).throughput_mbps for p in (False, True))
+    assert learnt > 0.9 * told
+
+
+def test_one_who_seeks_does_not_keep_its_turn_from_write_back() -> None:
+    """Write-back has had as much as it, and gets little done in what is left of a turn."""
+    result = run_regret("lookup-writers.fio", "barracuda-80g", positions=True)
+    assert result.read and result.write
+    assert result.write.throughput_mbps > 19

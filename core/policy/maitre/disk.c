@@ -291,13 +291,13 @@ static void landed(struct mt_device *d, struct mt_request *r)
 		r->flow->flying--;
 }
 
-/* @r is done, a read that had the device to itself: what it took beyond its data tells of ways. */
+/* @r is done, and had the device to itself: what it took beyond its data tells of ways, if the drive read it. */
 static void learn(struct mt_device *d, const struct mt_request *r)
 {
 	u64 took = d->now - r->s.rq.dispatch_ns;
 	u64 ns = took - min(took, mt_stream_ns(d, r->s.rq.sectors));
 
-	if (!d->q.dev.positions.nr)
+	if (!d->q.dev.positions.nr && r->s.rq.op == HW_READ)
 		mt_position_learn(d, r, ns);
 	if (r->enters)
 		mt_entered(d, &r->flow->e, ns);
@@ -317,7 +317,7 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	mt_charge(d);
 	if (!home)
 		return;
-	if (rq->op == HW_READ && mt_was_alone(d, r))
+	if (mt_was_alone(d, r))
 		learn(d, r);
 	if (f && rq->op != HW_READ) {
 		mt_wrote(d, r);

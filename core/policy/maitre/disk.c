@@ -291,7 +291,10 @@ static void landed(struct mt_device *d, struct mt_request *r)
 		r->flow->flying--;
 }
 
-/* @r is done, and had the device to itself: what it took beyond its data tells of ways, if the drive read it. */
+/*
+ * @r is done, and had the device to itself: what it took beyond its data tells what it costs to change
+ * to its flow; and of the way, if it was a read.
+ */
 static void learn(struct mt_device *d, const struct mt_request *r)
 {
 	u64 took = d->now - r->s.rq.dispatch_ns;

@@ -356,9 +356,10 @@ static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 }
 
 /*
- * Does it cost little to interrupt @served, who has to go far for his next, for @leaf? Who reads runs has
- * ended one. Of who is new it is not known yet whether he stays in a place of his own, where he goes less
- * far than others. Write-back and logs have short turns, and on an array it is another arm that goes.
+ * Does it cost little to interrupt @served, who has to go far for his next, for @leaf? Who reads runs
+ * has ended one. Of who is new it is not known yet whether he stays in a place of his own, where he
+ * goes less far than others. Write-back and logs have short turns, and on an array it is another arm
+ * that goes.
  */
 static bool gives_way(const struct mt_device *d, const struct mt_entity *served,
 		      const struct mt_entity *leaf)

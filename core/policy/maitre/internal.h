@@ -256,7 +256,10 @@ static inline u16 mt_prio_of(const struct hw_task *task, u16 ioprio)
 	return ioprio || !task ? ioprio : task->ioprio;
 }
 
-/* Of a @share of U16_MAX one more case is known: it @counts, or does not. The last one weighs 1 in 2^@shift. */
+/*
+ * Of a @share of U16_MAX one more case is known: it @counts, or does not. The last one weighs 1 in
+ * 2^@shift.
+ */
 static inline void mt_share_seen(u16 *share, bool counts, u32 shift)
 {
 	*share -= *share >> shift;

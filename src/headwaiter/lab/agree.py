@@ -43,6 +43,7 @@ from headwaiter.engine.schedulers import catalogue, find
 from headwaiter.engine.sim import Drive, Options, Outcome, simulate
 from headwaiter.fio import JobLoad, load_jobs
 from headwaiter.fio.jobs import Job as FioJob
+from headwaiter.fio.layout import PAGE
 from headwaiter.fio.mixed import mixed_job
 from headwaiter.fio.parser import JobSection, parse
 from headwaiter.lab.guest import Guest, boot
@@ -73,7 +74,6 @@ DIRTY_BLOCK_NS = 1_300
 FETCH_PAGE_NS = 3_400
 # A request's; the blocks of the page cache are segments each.
 MAX_SEGMENTS = 128
-PAGE_BYTES = 4096
 # Requests of a command of the device that blk-mq has when the disk appears, by which wbt takes its measure.
 REQUESTS_PER_COMMAND = 2
 # To run the queue again when a request is done: a worker is woken for it, to decide, or to find that it has to wait. Measured
@@ -358,7 +358,7 @@ def simulated(
     device = open_drive(drive)
     depth = find_drive(drive).facts[1]
     load = start_as_measured(_load(job, device), starts_ns)
-    blocks = PAGE_BYTES // cache_block_bytes(device.sectors)
+    blocks = PAGE // cache_block_bytes(device.sectors)
     options = Options(
         nr_requests=depth if scheduler == "none" else NR_REQUESTS,
         pull_ahead=find(scheduler).is_model,
@@ -387,7 +387,7 @@ def cache_block_bytes(sectors: int) -> int:
     """The blocks of the page cache of a block device of so many sectors: the largest power of two up to a page of which it is a
     multiple (set_init_blocksize() in block/bdev.c)."""
     size = sectors * SECTOR_BYTES
-    return min(size & -size, PAGE_BYTES)
+    return min(size & -size, PAGE)
 
 
 def _figures(run: Outcome) -> ComparedFigures:

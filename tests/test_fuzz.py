@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,25 @@ def test_fuzz(tmp_path: Path, target: str) -> None:
     told = "".join(p.read_text(encoding="utf-8") for p in sorted(tmp_path.rglob("*.txt")))
     assert done.returncode == 0, f"HEADWAITER_FUZZ_SEED={SEED} finds it again\n{done.stdout}{done.stderr}{told}"
     assert f"{EXECUTIONS} executions" in done.stdout
+
+
+@pytest.mark.thorough
+def test_a_seed_gives_the_same_inputs_in_every_process(tmp_path: Path) -> None:
+    """Python orders a set of strings anew in each process: a finding of CI would not be found again."""
+    command = [sys.executable, "-m", "fuzzing", "native", "iolog", "--executions", "500", "--seed", "7", "--jobs", "1"]
+    told = []
+    for number in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": number}
+        done = subprocess.run(
+            [*command, "--findings", str(tmp_path / number)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT / "tests",
+            env=environment,
+        )
+        told.append(re.findall(r"(\w+): (\d+) executions, \d+ a second, (\d+) behaviours", done.stdout))
+    assert told[0] == told[1] and len(told[0]) == 2
 
 
 def test_every_target_has_a_corpus() -> None:

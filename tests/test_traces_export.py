@@ -42,6 +42,17 @@ def sample(folder: Path, text: str = NATIVE) -> Trace:
     return load(folder / "sample.csv")
 
 
+def test_a_flush_at_the_time_of_a_request_keeps_its_task(tmp_path: Path) -> None:
+    """Tasks are numbered as they appear, and at one time requests come before flushes, whatever the file's order."""
+    rows = "time_s,task,op,sync,sector,sectors\n1,2,F,1,0,0\n1,1,W,0,8,8\n1,2,W,0,16,8\n1,3,F,1,0,0\n2,3,R,1,0,8\n"
+    trace = sample(tmp_path, rows)
+    again = load(written(trace, "native", tmp_path)[0])
+    assert [t.id for t in trace.tasks] == [t.id for t in again.tasks] == [1, 2, 3]
+    assert trace.task.tolist() == again.task.tolist() == [0, 1, 2]
+    assert trace.flushes is not None and again.flushes is not None
+    assert trace.flushes.task.tolist() == again.flushes.task.tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("format", ["native", "blkparse"])
 def test_round_trip_keeps_all_that_is_replayed(tmp_path: Path, format: str, whole: bool) -> None:

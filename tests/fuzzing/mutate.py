@@ -17,13 +17,13 @@ LARGEST_INPUT = 1 << 14
 _NUMBER = re.compile(rb"(?:0x)?\d+")
 _FIELD = re.compile(rb"[^\s,;=:+/\[\]{}\"]+")
 _POWERS = (7, 8, 15, 16, 24, 31, 32, 33, 40, 52, 53, 55, 56, 61, 62, 63, 64, 65, 80)
-BOUNDARIES = tuple({
+BOUNDARIES = tuple(dict.fromkeys((
     *(str((1 << p) + d).encode() for p in _POWERS for d in (-1, 0, 1)),
     *(str(-(1 << p) + d).encode() for p in (0, 31, 63) for d in (-1, 0, 1)),
     b"0", b"1", b"2", b"-0", b"00", b"0x0", b"0xffffffffffffffff", b"-0x1", b"9" * 19, b"9" * 25, b"9" * 70, b"7" * 5000,
     b"1e3", b"1e308", b"-1e308", b"1e309", b"1e-999", b"1e9999999999", b"0.5", b".5", b"5.", b"1.5e3", b"0.0000000001",
     b"0." + b"1" * 400, b"nan", b"-nan", b"inf", b"-inf", b"NaN", b"Infinity", b"1_000", b"\xd9\xa3", b"+1", b"", b"-", b".",
-})  # fmt: skip
+)))  # fmt: skip
 ODDITIES = (
     b"\0", b"\x1b[31m", b"\x07", b"\x7f", b"\x80", b"\xff", b"\xff\xfe", b"\xc2\x85", b"\xe2\x80\xa8", b"\xed\xa0\x80",
     "é".encode(), "日本".encode(), b"[/b]", b"[bold]", b":smile:", b"%s%n", b"'", b'"', b"\\", b"`", b"$", b"${HOME}", b"..",

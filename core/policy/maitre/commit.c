@@ -78,12 +78,27 @@ static u64 own_ns(const struct mt_device *d, const struct mt_request *r)
 }
 
 /*
+ * What the way to @r will cost, if the device puts it off. Of who writes again at once it has many by
+ * then, and goes from one to the next: on from the one before for nothing, and else as far as its
+ * places are apart. A log has one at a time there.
+ */
+static u64 owed_ns(const struct mt_device *d, const struct mt_request *r)
+{
+	const struct mt_entity *e = &r->flow->e;
+	u64 way = own_ns(d, r);
+
+	if (!mt_at_once(&e->habit))
+		return way;
+	return r->onward ? 0 : min(way, mt_near(e));
+}
+
+/*
  * @r, a write that is waited for, is done. If that was much quicker than the way to it, the device has
  * put off the way.
  */
 void mt_wrote(struct mt_device *d, const struct mt_request *r)
 {
-	u64 way = own_ns(d, r);
+	u64 way = owed_ns(d, r);
 	u64 took = d->now - max(r->s.rq.dispatch_ns, d->landed_ns);
 
 	d->wrote = r->flow;

@@ -52,7 +52,8 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct mt
 			      f->requests == 1);
 	f->placed_end = hw_end(rq);
 	f->e.commits = rq->op != HW_READ;
-	f->e.logs = f->e.commits && r->onward &&
+	/* Who writes on at once is no log, and needs turns as a stream does. */
+	f->e.logs = f->e.commits && r->onward && !mt_at_once(&f->e.habit) &&
 		    mt_stream_ns(d, rq->sectors) * LITTLE <= d->mean_ns;
 	if (f->e.thinking)
 		mt_learn(&f->e.habit, d->now - f->e.emptied_ns);

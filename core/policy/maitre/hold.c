@@ -6,8 +6,11 @@
 #include "core/policy/maitre/internal.h"
 
 #define UNKNOWN_MOST (4 * MT_MSEC)
-#define DEEP	     4u /* requests at once */
-#define HOME_SHIFT   2	/* of the way to others: by so much less a flow that has turns keeps them */
+#define DEEP	     4u	 /* requests at once */
+#define FLOWS_MOST   8u	 /* no longer waits count for more */
+#define FLOW_PART    24u /* of the pool's way, that turns have to save for each flow */
+#define FLOW_DEEP    16u /* the same of a drive that chooses among requests itself */
+#define HOME_SHIFT   2 /* of the way to others: by so much less a flow that has turns keeps them */
 #define MEAN_SHIFT   3
 #define STEADY	     64u /* requests of which some were always there: no burst of an fsync */
 #define STRAYS_SHIFT 5
@@ -76,16 +79,30 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 }
 
 /*
+ * How long the way to the nearest of all who seek may be taken for: they lie about; or as far from
+ * each other as the pool's have been, if that is more, for few that stay in places of their own are far
+ * apart. It must be saved a part of that, and more the more flows there are: in the pool the next is
+ * nearer then, and in turns each waits longer.
+ */
+static u64 others_ns(const struct mt_device *d, const struct mt_entity *pool)
+{
+	bool chooses = d->q.dev.depth > 1;
+	u64 all = mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2)));
+	u64 apart = pool->near * min(d->flows, FLOWS_MOST);
+
+	return max(chooses ? all / 2 : all / 3 * 2,
+		   pool->near - div_u64(apart, chooses ? FLOW_DEEP : FLOW_PART));
+}
+
+/*
  * Does the flow gain from having the disk alone? Its own next request must be better than the
- * nearest of those of all, which lies about there; or as far as the pool's have been from each other,
- * if that is more: few that stay in places of their own are far apart.
+ * nearest of those of all.
  */
 static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 {
 	bool runs = mt_reads_runs(d, &f->e);
 	/* Who reads runs goes far after each anyway: what there is to gain lies within them. */
 	u64 near = runs ? f->e.after[true] : f->e.near, far;
-	const struct mt_entity *pool = &f->e.in->pool[f->e.class];
 
 	if (!f->task)
 		return false;
@@ -94,8 +111,7 @@ static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 	/* A run that is there as a whole needs no waiting: it has the disk until it is over. */
 	if ((f->heaps && mt_streams(d, &f->e)) || f->e.deep)
 		return true;
-	far = max(mt_position(d, div_u64(d->q.dev.sectors, 2 * (d->flows + 2))), pool->near);
-	far = d->q.dev.depth > 1 ? far / 2 : far / 3 * 2;
+	far = others_ns(d, &f->e.in->pool[f->e.class]);
 	/* Arms serve several who go here and there; who stays in its place keeps one of them busy. */
 	if (d->q.dev.arms > 1 && f->e.strays >= STAYS)
 		return false;

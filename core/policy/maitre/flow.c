@@ -16,6 +16,7 @@
 
 #define CYCLE	     (2500 * MT_MSEC) /* turns become shorter rather than let all take longer */
 #define LEAST_TURN   8u		      /* of mean positionings */
+#define SEEKS_TURN   2u		      /* times shorter where all seek for each of their requests */
 #define GROUP_TURN   4u		      /* the same between groups, whose requests lie anywhere */
 #define COMMIT_PART  2u /* so many times shorter than by their number, of who waits for writes */
 #define SLACK_SHIFT  3	/* of a turn: those who differ by less are even */
@@ -341,14 +342,16 @@ u64 mt_turn(const struct mt_device *d)
 }
 
 /*
- * How long @c's is to last. Whoever waits for writes, such as a log, moves little data in a turn,
- * and rather has many short ones than to wait for a long one. Whoever writes on at once has a whole
- * turn, as a reader has.
+ * How long @c's is to last. Where all seek, shorter ones make each wait for half as long. Whoever
+ * waits for writes, such as a log, moves little data in a turn, and rather has many short ones than to
+ * wait for a long one. Whoever writes on at once has a whole turn, as a reader has.
  */
 static u64 turn_of(const struct mt_device *d, const struct mt_entity *c)
 {
 	u64 turn = mt_turn(d);
 
+	if (!d->streams)
+		turn = min(turn, d->longest_turn / SEEKS_TURN);
 	if (c->kind != MT_FLOW || !c->commits || mt_at_once(&c->habit) ||
 	    container_of(c, const struct mt_flow, e)->heaps)
 		return turn;

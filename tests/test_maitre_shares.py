@@ -64,7 +64,7 @@ def test_who_reads_runs_and_thinks_has_turns_for_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("drive", "writer_mbps", "readers_mbps"), [("barracuda-80g", 14, 36), ("wd-re-4tb", 33, 90)])
 def test_who_writes_on_at_once_has_whole_turns(tmp_path: Path, drive: str, writer_mbps: float, readers_mbps: float) -> None:
-    """A quarter of the time. Its turns were an eighth as long, like a log's, and most of each went for the way: 4.4 and 23 MB/s."""
+    """A quarter of the time. Its turns were an eighth as long, as a log's, and most went for the way: 4.4 and 23 MB/s."""
     writer = "filename=/dev/sda\n[writer]\nrw=write\nbs=16k\noffset=10g\nsize=1g\ndirect=1\n"
     readers = "[reader]\nrw=read\nbs=64k\noffset=30g\noffset_increment=10g\nsize=4g\ndirect=1\nnumjobs=3\n"
     result = run_jobs(tmp_path, "maitre", drive, FOR_20_S, writer, readers)

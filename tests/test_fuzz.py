@@ -29,22 +29,21 @@ SEED = os.environ.get("HEADWAITER_FUZZ_SEED") or commit_number()
 EXECUTIONS = 2000
 
 
+def fuzzing(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fuzzing", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT / "tests",
+        env=os.environ | environment,
+    )
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("target", TARGETS)
 def test_fuzz(tmp_path: Path, target: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "fuzzing",
-        target,
-        "--executions",
-        str(EXECUTIONS),
-        "--seed",
-        SEED,
-        "--findings",
-        str(tmp_path),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT / "tests")
+    done = fuzzing(target, "--executions", str(EXECUTIONS), "--seed", SEED, "--findings", str(tmp_path))
     told = "".join(p.read_text(encoding="utf-8") for p in sorted(tmp_path.rglob("*.txt")))
     assert done.returncode == 0, f"HEADWAITER_FUZZ_SEED={SEED} finds it again\n{done.stdout}{done.stderr}{told}"
     assert f"{EXECUTIONS} executions" in done.stdout
@@ -53,18 +52,11 @@ def test_fuzz(tmp_path: Path, target: str) -> None:
 @pytest.mark.thorough
 def test_a_seed_gives_the_same_inputs_in_every_process(tmp_path: Path) -> None:
     """Python orders a set of strings anew in each process: a finding of CI would not be found again."""
-    command = [sys.executable, "-m", "fuzzing", "native", "iolog", "--executions", "500", "--seed", "7", "--jobs", "1"]
+    arguments = ("native", "iolog", "--executions", "500", "--seed", "7", "--jobs", "1", "--findings")
     told = []
     for number in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": number}
-        done = subprocess.run(
-            [*command, "--findings", str(tmp_path / number)],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=ROOT / "tests",
-            env=environment,
-        )
+        done = fuzzing(*arguments, str(tmp_path / number), PYTHONHASHSEED=number)
+        assert done.returncode == 0, done.stdout + done.stderr
         told.append(re.findall(r"(\w+): (\d+) executions, \d+ a second, (\d+) behaviours", done.stdout))
     assert told[0] == told[1] and len(told[0]) == 2
 

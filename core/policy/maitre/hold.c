@@ -7,7 +7,7 @@
 
 #define UNKNOWN_MOST (4 * MT_MSEC)
 #define DEEP	     4u	 /* requests at once */
-#define FLOWS_MOST   8u	 /* no longer waits count for more */
+#define FLOWS_MOST   8u	 /* more of them count for no more */
 #define FLOW_PART    24u /* of the pool's way, that turns have to save for each flow */
 #define FLOW_DEEP    16u /* the same of a drive that chooses among requests itself */
 #define HOME_SHIFT   2 /* of the way to others: by so much less a flow that has turns keeps them */
@@ -79,10 +79,10 @@ u64 mt_hold_until(const struct mt_device *d, const struct mt_entity *c, const st
 }
 
 /*
- * How long the way to the nearest of all who seek may be taken for: they lie about; or as far from
- * each other as the pool's have been, if that is more, for few that stay in places of their own are far
- * apart. It must be saved a part of that, and more the more flows there are: in the pool the next is
- * nearer then, and in turns each waits longer.
+ * What who has turns must need less than: the way to the nearest of all who seek, as if they lay
+ * anywhere; or the way that the pool's have been from each other, if that is longer, for few that stay
+ * in places of their own are far apart. Of that, turns must save the larger part the more flows there
+ * are: in the pool the next is nearer then, and in turns each waits longer.
  */
 static u64 others_ns(const struct mt_device *d, const struct mt_entity *pool)
 {
@@ -94,10 +94,7 @@ static u64 others_ns(const struct mt_device *d, const struct mt_entity *pool)
 		   pool->near - div_u64(apart, chooses ? FLOW_DEEP : FLOW_PART));
 }
 
-/*
- * Does the flow gain from having the disk alone? Its own next request must be better than the
- * nearest of those of all.
- */
+/* Does the flow gain from having the disk alone? */
 static bool exclusive(const struct mt_device *d, const struct mt_flow *f)
 {
 	bool runs = mt_reads_runs(d, &f->e);

@@ -204,7 +204,8 @@ static s64 stat_credit(const struct hw_queue *q)
 }
 
 static const struct hw_stat maitre_stats[] = {
-	{ "turn", "us", "how long a turn is to last, with as many flows as now", stat_turn },
+	{ "turn", "us", "how long a turn is to last at most, with as many flows as now",
+	  stat_turn },
 	{ "write_window", "KiB",
 	  "write-back that may be in the device beside others, if nothing moves", stat_window },
 	{ "credit", "us", "time that newcomers may still have before others", stat_credit },

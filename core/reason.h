@@ -27,7 +27,7 @@
 	X(HW_ANTICIPATED, "anticipated", "the device was kept idle for it")                 \
 	X(HW_WAIT_BROKEN, "wait-broken", "a request, or an exit, has ended a wait for another task") \
 	X(HW_WAIT_OVER, "wait-over", "the device was kept idle for another task, in vain")  \
-	X(HW_INJECTED, "injected", "served while the queue that has the device thinks")     \
+	X(HW_INJECTED, "injected", "served beside the queue that has the device")     \
 	X(HW_DRAIN, "drain", "the host drains the queue")
 // clang-format on
 

@@ -15,7 +15,7 @@
 /* Somebody may have been served since. */
 static void disk_charge(struct mt_device *d)
 {
-	if (d->q.nr_in_flight || d->q.wait.active)
+	if (!mt_empty(d) || d->q.wait.active)
 		mt_charge(d);
 }
 
@@ -30,7 +30,7 @@ static u32 weight_of(const struct hw_task *task, u16 ioprio)
 /* What the flow lends the pool: its weight, while it has requests there. */
 static void lend(struct mt_device *d, struct mt_flow *f, bool active)
 {
-	u32 weight = active && f->home != &f->e ? f->e.weight : 0;
+	u32 weight = active && f->home->kind == MT_POOL ? f->e.weight : 0;
 
 	f->e.in->pool[f->e.class].weight += weight - f->lent;
 	f->lent = weight;
@@ -50,6 +50,7 @@ static void flow_arrives(struct mt_device *d, struct mt_flow *f, const struct mt
 	if (f->requests)
 		mt_place_seen(d, &f->e, mt_onward(d, f->placed_end, rq->sector), r->onward,
 			      f->requests == 1);
+	mt_span_seen(f, rq);
 	f->placed_end = hw_end(rq);
 	f->e.commits = rq->op != HW_READ;
 	/* Who writes on at once is no log, and needs turns as a stream does. */
@@ -157,12 +158,19 @@ static bool hold(struct mt_device *d, struct mt_entity *c, const struct mt_entit
 	if (until <= d->now)
 		return false;
 	d->q.wake_ns = until;
-	if (!d->q.wait.active && !d->q.nr_in_flight) {
+	if (!d->q.wait.active && mt_empty(d)) {
 		hw_wait_begin(&d->q, c->kind == MT_FLOW ? mt_flow_of(c)->task : NULL, d->now);
 		d->since_ns = d->now;
 		d->held = c;
 	}
 	return true;
+}
+
+/* @c has the disk no longer. Its requests may go beside the others'. */
+static void turn_over(struct mt_device *d, struct mt_entity *c)
+{
+	if (c->kind == MT_FLOW && mt_flow_of(c)->home == c && mt_beside(d, mt_flow_of(c)))
+		mt_settle(d, mt_flow_of(c));
 }
 
 /* Who is to be served now, or NULL: nobody yet. */
@@ -194,6 +202,8 @@ static struct mt_entity *choose(struct mt_device *d)
 		return NULL;
 	hw_wait_end(&d->q, outcome, d->now);
 	mt_serve(d, e);
+	if (c && c != e)
+		turn_over(d, c);
 	return e;
 }
 
@@ -201,7 +211,7 @@ static struct hw_request *sent(struct mt_device *d, struct mt_request *r)
 {
 	struct hw_request *rq = &r->s.rq;
 
-	r->alone = !d->q.nr_in_flight;
+	r->alone = mt_empty(d);
 	r->distance = hw_apart(rq->sector, d->head);
 	r->after_write = d->wrote_last && rq->op == HW_READ;
 	d->wrote_last = r->flow && rq->op != HW_READ;
@@ -237,6 +247,18 @@ static void take(struct mt_device *d, struct mt_request *r)
 	home->end = hw_end(rq);
 }
 
+/* @r goes beside others. It does not tell where the head is, nor for whom the device works. */
+static struct hw_request *beside(struct mt_device *d, struct mt_request *r)
+{
+	hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
+	hw_because(&d->q, HW_INJECTED);
+	mt_dequeue(d, r);
+	r->home->flying++;
+	r->flow->flying++;
+	INIT_LIST_HEAD(&r->fly);
+	return &r->s.rq;
+}
+
 static struct hw_request *disk_dispatch(struct mt_device *d)
 {
 	struct hw_queue *q = &d->q;
@@ -249,7 +271,12 @@ static struct hw_request *disk_dispatch(struct mt_device *d)
 	r = mt_pop_first(d);
 	if (r)
 		return sent(d, r);
+	r = mt_beside_next(d);
+	if (r && !mt_empty(d))
+		return beside(d, r);
 	e = choose(d);
+	if (!e && r && mt_beside_may(d))
+		return beside(d, r);
 	if (!e || (e->kind == MT_ASYNC && !mt_async_may(d, e)))
 		return NULL;
 	if (mt_scatters(e) && !mt_pool_may(d, e))
@@ -307,6 +334,19 @@ static void learn(struct mt_device *d, const struct mt_request *r)
 		mt_entered(d, &r->flow->e, ns);
 }
 
+/* @r of a flow is in the device no longer, and done. */
+static void flow_done(struct mt_device *d, struct mt_request *r)
+{
+	struct mt_flow *f = r->flow;
+
+	if (f->task)
+		mt_beside_learn(d, r, r->home == &d->beside ? d->beside.flying : f->flying);
+	if (!mt_active(f))
+		emptied(d, &f->e);
+	flow_less(d, f);
+	mt_retire(d, f);
+}
+
 static void disk_complete(struct mt_device *d, struct mt_request *r)
 {
 	struct hw_queue *q = &d->q;
@@ -314,6 +354,12 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 	struct mt_entity *home = r->home;
 	struct mt_flow *f = r->flow;
 
+	if (home == &d->beside) {
+		landed(d, r);
+		disk_charge(d);
+		flow_done(d, r);
+		return;
+	}
 	if (home) {
 		mt_issued(d, r);
 		mt_read_late(d, r);
@@ -335,12 +381,8 @@ static void disk_complete(struct mt_device *d, struct mt_request *r)
 		emptied(d, home);
 	if (q->nr_queued)
 		mt_idles(d);
-	if (!f)
-		return;
-	if (!mt_active(f))
-		emptied(d, &f->e);
-	flow_less(d, f);
-	mt_retire(d, f);
+	if (f)
+		flow_done(d, r);
 }
 
 static void disk_requeue(struct mt_device *d, struct mt_request *r)

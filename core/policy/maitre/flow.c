@@ -8,7 +8,7 @@
  *
  * Invariants:
  *  1. An entity is in its group's tree of the busy exactly while it has requests queued, or those in
- *     it have, and it is not the one being served in that group.
+ *     it have, and it is not the one being served in that group. What goes beside others is in none.
  *  2. The v of an entity in a tree does not change while it is there.
  *  3. In a group that is not being served, nobody is.
  */
@@ -483,7 +483,7 @@ bool mt_drains(const struct mt_device *d, const struct mt_entity *e)
 {
 	if (d->serving->deep && d->serving->flying && e->class == d->serving->class)
 		return true;
-	return d->q.nr_in_flight && e->in != d->serving->in && e->class == d->serving->class;
+	return !mt_empty(d) && e->in != d->serving->in && e->class == d->serving->class;
 }
 
 /* --- requests --- */
@@ -519,7 +519,7 @@ void mt_enqueue(struct mt_device *d, struct mt_entity *home, struct mt_request *
 	if (home->kind == MT_ASYNC)
 		count_writes(d, home->in, 1);
 	for (e = home; e; e = mt_above(e)) {
-		if (e->queued++ || e == e->in->serving)
+		if (e->queued++ || e == e->in->serving || e == &d->beside)
 			continue;
 		mt_take_place(d, e, home->kind == MT_ASYNC);
 		mt_list(d, e);

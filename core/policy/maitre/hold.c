@@ -160,6 +160,10 @@ void mt_settle(struct mt_device *d, struct mt_flow *f)
 
 	mt_apart(f, deep(d, f));
 	home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
+	if (mt_beside(d, f)) {
+		mt_apart(f, false);
+		home = &d->beside;
+	}
 	if (home == f->home)
 		return;
 	f->home = home;

@@ -12,7 +12,7 @@
 #define MT_SEC	((u64)HW_NSEC_PER_SEC)
 
 enum { MT_REALTIME, MT_BEST_EFFORT, MT_IDLE_CLASS, MT_CLASSES };
-enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE, MT_GROUP };
+enum mt_kind { MT_FLOW, MT_POOL, MT_ASYNC, MT_ESTATE, MT_GROUP, MT_BESIDE };
 
 #define MT_WEIGHT 100u /* of best-effort priority 4 */
 
@@ -75,6 +75,10 @@ struct mt_flow {
 	u32 heap;   /* most that it has had queued since it last came; flash: asked at once */
 	u32 row;    /* requests since it last came, of which some were always there */
 	bool heaps; /* it came with several the time before */
+	/* See beside.c. */
+	u64 low, high, moved; /* within which sectors it stays, and how many it has moved there */
+	u32 quick;	      /* of its last requests in a row */
+	u32 misses;	      /* times that one beside others was not */
 };
 
 /*
@@ -209,6 +213,8 @@ struct mt_device {
 	u32 streams;		    /* of those, that read or write in sequence */
 	u32 writes;		    /* of write-back, queued */
 
+	struct mt_entity
+		beside; /* of requests that go beside those of who has the disk; in no tree */
 	struct mt_entity estate; /* has the disk between a task's exit and its heir's request */
 	struct mt_ghost ghost[MT_GHOSTS], *last_ghost;
 	u32 ghosts; /* so far */
@@ -418,6 +424,13 @@ void mt_log_wrote(struct mt_device *d, struct mt_flow *f);
 void mt_share_on(const struct mt_device *d, const struct mt_entity *c, u64 ns);
 struct mt_entity *mt_cuts_in(const struct mt_device *d, const struct mt_group *g);
 
+/* beside.c */
+void mt_span_seen(struct mt_flow *f, const struct hw_request *rq);
+bool mt_beside(const struct mt_device *d, const struct mt_flow *f);
+struct mt_request *mt_beside_next(const struct mt_device *d);
+bool mt_beside_may(const struct mt_device *d);
+void mt_beside_learn(const struct mt_device *d, const struct mt_request *r, u32 others);
+
 /* habit.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);
 u64 mt_worth_waiting(const struct mt_habit *h, u64 elapsed, u64 near, u64 far);
@@ -468,10 +481,16 @@ static inline struct mt_request *mt_request(struct hw_sorted_request *s)
 	return container_of(s, struct mt_request, s);
 }
 
+/* The device has nothing, but for what goes beside others. */
+static inline bool mt_empty(const struct mt_device *d)
+{
+	return d->q.nr_in_flight == d->beside.flying;
+}
+
 /* @r is done. Had it the device to itself? */
 static inline bool mt_was_alone(const struct mt_device *d, const struct mt_request *r)
 {
-	return r->alone && !d->q.nr_in_flight;
+	return r->alone && mt_empty(d);
 }
 
 static inline struct mt_group *mt_group(const struct mt_entity *e)

@@ -14,10 +14,12 @@
  *     long as that costs less, by its think times so far, than going to another and coming back.
  *  5. Which of its requests: upwards from where the head is; in a pool by place and age.
  *
+ * Who reads and writes only what a drive of several commands has in its cache does so beside all that.
+ *
  * Where nothing moves 3 to 5 make no sense: there requests go out as they come, until somebody is
  * unfair. So there are two tables of operations, and a device has one of them: disk.c (with flow.c,
- * newcomer.c, hold.c, pool.c, place.c, rate.c, heirs.c, writeback.c, commit.c, logs.c) and flash.c. Both use
- * shared.c.
+ * newcomer.c, hold.c, pool.c, place.c, rate.c, heirs.c, writeback.c, commit.c, logs.c, beside.c) and
+ * flash.c. Both use shared.c.
  */
 #include "core/policy/maitre/internal.h"
 #include "core/policy/policies.h"
@@ -133,6 +135,7 @@ static int mt_init(struct hw_queue *q, u64 now)
 	INIT_LIST_HEAD(&d->writing);
 	mt_group_setup(&d->root, NULL);
 	mt_entity_init(&d->estate, &d->root, MT_ESTATE, MT_BEST_EFFORT, MT_WEIGHT);
+	mt_entity_init(&d->beside, &d->root, MT_BESIDE, MT_BEST_EFFORT, MT_WEIGHT);
 	d->now = now;
 	d->since_ns = now;
 	d->journals = U16_MAX;

@@ -21,9 +21,9 @@ rm /lab/positions/$disk
 # A scheduler that is in force for long has seen the disk with many requests at once, and with one at a time, and one that was just chosen
 # has not: bfq does not know then whether the disk takes several, nor maitre how long its ways are.
 settle() {
-	for depth in 32 1; do
-		must fio --eta=never --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=$depth \
-			--number_ios=$((depth == 1 ? 192 : 128)) --output=/tmp/settle
+	for at_once in 32 1; do
+		must fio --eta=never --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=$at_once \
+			--number_ios=$((at_once == 1 ? 192 : 128)) --output=/tmp/settle
 	done
 }
 

@@ -196,12 +196,9 @@ def test_a_small_part_of_the_drives_commands() -> None:
     beside = drive.beside(0)
     assert len(beside) > 1000
     assert max(list(s.others.values()).count(0) for s in beside) < 32 // 4
-    assert not Drive.beside(_ran(Drive([_within(8), _anywhere(1)], depth=1)), 0), "a drive of one command has nothing beside it"
-
-
-def _ran(drive: Drive) -> Drive:
-    drive.run(2000 * MS)
-    return drive
+    one = Drive([_within(8), _anywhere(1)], depth=1)
+    one.run(2000 * MS)
+    assert not one.beside(0), "a drive of one command has nothing beside it"
 
 
 def test_nothing_disturbs_a_drive_that_reads_ahead() -> None:

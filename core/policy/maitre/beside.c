@@ -18,8 +18,8 @@
 #define SPAN_TIMES  2u		 /* who has moved them so often has come back to them */
 #define QUICK_ROW   16u		 /* quick requests in a row */
 #define QUICK_SHIFT 3		 /* of the mean positioning: what is done within that took no way */
-#define MISSES_MOST 12u
-#define SHARE	    4u /* of the drive's commands, one in so many */
+#define MISSES_MOST 12u		 /* each doubles the row */
+#define SHARE	    4u		 /* of the drive's commands, one in so many */
 
 static u64 span(const struct mt_flow *f)
 {
@@ -70,16 +70,18 @@ bool mt_beside_may(const struct mt_device *d)
 	return d->q.wake_ns == HW_NEVER || !mt_sequential(d, d->serving);
 }
 
-/* @r of a flow is done, which had @others in the drive besides. Was it in the cache? */
-void mt_beside_learn(const struct mt_device *d, const struct mt_request *r, u32 others)
+/* @r of a flow is done. Was it in the cache? Data of those that were in the drive with it take their time. */
+void mt_beside_learn(const struct mt_device *d, const struct mt_request *r)
 {
 	const struct hw_request *rq = &r->s.rq;
 	struct mt_flow *f = r->flow;
+	bool beside = r->home == &d->beside;
+	u32 others = beside ? d->beside.flying : f->flying;
 	u64 data = 2 * mt_stream_ns(d, rq->sectors) * (others + 1);
 
 	if (d->now - rq->dispatch_ns > (d->mean_ns >> QUICK_SHIFT) + data) {
 		/* Those that were in the drive with it are late for the same reason. */
-		if (r->home == &d->beside && f->quick)
+		if (beside && f->quick)
 			f->misses = min(f->misses + 1, MISSES_MOST);
 		f->quick = 0;
 	} else if (!r->onward || f->moved > SPAN_TIMES * span(f)) {

@@ -252,10 +252,7 @@ static struct hw_request *beside(struct mt_device *d, struct mt_request *r)
 {
 	hw_wait_end(&d->q, HW_WAIT_OTHER, d->now);
 	hw_because(&d->q, HW_INJECTED);
-	mt_dequeue(d, r);
-	r->home->flying++;
-	r->flow->flying++;
-	INIT_LIST_HEAD(&r->fly);
+	take(d, r);
 	return &r->s.rq;
 }
 
@@ -340,7 +337,7 @@ static void flow_done(struct mt_device *d, struct mt_request *r)
 	struct mt_flow *f = r->flow;
 
 	if (f->task)
-		mt_beside_learn(d, r, r->home == &d->beside ? d->beside.flying : f->flying);
+		mt_beside_learn(d, r);
 	if (!mt_active(f))
 		emptied(d, &f->e);
 	flow_less(d, f);

@@ -155,15 +155,13 @@ void mt_apart(struct mt_flow *f, bool apart)
 /* The flow's requests, which queue elsewhere, go where it belongs by now. */
 void mt_settle(struct mt_device *d, struct mt_flow *f)
 {
-	struct mt_entity *home;
+	struct mt_entity *home = &d->beside;
 	struct mt_request *r, *next;
+	bool beside = mt_beside(d, f);
 
-	mt_apart(f, deep(d, f));
-	home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
-	if (mt_beside(d, f)) {
-		mt_apart(f, false);
-		home = &d->beside;
-	}
+	mt_apart(f, !beside && deep(d, f));
+	if (!beside)
+		home = exclusive(d, f) ? &f->e : &f->e.in->pool[f->e.class];
 	if (home == f->home)
 		return;
 	f->home = home;

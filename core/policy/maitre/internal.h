@@ -429,7 +429,7 @@ void mt_span_seen(struct mt_flow *f, const struct hw_request *rq);
 bool mt_beside(const struct mt_device *d, const struct mt_flow *f);
 struct mt_request *mt_beside_next(const struct mt_device *d);
 bool mt_beside_may(const struct mt_device *d);
-void mt_beside_learn(const struct mt_device *d, const struct mt_request *r, u32 others);
+void mt_beside_learn(const struct mt_device *d, const struct mt_request *r);
 
 /* habit.c */
 void mt_learn(struct mt_habit *h, u64 think_ns);

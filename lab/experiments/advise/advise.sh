@@ -23,7 +23,7 @@ rm /lab/positions/$disk
 settle() {
 	for at_once in 32 1; do
 		must fio --eta=never --name=settle --filename=/dev/$disk --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=$at_once \
-			--number_ios=$((at_once == 1 ? 192 : 128)) --output=/tmp/settle
+			--number_ios=192 --output=/tmp/settle
 	done
 }
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from headwaiter.base.figures import digits
+
 AGREEMENT = Path(__file__).resolve().parent.parent / "lab" / "agree" / "agree-flash.json"
 DEVICE = Path(__file__).resolve().parent / "real-device" / "predicted.json"
 MEASUREMENTS = Path(__file__).resolve().parent / "published.json"
@@ -43,7 +45,7 @@ def _each(part: str) -> Rows:
     """A row for each load, with the factor by which the simulator is off."""
     head = ["load", "figure", "published", "here", "here by published"]
     return head, [
-        [row["load"], row["figure"], f"{row['measured']:.4g}", f"{row['simulated']:.4g}", f"{row['error'] + 1:.2f}"]
+        [row["load"], row["figure"], digits(row["measured"]), digits(row["simulated"]), f"{row['error'] + 1:.2f}"]
         for row in _found()
         if part in row["source"]
     ]

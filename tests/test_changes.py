@@ -17,7 +17,6 @@ from headwaiter.study.changes import (
     change_percent,
     change_text,
     change_words,
-    digits,
     interval_text,
     interval_words,
     latency_text,
@@ -121,14 +120,6 @@ def test_nobody_reads_an_exponent(by: Criterion, one: float, other: float) -> No
     ends = re.fullmatch(r"(.*?)[%x]? to (.*)[%x]", told[2])
     assert not told[2] or ends
     assert not ends or ends[1] != ends[2]
-
-
-def test_digits() -> None:
-    told = [digits(value) for value in (0.0, 1e-9, 0.000096, 0.0004, 0.00042, 0.0851, 1.004, 9.996, 14.25, 118.4, 1600.0)]
-    assert told == ["0", "0", "0.000096", "0.0004", "0.00042", "0.085", "1.00", "10.00", "14.2", "118", "1600"]
-    assert [digits(value) for value in (9999.0, 10_000.0, 49_512.6, 1.25e7)] == ["9999", "10,000", "49,513", "12,500,000"]
-    assert [digits(value) for value in (-0.0044, -14.25, -49_512.6)] == ["-0.004", "-14.2", "-49,513"]
-    assert [digits(value) for value in (0, 7, 42, 9999, 81_499)] == ["0", "7", "42", "9999", "81,499"]
 
 
 def test_long_latencies_are_in_seconds() -> None:

@@ -22,11 +22,11 @@ from conftest import ROOT
 from PIL import Image
 
 import headwaiter
+from headwaiter.base.figures import digits
 from headwaiter.engine.sim import ConstantDrive, Options
 from headwaiter.judge.detail import Detail, Head, detail, head, pictured
 from headwaiter.report import charts
 from headwaiter.report.head import draw_heads
-from headwaiter.study.changes import digits
 from headwaiter.study.schema import Disk, Result
 from headwaiter.study.variants import Variant
 from headwaiter.study.workload import Reading, read_workload

@@ -7,6 +7,7 @@ import math
 
 from headwaiter.advice.schema import Gate
 from headwaiter.base.errors import counted
+from headwaiter.base.figures import brief
 from headwaiter.engine.hosts import MODEL, Host
 from headwaiter.study.waits import IDLE, contention, could_change, slowdown
 from headwaiter.traces import Trace
@@ -39,7 +40,7 @@ def gate(
     reasons = []
     short = max(LEAST_S / seconds if seconds else math.inf, LEAST_REQUESTS / requests)
     if seconds < LEAST_S:
-        reasons.append(f"it is {seconds:.3g} s long, and {LEAST_S:g} s are the least")
+        reasons.append(f"it is {brief(seconds)} s long, and {LEAST_S:g} s are the least")
     if requests < LEAST_REQUESTS:
         reasons.append(f"it has {counted(requests, 'request')}, and {LEAST_REQUESTS} are the least")
     if lost > LOST_SHARE * (requests + lost):

@@ -10,6 +10,7 @@ from headwaiter.advice.advice import STOCK, Target, identifier, recorded_schedul
 from headwaiter.advice.gate import gate, told
 from headwaiter.advice.schema import Advice, AdviseDocument, Gate, Goal
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import brief
 from headwaiter.judge.verdict import STOCK_BASELINES
 from headwaiter.traces import Trace
 from headwaiter.traces.recording import Recording
@@ -64,8 +65,8 @@ def little(of: TooLittleError, target: Target | None, goal: Goal, mute: Sequence
     if of.trace is None:
         opened, what = _at_rest(of.seconds), "rest"
         text = (
-            f"{of.name}: nobody read or wrote it in {of.seconds:.3g} s: no scheduler matters to a disk at rest. Record while what"
-            " you care about runs."
+            f"{of.name}: nobody read or wrote it in {brief(of.seconds)} s: no scheduler matters to a disk at rest. Record while"
+            " what you care about runs."
         )
     else:
         opened, what = gate(of.trace, None, of.recorded.lost if of.recorded else 0, of.seconds), "record"

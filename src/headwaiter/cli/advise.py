@@ -20,6 +20,7 @@ from headwaiter.advice.recorded import read_recorded
 from headwaiter.advice.schema import Goal
 from headwaiter.advice.target import target_of
 from headwaiter.base.errors import NoRequestsError, NotFoundError, Problem, counted, shown
+from headwaiter.base.figures import brief
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
 from headwaiter.cli._devices import device
@@ -274,7 +275,7 @@ def _show(out: Console, found: Advised | Little, put: bool, done: list[Applied])
     )
     slower = "" if g.slowdown is None or g.processor_percent is None else f", and {g.slowdown:.1f} times as long as alone"
     lost = f"{counted(g.lost, 'event')} lost"
-    out.print(f"Recorded: {g.seconds:.3g} s, {counted(g.requests, 'request')}, {lost}{contention}{host}{slower}")
+    out.print(f"Recorded: {brief(g.seconds)} s, {counted(g.requests, 'request')}, {lost}{contention}{host}{slower}")
     for one in found.advice:
         out.print()
         first, dot, rest = one.text.partition(". ")

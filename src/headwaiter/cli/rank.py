@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.advice.target import target_of
+from headwaiter.base.figures import digits
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
@@ -107,7 +108,7 @@ def _table(points: Sequence[RankedPoint]) -> Table:
     for size in sizes:
         table.add_column(size_text(size), justify="right")
     for scheduler in dict.fromkeys(point.scheduler for point in points):
-        table.add_row(scheduler, *(f"{rates[scheduler, size]:.3g}" for size in sizes))
+        table.add_row(scheduler, *(digits(rates[scheduler, size]) for size in sizes))
     return table
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from headwaiter.advice.target import target_of
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import digits
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._chosen import chosen_of, sched_option
 from headwaiter.cli._commands import Command
@@ -118,5 +119,5 @@ def _table(measured: Sequence[MeasuredCell]) -> Table:
     for cell, won in zip(dict.fromkeys(one.cell for one in measured), cell_winners(measured), strict=True):
         even = f"; within 2%: {', '.join(won.even)}" if won.even else f", {won.ahead_percent:.0f}% ahead"
         sizes = (size_text(won.file_bytes), size_text(won.record_bytes))
-        table.add_row(cell.operation, *sizes, *(f"{rates[cell, name]:.3g}" for name in names), won.scheduler + even)
+        table.add_row(cell.operation, *sizes, *(digits(rates[cell, name]) for name in names), won.scheduler + even)
     return table

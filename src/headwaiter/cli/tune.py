@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwaiter.base.errors import Problem, shown
+from headwaiter.base.figures import digits
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
@@ -19,7 +20,6 @@ from headwaiter.cli._options import OneName, conditions, margin_option, reading,
 from headwaiter.cli._output import output_options, page, write_json
 from headwaiter.cli._progress import progress_bar, reading_bar
 from headwaiter.report.tables import heading, print_conditions, show
-from headwaiter.study.changes import digits
 from headwaiter.study.compare import RANKINGS, noun
 from headwaiter.study.drive_fit import read_on_drive
 from headwaiter.study.schema import Criterion

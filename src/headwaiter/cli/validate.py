@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headwaiter.base.errors import Problem, plain
+from headwaiter.base.figures import digits
 from headwaiter.base.outputs import distinct
 from headwaiter.cli import _complete as complete
 from headwaiter.cli._commands import Command
@@ -82,7 +83,7 @@ def _published(as_json: bool, output: Path | None) -> None:
         for head in ("load", "figure", "measured", "simulated", "error"):
             table.add_column(head, justify="left" if head in ("load", "figure") else "right")
         for f in of_it:
-            table.add_row(f.load, f.figure, f"{f.measured:.4g}", f"{f.simulated:.4g}", f"{f.error:+.1%}")
+            table.add_row(f.load, f.figure, digits(f.measured), digits(f.simulated), f"{f.error:+.1%}")
         out.print(table)
         _errors(out, of_it)
 

@@ -12,6 +12,7 @@ import copy
 import math
 
 from headwaiter.base.errors import Problem, counted
+from headwaiter.base.figures import brief
 from headwaiter.drives.profile import Profile, Toml, from_toml
 from headwaiter.engine.constants import SECTOR_BYTES
 
@@ -63,7 +64,7 @@ def taking(profile: Profile, requests: int) -> Profile:
 def size_text(sectors: int) -> str:
     """A capacity as it stands on drives: 1.9 TB."""
     size = sectors * SECTOR_BYTES
-    return f"{size / 1e12:.3g} TB" if size >= 1e12 else f"{size / 1e9:.3g} GB"
+    return f"{brief(size / 1e12)} TB" if size >= 1e12 else f"{brief(size / 1e9)} GB"
 
 
 def _disk(data: Toml, factor: float, sectors: int) -> None:

@@ -10,7 +10,7 @@ from headwaiter.engine.native import lib
 
 SYNC, META, PRIO = int(lib.HWS_SYNC), int(lib.HWS_META), int(lib.HWS_PRIO)
 PACED, DRIFTS = int(lib.HWS_PACED), int(lib.HWS_DRIFTS)
-"""Of a row of a Forest: not before its time_ns, whatever it follows; and as late as its task has ever been."""
+"""Flags of a row of a Forest: it comes not before its time_ns, whatever it follows; it is as late as its task has ever been."""
 """Flags of an I/O: waited for, file-system metadata, prio. AT_HEAD and NOMERGE are for a policy by itself alone."""
 AT_HEAD, NOMERGE = int(lib.HWS_AT_HEAD), int(lib.HWS_NOMERGE)
 

@@ -145,7 +145,7 @@ class Forest:
     windows: int = 0
     """It is a sample of a longer load: so many pieces, one behind the other; 0: all of one."""
     free: Forest | None = None
-    """The same as it is where nobody throttles write-back, if that is known: what was recorded comes throttled."""
+    """This load as it would be without write-back throttling, if that is known: a recorded one was throttled."""
 
     def under(self, scheduler: str) -> Forest:
         """Return the load as it is under a scheduler."""

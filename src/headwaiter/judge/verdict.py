@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from headwaiter.base.figures import brief, digits
 from headwaiter.engine.schedulers import find
-from headwaiter.study.changes import change_words, digits, interval_words, latency_text
+from headwaiter.study.changes import change_words, interval_words, latency_text
 from headwaiter.study.compare import RANKINGS, names, noun, versus
 from headwaiter.study.intervals import WINS, Interval, bootstrap, bootstrap_rates, paired, wins
 from headwaiter.study.ranges import read_latency
@@ -228,7 +229,7 @@ def _margin(found: ComparedTrials, i: int) -> Margin:
 def _percent(share: float) -> str:
     """Two digits of a small share, none behind the point of a large one."""
     if share and share < 0.01:
-        return f"{100 * share:.2g}%"
+        return f"{brief(100 * share, 2)}%"
     return f"{100 * share:.0f}%"
 
 

@@ -24,7 +24,7 @@ _NUMBER_BYTES = 2
 """A record begins with its event's number."""
 _Text = tuple[str, slice]
 _Parts = tuple[list[slice], list[_Text], list[_Text]]
-"""Of a record: what stays as it is, texts by their fields, and fields that say where their text is."""
+"""The parts of a record: what stays as it is, texts by their fields, and fields that say where their text is."""
 _UNKNOWN: _Parts = ([slice(_NUMBER_BYTES)], [], [])
 
 

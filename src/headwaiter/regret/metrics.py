@@ -67,7 +67,7 @@ class MeasuredRun:
         return float(self.bytes[inside].sum()) * 1e3 / (end - begin) if end > begin else 0.0
 
     def _progress_mbps(self) -> float:
-        """Of the whole run, as the judge has it: what a program writes into the page cache is its work, too."""
+        """Return progress over the whole run, as the judge has it: what a program writes into the page cache is its work, too."""
         assert self._programs, "who measures progress gives the programs"
         return self._programs.progress_mbps
 

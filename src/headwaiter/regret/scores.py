@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.base.errors import Problem, shown
+from headwaiter.base.figures import brief
 from headwaiter.base.nearest import did_you_mean
 from headwaiter.engine.sim import Options
 from headwaiter.regret.contested import Metric
@@ -180,4 +181,4 @@ def judge(cells: Sequence[LoadOnDrive], variants: Sequence[Variant], reference: 
 
 
 def _figure(value: float) -> str:
-    return "never" if np.isinf(value) else f"{value:.3g}"
+    return "never" if np.isinf(value) else brief(value)

@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from headwaiter.base.figures import digits
 from headwaiter.base.records import field_at, value_at
-from headwaiter.study.changes import ahead_log, change_text, digits, interval_text
+from headwaiter.study.changes import ahead_log, change_text, interval_text
 from headwaiter.study.compare import operation
 from headwaiter.study.ranges import label, told_range
 from headwaiter.study.results import shares

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rich.table import Table
 
+from headwaiter.base.figures import brief
 from headwaiter.description.programs import DEAF, MOST_PIDS, work_of
 from headwaiter.description.schema import Character, DescribeDocument, InBackground, Quantiles, Sufferer, WaitsFor
 from headwaiter.study.blame import EVERYTHING, plural
@@ -27,7 +28,7 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
         ("place", f"{whole.sequential_percent:.1f}% sequential" + _away(whole)),
         (
             "locality",
-            f"{place.touched_mib} MiB touched within {place.span_gib:.3g} GiB; 90% of requests in {place.hot_mib} MiB;"
+            f"{place.touched_mib} MiB touched within {brief(place.span_gib)} GiB; 90% of requests in {place.hot_mib} MiB;"
             f" {place.again_percent:.1f}% to a place seen before",
         ),
         ("think time", _times(whole.think_ms)),
@@ -35,7 +36,7 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
     ]
     if whole.depth:
         told.append(
-            ("depth", f"mean {whole.depth.mean:.3g}, 95% of the time at most {whole.depth.p95:.3g}, most {whole.depth.max}")
+            ("depth", f"mean {brief(whole.depth.mean)}, 95% of the time at most {whole.depth.p95:.3g}, most {whole.depth.max}")
         )
     if found.flushes:
         told.append(("flushes", f"{found.flushes} of the drive's cache; {_times(found.flush_ms)}"))
@@ -48,7 +49,7 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
             ("its service time", f"{_times(device.service_ms)}; in the scheduler before {_times(device.queued_ms)}"),
             (
                 "its depth",
-                f"mean {device.depth.mean:.3g}, 95% of the time at most {device.depth.p95:.3g}, most {device.depth.max}",
+                f"mean {brief(device.depth.mean)}, 95% of the time at most {device.depth.p95:.3g}, most {device.depth.max}",
             ),
         ]
     elif whole.latency_ms:
@@ -69,7 +70,7 @@ def _deceptive(found: DescribeDocument) -> list[tuple[str, str]]:
     ]
     if told.waited_s is not None and told.waited_never_s is not None:
         cost = "" if told.cost_percent is None else f" ({told.cost_percent:+.0f}%)"
-        both = f"{told.waited_s:.3g} s if the scheduler waits for them, {told.waited_never_s:.3g} s if it never does{cost}"
+        both = f"{brief(told.waited_s)} s if the scheduler waits for them, {brief(told.waited_never_s)} s if it never does{cost}"
         facts.append((f"on {told.drive}", f"programs wait {both}"))
     return facts
 
@@ -80,7 +81,7 @@ def _away(whole: Character) -> str:
 
 def _three(spread: Quantiles | None, unit: str) -> str:
     """Median, 95th percentile and maximum."""
-    return _quantiles(spread, lambda value: f"{_number(value)} {unit}")
+    return _quantiles(spread, lambda value: f"{brief(value)} {unit}")
 
 
 def _times(spread_ms: Quantiles | None) -> str:
@@ -96,12 +97,8 @@ def _quantiles(spread: Quantiles | None, shown: Callable[[float], str]) -> str:
 
 def _time(value_ms: float) -> str:
     if 0 < value_ms < 0.1:
-        return f"{_number(1000 * value_ms)} µs"
-    return f"{_number(value_ms)} ms" if value_ms < 10_000 else f"{_number(value_ms / 1000)} s"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+        return f"{brief(1000 * value_ms)} µs"
+    return f"{brief(value_ms)} ms" if value_ms < 10_000 else f"{brief(value_ms / 1000)} s"
 
 
 def phases(found: DescribeDocument) -> Table:
@@ -111,7 +108,7 @@ def phases(found: DescribeDocument) -> Table:
         table.add_column(head, justify="right")
     for phase in found.phases:
         cells = (phase.from_s, phase.to_s, phase.requests_per_s, phase.mbps, phase.read_percent, phase.sequential_percent)
-        table.add_row(*(_number(cell) for cell in cells), str(phase.tasks))
+        table.add_row(*(brief(cell) for cell in cells), str(phase.tasks))
     return table
 
 
@@ -128,18 +125,18 @@ def threads(found: DescribeDocument) -> Table:
 
 def _cells(row: Character) -> list[str]:
     def median(spread: Quantiles | None) -> str:
-        return _number(spread.median) if spread else ""
+        return brief(spread.median) if spread else ""
 
     return [
         f"{row.read_percent:.0f}",
         f"{row.sync_percent:.0f}",
-        _number(row.size_kib.median),
+        brief(row.size_kib.median),
         f"{row.sequential_percent:.0f}",
         median(row.distance_mib),
         median(row.think_ms),
-        _number(row.think_ms.p95) if row.think_ms else "",
+        brief(row.think_ms.p95) if row.think_ms else "",
         median(row.latency_ms),
-        _number(row.depth.mean) if row.depth else "",
+        brief(row.depth.mean) if row.depth else "",
     ]
 
 
@@ -159,8 +156,8 @@ def programs(found: DescribeDocument) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         latency = row.lat_ms
-        cells = [_number(by * ms) for ms in (latency.p50, latency.p99, latency.p99_9, latency.max)] if latency else [""] * 4
-        parts = [_number(by * one.mean) if one else "" for one in (row.above_ms, row.device_ms)] if issues else []
+        cells = [brief(by * ms) for ms in (latency.p50, latency.p99, latency.p99_9, latency.max)] if latency else [""] * 4
+        parts = [brief(by * one.mean) if one else "" for one in (row.above_ms, row.device_ms)] if issues else []
         table.add_row(row.program, row.op, str(row.requests), *cells, *parts)
     return table
 
@@ -182,7 +179,7 @@ def suffering(found: DescribeDocument) -> list[str]:
 def waits(one: Sufferer) -> str:
     """For whom a program waits."""
     told = [f"{causes.percent:.0f}% for {_whose(causes, one.program)}" for causes in one.waits_for[:_MOST_CAUSES]]
-    return f"{one.program} waits {_number(one.waited_s)} s: {', '.join(told)}"
+    return f"{one.program} waits {brief(one.waited_s)} s: {', '.join(told)}"
 
 
 def _whose(causes: WaitsFor, program: str) -> str:

@@ -14,13 +14,14 @@ from typing import Any
 from rich.table import Table
 
 from headwaiter.base.errors import Problem, counted
+from headwaiter.base.figures import digits
 from headwaiter.base.paths import PACKAGE
 from headwaiter.base.records import Record, json_text
 from headwaiter.judge.detail import Shown
 from headwaiter.judge.judge import Judged
 from headwaiter.report.html import html_table
 from headwaiter.report.tables import brief, heading, legend, table
-from headwaiter.study.changes import change_words, digits, latency_text
+from headwaiter.study.changes import change_words, latency_text
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import CompareDocument, Result
 
@@ -261,7 +262,7 @@ def _programs(found: Judged) -> Section | None:
             told += f": {words} {'done' if rate and rates else 'waiting'}"
         if longest and longer and longer > _LONG * longest:
             told += f"; waits up to {latency_text(longer)}"
-        figures = [f"{rate:.3g}" if rate else "–", f"{rates:.3g}" if rates else "–", f"{was:.2f}", f"{now:.2f}"]
+        figures = [digits(rate) if rate else "–", digits(rates) if rates else "–", f"{was:.2f}", f"{now:.2f}"]
         figures += [digits(one) if one else "–" for one in (longest, longer)]
         cells = "".join(map(_cell, figures))
         rows += f'<tr><th scope="row">{escape(name)}</th>{_cell(told, _kind(gain) or "even")}{_cell(f"{ios:,}")}{cells}</tr>\n'

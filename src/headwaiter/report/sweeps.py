@@ -13,6 +13,7 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.base.errors import counted
+from headwaiter.base.figures import digits
 from headwaiter.report.figure import figure
 from headwaiter.report.html import html_table
 from headwaiter.report.page import Page, Section, assemble, check_libraries
@@ -73,7 +74,7 @@ def best_table(found: SweepReportDocument, most: int = _MOST) -> Table:
     for one in found.best[:most]:
         ratio = "" if one.of_baseline is None else f"{one.of_baseline:.2f}"
         said = "" if one.conditions == "{}" else one.conditions
-        t.add_row(one.workload, one.drive, said, one.variant, one.baseline, f"{one.value:.3g}", ratio)
+        t.add_row(one.workload, one.drive, said, one.variant, one.baseline, digits(one.value), ratio)
     if len(found.best) > most:
         t.caption = f"{len(found.best) - most} more: --json has all."
     return t

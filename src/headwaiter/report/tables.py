@@ -14,13 +14,14 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from headwaiter.base.figures import digits
 from headwaiter.base.records import Record, field_at, value_at
 from headwaiter.engine.processor import processor_of
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import Drive, Options
 from headwaiter.report.columns import ABSENT, CANNOT_TELL, Column, columns
 from headwaiter.report.terminal import MOST, a_console
-from headwaiter.study.changes import change_percent, digits
+from headwaiter.study.changes import change_percent
 from headwaiter.study.ranges import label
 from headwaiter.study.schema import Answer, Criterion, GroupRow, Margin, Result, SyncRow, TaskRow
 from headwaiter.study.workload import Workload

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from headwaiter.base.figures import digits
 from headwaiter.study.schema import Criterion, Margin
 
 LESS_IS_BETTER: frozenset[Criterion] = frozenset({"waited", "elapsed", "latency", "p99", "max"})
@@ -18,7 +19,7 @@ TIMES = 2.0
 FARTHEST = 10_000
 """Greater factors are told as more than this, and the falls to the inverse of one as 99.99%."""
 LONG_MS = 10_000
-"""Latencies from here on are told in seconds, and other figures with their digits in groups."""
+"""Latencies from here on are told in seconds."""
 _MINUS = "\u2212"
 _MORE_DIGITS = 2
 """Behind the point, at most, to tell the ends of an interval apart."""
@@ -30,19 +31,6 @@ _WORDS: dict[str, tuple[str, str, str]] = {
     "waited": ("long", "longer", "less"),
     "elapsed": ("long", "longer", "less"),
 }
-
-
-def digits(value: float) -> str:
-    """Three of them, or all in front of the point, in groups where they are many; never an exponent. All of an int."""
-    if value < 0:
-        return f"-{digits(-value)}"
-    if value >= LONG_MS:
-        return f"{value:,.0f}"
-    if isinstance(value, int) or value >= 100 or value < 1e-6:
-        return f"{value:.0f}"
-    if value >= 1:
-        return f"{value:.{2 - math.floor(math.log10(value))}f}"
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.{1 - math.floor(math.log10(value))}f}".rstrip("0")
 
 
 def latency_text(ms: float) -> str:

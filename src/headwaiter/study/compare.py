@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from headwaiter.base.figures import digits
 from headwaiter.engine.processor import MEASURED
 from headwaiter.engine.sim import Drive, Load, Options
 from headwaiter.fio import JobLoad
@@ -183,7 +184,7 @@ def uncertain(by: Criterion, ranked: Sequence[Result]) -> str:
     ranges = [(r, spread) for r in ranked if (spread := told_range(r, figure))]
     if not ranges:
         return ""
-    told = "; ".join(f"{label(r)} {spread.low:.3g}–{spread.high:.3g}{_UNITS[by]}" for r, spread in ranges[:_TOLD])
+    told = "; ".join(f"{label(r)} {digits(spread.low)}–{digits(spread.high)}{_UNITS[by]}" for r, spread in ranges[:_TOLD])
     told += f"; and {len(ranges) - _TOLD} more" if len(ranges) > _TOLD else ""
     runs = max(r.range.runs for r, _ in ranges if r.range)
     return f"Sensitive to timing ({title}, over {runs} runs with small changes of it): {told}."

@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import digits
 from headwaiter.drives import bundled, load
 from headwaiter.drives.choose import DEFAULT_DRIVE, of_device, open_drive
 from headwaiter.drives.enlarge import enlarged, size_text
 from headwaiter.drives.profile import Profile
 from headwaiter.engine.constants import SECTOR_BYTES
 from headwaiter.engine.sim import Drive, Options, Rows, simulate
-from headwaiter.study.changes import digits, latency_text
+from headwaiter.study.changes import latency_text
 from headwaiter.study.device_depth import DeviceDepth, as_recorded, device_depth
 from headwaiter.study.inkernel import depth_of, kernel_options, recorded_options, untold
 from headwaiter.study.schema import Fit

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from headwaiter.base.errors import plain
+from headwaiter.base.figures import digits
 from headwaiter.engine.sim import Forest
-from headwaiter.study.changes import digits
 from headwaiter.study.progress import Programs, programs_in, waited_for
 from headwaiter.study.schema import Replayed
 from headwaiter.study.trial import Trial

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import brief
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.engine.schedulers import find
 from headwaiter.engine.sim import HOST_TIMES, I64, PROCESSOR_TIMES, Latencies, Options, Outcome, Tallies
@@ -330,7 +331,7 @@ def shares(disk: Disk) -> dict[str, float]:
 def coarse_note(results: Sequence[Result], exact: int) -> list[str]:
     """A note, if latencies of a run were counted in intervals (Options.exact)."""
     off = max((r.lat_relative_error or 0.0 for r in results), default=0.0)
-    return [f"with more than {exact:,} I/Os, percentiles of latency are accurate to {100 * off:.2g}%"] if off else []
+    return [f"with more than {exact:,} I/Os, percentiles of latency are accurate to {brief(100 * off, 2)}%"] if off else []
 
 
 def processor_time(options: Options) -> ProcessorTime:

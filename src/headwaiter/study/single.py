@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from headwaiter.base.figures import digits
 from headwaiter.engine.sim import Drive, Load, Options, Outcome
 from headwaiter.study.drive_fit import doubts
 from headwaiter.study.ranges import runs_for, told_range, with_range
@@ -50,7 +51,8 @@ def run_single(
     notes = [*work.notes, *doubts(work, drive), *coarse_note([result], options.exact)]
     if told := told_range(result):
         notes.append(
-            f"with small changes of processor time, starts and think times, throughput is {told.low:.4g} to {told.high:.4g} MB/s"
+            "with small changes of processor time, starts and think times, throughput is"
+            f" {digits(told.low)} to {digits(told.high)} MB/s"
         )
     document = RunDocument(
         workload=work.name,

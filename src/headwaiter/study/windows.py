@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from headwaiter.base.errors import counted
+from headwaiter.base.figures import brief
 from headwaiter.engine.sim import I64, Forest
 from headwaiter.study.cost import amount
 from headwaiter.study.progress import waited_for
@@ -43,7 +44,7 @@ def sampled(work: Workload, seed: int, most: int = WHOLE_IOS, ios: int = EXCERPT
     chosen = cut(trace, windows)
     note = (
         f"replayed {len(windows)} windows of {time_text(windows.length_ns)}, {amount(len(chosen))} of {amount(len(trace))}"
-        f" requests, {100 * len(chosen) / len(trace):.2g}% (--whole replays all)"
+        f" requests, {brief(100 * len(chosen) / len(trace), 2)}% (--whole replays all)"
     )
     load = joined(work.load, trace, chosen, windows, work.reading.speed)
     note = "; ".join([note, *_uncounted(load)])

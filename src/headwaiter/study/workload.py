@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headwaiter.base.errors import DoesNotFitError, NotFoundError, Problem, plain
+from headwaiter.base.figures import brief
 from headwaiter.base.paths import WORKLOADS
 from headwaiter.base.reading import exists, is_folder
 from headwaiter.engine.constants import SYNC
@@ -71,7 +72,7 @@ class Workload:
     whole: Trace | None = None
     """What was recorded, where `trace` is windows of it (windows.py), or has fewer I/Os (plugs.py)."""
     free: Workload | None = None
-    """The same where nobody throttles write-back, if somebody did when it was recorded."""
+    """This workload without write-back throttling, if it was throttled when it was recorded."""
     is_joined: bool = False
     """Whether what the device served as one request is one I/O (plugs.py)."""
 
@@ -214,7 +215,7 @@ def _replay(path: Path, trace: Trace, drive: Drive, reading: Reading) -> Workloa
         parent, delay_ns = by_completions(rows, complete, apart, *closed_loop(rows, complete))
         if assumed.any():
             think_ms = _assumed_think_ms(rows, parent, delay_ns, assumed)
-            notes.append(f"so programs are assumed to think for {think_ms:.3g} ms between two of their requests (median)")
+            notes.append(f"so programs are assumed to think for {brief(think_ms)} ms between two of their requests (median)")
             if think_ms > ABSURD_THINK_MS and reading.replay is None:
                 how = OPEN
                 notes.append(

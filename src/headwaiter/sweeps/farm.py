@@ -288,7 +288,7 @@ class Spreading(Generic[Item, Done]):
     lost: int = 0
     """Batches whose workers went so often that Dask gave them back."""
     _seconds: dict[Hashable, float] = field(default_factory=dict)
-    """Of an item of a group."""
+    """How long an item of each group takes."""
     _last: float | None = None
 
     def results(self, items: Sequence[Item]) -> Iterator[tuple[list[Item], Done | str]]:

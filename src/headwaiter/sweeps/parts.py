@@ -135,7 +135,7 @@ class ParquetParts:
         return found
 
     def _heal(self) -> None:
-        """Of a key that is there twice, for the work was cut short between two steps, leave one; a failed one goes first."""
+        """Leave one row of a key that is there twice because work was cut short between two steps. A failed one goes first."""
         seen: dict[str, tuple[Path, bool]] = {}
         drop: dict[Path, set[str]] = {}
         for path in self.files():

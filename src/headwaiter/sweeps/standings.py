@@ -201,7 +201,7 @@ def _tunables(frame: pd.DataFrame, names: Sequence[tuple[str, str]]) -> list[Swe
 
 
 def _conditions(frame: pd.DataFrame, names: Sequence[tuple[str, str]], figure: str) -> list[SweepEffect]:
-    """Of a condition: against its best value where all else is the same."""
+    """Compare each value of a condition with its best one, where all else is the same."""
     out = []
     for _, name in names:
         some = frame[[name in given for given in frame["conditions_read"]]]

@@ -35,7 +35,7 @@ class Swept:
     cells: Sequence[SweepCell]
     done: int
     failures: Mapping[str, int]
-    """Of all cells of the sweep, by reason."""
+    """How many cells of the sweep failed, by reason."""
     workers: int
     reads: int
     lost: int

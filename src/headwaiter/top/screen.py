@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from headwaiter.base.figures import brief
 from headwaiter.description.programs import work_of
 from headwaiter.description.schema import WaitsFor
 from headwaiter.report.description_tables import lowering
@@ -38,23 +39,18 @@ class _Column:
 
 
 def _rate(flow: TopFlow) -> str:
-    return number(flow.requests_per_s) if flow.requests_per_s else "·"
+    return brief(flow.requests_per_s) if flow.requests_per_s else "·"
 
 
 def _mbps(flow: TopFlow) -> str:
-    return number(flow.mbps) if flow.mbps else "·"
-
-
-def number(value: float) -> str:
-    """Three digits, or as many as a whole number has."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 0.01 else "0"
+    return brief(round(flow.mbps, 2)) if flow.mbps else "·"
 
 
 def duration(ms: float) -> str:
     """In the unit that suits it."""
     if ms < 1:
         return f"{1000 * ms:.0f}µs"
-    return f"{number(ms)}ms" if ms < 1000 else f"{number(ms / 1000)}s"
+    return f"{brief(ms)}ms" if ms < 1000 else f"{brief(ms / 1000)}s"
 
 
 def _pid(one: TopProgram) -> str:
@@ -108,7 +104,7 @@ def screen(found: TopDocument, width: int, height: int | None = None) -> Rendera
 def _head(found: TopDocument) -> list[Text]:
     queue = found.queue
     model = f" ({found.model})" if found.model else ""
-    first = f"{found.device}{model}  {found.at.rpartition('T')[2]}, the last {number(found.seconds)} s"
+    first = f"{found.device}{model}  {found.at.rpartition('T')[2]}, the last {brief(found.seconds)} s"
     if found.lost:
         first += f"  {found.lost} events lost"
     busy = f"busy {queue.busy_percent:.0f}%" if queue.busy_percent is not None else ""
@@ -128,7 +124,7 @@ def _head(found: TopDocument) -> list[Text]:
 
 def _flow(flow: TopFlow) -> str:
     latency = f" {duration(flow.mean_ms)}" if flow.mean_ms is not None else ""
-    return f"{number(flow.requests_per_s)}/s {number(flow.mbps)} MB/s{latency}"
+    return f"{brief(flow.requests_per_s)}/s {brief(round(flow.mbps, 2))} MB/s{latency}"
 
 
 def _programs(found: TopDocument, width: int, room: int | None) -> list[RenderableType]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headwaiter.base.figures import brief
 from headwaiter.base.reading import beginning, exists, most_bytes
 from headwaiter.engine.sim import I64
 from headwaiter.traces.formats.native import NativeColumns
@@ -66,7 +67,7 @@ class Windows:
 
 
 def time_text(ns: int) -> str:
-    return f"{ns / 1e9:.3g} s" if ns >= 1e9 else f"{ns / 1e6:.3g} ms"
+    return f"{brief(ns / 1e9)} s" if ns >= 1e9 else f"{brief(ns / 1e6)} ms"
 
 
 def choose(trace: Trace, ios: int, seed: int) -> Windows:
@@ -75,7 +76,7 @@ def choose(trace: Trace, ios: int, seed: int) -> Windows:
 
 
 def _choose(time: I64, every: int, count: int, span_ns: int, latency_ns: float, ios: int, seed: int) -> Windows:
-    """The same by the sorted times, from 0, of every so manyth of `count` requests."""
+    """Choose windows from sorted times that begin at 0, one for each `every` of the `count` requests."""
     share = min(1.0, ios / count)
     number = int(np.clip(share * span_ns / max(1, LATENCIES * latency_ns), FEWEST_WINDOWS, WINDOWS))
     part = span_ns // number + 1

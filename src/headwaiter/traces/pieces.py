@@ -250,7 +250,7 @@ def in_order(path: Path, each: Iterator[tuple[NativeColumns, Array]]) -> Iterato
 
 
 def ahead(each: Iterator[T]) -> Iterator[T]:
-    """The same, made by a thread that is up to some items ahead. What goes wrong there is raised here."""
+    """Yield the items, made by a thread that is up to some items ahead. What goes wrong there is raised here."""
     items: Queue[tuple[bool, T | BaseException | None]] = Queue(maxsize=_AHEAD)
     unwanted = Event()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Literal
 
+from headwaiter.base.figures import brief
 from headwaiter.study.schema import Answer, Lever
 
 DecisionOutcome = Literal["kept", "changed", "declined", "undone"]
@@ -169,7 +170,7 @@ class Decider:
         for_s = min(for_s, _DAY_S)
         blocked = {**self.memory.blocked, self.current: Blocked(now_s + for_s, for_s)}
         self.memory = replace(self.memory, blocked=blocked)
-        what = f"latency rose from {before_ms:.3g} to {after_ms:.3g} ms under {self.current}, at like load"
+        what = f"latency rose from {brief(before_ms)} to {brief(after_ms)} ms under {self.current}, at like load"
         self._change(former, now_s, trial=False)
         return Decision("undone", former, f"{what}: not tried for {for_s:.0f} s")
 
@@ -232,7 +233,8 @@ class Decider:
         if cost_s > caution.cost * gained_s:
             return (
                 False,
-                f"a switch costs {cost_s:.2g} s, more than {100 * caution.cost:g}% of the {gained_s:.2g} s that it gains",
+                f"a switch costs {brief(cost_s, 2)} s, more than {100 * caution.cost:g}%"
+                f" of the {brief(gained_s, 2)} s that it gains",
             )
         return None
 

@@ -221,7 +221,7 @@ class Service:
         return next((one for one in whole_disks(self._machine.sysfs, udev) if one.identity == disk.identity), None)
 
     def _found(self, disk: _Watched) -> Device | None:
-        """The same, and say when it has gone or come back."""
+        """Look for the disk, and say when it has gone or come back."""
         found = self._seen(disk)
         if (found is not None) != disk.there:
             disk.there = found is not None

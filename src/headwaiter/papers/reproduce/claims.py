@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from headwaiter.study.changes import digits
+from headwaiter.base.figures import digits
 
 if TYPE_CHECKING:
     from headwaiter.papers.reproduce.bench import Bench

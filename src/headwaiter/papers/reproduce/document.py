@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from headwaiter.base.figures import digits
 from headwaiter.papers.reproduce.claims import ClaimVerdict, Investigation, PaperTable
 from headwaiter.papers.reproduce.experiment import Finding
 from headwaiter.papers.reproduce.schema import ClaimRow, ExperimentRow, FiguresTable, InvestigationRow, ReproduceDocument
 from headwaiter.report.columns import ABSENT
 from headwaiter.report.tables import show
-from headwaiter.study.changes import digits
 
 
 def document(findings: Sequence[Finding], scale: float, settings: Sequence[str]) -> ReproduceDocument:

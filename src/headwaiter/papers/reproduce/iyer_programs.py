@@ -123,7 +123,7 @@ def database(bench: Bench) -> Times:
 
 
 def updates(bench: Bench) -> Times:
-    """The same two, and they update: one after the other in one database."""
+    """Run both programs with updates, one after the other where they share a database."""
     return _database(bench, _updates, UPDATES)
 
 

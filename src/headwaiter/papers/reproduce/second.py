@@ -13,14 +13,14 @@ from rich import box
 from rich.table import Table
 
 from headwaiter.base.errors import Problem, counted, plain, shown
+from headwaiter.base.figures import digits
 from headwaiter.papers.reproduce.archive import verified
 from headwaiter.papers.reproduce.claims import outcome
 from headwaiter.papers.reproduce.schema import ClaimBeside, ExperimentBeside, SecondRunDocument
 from headwaiter.report.columns import ABSENT
-from headwaiter.study.changes import digits
 
 ALIKE = 1e-9
-"""Of a figure: what processors differ by in the last digits."""
+"""Figures that differ by less are the same: processors differ in the last digits."""
 _CLAIM = {
     "id": str, "experiment": str, "level": str, "essential": bool, "holds": bool, "too_short": bool, "claim": str, "value": str,
     "values": list,

@@ -422,8 +422,8 @@ static inline void hw_because(struct hw_queue *q, enum hw_reason reason)
 }
 
 /*
- * The same for a policy that waits. Where a wait has ended since the last dispatch, that is why: if
- * it was met, provided that @awaited is true of the request; else @reason holds.
+ * Say why, as a policy that waits. Where a wait has ended since the last dispatch, that is why: if it
+ * was met, provided that @awaited is true of the request; else @reason holds.
  */
 static inline void hw_because_wait(struct hw_queue *q, bool awaited, enum hw_reason reason)
 {

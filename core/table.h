@@ -88,8 +88,8 @@ int hw_table_check(const struct hw_table *t, const s64 *cells, u32 nr_rows, u32 
 int hw_table_parse(const struct hw_table *t, const char *text, size_t length, s64 *cells,
 		   u32 *nr_rows, struct hw_table_error *err);
 /*
- * The same the other way, with a 0 at the end: as much as @room bytes hold. Returns how many the
- * whole text has, without the 0. @brief: without the cells that may be left out.
+ * Write a table as such text, with a 0 at the end: as much as @room bytes hold. Returns how many
+ * the whole text has, without the 0. @brief: without the cells that may be left out.
  */
 size_t hw_table_print(const struct hw_table *t, const struct hw_rows *rows, bool brief, char *text,
 		      size_t room);
@@ -109,7 +109,7 @@ const struct hw_rows *hw_table_rows(const struct hw_queue *q, const struct hw_ta
 /* For checks: fills in err, and returns -EINVAL. */
 int hw_table_bad(struct hw_table_error *err, s64 row, const struct hw_column *column,
 		 const char *what);
-/* The same, where the sentence ends with a number. */
+/* Explain an error, with a number at the end of the sentence. */
 int hw_table_beyond(struct hw_table_error *err, s64 row, const struct hw_column *column,
 		    const char *what, s64 bound);
 

@@ -63,7 +63,7 @@ def mechanisms() -> tuple[str, list[Mechanism]]:
 
 
 def values(policies: Sequence[str], seeds: int) -> dict[str, Any]:
-    """Of each cell the values of what is contested, shape (policies, seeds, figures)."""
+    """Return the values of what is contested in each cell, shape (policies, seeds, figures)."""
     drives = [open_drive(name) for name in DRIVES]
     cells, _ = measure(read_contests([BUNDLED]), drives, parse_variants(",".join(policies)), seeds=seeds)
     return {cell.name: cell.values for cell in cells}

@@ -105,7 +105,7 @@ def type_name(type_: Any) -> str:
 
 
 def sections() -> Iterator[tuple[str, str, list[tuple[str, str, str, str]]]]:
-    """Of each record its name, what it is, and a row for each field: name, type, unit, meaning."""
+    """Yield the name of each record, what it is, and a row for each field: name, type, unit, meaning."""
     for kind in records():
         rows = [
             (

@@ -55,7 +55,7 @@ def two_readers(sectors: int) -> Forest:
 
 @cache
 def runs() -> tuple[tuple[Result, Head], ...]:
-    """Of each scheduler its figures, and where the head went."""
+    """Return the figures of each scheduler, and where the head went."""
     drive = open_drive(DEFAULT_DRIVE)
     load, options = two_readers(drive.sectors), Options()
     return tuple(

@@ -51,6 +51,7 @@ import was_workloads
 
 from headwaiter.base import records
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import brief
 from headwaiter.cli._options import flag, told
 from headwaiter.cli.schedulers import bounds, limits
 from headwaiter.cli.schedulers import rows as length
@@ -187,7 +188,7 @@ def lab_results(name: str) -> list[dict[str, Any]]:
 
 
 def readers(name: str) -> str:
-    """Of the experiment `readers`: a line per scheduler."""
+    """Return a line for each scheduler of the experiment `readers`."""
     by: dict[str, dict[int, dict[str, Any]]] = {}
     for r in lab_results(name):
         by.setdefault(r["scheduler"], {})[r["readers"]] = r
@@ -221,7 +222,7 @@ def readers(name: str) -> str:
 
 
 def advice(names: str) -> str:
-    """Of the experiment `advise`, in one file or several: a line per job; how far ahead each scheduler is in both."""
+    """Return a line for each job of the experiment `advise`, in one file or several: how far ahead each scheduler is in both."""
     runs: dict[str, dict[str, dict[str, Any]]] = {}
     said: dict[str, dict[str, Any]] = {}
     for r in (r for name in names.split() for r in lab_results(name)):
@@ -253,7 +254,7 @@ def advice(names: str) -> str:
 
 
 def first_places(names: str) -> str:
-    """Of the experiment `advise` with RUNS=2, in one file or several: how often the first place is right, and the others.
+    """Return how often the first place of `advise` with RUNS=2, in one file or several, is right, and the others.
 
     `AMONG NAMES`: among all that ran, or the kernel's own.
     """
@@ -273,7 +274,7 @@ def first_places(names: str) -> str:
 
 
 def watched(name: str) -> str:
-    """Of NAME.json: what each scheduler alone read (and wrote) under each load, and what watch did, beside the best."""
+    """Return what each scheduler of NAME.json alone read (and wrote) under each load, and what watch did, beside the best."""
     found = lab_results(name)
     alone: dict[str, dict[str, dict[str, Any]]] = {}
     for r in found:
@@ -301,7 +302,7 @@ def watched(name: str) -> str:
 
 
 def programs(name: str) -> str:
-    """Of the experiment `maitre`: a line per scheduler."""
+    """Return a line for each scheduler of the experiment `maitre`."""
     by: dict[str, dict[str, dict[str, Any]]] = {}
     for r in lab_results(name):
         by.setdefault(r["scheduler"], {})[r["load"]] = r
@@ -334,7 +335,7 @@ def programs(name: str) -> str:
 
 
 def commits(name: str) -> str:
-    """Of the experiment `commits`: a line per scheduler."""
+    """Return a line for each scheduler of the experiment `commits`."""
     by: dict[str, dict[str, dict[str, Any]]] = {}
     for r in lab_results(name):
         by.setdefault(r["scheduler"], {})["sqlite3" if r["load"] == "sqlite3" else str(r["streams"])] = r
@@ -359,7 +360,7 @@ def commits(name: str) -> str:
 
 
 def groups(name: str) -> str:
-    """Of the experiment `groups`: a line per scheduler and load."""
+    """Return a line for each scheduler and load of the experiment `groups`."""
     return rows(
         ("scheduler", "load", "light, MB/s", "heavy, MB/s", "of it: less", "more", "heavy by light"),
         (
@@ -378,7 +379,7 @@ def groups(name: str) -> str:
 
 
 def starts(name: str) -> str:
-    """Of the experiment `starts`: a line per scheduler."""
+    """Return a line for each scheduler of the experiment `starts`."""
     by: dict[str, dict[int, dict[str, Any]]] = {}
     for r in lab_results(name):
         by.setdefault(r["scheduler"], {})[r["streams"]] = r
@@ -411,12 +412,12 @@ _OF_PAIRS = {
 
 
 def pairs(name: str) -> str:
-    """Of the experiment `pairs`: a line per load and figure."""
+    """Return a line for each load and figure of the experiment `pairs`."""
     found = lab_results(name)
     schedulers = list(dict.fromkeys(r["scheduler"] for r in found))
     of = {(r["load"], r["scheduler"]): r for r in found}
     lines = [
-        (load, title, *(f"{of[load, s][key]:.3g}" for s in schedulers))
+        (load, title, *(brief(of[load, s][key]) for s in schedulers))
         for load in dict.fromkeys(r["load"] for r in found)
         for key, title in _OF_PAIRS.items()
         if key in of[load, schedulers[0]]
@@ -425,14 +426,14 @@ def pairs(name: str) -> str:
 
 
 def beside_others(kernel: str) -> str:
-    """Of all experiments with real programs on a kernel: a line per figure, and in what others are ahead."""
+    """Return a line for each figure of all experiments with real programs on a kernel, and in what others are ahead."""
     found = beside.measured(kernel, lab_results)
     lines = "".join(f"- {line}\n" for line in beside.behind(found))
     return rows(*beside.table(found)) + "\nOthers are ahead of maitre by more than 3% in these:\n\n" + (lines or "- none\n")
 
 
 def kernels(_: str) -> str:
-    """Of `headwaiter lab kernels --try …` in roots of several releases of Debian: what each kernel passes."""
+    """Return what each kernel passes of `headwaiter lab kernels --try …`, in roots of several releases of Debian."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "lab" / "kernels").glob("*.json"))]
     scripts = list(dict.fromkeys(name for one in found for row in one["results"] for name in row["scripts"]))
     body = [
@@ -444,7 +445,7 @@ def kernels(_: str) -> str:
 
 
 def agreement(name: str) -> str:
-    """Of `headwaiter lab agree --random`: how far off throughput is, by scheduler, and on how many jobs the winner is right."""
+    """Return how far off throughput is in `headwaiter lab agree --random`, by scheduler, and how often the winner is right."""
     found = _of_lab(name)["summary"]
     heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
     titles = [head.replace("_", " ") for head in heads]
@@ -460,7 +461,7 @@ def agreement(name: str) -> str:
 
 
 def disagreements(name: str) -> str:
-    """Of the same: what did not agree, by seed."""
+    """Return what did not agree there, by seed."""
     found = _of_lab(name)["failures"]
     return rows(
         ("kernel", "drive", "job", "scheduler", "lab, MB/s", "simulator, MB/s", "its range", "off by"),
@@ -558,7 +559,7 @@ def remedies_table(drive: str) -> str:
 
 
 def regret(name: str) -> str:
-    """Of docs/regret.json or docs/ablation.json, which `make regret-docs` measures."""
+    """Return the table of docs/regret.json or docs/ablation.json, which `make regret-docs` measures."""
     return rows(*(ablation.table() if name == "ablation" else regrets.table(name)))
 
 

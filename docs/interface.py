@@ -84,7 +84,7 @@ def members(name: str, kind: type) -> Iterator[str]:
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """Of each field the string beneath it."""
+    """Return the string beneath each field."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
     assert isinstance(body, ast.ClassDef)
     return {

@@ -85,7 +85,7 @@ def _investigated(holds: bool) -> Iterator[str]:
 
 
 def investigations(which: str) -> str:
-    """Of claims that do not hold (`failed`), or that do with a reservation (`held`)."""
+    """Tell what was found out about claims that do not hold (`failed`), or that do with a reservation (`held`)."""
     return "\n".join(_investigated(which == "held"))
 
 

@@ -100,7 +100,7 @@ def linked(text: str) -> str:
 
 
 def table() -> Iterator[tuple[str, str, str]]:
-    """Of each room, from the highest down: its name, what is in it, and the rooms that it imports from but for `base`."""
+    """Yield each room, from the highest down: its name, what is in it, and the rooms that it imports from but for `base`."""
     found = arrows()
     known = modules()
     for name in reversed(_ROOMS):

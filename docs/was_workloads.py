@@ -21,7 +21,7 @@ from headwaiter.study.schema import Result
 FITTED = Path(__file__).parent / "was"
 
 MAX_SECTORS = 1024
-"""Of a request: 512 KiB, as on the disks and kernels of the paper."""
+"""A request has no more: 512 KiB, as on the disks and kernels of the paper."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class WaitCounts:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Of a table: A, A_S, A_F, A_F/A, T_S/A_S, T_F/A_S."""
+        """The cells of a row: A, A_S, A_F, A_F/A, T_S/A_S, T_F/A_S."""
         shares = (self.failed / self.begun, self.met_ms / self.met, self.failed_ms / self.met)
         return (f"{self.begun}", f"{self.met}", f"{self.failed}", *(f"{share:.3f}" for share in shares))
 
@@ -73,7 +73,7 @@ def _load(name: str, **changed: Any) -> Forest:
 
 @cache
 def result(name: str, readahead: bool = True) -> Result:
-    """Of `as`, by the rules of Linux 2.6.12 and later."""
+    """Return what `as` does by the rules of Linux 2.6.12 and later."""
     drive = open_drive(DEFAULT_DRIVE)
     load = _load(name) if readahead else _load(name, readahead_kib=0)
     options = MEASURED.apply(Options(max_sectors=MAX_SECTORS, nr_requests=256, join_arriving=True))

@@ -367,7 +367,7 @@ struct hws_split {
 	uint32_t percent;
 };
 
-/* Of the I/Os of a size, the percentage that has a priority. */
+/* Which percentage of the I/Os of a size has a priority. */
 struct hws_prio_split {
 	uint64_t bytes;
 	uint32_t percent;
@@ -498,8 +498,8 @@ struct hws_latencies {
 uint64_t hws_latencies(const struct hws *s, struct hws_latencies *out);
 
 /*
- * The same of calls that a task waits in until what it has written is on the medium: a job's fsync
- * after so many writes, and a trace's flushes. By task; the operation is HWS_FLUSH, sectors are 0.
+ * Calls that a task waits in until what it has written is on the medium: a job's fsync after so
+ * many writes, and a trace's flushes. By task; the operation is HWS_FLUSH, sectors are 0.
  */
 uint64_t hws_sync_tallies(const struct hws *s, const struct hws_tally **out);
 uint64_t hws_sync_latencies(const struct hws *s, struct hws_latencies *out);

@@ -102,8 +102,8 @@ struct sim_group {
  */
 struct sim_source_ops {
 	/*
-	 * Of a source with a list (sim_look_ahead()): takes the next from it, in order of (time,
-	 * order); false: that was all. due() follows at its time.
+	 * A source with a list (sim_look_ahead()) takes the next from it, in order of (time, order);
+	 * false: that was all. due() follows at its time.
 	 */
 	bool (*next)(struct hws *s, struct sim_source *source, u64 *time_ns, u64 *order);
 	/* It is time for what it had scheduled, or for the next of its list. */
@@ -160,7 +160,7 @@ struct sim_processor {
 	bool feed_wanted;
 };
 
-/* Of a hardware queue; without a host there is one. */
+/* A hardware queue's tags; without a host there is one queue. */
 struct sim_tag_queue {
 	struct sim_tags *tags;
 	struct sim_task *waiters, *last_waiter; /* waiting for a tag */
@@ -365,7 +365,7 @@ void sim_flush_done(struct hws *s);
 u64 sim_turnaround(const struct hws *s, u32 sectors);
 /* The source is due when it has had so much processor time. */
 void sim_compute(struct hws *s, struct sim_turn *t, u64 need_ns);
-/* The same, behind others who wait for the processor if the source has had it for long. */
+/* Compute behind others who wait for the processor, if the source has had it for long. */
 void sim_compute_in_turn(struct hws *s, struct sim_turn *t, u64 need_ns);
 /* It is due: has it had all? If not, it will be due again. */
 bool sim_computed(struct hws *s, struct sim_turn *t);
@@ -408,7 +408,7 @@ static inline u32 sim_queue_of(const struct hws *s, u32 core)
 /* A process of so many sectors' I/O gets them ready: its core, and then the lock. */
 void sim_lock(struct hws *s, struct sim_turn *t);
 void sim_unlock(struct hws *s, u32 core);
-/* The same of an I/O of the kernel's own, which nobody waits for: only the time passes. */
+/* An I/O of the kernel's own, which nobody waits for: only the time passes. */
 void sim_host_submitted(struct hws *s, u32 core, u32 sectors);
 /* A request is done, on the core that issued it. */
 void sim_host_interrupt(struct hws *s, u32 core);
@@ -426,7 +426,7 @@ void sim_host_joined(struct hws *s, u32 core);
 u64 sim_host_busy(const struct hws *s, u64 *lock_ns);
 /* Rows of a trace in line before their cores; only with a host. */
 void sim_host_trace(struct hws *s, u64 rows);
-/* Of a trace in pieces: so many may stand in line. */
+/* How many rows of a trace in pieces may stand in line. */
 void sim_host_room(struct hws *s, u64 rows);
 void sim_host_line(struct hws *s, u32 row, u32 core, u32 sectors);
 void sim_host_free(struct hws *s);

@@ -14,7 +14,7 @@
 #include "sim/internal.h"
 
 #define DEFAULT_DEPTH	      16
-/* Of reads: longer is too long. */
+/* A read that takes longer takes too long. */
 #define ROTATIONAL_LATENCY_NS (75ull * HW_NSEC_PER_MSEC)
 #define LATENCY_NS	      (2ull * HW_NSEC_PER_MSEC)
 #define WINDOW_NS	      (100ull * HW_NSEC_PER_MSEC)
@@ -111,7 +111,7 @@ static void scale_down(struct hws *s, struct sim_wbt *w, bool hard)
 	w->unknown = 0;
 }
 
-/* Of a read that is still in the drive, too. */
+/* A read that is still in the drive counts, too. */
 static enum verdict window_says(const struct hws *s, const struct sim_wbt *w)
 {
 	u64 waits_ns = w->read ? s->now - w->read_issued_ns : 0;

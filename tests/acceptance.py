@@ -126,7 +126,7 @@ DEMANDS: tuple[Demand, ...] = (
 
 
 def table(scheduler: str, seeds: int = SEEDS, demands: Sequence[Demand] = DEMANDS) -> list[list[str]]:
-    """Of each demand: load, drive, figure, the scheduler's value, what is wanted, and whether it is met."""
+    """Return load, drive, figure, the scheduler's value, what is wanted and whether it is met, for each demand."""
     rows = []
     for d in demands:
         own, wanted = value(d.load, d.drive, d.figure, scheduler, seeds), d.wanted(scheduler, seeds)

@@ -108,7 +108,7 @@ class Writer:
 
 
 def move_member(data: bytes, name: str, member: str, by_bytes: int) -> bytes:
-    """The same BTF but with a member of struct `name` elsewhere."""
+    """Return the BTF with a member of struct `name` elsewhere."""
     fixed, each = {1: 4, 3: 12, 14: 4, 17: 4}, {4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12}
     header, type_at, type_bytes, text_at = struct.unpack_from("<4I", data, 4)
 

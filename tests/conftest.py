@@ -27,9 +27,9 @@ from headwaiter.lab.host import Unavailable
 ROOT = Path(__file__).resolve().parent.parent
 REQUIRED = "HEADWAITER_REQUIRE_ALL"
 SECONDS_A_TEST = {True: 0.065, False: 0.45}
-"""Of one processor, without thorough tests and with them, where this tree has not been tested yet (docs/testing.md)."""
+"""Time on one processor, without thorough tests and with them, where this tree was not tested before (docs/testing.md)."""
 MANY, MOST = 100, 1000
-"""Of no more tests nobody has to be told, or the mean remembered."""
+"""For no more tests than these nobody has to be told, nor the mean remembered."""
 _LACKS, _ABSENT = "needs packages: ", "is not there: "
 
 

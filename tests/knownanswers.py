@@ -54,7 +54,7 @@ def opened(seed: int, n: int, busy: float) -> Forest:
 
 
 def trial(name: str, load: Forest, runs: int = 0) -> Trial:
-    """Of the first scheduler that there is: the load makes the difference."""
+    """Run it under the first scheduler that there is: the load makes the difference."""
     return measure(Variant("noop", name), DRIVE, load, Options(), runs)
 
 
@@ -66,6 +66,6 @@ def judged(first: Forest, second: Forest, is_open: bool = False, **more: Any) ->
 
 
 def faster(load: Forest, seed: int, factor: float, share: float = 0.2) -> Forest:
-    """The same load with service times drawn anew, and divided by the factor."""
+    """Return the load with service times drawn anew, and divided by the factor."""
     times = service(np.random.default_rng([seed, 7]), len(load.time_ns), share)
     return dataclasses.replace(load, service_ns=(times / factor).astype(np.int64))

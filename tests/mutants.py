@@ -266,7 +266,7 @@ class Bench:
 
 
 Found = list[bool | None]
-"""Of each fault: was it caught? None: there was no time to find out."""
+"""Whether each fault was caught. None: there was no time to find out."""
 
 
 def try_c(chosen: list[Mutant], workers: int, end_s: float, say: Callable[[str], None]) -> Found:

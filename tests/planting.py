@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SURVIVORS = ROOT / "tests" / "mutants" / "survivors.toml"
 PACKAGE = "src/headwaiter"
 Lines = Mapping[str, Collection[int]]
-"""Of each file, relative to the root: the numbers of some of its lines."""
+"""The numbers of some lines, by file, relative to the root."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Fault:
 
     file: str
     number: int
-    """Of the first line that differs."""
+    """The number of the first line that differs."""
     before: str
     after: str
     text: str

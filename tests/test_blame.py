@@ -128,7 +128,7 @@ def brute(found: Blame, rows: Trace) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_as_a_slow_count_says(seed: int) -> None:
-    """Of a device of one slot that serves in any order, and sometimes rests, all is known at each instant."""
+    """On a device of one slot that serves in any order, and sometimes rests, all is known at each instant."""
     generator = np.random.default_rng(seed)
     now, rows = 0.0, []
     for _ in range(120):
@@ -238,9 +238,7 @@ def test_who_is_idle_already_is_told_so() -> None:
 
 
 def test_many_requests() -> None:
-    """Of 200 programs, whose times are as those of a full device; that each program's parts make up its waiting shows that
-    none is lost.
-    """
+    """200 programs have times as on a full device. Each program's parts make up its waiting, so none is lost."""
     n = 200_000
     generator = np.random.default_rng(1)
     done = np.cumsum(generator.integers(1000, 100_000, n))

@@ -27,7 +27,7 @@ CORES = 8
 
 
 def round_trip_us(cost: Cost, processes: int) -> float:
-    """Of a process: its own and the lock, or all in line for the lock."""
+    """Return the time of a process: its own and the lock's, or that of all in line for the lock."""
     lock = {1: cost.lock, 2: cost.lock_shared}.get(processes, cost.lock_crowded)
     return max(cost.own + lock, processes * lock)
 

@@ -171,7 +171,7 @@ def test_one_name_that_is_given_twice_is_refused(two: Path, args: tuple[str, ...
 
 
 def test_a_preset_is_a_scheduler_with_its_settings() -> None:
-    """Of every scheduler: each preset's settings are accepted, and its name stands for them."""
+    """Every scheduler accepts the settings of its presets, and a preset's name stands for them."""
     found = {s["name"]: s for s in json.loads(good("schedulers", "--json"))["schedulers"]}
     presets = {name: (s["name"], one["settings"]) for s in found.values() for name, one in s["presets"].items()}
     assert presets["cfq-slice-2004"] == ("cfq-slice", ["slice_sync=83", "slice_idle=4", "slice_start=dispatch"])

@@ -399,7 +399,7 @@ def test_settings_of_one_scheduler_and_of_all(tmp_path: Path, capfd: pytest.Capt
 def test_all_schedulers_have_as_many_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a job that ends after some time each scheduler lets through another number of I/Os, here above and below the limit."""
+    """A job that ends after some time has another number of I/Os under each scheduler, here above and below the limit."""
     job = write(
         tmp_path / "x.fio", "[global]\ndirect=1\nruntime=1\ntime_based\nsize=1g\nbs=64k\n[a]\n[b]\nnumjobs=2\noffset=20g\n"
     )

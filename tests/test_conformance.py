@@ -197,7 +197,7 @@ def test_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_recording_tells_how_it_was_made(tmp_path: Path) -> None:
-    """Of the workload "streams": 64 requests for the device at once, as many again for the scheduler, four processors."""
+    """The workload "streams" has 64 requests for the device at once, as many for the scheduler, and four processors."""
     (tmp_path / "boot").mkdir()
     (tmp_path / "boot" / "config-6.12.1").write_text("CONFIG_HZ_250=y\nCONFIG_HZ=250\n")
     load = replace(record.WORKLOADS["streams"], nr_requests=100, settings=())

@@ -116,7 +116,7 @@ def test_a_block_that_is_being_read_for_another_request_is_not_there_yet() -> No
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 1 << 32), st.sampled_from([0.0, 0.05, 1.0]), st.booleans())
 def test_the_queue_serves_what_takes_the_shortest_positioning(seed: int, age: float, near: bool) -> None:
-    """Of what is queued when the medium is free, by arithmetic on places, phases and the seek curve; age is taken off."""
+    """It is chosen when the medium is free, by arithmetic on places, phases and the seek curve; age is taken off."""
     data = {
         "model": "disk",
         "geometry": {"surfaces": 2, "cylinders": 100},

@@ -66,6 +66,25 @@ def test_spelling() -> None:
     assert misspelled(*texts()) == []
 
 
+def fragments(text: str) -> list[str]:
+    """Comments and docstrings that begin with a genitive, or with another sentence's subject."""
+    return re.findall(r'(?:"""|/\*(?:\n[ \t]*\*)?[ \t]*)((?:Of|The same)\b[^\n]*)', text)
+
+
+def test_comments_are_sentences() -> None:
+    """Their subject comes first: nobody has to look for what is said of something."""
+    found = {path: fragments(path.read_text(encoding="utf-8")) for path in texts() if path.suffix in {".c", ".h", ".py"}}
+    assert len(found) > 500
+    assert {str(path.relative_to(ROOT)): lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("comment", ['"""OF a day."""', "/* OF a day. */", "/*\n * SAME of a day.\n */"])
+def test_a_fragment_is_found(comment: str) -> None:
+    comment = comment.replace("OF", "O" + "f").replace("SAME", "The " + "same")
+    assert len(fragments(f"x = 1\n{comment}\n")) == 1
+    assert not fragments("/* An hour of a day, the same of a year. Of others nothing is said. */")
+
+
 def test_a_wrong_word_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"It is {'deveicer'[::-1]}.\n", encoding="utf-8")

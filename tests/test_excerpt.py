@@ -146,7 +146,7 @@ def test_what_is_wrong_is_told_with_its_line(
 
 
 def test_memory_does_not_grow_with_the_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a recording that is four times as long no more is held at once."""
+    """No more is held at once of a recording that is four times as long."""
     monkeypatch.setattr(lines, "TEXT_BYTES", 50_000)
     monkeypatch.setattr(pieces, "HELD", 1000)
     monkeypatch.setattr(base_reading, "_CHUNK", 50_000)

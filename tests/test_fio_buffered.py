@@ -137,7 +137,7 @@ def test_fsync_writes_what_is_dirty_and_waits(tmp_path: Path) -> None:
 
 
 def test_fsync_comes_after_reads_too_until_the_next_write(tmp_path: Path) -> None:
-    """Of what another process makes dirty meanwhile: after the second write and each read behind it, not behind the third."""
+    """It writes what another process makes dirty: after the second write and each read behind it, not behind the third."""
     ios = run(
         tmp_path,
         "[global]\nfilename=/dev/sda\nsize=64m\n[other]\nrw=write\noffset=1g\nrate=400k\nbs=4k\nnumber_ios=200\n"

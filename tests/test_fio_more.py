@@ -58,7 +58,7 @@ def test_zones_of_places(tmp_path: Path) -> None:
 
 
 def test_zones_without_a_length_share_what_is_left(tmp_path: Path) -> None:
-    """Of 80% each has 40, with as many reads."""
+    """Two zones share 80%: each has 40, with as many reads."""
     distribution = "random_distribution=zoned:50/20:25/:25/"
     ios = run(tmp_path, f"[a]\ndirect=1\nrw=randread\nnorandommap\nsize=100m\n{distribution}\nnumber_ios=4000\n", 0.01)
     shares = [sum(low <= io.at < high for io in ios) / 4000 for low, high in ((0, 20480), (20480, 61440), (61440, 102400))]
@@ -239,7 +239,7 @@ def examples() -> list[Path]:
 
 @pytest.mark.needs("fio-examples")
 def test_each_file_that_fio_ships_runs_or_is_refused_with_a_reason() -> None:
-    """Of a drive of 8 TB. What is refused is so for a reason, not because a word is unknown."""
+    """The drive has 8 TB. What is refused is so for a reason, not because a word is unknown."""
     runs, told = set(), {}
     for path in examples():
         data = path.read_bytes()

@@ -285,7 +285,7 @@ def test_after_a_completion_the_queue_has_to_be_run_again(tmp_path: Path, sched:
 
 
 def test_to_find_that_one_has_to_wait_takes_time(tmp_path: Path) -> None:
-    """Of the process that is waited for, or that takes the only tag again."""
+    """The time is that of the process that is waited for, or that takes the only tag again."""
     text = "[global]\nfilename=/dev/sda\ndirect=1\nnumber_ios=8\nsize=1m\n[a]\n[b]\noffset=1g\n"
     how: tuple[dict[str, Any], ...] = ({"sched": "as"}, {"sched": "none", "nr_requests": 1, "pull_ahead": True})
     for options in ({**one, "turnaround_ns": 50_000, "one_processor": True} for one in how):

@@ -260,7 +260,7 @@ def test_runs_are_as_a_kernel_has_them() -> None:
     """Without a scheduler as many requests as the device takes; its own schedulers take one ahead, and modules do not."""
 
     def options(**given: Any) -> dict[str, Options]:
-        """Of a device that takes 31 requests at once, on a host that takes 32."""
+        """Return options for a device that takes 31 requests at once, on a host that takes 32."""
         conditions, drive = RunConditions(seed=7, **given), find_drive("wd-re-4tb")
         each = [Variant(name, name) for name in ("none", "mq-deadline", "bfq", "as", "cfq-slice")]
         return {variant.name: one for variant, one in conditions.runs(each, drive)}

@@ -179,7 +179,7 @@ def test_an_unknown_operation_without_data_is_passed_over(tmp_path: Path, make: 
 
 
 def test_ends_are_told_apart_by_their_places(tmp_path: Path) -> None:
-    """Of a journal's write, and of a flush that was asked for later and is done sooner; which may be at no sector, or at 0."""
+    """A journal's write, and a flush that is asked for later and done sooner, at no sector or at 0, end each at its time."""
     events = sorted([*JOURNAL, (20, "Q", "FWS", 0, 0, 3), (60, "C", "WS", 0, 0, 0)])
     expected = [(0, 50, 10, 9), (20, 60, -1, 3), (70, 131, 75, 9)]
     for make in (blktrace, blkparse, ftrace, recorded):

@@ -67,7 +67,7 @@ def test_every_target_has_a_corpus() -> None:
 
 
 def test_the_corpus_leads_deep(tmp_path: Path) -> None:
-    """Of every format at least one kept input is sound: a mutation of garbage is garbage."""
+    """At least one kept input of every format is sound: a mutation of garbage is garbage."""
     for name, target in TARGETS.items():
         said = [target.run(tmp_path, data) for data in corpus(target)]
         assert any(not text.startswith(":") for text in said), name

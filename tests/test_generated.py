@@ -248,7 +248,7 @@ def test_no_more_writes_are_under_way_than_the_flusher_keeps() -> None:
 
 
 def test_the_machine_reads_one_thing_at_a_time() -> None:
-    """Of two that ask at once the second is served later: who waits for both goes on after that."""
+    """If two ask at once, the second is served later: who waits for both goes on after that."""
     near, far = File([(8, 1)]), File([(800, 1)])
     m = machine()
     process = m.start("one", lambda me: iter(()))  # type: ignore[arg-type, return-value]
@@ -519,5 +519,5 @@ def test_wrong_parameters_are_told(change: tuple[str, str], message: str, tmp_pa
 
 @pytest.mark.parametrize(("wanted", "pages"), [(1, 4), (2, 4), (3, 8), (4, 8), (5, 16), (8, 16), (9, 32), (32, 32)])
 def test_the_first_window_of_read_ahead(wanted: int, pages: int) -> None:
-    """Of 128 KiB: the next power of two, by four up to a page, by two up to eight, and else all (mm/readahead.c)."""
+    """It is the next power of two, by four up to a page and by two up to eight, and else all 128 KiB (mm/readahead.c)."""
     assert _first_window(wanted, 32) == pages

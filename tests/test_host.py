@@ -127,7 +127,7 @@ def test_latency_lasts_until_the_process_has_fetched_it(pro: Profile) -> None:
 
 
 def test_waking_takes_time(pro: Profile) -> None:
-    """Of a process that waits for each I/O: more where many share a core."""
+    """A process that waits for each I/O pays for it, and more where many share a core."""
     switch = replace(BARE, cores=1, switch_ns=20_000)
     assert mean_us(reads(pro, 1, 1, switch)) == pytest.approx(mean_us(reads(pro, 1, 1, BARE)) + 20, abs=0.1)
     many = replace(switch, switch_more_ns=25_000)
@@ -342,7 +342,7 @@ def recorded(times_ns: np.ndarray, latency_ns: int | np.ndarray) -> Trace:
 
 
 def test_the_gate_goes_by_what_could_change() -> None:
-    """Of a device that takes 1023 requests at once: processors, the lock, or latency under load."""
+    """For a device that takes 1023 requests at once, processors, the lock or latency under load could change."""
     minute = np.linspace(0, 60e9, 3000).astype(np.int64)
     quiet = gate(recorded(minute, 100_000), 1023, 0, 60.0, XEON_10, 10)
     assert quiet.open and quiet.could_change is False and quiet.slowdown == pytest.approx(1)

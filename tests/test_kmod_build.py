@@ -252,7 +252,7 @@ def test_a_real_kernel_with_a_member_elsewhere_is_refused(tmp_path: Path, series
 @pytest.mark.needs("stock-kernel")
 @pytest.mark.needs("binutils")
 def test_no_circle_of_calls_between_files(tmp_path: Path) -> None:
-    """Of two files of a module that the linker joins, one at most needs the other. Nor do two define the same."""
+    """Where the linker joins two files of a module, one at most needs the other. Nor do two define the same."""
     stock = kernel("6.12", lambda text: None)
     folder = headers(stock, lambda text: None)
     done = _run("--headers", str(folder), "--btf", str(stock.image), "--output", str(tmp_path))

@@ -84,7 +84,7 @@ def test_only_what_ran_is_judged() -> None:
 
 
 def test_one_that_gets_nothing_has_done_less_than_an_io() -> None:
-    """Of a megabyte a second in a thousand I/Os, half of one."""
+    """If a megabyte a second is a thousand I/Os, it has done half of one."""
     starved = [Got(0, 0, 0.0)]
     assert progress(starved, got(1.0)) == pytest.approx(0.5 / 1000) == 1 / progress(got(1.0), starved)
     assert progress(starved, starved) == 1
@@ -187,7 +187,7 @@ def test_only_the_runtime_of_a_random_job_can_be_chosen() -> None:
 @pytest.mark.thorough
 @pytest.mark.needs("lab")
 def test_advice_is_that_of_the_lab() -> None:
-    """Of a random job: the guest runs it under each scheduler, and advise ranks them all."""
+    """The guest runs a random job under each scheduler, and advise ranks them all."""
     given = {"JOBS": "1", "RUNTIME": "4", "SCHEDULERS": "mq-deadline hw-as"}
     *runs, said = _run("advise", "6.12", given)
     assert [row["scheduler"] for row in runs] == ["mq-deadline", "hw-as"] and all(row["mbps"] > 0 for row in runs)

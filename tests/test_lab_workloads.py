@@ -52,7 +52,7 @@ def test_what_a_program_waits_for_is_recorded() -> None:
 
 
 def test_files_that_are_made_are_not_there_before() -> None:
-    """Of the database, the logs: one for each client and one for all."""
+    """The database makes its logs: one for each client and one for all."""
     text = workloads.record("db", workloads.scaled("db", 8)).decode()
     kinds = [kind for kind, folder in re.findall(r"^([FM]) (\S+) \d+$", text, re.M)]
     clients = len(re.findall(r"^P client", text, re.M))

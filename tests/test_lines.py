@@ -147,7 +147,7 @@ def test_a_device_that_is_in_few_parts(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
-    """Of a part behind the first, with and without a header."""
+    """Lines are counted in parts behind the first, too, with and without a header."""
     for name, number in (("msr", 2001), ("systor", 2002), ("spc", 2001)):
         text = text_of(name, rows_of(3000)).splitlines(keepends=True)
         bad = [*text]

@@ -118,7 +118,7 @@ def test_a_full_disk_does_not_end_the_watch(machine: FakeSystem, tmp_path: Path)
 @pytest.mark.parametrize("end", [BrokenPipeError("lines"), RuntimeError("?"), Ended(143), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("where", ["window", "log", "publish"])
 def test_every_end_restores(machine: FakeSystem, end: BaseException, where: str) -> None:
-    """Of all disks; also where the lines that tell it go nowhere."""
+    """All disks are restored, also where the lines that tell it go nowhere."""
     before = {}
     for name in ("sda", "sdb"):
         machine.add(name)

@@ -85,7 +85,7 @@ def test_metrics_have_all_digits() -> None:
 
 
 def test_metrics_of_a_window(machine: FakeSystem) -> None:
-    """Of two windows the losses are summed, and all else is of the later one."""
+    """Losses of two windows are summed, and all else is that of the later one."""
     machine.add("sda")
     windows = [ahead(1.4, window=replace(QUIET, lost=lost, contention=0.25 * lost)) for lost in (3, 2)]
     watching, _ = service(machine, Scripted(windows))
@@ -260,7 +260,7 @@ def test_describe_goes_by_its_options(capfd: pytest.CaptureFixture[str], tmp_pat
 
 
 def test_described_losses(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Of a recorder that was killed it is not known how many there were."""
+    """If the recorder was killed, nobody knows how many events were lost."""
     pages = {0: [page(1000, *(entry(10, event("block_bio_queue", sector=s, nr_sector=8, rwbs="R", pid=6)) for s in (8, 16)))]}
     whole = files(pages)
     killed = {name: content for name, content in whole.items() if name != "end.json"}
@@ -377,7 +377,7 @@ def test_a_stack_is_offered_what_all_its_legs_are(machine: FakeSystem) -> None:
 
 
 def test_what_revert_tells(machine: FakeSystem, capfd: pytest.CaptureFixture[str]) -> None:
-    """Of each file what it said and says now; the lines by hand put what was before."""
+    """It tells what each file said and says now; the lines by hand put what was before."""
     for name in ("sda", "sdb"):
         machine.add(name, wwn=f"naa.{name}")
     machine.stack("md0", "sda", "sdb")

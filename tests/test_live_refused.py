@@ -265,7 +265,7 @@ def test_reading_a_large_file_is_told_with_how_long_it_takes(tmp_path: Path) -> 
 
 
 def test_the_rates_of_a_recording_are_said(monkeypatch: pytest.MonkeyPatch, machine: FakeSystem, tmp_path: Path) -> None:
-    """Of the time since they were said last."""
+    """Rates are those since they were said last."""
     machine.add("sda")
     said: list[str] = []
 

@@ -32,7 +32,7 @@ __all__ = ["machine"]
 
 
 def test_a_window_is_judged_as_anybody_judges_it(machine: FakeSystem, tmp_path: Any) -> None:
-    """The same first place, margin and interval as of `compare`, `advise` and the Python interface."""
+    """It has the first place, margin and interval that `compare`, `advise` and the Python interface have."""
     machine.add("sda")
     path = record(tmp_path / "four.csv", readers(4, 1300))
     trace, names = load(path), ["mq-deadline", "none", "bfq"]

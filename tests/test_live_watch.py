@@ -42,7 +42,7 @@ def ahead(share: float, name: str = "bfq", window: Window = QUIET) -> Window:
 
 
 def outcomes(decider: Decider, windows: Sequence[Window], begin_s: float = 0.0) -> list[str]:
-    """Of a window a minute."""
+    """Decide once a minute, for each window, and return what was decided."""
     return [decider.decide(w, begin_s + 60 * i).outcome for i, w in enumerate(windows)]
 
 

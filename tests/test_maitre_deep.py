@@ -70,7 +70,7 @@ def _way_ns(apart: int) -> float:
 
 
 def _chosen_well(tasks: int, rounds: int = 160) -> list[bool]:
-    """Of tasks with 8 scattered requests each, 10 ms a request: was the one served that is best by place and age, of all?"""
+    """Tasks have 8 scattered requests each, 10 ms a request: was the one served that is best by place and age, of all?"""
     policy = Policy("maitre", {"positions": POSITIONS}, sectors=1 << 30)
     dice = random.Random(1)
     waiting: dict[int, tuple[int, int, int]] = {}

@@ -70,7 +70,7 @@ class Disk:
                 self.served.append((self.now, self.task_of[request]))
 
     def share(self, task: int, begin: int, end: int) -> float:
-        """Of the requests served in a time."""
+        """Return a task's share of the requests served in a time."""
         found = Counter(who == task for at, who in self.served if begin <= at < end)
         return found[True] / found.total()
 

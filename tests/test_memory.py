@@ -147,7 +147,7 @@ def test_percentiles_of_intervals_are_as_near_as_is_said(exact: int) -> None:
 
 
 def test_percentiles_are_those_of_the_rows() -> None:
-    """Of the I/Os themselves, by another program."""
+    """Another program counts them from the I/Os themselves."""
     load = scattered(5000, 2)
     run = simulate("noop", ConstantDrive(MS), load, options=Options(merging=False, record=True))
     result = printed(summarise(run))

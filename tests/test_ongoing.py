@@ -42,7 +42,7 @@ def load_of(rows: list[Row], **more: Any) -> tuple[Trace, Ongoing]:
 
 
 def further(load: Ongoing) -> Any:
-    """Of the rows that repeat others: the recorded row, parent, after and sector of each."""
+    """Return the recorded row, parent, after and sector of each row that repeats another."""
     n = int(load.origin.max()) + 1
     assert load.after is not None and load.origin[:n].tolist() == list(range(n))
     return [column[n:].tolist() for column in (load.origin, load.parent, load.after, load.sector)]

@@ -76,7 +76,7 @@ def test_who_waits_and_thinks_keeps_none(seed: int) -> None:
 
 
 def test_chance_makes_few_keep_one() -> None:
-    """Of programs that think for most of the time, and for as long as comes."""
+    """Programs think for most of the time here, and for as long as comes."""
     dice = np.random.default_rng(5)
     found = [flags_of(thinking(dice, 64, dice.exponential(60 * MS, 64).astype(np.int64))) for _ in range(400)]
     assert sum(map(bool, found)) <= 4

@@ -76,7 +76,7 @@ def test_places_sizes_and_times(tmp_path: Path) -> None:
 
 
 def test_a_map_of_regrets() -> None:
-    """Of the best 100 they have 98, 97, 50 and nothing; medians of three seeds count, and within 3% all is white."""
+    """They have 98, 97, 50 and nothing of the best 100; medians of three seeds count, and within 3% all is white."""
     variants = parse_variants("noop,deadline,cfq,as,bfq")
     values = [[[100.0]] * 3, [[98.0], [98.0], [10.0]], [[97.0]] * 3, [[50.0]] * 3, [[0.0]] * 3]
     judged = judge([cell(values, "MB/s")], variants, [0, 1, 2, 3, 4])

@@ -54,7 +54,7 @@ def forest(seed: int, count: int, sectors: int, apart_ns: int) -> Forest:
 
 
 def in_pieces(load: Forest, seed: int, cuts: int) -> Pieces:
-    """The same, cut where the time changes."""
+    """Return the pieces, cut where the time changes."""
     changes = np.flatnonzero(np.diff(load.time_ns)) + 1
     at = np.sort(np.random.default_rng(seed).choice(changes, min(cuts, len(changes)), replace=False)).tolist()
     edges = list(zip([0, *at], [*at, len(load.time_ns)], strict=True))

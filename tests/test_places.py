@@ -60,7 +60,7 @@ def victim(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Of ours; everybody may write there."""
+    """Make a folder of ours, in which everybody may write."""
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
     return tmp_path / "shared"

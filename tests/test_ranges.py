@@ -130,7 +130,7 @@ def test_zero_processor_time_is_warned_of_where_it_decides(tmp_path: Path) -> No
 
 
 def test_the_range_is_told_to_people(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Of as many runs as are asked for, and one."""
+    """It is that of as many runs as are asked for, and one."""
     (tmp_path / "a.fio").write_text(SIDE_BY_SIDE)
     words = ("run", tmp_path / "a.fio", "-s", "noop")
     found = told(capfd, *words, "--seeds", "4")["results"][0]["range"]

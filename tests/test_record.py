@@ -237,7 +237,7 @@ def test_the_begin_of_an_archive_makes_no_room(tmp_path: Path) -> None:
 
 
 def test_files_that_fill_their_blocks(tmp_path: Path) -> None:
-    """Of 512 bytes; a block of zeros behind one would end the archive."""
+    """Blocks have 512 bytes; one of zeros behind a file would end the archive."""
     archive = Archive(tmp_path / "a")
     archive.begin({})
     for size in (512, 0, 513, 1024):
@@ -323,7 +323,7 @@ TEXT = "fio-6 [000] 5.000000010: block_bio_queue: 8,0 R 8 + 8 [fio]\nx-0 [000] 5
 
 
 def test_names_are_taken_out(kernel: Kernel, tmp_path: Path) -> None:
-    """Of programs wherever they stand, pieces of them behind texts too; the kernel's threads keep theirs."""
+    """Names of programs go wherever they stand, pieces of them behind texts too; the kernel's threads keep theirs."""
     named = [("secretd", 6), ("secretd", 7), ("other", 8), ("kworker/u8:2", 9)]
     entries = [
         entry(10, event("block_bio_queue", sector=8 * pid, nr_sector=8, rwbs="R", pid=pid, comm=comm)) for comm, pid in named

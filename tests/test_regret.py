@@ -92,7 +92,7 @@ def test_the_forms_that_an_error_names_are_known() -> None:
 
 
 def rows(*ios: tuple[int, int, int, int, Op]) -> Rows:
-    """Of (task, issue ms, completion ms, sectors, operation)."""
+    """Make rows from (task, issue ms, completion ms, sectors, operation)."""
     task, issue, done, sectors, op = (np.array(column) for column in zip(*ios, strict=True))
     return Rows(issue * MS, done * MS, np.zeros(len(task), np.uint64), sectors, task.astype(np.uint32), op, None)
 

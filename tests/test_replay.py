@@ -32,7 +32,7 @@ def trace(rows: list[tuple[int, int, int, int, int]], **more: Any) -> Trace:
 
 
 def test_what_continues_a_stream() -> None:
-    """The same thread of control, the same operation, where the one before it ends."""
+    """A stream goes on with the same thread of control and operation, where the request before it ends."""
     rows = [
         (0, 9, 1, 0, 0),
         (1, 9, 1, 0, 8),

@@ -276,7 +276,7 @@ def test_the_class_that_waits_most() -> None:
 
 @pytest.mark.thorough
 def test_pictures_of_prospects() -> None:
-    """Of each workload the places and the times, on both machines; on the slow one the median time is longer."""
+    """They show places and times of each workload, on both machines; on the slow one the median time is longer."""
     (finding,) = run_all([EXPERIMENTS["was-slow"]], ["sim"], Bench(0.05))
     prospects = [chart for chart in finding.charts if "slow" in chart.lines]
     assert [len(chart.lines["slow"]) for chart in prospects] == [9] * 4

@@ -46,7 +46,7 @@ class Scripted:
 
 
 def rows(name: str, found: Any) -> list[list[Any]]:
-    """Of the one table of an experiment."""
+    """Return the rows of the one table of an experiment."""
     (table,) = EXPERIMENTS[name].tables(found)
     return [list(row) for row in table.rows]
 

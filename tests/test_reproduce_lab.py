@@ -222,7 +222,7 @@ def test_a_read_beside_a_writer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_operations_through_the_page_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each case the throughput from the mean time of a record; who is the best, by how much. A second run tries a selector."""
+    """Each case has a throughput from the mean time of a record, and a best, by how much. A second run tries a selector."""
     names = [
         f"{operation}-{record}-{size}"
         for size in (1, 16)

@@ -162,7 +162,7 @@ def test_fairness_is_among_those_that_run_side_by_side() -> None:
 
 
 def test_percentiles_are_latencies_that_occurred() -> None:
-    """Of 1000 latencies, 1 to 1000 ms in any order, p percent do not exceed p * 10 ms; of ten, the fifth and the tenth."""
+    """If latencies are 1 to 1000 ms in any order, p percent do not exceed p * 10 ms; ten have the fifth and the tenth."""
     order = np.random.default_rng(1).permutation(1000) + 1
     rows = [(0, READ, 5.0, 5.0 + ms, 8) for ms in order.tolist()]
     expected = {"mean": pytest.approx(500.5), "p50": 500.0, "p95": 950.0, "p99": 990.0, "p99_9": 999.0, "max": 1000.0}

@@ -32,7 +32,7 @@ def _parsed(folder: Path, records: list[bytes]) -> tuple[Trace, Trace, str]:
 
 
 def _same(one: Trace, other: Trace) -> None:
-    """The same requests and flushes, at the same times."""
+    """Check that both have the same requests and flushes, at the same times."""
     a, b = with_flushes(one), with_flushes(other)
     for name in ("time_ns", "complete_ns", "sector", "sectors", "op", "flags"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), (name, getattr(a, name), getattr(b, name))

@@ -81,7 +81,7 @@ def test_a_recording_of_two_processors(tmp_path: Path, rwbs: int) -> None:
 
 
 def test_the_devices_model_comes_from_the_archive(tmp_path: Path) -> None:
-    """Of one disk, or of the one that is asked for."""
+    """An archive of one disk has one model; of several disks, one is asked for."""
     content = files(two_cpus())
     assert read(tmp_path, content).device_model == "m"
     disks = [

@@ -159,7 +159,7 @@ def test_the_scenario_holds(tmp_path: Path) -> None:
 
 
 def test_the_log_shows_the_wait() -> None:
-    """The same load as CSV: A's three blocks, each awaited for a millisecond, then B."""
+    """As CSV, the load has A's three blocks, each awaited for a millisecond, and then B."""
     rows = [line.split(",") for line in printed(tutorial("engineer"), "grep")]
     assert [(row[1], row[5]) for row in rows if row[1] == "dispatch"] == [
         ("dispatch", "0"), ("dispatch", "8"), ("dispatch", "16"), ("dispatch", "1000000"),

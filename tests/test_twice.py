@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The same workload recorded twice: no scheduler that one recording calls better is called worse by the other.
+"""A workload is recorded twice: no scheduler that one recording calls better is called worse by the other.
 
 A second recording begins elsewhere, its programs think a little longer or shorter, and the recorder stops earlier or later.
 """

@@ -74,7 +74,7 @@ def test_the_tunable_means_nothing_to_a_disk(name: str) -> None:
 
 
 def test_shares_of_flash_need_waits() -> None:
-    """Of two that read one request after the other, each is served whenever the other thinks: 1:1 whatever the tickets."""
+    """Two read one request after the other, and each is served whenever the other thinks: 1:1 whatever the tickets."""
     got = []
     for wait_nonrot in (0, 1):
         out = simulate(

@@ -207,7 +207,7 @@ def test_it_gives_up_on_long_thinks_as_soon_as_they_are_known_to_be_long() -> No
 
 
 def test_it_forgets_what_is_no_longer_so() -> None:
-    """The same readers think 300 us, then 5 ms: intervals follow."""
+    """Readers think 300 us, then 5 ms: intervals follow."""
     load = streams(3, (300, 300), 8, requests=1600)
     late = np.tile(np.arange(1600) >= 800, 4)
     load.delay_ns[late] = 5 * MS

@@ -322,7 +322,7 @@ def test_load_reads_back(capfd: pytest.CaptureFixture[str], disk: Path, classes:
 
 @pytest.fixture
 def counting(disk: Path, classes: Path) -> Path:
-    """The same, with the configuration in force and counts: class 1 met three times, and class 4 once, and twice in vain."""
+    """The kernel has a configuration in force and counts: class 1 met three times, and class 4 once, and twice in vain."""
     table = find("was").tables["config"]
     write(disk / "iosched" / "config", table.show(table.check("x", load(classes).rows())))
     write(disk / "iosched" / "observe", "1\n")

@@ -192,7 +192,7 @@ def test_time_counts_from_the_first_issue() -> None:
 
 
 def test_intervals_for_all_are_longer_than_what_is_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of up to 3 ms: 4 and 8 are left of FIXED_US."""
+    """Up to 3 ms are forbidden: 4 and 8 are left of FIXED_US."""
     matrix = Matrix(np.array([[5, *[0] * 9, 1]], np.int64), 1000, "c")
     best = SimpleNamespace(config=lambda wait_us, made: dataclasses.replace(alike(wait_us, made), history=3))
     monkeypatch.setattr(fit, "calibrate", lambda *_: SimpleNamespace(best=best, others=[]))

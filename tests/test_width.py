@@ -88,7 +88,7 @@ def test_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("columns", [0, 1, 7, 60])
 def test_a_narrow_terminal(words: dict[str, list[str]], columns: int) -> None:
-    """Of no columns is one whose size nobody has set."""
+    """A terminal whose size nobody has set has no columns."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

@@ -45,7 +45,7 @@ enum {
 #define WHOLE	    1000000u /* of a share, and of a factor of 1 */
 #define MAX_POINTS  24
 #define NS	    1000000000ull
-/* Of more sectors no limit asks for more: so that costs in tokens fit. */
+/* No limit asks for more than for so many sectors: costs in tokens fit. */
 #define MAX_COUNTED (1u << 24)
 
 static const struct hw_param point_columns[] = {

@@ -58,7 +58,7 @@ void hw_merge_rehash(struct hw_merger *m, struct hw_request **bucket, u32 bits)
 	m->bits = bits;
 	m->hashed = 0;
 	for (i = 0; i < n; i++) {
-		/* Of equal ends the newest is found first: the oldest goes in first. */
+		/* The newest of equal ends is found first, so the oldest goes in first. */
 		for (oldest_first = NULL; (rq = old[i]); oldest_first = rq) {
 			old[i] = rq->hash_next;
 			rq->hash_next = oldest_first;

@@ -21,7 +21,7 @@
 
 #define HWK_LOOK_EVERY HZ
 
-/* Of a control group, on all disks. */
+/* A control group, on all disks. */
 struct hwk_cpd {
 	struct blkcg_policy_data cpd; /* first */
 	u32 weight;
@@ -35,7 +35,7 @@ struct hwk_group_mem {
 	u8 area[] __aligned(8); /* policy->group_size: struct hw_group first */
 };
 
-/* Of a control group on a disk. */
+/* A control group on one disk. */
 struct hwk_pd {
 	struct blkg_policy_data pd; /* first */
 	struct hwk_sched *sched;

@@ -50,7 +50,7 @@ static __always_inline void settle(struct hwk_sched *sched)
 		ask(sched);
 }
 
-/* The same for changes from outside; and the queue is run. */
+/* Something outside has changed: settle, and run the queue. */
 void hwk_changed(struct hwk_sched *sched, unsigned long flags)
 {
 	settle(sched);
@@ -58,7 +58,7 @@ void hwk_changed(struct hwk_sched *sched, unsigned long flags)
 	blk_mq_run_hw_queues(sched->rq_queue, true);
 }
 
-/* The same where the queue must not be run, under the lock that stays held: the timer runs it. */
+/* As hwk_changed(), where the lock stays held and the queue must not be run: the timer runs it. */
 void hwk_changed_silently(struct hwk_sched *sched)
 {
 	if (sched->ready)

@@ -177,7 +177,7 @@ void sim_job_wake(struct hws *s, struct sim_job *j);
 void sim_job_compute(struct hws *s, struct sim_job *j, u64 need_ns);
 /* @cookie: a transfer of the page cache, or NULL for an I/O of the job's own. */
 void sim_job_issue(struct hws *s, u32 task, u64 sector, u32 sectors, u8 op, u8 flags, void *cookie);
-/* The same with a priority of its own. */
+/* Issue an I/O with a priority of its own. */
 void sim_job_issue_at(struct hws *s, u32 task, const struct hw_bio *what, void *cookie);
 
 /* place.c */
@@ -198,7 +198,7 @@ u16 sim_job_prio(struct sim_job *j, u32 direction, u64 bytes, u16 usual);
 /* skew.c */
 bool sim_skew_wrong(const struct hws_job *o);
 void sim_skew_init(struct sim_job *j, struct sim_file *f);
-/* Of the file's blocks one, as often as the distribution says. */
+/* Draw one of the file's blocks, as often as the distribution says. */
 u64 sim_skew_block(struct sim_job *j, struct sim_file *f);
 
 /*

@@ -174,7 +174,7 @@ static u32 pick_direction(struct sim_job *j)
 }
 
 /*
- * Of a job that also reads fio asks after every I/O: after the Nth write, and again after each read
+ * fio asks a job that also reads after every I/O: after the Nth write, and again after each read
  * until the next one.
  */
 static bool fsync_due(const struct sim_job *j)
@@ -477,7 +477,7 @@ static int jobs_over(struct hws *s, struct sim_source *source)
 	return 0;
 }
 
-/* Of all jobs together. */
+/* All jobs together are one source. */
 static const struct sim_source_ops jobs_ops = { .over = jobs_over };
 
 /* --- set-up --- */

@@ -216,8 +216,8 @@ static struct sim_file *next_file(struct sim_job *j)
 /* --- offsets, relative to the file's first byte of I/O --- */
 
 /*
- * Of so many blocks one, by the zones if there are any. A zone that is shorter than a block is its
- * first. U64_MAX: the zone lies beyond them.
+ * Draw one of so many blocks, by the zones if there are any. A zone that is shorter than a block is
+ * its first. U64_MAX: the zone lies beyond them.
  */
 static u64 draw_block(struct sim_job *j, u32 d, u64 blocks)
 {

@@ -56,7 +56,7 @@ static double zeta(u64 n, double theta)
 	return sum - third * (at_a / (a * a * a) - at_b / (b * b * b)) / 720;
 }
 
-/* Of a fraction the whole part; what is no such number (0/0 with two blocks) counts as 0. */
+/* The whole part of a fraction; what is no number (0/0 with two blocks) counts as 0. */
 static u64 whole(double value, u64 most)
 {
 	if (!(value > 0))

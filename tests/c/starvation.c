@@ -35,7 +35,7 @@ static const struct {
 	{ "as-95", 1, 90 }, { "cas", 1, 90 }, { "maitre", 0, 120 },
 };
 
-/* The same of commits. */
+/* Bounds of commits. */
 static const struct {
 	const char *policy;
 	u64 seconds;

@@ -181,7 +181,7 @@ static void note_wait(struct world *w, u32 whose, u64 since_ns)
 	}
 }
 
-/* Of all write-back, the request that has waited longest; if @write is there still, that. */
+/* The request of all write-back that has waited longest; @write, if it is there still. */
 static u64 oldest_needed(const struct world *w, u64 write)
 {
 	u64 oldest = HW_NEVER;

@@ -224,7 +224,7 @@ static void retune(struct world *w)
 	hw_tuned(w->q);
 }
 
-/* Of the tasks that have exited only those remain whose queues virtual time has not passed yet. */
+/* Tasks that have exited remain only while virtual time has not passed their queues. */
 static void check_empty(struct world *w)
 {
 	struct bfq *b = bfq_of(w);

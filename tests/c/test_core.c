@@ -132,7 +132,8 @@ struct noop_like {
 };
 
 /*
- * Of requests that end at one place the newest takes what follows, however many buckets there are.
+ * The newest of the requests that end at one place takes what follows, however many buckets there
+ * are.
  */
 static void test_rehash(void)
 {

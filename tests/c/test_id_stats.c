@@ -352,7 +352,7 @@ static void test_detour(void)
 	CHECK_EQ(tasks[A].clock, 500 * US + (6 * MS - (4 * MS + 80 - 1 * MS)) / 2);
 }
 
-/* Of bytes, as many cost the same whoever reads them: what the requests so far took on average. */
+/* As many bytes cost the same whoever reads them: what requests so far took on average. */
 static void test_charge(void)
 {
 	struct hw_request *a, *b;

@@ -86,7 +86,7 @@ static int compare_u64(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of one tally, in ascending order; how many there are. */
+/* Store one tally's latencies in ascending order; return how many there are. */
 static uint64_t latencies_of(uint32_t tally, const struct hws_latencies *all, uint64_t n,
 			     uint64_t *out)
 {

@@ -159,7 +159,7 @@ static void test_columns(struct hws *s)
 	CHECK_EQ(hws_add_trace(s, &good), 0);
 }
 
-/* The same of a piece, which has no rows that follow others. */
+/* A piece is refused likewise; it has no rows that follow others. */
 static void test_pieces(void)
 {
 	static const int64_t times[] = { 5, 5, 6 };

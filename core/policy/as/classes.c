@@ -45,7 +45,7 @@ static const struct kind_limits limits[WAS_ROW_KINDS] = {
 	[WAS_PROVE] = { .max = 1, .max_rows = 1 },
 };
 
-/* Of the kinds that there must be. */
+/* What is said of each kind that there must be. */
 static const char *const lacking[] = {
 	"lacks a row 'history'", "lacks rows 'spatial'",  "lacks rows 'temporal'",
 	"lacks rows 'interval'", "lacks a row 'classes'",

@@ -47,7 +47,7 @@ void las11_timed_out(struct as_queue *aq);
 void las26_timed_out(struct as_queue *aq);
 bool las11_doubts(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq);
 bool las26_doubts(const struct as_queue *aq, struct as_task *t, const struct hw_request *rq);
-/* The same if the wait could last that long. */
+/* Would they if the wait could last @interval? */
 bool las11_doubts_for(const struct as_queue *aq, const struct as_task *t,
 		      const struct hw_request *rq, u64 interval);
 bool las26_doubts_for(const struct as_queue *aq, const struct as_task *t,

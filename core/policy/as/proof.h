@@ -28,7 +28,7 @@ struct was_gain {
 };
 
 struct was_proof {
-	/* Of all classes together with antic_expire: waits, those met, and the time of the others. */
+	/* All classes together with antic_expire: waits, those met, and the time of the others. */
 	s64 waits, met, lost_us;
 	s64 worth_us; /* lost_us per met */
 	struct was_gain gain[WAS_MAX_CLASSES];

@@ -170,8 +170,7 @@ static void add(struct bfq *b, struct bfq_queue *bq, struct hw_request *rq)
 			bfq_budget_for_next(b, bq);
 	}
 	/*
-	 * Of a queue that is not raised, the time of its last request; of one that is, when that
-	 * began.
+	 * The time of its last request, if the queue is not raised; when that began, if it is.
 	 */
 	if (b->low_latency && (was == 1 || !bfq_raised(bq) || interactive))
 		bq->raise.start = b->tick;

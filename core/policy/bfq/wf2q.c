@@ -365,7 +365,7 @@ void bfq_mark_busy(struct bfq *b, struct bfq_queue *bq)
 		weight_count(b, bq);
 	if (bfq_raised(bq))
 		b->nr_busy_raised++;
-	/* Of all queues that one waker wakes, the latest busy one is tried first. */
+	/* A waker's queues are tried from the latest busy one on. */
 	if (bq->waker)
 		list_move(&bq->woken_link, &bq->waker->woken);
 }

@@ -84,7 +84,7 @@ static void tree_del(struct cs_device *d, struct cs_queue *c)
 
 /* --- a queue's requests --- */
 
-/* Of two requests of a queue: synchronous first, then metadata, then place. */
+/* Return the better of two requests of a queue: synchronous, then metadata, then by place. */
 static struct hw_sorted_request *better(const struct cs_device *d, struct hw_sorted_request *a,
 					struct hw_sorted_request *b)
 {

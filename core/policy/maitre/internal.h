@@ -263,7 +263,7 @@ static inline u16 mt_prio_of(const struct hw_task *task, u16 ioprio)
 }
 
 /*
- * Of a @share of U16_MAX one more case is known: it @counts, or does not. The last one weighs 1 in
+ * One more case of a @share of U16_MAX is known: it @counts, or does not. The last one weighs 1 in
  * 2^@shift.
  */
 static inline void mt_share_seen(u16 *share, bool counts, u32 shift)
@@ -355,7 +355,7 @@ static inline bool mt_streams(const struct mt_device *d, const struct mt_entity 
 	return e->kind == MT_FLOW && e->near <= d->mean_ns >> MT_STREAM_SHIFT;
 }
 
-/* The same of late, roughly: one seek, as at the end of a file, does not change that. */
+/* Has it been near of late? One seek, as at the end of a file, does not change that. */
 static inline bool mt_sequential(const struct mt_device *d, const struct mt_entity *e)
 {
 	return mt_near(e) * MT_SEEKS_PART <= d->mean_ns;

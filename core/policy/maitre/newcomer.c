@@ -17,7 +17,7 @@ u64 mt_earliest(const struct mt_device *d, const struct mt_entity *e)
 {
 	u64 floor = e->in->floor[e->class], window = (u64)d->window * MT_MSEC;
 
-	/* The same for all weights, lest a light group gets more by coming and going. */
+	/* All weights have the same, lest a light group gets more by coming and going. */
 	if (e->kind == MT_GROUP)
 		window /= GROUP_WINDOW;
 	return floor - min(floor, window);

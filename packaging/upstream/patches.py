@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "docs")]
 
-import generate  # noqa: E402
+import lab_tables  # noqa: E402
 from amalgamate import Refused, amalgamate  # noqa: E402
 
 from headwaiter.base.errors import Problem  # noqa: E402
@@ -193,9 +193,9 @@ def letter() -> str:
     """The text of the cover letter."""
     text = (HERE / "letter.txt").read_text(encoding="utf-8")
     tables = {
-        "PROGRAMS": generate.programs("maitre-6.12"),
-        "COMMITS": generate.commits("commits-6.12"),
-        "STARTS": generate.starts("starts-6.12"),
+        "PROGRAMS": lab_tables.programs("maitre-6.12"),
+        "COMMITS": lab_tables.commits("commits-6.12"),
+        "STARTS": lab_tables.starts("starts-6.12"),
     }
     for name, table in tables.items():
         text = text.replace(f"@{name}@", plain(table))

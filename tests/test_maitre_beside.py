@@ -53,6 +53,8 @@ class Served:
 class Drive:
     programs: list[Program]
     depth: int = 32
+    keeps_head: tuple[int, ...] = ()
+    """Tasks in whose favour the drive leaves what it does not hold for 2 s, for as long as it has a request of theirs."""
     now: int = 0
     served: list[Served] = field(default_factory=list)
     done: dict[int, int] = field(default_factory=dict)
@@ -69,7 +71,8 @@ class Drive:
         due = [(0, task) for task, p in enumerate(self.programs) for _ in range(p.at_once)]  # a heap
         queued: dict[int, tuple[int, bool, int]] = {}
         flying: dict[int, tuple[int, int]] = {}
-        head_free = 0
+        begun: dict[int, int] = {}
+        head_free = stream_free = 0
         while True:
             times = [at for at, _ in flying.values()]
             times += [due[0][0]] if due else []
@@ -80,6 +83,7 @@ class Drive:
                 return
             for request in [r for r, (at, _) in flying.items() if at <= self.now]:
                 _, task = flying.pop(request)
+                self.long_ns[task] = max(self.long_ns.get(task, 0), self.now - begun.pop(request))
                 policy.complete(request, self.now)
                 self.done[task] = self.done.get(task, 0) + 1
                 heapq.heappush(due, (self.now + self.programs[task].think_ns, task))
@@ -94,7 +98,15 @@ class Drive:
                 if not held:
                     head_free = max(head_free, self.now) + MISS
                 flying[picked] = (self.now + HIT if held else head_free, task)
-                self.long_ns[task] = max(self.long_ns.get(task, 0), flying[picked][0] - since)
+                if task in self.keeps_head:
+                    stream_free = max(stream_free, self.now) + MS
+                    flying[picked] = (stream_free, task)
+                elif self.keeps_head and not held:
+                    flying[picked] = (self.now + 2000 * MS, task)
+                begun[picked] = since
+            if flying and min(at for at, _ in flying.values()) > self.now + MISS:
+                first = min(flying, key=lambda r: flying[r][0])
+                flying[first] = (self.now + MISS, flying[first][1])
 
     def beside(self, task: int) -> list[Served]:
         """Those of `task` that went to the drive with another's there, beside which the one before had gone already."""
@@ -152,6 +164,19 @@ def test_who_misses_now_and_then_comes_back_less_and_less_often() -> None:
     missed = [s for s in drive.beside(0) if not s.held]
     assert 2 <= len(missed) <= 4
     assert all(s.at_ns < 20_000 * MS for s in missed)
+
+
+def test_a_miss_is_not_left_to_a_drive_that_goes_on_with_a_stream() -> None:
+    """The stream has its next request there before the drive is done with one. It waits until the miss is served."""
+    numbers = count(1)
+    stream = _onward(1 << 31, 256, think_ns=100_000)
+    stream.at_once = 2
+    drive = Drive([_within(8, lambda: bool(next(numbers) % 1000)), stream], keeps_head=(1,))
+    drive.run(10_000 * MS)
+    missed = [s for s in drive.served if s.task == 0 and not s.held and 1 in s.others.values()]
+    assert missed, "it was beside the stream"
+    assert drive.long_ns[0] < 600 * MS
+    assert drive.done[1] > 4000
 
 
 @pytest.mark.parametrize("mib", [30, 36])

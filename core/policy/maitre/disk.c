@@ -238,7 +238,7 @@ static void take(struct mt_device *d, struct mt_request *r)
 		d->async_owed += mt_stream_ns(d, rq->sectors);
 	}
 	INIT_LIST_HEAD(&r->fly);
-	if (mt_scatters(home)) {
+	if (mt_scatters(home) || home == &d->beside) {
 		list_add_tail(&r->fly, &d->flying);
 		if (home->kind == MT_POOL)
 			mt_average(&home->near, mt_position(d, hw_apart(rq->sector, home->end)),
@@ -276,7 +276,7 @@ static struct hw_request *disk_dispatch(struct mt_device *d)
 		return beside(d, r);
 	if (!e || (e->kind == MT_ASYNC && !mt_async_may(d, e)))
 		return NULL;
-	if (mt_scatters(e) && !mt_pool_may(d, e))
+	if (mt_stuck(d, e))
 		return NULL;
 	hw_because_wait(q, e == d->held, q->force ? HW_DRAIN : d->because);
 	d->because = HW_SLICE;

@@ -207,7 +207,7 @@ struct mt_device {
 	s64 late_ns;	       /* by so much longer a read takes after a write, in the mean */
 	const struct mt_flow *last; /* whose request was dispatched last; not to be followed */
 	struct list_head first;	    /* the host's wish, or returned */
-	struct list_head flying;    /* of pools, in order of dispatch */
+	struct list_head flying;    /* of pools and beside, in order of dispatch */
 	struct list_head writing;   /* groups with write-back */
 	u32 flows;		    /* with requests queued or in the device */
 	u32 streams;		    /* of those, that read or write in sequence */
@@ -457,7 +457,7 @@ void mt_inherit(struct mt_device *d, struct mt_flow *f, u64 sector);
 /* pool.c */
 struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_entity *e);
 struct hw_sorted_request *mt_pool_next(const struct mt_device *d, const struct mt_entity *pool);
-bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool);
+bool mt_stuck(const struct mt_device *d, const struct mt_entity *e);
 
 /* rate.c */
 u64 mt_stream_ns(const struct mt_device *d, u64 sectors);

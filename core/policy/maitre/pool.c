@@ -7,6 +7,7 @@
 
 #define AMONG_LEAST   10u /* requests, that the age of one is divided by */
 #define OLD	      4u  /* mean positionings that a request is at most to be in the device */
+#define MISSED	      2u  /* the same of one that was to be in its cache */
 #define AGED_NS	      (2 * MT_SEC)
 #define AGED_EVERY_NS (100 * MT_MSEC)
 #define OVERDUE_NS    (20 * MT_SEC)
@@ -63,15 +64,20 @@ struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_
 }
 
 /*
- * May the pool's next request go to the device now? A device with a queue of its own serves what is
- * near first: nothing is put beside a request that has been there for long.
+ * Must @e wait for what has been in the device for long? A device with a queue of its own serves what is
+ * near first: nothing is put beside a request of the pool then, and nothing at all beside one that was to
+ * be in its cache, and was not. A stream could keep the head from it for seconds.
  */
-bool mt_pool_may(const struct mt_device *d, const struct mt_entity *pool)
+bool mt_stuck(const struct mt_device *d, const struct mt_entity *e)
 {
 	const struct mt_request *oldest;
+	bool missed;
 
 	if (list_empty(&d->flying))
-		return true;
+		return false;
 	oldest = list_first_entry(&d->flying, struct mt_request, fly);
-	return d->now - oldest->s.rq.dispatch_ns < OLD * d->mean_ns;
+	missed = oldest->home == &d->beside;
+	if (!missed && !mt_scatters(e))
+		return false;
+	return d->now - oldest->s.rq.dispatch_ns >= (missed ? MISSED : OLD) * d->mean_ns;
 }

@@ -112,7 +112,7 @@ def test_programs_that_win_and_lose() -> None:
     rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in section.table.split("<tr>")[1:]]
     assert rows == [
         ["program", "under as", "I/Os", "noop, MB/s", "as, MB/s", "noop, s", "as, s", "noop, max ms", "as, max ms"],
-        ["dd", "gains: 50% more done; waits up to 90.0 ms", "100", "10", "15", "1.00", "0.50", "40.0", "90.0"],
+        ["dd", "gains: 50% more done; waits up to 90.0 ms", "100", "10.0", "15.0", "1.00", "0.50", "40.0", "90.0"],
         ["find", "pays: 2.5 times as long waiting", "10", "–", "–", "0.10", "0.25", "–", "–"],
         ["cat", "the same", "100", "–", "–", "0.10", "0.10", "–", "–"],
     ]

@@ -13,6 +13,7 @@ from command import good, names_of, told, write
 from handmade import result
 
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import digits
 from headwaiter.drives.choose import open_drive
 from headwaiter.engine.processor import MEASURED, Time, parse_time
 from headwaiter.engine.sim import Forest, Options, simulate
@@ -58,7 +59,7 @@ def test_what_depends_on_timing_is_said() -> None:
     far = with_range(result("c", 5.0), [result("c", 5.1)])
     by, ranked = rank([chaotic, near, far], "throughput")
     words = uncertain(by, ranked)
-    assert "a 14–20 MB/s" in words and "over 3 runs" in words and " c " not in words
+    assert "a 14.0–20.0 MB/s" in words and "over 3 runs" in words and " c " not in words
     assert uncertain(*rank([near, far], "throughput")) == ""
 
 
@@ -137,7 +138,7 @@ def test_the_range_is_told_to_people(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert found["runs"] == 5 and told(capfd, *words, "--seeds", "0")["results"][0].get("range") is None
     low, high = found["throughput_MBps"]["low"], found["throughput_MBps"]["high"]
     text = " ".join(good(capfd, *words, "--seeds", "4").split())
-    assert f"think times, throughput is {low:.4g} to {high:.4g} MB/s" in text and low < high
+    assert f"think times, throughput is {digits(low)} to {digits(high)} MB/s" in text and low < high
     assert "throughput is" not in good(capfd, *words, "--seeds", "0")
 
 

@@ -81,8 +81,8 @@ def test_two_runs_print_the_same(capfd: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.thorough
 def test_what_is_documented_is_what_there_is() -> None:
-    """docs/reproduction.json has every claim of all experiments at each level; six of seven that are decided hold, all essential
-    ones but one in the lab, which differs from machine to machine, and the others are explained.
+    """docs/reproduction.json has every claim of all experiments at each level; six of seven that are decided hold, among them all
+    essential ones, and the others are explained.
     """
     found = json.loads((ROOT / "docs" / "reproduction.json").read_text(encoding="utf-8"))
     claims = found["claims"]
@@ -93,7 +93,7 @@ def test_what_is_documented_is_what_there_is() -> None:
     assert found["scale"] == 1 and "settings" not in found
     decided = [claim for claim in claims if not claim["too_short"]]
     assert sum(claim["holds"] for claim in decided) >= 0.85 * len(decided) and len(decided) >= 0.95 * len(claims)
-    assert {(one["id"], one["level"]) for one in decided if one["essential"] and not one["holds"]} <= {("SE6", "lab")}
+    assert not [(one["id"], one["level"]) for one in decided if one["essential"] and not one["holds"]]
     assert all("investigation" in claim for claim in decided if not claim["holds"])
 
 

@@ -7,7 +7,7 @@
 
 #define AMONG_LEAST   10u /* requests, that the age of one is divided by */
 #define OLD	      4u  /* mean positionings that a request is at most to be in the device */
-#define MISSED	      2u  /* the same of one that was to be in its cache */
+#define MISSED	      2u  /* and one that was to be in its cache, and was not */
 #define AGED_NS	      (2 * MT_SEC)
 #define AGED_EVERY_NS (100 * MT_MSEC)
 #define OVERDUE_NS    (20 * MT_SEC)
@@ -64,9 +64,9 @@ struct hw_sorted_request *mt_upwards(const struct mt_device *d, const struct mt_
 }
 
 /*
- * Must @e wait for what has been in the device for long? A device with a queue of its own serves what is
- * near first: nothing is put beside a request of the pool then, and nothing at all beside one that was to
- * be in its cache, and was not. A stream could keep the head from it for seconds.
+ * Must @e wait for what has been in the device for long? A device with a queue of its own serves what
+ * is near first: nothing is put beside a request of the pool then, and nothing at all beside one that
+ * was to be in its cache, and was not. A stream could keep the head from it for seconds.
  */
 bool mt_stuck(const struct mt_device *d, const struct mt_entity *e)
 {

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -18,7 +18,7 @@ from headwaiter.experiments.advise import TOLD
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def of_lab(name: str) -> dict[str, Any]:
+def _of_lab(name: str) -> dict[str, Any]:
     """NAME.json, which lies beside the script that has measured it."""
     (path,) = (ROOT / "lab").rglob(f"{name}.json")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -27,15 +27,21 @@ def of_lab(name: str) -> dict[str, Any]:
 
 def lab_results(name: str) -> list[dict[str, Any]]:
     """Rows that `headwaiter lab … --json -o NAME.json` has measured."""
-    results: list[dict[str, Any]] = of_lab(name)["results"]
+    results: list[dict[str, Any]] = _of_lab(name)["results"]
     return results
+
+
+def _by(results: Iterable[dict[str, Any]], first: str, second: str) -> dict[str, dict[Any, dict[str, Any]]]:
+    """Return rows by the values of two of their keys, in their order."""
+    by: dict[str, dict[Any, dict[str, Any]]] = {}
+    for r in results:
+        by.setdefault(r[first], {})[r[second]] = r
+    return by
 
 
 def readers(name: str) -> str:
     """Return a line for each scheduler of the experiment `readers`."""
-    by: dict[str, dict[int, dict[str, Any]]] = {}
-    for r in lab_results(name):
-        by.setdefault(r["scheduler"], {})[r["readers"]] = r
+    by = _by(lab_results(name), "scheduler", "readers")
     counts = sorted(next(iter(by.values())))
     several = [n for n in counts if n > 1]
 
@@ -67,13 +73,9 @@ def readers(name: str) -> str:
 
 def advice(names: str) -> str:
     """Return a line for each job of the experiment `advise`, in one file or several: how far ahead each scheduler is in both."""
-    runs: dict[str, dict[str, dict[str, Any]]] = {}
-    said: dict[str, dict[str, Any]] = {}
-    for r in (r for name in names.split() for r in lab_results(name)):
-        if r["what"] == "run":
-            runs.setdefault(r["job"], {})[r["scheduler"]] = r
-        elif r["among"] == "all":
-            said[r["job"]] = r
+    results = [r for name in names.split() for r in lab_results(name)]
+    runs = _by((r for r in results if r["what"] == "run"), "job", "scheduler")
+    said = {r["job"]: r for r in results if r["what"] == "advice" and r["among"] == "all"}
     base = "mq-deadline"
     others = [s for s in next(iter(runs.values())) if s != base]
 
@@ -120,23 +122,20 @@ def first_places(names: str) -> str:
 def watched(name: str) -> str:
     """Return what each scheduler of NAME.json alone read (and wrote) under each load, and what watch did, beside the best."""
     found = lab_results(name)
-    alone: dict[str, dict[str, dict[str, Any]]] = {}
-    for r in found:
-        if r["what"] == "alone":
-            alone.setdefault(r["scheduler"], {})[r["load"]] = r
+    alone = _by((r for r in found if r["what"] == "alone"), "scheduler", "load")
     phases = {r["load"]: r for r in found if r["what"] == "watch"}
     loads = list(phases)
 
     def rates(by: Mapping[str, Mapping[str, Any]]) -> list[str]:
         written = [by[load]["write_mbps"] for load in loads]
-        return [f"{by[load]['read_mbps']:.3g}" + (f" ({w:.3g})" if w else "") for load, w in zip(loads, written, strict=True)]
+        return [brief(by[load]["read_mbps"]) + (f" ({brief(w)})" if w else "") for load, w in zip(loads, written, strict=True)]
 
     def of_all(by: Mapping[str, Mapping[str, Any]]) -> str:
-        return f"{geometric_mean(by[load]['read_mbps'] for load in loads):.3g}"
+        return brief(geometric_mean(by[load]["read_mbps"] for load in loads))
 
     body = [[f"`{name}`", *rates(by), of_all(by)] for name, by in alone.items()]
     (whole,) = (r for r in found if r["what"] == "whole")
-    body.append(["`watch`", *rates(phases), f"{whole['read_mbps']:.3g}"])
+    body.append(["`watch`", *rates(phases), brief(whole["read_mbps"])])
     body.append(["in force at the end", *(f"`{phases[load]['scheduler']}`" for load in loads), ""])
     body.append(["that one alone, of the best", *(f"{phases[load]['of_best']:.3f}" for load in loads), ""])
     best = f"{whole['of_best']:.3f} (`{whole['scheduler']}`)"
@@ -147,9 +146,7 @@ def watched(name: str) -> str:
 
 def programs(name: str) -> str:
     """Return a line for each scheduler of the experiment `maitre`."""
-    by: dict[str, dict[str, dict[str, Any]]] = {}
-    for r in lab_results(name):
-        by.setdefault(r["scheduler"], {})[r["load"]] = r
+    by = _by(lab_results(name), "scheduler", "load")
     several = ("2 readers", "4 readers", "8 readers")
     return rows(
         (
@@ -224,9 +221,7 @@ def groups(name: str) -> str:
 
 def starts(name: str) -> str:
     """Return a line for each scheduler of the experiment `starts`."""
-    by: dict[str, dict[int, dict[str, Any]]] = {}
-    for r in lab_results(name):
-        by.setdefault(r["scheduler"], {})[r["streams"]] = r
+    by = _by(lab_results(name), "scheduler", "streams")
     counts = sorted(next(iter(by.values())))
     return rows(
         ("scheduler", *(f"start beside {n} streams, s" for n in counts), *(f"{n} streams, MB/s" for n in counts)),
@@ -290,7 +285,7 @@ def kernels(_: str) -> str:
 
 def agreement(name: str) -> str:
     """Return how far off throughput is in `headwaiter lab agree --random`, by scheduler, and how often the winner is right."""
-    found = of_lab(name)["summary"]
+    found = _of_lab(name)["summary"]
     heads = ("scheduler", "comparisons", "median", "p75", "p90", "largest", "p90_beyond", "ranges", "untold")
     titles = [head.replace("_", " ") for head in heads]
     table = rows(
@@ -306,7 +301,7 @@ def agreement(name: str) -> str:
 
 def disagreements(name: str) -> str:
     """Return what did not agree there, by seed."""
-    found = of_lab(name)["failures"]
+    found = _of_lab(name)["failures"]
     return rows(
         ("kernel", "drive", "job", "scheduler", "lab, MB/s", "simulator, MB/s", "its range", "off by"),
         (

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import headwaiter
+from headwaiter.base.figures import brief
 from headwaiter.study.schema import Result
 
 DRIVES = ("barracuda-80g", "wd-re-4tb")
@@ -77,8 +78,8 @@ def table(drive: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         got = _result(drive, one.scheduler, one.reads, (*READERS, OTHER))
         other = next(program for program in got.programs or () if program.name == OTHER)
         both = _of(got, READERS)
-        tail = "–" if other.p99_ms is None else f"{other.p99_ms:.3g}"
-        cells = (f"{both:.3g}", f"{both / alone:.2f}", f"{1000 * (other.throughput_mbps or 0):.3g}", tail)
+        tail = "–" if other.p99_ms is None else brief(other.p99_ms)
+        cells = (brief(both), f"{both / alone:.2f}", brief(1000 * (other.throughput_mbps or 0)), tail)
         found.append((one.what, one.who, f"`{one.scheduler}`", *cells))
     heads = ("remedy", "whose", "scheduler", "two readers, MB/s", "by one alone", "other's reads, kB/s", "their p99, ms")
     return heads, found

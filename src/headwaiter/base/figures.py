@@ -28,5 +28,5 @@ def brief(value: float, most: int = 3) -> str:
     if not math.isfinite(value):
         return f"{value}"
     if abs(value) >= 10**most:
-        return f"{value:,.0f}" if abs(value) >= GROUPED else f"{value:.0f}"
+        return digits(round(value))
     return f"{Decimal(f'{value:.{most}g}'):f}"

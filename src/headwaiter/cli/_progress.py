@@ -16,6 +16,7 @@ from rich.text import Text
 
 from headwaiter.base.ending import tidied
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import brief
 from headwaiter.base.reading import beginning
 from headwaiter.report.terminal import a_console
 
@@ -36,7 +37,7 @@ def amount(n: float) -> str:
     """Three digits and a prefix: 512, 4.1k, 1.25M."""
     for size, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if n >= size:
-            return f"{n / size:.3g}{prefix}"
+            return f"{brief(n / size)}{prefix}"
     return f"{n:.0f}"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import brief
 
 KIB = 1024
 OPERATIONS = ("write", "rewrite", "read", "reread", "random read", "random write")
@@ -41,10 +42,10 @@ class ByTable:
         """Return the cell of the nearest record length, by ratio, whose files are that large. Problem if there is none."""
         column = self.column(operation, record_kib)
         if record_kib > file_kib:
-            raise Problem(f"a record of {record_kib:g} KiB is longer than a file of {file_kib:g} KiB")
+            raise Problem(f"a record of {brief(record_kib, 6)} KiB is longer than a file of {brief(file_kib, 6)} KiB")
         if file_kib > column[-1].file_kib:
-            largest = f"{column[-1].file_kib:g} KiB with records of {column[-1].record_kib:g} KiB"
-            raise Problem(f"the table has files of up to {largest}, and this is one of {file_kib:g} KiB")
+            largest = f"{brief(column[-1].file_kib, 6)} KiB with records of {brief(column[-1].record_kib, 6)} KiB"
+            raise Problem(f"the table has files of up to {largest}, and this is one of {brief(file_kib, 6)} KiB")
         return next(cell for cell in column if file_kib <= cell.file_kib)
 
     def column(self, operation: str, record_kib: float) -> list[Cell]:
@@ -54,7 +55,9 @@ class ByTable:
             known = ", ".join(dict.fromkeys(cell.operation for cell in self.rates))
             raise Problem(f"the table has no {operation} (it has {known})")
         if not lengths[0] <= record_kib <= lengths[-1]:
-            raise Problem(f"the table has records of {lengths[0]} to {lengths[-1]} KiB, and this is one of {record_kib:g} KiB")
+            raise Problem(
+                f"the table has records of {lengths[0]} to {lengths[-1]} KiB, and this is one of {brief(record_kib, 6)} KiB"
+            )
         length = min(lengths, key=lambda one: abs(math.log(one / record_kib)))
         cells = (cell for cell in self.rates if (cell.operation, cell.record_kib) == (operation, length))
         return sorted(cells, key=lambda cell: cell.file_kib)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from headwaiter.base.errors import Problem
+from headwaiter.base.figures import brief
 from headwaiter.engine.constants import SECTOR_BYTES, Op
 from headwaiter.papers.cells import KIB, ByTable, Cell
 from headwaiter.traces import Trace
@@ -43,8 +44,8 @@ class Worked:
         return found
 
     def __str__(self) -> str:
-        size = "files of an unknown size" if self.file_kib is None else f"files of about {self.file_kib:.3g} KiB"
-        return f"{' or '.join(self.operations)}, requests of {self.record_kib:.3g} KiB, {size}"
+        size = "files of an unknown size" if self.file_kib is None else f"files of about {brief(self.file_kib)} KiB"
+        return f"{' or '.join(self.operations)}, requests of {brief(self.record_kib)} KiB, {size}"
 
 
 def worked(trace: Trace) -> Worked:

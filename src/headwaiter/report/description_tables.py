@@ -36,7 +36,7 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
     ]
     if whole.depth:
         told.append(
-            ("depth", f"mean {brief(whole.depth.mean)}, 95% of the time at most {whole.depth.p95:.3g}, most {whole.depth.max}")
+            ("depth", f"mean {brief(whole.depth.mean)}, 95% of the time at most {brief(whole.depth.p95)}, most {whole.depth.max}")
         )
     if found.flushes:
         told.append(("flushes", f"{found.flushes} of the drive's cache; {_times(found.flush_ms)}"))
@@ -49,7 +49,7 @@ def facts(found: DescribeDocument) -> list[tuple[str, str]]:
             ("its service time", f"{_times(device.service_ms)}; in the scheduler before {_times(device.queued_ms)}"),
             (
                 "its depth",
-                f"mean {brief(device.depth.mean)}, 95% of the time at most {device.depth.p95:.3g}, most {device.depth.max}",
+                f"mean {brief(device.depth.mean)}, 95% of the time at most {brief(device.depth.p95)}, most {device.depth.max}",
             ),
         ]
     elif whole.latency_ms:
